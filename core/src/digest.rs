@@ -1,0 +1,112 @@
+//! The chain of hashes by which two executions prove that they computed the same bits.
+//!
+//! **Equation**: d₀ = 0, d_t = SHA-256(d_{t−1} ‖ frame_t), frame_t a canonical little-endian record. A frame of many
+//! parties holds one SHA-256 *leaf* for each party in index order, so that leaves may be computed on any thread.
+//! Only what an execution decided goes in: never a clock, a thread count or a privacy loss. The state is 32 bytes, so
+//! a checkpoint carries it.
+
+use core::fmt;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::math::Scalar;
+
+/// A 256-bit digest; prints as 64 hexadecimal digits.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Digest(pub [u8; 32]);
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Digest {
+    /// Starts a frame that continues this digest: its end is the next element of the chain.
+    pub fn frame(&self) -> Frame {
+        let mut frame = Frame::leaf();
+        frame.bytes(&self.0);
+        frame
+    }
+}
+
+/// Bytes on their way into a [`Digest`].
+#[derive(Clone)]
+pub struct Frame(Sha256);
+
+impl Frame {
+    /// Starts a record that continues nothing: one party's leaf.
+    pub fn leaf() -> Self {
+        Frame(Sha256::new())
+    }
+
+    /// Appends raw bytes. Lengths are not added: a record's layout must be fixed by what precedes.
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// Appends a 32-bit integer.
+    pub fn u32(&mut self, x: u32) {
+        self.bytes(&x.to_le_bytes());
+    }
+
+    /// Appends a 64-bit integer.
+    pub fn u64(&mut self, x: u64) {
+        self.bytes(&x.to_le_bytes());
+    }
+
+    /// Appends the little-endian bits of numbers, without their count. NaN never gets here: it is refused at every
+    /// door, because its bits differ between targets.
+    pub fn scalars<T: Scalar>(&mut self, values: &[T]) {
+        let mut buffer = [0u8; 256];
+        for chunk in values.chunks(buffer.len() / T::BYTES) {
+            let used = &mut buffer[..chunk.len() * T::BYTES];
+            for (out, x) in used.chunks_exact_mut(T::BYTES).zip(chunk) {
+                x.write_le(out);
+            }
+            self.bytes(used);
+        }
+    }
+
+    /// Appends another digest.
+    pub fn digest(&mut self, digest: &Digest) {
+        self.bytes(&digest.0);
+    }
+
+    /// The digest of all that was appended.
+    pub fn end(self) -> Digest {
+        Digest(self.0.finalize().into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use std::string::ToString;
+
+    #[test]
+    fn is_sha_256_of_the_little_endian_bytes() {
+        // SHA-256 of the empty string and of "abc" (FIPS 180-4 examples).
+        assert_eq!(Frame::leaf().end().to_string(), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+        let mut frame = Frame::leaf();
+        frame.bytes(b"abc");
+        assert_eq!(frame.end().to_string(), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    }
+
+    #[test]
+    fn chunks_do_not_show() {
+        let values: [f32; 200] = core::array::from_fn(|i| i as f32 * 0.25 - 3.0);
+        let (mut whole, mut parts) = (Digest::default().frame(), Digest::default().frame());
+        whole.scalars(&values);
+        values.iter().for_each(|x| parts.bytes(&x.to_le_bytes()));
+        assert_eq!(whole.end(), parts.end());
+    }
+}

@@ -1,0 +1,22 @@
+//! # sordino-core
+//!
+//! Differentially private Bayesian optimisation without `std`, without a heap, without a clock: the same program on a
+//! microcontroller, in a simulated federation and in a real one, down to the last bit.
+//!
+//! The modules are layers; each uses only those above it in this list:
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`math`] | floating-point formats; the only door to transcendental functions |
+//! | [`digest`] | the chain of hashes that says "same bits" |
+//! | [`linalg`] | packed triangles, fixed-order sums |
+//! | [`random`] | named streams, normal and Laplace draws for simulation; exact integer samplers for privacy |
+#![no_std]
+
+#[cfg(feature = "alloc")]
+extern crate alloc;
+
+pub mod digest;
+pub mod linalg;
+pub mod math;
+pub mod random;

@@ -1,0 +1,133 @@
+//! Sums of products in a fixed order.
+
+use crate::math::Scalar;
+
+/// Lanes of every reduction. Four is two to seven times faster than one on x86-64 and free on a Cortex-M; the number
+/// is part of the bit contract.
+const LANES: usize = 4;
+
+#[inline(always)]
+fn tree<T: Scalar>(lane: [T; LANES]) -> T {
+    (lane[0] + lane[1]) + (lane[2] + lane[3])
+}
+
+/// Σ aᵢbᵢ over the shorter length.
+///
+/// **Numerics**: element i is added to lane i mod 4, each lane in order of i; the lanes are summed as (0+1)+(2+3).
+#[inline]
+pub fn dot<T: Scalar>(a: &[T], b: &[T]) -> T {
+    let n = a.len().min(b.len());
+    let (a, b) = (&a[..n], &b[..n]);
+    let mut lane = [T::ZERO; LANES];
+    let (mut left, mut right) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
+    for (x, y) in left.by_ref().zip(right.by_ref()) {
+        for i in 0..LANES {
+            lane[i] += x[i] * y[i];
+        }
+    }
+    for (l, (x, y)) in lane.iter_mut().zip(left.remainder().iter().zip(right.remainder())) {
+        *l += *x * *y;
+    }
+    tree(lane)
+}
+
+/// Σ aᵢ², in the order of [`dot`].
+#[inline]
+pub fn sum_of_squares<T: Scalar>(a: &[T]) -> T {
+    dot(a, a)
+}
+
+/// Σ (aᵢ − bᵢ)² over the shorter length, serial: the dimension of an input is small, and differences keep coincident
+/// points at distance exactly 0.
+#[inline]
+pub fn squared_distance<T: Scalar>(a: &[T], b: &[T]) -> T {
+    let mut sum = T::ZERO;
+    for (x, y) in a.iter().zip(b) {
+        let d = *x - *y;
+        sum += d * d;
+    }
+    sum
+}
+
+/// y ← y + a·x over the shorter length.
+#[inline]
+pub fn axpy<T: Scalar>(a: T, x: &[T], y: &mut [T]) {
+    for (y, x) in y.iter_mut().zip(x) {
+        *y += a * *x;
+    }
+}
+
+/// out ← A·x for a row-major A of `out.len()` rows and `x.len()` columns.
+///
+/// **Numerics**: every entry has exactly the bits of [`dot`] of its row; four rows advance together only for speed.
+///
+/// **Panics**: never; rows that `matrix` does not hold in full read as missing and leave `out` as it was.
+pub fn matvec<T: Scalar>(matrix: &[T], x: &[T], out: &mut [T]) {
+    let m = x.len();
+    if m == 0 {
+        out.fill(T::ZERO);
+        return;
+    }
+    let mut blocks = matrix.chunks_exact(4 * m);
+    let mut outs = out.chunks_exact_mut(4);
+    for (block, out) in blocks.by_ref().zip(outs.by_ref()) {
+        let (r0, rest) = block.split_at(m);
+        let (r1, rest) = rest.split_at(m);
+        let (r2, r3) = rest.split_at(m);
+        out.copy_from_slice(&dot_four_rows(r0, r1, r2, r3, x));
+    }
+    let rows = blocks.remainder().chunks_exact(m);
+    for (row, out) in rows.zip(outs.into_remainder()) {
+        *out = dot(row, x);
+    }
+}
+
+#[inline]
+fn dot_four_rows<T: Scalar>(r0: &[T], r1: &[T], r2: &[T], r3: &[T], x: &[T]) -> [T; 4] {
+    let n = x.len();
+    let (r0, r1, r2, r3) = (&r0[..n], &r1[..n], &r2[..n], &r3[..n]);
+    let (mut l0, mut l1, mut l2, mut l3) = ([T::ZERO; LANES], [T::ZERO; LANES], [T::ZERO; LANES], [T::ZERO; LANES]);
+    let whole = n - n % LANES;
+    let mut k = 0;
+    while k < whole {
+        let (y, a, b, c, d) =
+            (&x[k..k + LANES], &r0[k..k + LANES], &r1[k..k + LANES], &r2[k..k + LANES], &r3[k..k + LANES]);
+        for i in 0..LANES {
+            l0[i] += a[i] * y[i];
+            l1[i] += b[i] * y[i];
+            l2[i] += c[i] * y[i];
+            l3[i] += d[i] * y[i];
+        }
+        k += LANES;
+    }
+    for i in 0..n - whole {
+        l0[i] += r0[whole + i] * x[whole + i];
+        l1[i] += r1[whole + i] * x[whole + i];
+        l2[i] += r2[whole + i] * x[whole + i];
+        l3[i] += r3[whole + i] * x[whole + i];
+    }
+    [tree(l0), tree(l1), tree(l2), tree(l3)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn matvec_has_the_bits_of_dot() {
+        let a: [f64; 7 * 11] = core::array::from_fn(|i| 1.0 / (i as f64 + 1.0) - 0.03);
+        let x: [f64; 11] = core::array::from_fn(|i| 0.7 - i as f64 * 0.13);
+        let mut out = [0.0; 7];
+        matvec(&a, &x, &mut out);
+        for (row, y) in a.chunks(11).zip(out) {
+            assert_eq!(dot(row, &x).to_bits(), y.to_bits());
+        }
+    }
+
+    #[test]
+    fn dot_adds_in_the_stated_order() {
+        let a = [1e16, 1.0, -1e16, 1.0, 3.0f64];
+        // Lanes: 1e16 + 3, 1, −1e16, 1.
+        assert_eq!(dot(&a, &[1.0; 5]), ((1e16 + 3.0) + 1.0) + (-1e16 + 1.0));
+    }
+}
