@@ -11,12 +11,14 @@
 //! | [`digest`] | the chain of hashes that says "same bits" |
 //! | [`linalg`] | packed triangles, fixed-order sums |
 //! | [`random`] | named streams, normal and Laplace draws for simulation; exact integer samplers for privacy |
+//! | [`kernel`] | covariance functions |
 #![no_std]
 
 #[cfg(feature = "alloc")]
 extern crate alloc;
 
 pub mod digest;
+pub mod kernel;
 pub mod linalg;
 pub mod math;
 pub mod random;

@@ -1,0 +1,117 @@
+//! What turns a difference of two points into r².
+
+use super::KernelError;
+use crate::linalg::squared_distance;
+use crate::math::Scalar;
+
+/// Lengthscales of a stationary kernel, unit of the inputs.
+pub trait Lengthscales<T: Scalar> {
+    /// r² = Σ (aᵢ − bᵢ)²/lengthscaleᵢ².
+    fn squared_distance(&self, a: &[T], b: &[T]) -> T;
+
+    /// Lengthscale of coordinate `index`.
+    fn lengthscale(&self, index: usize) -> T;
+
+    /// outᵢ ← r²(x, pointᵢ), bits of [`Lengthscales::squared_distance`].
+    fn squared_distances(&self, x: &[T], points: &[T], out: &mut [T]) {
+        for (point, out) in points.chunks_exact(x.len().max(1)).zip(out) {
+            *out = self.squared_distance(x, point);
+        }
+    }
+}
+
+fn check<T: Scalar>(index: usize, lengthscale: T) -> Result<T, KernelError> {
+    let inverse_squared = T::ONE / (lengthscale * lengthscale);
+    let usable = lengthscale > T::ZERO && inverse_squared > T::ZERO && inverse_squared.is_finite();
+    if usable { Ok(inverse_squared) } else { Err(KernelError::Lengthscale { index, value: lengthscale.to_f64() }) }
+}
+
+/// One lengthscale for all coordinates. **Cost**: one multiplication after the sum of squared differences.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Isotropic<T> {
+    lengthscale: T,
+    inverse_squared: T,
+}
+
+impl<T: Scalar> Isotropic<T> {
+    /// **Errors**: [`KernelError::Lengthscale`] unless positive and finite, its square and inverse square too.
+    pub fn new(lengthscale: T) -> Result<Self, KernelError> {
+        Ok(Isotropic { lengthscale, inverse_squared: check(0, lengthscale)? })
+    }
+}
+
+impl<T: Scalar> Lengthscales<T> for Isotropic<T> {
+    #[inline]
+    fn squared_distance(&self, a: &[T], b: &[T]) -> T {
+        squared_distance(a, b) * self.inverse_squared
+    }
+    fn lengthscale(&self, _index: usize) -> T {
+        self.lengthscale
+    }
+    #[inline]
+    fn squared_distances(&self, x: &[T], points: &[T], out: &mut [T]) {
+        // Small dimensions by name, so that the loop vectorises; sums in the order of `squared_distance`.
+        match *x {
+            [x0] => {
+                for (p, out) in points.iter().zip(out) {
+                    let d = x0 - *p;
+                    *out = d * d * self.inverse_squared;
+                }
+            }
+            [x0, x1] => {
+                for (p, out) in points.chunks_exact(2).zip(out) {
+                    let (d0, d1) = (x0 - p[0], x1 - p[1]);
+                    *out = (d0 * d0 + d1 * d1) * self.inverse_squared;
+                }
+            }
+            [x0, x1, x2] => {
+                for (p, out) in points.chunks_exact(3).zip(out) {
+                    let (d0, d1, d2) = (x0 - p[0], x1 - p[1], x2 - p[2]);
+                    *out = (d0 * d0 + d1 * d1 + d2 * d2) * self.inverse_squared;
+                }
+            }
+            _ => {
+                for (p, out) in points.chunks_exact(x.len().max(1)).zip(out) {
+                    *out = self.squared_distance(x, p);
+                }
+            }
+        }
+    }
+}
+
+/// One lengthscale per coordinate, in storage of the caller. Coordinates beyond the list do not count.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ard<S>(S);
+
+impl<S> Ard<S> {
+    /// **Errors**: [`KernelError::NoLengthscales`] for an empty list; [`KernelError::Lengthscale`] at the first value
+    /// that is not positive and finite, its square and inverse square too.
+    pub fn new<T: Scalar>(lengthscales: S) -> Result<Self, KernelError>
+    where
+        S: AsRef<[T]>,
+    {
+        let list = lengthscales.as_ref();
+        if list.is_empty() {
+            return Err(KernelError::NoLengthscales);
+        }
+        for (index, lengthscale) in list.iter().enumerate() {
+            check(index, *lengthscale)?;
+        }
+        Ok(Ard(lengthscales))
+    }
+}
+
+impl<T: Scalar, S: AsRef<[T]>> Lengthscales<T> for Ard<S> {
+    #[inline]
+    fn squared_distance(&self, a: &[T], b: &[T]) -> T {
+        let mut sum = T::ZERO;
+        for ((a, b), lengthscale) in a.iter().zip(b).zip(self.0.as_ref()) {
+            let d = (*a - *b) / *lengthscale;
+            sum += d * d;
+        }
+        sum
+    }
+    fn lengthscale(&self, index: usize) -> T {
+        self.0.as_ref().get(index).copied().unwrap_or(T::INFINITY)
+    }
+}

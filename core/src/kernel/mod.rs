@@ -1,0 +1,94 @@
+//! Covariance functions.
+//!
+//! | module | kernel k(x, x'), r² = Σ (xᵢ − x'ᵢ)²/lengthscaleᵢ² |
+//! |---|---|
+//! | [`squared_exponential`] | s² e^(−r²/2) |
+//! | [`matern`] | s² times a polynomial of r and e^(−√(2ν) r), ν = 1/2, 3/2, 5/2 |
+//! | [`stationary`] | any of these four, chosen at run time by the enum [`Stationary`] |
+//! | [`lengthscale`] | one lengthscale for all coordinates, or one each (ARD), borrowed from the caller |
+//!
+//! s² is the signal variance, unit y². Distances are formed from differences, never from norms: coincident points are
+//! at distance exactly 0.
+
+pub mod lengthscale;
+pub mod matern;
+pub mod squared_exponential;
+pub mod stationary;
+
+pub use lengthscale::{Ard, Isotropic, Lengthscales};
+pub use matern::{Matern12, Matern32, Matern52};
+pub use squared_exponential::SquaredExponential;
+pub use stationary::{Radial, RadialKernel, Stationary, StationaryKernel};
+
+use crate::math::Scalar;
+
+/// A covariance function. Points are slices of equal length; the surrogates check lengths, a kernel does not.
+pub trait Kernel<T: Scalar> {
+    /// k(a, b).
+    fn covariance(&self, a: &[T], b: &[T]) -> T;
+
+    /// k(x, x).
+    fn variance(&self, x: &[T]) -> T;
+
+    /// outᵢ ← k(x, pointᵢ) for the leading points of a row-major list of `x.len()` columns; as many as both `points`
+    /// and `out` hold.
+    ///
+    /// **Numerics**: every entry has exactly the bits of [`Kernel::covariance`].
+    fn covariances(&self, x: &[T], points: &[T], out: &mut [T]) {
+        if x.is_empty() {
+            out.fill(self.variance(x));
+            return;
+        }
+        for (point, out) in points.chunks_exact(x.len()).zip(out) {
+            *out = self.covariance(x, point);
+        }
+    }
+}
+
+impl<T: Scalar, K: Kernel<T> + ?Sized> Kernel<T> for &K {
+    fn covariance(&self, a: &[T], b: &[T]) -> T {
+        (**self).covariance(a, b)
+    }
+    fn variance(&self, x: &[T]) -> T {
+        (**self).variance(x)
+    }
+    fn covariances(&self, x: &[T], points: &[T], out: &mut [T]) {
+        (**self).covariances(x, points, out);
+    }
+}
+
+/// Why a kernel cannot be made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum KernelError {
+    /// A lengthscale is not a positive finite number whose square and inverse square are.
+    Lengthscale {
+        /// Coordinate, 0-based.
+        index: usize,
+        /// The value given.
+        value: f64,
+    },
+    /// The list of lengthscales is empty.
+    NoLengthscales,
+    /// The signal variance is not positive and finite.
+    SignalVariance {
+        /// The value given.
+        value: f64,
+    },
+}
+
+impl core::fmt::Display for KernelError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            KernelError::Lengthscale { index, value } => {
+                write!(f, "lengthscale {index} is {value:e}; it must be positive and finite, its square too")
+            }
+            KernelError::NoLengthscales => write!(f, "the list of lengthscales is empty"),
+            KernelError::SignalVariance { value } => {
+                write!(f, "the signal variance is {value:e}; it must be positive and finite")
+            }
+        }
+    }
+}
+
+impl core::error::Error for KernelError {}
