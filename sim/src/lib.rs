@@ -1,0 +1,14 @@
+//! # sordino-sim
+//!
+//! The simulator of sordino: scenarios, objectives, drivers, reports. The command line `sordino` is a thin layer over
+//! this library.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`scenario`] | TOML read once into valid values; the shipped scenarios |
+//! | [`objective`] | the functions that are optimised |
+//! | [`driver`] | who executes the parties |
+
+pub mod driver;
+pub mod objective;
+pub mod scenario;

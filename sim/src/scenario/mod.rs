@@ -1,0 +1,215 @@
+//! What is run: a TOML file, read once into values that cannot be wrong afterwards.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`reader`] | a TOML table from which every key is taken once: its type, its admissible range, its line |
+//! | [`parse`] | text and `--set` to [`Scenario`]: every key, its range and its default |
+//! | [`shipped`] | the scenarios compiled into the program |
+//!
+//! The meaning of every key is in `sim/scenarios/README.md`.
+
+use serde::Serialize;
+
+use crate::driver::Method;
+
+mod parse;
+mod reader;
+mod shipped;
+
+pub use reader::{Problem, ScenarioError};
+pub use shipped::{SHIPPED, Shipped};
+
+/// One experiment: functions, federation, surrogate, privacy. Every field is in its admissible range.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Scenario {
+    /// Name in tables and folders.
+    pub name: String,
+    /// One line for people.
+    pub description: String,
+    /// Seed of everything that is simulated.
+    pub seed: u64,
+    /// Number of paired runs, at least 1.
+    pub runs: u32,
+    /// What is optimised.
+    pub objective: ObjectiveConfig,
+    /// Who takes part and how.
+    pub federation: FederationConfig,
+    /// What the agents believe about their functions.
+    pub surrogate: SurrogateConfig,
+    /// What a release may tell.
+    pub privacy: PrivacyConfig,
+}
+
+/// What is optimised.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum ObjectiveConfig {
+    /// Draws of a Gaussian process on a grid over [0, 1]^dim, perturbed for each agent.
+    GpSample(GpSampleConfig),
+    /// SVM tuning on the landmine fields: 29 agents, data by path.
+    Landmine(TuningConfig),
+    /// SVM tuning on the red wines of linfa-datasets: 16 agents of 100 rows.
+    Winequality(TuningConfig),
+}
+
+/// A Gaussian process on a grid.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GpSampleConfig {
+    /// Dimension, 1 or 2.
+    pub dim: usize,
+    /// Grid points in each dimension, from 0 to 1 inclusive.
+    pub points_per_axis: u32,
+    /// Covariance of the common function.
+    #[serde(flatten)]
+    pub kernel: KernelConfig,
+    /// Variance of the normal noise of an observation.
+    pub noise_variance: f64,
+    /// An agent's function is the common one plus U[−a, a] at every point, independently; this is a.
+    pub perturbation: f64,
+}
+
+/// Tuning of a support vector machine.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TuningConfig {
+    /// Length of the fixed list of candidates.
+    pub candidates: u32,
+}
+
+/// An isotropic kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct KernelConfig {
+    /// Which one.
+    pub kernel: KernelKind,
+    /// Lengthscale, in units of the unit box.
+    pub lengthscale: f64,
+    /// Variance at a point.
+    pub signal_variance: f64,
+}
+
+/// Stationary kernels by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum KernelKind {
+    /// e^{−r²/2}.
+    SquaredExponential,
+    /// Matérn, ν = 1/2.
+    MaternHalf,
+    /// Matérn, ν = 3/2.
+    MaternThreeHalves,
+    /// Matérn, ν = 5/2.
+    MaternFiveHalves,
+}
+
+/// Who takes part and how.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FederationConfig {
+    /// Number of enrolled agents N.
+    pub agents: u32,
+    /// Number of queries T after the initial points; there are T releases.
+    pub rounds: u32,
+    /// Initial points of each agent.
+    pub initial_points: u32,
+    /// Number of equal parts in each dimension; P is their product.
+    pub splits: Vec<u32>,
+    /// How the probability of using the server's vector falls.
+    pub mixing: MixingKind,
+    /// What is compared, in the order of tables; no duplicates.
+    pub methods: Vec<Method>,
+    /// The public constant c₀ that every agent subtracts from its observations.
+    pub constant: f64,
+}
+
+impl FederationConfig {
+    /// Number of regions P.
+    pub fn regions(&self) -> u32 {
+        self.splits.iter().product()
+    }
+}
+
+/// How the probability 1−p_t of using the server's vector falls with the query number t = 1, 2, …
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MixingKind {
+    /// 1/√t.
+    InverseSqrt,
+    /// 1/t.
+    Inverse,
+}
+
+/// What the agents believe about their functions. Public, and nothing of it fitted to private data.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SurrogateConfig {
+    /// Kernel of the agents' Gaussian processes and of the public features.
+    #[serde(flatten)]
+    pub kernel: KernelConfig,
+    /// Noise variance in the own posterior.
+    pub noise_variance: f64,
+    /// Number of random Fourier features M, the length of an uploaded vector.
+    pub features: u32,
+    /// Public seed of the features.
+    pub feature_seed: u64,
+    /// λ in the posterior of the uploaded weights.
+    pub regularization: f64,
+    /// Features rescaled so that every φ(x) has norm √signal_variance.
+    pub normalize_features: bool,
+    /// How an agent draws from its own posterior.
+    pub own_draw: OwnDraw,
+    /// Largest variance that the factor of the prior may lack at any candidate (`own_draw = "joint"`).
+    pub prior_tolerance: f64,
+    /// Format in which agents compute.
+    pub scalar: ScalarKind,
+}
+
+/// How an agent draws from its own posterior.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OwnDraw {
+    /// Joint over the candidates: prior factor and exact update.
+    Joint,
+    /// Weights of the public features.
+    Features,
+}
+
+/// A floating-point format by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ScalarKind {
+    /// Double precision.
+    F64,
+    /// Single precision.
+    F32,
+}
+
+/// What a release may tell.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PrivacyConfig {
+    /// Probability q with which each agent is selected for a release.
+    pub sampling_probability: f64,
+    /// Standard deviation of the noise over the sensitivity of the release.
+    pub noise_multiplier: f64,
+    /// Norm S to which an agent's joint vector is clipped.
+    pub clipping_norm: f64,
+    /// The integer grid has 2^this units.
+    pub grid_exponent: u32,
+    /// δ at which ε is stated.
+    pub delta: f64,
+    /// a of the softmax weights by which the agents of a region count more in it.
+    pub weight_concentration: f64,
+    /// The filter refuses a release that would lead beyond this ε at `delta`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_epsilon: Option<f64>,
+}
+
+impl Scenario {
+    /// Reads a scenario from TOML, after the `key=value` settings were applied to it.
+    ///
+    /// **Errors**: the first problem in the order of the text's sections, with key, value, admissible range and line.
+    pub fn parse(source: &str, text: &str, settings: &[String]) -> Result<Scenario, ScenarioError> {
+        parse::scenario(source, text, settings)
+    }
+
+    /// The scenario with every default written out: a TOML file that reads back as the same scenario.
+    pub fn resolved(&self) -> String {
+        toml::to_string(self).unwrap_or_else(|error| format!("# {error}"))
+    }
+}

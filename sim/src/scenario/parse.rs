@@ -1,0 +1,249 @@
+//! Every key of a scenario: its type, its range, its default.
+
+use toml::de::{DeTable, DeValue};
+use toml::{Spanned, Table, Value};
+
+use super::reader::{Problem, ScenarioError, Section};
+use super::{
+    FederationConfig, GpSampleConfig, KernelConfig, KernelKind, MixingKind, ObjectiveConfig, OwnDraw, PrivacyConfig,
+    ScalarKind, Scenario, SurrogateConfig, TuningConfig,
+};
+use crate::driver::Method;
+
+/// Agents of the model-tuning objectives: their data sets decide.
+const LANDMINE_AGENTS: u64 = 29;
+const WINE_AGENTS: u64 = 16;
+
+pub(super) fn scenario(source: &str, text: &str, settings: &[String]) -> Result<Scenario, ScenarioError> {
+    let error = |line, problem| ScenarioError { source: source.to_owned(), line, problem };
+    let mut table: Table = text.parse().map_err(|e: toml::de::Error| {
+        let line = e.span().map(|span| line_at(text, span.start));
+        error(line, Problem::Syntax { message: e.message().replace('\n', "; ") })
+    })?;
+    for setting in settings {
+        apply(&mut table, setting).map_err(|problem| ScenarioError { source: "--set".into(), line: None, problem })?;
+    }
+    read(Section::root(table)).map_err(|problem| {
+        let set = problem.key().is_some_and(|key| {
+            settings.iter().any(|setting| setting.split_once('=').is_some_and(|(name, _)| name.trim() == key))
+        });
+        if set {
+            ScenarioError { source: "--set".into(), line: None, problem }
+        } else {
+            error(problem.key().and_then(|key| line_of(text, key)), problem)
+        }
+    })
+}
+
+/// Writes one `section.key=value` into the table; the value is TOML, or a bare word taken as text.
+fn apply(table: &mut Table, setting: &str) -> Result<(), Problem> {
+    let malformed = || Problem::Setting { setting: setting.to_owned() };
+    let (path, text) = setting.split_once('=').ok_or_else(malformed)?;
+    let keys: Vec<&str> = path.trim().split('.').collect();
+    if keys.iter().any(|key| key.is_empty()) {
+        return Err(malformed());
+    }
+    let text = text.trim();
+    let value = format!("x = {text}")
+        .parse::<Table>()
+        .ok()
+        .filter(|parsed| parsed.len() == 1)
+        .and_then(|mut parsed| parsed.remove("x"))
+        .unwrap_or_else(|| Value::String(text.to_owned()));
+    let (last, sections) = keys.split_last().ok_or_else(malformed)?;
+    let mut table = table;
+    for section in sections {
+        let entry = table.entry((*section).to_owned()).or_insert_with(|| Value::Table(Table::new()));
+        table = entry.as_table_mut().ok_or_else(malformed)?;
+    }
+    table.insert((*last).to_owned(), value);
+    Ok(())
+}
+
+fn line_at(text: &str, offset: usize) -> usize {
+    1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count()
+}
+
+/// Line of a dotted key, or of the deepest of its sections that the text has.
+fn line_of(text: &str, path: &str) -> Option<usize> {
+    let root = DeTable::parse(text).ok()?;
+    let (mut table, mut found) = (root.get_ref(), None);
+    for key in path.split('.') {
+        let Some((name, value)) = table.iter().find(|(name, _)| name.get_ref().as_ref() == key) else {
+            break;
+        };
+        found = Some(line_at(text, Spanned::span(name).start));
+        match value.get_ref() {
+            DeValue::Table(inner) => table = inner,
+            _ => break,
+        }
+    }
+    found
+}
+
+fn read(mut root: Section) -> Result<Scenario, Problem> {
+    let name = root.text("name")?;
+    let description = root.text("description")?;
+    let seed = root.integer("seed", 0..=i64::MAX as u64, Some(0))?;
+    let runs = root.integer("runs", 1..=100_000, Some(10))? as u32;
+    let objective = objective(root.section("objective")?)?;
+    let federation = federation(root.section("federation")?, &objective)?;
+    let surrogate = surrogate(root.section("surrogate")?, &objective)?;
+    let privacy = privacy(root.section("privacy")?, &federation, &surrogate)?;
+    root.finish()?;
+    Ok(Scenario { name, description, seed, runs, objective, federation, surrogate, privacy })
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    GpSample,
+    Landmine,
+    Winequality,
+}
+
+fn objective(mut section: Section) -> Result<ObjectiveConfig, Problem> {
+    let kinds = [("gp-sample", Kind::GpSample), ("landmine", Kind::Landmine), ("winequality", Kind::Winequality)];
+    let objective = match section.choice("kind", &kinds, None)? {
+        Kind::GpSample => {
+            let dim = section.integer("dim", 1..=2, Some(1))? as usize;
+            let most = if dim == 1 { 20_000 } else { 100 };
+            ObjectiveConfig::GpSample(GpSampleConfig {
+                dim,
+                points_per_axis: section.integer("points_per_axis", 2..=most, None)? as u32,
+                kernel: kernel(&mut section, None)?,
+                noise_variance: section.number("noise_variance", 0.0..=1e6, "a number from 0 to 1e6", None)?,
+                perturbation: section.number("perturbation", 0.0..=1e3, "a number from 0 to 1000", Some(0.0))?,
+            })
+        }
+        Kind::Landmine => ObjectiveConfig::Landmine(tuning(&mut section)?),
+        Kind::Winequality => ObjectiveConfig::Winequality(tuning(&mut section)?),
+    };
+    section.finish()?;
+    Ok(objective)
+}
+
+fn tuning(section: &mut Section) -> Result<TuningConfig, Problem> {
+    Ok(TuningConfig { candidates: section.integer("candidates", 16..=10_000, Some(1000))? as u32 })
+}
+
+fn kernel(section: &mut Section, default: Option<KernelConfig>) -> Result<KernelConfig, Problem> {
+    let kinds = [
+        ("squared-exponential", KernelKind::SquaredExponential),
+        ("matern-half", KernelKind::MaternHalf),
+        ("matern-three-halves", KernelKind::MaternThreeHalves),
+        ("matern-five-halves", KernelKind::MaternFiveHalves),
+    ];
+    Ok(KernelConfig {
+        kernel: section.choice("kernel", &kinds, Some(default.map_or(KernelKind::SquaredExponential, |k| k.kernel)))?,
+        lengthscale: section.number(
+            "lengthscale",
+            1e-3..=1e3,
+            "a number from 0.001 to 1000, in units of the unit box",
+            default.map(|k| k.lengthscale),
+        )?,
+        signal_variance: section.number(
+            "signal_variance",
+            1e-6..=1e6,
+            "a number from 1e-6 to 1e6",
+            Some(default.map_or(1.0, |k| k.signal_variance)),
+        )?,
+    })
+}
+
+fn federation(mut section: Section, objective: &ObjectiveConfig) -> Result<FederationConfig, Problem> {
+    let (dim, agents, agents_default) = match objective {
+        ObjectiveConfig::GpSample(config) => (config.dim, 1..=1_000_000, None),
+        ObjectiveConfig::Landmine(_) => (2, LANDMINE_AGENTS..=LANDMINE_AGENTS, Some(LANDMINE_AGENTS)),
+        ObjectiveConfig::Winequality(_) => (2, WINE_AGENTS..=WINE_AGENTS, Some(WINE_AGENTS)),
+    };
+    let methods = Method::ALL.map(|method| (method.name(), method));
+    let config = FederationConfig {
+        agents: section.integer("agents", agents, agents_default)? as u32,
+        rounds: section.integer("rounds", 1..=10_000, None)? as u32,
+        initial_points: section.integer("initial_points", 1..=1_000, None)? as u32,
+        splits: section.integers("splits", dim, 1..=16, 1)?.into_iter().map(|parts| parts as u32).collect(),
+        mixing: section.choice(
+            "mixing",
+            &[("inverse-sqrt", MixingKind::InverseSqrt), ("inverse", MixingKind::Inverse)],
+            Some(MixingKind::InverseSqrt),
+        )?,
+        methods: section.choices("methods", &methods, &Method::ALL)?,
+        constant: section.number("constant", -1e6..=1e6, "a number from -1e6 to 1e6", Some(0.0))?,
+    };
+    section.finish()?;
+    Ok(config)
+}
+
+fn surrogate(mut section: Section, objective: &ObjectiveConfig) -> Result<SurrogateConfig, Problem> {
+    let truth = match objective {
+        ObjectiveConfig::GpSample(config) => Some((config.kernel, config.noise_variance)),
+        ObjectiveConfig::Landmine(_) | ObjectiveConfig::Winequality(_) => None,
+    };
+    let positive = "a number from 1e-9 to 1e6";
+    let kernel = kernel(&mut section, truth.map(|(kernel, _)| kernel))?;
+    // A noise-free objective still needs a positive noise variance in the surrogate.
+    let noise = truth.map(|(_, noise)| noise.max(1e-6));
+    let noise_variance = section.number("noise_variance", 1e-9..=1e6, positive, noise)?;
+    let config = SurrogateConfig {
+        kernel,
+        noise_variance,
+        features: section.integer("features", 2..=4096, None)? as u32,
+        feature_seed: section.integer("feature_seed", 0..=i64::MAX as u64, Some(0))?,
+        regularization: section.number("regularization", 1e-9..=1e6, positive, Some(noise_variance))?,
+        normalize_features: section.flag("normalize_features", true)?,
+        own_draw: section.choice(
+            "own_draw",
+            &[("joint", OwnDraw::Joint), ("features", OwnDraw::Features)],
+            Some(OwnDraw::Joint),
+        )?,
+        prior_tolerance: section.number(
+            "prior_tolerance",
+            1e-14..=1.0,
+            "a number from 1e-14 to 1, in units of y squared",
+            Some(1e-8),
+        )?,
+        scalar: section.choice(
+            "scalar",
+            &[("f64", ScalarKind::F64), ("f32", ScalarKind::F32)],
+            Some(ScalarKind::F64),
+        )?,
+    };
+    section.finish()?;
+    Ok(config)
+}
+
+fn privacy(
+    mut section: Section,
+    federation: &FederationConfig,
+    surrogate: &SurrogateConfig,
+) -> Result<PrivacyConfig, Problem> {
+    let agents = f64::from(federation.agents);
+    let length = f64::from(surrogate.features) * f64::from(federation.regions());
+    let config = PrivacyConfig {
+        sampling_probability: section.number(
+            "sampling_probability",
+            1e-6..=1.0,
+            "a probability from 1e-6 to 1",
+            None,
+        )?,
+        noise_multiplier: section.number("noise_multiplier", 0.05..=1e3, "a number from 0.05 to 1000", None)?,
+        // An unclipped vector has about the norm of its prior draw, √M in each of P regions.
+        clipping_norm: section.number(
+            "clipping_norm",
+            1e-6..=1e9,
+            "a number from 1e-6 to 1e9",
+            Some(1.1 * length.sqrt()),
+        )?,
+        grid_exponent: section.integer("grid_exponent", 16..=20, Some(20))? as u32,
+        delta: section.number("delta", 1e-15..=0.5, "a number from 1e-15 to 0.5", Some(agents.powf(-1.1).min(0.5)))?,
+        weight_concentration: section.number(
+            "weight_concentration",
+            0.0..=100.0,
+            "a number from 0 to 100",
+            Some(15.0),
+        )?,
+        max_epsilon: section.optional_number("max_epsilon", 1e-6..=1e6, "a number from 1e-6 to 1e6")?,
+    };
+    section.finish()?;
+    Ok(config)
+}

@@ -1,0 +1,315 @@
+//! A TOML table from which every key is taken once.
+//!
+//! A scenario is read by hand rather than by derived deserialisers: name, type, range and default of a key then stand
+//! in one line, and every refusal can name the whole key, its value, what is admissible and where the text says it.
+
+use std::fmt::Display;
+use std::ops::RangeBounds;
+
+use toml::{Table, Value};
+
+/// Why a scenario was refused.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScenarioError {
+    /// File or shipped name.
+    pub source: String,
+    /// 1-based line of the text, where it is known.
+    pub line: Option<usize>,
+    /// What is wrong.
+    pub problem: Problem,
+}
+
+/// What is wrong with a scenario.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Problem {
+    /// The text is not TOML.
+    Syntax {
+        /// What the TOML reader says, on one line.
+        message: String,
+    },
+    /// A key that means nothing here.
+    UnknownKey {
+        /// Dotted key.
+        key: String,
+        /// What would mean something.
+        admissible: Vec<&'static str>,
+    },
+    /// A key that must be given.
+    MissingKey {
+        /// Dotted key.
+        key: String,
+        /// What it should hold.
+        admissible: String,
+    },
+    /// A value that is of another kind or outside its range.
+    Value {
+        /// Dotted key.
+        key: String,
+        /// The value as TOML.
+        value: String,
+        /// What would have been taken.
+        admissible: String,
+    },
+    /// A `--set` that is not `key=value`.
+    Setting {
+        /// As it was given.
+        setting: String,
+    },
+}
+
+impl Problem {
+    pub(super) fn key(&self) -> Option<&str> {
+        match self {
+            Problem::UnknownKey { key, .. } | Problem::MissingKey { key, .. } | Problem::Value { key, .. } => Some(key),
+            Problem::Syntax { .. } | Problem::Setting { .. } => None,
+        }
+    }
+}
+
+impl Display for ScenarioError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.source)?;
+        if let Some(line) = self.line {
+            write!(f, ":{line}")?;
+        }
+        match &self.problem {
+            Problem::Syntax { message } => write!(f, ": not valid TOML: {message}"),
+            Problem::UnknownKey { key, admissible } => {
+                write!(f, ": unknown key `{key}`")?;
+                let last = key.rsplit('.').next().unwrap_or(key);
+                match nearest(last, admissible) {
+                    Some(near) => write!(f, "; did you mean `{near}`?"),
+                    None => write!(f, "; admissible here: {}", admissible.join(", ")),
+                }
+            }
+            Problem::MissingKey { key, admissible } => write!(f, ": `{key}` is missing; admissible: {admissible}"),
+            Problem::Value { key, value, admissible } => {
+                write!(f, ": `{key} = {value}` is not admissible; admissible: {admissible}")
+            }
+            Problem::Setting { setting } => {
+                write!(
+                    f,
+                    ": `{setting}` is not a setting; write --set section.key=value, as in --set federation.agents=50"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for ScenarioError {}
+
+/// The admissible name nearest to a misspelt one, if any is near.
+fn nearest<'a>(name: &str, admissible: &[&'a str]) -> Option<&'a str> {
+    let distance = |other: &str| {
+        let (a, b): (Vec<char>, Vec<char>) = (name.chars().collect(), other.chars().collect());
+        let mut row: Vec<usize> = (0..=b.len()).collect();
+        for i in 1..=a.len() {
+            let mut diagonal = std::mem::replace(&mut row[0], i);
+            for j in 1..=b.len() {
+                let substitute = diagonal + usize::from(a[i - 1] != b[j - 1]);
+                diagonal = row[j];
+                row[j] = substitute.min(row[j] + 1).min(row[j - 1] + 1);
+            }
+        }
+        row[b.len()]
+    };
+    let near = admissible.iter().map(|other| (distance(other), *other)).min()?;
+    (near.0 <= 2.max(name.len() / 4)).then_some(near.1)
+}
+
+/// A table whose keys are taken one by one; what is left at the end is unknown.
+pub(super) struct Section {
+    path: String,
+    table: Table,
+    asked: Vec<&'static str>,
+}
+
+impl Section {
+    pub(super) fn root(table: Table) -> Self {
+        Section { path: String::new(), table, asked: Vec::new() }
+    }
+
+    pub(super) fn path_of(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+    }
+
+    fn refuse(&self, key: &str, value: impl Display, admissible: impl Into<String>) -> Problem {
+        Problem::Value { key: self.path_of(key), value: value.to_string(), admissible: admissible.into() }
+    }
+
+    pub(super) fn take(&mut self, key: &'static str) -> Option<Value> {
+        self.asked.push(key);
+        self.table.remove(key)
+    }
+
+    /// A sub-table; a missing one is empty.
+    pub(super) fn section(&mut self, key: &'static str) -> Result<Section, Problem> {
+        let path = self.path_of(key);
+        match self.take(key) {
+            None => Ok(Section { path, table: Table::new(), asked: Vec::new() }),
+            Some(Value::Table(table)) => Ok(Section { path, table, asked: Vec::new() }),
+            Some(other) => Err(self.refuse(key, other, format!("a section [{path}]"))),
+        }
+    }
+
+    /// A line of text.
+    pub(super) fn text(&mut self, key: &'static str) -> Result<String, Problem> {
+        match self.take(key) {
+            Some(Value::String(text)) if !text.trim().is_empty() && !text.contains('\n') => Ok(text),
+            Some(other) => Err(self.refuse(key, other, "one line of text")),
+            None => Err(Problem::MissingKey { key: self.path_of(key), admissible: "one line of text".into() }),
+        }
+    }
+
+    /// A truth value, or the default.
+    pub(super) fn flag(&mut self, key: &'static str, default: bool) -> Result<bool, Problem> {
+        match self.take(key) {
+            None => Ok(default),
+            Some(Value::Boolean(flag)) => Ok(flag),
+            Some(other) => Err(self.refuse(key, other, "true or false")),
+        }
+    }
+
+    /// A whole number within `range`, or the default; without a default it must be given.
+    pub(super) fn integer(
+        &mut self,
+        key: &'static str,
+        range: std::ops::RangeInclusive<u64>,
+        default: Option<u64>,
+    ) -> Result<u64, Problem> {
+        let admissible = if range.start() == range.end() {
+            format!("{}", range.start())
+        } else {
+            format!("a whole number from {} to {}", range.start(), range.end())
+        };
+        match (self.take(key), default) {
+            (Some(Value::Integer(x)), _) => match u64::try_from(x) {
+                Ok(x) if range.contains(&x) => Ok(x),
+                _ => Err(self.refuse(key, x, admissible)),
+            },
+            (Some(other), _) => Err(self.refuse(key, other, admissible)),
+            (None, Some(default)) => Ok(default),
+            (None, None) => Err(Problem::MissingKey { key: self.path_of(key), admissible }),
+        }
+    }
+
+    /// A number within `range` (described by `admissible`), or the default; NaN is in no range.
+    pub(super) fn number(
+        &mut self,
+        key: &'static str,
+        range: impl RangeBounds<f64>,
+        admissible: &str,
+        default: Option<f64>,
+    ) -> Result<f64, Problem> {
+        match self.optional_number(key, range, admissible)?.or(default) {
+            Some(x) => Ok(x),
+            None => Err(Problem::MissingKey { key: self.path_of(key), admissible: admissible.into() }),
+        }
+    }
+
+    /// A number within `range`, if it is given.
+    pub(super) fn optional_number(
+        &mut self,
+        key: &'static str,
+        range: impl RangeBounds<f64>,
+        admissible: &str,
+    ) -> Result<Option<f64>, Problem> {
+        let x = match self.take(key) {
+            None => return Ok(None),
+            Some(Value::Float(x)) => x,
+            Some(Value::Integer(x)) => x as f64,
+            Some(other) => return Err(self.refuse(key, other, admissible)),
+        };
+        if x.is_finite() && range.contains(&x) { Ok(Some(x)) } else { Err(self.refuse(key, x, admissible)) }
+    }
+
+    /// One of several names, or the default.
+    pub(super) fn choice<C: Copy>(
+        &mut self,
+        key: &'static str,
+        choices: &[(&'static str, C)],
+        default: Option<C>,
+    ) -> Result<C, Problem> {
+        let value = self.take(key);
+        self.choose(key, value, choices, default)
+    }
+
+    fn choose<C: Copy>(
+        &self,
+        key: &'static str,
+        value: Option<Value>,
+        choices: &[(&'static str, C)],
+        default: Option<C>,
+    ) -> Result<C, Problem> {
+        let quoted: Vec<String> = choices.iter().map(|(name, _)| format!("\"{name}\"")).collect();
+        let admissible = quoted.join(", ");
+        match value {
+            Some(Value::String(name)) => match choices.iter().find(|(choice, _)| *choice == name) {
+                Some((_, choice)) => Ok(*choice),
+                None => Err(self.refuse(key, Value::String(name), admissible)),
+            },
+            Some(other) => Err(self.refuse(key, other, admissible)),
+            None => default.ok_or_else(|| Problem::MissingKey { key: self.path_of(key), admissible }),
+        }
+    }
+
+    /// A list of names without duplicates, at least one; or the default.
+    pub(super) fn choices<C: Copy + PartialEq>(
+        &mut self,
+        key: &'static str,
+        choices: &[(&'static str, C)],
+        default: &[C],
+    ) -> Result<Vec<C>, Problem> {
+        let items = match self.take(key) {
+            None => return Ok(default.to_vec()),
+            Some(Value::Array(items)) if !items.is_empty() => items,
+            Some(other) => return Err(self.refuse(key, other, "a list of at least one name")),
+        };
+        let mut chosen = Vec::new();
+        for item in items {
+            let shown = item.clone();
+            let choice = self.choose(key, Some(item), choices, None)?;
+            if chosen.contains(&choice) {
+                return Err(self.refuse(key, shown, "every name at most once"));
+            }
+            chosen.push(choice);
+        }
+        Ok(chosen)
+    }
+
+    /// A list of exactly `length` whole numbers within `range`.
+    pub(super) fn integers(
+        &mut self,
+        key: &'static str,
+        length: usize,
+        range: std::ops::RangeInclusive<u64>,
+        default: u64,
+    ) -> Result<Vec<u64>, Problem> {
+        let admissible = format!(
+            "a list of {length} whole numbers from {} to {}, one for each dimension",
+            range.start(),
+            range.end()
+        );
+        let items = match self.take(key) {
+            None => return Ok(vec![default; length]),
+            Some(Value::Array(items)) => items,
+            Some(other) => return Err(self.refuse(key, other, admissible)),
+        };
+        let numbers: Option<Vec<u64>> = items
+            .iter()
+            .map(|item| item.as_integer().and_then(|x| u64::try_from(x).ok()).filter(|x| range.contains(x)))
+            .collect();
+        match numbers {
+            Some(numbers) if numbers.len() == length => Ok(numbers),
+            _ => Err(self.refuse(key, Value::Array(items), admissible)),
+        }
+    }
+
+    /// Refuses what nobody asked for.
+    pub(super) fn finish(self) -> Result<(), Problem> {
+        match self.table.keys().next() {
+            None => Ok(()),
+            Some(key) => Err(Problem::UnknownKey { key: self.path_of(key), admissible: self.asked }),
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! The scenarios compiled into the program.
+
+use super::{Scenario, ScenarioError};
+
+/// A scenario that needs no file.
+#[derive(Clone, Copy, Debug)]
+pub struct Shipped {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// Its text.
+    pub text: &'static str,
+}
+
+/// All of them, in the order of `sordino list`.
+pub const SHIPPED: &[Shipped] = &[
+    Shipped { name: "default", text: include_str!("../../scenarios/default.toml") },
+    Shipped { name: "gp-2d", text: include_str!("../../scenarios/gp-2d.toml") },
+    Shipped { name: "firmware", text: include_str!("../../scenarios/firmware.toml") },
+    Shipped { name: "winequality", text: include_str!("../../scenarios/winequality.toml") },
+    Shipped { name: "landmine", text: include_str!("../../scenarios/landmine.toml") },
+];
+
+impl Shipped {
+    /// The shipped scenario of this name.
+    pub fn find(name: &str) -> Option<&'static Shipped> {
+        SHIPPED.iter().find(|shipped| shipped.name == name)
+    }
+
+    /// The scenario, with settings applied.
+    pub fn parse(&self, settings: &[String]) -> Result<Scenario, ScenarioError> {
+        Scenario::parse(self.name, self.text, settings)
+    }
+}
