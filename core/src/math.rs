@@ -66,6 +66,8 @@ pub trait Scalar:
     fn to_f64(self) -> f64;
     /// A count as a number; exact below 2²⁴.
     fn from_u32(x: u32) -> Self;
+    /// The integer part as a count: negative numbers and NaN give 0, large ones saturate.
+    fn to_u32(self) -> u32;
     /// Neither NaN nor infinite.
     fn is_finite(self) -> bool;
     /// |x|.
@@ -120,6 +122,10 @@ impl Scalar for f64 {
     #[inline]
     fn from_u32(x: u32) -> Self {
         f64::from(x)
+    }
+    #[inline]
+    fn to_u32(self) -> u32 {
+        self as u32
     }
     #[inline]
     fn is_finite(self) -> bool {
@@ -219,6 +225,10 @@ impl Scalar for f32 {
     #[inline]
     fn from_u32(x: u32) -> Self {
         x as f32
+    }
+    #[inline]
+    fn to_u32(self) -> u32 {
+        self as u32
     }
     #[inline]
     fn is_finite(self) -> bool {

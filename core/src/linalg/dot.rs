@@ -68,6 +68,8 @@ pub fn matvec<T: Scalar>(matrix: &[T], x: &[T], out: &mut [T]) {
         out.fill(T::ZERO);
         return;
     }
+    let rows = out.len().min(matrix.len() / m);
+    let (matrix, out) = (&matrix[..rows * m], &mut out[..rows]);
     let mut blocks = matrix.chunks_exact(4 * m);
     let mut outs = out.chunks_exact_mut(4);
     for (block, out) in blocks.by_ref().zip(outs.by_ref()) {
@@ -122,6 +124,13 @@ mod tests {
         for (row, y) in a.chunks(11).zip(out) {
             assert_eq!(dot(row, &x).to_bits(), y.to_bits());
         }
+        // Fewer outputs than rows, and fewer rows than outputs.
+        let mut few = [0.0; 3];
+        matvec(&a, &x, &mut few);
+        assert_eq!(few, out[..3]);
+        let mut many = [7.0; 9];
+        matvec(&a, &x, &mut many);
+        assert_eq!((&many[..7], &many[7..]), (&out[..], &[7.0, 7.0][..]));
     }
 
     #[test]

@@ -1,0 +1,318 @@
+//! Where a function is defined: boxes, grids, candidate lists, and equal sub-regions of the unit box.
+//!
+//! Everything above this layer works on the unit box [0, 1]ᴰ; [`BoxDomain`] translates a user's units. Proposals are made
+//! over finite [`Candidates`], named by their index: an index is the same on every target, a rounded coordinate is not.
+
+use core::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::math::Scalar;
+
+/// The most input dimensions a bounded list of this crate holds.
+pub const DIM_MAX: usize = 16;
+/// The most sub-regions a domain may be split into.
+pub const REGIONS_MAX: usize = 64;
+/// Candidates are counted below 2²⁴, so that their index is exact in every [`Scalar`].
+pub const CANDIDATES_MAX: u32 = 1 << 24;
+
+/// Why a domain was refused.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum DomainError {
+    /// No dimension, or more than [`DIM_MAX`].
+    Dimension {
+        /// What was given.
+        dim: usize,
+    },
+    /// An axis whose bounds are not finite with low < high.
+    Bounds {
+        /// The axis, 0-based.
+        axis: usize,
+        /// Lower bound given.
+        low: f64,
+        /// Upper bound given.
+        high: f64,
+    },
+    /// A list whose length is not a positive multiple of the dimension, or a grid axis without points.
+    Length {
+        /// Numbers given.
+        len: usize,
+        /// Numbers a point takes.
+        dim: usize,
+    },
+    /// More than [`CANDIDATES_MAX`] candidates.
+    TooManyCandidates {
+        /// What was asked for.
+        count: u64,
+    },
+    /// A coordinate that is not a finite number in [0, 1].
+    Coordinate {
+        /// Index of the candidate.
+        candidate: usize,
+        /// Axis, 0-based.
+        axis: usize,
+        /// The value.
+        value: f64,
+    },
+    /// No region at all, a split of 0, or more than [`REGIONS_MAX`] regions.
+    Regions {
+        /// The product of the splits.
+        count: u64,
+    },
+}
+
+impl fmt::Display for DomainError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            DomainError::Dimension { dim } => write!(f, "dimension {dim} is outside 1..={DIM_MAX}"),
+            DomainError::Bounds { axis, low, high } => {
+                write!(f, "axis {axis}: bounds [{low}, {high}] must be finite with low < high")
+            }
+            DomainError::Length { len, dim } => write!(f, "{len} numbers are not a positive number of {dim}-D points"),
+            DomainError::TooManyCandidates { count } => {
+                write!(f, "{count} candidates; at most {CANDIDATES_MAX} are admissible")
+            }
+            DomainError::Coordinate { candidate, axis, value } => {
+                write!(f, "candidate {candidate}, axis {axis}: coordinate {value} is outside [0, 1]")
+            }
+            DomainError::Regions { count } => write!(f, "{count} sub-regions; 1..={REGIONS_MAX} are admissible"),
+        }
+    }
+}
+
+impl core::error::Error for DomainError {}
+
+/// A box in the user's units.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BoxDomain {
+    low: heapless::Vec<f64, DIM_MAX>,
+    high: heapless::Vec<f64, DIM_MAX>,
+}
+
+impl BoxDomain {
+    /// The box with these bounds, one pair an axis.
+    ///
+    /// **Errors**: [`DomainError::Dimension`], [`DomainError::Bounds`].
+    pub fn new(bounds: &[(f64, f64)]) -> Result<Self, DomainError> {
+        if bounds.is_empty() || bounds.len() > DIM_MAX {
+            return Err(DomainError::Dimension { dim: bounds.len() });
+        }
+        for (axis, &(low, high)) in bounds.iter().enumerate() {
+            if !(low < high && low.is_finite() && high.is_finite()) {
+                return Err(DomainError::Bounds { axis, low, high });
+            }
+        }
+        Ok(BoxDomain {
+            low: bounds.iter().map(|bound| bound.0).collect(),
+            high: bounds.iter().map(|bound| bound.1).collect(),
+        })
+    }
+
+    /// Number of axes.
+    pub fn dim(&self) -> usize {
+        self.low.len()
+    }
+
+    /// Coordinate `unit` ∈ [0, 1] of `axis` in the user's units; `None` if there is no such axis.
+    pub fn from_unit(&self, axis: usize, unit: f64) -> Option<f64> {
+        let (low, high) = (self.low.get(axis)?, self.high.get(axis)?);
+        Some(low + unit * (high - low))
+    }
+
+    /// The inverse of [`BoxDomain::from_unit`].
+    pub fn to_unit(&self, axis: usize, value: f64) -> Option<f64> {
+        let (low, high) = (self.low.get(axis)?, self.high.get(axis)?);
+        Some((value - low) / (high - low))
+    }
+}
+
+/// A finite set of points of the unit box, named by index.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Candidates<'a, T> {
+    /// Points written out, row-major.
+    List {
+        /// `count · dim` numbers.
+        points: &'a [T],
+        /// Numbers a point takes.
+        dim: usize,
+    },
+    /// `per_axis`^`dim` points, coordinate i/(per_axis − 1), the last axis fastest; nothing is stored.
+    Grid {
+        /// Points along one axis, at least 2.
+        per_axis: u32,
+        /// Number of axes.
+        dim: usize,
+    },
+}
+
+impl<'a, T: Scalar> Candidates<'a, T> {
+    /// A list of points, every coordinate in [0, 1].
+    ///
+    /// **Errors**: [`DomainError`] naming the first offence.
+    pub fn list(points: &'a [T], dim: usize) -> Result<Self, DomainError> {
+        if dim == 0 || dim > DIM_MAX {
+            return Err(DomainError::Dimension { dim });
+        }
+        if points.is_empty() || points.len() % dim != 0 {
+            return Err(DomainError::Length { len: points.len(), dim });
+        }
+        let count = (points.len() / dim) as u64;
+        if count > u64::from(CANDIDATES_MAX) {
+            return Err(DomainError::TooManyCandidates { count });
+        }
+        for (i, x) in points.iter().enumerate() {
+            if !(*x >= T::ZERO && *x <= T::ONE) {
+                return Err(DomainError::Coordinate { candidate: i / dim, axis: i % dim, value: x.to_f64() });
+            }
+        }
+        Ok(Candidates::List { points, dim })
+    }
+
+    /// A regular grid with both ends of every axis.
+    ///
+    /// **Errors**: [`DomainError`] naming the first offence.
+    pub fn grid(per_axis: u32, dim: usize) -> Result<Self, DomainError> {
+        if dim == 0 || dim > DIM_MAX {
+            return Err(DomainError::Dimension { dim });
+        }
+        if per_axis < 2 {
+            return Err(DomainError::Length { len: per_axis as usize, dim });
+        }
+        let mut count = 1u64;
+        for _ in 0..dim {
+            count = count.saturating_mul(u64::from(per_axis));
+        }
+        if count > u64::from(CANDIDATES_MAX) {
+            return Err(DomainError::TooManyCandidates { count });
+        }
+        Ok(Candidates::Grid { per_axis, dim })
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u32 {
+        match *self {
+            Candidates::List { points, dim } => (points.len() / dim.max(1)) as u32,
+            Candidates::Grid { per_axis, dim } => per_axis.saturating_pow(dim as u32),
+        }
+    }
+
+    /// Numbers a point takes.
+    pub fn dim(&self) -> usize {
+        match *self {
+            Candidates::List { dim, .. } | Candidates::Grid { dim, .. } => dim,
+        }
+    }
+
+    /// Writes the point named `index`; an index out of range leaves `out` as it was.
+    #[inline]
+    pub fn point(&self, index: u32, out: &mut [T]) {
+        match *self {
+            Candidates::List { points, dim } => {
+                let start = index as usize * dim;
+                if let Some(point) = points.get(start..start + dim) {
+                    out.iter_mut().zip(point).for_each(|(to, from)| *to = *from);
+                }
+            }
+            Candidates::Grid { per_axis, dim } => {
+                let (mut rest, last) = (index, T::from_u32(per_axis - 1));
+                for x in out.iter_mut().take(dim).rev() {
+                    *x = T::from_u32(rest % per_axis) / last;
+                    rest /= per_axis;
+                }
+            }
+        }
+    }
+}
+
+/// The unit box cut into equal boxes: `splits[d]` parts along axis d, numbered row-major, the last axis fastest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Regions {
+    splits: heapless::Vec<u32, DIM_MAX>,
+}
+
+impl Regions {
+    /// Equal boxes, `splits[d]` along axis d.
+    ///
+    /// **Errors**: [`DomainError::Dimension`], [`DomainError::Regions`].
+    pub fn new(splits: &[u32]) -> Result<Self, DomainError> {
+        let Ok(list) = heapless::Vec::from_slice(splits) else {
+            return Err(DomainError::Dimension { dim: splits.len() });
+        };
+        if splits.is_empty() {
+            return Err(DomainError::Dimension { dim: 0 });
+        }
+        let count = splits.iter().fold(1u64, |product, k| product.saturating_mul(u64::from(*k)));
+        if count == 0 || count > REGIONS_MAX as u64 {
+            return Err(DomainError::Regions { count });
+        }
+        Ok(Regions { splits: list })
+    }
+
+    /// One region: the whole box of `dim` axes.
+    pub fn whole(dim: usize) -> Result<Self, DomainError> {
+        Self::new([1; DIM_MAX].get(..dim).unwrap_or(&[]))
+    }
+
+    /// Parts along each axis.
+    pub fn splits(&self) -> &[u32] {
+        &self.splits
+    }
+
+    /// How many regions there are.
+    pub fn count(&self) -> u32 {
+        self.splits.iter().product()
+    }
+
+    /// Region of a point; a border point belongs to the lower index.
+    #[inline]
+    pub fn region_of<T: Scalar>(&self, point: &[T]) -> u32 {
+        let mut region = 0;
+        for (&parts, &x) in self.splits.iter().zip(point) {
+            let whole = T::from_u32(parts);
+            let mut part = 0;
+            while part + 1 < parts && x > T::from_u32(part + 1) / whole {
+                part += 1;
+            }
+            region = region * parts + part;
+        }
+        region
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grid_points_and_indices_agree_with_the_written_list() {
+        let grid = Candidates::<f64>::grid(3, 2).unwrap();
+        let mut points = [0.0; 18];
+        for (i, point) in points.chunks_mut(2).enumerate() {
+            grid.point(i as u32, point);
+        }
+        assert_eq!(points[..8], [0.0, 0.0, 0.0, 0.5, 0.0, 1.0, 0.5, 0.0]);
+        let list = Candidates::list(&points, 2).unwrap();
+        assert_eq!((list.count(), grid.count()), (9, 9));
+    }
+
+    #[test]
+    fn border_points_belong_to_the_lower_index() {
+        let regions = Regions::new(&[2, 2]).unwrap();
+        for (point, region) in [([0.5, 0.5], 0), ([0.5, 0.51], 1), ([0.51, 0.5], 2), ([1.0, 1.0], 3), ([0.0, 0.0], 0)] {
+            assert_eq!(regions.region_of(&point), region, "{point:?}");
+        }
+        assert_eq!(Regions::new(&[4]).unwrap().region_of(&[0.25f32]), 0);
+    }
+
+    #[test]
+    fn refuses_what_it_cannot_mean() {
+        assert_eq!(Regions::new(&[2, 0]), Err(DomainError::Regions { count: 0 }));
+        assert_eq!(Regions::new(&[65]), Err(DomainError::Regions { count: 65 }));
+        assert!(Candidates::list(&[0.0, f64::NAN], 1).is_err());
+        assert!(Candidates::<f32>::grid(5000, 2).is_err());
+        assert!(BoxDomain::new(&[(1.0, 1.0)]).is_err());
+        let domain = BoxDomain::new(&[(1e-4, 10.0)]).unwrap();
+        assert_eq!(domain.from_unit(0, 1.0), Some(10.0));
+        assert_eq!(domain.to_unit(0, 1e-4), Some(0.0));
+    }
+}

@@ -1,0 +1,196 @@
+//! What all parties of a federation agree on. Everything here is public, and none of it is fitted on pooled private data.
+
+use core::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::Regions;
+use crate::schedule::{Mixing, WeightConcentration, region_weight};
+
+/// The most agents of a federation: their contributions are summed in 64 bits.
+pub const AGENTS_MAX: u32 = 1 << 24;
+
+/// From where an agent's initial points are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum InitialRegion {
+    /// The agent's own sub-region: distributed exploration.
+    Own,
+    /// The whole domain: the ablation `global-init`.
+    Whole,
+}
+
+/// How an agent draws a function from its own posterior.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OwnDraw {
+    /// Jointly over all candidates, through a shared low-rank factor of the prior (hosts).
+    Joint,
+    /// As weights of the shared features (devices).
+    Features,
+}
+
+/// What the released sum is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Signal {
+    /// The selected agents' vectors.
+    Vectors,
+    /// Zero: the ablation `pure-noise`, whose broadcast carries no information.
+    Nothing,
+}
+
+/// What the server does with the vectors.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Aggregation {
+    /// Nothing is uploaded and nothing broadcast: every agent alone.
+    None,
+    /// The weighted mean of all vectors, unclipped, unsampled, without noise. Protects nobody.
+    Mean,
+    /// Poisson sampling, clipping, and exact Gaussian noise on an integer grid.
+    Private {
+        /// S: bound on the norm of one agent's vector times √P.
+        clipping_norm: f64,
+        /// q ∈ (0, 1], independently for every agent and broadcast.
+        sampling_probability: f64,
+        /// z: standard deviation of the noise over the sensitivity.
+        noise_multiplier: f64,
+        /// m: the noise has standard deviation 2ᵐ grid units.
+        grid_exponent: u32,
+        /// What is summed.
+        signal: Signal,
+    },
+}
+
+/// The numbers a federation is described by, before they are checked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Parameters {
+    /// N, enrolled agents.
+    pub agents: u32,
+    /// The P sub-regions; agent n explores region n mod P.
+    pub regions: Regions,
+    /// T, queries after the initial points.
+    pub rounds: u32,
+    /// N_init ≥ 1, points drawn before the first upload.
+    pub initial_points: u32,
+    /// Where they are drawn.
+    pub initial_region: InitialRegion,
+    /// M, shared random Fourier features.
+    pub feature_count: u32,
+    /// λ of the shared weight-space posterior.
+    pub regularization: f64,
+    /// Observation noise variance of the agent's own posterior.
+    pub noise_variance: f64,
+    /// c₀, the public constant subtracted from every observation.
+    pub offset: f64,
+    /// 1 − pₜ.
+    pub mixing: Mixing,
+    /// How own draws are made.
+    pub own_draw: OwnDraw,
+    /// a_s.
+    pub concentration: WeightConcentration,
+    /// What the server does.
+    pub aggregation: Aggregation,
+}
+
+/// A parameter outside its admissible range.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ConfigError {
+    /// Name of the field of [`Parameters`] or [`Aggregation::Private`].
+    pub field: &'static str,
+    /// The value given.
+    pub value: f64,
+    /// The range it must lie in.
+    pub admissible: &'static str,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} = {} is outside {}", self.field, self.value, self.admissible)
+    }
+}
+
+impl core::error::Error for ConfigError {}
+
+/// Checked [`Parameters`].
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Config(Parameters);
+
+impl<'de> Deserialize<'de> for Config {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Config::new(Parameters::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+    }
+}
+
+impl Config {
+    /// Checks every range.
+    ///
+    /// **Errors**: [`ConfigError`] naming the first field outside its range.
+    pub fn new(parameters: Parameters) -> Result<Self, ConfigError> {
+        let p = &parameters;
+        let check = |field, value: f64, holds: bool, admissible| {
+            if holds { Ok(()) } else { Err(ConfigError { field, value, admissible }) }
+        };
+        let whole = |field, value: u32, low: u32, high: u32, admissible| {
+            check(field, f64::from(value), (low..=high).contains(&value), admissible)
+        };
+        whole("agents", p.agents, 1, AGENTS_MAX, "1..=16777216")?;
+        whole("rounds", p.rounds, 1, 1 << 20, "1..=1048576")?;
+        whole("initial_points", p.initial_points, 1, 1 << 20, "1..=1048576")?;
+        whole("feature_count", p.feature_count, 1, 1 << 14, "1..=16384")?;
+        let positive = |field, x: f64| check(field, x, x > 0.0 && x.is_finite(), "(0, inf)");
+        positive("regularization", p.regularization)?;
+        positive("noise_variance", p.noise_variance)?;
+        check("offset", p.offset, p.offset.is_finite(), "(-inf, inf)")?;
+        let a = p.concentration.start;
+        check("concentration.start", a, (0.0..=1e6).contains(&a), "[0, 1e6]")?;
+        if let Aggregation::Private { clipping_norm, sampling_probability, noise_multiplier, grid_exponent, .. } =
+            p.aggregation
+        {
+            check("clipping_norm", clipping_norm, (1e-6..=1e6).contains(&clipping_norm), "[1e-6, 1e6]")?;
+            let q = sampling_probability;
+            check("sampling_probability", q, q > 0.0 && q <= 1.0, "(0, 1]")?;
+            check("noise_multiplier", noise_multiplier, (0.01..=1e4).contains(&noise_multiplier), "[0.01, 1e4]")?;
+            whole("grid_exponent", grid_exponent, 16, 20, "16..=20")?;
+        }
+        Ok(Config(parameters))
+    }
+
+    /// The numbers themselves.
+    pub fn parameters(&self) -> &Parameters {
+        &self.0
+    }
+
+    /// P.
+    pub fn region_count(&self) -> usize {
+        self.0.regions.count() as usize
+    }
+
+    /// Numbers in a broadcast: P·M.
+    pub fn broadcast_len(&self) -> usize {
+        self.region_count() * self.0.feature_count as usize
+    }
+
+    /// The region agent n explores: n mod P.
+    pub fn region_of_agent(&self, agent: u32) -> u32 {
+        agent % self.0.regions.count()
+    }
+
+    /// Agents that explore region i.
+    pub fn explorers(&self, region: u32) -> u32 {
+        let (n, p) = (self.0.agents, self.0.regions.count());
+        n / p + u32::from(region < n % p)
+    }
+
+    /// φ_n^(i) at a concentration.
+    pub fn weight(&self, concentration: f64, agent: u32, region: u32) -> f64 {
+        let explores = self.region_of_agent(agent) == region;
+        region_weight(concentration, self.0.agents, self.explorers(region), explores)
+    }
+
+    /// Observations one agent makes in a whole run: N_init + T.
+    pub fn observations_max(&self) -> usize {
+        self.0.initial_points as usize + self.0.rounds as usize
+    }
+}

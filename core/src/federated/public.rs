@@ -1,0 +1,108 @@
+//! What all agents share and nobody changes.
+
+use core::fmt;
+
+use super::config::{Config, OwnDraw};
+use crate::acquisition::{Maximum, thompson};
+use crate::domain::{Candidates, Regions};
+use crate::features::RandomFourier;
+use crate::math::Scalar;
+
+/// The public context, borrowed: candidates, features, and what a host caches of them.
+///
+/// The caches change speed, never bits: an empty slice means "compute when needed".
+#[derive(Clone, Copy, Debug)]
+pub struct Public<'a, T> {
+    /// The points that may be queried.
+    pub candidates: Candidates<'a, T>,
+    /// The shared features, from the public seed.
+    pub features: &'a RandomFourier<T, &'a [T]>,
+    /// φ of every candidate (count × M), or empty on a device.
+    pub feature_rows: &'a [T],
+    /// Region of every candidate, or empty on a device.
+    pub region_of: &'a [u32],
+    /// Factor F of the prior covariance over the candidates, K ≈ FFᵀ (count × `prior_rank`); empty without joint draws.
+    pub prior_rows: &'a [T],
+    /// Columns of F.
+    pub prior_rank: usize,
+    /// Confidence width of the own draw by round (index t − 1); rounds beyond its end, and the empty slice, mean 1.
+    pub confidence_widths: &'a [T],
+}
+
+/// A public context that does not fit its configuration.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PublicError {
+    /// What does not fit.
+    pub what: &'static str,
+    /// Its size.
+    pub found: usize,
+    /// The size the configuration asks for.
+    pub expected: usize,
+}
+
+impl fmt::Display for PublicError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "public context: {} has {} entries, {} expected", self.what, self.found, self.expected)
+    }
+}
+
+impl core::error::Error for PublicError {}
+
+impl<T: Scalar> Public<'_, T> {
+    /// Checks every size against the configuration.
+    ///
+    /// **Errors**: [`PublicError`] naming the first that differs.
+    pub fn check(&self, config: &Config) -> Result<(), PublicError> {
+        let p = config.parameters();
+        let (count, m) = (self.candidates.count() as usize, p.feature_count as usize);
+        let same = |what, found, expected| {
+            if found == expected { Ok(()) } else { Err(PublicError { what, found, expected }) }
+        };
+        let cached = |what, len, expected| if len == 0 { Ok(()) } else { same(what, len, expected) };
+        same("features", self.features.count(), m)?;
+        same("feature dimension", self.features.dim(), self.candidates.dim())?;
+        same("region splits", p.regions.splits().len(), self.candidates.dim())?;
+        cached("feature rows", self.feature_rows.len(), count * m)?;
+        cached("candidate regions", self.region_of.len(), count)?;
+        if self.region_of.is_empty() && !self.feature_rows.is_empty() {
+            return Err(PublicError { what: "candidate regions", found: 0, expected: count });
+        }
+        if p.own_draw == OwnDraw::Joint {
+            same("prior factor", self.prior_rows.len(), count * self.prior_rank.max(1))?;
+        }
+        Ok(())
+    }
+
+    /// Region of a candidate; `point` is scratch of D numbers.
+    pub(super) fn region(&self, regions: &Regions, candidate: u32, point: &mut [T]) -> u32 {
+        match self.region_of.get(candidate as usize) {
+            Some(region) => *region,
+            None => {
+                self.candidates.point(candidate, point);
+                regions.region_of(point)
+            }
+        }
+    }
+
+    /// φ of a candidate into `phi`; `point` is scratch of D numbers.
+    pub(super) fn feature_row(&self, candidate: u32, point: &mut [T], phi: &mut [T]) {
+        let (m, start) = (self.features.count(), candidate as usize * self.features.count());
+        match self.feature_rows.get(start..start + m) {
+            Some(row) => phi.iter_mut().zip(row).for_each(|(to, from)| *to = *from),
+            None => {
+                self.candidates.point(candidate, point);
+                self.features.features(point, phi);
+            }
+        }
+    }
+
+    /// argmax of φ(x)·ω^(region of x); `scratch` holds D + M numbers.
+    pub(super) fn maximize(&self, regions: &Regions, weights: &[T], scratch: &mut [T]) -> Maximum<T> {
+        if self.feature_rows.is_empty() {
+            thompson::maximize_streamed(&self.candidates, self.features, regions, weights, scratch)
+        } else {
+            let region_of = if regions.count() == 1 { &[] } else { self.region_of };
+            thompson::maximize_rows(self.feature_rows, self.features.count(), region_of, weights)
+        }
+    }
+}
