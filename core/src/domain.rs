@@ -153,7 +153,7 @@ impl<'a, T: Scalar> Candidates<'a, T> {
         if dim == 0 || dim > DIM_MAX {
             return Err(DomainError::Dimension { dim });
         }
-        if points.is_empty() || points.len() % dim != 0 {
+        if points.is_empty() || !points.len().is_multiple_of(dim) {
             return Err(DomainError::Length { len: points.len(), dim });
         }
         let count = (points.len() / dim) as u64;

@@ -9,8 +9,8 @@ use core::fmt;
 use crate::kernel::Stationary;
 use crate::linalg::{dot, sum_of_squares};
 use crate::math::Scalar;
-use crate::random::{RunSeed, normal};
 use crate::random::{Party, Purpose};
+use crate::random::{RunSeed, normal};
 
 /// Why features were refused.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,7 +46,9 @@ pub enum FeatureError {
 impl fmt::Display for FeatureError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            FeatureError::Empty { count, dim } => write!(f, "{count} features in {dim} dimensions; both must be positive"),
+            FeatureError::Empty { count, dim } => {
+                write!(f, "{count} features in {dim} dimensions; both must be positive")
+            }
             FeatureError::Lengthscale { len, value } => {
                 write!(f, "{len} lengthscale(s) with {value}: one, or one an axis, each finite and positive")
             }
@@ -84,7 +86,13 @@ impl<T: Scalar, S: AsRef<[T]>> RandomFourier<T, S> {
     /// code does and their paper does not say.
     ///
     /// **Errors**: [`FeatureError`].
-    pub fn new(dim: usize, count: usize, signal_variance: T, unit_norm: bool, storage: S) -> Result<Self, FeatureError> {
+    pub fn new(
+        dim: usize,
+        count: usize,
+        signal_variance: T,
+        unit_norm: bool,
+        storage: S,
+    ) -> Result<Self, FeatureError> {
         if dim == 0 || count == 0 {
             return Err(FeatureError::Empty { count, dim });
         }
@@ -192,12 +200,7 @@ pub fn draw<T: Scalar>(
         let value = *wrong.or(lengthscales.first()).unwrap_or(&f64::NAN);
         return Err(FeatureError::Lengthscale { len: lengthscales.len(), value });
     }
-    let degrees = match kernel {
-        Stationary::SquaredExponential => 0,
-        Stationary::Matern12 => 1,
-        Stationary::Matern32 => 3,
-        Stationary::Matern52 => 5,
-    };
+    let degrees = kernel.degrees_of_freedom().unwrap_or(0) as usize;
     let mut stream = RunSeed::new(feature_seed, run_index).stream(Party::World, Purpose::Features, 0);
     let (frequencies, phases) = storage.split_at_mut(count * dim);
     let mut gaussian = [0.0f64; 8];
@@ -212,7 +215,7 @@ pub fn draw<T: Scalar>(
         }
         let tail = if degrees > 0 {
             normal::fill(&mut stream, &mut gaussian[..degrees]);
-            (degrees as f64 / sum_of_squares(&gaussian[..degrees])).sqrt()
+            Scalar::sqrt(degrees as f64 / sum_of_squares(&gaussian[..degrees]))
         } else {
             1.0
         };
@@ -247,7 +250,7 @@ mod tests {
             let mut storage = vec![0.0; storage_len(2, M)];
             draw(7, 0, features, &lengthscales, 2, M, &mut storage).unwrap();
             let map = RandomFourier::new(2, M, 1.5, false, storage).unwrap();
-            let exact = StationaryKernel::new(kernel, &lengthscales[..], 1.5).unwrap();
+            let exact = StationaryKernel::ard_with_shape(kernel, &lengthscales[..], 1.5).unwrap();
             let mut worst = 0.0f64;
             let (mut a, mut b) = (vec![0.0; M], vec![0.0; M]);
             for x in points {

@@ -122,7 +122,12 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
     /// A posterior that already digested `observations` rows into this very storage.
     ///
     /// **Errors**: [`WeightsError`].
-    pub fn resume(feature_count: usize, regularization: T, observations: usize, storage: S) -> Result<Self, WeightsError> {
+    pub fn resume(
+        feature_count: usize,
+        regularization: T,
+        observations: usize,
+        storage: S,
+    ) -> Result<Self, WeightsError> {
         if feature_count == 0 {
             return Err(WeightsError::NoFeatures);
         }
@@ -349,7 +354,7 @@ mod tests {
             sum += d / draws;
             squares += d * d / draws;
         }
-        (sum / (variance / draws).sqrt(), (squares / variance - 1.0) / (2.0 / draws).sqrt())
+        (sum / Scalar::sqrt(variance / draws), (squares / variance - 1.0) / Scalar::sqrt(2.0 / draws))
     }
 
     #[test]
