@@ -12,13 +12,25 @@
 //! | [`linalg`] | packed triangles, fixed-order sums |
 //! | [`random`] | named streams, normal and Laplace draws for simulation; exact integer samplers for privacy |
 //! | [`kernel`] | covariance functions |
+//! | [`features`] | finite feature maps |
+//! | [`domain`] | boxes, grids, candidate lists, sub-regions |
+//! | [`surrogate`] | posteriors |
+//! | [`acquisition`] | which candidate next |
+//! | [`schedule`] | numbers that move with the round |
+//! | [`federated`] | a trusted server, private towards everybody else |
 #![no_std]
 
 #[cfg(feature = "alloc")]
 extern crate alloc;
 
+pub mod acquisition;
 pub mod digest;
+pub mod domain;
+pub mod features;
+pub mod federated;
 pub mod kernel;
 pub mod linalg;
 pub mod math;
 pub mod random;
+pub mod schedule;
+pub mod surrogate;

@@ -177,7 +177,9 @@ impl fmt::Display for AgentError {
         match *self {
             AgentError::UnexpectedInput { phase, input } => write!(f, "{input} does not belong to phase {phase:?}"),
             AgentError::ObservationNotFinite { round } => write!(f, "observation of round {round} is not finite"),
-            AgentError::BroadcastLength { len, expected } => write!(f, "broadcast of {len} numbers, {expected} expected"),
+            AgentError::BroadcastLength { len, expected } => {
+                write!(f, "broadcast of {len} numbers, {expected} expected")
+            }
             AgentError::BroadcastNotFinite { index } => write!(f, "broadcast number {index} is not finite"),
             AgentError::Storage { len, expected } => write!(f, "agent storage of {len} numbers, {expected} needed"),
             AgentError::NotEnrolled { agent, agents } => write!(f, "agent {agent} is not among the {agents} enrolled"),
@@ -346,13 +348,13 @@ impl<'a, T: Scalar> Agent<'a, T> {
     /// with replacement.
     fn initial_point(&mut self, i: u32) -> u32 {
         let p = self.config.parameters();
-        let point = &mut self.parts.scratch[..self.public.candidates.dim()];
         let own = self.config.region_of_agent(self.state.agent);
         let count = self.public.candidates.count();
         let mut stream = self.state.seed.stream(self.party(), Purpose::InitialPoints, i);
         if p.initial_region == InitialRegion::Whole || p.regions.count() == 1 {
             return stream.below(count);
         }
+        let point = &mut self.parts.scratch[..self.public.candidates.dim()];
         let mut inside = |candidate: &u32| self.public.region(&p.regions, *candidate, point) == own;
         let eligible = (0..count).filter(&mut inside).count() as u32;
         let chosen = stream.below(eligible) as usize;
@@ -465,10 +467,7 @@ impl<'a, T: Scalar> Agent<'a, T> {
     }
 
     /// Brings the shared posterior up to the log and hands it on with the upload and draw buffers.
-    fn shared_posterior(
-        &mut self,
-        act: impl FnOnce(&mut WeightPosterior<T, &mut [T]>, &mut [T], &mut [T]),
-    ) {
+    fn shared_posterior(&mut self, act: impl FnOnce(&mut WeightPosterior<T, &mut [T]>, &mut [T], &mut [T])) {
         let (public, log) = (self.public, &*self.log);
         let p = self.config.parameters();
         let (m, lambda) = (p.feature_count as usize, T::from_f64(p.regularization));

@@ -1,0 +1,25 @@
+//! Trust model **federated**: a trusted server sees every agent's vector; other agents and readers of the broadcasts do
+//! not learn whether an *enrolled* agent's contributions were used (enrolment and N are public; an agent's own queries
+//! are visible to whoever evaluates them).
+//!
+//! Federated Thompson sampling with distributed exploration (Dai, Low, Jaillet 2021, DP-FTS-DE). Both parties are pure
+//! state machines: one input in, one borrowed output out; no clock, no socket, no task.
+//!
+//! | the paper's line | here |
+//! |---|---|
+//! | Algorithm 2: N_init points in the own sub-region | `Agent::initial_point` |
+//! | line 2–3: u < pₜ, own draw or the server's | `Agent::begin_round` |
+//! | line 4: argmax of fₜ ~ GP(μ, β²σ²) | `Agent::own_draw` |
+//! | line 6: argmax of φ(x)·ω^(i), x in region i | [`Public`]`::maximize` |
+//! | line 7: observe, ω ~ N(ν, λΣ⁻¹), upload | `Agent::record`, `Agent::end_round` |
+//!
+//! Deviations from the paper, each marked at its line: no βₜ by default (theirs in line 6 is misprinted, their code has
+//! none); the authors' temperature schedule; nobody uploads what nobody will read (after query T).
+
+mod agent;
+mod config;
+mod public;
+
+pub use agent::{Agent, AgentError, AgentState, Input, Output, Phase, log_len, storage_len, workspace_len};
+pub use config::{AGENTS_MAX, Aggregation, Config, ConfigError, InitialRegion, OwnDraw, Parameters, Signal};
+pub use public::{Public, PublicError};
