@@ -4,8 +4,11 @@
 //! reproducible, and worthless as a secret. *Private releases* draw from a cryptographic source that the caller hands
 //! in, through exact integer samplers.
 
+pub mod exact;
 pub mod laplace;
 pub mod normal;
+pub mod source;
 pub mod stream;
 
+pub use source::{NoiseError, NoiseSource, Private, Provenance, Secret, Simulated, Simulation, SourceKind};
 pub use stream::{Party, Purpose, RunSeed, Stream};

@@ -1,0 +1,183 @@
+//! What a release costs, and the release that carries it.
+
+use core::fmt;
+use core::marker::PhantomData;
+
+use serde::{Deserialize, Serialize};
+
+use crate::random::{Provenance, SourceKind};
+
+/// Which two inputs a guarantee compares. Losses under different relations are not comparable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NeighboringRelation {
+    /// One record more or less; the number of records is protected.
+    AddOrRemoveOne,
+    /// One record exchanged for any other; the number of records is public.
+    ReplaceOne,
+    /// One record exchanged for a special empty one ("zero-out"): an absent agent keeps its slot and its public weight
+    /// and contributes zero.
+    ReplaceSpecial,
+}
+
+impl fmt::Display for NeighboringRelation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            NeighboringRelation::AddOrRemoveOne => "add or remove one",
+            NeighboringRelation::ReplaceOne => "replace one",
+            NeighboringRelation::ReplaceSpecial => "replace one by nothing (zero-out)",
+        })
+    }
+}
+
+/// One release, as accountants see it.
+///
+/// Noise multipliers are noise std ÷ L2 sensitivity *under the relation named*. Plain data: accountants refuse values
+/// out of range ([`Event::is_valid`]), wherever they come from.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Event {
+    /// Gaussian noise on everything.
+    Gaussian {
+        /// Noise std ÷ L2 sensitivity, > 0.
+        noise_multiplier: f64,
+        /// The relation the sensitivity is for.
+        relation: NeighboringRelation,
+    },
+    /// Each record included independently with the sampling probability, in secret; then Gaussian noise.
+    PoissonSampledGaussian {
+        /// Inclusion probability in [0, 1], never below the one used.
+        sampling_probability: f64,
+        /// Noise std ÷ L2 sensitivity, > 0.
+        noise_multiplier: f64,
+        /// [`NeighboringRelation::AddOrRemoveOne`] or [`NeighboringRelation::ReplaceSpecial`].
+        relation: NeighboringRelation,
+    },
+    /// A secret uniform subset of fixed size without replacement, then Gaussian noise; under
+    /// [`NeighboringRelation::ReplaceOne`].
+    FixedSizeSampledGaussian {
+        /// Size of the subset, 1 ≤ sampled ≤ population.
+        sampled: u32,
+        /// Number of records.
+        population: u32,
+        /// Noise std ÷ *replace-one* L2 sensitivity (twice the clipping norm), > 0.
+        noise_multiplier: f64,
+    },
+    /// Any mechanism of pure ε: discrete Laplace, permute-and-flip.
+    PureEpsilon {
+        /// ε ≥ 0.
+        epsilon: f64,
+        /// The relation.
+        relation: NeighboringRelation,
+    },
+    /// Any mechanism of (ε, δ).
+    ApproximateEpsilon {
+        /// ε ≥ 0.
+        epsilon: f64,
+        /// δ in [0, 1].
+        delta: f64,
+        /// The relation.
+        relation: NeighboringRelation,
+    },
+}
+
+impl Event {
+    /// The relation under which this event's loss is meant.
+    pub const fn relation(&self) -> NeighboringRelation {
+        match *self {
+            Event::Gaussian { relation, .. }
+            | Event::PoissonSampledGaussian { relation, .. }
+            | Event::PureEpsilon { relation, .. }
+            | Event::ApproximateEpsilon { relation, .. } => relation,
+            Event::FixedSizeSampledGaussian { .. } => NeighboringRelation::ReplaceOne,
+        }
+    }
+
+    /// Every number is in its range (NaN is not), and the relation is one the event is defined for.
+    pub fn is_valid(&self) -> bool {
+        let multiplier = |z: f64| z > 0.0 && z.is_finite();
+        match *self {
+            Event::Gaussian { noise_multiplier, .. } => multiplier(noise_multiplier),
+            Event::PoissonSampledGaussian { sampling_probability: q, noise_multiplier, relation } => {
+                multiplier(noise_multiplier) && (0.0..=1.0).contains(&q) && relation != NeighboringRelation::ReplaceOne
+            }
+            Event::FixedSizeSampledGaussian { sampled, population, noise_multiplier } => {
+                multiplier(noise_multiplier) && sampled >= 1 && sampled <= population
+            }
+            Event::PureEpsilon { epsilon, .. } => epsilon >= 0.0 && epsilon.is_finite(),
+            Event::ApproximateEpsilon { epsilon, delta, .. } => {
+                epsilon >= 0.0 && epsilon.is_finite() && (0.0..=1.0).contains(&delta)
+            }
+        }
+    }
+}
+
+/// A noised value together with what it cost and how its noise was made. Only mechanisms make one.
+///
+/// **Privacy**: code that publishes should take `Release<_, Private>`; a simulated release is another type and prints
+/// "simulation: not private".
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[must_use]
+pub struct Release<V, P: Provenance> {
+    value: V,
+    event: Event,
+    provenance: PhantomData<P>,
+}
+
+impl<V, P: Provenance> Release<V, P> {
+    pub(in crate::privacy) const fn new(value: V, event: Event) -> Self {
+        Release { value, event, provenance: PhantomData }
+    }
+
+    /// The noised value.
+    pub const fn value(&self) -> &V {
+        &self.value
+    }
+
+    /// What it cost.
+    pub const fn event(&self) -> Event {
+        self.event
+    }
+
+    /// Secret noise or a simulation.
+    pub const fn kind(&self) -> SourceKind {
+        P::KIND
+    }
+
+    /// Value and event.
+    pub fn into_parts(self) -> (V, Event) {
+        (self.value, self.event)
+    }
+}
+
+impl<V: fmt::Display, P: Provenance> fmt::Display for Release<V, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} [{}]", self.value, P::KIND)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nonsense_is_not_valid() {
+        use NeighboringRelation::*;
+        let sampled =
+            |q, z, relation| Event::PoissonSampledGaussian { sampling_probability: q, noise_multiplier: z, relation };
+        assert!(sampled(0.0, 1.0, ReplaceSpecial).is_valid() && sampled(1.0, 1e-300, AddOrRemoveOne).is_valid());
+        for bad in [
+            sampled(f64::NAN, 1.0, ReplaceSpecial),
+            sampled(-0.1, 1.0, ReplaceSpecial),
+            sampled(1.1, 1.0, ReplaceSpecial),
+            sampled(0.5, 0.0, ReplaceSpecial),
+            sampled(0.5, f64::INFINITY, ReplaceSpecial),
+            sampled(0.5, 1.0, ReplaceOne),
+            Event::PureEpsilon { epsilon: f64::NAN, relation: ReplaceOne },
+            Event::ApproximateEpsilon { epsilon: 1.0, delta: 1.5, relation: ReplaceOne },
+            Event::FixedSizeSampledGaussian { sampled: 3, population: 2, noise_multiplier: 1.0 },
+        ] {
+            assert!(!bad.is_valid(), "{bad:?}");
+        }
+    }
+}

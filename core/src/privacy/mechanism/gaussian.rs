@@ -1,0 +1,428 @@
+//! The Gaussian mechanism on an integer grid, and the paper's floating-point form beside it.
+//!
+//! **Equation** ([`GridGaussian`]): release = (C/(K·q))·(Σ u + ⌊2^m·G⌋), u integer vectors of norm ≤ K
+//! ([`crate::privacy::encode`]), G independent standard normals, K = ⌊2^m/z⌋.
+//!
+//! **Theorem.** With Poisson sampling of probability q the release is exactly a (q, z′)-sampled Gaussian mechanism
+//! under zero-out neighbours, z′ = 2^m/K ≥ z, with no extra δ for discretisation.
+//!
+//! **Proof.** Let X = Σu, an integer vector. ⌊X + 2^m·G⌋ = X + ⌊2^m·G⌋ coordinate by coordinate, because X is whole; so
+//! the released integers are a deterministic function of X + 2^m·G, the *continuous* Gaussian mechanism of std 2^m.
+//! Zero-out neighbours differ in one u, and ‖u‖₂ ≤ K by the integer check, so its L2 sensitivity is K and its noise
+//! multiplier 2^m/K. Selection is independent of the data. Decoding is post-processing. ∎ (Truncating sign and
+//! magnitude in place of the floor breaks the first equality.)
+//!
+//! **Assumed**: uniform secret words (the guarantee is then that of the generator), coins by exact thresholds, bounds
+//! that cannot abort depending on data, only the decoded value leaves. **Not closed**: timing of the sampler, see
+//! [`crate::random::exact`]; draw into the pool ahead of the data.
+
+use core::fmt;
+use core::marker::PhantomData;
+
+use crate::math::Scalar;
+use crate::privacy::encode::{EncodeError, Encoder, Outcome, clip_factor};
+use crate::privacy::event::{Event, NeighboringRelation, Release};
+use crate::privacy::sampling::SamplingProbability;
+use crate::random::exact::Bits;
+use crate::random::{NoiseError, NoiseSource, Provenance, Stream, normal};
+
+/// Why a Gaussian release cannot be configured or made. No variant depends on a protected value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum GaussianError {
+    /// The grid exponent is outside 10..=24.
+    GridExponent(u32),
+    /// The noise multiplier is not positive and finite, or leaves no integer radius in 1..2³¹.
+    NoiseMultiplier(f64),
+    /// Contributors times radius reach 2⁶²: the sums could overflow.
+    Contributors(u32),
+    /// The sampling probability is zero: nothing can be decoded.
+    NobodySampled,
+    /// A constant of the release is not a positive finite number.
+    Constant(f64),
+    /// Sums, noise and output differ in length.
+    Length {
+        /// Entries of the sums.
+        sums: usize,
+        /// Entries of the other slice.
+        other: usize,
+    },
+    /// No noise.
+    Noise(NoiseError),
+    /// A contribution does not fit.
+    Encode(EncodeError),
+}
+
+impl fmt::Display for GaussianError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            GaussianError::GridExponent(m) => write!(f, "grid_exponent {m} is not in 10..=24"),
+            GaussianError::NoiseMultiplier(z) => {
+                write!(f, "noise_multiplier {z} is not positive and finite, or too far from 1 for the grid")
+            }
+            GaussianError::Contributors(n) => write!(f, "{n} contributors could overflow the sums"),
+            GaussianError::NobodySampled => f.write_str("sampling_probability 0 releases nothing"),
+            GaussianError::Constant(x) => write!(f, "{x} is not a positive finite number"),
+            GaussianError::Length { sums, other } => write!(f, "{sums} sums against {other} entries"),
+            GaussianError::Noise(e) => e.fmt(f),
+            GaussianError::Encode(e) => e.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for GaussianError {}
+
+impl From<NoiseError> for GaussianError {
+    fn from(e: NoiseError) -> Self {
+        GaussianError::Noise(e)
+    }
+}
+
+impl From<EncodeError> for GaussianError {
+    fn from(e: EncodeError) -> Self {
+        GaussianError::Encode(e)
+    }
+}
+
+/// The Poisson-sampled Gaussian mechanism on the grid: public constants, sampler, event.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GridGaussian {
+    grid_exponent: u32,
+    noise_multiplier: f64,
+    radius: u64,
+    sampling_probability: SamplingProbability,
+}
+
+/// Noise that was drawn and not yet used. It is consumed by the release, so that it cannot serve twice.
+#[derive(Debug)]
+#[must_use]
+pub struct NoisePool<'a, P: Provenance> {
+    noise: &'a mut [i64],
+    provenance: PhantomData<P>,
+}
+
+impl<P: Provenance> NoisePool<'_, P> {
+    /// Number of coordinates.
+    pub const fn len(&self) -> usize {
+        self.noise.len()
+    }
+
+    /// No coordinate at all.
+    pub const fn is_empty(&self) -> bool {
+        self.noise.is_empty()
+    }
+}
+
+impl GridGaussian {
+    /// A mechanism.
+    ///
+    /// **Parameters**: `grid_exponent` m in 10..=24: the noise has std 2^m grid units; `noise_multiplier` z > 0;
+    /// `sampling_probability` > 0; `contributors_max` the largest number of vectors in one sum, N·K < 2⁶².
+    pub fn new(
+        grid_exponent: u32,
+        noise_multiplier: f64,
+        sampling_probability: SamplingProbability,
+        contributors_max: u32,
+    ) -> Result<Self, GaussianError> {
+        if !(10..=24).contains(&grid_exponent) {
+            return Err(GaussianError::GridExponent(grid_exponent));
+        }
+        if sampling_probability == SamplingProbability::ZERO {
+            return Err(GaussianError::NobodySampled);
+        }
+        let radius = radius(grid_exponent, noise_multiplier).ok_or(GaussianError::NoiseMultiplier(noise_multiplier))?;
+        if u128::from(contributors_max) * u128::from(radius) >= 1 << 62 {
+            return Err(GaussianError::Contributors(contributors_max));
+        }
+        Ok(GridGaussian { grid_exponent, noise_multiplier, radius, sampling_probability })
+    }
+
+    /// m: the noise has std 2^m grid units.
+    pub const fn grid_exponent(&self) -> u32 {
+        self.grid_exponent
+    }
+
+    /// K = ⌊2^m/z⌋: the largest norm of an encoded contribution, in grid units.
+    pub const fn radius(&self) -> u64 {
+        self.radius
+    }
+
+    /// z as asked for and as charged; never above [`GridGaussian::effective_noise_multiplier`].
+    pub const fn noise_multiplier(&self) -> f64 {
+        self.noise_multiplier
+    }
+
+    /// 2^m/K, the multiplier truly in force.
+    pub fn effective_noise_multiplier(&self) -> f64 {
+        (1u64 << self.grid_exponent) as f64 / self.radius as f64
+    }
+
+    /// q, for coins and decoding.
+    pub const fn sampling_probability(&self) -> SamplingProbability {
+        self.sampling_probability
+    }
+
+    /// What one release costs.
+    pub fn event(&self) -> Event {
+        Event::PoissonSampledGaussian {
+            sampling_probability: self.sampling_probability.value(),
+            noise_multiplier: self.noise_multiplier,
+            relation: NeighboringRelation::ReplaceSpecial,
+        }
+    }
+
+    /// The encoder whose integer check this mechanism's sensitivity rests on; see [`Encoder::new`].
+    pub fn encoder(&self, l2_sensitivity: f64, clipping_norm: f64) -> Result<Encoder, EncodeError> {
+        Encoder::new(self.radius, l2_sensitivity, clipping_norm)
+    }
+
+    /// Fills `pool` with ⌊2^m·G⌋, before any data is touched.
+    ///
+    /// **Errors**: [`NoiseError`]; the pool is then not usable and is zeroed.
+    pub fn fill_noise<'a, S: NoiseSource>(
+        &self,
+        source: &mut S,
+        pool: &'a mut [i64],
+    ) -> Result<NoisePool<'a, S::Provenance>, NoiseError> {
+        let mut bits = Bits::new(source);
+        for i in 0..pool.len() {
+            match bits.normal_floor(self.grid_exponent) {
+                Ok(noise) => pool[i] = noise,
+                Err(error) => {
+                    pool.fill(0);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(NoisePool { noise: pool, provenance: PhantomData })
+    }
+
+    /// Adds the noise to the integer sums and decodes by C/(K·q) into `out`.
+    ///
+    /// The sums then hold the noised integers, the pool zeros.
+    ///
+    /// **Parameters**: `l2_sensitivity` C, the one the encoder was made with; sums, noise and `out` of one length.
+    ///
+    /// **Errors**: [`GaussianError::Length`], [`GaussianError::Constant`], before anything changed.
+    pub fn release<'o, P: Provenance, T: Scalar>(
+        &self,
+        sums: &mut [i64],
+        noise: NoisePool<'_, P>,
+        l2_sensitivity: f64,
+        out: &'o mut [T],
+    ) -> Result<Release<&'o [T], P>, GaussianError> {
+        for other in [noise.len(), out.len()] {
+            if sums.len() != other {
+                return Err(GaussianError::Length { sums: sums.len(), other });
+            }
+        }
+        let unit = self.decode_unit(l2_sensitivity)?;
+        // |Σu| ≤ N·K < 2⁶² and |noise| < 2³¹: a failure is a caller's own sum, and independent of selection.
+        if sums.iter().zip(noise.noise.iter()).any(|(sum, noise)| sum.checked_add(*noise).is_none()) {
+            return Err(EncodeError::SumOverflow.into());
+        }
+        for ((sum, noise), out) in sums.iter_mut().zip(noise.noise.iter_mut()).zip(out.iter_mut()) {
+            *sum += *noise;
+            *noise = 0;
+            *out = T::from_f64(*sum as f64 * unit);
+        }
+        Ok(Release::new(out, self.event()))
+    }
+
+    /// C/(K·q): what one grid unit is worth in the released vector.
+    pub fn decode_unit(&self, l2_sensitivity: f64) -> Result<f64, GaussianError> {
+        let unit = l2_sensitivity / (self.radius as f64 * self.sampling_probability.value());
+        if unit > 0.0 && unit.is_finite() { Ok(unit) } else { Err(GaussianError::Constant(l2_sensitivity)) }
+    }
+}
+
+/// The largest K with K·z ≤ 2^m, decided in integers; nothing if it is not in 1..2³¹.
+fn radius(m: u32, z: f64) -> Option<u64> {
+    if !(z > 0.0 && z.is_finite()) {
+        return None;
+    }
+    let quotient = (1u64 << m) as f64 / z;
+    if !(1.0..2_147_483_648.0).contains(&quotient) {
+        return None;
+    }
+    let mut k = quotient as u64;
+    // z = mantissa · 2^exponent, exactly.
+    let bits = z.to_bits();
+    let raw = (bits >> 52 & 0x7ff) as i32;
+    let mantissa = (bits & ((1 << 52) - 1)) | if raw > 0 { 1 << 52 } else { 0 };
+    let exponent = raw.max(1) - 1075;
+    // K·z ≤ 2^m ⇔ K·mantissa ≤ 2^(m − exponent); K·mantissa < 2⁸⁴.
+    let shift = m as i32 - exponent;
+    let fits = |k: u64| shift >= 127 || (shift >= 0 && u128::from(k) * u128::from(mantissa) <= 1 << shift);
+    while k > 0 && !fits(k) {
+        k -= 1;
+    }
+    (k > 0).then_some(k)
+}
+
+/// The release as the paper writes it, in floating point: **simulation only**, it reproduces printed results.
+///
+/// **Equation**: ω⁽ⁱ⁾ = (1/q)·Σ_selected φ⁽ⁱ⁾·ω̂ + N(0, (z·φ_max·S/q)²·I).
+///
+/// **Not private as executed**: the low bits of a floating-point Gaussian betray what it was added to (Mironov 2012;
+/// Jin et al. 2022), sums depend on their order, and rounding adds to the sensitivity. Its source is a [`Stream`], and
+/// its release is marked [`crate::random::Simulation`]. Its noise is also up to √P larger than needed: φ_max·S in place
+/// of the tight max‖φ‖·S/√P.
+///
+/// **Source**: Dai, Low, Jaillet 2021, Algorithm 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PaperGaussian {
+    noise_multiplier: f64,
+    sampling_probability: SamplingProbability,
+    clipping_norm: f64,
+    weight_max: f64,
+    clip: f64,
+}
+
+impl PaperGaussian {
+    /// A mechanism: `noise_multiplier` z > 0, `sampling_probability` q > 0, `clipping_norm` S > 0, `blocks` P ≥ 1,
+    /// `weight_max` φ_max > 0.
+    pub fn new(
+        noise_multiplier: f64,
+        sampling_probability: SamplingProbability,
+        clipping_norm: f64,
+        blocks: u32,
+        weight_max: f64,
+    ) -> Result<Self, GaussianError> {
+        if sampling_probability == SamplingProbability::ZERO {
+            return Err(GaussianError::NobodySampled);
+        }
+        let clip = clipping_norm / Scalar::sqrt(f64::from(blocks));
+        for x in [noise_multiplier, clipping_norm, weight_max, clip] {
+            if !(x > 0.0 && x.is_finite()) {
+                return Err(GaussianError::Constant(x));
+            }
+        }
+        Ok(PaperGaussian { noise_multiplier, sampling_probability, clipping_norm, weight_max, clip })
+    }
+
+    /// S/√P, to which every vector is clipped.
+    pub const fn clip_radius(&self) -> f64 {
+        self.clip
+    }
+
+    /// φ_max·S/q, the paper's bound on the joint L2 sensitivity.
+    pub fn l2_sensitivity(&self) -> f64 {
+        self.weight_max * self.clipping_norm / self.sampling_probability.value()
+    }
+
+    /// z·φ_max·S/q.
+    pub fn noise_std(&self) -> f64 {
+        self.noise_multiplier * self.l2_sensitivity()
+    }
+
+    /// Adds (1/q)·φ⁽ⁱ⁾·ω̂ of one selected party to the sums, laid out as in [`Encoder::add`].
+    pub fn add<T: Scalar>(&self, vector: &[T], weights: &[f64], sums: &mut [f64]) -> Result<Outcome, EncodeError> {
+        if vector.is_empty() || weights.is_empty() || vector.len().checked_mul(weights.len()) != Some(sums.len()) {
+            return Err(EncodeError::Length { sums: sums.len(), vector: vector.len(), weights: weights.len() });
+        }
+        let Some(clip) = clip_factor(vector, self.clip) else { return Ok(Outcome::Zeroed) };
+        let q = self.sampling_probability.value();
+        for (block, weight) in sums.chunks_exact_mut(vector.len()).zip(weights) {
+            for (sum, x) in block.iter_mut().zip(vector) {
+                *sum += weight * (x.to_f64() * clip) / q;
+            }
+        }
+        Ok(if clip < 1.0 { Outcome::Clipped } else { Outcome::Kept })
+    }
+
+    /// Adds the noise and rounds to T. The event names the multiplier meant by the paper, z; the noise in force is at
+    /// least that.
+    pub fn release<'o, T: Scalar>(
+        &self,
+        sums: &[f64],
+        stream: &mut Stream,
+        out: &'o mut [T],
+    ) -> Result<Release<&'o [T], crate::random::Simulation>, GaussianError> {
+        if sums.len() != out.len() {
+            return Err(GaussianError::Length { sums: sums.len(), other: out.len() });
+        }
+        let std = self.noise_std();
+        for (out, sum) in out.iter_mut().zip(sums) {
+            *out = T::from_f64(*sum + std * normal::draw::<f64>(stream));
+        }
+        let event = Event::PoissonSampledGaussian {
+            sampling_probability: self.sampling_probability.value(),
+            noise_multiplier: self.noise_multiplier,
+            relation: NeighboringRelation::ReplaceSpecial,
+        };
+        Ok(Release::new(out, event))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use crate::random::source::tests::Failing;
+    use crate::random::{Secret, Simulated, SourceKind};
+
+    fn half() -> SamplingProbability {
+        SamplingProbability::new(0.5).unwrap()
+    }
+
+    #[test]
+    fn the_radius_never_overstates_the_multiplier() {
+        let mut stream = Stream::from_seed(8);
+        for _ in 0..20_000 {
+            let m = 10 + stream.below(15);
+            let z = 0.01 + 20.0 * stream.unit::<f64>();
+            let Ok(mechanism) = GridGaussian::new(m, z, half(), 100) else { continue };
+            // Exact in f64: K < 2³¹ has fewer bits than the quotient's spacing can hide only if K·z is compared wide.
+            let k = mechanism.radius();
+            assert!(k as f64 * z <= (1u64 << m) as f64 * (1.0 + 1e-15));
+            assert!((k + 1) as f64 * z > (1u64 << m) as f64 * (1.0 - 1e-15));
+        }
+        // 2^20/0.3 is no integer, 2^20/0.25 is.
+        assert_eq!(GridGaussian::new(20, 0.25, half(), 100).unwrap().radius(), 1 << 22);
+        assert_eq!(GridGaussian::new(20, 1.0, half(), 100).unwrap().radius(), 1 << 20);
+        // z one step above 1: K = 2^20 would charge more noise than there is.
+        assert_eq!(GridGaussian::new(20, 1.0f64.next_up(), half(), 100).unwrap().radius(), (1 << 20) - 1);
+    }
+
+    #[test]
+    fn refuses_nonsense() {
+        for m in [0, 9, 25, u32::MAX] {
+            assert_eq!(GridGaussian::new(m, 1.0, half(), 1), Err(GaussianError::GridExponent(m)));
+        }
+        for z in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e-300, 1e9, 5e-324] {
+            assert!(matches!(GridGaussian::new(20, z, half(), 1), Err(GaussianError::NoiseMultiplier(_))), "{z}");
+        }
+        assert!(matches!(GridGaussian::new(24, 0.01, half(), u32::MAX), Err(GaussianError::Contributors(_))));
+        assert_eq!(GridGaussian::new(20, 1.0, SamplingProbability::ZERO, 1), Err(GaussianError::NobodySampled));
+        let mechanism = GridGaussian::new(20, 1.0, half(), 1).unwrap();
+        assert!(mechanism.decode_unit(f64::NAN).is_err() && mechanism.decode_unit(0.0).is_err());
+    }
+
+    #[test]
+    fn a_release_is_the_decoded_sum_plus_noise_and_carries_its_event() {
+        let mechanism = GridGaussian::new(16, 2.0, half(), 10).unwrap();
+        let mut pool = [0i64; 3];
+        let mut source = Simulated::new(Stream::from_seed(5));
+        let noise = mechanism.fill_noise(&mut source, &mut pool).unwrap();
+        let drawn: [i64; 3] = noise.noise.try_into().unwrap();
+        let (mut sums, mut out) = ([100, -200, 0], [0.0f64; 3]);
+        let release = mechanism.release(&mut sums, noise, 4.0, &mut out).unwrap();
+        assert_eq!(release.kind(), SourceKind::Simulation);
+        assert_eq!(release.event(), mechanism.event());
+        let unit = 4.0 / (32768.0 * 0.5);
+        assert_eq!(release.value(), &[100 + drawn[0], -200 + drawn[1], drawn[2]].map(|u| u as f64 * unit));
+        assert_eq!(pool, [0; 3], "noise serves once");
+        // Wrong lengths change nothing.
+        let noise = mechanism.fill_noise(&mut source, &mut pool[..2]).unwrap();
+        assert!(matches!(mechanism.release(&mut sums, noise, 4.0, &mut out), Err(GaussianError::Length { .. })));
+    }
+
+    #[test]
+    fn an_entropy_failure_leaves_no_noise() {
+        let mechanism = GridGaussian::new(16, 1.0, half(), 10).unwrap();
+        let mut pool = [9i64; 40];
+        let mut source = Secret::new(Failing { left: 20, inner: Stream::from_seed(5) });
+        assert_eq!(mechanism.fill_noise(&mut source, &mut pool).unwrap_err(), NoiseError::Entropy);
+        assert_eq!(pool, [0; 40]);
+    }
+}

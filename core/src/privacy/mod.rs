@@ -1,0 +1,22 @@
+//! Private releases: who is protected from whom is a type, noise is integers, and nothing leaves without its event.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`event`] | what a release costs: mechanism, parameters, neighbouring relation |
+//! | [`sampling`] | exact coins for Poisson sampling |
+//! | [`encode`] | clip, scale, truncate to the integer grid; the exact integer norm check |
+//! | [`mechanism`] | the samplers that own their sensitivity and their event |
+//!
+//! The order in every release: the event is offered to the filter; the noise is drawn; the data is touched; value and
+//! event leave together. Privacy rests on integers: the norm check of [`encode`], the samplers of
+//! [`crate::random::exact`], the coin thresholds of [`sampling`]. Floating point before the check and after the noise
+//! cannot weaken it.
+
+pub mod encode;
+pub mod event;
+pub mod mechanism;
+pub mod sampling;
+
+pub use crate::random::{NoiseError, NoiseSource, Private, Provenance, Secret, Simulated, Simulation, SourceKind};
+pub use event::{Event, NeighboringRelation, Release};
+pub use sampling::SamplingProbability;
