@@ -1,1 +1,44 @@
-fn main() {}
+//! Every command a developer needs, once.
+//!
+//! | command | what it does |
+//! |---|---|
+//! | `cargo xtask test` | what CI runs: tools, formatting, lints, documentation, host tests, firmware in QEMU, digests everywhere |
+//! | `cargo xtask firmware [--write]` | runs the firmware on Cortex-M4F and M0 code; `--write` regenerates `docs/device-table.md` |
+//! | `cargo xtask digests [--write]` | compares the digest table on five targets; `--write` regenerates `tests/vectors/digests.txt` |
+//! | `cargo xtask bench` | the comparisons under `bench/` and where the time of one default run goes |
+
+mod bench;
+mod digests;
+mod firmware;
+mod process;
+mod suite;
+mod tools;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "usage: cargo xtask test | firmware [--write] | digests [--write] | bench";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let mut words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let write = words.len() == 2 && words.last() == Some(&"--write") && words.pop().is_some();
+    let mut report = process::Report::default();
+    match (words.as_slice(), write) {
+        (["test"], false) => suite::run(&mut report),
+        (["firmware"], _) => drop(firmware::run(&mut report, write)),
+        (["digests"], _) => {
+            let devices = firmware::run(&mut report, false);
+            digests::run(&mut report, &devices, write);
+        }
+        (["bench"], false) => bench::run(&mut report),
+        (["help" | "--help" | "-h"], false) => {
+            println!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    }
+    report.finish()
+}

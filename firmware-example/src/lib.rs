@@ -1,0 +1,8 @@
+//! What the firmware, the host and WebAssembly run alike.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`operations`] | the digest table: core's operations on fixed inputs, one digest each |
+#![no_std]
+
+pub mod operations;

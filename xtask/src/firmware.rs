@@ -1,0 +1,40 @@
+//! `cargo xtask firmware`: the firmware in QEMU, on Cortex-M4F and on M0 code.
+//!
+//! The firmware measures and asserts by itself and ends with an exit code; here its output is shown, and with
+//! `--write` its rows of measurements become `docs/device-table.md`.
+
+use crate::process::{Report, cargo, run as run_command};
+use crate::tools;
+
+/// Targets in the order of the table: (triple, what it is called).
+const DEVICES: [(&str, &str); 2] = [(tools::M4F, "M4F, mps2-an386"), (tools::M0, "M0 code, mps2-an385")];
+
+/// What one target printed.
+pub struct Output {
+    /// The target triple.
+    pub target: &'static str,
+    /// Everything on standard output.
+    pub text: String,
+}
+
+/// Runs the firmware on both targets and returns what it printed.
+pub fn run(report: &mut Report, write: bool) -> Vec<Output> {
+    let mut outputs = Vec::new();
+    for (target, name) in DEVICES {
+        report.step(&format!("firmware on {name}"), || {
+            let text = on(target)?;
+            let note = text.lines().rev().find(|line| !line.is_empty()).unwrap_or_default().to_owned();
+            outputs.push(Output { target, text });
+            Ok(note)
+        });
+    }
+    if write {
+        report.step("device table", || Err("no measurements yet".to_owned()));
+    }
+    outputs
+}
+
+/// Builds and runs the firmware; the runner is named in `.cargo/config.toml`.
+fn on(target: &str) -> Result<String, String> {
+    run_command(&mut cargo(&["run", "--release", "-p", "firmware-example", "--target", target]))
+}

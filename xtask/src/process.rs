@@ -1,0 +1,146 @@
+//! Running commands and saying at the end what ran.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// No step may take longer: a hung emulator must not hang CI.
+const LIMIT: Duration = Duration::from_secs(3600);
+
+struct Row {
+    name: String,
+    passed: bool,
+    note: String,
+    seconds: f64,
+}
+
+/// What ran and how it ended.
+#[derive(Default)]
+pub struct Report(Vec<Row>);
+
+impl Report {
+    /// Runs one step and records it. `Ok` holds a note for the table, `Err` what went wrong.
+    pub fn step(&mut self, name: &str, work: impl FnOnce() -> Result<String, String>) {
+        println!("\n== {name}");
+        let start = Instant::now();
+        let (passed, note) = match work() {
+            Ok(note) => (true, note),
+            Err(error) => {
+                println!("FAILED: {error}");
+                (false, error.lines().next().unwrap_or_default().to_owned())
+            }
+        };
+        self.0.push(Row { name: name.to_owned(), passed, note, seconds: start.elapsed().as_secs_f64() });
+    }
+
+    /// Prints the table and the closing line; failure if any step failed or none ran.
+    pub fn finish(self) -> ExitCode {
+        println!("\n{:<6} {:>7}  step", "", "seconds");
+        for row in &self.0 {
+            let mark = if row.passed { "ok" } else { "FAILED" };
+            let note = if row.note.is_empty() { String::new() } else { format!(" ({})", row.note) };
+            println!("{mark:<6} {:>7.1}  {}{note}", row.seconds, row.name);
+        }
+        let passed = self.0.iter().filter(|row| row.passed).count();
+        let failed = self.0.len() - passed;
+        println!("\n{passed} passed, {failed} failed");
+        if failed == 0 && passed > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    }
+}
+
+/// The folder of the workspace, wherever the command was called from.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_path_buf).unwrap_or_default()
+}
+
+/// `cargo` with these arguments, at the root.
+pub fn cargo(arguments: &[&str]) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(arguments).current_dir(root());
+    command
+}
+
+/// Runs a command without standard input, shows its output as it comes and returns what it wrote to standard output.
+///
+/// **Errors**: it cannot be started, ends with a code other than 0, or outlives the limit.
+pub fn run(command: &mut Command) -> Result<String, String> {
+    let line = describe(command);
+    println!("$ {line}");
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("{line}: cannot start: {error}"))?;
+    let stdout = child.stdout.take();
+    let reader = thread::spawn(move || {
+        let mut all = String::new();
+        for bytes in stdout.into_iter().flat_map(|out| BufReader::new(out).split(b'\n')).map_while(Result::ok) {
+            let text = String::from_utf8_lossy(&bytes);
+            // A closed terminal is no reason to stop the run.
+            let _ = writeln!(std::io::stdout(), "{text}");
+            all.push_str(&text);
+            all.push('\n');
+        }
+        all
+    });
+    let start = Instant::now();
+    let status = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break status,
+            Ok(None) if start.elapsed() < LIMIT => thread::sleep(Duration::from_millis(20)),
+            Ok(None) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(format!("{line}: stopped after {} s", LIMIT.as_secs()));
+            }
+            Err(error) => return Err(format!("{line}: {error}")),
+        }
+    };
+    let output = reader.join().unwrap_or_default();
+    if status.success() { Ok(output) } else { Err(format!("{line}: {status}")) }
+}
+
+/// Sums the `test result:` lines of `cargo test`.
+pub fn count_tests(output: &str) -> String {
+    let (mut passed, mut ignored) = (0, 0);
+    for line in output.lines().filter(|line| line.starts_with("test result:")) {
+        let count = |what: &str| {
+            let before = line.split(what).next().unwrap_or_default();
+            before.trim_end().rsplit(' ').next().and_then(|n| n.parse::<u32>().ok()).unwrap_or(0)
+        };
+        passed += count("passed");
+        ignored += count("ignored");
+    }
+    if ignored == 0 { format!("{passed} tests") } else { format!("{passed} tests, {ignored} ignored") }
+}
+
+fn describe(command: &Command) -> String {
+    let mut words = Vec::new();
+    for (key, value) in command.get_envs() {
+        if let Some(value) = value {
+            words.push(format!("{}={:?}", key.to_string_lossy(), value.to_string_lossy()));
+        }
+    }
+    let program = Path::new(command.get_program());
+    words.push(program.file_name().unwrap_or_default().to_string_lossy().into_owned());
+    words.extend(command.get_args().map(|argument| argument.to_string_lossy().into_owned()));
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_the_tests_of_several_binaries() {
+        let output = "test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured\nx\ntest result: ok. 3 passed; 0 failed; 0 ignored;\n";
+        assert_eq!(count_tests(output), "15 tests, 1 ignored");
+    }
+
+    #[test]
+    fn a_failing_command_is_an_error() {
+        assert!(run(&mut cargo(&["no-such-command"])).is_err());
+    }
+}

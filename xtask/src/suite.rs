@@ -1,0 +1,39 @@
+//! `cargo xtask test`: everything CI runs. A failed step does not stop the others.
+
+use crate::process::{self, Report, cargo, count_tests};
+use crate::{digests, firmware, tools};
+
+/// Packages whose code is linted and documented.
+const PACKAGES: [&str; 5] = ["sordino-core", "sordino-sim", "sordino-tests", "xtask", "firmware-example"];
+
+/// Runs all steps.
+pub fn run(report: &mut Report) {
+    let packages: Vec<&str> = PACKAGES.iter().flat_map(|package| ["-p", package]).collect();
+    let quiet = |mut command: std::process::Command| process::run(&mut command).map(|_| String::new());
+
+    report.step("embedded targets", tools::targets);
+    report.step("emulator", || tools::program("qemu-system-arm", "qemu-system-arm"));
+    report.step("node", || tools::program("node", "nodejs"));
+    report.step("formatting", || quiet(cargo(&["fmt", "--all", "--check"])));
+    report.step("lints", || {
+        let all = [&["clippy"], packages.as_slice(), &["--all-targets", "--", "-D", "warnings"]].concat();
+        quiet(cargo(&all))?;
+        quiet(cargo(&["clippy", "-p", "sordino-core", "--", "-D", "warnings"]))?;
+        quiet(cargo(&["clippy", "-p", "firmware-example", "--target", tools::M4F, "--", "-D", "warnings"]))
+    });
+    report.step("documentation", || {
+        let all = [&["doc", "--no-deps"], packages.as_slice()].concat();
+        let mut command = cargo(&all);
+        command.env("RUSTDOCFLAGS", "-D warnings");
+        quiet(command)
+    });
+    report.step("host tests", || process::run(&mut cargo(&["test"])).map(|output| count_tests(&output)));
+    report.step("core alone", || {
+        process::run(&mut cargo(&["test", "-p", "sordino-core"])).map(|output| count_tests(&output))
+    });
+    report.step("developer tools", || {
+        process::run(&mut cargo(&["test", "-p", "xtask"])).map(|output| count_tests(&output))
+    });
+    let devices = firmware::run(report, false);
+    digests::run(report, &devices, false);
+}
