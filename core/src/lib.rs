@@ -19,6 +19,7 @@
 //! | [`schedule`] | numbers that move with the round |
 //! | [`privacy`] | events, exact mechanisms on integer grids, accountants, budgets |
 //! | [`federated`] | a trusted server, private towards everybody else |
+//! | [`wire`] | versioned frames for links |
 #![no_std]
 // Expected values of tests may come from the host's own functions.
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
@@ -38,3 +39,4 @@ pub mod privacy;
 pub mod random;
 pub mod schedule;
 pub mod surrogate;
+pub mod wire;

@@ -19,6 +19,7 @@
 mod agent;
 mod config;
 mod public;
+pub mod transcript;
 
 pub use agent::{Agent, AgentError, AgentState, Input, Output, Phase, log_len, storage_len, workspace_len};
 pub use config::{AGENTS_MAX, Aggregation, Config, ConfigError, InitialRegion, OwnDraw, Parameters, Signal};

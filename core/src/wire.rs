@@ -1,0 +1,328 @@
+//! Versioned frames: what goes over a link.
+//!
+//! **Layout**: header (postcard, the version byte first), payload (little-endian numbers, borrowed on reading), CRC-32C
+//! of both (little-endian). Serial links wrap a frame in COBS; nothing here needs it. Integrity against accidents only:
+//! a link that must resist an adversary brings its own authentication.
+//!
+//! Lengths are bounded before anything is read: a frame promises its payload's length in the header, and a reader says
+//! beforehand how long it may be.
+
+use core::fmt;
+
+use crc::{CRC_32_ISCSI, Crc};
+use serde::{Deserialize, Serialize};
+
+use crate::digest::{Digest, Frame};
+use crate::math::Scalar;
+
+/// The only version this code speaks.
+pub const VERSION: u8 = 1;
+/// Bytes no header exceeds.
+pub const HEADER_MAX: usize = 40;
+const CRC_LEN: usize = 4;
+const CRC32C: Crc<u32> = Crc::<u32>::new(&CRC_32_ISCSI);
+
+/// What a frame carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Kind {
+    /// An agent's weights, M numbers.
+    Upload,
+    /// The server's vectors, P·M numbers.
+    Broadcast,
+    /// The server says that there is no broadcast in this round; no numbers.
+    NoBroadcast,
+    /// A reporter's privatised value.
+    Report,
+    /// A learner's or modeler's query.
+    Query,
+}
+
+/// Format of the numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ScalarTag {
+    /// 4 bytes each.
+    F32,
+    /// 8 bytes each.
+    F64,
+    /// 8 bytes each, integers on a grid.
+    I64,
+}
+
+impl ScalarTag {
+    /// The tag of a scalar type.
+    pub fn of<T: Scalar>() -> Self {
+        if T::BYTES == 4 { ScalarTag::F32 } else { ScalarTag::F64 }
+    }
+
+    /// Bytes of one number.
+    pub const fn bytes(self) -> usize {
+        match self {
+            ScalarTag::F32 => 4,
+            ScalarTag::F64 | ScalarTag::I64 => 8,
+        }
+    }
+}
+
+/// What precedes the payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Header {
+    /// [`VERSION`].
+    pub version: u8,
+    /// What follows.
+    pub kind: Kind,
+    /// In which format.
+    pub scalar: ScalarTag,
+    /// Which execution, so that frames of another one are refused.
+    pub run: u64,
+    /// [`config_id`] of what both sides agreed on.
+    pub config: u64,
+    /// Sender or addressee; a broadcast carries 0.
+    pub agent: u32,
+    /// The round it belongs to.
+    pub round: u32,
+    /// Numbers that follow.
+    pub len: u32,
+}
+
+/// Why a frame was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WireError {
+    /// Fewer bytes than header, payload and checksum need.
+    Truncated {
+        /// Bytes there.
+        len: usize,
+        /// Bytes needed at least.
+        needed: usize,
+    },
+    /// More bytes than the frame promises.
+    TrailingBytes {
+        /// Bytes too many.
+        extra: usize,
+    },
+    /// Another version.
+    Version {
+        /// Its first byte.
+        found: u8,
+    },
+    /// A header that does not decode.
+    Header,
+    /// More numbers than the reader admits.
+    TooLong {
+        /// Numbers promised.
+        len: u32,
+        /// Numbers admitted.
+        max: u32,
+    },
+    /// A checksum that does not match.
+    Checksum {
+        /// Computed.
+        computed: u32,
+        /// Received.
+        received: u32,
+    },
+    /// Numbers in another format or number than asked for.
+    Payload {
+        /// Format received.
+        scalar: ScalarTag,
+        /// Numbers received.
+        len: u32,
+    },
+    /// An output buffer too small.
+    Buffer {
+        /// Its length.
+        len: usize,
+        /// The length needed.
+        needed: usize,
+    },
+}
+
+impl fmt::Display for WireError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            WireError::Truncated { len, needed } => write!(f, "frame of {len} bytes, at least {needed} needed"),
+            WireError::TrailingBytes { extra } => write!(f, "{extra} bytes after the end of the frame"),
+            WireError::Version { found } => write!(f, "frame version {found}, this program speaks {VERSION}"),
+            WireError::Header => write!(f, "frame header does not decode"),
+            WireError::TooLong { len, max } => write!(f, "frame promises {len} numbers, at most {max} admitted"),
+            WireError::Checksum { computed, received } => {
+                write!(f, "frame checksum {received:08x}, computed {computed:08x}")
+            }
+            WireError::Payload { scalar, len } => {
+                write!(f, "payload of {len} {scalar:?} does not fit what was asked for")
+            }
+            WireError::Buffer { len, needed } => write!(f, "buffer of {len} bytes, {needed} needed"),
+        }
+    }
+}
+
+impl core::error::Error for WireError {}
+
+/// Bytes a frame of `len` numbers takes at most.
+pub const fn frame_len_max(scalar: ScalarTag, len: usize) -> usize {
+    HEADER_MAX + scalar.bytes() * len + CRC_LEN
+}
+
+/// Writes a frame and returns its length. `header.len` and `header.scalar` are set from the payload.
+///
+/// **Errors**: [`WireError::Buffer`], [`WireError::TooLong`].
+pub fn encode<T: Scalar>(header: Header, payload: &[T], out: &mut [u8]) -> Result<usize, WireError> {
+    let Ok(len) = u32::try_from(payload.len()) else {
+        return Err(WireError::TooLong { len: u32::MAX, max: u32::MAX });
+    };
+    let header = Header { version: VERSION, scalar: ScalarTag::of::<T>(), len, ..header };
+    let (have, needed) = (out.len(), frame_len_max(header.scalar, payload.len()));
+    let short = WireError::Buffer { len: have, needed };
+    let used = postcard::to_slice(&header, out).map_err(|_| short)?.len();
+    let end = used + T::BYTES * payload.len();
+    let body = out.get_mut(used..end).ok_or(short)?;
+    for (bytes, x) in body.chunks_exact_mut(T::BYTES).zip(payload) {
+        x.write_le(bytes);
+    }
+    let checksum = CRC32C.checksum(&out[..end]);
+    out.get_mut(end..end + CRC_LEN).ok_or(short)?.copy_from_slice(&checksum.to_le_bytes());
+    Ok(end + CRC_LEN)
+}
+
+/// Reads a frame of at most `len_max` numbers; the payload stays where it is.
+///
+/// **Errors**: every variant but [`WireError::Buffer`].
+pub fn decode(bytes: &[u8], len_max: u32) -> Result<(Header, Payload<'_>), WireError> {
+    let len = bytes.len();
+    match bytes.first() {
+        None => return Err(WireError::Truncated { len, needed: 1 + CRC_LEN }),
+        Some(&version) if version != VERSION => return Err(WireError::Version { found: version }),
+        Some(_) => {}
+    }
+    let (header, rest) = postcard::take_from_bytes::<Header>(bytes).map_err(|_| WireError::Header)?;
+    if header.len > len_max {
+        return Err(WireError::TooLong { len: header.len, max: len_max });
+    }
+    let header_len = len - rest.len();
+    let payload_len = header.len as usize * header.scalar.bytes();
+    let needed = header_len + payload_len + CRC_LEN;
+    if len < needed {
+        return Err(WireError::Truncated { len, needed });
+    }
+    if len > needed {
+        return Err(WireError::TrailingBytes { extra: len - needed });
+    }
+    let (payload, checksum) = rest.split_at(payload_len);
+    let computed = CRC32C.checksum(&bytes[..len - CRC_LEN]);
+    let received = checksum.iter().rev().fold(0u32, |value, byte| value << 8 | u32::from(*byte));
+    if computed != received {
+        return Err(WireError::Checksum { computed, received });
+    }
+    Ok((header, Payload { scalar: header.scalar, bytes: payload }))
+}
+
+/// The numbers of a frame, still in the receiver's buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Payload<'b> {
+    scalar: ScalarTag,
+    bytes: &'b [u8],
+}
+
+impl Payload<'_> {
+    /// Copies the numbers into `out`, which must have their number and format. The numbers are not judged: whether NaN
+    /// is an error or a silent zero is the receiving party's rule.
+    ///
+    /// **Errors**: [`WireError::Payload`]; `out` is untouched then.
+    pub fn read<T: Scalar>(&self, out: &mut [T]) -> Result<(), WireError> {
+        let len = self.bytes.len() / self.scalar.bytes();
+        if self.scalar != ScalarTag::of::<T>() || len != out.len() {
+            return Err(WireError::Payload { scalar: self.scalar, len: len as u32 });
+        }
+        for (x, bytes) in out.iter_mut().zip(self.bytes.chunks_exact(T::BYTES)) {
+            *x = T::read_le(bytes);
+        }
+        Ok(())
+    }
+}
+
+/// First 64 bits of the digest of a value's postcard form: both sides of a link compare it before anything else.
+pub fn config_id<V: Serialize>(value: &V) -> u64 {
+    let digest = digest_of(value);
+    let mut id = [0; 8];
+    id.copy_from_slice(&digest.0[..8]);
+    u64::from_le_bytes(id)
+}
+
+/// SHA-256 of a value's postcard form, without a buffer.
+pub fn digest_of<V: Serialize>(value: &V) -> Digest {
+    struct Hashing(Frame);
+    impl postcard::ser_flavors::Flavor for Hashing {
+        type Output = Frame;
+        fn try_push(&mut self, byte: u8) -> postcard::Result<()> {
+            self.0.bytes(&[byte]);
+            Ok(())
+        }
+        fn finalize(self) -> postcard::Result<Frame> {
+            Ok(self.0)
+        }
+    }
+    match postcard::serialize_with_flavor(value, Hashing(Frame::leaf())) {
+        Ok(frame) => frame.end(),
+        // Only a type that refuses to serialise gets here; it has the digest of nothing.
+        Err(_) => Frame::leaf().end(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use std::vec::Vec;
+
+    fn header() -> Header {
+        Header {
+            version: VERSION,
+            kind: Kind::Upload,
+            scalar: ScalarTag::F64,
+            run: u64::MAX,
+            config: 7,
+            agent: 3,
+            round: 40,
+            len: 0,
+        }
+    }
+
+    fn frame() -> Vec<u8> {
+        let mut out = [0; 128];
+        let len = encode(header(), &[1.5f32, -2.0, f32::MAX], &mut out).unwrap();
+        out[..len].to_vec()
+    }
+
+    #[test]
+    fn round_trips_and_is_frozen() {
+        let bytes = frame();
+        let (got, payload) = decode(&bytes, 3).unwrap();
+        assert_eq!(got, Header { scalar: ScalarTag::F32, len: 3, ..header() });
+        let mut out = [0.0f32; 3];
+        payload.read(&mut out).unwrap();
+        assert_eq!(out, [1.5, -2.0, f32::MAX]);
+        assert_eq!(payload.read(&mut [0.0f64; 3]), Err(WireError::Payload { scalar: ScalarTag::F32, len: 3 }));
+        let hex: std::string::String = bytes.iter().map(|b| std::format!("{b:02x}")).collect();
+        assert_eq!(hex, FROZEN);
+        assert!(bytes.len() <= frame_len_max(ScalarTag::F32, 3));
+    }
+    const FROZEN: &str = "010000ffffffffffffffffff01070328030000c03f000000c0ffff7f7f008ab722";
+
+    #[test]
+    fn every_truncation_extension_and_bit_flip_is_refused() {
+        let bytes = frame();
+        for len in 0..bytes.len() {
+            assert!(decode(&bytes[..len], 3).is_err());
+        }
+        let mut longer = bytes.clone();
+        longer.push(0);
+        assert_eq!(decode(&longer, 3), Err(WireError::TrailingBytes { extra: 1 }));
+        for bit in 0..bytes.len() * 8 {
+            let mut flipped = bytes.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert!(decode(&flipped, u32::MAX).is_err(), "bit {bit}");
+        }
+        assert_eq!(decode(&bytes, 2), Err(WireError::TooLong { len: 3, max: 2 }));
+        assert_eq!(decode(&[9], 2), Err(WireError::Version { found: 9 }));
+        assert!(matches!(encode(header(), &[1.0f64; 9], &mut [0; 50]), Err(WireError::Buffer { .. })));
+    }
+}
