@@ -4,11 +4,14 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::Regions;
+use crate::domain::{REGIONS_MAX, Regions};
 use crate::schedule::{Mixing, WeightConcentration, region_weight};
 
 /// The most agents of a federation: their contributions are summed in 64 bits.
 pub const AGENTS_MAX: u32 = 1 << 24;
+
+/// Weights of one broadcast are kept for so many regions.
+pub(super) const REGION_WEIGHTS_MAX: usize = REGIONS_MAX;
 
 /// From where an agent's initial points are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,0 +1,212 @@
+//! What the parties of a run borrow: the public context and its caches, built once at the right level.
+//!
+//! | level | holds |
+//! |---|---|
+//! | [`ScenarioContext`] | candidates, the factor of the prior over them |
+//! | [`RunContext`] | the run's features of every candidate, every agent's optimum |
+//! | [`MethodContext`] | the configuration of a method and the region of every candidate |
+
+use sordino_core::domain::{Candidates, Regions};
+use sordino_core::features::{RandomFourier, random_fourier};
+use sordino_core::federated::{
+    Aggregation, Config, InitialRegion, OwnDraw, Parameters, Public, Signal,
+};
+use sordino_core::kernel::{Kernel, StationaryKernel};
+use sordino_core::linalg::pivoted_cholesky;
+use sordino_core::math::Scalar;
+use sordino_core::random::RunSeed;
+use sordino_core::schedule::WeightConcentration;
+
+use super::{DriverError, Method};
+use crate::objective::Objective;
+use crate::scenario::Scenario;
+
+/// Candidates and the factor of the prior over them, in the format of the agents.
+pub struct ScenarioContext<T> {
+    points: Vec<T>,
+    dim: usize,
+    prior_rows: Vec<T>,
+    prior_rank: usize,
+    /// Largest prior variance that the factor lacks at any candidate; 0 without joint draws.
+    pub prior_residual: f64,
+}
+
+impl<T: Scalar> ScenarioContext<T> {
+    /// Builds them from the candidates of an objective.
+    pub fn new(scenario: &Scenario, candidates: &[f64], dim: usize) -> Result<Self, DriverError> {
+        let points: Vec<T> = candidates.iter().map(|x| T::from_f64(*x)).collect();
+        Candidates::list(&points, dim).map_err(DriverError::Domain)?;
+        let surrogate = &scenario.surrogate;
+        let (mut factor, mut rank, mut residual) = (Vec::new(), 0, 0.0);
+        if surrogate.own_draw.core() == OwnDraw::Joint {
+            let kernel = surrogate.kernel;
+            let kernel = StationaryKernel::with_shape(kernel.kernel.core(), kernel.lengthscale, kernel.signal_variance)
+                .map_err(DriverError::Kernel)?;
+            (factor, rank, residual) = prior_factor(&kernel, candidates, dim, surrogate.prior_tolerance);
+        }
+        let prior_rows = factor.into_iter().map(T::from_f64).collect();
+        Ok(ScenarioContext { points, dim, prior_rows, prior_rank: rank, prior_residual: residual })
+    }
+
+    /// The candidates.
+    pub fn candidates(&self) -> Candidates<'_, T> {
+        Candidates::List { points: &self.points, dim: self.dim }
+    }
+}
+
+/// F with K ≈ FFᵀ over the candidates, its rank, and the largest variance it lacks.
+///
+/// The rank is not known beforehand: the factor is tried at growing widths (its columns do not depend on the width) and
+/// packed to the rank it reached.
+fn prior_factor(kernel: &impl Kernel<f64>, candidates: &[f64], dim: usize, tolerance: f64) -> (Vec<f64>, usize, f64) {
+    let n = candidates.len() / dim;
+    let point = |i: usize| &candidates[i * dim..(i + 1) * dim];
+    let tolerance = tolerance * kernel.variance(point(0));
+    let mut diagonal = vec![0.0; n];
+    let mut width = n.min(64);
+    loop {
+        let mut factor = vec![0.0; n * width];
+        let reached = pivoted_cholesky(n, width, &mut factor, &mut diagonal, tolerance, |i, j| {
+            kernel.covariance(point(i), point(j))
+        });
+        if reached.residual <= tolerance || width == n {
+            let rank = reached.rank.max(1);
+            let packed = factor.chunks_exact(width).flat_map(|row| row[..rank].iter().copied()).collect();
+            return (packed, rank, reached.residual);
+        }
+        width = n.min(2 * width);
+    }
+}
+
+/// The functions of one run and its public features.
+pub struct RunContext<'o, T> {
+    /// The run's seed.
+    pub seed: RunSeed,
+    /// The functions.
+    pub objective: &'o dyn Objective,
+    /// Every agent's optimum.
+    pub optima: Vec<f64>,
+    features: Vec<T>,
+    feature_rows: Vec<T>,
+}
+
+impl<'o, T: Scalar> RunContext<'o, T> {
+    /// Draws the features from the public seed of run `index` and evaluates them at every candidate.
+    pub fn new(
+        scenario: &Scenario,
+        shared: &ScenarioContext<T>,
+        seed: RunSeed,
+        index: u32,
+        objective: &'o dyn Objective,
+    ) -> Result<Self, DriverError> {
+        let (surrogate, dim) = (&scenario.surrogate, shared.dim);
+        let m = surrogate.features as usize;
+        let mut features = vec![T::ZERO; random_fourier::storage_len(dim, m)];
+        let kernel = surrogate.kernel;
+        random_fourier::draw(
+            surrogate.feature_seed,
+            index,
+            kernel.kernel.core(),
+            &[kernel.lengthscale],
+            dim,
+            m,
+            &mut features,
+        )
+        .map_err(DriverError::Features)?;
+        let map = feature_map(scenario, dim, &features)?;
+        let mut feature_rows = vec![T::ZERO; shared.points.len() / dim * m];
+        for (row, point) in feature_rows.chunks_exact_mut(m).zip(shared.points.chunks_exact(dim)) {
+            map.features(point, row);
+        }
+        let optima = (0..objective.agents()).map(|agent| objective.optimum(agent)).collect();
+        Ok(RunContext { seed, objective, optima, features, feature_rows })
+    }
+}
+
+fn feature_map<'f, T: Scalar>(
+    scenario: &Scenario,
+    dim: usize,
+    storage: &'f [T],
+) -> Result<RandomFourier<T, &'f [T]>, DriverError> {
+    let surrogate = &scenario.surrogate;
+    let variance = T::from_f64(surrogate.kernel.signal_variance);
+    RandomFourier::new(dim, surrogate.features as usize, variance, surrogate.normalize_features, storage)
+        .map_err(DriverError::Features)
+}
+
+/// One method: its configuration, and everything its agents borrow.
+pub struct MethodContext<'c, T> {
+    /// The configuration all parties share.
+    pub config: Config,
+    region_of: Vec<u32>,
+    map: RandomFourier<T, &'c [T]>,
+    shared: &'c ScenarioContext<T>,
+    feature_rows: &'c [T],
+}
+
+impl<'c, T: Scalar> MethodContext<'c, T> {
+    /// Configures `method` of a scenario.
+    pub fn new(
+        scenario: &Scenario,
+        method: Method,
+        shared: &'c ScenarioContext<T>,
+        run: &'c RunContext<'_, T>,
+    ) -> Result<Self, DriverError> {
+        let config = config(scenario, method)?;
+        let regions = &config.parameters().regions;
+        let region_of = shared.points.chunks_exact(shared.dim).map(|point| regions.region_of(point)).collect();
+        let map = feature_map(scenario, shared.dim, &run.features)?;
+        Ok(MethodContext { region_of, map, shared, feature_rows: &run.feature_rows, config })
+    }
+
+    /// The public context of the agents.
+    pub fn public(&self) -> Public<'_, T> {
+        Public {
+            candidates: self.shared.candidates(),
+            features: &self.map,
+            feature_rows: self.feature_rows,
+            region_of: &self.region_of,
+            prior_rows: &self.shared.prior_rows,
+            prior_rank: self.shared.prior_rank,
+            confidence_widths: &[],
+        }
+    }
+}
+
+/// What a method's name means: the scenario's numbers, with what the method changes.
+pub fn config(scenario: &Scenario, method: Method) -> Result<Config, DriverError> {
+    let (federation, surrogate, privacy) = (&scenario.federation, &scenario.surrogate, &scenario.privacy);
+    let whole = vec![1; federation.splits.len()];
+    let regions = Regions::new(if method.uses_regions() { &federation.splits } else { &whole }).map_err(DriverError::Domain)?;
+    let concentration = match method {
+        Method::Ts | Method::Fts | Method::DpFts | Method::UniformWeights => WeightConcentration::UNIFORM,
+        _ => WeightConcentration { start: privacy.weight_concentration, ..WeightConcentration::PAPER },
+    };
+    let aggregation = match method {
+        Method::Ts => Aggregation::None,
+        Method::Fts | Method::FtsDe => Aggregation::Mean,
+        _ => Aggregation::Private {
+            clipping_norm: privacy.clipping_norm,
+            sampling_probability: privacy.sampling_probability,
+            noise_multiplier: privacy.noise_multiplier,
+            grid_exponent: privacy.grid_exponent,
+            signal: if method == Method::PureNoise { Signal::Nothing } else { Signal::Vectors },
+        },
+    };
+    Config::new(Parameters {
+        agents: federation.agents,
+        regions,
+        rounds: federation.rounds,
+        initial_points: federation.initial_points,
+        initial_region: if method == Method::GlobalInit { InitialRegion::Whole } else { InitialRegion::Own },
+        feature_count: surrogate.features,
+        regularization: surrogate.regularization,
+        noise_variance: surrogate.noise_variance,
+        offset: federation.constant,
+        mixing: federation.mixing.core(),
+        own_draw: surrogate.own_draw.core(),
+        concentration,
+        aggregation,
+    })
+    .map_err(DriverError::Config)
+}
