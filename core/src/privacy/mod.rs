@@ -6,12 +6,16 @@
 //! | [`sampling`] | exact coins for Poisson sampling |
 //! | [`encode`] | clip, scale, truncate to the integer grid; the exact integer norm check |
 //! | [`mechanism`] | the samplers that own their sensitivity and their event |
+//! | [`accountant`] | events → (ε, δ), never below the truth |
+//! | [`budget`] | the filter that refuses, the odometer that tells |
 //!
 //! The order in every release: the event is offered to the filter; the noise is drawn; the data is touched; value and
 //! event leave together. Privacy rests on integers: the norm check of [`encode`], the samplers of
 //! [`crate::random::exact`], the coin thresholds of [`sampling`]. Floating point before the check and after the noise
 //! cannot weaken it.
 
+pub mod accountant;
+pub mod budget;
 pub mod encode;
 pub mod event;
 pub mod mechanism;
