@@ -21,6 +21,9 @@ pub struct Matern32Shape;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Matern52Shape;
 
+/// Beyond this r² every correlation is 0; the cap keeps ∞ · 0 out when distances overflow.
+const FAR: f64 = 1e8;
+
 impl Radial for Matern12Shape {
     #[inline(always)]
     fn correlation<T: Scalar>(&self, r2: T) -> T {
@@ -37,7 +40,7 @@ impl Radial for Matern12Shape {
 impl Radial for Matern32Shape {
     #[inline(always)]
     fn correlation<T: Scalar>(&self, r2: T) -> T {
-        let a = (r2 * T::from_f64(3.0)).sqrt();
+        let a = (r2.min(T::from_f64(FAR)) * T::from_f64(3.0)).sqrt();
         (T::ONE + a) * (-a).exp_nonpositive()
     }
     #[inline(always)]
@@ -50,13 +53,13 @@ impl Radial for Matern32Shape {
 impl Radial for Matern52Shape {
     #[inline(always)]
     fn correlation<T: Scalar>(&self, r2: T) -> T {
-        let b = r2 * T::from_f64(5.0);
+        let b = r2.min(T::from_f64(FAR)) * T::from_f64(5.0);
         let a = b.sqrt();
         (T::ONE + a + b * T::from_f64(1.0 / 3.0)) * (-a).exp_nonpositive()
     }
     #[inline(always)]
     fn steepness<T: Scalar>(&self, r2: T) -> T {
-        let a = (r2 * T::from_f64(5.0)).sqrt();
+        let a = (r2.min(T::from_f64(FAR)) * T::from_f64(5.0)).sqrt();
         T::from_f64(5.0 / 3.0) * (T::ONE + a) * (-a).exp_nonpositive()
     }
 }

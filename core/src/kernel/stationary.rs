@@ -274,6 +274,15 @@ mod tests {
     }
 
     #[test]
+    fn overflowing_distances_are_far_not_nan() {
+        for shape in Stationary::ALL {
+            let kernel = StationaryKernel::with_shape(shape, 0.1f32, 1.0).unwrap();
+            assert_eq!(kernel.covariance(&[1e38], &[-3e38]), 0.0, "{shape:?}");
+            assert_eq!(shape.steepness(f32::INFINITY), 0.0, "{shape:?}");
+        }
+    }
+
+    #[test]
     fn steepness_is_the_derivative() {
         for shape in Stationary::ALL {
             for r2 in [0.01, 0.3, 1.0, 4.0, 9.0] {

@@ -3,7 +3,10 @@
 //! No library has it: dense factors are square and cannot grow by a row in place. All functions take the packed
 //! slice and the order `n` in use; the slice may be longer.
 
-use super::{NotPositiveDefinite, dot, packed_len};
+use super::dot::{LANES, dot, four_rows, tree};
+use super::{NotPositiveDefinite, packed_len};
+
+pub use super::lower_update::{delete_row, rank_one_downdate, rank_one_update};
 use crate::math::Scalar;
 
 /// Row `i` of a packed lower triangle, i+1 numbers, the diagonal last. Empty if the slice does not hold it.
@@ -61,10 +64,23 @@ pub fn finish_row<T: Scalar>(row: &mut [T], threshold: T) -> Result<T, NotPositi
 }
 
 /// b ← L⁻¹b for the leading `b.len()` rows. **Cost**: n² flops.
+///
+/// **Numerics**: entry i has the bits of (bᵢ − [`dot`](lᵢ, b before i))/pivot; four rows advance together only for speed.
 #[inline]
 pub fn solve<T: Scalar>(factor: &[T], b: &mut [T]) {
-    let mut rest = factor;
-    for i in 0..b.len() {
+    let (mut rest, mut i) = (factor, 0);
+    while i + 4 <= b.len() {
+        let Some((rows, tail)) = rest.split_at_checked(4 * i + 10) else {
+            break;
+        };
+        let (done, current) = b.split_at_mut(i);
+        if solve_four_rows(rows, done, current).is_none() {
+            return;
+        }
+        rest = tail;
+        i += 4;
+    }
+    while i < b.len() {
         let Some((row, tail)) = rest.split_at_checked(i + 1) else {
             return;
         };
@@ -73,7 +89,95 @@ pub fn solve<T: Scalar>(factor: &[T], b: &mut [T]) {
         if let (Some((pivot, l)), Some(x)) = (row.split_last(), current.first_mut()) {
             *x = (*x - dot(l, done)) / *pivot;
         }
+        i += 1;
     }
+}
+
+/// Rows i..i+4 of a forward substitution, i = `done.len()` a multiple of 4. `None` if the slices do not hold them.
+#[inline(always)]
+fn solve_four_rows<T: Scalar>(rows: &[T], done: &[T], current: &mut [T]) -> Option<()> {
+    let i = done.len();
+    let (r0, rows) = rows.split_at_checked(i + 1)?;
+    let (r1, rows) = rows.split_at_checked(i + 2)?;
+    let (r2, r3) = rows.split_at_checked(i + 3)?;
+    let (l0, [a00]) = r0.split_last_chunk()?;
+    let (l1, [a10, a11]) = r1.split_last_chunk()?;
+    let (l2, [a20, a21, a22]) = r2.split_last_chunk()?;
+    let (l3, [a30, a31, a32, a33]) = r3.split_last_chunk()?;
+    let ([x0, x1, x2, x3], _) = current.split_first_chunk_mut()?;
+    let [lanes0, mut lanes1, mut lanes2, mut lanes3] = four_rows(l0, l1, l2, l3, done);
+    *x0 = (*x0 - tree(lanes0)) / *a00;
+    lanes1[0] += *a10 * *x0;
+    *x1 = (*x1 - tree(lanes1)) / *a11;
+    lanes2[0] += *a20 * *x0;
+    lanes2[1] += *a21 * *x1;
+    *x2 = (*x2 - tree(lanes2)) / *a22;
+    lanes3[0] += *a30 * *x0;
+    lanes3[1] += *a31 * *x1;
+    lanes3[2] += *a32 * *x2;
+    *x3 = (*x3 - tree(lanes3)) / *a33;
+    Some(())
+}
+
+/// [`solve`] for W right-hand sides side by side: `block[i]` holds entry i of each. The bits are those of [`solve`].
+///
+/// One factor entry is used W times; the lanes of the fixed-order sum are taken one after the other, so that the W
+/// partial sums stay in registers.
+pub(crate) fn solve_block<T: Scalar, const W: usize>(factor: &[T], block: &mut [[T; W]]) {
+    let mut rest = factor;
+    for i in 0..block.len() {
+        let Some((row, tail)) = rest.split_at_checked(i + 1) else {
+            return;
+        };
+        rest = tail;
+        let (done, current) = block.split_at_mut(i);
+        let (Some((pivot, l)), Some(current)) = (row.split_last(), current.first_mut()) else {
+            return;
+        };
+        let sum = dot_block(l, done);
+        for (x, sum) in current.iter_mut().zip(sum) {
+            *x = (*x - sum) / *pivot;
+        }
+    }
+}
+
+/// [`dot`] of `l` with each of the W columns of `block`.
+#[inline]
+pub(crate) fn dot_block<T: Scalar, const W: usize>(l: &[T], block: &[[T; W]]) -> [T; W] {
+    let lanes =
+        [lane::<T, W, 0>(l, block), lane::<T, W, 1>(l, block), lane::<T, W, 2>(l, block), lane::<T, W, 3>(l, block)];
+    core::array::from_fn(|w| tree([lanes[0][w], lanes[1][w], lanes[2][w], lanes[3][w]]))
+}
+
+/// [`super::sum_of_squares`] of each of the W columns of `block`.
+pub(crate) fn sum_of_squares_block<T: Scalar, const W: usize>(block: &[[T; W]]) -> [T; W] {
+    let mut lanes = [[T::ZERO; W]; LANES];
+    for (i, v) in block.iter().enumerate() {
+        let lane = &mut lanes[i % LANES];
+        for w in 0..W {
+            lane[w] += v[w] * v[w];
+        }
+    }
+    core::array::from_fn(|w| tree([lanes[0][w], lanes[1][w], lanes[2][w], lanes[3][w]]))
+}
+
+/// Lane `LANE` of the sums. A function of its own: the accumulators stay in registers only as its locals.
+#[inline(never)]
+fn lane<T: Scalar, const W: usize, const LANE: usize>(l: &[T], block: &[[T; W]]) -> [T; W] {
+    let mut sum = [T::ZERO; W];
+    let (l4, l_rest) = l.as_chunks::<LANES>();
+    let (v4, v_rest) = block.as_chunks::<LANES>();
+    for (l, v) in l4.iter().zip(v4) {
+        for w in 0..W {
+            sum[w] += l[LANE] * v[LANE][w];
+        }
+    }
+    if let (Some(l), Some(v)) = (l_rest.get(LANE), v_rest.get(LANE)) {
+        for w in 0..W {
+            sum[w] += *l * v[w];
+        }
+    }
+    sum
 }
 
 /// b ← L⁻ᵀb for the leading `b.len()` rows. **Cost**: n² flops.
@@ -138,6 +242,32 @@ mod tests {
             assert!((dot(row, &b) - expected).abs() < 1e-12);
         }
         assert!((ln_det(&a, 3) - libm::log(81.0)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn blocked_solves_have_the_bits_of_the_definition() {
+        let mut factor = [0.0f64; packed_len(23)];
+        for i in 0..23 {
+            for (j, l) in row_mut(&mut factor, i).iter_mut().enumerate() {
+                *l = if i == j { 1.0 + 0.1 * i as f64 } else { 0.3 - 0.07 * ((3 * i + 5 * j) % 11) as f64 };
+            }
+        }
+        for n in 0..=23 {
+            let start: [f64; 23] = core::array::from_fn(|i| 1.0 / (i as f64 + 0.3));
+            let (mut plain, mut fast) = (start, start);
+            for i in 0..n {
+                let (done, current) = plain.split_at_mut(i);
+                let (pivot, l) = row(&factor, i).split_last().unwrap();
+                current[0] = (current[0] - dot(l, done)) / pivot;
+            }
+            solve(&factor, &mut fast[..n]);
+            let mut block: [[f64; 3]; 23] = core::array::from_fn(|i| [start[i], -start[i], 2.0 * start[i]]);
+            solve_block(&factor, &mut block[..n]);
+            for i in 0..n {
+                assert_eq!(plain[i].to_bits(), fast[i].to_bits());
+                assert_eq!(block[i].map(f64::to_bits), [plain[i], -plain[i], 2.0 * plain[i]].map(f64::to_bits));
+            }
+        }
     }
 
     #[test]

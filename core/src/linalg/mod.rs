@@ -11,6 +11,7 @@
 
 mod dot;
 pub mod lower;
+mod lower_update;
 mod pivoted;
 pub mod root;
 

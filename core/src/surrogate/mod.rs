@@ -1,9 +1,109 @@
-//! Posteriors.
+//! Gaussian-process posteriors, one engine per file, chosen by what is known beforehand.
 //!
-//! | module | knows | cost of a step |
-//! |---|---|---|
-//! | [`weights`] | a finite feature map | O(M²), or O(n·M) while n ≤ M/2 |
+//! | module | engine | a step costs | numbers stored |
+//! |---|---|---|---|
+//! | [`exact`] | points anywhere, up to a capacity n | n² flops | n(n+1)/2 + (d+4)n |
+//! | [`weights`] | a finite feature map of M features | 3M², or nM + n² while n ≤ M/2 | about M²/2 + M |
+//!
+//! All speak one vocabulary: `observe` takes a point and its value, `posterior` gives a [`Posterior`].
 
+pub mod exact;
 pub mod weights;
 
+pub use exact::ExactGp;
 pub use weights::WeightPosterior;
+
+use crate::linalg::NotPositiveDefinite;
+
+/// Mean and variance of the latent function at one point; the noise of an observation is not added.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Posterior<T> {
+    /// Posterior mean, unit y.
+    pub mean: T,
+    /// Posterior variance, unit y², never negative.
+    pub variance: T,
+}
+
+/// What became of an observation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Observed {
+    /// A new row was appended.
+    Appended,
+    /// The value was averaged into the observation with this index, which it repeats at working precision.
+    Merged {
+        /// Index of that observation.
+        index: usize,
+    },
+}
+
+/// Why a surrogate refuses.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum SurrogateError {
+    /// A point has the wrong number of coordinates, or a list is not a whole number of points.
+    Dimension {
+        /// Numbers expected (for a list: a multiple of it).
+        expected: usize,
+        /// Numbers given.
+        given: usize,
+    },
+    /// A slice is too short.
+    Storage {
+        /// Numbers needed.
+        needed: usize,
+        /// Numbers given.
+        given: usize,
+    },
+    /// The noise variance is negative, infinite or NaN.
+    NoiseVariance {
+        /// The value given.
+        value: f64,
+    },
+    /// A coordinate, value or constant is NaN or infinite, or so large that the posterior would overflow.
+    NonFinite {
+        /// The offending value.
+        value: f64,
+    },
+    /// All rows are in use and the configuration does not allow to drop the oldest.
+    Full {
+        /// Rows there are.
+        capacity: usize,
+    },
+    /// The point is determined by the others at working precision, and none of them is the same point.
+    Singular(NotPositiveDefinite),
+    /// There is no observation with this index.
+    Index {
+        /// The index given.
+        index: usize,
+        /// Observations there are.
+        len: usize,
+    },
+}
+
+impl core::fmt::Display for SurrogateError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            SurrogateError::Dimension { expected, given } => {
+                write!(f, "a point of {expected} coordinates was expected, {given} numbers were given")
+            }
+            SurrogateError::Storage { needed, given } => {
+                write!(f, "storage for {needed} numbers is needed, {given} were given")
+            }
+            SurrogateError::NoiseVariance { value } => {
+                write!(f, "the noise variance is {value:e}; it must be finite and not negative")
+            }
+            SurrogateError::NonFinite { value } => {
+                write!(f, "{value:e} is not finite, or too large to compute with")
+            }
+            SurrogateError::Full { capacity } => write!(f, "all {capacity} rows are in use"),
+            SurrogateError::Singular(inner) => {
+                write!(f, "the point is determined by the others at working precision: {inner}")
+            }
+            SurrogateError::Index { index, len } => {
+                write!(f, "there is no observation {index}; there are {len}")
+            }
+        }
+    }
+}
+
+impl core::error::Error for SurrogateError {}

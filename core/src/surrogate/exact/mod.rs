@@ -1,0 +1,422 @@
+//! The exact posterior with rows appended one by one: the engine for points that are not known beforehand.
+//!
+//! **Equation**: with A = K + σ²I = LLᵀ and z = L⁻¹(y − m), the posterior at x is m + v·z and k(x, x) − v·v, where
+//! v = L⁻¹k(x). Keeping z beside L makes an observation one row and a prediction one forward substitution; no vector of
+//! weights is ever solved for.
+//!
+//! **Source**: Rasmussen and Williams 2006, algorithm 2.1, in the incremental form of Osborne 2010, appendix B.
+
+mod repeats;
+mod storage;
+#[cfg(test)]
+mod tests;
+
+pub use storage::{batch_scratch_len, storage_len};
+
+use self::storage::{BATCH, Parts, split};
+use super::{Observed, Posterior, SurrogateError};
+use crate::kernel::Kernel;
+use crate::linalg::{dot, lower, packed_len, sum_of_squares};
+use crate::math::Scalar;
+
+/// What happens when all rows are in use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WhenFull {
+    /// [`SurrogateError::Full`].
+    #[default]
+    Refuse,
+    /// The oldest observation is dropped: a sliding window.
+    DropOldest,
+}
+
+/// What happens when a point repeats another at working precision.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WhenRepeated {
+    /// The two are averaged: c observations of one point are one observation with noise variance σ²/c.
+    #[default]
+    Merge,
+    /// [`SurrogateError::Singular`].
+    Refuse,
+}
+
+/// The exact posterior of a Gaussian process with constant prior mean (default 0) and noise variance σ².
+///
+/// A few words; the numbers live in `storage`, which belongs to the caller.
+///
+/// ```
+/// use sordino_core::{kernel::SquaredExponential, surrogate::{exact, ExactGp, Posterior}};
+/// const LEN: usize = exact::storage_len(2, 8);
+/// let mut gp = ExactGp::new(SquaredExponential::new(0.2, 1.0)?, 0.01, 2, 8, [0.0f64; LEN])?;
+/// gp.observe(&[0.1, 0.7], 1.3)?;
+/// let Posterior { mean, variance } = gp.posterior(&[0.1, 0.7])?;
+/// assert!((mean - 1.3 / 1.01).abs() < 1e-12 && (variance - 0.01 / 1.01).abs() < 1e-12);
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ExactGp<T, K, S> {
+    kernel: K,
+    storage: S,
+    noise_variance: T,
+    prior_mean: T,
+    dim: usize,
+    capacity: usize,
+    len: usize,
+    when_full: WhenFull,
+    when_repeated: WhenRepeated,
+    variance_clamps: u32,
+}
+
+impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
+    /// An empty model for points of `dim` coordinates; `noise_variance` ≥ 0 in y².
+    ///
+    /// **Errors**: [`SurrogateError::Storage`] if `storage` holds less than [`storage_len`];
+    /// [`SurrogateError::NoiseVariance`]; [`SurrogateError::Dimension`] if `dim` is 0.
+    pub fn new(kernel: K, noise_variance: T, dim: usize, capacity: usize, storage: S) -> Result<Self, SurrogateError> {
+        Self::resume(kernel, noise_variance, dim, capacity, 0, storage)
+    }
+
+    /// The model whose first `len` rows `storage` already holds, as an earlier one left it: a device after sleep, an
+    /// agent whose storage lies in an arena, a checkpoint. Options are to be set again.
+    ///
+    /// **Errors**: as [`ExactGp::new`]; [`SurrogateError::Full`] if `len` exceeds the capacity;
+    /// [`SurrogateError::NonFinite`] if what is stored is not finite.
+    pub fn resume(
+        kernel: K,
+        noise_variance: T,
+        dim: usize,
+        capacity: usize,
+        len: usize,
+        storage: S,
+    ) -> Result<Self, SurrogateError> {
+        if !(noise_variance >= T::ZERO && noise_variance.is_finite()) {
+            return Err(SurrogateError::NoiseVariance { value: noise_variance.to_f64() });
+        }
+        if dim == 0 {
+            return Err(SurrogateError::Dimension { expected: 1, given: 0 });
+        }
+        let (needed, given) = (storage_len(dim, capacity), storage.as_ref().len());
+        if given < needed {
+            return Err(SurrogateError::Storage { needed, given });
+        }
+        if len > capacity {
+            return Err(SurrogateError::Full { capacity });
+        }
+        let mut gp = ExactGp {
+            kernel,
+            storage,
+            noise_variance,
+            prior_mean: T::ZERO,
+            dim,
+            capacity,
+            len,
+            when_full: WhenFull::default(),
+            when_repeated: WhenRepeated::default(),
+            variance_clamps: 0,
+        };
+        if len > 0 {
+            let parts = gp.parts();
+            let used = [
+                &parts.inputs[..len * dim],
+                &parts.targets[..len],
+                &parts.counts[..len],
+                &parts.whitened[..len],
+                &parts.factor[..packed_len(len)],
+            ];
+            if let Some(bad) = used.iter().flat_map(|part| part.iter()).find(|x| !x.is_finite()) {
+                return Err(SurrogateError::NonFinite { value: bad.to_f64() });
+            }
+        }
+        Ok(gp)
+    }
+
+    /// A constant prior mean m, unit y, in place of 0; before the first observation.
+    ///
+    /// **Errors**: [`SurrogateError::NonFinite`]; [`SurrogateError::Full`] once there are observations.
+    pub fn with_prior_mean(mut self, prior_mean: T) -> Result<Self, SurrogateError> {
+        if !prior_mean.is_finite() {
+            return Err(SurrogateError::NonFinite { value: prior_mean.to_f64() });
+        }
+        if self.len > 0 {
+            return Err(SurrogateError::Full { capacity: self.len });
+        }
+        self.prior_mean = prior_mean;
+        Ok(self)
+    }
+
+    /// Sets what happens when all rows are in use; default: refuse.
+    pub fn when_full(mut self, when_full: WhenFull) -> Self {
+        self.when_full = when_full;
+        self
+    }
+
+    /// Sets what happens when a point repeats another; default: merge.
+    pub fn when_repeated(mut self, when_repeated: WhenRepeated) -> Self {
+        self.when_repeated = when_repeated;
+        self
+    }
+
+    /// Adds one observation y of the point x.
+    ///
+    /// **Numerics**: the new squared pivot is the variance that the other observations leave at x plus σ². Below
+    /// (n + 8)·ε·(k(x, x) + σ²) it is rounding error: if the correlation ρ with the nearest observation has
+    /// 1 − ρ² ≤ √ε the two are merged, else the point is refused. Below √ε·(k(x, x) + σ²) it has lost half its digits:
+    /// a point that equals another at working precision, 1 − ρ² ≤ (n + 8)·ε, is merged, any other appended.
+    ///
+    /// **Errors**: [`SurrogateError::Dimension`]; [`SurrogateError::NonFinite`] for x, y, or a y so large that squares
+    /// overflow; [`SurrogateError::Full`]; [`SurrogateError::Singular`]. The model is as it was, except that a sliding
+    /// window has already dropped its oldest observation.
+    ///
+    /// **Cost**: n² + O(n) flops, n covariances.
+    pub fn observe(&mut self, x: &[T], y: T) -> Result<Observed, SurrogateError> {
+        self.check_point(x)?;
+        if !y.is_finite() {
+            return Err(SurrogateError::NonFinite { value: y.to_f64() });
+        }
+        if self.len == self.capacity {
+            match self.when_full {
+                WhenFull::DropOldest if self.len > 0 => self.remove(0)?,
+                _ => return Err(SurrogateError::Full { capacity: self.capacity }),
+            }
+        }
+        let (n, dim) = (self.len, self.dim);
+        let diagonal = self.kernel.variance(x) + self.noise_variance;
+        let rounding = T::from_u32(n as u32 + 8) * T::EPSILON;
+        let suspicious = match self.when_repeated {
+            WhenRepeated::Merge => T::EPSILON.sqrt().max(rounding),
+            WhenRepeated::Refuse => rounding,
+        };
+        let target = y - self.prior_mean;
+        let parts = split(self.storage.as_mut(), dim, self.capacity);
+        let row = lower::row_mut(parts.factor, n);
+        if let Some((last, row)) = row.split_last_mut() {
+            self.kernel.covariances(x, &parts.inputs[..n * dim], row);
+            *last = diagonal;
+        }
+        let pivot = match lower::append_row(parts.factor, n, suspicious * diagonal) {
+            Ok(pivot) => pivot,
+            Err(error) if self.when_repeated == WhenRepeated::Refuse => return Err(SurrogateError::Singular(error)),
+            Err(error) => {
+                let hopeless = !(error.pivot > (rounding * diagonal).to_f64());
+                let tolerance = if hopeless { T::EPSILON.sqrt().max(rounding) } else { rounding };
+                if let Some(index) = self.nearest(x, tolerance) {
+                    return self.merge(index, target);
+                }
+                let parts = split(self.storage.as_mut(), dim, self.capacity);
+                lower::finish_row(lower::row_mut(parts.factor, n), rounding * diagonal)
+                    .map_err(SurrogateError::Singular)?
+            }
+        };
+        let parts = split(self.storage.as_mut(), dim, self.capacity);
+        let (done, rest) = parts.whitened.split_at_mut(n);
+        let row = &lower::row(parts.factor, n)[..n];
+        let z = (target - dot(row, done)) / pivot;
+        // Bounds every later mean: |v·z| ≤ ‖v‖‖z‖.
+        if !(sum_of_squares(done) + z * z).is_finite() {
+            return Err(SurrogateError::NonFinite { value: y.to_f64() });
+        }
+        rest[0] = z;
+        parts.targets[n] = target;
+        parts.counts[n] = T::ONE;
+        parts.inputs[n * dim..][..dim].copy_from_slice(x);
+        self.len += 1;
+        Ok(Observed::Appended)
+    }
+
+    /// Mean and variance at x.
+    ///
+    /// **Errors**: [`SurrogateError::Dimension`], [`SurrogateError::NonFinite`].
+    /// **Cost**: n² + O(n) flops, n covariances.
+    pub fn posterior(&mut self, x: &[T]) -> Result<Posterior<T>, SurrogateError> {
+        self.check_point(x)?;
+        let n = self.len;
+        let parts = split(self.storage.as_mut(), self.dim, self.capacity);
+        let v = &mut parts.scratch[..n];
+        self.kernel.covariances(x, &parts.inputs[..n * self.dim], v);
+        lower::solve(parts.factor, v);
+        let mean = self.prior_mean + dot(v, &parts.whitened[..n]);
+        let variance = self.kernel.variance(x) - sum_of_squares(v);
+        Ok(Posterior { mean, variance: clamp(variance, &mut self.variance_clamps) })
+    }
+
+    /// Means and variances at a row-major list of points, as many as `mean` and `variance` hold: 5 to 12 times faster
+    /// than one by one, with the same bits.
+    ///
+    /// **Parameters**: `scratch` holds [`batch_scratch_len`] (observations) numbers.
+    /// **Errors**: [`SurrogateError::Dimension`] unless `points` are `mean.len()` = `variance.len()` whole points;
+    /// [`SurrogateError::NonFinite`]; [`SurrogateError::Storage`]. Nothing is written then.
+    pub fn posteriors(
+        &mut self,
+        points: &[T],
+        mean: &mut [T],
+        variance: &mut [T],
+        scratch: &mut [T],
+    ) -> Result<(), SurrogateError> {
+        let (n, dim) = (self.len, self.dim);
+        if points.len() != mean.len() * dim || mean.len() != variance.len() {
+            return Err(SurrogateError::Dimension { expected: mean.len() * dim, given: points.len() });
+        }
+        check_finite(points)?;
+        let (needed, given) = (batch_scratch_len(n), scratch.len());
+        if given < needed {
+            return Err(SurrogateError::Storage { needed, given });
+        }
+        let parts = split(self.storage.as_mut(), dim, self.capacity);
+        let block = &mut scratch.as_chunks_mut::<BATCH>().0[..n];
+        let lists = points.chunks(BATCH * dim).zip(mean.chunks_mut(BATCH)).zip(variance.chunks_mut(BATCH));
+        for ((points, mean), variance) in lists {
+            let count = mean.len();
+            for (input, row) in parts.inputs.chunks_exact(dim).zip(block.iter_mut()) {
+                row[count..].fill(T::ZERO);
+                self.kernel.covariances(input, points, &mut row[..count]);
+            }
+            lower::solve_block(parts.factor, block);
+            let means = lower::dot_block(&parts.whitened[..n], block);
+            let squares = lower::sum_of_squares_block(block);
+            for (w, point) in points.chunks_exact(dim).enumerate() {
+                mean[w] = self.prior_mean + means[w];
+                variance[w] = clamp(self.kernel.variance(point) - squares[w], &mut self.variance_clamps);
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes observation `index`; later ones move up.
+    ///
+    /// **Errors**: [`SurrogateError::Index`]. **Cost**: 3(n − index)² flops, stable: it is an update.
+    pub fn remove(&mut self, index: usize) -> Result<(), SurrogateError> {
+        let (n, dim) = (self.len, self.dim);
+        if index >= n {
+            return Err(SurrogateError::Index { index, len: n });
+        }
+        let parts = split(self.storage.as_mut(), dim, self.capacity);
+        lower::delete_row(parts.factor, n, index, &mut parts.whitened[..n], parts.scratch);
+        parts.targets.copy_within(index + 1..n, index);
+        parts.counts.copy_within(index + 1..n, index);
+        parts.inputs.copy_within((index + 1) * dim..n * dim, index * dim);
+        self.len -= 1;
+        Ok(())
+    }
+
+    /// Forgets all observations.
+    pub fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    /// rhs ← (K + σ²I)⁻¹ rhs, for draws by Matheron's rule and for gradients.
+    ///
+    /// **Errors**: [`SurrogateError::Dimension`] unless `rhs` holds one number per observation.
+    /// **Cost**: 2n² flops.
+    pub fn solve(&self, rhs: &mut [T]) -> Result<(), SurrogateError> {
+        if rhs.len() != self.len {
+            return Err(SurrogateError::Dimension { expected: self.len, given: rhs.len() });
+        }
+        let factor = self.factor();
+        lower::solve(factor, rhs);
+        lower::solve_transposed(factor, rhs);
+        Ok(())
+    }
+
+    /// ln p(y | X) = −½ zᵀz − ½ ln det(K + σ²I) − (n/2) ln 2π, of the observations as stored: repeats that were merged
+    /// count once, with their mean.
+    pub fn log_marginal_likelihood(&self) -> T {
+        let storage = self.storage.as_ref();
+        let start = self.capacity * (self.dim + 2);
+        let z = &storage[start..start + self.len];
+        let half = T::from_f64(0.5);
+        let constant = T::from_f64(1.837_877_066_409_345_3) * T::from_u32(self.len as u32); // ln 2π
+        -half * (sum_of_squares(z) + lower::ln_det(self.factor(), self.len) + constant)
+    }
+
+    /// Observations in use; merged ones count once.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// No observation yet.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Rows there are.
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Coordinates of a point.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// The kernel.
+    pub fn kernel(&self) -> &K {
+        &self.kernel
+    }
+
+    /// σ², unit y².
+    pub fn noise_variance(&self) -> T {
+        self.noise_variance
+    }
+
+    /// m, unit y.
+    pub fn prior_mean(&self) -> T {
+        self.prior_mean
+    }
+
+    /// The inputs in use, row-major.
+    pub fn inputs(&self) -> &[T] {
+        &self.storage.as_ref()[..self.len * self.dim]
+    }
+
+    /// The values in use less the prior mean; repeats averaged.
+    pub fn targets(&self) -> &[T] {
+        &self.storage.as_ref()[self.capacity * self.dim..][..self.len]
+    }
+
+    /// How many observations each row stands for.
+    pub fn counts(&self) -> &[T] {
+        &self.storage.as_ref()[self.capacity * (self.dim + 1)..][..self.len]
+    }
+
+    /// L, packed by rows.
+    pub fn factor(&self) -> &[T] {
+        &self.storage.as_ref()[self.capacity * (self.dim + 4)..][..packed_len(self.len)]
+    }
+
+    /// How many posterior variances came out negative by rounding and were set to 0.
+    pub fn variance_clamps(&self) -> u32 {
+        self.variance_clamps
+    }
+
+    /// Gives the storage back.
+    pub fn into_storage(self) -> S {
+        self.storage
+    }
+
+    fn parts(&mut self) -> Parts<'_, T> {
+        split(self.storage.as_mut(), self.dim, self.capacity)
+    }
+
+    fn check_point(&self, x: &[T]) -> Result<(), SurrogateError> {
+        if x.len() != self.dim {
+            return Err(SurrogateError::Dimension { expected: self.dim, given: x.len() });
+        }
+        check_finite(x)
+    }
+}
+
+fn check_finite<T: Scalar>(x: &[T]) -> Result<(), SurrogateError> {
+    match x.iter().find(|x| !x.is_finite()) {
+        Some(bad) => Err(SurrogateError::NonFinite { value: bad.to_f64() }),
+        None => Ok(()),
+    }
+}
+
+/// Zero in place of a negative variance, counted.
+#[inline]
+fn clamp<T: Scalar>(variance: T, clamps: &mut u32) -> T {
+    if variance < T::ZERO {
+        *clamps = clamps.saturating_add(1);
+        return T::ZERO;
+    }
+    variance
+}

@@ -1,0 +1,52 @@
+//! The one slice of the exact posterior and its named parts.
+
+use crate::linalg::packed_len;
+
+/// Points that the batch predictor carries through the factor together. Any number gives the same bits.
+pub(super) const BATCH: usize = 16;
+
+/// Numbers that [`ExactGp`](super::ExactGp) needs: inputs, values, counts, packed factor, z and one row of scratch.
+///
+/// capacity·(capacity + 1)/2 + capacity·(dim + 4); with `f32`, D = 2 and capacity 64 that is 9,856 bytes.
+pub const fn storage_len(dim: usize, capacity: usize) -> usize {
+    packed_len(capacity) + capacity * (dim + 4)
+}
+
+/// Numbers of scratch that [`ExactGp::posteriors`](super::ExactGp::posteriors) needs for `observations` observations.
+pub const fn batch_scratch_len(observations: usize) -> usize {
+    observations * BATCH
+}
+
+/// The named parts of the storage.
+pub(super) struct Parts<'a, T> {
+    /// capacity × dim, row-major.
+    pub(super) inputs: &'a mut [T],
+    /// y − m, averaged over repeats.
+    pub(super) targets: &'a mut [T],
+    /// How many observations each row stands for.
+    pub(super) counts: &'a mut [T],
+    /// z = L⁻¹(y − m).
+    pub(super) whitened: &'a mut [T],
+    pub(super) scratch: &'a mut [T],
+    /// L, packed by rows.
+    pub(super) factor: &'a mut [T],
+}
+
+pub(super) fn split<T>(storage: &mut [T], dim: usize, capacity: usize) -> Parts<'_, T> {
+    fn take<'a, T>(rest: &mut &'a mut [T], len: usize) -> &'a mut [T] {
+        let all = core::mem::take(rest);
+        let len = len.min(all.len());
+        let (part, tail) = all.split_at_mut(len);
+        *rest = tail;
+        part
+    }
+    let mut rest = storage;
+    Parts {
+        inputs: take(&mut rest, capacity * dim),
+        targets: take(&mut rest, capacity),
+        counts: take(&mut rest, capacity),
+        whitened: take(&mut rest, capacity),
+        scratch: take(&mut rest, capacity),
+        factor: take(&mut rest, packed_len(capacity)),
+    }
+}
