@@ -9,6 +9,8 @@
 //! The meaning of every key is in `sim/scenarios/README.md`.
 
 use serde::Serialize;
+use sordino_core::kernel::{KernelError, Stationary, StationaryKernel};
+use sordino_core::math::Scalar;
 
 use crate::driver::Method;
 
@@ -79,25 +81,20 @@ pub struct TuningConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct KernelConfig {
     /// Which one.
-    pub kernel: KernelKind,
+    pub kernel: Stationary,
     /// Lengthscale, in units of the unit box.
     pub lengthscale: f64,
     /// Variance at a point.
     pub signal_variance: f64,
 }
 
-/// Stationary kernels by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum KernelKind {
-    /// e^{−r²/2}.
-    SquaredExponential,
-    /// Matérn, ν = 1/2.
-    MaternHalf,
-    /// Matérn, ν = 3/2.
-    MaternThreeHalves,
-    /// Matérn, ν = 5/2.
-    MaternFiveHalves,
+impl KernelConfig {
+    /// The kernel in the format asked for.
+    ///
+    /// **Errors**: none for a configuration that was read from a scenario, whose ranges are inside the kernel's.
+    pub fn build<T: Scalar>(&self) -> Result<StationaryKernel<T>, KernelError> {
+        StationaryKernel::with_shape(self.kernel, T::from_f64(self.lengthscale), T::from_f64(self.signal_variance))
+    }
 }
 
 /// Who takes part and how.

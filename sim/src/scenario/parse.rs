@@ -1,18 +1,21 @@
 //! Every key of a scenario: its type, its range, its default.
 
+use sordino_core::kernel::Stationary;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
 use super::reader::{Problem, ScenarioError, Section};
 use super::{
-    FederationConfig, GpSampleConfig, KernelConfig, KernelKind, MixingKind, ObjectiveConfig, OwnDraw, PrivacyConfig,
-    ScalarKind, Scenario, SurrogateConfig, TuningConfig,
+    FederationConfig, GpSampleConfig, KernelConfig, MixingKind, ObjectiveConfig, OwnDraw, PrivacyConfig, ScalarKind,
+    Scenario, SurrogateConfig, TuningConfig,
 };
 use crate::driver::Method;
 
 /// Agents of the model-tuning objectives: their data sets decide.
 const LANDMINE_AGENTS: u64 = 29;
 const WINE_AGENTS: u64 = 16;
+/// The most sub-regions that core's domain may be split into.
+const REGIONS_MAX: u32 = 64;
 
 pub(super) fn scenario(source: &str, text: &str, settings: &[String]) -> Result<Scenario, ScenarioError> {
     let error = |line, problem| ScenarioError { source: source.to_owned(), line, problem };
@@ -127,14 +130,9 @@ fn tuning(section: &mut Section) -> Result<TuningConfig, Problem> {
 }
 
 fn kernel(section: &mut Section, default: Option<KernelConfig>) -> Result<KernelConfig, Problem> {
-    let kinds = [
-        ("squared-exponential", KernelKind::SquaredExponential),
-        ("matern-half", KernelKind::MaternHalf),
-        ("matern-three-halves", KernelKind::MaternThreeHalves),
-        ("matern-five-halves", KernelKind::MaternFiveHalves),
-    ];
+    let kinds = Stationary::ALL.map(|kind| (kind.name(), kind));
     Ok(KernelConfig {
-        kernel: section.choice("kernel", &kinds, Some(default.map_or(KernelKind::SquaredExponential, |k| k.kernel)))?,
+        kernel: section.choice("kernel", &kinds, Some(default.map_or(Stationary::SquaredExponential, |k| k.kernel)))?,
         lengthscale: section.number(
             "lengthscale",
             1e-3..=1e3,
@@ -151,17 +149,26 @@ fn kernel(section: &mut Section, default: Option<KernelConfig>) -> Result<Kernel
 }
 
 fn federation(mut section: Section, objective: &ObjectiveConfig) -> Result<FederationConfig, Problem> {
+    let parts_max = match objective {
+        ObjectiveConfig::GpSample(config) => config.points_per_axis.min(REGIONS_MAX),
+        ObjectiveConfig::Landmine(_) | ObjectiveConfig::Winequality(_) => 4,
+    };
     let (dim, agents, agents_default) = match objective {
         ObjectiveConfig::GpSample(config) => (config.dim, 1..=1_000_000, None),
         ObjectiveConfig::Landmine(_) => (2, LANDMINE_AGENTS..=LANDMINE_AGENTS, Some(LANDMINE_AGENTS)),
         ObjectiveConfig::Winequality(_) => (2, WINE_AGENTS..=WINE_AGENTS, Some(WINE_AGENTS)),
     };
     let methods = Method::ALL.map(|method| (method.name(), method));
+    let path = section.path_of("splits");
     let config = FederationConfig {
         agents: section.integer("agents", agents, agents_default)? as u32,
         rounds: section.integer("rounds", 1..=10_000, None)? as u32,
         initial_points: section.integer("initial_points", 1..=1_000, None)? as u32,
-        splits: section.integers("splits", dim, 1..=16, 1)?.into_iter().map(|parts| parts as u32).collect(),
+        splits: section
+            .integers("splits", dim, 1..=u64::from(parts_max), 1)?
+            .into_iter()
+            .map(|parts| parts as u32)
+            .collect(),
         mixing: section.choice(
             "mixing",
             &[("inverse-sqrt", MixingKind::InverseSqrt), ("inverse", MixingKind::Inverse)],
@@ -171,6 +178,13 @@ fn federation(mut section: Section, objective: &ObjectiveConfig) -> Result<Feder
         constant: section.number("constant", -1e6..=1e6, "a number from -1e6 to 1e6", Some(0.0))?,
     };
     section.finish()?;
+    if config.regions() > REGIONS_MAX {
+        return Err(Problem::Value {
+            key: path,
+            value: format!("{:?}", config.splits),
+            admissible: format!("parts whose product is at most {REGIONS_MAX}"),
+        });
+    }
     Ok(config)
 }
 
