@@ -1,0 +1,219 @@
+//! What an operation costs on this core, in single precision: instructions, stack, storage. Bounds are asserted.
+
+use core::fmt::Write;
+use core::hint::black_box;
+
+use sordino_core::acquisition::thompson;
+use sordino_core::digest::Frame;
+use sordino_core::domain::{Candidates, Regions};
+use sordino_core::features::{RandomFourier, random_fourier};
+use sordino_core::kernel::Stationary;
+use sordino_core::linalg::root;
+use sordino_core::privacy::SamplingProbability;
+use sordino_core::privacy::mechanism::gaussian::GridGaussian;
+use sordino_core::random::exact::Bits;
+use sordino_core::random::{Simulated, Stream, normal};
+use sordino_core::surrogate::weights::{self, WeightPosterior};
+
+use super::hardware;
+use super::memory::Memory;
+
+/// Input dimension and feature count of all measurements.
+const DIM: usize = 2;
+const M: usize = 64;
+
+/// What is being measured.
+enum Mode {
+    Instructions,
+    Stack,
+}
+
+/// Measures the one call that an operation hands it, after the operation has prepared everything else.
+pub struct Probe {
+    mode: Mode,
+    result: u32,
+}
+
+impl Probe {
+    fn measure(&mut self, mut work: impl FnMut()) {
+        self.result = match self.mode {
+            Mode::Instructions => hardware::instructions(&mut work),
+            Mode::Stack => hardware::stack(&mut work),
+        };
+    }
+}
+
+/// One operation and its bounds.
+pub struct Entry {
+    name: &'static str,
+    /// Instructions on a Cortex-M4F; other cores are measured without a bound.
+    instructions_max: u32,
+    /// Bytes of stack, on every core.
+    stack_max: u32,
+    /// Bytes of storage that the operation's object takes from the caller.
+    storage: usize,
+    run: fn(&mut Memory, &mut Probe),
+}
+
+const fn entry(
+    name: &'static str,
+    instructions_max: u32,
+    stack_max: u32,
+    numbers: usize,
+    run: fn(&mut Memory, &mut Probe),
+) -> Entry {
+    Entry { name, instructions_max, stack_max, storage: 4 * numbers, run }
+}
+
+/// Everything that is measured, from the bottom up.
+pub const TABLE: &[Entry] = &[
+    entry("digest of 64 numbers", 20_000, 1024, 0, digest),
+    entry("64 normal draws", 20_000, 256, 0, normals),
+    entry("one exact normal draw (Karney, m = 16)", 6_000, 512, 0, karney),
+    entry("64 features, D = 2", 12_000, 256, random_fourier::storage_len(DIM, M), features),
+    entry("Thompson maximum over 64 candidates, M = 64", 800_000, 512, DIM + M, maximum),
+    entry("weights M = 64: 16th observation, dual", 20_000, 512, weights::storage_len(M), dual_update),
+    entry("weights M = 64: draw at 16, dual", 30_000, 512, weights::storage_len(M), dual_draw),
+    entry("weights M = 64: rotation alone", 60_000, 512, weights::storage_len(M), rotation),
+    entry("weights M = 64: 40th observation, primal", 60_000, 512, weights::storage_len(M), primal_update),
+    entry("weights M = 64: draw at 40, primal", 60_000, 512, weights::storage_len(M), primal_draw),
+    entry("clip and encode 64 numbers into 2 blocks", 120_000, 512, 4 * M, encode),
+];
+
+/// Prints the table and returns how many bounds were exceeded.
+pub fn print(out: &mut impl Write, memory: &mut Memory) -> u32 {
+    let bounded = cfg!(target_abi = "eabihf");
+    let mut exceeded = 0;
+    let _ = writeln!(out, "--- costs\n| operation | instructions | at most | stack B | at most | storage B |");
+    for entry in TABLE {
+        let mut measure = |mode| {
+            let mut probe = Probe { mode, result: u32::MAX };
+            (entry.run)(memory, &mut probe);
+            probe.result
+        };
+        let (instructions, stack) = (measure(Mode::Instructions), measure(Mode::Stack));
+        let Entry { name, instructions_max, stack_max, storage, .. } = *entry;
+        let _ = write!(out, "| {name} | {instructions} | ");
+        let _ = if bounded { write!(out, "{instructions_max}") } else { write!(out, "–") };
+        let over = (bounded && instructions > instructions_max) || stack > stack_max;
+        let _ = writeln!(out, " | {stack} | {stack_max} | {storage} |{}", if over { " EXCEEDED" } else { "" });
+        exceeded += u32::from(over);
+    }
+    let _ = writeln!(out, "---");
+    exceeded
+}
+
+fn digest(memory: &mut Memory, probe: &mut Probe) {
+    let values = &memory.vectors[..64];
+    probe.measure(|| {
+        let mut frame = Frame::leaf();
+        frame.scalars(black_box(values));
+        black_box(frame.end());
+    });
+}
+
+fn normals(memory: &mut Memory, probe: &mut Probe) {
+    let mut stream = Stream::from_seed(1);
+    probe.measure(|| normal::fill(&mut stream, black_box(&mut memory.vectors[..64])));
+}
+
+fn karney(_: &mut Memory, probe: &mut Probe) {
+    // The cost varies from draw to draw: the mean of 64.
+    let mut source = Simulated::new(Stream::from_seed(2));
+    let mut bits = Bits::new(&mut source);
+    probe.measure(|| {
+        for _ in 0..64 {
+            let _ = black_box(bits.normal_floor(16));
+        }
+    });
+    if matches!(probe.mode, Mode::Instructions) {
+        probe.result /= 64;
+    }
+}
+
+/// The shared features in `storage`.
+fn map(storage: &mut [f32]) -> Option<RandomFourier<f32, &[f32]>> {
+    let storage = &mut storage[..random_fourier::storage_len(DIM, M)];
+    random_fourier::draw(1, 0, Stationary::SquaredExponential, &[0.2], DIM, M, storage).ok()?;
+    RandomFourier::new(DIM, M, 1.0, true, &*storage).ok()
+}
+
+fn features(memory: &mut Memory, probe: &mut Probe) {
+    let Some(map) = map(&mut memory.features) else { return };
+    probe.measure(|| map.features(black_box(&[0.3, 0.6]), black_box(&mut memory.vectors[..M])));
+}
+
+fn maximum(memory: &mut Memory, probe: &mut Probe) {
+    let Some(map) = map(&mut memory.features) else { return };
+    let (Ok(candidates), Ok(whole)) = (Candidates::grid(8, DIM), Regions::whole(DIM)) else { return };
+    let (weights, scratch) = memory.vectors.split_at_mut(M);
+    normal::fill(&mut Stream::from_seed(3), weights);
+    probe.measure(|| {
+        let scratch = &mut scratch[..DIM + M];
+        black_box(thompson::maximize_streamed(&candidates, &map, &whole, black_box(weights), scratch));
+    });
+}
+
+/// Observation i of a fixed log: its features and its value.
+fn observation(map: &RandomFourier<f32, &[f32]>, i: usize, phi: &mut [f32]) -> f32 {
+    let i = i as f32;
+    map.features(&[i * 0.137 % 1.0, i * 0.291 % 1.0], phi);
+    i * 0.071 % 1.0 - 0.5
+}
+
+/// A posterior with `count` observations; then one more is measured, or a draw.
+fn weights_at(memory: &mut Memory, probe: &mut Probe, count: usize, update: bool) {
+    let Some(map) = map(&mut memory.features) else { return };
+    let storage = &mut memory.numbers[..weights::storage_len(M)];
+    let Ok(mut posterior) = WeightPosterior::new(M, 0.01, storage) else { return };
+    posterior.extend(count - usize::from(update), |i, phi| observation(&map, i, phi));
+    let mut stream = Stream::from_seed(4);
+    probe.measure(|| {
+        if update {
+            posterior.extend(black_box(count), |i, phi| observation(&map, i, phi));
+        } else {
+            posterior.draw(&mut stream, black_box(&mut memory.vectors[..M]));
+        }
+    });
+}
+
+fn dual_update(memory: &mut Memory, probe: &mut Probe) {
+    weights_at(memory, probe, 16, true);
+}
+
+fn dual_draw(memory: &mut Memory, probe: &mut Probe) {
+    weights_at(memory, probe, 16, false);
+}
+
+fn primal_update(memory: &mut Memory, probe: &mut Probe) {
+    weights_at(memory, probe, 40, true);
+}
+
+fn primal_draw(memory: &mut Memory, probe: &mut Probe) {
+    weights_at(memory, probe, 40, false);
+}
+
+fn rotation(memory: &mut Memory, probe: &mut Probe) {
+    let (factor, rest) = memory.numbers.split_at_mut(M * (M + 1) / 2);
+    let (c, phi) = (&mut rest[..M], &mut memory.vectors[..M]);
+    root::reset(factor, c, 0.01);
+    normal::fill(&mut Stream::from_seed(5), phi);
+    probe.measure(|| {
+        black_box(root::rotate_in(factor, c, black_box(phi), 0.3));
+    });
+}
+
+fn encode(memory: &mut Memory, probe: &mut Probe) {
+    let Some(encoder) = SamplingProbability::new(0.25)
+        .ok()
+        .and_then(|q| GridGaussian::new(16, 1.0, q, 200).ok())
+        .and_then(|mechanism| mechanism.encoder(1.0, 1.0).ok())
+    else {
+        return;
+    };
+    let vector = &mut memory.vectors[..M];
+    normal::fill(&mut Stream::from_seed(6), vector);
+    probe.measure(|| {
+        let _ = black_box(encoder.add(black_box(vector), &[0.6, 0.4], &mut memory.integers[..2 * M]));
+    });
+}
