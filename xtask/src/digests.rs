@@ -3,7 +3,6 @@
 //! Every program prints the table between two marks; `tests/vectors/digests.txt` is what all of them must print.
 
 use std::fs;
-use std::path::PathBuf;
 use std::process::Command;
 
 use crate::firmware::Output;
@@ -55,12 +54,8 @@ fn wasm() -> Result<String, String> {
         "--target",
         tools::WASM,
     ]))?;
-    let module = target_folder().join(tools::WASM).join("release/examples/digests_wasm.wasm");
+    let module = process::target_folder().join(tools::WASM).join("release/examples/digests_wasm.wasm");
     process::run(Command::new("node").arg(process::root().join("xtask/src/wasm.mjs")).arg(module))
-}
-
-fn target_folder() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| process::root().join("target"), |dir| process::root().join(dir))
 }
 
 /// The lines between the marks.

@@ -8,7 +8,9 @@
 //! | `cargo xtask bench` | the comparisons under `bench/` and where the time of one default run goes |
 
 mod bench;
+mod device_table;
 mod digests;
+mod elf;
 mod firmware;
 mod process;
 mod suite;

@@ -85,3 +85,15 @@ pub fn stack(work: &mut dyn FnMut()) -> u32 {
     let untouched = (0..words).take_while(|i| unsafe { bottom.add(*i).read_volatile() } == PAINT).count();
     ((words - untouched) * 4) as u32
 }
+
+/// Measures two calls whose cost is known, a thousand instructions and four kilobytes of stack: (instructions, bytes).
+pub fn self_check() -> (u32, u32) {
+    let nops = instructions(&mut || {
+        // SAFETY: does nothing, a thousand times.
+        unsafe { asm!(".rept 1000", "nop", ".endr", options(nomem, nostack, preserves_flags)) };
+    });
+    let array = stack(&mut || {
+        black_box(&mut [0u8; 4096]);
+    });
+    (nops, array)
+}

@@ -1,0 +1,118 @@
+//! Rows of kernels, features, posteriors and proposals.
+
+use sordino_core::acquisition::thompson;
+use sordino_core::domain::{Candidates, Regions};
+use sordino_core::features::{RandomFourier, random_fourier};
+use sordino_core::kernel::{Kernel, Stationary, StationaryKernel};
+use sordino_core::math::Scalar;
+use sordino_core::random::{Stream, normal};
+use sordino_core::schedule::{Mixing, WeightConcentration, federated_confidence_width, region_weight};
+use sordino_core::surrogate::weights::{self, WeightPosterior};
+
+use super::{Emit, Fold};
+
+const DIM: usize = 2;
+/// Features; small, because the rows are about bits and not about cost.
+const M: usize = 16;
+
+pub(super) fn rows(emit: Emit<'_>) {
+    emit("kernel f64", &kernels::<f64>);
+    emit("kernel f32", &kernels::<f32>);
+    emit("features f64", &features::<f64>);
+    emit("features f32", &features::<f32>);
+    emit("surrogate::weights f64", &weight_posterior::<f64>);
+    emit("surrogate::weights f32", &weight_posterior::<f32>);
+    emit("acquisition::thompson f64", &maxima::<f64>);
+    emit("acquisition::thompson f32", &maxima::<f32>);
+    emit("schedule f64", &schedules);
+}
+
+fn points<T: Scalar>() -> [T; 2 * DIM * 8] {
+    let mut stream = Stream::from_seed(20);
+    core::array::from_fn(|_| stream.unit())
+}
+
+fn kernels<T: Scalar>(fold: &mut Fold) {
+    let (points, mut out) = (points::<T>(), [T::ZERO; 16]);
+    let lengthscales = [T::from_f64(0.3), T::from_f64(0.7)];
+    for shape in Stationary::ALL {
+        let Ok(isotropic) = StationaryKernel::with_shape(shape, T::from_f64(0.2), T::from_f64(1.3)) else { return };
+        let Ok(ard) = StationaryKernel::ard_with_shape(shape, lengthscales, T::from_f64(0.8)) else { return };
+        for x in points.chunks_exact(DIM) {
+            isotropic.covariances(x, &points, &mut out);
+            fold.all(&out);
+            ard.covariances(x, &points, &mut out);
+            fold.all(&out);
+        }
+    }
+}
+
+/// Frequencies and phases of Matérn 5/2 features.
+fn storage<T: Scalar>() -> [T; random_fourier::storage_len(DIM, M)] {
+    let mut storage = [T::ZERO; random_fourier::storage_len(DIM, M)];
+    // A refusal would leave zeros, which the table would show.
+    let _ = random_fourier::draw(9, 1, Stationary::Matern52, &[0.3, 0.2], DIM, M, &mut storage);
+    storage
+}
+
+fn features<T: Scalar>(fold: &mut Fold) {
+    for shape in Stationary::ALL {
+        let mut drawn = [T::ZERO; random_fourier::storage_len(DIM, M)];
+        let _ = random_fourier::draw(7, 2, shape, &[0.3, 0.2], DIM, M, &mut drawn);
+        fold.all(&drawn);
+    }
+    let (storage, mut phi) = (storage::<T>(), [T::ZERO; M]);
+    for unit_norm in [false, true] {
+        let Ok(map) = RandomFourier::new(DIM, M, T::from_f64(1.5), unit_norm, &storage[..]) else { return };
+        for x in points::<T>().chunks_exact(DIM) {
+            map.features(x, &mut phi);
+            fold.all(&phi);
+        }
+    }
+}
+
+/// Dual until 8 observations, primal afterwards; mean, draw and variance at every count.
+fn weight_posterior<T: Scalar>(fold: &mut Fold) {
+    let (storage, points) = (storage::<T>(), points::<T>());
+    let Ok(map) = RandomFourier::new(DIM, M, T::ONE, true, &storage[..]) else { return };
+    let numbers = [T::ZERO; weights::storage_len(M)];
+    let Ok(mut posterior) = WeightPosterior::new(M, T::from_f64(0.01), numbers) else { return };
+    let mut stream = Stream::from_seed(21);
+    let mut out = [T::ZERO; M];
+    for count in 0..=points.len() / DIM {
+        posterior.extend(count, |i, phi| {
+            map.features(&points[i * DIM..][..DIM], phi);
+            T::from_u32(i as u32 % 5) * T::from_f64(0.3) - T::ONE
+        });
+        posterior.mean(&mut out);
+        fold.all(&out);
+        posterior.draw(&mut stream, &mut out);
+        fold.all(&out);
+        map.features(&points[..DIM], &mut out);
+        fold.add(posterior.variance(&mut out));
+    }
+}
+
+fn maxima<T: Scalar>(fold: &mut Fold) {
+    let (storage, mut scratch) = (storage::<T>(), [T::ZERO; DIM + M]);
+    let Ok(map) = RandomFourier::new(DIM, M, T::ONE, true, &storage[..]) else { return };
+    let (Ok(candidates), Ok(regions)) = (Candidates::grid(9, DIM), Regions::new(&[2, 1])) else { return };
+    let mut stream = Stream::from_seed(22);
+    for _ in 0..8 {
+        let mut omega = [T::ZERO; 2 * M];
+        normal::fill(&mut stream, &mut omega);
+        let best = thompson::maximize_streamed(&candidates, &map, &regions, &omega, &mut scratch);
+        fold.add(T::from_u32(best.candidate));
+        fold.add(best.value);
+    }
+}
+
+fn schedules(fold: &mut Fold) {
+    for t in 0..45 {
+        fold.add(Mixing::InverseSqrt.own_draw_probability(t));
+        fold.add(Mixing::Inverse.own_draw_probability(t));
+        let a = WeightConcentration::PAPER.at(t);
+        fold.all(&[a, region_weight(a, 200, 100, true), region_weight(a, 29, 7, false)]);
+        fold.add(federated_confidence_width(1.5, 0.1, f64::from(t) * 0.3, 0.05));
+    }
+}

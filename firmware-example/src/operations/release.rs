@@ -1,0 +1,63 @@
+//! Rows of exact samplers and private releases, over simulated noise.
+
+use sordino_core::privacy::SamplingProbability;
+use sordino_core::privacy::mechanism::gaussian::GridGaussian;
+use sordino_core::random::exact::Bits;
+use sordino_core::random::{Simulated, Stream, normal};
+
+use super::{Emit, Fold};
+
+pub(super) fn rows(emit: Emit<'_>) {
+    emit("random::exact", &samplers);
+    emit("privacy::sampling", &coins);
+    emit("privacy::mechanism::gaussian", &gaussian);
+}
+
+fn samplers(fold: &mut Fold) {
+    let mut source = Simulated::new(Stream::from_seed(30));
+    let mut bits = Bits::new(&mut source);
+    for i in 1..=64u32 {
+        let draws = [bits.normal_floor(16), bits.normal_floor(i % 33), bits.discrete_laplace(3, 1000 + u64::from(i))];
+        draws.into_iter().flatten().for_each(|draw| fold.word(draw as u64));
+        let coin = bits.bernoulli_exp(u64::from(i), 17).unwrap_or(false);
+        fold.word(u64::from(coin) + bits.below(1000 + u64::from(i)).unwrap_or(0));
+    }
+}
+
+fn coins(fold: &mut Fold) {
+    let mut source = Simulated::new(Stream::from_seed(31));
+    for q in [0.25, 0.1, 0.35, 1.0] {
+        let Ok(q) = SamplingProbability::new(q) else { return };
+        fold.add(q.value());
+        (0..64).for_each(|_| fold.word(u64::from(q.coin(&mut source).unwrap_or(false))));
+    }
+}
+
+/// One release: coins, clipping, integer sums, noise, decoding.
+fn gaussian(fold: &mut Fold) {
+    const M: usize = 12;
+    let mut source = Simulated::new(Stream::from_seed(32));
+    let Ok(q) = SamplingProbability::new(0.25) else { return };
+    let Ok(mechanism) = GridGaussian::new(16, 1.1, q, 100) else { return };
+    let Ok(encoder) = mechanism.encoder(1.0, 0.7) else { return };
+    let (mut sums, mut pool, mut stream) = ([0i64; 2 * M], [0i64; 2 * M], Stream::from_seed(33));
+    for i in 0..20u32 {
+        let (mut wide, mut narrow) = ([0.0f64; M], [0.0f32; M]);
+        normal::fill(&mut stream, &mut wide);
+        normal::fill(&mut stream, &mut narrow);
+        wide.iter_mut().for_each(|x| *x *= f64::from(i) * 0.05);
+        if i == 7 {
+            wide[3] = f64::NAN;
+        }
+        for outcome in [encoder.add(&wide, &[0.3, 0.1], &mut sums), encoder.add(&narrow, &[0.1, 0.2], &mut sums)] {
+            fold.word(outcome.map_or(u64::MAX, |outcome| outcome as u64));
+        }
+        sums.iter().for_each(|sum| fold.word(*sum as u64));
+    }
+    let Ok(noise) = mechanism.fill_noise(&mut source, &mut pool) else { return };
+    let mut out = [0.0f64; 2 * M];
+    if mechanism.release(&mut sums, noise, 1.0, &mut out).is_ok() {
+        sums.iter().for_each(|sum| fold.word(*sum as u64));
+        fold.all(&out);
+    }
+}
