@@ -1,3 +1,5 @@
+//! Tests of the exact posterior.
+
 extern crate std;
 use super::*;
 use crate::kernel::{Matern12, SquaredExponential, Stationary, StationaryKernel};
