@@ -12,6 +12,12 @@ pub trait Lengthscales<T: Scalar> {
     /// Lengthscale of coordinate `index`.
     fn lengthscale(&self, index: usize) -> T;
 
+    /// Free lengthscales: 1, or one per coordinate.
+    fn count(&self) -> usize;
+
+    /// Adds weight · (the part of r² that lengthscale j scales) to outⱼ, for every j: −½ ∂r²/∂ln lengthscaleⱼ.
+    fn add_parts(&self, a: &[T], b: &[T], weight: T, out: &mut [T]);
+
     /// outᵢ ← r²(x, pointᵢ), bits of [`Lengthscales::squared_distance`].
     fn squared_distances(&self, x: &[T], points: &[T], out: &mut [T]) {
         for (point, out) in points.chunks_exact(x.len().max(1)).zip(out) {
@@ -24,6 +30,16 @@ fn check<T: Scalar>(index: usize, lengthscale: T) -> Result<T, KernelError> {
     let inverse_squared = T::ONE / (lengthscale * lengthscale);
     let usable = lengthscale > T::ZERO && inverse_squared > T::ZERO && inverse_squared.is_finite();
     if usable { Ok(inverse_squared) } else { Err(KernelError::Lengthscale { index, value: lengthscale.to_f64() }) }
+}
+
+pub(super) fn check_list<T: Scalar>(list: &[T]) -> Result<(), KernelError> {
+    if list.is_empty() {
+        return Err(KernelError::NoLengthscales);
+    }
+    for (index, lengthscale) in list.iter().enumerate() {
+        check(index, *lengthscale)?;
+    }
+    Ok(())
 }
 
 /// One lengthscale for all coordinates. **Cost**: one multiplication after the sum of squared differences.
@@ -47,6 +63,14 @@ impl<T: Scalar> Lengthscales<T> for Isotropic<T> {
     }
     fn lengthscale(&self, _index: usize) -> T {
         self.lengthscale
+    }
+    fn count(&self) -> usize {
+        1
+    }
+    fn add_parts(&self, a: &[T], b: &[T], weight: T, out: &mut [T]) {
+        if let Some(out) = out.first_mut() {
+            *out += weight * self.squared_distance(a, b);
+        }
     }
     #[inline]
     fn squared_distances(&self, x: &[T], points: &[T], out: &mut [T]) {
@@ -90,13 +114,7 @@ impl<S> Ard<S> {
     where
         S: AsRef<[T]>,
     {
-        let list = lengthscales.as_ref();
-        if list.is_empty() {
-            return Err(KernelError::NoLengthscales);
-        }
-        for (index, lengthscale) in list.iter().enumerate() {
-            check(index, *lengthscale)?;
-        }
+        check_list(lengthscales.as_ref())?;
         Ok(Ard(lengthscales))
     }
 }
@@ -113,5 +131,14 @@ impl<T: Scalar, S: AsRef<[T]>> Lengthscales<T> for Ard<S> {
     }
     fn lengthscale(&self, index: usize) -> T {
         self.0.as_ref().get(index).copied().unwrap_or(T::INFINITY)
+    }
+    fn count(&self) -> usize {
+        self.0.as_ref().len()
+    }
+    fn add_parts(&self, a: &[T], b: &[T], weight: T, out: &mut [T]) {
+        for (((a, b), lengthscale), out) in a.iter().zip(b).zip(self.0.as_ref()).zip(out) {
+            let d = (*a - *b) / *lengthscale;
+            *out += weight * (d * d);
+        }
     }
 }

@@ -5,20 +5,32 @@
 //! | [`squared_exponential`] | s² e^(−r²/2) |
 //! | [`matern`] | s² times a polynomial of r and e^(−√(2ν) r), ν = 1/2, 3/2, 5/2 |
 //! | [`stationary`] | any of these four, chosen at run time by the enum [`Stationary`] |
+//! | [`linear`] | s² Σ xᵢx'ᵢ/lengthscaleᵢ² |
+//! | [`table`] | an explicit matrix over a finite domain |
+//! | [`scaled`] | a kernel times a scalar, a kernel times a kernel |
+//! | [`gradient`] | ∂k/∂ln of lengthscales and signal variance |
 //! | [`lengthscale`] | one lengthscale for all coordinates, or one each (ARD), borrowed from the caller |
 //!
 //! s² is the signal variance, unit y². Distances are formed from differences, never from norms: coincident points are
 //! at distance exactly 0.
 
+pub mod gradient;
 pub mod lengthscale;
+pub mod linear;
 pub mod matern;
+pub mod scaled;
 pub mod squared_exponential;
 pub mod stationary;
+pub mod table;
 
+pub use gradient::LogGradient;
 pub use lengthscale::{Ard, Isotropic, Lengthscales};
+pub use linear::Linear;
 pub use matern::{Matern12, Matern32, Matern52};
+pub use scaled::{Product, Scaled};
 pub use squared_exponential::SquaredExponential;
 pub use stationary::{Radial, RadialKernel, Stationary, StationaryKernel};
+pub use table::Table;
 
 use crate::math::Scalar;
 
@@ -57,6 +69,14 @@ impl<T: Scalar, K: Kernel<T> + ?Sized> Kernel<T> for &K {
     }
 }
 
+fn check_signal_variance<T: Scalar>(value: T) -> Result<(), KernelError> {
+    if value > T::ZERO && value.is_finite() {
+        Ok(())
+    } else {
+        Err(KernelError::SignalVariance { value: value.to_f64() })
+    }
+}
+
 /// Why a kernel cannot be made.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
@@ -75,6 +95,22 @@ pub enum KernelError {
         /// The value given.
         value: f64,
     },
+    /// A table is empty or not square.
+    TableLength {
+        /// Numbers expected.
+        expected: usize,
+        /// Numbers given.
+        given: usize,
+    },
+    /// An entry of a table is not finite, not symmetric, or not positive on the diagonal.
+    TableEntry {
+        /// Its row, 0-based.
+        row: usize,
+        /// Its column, 0-based.
+        column: usize,
+        /// Its value.
+        value: f64,
+    },
 }
 
 impl core::fmt::Display for KernelError {
@@ -87,6 +123,16 @@ impl core::fmt::Display for KernelError {
             KernelError::SignalVariance { value } => {
                 write!(f, "the signal variance is {value:e}; it must be positive and finite")
             }
+            KernelError::TableLength { expected, given } => {
+                write!(
+                    f,
+                    "a table of {expected} numbers was expected, {given} were given; it must be square, not empty"
+                )
+            }
+            KernelError::TableEntry { row, column, value } => write!(
+                f,
+                "table entry ({row}, {column}) is {value:e}; entries must be finite and symmetric, the diagonal positive"
+            ),
         }
     }
 }

@@ -154,11 +154,8 @@ impl<T: Scalar, S: AsRef<[T]>> StationaryKernel<T, Ard<S>> {
 
 impl<T: Scalar, F: Radial, L: Lengthscales<T>> RadialKernel<T, F, L> {
     fn build(shape: F, lengthscales: L, signal_variance: T) -> Result<Self, KernelError> {
-        if signal_variance > T::ZERO && signal_variance.is_finite() {
-            Ok(RadialKernel { shape, lengthscales, signal_variance })
-        } else {
-            Err(KernelError::SignalVariance { value: signal_variance.to_f64() })
-        }
+        super::check_signal_variance(signal_variance)?;
+        Ok(RadialKernel { shape, lengthscales, signal_variance })
     }
 
     /// s², unit y².
@@ -169,6 +166,11 @@ impl<T: Scalar, F: Radial, L: Lengthscales<T>> RadialKernel<T, F, L> {
     /// Lengthscale of coordinate `index`.
     pub fn lengthscale(&self, index: usize) -> T {
         self.lengthscales.lengthscale(index)
+    }
+
+    /// The lengthscales.
+    pub fn lengthscales(&self) -> &L {
+        &self.lengthscales
     }
 
     /// The shape ρ.
