@@ -64,7 +64,7 @@ impl core::error::Error for FeatureError {}
 ///
 /// **Storage**: `storage_len(dim, count)` numbers, the frequencies row-major, then the phases. It may be borrowed:
 /// what nobody changes is shared.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RandomFourier<T, S> {
     dim: usize,
     count: usize,

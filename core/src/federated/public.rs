@@ -16,7 +16,7 @@ pub struct Public<'a, T> {
     /// The points that may be queried.
     pub candidates: Candidates<'a, T>,
     /// The shared features, from the public seed.
-    pub features: &'a RandomFourier<T, &'a [T]>,
+    pub features: RandomFourier<T, &'a [T]>,
     /// φ of every candidate (count × M), or empty on a device.
     pub feature_rows: &'a [T],
     /// Region of every candidate, or empty on a device.
@@ -99,7 +99,7 @@ impl<T: Scalar> Public<'_, T> {
     /// argmax of φ(x)·ω^(region of x); `scratch` holds D + M numbers.
     pub(super) fn maximize(&self, regions: &Regions, weights: &[T], scratch: &mut [T]) -> Maximum<T> {
         if self.feature_rows.is_empty() {
-            thompson::maximize_streamed(&self.candidates, self.features, regions, weights, scratch)
+            thompson::maximize_streamed(&self.candidates, &self.features, regions, weights, scratch)
         } else {
             let region_of = if regions.count() == 1 { &[] } else { self.region_of };
             thompson::maximize_rows(self.feature_rows, self.features.count(), region_of, weights)

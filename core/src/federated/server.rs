@@ -131,6 +131,8 @@ pub enum ServerInput<'i, T> {
     Close,
     /// The charge is durable: release.
     Charged,
+    /// The budget refuses: this broadcast does not take place, nothing is drawn for it any more, agents go on alone.
+    Skip,
 }
 
 /// What the server answers.
@@ -146,6 +148,11 @@ pub enum ServerOutput<'o, T> {
         broadcast: u32,
         /// The vectors ω⁽¹⁾ … ω⁽ᴾ⁾.
         vectors: &'o [T],
+    },
+    /// Tell everybody that broadcast s does not take place.
+    NoBroadcast {
+        /// Its index s.
+        broadcast: u32,
     },
 }
 
@@ -374,6 +381,12 @@ impl<'a, T: Scalar> Server<'a, T> {
         self.state
     }
 
+    /// What a release of the next broadcast costs; nothing if releases are not private. Offer it to a filter before
+    /// [`ServerInput::Open`].
+    pub fn event(&self) -> Option<Event> {
+        self.mechanism.as_ref().map(GridGaussian::event)
+    }
+
     /// One step of the machine: one input in, one borrowed output out. `source` makes coins and noise.
     ///
     /// **Errors**: [`ServerError`]; nothing changed then, and nothing left.
@@ -389,6 +402,12 @@ impl<'a, T: Scalar> Server<'a, T> {
             }
             (ServerPhase::Collecting, ServerInput::Close) => self.close(),
             (ServerPhase::Charging, ServerInput::Charged) => self.release(source),
+            (ServerPhase::Idle | ServerPhase::Charging, ServerInput::Skip) => {
+                let broadcast = self.state.broadcast;
+                self.storage.sums.fill(0);
+                self.next_broadcast();
+                Ok(ServerOutput::NoBroadcast { broadcast })
+            }
             (phase, input) => Err(ServerError::UnexpectedInput {
                 phase,
                 input: match input {
@@ -396,6 +415,7 @@ impl<'a, T: Scalar> Server<'a, T> {
                     ServerInput::Upload { .. } => "Upload",
                     ServerInput::Close => "Close",
                     ServerInput::Charged => "Charged",
+                    ServerInput::Skip => "Skip",
                 },
             }),
         }
@@ -485,11 +505,15 @@ impl<'a, T: Scalar> Server<'a, T> {
         Ok(self.end_broadcast())
     }
 
-    fn end_broadcast(&mut self) -> ServerOutput<'_, T> {
-        let broadcast = self.state.broadcast;
+    fn next_broadcast(&mut self) {
         self.state.broadcast += 1;
         let over = self.state.broadcast == self.config.parameters().rounds;
         self.state.phase = if over { ServerPhase::Done } else { ServerPhase::Idle };
+    }
+
+    fn end_broadcast(&mut self) -> ServerOutput<'_, T> {
+        let broadcast = self.state.broadcast;
+        self.next_broadcast();
         ServerOutput::Broadcast { broadcast, vectors: self.storage.vectors }
     }
 }

@@ -1,21 +1,23 @@
 //! What the parties of a run borrow: the public context and its caches, built once at the right level.
 //!
+//! All levels are shared by reference count: a task may outlive the loop that started it.
+//!
 //! | level | holds |
 //! |---|---|
 //! | [`ScenarioContext`] | candidates, the factor of the prior over them |
 //! | [`RunContext`] | the run's features of every candidate, every agent's optimum |
 //! | [`MethodContext`] | the configuration of a method and the region of every candidate |
 
+use std::sync::Arc;
+
 use sordino_core::domain::{Candidates, Regions};
 use sordino_core::features::{RandomFourier, random_fourier};
-use sordino_core::federated::{
-    Aggregation, Config, InitialRegion, OwnDraw, Parameters, Public, Signal,
-};
+use sordino_core::federated::{Aggregation, Config, InitialRegion, OwnDraw, Parameters, Public, Signal};
 use sordino_core::kernel::{Kernel, StationaryKernel};
 use sordino_core::linalg::pivoted_cholesky;
 use sordino_core::math::Scalar;
 use sordino_core::random::RunSeed;
-use sordino_core::schedule::WeightConcentration;
+use sordino_core::schedule::{Mixing, WeightConcentration};
 
 use super::{DriverError, Method};
 use crate::objective::Objective;
@@ -38,9 +40,9 @@ impl<T: Scalar> ScenarioContext<T> {
         Candidates::list(&points, dim).map_err(DriverError::Domain)?;
         let surrogate = &scenario.surrogate;
         let (mut factor, mut rank, mut residual) = (Vec::new(), 0, 0.0);
-        if surrogate.own_draw.core() == OwnDraw::Joint {
+        if own_draw(surrogate.own_draw) == OwnDraw::Joint {
             let kernel = surrogate.kernel;
-            let kernel = StationaryKernel::with_shape(kernel.kernel.core(), kernel.lengthscale, kernel.signal_variance)
+            let kernel = StationaryKernel::with_shape(kernel.kernel, kernel.lengthscale, kernel.signal_variance)
                 .map_err(DriverError::Kernel)?;
             (factor, rank, residual) = prior_factor(&kernel, candidates, dim, surrogate.prior_tolerance);
         }
@@ -79,25 +81,27 @@ fn prior_factor(kernel: &impl Kernel<f64>, candidates: &[f64], dim: usize, toler
 }
 
 /// The functions of one run and its public features.
-pub struct RunContext<'o, T> {
+pub struct RunContext<T> {
     /// The run's seed.
     pub seed: RunSeed,
+    /// 0-based run.
+    pub index: u32,
     /// The functions.
-    pub objective: &'o dyn Objective,
+    pub objective: Box<dyn Objective>,
     /// Every agent's optimum.
     pub optima: Vec<f64>,
+    shared: Arc<ScenarioContext<T>>,
     features: Vec<T>,
     feature_rows: Vec<T>,
 }
 
-impl<'o, T: Scalar> RunContext<'o, T> {
+impl<T: Scalar> RunContext<T> {
     /// Draws the features from the public seed of run `index` and evaluates them at every candidate.
     pub fn new(
         scenario: &Scenario,
-        shared: &ScenarioContext<T>,
-        seed: RunSeed,
+        shared: Arc<ScenarioContext<T>>,
         index: u32,
-        objective: &'o dyn Objective,
+        objective: Box<dyn Objective>,
     ) -> Result<Self, DriverError> {
         let (surrogate, dim) = (&scenario.surrogate, shared.dim);
         let m = surrogate.features as usize;
@@ -106,7 +110,7 @@ impl<'o, T: Scalar> RunContext<'o, T> {
         random_fourier::draw(
             surrogate.feature_seed,
             index,
-            kernel.kernel.core(),
+            kernel.kernel,
             &[kernel.lengthscale],
             dim,
             m,
@@ -119,7 +123,8 @@ impl<'o, T: Scalar> RunContext<'o, T> {
             map.features(point, row);
         }
         let optima = (0..objective.agents()).map(|agent| objective.optimum(agent)).collect();
-        Ok(RunContext { seed, objective, optima, features, feature_rows })
+        let seed = RunSeed::new(scenario.seed, index);
+        Ok(RunContext { seed, index, objective, optima, shared, features, feature_rows })
     }
 }
 
@@ -134,42 +139,48 @@ fn feature_map<'f, T: Scalar>(
         .map_err(DriverError::Features)
 }
 
-/// One method: its configuration, and everything its agents borrow.
-pub struct MethodContext<'c, T> {
+/// One method in one run: its configuration, and everything its agents borrow.
+pub struct MethodContext<T> {
+    /// Which method.
+    pub method: Method,
     /// The configuration all parties share.
     pub config: Config,
+    /// The run it belongs to.
+    pub run: Arc<RunContext<T>>,
+    /// What frames of this configuration are marked with.
+    pub config_id: u64,
     region_of: Vec<u32>,
-    map: RandomFourier<T, &'c [T]>,
-    shared: &'c ScenarioContext<T>,
-    feature_rows: &'c [T],
+    signal_variance: T,
+    unit_norm: bool,
 }
 
-impl<'c, T: Scalar> MethodContext<'c, T> {
+impl<T: Scalar> MethodContext<T> {
     /// Configures `method` of a scenario.
-    pub fn new(
-        scenario: &Scenario,
-        method: Method,
-        shared: &'c ScenarioContext<T>,
-        run: &'c RunContext<'_, T>,
-    ) -> Result<Self, DriverError> {
+    pub fn new(scenario: &Scenario, method: Method, run: Arc<RunContext<T>>) -> Result<Self, DriverError> {
         let config = config(scenario, method)?;
-        let regions = &config.parameters().regions;
+        let (regions, shared) = (&config.parameters().regions, &run.shared);
         let region_of = shared.points.chunks_exact(shared.dim).map(|point| regions.region_of(point)).collect();
-        let map = feature_map(scenario, shared.dim, &run.features)?;
-        Ok(MethodContext { region_of, map, shared, feature_rows: &run.feature_rows, config })
+        let signal_variance = T::from_f64(scenario.surrogate.kernel.signal_variance);
+        let unit_norm = scenario.surrogate.normalize_features;
+        let config_id = sordino_core::wire::config_id(&config);
+        Ok(MethodContext { method, config_id, region_of, signal_variance, unit_norm, run, config })
     }
 
     /// The public context of the agents.
-    pub fn public(&self) -> Public<'_, T> {
-        Public {
-            candidates: self.shared.candidates(),
-            features: &self.map,
-            feature_rows: self.feature_rows,
+    pub fn public(&self) -> Result<Public<'_, T>, DriverError> {
+        let (run, shared) = (&*self.run, &*self.run.shared);
+        let count = self.config.parameters().feature_count as usize;
+        let features = RandomFourier::new(shared.dim, count, self.signal_variance, self.unit_norm, &run.features[..])
+            .map_err(DriverError::Features)?;
+        Ok(Public {
+            candidates: shared.candidates(),
+            features,
+            feature_rows: &run.feature_rows,
             region_of: &self.region_of,
-            prior_rows: &self.shared.prior_rows,
-            prior_rank: self.shared.prior_rank,
+            prior_rows: &shared.prior_rows,
+            prior_rank: shared.prior_rank,
             confidence_widths: &[],
-        }
+        })
     }
 }
 
@@ -177,7 +188,8 @@ impl<'c, T: Scalar> MethodContext<'c, T> {
 pub fn config(scenario: &Scenario, method: Method) -> Result<Config, DriverError> {
     let (federation, surrogate, privacy) = (&scenario.federation, &scenario.surrogate, &scenario.privacy);
     let whole = vec![1; federation.splits.len()];
-    let regions = Regions::new(if method.uses_regions() { &federation.splits } else { &whole }).map_err(DriverError::Domain)?;
+    let regions =
+        Regions::new(if method.uses_regions() { &federation.splits } else { &whole }).map_err(DriverError::Domain)?;
     let concentration = match method {
         Method::Ts | Method::Fts | Method::DpFts | Method::UniformWeights => WeightConcentration::UNIFORM,
         _ => WeightConcentration { start: privacy.weight_concentration, ..WeightConcentration::PAPER },
@@ -203,10 +215,24 @@ pub fn config(scenario: &Scenario, method: Method) -> Result<Config, DriverError
         regularization: surrogate.regularization,
         noise_variance: surrogate.noise_variance,
         offset: federation.constant,
-        mixing: federation.mixing.core(),
-        own_draw: surrogate.own_draw.core(),
+        mixing: mixing(federation.mixing),
+        own_draw: own_draw(surrogate.own_draw),
         concentration,
         aggregation,
     })
     .map_err(DriverError::Config)
+}
+
+fn own_draw(draw: crate::scenario::OwnDraw) -> OwnDraw {
+    match draw {
+        crate::scenario::OwnDraw::Joint => OwnDraw::Joint,
+        crate::scenario::OwnDraw::Features => OwnDraw::Features,
+    }
+}
+
+fn mixing(kind: crate::scenario::MixingKind) -> Mixing {
+    match kind {
+        crate::scenario::MixingKind::InverseSqrt => Mixing::InverseSqrt,
+        crate::scenario::MixingKind::Inverse => Mixing::Inverse,
+    }
 }

@@ -7,11 +7,30 @@
 //! | [`RunOptions`] | what may change how long an execution takes, and nothing else |
 //! | [`MethodRun`] | what one method did in one run |
 //! | [`Progress`] | whom to tell how far it has come |
+//! | [`run`] | executes a scenario |
+//! | [`lockstep`], [`tokio`] | the two executors |
+//! | [`context`], [`shard`], [`host`] | what the parties borrow; the agents; the server and the books |
 
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::sync::Arc;
 
+use futures_util::stream::{self, StreamExt};
 use serde::{Deserialize, Serialize};
 use sordino_core::digest::Digest;
+use sordino_core::math::Scalar;
+
+use crate::objective::Family;
+use crate::scenario::{ScalarKind, Scenario};
+use context::{MethodContext, RunContext, ScenarioContext};
+
+pub mod context;
+mod error;
+pub mod host;
+pub mod lockstep;
+pub mod shard;
+pub mod tokio;
+
+pub use error::DriverError;
 
 /// A federated method or ablation of PAPERS.md §1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -124,6 +143,8 @@ pub struct RunOptions {
     pub threads: Option<NonZeroUsize>,
     /// The executor.
     pub driver: DriverKind,
+    /// Parts into which the tokio driver cuts the agents of a federation; `None` lets it choose.
+    pub shards: Option<NonZeroU32>,
     /// Where the data of a model-tuning objective lies.
     pub data: Option<std::path::PathBuf>,
 }
@@ -160,4 +181,74 @@ pub trait Progress: Sync {
 /// Tells nobody.
 impl Progress for () {
     fn advance(&self, _run: u32, _method: Method, _round: u32, _waiting_for: &str) {}
+}
+
+/// Executes every method of every run of a scenario. The result is in the order of runs, then of methods, and is the
+/// same for every [`RunOptions`].
+///
+/// **Errors**: [`DriverError`]; the first that occurred ends the execution.
+pub fn run(scenario: &Scenario, options: &RunOptions, progress: &dyn Progress) -> Result<Vec<MethodRun>, DriverError> {
+    let family = crate::objective::load(scenario, options.data.as_deref()).map_err(DriverError::Objective)?;
+    match scenario.surrogate.scalar {
+        ScalarKind::F64 => run_in::<f64>(scenario, &*family, options, progress),
+        ScalarKind::F32 => run_in::<f32>(scenario, &*family, options, progress),
+    }
+}
+
+fn run_in<T: Scalar>(
+    scenario: &Scenario,
+    family: &dyn Family,
+    options: &RunOptions,
+    progress: &dyn Progress,
+) -> Result<Vec<MethodRun>, DriverError> {
+    let shared = {
+        let objective = family.realize(run_seed(scenario, 0));
+        Arc::new(ScenarioContext::<T>::new(scenario, objective.candidates(), objective.dim())?)
+    };
+    let run_context = |index| {
+        let objective = family.realize(run_seed(scenario, index));
+        RunContext::new(scenario, shared.clone(), index, objective).map(Arc::new)
+    };
+    match options.driver {
+        DriverKind::Lockstep => {
+            let mut results = Vec::new();
+            for index in 0..scenario.runs {
+                let run = run_context(index)?;
+                for method in &scenario.federation.methods {
+                    results.push(lockstep::run_method(&MethodContext::new(scenario, *method, run.clone())?, progress)?);
+                }
+            }
+            Ok(results)
+        }
+        DriverKind::Tokio => {
+            let threads = options.threads.or(std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(DriverError::Threads)?;
+            let control = ::tokio::runtime::Builder::new_current_thread().build().map_err(DriverError::Runtime)?;
+            let jobs = scenario.runs as usize * scenario.federation.methods.len();
+            // Enough jobs keep the pool busy by themselves; otherwise one job is cut into parts.
+            let shards = options.shards.map_or(if jobs >= 2 * threads { 1 } else { threads as u32 }, NonZeroU32::get);
+            control.block_on(async {
+                let runs = (0..scenario.runs).map(|index| {
+                    let run_context = &run_context;
+                    let pool = &pool;
+                    async move {
+                        let run = run_context(index)?;
+                        let methods = scenario.federation.methods.iter().map(|method| {
+                            let context = MethodContext::new(scenario, *method, run.clone()).map(Arc::new);
+                            async move { tokio::run_method(pool, context?, shards, progress).await }
+                        });
+                        let results: Vec<_> = stream::iter(methods).buffered(threads + 1).collect().await;
+                        results.into_iter().collect::<Result<Vec<_>, _>>()
+                    }
+                });
+                // Two runs at a time hide the end of one behind the beginning of the next; more would only hold memory.
+                let results: Vec<_> = stream::iter(runs).buffered(2).collect().await;
+                Ok(results.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+            })
+        }
+    }
+}
+
+fn run_seed(scenario: &Scenario, index: u32) -> sordino_core::random::RunSeed {
+    sordino_core::random::RunSeed::new(scenario.seed, index)
 }

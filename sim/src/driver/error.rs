@@ -1,0 +1,77 @@
+//! What can go wrong while a scenario is executed.
+
+use std::fmt;
+
+use sordino_core::domain::DomainError;
+use sordino_core::features::FeatureError;
+use sordino_core::federated::{AgentError, ConfigError, PublicError, ServerError};
+use sordino_core::kernel::KernelError;
+use sordino_core::wire::WireError;
+
+use crate::objective::ObjectiveError;
+
+/// Why an execution ended early.
+#[derive(Debug)]
+pub enum DriverError {
+    /// The functions could not be built.
+    Objective(ObjectiveError),
+    /// The candidates or regions are not admissible.
+    Domain(DomainError),
+    /// The surrogate's kernel is not admissible.
+    Kernel(KernelError),
+    /// The features are not admissible.
+    Features(FeatureError),
+    /// The configuration of the federation is not admissible.
+    Config(ConfigError),
+    /// The public context does not fit the configuration.
+    Public(PublicError),
+    /// An agent refused.
+    Agent(AgentError),
+    /// The server refused.
+    Server(ServerError),
+    /// A frame was refused.
+    Wire(WireError),
+    /// A frame of another execution.
+    ForeignFrame {
+        /// Its run.
+        run: u64,
+        /// Its configuration.
+        config: u64,
+    },
+    /// The thread pool could not be built.
+    Threads(rayon::ThreadPoolBuildError),
+    /// The control loop could not be built.
+    Runtime(std::io::Error),
+    /// A worker ended without a result: it panicked.
+    WorkerLost,
+}
+
+impl fmt::Display for DriverError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DriverError::Objective(error) => write!(f, "{error}"),
+            DriverError::Domain(error) => write!(f, "{error}"),
+            DriverError::Kernel(error) => write!(f, "{error}"),
+            DriverError::Features(error) => write!(f, "{error}"),
+            DriverError::Config(error) => write!(f, "{error}"),
+            DriverError::Public(error) => write!(f, "{error}"),
+            DriverError::Agent(error) => write!(f, "{error}"),
+            DriverError::Server(error) => write!(f, "{error}"),
+            DriverError::Wire(error) => write!(f, "{error}"),
+            DriverError::ForeignFrame { run, config } => {
+                write!(f, "a frame of another execution arrived (run {run:016x}, configuration {config:016x})")
+            }
+            DriverError::Threads(error) => write!(f, "no threads: {error}"),
+            DriverError::Runtime(error) => write!(f, "no control loop: {error}"),
+            DriverError::WorkerLost => write!(f, "a worker ended without a result"),
+        }
+    }
+}
+
+impl std::error::Error for DriverError {}
+
+impl From<PublicError> for DriverError {
+    fn from(error: PublicError) -> Self {
+        DriverError::Public(error)
+    }
+}
