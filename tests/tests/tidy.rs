@@ -2,8 +2,13 @@
 //! a snippet that breaks the rule must be reported.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+
+use source::{code, forbidden, occurrences, over_sources, root, shipped, sources, used_modules};
+
+#[path = "tidy/dependencies.rs"]
+mod dependencies;
+#[path = "tidy/source.rs"]
+mod source;
 
 /// The layers of core, lowest first; a module uses only those of earlier groups.
 const LAYERS: &[&[&str]] = &[
@@ -57,110 +62,6 @@ const UNSAFE_ALLOWED: &[(&str, &str)] = &[
     ("firmware-example/examples/digests_wasm.rs", "names of exported functions"),
 ];
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_path_buf()
-}
-
-/// Every Rust file of ours: (path from the root with `/`, text), sorted.
-fn sources() -> Vec<(String, String)> {
-    let mut files = Vec::new();
-    for folder in ["core", "sim", "tests", "xtask", "firmware-example", "bench"] {
-        collect(&root().join(folder), &mut files);
-    }
-    assert!(files.len() > 20, "the walk found {} files", files.len());
-    files.sort();
-    files
-}
-
-fn collect(folder: &Path, files: &mut Vec<(String, String)>) {
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if path.is_dir() && entry.file_name() != "target" {
-            collect(&path, files);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            let relative = path.strip_prefix(root()).unwrap().to_string_lossy().replace('\\', "/");
-            files.push((relative, std::fs::read_to_string(&path).unwrap()));
-        }
-    }
-}
-
-/// The text without comments; lines keep their numbers.
-fn code(text: &str) -> String {
-    let without = |line: &str| -> String {
-        if line.trim_start().starts_with("//") { String::new() } else { line.split(" // ").next().unwrap_or("").into() }
-    };
-    text.lines().map(|line| without(line) + "\n").collect()
-}
-
-/// The code outside `#[cfg(test)]` items and files named `tests.rs`; relies on rustfmt: an item ends at the brace of its own indentation.
-fn shipped(path: &str, text: &str) -> String {
-    if path.ends_with("/tests.rs") {
-        return String::new();
-    }
-    let (mut out, mut inside) = (String::new(), None::<String>);
-    for line in code(text).lines() {
-        let indent: String = line.chars().take_while(|c| *c == ' ').collect();
-        if inside.is_none() && line.trim() == "#[cfg(test)]" {
-            inside = Some(indent.clone());
-        } else if let Some(outer) = &inside {
-            let ends = line == format!("{outer}}}") || (indent == *outer && line.ends_with(';'));
-            if ends {
-                inside = None;
-            }
-        } else {
-            out.push_str(line);
-        }
-        out.push('\n');
-    }
-    out
-}
-
-/// The first path segment after every `crate::`, one by one also from braces, with its line; `super::` chains that
-/// leave the module count too.
-fn used_modules(path: &str, code: &str) -> Vec<(usize, String)> {
-    let inner = path.strip_prefix("core/src/").unwrap_or(path);
-    let depth = inner.matches('/').count() + usize::from(!inner.ends_with("mod.rs") && inner.contains('/'));
-    let supers = "super::".repeat(depth.max(1));
-    let prefixes: Vec<String> = ["crate::".to_owned(), supers].into_iter().collect();
-    let mut found = Vec::new();
-    for prefix in prefixes {
-        for (at, _) in code.match_indices(&prefix) {
-            if code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ':') {
-                continue;
-            }
-            let line = code[..at].lines().count().max(1);
-            let rest = &code[at + prefix.len()..];
-            found.extend(first_segments(rest).into_iter().map(|segment| (line, segment)));
-        }
-    }
-    found
-}
-
-/// `a::b` gives a; `{a, b::{c, d}}` gives a, b.
-fn first_segments(rest: &str) -> Vec<String> {
-    let word = |text: &str| text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-    let Some(list) = rest.strip_prefix('{') else {
-        return vec![word(rest)];
-    };
-    let (mut depth, mut items, mut current) = (1, Vec::new(), String::new());
-    for c in list.chars() {
-        match c {
-            '{' => depth += 1,
-            '}' => depth -= 1,
-            ',' if depth == 1 => items.push(std::mem::take(&mut current)),
-            _ => {}
-        }
-        if depth == 0 {
-            break;
-        }
-        if c != ',' || depth > 1 {
-            current.push(c);
-        }
-    }
-    items.push(current);
-    items.iter().map(|item| word(item)).filter(|item: &String| !item.is_empty()).collect()
-}
-
 fn layer(module: &str) -> Option<usize> {
     LAYERS.iter().position(|group| group.contains(&module))
 }
@@ -186,32 +87,9 @@ fn check_layers(path: &str, text: &str) -> Vec<String> {
     complaints
 }
 
-/// `what` as a whole path or word: not the end of a longer name.
-fn occurrences<'a>(code: &'a str, what: &'a str) -> impl Iterator<Item = usize> + 'a {
-    let part_of_name = |c: char| c.is_alphanumeric() || c == '_';
-    code.match_indices(what).filter_map(move |(at, _)| {
-        let before = code[..at].chars().next_back().is_some_and(part_of_name);
-        let after = what.ends_with(part_of_name) && code[at + what.len()..].chars().next().is_some_and(part_of_name);
-        (!before && !after).then(|| code[..at].matches('\n').count() + 1)
-    })
-}
-
-fn forbidden(path: &str, code: &str, words: &[&str], why: &str) -> Vec<String> {
-    let mut complaints = Vec::new();
-    for word in words {
-        complaints.extend(occurrences(code, word).map(|line| format!("{path}:{line}: `{word}`: {why}")));
-    }
-    complaints
-}
-
-/// A file of core that is not, as a whole, the tests of its folder: `mod tests;` stands behind `#[cfg(test)]`.
-fn shipped_in_core(path: &str) -> bool {
-    path.starts_with("core/src/") && !path.ends_with("/tests.rs")
-}
-
 /// No std; alloc only behind the feature of that name.
 fn check_no_std(path: &str, text: &str) -> Vec<String> {
-    if !shipped_in_core(path) {
+    if !path.starts_with("core/src/") {
         return Vec::new();
     }
     let code = shipped(path, text);
@@ -265,7 +143,7 @@ fn check_length(path: &str, text: &str) -> Vec<String> {
 
 /// Panics in core only beside a visible invariant.
 fn check_panics(path: &str, text: &str) -> Vec<String> {
-    if !shipped_in_core(path) {
+    if !path.starts_with("core/src/") {
         return Vec::new();
     }
     let original: Vec<&str> = text.lines().collect();
@@ -320,62 +198,6 @@ fn check_module_table(text: &str) -> Vec<String> {
         complaints.push(format!("core/src/lib.rs: the table is not in the order of the layers: {rows:?}"));
     }
     complaints
-}
-
-/// Lines of `cargo tree -e features`: no `std` of a crate that would then compute with the system's library.
-fn check_features(tree: &str, crates: &[&str], banned: &[&str]) -> Vec<String> {
-    let mut complaints = Vec::new();
-    for name in crates {
-        for feature in banned {
-            let enabled = format!("{name} feature \"{feature}\"");
-            if tree.lines().any(|line| line.trim_start_matches(|c: char| !c.is_alphanumeric()).starts_with(&enabled)) {
-                complaints.push(format!("{enabled} is on"));
-            }
-        }
-    }
-    complaints
-}
-
-fn check_libm_pin(lock: &str, manifest: &str) -> Vec<String> {
-    let mut complaints = Vec::new();
-    if !manifest.contains("libm = { version = \"=0.2.16\"") {
-        complaints.push("Cargo.toml: libm is not pinned to =0.2.16".to_owned());
-    }
-    let versions: Vec<&str> = lock
-        .split("[[package]]")
-        .filter(|package| package.contains("name = \"libm\"\n"))
-        .filter_map(|p| p.split("version = \"").nth(1))
-        .filter_map(|p| p.split('"').next())
-        .collect();
-    if versions != ["0.2.16"] {
-        complaints.push(format!("Cargo.lock: libm is {versions:?}"));
-    }
-    complaints
-}
-
-/// A moving toolchain changes code generation under the measured numbers and drops targets.
-fn check_toolchain(path: &str, text: &str) -> Vec<String> {
-    let mut complaints = Vec::new();
-    for banned in
-        [["channel = ", "\"stable\""].concat(), ["rustup ", "update"].concat(), ["toolchain ", "install"].concat()]
-    {
-        if text.contains(&banned) {
-            complaints.push(format!("{path}: `{banned}`"));
-        }
-    }
-    complaints
-}
-
-fn over_sources(rule: fn(&str, &str) -> Vec<String>) {
-    let complaints: Vec<String> = sources().iter().flat_map(|(path, text)| rule(path, text)).collect();
-    assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
-}
-
-fn cargo_tree(arguments: &[&str]) -> String {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = Command::new(cargo).arg("tree").args(arguments).current_dir(root()).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
 }
 
 #[test]
@@ -461,43 +283,4 @@ fn unsafe_code_has_one_home_and_reasons() {
     assert_eq!(check_unsafe("sim/src/x.rs", "fn f() {\n    unsafe { g() }\n}\n").len(), 1);
     assert_eq!(check_unsafe(home, "fn f() {\n\n\n\n\n    unsafe { g() }\n}\n").len(), 1);
     assert!(check_unsafe(home, "// SAFETY: it is so.\nunsafe { g() }\n").is_empty());
-}
-
-#[test]
-fn dependencies_cannot_change_the_bits() {
-    // In core's own graph neither may reach std; in the whole program nalgebra may not (it would pick SIMD kernels at
-    // run time) and must call libm by name, which makes it indifferent to num-traits.
-    let own = cargo_tree(&["-p", "sordino-core", "--all-features", "-e", "features,normal"]);
-    let all = cargo_tree(&["-p", "sordino-sim", "-p", "sordino-core", "-p", "sordino-tests", "-e", "features,normal"]);
-    let matrices = ["nalgebra", "simba"];
-    let numbers = ["nalgebra", "simba", "num-traits", "num-complex"];
-    assert_eq!(check_features(&own, &numbers, &["std", "default"]), Vec::<String>::new());
-    assert_eq!(check_features(&own, &["rand_core", "serde", "postcard"], &["std"]), Vec::<String>::new());
-    assert_eq!(check_features(&all, &matrices, &["std", "default"]), Vec::<String>::new());
-    assert!(own.contains("nalgebra feature \"libm-force\""), "nalgebra does not call libm by name");
-    assert!(!own.contains("matrixmultiply") && !own.contains("getrandom"));
-    // Negative control, in the form that cargo prints.
-    let tree = "sordino-core v0.1.0\n├── nalgebra feature \"std\"\n│   └── nalgebra v0.35.0\n";
-    assert_eq!(check_features(tree, &matrices, &["std"]).len(), 1);
-}
-
-#[test]
-fn libm_is_pinned() {
-    let read = |name: &str| std::fs::read_to_string(root().join(name)).unwrap();
-    assert_eq!(check_libm_pin(&read("Cargo.lock"), &read("Cargo.toml")), Vec::<String>::new());
-    let lock = "[[package]]\nname = \"libm\"\nversion = \"0.2.17\"\n";
-    assert_eq!(check_libm_pin(lock, "libm = { version = \"0.2\" }").len(), 2);
-}
-
-#[test]
-fn no_script_moves_the_toolchain() {
-    let mut files: Vec<(String, String)> = sources();
-    for name in [".ci/run", "rust-toolchain.toml", "rust-toolchain", "README.md"] {
-        if let Ok(text) = std::fs::read_to_string(root().join(name)) {
-            files.push((name.to_owned(), text));
-        }
-    }
-    let complaints: Vec<String> = files.iter().flat_map(|(path, text)| check_toolchain(path, text)).collect();
-    assert_eq!(complaints, Vec::<String>::new());
-    assert_eq!(check_toolchain("x", &format!("channel = {:?}\n", "stable")).len(), 1);
 }

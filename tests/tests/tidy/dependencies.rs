@@ -1,0 +1,95 @@
+//! Rules about what is built with what: resolved features, the pinned library of functions, the toolchain.
+
+use std::process::Command;
+
+use super::source::{root, sources};
+
+/// Lines of `cargo tree -e features`: no `std` of a crate that would then compute with the system's library.
+fn check_features(tree: &str, crates: &[&str], banned: &[&str]) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for name in crates {
+        for feature in banned {
+            let enabled = format!("{name} feature \"{feature}\"");
+            if tree.lines().any(|line| line.trim_start_matches(|c: char| !c.is_alphanumeric()).starts_with(&enabled)) {
+                complaints.push(format!("{enabled} is on"));
+            }
+        }
+    }
+    complaints
+}
+
+fn check_libm_pin(lock: &str, manifest: &str) -> Vec<String> {
+    let mut complaints = Vec::new();
+    if !manifest.contains("libm = { version = \"=0.2.16\"") {
+        complaints.push("Cargo.toml: libm is not pinned to =0.2.16".to_owned());
+    }
+    let versions: Vec<&str> = lock
+        .split("[[package]]")
+        .filter(|package| package.contains("name = \"libm\"\n"))
+        .filter_map(|p| p.split("version = \"").nth(1))
+        .filter_map(|p| p.split('"').next())
+        .collect();
+    if versions != ["0.2.16"] {
+        complaints.push(format!("Cargo.lock: libm is {versions:?}"));
+    }
+    complaints
+}
+
+/// A moving toolchain changes code generation under the measured numbers and drops targets.
+fn check_toolchain(path: &str, text: &str) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for banned in
+        [["channel = ", "\"stable\""].concat(), ["rustup ", "update"].concat(), ["toolchain ", "install"].concat()]
+    {
+        if text.contains(&banned) {
+            complaints.push(format!("{path}: `{banned}`"));
+        }
+    }
+    complaints
+}
+
+fn cargo_tree(arguments: &[&str]) -> String {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo).arg("tree").args(arguments).current_dir(root()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn dependencies_cannot_change_the_bits() {
+    // In core's own graph neither may reach std; in the whole program nalgebra may not (it would pick SIMD kernels at
+    // run time) and must call libm by name, which makes it indifferent to num-traits.
+    let own = cargo_tree(&["-p", "sordino-core", "--all-features", "-e", "features,normal"]);
+    let all = cargo_tree(&["-p", "sordino-sim", "-p", "sordino-core", "-p", "sordino-tests", "-e", "features,normal"]);
+    let matrices = ["nalgebra", "simba"];
+    let numbers = ["nalgebra", "simba", "num-traits", "num-complex"];
+    assert_eq!(check_features(&own, &numbers, &["std", "default"]), Vec::<String>::new());
+    assert_eq!(check_features(&own, &["rand_core", "serde", "postcard"], &["std"]), Vec::<String>::new());
+    assert_eq!(check_features(&all, &matrices, &["std", "default"]), Vec::<String>::new());
+    assert!(own.contains("nalgebra feature \"libm-force\""), "nalgebra does not call libm by name");
+    assert!(!own.contains("matrixmultiply") && !own.contains("getrandom"));
+    // Negative control, in the form that cargo prints.
+    let tree = "sordino-core v0.1.0\n├── nalgebra feature \"std\"\n│   └── nalgebra v0.35.0\n";
+    assert_eq!(check_features(tree, &matrices, &["std"]).len(), 1);
+}
+
+#[test]
+fn libm_is_pinned() {
+    let read = |name: &str| std::fs::read_to_string(root().join(name)).unwrap();
+    assert_eq!(check_libm_pin(&read("Cargo.lock"), &read("Cargo.toml")), Vec::<String>::new());
+    let lock = "[[package]]\nname = \"libm\"\nversion = \"0.2.17\"\n";
+    assert_eq!(check_libm_pin(lock, "libm = { version = \"0.2\" }").len(), 2);
+}
+
+#[test]
+fn no_script_moves_the_toolchain() {
+    let mut files: Vec<(String, String)> = sources();
+    for name in [".ci/run", "rust-toolchain.toml", "rust-toolchain", "README.md"] {
+        if let Ok(text) = std::fs::read_to_string(root().join(name)) {
+            files.push((name.to_owned(), text));
+        }
+    }
+    let complaints: Vec<String> = files.iter().flat_map(|(path, text)| check_toolchain(path, text)).collect();
+    assert_eq!(complaints, Vec::<String>::new());
+    assert_eq!(check_toolchain("x", &format!("channel = {:?}\n", "stable")).len(), 1);
+}
