@@ -7,12 +7,13 @@ use sordino_core::acquisition::thompson;
 use sordino_core::digest::Frame;
 use sordino_core::domain::{Candidates, Regions};
 use sordino_core::features::{RandomFourier, random_fourier};
-use sordino_core::kernel::Stationary;
+use sordino_core::kernel::{Kernel, KernelError, Matern52, SquaredExponential, Stationary};
 use sordino_core::linalg::root;
 use sordino_core::privacy::SamplingProbability;
 use sordino_core::privacy::mechanism::gaussian::GridGaussian;
 use sordino_core::random::exact::Bits;
 use sordino_core::random::{Simulated, Stream, normal};
+use sordino_core::surrogate::exact::{self, ExactGp};
 use sordino_core::surrogate::weights::{self, WeightPosterior};
 
 use super::hardware;
@@ -21,6 +22,8 @@ use super::memory::Memory;
 /// Input dimension and feature count of all measurements.
 const DIM: usize = 2;
 const M: usize = 64;
+/// Most observations of the exact posterior.
+const CAPACITY: usize = 64;
 
 /// What is being measured.
 enum Mode {
@@ -87,10 +90,46 @@ pub const TABLE: &[Entry] = &[
     entry("one exact normal draw (Karney, m = 16)", 1_500, 512, 0, karney),
     entry("64 features, D = 2", 10_000, 512, random_fourier::storage_len(DIM, M), features),
     entry("Thompson maximum over 64 candidates, M = 64", 600_000, 512, DIM + M, maximum),
-    entry("weights M = 64: 16th observation, dual", 17_000, 768, weights::storage_len(M), dual_update),
+    entry("exact SE: observation 16", 4_000, 1024, exact::storage_len(DIM, CAPACITY), |memory, probe| {
+        observe(memory, probe, smooth(), 16);
+    }),
+    entry("exact SE: prediction at 16", 4_000, 1024, exact::storage_len(DIM, CAPACITY), |memory, probe| {
+        predict(memory, probe, smooth(), 16);
+    }),
+    entry("exact SE: observation 32", 8_000, 1024, exact::storage_len(DIM, CAPACITY), |memory, probe| {
+        observe(memory, probe, smooth(), 32);
+    }),
+    entry("exact SE: prediction at 32", 8_000, 1024, exact::storage_len(DIM, CAPACITY), |memory, probe| {
+        predict(memory, probe, smooth(), 32);
+    }),
+    entry("exact SE: observation 64", 20_000, 1024, exact::storage_len(DIM, CAPACITY), |memory, probe| {
+        observe(memory, probe, smooth(), 64);
+    }),
+    entry("exact SE: prediction at 64", 20_000, 1024, exact::storage_len(DIM, CAPACITY), |memory, probe| {
+        predict(memory, probe, smooth(), 64);
+    }),
+    entry("exact Matérn 5/2: observation 16", 4_000, 1024, exact::storage_len(DIM, CAPACITY), |memory, probe| {
+        observe(memory, probe, rough(), 16);
+    }),
+    entry("exact Matérn 5/2: prediction at 16", 4_000, 1024, exact::storage_len(DIM, CAPACITY), |memory, probe| {
+        predict(memory, probe, rough(), 16);
+    }),
+    entry("exact Matérn 5/2: observation 32", 10_000, 1024, exact::storage_len(DIM, CAPACITY), |memory, probe| {
+        observe(memory, probe, rough(), 32);
+    }),
+    entry("exact Matérn 5/2: prediction at 32", 10_000, 1024, exact::storage_len(DIM, CAPACITY), |memory, probe| {
+        predict(memory, probe, rough(), 32);
+    }),
+    entry("exact Matérn 5/2: observation 64", 24_000, 1024, exact::storage_len(DIM, CAPACITY), |memory, probe| {
+        observe(memory, probe, rough(), 64);
+    }),
+    entry("exact Matérn 5/2: prediction at 64", 24_000, 1024, exact::storage_len(DIM, CAPACITY), |memory, probe| {
+        predict(memory, probe, rough(), 64);
+    }),
+    entry("weights M = 64: observation 16, dual", 17_000, 768, weights::storage_len(M), dual_update),
     entry("weights M = 64: draw at 16, dual", 33_000, 512, weights::storage_len(M), dual_draw),
     entry("weights M = 64: rotation alone", 33_000, 512, weights::storage_len(M), rotation),
-    entry("weights M = 64: 40th observation, primal", 60_000, 512, weights::storage_len(M), primal_update),
+    entry("weights M = 64: observation 40, primal", 60_000, 512, weights::storage_len(M), primal_update),
     entry("weights M = 64: draw at 40, primal", 60_000, 512, weights::storage_len(M), primal_draw),
     entry("clip and encode 64 numbers into 2 blocks", 140_000, 512, 4 * M, encode),
 ];
@@ -169,11 +208,56 @@ fn maximum(memory: &mut Memory, probe: &mut Probe) {
     });
 }
 
+fn smooth() -> Result<SquaredExponential<f32>, KernelError> {
+    SquaredExponential::new(0.2, 1.0)
+}
+
+fn rough() -> Result<Matern52<f32>, KernelError> {
+    Matern52::new(0.2, 1.0)
+}
+
+/// Point i of a fixed sequence that fills the square.
+fn point(i: usize) -> [f32; DIM] {
+    let i = i as f32;
+    [i * 0.137 % 1.0, i * 0.291 % 1.0]
+}
+
+/// An exact posterior over `count` points, then `measured` with it.
+fn exact_at<K: Kernel<f32>>(
+    memory: &mut Memory,
+    kernel: Result<K, KernelError>,
+    count: usize,
+    measured: impl FnOnce(&mut ExactGp<f32, K, &mut [f32]>),
+) {
+    let Ok(kernel) = kernel else { return };
+    let Ok(mut gp) = ExactGp::new(kernel, 0.01, DIM, CAPACITY, &mut memory.numbers[..]) else { return };
+    if (0..count).all(|i| gp.observe(&point(i), 0.5).is_ok()) && gp.len() == count {
+        measured(&mut gp);
+    }
+}
+
+/// The `n`th observation.
+fn observe<K: Kernel<f32>>(memory: &mut Memory, probe: &mut Probe, kernel: Result<K, KernelError>, n: usize) {
+    exact_at(memory, kernel, n - 1, |gp| {
+        probe.measure(|| {
+            let _ = black_box(gp.observe(black_box(&point(n - 1)), 0.3));
+        });
+    });
+}
+
+/// A prediction with `n` observations.
+fn predict<K: Kernel<f32>>(memory: &mut Memory, probe: &mut Probe, kernel: Result<K, KernelError>, n: usize) {
+    exact_at(memory, kernel, n, |gp| {
+        probe.measure(|| {
+            let _ = black_box(gp.posterior(black_box(&[0.31, 0.62])));
+        });
+    });
+}
+
 /// Observation i of a fixed log: its features and its value.
 fn observation(map: &RandomFourier<f32, &[f32]>, i: usize, phi: &mut [f32]) -> f32 {
-    let i = i as f32;
-    map.features(&[i * 0.137 % 1.0, i * 0.291 % 1.0], phi);
-    i * 0.071 % 1.0 - 0.5
+    map.features(&point(i), phi);
+    i as f32 * 0.071 % 1.0 - 0.5
 }
 
 /// A posterior with `count` observations; then one more is measured, or a draw.

@@ -3,10 +3,11 @@
 use sordino_core::acquisition::thompson;
 use sordino_core::domain::{Candidates, Regions};
 use sordino_core::features::{RandomFourier, random_fourier};
-use sordino_core::kernel::{Kernel, Stationary, StationaryKernel};
+use sordino_core::kernel::{Kernel, Matern52, SquaredExponential, Stationary, StationaryKernel};
 use sordino_core::math::Scalar;
 use sordino_core::random::{Stream, normal};
 use sordino_core::schedule::{Mixing, WeightConcentration, federated_confidence_width, region_weight};
+use sordino_core::surrogate::exact::{self, ExactGp, WhenFull};
 use sordino_core::surrogate::weights::{self, WeightPosterior};
 
 use super::{Emit, Fold};
@@ -20,6 +21,8 @@ pub(super) fn rows(emit: Emit<'_>) {
     emit("kernel f32", &kernels::<f32>);
     emit("features f64", &features::<f64>);
     emit("features f32", &features::<f32>);
+    emit("surrogate::exact f64", &exact_posterior::<f64>);
+    emit("surrogate::exact f32", &exact_posterior::<f32>);
     emit("surrogate::weights f64", &weight_posterior::<f64>);
     emit("surrogate::weights f32", &weight_posterior::<f32>);
     emit("acquisition::thompson f64", &maxima::<f64>);
@@ -71,6 +74,46 @@ fn features<T: Scalar>(fold: &mut Fold) {
     }
 }
 
+/// A value for observation i, between −1 and 0.2.
+fn value<T: Scalar>(i: usize) -> T {
+    T::from_u32(i as u32 % 5) * T::from_f64(0.3) - T::ONE
+}
+
+/// Appending, a repeated point, a sliding window, predictions one by one and in a batch.
+fn exact_posterior<T: Scalar>(fold: &mut Fold) {
+    const CAPACITY: usize = 10;
+    let points = points::<T>();
+    let Ok(smooth) = SquaredExponential::new(T::from_f64(0.3), T::ONE) else { return };
+    let Ok(rough) = Matern52::new(T::from_f64(0.4), T::from_f64(1.2)) else { return };
+    exact_with(fold, &points, smooth, [T::ZERO; exact::storage_len(DIM, CAPACITY)]);
+    exact_with(fold, &points, rough, [T::ZERO; exact::storage_len(DIM, CAPACITY)]);
+
+    fn exact_with<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>>(
+        fold: &mut Fold,
+        points: &[T],
+        kernel: K,
+        storage: S,
+    ) {
+        let Ok(gp) = ExactGp::new(kernel, T::from_f64(0.01), DIM, CAPACITY, storage) else { return };
+        let mut gp = gp.when_full(WhenFull::DropOldest);
+        for (i, x) in points.chunks_exact(DIM).enumerate() {
+            let refused = gp.observe(x, value(i)).is_err();
+            let again = i == 5 && gp.observe(x, T::ONE).is_err();
+            fold.word(u64::from(refused) + u64::from(again));
+            fold.all(gp.factor());
+            if let Ok(posterior) = gp.posterior(&points[..DIM]) {
+                fold.all(&[posterior.mean, posterior.variance, gp.log_marginal_likelihood()]);
+            }
+        }
+        let (mut mean, mut variance) = ([T::ZERO; 16], [T::ZERO; 16]);
+        let mut scratch = [T::ZERO; exact::batch_scratch_len(CAPACITY)];
+        if gp.posteriors(points, &mut mean, &mut variance, &mut scratch).is_ok() {
+            fold.all(&mean);
+            fold.all(&variance);
+        }
+    }
+}
+
 /// Dual until 8 observations, primal afterwards; mean, draw and variance at every count.
 fn weight_posterior<T: Scalar>(fold: &mut Fold) {
     let (storage, points) = (storage::<T>(), points::<T>());
@@ -82,7 +125,7 @@ fn weight_posterior<T: Scalar>(fold: &mut Fold) {
     for count in 0..=points.len() / DIM {
         posterior.extend(count, |i, phi| {
             map.features(&points[i * DIM..][..DIM], phi);
-            T::from_u32(i as u32 % 5) * T::from_f64(0.3) - T::ONE
+            value(i)
         });
         posterior.mean(&mut out);
         fold.all(&out);

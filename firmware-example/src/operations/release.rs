@@ -5,12 +5,17 @@ use sordino_core::privacy::mechanism::gaussian::GridGaussian;
 use sordino_core::random::exact::Bits;
 use sordino_core::random::{Simulated, Stream, normal};
 
+use sordino_core::privacy::accountant::{MomentsAccountant, RdpAccountant};
+use sordino_core::privacy::{Event, NeighboringRelation};
+
 use super::{Emit, Fold};
 
 pub(super) fn rows(emit: Emit<'_>) {
     emit("random::exact", &samplers);
     emit("privacy::sampling", &coins);
     emit("privacy::mechanism::gaussian", &gaussian);
+    emit("privacy::accountant::moments", &moments);
+    emit("privacy::accountant::rdp", &rdp);
 }
 
 fn samplers(fold: &mut Fold) {
@@ -59,5 +64,27 @@ fn gaussian(fold: &mut Fold) {
     if mechanism.release(&mut sums, noise, 1.0, &mut out).is_ok() {
         sums.iter().for_each(|sum| fold.word(*sum as u64));
         fold.all(&out);
+    }
+}
+
+fn event(sampling_probability: f64, noise_multiplier: f64) -> Event {
+    let relation = NeighboringRelation::ReplaceSpecial;
+    Event::PoissonSampledGaussian { sampling_probability, noise_multiplier, relation }
+}
+
+fn moments(fold: &mut Fold) {
+    let mut accountant = MomentsAccountant::new();
+    for rounds in [1, 9, 30] {
+        let _ = accountant.compose(&event(0.25, 1.0), rounds);
+        fold.add(accountant.epsilon(1e-5).map_or(0.0, |spent| spent.epsilon));
+    }
+}
+
+fn rdp(fold: &mut Fold) {
+    let mut accountant = RdpAccountant::new();
+    for (q, z) in [(0.25, 1.0), (0.35, 1.0), (1.0, 2.5)] {
+        let _ = accountant.compose(&event(q, z), 10);
+        (0..40).for_each(|order| fold.add(accountant.divergence(order * 4)));
+        fold.add(accountant.epsilon(1e-5).map_or(0.0, |spent| spent.epsilon));
     }
 }
