@@ -147,6 +147,8 @@ pub struct MethodContext<T> {
     pub config: Config,
     /// The run it belongs to.
     pub run: Arc<RunContext<T>>,
+    /// (ε, δ) beyond which nothing is released; ε is infinite if the scenario names none.
+    pub budget: (f64, f64),
     /// What frames of this configuration are marked with.
     pub config_id: u64,
     region_of: Vec<u32>,
@@ -163,7 +165,8 @@ impl<T: Scalar> MethodContext<T> {
         let signal_variance = T::from_f64(scenario.surrogate.kernel.signal_variance);
         let unit_norm = scenario.surrogate.normalize_features;
         let config_id = sordino_core::wire::config_id(&config);
-        Ok(MethodContext { method, config_id, region_of, signal_variance, unit_norm, run, config })
+        let budget = (scenario.privacy.max_epsilon.unwrap_or(f64::INFINITY), scenario.privacy.delta);
+        Ok(MethodContext { method, budget, config_id, region_of, signal_variance, unit_norm, run, config })
     }
 
     /// The public context of the agents.

@@ -6,6 +6,7 @@ use sordino_core::domain::DomainError;
 use sordino_core::features::FeatureError;
 use sordino_core::federated::{AgentError, ConfigError, PublicError, ServerError};
 use sordino_core::kernel::KernelError;
+use sordino_core::privacy::budget::BudgetError;
 use sordino_core::wire::WireError;
 
 use crate::objective::ObjectiveError;
@@ -29,6 +30,8 @@ pub enum DriverError {
     Agent(AgentError),
     /// The server refused.
     Server(ServerError),
+    /// The accountant refused an event as such; an exhausted budget is no error.
+    Budget(BudgetError),
     /// A frame was refused.
     Wire(WireError),
     /// A frame of another execution.
@@ -57,6 +60,7 @@ impl fmt::Display for DriverError {
             DriverError::Public(error) => write!(f, "{error}"),
             DriverError::Agent(error) => write!(f, "{error}"),
             DriverError::Server(error) => write!(f, "{error}"),
+            DriverError::Budget(error) => write!(f, "{error}"),
             DriverError::Wire(error) => write!(f, "{error}"),
             DriverError::ForeignFrame { run, config } => {
                 write!(f, "a frame of another execution arrived (run {run:016x}, configuration {config:016x})")

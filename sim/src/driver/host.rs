@@ -6,6 +6,7 @@ use sordino_core::federated::{
     Aggregation, Server, ServerInput, ServerOutput, ServerState, ServerStorage, storage_lens,
 };
 use sordino_core::math::Scalar;
+use sordino_core::privacy::budget::{BudgetError, Filter};
 use sordino_core::random::{Party, Purpose, Simulated};
 use sordino_core::wire;
 
@@ -22,13 +23,16 @@ pub struct ServerHost<T> {
     vectors: Vec<T>,
     incoming: Vec<T>,
     source: Simulated,
+    filter: Filter,
+    broadcast: bool,
 }
 
 impl<T: Scalar> ServerHost<T> {
-    /// A server before broadcast 0.
-    pub fn new(method: &MethodContext<T>) -> Self {
+    /// A server before broadcast 0, with the budget of its scenario.
+    pub fn new(method: &MethodContext<T>) -> Result<Self, DriverError> {
         let (sums, noise, flags, vectors) = storage_lens(&method.config);
-        ServerHost {
+        let (epsilon_max, delta) = method.budget;
+        Ok(ServerHost {
             state: ServerState::new(),
             sums: vec![0; sums],
             noise: vec![0; noise],
@@ -36,12 +40,14 @@ impl<T: Scalar> ServerHost<T> {
             vectors: vec![T::ZERO; vectors],
             incoming: vec![T::ZERO; method.config.parameters().feature_count as usize],
             source: release_source(method, 0),
-        }
+            filter: Filter::new(epsilon_max, delta).map_err(DriverError::Budget)?,
+            broadcast: false,
+        })
     }
 
-    /// The vectors of the last broadcast.
-    pub fn vectors(&self) -> &[T] {
-        &self.vectors
+    /// The vectors of the last round's broadcast; nothing if it did not take place.
+    pub fn broadcast(&self) -> Option<&[T]> {
+        self.broadcast.then_some(&self.vectors[..])
     }
 
     fn attach<'a>(
@@ -58,16 +64,28 @@ impl<T: Scalar> ServerHost<T> {
         Ok((server, &mut self.source))
     }
 
-    /// Opens the next broadcast with its own stream of coins and noise.
+    /// Opens the next broadcast with its own stream of coins and noise, unless the budget refuses it: then nothing is
+    /// drawn, and the agents will go on alone.
     pub fn open(&mut self, method: &MethodContext<T>) -> Result<(), DriverError> {
         self.source = release_source(method, self.state.broadcast());
+        let event = self.attach(method)?.0.event();
+        let admitted = match event.map(|event| self.filter.admits(&event)) {
+            None | Some(Ok(())) => true,
+            Some(Err(BudgetError::Exhausted { .. })) => false,
+            Some(Err(error)) => return Err(DriverError::Budget(error)),
+        };
+        self.broadcast = admitted;
         let (mut server, source) = self.attach(method)?;
-        server.handle(ServerInput::Open, source).map_err(DriverError::Server)?;
+        let input = if admitted { ServerInput::Open } else { ServerInput::Skip };
+        server.handle(input, source).map_err(DriverError::Server)?;
         Ok(())
     }
 
     /// Takes the frames of one shard, whenever they arrive.
     pub fn collect(&mut self, method: &MethodContext<T>, shard: &Shard<T>) -> Result<(), DriverError> {
+        if !self.broadcast {
+            return Ok(());
+        }
         let mut incoming = std::mem::take(&mut self.incoming);
         let (mut server, source) = self.attach(method)?;
         for frame in shard.frames() {
@@ -85,8 +103,17 @@ impl<T: Scalar> ServerHost<T> {
 
     /// Closes the broadcast: charge, release.
     pub fn close(&mut self, method: &MethodContext<T>) -> Result<(), DriverError> {
+        if !self.broadcast {
+            return Ok(());
+        }
         let (mut server, source) = self.attach(method)?;
-        if let ServerOutput::Charge(_event) = server.handle(ServerInput::Close, source).map_err(DriverError::Server)? {
+        let charge = match server.handle(ServerInput::Close, source).map_err(DriverError::Server)? {
+            ServerOutput::Charge(event) => Some(event),
+            _ => None,
+        };
+        if let Some(event) = charge {
+            self.filter.charge(&event).map_err(DriverError::Budget)?;
+            let (mut server, source) = self.attach(method)?;
             server.handle(ServerInput::Charged, source).map_err(DriverError::Server)?;
         }
         Ok(())
@@ -123,14 +150,14 @@ impl Books {
         }
     }
 
-    /// Ends round t: regret of the agents, the next link of the chain. `shards` in order, `released` whether the
-    /// server's vectors were broadcast after the round.
+    /// Ends round t: regret of the agents, the next link of the chain. `shards` in order, `last` if nothing is
+    /// broadcast after the round.
     pub fn end_round<T: Scalar>(
         &mut self,
         method: &MethodContext<T>,
         shards: &[Shard<T>],
         server: &ServerHost<T>,
-        released: bool,
+        last: bool,
     ) {
         let mut regrets: Vec<f64> = Vec::with_capacity(self.agents as usize);
         for shard in shards {
@@ -142,12 +169,12 @@ impl Books {
         regrets.sort_by(f64::total_cmp);
         let at = |share: f64| regrets[((regrets.len() - 1) as f64 * share + 0.5) as usize];
         self.run.regret_quantiles.push([at(0.1), at(0.5), at(0.9)]);
-        let broadcast: &[T] = if released { server.vectors() } else { &[] };
+        let broadcast = server.broadcast().filter(|_| !last).unwrap_or(&[]);
         let round = self.run.chain.len() as u32;
         let leaves = shards.iter().flat_map(|shard| shard.leaves());
         self.run.digest = link(&self.run.digest, round, leaves, broadcast);
         self.run.chain.push(self.run.digest);
-        if released && matches!(method.config.parameters().aggregation, Aggregation::Private { .. }) {
+        if !broadcast.is_empty() && matches!(method.config.parameters().aggregation, Aggregation::Private { .. }) {
             let counters = server.state.counters();
             let selected = f64::from(counters.selected);
             self.run.releases = server.state.releases();

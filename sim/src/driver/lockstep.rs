@@ -13,22 +13,21 @@ pub fn run_method<T: Scalar>(method: &MethodContext<T>, progress: &dyn Progress)
     let parameters = method.config.parameters();
     let shared = parameters.aggregation != Aggregation::None;
     let mut shards = [Shard::new(method, 0, parameters.agents)?];
-    let mut server = ServerHost::new(method);
+    let mut server = ServerHost::new(method)?;
     let mut books = Books::new(method);
     for round in 0..=parameters.rounds {
         let start = match round {
             0 => RoundStart::First,
-            _ if shared => RoundStart::Broadcast(server.vectors()),
-            _ => RoundStart::NoBroadcast,
+            _ => server.broadcast().map_or(RoundStart::NoBroadcast, RoundStart::Broadcast),
         };
         shards[0].advance(method, start)?;
-        let released = shared && round < parameters.rounds;
-        if released {
+        let last = round == parameters.rounds;
+        if shared && !last {
             server.open(method)?;
             server.collect(method, &shards[0])?;
             server.close(method)?;
         }
-        books.end_round(method, &shards, &server, released);
+        books.end_round(method, &shards, &server, last);
         progress.advance(method.run.index, method.method, round, "agents");
     }
     Ok(books.close())

@@ -50,14 +50,14 @@ pub async fn run_method<T: Scalar>(
         (parameters.rounds, parameters.aggregation != Aggregation::None)
     };
     let mut shards = split(&method, shards)?;
-    let mut server = ServerHost::new(&method);
+    let mut server = ServerHost::new(&method)?;
     let mut books = Books::new(&method);
     for round in 0..=rounds {
-        let released = shared && round < rounds;
-        if released {
+        let (last, broadcast) = (round == rounds, server.broadcast().map(Arc::<[T]>::from));
+        let collecting = shared && !last;
+        if collecting {
             server.open(&method)?;
         }
-        let broadcast: Option<Arc<[T]>> = (shared && round > 0).then(|| server.vectors().into());
         let mut working = FuturesUnordered::new();
         let count = shards.len();
         for (position, mut shard) in shards.drain(..).enumerate() {
@@ -74,7 +74,7 @@ pub async fn run_method<T: Scalar>(
         let mut back: Vec<Option<Shard<T>>> = (0..count).map(|_| None).collect();
         while let Some(arrived) = working.next().await {
             let (position, shard) = arrived??;
-            back[position] = if released {
+            back[position] = if collecting {
                 let method = method.clone();
                 let (result, host, shard) = on_pool(pool, move || {
                     let result = server.collect(&method, &shard);
@@ -92,8 +92,8 @@ pub async fn run_method<T: Scalar>(
         let (result, host, all, book) = {
             let method = method.clone();
             on_pool(pool, move || {
-                let result = if released { server.close(&method) } else { Ok(()) };
-                books.end_round(&method, &shards, &server, released);
+                let result = if collecting { server.close(&method) } else { Ok(()) };
+                books.end_round(&method, &shards, &server, last);
                 (result, server, shards, books)
             })
             .await?
