@@ -8,7 +8,13 @@
 //! | [`scenario`] | TOML read once into valid values; the shipped scenarios |
 //! | [`objective`] | the functions that are optimised |
 //! | [`driver`] | who executes the parties |
+//! | [`metrics`] | what the runs amount to |
+//! | [`report`] | tables, JSON, figures, the run folder |
+//! | [`cli`] | arguments only |
 
+pub mod cli;
 pub mod driver;
+pub mod metrics;
 pub mod objective;
+pub mod report;
 pub mod scenario;

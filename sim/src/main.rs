@@ -1,2 +1,7 @@
 //! The command line `sordino`.
-fn main() {}
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    sordino_sim::cli::main(std::env::args_os())
+}

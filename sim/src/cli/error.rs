@@ -1,0 +1,73 @@
+//! One line for every error, and its exit code.
+
+use std::process::ExitCode;
+
+use crate::driver::DriverError;
+use crate::objective::ObjectiveError;
+use crate::report::folder::FolderError;
+use crate::scenario::ScenarioError;
+
+/// Why a command ended early.
+#[derive(Debug)]
+pub struct CliError {
+    code: u8,
+    message: String,
+}
+
+impl CliError {
+    /// Usage or bad input: exit code 2.
+    pub fn input(message: impl ToString) -> Self {
+        CliError { code: 2, message: message.to_string() }
+    }
+
+    /// Anything else: exit code 1.
+    pub fn failure(message: impl ToString) -> Self {
+        CliError { code: 1, message: message.to_string() }
+    }
+
+    /// What clap says in several lines, in one.
+    pub fn usage(error: &clap::Error) -> Self {
+        let text = error.to_string();
+        let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let body = lines.iter().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
+        let said: Vec<&str> = body.map(|line| line.trim_start_matches("error: ")).collect();
+        CliError::input(format!("{}; see sordino --help", said.join(" ")))
+    }
+
+    /// Prints the line and gives the code.
+    pub fn report(&self) -> ExitCode {
+        let line: Vec<&str> = self.message.lines().map(str::trim).collect();
+        eprintln!("error: {}", line.join(" "));
+        ExitCode::from(self.code)
+    }
+}
+
+impl From<ScenarioError> for CliError {
+    fn from(error: ScenarioError) -> Self {
+        CliError::input(error)
+    }
+}
+
+impl From<FolderError> for CliError {
+    fn from(error: FolderError) -> Self {
+        match error {
+            FolderError::Exists(_) => CliError::input(error),
+            FolderError::Io { .. } => CliError::failure(error),
+        }
+    }
+}
+
+impl From<ObjectiveError> for CliError {
+    fn from(error: ObjectiveError) -> Self {
+        CliError::input(error)
+    }
+}
+
+impl From<DriverError> for CliError {
+    fn from(error: DriverError) -> Self {
+        match error {
+            DriverError::Objective(error) => error.into(),
+            error => CliError::failure(error),
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The command line: arguments in, exit code out.
+//!
+//! | module | command |
+//! |---|---|
+//! | [`run`] | `sordino run`, and bare `sordino` |
+//! | [`list`] | `sordino list` |
+//! | [`privacy`] | `sordino privacy epsilon` |
+//! | [`progress`] | the bar on standard error |
+//! | [`error`] | one line for every error, and its exit code |
+//!
+//! Results go to standard output, progress and errors to standard error. Exit codes: 0 done, 2 usage or bad input,
+//! 1 anything else.
+
+use std::ffi::OsString;
+use std::io::{ErrorKind, Write};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+pub mod error;
+pub mod list;
+pub mod privacy;
+pub mod progress;
+pub mod run;
+
+use error::CliError;
+
+/// Private federated Bayesian optimisation: simulator.
+///
+/// Without a command: `sordino run default`.
+#[derive(Debug, Parser)]
+#[command(name = "sordino", version, max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Execute a scenario, print its table, write a run folder
+    Run(run::Arguments),
+    /// List the scenarios that need no file
+    List,
+    /// What releases cost
+    Privacy(privacy::Arguments),
+}
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object.
+    Json,
+}
+
+/// Executes one command line, the program's name included.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let parsed = match Arguments::try_parse_from(arguments) {
+        Ok(parsed) => parsed,
+        // Help and version arrive as errors that belong on standard output.
+        Err(error) if !error.use_stderr() => {
+            let _ = error.print();
+            return ExitCode::SUCCESS;
+        }
+        Err(error) => return CliError::usage(&error).report(),
+    };
+    let result = match parsed.command {
+        None => run::execute(&run::Arguments::default()),
+        Some(Command::Run(arguments)) => run::execute(&arguments),
+        Some(Command::List) => list::execute(),
+        Some(Command::Privacy(arguments)) => privacy::execute(&arguments),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => error.report(),
+    }
+}
+
+/// Prints a result. Whoever closed the pipe has read enough.
+pub fn print(text: &str) -> Result<(), CliError> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(CliError::failure(format!("standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Prints one JSON object.
+pub fn print_json(value: &impl serde::Serialize) -> Result<(), CliError> {
+    let text = serde_json::to_string_pretty(value).map_err(|error| CliError::failure(error.to_string()))?;
+    print(&(text + "\n"))
+}

@@ -1,0 +1,144 @@
+//! `sordino run`: executes a scenario.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::{Args, ValueEnum};
+
+use super::error::CliError;
+use super::progress::Bar;
+use super::{Format, print, print_json};
+use crate::driver::{self, DriverKind, RunOptions};
+use crate::metrics::summarize;
+use crate::report::folder::RunFolder;
+use crate::report::{json, table};
+use crate::scenario::{ObjectiveConfig, SHIPPED, Scenario, Shipped};
+
+/// Scenario files are read up to this length.
+const BYTES_MAX: u64 = 1 << 20;
+/// Where run folders go if nobody says.
+const RUNS: &str = "sordino-runs";
+
+/// `sordino run`.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Arguments {
+    /// A name from `sordino list`, or a TOML file [default: default]
+    #[arg(value_name = "SCENARIO|FILE")]
+    scenario: Option<String>,
+    /// Seed of everything that is simulated [default: the scenario's]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    seed: Option<u64>,
+    /// Paired runs [default: the scenario's]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    runs: Option<u32>,
+    /// Threads for arithmetic; changes no result [default: all cores]
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+    /// Who executes the parties; changes no result
+    #[arg(long, value_enum, default_value_t)]
+    driver: DriverArgument,
+    /// Replace a value of the scenario, as in federation.agents=50; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    settings: Vec<String>,
+    /// Data file of scenarios that read one
+    #[arg(long, value_name = "PATH")]
+    data: Option<PathBuf>,
+    /// Run folder, which must not exist [default: a new numbered folder under sordino-runs/]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Text for people or one JSON object
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum DriverArgument {
+    /// One thread, virtual time: the reference
+    Lockstep,
+    /// Tasks and a pool of threads
+    #[default]
+    Tokio,
+}
+
+/// A shipped scenario by name, or a file.
+pub fn scenario(name: &str, settings: &[String]) -> Result<Scenario, CliError> {
+    if let Some(shipped) = Shipped::find(name) {
+        return Ok(shipped.parse(settings)?);
+    }
+    let path = Path::new(name);
+    if !name.contains(['/', '\\', '.']) && !path.exists() {
+        let names: Vec<&str> = SHIPPED.iter().map(|shipped| shipped.name).collect();
+        return Err(CliError::input(format!(
+            "there is no scenario `{name}`; shipped are {}; a file is named by its path",
+            names.join(", ")
+        )));
+    }
+    let unreadable = |error: std::io::Error| CliError::input(format!("{name}: cannot be read: {error}"));
+    let length = std::fs::metadata(path).map_err(unreadable)?.len();
+    if length > BYTES_MAX {
+        return Err(CliError::input(format!("{name}: longer than {BYTES_MAX} bytes; is this a scenario?")));
+    }
+    let text = std::fs::read_to_string(path).map_err(unreadable)?;
+    Ok(Scenario::parse(name, &text, settings)?)
+}
+
+/// What the regret of this scenario is called.
+pub fn regret_name(scenario: &Scenario) -> &'static str {
+    match scenario.objective {
+        ObjectiveConfig::GpSample(_) => "regret",
+        ObjectiveConfig::Landmine(_) | ObjectiveConfig::Winequality(_) => "1 - AUC",
+    }
+}
+
+/// Executes, prints, writes the folder.
+pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
+    let mut settings = arguments.settings.clone();
+    settings.extend(arguments.seed.map(|seed| format!("seed={seed}")));
+    settings.extend(arguments.runs.map(|runs| format!("runs={runs}")));
+    let scenario = scenario(arguments.scenario.as_deref().unwrap_or("default"), &settings)?;
+    let folder = match &arguments.out {
+        Some(path) => RunFolder::create(path)?,
+        None => RunFolder::create_numbered(Path::new(RUNS), &scenario.name)?,
+    };
+    let options = RunOptions {
+        threads: arguments.threads,
+        driver: match arguments.driver {
+            DriverArgument::Lockstep => DriverKind::Lockstep,
+            DriverArgument::Tokio => DriverKind::Tokio,
+        },
+        data: arguments.data.clone(),
+        ..RunOptions::default()
+    };
+    let bar = Bar::new(scenario.runs, scenario.federation.methods.len(), scenario.federation.rounds);
+    let start = Instant::now();
+    let results = driver::run(&scenario, &options, &bar);
+    bar.finish();
+    let results = match results {
+        Ok(results) => results,
+        Err(error) => {
+            folder.discard_if_empty();
+            return Err(error.into());
+        }
+    };
+    let summary = summarize(&scenario, &results).map_err(CliError::failure)?;
+    let name = regret_name(&scenario);
+    folder.fill(&scenario, &results, &summary, name)?;
+    match arguments.format {
+        Format::Json => print_json(&json::summary(&scenario, &summary))?,
+        Format::Text => print(&format!(
+            "{}: {}\nseed {}, runs {}\n\n{}\ndigest {}\n",
+            scenario.name,
+            scenario.description,
+            scenario.seed,
+            scenario.runs,
+            table::methods(&scenario, &summary, name),
+            summary.digest
+        ))?,
+    }
+    if arguments.format == Format::Json {
+        eprintln!("{}", table::NOT_PRIVATE);
+    }
+    eprintln!("wrote {} in {:.1} s", folder.path().display(), start.elapsed().as_secs_f64());
+    Ok(())
+}

@@ -1,0 +1,203 @@
+//! What the runs of a scenario amount to: means, standard errors, quantiles, privacy losses.
+
+use sordino_core::digest::Digest;
+use sordino_core::federated::transcript::combine;
+use sordino_core::privacy::accountant::{AccountantError, MomentsAccountant, RdpAccountant};
+use sordino_core::privacy::{Event, NeighboringRelation};
+
+use crate::driver::{Guarantee, Method, MethodRun};
+use crate::scenario::Scenario;
+
+/// The δ at which losses are shown beside the scenario's own.
+pub const SMALL_DELTA: f64 = 1e-5;
+
+/// A mean over runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Estimate {
+    /// The mean.
+    pub mean: f64,
+    /// Its standard error; unknown from a single run.
+    pub standard_error: Option<f64>,
+}
+
+impl Estimate {
+    /// Mean and standard error of independent values, in two passes. Of nothing: NaN.
+    pub fn of(values: &[f64]) -> Self {
+        let n = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / n;
+        let squares: f64 = values.iter().map(|x| (x - mean) * (x - mean)).sum();
+        Estimate { mean, standard_error: (values.len() > 1).then(|| (squares / (n - 1.0) / n).sqrt()) }
+    }
+}
+
+/// ε of all releases of one run, by two accountants. `None` where there is no finite bound.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PrivacyLoss {
+    /// Which two inputs are compared.
+    pub relation: NeighboringRelation,
+    /// The δ of both.
+    pub delta: f64,
+    /// As the paper accounts: log-moments 1..32.
+    pub moments: Option<f64>,
+    /// By Rényi divergences of fractional orders.
+    pub rdp: Option<f64>,
+}
+
+/// The release of a private method, as accountants see it.
+pub fn release_event(scenario: &Scenario) -> Event {
+    Event::PoissonSampledGaussian {
+        sampling_probability: scenario.privacy.sampling_probability,
+        noise_multiplier: scenario.privacy.noise_multiplier,
+        relation: NeighboringRelation::ReplaceSpecial,
+    }
+}
+
+/// Loss of `releases` equal releases.
+///
+/// **Errors**: numbers out of range, δ outside (0, 1).
+pub fn privacy_loss(event: &Event, releases: u32, delta: f64) -> Result<PrivacyLoss, AccountantError> {
+    let finite = |epsilon: Result<f64, AccountantError>| match epsilon {
+        Ok(epsilon) => Ok(Some(epsilon)),
+        Err(AccountantError::NoFiniteEpsilon { .. }) => Ok(None),
+        Err(error) => Err(error),
+    };
+    let (mut moments, mut rdp) = (MomentsAccountant::new(), RdpAccountant::new());
+    moments.compose(event, releases)?;
+    rdp.compose(event, releases)?;
+    Ok(PrivacyLoss {
+        relation: event.relation(),
+        delta,
+        moments: finite(moments.epsilon(delta).map(|spent| spent.epsilon))?,
+        rdp: finite(rdp.epsilon(delta).map(|spent| spent.epsilon))?,
+    })
+}
+
+/// What one method did over all runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MethodSummary {
+    /// Which method.
+    pub method: Method,
+    /// Digests of its runs, combined in order.
+    pub digest: Digest,
+    /// Summed regret of each run: the regret curve summed over t = 0..=T.
+    pub sums: Vec<f64>,
+    /// Mean of `sums`.
+    pub summed_regret: Estimate,
+    /// Mean over runs of the regret, t = 0..=T.
+    pub curve: Vec<Estimate>,
+    /// Mean over runs of the 10 %, 50 % and 90 % quantiles over agents, t = 0..=T; empty if they were not kept.
+    pub spread: Vec<[f64; 3]>,
+    /// Mean over runs of the share of uploads that were clipped, by broadcast. Simulation only: *not releasable*.
+    pub clipped_share: Vec<f64>,
+    /// Releases of one run (the most of any).
+    pub releases: u32,
+    /// What they cost at the scenario's δ and at [`SMALL_DELTA`]; only for private methods.
+    pub losses: Option<[PrivacyLoss; 2]>,
+}
+
+impl MethodSummary {
+    /// What the method's releases promise.
+    pub fn guarantee(&self) -> Guarantee {
+        self.method.guarantee()
+    }
+}
+
+/// What all methods did over all runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summary {
+    /// Digests of all methods of all runs, combined in order.
+    pub digest: Digest,
+    /// In the scenario's order.
+    pub methods: Vec<MethodSummary>,
+}
+
+/// Column means of rows of equal length.
+fn column_means<'r>(rows: impl Iterator<Item = &'r [f64]> + Clone) -> Vec<f64> {
+    let width = rows.clone().map(<[f64]>::len).min().unwrap_or(0);
+    let count = rows.clone().count() as f64;
+    (0..width).map(|column| rows.clone().map(|row| row[column]).sum::<f64>() / count).collect()
+}
+
+/// Condenses the results of [`crate::driver::run`], in whatever order they are.
+///
+/// **Errors**: the accountant's; none for a scenario that was read from TOML.
+pub fn summarize(scenario: &Scenario, results: &[MethodRun]) -> Result<Summary, AccountantError> {
+    let of_run = |run: u32| {
+        let digests: Vec<Digest> = scenario
+            .federation
+            .methods
+            .iter()
+            .filter_map(|method| results.iter().find(|result| result.run == run && result.method == *method))
+            .map(|result| result.digest)
+            .collect();
+        combine(digests.iter())
+    };
+    let runs: Vec<Digest> = (0..scenario.runs).map(of_run).collect();
+    let methods = scenario.federation.methods.iter().map(|method| method_summary(scenario, *method, results));
+    Ok(Summary { digest: combine(runs.iter()), methods: methods.collect::<Result<_, _>>()? })
+}
+
+fn method_summary(
+    scenario: &Scenario,
+    method: Method,
+    results: &[MethodRun],
+) -> Result<MethodSummary, AccountantError> {
+    let mut runs: Vec<&MethodRun> = results.iter().filter(|result| result.method == method).collect();
+    runs.sort_by_key(|result| result.run);
+    let sums: Vec<f64> = runs.iter().map(|run| run.regret.iter().sum()).collect();
+    let rounds = runs.iter().map(|run| run.regret.len()).min().unwrap_or(0);
+    let curve = (0..rounds).map(|t| Estimate::of(&runs.iter().map(|run| run.regret[t]).collect::<Vec<_>>())).collect();
+    let quantile = |which: usize| {
+        let rows: Vec<Vec<f64>> =
+            runs.iter().map(|run| run.regret_quantiles.iter().map(|quantiles| quantiles[which]).collect()).collect();
+        column_means(rows.iter().map(Vec::as_slice))
+    };
+    let (low, middle, high) = (quantile(0), quantile(1), quantile(2));
+    let releases = runs.iter().map(|run| run.releases).max().unwrap_or(0);
+    let losses = match method.guarantee() {
+        Guarantee::DifferentialPrivacy => {
+            let event = release_event(scenario);
+            let loss = |delta| privacy_loss(&event, releases, delta);
+            Some([loss(scenario.privacy.delta)?, loss(SMALL_DELTA)?])
+        }
+        Guarantee::NothingReleased | Guarantee::None => None,
+    };
+    Ok(MethodSummary {
+        method,
+        digest: combine(runs.iter().map(|run| &run.digest)),
+        summed_regret: Estimate::of(&sums),
+        sums,
+        curve,
+        spread: low.into_iter().zip(middle).zip(high).map(|((low, middle), high)| [low, middle, high]).collect(),
+        clipped_share: column_means(runs.iter().map(|run| run.clipped_share.as_slice())),
+        releases,
+        losses,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn estimate_of_few_values() {
+        assert_eq!(Estimate::of(&[3.0]), Estimate { mean: 3.0, standard_error: None });
+        let estimate = Estimate::of(&[1.0, 3.0]);
+        assert_eq!((estimate.mean, estimate.standard_error), (2.0, Some(1.0)));
+    }
+
+    /// The paper's losses, N = 200, T = 40.
+    #[test]
+    fn losses_are_the_papers() {
+        for (q, z, printed) in [(0.15, 1.0, 5.93), (0.25, 1.0, 9.91), (0.5, 1.0, 20.12), (0.25, 1.2, 7.39)] {
+            let event = Event::PoissonSampledGaussian {
+                sampling_probability: q,
+                noise_multiplier: z,
+                relation: NeighboringRelation::ReplaceSpecial,
+            };
+            let loss = privacy_loss(&event, 40, 200f64.powf(-1.1)).unwrap();
+            assert!((loss.moments.unwrap() - printed).abs() < 0.005);
+            assert!(loss.rdp < loss.moments);
+        }
+    }
+}

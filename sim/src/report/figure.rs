@@ -1,0 +1,114 @@
+//! Regret curves as SVG: the methods, and beside them what is left when one thing is taken away.
+
+use std::fmt::Write as _;
+
+use super::significant;
+use super::svg::{Chart, Curve, Frame, STYLE, STYLE_DARK, Scale, line};
+use crate::driver::Method;
+use crate::metrics::{MethodSummary, Summary};
+use crate::scenario::Scenario;
+
+/// The left panel; the last is drawn on top.
+const METHODS: [Method; 6] =
+    [Method::PureNoise, Method::Ts, Method::Fts, Method::FtsDe, Method::DpFts, Method::DpFtsDe];
+/// The right panel.
+const ABLATIONS: [Method; 4] = [Method::PureNoise, Method::UniformWeights, Method::GlobalInit, Method::DpFtsDe];
+
+fn curve(method: &MethodSummary) -> Curve {
+    let note = match method.losses {
+        Some([loss, _]) => {
+            loss.moments.map_or("ε = ∞".to_owned(), |epsilon| format!("ε = {}", significant(epsilon, 3)))
+        }
+        None => String::new(),
+    };
+    Curve {
+        class: method.method.name(),
+        label: method.method.name().to_owned(),
+        note,
+        points: method
+            .curve
+            .iter()
+            .enumerate()
+            .map(|(round, at)| (round as f64, at.mean, at.standard_error.unwrap_or(0.0)))
+            .collect(),
+    }
+}
+
+/// The panels: methods, ablations. The second is missing if the scenario has no ablation to compare.
+pub fn panels(scenario: &Scenario, summary: &Summary, regret_name: &str) -> Vec<Chart> {
+    let pick = |wanted: &[Method]| -> Vec<Curve> {
+        wanted
+            .iter()
+            .filter_map(|method| summary.methods.iter().find(|found| found.method == *method))
+            .map(curve)
+            .collect()
+    };
+    let values = || summary.methods.iter().flat_map(|method| &method.curve).map(|at| at.mean);
+    let top = summary
+        .methods
+        .iter()
+        .flat_map(|method| &method.curve)
+        .map(|at| at.mean + at.standard_error.unwrap_or(0.0))
+        .fold(f64::MIN_POSITIVE, f64::max);
+    let positive_min = values().filter(|x| *x > 0.0).fold(top, f64::min);
+    // Curves that fall by more than a factor of thirty are told apart on a logarithmic scale only.
+    let scale = if positive_min < top / 30.0 {
+        Scale::Log { floor: 10f64.powf(positive_min.log10().floor()).max(top * 1e-4) }
+    } else {
+        Scale::Linear
+    };
+    let y_max = match scale {
+        Scale::Linear => top * 1.02,
+        Scale::Log { .. } => top * 1.1,
+    };
+    let chart = |title: &str, curves| Chart {
+        title: title.to_owned(),
+        x_label: "round".into(),
+        y_label: format!("{regret_name}, mean over agents"),
+        curves,
+        scale,
+        y_max,
+    };
+    let mut panels = vec![chart("Methods", pick(&METHODS))];
+    if summary.methods.iter().any(|method| matches!(method.method, Method::UniformWeights | Method::GlobalInit)) {
+        panels.push(chart("dp-fts-de with one thing changed", pick(&ABLATIONS)));
+    }
+    panels.retain(|panel| !panel.curves.is_empty());
+    let _ = scenario;
+    panels
+}
+
+/// What stands below the title.
+fn subtitle(scenario: &Scenario, summary: &Summary) -> String {
+    let band = if scenario.runs > 1 {
+        format!("mean of {} paired runs, band: ± one standard error", scenario.runs)
+    } else {
+        "one run".to_owned()
+    };
+    match summary.methods.iter().find_map(|method| method.losses) {
+        Some([loss, _]) => format!("{band}. ε by moments at δ = {}, zero-out.", significant(loss.delta, 3)),
+        None => band,
+    }
+}
+
+/// The whole figure.
+pub fn regret(scenario: &Scenario, summary: &Summary, regret_name: &str) -> String {
+    const PLOT: f64 = 370.0;
+    const COLUMN: f64 = 610.0;
+    const HEIGHT: f64 = 520.0;
+    let panels = panels(scenario, summary, regret_name);
+    let width = COLUMN * panels.len().max(1) as f64;
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {HEIGHT}\" width=\"{width}\" height=\"{HEIGHT}\" \
+         role=\"img\">\n<style>{STYLE}@media (prefers-color-scheme:dark){{{STYLE_DARK}}}</style>\n"
+    );
+    let _ = writeln!(out, r#"<rect class="ground" width="{width}" height="{HEIGHT}"/>"#);
+    line(&mut out, "title", 24.0, 34.0, "start", &format!("{}: {}", scenario.name, scenario.description));
+    line(&mut out, "sub", 24.0, 56.0, "start", &subtitle(scenario, summary));
+    for (i, panel) in panels.iter().enumerate() {
+        let frame = Frame { x: 60.0 + i as f64 * COLUMN, y: 124.0, width: PLOT, height: 340.0 };
+        out.push_str(&panel.draw(frame));
+    }
+    out.push_str("</svg>\n");
+    out
+}

@@ -1,0 +1,187 @@
+//! The run folder.
+//!
+//! Nothing in it depends on the machine, the time, the driver or the number of threads: two executions of one scenario
+//! leave equal folders. `README.md` in the folder says what its files and columns mean.
+
+use std::fmt::Write as _;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::{figure, json, table};
+use crate::driver::MethodRun;
+use crate::metrics::Summary;
+use crate::scenario::Scenario;
+
+const README: &str = include_str!("folder.md");
+
+/// A run folder that could not be made or filled.
+#[derive(Debug)]
+pub enum FolderError {
+    /// There is something at this place already.
+    Exists(PathBuf),
+    /// The system refused.
+    Io {
+        /// What was to be written.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+}
+
+impl std::fmt::Display for FolderError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            FolderError::Exists(path) => {
+                write!(f, "--out {}: exists already; name a new folder, nothing is overwritten", path.display())
+            }
+            FolderError::Io { path, error } => write!(f, "{}: cannot be written: {error}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for FolderError {}
+
+/// A new folder, to be filled.
+#[derive(Debug)]
+pub struct RunFolder(PathBuf);
+
+impl RunFolder {
+    /// Makes the folder at this place, which must be free.
+    pub fn create(path: &Path) -> Result<Self, FolderError> {
+        if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+            std::fs::create_dir_all(parent).map_err(|error| FolderError::Io { path: parent.to_owned(), error })?;
+        }
+        std::fs::create_dir(path).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => FolderError::Exists(path.to_owned()),
+            _ => FolderError::Io { path: path.to_owned(), error },
+        })?;
+        Ok(RunFolder(path.to_owned()))
+    }
+
+    /// Makes the next free numbered folder under `parent`: 0001-name, 0002-name, …
+    pub fn create_numbered(parent: &Path, name: &str) -> Result<Self, FolderError> {
+        let taken = std::fs::read_dir(parent)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter_map(|entry| entry.file_name().to_str()?.split('-').next()?.parse::<u32>().ok())
+            .max()
+            .unwrap_or(0);
+        let name: String =
+            name.chars().map(|c| if c.is_alphanumeric() || c == '-' || c == '_' { c } else { '-' }).take(60).collect();
+        // Another process may take a number at the same time.
+        let mut number = taken.saturating_add(1);
+        loop {
+            match Self::create(&parent.join(format!("{number:04}-{name}"))) {
+                Err(FolderError::Exists(_)) if number < u32::MAX => number += 1,
+                result => return result,
+            }
+        }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Removes the folder if nothing was written into it.
+    pub fn discard_if_empty(self) {
+        let _ = std::fs::remove_dir(&self.0);
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<(), FolderError> {
+        let path = self.0.join(name);
+        std::fs::write(&path, text).map_err(|error| FolderError::Io { path, error })
+    }
+
+    /// Writes everything.
+    pub fn fill(
+        &self,
+        scenario: &Scenario,
+        results: &[MethodRun],
+        summary: &Summary,
+        regret_name: &str,
+    ) -> Result<(), FolderError> {
+        let version = env!("CARGO_PKG_VERSION");
+        self.write("README.md", README)?;
+        self.write("scenario.toml", &format!("# Every key written out; sordino {version}.\n{}", scenario.resolved()))?;
+        self.write("summary.json", &pretty(&json::summary(scenario, summary)))?;
+        self.write("rounds.csv", &rounds(results))?;
+        self.write("transcript.jsonl", &transcript(scenario, results, summary))?;
+        self.write("table.txt", &table::methods(scenario, summary, regret_name))?;
+        self.write("regret.svg", &figure::regret(scenario, summary, regret_name))
+    }
+}
+
+fn pretty(value: &impl Serialize) -> String {
+    serde_json::to_string_pretty(value).map_or_else(|error| error.to_string(), |text| text + "\n")
+}
+
+/// One line for each run, method and round. Empty fields are values that do not exist.
+fn rounds(results: &[MethodRun]) -> String {
+    let mut out =
+        String::from("run,method,round,regret,regret_p10,regret_p50,regret_p90,clipped_share,selected_share\n");
+    let field = |value: Option<&f64>| value.map_or(String::new(), |x| format!("{x:?}"));
+    for result in results {
+        for (round, regret) in result.regret.iter().enumerate() {
+            let quantiles = result.regret_quantiles.get(round);
+            let _ = writeln!(
+                out,
+                "{},{},{round},{regret:?},{},{},{},{},{}",
+                result.run,
+                result.method,
+                field(quantiles.map(|q| &q[0])),
+                field(quantiles.map(|q| &q[1])),
+                field(quantiles.map(|q| &q[2])),
+                field(result.clipped_share.get(round)),
+                field(result.selected_share.get(round)),
+            );
+        }
+    }
+    out
+}
+
+#[derive(Serialize)]
+struct Head<'a> {
+    format: u32,
+    version: &'a str,
+    scenario: &'a str,
+    seed: u64,
+    runs: u32,
+    digest: String,
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    run: u32,
+    method: &'a str,
+    digest: String,
+    releases: u32,
+    chain: Vec<String>,
+}
+
+/// A head line, then one line for each run and method with the chain of digests, round by round.
+fn transcript(scenario: &Scenario, results: &[MethodRun], summary: &Summary) -> String {
+    let head = Head {
+        format: 1,
+        version: env!("CARGO_PKG_VERSION"),
+        scenario: &scenario.name,
+        seed: scenario.seed,
+        runs: scenario.runs,
+        digest: summary.digest.to_string(),
+    };
+    let line = |value: serde_json::Result<String>| value.unwrap_or_else(|error| error.to_string()) + "\n";
+    let mut out = line(serde_json::to_string(&head));
+    for result in results {
+        out.push_str(&line(serde_json::to_string(&Line {
+            run: result.run,
+            method: result.method.name(),
+            digest: result.digest.to_string(),
+            releases: result.releases,
+            chain: result.chain.iter().map(ToString::to_string).collect(),
+        })));
+    }
+    out
+}

@@ -1,0 +1,274 @@
+//! A small chart: axes, curves with bands, labels at the curves' ends that do not overlap.
+//!
+//! Written here because the plotting crates at hand name curves in a legend box and fix their colours when they draw;
+//! a figure that is read on a phone or by a colour-blind person wants the name beside the curve, and one that is part
+//! of a page wants the page's light or dark. Curves therefore carry classes, and one style sheet colours them.
+
+use std::fmt::Write as _;
+
+/// One curve.
+#[derive(Clone, Debug)]
+pub struct Curve {
+    /// Class of colour and dash, one of those in [`STYLE`].
+    pub class: &'static str,
+    /// What stands at its end.
+    pub label: String,
+    /// Smaller, after the label.
+    pub note: String,
+    /// (x, y, half width of the band).
+    pub points: Vec<(f64, f64, f64)>,
+}
+
+/// How the vertical axis is scaled.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Scale {
+    /// From zero.
+    Linear,
+    /// Powers of ten; what is smaller than the floor is drawn on it.
+    Log {
+        /// The lowest value that is drawn.
+        floor: f64,
+    },
+}
+
+/// A chart of several curves over a common axis.
+#[derive(Clone, Debug)]
+pub struct Chart {
+    /// Above the plot.
+    pub title: String,
+    /// Below the horizontal axis.
+    pub x_label: String,
+    /// Above the vertical axis.
+    pub y_label: String,
+    /// The curves, the most important last: it is drawn on top.
+    pub curves: Vec<Curve>,
+    /// The vertical scale.
+    pub scale: Scale,
+    /// Upper end of the vertical axis; to share it between charts.
+    pub y_max: f64,
+}
+
+/// Colours and type: Okabe and Ito's palette, darkened where a thin line would be pale on white; and its dark variant.
+/// Curves of one family share a hue, and dashes tell them apart without any.
+pub const STYLE: &str = "\
+text{font-family:system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue','Noto Sans','DejaVu Sans',sans-serif;fill:#1c2024}\
+.ground{fill:#ffffff}.title{font-size:19px;font-weight:650}.sub{font-size:13px;fill:#5b636b}\
+.panel{font-size:14px;font-weight:600}.tick,.axis{font-size:12px;fill:#5b636b}.label{font-size:13px;font-weight:600}\
+.note{font-weight:400;fill:#5b636b;font-size:12px}.grid{stroke:#e4e7ea;stroke-width:1}.base{stroke:#9aa1a8;stroke-width:1}\
+.line{fill:none;stroke-width:2;stroke-linejoin:round;stroke-linecap:round}.band{stroke:none;fill-opacity:.13}\
+.leader{fill:none;stroke-width:1;stroke-opacity:.55}.main{stroke-width:3}\
+.ts{stroke:#4a4f55}.fts{stroke:#2b93cf;stroke-dasharray:7 4}.fts-de{stroke:#0062a0}\
+.dp-fts{stroke:#cc7a00;stroke-dasharray:7 4}.dp-fts-de{stroke:#c23b00}.pure-noise{stroke:#8a9199;stroke-dasharray:2 4}\
+.uniform-weights{stroke:#007a59;stroke-dasharray:9 3 2 3}.global-init{stroke:#a8417f;stroke-dasharray:4 3}\
+.band.ts{fill:#4a4f55}.band.fts{fill:#2b93cf}.band.fts-de{fill:#0062a0}.band.dp-fts{fill:#cc7a00}\
+.band.dp-fts-de{fill:#c23b00}.band.pure-noise{fill:#8a9199}.band.uniform-weights{fill:#007a59}.band.global-init{fill:#a8417f}\
+text.ts{fill:#4a4f55;stroke:none}text.fts{fill:#1c7db5;stroke:none}text.fts-de{fill:#0062a0;stroke:none}\
+text.dp-fts{fill:#a86400;stroke:none}text.dp-fts-de{fill:#c23b00;stroke:none}text.pure-noise{fill:#6b727a;stroke:none}\
+text.uniform-weights{fill:#007a59;stroke:none}text.global-init{fill:#a8417f;stroke:none}";
+
+/// The dark variant, for a style sheet that asks the reader's preference.
+pub const STYLE_DARK: &str = "\
+text{fill:#e8eaed}.ground{fill:#15181c}.sub,.tick,.axis,.note{fill:#a3abb3}.grid{stroke:#2b3036}.base{stroke:#6b727a}\
+.band{fill-opacity:.2}\
+.ts{stroke:#c3c8ce}.fts{stroke:#6cc0f0}.fts-de{stroke:#3f9fe0}.dp-fts{stroke:#f0a83a}.dp-fts-de{stroke:#ff7a45}\
+.pure-noise{stroke:#8a9199}.uniform-weights{stroke:#2fbf95}.global-init{stroke:#e07fba}\
+.band.ts{fill:#c3c8ce}.band.fts{fill:#6cc0f0}.band.fts-de{fill:#3f9fe0}.band.dp-fts{fill:#f0a83a}.band.dp-fts-de{fill:#ff7a45}\
+.band.pure-noise{fill:#8a9199}.band.uniform-weights{fill:#2fbf95}.band.global-init{fill:#e07fba}\
+text.ts{fill:#c3c8ce;stroke:none}text.fts{fill:#6cc0f0;stroke:none}text.fts-de{fill:#5db2ee;stroke:none}\
+text.dp-fts{fill:#f0a83a;stroke:none}text.dp-fts-de{fill:#ff7a45;stroke:none}text.pure-noise{fill:#a3abb3;stroke:none}\
+text.uniform-weights{fill:#2fbf95;stroke:none}text.global-init{fill:#e07fba;stroke:none}";
+
+/// Text with the characters that mean something in XML written out.
+pub fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+/// A rectangle in the figure, in pixels.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame {
+    /// Left end of the plot.
+    pub x: f64,
+    /// Upper end of the plot.
+    pub y: f64,
+    /// Width of the plot, without labels.
+    pub width: f64,
+    /// Height of the plot.
+    pub height: f64,
+}
+
+impl Chart {
+    fn fraction(&self, y: f64) -> f64 {
+        match self.scale {
+            Scale::Linear => (y / self.y_max).clamp(0.0, 1.0),
+            Scale::Log { floor } => ((y.max(floor) / floor).ln() / (self.y_max / floor).ln()).clamp(0.0, 1.0),
+        }
+    }
+
+    /// The chart as a group of elements inside `frame`; labels stand to the right of it.
+    pub fn draw(&self, frame: Frame) -> String {
+        let x_max = self.curves.iter().flat_map(|curve| &curve.points).map(|point| point.0).fold(1.0, f64::max);
+        let px = |x: f64| frame.x + x / x_max * frame.width;
+        let py = |y: f64| frame.y + frame.height * (1.0 - self.fraction(y));
+        let mut out = String::from("<g>\n");
+        let (left, right, bottom) = (frame.x, frame.x + frame.width, frame.y + frame.height);
+        line(&mut out, "panel", left, frame.y - 26.0, "start", &self.title);
+        line(&mut out, "axis", left, frame.y - 8.0, "start", &self.y_label);
+        line(&mut out, "axis", right, bottom + 36.0, "end", &self.x_label);
+        for (y, text) in self.y_ticks() {
+            let y = py(y);
+            let class = if y >= bottom - 0.5 { "base" } else { "grid" };
+            let _ = writeln!(out, r#"<path class="{class}" d="M{left:.1} {y:.1}H{right:.1}"/>"#);
+            line(&mut out, "tick", left - 7.0, y + 4.0, "end", &text);
+        }
+        for x in ticks(x_max, 5) {
+            line(&mut out, "tick", px(x), bottom + 18.0, "middle", &plain(x));
+        }
+        for curve in &self.curves {
+            self.band(&mut out, curve, &px, &py);
+        }
+        for (curve, last) in self.curves.iter().zip((0..self.curves.len()).rev()) {
+            let main = if last == 0 { " main" } else { "" };
+            let _ = writeln!(
+                out,
+                r#"<path class="line {}{main}" d="{}"/>"#,
+                curve.class,
+                path(curve.points.iter().map(|point| (px(point.0), py(point.1))))
+            );
+        }
+        self.labels(&mut out, &frame, &py);
+        out.push_str("</g>\n");
+        out
+    }
+
+    fn band(&self, out: &mut String, curve: &Curve, px: &impl Fn(f64) -> f64, py: &impl Fn(f64) -> f64) {
+        if curve.points.iter().all(|point| point.2 == 0.0) {
+            return;
+        }
+        let upper = curve.points.iter().map(|point| (px(point.0), py(point.1 + point.2)));
+        let lower = curve.points.iter().rev().map(|point| (px(point.0), py((point.1 - point.2).max(0.0))));
+        let _ = writeln!(out, r#"<path class="band {}" d="{}Z"/>"#, curve.class, path(upper.chain(lower)));
+    }
+
+    /// Names at the curves' ends, pushed apart, with a thin leader each.
+    fn labels(&self, out: &mut String, frame: &Frame, py: &impl Fn(f64) -> f64) {
+        const GAP: f64 = 18.0;
+        let (right, bottom) = (frame.x + frame.width, frame.y + frame.height);
+        let mut ends: Vec<(f64, &Curve)> =
+            self.curves.iter().filter_map(|curve| curve.points.last().map(|end| (py(end.1), curve))).collect();
+        ends.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut places: Vec<f64> = ends.iter().map(|end| end.0).collect();
+        for i in 1..places.len() {
+            places[i] = places[i].max(places[i - 1] + GAP);
+        }
+        // Those that were pushed below the axis move up again, together with whom they meet.
+        let mut limit = bottom + 2.0;
+        for place in places.iter_mut().rev() {
+            *place = place.min(limit);
+            limit = *place - GAP;
+        }
+        for ((end, curve), place) in ends.iter().zip(&places) {
+            let _ = writeln!(
+                out,
+                r#"<path class="leader {}" style="stroke-dasharray:none" d="M{:.1} {end:.1}L{:.1} {place:.1}"/>"#,
+                curve.class,
+                right + 2.0,
+                right + 14.0,
+            );
+            let _ = writeln!(
+                out,
+                r#"<text class="label {}" x="{:.1}" y="{:.1}">{}<tspan class="note" dx="6">{}</tspan></text>"#,
+                curve.class,
+                right + 18.0,
+                place + 4.5,
+                escape(&curve.label),
+                escape(&curve.note)
+            );
+        }
+    }
+
+    fn y_ticks(&self) -> Vec<(f64, String)> {
+        match self.scale {
+            Scale::Linear => ticks(self.y_max, 5).into_iter().map(|y| (y, plain(y))).collect(),
+            Scale::Log { floor } => {
+                let mut ticks = Vec::new();
+                let mut y = floor;
+                while y <= self.y_max * 1.0001 {
+                    ticks.push((y, plain(y)));
+                    y *= 10.0;
+                }
+                ticks
+            }
+        }
+    }
+}
+
+/// Round numbers from 0 to `max`, at most about `count` steps.
+pub fn ticks(max: f64, count: u32) -> Vec<f64> {
+    if !(max > 0.0 && max.is_finite()) {
+        return vec![0.0];
+    }
+    let raw = max / f64::from(count);
+    let power = 10f64.powf(raw.log10().floor());
+    let step = [1.0, 2.0, 2.5, 5.0, 10.0].into_iter().map(|m| m * power).find(|step| *step >= raw).unwrap_or(raw);
+    (0..=(max / step + 1e-9) as u32).map(|i| f64::from(i) * step).collect()
+}
+
+/// A tick's number without binary dust.
+fn plain(x: f64) -> String {
+    let rounded = (x * 1e6).round() / 1e6;
+    format!("{rounded}")
+}
+
+fn path(points: impl Iterator<Item = (f64, f64)>) -> String {
+    let mut d = String::new();
+    for (i, (x, y)) in points.enumerate() {
+        let _ = write!(d, "{}{x:.1} {y:.1}", if i == 0 { 'M' } else { 'L' });
+    }
+    d
+}
+
+/// One line of text.
+pub fn line(out: &mut String, class: &str, x: f64, y: f64, anchor: &str, text: &str) {
+    let _ =
+        writeln!(out, r#"<text class="{class}" x="{x:.1}" y="{y:.1}" text-anchor="{anchor}">{}</text>"#, escape(text));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round() {
+        assert_eq!(ticks(40.0, 5), [0.0, 10.0, 20.0, 30.0, 40.0]);
+        assert_eq!(ticks(0.9, 5), [0.0, 0.2, 0.4, 0.6000000000000001, 0.8]);
+        assert_eq!(ticks(f64::NAN, 5), [0.0]);
+        assert_eq!(plain(0.6000000000000001), "0.6");
+    }
+
+    #[test]
+    fn labels_keep_their_distance_and_text_is_escaped() {
+        let curve = |label: &str| Curve {
+            class: "ts",
+            label: label.into(),
+            note: String::new(),
+            points: vec![(0.0, 1.0, 0.1), (1.0, 0.0, 0.1)],
+        };
+        let chart = Chart {
+            title: "a < b".into(),
+            x_label: String::new(),
+            y_label: String::new(),
+            curves: vec![curve("one"), curve("two"), curve("three")],
+            scale: Scale::Linear,
+            y_max: 1.0,
+        };
+        let svg = chart.draw(Frame { x: 0.0, y: 0.0, width: 100.0, height: 100.0 });
+        assert!(svg.contains("a &lt; b"));
+        let mut places: Vec<f64> = svg
+            .lines()
+            .filter(|line| line.contains("class=\"label"))
+            .map(|line| line.split("y=\"").nth(1).unwrap().split('"').next().unwrap().parse().unwrap())
+            .collect();
+        places.sort_by(f64::total_cmp);
+        assert!(places.windows(2).all(|pair| pair[1] - pair[0] >= 17.9), "{places:?}");
+    }
+}

@@ -1,0 +1,77 @@
+//! The text on the terminal.
+
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::{Cell, CellAlignment, Table};
+
+use super::{significant, told_rounds};
+use crate::driver::Guarantee;
+use crate::metrics::{SMALL_DELTA, Summary};
+use crate::scenario::Scenario;
+
+/// What is said of every simulated execution: its noise can be computed from the seed.
+pub const NOT_PRIVATE: &str =
+    "simulation: not private (noise and coins come from the seed; real releases take them from secret entropy)";
+
+/// The methods' table with its legend.
+pub fn methods(scenario: &Scenario, summary: &Summary, regret_name: &str) -> String {
+    let told = told_rounds(scenario.federation.rounds);
+    let mut table = Table::new();
+    let delta = significant(scenario.privacy.delta, 3);
+    let mut header = vec!["method".to_owned(), format!("summed {regret_name}"), "std. error".to_owned()];
+    header.extend(told.iter().map(|round| format!("round {round}")));
+    header.extend([
+        format!("ε moments\nδ = {delta}"),
+        format!("ε RDP\nδ = {delta}"),
+        format!("ε moments\nδ = {SMALL_DELTA:e}"),
+        format!("ε RDP\nδ = {SMALL_DELTA:e}"),
+    ]);
+    table.load_style(UTF8_HORIZONTAL_ONLY).set_header(header);
+    for method in &summary.methods {
+        let mut row = vec![
+            method.method.name().to_owned(),
+            significant(method.summed_regret.mean, 3),
+            method.summed_regret.standard_error.map_or("–".to_owned(), |error| significant(error, 2)),
+        ];
+        row.extend(
+            told.iter().map(|round| {
+                method.curve.get(*round as usize).map_or("–".to_owned(), |at| format!("{:.4}", at.mean))
+            }),
+        );
+        match (method.guarantee(), &method.losses) {
+            (Guarantee::DifferentialPrivacy, Some(losses)) => {
+                for loss in losses {
+                    for epsilon in [loss.moments, loss.rdp] {
+                        row.push(epsilon.map_or("∞".to_owned(), |epsilon| significant(epsilon, 3)));
+                    }
+                }
+            }
+            (Guarantee::NothingReleased, _) => row.push("nothing released".to_owned()),
+            _ => row.push("none".to_owned()),
+        }
+        row.resize(header_len(&told), String::new());
+        table.add_row(row.into_iter().enumerate().map(|(column, text)| {
+            let alignment = if column == 0 || text.contains('n') { CellAlignment::Left } else { CellAlignment::Right };
+            Cell::new(text).set_alignment(alignment)
+        }));
+    }
+    let mut text = format!("{table}\n");
+    text.push_str(&format!(
+        "{regret_name}: mean over {} agents of the best so far, summed over rounds 0 to {}; {}.\n",
+        scenario.federation.agents,
+        scenario.federation.rounds,
+        if scenario.runs == 1 { "one run".to_owned() } else { format!("mean of {} paired runs", scenario.runs) },
+    ));
+    if let Some([loss, _]) = summary.methods.iter().find_map(|method| method.losses) {
+        text.push_str(&format!(
+            "ε: neighbouring relation \"{}\": an agent keeps its slot and weight and contributes zero.\n",
+            loss.relation
+        ));
+    }
+    text.push_str(NOT_PRIVATE);
+    text.push('\n');
+    text
+}
+
+fn header_len(told: &[u32]) -> usize {
+    3 + told.len() + 4
+}
