@@ -118,6 +118,8 @@ pub enum Output<'o, T> {
         candidate: u32,
         /// Its coordinates, in the unit box.
         point: &'o [T],
+        /// How many observations the agent made before this one.
+        number: u32,
     },
     /// Send these M weights to the server, then wait for its broadcast.
     Upload(&'o [T]),
@@ -341,7 +343,7 @@ impl<'a, T: Scalar> Agent<'a, T> {
         let dim = self.public.candidates.dim();
         let point = &mut self.parts.scratch[..dim];
         self.public.candidates.point(self.state.pending, point);
-        Output::Evaluate { candidate: self.state.pending, point }
+        Output::Evaluate { candidate: self.state.pending, point, number: self.state.observations }
     }
 
     /// Initial point i: one word of the stream (agent, initial points) picks a candidate of the region, uniformly and

@@ -288,17 +288,15 @@ impl RoundWeights {
             regions,
             norm_max: 0.0,
         };
-        let mut outside_squares = 0.0;
         for i in 0..regions {
             let explorers = config.explorers(i as u32);
             weights.inside[i] = crate::schedule::region_weight(concentration, p.agents, explorers, true);
             weights.outside[i] = crate::schedule::region_weight(concentration, p.agents, explorers, false);
-            outside_squares += weights.outside[i] * weights.outside[i];
         }
+        let mut buffer = [0.0; REGION_WEIGHTS_MAX];
         for i in 0..regions {
             if config.explorers(i as u32) > 0 {
-                let (inside, outside) = (weights.inside[i], weights.outside[i]);
-                let squares = outside_squares - outside * outside + inside * inside;
+                let squares: f64 = weights.of_agent(i, &mut buffer).iter().fold(0.0, |sum, w| sum + w * w);
                 weights.norm_max = Scalar::max(weights.norm_max, Scalar::sqrt(squares));
             }
         }
@@ -336,6 +334,7 @@ pub struct Server<'a, T> {
     mechanism: Option<GridGaussian>,
     clipping_radius: f64,
     signal: Signal,
+    weights: RoundWeights,
 }
 
 impl<'a, T: Scalar> Server<'a, T> {
@@ -373,7 +372,8 @@ impl<'a, T: Scalar> Server<'a, T> {
             clipping_radius = clipping_norm / Scalar::sqrt(config.region_count() as f64);
             signal = carried;
         }
-        Ok(Server { config, state, storage, mechanism, clipping_radius, signal })
+        let weights = RoundWeights::new(config, state.broadcast);
+        Ok(Server { config, state, storage, mechanism, clipping_radius, signal, weights })
     }
 
     /// Where it stands.
@@ -460,13 +460,12 @@ impl<'a, T: Scalar> Server<'a, T> {
         let selected = *flag & SELECTED != 0;
         self.state.received += 1;
         if selected && self.signal == Signal::Vectors {
-            let weights = RoundWeights::new(self.config, broadcast);
             let mut buffer = [0.0; REGION_WEIGHTS_MAX];
             let region = self.config.region_of_agent(agent) as usize;
-            let row = weights.of_agent(region, &mut buffer);
+            let row = self.weights.of_agent(region, &mut buffer);
             let outcome = match &self.mechanism {
                 Some(mechanism) => {
-                    let sensitivity = weights.norm_max * self.clipping_radius;
+                    let sensitivity = self.weights.norm_max * self.clipping_radius;
                     mechanism.encoder(sensitivity, self.clipping_radius)?.add(vector, row, self.storage.sums)?
                 }
                 None => add_to_mean(vector, row, self.storage.sums),
@@ -497,7 +496,7 @@ impl<'a, T: Scalar> Server<'a, T> {
     /// q, never a count; an empty sample releases pure noise.
     fn release<S: NoiseSource>(&mut self, source: &mut S) -> Result<ServerOutput<'_, T>, ServerError> {
         if let Some(mechanism) = &self.mechanism {
-            let sensitivity = RoundWeights::new(self.config, self.state.broadcast).norm_max * self.clipping_radius;
+            let sensitivity = self.weights.norm_max * self.clipping_radius;
             let pool = mechanism.fill_noise(source, self.storage.noise)?;
             let _charged = mechanism.release(self.storage.sums, pool, sensitivity, self.storage.vectors)?;
             self.state.releases += 1;
@@ -507,6 +506,7 @@ impl<'a, T: Scalar> Server<'a, T> {
 
     fn next_broadcast(&mut self) {
         self.state.broadcast += 1;
+        self.weights = RoundWeights::new(self.config, self.state.broadcast);
         let over = self.state.broadcast == self.config.parameters().rounds;
         self.state.phase = if over { ServerPhase::Done } else { ServerPhase::Idle };
     }

@@ -88,9 +88,8 @@ impl<T: Scalar> Shard<T> {
             };
             let mut record = AgentLeaf::new(index, round, observations);
             *leaf = loop {
-                let number = agent.state().observations();
                 match agent.handle(input).map_err(DriverError::Agent)? {
-                    Output::Evaluate { candidate, .. } => {
+                    Output::Evaluate { candidate, number, .. } => {
                         let y = T::from_f64(objective.observe(index, candidate, number));
                         *best = best.max(objective.value(index, candidate));
                         record.observation(candidate, y);
