@@ -2,6 +2,8 @@
 //!
 //! Each is a plain function of public quantities, named after what it multiplies and citing the paper's symbol.
 
+pub mod confidence;
+
 use serde::{Deserialize, Serialize};
 
 use crate::math::Scalar;

@@ -7,3 +7,29 @@
 pub mod random_fourier;
 
 pub use random_fourier::{FeatureError, RandomFourier};
+
+use crate::math::Scalar;
+
+/// A finite feature map: φ(x)·φ(x') ≈ k(x, x').
+pub trait FeatureMap<T: Scalar> {
+    /// M.
+    fn count(&self) -> usize;
+
+    /// D.
+    fn dim(&self) -> usize;
+
+    /// Writes φ(x) into the first M numbers of `out`.
+    fn features(&self, x: &[T], out: &mut [T]);
+}
+
+impl<T: Scalar, S: AsRef<[T]>> FeatureMap<T> for RandomFourier<T, S> {
+    fn count(&self) -> usize {
+        RandomFourier::count(self)
+    }
+    fn dim(&self) -> usize {
+        RandomFourier::dim(self)
+    }
+    fn features(&self, x: &[T], out: &mut [T]) {
+        RandomFourier::features(self, x, out);
+    }
+}

@@ -1,19 +1,39 @@
 //! Gaussian-process posteriors, one engine per file, chosen by what is known beforehand.
 //!
-//! | module | engine | a step costs | numbers stored |
+//! | module | knows beforehand | a step costs (flops) | numbers stored |
 //! |---|---|---|---|
-//! | [`exact`] | points anywhere, up to a capacity n | n² flops | n(n+1)/2 + (d+4)n |
-//! | [`weights`] | a finite feature map of M features | 3M², or nM + n² while n ≤ M/2 | about M²/2 + M |
+//! | [`exact`] | at most n observations, anywhere | n² | n²/2 + (D + 4)n |
+//! | [`candidates`] | N candidates, at most n observations | 2Nn | N(n + 2) |
+//! | [`finite`] | N points, any number of observations | N² | N²/2 + 2N |
+//! | [`weights`] | a finite feature map of M features | 3M², or 2nM + n² while n ≤ M/2 | about M²/2 + M |
+//!
+//! | module | beside the engines |
+//! |---|---|
+//! | [`fit`] | hyper-parameters by maximum marginal likelihood |
+//! | [`joint`] | joint draws at a list of points, with a jitter ladder that reports what it used |
+//! | [`pathwise`] | draws as functions: a prior of features plus an exact update |
+//! | [`information_gain`] | greedy, its upper bound, of a run |
 //!
 //! All speak one vocabulary: `observe` takes a point and its value, `posterior` gives a [`Posterior`].
 
+pub mod candidates;
 pub mod exact;
+pub mod finite;
+pub mod fit;
+pub mod information_gain;
+pub mod joint;
+pub mod pathwise;
+#[cfg(test)]
+mod tests;
 pub mod weights;
 
+pub use candidates::CandidateGp;
 pub use exact::ExactGp;
+pub use finite::FiniteGp;
 pub use weights::WeightPosterior;
 
 use crate::linalg::NotPositiveDefinite;
+use crate::math::Scalar;
 
 /// Mean and variance of the latent function at one point; the noise of an observation is not added.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -107,3 +127,13 @@ impl core::fmt::Display for SurrogateError {
 }
 
 impl core::error::Error for SurrogateError {}
+
+/// Zero in place of a negative variance, counted.
+#[inline]
+fn clamp<T: Scalar>(variance: T, clamps: &mut u32) -> T {
+    if variance < T::ZERO {
+        *clamps = clamps.saturating_add(1);
+        return T::ZERO;
+    }
+    variance
+}

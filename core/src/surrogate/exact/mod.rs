@@ -7,14 +7,14 @@
 //! **Source**: Rasmussen and Williams 2006, algorithm 2.1, in the incremental form of Osborne 2010, appendix B.
 
 mod repeats;
-mod storage;
+pub(super) mod storage;
 #[cfg(test)]
 mod tests;
 
 pub use storage::{batch_scratch_len, storage_len};
 
-use self::storage::{BATCH, Parts, split};
-use super::{Observed, Posterior, SurrogateError};
+use self::storage::{BATCH, Parts, check_finite, split};
+use super::{Observed, Posterior, SurrogateError, clamp};
 use crate::kernel::Kernel;
 use crate::linalg::{dot, lower, packed_len, sum_of_squares};
 use crate::math::Scalar;
@@ -319,12 +319,9 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
     /// ln p(y | X) = −½ zᵀz − ½ ln det(K + σ²I) − (n/2) ln 2π, of the observations as stored: repeats that were merged
     /// count once, with their mean.
     pub fn log_marginal_likelihood(&self) -> T {
-        let storage = self.storage.as_ref();
-        let start = self.capacity * (self.dim + 2);
-        let z = &storage[start..start + self.len];
         let half = T::from_f64(0.5);
         let constant = T::from_f64(1.837_877_066_409_345_3) * T::from_u32(self.len as u32); // ln 2π
-        -half * (sum_of_squares(z) + lower::ln_det(self.factor(), self.len) + constant)
+        -half * (sum_of_squares(self.whitened()) + lower::ln_det(self.factor(), self.len) + constant)
     }
 
     /// Observations in use; merged ones count once.
@@ -382,6 +379,11 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
         &self.storage.as_ref()[self.capacity * (self.dim + 4)..][..packed_len(self.len)]
     }
 
+    /// z = L⁻¹(y − m).
+    pub fn whitened(&self) -> &[T] {
+        &self.storage.as_ref()[self.capacity * (self.dim + 2)..][..self.len]
+    }
+
     /// How many posterior variances came out negative by rounding and were set to 0.
     pub fn variance_clamps(&self) -> u32 {
         self.variance_clamps
@@ -402,21 +404,4 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
         }
         check_finite(x)
     }
-}
-
-fn check_finite<T: Scalar>(x: &[T]) -> Result<(), SurrogateError> {
-    match x.iter().find(|x| !x.is_finite()) {
-        Some(bad) => Err(SurrogateError::NonFinite { value: bad.to_f64() }),
-        None => Ok(()),
-    }
-}
-
-/// Zero in place of a negative variance, counted.
-#[inline]
-fn clamp<T: Scalar>(variance: T, clamps: &mut u32) -> T {
-    if variance < T::ZERO {
-        *clamps = clamps.saturating_add(1);
-        return T::ZERO;
-    }
-    variance
 }

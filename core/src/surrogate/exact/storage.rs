@@ -1,6 +1,8 @@
 //! The one slice of the exact posterior and its named parts.
 
 use crate::linalg::packed_len;
+use crate::math::Scalar;
+use crate::surrogate::SurrogateError;
 
 /// Points that the batch predictor carries through the factor together. Any number gives the same bits.
 pub(super) const BATCH: usize = 16;
@@ -48,5 +50,12 @@ pub(super) fn split<T>(storage: &mut [T], dim: usize, capacity: usize) -> Parts<
         whitened: take(&mut rest, capacity),
         scratch: take(&mut rest, capacity),
         factor: take(&mut rest, packed_len(capacity)),
+    }
+}
+
+pub(in crate::surrogate) fn check_finite<T: Scalar>(x: &[T]) -> Result<(), SurrogateError> {
+    match x.iter().find(|x| !x.is_finite()) {
+        Some(bad) => Err(SurrogateError::NonFinite { value: bad.to_f64() }),
+        None => Ok(()),
     }
 }

@@ -1,0 +1,240 @@
+//! The posterior over a known list of candidates, of which few are ever observed.
+//!
+//! **Equation**: row t of V = L⁻¹K(observed, all) is (k(xₜ, ·) − Σ_{s<t} V_s(xₜ) V_s)/pivot, pivot² = variance(xₜ) + σ²;
+//! then mean += z V_t, variance −= V_t², z = (y − mean(xₜ))/pivot. Means and variances of all candidates are always up to
+//! date: nothing is solved for when they are read.
+//!
+//! **Source**: the update formulas of Chevalier, Ginsbourger and Emery 2014, for one point at a time.
+
+use super::exact::storage::check_finite;
+use super::{Observed, Posterior, SurrogateError, clamp};
+use crate::kernel::Kernel;
+use crate::linalg::NotPositiveDefinite;
+use crate::math::Scalar;
+
+/// Candidates that are brought up to date together, so that their sums stay in the first cache.
+const BLOCK: usize = 256;
+
+/// Numbers that [`CandidateGp`] needs for `candidates` points and at most `capacity` observations:
+/// candidates·(capacity + 2).
+pub const fn storage_len(candidates: usize, capacity: usize) -> usize {
+    candidates * (capacity + 2)
+}
+
+/// The posterior over `points`, row-major, borrowed or owned; observations are of candidates, named by index.
+///
+/// ```
+/// use sordino_core::{kernel::SquaredExponential, surrogate::{candidates, CandidateGp}};
+/// let points = [0.0f64, 0.25, 0.5, 0.75, 1.0];
+/// let storage = vec![0.0; candidates::storage_len(5, 10)];
+/// let mut gp = CandidateGp::new(SquaredExponential::new(0.2, 1.0)?, 0.01, 1, points, 10, storage)?;
+/// gp.observe(2, 1.0)?;
+/// assert!((gp.mean()[2] - 1.0 / 1.01).abs() < 1e-12);
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct CandidateGp<T, K, P, S> {
+    kernel: K,
+    points: P,
+    storage: S,
+    noise_variance: T,
+    dim: usize,
+    candidates: usize,
+    capacity: usize,
+    len: usize,
+    variance_clamps: u32,
+}
+
+impl<T: Scalar, K: Kernel<T>, P: AsRef<[T]>, S: AsRef<[T]> + AsMut<[T]>> CandidateGp<T, K, P, S> {
+    /// The prior over the candidates; room for `capacity` observations, repeats included.
+    ///
+    /// **Errors**: [`SurrogateError::NoiseVariance`], [`SurrogateError::Dimension`], [`SurrogateError::NonFinite`],
+    /// [`SurrogateError::Storage`].
+    pub fn new(
+        kernel: K,
+        noise_variance: T,
+        dim: usize,
+        points: P,
+        capacity: usize,
+        storage: S,
+    ) -> Result<Self, SurrogateError> {
+        if !(noise_variance >= T::ZERO && noise_variance.is_finite()) {
+            return Err(SurrogateError::NoiseVariance { value: noise_variance.to_f64() });
+        }
+        let given = points.as_ref().len();
+        if dim == 0 || given == 0 || !given.is_multiple_of(dim) {
+            return Err(SurrogateError::Dimension { expected: dim.max(1), given });
+        }
+        check_finite(points.as_ref())?;
+        let candidates = given / dim;
+        let (needed, given) = (storage_len(candidates, capacity), storage.as_ref().len());
+        if given < needed {
+            return Err(SurrogateError::Storage { needed, given });
+        }
+        let mut gp = CandidateGp {
+            kernel,
+            points,
+            storage,
+            noise_variance,
+            dim,
+            candidates,
+            capacity,
+            len: 0,
+            variance_clamps: 0,
+        };
+        gp.clear();
+        Ok(gp)
+    }
+
+    /// Back to the prior.
+    pub fn clear(&mut self) {
+        self.len = 0;
+        let (mean, rest) = self.storage.as_mut().split_at_mut(self.candidates);
+        mean.fill(T::ZERO);
+        for (point, variance) in self.points.as_ref().chunks_exact(self.dim).zip(rest) {
+            *variance = self.kernel.variance(point);
+        }
+    }
+
+    /// Adds one observation y of candidate `index`.
+    ///
+    /// **Numerics**: the squared pivot, the candidate's variance plus σ², must exceed (n + 8)·ε·(k(x, x) + σ²): below
+    /// that the candidate is known and nothing can be learnt from it. A repeat with noise is a row like any other.
+    ///
+    /// **Errors**: [`SurrogateError::Index`], [`SurrogateError::NonFinite`], [`SurrogateError::Full`],
+    /// [`SurrogateError::Singular`]; nothing has changed then.
+    ///
+    /// **Cost**: 2N(n + 2) flops and N covariances for N candidates after n observations.
+    pub fn observe(&mut self, index: usize, y: T) -> Result<Observed, SurrogateError> {
+        let (n, count, dim) = (self.len, self.candidates, self.dim);
+        if index >= count {
+            return Err(SurrogateError::Index { index, len: count });
+        }
+        if n == self.capacity {
+            return Err(SurrogateError::Full { capacity: self.capacity });
+        }
+        let points = self.points.as_ref();
+        let (mean, rest) = self.storage.as_mut().split_at_mut(count);
+        let (variance, rows) = rest.split_at_mut(count);
+        let (done, row) = rows.split_at_mut(n * count);
+        let x = &points[index * dim..][..dim];
+        let squared = variance[index] + self.noise_variance;
+        let threshold = T::from_u32(n as u32 + 8) * T::EPSILON * (self.kernel.variance(x) + self.noise_variance);
+        if !(squared > threshold) {
+            let (pivot, threshold) = (squared.to_f64(), threshold.to_f64());
+            return Err(SurrogateError::Singular(NotPositiveDefinite { row: n, pivot, threshold }));
+        }
+        let pivot = squared.sqrt();
+        let z = (y - mean[index]) / pivot;
+        // |mean| ≤ |old mean| + std·|z|.
+        let bound = mean.iter().fold(T::ZERO, |bound, mean| bound.max(mean.abs()));
+        if !(z * z).is_finite() || !(bound + z.abs() * self.kernel.variance(x).max(T::ONE)).is_finite() {
+            return Err(SurrogateError::NonFinite { value: y.to_f64() });
+        }
+        let inverse = T::ONE / pivot;
+        for start in (0..count).step_by(BLOCK) {
+            let end = (start + BLOCK).min(count);
+            let row = &mut row[start..end];
+            self.kernel.covariances(x, &points[start * dim..end * dim], row);
+            subtract_rows(done, count, index, start, row);
+            let lists = row.iter_mut().zip(&mut mean[start..end]).zip(&mut variance[start..end]);
+            for ((v, mean), variance) in lists {
+                *v *= inverse;
+                *mean += *v * z;
+                let left = *variance - *v * *v;
+                *variance = left;
+            }
+            for variance in &mut variance[start..end] {
+                *variance = clamp(*variance, &mut self.variance_clamps);
+            }
+        }
+        self.len += 1;
+        Ok(Observed::Appended)
+    }
+
+    /// Posterior means of all candidates.
+    pub fn mean(&self) -> &[T] {
+        &self.storage.as_ref()[..self.candidates]
+    }
+
+    /// Posterior variances of all candidates.
+    pub fn variance(&self) -> &[T] {
+        &self.storage.as_ref()[self.candidates..2 * self.candidates]
+    }
+
+    /// Mean and variance of candidate `index`.
+    ///
+    /// **Errors**: [`SurrogateError::Index`].
+    pub fn posterior(&self, index: usize) -> Result<Posterior<T>, SurrogateError> {
+        match (self.mean().get(index), self.variance().get(index)) {
+            (Some(mean), Some(variance)) => Ok(Posterior { mean: *mean, variance: *variance }),
+            _ => Err(SurrogateError::Index { index, len: self.candidates }),
+        }
+    }
+
+    /// Posterior covariances of candidate `index` with all, into `out`.
+    ///
+    /// **Errors**: [`SurrogateError::Index`]; [`SurrogateError::Dimension`] unless `out` has a number per candidate.
+    /// **Cost**: 2Nn flops, N covariances.
+    pub fn covariances(&self, index: usize, out: &mut [T]) -> Result<(), SurrogateError> {
+        let (count, dim) = (self.candidates, self.dim);
+        if index >= count {
+            return Err(SurrogateError::Index { index, len: count });
+        }
+        if out.len() != count {
+            return Err(SurrogateError::Dimension { expected: count, given: out.len() });
+        }
+        let points = self.points.as_ref();
+        self.kernel.covariances(&points[index * dim..][..dim], points, out);
+        let rows = &self.storage.as_ref()[2 * count..][..self.len * count];
+        for (block, out) in out.chunks_mut(BLOCK).enumerate() {
+            subtract_rows(rows, count, index, block * BLOCK, out);
+        }
+        Ok(())
+    }
+
+    /// Candidates there are.
+    pub fn candidates(&self) -> usize {
+        self.candidates
+    }
+
+    /// Observations so far, repeats included.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// No observation yet.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// σ², unit y².
+    pub fn noise_variance(&self) -> T {
+        self.noise_variance
+    }
+
+    /// How many posterior variances came out negative by rounding and were set to 0.
+    pub fn variance_clamps(&self) -> u32 {
+        self.variance_clamps
+    }
+}
+
+/// row ← row − Σ_s V_s(index) · V_s[start..], in order of s; four rows at a time, so that the block is read and written
+/// a quarter as often.
+#[inline]
+fn subtract_rows<T: Scalar>(rows: &[T], width: usize, index: usize, start: usize, out: &mut [T]) {
+    let mut fours = rows.chunks_exact(4 * width);
+    for four in fours.by_ref() {
+        let (r0, rest) = four.split_at(width);
+        let (r1, rest) = rest.split_at(width);
+        let (r2, r3) = rest.split_at(width);
+        let (c0, c1, c2, c3) = (r0[index], r1[index], r2[index], r3[index]);
+        let parts = r0[start..].iter().zip(&r1[start..]).zip(&r2[start..]).zip(&r3[start..]);
+        for (out, (((v0, v1), v2), v3)) in out.iter_mut().zip(parts) {
+            *out = (((*out - c0 * *v0) - c1 * *v1) - c2 * *v2) - c3 * *v3;
+        }
+    }
+    for row in fours.remainder().chunks_exact(width) {
+        crate::linalg::axpy(-row[index], &row[start..], out);
+    }
+}

@@ -1,0 +1,318 @@
+//! Hyper-parameters by maximum marginal likelihood.
+//!
+//! **Equation**: with A = K + σ²I and α = A⁻¹y, ln p = −½ yᵀα − ½ ln det A − (n/2) ln 2π and
+//! ∂ln p/∂θ = ½ Σᵢⱼ (αᵢαⱼ − A⁻¹ᵢⱼ) ∂Aᵢⱼ/∂θ, θ the logarithms of lengthscales, signal variance and noise variance.
+//!
+//! The search is resilient propagation (iRprop⁻; Igel and Hüsken 2003) inside a box, from several starts: it uses only
+//! the signs of the gradient, needs no line search and a few words per parameter, so a device can afford it, and the same
+//! data give the same bits everywhere. Source of the gradient: Rasmussen and Williams 2006, equation 5.9.
+
+use super::SurrogateError;
+use crate::kernel::LogGradient;
+use crate::linalg::{axpy, lower, packed_len, sum_of_squares};
+use crate::math::Scalar;
+
+/// The most parameters that can be fitted: 16 lengthscales, signal and noise variance.
+pub const PARAMETERS_MAX: usize = 18;
+
+/// Numbers of scratch for n observations: n(n + 1)/2 + 2n.
+pub const fn scratch_len(observations: usize) -> usize {
+    packed_len(observations) + 2 * observations
+}
+
+/// ln p(y | X) of a kernel and a noise variance; its gradient with respect to the logarithms of the kernel's parameters
+/// and, last, of the noise variance goes into the front of `gradient`.
+///
+/// **Parameters**: `points` row-major, one per value of `y`; `scratch` of [`scratch_len`].
+///
+/// **Errors**: [`SurrogateError::Dimension`], [`SurrogateError::Storage`], [`SurrogateError::NonFinite`],
+/// [`SurrogateError::NoiseVariance`] unless positive; [`SurrogateError::Singular`].
+///
+/// **Cost**: n³ flops, n(n + 1) covariances and gradients.
+pub fn log_marginal_likelihood<T: Scalar, K: LogGradient<T>>(
+    kernel: &K,
+    noise_variance: T,
+    points: &[T],
+    y: &[T],
+    gradient: &mut [T],
+    scratch: &mut [T],
+) -> Result<T, SurrogateError> {
+    let n = y.len();
+    if n == 0 || points.is_empty() || !points.len().is_multiple_of(n) {
+        return Err(SurrogateError::Dimension { expected: n, given: points.len() });
+    }
+    let dim = points.len() / n;
+    super::exact::storage::check_finite(points)?;
+    super::exact::storage::check_finite(y)?;
+    if !(noise_variance > T::ZERO && noise_variance.is_finite()) {
+        return Err(SurrogateError::NoiseVariance { value: noise_variance.to_f64() });
+    }
+    let (needed, given) = (scratch_len(n), scratch.len());
+    if given < needed {
+        return Err(SurrogateError::Storage { needed, given });
+    }
+    let (alpha, rest) = scratch.split_at_mut(n);
+    let (spare, matrix) = rest.split_at_mut(n);
+    let matrix = &mut matrix[..packed_len(n)];
+    for (i, x) in points.chunks_exact(dim).enumerate() {
+        let row = lower::row_mut(matrix, i);
+        kernel.covariances(x, points, row);
+        row[i] = kernel.variance(x) + noise_variance;
+        let threshold = T::from_u32(i as u32 + 8) * T::EPSILON * row[i];
+        lower::append_row(matrix, i, threshold).map_err(SurrogateError::Singular)?;
+    }
+    alpha.copy_from_slice(y);
+    lower::solve(matrix, alpha);
+    let half = T::from_f64(0.5);
+    let constant = T::from_f64(1.837_877_066_409_345_3) * T::from_u32(n as u32); // ln 2π
+    let value = -half * (sum_of_squares(alpha) + lower::ln_det(matrix, n) + constant);
+    if !value.is_finite() {
+        return Err(SurrogateError::NonFinite { value: value.to_f64() });
+    }
+    lower::solve_transposed(matrix, alpha);
+    invert(matrix, n, spare);
+    let parameters = kernel.parameter_count().min(gradient.len());
+    let (of_kernel, of_noise) = gradient.split_at_mut(parameters);
+    of_kernel.fill(T::ZERO);
+    let mut trace = T::ZERO;
+    for (i, x) in points.chunks_exact(dim).enumerate() {
+        let inverse = lower::row(matrix, i);
+        for (j, other) in points.chunks_exact(dim).take(i).enumerate() {
+            // (i, j) and (j, i) together: twice a half.
+            kernel.add_log_gradient(x, other, alpha[i] * alpha[j] - inverse[j], of_kernel);
+        }
+        let own = half * (alpha[i] * alpha[i] - inverse[i]);
+        kernel.add_log_gradient(x, x, own, of_kernel);
+        trace += own;
+    }
+    if let Some(out) = of_noise.first_mut() {
+        *out = trace * noise_variance;
+    }
+    Ok(value)
+}
+
+/// The packed factor L of order `n` becomes the packed lower triangle of (LLᵀ)⁻¹; `spare` holds n numbers.
+fn invert<T: Scalar>(matrix: &mut [T], n: usize, spare: &mut [T]) {
+    // L⁻¹ row by row: row i is −(Lᵢ₀..ᵢ₋₁ L⁻¹)/Lᵢᵢ.
+    for i in 0..n {
+        let (done, rest) = matrix.split_at_mut(packed_len(i));
+        let row = &mut rest[..i + 1];
+        let sum = &mut spare[..i];
+        sum.fill(T::ZERO);
+        for (k, l) in row[..i].iter().enumerate() {
+            axpy(*l, lower::row(done, k), sum);
+        }
+        let inverse = T::ONE / row[i];
+        for (out, sum) in row.iter_mut().zip(sum.iter()) {
+            *out = -(*sum * inverse);
+        }
+        row[i] = inverse;
+    }
+    // L⁻ᵀL⁻¹: row i needs rows i and below, which are still L⁻¹.
+    for i in 0..n {
+        let (head, below) = matrix.split_at_mut(packed_len(i + 1));
+        let row = &mut head[packed_len(i)..];
+        let scale = row[i];
+        row.iter_mut().for_each(|x| *x *= scale);
+        let mut rest = &below[..];
+        for k in i + 1..n {
+            let (other, tail) = rest.split_at(k + 1);
+            rest = tail;
+            axpy(other[i], other, row);
+        }
+    }
+}
+
+/// How a fit ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Every step had shrunk below 1e-4 in the logarithm.
+    Converged,
+    /// The budget of evaluations was used up; the best parameters seen are returned.
+    Budget,
+}
+
+/// What a fit found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fit<T> {
+    /// ln p at the parameters returned.
+    pub log_marginal_likelihood: T,
+    /// Evaluations of likelihood and gradient.
+    pub evaluations: u32,
+    /// How the search from the best start ended.
+    pub ending: Ending,
+    /// Parameters that lie on a bound.
+    pub at_bound: u32,
+}
+
+/// Bounds and budget of a fit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FitConfig<'a, T> {
+    /// Smallest and largest value of each parameter, in its own unit (not the logarithm); the noise variance last.
+    pub bounds: &'a [(T, T)],
+    /// Starts: the parameters given, then points of a Halton sequence in the logarithms.
+    pub starts: u32,
+    /// Evaluations for each start; 40 usually do.
+    pub evaluations_per_start: u32,
+}
+
+/// Maximises ln p over the parameters, which hold the first start and receive the result (values, not logarithms; the
+/// noise variance last).
+///
+/// **Parameters**: `kernel(values)` makes the kernel from all parameters but the last; `scratch` of [`scratch_len`].
+///
+/// **Errors**: [`SurrogateError::Dimension`] if bounds and parameters differ in number, are none or more than
+/// [`PARAMETERS_MAX`]; [`SurrogateError::NonFinite`] for a bound that is not positive and finite or out of order, or a
+/// parameter that is not positive and finite (one outside the bounds starts on them); those of
+/// [`log_marginal_likelihood`] if no start could be evaluated. `parameters` are as they were then.
+///
+/// **Cost**: starts · evaluations_per_start · n³ flops at most.
+pub fn maximize<T: Scalar, K: LogGradient<T>>(
+    config: &FitConfig<'_, T>,
+    parameters: &mut [T],
+    points: &[T],
+    y: &[T],
+    scratch: &mut [T],
+    mut kernel: impl FnMut(&[T]) -> Option<K>,
+) -> Result<Fit<T>, SurrogateError> {
+    let count = parameters.len();
+    if count == 0 || count > PARAMETERS_MAX || config.bounds.len() != count {
+        return Err(SurrogateError::Dimension { expected: config.bounds.len(), given: count });
+    }
+    let (mut low, mut high, mut start) =
+        ([T::ZERO; PARAMETERS_MAX], [T::ZERO; PARAMETERS_MAX], [T::ZERO; PARAMETERS_MAX]);
+    for (i, ((a, b), value)) in config.bounds.iter().zip(parameters.iter()).enumerate() {
+        for x in [*a, *b, *value] {
+            if !(x > T::ZERO && x.is_finite()) {
+                return Err(SurrogateError::NonFinite { value: x.to_f64() });
+            }
+        }
+        if !(*a <= *b) {
+            return Err(SurrogateError::NonFinite { value: b.to_f64() });
+        }
+        (low[i], high[i]) = (a.ln(), b.ln());
+        start[i] = value.ln().max(low[i]).min(high[i]);
+    }
+    let mut evaluate = |theta: &[T], gradient: &mut [T]| {
+        let mut values = [T::ZERO; PARAMETERS_MAX];
+        for (i, (value, theta)) in values.iter_mut().zip(theta).enumerate() {
+            // exp(ln bound) may leave the bounds by a rounding.
+            *value = theta.exp().max(config.bounds[i].0).min(config.bounds[i].1);
+        }
+        let noise = values[count - 1];
+        match kernel(&values[..count - 1]) {
+            Some(kernel) => log_marginal_likelihood(&kernel, noise, points, y, gradient, scratch),
+            None => Err(SurrogateError::NonFinite { value: values[0].to_f64() }),
+        }
+    };
+    let mut best: Option<(Fit<T>, [T; PARAMETERS_MAX])> = None;
+    let (mut failed, mut evaluations) = (SurrogateError::Index { index: 0, len: 0 }, 0);
+    for index in 0..config.starts.max(1) {
+        let mut theta = start;
+        if index > 0 {
+            for (i, theta) in theta.iter_mut().enumerate().take(count) {
+                *theta = low[i] + halton::<T>(index, i) * (high[i] - low[i]);
+            }
+        }
+        let search = Search { low: &low[..count], high: &high[..count], budget: config.evaluations_per_start.max(1) };
+        match search.run(&mut theta[..count], &mut evaluations, &mut evaluate) {
+            Ok((value, ending)) => {
+                if best.is_none_or(|(best, _)| value > best.log_marginal_likelihood) {
+                    let on = |i: &usize| theta[*i] <= low[*i] || theta[*i] >= high[*i];
+                    let at_bound = (0..count).filter(on).count() as u32;
+                    best = Some((Fit { log_marginal_likelihood: value, evaluations: 0, ending, at_bound }, theta));
+                }
+            }
+            Err(error) => failed = error,
+        }
+    }
+    let Some((mut fit, theta)) = best else { return Err(failed) };
+    fit.evaluations = evaluations;
+    for (i, (value, theta)) in parameters.iter_mut().zip(theta).enumerate() {
+        *value = theta.exp().max(config.bounds[i].0).min(config.bounds[i].1);
+    }
+    Ok(fit)
+}
+
+struct Search<'a, T> {
+    low: &'a [T],
+    high: &'a [T],
+    budget: u32,
+}
+
+impl<T: Scalar> Search<'_, T> {
+    /// iRprop⁻ from `theta`, which ends as the best point seen. A point where the likelihood cannot be computed is left
+    /// again by half the step.
+    fn run(
+        &self,
+        theta: &mut [T],
+        evaluations: &mut u32,
+        evaluate: &mut impl FnMut(&[T], &mut [T]) -> Result<T, SurrogateError>,
+    ) -> Result<(T, Ending), SurrogateError> {
+        let n = theta.len();
+        let zero = [T::ZERO; PARAMETERS_MAX];
+        let (mut at, mut gradient, mut previous) = (zero, zero, zero);
+        let mut step = [T::from_f64(0.3); PARAMETERS_MAX];
+        at[..n].copy_from_slice(theta);
+        let mut best = None;
+        for _ in 0..self.budget {
+            *evaluations += 1;
+            match evaluate(&at[..n], &mut gradient[..n]) {
+                Ok(value) => {
+                    if best.is_none_or(|best| value > best) {
+                        best = Some(value);
+                        theta.copy_from_slice(&at[..n]);
+                    }
+                }
+                Err(error) if best.is_none() => return Err(error),
+                Err(_) => {
+                    at[..n].copy_from_slice(theta);
+                    step.iter_mut().for_each(|step| *step *= T::from_f64(0.5));
+                    previous = zero;
+                    continue;
+                }
+            }
+            let mut largest = T::ZERO;
+            for i in 0..n {
+                let product = gradient[i] * previous[i];
+                if product > T::ZERO {
+                    step[i] = (step[i] * T::from_f64(1.2)).min(T::from_f64(1.0));
+                } else if product < T::ZERO {
+                    step[i] *= T::from_f64(0.5);
+                    gradient[i] = T::ZERO;
+                }
+                previous[i] = gradient[i];
+                let wanted = if gradient[i] > T::ZERO {
+                    at[i] + step[i]
+                } else if gradient[i] < T::ZERO {
+                    at[i] - step[i]
+                } else {
+                    at[i]
+                };
+                let next = wanted.max(self.low[i]).min(self.high[i]);
+                // A parameter that is pushed against its bound does not keep the search alive.
+                if next != at[i] || product < T::ZERO {
+                    largest = largest.max(step[i]);
+                }
+                at[i] = next;
+            }
+            if !(largest > T::from_f64(1e-4)) {
+                return best.map(|value| (value, Ending::Converged)).ok_or(SurrogateError::Index { index: 0, len: 0 });
+            }
+        }
+        best.map(|value| (value, Ending::Budget)).ok_or(SurrogateError::Index { index: 0, len: 0 })
+    }
+}
+
+/// Element `index` of the Halton sequence in the base that belongs to `axis`, in (0, 1).
+pub(crate) fn halton<T: Scalar>(index: u32, axis: usize) -> T {
+    const PRIMES: [u32; PARAMETERS_MAX] = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61];
+    let base = PRIMES[axis % PARAMETERS_MAX];
+    let (mut rest, mut fraction, mut value) = (index, 1.0, 0.0);
+    while rest > 0 {
+        fraction /= f64::from(base);
+        value += fraction * f64::from(rest % base);
+        rest /= base;
+    }
+    T::from_f64(value)
+}

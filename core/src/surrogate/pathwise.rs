@@ -1,0 +1,89 @@
+//! Draws of whole functions: a prior draw made of features plus the exact update that the observations ask of it.
+//!
+//! **Equation**: f(x) = φ(x)·w + k(x)·(K + σ²I)⁻¹(y − Φw − e), w ~ N(0, I), e ~ N(0, σ²I) (Matheron's rule). The features
+//! approximate only the prior part; what the data say is exact. One draw costs a solve, one value M + n.
+//!
+//! **Source**: Wilson et al. 2020 and 2021.
+
+use super::{ExactGp, SurrogateError};
+use crate::features::FeatureMap;
+use crate::kernel::Kernel;
+use crate::linalg::dot;
+use crate::math::Scalar;
+use crate::random::{Stream, normal};
+
+/// Numbers of scratch a draw or a value needs: the larger of features and observations.
+pub const fn scratch_len(features: usize, observations: usize) -> usize {
+    if features > observations { features } else { observations }
+}
+
+/// One drawn function, in two slices of the caller: `weights` (M numbers) and `update` (one number per observation).
+///
+/// It is a function of the model as it was when it was drawn; after another observation, draw anew.
+#[derive(Clone, Copy, Debug)]
+pub struct PathwiseDraw<'a, T> {
+    weights: &'a [T],
+    update: &'a [T],
+}
+
+impl<'a, T: Scalar> PathwiseDraw<'a, T> {
+    /// Draws a function from the posterior of `gp`; the features must be those of its kernel.
+    ///
+    /// **Errors**: [`SurrogateError::Storage`] if `weights`, `update` or `scratch` ([`scratch_len`]) is too short;
+    /// [`SurrogateError::Dimension`] if features and model differ in it.
+    ///
+    /// **Cost**: n(M features) + 2n² flops; M normals for w, then n for e.
+    pub fn new<K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>, F: FeatureMap<T>>(
+        gp: &ExactGp<T, K, S>,
+        features: &F,
+        stream: &mut Stream,
+        weights: &'a mut [T],
+        update: &'a mut [T],
+        scratch: &mut [T],
+    ) -> Result<Self, SurrogateError> {
+        let (m, n) = (features.count(), gp.len());
+        if features.dim() != gp.dim() {
+            return Err(SurrogateError::Dimension { expected: gp.dim(), given: features.dim() });
+        }
+        for (needed, given) in [(m, weights.len()), (n, update.len()), (scratch_len(m, n), scratch.len())] {
+            if given < needed {
+                return Err(SurrogateError::Storage { needed, given });
+            }
+        }
+        let (weights, update, phi) = (&mut weights[..m], &mut update[..n], &mut scratch[..m]);
+        normal::fill(stream, weights);
+        normal::fill(stream, update);
+        let observations = gp.inputs().chunks_exact(gp.dim()).zip(gp.targets()).zip(gp.counts());
+        for (e, ((x, y), count)) in update.iter_mut().zip(observations) {
+            features.features(x, phi);
+            // An average of c observations has noise variance σ²/c.
+            *e = *y - dot(phi, weights) - *e * (gp.noise_variance() / *count).sqrt();
+        }
+        gp.solve(update)?;
+        Ok(PathwiseDraw { weights, update })
+    }
+
+    /// The drawn function at x; `gp` and `features` are those it was drawn from.
+    ///
+    /// **Errors**: as [`PathwiseDraw::new`]. **Cost**: M features and n covariances.
+    pub fn value<K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>, F: FeatureMap<T>>(
+        &self,
+        gp: &ExactGp<T, K, S>,
+        features: &F,
+        x: &[T],
+        scratch: &mut [T],
+    ) -> Result<T, SurrogateError> {
+        let (m, n) = (self.weights.len(), self.update.len());
+        if x.len() != gp.dim() || n != gp.len() || m != features.count() {
+            return Err(SurrogateError::Dimension { expected: gp.dim(), given: x.len() });
+        }
+        let (needed, given) = (scratch_len(m, n), scratch.len());
+        if given < needed {
+            return Err(SurrogateError::Storage { needed, given });
+        }
+        features.features(x, &mut scratch[..m]);
+        let prior = dot(&scratch[..m], self.weights);
+        gp.kernel().covariances(x, gp.inputs(), &mut scratch[..n]);
+        Ok(gp.prior_mean() + prior + dot(&scratch[..n], self.update))
+    }
+}
