@@ -4,10 +4,13 @@
 //! |---|---|
 //! | [`event`] | what a release costs: mechanism, parameters, neighbouring relation |
 //! | [`sampling`] | exact coins for Poisson sampling |
+//! | [`epsilon`] | pure ε as an exact rational; budgets per person |
+//! | [`sensitivity`] | the weighted sum's sensitivity, tight and the paper's |
 //! | [`encode`] | clip, scale, truncate to the integer grid; the exact integer norm check |
 //! | [`mechanism`] | the samplers that own their sensitivity and their event |
 //! | [`accountant`] | events → (ε, δ), never below the truth |
 //! | [`budget`] | the filter that refuses, the odometer that tells |
+//! | [`calibrate`] | a target (ε, δ) → noise, rounds, sampling |
 //!
 //! The order in every release: the event is offered to the filter; the noise is drawn; the data is touched; value and
 //! event leave together. Privacy rests on integers: the norm check of [`encode`], the samplers of
@@ -16,11 +19,15 @@
 
 pub mod accountant;
 pub mod budget;
+pub mod calibrate;
 pub mod encode;
+pub mod epsilon;
 pub mod event;
 pub mod mechanism;
 pub mod sampling;
+pub mod sensitivity;
 
 pub use crate::random::{NoiseError, NoiseSource, Private, Provenance, Secret, Simulated, Simulation, SourceKind};
+pub use epsilon::Epsilon;
 pub use event::{Event, NeighboringRelation, Release};
 pub use sampling::SamplingProbability;

@@ -5,14 +5,20 @@
 //! | [`rdp`] | the Rényi accountant, every event, heterogeneous rounds | 15–35 % above the truth |
 //! | [`moments`] | the classic moments accountant, as papers print it | 30–50 % above |
 //! | [`poisson`] | Rényi divergence of the Poisson-sampled Gaussian at any order | exact |
+//! | [`fixed_size`] | the same for a subset of fixed size, under replace-one | upper bound |
+//! | [`analytic`] | the unsampled Gaussian | exact |
+//! | [`pure`] | equal releases of pure ε | exact |
 //! | [`order`] | the grid of Rényi orders and the conversion to (ε, δ) | |
 //!
 //! The tight accountant (privacy-loss distributions) needs a heap and lives in the simulator crate. The central-limit
 //! approximation is no bound and is nowhere exposed as one.
 
+pub mod analytic;
+pub mod fixed_size;
 pub mod moments;
 pub mod order;
 pub mod poisson;
+pub mod pure;
 pub mod rdp;
 
 use core::fmt;

@@ -7,13 +7,14 @@
 //! |---|---|
 //! | Gaussian | α/(2z²) |
 //! | Poisson-sampled Gaussian | [`super::poisson`], exact |
+//! | fixed-size subset | [`super::fixed_size`], an upper bound |
 //! | pure ε | that of randomised response, which dominates every ε-private mechanism |
 //! | (ε, δ) | as pure ε, and δ is put aside |
 
 use serde::{Deserialize, Serialize};
 
 use super::order::{self, ORDER_COUNT, ORDERS, ROUND_UP, Row, check_delta};
-use super::{AccountantError, PrivacySpent, poisson};
+use super::{AccountantError, PrivacySpent, fixed_size, poisson};
 use crate::math::{self, Scalar};
 use crate::privacy::event::{Event, NeighboringRelation};
 
@@ -187,7 +188,10 @@ pub fn divergences(event: &Event, row: &mut Row) -> Result<(), AccountantError> 
                 *slot = pure_divergence(epsilon, *order);
             }
         }
-        Event::FixedSizeSampledGaussian { .. } => return Err(AccountantError::UnsupportedEvent(*event)),
+        Event::FixedSizeSampledGaussian { sampled, population, noise_multiplier } => {
+            let fraction = f64::from(sampled) / f64::from(population);
+            fixed_size::divergences(fraction, noise_multiplier, &ORDERS, &mut row.0);
+        }
     }
     Ok(())
 }

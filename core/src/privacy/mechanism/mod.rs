@@ -3,5 +3,9 @@
 //! | module | release | guarantee |
 //! |---|---|---|
 //! | [`gaussian`] | noised sum on an integer grid (Poisson-sampled); the paper's floating-point form, simulation only | Rényi |
+//! | [`laplace`] | one integer with discrete Laplace noise; one user's reward | pure ε |
+//! | [`selection`] | one candidate out of many: permute-and-flip, exponential mechanism | pure ε |
 
 pub mod gaussian;
+pub mod laplace;
+pub mod selection;

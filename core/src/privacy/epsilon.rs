@@ -1,0 +1,188 @@
+//! Pure ε as an exact rational, and budgets of it that add without rounding.
+
+use core::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A pure ε that samplers and budgets can handle in integers: a multiple of 2⁻²⁰ in (0, 256].
+///
+/// **Privacy**: what is asked for is rounded *down*, so that what is used is never more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "f64", into = "f64")]
+pub struct Epsilon(u32);
+
+/// A number that is no ε.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NotAnEpsilon {
+    /// The number.
+    pub value: f64,
+}
+
+impl fmt::Display for NotAnEpsilon {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "epsilon {} is not in [2^-20, 256]", self.value)
+    }
+}
+
+impl core::error::Error for NotAnEpsilon {}
+
+impl Epsilon {
+    /// The common denominator.
+    pub const DENOMINATOR: u64 = 1 << 20;
+
+    /// The largest multiple of 2⁻²⁰ that is not above `value`.
+    ///
+    /// **Errors**: [`NotAnEpsilon`] if that is 0 (also for −0.0 and subnormals), above 256, or `value` is NaN.
+    pub fn new(value: f64) -> Result<Self, NotAnEpsilon> {
+        let scaled = value * Self::DENOMINATOR as f64; // exact: a power of two
+        if (1.0..=268_435_456.0).contains(&scaled) { Ok(Epsilon(scaled as u32)) } else { Err(NotAnEpsilon { value }) }
+    }
+
+    /// ε·2²⁰.
+    pub const fn numerator(self) -> u64 {
+        self.0 as u64
+    }
+
+    /// ε; exact.
+    pub fn value(self) -> f64 {
+        f64::from(self.0) / Self::DENOMINATOR as f64
+    }
+}
+
+impl TryFrom<f64> for Epsilon {
+    type Error = NotAnEpsilon;
+    fn try_from(value: f64) -> Result<Self, NotAnEpsilon> {
+        Self::new(value)
+    }
+}
+
+impl From<Epsilon> for f64 {
+    fn from(epsilon: Epsilon) -> f64 {
+        epsilon.value()
+    }
+}
+
+/// Why a report was refused. Nothing was charged.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum UserBudgetError {
+    /// The user's budget does not hold this report.
+    Exhausted {
+        /// The user.
+        user: u32,
+        /// What is left of the budget.
+        epsilon_left: f64,
+    },
+    /// No budget is kept for this user.
+    UnknownUser(u32),
+}
+
+impl fmt::Display for UserBudgetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            UserBudgetError::Exhausted { user, epsilon_left } => {
+                write!(f, "user {user} has epsilon {epsilon_left} left: the report is refused")
+            }
+            UserBudgetError::UnknownUser(user) => write!(f, "no budget is kept for user {user}"),
+        }
+    }
+}
+
+impl core::error::Error for UserBudgetError {}
+
+/// The budget of one person under pure ε: k reports cost k·ε, across algorithms; exact integers. For a device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PureBudget {
+    spent: u64,
+    max: u64,
+}
+
+impl PureBudget {
+    /// A budget with nothing spent.
+    pub const fn new(epsilon_max: Epsilon) -> Self {
+        PureBudget { spent: 0, max: epsilon_max.numerator() }
+    }
+
+    /// Whether a report fits. Nothing is spent.
+    pub const fn admits(&self, epsilon: Epsilon) -> bool {
+        self.spent + epsilon.numerator() <= self.max
+    }
+
+    /// Charges a report before its noise is drawn, or refuses and stays as it was.
+    pub fn charge(&mut self, epsilon: Epsilon) -> Result<(), UserBudgetError> {
+        if !self.admits(epsilon) {
+            return Err(UserBudgetError::Exhausted { user: 0, epsilon_left: self.left() });
+        }
+        self.spent += epsilon.numerator();
+        Ok(())
+    }
+
+    /// ε spent.
+    pub fn spent(&self) -> f64 {
+        self.spent as f64 / Epsilon::DENOMINATOR as f64
+    }
+
+    /// ε left.
+    pub fn left(&self) -> f64 {
+        self.max.saturating_sub(self.spent) as f64 / Epsilon::DENOMINATOR as f64
+    }
+}
+
+/// The budgets of many users, one place each in the caller's storage; composition is per user id.
+///
+/// Two users' losses do not add: each report is about one person. A user who reports k times spends k·ε, whichever
+/// algorithms asked.
+#[derive(Debug)]
+pub struct UserBudgets<S> {
+    budgets: S,
+}
+
+impl<S: AsRef<[PureBudget]> + AsMut<[PureBudget]>> UserBudgets<S> {
+    /// Budgets by user id: user n at place n.
+    pub const fn new(budgets: S) -> Self {
+        UserBudgets { budgets }
+    }
+
+    /// Charges a report of `user`, or refuses.
+    pub fn charge(&mut self, user: u32, epsilon: Epsilon) -> Result<(), UserBudgetError> {
+        let budget = self.budgets.as_mut().get_mut(user as usize).ok_or(UserBudgetError::UnknownUser(user))?;
+        let epsilon_left = budget.left();
+        budget.charge(epsilon).map_err(|_| UserBudgetError::Exhausted { user, epsilon_left })
+    }
+
+    /// The budget of `user`.
+    pub fn get(&self, user: u32) -> Option<&PureBudget> {
+        self.budgets.as_ref().get(user as usize)
+    }
+
+    /// The largest ε any user has spent: the guarantee of the whole, per person.
+    pub fn spent_max(&self) -> f64 {
+        self.budgets.as_ref().iter().fold(0.0, |most, budget| if budget.spent() > most { budget.spent() } else { most })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_down_and_refuses_nonsense() {
+        assert_eq!(Epsilon::new(0.5).unwrap().value(), 0.5);
+        assert!(Epsilon::new(0.1).unwrap().value() <= 0.1);
+        assert_eq!(Epsilon::new(256.0).unwrap().numerator(), 1 << 28);
+        for bad in [0.0, -0.0, -1.0, 5e-324, 9e-7, 256.01, f64::NAN, f64::INFINITY, 1e308] {
+            assert!(Epsilon::new(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn budgets_are_per_user_and_exact() {
+        let max = Epsilon::new(1.0).unwrap();
+        let tenth = Epsilon::new(0.125).unwrap();
+        let mut users = UserBudgets::new([PureBudget::new(max); 3]);
+        (0..8).for_each(|_| users.charge(1, tenth).unwrap());
+        assert_eq!(users.charge(1, tenth), Err(UserBudgetError::Exhausted { user: 1, epsilon_left: 0.0 }));
+        users.charge(2, tenth).unwrap();
+        assert_eq!(users.charge(3, tenth), Err(UserBudgetError::UnknownUser(3)));
+        assert_eq!((users.spent_max(), users.get(2).unwrap().spent(), users.get(0).unwrap().left()), (1.0, 0.125, 1.0));
+    }
+}
