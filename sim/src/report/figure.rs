@@ -35,7 +35,7 @@ fn curve(method: &MethodSummary) -> Curve {
 }
 
 /// The panels: methods, ablations. The second is missing if the scenario has no ablation to compare.
-pub fn panels(scenario: &Scenario, summary: &Summary, regret_name: &str) -> Vec<Chart> {
+pub fn panels(summary: &Summary, regret_name: &str) -> Vec<Chart> {
     let pick = |wanted: &[Method]| -> Vec<Curve> {
         wanted
             .iter()
@@ -51,20 +51,18 @@ pub fn panels(scenario: &Scenario, summary: &Summary, regret_name: &str) -> Vec<
         .map(|at| at.mean + at.standard_error.unwrap_or(0.0))
         .fold(f64::MIN_POSITIVE, f64::max);
     let positive_min = values().filter(|x| *x > 0.0).fold(top, f64::min);
-    // Curves that fall by more than a factor of thirty are told apart on a logarithmic scale only.
-    let scale = if positive_min < top / 30.0 {
-        Scale::Log { floor: 10f64.powf(positive_min.log10().floor()).max(top * 1e-4) }
+    // Curves that fall by more than a factor of thirty are told apart on a logarithmic scale only; a measure that stays
+    // far from zero needs no zero.
+    let (scale, y_max, scale_name) = if positive_min < top / 30.0 {
+        (Scale::Log { floor: (0.6 * positive_min).max(top * 1e-4) }, top * 1.1, ", logarithmic")
     } else {
-        Scale::Linear
-    };
-    let y_max = match scale {
-        Scale::Linear => top * 1.02,
-        Scale::Log { .. } => top * 1.1,
+        let from = if positive_min > 0.4 * top { positive_min - 0.1 * (top - positive_min) } else { 0.0 };
+        (Scale::Linear { from }, top * 1.02, "")
     };
     let chart = |title: &str, curves| Chart {
         title: title.to_owned(),
         x_label: "round".into(),
-        y_label: format!("{regret_name}, mean over agents"),
+        y_label: format!("{regret_name}, mean over agents{scale_name}"),
         curves,
         scale,
         y_max,
@@ -74,19 +72,18 @@ pub fn panels(scenario: &Scenario, summary: &Summary, regret_name: &str) -> Vec<
         panels.push(chart("dp-fts-de with one thing changed", pick(&ABLATIONS)));
     }
     panels.retain(|panel| !panel.curves.is_empty());
-    let _ = scenario;
     panels
 }
 
 /// What stands below the title.
 fn subtitle(scenario: &Scenario, summary: &Summary) -> String {
     let band = if scenario.runs > 1 {
-        format!("mean of {} paired runs, band: ± one standard error", scenario.runs)
+        format!("Mean of {} paired runs, band ± one standard error", scenario.runs)
     } else {
-        "one run".to_owned()
+        "One run".to_owned()
     };
     match summary.methods.iter().find_map(|method| method.losses) {
-        Some([loss, _]) => format!("{band}. ε by moments at δ = {}, zero-out.", significant(loss.delta, 3)),
+        Some([loss, _]) => format!("{band}; ε by moments at δ = {}, zero-out", significant(loss.delta, 3)),
         None => band,
     }
 }
@@ -95,18 +92,19 @@ fn subtitle(scenario: &Scenario, summary: &Summary) -> String {
 pub fn regret(scenario: &Scenario, summary: &Summary, regret_name: &str) -> String {
     const PLOT: f64 = 370.0;
     const COLUMN: f64 = 610.0;
-    const HEIGHT: f64 = 520.0;
-    let panels = panels(scenario, summary, regret_name);
-    let width = COLUMN * panels.len().max(1) as f64;
+    const HEIGHT: f64 = 540.0;
+    let panels = panels(summary, regret_name);
+    let width = COLUMN * panels.len().max(1) as f64 + 30.0;
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {HEIGHT}\" width=\"{width}\" height=\"{HEIGHT}\" \
          role=\"img\">\n<style>{STYLE}@media (prefers-color-scheme:dark){{{STYLE_DARK}}}</style>\n"
     );
     let _ = writeln!(out, r#"<rect class="ground" width="{width}" height="{HEIGHT}"/>"#);
-    line(&mut out, "title", 24.0, 34.0, "start", &format!("{}: {}", scenario.name, scenario.description));
-    line(&mut out, "sub", 24.0, 56.0, "start", &subtitle(scenario, summary));
+    line(&mut out, "title", 24.0, 36.0, "start", &scenario.name);
+    line(&mut out, "sub", 24.0, 58.0, "start", &scenario.description);
+    line(&mut out, "sub", 24.0, 77.0, "start", &subtitle(scenario, summary));
     for (i, panel) in panels.iter().enumerate() {
-        let frame = Frame { x: 60.0 + i as f64 * COLUMN, y: 124.0, width: PLOT, height: 340.0 };
+        let frame = Frame { x: 60.0 + i as f64 * COLUMN, y: 144.0, width: PLOT, height: 340.0 };
         out.push_str(&panel.draw(frame));
     }
     out.push_str("</svg>\n");

@@ -22,8 +22,11 @@ pub struct Curve {
 /// How the vertical axis is scaled.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scale {
-    /// From zero.
-    Linear,
+    /// From a value, mostly zero.
+    Linear {
+        /// The lowest value that is drawn.
+        from: f64,
+    },
     /// Powers of ten; what is smaller than the floor is drawn on it.
     Log {
         /// The lowest value that is drawn.
@@ -55,28 +58,29 @@ text{font-family:system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue','Not
 .ground{fill:#ffffff}.title{font-size:19px;font-weight:650}.sub{font-size:13px;fill:#5b636b}\
 .panel{font-size:14px;font-weight:600}.tick,.axis{font-size:12px;fill:#5b636b}.label{font-size:13px;font-weight:600}\
 .note{font-weight:400;fill:#5b636b;font-size:12px}.grid{stroke:#e4e7ea;stroke-width:1}.base{stroke:#9aa1a8;stroke-width:1}\
-.line{fill:none;stroke-width:2;stroke-linejoin:round;stroke-linecap:round}.band{stroke:none;fill-opacity:.13}\
+.line{fill:none;stroke-width:2;stroke-linejoin:round;stroke-linecap:round}.band{fill-opacity:.13}\
 .leader{fill:none;stroke-width:1;stroke-opacity:.55}.main{stroke-width:3}\
-.ts{stroke:#4a4f55}.fts{stroke:#2b93cf;stroke-dasharray:7 4}.fts-de{stroke:#0062a0}\
-.dp-fts{stroke:#cc7a00;stroke-dasharray:7 4}.dp-fts-de{stroke:#c23b00}.pure-noise{stroke:#8a9199;stroke-dasharray:2 4}\
-.uniform-weights{stroke:#007a59;stroke-dasharray:9 3 2 3}.global-init{stroke:#a8417f;stroke-dasharray:4 3}\
-.band.ts{fill:#4a4f55}.band.fts{fill:#2b93cf}.band.fts-de{fill:#0062a0}.band.dp-fts{fill:#cc7a00}\
-.band.dp-fts-de{fill:#c23b00}.band.pure-noise{fill:#8a9199}.band.uniform-weights{fill:#007a59}.band.global-init{fill:#a8417f}\
-text.ts{fill:#4a4f55;stroke:none}text.fts{fill:#1c7db5;stroke:none}text.fts-de{fill:#0062a0;stroke:none}\
-text.dp-fts{fill:#a86400;stroke:none}text.dp-fts-de{fill:#c23b00;stroke:none}text.pure-noise{fill:#6b727a;stroke:none}\
-text.uniform-weights{fill:#007a59;stroke:none}text.global-init{fill:#a8417f;stroke:none}";
+.line.ts{stroke:#4a4f55}.leader.ts{stroke:#4a4f55}.band.ts{fill:#4a4f55}text.ts{fill:#4a4f55}\
+.line.fts{stroke:#2b93cf;stroke-dasharray:7 4}.leader.fts{stroke:#2b93cf}.band.fts{fill:#2b93cf}text.fts{fill:#1c7db5}\
+.line.fts-de{stroke:#0062a0}.leader.fts-de{stroke:#0062a0}.band.fts-de{fill:#0062a0}text.fts-de{fill:#0062a0}\
+.line.dp-fts{stroke:#cc7a00;stroke-dasharray:7 4}.leader.dp-fts{stroke:#cc7a00}.band.dp-fts{fill:#cc7a00}text.dp-fts{fill:#a86400}\
+.line.dp-fts-de{stroke:#c23b00}.leader.dp-fts-de{stroke:#c23b00}.band.dp-fts-de{fill:#c23b00}text.dp-fts-de{fill:#c23b00}\
+.line.pure-noise{stroke:#8a9199;stroke-dasharray:2 4}.leader.pure-noise{stroke:#8a9199}.band.pure-noise{fill:#8a9199}text.pure-noise{fill:#6b727a}\
+.line.uniform-weights{stroke:#007a59;stroke-dasharray:9 3 2 3}.leader.uniform-weights{stroke:#007a59}.band.uniform-weights{fill:#007a59}text.uniform-weights{fill:#007a59}\
+.line.global-init{stroke:#a8417f;stroke-dasharray:4 3}.leader.global-init{stroke:#a8417f}.band.global-init{fill:#a8417f}text.global-init{fill:#a8417f}";
 
 /// The dark variant, for a style sheet that asks the reader's preference.
 pub const STYLE_DARK: &str = "\
 text{fill:#e8eaed}.ground{fill:#15181c}.sub,.tick,.axis,.note{fill:#a3abb3}.grid{stroke:#2b3036}.base{stroke:#6b727a}\
 .band{fill-opacity:.2}\
-.ts{stroke:#c3c8ce}.fts{stroke:#6cc0f0}.fts-de{stroke:#3f9fe0}.dp-fts{stroke:#f0a83a}.dp-fts-de{stroke:#ff7a45}\
-.pure-noise{stroke:#8a9199}.uniform-weights{stroke:#2fbf95}.global-init{stroke:#e07fba}\
-.band.ts{fill:#c3c8ce}.band.fts{fill:#6cc0f0}.band.fts-de{fill:#3f9fe0}.band.dp-fts{fill:#f0a83a}.band.dp-fts-de{fill:#ff7a45}\
-.band.pure-noise{fill:#8a9199}.band.uniform-weights{fill:#2fbf95}.band.global-init{fill:#e07fba}\
-text.ts{fill:#c3c8ce;stroke:none}text.fts{fill:#6cc0f0;stroke:none}text.fts-de{fill:#5db2ee;stroke:none}\
-text.dp-fts{fill:#f0a83a;stroke:none}text.dp-fts-de{fill:#ff7a45;stroke:none}text.pure-noise{fill:#a3abb3;stroke:none}\
-text.uniform-weights{fill:#2fbf95;stroke:none}text.global-init{fill:#e07fba;stroke:none}";
+.line.ts{stroke:#c3c8ce}.leader.ts{stroke:#c3c8ce}.band.ts{fill:#c3c8ce}text.ts{fill:#c3c8ce}\
+.line.fts{stroke:#6cc0f0}.leader.fts{stroke:#6cc0f0}.band.fts{fill:#6cc0f0}text.fts{fill:#6cc0f0}\
+.line.fts-de{stroke:#3f9fe0}.leader.fts-de{stroke:#3f9fe0}.band.fts-de{fill:#3f9fe0}text.fts-de{fill:#5db2ee}\
+.line.dp-fts{stroke:#f0a83a}.leader.dp-fts{stroke:#f0a83a}.band.dp-fts{fill:#f0a83a}text.dp-fts{fill:#f0a83a}\
+.line.dp-fts-de{stroke:#ff7a45}.leader.dp-fts-de{stroke:#ff7a45}.band.dp-fts-de{fill:#ff7a45}text.dp-fts-de{fill:#ff7a45}\
+.line.pure-noise{stroke:#8a9199}.leader.pure-noise{stroke:#8a9199}.band.pure-noise{fill:#8a9199}text.pure-noise{fill:#a3abb3}\
+.line.uniform-weights{stroke:#2fbf95}.leader.uniform-weights{stroke:#2fbf95}.band.uniform-weights{fill:#2fbf95}text.uniform-weights{fill:#2fbf95}\
+.line.global-init{stroke:#e07fba}.leader.global-init{stroke:#e07fba}.band.global-init{fill:#e07fba}text.global-init{fill:#e07fba}";
 
 /// Text with the characters that mean something in XML written out.
 pub fn escape(text: &str) -> String {
@@ -99,7 +103,7 @@ pub struct Frame {
 impl Chart {
     fn fraction(&self, y: f64) -> f64 {
         match self.scale {
-            Scale::Linear => (y / self.y_max).clamp(0.0, 1.0),
+            Scale::Linear { from } => ((y - from) / (self.y_max - from)).clamp(0.0, 1.0),
             Scale::Log { floor } => ((y.max(floor) / floor).ln() / (self.y_max / floor).ln()).clamp(0.0, 1.0),
         }
     }
@@ -116,11 +120,13 @@ impl Chart {
         line(&mut out, "axis", right, bottom + 36.0, "end", &self.x_label);
         for (y, text) in self.y_ticks() {
             let y = py(y);
-            let class = if y >= bottom - 0.5 { "base" } else { "grid" };
-            let _ = writeln!(out, r#"<path class="{class}" d="M{left:.1} {y:.1}H{right:.1}"/>"#);
+            if y < bottom - 0.5 {
+                let _ = writeln!(out, r#"<path class="grid" d="M{left:.1} {y:.1}H{right:.1}"/>"#);
+            }
             line(&mut out, "tick", left - 7.0, y + 4.0, "end", &text);
         }
-        for x in ticks(x_max, 5) {
+        let _ = writeln!(out, r#"<path class="base" d="M{left:.1} {bottom:.1}H{right:.1}"/>"#);
+        for x in ticks(0.0, x_max, 5) {
             line(&mut out, "tick", px(x), bottom + 18.0, "middle", &plain(x));
         }
         for curve in &self.curves {
@@ -156,20 +162,12 @@ impl Chart {
         let mut ends: Vec<(f64, &Curve)> =
             self.curves.iter().filter_map(|curve| curve.points.last().map(|end| (py(end.1), curve))).collect();
         ends.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let mut places: Vec<f64> = ends.iter().map(|end| end.0).collect();
-        for i in 1..places.len() {
-            places[i] = places[i].max(places[i - 1] + GAP);
-        }
-        // Those that were pushed below the axis move up again, together with whom they meet.
-        let mut limit = bottom + 2.0;
-        for place in places.iter_mut().rev() {
-            *place = place.min(limit);
-            limit = *place - GAP;
-        }
+        let wishes: Vec<f64> = ends.iter().map(|end| end.0).collect();
+        let places = spread(&wishes, GAP, bottom + 2.0);
         for ((end, curve), place) in ends.iter().zip(&places) {
             let _ = writeln!(
                 out,
-                r#"<path class="leader {}" style="stroke-dasharray:none" d="M{:.1} {end:.1}L{:.1} {place:.1}"/>"#,
+                r#"<path class="leader {}" d="M{:.1} {end:.1}L{:.1} {place:.1}"/>"#,
                 curve.class,
                 right + 2.0,
                 right + 14.0,
@@ -188,10 +186,10 @@ impl Chart {
 
     fn y_ticks(&self) -> Vec<(f64, String)> {
         match self.scale {
-            Scale::Linear => ticks(self.y_max, 5).into_iter().map(|y| (y, plain(y))).collect(),
+            Scale::Linear { from } => ticks(from, self.y_max, 5).into_iter().map(|y| (y, plain(y))).collect(),
             Scale::Log { floor } => {
                 let mut ticks = Vec::new();
-                let mut y = floor;
+                let mut y = 10f64.powf(floor.log10().ceil());
                 while y <= self.y_max * 1.0001 {
                     ticks.push((y, plain(y)));
                     y *= 10.0;
@@ -202,15 +200,41 @@ impl Chart {
     }
 }
 
-/// Round numbers from 0 to `max`, at most about `count` steps.
-pub fn ticks(max: f64, count: u32) -> Vec<f64> {
-    if !(max > 0.0 && max.is_finite()) {
-        return vec![0.0];
+/// Round numbers from `low` to `high`, at most about `count` steps.
+pub fn ticks(low: f64, high: f64, count: u32) -> Vec<f64> {
+    let span = high - low;
+    if !(span > 0.0 && span.is_finite()) {
+        return vec![low];
     }
-    let raw = max / f64::from(count);
+    let raw = span / f64::from(count);
     let power = 10f64.powf(raw.log10().floor());
     let step = [1.0, 2.0, 2.5, 5.0, 10.0].into_iter().map(|m| m * power).find(|step| *step >= raw).unwrap_or(raw);
-    (0..=(max / step + 1e-9) as u32).map(|i| f64::from(i) * step).collect()
+    let first = (low / step - 1e-9).ceil();
+    (0..=count).map(|i| (first + f64::from(i)) * step).filter(|tick| *tick <= high + 1e-9 * span).collect()
+}
+
+/// Places near the wishes (ascending) that keep `gap` between neighbours and stay above `limit`: neighbours that would
+/// overlap form a block around their mean wish.
+fn spread(wishes: &[f64], gap: f64, limit: f64) -> Vec<f64> {
+    // (sum of the wishes of the block's first line, lines)
+    let mut blocks: Vec<(f64, usize)> = Vec::new();
+    let start = |block: &(f64, usize)| {
+        let lines = block.1 as f64;
+        (block.0 / lines).min(limit - (lines - 1.0) * gap)
+    };
+    for wish in wishes {
+        blocks.push((*wish, 1));
+        while let [.., before, last] = blocks.as_slice() {
+            if start(before) + before.1 as f64 * gap <= start(last) {
+                break;
+            }
+            // The last block's lines wish the first one that much higher.
+            let merged = (before.0 + last.0 - last.1 as f64 * before.1 as f64 * gap, before.1 + last.1);
+            blocks.truncate(blocks.len() - 2);
+            blocks.push(merged);
+        }
+    }
+    blocks.iter().flat_map(|block| (0..block.1).map(|line| start(block) + line as f64 * gap)).collect()
 }
 
 /// A tick's number without binary dust.
@@ -239,10 +263,18 @@ mod tests {
 
     #[test]
     fn ticks_are_round() {
-        assert_eq!(ticks(40.0, 5), [0.0, 10.0, 20.0, 30.0, 40.0]);
-        assert_eq!(ticks(0.9, 5), [0.0, 0.2, 0.4, 0.6000000000000001, 0.8]);
-        assert_eq!(ticks(f64::NAN, 5), [0.0]);
+        assert_eq!(ticks(0.0, 40.0, 5), [0.0, 10.0, 20.0, 30.0, 40.0]);
+        assert_eq!(ticks(0.0, 0.9, 5), [0.0, 0.2, 0.4, 0.6000000000000001, 0.8]);
+        assert_eq!(ticks(0.21, 0.33, 5), [0.225, 0.25, 0.275, 0.30000000000000004, 0.325]);
+        assert_eq!(ticks(0.0, f64::NAN, 5), [0.0]);
         assert_eq!(plain(0.6000000000000001), "0.6");
+    }
+
+    #[test]
+    fn crowded_labels_gather_around_their_wish() {
+        assert_eq!(spread(&[10.0, 50.0, 51.0, 52.0], 10.0, 100.0), [10.0, 41.0, 51.0, 61.0]);
+        assert_eq!(spread(&[98.0, 99.0], 10.0, 100.0), [90.0, 100.0]);
+        assert!(spread(&[], 10.0, 100.0).is_empty());
     }
 
     #[test]
@@ -258,7 +290,7 @@ mod tests {
             x_label: String::new(),
             y_label: String::new(),
             curves: vec![curve("one"), curve("two"), curve("three")],
-            scale: Scale::Linear,
+            scale: Scale::Linear { from: 0.0 },
             y_max: 1.0,
         };
         let svg = chart.draw(Frame { x: 0.0, y: 0.0, width: 100.0, height: 100.0 });

@@ -1,7 +1,6 @@
 //! The text on the terminal.
 
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{Cell, CellAlignment, Table};
+use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 
 use super::{significant, told_rounds};
 use crate::driver::Guarantee;
@@ -12,20 +11,30 @@ use crate::scenario::Scenario;
 pub const NOT_PRIVATE: &str =
     "simulation: not private (noise and coins come from the seed; real releases take them from secret entropy)";
 
+/// A rule above, below the header, and at the end.
+const LINES: TableStyle = TableStyle::new()
+    .top_border(LineStyle::none().fill('─').junction('─'))
+    .header_separator(LineStyle::none().fill('─').junction('─'))
+    .bottom_border(LineStyle::none().fill('─').junction('─'));
+
 /// The methods' table with its legend.
 pub fn methods(scenario: &Scenario, summary: &Summary, regret_name: &str) -> String {
     let told = told_rounds(scenario.federation.rounds);
     let mut table = Table::new();
     let delta = significant(scenario.privacy.delta, 3);
-    let mut header = vec!["method".to_owned(), format!("summed {regret_name}"), "std. error".to_owned()];
-    header.extend(told.iter().map(|round| format!("round {round}")));
-    header.extend([
-        format!("ε moments\nδ = {delta}"),
-        format!("ε RDP\nδ = {delta}"),
-        format!("ε moments\nδ = {SMALL_DELTA:e}"),
-        format!("ε RDP\nδ = {SMALL_DELTA:e}"),
-    ]);
-    table.load_style(UTF8_HORIZONTAL_ONLY).set_header(header);
+    let mut header = vec!["method".to_owned(), format!("summed\n{regret_name}"), "std.\nerror".to_owned()];
+    header.extend(told.iter().map(|round| format!("round\n{round}")));
+    for delta in [delta, format!("{SMALL_DELTA:e}")] {
+        header.extend([format!("ε moments\nδ {delta}"), format!("ε RDP\nδ {delta}")]);
+    }
+    let columns = header.len();
+    let cell = |column: usize, text: String| {
+        Cell::new(text).set_alignment(if column == 0 { CellAlignment::Left } else { CellAlignment::Right })
+    };
+    let cells = |row: Vec<String>| -> Vec<Cell> {
+        row.into_iter().enumerate().map(|(column, text)| cell(column, text)).collect()
+    };
+    table.load_style(LINES).set_header(cells(header));
     for method in &summary.methods {
         let mut row = vec![
             method.method.name().to_owned(),
@@ -45,14 +54,11 @@ pub fn methods(scenario: &Scenario, summary: &Summary, regret_name: &str) -> Str
                     }
                 }
             }
-            (Guarantee::NothingReleased, _) => row.push("nothing released".to_owned()),
-            _ => row.push("none".to_owned()),
+            (Guarantee::NothingReleased, _) => row.push("no release".to_owned()),
+            _ => row.push("unprotected".to_owned()),
         }
-        row.resize(header_len(&told), String::new());
-        table.add_row(row.into_iter().enumerate().map(|(column, text)| {
-            let alignment = if column == 0 || text.contains('n') { CellAlignment::Left } else { CellAlignment::Right };
-            Cell::new(text).set_alignment(alignment)
-        }));
+        row.resize(columns, String::new());
+        table.add_row(cells(row));
     }
     let mut text = format!("{table}\n");
     text.push_str(&format!(
@@ -70,8 +76,4 @@ pub fn methods(scenario: &Scenario, summary: &Summary, regret_name: &str) -> Str
     text.push_str(NOT_PRIVATE);
     text.push('\n');
     text
-}
-
-fn header_len(told: &[u32]) -> usize {
-    3 + told.len() + 4
 }
