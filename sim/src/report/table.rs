@@ -38,7 +38,7 @@ pub fn methods(scenario: &Scenario, summary: &Summary, regret_name: &str) -> Str
     for method in &summary.methods {
         let mut row = vec![
             method.method.name().to_owned(),
-            significant(method.summed_regret.mean, 3),
+            significant(method.summed_regret.mean, 4),
             method.summed_regret.standard_error.map_or("–".to_owned(), |error| significant(error, 2)),
         ];
         row.extend(

@@ -85,6 +85,7 @@ fn line_of(text: &str, path: &str) -> Option<usize> {
 }
 
 fn read(mut root: Section) -> Result<Scenario, Problem> {
+    root.only(&["name", "description", "seed", "runs", "objective", "federation", "surrogate", "privacy"])?;
     let name = root.text("name")?;
     let description = root.text("description")?;
     let seed = root.integer("seed", 0..=i64::MAX as u64, Some(0))?;
@@ -108,6 +109,16 @@ fn objective(mut section: Section) -> Result<ObjectiveConfig, Problem> {
     let kinds = [("gp-sample", Kind::GpSample), ("landmine", Kind::Landmine), ("winequality", Kind::Winequality)];
     let objective = match section.choice("kind", &kinds, None)? {
         Kind::GpSample => {
+            section.only(&[
+                "kind",
+                "dim",
+                "points_per_axis",
+                "kernel",
+                "lengthscale",
+                "signal_variance",
+                "noise_variance",
+                "perturbation",
+            ])?;
             let dim = section.integer("dim", 1..=2, Some(1))? as usize;
             let most = if dim == 1 { 20_000 } else { 100 };
             ObjectiveConfig::GpSample(GpSampleConfig {
@@ -126,6 +137,7 @@ fn objective(mut section: Section) -> Result<ObjectiveConfig, Problem> {
 }
 
 fn tuning(section: &mut Section) -> Result<TuningConfig, Problem> {
+    section.only(&["kind", "candidates"])?;
     Ok(TuningConfig { candidates: section.integer("candidates", 16..=10_000, Some(1000))? as u32 })
 }
 
@@ -159,6 +171,7 @@ fn federation(mut section: Section, objective: &ObjectiveConfig) -> Result<Feder
         ObjectiveConfig::Winequality(_) => (2, WINE_AGENTS..=WINE_AGENTS, Some(WINE_AGENTS)),
     };
     let methods = Method::ALL.map(|method| (method.name(), method));
+    section.only(&["agents", "rounds", "initial_points", "splits", "mixing", "methods", "constant"])?;
     let path = section.path_of("splits");
     let config = FederationConfig {
         agents: section.integer("agents", agents, agents_default)? as u32,
@@ -193,6 +206,19 @@ fn surrogate(mut section: Section, objective: &ObjectiveConfig) -> Result<Surrog
         ObjectiveConfig::GpSample(config) => Some((config.kernel, config.noise_variance)),
         ObjectiveConfig::Landmine(_) | ObjectiveConfig::Winequality(_) => None,
     };
+    section.only(&[
+        "kernel",
+        "lengthscale",
+        "signal_variance",
+        "noise_variance",
+        "features",
+        "feature_seed",
+        "regularization",
+        "normalize_features",
+        "own_draw",
+        "prior_tolerance",
+        "scalar",
+    ])?;
     let positive = "a number from 1e-9 to 1e6";
     let kernel = kernel(&mut section, truth.map(|(kernel, _)| kernel))?;
     // A noise-free objective still needs a positive noise variance in the surrogate.
@@ -231,6 +257,15 @@ fn privacy(
     federation: &FederationConfig,
     surrogate: &SurrogateConfig,
 ) -> Result<PrivacyConfig, Problem> {
+    section.only(&[
+        "sampling_probability",
+        "noise_multiplier",
+        "clipping_norm",
+        "grid_exponent",
+        "delta",
+        "weight_concentration",
+        "max_epsilon",
+    ])?;
     let agents = f64::from(federation.agents);
     let length = f64::from(surrogate.features) * f64::from(federation.regions());
     let config = PrivacyConfig {

@@ -121,12 +121,11 @@ fn nearest<'a>(name: &str, admissible: &[&'a str]) -> Option<&'a str> {
 pub(super) struct Section {
     path: String,
     table: Table,
-    asked: Vec<&'static str>,
 }
 
 impl Section {
     pub(super) fn root(table: Table) -> Self {
-        Section { path: String::new(), table, asked: Vec::new() }
+        Section { path: String::new(), table }
     }
 
     pub(super) fn path_of(&self, key: &str) -> String {
@@ -138,7 +137,6 @@ impl Section {
     }
 
     pub(super) fn take(&mut self, key: &'static str) -> Option<Value> {
-        self.asked.push(key);
         self.table.remove(key)
     }
 
@@ -146,8 +144,8 @@ impl Section {
     pub(super) fn section(&mut self, key: &'static str) -> Result<Section, Problem> {
         let path = self.path_of(key);
         match self.take(key) {
-            None => Ok(Section { path, table: Table::new(), asked: Vec::new() }),
-            Some(Value::Table(table)) => Ok(Section { path, table, asked: Vec::new() }),
+            None => Ok(Section { path, table: Table::new() }),
+            Some(Value::Table(table)) => Ok(Section { path, table }),
             Some(other) => Err(self.refuse(key, other, format!("a section [{path}]"))),
         }
     }
@@ -305,11 +303,20 @@ impl Section {
         }
     }
 
-    /// Refuses what nobody asked for.
+    /// Refuses every key that is not one of these. Asked before anything is taken, so that a misspelt key is named
+    /// rather than the one it was meant to be.
+    pub(super) fn only(&self, keys: &'static [&'static str]) -> Result<(), Problem> {
+        match self.table.keys().find(|key| !keys.contains(&key.as_str())) {
+            None => Ok(()),
+            Some(key) => Err(Problem::UnknownKey { key: self.path_of(key), admissible: keys.to_vec() }),
+        }
+    }
+
+    /// Ends the section. A key that [`Section::only`] admitted and nobody took is refused, not ignored.
     pub(super) fn finish(self) -> Result<(), Problem> {
         match self.table.keys().next() {
             None => Ok(()),
-            Some(key) => Err(Problem::UnknownKey { key: self.path_of(key), admissible: self.asked }),
+            Some(key) => Err(Problem::UnknownKey { key: self.path_of(key), admissible: Vec::new() }),
         }
     }
 }

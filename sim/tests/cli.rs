@@ -1,0 +1,224 @@
+//! The program as a user calls it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// A folder of this test alone, empty at the beginning.
+fn scratch(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn sordino(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_sordino")).args(arguments).current_dir(folder).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+/// Runs and expects success.
+fn done(folder: &Path, arguments: &[&str]) -> Output {
+    let output = sordino(folder, arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
+    output
+}
+
+/// Runs, expects one line on standard error, nothing on standard output, and this code.
+fn refused(folder: &Path, code: i32, arguments: &[&str]) -> String {
+    let output = sordino(folder, arguments);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", text(&output.stderr));
+    assert!(output.stdout.is_empty(), "{arguments:?}");
+    let message = text(&output.stderr);
+    assert_eq!(message.lines().count(), 1, "{arguments:?}: {message}");
+    assert!(message.starts_with("error: "), "{message}");
+    message.trim_end().to_owned()
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+const SMALL: [&str; 8] = [
+    "--set",
+    "federation.agents=12",
+    "--set",
+    "federation.rounds=12",
+    "--set",
+    "objective.points_per_axis=60",
+    "--set",
+    "surrogate.features=20",
+];
+
+fn small<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    let mut arguments = vec!["run", "default", "--runs", "2"];
+    arguments.extend(SMALL);
+    arguments.extend(more);
+    arguments
+}
+
+fn keys(value: &Value) -> Vec<&str> {
+    value.as_object().unwrap().keys().map(String::as_str).collect()
+}
+
+#[test]
+fn run_answers_with_the_promised_object() {
+    let folder = scratch("cli-json");
+    let output = done(&folder, &small(&["--format", "json", "--out", "a"]));
+    let answer = json(&output);
+    // Alphabetical: serde_json's map. The text keeps the order of the promise.
+    assert_eq!(keys(&answer), ["digest", "methods", "runs", "scenario", "seed"]);
+    assert!(
+        text(&output.stdout)
+            .trim_start()
+            .starts_with("{\n  \"scenario\": \"default\",\n  \"seed\": 0,\n  \"runs\": 2,")
+    );
+    assert_eq!(answer["digest"].as_str().unwrap().len(), 64);
+    let methods = answer["methods"].as_array().unwrap();
+    assert_eq!(methods.len(), 8);
+    for method in methods {
+        assert_eq!(
+            keys(method),
+            ["digest", "epsilon", "guarantee", "name", "neighboring_relation", "regret_at", "summed_regret"]
+        );
+        assert_eq!(keys(&method["summed_regret"]), ["mean", "standard_error"]);
+        assert!(method["summed_regret"]["mean"].as_f64().unwrap() > 0.0);
+        assert_eq!(keys(&method["regret_at"]), ["10", "12", "2"]);
+        match method["name"].as_str().unwrap() {
+            "ts" => assert_eq!(method["guarantee"], "nothing released"),
+            "fts" | "fts-de" => assert_eq!(method["guarantee"], "none"),
+            _ => {
+                assert_eq!(method["guarantee"], "dp");
+                assert_eq!(method["neighboring_relation"], "replace_special");
+                assert_eq!(keys(&method["epsilon"]), ["delta", "moments", "rdp"]);
+                assert!(method["epsilon"]["rdp"].as_f64() < method["epsilon"]["moments"].as_f64());
+                continue;
+            }
+        }
+        assert!(method["epsilon"].is_null() && method["neighboring_relation"].is_null());
+    }
+    assert!(text(&output.stderr).contains("simulation: not private"));
+}
+
+#[test]
+fn drivers_and_threads_leave_equal_folders_and_the_resolved_scenario_repeats_them() {
+    let folder = scratch("cli-folders");
+    done(&folder, &small(&["--out", "a", "--threads", "1"]));
+    done(&folder, &small(&["--out", "b", "--threads", "2"]));
+    done(&folder, &small(&["--out", "c", "--driver", "lockstep"]));
+    done(&folder, &["run", "a/scenario.toml", "--out", "d"]);
+    let names =
+        ["README.md", "scenario.toml", "summary.json", "rounds.csv", "transcript.jsonl", "table.txt", "regret.svg"];
+    for name in names {
+        let first = std::fs::read(folder.join("a").join(name)).unwrap();
+        for other in ["b", "c", "d"] {
+            assert!(first == std::fs::read(folder.join(other).join(name)).unwrap(), "{other}/{name}");
+        }
+    }
+    // Negative control: another seed is seen.
+    done(&folder, &small(&["--out", "e", "--seed", "1"]));
+    let rounds = |name: &str| std::fs::read_to_string(folder.join(name).join("rounds.csv")).unwrap();
+    assert_ne!(rounds("a"), rounds("e"));
+    // 2 runs, 8 methods, 13 rounds, and the header; every line has nine fields.
+    assert_eq!(rounds("a").lines().count(), 1 + 2 * 8 * 13);
+    assert!(rounds("a").lines().all(|line| line.split(',').count() == 9));
+}
+
+#[test]
+fn text_names_loss_relation_and_simulation() {
+    let folder = scratch("cli-text");
+    let output = done(&folder, &small(&[]));
+    let said = text(&output.stdout);
+    for needed in ["dp-fts-de", "ε moments", "ε RDP", "δ 1e-5", "zero-out", "simulation: not private", "digest "] {
+        assert!(said.contains(needed), "{needed}: {said}");
+    }
+    assert!(text(&output.stderr).contains("sordino-runs/0001-default"));
+    done(&folder, &small(&["--set", "name=a second/one"]));
+    assert!(folder.join("sordino-runs/0002-a-second-one/regret.svg").exists());
+}
+
+#[test]
+fn bad_input_is_one_line_and_code_2() {
+    let folder = scratch("cli-bad");
+    let refused = |code, arguments: &[&str]| refused(&folder, code, arguments);
+    assert!(refused(2, &["run", "defualt"]).contains("there is no scenario `defualt`; shipped are default, "));
+    assert!(refused(2, &["run", "no.toml"]).contains("no.toml: cannot be read"));
+    assert!(refused(2, &["run", "--set", "federation.agents=0"]).contains("a whole number from 1 to 1000000"));
+    assert!(refused(2, &["run", "--runs", "0"]).contains("--runs"));
+    assert!(refused(2, &["run", "--threads", "0"]).contains("--threads"));
+    assert!(refused(2, &["run", "--driver", "mpi"]).contains("lockstep, tokio"));
+    assert!(refused(2, &["walk"]).contains("walk"));
+    assert!(refused(2, &["run", "landmine"]).contains("--data PATH"));
+    assert!(refused(2, &["run", "landmine", "--data", "no.csv"]).contains("no.csv: cannot be read"));
+    std::fs::write(folder.join("bad.toml"), "name = \"x\"\ndescription = \"y\"\n[objective]\nkind = 3\n").unwrap();
+    assert!(refused(2, &["run", "bad.toml"]).contains("bad.toml:4: `objective.kind = 3` is not admissible"));
+    std::fs::write(folder.join("bytes.toml"), [0xff, 0xfe]).unwrap();
+    refused(2, &["run", "bytes.toml"]);
+    std::fs::create_dir(folder.join("taken")).unwrap();
+    assert!(refused(2, &["run", "--out", "taken"]).contains("exists already"));
+    assert!(refused(2, &["privacy", "epsilon", "--sampling-probability", "2"]).contains("a probability in (0, 1]"));
+    // What failed left no folder behind.
+    assert_eq!(std::fs::read_dir(folder.join("sordino-runs")).into_iter().flatten().count(), 0);
+    // A place that cannot be written is neither usage nor input.
+    std::fs::write(folder.join("file"), "").unwrap();
+    refused(1, &["run", "--out", "file/inside"]);
+}
+
+#[test]
+fn list_names_every_scenario() {
+    let output = done(&scratch("cli-list"), &["list"]);
+    for name in ["default", "gp-2d", "firmware", "winequality", "landmine"] {
+        assert!(text(&output.stdout).lines().any(|line| line.starts_with(name)), "{name}");
+    }
+}
+
+/// The paper's privacy losses, to every printed digit.
+#[test]
+fn privacy_epsilon_prints_the_papers_losses() {
+    let folder = scratch("cli-privacy");
+    let table = [
+        (200, 40, 0.15, 1.0, "5.93"),
+        (200, 40, 0.25, 1.0, "9.91"),
+        (200, 40, 0.5, 1.0, "20.12"),
+        (200, 40, 0.25, 1.2, "7.39"),
+        (200, 40, 0.25, 1.5, "5.22"),
+        (29, 60, 0.35, 1.0, "15.17"),
+        (29, 60, 0.35, 1.6, "7.12"),
+        (29, 60, 0.35, 2.0, "5.14"),
+        (29, 60, 0.35, 3.0, "3.05"),
+        (29, 60, 0.35, 4.0, "2.16"),
+        (29, 60, 0.1, 1.0, "3.75"),
+        (29, 60, 0.15, 1.0, "5.98"),
+        (29, 60, 0.2, 1.0, "7.69"),
+        (29, 60, 0.25, 1.0, "9.82"),
+    ];
+    for (agents, rounds, q, z, printed) in table {
+        let numbers = [q, z, f64::from(agents).powf(-1.1)].map(|x: f64| x.to_string());
+        let rounds: i32 = rounds;
+        let answer = json(&done(
+            &folder,
+            &[
+                "privacy",
+                "epsilon",
+                "--sampling-probability",
+                &numbers[0],
+                "--noise-multiplier",
+                &numbers[1],
+                "--rounds",
+                &rounds.to_string(),
+                "--delta",
+                &numbers[2],
+                "--accountant",
+                "moments",
+                "--format",
+                "json",
+            ],
+        ));
+        assert_eq!(keys(&answer), ["accountant", "epsilon", "neighboring_relation", "order"]);
+        assert_eq!(format!("{:.2}", answer["epsilon"].as_f64().unwrap()), printed);
+    }
+}

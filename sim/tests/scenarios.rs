@@ -1,0 +1,135 @@
+//! Scenario files: what is shipped reads back, what is wrong is refused with key, value, range and line.
+
+use sordino_sim::scenario::{SHIPPED, Scenario, Shipped};
+
+#[test]
+fn shipped_scenarios_read_back_from_their_resolved_form() {
+    for shipped in SHIPPED {
+        let scenario = shipped.parse(&[]).unwrap();
+        assert_eq!(scenario.name, shipped.name);
+        let again = Scenario::parse("resolved", &scenario.resolved(), &[]).unwrap();
+        assert_eq!(again, scenario, "{}", scenario.resolved());
+    }
+}
+
+#[test]
+fn default_is_the_published_experiment() {
+    let scenario = Shipped::find("default").unwrap().parse(&[]).unwrap();
+    let (federation, surrogate, privacy) = (&scenario.federation, &scenario.surrogate, &scenario.privacy);
+    assert_eq!((federation.agents, federation.rounds, federation.initial_points), (200, 40, 10));
+    assert_eq!((federation.regions(), federation.methods.len(), scenario.runs), (2, 8, 10));
+    assert_eq!((surrogate.features, surrogate.regularization, surrogate.kernel.lengthscale), (50, 0.01, 0.03));
+    assert_eq!((privacy.sampling_probability, privacy.noise_multiplier, privacy.clipping_norm), (0.25, 1.0, 11.0));
+    assert!((privacy.delta - 0.002_943_520_093).abs() < 1e-12);
+}
+
+fn refusal(from: &str, to: &str) -> String {
+    let text = Shipped::find("default").unwrap().text;
+    assert!(text.contains(from), "{from}");
+    Scenario::parse("my.toml", &text.replacen(from, to, 1), &[]).unwrap_err().to_string()
+}
+
+#[test]
+fn every_refusal_names_key_value_range_and_line() {
+    let cases = [
+        (
+            "agents = 200",
+            "agents = 0",
+            "my.toml:18: `federation.agents = 0` is not admissible; admissible: a whole number from 1 to 1000000",
+        ),
+        (
+            "agents = 200",
+            "agents = 2.5",
+            "my.toml:18: `federation.agents = 2.5` is not admissible; admissible: a whole number from 1 to 1000000",
+        ),
+        (
+            "agents = 200",
+            "agents = -1",
+            "my.toml:18: `federation.agents = -1` is not admissible; admissible: a whole number from 1 to 1000000",
+        ),
+        ("agents = 200", "agnets = 200", "my.toml:18: unknown key `federation.agnets`; did you mean `agents`?"),
+        (
+            "agents = 200",
+            "",
+            "my.toml:17: `federation.agents` is missing; admissible: a whole number from 1 to 1000000",
+        ),
+        (
+            "rounds = 40",
+            "rounds = 40\ncolour = 1",
+            "my.toml:20: unknown key `federation.colour`; admissible here: agents, rounds",
+        ),
+        (
+            "rounds = 40",
+            "rounds = 40\nconstnt = 1",
+            "my.toml:20: unknown key `federation.constnt`; did you mean `constant`?",
+        ),
+        ("[privacy]", "[privcy]", "my.toml:29: unknown key `privcy`; did you mean `privacy`?"),
+        (
+            "splits = [2]",
+            "splits = [2, 2]",
+            "my.toml:21: `federation.splits = [2, 2]` is not admissible; admissible: a list of 1 whole numbers from 1 to 64, one for each dimension",
+        ),
+        (
+            "\"ts\", \"fts\"",
+            "\"ts\", \"ts\"",
+            "my.toml:23: `federation.methods = \"ts\"` is not admissible; admissible: every name at most once",
+        ),
+        ("\"ts\", \"fts\"", "\"ts\", \"ftss\"", "admissible: \"ts\", \"fts\", \"fts-de\""),
+        (
+            "lengthscale = 0.03",
+            "lengthscale = nan",
+            "my.toml:12: `objective.lengthscale = NaN` is not admissible; admissible: a number from 0.001 to 1000",
+        ),
+        (
+            "lengthscale = 0.03",
+            "lengthscale = \"short\"",
+            "my.toml:12: `objective.lengthscale = \"short\"` is not admissible",
+        ),
+        (
+            "kind = \"gp-sample\"",
+            "kind = \"gp\"",
+            "my.toml:8: `objective.kind = \"gp\"` is not admissible; admissible: \"gp-sample\", \"landmine\", \"winequality\"",
+        ),
+        (
+            "kind = \"gp-sample\"",
+            "kind = \"landmine\"",
+            "my.toml:9: unknown key `objective.dim`; admissible here: kind, candidates",
+        ),
+        (
+            "noise_multiplier = 1.0",
+            "noise_multiplier = 0",
+            "my.toml:31: `privacy.noise_multiplier = 0` is not admissible; admissible: a number from 0.05 to 1000",
+        ),
+        ("runs = 10", "runs = 10\nruns = 11", "my.toml:6: not valid TOML: duplicate key"),
+        ("[objective]", "[objective", "my.toml:7: not valid TOML"),
+    ];
+    for (from, to, expected) in cases {
+        let message = refusal(from, to);
+        assert!(message.starts_with(expected) || message.contains(expected), "{to}: {message}\nexpected {expected}");
+        assert!(!message.contains('\n'), "{message}");
+    }
+}
+
+fn set(settings: &[&str]) -> Result<Scenario, String> {
+    let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
+    Shipped::find("default").unwrap().parse(&settings).map_err(|error| error.to_string())
+}
+
+#[test]
+fn settings_are_applied_before_the_check() {
+    let scenario =
+        set(&["federation.agents=50", "surrogate.kernel=matern-5/2", "federation.methods=[\"ts\"]"]).unwrap();
+    assert_eq!((scenario.federation.agents, scenario.federation.methods.len()), (50, 1));
+    assert_eq!(scenario.surrogate.kernel.kernel.name(), "matern-5/2");
+    // δ follows the number of agents.
+    assert!((scenario.privacy.delta - 50f64.powf(-1.1)).abs() < 1e-15);
+    assert_eq!(
+        set(&["federation.agents=zero"]).unwrap_err(),
+        "--set: `federation.agents = \"zero\"` is not admissible; admissible: a whole number from 1 to 1000000"
+    );
+    assert!(set(&["federation.agents"]).unwrap_err().contains("is not a setting"));
+    assert!(set(&["seed.x=1"]).unwrap_err().contains("is not a setting"));
+    assert!(set(&["privacy.budget=1"]).unwrap_err().contains("unknown key `privacy.budget`"));
+    // A value cannot smuggle in another key.
+    assert!(set(&["seed=1\nruns=2"]).unwrap_err().contains("`seed = "));
+}
