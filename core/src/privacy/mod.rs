@@ -10,6 +10,7 @@
 //! | [`mechanism`] | the samplers that own their sensitivity and their event |
 //! | [`accountant`] | events → (ε, δ), never below the truth |
 //! | [`budget`] | the filter that refuses, the odometer that tells |
+//! | [`ledger`] | charges in a form that outlives the program |
 //! | [`calibrate`] | a target (ε, δ) → noise, rounds, sampling |
 //!
 //! The order in every release: the event is offered to the filter; the noise is drawn; the data is touched; value and
@@ -23,6 +24,7 @@ pub mod calibrate;
 pub mod encode;
 pub mod epsilon;
 pub mod event;
+pub mod ledger;
 pub mod mechanism;
 pub mod sampling;
 pub mod sensitivity;
