@@ -10,6 +10,7 @@
 //! | [`driver`] | who executes the parties |
 //! | [`metrics`] | what the runs amount to |
 //! | [`report`] | tables, JSON, figures, the run folder |
+//! | [`reproduce`] | what of the papers comes out |
 //! | [`cli`] | arguments only |
 
 pub mod cli;
@@ -17,4 +18,5 @@ pub mod driver;
 pub mod metrics;
 pub mod objective;
 pub mod report;
+pub mod reproduce;
 pub mod scenario;

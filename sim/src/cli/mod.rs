@@ -5,6 +5,7 @@
 //! | [`run`] | `sordino run`, and bare `sordino` |
 //! | [`list`] | `sordino list` |
 //! | [`privacy`] | `sordino privacy epsilon` |
+//! | [`reproduce`] | `sordino reproduce` |
 //! | [`progress`] | the bar on standard error |
 //! | [`error`] | one line for every error, and its exit code |
 //!
@@ -21,6 +22,7 @@ pub mod error;
 pub mod list;
 pub mod privacy;
 pub mod progress;
+pub mod reproduce;
 pub mod run;
 
 use error::CliError;
@@ -43,6 +45,8 @@ enum Command {
     List,
     /// What releases cost
     Privacy(privacy::Arguments),
+    /// What of the papers comes out: expected, measured, holds
+    Reproduce(reproduce::Arguments),
 }
 
 /// How results are printed.
@@ -71,6 +75,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Some(Command::Run(arguments)) => run::execute(&arguments),
         Some(Command::List) => list::execute(),
         Some(Command::Privacy(arguments)) => privacy::execute(&arguments),
+        Some(Command::Reproduce(arguments)) => reproduce::execute(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

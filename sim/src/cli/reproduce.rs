@@ -1,0 +1,81 @@
+//! `sordino reproduce`: what of the papers comes out.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::Args;
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::{Cell, CellAlignment, Table};
+
+use super::error::CliError;
+use super::{Format, print, print_json};
+use crate::report::significant;
+use crate::reproduce::{Experiment, Options, Report};
+
+/// `sordino reproduce`.
+#[derive(Clone, Debug, Args)]
+pub struct Arguments {
+    /// Name of an experiment; without it the catalogue is listed
+    #[arg(value_name = "NAME")]
+    name: Option<String>,
+    /// Runs (functions); fewer than the default make bands fail by chance [default: the experiment's]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    runs: Option<u32>,
+    /// Threads for arithmetic; changes no result [default: all cores]
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+    /// Data file or folder of experiments that read one
+    #[arg(long, value_name = "PATH")]
+    data: Option<PathBuf>,
+    /// Text for people or one JSON object
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// Prints expected | measured | holds; an error if a band does not hold.
+pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
+    let Some(name) = &arguments.name else {
+        return print(&catalogue());
+    };
+    let Some(experiment) = Experiment::find(name) else {
+        let names: Vec<&str> = Experiment::all().map(|experiment| experiment.name).collect();
+        return Err(CliError::input(format!("there is no experiment `{name}`; there are {}", names.join(", "))));
+    };
+    let options = Options { runs: arguments.runs, threads: arguments.threads, data: arguments.data.clone() };
+    eprintln!("{}: {}", experiment.name, experiment.description);
+    let start = Instant::now();
+    let report = experiment.execute(&options).map_err(CliError::input)?;
+    eprintln!("measured in {:.1} s", start.elapsed().as_secs_f64());
+    match arguments.format {
+        Format::Json => print_json(&report)?,
+        Format::Text => print(&text(&report))?,
+    }
+    match report.failed() {
+        0 => Ok(()),
+        failed => Err(CliError::failure(format!("{failed} of {} bands do not hold", report.bands.len()))),
+    }
+}
+
+fn catalogue() -> String {
+    let width = Experiment::all().map(|experiment| experiment.name.len()).max().unwrap_or(0);
+    Experiment::all().map(|experiment| format!("{:width$}  {}\n", experiment.name, experiment.description)).collect()
+}
+
+fn text(report: &Report) -> String {
+    let mut table = Table::new();
+    table.load_style(UTF8_HORIZONTAL_ONLY).set_header(["band", "expected", "measured", "holds"]);
+    for band in &report.bands {
+        table.add_row([
+            Cell::new(&band.name),
+            Cell::new(&band.expected),
+            Cell::new(significant(band.measured, 4)).set_alignment(CellAlignment::Right),
+            Cell::new(if band.holds { "yes" } else { "NO" }),
+        ]);
+    }
+    let mut out = format!("{}\n{table}\n", report.experiment);
+    for remark in &report.remarks {
+        out.push_str(&format!("{remark}\n"));
+    }
+    out
+}
