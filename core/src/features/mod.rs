@@ -2,10 +2,21 @@
 //!
 //! | module | features | best when |
 //! |---|---|---|
+//! | [`paired`] | cosine and sine of each frequency | the norm must be the kernel's own |
+//! | [`orthogonal`] | the same maps, frequencies at right angles | eight dimensions and more |
+//! | [`quadrature`] | cosines and sines at Gauss-Hermite nodes | squared exponential in at most three dimensions: nearly exact |
+//! | [`nystrom`] | the kernel as a dictionary of points sees it | any kernel; few points matter |
 //! | [`random_fourier`] | cosines at random frequencies | any stationary kernel, any dimension; shared by all agents of a federation |
 
+pub mod nystrom;
+pub mod orthogonal;
+pub mod paired;
+pub mod quadrature;
 pub mod random_fourier;
 
+pub use nystrom::Nystrom;
+pub use paired::PairedFourier;
+pub use quadrature::QuadratureFourier;
 pub use random_fourier::{FeatureError, RandomFourier};
 
 use crate::math::Scalar;

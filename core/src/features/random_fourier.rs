@@ -41,6 +41,27 @@ pub enum FeatureError {
         /// The length it must have.
         expected: usize,
     },
+    /// A point of a dictionary that is NaN or infinite.
+    NonFinite {
+        /// Index of the number.
+        index: usize,
+    },
+    /// A number of quadrature nodes per axis that is odd or outside 2..=64.
+    Nodes {
+        /// What was given.
+        nodes: usize,
+    },
+    /// Too few quadrature nodes for the box: the features would repeat within it.
+    Aliasing {
+        /// Nodes per axis given.
+        nodes: usize,
+        /// Largest error of the kernel within the box, as a fraction of the signal variance.
+        error: f64,
+        /// A distance along one axis at which it occurs.
+        distance: f64,
+        /// The smallest number of nodes that would do, if at most 64.
+        enough: Option<usize>,
+    },
 }
 
 impl fmt::Display for FeatureError {
@@ -54,6 +75,18 @@ impl fmt::Display for FeatureError {
             }
             FeatureError::SignalVariance { value } => write!(f, "signal variance {value} must be finite and positive"),
             FeatureError::Storage { len, expected } => write!(f, "feature storage of {len} numbers, {expected} needed"),
+            FeatureError::NonFinite { index } => write!(f, "number {index} of the dictionary is not finite"),
+            FeatureError::Nodes { nodes } => write!(f, "{nodes} nodes per axis; an even number in 2..=64 is needed"),
+            FeatureError::Aliasing { nodes, error, distance, enough } => {
+                write!(
+                    f,
+                    "{nodes} nodes per axis alias: at distance {distance} the kernel is off by {error} of its variance; "
+                )?;
+                match enough {
+                    Some(enough) => write!(f, "{enough} nodes would do"),
+                    None => write!(f, "64 nodes would not do either, use random features"),
+                }
+            }
         }
     }
 }
@@ -188,18 +221,7 @@ pub fn draw<T: Scalar>(
     count: usize,
     storage: &mut [T],
 ) -> Result<(), FeatureError> {
-    if dim == 0 || count == 0 {
-        return Err(FeatureError::Empty { count, dim });
-    }
-    let expected = storage_len(dim, count);
-    if storage.len() != expected {
-        return Err(FeatureError::Storage { len: storage.len(), expected });
-    }
-    let wrong = lengthscales.iter().find(|l| !(**l > 0.0 && l.is_finite()));
-    if wrong.is_some() || (lengthscales.len() != 1 && lengthscales.len() != dim) {
-        let value = *wrong.or(lengthscales.first()).unwrap_or(&f64::NAN);
-        return Err(FeatureError::Lengthscale { len: lengthscales.len(), value });
-    }
+    check(lengthscales, dim, count, storage.len())?;
     let degrees = kernel.degrees_of_freedom().unwrap_or(0) as usize;
     let mut stream = RunSeed::new(feature_seed, run_index).stream(Party::World, Purpose::Features, 0);
     let (frequencies, phases) = storage.split_at_mut(count * dim);
@@ -228,6 +250,28 @@ pub fn draw<T: Scalar>(
             }
         }
         *phase = T::from_f64(stream.unit::<f64>() * core::f64::consts::TAU);
+    }
+    Ok(())
+}
+
+/// What every drawing of frequencies and phases asks of its arguments.
+pub(super) fn check(lengthscales: &[f64], dim: usize, count: usize, len: usize) -> Result<(), FeatureError> {
+    if dim == 0 || count == 0 {
+        return Err(FeatureError::Empty { count, dim });
+    }
+    let expected = storage_len(dim, count);
+    if len != expected {
+        return Err(FeatureError::Storage { len, expected });
+    }
+    check_lengthscales(lengthscales, dim)
+}
+
+/// One lengthscale or one an axis, each finite and positive.
+pub(super) fn check_lengthscales(lengthscales: &[f64], dim: usize) -> Result<(), FeatureError> {
+    let wrong = lengthscales.iter().find(|l| !(**l > 0.0 && l.is_finite()));
+    if wrong.is_some() || (lengthscales.len() != 1 && lengthscales.len() != dim) {
+        let value = *wrong.or(lengthscales.first()).unwrap_or(&f64::NAN);
+        return Err(FeatureError::Lengthscale { len: lengthscales.len(), value });
     }
     Ok(())
 }

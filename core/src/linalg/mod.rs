@@ -7,6 +7,8 @@
 //! | [`lower`] | L with A = LLᵀ, lower, row-major | i(i+1)/2, i+1 numbers | appending a row |
 //! | [`root`] | R with A = RᵀR, upper, row-major, fixed size m | i(2m−i+1)/2, m−i numbers | rotating a vector in |
 //!
+//! [`symmetric`] has eigenvalues and roots of small symmetric matrices, [`pivoted_cholesky`] low-rank factors.
+//!
 //! The order of every sum is part of the bit contract: [`dot`] uses four lanes whatever the target.
 
 mod dot;
@@ -14,6 +16,7 @@ pub mod lower;
 mod lower_update;
 mod pivoted;
 pub mod root;
+pub mod symmetric;
 
 pub use dot::{axpy, dot, matvec, squared_distance, sum_of_squares};
 pub use pivoted::{PivotedCholesky, pivoted_cholesky};
