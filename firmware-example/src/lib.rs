@@ -3,6 +3,8 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`operations`] | the digest table: core's operations on fixed inputs, one digest each |
+//! | [`federation`] | one agent through a scripted federation |
 #![no_std]
 
+pub mod federation;
 pub mod operations;

@@ -5,9 +5,18 @@
 mod device;
 
 #[cfg(not(target_os = "none"))]
+use firmware_example::{federation, operations};
+
+#[cfg(not(target_os = "none"))]
 fn main() {
     println!("--- digests");
-    let all = firmware_example::operations::table(|row| println!("{row}"));
-    println!("{all}\n---");
+    let all = operations::table(|row| println!("{row}"));
+    println!("{all}\n---\n--- federation");
+    let mut storage = vec![0.0; 4096];
+    let end = federation::play(federation::SCRIPT, &mut storage, |round| println!("{round}"));
+    match end {
+        Ok(digest) => println!("{digest}\n---"),
+        Err(error) => println!("{error:?}\n---"),
+    }
     println!("This is the host; `cargo fw` runs the same on a Cortex-M4F in QEMU.");
 }

@@ -1,6 +1,7 @@
 //! What the cross-crate tests share: where the known answers lie and how a number is compared.
 
 pub mod federation;
+pub mod firmware_script;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

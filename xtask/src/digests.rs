@@ -1,6 +1,9 @@
-//! `cargo xtask digests`: one table of digests, five ways to compute it.
+//! `cargo xtask digests`: the same numbers, computed five ways.
 //!
-//! Every program prints the table between two marks; `tests/vectors/digests.txt` is what all of them must print.
+//! | what every program prints | what it must be | where |
+//! |---|---|---|
+//! | the digest table | `tests/vectors/digests.txt` | host in debug and release, M4F, M0 code, WebAssembly |
+//! | the scripted federation | `tests/vectors/federation.txt` | the same without WebAssembly |
 
 use std::fs;
 use std::process::Command;
@@ -9,36 +12,51 @@ use crate::firmware::Output;
 use crate::process::{self, Report, cargo};
 use crate::tools;
 
-/// Lines between these two belong to the table.
-const BEGIN: &str = "--- digests";
+/// A table between two marks in an output, and the file that it must equal.
+struct Golden {
+    name: &'static str,
+    begin: &'static str,
+    path: &'static str,
+}
+
+const DIGESTS: Golden = Golden { name: "digests", begin: "--- digests", path: "tests/vectors/digests.txt" };
+const FEDERATION: Golden = Golden { name: "federation", begin: "--- federation", path: "tests/vectors/federation.txt" };
 const END: &str = "---";
 
-/// Computes the table everywhere and compares; with `write`, the host's debug table becomes the expected one first.
+/// Computes both tables everywhere and compares; with `write`, the host's debug build says first what is expected.
 /// `devices` is what the firmware printed.
 pub fn run(report: &mut Report, devices: &[Output], write: bool) {
-    let path = process::root().join("tests/vectors/digests.txt");
-    let host = |profile: &[&str]| {
-        process::run(&mut cargo(&[&["run", "-q", "-p", "firmware-example"], profile].concat()))
-            .and_then(|out| table(&out))
-    };
     if write {
-        report.step("digests: write", || {
-            let text = host(&[])?;
-            fs::write(&path, &text).map_err(|error| format!("{}: {error}", path.display()))?;
-            Ok(format!("{} rows", text.lines().count()))
+        report.step("write tables", || {
+            let output = host(&[])?;
+            for golden in [DIGESTS, FEDERATION] {
+                let path = process::root().join(golden.path);
+                fs::write(&path, golden.cut(&output)?).map_err(|error| format!("{}: {error}", path.display()))?;
+            }
+            Ok(format!("{}, {}", DIGESTS.path, FEDERATION.path))
         });
     }
-    let expected = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()));
-    let mut compare = |name: &str, table: &dyn Fn() -> Result<String, String>| {
-        report.step(&format!("digests: {name}"), || difference(&expected.clone()?, &table()?));
+    let mut compare = |name: &str, output: Result<&str, String>, goldens: &[&Golden]| {
+        for golden in goldens {
+            report.step(&format!("{}: {name}", golden.name), || golden.compare(output.as_ref().map_err(Clone::clone)?));
+        }
     };
-    compare("host, debug", &|| host(&[]));
-    compare("host, release", &|| host(&["--release"]));
-    for target in [tools::M4F, tools::M0] {
-        let text = devices.iter().find(|output| output.target == target).map(|output| output.text.as_str());
-        compare(target, &|| table(text.ok_or("the firmware did not run")?));
+    let both = [&DIGESTS, &FEDERATION];
+    for (name, profile) in [("host, debug", &[][..]), ("host, release", &["--release"][..])] {
+        let output = host(profile);
+        compare(name, output.as_deref().map_err(Clone::clone), &both);
     }
-    compare(tools::WASM, &|| wasm().and_then(|out| table(&out)));
+    for target in [tools::M4F, tools::M0] {
+        let output = devices.iter().find(|output| output.target == target).map(|output| output.text.as_str());
+        compare(target, output.ok_or_else(|| "the firmware did not run".to_owned()), &both);
+    }
+    let output = wasm();
+    compare(tools::WASM, output.as_deref().map_err(Clone::clone), &[&DIGESTS]);
+}
+
+/// The firmware's host program.
+fn host(profile: &[&str]) -> Result<String, String> {
+    process::run(&mut cargo(&[&["run", "-q", "-p", "firmware-example"], profile].concat()))
 }
 
 /// Runs the same table under node.
@@ -58,16 +76,24 @@ fn wasm() -> Result<String, String> {
     process::run(Command::new("node").arg(process::root().join("xtask/src/wasm.mjs")).arg(module))
 }
 
-/// The lines between the marks.
-fn table(output: &str) -> Result<String, String> {
-    let mut lines = output.lines().skip_while(|line| *line != BEGIN).skip(1);
-    let mut text = String::new();
-    loop {
-        match lines.next() {
-            Some(END) => return Ok(text),
-            Some(line) => text = text + line + "\n",
-            None => return Err(format!("no line `{BEGIN}` … `{END}` in the output")),
+impl Golden {
+    /// The lines between the marks.
+    fn cut(&self, output: &str) -> Result<String, String> {
+        let mut lines = output.lines().skip_while(|line| *line != self.begin).skip(1);
+        let mut text = String::new();
+        loop {
+            match lines.next() {
+                Some(END) => return Ok(text),
+                Some(line) => text = text + line + "\n",
+                None => return Err(format!("no lines `{}` … `{END}` in the output", self.begin)),
+            }
         }
+    }
+
+    fn compare(&self, output: &str) -> Result<String, String> {
+        let path = process::root().join(self.path);
+        let expected = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        difference(&expected, &self.cut(output)?)
     }
 }
 
@@ -92,12 +118,12 @@ mod tests {
 
     #[test]
     fn cuts_the_table_out_and_names_a_difference() {
-        let a = table("x\n--- digests\none 1\ntwo 2\n---\ny\n").unwrap();
+        let a = DIGESTS.cut("x\n--- digests\none 1\ntwo 2\n---\ny\n").unwrap();
         assert_eq!(a, "one 1\ntwo 2\n");
         assert!(difference(&a, &a).is_ok());
         assert!(difference(&a, "one 1\ntwo 3\n").unwrap_err().contains("two 3"));
         assert!(difference(&a, "one 1\n").is_err());
         assert!(difference("", "").is_err());
-        assert!(table("nothing").is_err());
+        assert!(DIGESTS.cut("nothing").is_err());
     }
 }

@@ -3,7 +3,7 @@
 //! The firmware measures and asserts by itself and ends with an exit code; here its output is shown, and with
 //! `--write` its rows of measurements become `docs/device-table.md`.
 
-use crate::process::{Report, cargo, run as run_command};
+use crate::process::{self, Report, cargo, run_keeping};
 use crate::{device_table, tools};
 
 /// Targets in the order of the table: (triple, what it is called).
@@ -19,22 +19,25 @@ pub struct Output {
 
 /// Runs the firmware on both targets and returns what it printed.
 pub fn run(report: &mut Report, write: bool) -> Vec<Output> {
+    if write {
+        report.step("script of the federation", || {
+            let example = ["run", "-q", "-p", "sordino-tests", "--example", "firmware_script"];
+            process::run(&mut cargo(&example)).map(|output| output.trim().to_owned())
+        });
+    }
     let mut outputs = Vec::new();
     for (target, name) in DEVICES {
         report.step(&format!("firmware on {name}"), || {
-            let text = on(target)?;
+            // The runner is named in `.cargo/config.toml`.
+            let (text, result) =
+                run_keeping(&mut cargo(&["run", "--release", "-p", "firmware-example", "--target", target]));
             let note = text.lines().rev().find(|line| !line.is_empty()).unwrap_or_default().to_owned();
             outputs.push(Output { target, text });
-            Ok(note)
+            result.map(|()| note)
         });
     }
     if write {
         report.step("device table", || device_table::write(&outputs));
     }
     outputs
-}
-
-/// Builds and runs the firmware; the runner is named in `.cargo/config.toml`.
-fn on(target: &str) -> Result<String, String> {
-    run_command(&mut cargo(&["run", "--release", "-p", "firmware-example", "--target", target]))
 }

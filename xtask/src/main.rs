@@ -3,8 +3,8 @@
 //! | command | what it does |
 //! |---|---|
 //! | `cargo xtask test` | what CI runs: tools, formatting, lints, documentation, host tests, firmware in QEMU, digests everywhere |
-//! | `cargo xtask firmware [--write]` | runs the firmware on Cortex-M4F and M0 code; `--write` regenerates `docs/device-table.md` |
-//! | `cargo xtask digests [--write]` | compares the digest table on five targets; `--write` regenerates `tests/vectors/digests.txt` |
+//! | `cargo xtask firmware [--write]` | runs the firmware on Cortex-M4F and M0 code; `--write` regenerates its script `firmware-example/federation.bin` and `docs/device-table.md` |
+//! | `cargo xtask digests [--write]` | compares the digest tables on five targets; `--write` regenerates them in `tests/vectors/` |
 //! | `cargo xtask bench` | the comparisons under `bench/` and where the time of one default run goes |
 
 mod bench;

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -71,13 +71,27 @@ pub fn cargo(arguments: &[&str]) -> Command {
 ///
 /// **Errors**: it cannot be started, ends with a code other than 0, or outlives the limit.
 pub fn run(command: &mut Command) -> Result<String, String> {
+    let (output, result) = run_keeping(command);
+    result.map(|()| output)
+}
+
+/// As [`run`], with the output also of a command that failed.
+pub fn run_keeping(command: &mut Command) -> (String, Result<(), String>) {
     let line = describe(command);
     println!("$ {line}");
+    match watch(command) {
+        Ok((output, status)) if status.success() => (output, Ok(())),
+        Ok((output, status)) => (output, Err(format!("{line}: {status}"))),
+        Err(error) => (String::new(), Err(format!("{line}: {error}"))),
+    }
+}
+
+fn watch(command: &mut Command) -> Result<(String, ExitStatus), String> {
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
-        .map_err(|error| format!("{line}: cannot start: {error}"))?;
+        .map_err(|error| format!("cannot start: {error}"))?;
     let stdout = child.stdout.take();
     let reader = thread::spawn(move || {
         let mut all = String::new();
@@ -98,13 +112,12 @@ pub fn run(command: &mut Command) -> Result<String, String> {
             Ok(None) => {
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err(format!("{line}: stopped after {} s", LIMIT.as_secs()));
+                return Err(format!("stopped after {} s", LIMIT.as_secs()));
             }
-            Err(error) => return Err(format!("{line}: {error}")),
+            Err(error) => return Err(error.to_string()),
         }
     };
-    let output = reader.join().unwrap_or_default();
-    if status.success() { Ok(output) } else { Err(format!("{line}: {status}")) }
+    Ok((reader.join().unwrap_or_default(), status))
 }
 
 /// Sums the `test result:` lines of `cargo test`.

@@ -3,10 +3,12 @@
 use core::fmt::Write;
 use core::hint::black_box;
 
+use firmware_example::federation;
 use sordino_core::acquisition::thompson;
 use sordino_core::digest::Frame;
 use sordino_core::domain::{Candidates, Regions};
 use sordino_core::features::{RandomFourier, random_fourier};
+use sordino_core::federated::Input;
 use sordino_core::kernel::{Kernel, KernelError, Matern52, SquaredExponential, Stationary};
 use sordino_core::linalg::root;
 use sordino_core::privacy::SamplingProbability;
@@ -22,6 +24,8 @@ use super::memory::Memory;
 /// Input dimension and feature count of all measurements.
 const DIM: usize = 2;
 const M: usize = 64;
+/// Numbers of the scripted agent, its features and a broadcast.
+const AGENT: usize = 4096;
 /// Most observations of the exact posterior.
 const CAPACITY: usize = 64;
 
@@ -86,10 +90,10 @@ const fn equal(a: &[u8], b: &[u8]) -> bool {
 /// Everything that is measured, from the bottom up.
 pub const TABLE: &[Entry] = &[
     entry("digest of 64 numbers", 16_000, 1024, 0, digest),
-    entry("64 normal draws", 13_000, 512, 0, normals),
-    entry("one exact normal draw (Karney, m = 16)", 1_500, 512, 0, karney),
-    entry("64 features, D = 2", 10_000, 512, random_fourier::storage_len(DIM, M), features),
-    entry("Thompson maximum over 64 candidates, M = 64", 600_000, 512, DIM + M, maximum),
+    entry("64 normal draws", 13_000, 1024, 0, normals),
+    entry("one exact normal draw (Karney, m = 16)", 1_500, 1024, 0, karney),
+    entry("64 features, D = 2", 10_000, 1024, random_fourier::storage_len(DIM, M), features),
+    entry("Thompson maximum over 64 candidates, M = 64", 600_000, 1024, DIM + M, maximum),
     entry("exact SE: observation 16", 4_000, 1024, exact::storage_len(DIM, CAPACITY), |memory, probe| {
         observe(memory, probe, smooth(), 16);
     }),
@@ -108,10 +112,10 @@ pub const TABLE: &[Entry] = &[
     entry("exact SE: prediction at 64", 20_000, 1024, exact::storage_len(DIM, CAPACITY), |memory, probe| {
         predict(memory, probe, smooth(), 64);
     }),
-    entry("exact Matérn 5/2: observation 16", 4_000, 1024, exact::storage_len(DIM, CAPACITY), |memory, probe| {
+    entry("exact Matérn 5/2: observation 16", 5_000, 1024, exact::storage_len(DIM, CAPACITY), |memory, probe| {
         observe(memory, probe, rough(), 16);
     }),
-    entry("exact Matérn 5/2: prediction at 16", 4_000, 1024, exact::storage_len(DIM, CAPACITY), |memory, probe| {
+    entry("exact Matérn 5/2: prediction at 16", 5_000, 1024, exact::storage_len(DIM, CAPACITY), |memory, probe| {
         predict(memory, probe, rough(), 16);
     }),
     entry("exact Matérn 5/2: observation 32", 10_000, 1024, exact::storage_len(DIM, CAPACITY), |memory, probe| {
@@ -126,12 +130,15 @@ pub const TABLE: &[Entry] = &[
     entry("exact Matérn 5/2: prediction at 64", 24_000, 1024, exact::storage_len(DIM, CAPACITY), |memory, probe| {
         predict(memory, probe, rough(), 64);
     }),
-    entry("weights M = 64: observation 16, dual", 17_000, 768, weights::storage_len(M), dual_update),
-    entry("weights M = 64: draw at 16, dual", 33_000, 512, weights::storage_len(M), dual_draw),
-    entry("weights M = 64: rotation alone", 33_000, 512, weights::storage_len(M), rotation),
-    entry("weights M = 64: observation 40, primal", 60_000, 512, weights::storage_len(M), primal_update),
-    entry("weights M = 64: draw at 40, primal", 60_000, 512, weights::storage_len(M), primal_draw),
-    entry("clip and encode 64 numbers into 2 blocks", 140_000, 512, 4 * M, encode),
+    entry("weights M = 64: observation 16, dual", 17_000, 1024, weights::storage_len(M), dual_update),
+    entry("weights M = 64: draw at 16, dual", 33_000, 1024, weights::storage_len(M), dual_draw),
+    entry("weights M = 64: rotation alone", 33_000, 1024, weights::storage_len(M), rotation),
+    entry("weights M = 64: observation 40, primal", 60_000, 1024, weights::storage_len(M), primal_update),
+    entry("weights M = 64: draw at 40, primal", 60_000, 1024, weights::storage_len(M), primal_draw),
+    entry("federated agent, M = 64: broadcast to query", 600_000, 1024, AGENT, agent_query),
+    entry("federated agent, M = 64: observation 34 to upload", 80_000, 1024, AGENT, agent_upload),
+    entry("the whole scripted federation, 7 rounds", 7_500_000, 3072, AGENT, federation),
+    entry("clip and encode 64 numbers into 2 blocks", 140_000, 1024, 4 * M, encode),
 ];
 
 /// Prints the table and returns how many bounds were exceeded.
@@ -299,6 +306,31 @@ fn rotation(memory: &mut Memory, probe: &mut Probe) {
     normal::fill(&mut Stream::from_seed(5), phi);
     probe.measure(|| {
         black_box(root::rotate_in(factor, c, black_box(phi), 0.3));
+    });
+}
+
+/// Round 4: the maximum over 64 candidates, of the broadcast or of an own draw.
+fn agent_query(memory: &mut Memory, probe: &mut Probe) {
+    let _ = federation::play_until(federation::SCRIPT, &mut memory.numbers, 3, |agent, broadcast, _| {
+        probe.measure(|| {
+            let _ = black_box(agent.handle(Input::Broadcast(black_box(broadcast))));
+        });
+    });
+}
+
+/// Round 4: the posterior takes one observation, and a draw becomes the upload.
+fn agent_upload(memory: &mut Memory, probe: &mut Probe) {
+    let _ = federation::play_until(federation::SCRIPT, &mut memory.numbers, 3, |agent, broadcast, value| {
+        let _ = agent.handle(Input::Broadcast(broadcast));
+        probe.measure(|| {
+            let _ = black_box(agent.handle(Input::Observed(black_box(value))));
+        });
+    });
+}
+
+fn federation(memory: &mut Memory, probe: &mut Probe) {
+    probe.measure(|| {
+        let _ = black_box(federation::play(black_box(federation::SCRIPT), &mut memory.numbers, |_| {}));
     });
 }
 

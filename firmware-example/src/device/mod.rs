@@ -13,7 +13,7 @@ use cortex_m as _;
 use panic_semihosting as _;
 
 use cortex_m_semihosting::hio::{self, HostStream};
-use firmware_example::operations;
+use firmware_example::{federation, operations};
 
 mod costs;
 mod hardware;
@@ -21,15 +21,17 @@ mod memory;
 
 /// Runs everything and returns whether all bounds held.
 fn run(out: &mut HostStream, memory: &mut memory::Memory) -> bool {
+    let mut played = true;
     if costs::ONLY.is_none() {
         print_digests(out);
+        played = print_federation(out, memory);
     }
     let (nops, array) = hardware::self_check();
     let trusted = (1000..1100).contains(&nops) && (4096..4352).contains(&array);
     let _ = writeln!(out, "1000 instructions measured as {nops}, 4096 bytes of stack as {array}");
     let exceeded = costs::print(out, memory);
     let _ = writeln!(out, "{} operations measured, {exceeded} beyond a bound", costs::TABLE.len());
-    trusted && exceeded == 0
+    trusted && played && exceeded == 0
 }
 
 fn print_digests(out: &mut HostStream) {
@@ -39,4 +41,17 @@ fn print_digests(out: &mut HostStream) {
         let _ = hio::hstdout().map(|mut out| writeln!(out, "{row}"));
     });
     let _ = writeln!(out, "{all}\n---");
+}
+
+/// Plays the scripted federation and returns whether it came to its end.
+fn print_federation(out: &mut HostStream, memory: &mut memory::Memory) -> bool {
+    let _ = writeln!(out, "--- federation");
+    let end = federation::play(federation::SCRIPT, &mut memory.numbers, |round| {
+        let _ = hio::hstdout().map(|mut out| writeln!(out, "{round}"));
+    });
+    let _ = match end {
+        Ok(digest) => writeln!(out, "{digest}\n---"),
+        Err(error) => writeln!(out, "{error:?}\n---"),
+    };
+    end.is_ok()
 }

@@ -1,0 +1,119 @@
+//! Writes the script that the firmware plays: the scenario `firmware`, executed here, with one agent taken out.
+
+use std::sync::Arc;
+
+use firmware_example::federation::Header;
+use sordino_core::digest::Digest;
+use sordino_core::federated::transcript::AgentLeaf;
+use sordino_core::federated::{Agent, AgentState, Input, Output, storage_len};
+use sordino_core::random::RunSeed;
+use sordino_sim::driver::context::{MethodContext, RunContext, ScenarioContext};
+use sordino_sim::driver::host::ServerHost;
+use sordino_sim::driver::shard::{RoundStart, Shard};
+use sordino_sim::driver::{self, MethodRun, RunOptions};
+use sordino_sim::objective;
+use sordino_sim::scenario::{ObjectiveConfig, Scenario, Shipped};
+
+/// The agent that is taken out.
+pub const AGENT: u32 = 0;
+
+/// The scenario that the firmware takes part in.
+///
+/// **Panics**: if it is not shipped or does not parse.
+pub fn scenario() -> Scenario {
+    Shipped::find("firmware").expect("a shipped scenario").parse(&[]).expect("a valid scenario")
+}
+
+/// What `sordino run firmware` computes: its only run of its only method.
+///
+/// **Panics**: if the execution fails.
+pub fn host_run() -> MethodRun {
+    let mut runs = driver::run(&scenario(), &RunOptions::default(), &()).expect("a run");
+    assert_eq!(runs.len(), 1, "the scenario has one method and one run");
+    runs.remove(0)
+}
+
+/// Executes the scenario beside the driver, round by round, and writes down what the firmware's agent is told.
+///
+/// **Panics**: if anything is refused, or the agent taken out does not do what it does among the others.
+pub fn script() -> Vec<u8> {
+    let scenario = scenario();
+    let ObjectiveConfig::GpSample(grid) = &scenario.objective else { panic!("the firmware's candidates are a grid") };
+    let family = objective::load(&scenario, None).expect("an objective");
+    let seed = RunSeed::new(scenario.seed, 0);
+    let functions = family.realize(seed);
+    let shared = ScenarioContext::<f32>::new(&scenario, functions.candidates(), functions.dim()).expect("a context");
+    let run = RunContext::new(&scenario, Arc::new(shared), 0, functions).expect("a run");
+    let method = MethodContext::new(&scenario, scenario.federation.methods[0], Arc::new(run)).expect("a method");
+    let parameters = method.config.parameters();
+
+    let kernel = scenario.surrogate.kernel;
+    let header = Header {
+        agent: AGENT,
+        seed,
+        config: method.config.clone(),
+        points_per_axis: grid.points_per_axis,
+        feature_seed: scenario.surrogate.feature_seed,
+        run_index: 0,
+        kernel: kernel.kernel,
+        lengthscale: kernel.lengthscale,
+        signal_variance: kernel.signal_variance,
+        unit_norm: scenario.surrogate.normalize_features,
+    };
+    let mut script = postcard::to_allocvec(&header).expect("a header");
+
+    let public = method.public().expect("a public context");
+    let mut storage = vec![0.0f32; storage_len(&method.config, &public)];
+    let mut state = AgentState::new(AGENT, seed);
+    let mut agent = Agent::attach(&method.config, &public, &mut state, &mut storage).expect("an agent");
+    let mut shard = Shard::new(&method, 0, parameters.agents).expect("agents");
+    let mut server = ServerHost::new(&method);
+    for round in 0..=parameters.rounds {
+        let vectors = server.vectors().to_vec();
+        let (start, input) = match round {
+            0 => (RoundStart::First, Input::Start),
+            _ => (RoundStart::Broadcast(&vectors[..]), Input::Broadcast(&vectors[..])),
+        };
+        shard.advance(&method, start).expect("a round");
+        let leaf = record(&mut agent, input, round, &method, &mut script);
+        for (i, other) in shard.leaves().iter().enumerate() {
+            if i == AGENT as usize {
+                assert_eq!(*other, leaf, "round {round}: alone and among the others");
+            } else {
+                script.extend(other.0);
+            }
+        }
+        if round < parameters.rounds {
+            server.open(&method).expect("an opening");
+            server.collect(&method, &shard).expect("uploads");
+            server.close(&method).expect("a release");
+            server.vectors().iter().for_each(|x| script.extend(x.to_le_bytes()));
+        }
+    }
+    script
+}
+
+/// One round of the agent; its observed values go into the script.
+fn record(
+    agent: &mut Agent<'_, f32>,
+    mut input: Input<'_, f32>,
+    round: u32,
+    method: &MethodContext<f32>,
+    script: &mut Vec<u8>,
+) -> Digest {
+    let observations = if round == 0 { method.config.parameters().initial_points } else { 1 };
+    let mut leaf = AgentLeaf::new(AGENT, round, observations);
+    loop {
+        let number = agent.state().observations();
+        match agent.handle(input).expect("an answer") {
+            Output::Evaluate { candidate, .. } => {
+                let value = method.run.objective.observe(AGENT, candidate, number) as f32;
+                script.extend(value.to_le_bytes());
+                leaf.observation(candidate, value);
+                input = Input::Observed(value);
+            }
+            Output::Upload(weights) => return leaf.end(weights),
+            Output::Wait | Output::Done => return leaf.end::<f32>(&[]),
+        }
+    }
+}
