@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use sordino_core::digest::Digest;
 use sordino_core::domain::Candidates;
 use sordino_core::features::{RandomFourier, random_fourier};
-use sordino_core::federated::transcript::{AgentLeaf, link};
+use sordino_core::federated::transcript::{AgentLeaf, combine, link};
 use sordino_core::federated::{Agent, AgentState, Config, Input, Output, Public, storage_len};
 use sordino_core::kernel::Stationary;
 use sordino_core::math::Scalar;
@@ -97,6 +97,12 @@ impl fmt::Display for Round {
         f.write_str("  chain ")?;
         chain.0.iter().take(8).try_for_each(|byte| write!(f, "{byte:02x}"))
     }
+}
+
+/// What `sordino run` prints for an execution of one method in one run whose chain ends here.
+pub fn execution_digest(chain: &Digest) -> Digest {
+    let method = combine([chain].into_iter());
+    combine([&method].into_iter())
 }
 
 /// Plays a script; calls `each` after every round and returns the last link of the chain.

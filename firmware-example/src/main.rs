@@ -15,7 +15,7 @@ fn main() {
     let mut storage = vec![0.0; 4096];
     let end = federation::play(federation::SCRIPT, &mut storage, |round| println!("{round}"));
     match end {
-        Ok(digest) => println!("{digest}\n---"),
+        Ok(chain) => println!("{}\n---", federation::execution_digest(&chain)),
         Err(error) => println!("{error:?}\n---"),
     }
     println!("This is the host; `cargo fw` runs the same on a Cortex-M4F in QEMU.");

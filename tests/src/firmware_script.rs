@@ -67,9 +67,9 @@ pub fn script() -> Vec<u8> {
     let mut state = AgentState::new(AGENT, seed);
     let mut agent = Agent::attach(&method.config, &public, &mut state, &mut storage).expect("an agent");
     let mut shard = Shard::new(&method, 0, parameters.agents).expect("agents");
-    let mut server = ServerHost::new(&method);
+    let mut server = ServerHost::new(&method).expect("a server");
     for round in 0..=parameters.rounds {
-        let vectors = server.vectors().to_vec();
+        let vectors = server.broadcast().unwrap_or_default().to_vec();
         let (start, input) = match round {
             0 => (RoundStart::First, Input::Start),
             _ => (RoundStart::Broadcast(&vectors[..]), Input::Broadcast(&vectors[..])),
@@ -87,7 +87,8 @@ pub fn script() -> Vec<u8> {
             server.open(&method).expect("an opening");
             server.collect(&method, &shard).expect("uploads");
             server.close(&method).expect("a release");
-            server.vectors().iter().for_each(|x| script.extend(x.to_le_bytes()));
+            let vectors = server.broadcast().expect("a budget that suffices");
+            vectors.iter().for_each(|x| script.extend(x.to_le_bytes()));
         }
     }
     script
@@ -104,9 +105,8 @@ fn record(
     let observations = if round == 0 { method.config.parameters().initial_points } else { 1 };
     let mut leaf = AgentLeaf::new(AGENT, round, observations);
     loop {
-        let number = agent.state().observations();
         match agent.handle(input).expect("an answer") {
-            Output::Evaluate { candidate, .. } => {
+            Output::Evaluate { candidate, number, .. } => {
                 let value = method.run.objective.observe(AGENT, candidate, number) as f32;
                 script.extend(value.to_le_bytes());
                 leaf.observation(candidate, value);

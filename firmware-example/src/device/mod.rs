@@ -50,7 +50,7 @@ fn print_federation(out: &mut HostStream, memory: &mut memory::Memory) -> bool {
         let _ = hio::hstdout().map(|mut out| writeln!(out, "{round}"));
     });
     let _ = match end {
-        Ok(digest) => writeln!(out, "{digest}\n---"),
+        Ok(chain) => writeln!(out, "{}\n---", federation::execution_digest(&chain)),
         Err(error) => writeln!(out, "{error:?}\n---"),
     };
     end.is_ok()
