@@ -11,24 +11,37 @@ pub(super) fn tree<T: Scalar>(lane: [T; LANES]) -> T {
     (lane[0] + lane[1]) + (lane[2] + lane[3])
 }
 
+/// lane + a·b, lane by lane. By value: accumulators that are updated in place stay scalar or in memory.
+#[inline(always)]
+fn accumulate<T: Scalar>(mut lane: [T; LANES], a: &[T; LANES], b: &[T; LANES]) -> [T; LANES] {
+    for i in 0..LANES {
+        lane[i] += a[i] * b[i];
+    }
+    lane
+}
+
+/// Adds what is left after the last whole chunk, element i to lane i.
+#[inline(always)]
+fn finish<T: Scalar>(mut lane: [T; LANES], a: &[T], b: &[T]) -> [T; LANES] {
+    for (l, (x, y)) in lane.iter_mut().zip(a.iter().zip(b)) {
+        *l += *x * *y;
+    }
+    lane
+}
+
 /// Σ aᵢbᵢ over the shorter length.
 ///
 /// **Numerics**: element i is added to lane i mod 4, each lane in order of i; the lanes are summed as (0+1)+(2+3).
 #[inline]
 pub fn dot<T: Scalar>(a: &[T], b: &[T]) -> T {
     let n = a.len().min(b.len());
-    let (a, b) = (&a[..n], &b[..n]);
+    let (a, a_rest) = a[..n].as_chunks::<LANES>();
+    let (b, b_rest) = b[..n].as_chunks::<LANES>();
     let mut lane = [T::ZERO; LANES];
-    let (mut left, mut right) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
-    for (x, y) in left.by_ref().zip(right.by_ref()) {
-        for i in 0..LANES {
-            lane[i] += x[i] * y[i];
-        }
+    for (x, y) in a.iter().zip(b) {
+        lane = accumulate(lane, x, y);
     }
-    for (l, (x, y)) in lane.iter_mut().zip(left.remainder().iter().zip(right.remainder())) {
-        *l += *x * *y;
-    }
-    tree(lane)
+    tree(finish(lane, a_rest, b_rest))
 }
 
 /// Σ aᵢ², in the order of [`dot`].
@@ -93,28 +106,18 @@ fn dot_four_rows<T: Scalar>(r0: &[T], r1: &[T], r2: &[T], r3: &[T], x: &[T]) -> 
 /// each other's latency.
 #[inline(always)]
 pub(super) fn four_rows<T: Scalar>(r0: &[T], r1: &[T], r2: &[T], r3: &[T], x: &[T]) -> [[T; LANES]; 4] {
-    let mut lanes = [[T::ZERO; LANES]; 4];
-    let (x4, x_rest) = x.as_chunks::<LANES>();
-    let ((a4, a_rest), (b4, b_rest)) = (r0.as_chunks::<LANES>(), r1.as_chunks::<LANES>());
-    let ((c4, c_rest), (d4, d_rest)) = (r2.as_chunks::<LANES>(), r3.as_chunks::<LANES>());
-    {
-        let [mut l0, mut l1, mut l2, mut l3] = lanes;
-        for ((((x, a), b), c), d) in x4.iter().zip(a4).zip(b4).zip(c4).zip(d4) {
-            for i in 0..LANES {
-                l0[i] += a[i] * x[i];
-                l1[i] += b[i] * x[i];
-                l2[i] += c[i] * x[i];
-                l3[i] += d[i] * x[i];
-            }
-        }
-        lanes = [l0, l1, l2, l3];
+    let (x, x_rest) = x.as_chunks::<LANES>();
+    let ((r0, rest0), (r1, rest1)) = (r0.as_chunks::<LANES>(), r1.as_chunks::<LANES>());
+    let ((r2, rest2), (r3, rest3)) = (r2.as_chunks::<LANES>(), r3.as_chunks::<LANES>());
+    let zero = [T::ZERO; LANES];
+    let (mut l0, mut l1, mut l2, mut l3) = (zero, zero, zero, zero);
+    for ((((x, a), b), c), d) in x.iter().zip(r0).zip(r1).zip(r2).zip(r3) {
+        l0 = accumulate(l0, a, x);
+        l1 = accumulate(l1, b, x);
+        l2 = accumulate(l2, c, x);
+        l3 = accumulate(l3, d, x);
     }
-    for (lanes, rest) in lanes.iter_mut().zip([a_rest, b_rest, c_rest, d_rest]) {
-        for (lane, (a, x)) in lanes.iter_mut().zip(rest.iter().zip(x_rest)) {
-            *lane += *a * *x;
-        }
-    }
-    lanes
+    [finish(l0, rest0, x_rest), finish(l1, rest1, x_rest), finish(l2, rest2, x_rest), finish(l3, rest3, x_rest)]
 }
 
 #[cfg(test)]

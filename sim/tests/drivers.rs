@@ -1,0 +1,117 @@
+//! One execution, whoever drives it: digests do not depend on driver, threads or shards.
+
+use std::num::{NonZeroU32, NonZeroUsize};
+
+use sordino_core::digest::Digest;
+use sordino_core::federated::transcript::combine;
+use sordino_sim::driver::{self, DriverKind, Method, MethodRun, RunOptions};
+use sordino_sim::scenario::Scenario;
+
+/// A small federation in which every part of the protocol takes place.
+const SMALL: &str = r#"
+name = "small"
+description = "seven agents on a line"
+seed = 5
+runs = 2
+
+[objective]
+kind = "gp-sample"
+dim = 1
+points_per_axis = 60
+kernel = "squared-exponential"
+lengthscale = 0.1
+signal_variance = 1.0
+noise_variance = 0.01
+perturbation = 0.02
+
+[federation]
+agents = 7
+rounds = 14
+initial_points = 3
+splits = [3]
+mixing = "inverse-sqrt"
+methods = ["ts", "fts", "fts-de", "dp-fts", "dp-fts-de", "pure-noise", "uniform-weights", "global-init"]
+
+[surrogate]
+features = 16
+own_draw = "joint"
+
+[privacy]
+sampling_probability = 0.5
+noise_multiplier = 1.0
+clipping_norm = 6.0
+"#;
+
+fn scenario(settings: &[&str]) -> Scenario {
+    let settings: Vec<String> = settings.iter().map(|s| s.to_string()).collect();
+    Scenario::parse("small", SMALL, &settings).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn options(driver: DriverKind, threads: usize, shards: u32) -> RunOptions {
+    RunOptions { driver, threads: NonZeroUsize::new(threads), shards: NonZeroU32::new(shards), ..RunOptions::default() }
+}
+
+fn run(scenario: &Scenario, options: &RunOptions) -> Vec<MethodRun> {
+    driver::run(scenario, options, &()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn digest(runs: &[MethodRun]) -> Digest {
+    combine(runs.iter().map(|run| &run.digest))
+}
+
+#[test]
+fn digests_do_not_depend_on_driver_threads_or_shards() {
+    for settings in [&[][..], &["surrogate.scalar=f32", "surrogate.own_draw=features"][..]] {
+        let scenario = scenario(settings);
+        let reference = run(&scenario, &options(DriverKind::Lockstep, 1, 1));
+        for threads in [1, 2, 7] {
+            for shards in [1, 3, 64] {
+                let other = run(&scenario, &options(DriverKind::Tokio, threads, shards));
+                assert_eq!(other, reference, "{threads} threads, {shards} shards");
+            }
+        }
+    }
+}
+
+/// Frozen: a change of any simulated decision is "Value-breaking".
+#[test]
+fn digest_of_the_small_federation_is_frozen() {
+    let runs = run(&scenario(&[]), &options(DriverKind::Lockstep, 1, 1));
+    assert_eq!(digest(&runs).to_string(), FROZEN);
+}
+const FROZEN: &str = "35cc152afe023a8e6b7259ae055da9217782650ba4f29c33e3ec1b431521672d";
+
+#[test]
+fn seeds_scenarios_and_methods_matter_and_runs_are_a_prefix() {
+    let base = run(&scenario(&[]), &options(DriverKind::Tokio, 2, 2));
+    assert_ne!(digest(&base), digest(&run(&scenario(&["seed=6"]), &options(DriverKind::Tokio, 2, 2))));
+    let more = run(&scenario(&["runs=3"]), &options(DriverKind::Tokio, 2, 2));
+    assert_eq!(more[..base.len()], base[..]);
+    // Methods are paired: alone or in company, a method does the same.
+    let alone = run(&scenario(&["federation.methods=[\"dp-fts-de\"]"]), &options(DriverKind::Lockstep, 1, 1));
+    let company: Vec<_> = base.iter().filter(|run| run.method == Method::DpFtsDe).cloned().collect();
+    assert_eq!(alone, company);
+}
+
+#[test]
+fn exactly_t_releases_and_none_without_privacy() {
+    for run in run(&scenario(&[]), &options(DriverKind::Lockstep, 1, 1)) {
+        let expected = if matches!(run.method, Method::Ts | Method::Fts | Method::FtsDe) { 0 } else { 14 };
+        assert_eq!((run.releases, run.chain.len(), run.regret.len()), (expected, 15, 15), "{}", run.method);
+        assert!(run.regret.windows(2).all(|pair| pair[1] <= pair[0]), "best so far never gets worse");
+    }
+}
+
+/// A budget for a few releases stops them; the runs go on alone.
+#[test]
+fn a_spent_budget_ends_the_releases_and_nothing_else() {
+    let free = run(&scenario(&[]), &options(DriverKind::Lockstep, 1, 1));
+    let tight = run(&scenario(&["privacy.max_epsilon=4"]), &options(DriverKind::Lockstep, 1, 1));
+    for (free, tight) in free.iter().zip(&tight).filter(|(free, _)| free.releases > 0) {
+        let releases = tight.releases as usize;
+        assert!(releases > 0 && releases < 14, "{}: {releases}", tight.method);
+        assert_eq!(tight.chain[..releases], free.chain[..releases]);
+        assert_ne!(tight.digest, free.digest);
+        assert_eq!(tight.regret.len(), 15);
+    }
+}
