@@ -8,6 +8,7 @@
 //! | [`scenario`] | TOML read once into valid values; the shipped scenarios |
 //! | [`objective`] | the functions that are optimised |
 //! | [`driver`] | who executes the parties |
+//! | [`experiment`] | scenarios of the other trust models: one frame for all |
 //! | [`metrics`] | what the runs amount to |
 //! | [`report`] | tables, JSON, figures, the run folder |
 //! | [`reproduce`] | what of the papers comes out |
@@ -15,6 +16,7 @@
 
 pub mod cli;
 pub mod driver;
+pub mod experiment;
 pub mod metrics;
 pub mod objective;
 pub mod report;

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use crate::driver::DriverError;
+use crate::experiment::ExperimentError;
 use crate::objective::ObjectiveError;
 use crate::report::folder::FolderError;
 use crate::scenario::ScenarioError;
@@ -45,6 +46,15 @@ impl CliError {
 impl From<ScenarioError> for CliError {
     fn from(error: ScenarioError) -> Self {
         CliError::input(error)
+    }
+}
+
+impl From<ExperimentError> for CliError {
+    fn from(error: ExperimentError) -> Self {
+        match error {
+            ExperimentError::Input(text) => CliError::input(text),
+            ExperimentError::Failure(text) => CliError::failure(text),
+        }
     }
 }
 

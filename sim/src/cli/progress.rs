@@ -30,6 +30,32 @@ impl Bar {
         Bar { bar, total, runs, done: AtomicU64::new(0) }
     }
 
+    /// A bar whose length the first job tells.
+    pub fn of_jobs() -> Self {
+        let bar = Bar::new(1, 1, 0);
+        if let Some(bar) = &bar.bar {
+            bar.set_message("");
+        }
+        bar
+    }
+
+    /// `done` of `total` jobs are done, the last was `what`.
+    pub fn job(&self, done: u64, total: u64, what: &str) {
+        match &self.bar {
+            Some(bar) => {
+                bar.set_length(total);
+                bar.set_position(done);
+                bar.set_message(what.to_owned());
+            }
+            None => {
+                let tenth = |done: u64| done * 10 / total.max(1);
+                if tenth(done) > tenth(done.saturating_sub(1)) && done < total {
+                    eprintln!("{:>3} %  {what}", tenth(done) * 10);
+                }
+            }
+        }
+    }
+
     /// Takes the bar away.
     pub fn finish(&self) {
         if let Some(bar) = &self.bar {

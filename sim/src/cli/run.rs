@@ -10,10 +10,11 @@ use super::error::CliError;
 use super::progress::Bar;
 use super::{Format, print, print_json};
 use crate::driver::{self, DriverKind, RunOptions};
+use crate::experiment::{self, Experiment};
 use crate::metrics::summarize;
 use crate::report::folder::RunFolder;
 use crate::report::{json, table};
-use crate::scenario::{ObjectiveConfig, SHIPPED, Scenario, Shipped};
+use crate::scenario::{AnyScenario, ObjectiveConfig, SHIPPED, Scenario, Shipped};
 
 /// Scenario files are read up to this length.
 const BYTES_MAX: u64 = 1 << 20;
@@ -61,10 +62,10 @@ enum DriverArgument {
     Tokio,
 }
 
-/// A shipped scenario by name, or a file.
-pub fn scenario(name: &str, settings: &[String]) -> Result<Scenario, CliError> {
+/// A shipped scenario by name, or a file, of whichever trust model.
+pub fn load(name: &str, settings: &[String]) -> Result<AnyScenario, CliError> {
     if let Some(shipped) = Shipped::find(name) {
-        return Ok(shipped.parse(settings)?);
+        return Ok(shipped.load(settings)?);
     }
     let path = Path::new(name);
     if !name.contains(['/', '\\', '.']) && !path.exists() {
@@ -80,7 +81,7 @@ pub fn scenario(name: &str, settings: &[String]) -> Result<Scenario, CliError> {
         return Err(CliError::input(format!("{name}: longer than {BYTES_MAX} bytes; is this a scenario?")));
     }
     let text = std::fs::read_to_string(path).map_err(unreadable)?;
-    Ok(Scenario::parse(name, &text, settings)?)
+    Ok(AnyScenario::parse(name, &text, settings)?)
 }
 
 /// What the regret of this scenario is called.
@@ -96,11 +97,48 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let mut settings = arguments.settings.clone();
     settings.extend(arguments.seed.map(|seed| format!("seed={seed}")));
     settings.extend(arguments.runs.map(|runs| format!("runs={runs}")));
-    let scenario = scenario(arguments.scenario.as_deref().unwrap_or("default"), &settings)?;
-    let folder = match &arguments.out {
+    match load(arguments.scenario.as_deref().unwrap_or("default"), &settings)? {
+        AnyScenario::Federated(scenario) => execute_federated(&scenario, arguments),
+        AnyScenario::Other(experiment) => execute_other(&*experiment, arguments),
+    }
+}
+
+fn folder(arguments: &Arguments, name: &str) -> Result<RunFolder, CliError> {
+    Ok(match &arguments.out {
         Some(path) => RunFolder::create(path)?,
-        None => RunFolder::create_numbered(Path::new(RUNS), &scenario.name)?,
+        None => RunFolder::create_numbered(Path::new(RUNS), name)?,
+    })
+}
+
+fn execute_other(scenario: &dyn Experiment, arguments: &Arguments) -> Result<(), CliError> {
+    let head = scenario.head();
+    let folder = folder(arguments, &head.name)?;
+    let options = experiment::Options { threads: arguments.threads, data: arguments.data.clone() };
+    let bar = Bar::of_jobs();
+    let start = Instant::now();
+    let result = scenario.execute(&options, &|done, total, what| bar.job(done, total, what));
+    bar.finish();
+    let outcome = match result {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            folder.discard_if_empty();
+            return Err(error.into());
+        }
     };
+    folder.fill_with(scenario, &outcome)?;
+    match arguments.format {
+        Format::Json => print_json(&outcome.summary)?,
+        Format::Text => print(&format!(
+            "{}: {}\nseed {}, runs {}\n\n{}",
+            head.name, head.description, head.seed, head.runs, outcome.table
+        ))?,
+    }
+    eprintln!("wrote {} in {:.1} s", folder.path().display(), start.elapsed().as_secs_f64());
+    Ok(())
+}
+
+fn execute_federated(scenario: &Scenario, arguments: &Arguments) -> Result<(), CliError> {
+    let folder = folder(arguments, &scenario.name)?;
     let options = RunOptions {
         threads: arguments.threads,
         driver: match arguments.driver {
@@ -112,7 +150,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     };
     let bar = Bar::new(scenario.runs, scenario.federation.methods.len(), scenario.federation.rounds);
     let start = Instant::now();
-    let results = driver::run(&scenario, &options, &bar);
+    let results = driver::run(scenario, &options, &bar);
     bar.finish();
     let results = match results {
         Ok(results) => results,
@@ -121,18 +159,18 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
             return Err(error.into());
         }
     };
-    let summary = summarize(&scenario, &results).map_err(CliError::failure)?;
-    let name = regret_name(&scenario);
-    folder.fill(&scenario, &results, &summary, name)?;
+    let summary = summarize(scenario, &results).map_err(CliError::failure)?;
+    let name = regret_name(scenario);
+    folder.fill(scenario, &results, &summary, name)?;
     match arguments.format {
-        Format::Json => print_json(&json::summary(&scenario, &summary))?,
+        Format::Json => print_json(&json::summary(scenario, &summary))?,
         Format::Text => print(&format!(
             "{}: {}\nseed {}, runs {}\n\n{}\ndigest {}\n",
             scenario.name,
             scenario.description,
             scenario.seed,
             scenario.runs,
-            table::methods(&scenario, &summary, name),
+            table::methods(scenario, &summary, name),
             summary.digest
         ))?,
     }

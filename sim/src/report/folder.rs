@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::{figure, json, table};
 use crate::driver::MethodRun;
+use crate::experiment::{Experiment, Outcome};
 use crate::metrics::Summary;
 use crate::scenario::Scenario;
 
@@ -94,6 +95,15 @@ impl RunFolder {
     fn write(&self, name: &str, text: &str) -> Result<(), FolderError> {
         let path = self.0.join(name);
         std::fs::write(&path, text).map_err(|error| FolderError::Io { path, error })
+    }
+
+    /// Writes what an experiment of another trust model left.
+    pub fn fill_with(&self, scenario: &dyn Experiment, outcome: &Outcome) -> Result<(), FolderError> {
+        let version = env!("CARGO_PKG_VERSION");
+        self.write("scenario.toml", &format!("# Every key written out; sordino {version}.\n{}", scenario.resolved()))?;
+        self.write("summary.json", &pretty(&outcome.summary))?;
+        self.write("table.txt", &outcome.table)?;
+        outcome.files.iter().try_for_each(|(name, text)| self.write(name, text))
     }
 
     /// Writes everything.

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`reader`] | a TOML table from which every key is taken once: its type, its admissible range, its line |
 //! | [`parse`] | text and `--set` to [`Scenario`]: every key, its range and its default |
+//! | [`trust`] | which trust model a scenario is of; scenarios of any |
 //! | [`shipped`] | the scenarios compiled into the program |
 //!
 //! The meaning of every key is in `sim/scenarios/README.md`.
@@ -14,12 +15,14 @@ use sordino_core::math::Scalar;
 
 use crate::driver::Method;
 
-mod parse;
-mod reader;
+pub(crate) mod parse;
+pub(crate) mod reader;
 mod shipped;
+pub mod trust;
 
 pub use reader::{Problem, ScenarioError};
 pub use shipped::{SHIPPED, Shipped};
+pub use trust::{AnyScenario, Trust};
 
 /// One experiment: functions, federation, surrogate, privacy. Every field is in its admissible range.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -202,7 +205,7 @@ impl Scenario {
     ///
     /// **Errors**: the first problem in the order of the text's sections, with key, value, admissible range and line.
     pub fn parse(source: &str, text: &str, settings: &[String]) -> Result<Scenario, ScenarioError> {
-        parse::scenario(source, text, settings)
+        parse::with_root(source, text, settings, parse::federated)
     }
 
     /// The scenario with every default written out: a TOML file that reads back as the same scenario.

@@ -7,7 +7,7 @@ use toml::{Spanned, Table, Value};
 use super::reader::{Problem, ScenarioError, Section};
 use super::{
     FederationConfig, GpSampleConfig, KernelConfig, MixingKind, ObjectiveConfig, OwnDraw, PrivacyConfig, ScalarKind,
-    Scenario, SurrogateConfig, TuningConfig,
+    Scenario, SurrogateConfig, Trust, TuningConfig,
 };
 use crate::driver::Method;
 
@@ -17,7 +17,13 @@ const WINE_AGENTS: u64 = 16;
 /// The most sub-regions that core's domain may be split into.
 const REGIONS_MAX: u32 = 64;
 
-pub(super) fn scenario(source: &str, text: &str, settings: &[String]) -> Result<Scenario, ScenarioError> {
+/// Reads TOML with settings applied; `read` takes the keys.
+pub(super) fn with_root<S>(
+    source: &str,
+    text: &str,
+    settings: &[String],
+    read: impl FnOnce(Section) -> Result<S, Problem>,
+) -> Result<S, ScenarioError> {
     let error = |line, problem| ScenarioError { source: source.to_owned(), line, problem };
     let mut table: Table = text.parse().map_err(|e: toml::de::Error| {
         let line = e.span().map(|span| line_at(text, span.start));
@@ -84,7 +90,8 @@ fn line_of(text: &str, path: &str) -> Option<usize> {
     found
 }
 
-fn read(mut root: Section) -> Result<Scenario, Problem> {
+pub(super) fn federated(mut root: Section) -> Result<Scenario, Problem> {
+    root.choice("trust", &[(Trust::Federated.name(), ())], Some(()))?;
     root.only(&["name", "description", "seed", "runs", "objective", "federation", "surrogate", "privacy"])?;
     let name = root.text("name")?;
     let description = root.text("description")?;
@@ -141,7 +148,7 @@ fn tuning(section: &mut Section) -> Result<TuningConfig, Problem> {
     Ok(TuningConfig { candidates: section.integer("candidates", 16..=10_000, Some(1000))? as u32 })
 }
 
-fn kernel(section: &mut Section, default: Option<KernelConfig>) -> Result<KernelConfig, Problem> {
+pub(crate) fn kernel(section: &mut Section, default: Option<KernelConfig>) -> Result<KernelConfig, Problem> {
     let kinds = Stationary::ALL.map(|kind| (kind.name(), kind));
     Ok(KernelConfig {
         kernel: section.choice("kernel", &kinds, Some(default.map_or(Stationary::SquaredExponential, |k| k.kernel)))?,

@@ -58,7 +58,7 @@ pub enum Problem {
 }
 
 impl Problem {
-    pub(super) fn key(&self) -> Option<&str> {
+    pub(crate) fn key(&self) -> Option<&str> {
         match self {
             Problem::UnknownKey { key, .. } | Problem::MissingKey { key, .. } | Problem::Value { key, .. } => Some(key),
             Problem::Syntax { .. } | Problem::Setting { .. } => None,
@@ -118,17 +118,18 @@ fn nearest<'a>(name: &str, admissible: &[&'a str]) -> Option<&'a str> {
 }
 
 /// A table whose keys are taken one by one; what is left at the end is unknown.
-pub(super) struct Section {
+#[derive(Clone, Debug)]
+pub(crate) struct Section {
     path: String,
     table: Table,
 }
 
 impl Section {
-    pub(super) fn root(table: Table) -> Self {
+    pub(crate) fn root(table: Table) -> Self {
         Section { path: String::new(), table }
     }
 
-    pub(super) fn path_of(&self, key: &str) -> String {
+    pub(crate) fn path_of(&self, key: &str) -> String {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
@@ -136,12 +137,12 @@ impl Section {
         Problem::Value { key: self.path_of(key), value: value.to_string(), admissible: admissible.into() }
     }
 
-    pub(super) fn take(&mut self, key: &'static str) -> Option<Value> {
+    pub(crate) fn take(&mut self, key: &'static str) -> Option<Value> {
         self.table.remove(key)
     }
 
     /// A sub-table; a missing one is empty.
-    pub(super) fn section(&mut self, key: &'static str) -> Result<Section, Problem> {
+    pub(crate) fn section(&mut self, key: &'static str) -> Result<Section, Problem> {
         let path = self.path_of(key);
         match self.take(key) {
             None => Ok(Section { path, table: Table::new() }),
@@ -151,7 +152,7 @@ impl Section {
     }
 
     /// A line of text.
-    pub(super) fn text(&mut self, key: &'static str) -> Result<String, Problem> {
+    pub(crate) fn text(&mut self, key: &'static str) -> Result<String, Problem> {
         match self.take(key) {
             Some(Value::String(text)) if !text.trim().is_empty() && !text.contains('\n') => Ok(text),
             Some(other) => Err(self.refuse(key, other, "one line of text")),
@@ -160,7 +161,7 @@ impl Section {
     }
 
     /// A truth value, or the default.
-    pub(super) fn flag(&mut self, key: &'static str, default: bool) -> Result<bool, Problem> {
+    pub(crate) fn flag(&mut self, key: &'static str, default: bool) -> Result<bool, Problem> {
         match self.take(key) {
             None => Ok(default),
             Some(Value::Boolean(flag)) => Ok(flag),
@@ -169,7 +170,7 @@ impl Section {
     }
 
     /// A whole number within `range`, or the default; without a default it must be given.
-    pub(super) fn integer(
+    pub(crate) fn integer(
         &mut self,
         key: &'static str,
         range: std::ops::RangeInclusive<u64>,
@@ -192,7 +193,7 @@ impl Section {
     }
 
     /// A number within `range` (described by `admissible`), or the default; NaN is in no range.
-    pub(super) fn number(
+    pub(crate) fn number(
         &mut self,
         key: &'static str,
         range: impl RangeBounds<f64>,
@@ -206,7 +207,7 @@ impl Section {
     }
 
     /// A number within `range`, if it is given.
-    pub(super) fn optional_number(
+    pub(crate) fn optional_number(
         &mut self,
         key: &'static str,
         range: impl RangeBounds<f64>,
@@ -222,7 +223,7 @@ impl Section {
     }
 
     /// One of several names, or the default.
-    pub(super) fn choice<C: Copy>(
+    pub(crate) fn choice<C: Copy>(
         &mut self,
         key: &'static str,
         choices: &[(&'static str, C)],
@@ -252,7 +253,7 @@ impl Section {
     }
 
     /// A list of names without duplicates, at least one; or the default.
-    pub(super) fn choices<C: Copy + PartialEq>(
+    pub(crate) fn choices<C: Copy + PartialEq>(
         &mut self,
         key: &'static str,
         choices: &[(&'static str, C)],
@@ -276,7 +277,7 @@ impl Section {
     }
 
     /// A list of exactly `length` whole numbers within `range`.
-    pub(super) fn integers(
+    pub(crate) fn integers(
         &mut self,
         key: &'static str,
         length: usize,
@@ -305,7 +306,7 @@ impl Section {
 
     /// Refuses every key that is not one of these. Asked before anything is taken, so that a misspelt key is named
     /// rather than the one it was meant to be.
-    pub(super) fn only(&self, keys: &'static [&'static str]) -> Result<(), Problem> {
+    pub(crate) fn only(&self, keys: &'static [&'static str]) -> Result<(), Problem> {
         match self.table.keys().find(|key| !keys.contains(&key.as_str())) {
             None => Ok(()),
             Some(key) => Err(Problem::UnknownKey { key: self.path_of(key), admissible: keys.to_vec() }),
@@ -313,7 +314,7 @@ impl Section {
     }
 
     /// Ends the section. A key that [`Section::only`] admitted and nobody took is refused, not ignored.
-    pub(super) fn finish(self) -> Result<(), Problem> {
+    pub(crate) fn finish(self) -> Result<(), Problem> {
         match self.table.keys().next() {
             None => Ok(()),
             Some(key) => Err(Problem::UnknownKey { key: self.path_of(key), admissible: Vec::new() }),

@@ -1,6 +1,6 @@
 //! The scenarios compiled into the program.
 
-use super::{Scenario, ScenarioError};
+use super::{AnyScenario, Scenario, ScenarioError};
 
 /// A scenario that needs no file.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +26,12 @@ impl Shipped {
         SHIPPED.iter().find(|shipped| shipped.name == name)
     }
 
-    /// The scenario, with settings applied.
+    /// The scenario of whichever trust model, with settings applied.
+    pub fn load(&self, settings: &[String]) -> Result<AnyScenario, ScenarioError> {
+        AnyScenario::parse(self.name, self.text, settings)
+    }
+
+    /// The scenario of the trust model `federated`, with settings applied.
     pub fn parse(&self, settings: &[String]) -> Result<Scenario, ScenarioError> {
         Scenario::parse(self.name, self.text, settings)
     }
