@@ -13,6 +13,7 @@ mod digests;
 mod elf;
 mod firmware;
 mod process;
+mod simulator;
 mod suite;
 mod tools;
 
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         (["digests"], _) => {
             let devices = firmware::run(&mut report, false);
             digests::run(&mut report, &devices, write);
+            simulator::run(&mut report, write);
         }
         (["bench"], false) => bench::run(&mut report),
         (["help" | "--help" | "-h"], false) => {

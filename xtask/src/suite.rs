@@ -1,7 +1,7 @@
 //! `cargo xtask test`: everything CI runs. A failed step does not stop the others.
 
 use crate::process::{self, Report, cargo, count_tests};
-use crate::{digests, firmware, tools};
+use crate::{digests, firmware, simulator, tools};
 
 /// Packages whose code is linted and documented.
 const PACKAGES: [&str; 5] = ["sordino-core", "sordino-sim", "sordino-tests", "xtask", "firmware-example"];
@@ -36,4 +36,5 @@ pub fn run(report: &mut Report) {
     });
     let devices = firmware::run(report, false);
     digests::run(report, &devices, false);
+    simulator::run(report, false);
 }
