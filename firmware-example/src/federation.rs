@@ -219,6 +219,7 @@ fn public<'a>(header: &Header, dim: usize, storage: &'a mut [f32]) -> Option<Pub
         prior_rows: &[],
         prior_rank: 0,
         confidence_widths: &[],
+        broadcast_maximum: None,
     })
 }
 

@@ -126,6 +126,7 @@ pub fn public<'a>(shared: &'a Shared, region_of: &'a [u32]) -> Public<'a, f64> {
         prior_rows: &[],
         prior_rank: 0,
         confidence_widths: &[],
+        broadcast_maximum: None,
     }
 }
 

@@ -60,7 +60,7 @@ impl<S> QuadratureFourier<S> {
         if dim == 0 || dim > DIM_MAX {
             return Err(FeatureError::Empty { count: nodes, dim });
         }
-        if nodes < 2 || nodes > NODES_MAX || nodes % 2 == 1 {
+        if !(2..=NODES_MAX).contains(&nodes) || nodes % 2 == 1 {
             return Err(FeatureError::Nodes { nodes });
         }
         let pairs = nodes.pow(dim as u32) / 2;

@@ -96,6 +96,8 @@ pub enum Input<'i, T> {
     Broadcast(&'i [T]),
     /// There is no broadcast: budget spent, message lost, or nothing is ever released.
     NoBroadcast,
+    /// The agent was away for a round: nothing queried, nothing uploaded.
+    Missed,
 }
 
 impl<T> Input<'_, T> {
@@ -105,6 +107,7 @@ impl<T> Input<'_, T> {
             Input::Observed(_) => "Observed",
             Input::Broadcast(_) => "Broadcast",
             Input::NoBroadcast => "NoBroadcast",
+            Input::Missed => "Missed",
         }
     }
 }
@@ -335,6 +338,14 @@ impl<'a, T: Scalar> Agent<'a, T> {
                 self.begin_round(None);
                 Ok(self.evaluate())
             }
+            (Phase::Waiting, Input::Missed) => {
+                self.state.round += 1;
+                if self.state.round == self.config.parameters().rounds {
+                    self.state.phase = Phase::Done;
+                    return Ok(Output::Done);
+                }
+                Ok(Output::Wait)
+            }
             (phase, input) => Err(AgentError::UnexpectedInput { phase, input: input.name() }),
         }
     }
@@ -421,7 +432,10 @@ impl<'a, T: Scalar> Agent<'a, T> {
             }
         };
         let candidate = match broadcast {
-            Some(vectors) if !own => self.public.maximize(&p.regions, vectors, self.parts.scratch).candidate,
+            Some(vectors) if !own => match self.public.broadcast_maximum {
+                Some(candidate) => candidate,
+                None => self.public.maximize(&p.regions, vectors, self.parts.scratch).candidate,
+            },
             _ => self.own_draw(round),
         };
         self.state.pending = candidate;

@@ -13,23 +13,24 @@
 //! | line 6: argmax of φ(x)·ω^(i), x in region i | [`Public`]`::maximize` |
 //! | line 7: observe, ω ~ N(ν, λΣ⁻¹), upload | `Agent::record`, `Agent::end_round` |
 //! | Algorithm 1, line 3: subset S_t, each agent with probability q | `Server::open` |
-//! | line 4: clip to S/√P | `Server::upload`, [`crate::privacy::encode`] |
-//! | line 5: weighted sums over q | `Server::upload`, [`crate::privacy::mechanism::gaussian`] |
+//! | line 4: clip to S/√P | [`Collector::upload`], [`crate::privacy::encode`] |
+//! | line 5: weighted sums over q | [`Collector::upload`], [`crate::privacy::mechanism::gaussian`] |
 //! | line 6: noise of std zφ_max S/q, here zΔ_s ([`l2_sensitivity`]) | `Server::release` |
 //!
 //! Deviations from the paper, each marked at its line: no βₜ by default (theirs in line 6 is misprinted, their code has
 //! none); the authors' temperature schedule; nobody uploads what nobody will read (after query T).
 
 mod agent;
+mod collector;
 mod config;
 mod public;
 mod server;
 pub mod transcript;
 
 pub use agent::{Agent, AgentError, AgentState, Input, Output, Phase, log_len, storage_len, workspace_len};
+pub use collector::{Collector, CollectorStorage, Counters, l2_sensitivity};
 pub use config::{AGENTS_MAX, Aggregation, Config, ConfigError, InitialRegion, OwnDraw, Parameters, Signal};
 pub use public::{Public, PublicError};
 pub use server::{
-    Counters, Server, ServerError, ServerInput, ServerOutput, ServerPhase, ServerState, ServerStorage, l2_sensitivity,
-    storage_lens,
+    Server, ServerError, ServerInput, ServerOutput, ServerPhase, ServerState, ServerStorage, storage_lens,
 };

@@ -10,12 +10,12 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::config::{Aggregation, Config, REGION_WEIGHTS_MAX, Signal};
+use super::collector::{self, CollectorStorage, Counters, Encoding, MEAN_FRACTION, RoundWeights, SELECTED};
+use super::config::Config;
 use crate::math::Scalar;
-use crate::privacy::encode::{EncodeError, Outcome};
+use crate::privacy::encode::EncodeError;
 use crate::privacy::event::Event;
 use crate::privacy::mechanism::gaussian::{GaussianError, GridGaussian};
-use crate::privacy::sampling::SamplingProbability;
 use crate::random::{NoiseError, NoiseSource};
 
 /// Where the server stands.
@@ -37,14 +37,13 @@ pub struct ServerState {
     phase: ServerPhase,
     broadcast: u32,
     releases: u32,
-    received: u32,
     counters: Counters,
 }
 
 impl ServerState {
     /// Before broadcast 0.
     pub const fn new() -> Self {
-        ServerState { phase: ServerPhase::Idle, broadcast: 0, releases: 0, received: 0, counters: Counters::ZERO }
+        ServerState { phase: ServerPhase::Idle, broadcast: 0, releases: 0, counters: Counters::ZERO }
     }
 
     /// Where it stands.
@@ -62,11 +61,6 @@ impl ServerState {
         self.releases
     }
 
-    /// Uploads of this broadcast so far; public, because everybody uploads in every round.
-    pub fn received(&self) -> u32 {
-        self.received
-    }
-
     /// What happened to the vectors of this broadcast: **not releasable**, for simulators.
     pub fn counters(&self) -> Counters {
         self.counters
@@ -77,21 +71,6 @@ impl Default for ServerState {
     fn default() -> Self {
         Self::new()
     }
-}
-
-/// Counts of one broadcast. **Not releasable**: they depend on private vectors and on the secret sample.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counters {
-    /// Agents whose coin came up.
-    pub selected: u32,
-    /// Selected vectors longer than the clipping radius.
-    pub clipped: u32,
-    /// Selected vectors that were not finite, or too long to measure: they count as zero.
-    pub zeroed: u32,
-}
-
-impl Counters {
-    const ZERO: Self = Counters { selected: 0, clipped: 0, zeroed: 0 };
 }
 
 /// The server's numbers; [`storage_lens`] says how many.
@@ -258,83 +237,12 @@ impl From<EncodeError> for ServerError {
     }
 }
 
-const SELECTED: u8 = 1;
-const UPLOADED: u8 = 2;
-
-/// Fixed-point fraction bits of the mean that protects nobody: order-independent, 10⁻¹² fine.
-const MEAN_FRACTION: f64 = 1_099_511_627_776.0; // 2⁴⁰
-/// Largest |ω| it sums; a vector beyond counts as zero. 2²⁰·2⁴⁰ stays below 2⁶³ because weights sum to 1.
-const MEAN_LIMIT: f64 = 1_048_576.0;
-
-/// The weights of one broadcast.
-///
-/// An agent's weight in a region depends only on whether it explores it: two numbers a region.
-struct RoundWeights {
-    inside: [f64; REGION_WEIGHTS_MAX],
-    outside: [f64; REGION_WEIGHTS_MAX],
-    regions: usize,
-    norm_max: f64,
-}
-
-impl RoundWeights {
-    /// Softmax weights at broadcast s, and max over enrolled agents of ‖(φ_n⁽¹⁾ … φ_n⁽ᴾ⁾)‖₂.
-    fn new(config: &Config, broadcast: u32) -> Self {
-        let p = config.parameters();
-        let concentration = p.concentration.at(broadcast);
-        let regions = config.region_count().min(REGION_WEIGHTS_MAX);
-        let mut weights = RoundWeights {
-            inside: [0.0; REGION_WEIGHTS_MAX],
-            outside: [0.0; REGION_WEIGHTS_MAX],
-            regions,
-            norm_max: 0.0,
-        };
-        for i in 0..regions {
-            let explorers = config.explorers(i as u32);
-            weights.inside[i] = crate::schedule::region_weight(concentration, p.agents, explorers, true);
-            weights.outside[i] = crate::schedule::region_weight(concentration, p.agents, explorers, false);
-        }
-        let mut buffer = [0.0; REGION_WEIGHTS_MAX];
-        for i in 0..regions {
-            if config.explorers(i as u32) > 0 {
-                let squares: f64 = weights.of_agent(i, &mut buffer).iter().fold(0.0, |sum, w| sum + w * w);
-                weights.norm_max = Scalar::max(weights.norm_max, Scalar::sqrt(squares));
-            }
-        }
-        weights
-    }
-
-    /// (φ_n⁽¹⁾ … φ_n⁽ᴾ⁾) of an agent that explores `region`.
-    fn of_agent<'b>(&self, region: usize, buffer: &'b mut [f64; REGION_WEIGHTS_MAX]) -> &'b [f64] {
-        *buffer = self.outside;
-        buffer[region] = self.inside[region];
-        &buffer[..self.regions]
-    }
-}
-
-/// What one release of the sum may change at most, in L2, if one enrolled agent's vector is replaced by zero: the tight
-/// C_s = max_n‖φ_n‖₂·S/√P, where the paper takes φ_max·S.
-///
-/// **Equation**: the joint vector of agent n is (φ_n⁽¹⁾ω̂, …, φ_n⁽ᴾ⁾ω̂), of norm ‖φ_n‖₂·‖ω̂‖ ≤ ‖φ_n‖₂·S/√P. (The divisor q
-/// is applied after the noise, to both.) The maximum is over all N slots, present or not.
-pub fn l2_sensitivity(config: &Config, broadcast: u32) -> Option<f64> {
-    match config.parameters().aggregation {
-        Aggregation::Private { clipping_norm, .. } => {
-            let radius = clipping_norm / Scalar::sqrt(config.region_count() as f64);
-            Some(RoundWeights::new(config, broadcast).norm_max * radius)
-        }
-        _ => None,
-    }
-}
-
 /// The server at work: configuration, state and numbers, all borrowed.
 pub struct Server<'a, T> {
     config: &'a Config,
     state: &'a mut ServerState,
     storage: ServerStorage<'a, T>,
-    mechanism: Option<GridGaussian>,
-    clipping_radius: f64,
-    signal: Signal,
-    weights: RoundWeights,
+    encoding: Encoding,
 }
 
 impl<'a, T: Scalar> Server<'a, T> {
@@ -357,23 +265,8 @@ impl<'a, T: Scalar> Server<'a, T> {
                 return Err(ServerError::Storage { what, len, expected });
             }
         }
-        let (mut mechanism, mut clipping_radius, mut signal) = (None, 0.0, Signal::Vectors);
-        if let Aggregation::Private {
-            clipping_norm,
-            sampling_probability,
-            noise_multiplier,
-            grid_exponent,
-            signal: carried,
-        } = config.parameters().aggregation
-        {
-            let q = SamplingProbability::new(sampling_probability)
-                .map_err(|_| GaussianError::Constant(sampling_probability))?;
-            mechanism = Some(GridGaussian::new(grid_exponent, noise_multiplier, q, config.parameters().agents)?);
-            clipping_radius = clipping_norm / Scalar::sqrt(config.region_count() as f64);
-            signal = carried;
-        }
-        let weights = RoundWeights::new(config, state.broadcast);
-        Ok(Server { config, state, storage, mechanism, clipping_radius, signal, weights })
+        let encoding = Encoding::new(config, state.broadcast)?;
+        Ok(Server { config, state, storage, encoding })
     }
 
     /// Where it stands.
@@ -381,10 +274,38 @@ impl<'a, T: Scalar> Server<'a, T> {
         self.state
     }
 
+    /// The secret sample of the broadcast that is collected, one byte an agent, for collectors inside the trust
+    /// boundary. **Never leaves it**: who sees it loses nothing less than the amplification by sampling.
+    pub fn selection(&self) -> &[u8] {
+        self.storage.flags
+    }
+
+    /// Adds what a collector took for this broadcast.
+    ///
+    /// **Errors**: [`ServerError::UnexpectedInput`] unless collecting; [`ServerError::Storage`]; a sum that would
+    /// overflow ([`ServerError::Mechanism`]). Nothing changed then.
+    pub fn merge(&mut self, sums: &[i64], counters: &Counters) -> Result<(), ServerError> {
+        if self.state.phase != ServerPhase::Collecting {
+            return Err(ServerError::UnexpectedInput { phase: self.state.phase, input: "merge" });
+        }
+        let (len, expected) = (sums.len(), self.storage.sums.len());
+        if len != expected {
+            return Err(ServerError::Storage { what: "partial sums", len, expected });
+        }
+        if self.storage.sums.iter().zip(sums).any(|(sum, part)| sum.checked_add(*part).is_none()) {
+            return Err(EncodeError::SumOverflow.into());
+        }
+        self.storage.sums.iter_mut().zip(sums).for_each(|(sum, part)| *sum += part);
+        self.state.counters.received += counters.received;
+        self.state.counters.clipped += counters.clipped;
+        self.state.counters.zeroed += counters.zeroed;
+        Ok(())
+    }
+
     /// What a release of the next broadcast costs; nothing if releases are not private. Offer it to a filter before
     /// [`ServerInput::Open`].
     pub fn event(&self) -> Option<Event> {
-        self.mechanism.as_ref().map(GridGaussian::event)
+        self.encoding.mechanism.as_ref().map(GridGaussian::event)
     }
 
     /// One step of the machine: one input in, one borrowed output out. `source` makes coins and noise.
@@ -398,7 +319,14 @@ impl<'a, T: Scalar> Server<'a, T> {
         match (self.state.phase, input) {
             (ServerPhase::Idle, ServerInput::Open) => self.open(source),
             (ServerPhase::Collecting, ServerInput::Upload { agent, broadcast, vector }) => {
-                self.upload(agent, broadcast, vector)
+                let collected = self.state.broadcast;
+                let mut storage = CollectorStorage {
+                    sums: self.storage.sums,
+                    flags: self.storage.flags,
+                    counters: &mut self.state.counters,
+                };
+                collector::upload(self.config, &self.encoding, collected, 0, &mut storage, agent, broadcast, vector)?;
+                Ok(ServerOutput::Wait)
             }
             (ServerPhase::Collecting, ServerInput::Close) => self.close(),
             (ServerPhase::Charging, ServerInput::Charged) => self.release(source),
@@ -425,7 +353,7 @@ impl<'a, T: Scalar> Server<'a, T> {
     fn open<S: NoiseSource>(&mut self, source: &mut S) -> Result<ServerOutput<'_, T>, ServerError> {
         let mut selected = 0;
         for flag in self.storage.flags.iter_mut() {
-            let heads = match &self.mechanism {
+            let heads = match &self.encoding.mechanism {
                 Some(mechanism) => mechanism.sampling_probability().coin(source)?,
                 None => true,
             };
@@ -433,51 +361,13 @@ impl<'a, T: Scalar> Server<'a, T> {
             selected += u32::from(heads);
         }
         self.storage.sums.fill(0);
-        self.state.received = 0;
         self.state.counters = Counters { selected, ..Counters::ZERO };
         self.state.phase = ServerPhase::Collecting;
         Ok(ServerOutput::Wait)
     }
 
-    /// Lines "clip" and "sum": a refused upload is an error to its sender; a vector without a finite norm counts as
-    /// zero and nobody is told.
-    fn upload(&mut self, agent: u32, broadcast: u32, vector: &[T]) -> Result<ServerOutput<'_, T>, ServerError> {
-        let (agents, expected) = (self.config.parameters().agents, self.config.parameters().feature_count as usize);
-        if agent >= agents {
-            return Err(ServerError::UnknownAgent { agent, agents });
-        }
-        if broadcast != self.state.broadcast {
-            return Err(ServerError::WrongBroadcast { agent, found: broadcast, expected: self.state.broadcast });
-        }
-        if vector.len() != expected {
-            return Err(ServerError::VectorLength { agent, len: vector.len(), expected });
-        }
-        let flag = &mut self.storage.flags[agent as usize];
-        if *flag & UPLOADED != 0 {
-            return Err(ServerError::DuplicateUpload { agent, broadcast });
-        }
-        *flag |= UPLOADED;
-        let selected = *flag & SELECTED != 0;
-        self.state.received += 1;
-        if selected && self.signal == Signal::Vectors {
-            let mut buffer = [0.0; REGION_WEIGHTS_MAX];
-            let region = self.config.region_of_agent(agent) as usize;
-            let row = self.weights.of_agent(region, &mut buffer);
-            let outcome = match &self.mechanism {
-                Some(mechanism) => {
-                    let sensitivity = self.weights.norm_max * self.clipping_radius;
-                    mechanism.encoder(sensitivity, self.clipping_radius)?.add(vector, row, self.storage.sums)?
-                }
-                None => add_to_mean(vector, row, self.storage.sums),
-            };
-            self.state.counters.clipped += u32::from(matches!(outcome, Outcome::Clipped));
-            self.state.counters.zeroed += u32::from(matches!(outcome, Outcome::Zeroed));
-        }
-        Ok(ServerOutput::Wait)
-    }
-
     fn close(&mut self) -> Result<ServerOutput<'_, T>, ServerError> {
-        match &self.mechanism {
+        match &self.encoding.mechanism {
             Some(mechanism) => {
                 let event = mechanism.event();
                 self.state.phase = ServerPhase::Charging;
@@ -495,8 +385,8 @@ impl<'a, T: Scalar> Server<'a, T> {
     /// Line "add N(0, (zΔ)²I) and broadcast". The pool is filled before the sums are touched; the divisor is the public
     /// q, never a count; an empty sample releases pure noise.
     fn release<S: NoiseSource>(&mut self, source: &mut S) -> Result<ServerOutput<'_, T>, ServerError> {
-        if let Some(mechanism) = &self.mechanism {
-            let sensitivity = self.weights.norm_max * self.clipping_radius;
+        if let Some(mechanism) = &self.encoding.mechanism {
+            let sensitivity = self.encoding.l2_sensitivity();
             let pool = mechanism.fill_noise(source, self.storage.noise)?;
             let _charged = mechanism.release(self.storage.sums, pool, sensitivity, self.storage.vectors)?;
             self.state.releases += 1;
@@ -506,7 +396,7 @@ impl<'a, T: Scalar> Server<'a, T> {
 
     fn next_broadcast(&mut self) {
         self.state.broadcast += 1;
-        self.weights = RoundWeights::new(self.config, self.state.broadcast);
+        self.encoding.weights = RoundWeights::new(self.config, self.state.broadcast);
         let over = self.state.broadcast == self.config.parameters().rounds;
         self.state.phase = if over { ServerPhase::Done } else { ServerPhase::Idle };
     }
@@ -516,17 +406,4 @@ impl<'a, T: Scalar> Server<'a, T> {
         self.next_broadcast();
         ServerOutput::Broadcast { broadcast, vectors: self.storage.vectors }
     }
-}
-
-/// Adds φ⁽ⁱ⁾ω in fixed point to the mean that protects nobody.
-fn add_to_mean<T: Scalar>(vector: &[T], weights: &[f64], sums: &mut [i64]) -> Outcome {
-    if vector.iter().any(|x| !(x.to_f64().abs() < MEAN_LIMIT)) {
-        return Outcome::Zeroed;
-    }
-    for (block, weight) in sums.chunks_exact_mut(vector.len()).zip(weights) {
-        for (sum, x) in block.iter_mut().zip(vector) {
-            *sum = sum.saturating_add((x.to_f64() * weight * MEAN_FRACTION) as i64);
-        }
-    }
-    Outcome::Kept
 }

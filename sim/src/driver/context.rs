@@ -183,6 +183,7 @@ impl<T: Scalar> MethodContext<T> {
             prior_rows: &shared.prior_rows,
             prior_rank: shared.prior_rank,
             confidence_widths: &[],
+            broadcast_maximum: None,
         })
     }
 }
