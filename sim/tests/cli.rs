@@ -111,8 +111,16 @@ fn drivers_and_threads_leave_equal_folders_and_the_resolved_scenario_repeats_the
     done(&folder, &small(&["--out", "b", "--threads", "2"]));
     done(&folder, &small(&["--out", "c", "--driver", "lockstep"]));
     done(&folder, &["run", "a/scenario.toml", "--out", "d"]);
-    let names =
-        ["README.md", "scenario.toml", "summary.json", "rounds.csv", "transcript.jsonl", "table.txt", "regret.svg"];
+    let names = [
+        "README.md",
+        "scenario.toml",
+        "summary.json",
+        "rounds.csv",
+        "transcript.jsonl",
+        "table.txt",
+        "regret.svg",
+        "report.html",
+    ];
     for name in names {
         let first = std::fs::read(folder.join("a").join(name)).unwrap();
         for other in ["b", "c", "d"] {
@@ -174,6 +182,46 @@ fn list_names_every_scenario() {
     for name in ["default", "gp-2d", "firmware", "winequality", "landmine"] {
         assert!(text(&output.stdout).lines().any(|line| line.starts_with(name)), "{name}");
     }
+}
+
+#[test]
+fn report_reads_a_run_folder_back_and_refuses_a_changed_one() {
+    let folder = scratch("cli-report");
+    done(&folder, &small(&["--out", "a"]));
+    let page = folder.join("a/report.html");
+    let first = std::fs::read_to_string(&page).unwrap();
+    std::fs::remove_file(&page).unwrap();
+    assert_eq!(text(&done(&folder, &["report", "a"]).stdout).trim(), "a/report.html");
+    assert_eq!(std::fs::read_to_string(&page).unwrap(), first);
+    for needed in ["prefers-color-scheme:dark", "Privacy loss", "Paired differences", "not releasable", "viewport"] {
+        assert!(first.contains(needed), "{needed}");
+    }
+    // No network: nothing is fetched, nothing is executed.
+    for forbidden in ["http://", "https://", "<script", "@import", "url("] {
+        assert!(!first.contains(forbidden), "{forbidden}");
+    }
+    let refused = |file: &str, from: &str, to: &str| {
+        let path = folder.join("a").join(file);
+        let good = std::fs::read_to_string(&path).unwrap();
+        assert!(good.contains(from));
+        std::fs::write(&path, good.replacen(from, to, 1)).unwrap();
+        let message = refused(&folder, 2, &["report", "a"]);
+        std::fs::write(&path, good).unwrap();
+        message
+    };
+    assert!(refused("transcript.jsonl", "\"releases\":12", "\"releases\":-1").contains("transcript.jsonl:"));
+    assert!(refused("transcript.jsonl", "\"run\":0", "\"run\":7").contains("is not in the transcript"));
+    assert!(refused("transcript.jsonl", "\"digest\":\"", "\"digest\":\"0").contains("digest"));
+    assert!(refused("rounds.csv", "0,ts,1,", "0,ts,2,").contains("round 2 is out of order"));
+    assert!(refused("rounds.csv", "0,ts,1,", "0,st,1,").contains("rounds.csv:3"));
+    assert!(refused("scenario.toml", "rounds = 12", "rounds = 13").contains("incomplete"));
+    assert!(refused("scenario.toml", "rounds = 12", "rounds = 0").contains("scenario.toml:"));
+    assert!(nowhere(&folder).contains("is this a run folder?"));
+    done(&folder, &["report", "a"]);
+}
+
+fn nowhere(folder: &Path) -> String {
+    refused(folder, 2, &["report", "nowhere"])
 }
 
 /// The paper's privacy losses, to every printed digit.

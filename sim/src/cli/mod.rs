@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`run`] | `sordino run`, and bare `sordino` |
 //! | [`list`] | `sordino list` |
+//! | [`report`] | `sordino report` |
 //! | [`privacy`] | `sordino privacy epsilon` |
 //! | [`reproduce`] | `sordino reproduce` |
 //! | [`progress`] | the bar on standard error |
@@ -22,6 +23,7 @@ pub mod error;
 pub mod list;
 pub mod privacy;
 pub mod progress;
+pub mod report;
 pub mod reproduce;
 pub mod run;
 
@@ -43,6 +45,8 @@ enum Command {
     Run(run::Arguments),
     /// List the scenarios that need no file
     List,
+    /// Write the page of a run folder: one HTML file that needs no network
+    Report(report::Arguments),
     /// What releases cost
     Privacy(privacy::Arguments),
     /// What of the papers comes out: expected, measured, holds
@@ -74,6 +78,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         None => run::execute(&run::Arguments::default()),
         Some(Command::Run(arguments)) => run::execute(&arguments),
         Some(Command::List) => list::execute(),
+        Some(Command::Report(arguments)) => report::execute(&arguments),
         Some(Command::Privacy(arguments)) => privacy::execute(&arguments),
         Some(Command::Reproduce(arguments)) => reproduce::execute(&arguments),
     };

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::significant;
-use super::svg::{Chart, Curve, Frame, STYLE, STYLE_DARK, Scale, line};
+use super::svg::{Chart, Curve, Frame, Point, STYLE, STYLE_DARK, Scale, line};
 use crate::driver::Method;
 use crate::metrics::{MethodSummary, Summary};
 use crate::scenario::Scenario;
@@ -29,7 +29,10 @@ fn curve(method: &MethodSummary) -> Curve {
             .curve
             .iter()
             .enumerate()
-            .map(|(round, at)| (round as f64, at.mean, at.standard_error.unwrap_or(0.0)))
+            .map(|(round, at)| {
+                let error = at.standard_error.unwrap_or(0.0);
+                Point { x: round as f64, y: at.mean, low: at.mean - error, high: at.mean + error }
+            })
             .collect(),
     }
 }
@@ -43,22 +46,9 @@ pub fn panels(summary: &Summary, regret_name: &str) -> Vec<Chart> {
             .map(curve)
             .collect()
     };
-    let values = || summary.methods.iter().flat_map(|method| &method.curve).map(|at| at.mean);
-    let top = summary
-        .methods
-        .iter()
-        .flat_map(|method| &method.curve)
-        .map(|at| at.mean + at.standard_error.unwrap_or(0.0))
-        .fold(f64::MIN_POSITIVE, f64::max);
-    let positive_min = values().filter(|x| *x > 0.0).fold(top, f64::min);
-    // Curves that fall by more than a factor of thirty are told apart on a logarithmic scale only; a measure that stays
-    // far from zero needs no zero.
-    let (scale, y_max, scale_name) = if positive_min < top / 30.0 {
-        (Scale::Log { floor: (0.6 * positive_min).max(top * 1e-4) }, top * 1.1, ", logarithmic")
-    } else {
-        let from = if positive_min > 0.4 * top { positive_min - 0.1 * (top - positive_min) } else { 0.0 };
-        (Scale::Linear { from }, top * 1.02, "")
-    };
+    let all = || summary.methods.iter().flat_map(|method| &method.curve);
+    let top = all().map(|at| at.mean + at.standard_error.unwrap_or(0.0)).fold(f64::MIN_POSITIVE, f64::max);
+    let (scale, y_max, scale_name) = scale(all().map(|at| at.mean).filter(|mean| *mean > 0.0), top);
     let chart = |title: &str, curves| Chart {
         title: title.to_owned(),
         x_label: "round".into(),
@@ -73,6 +63,19 @@ pub fn panels(summary: &Summary, regret_name: &str) -> Vec<Chart> {
     }
     panels.retain(|panel| !panel.curves.is_empty());
     panels
+}
+
+/// The vertical axis for these positive values, up to `top`: scale, upper end, and what to add to its name.
+pub fn scale(values: impl Iterator<Item = f64>, top: f64) -> (Scale, f64, &'static str) {
+    let least = values.fold(top, f64::min);
+    // Curves that fall by more than a factor of thirty are told apart on a logarithmic scale only; a measure that stays
+    // far from zero needs no zero.
+    if least < top / 30.0 {
+        (Scale::Log { floor: (0.6 * least).max(top * 1e-4) }, top * 1.1, ", logarithmic")
+    } else {
+        let from = if least > 0.4 * top { least - 0.1 * (top - least) } else { 0.0 };
+        (Scale::Linear { from }, top * 1.02, "")
+    }
 }
 
 /// What stands below the title.

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::{figure, json, table};
+use super::read::RunRecord;
+use super::{figure, html, json, table};
 use crate::driver::MethodRun;
 use crate::experiment::{Experiment, Outcome};
 use crate::metrics::Summary;
@@ -121,7 +122,14 @@ impl RunFolder {
         self.write("rounds.csv", &rounds(results))?;
         self.write("transcript.jsonl", &transcript(scenario, results, summary))?;
         self.write("table.txt", &table::methods(scenario, summary, regret_name))?;
-        self.write("regret.svg", &figure::regret(scenario, summary, regret_name))
+        self.write("regret.svg", &figure::regret(scenario, summary, regret_name))?;
+        let record = RunRecord {
+            scenario: scenario.clone(),
+            version: version.to_owned(),
+            results: results.to_vec(),
+            summary: summary.clone(),
+        };
+        self.write("report.html", &html::page(&record, regret_name))
     }
 }
 

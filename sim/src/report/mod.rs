@@ -6,11 +6,17 @@
 //! | [`json`] | the same for programs |
 //! | [`figure`] | regret curves as SVG |
 //! | [`svg`] | axes, curves, bands, labels that do not overlap |
+//! | [`charts`] | privacy loss, spread over agents, clipping, utility against privacy |
+//! | [`html`] | one page with all of it |
+//! | [`read`] | a run folder, read back and checked |
 //! | [`folder`] | the run folder: scenario, tables, transcript, figure |
 
+pub mod charts;
 pub mod figure;
 pub mod folder;
+pub mod html;
 pub mod json;
+pub mod read;
 pub mod svg;
 pub mod table;
 

@@ -6,6 +6,26 @@
 
 use std::fmt::Write as _;
 
+/// A point of a curve and of its band.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// Where.
+    pub x: f64,
+    /// The curve.
+    pub y: f64,
+    /// Lower edge of the band.
+    pub low: f64,
+    /// Upper edge of the band.
+    pub high: f64,
+}
+
+impl Point {
+    /// A point without a band.
+    pub fn bare(x: f64, y: f64) -> Self {
+        Point { x, y, low: y, high: y }
+    }
+}
+
 /// One curve.
 #[derive(Clone, Debug)]
 pub struct Curve {
@@ -15,8 +35,8 @@ pub struct Curve {
     pub label: String,
     /// Smaller, after the label.
     pub note: String,
-    /// (x, y, half width of the band).
-    pub points: Vec<(f64, f64, f64)>,
+    /// From left to right.
+    pub points: Vec<Point>,
 }
 
 /// How the vertical axis is scaled.
@@ -67,7 +87,11 @@ text{font-family:system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue','Not
 .line.dp-fts-de{stroke:#c23b00}.leader.dp-fts-de{stroke:#c23b00}.band.dp-fts-de{fill:#c23b00}text.dp-fts-de{fill:#c23b00}\
 .line.pure-noise{stroke:#8a9199;stroke-dasharray:2 4}.leader.pure-noise{stroke:#8a9199}.band.pure-noise{fill:#8a9199}text.pure-noise{fill:#6b727a}\
 .line.uniform-weights{stroke:#007a59;stroke-dasharray:9 3 2 3}.leader.uniform-weights{stroke:#007a59}.band.uniform-weights{fill:#007a59}text.uniform-weights{fill:#007a59}\
-.line.global-init{stroke:#a8417f;stroke-dasharray:4 3}.leader.global-init{stroke:#a8417f}.band.global-init{fill:#a8417f}text.global-init{fill:#a8417f}";
+.line.global-init{stroke:#a8417f;stroke-dasharray:4 3}.leader.global-init{stroke:#a8417f}.band.global-init{fill:#a8417f}text.global-init{fill:#a8417f}\
+.line.moments{stroke:#c23b00}.leader.moments{stroke:#c23b00}text.moments{fill:#c23b00}\
+.line.rdp{stroke:#0062a0}.leader.rdp{stroke:#0062a0}text.rdp{fill:#0062a0}\
+.line.moments-small{stroke:#c23b00;stroke-dasharray:6 4}.leader.moments-small{stroke:#c23b00}text.moments-small{fill:#c23b00}\
+.line.rdp-small{stroke:#0062a0;stroke-dasharray:6 4}.leader.rdp-small{stroke:#0062a0}text.rdp-small{fill:#0062a0}";
 
 /// The dark variant, for a style sheet that asks the reader's preference.
 pub const STYLE_DARK: &str = "\
@@ -80,7 +104,11 @@ text{fill:#e8eaed}.ground{fill:#15181c}.sub,.tick,.axis,.note{fill:#a3abb3}.grid
 .line.dp-fts-de{stroke:#ff7a45}.leader.dp-fts-de{stroke:#ff7a45}.band.dp-fts-de{fill:#ff7a45}text.dp-fts-de{fill:#ff7a45}\
 .line.pure-noise{stroke:#8a9199}.leader.pure-noise{stroke:#8a9199}.band.pure-noise{fill:#8a9199}text.pure-noise{fill:#a3abb3}\
 .line.uniform-weights{stroke:#2fbf95}.leader.uniform-weights{stroke:#2fbf95}.band.uniform-weights{fill:#2fbf95}text.uniform-weights{fill:#2fbf95}\
-.line.global-init{stroke:#e07fba}.leader.global-init{stroke:#e07fba}.band.global-init{fill:#e07fba}text.global-init{fill:#e07fba}";
+.line.global-init{stroke:#e07fba}.leader.global-init{stroke:#e07fba}.band.global-init{fill:#e07fba}text.global-init{fill:#e07fba}\
+.line.moments{stroke:#ff7a45}.leader.moments{stroke:#ff7a45}text.moments{fill:#ff7a45}\
+.line.rdp{stroke:#3f9fe0}.leader.rdp{stroke:#3f9fe0}text.rdp{fill:#5db2ee}\
+.line.moments-small{stroke:#ff7a45}.leader.moments-small{stroke:#ff7a45}text.moments-small{fill:#ff7a45}\
+.line.rdp-small{stroke:#3f9fe0}.leader.rdp-small{stroke:#3f9fe0}text.rdp-small{fill:#5db2ee}";
 
 /// Text with the characters that mean something in XML written out.
 pub fn escape(text: &str) -> String {
@@ -110,7 +138,7 @@ impl Chart {
 
     /// The chart as a group of elements inside `frame`; labels stand to the right of it.
     pub fn draw(&self, frame: Frame) -> String {
-        let x_max = self.curves.iter().flat_map(|curve| &curve.points).map(|point| point.0).fold(1.0, f64::max);
+        let x_max = self.curves.iter().flat_map(|curve| &curve.points).map(|point| point.x).fold(1.0, f64::max);
         let px = |x: f64| frame.x + x / x_max * frame.width;
         let py = |y: f64| frame.y + frame.height * (1.0 - self.fraction(y));
         let mut out = String::from("<g>\n");
@@ -138,7 +166,7 @@ impl Chart {
                 out,
                 r#"<path class="line {}{main}" d="{}"/>"#,
                 curve.class,
-                path(curve.points.iter().map(|point| (px(point.0), py(point.1))))
+                path(curve.points.iter().map(|point| (px(point.x), py(point.y))))
             );
         }
         self.labels(&mut out, &frame, &py);
@@ -147,11 +175,11 @@ impl Chart {
     }
 
     fn band(&self, out: &mut String, curve: &Curve, px: &impl Fn(f64) -> f64, py: &impl Fn(f64) -> f64) {
-        if curve.points.iter().all(|point| point.2 == 0.0) {
+        if curve.points.iter().all(|point| point.low == point.high) {
             return;
         }
-        let upper = curve.points.iter().map(|point| (px(point.0), py(point.1 + point.2)));
-        let lower = curve.points.iter().rev().map(|point| (px(point.0), py((point.1 - point.2).max(0.0))));
+        let upper = curve.points.iter().map(|point| (px(point.x), py(point.high)));
+        let lower = curve.points.iter().rev().map(|point| (px(point.x), py(point.low)));
         let _ = writeln!(out, r#"<path class="band {}" d="{}Z"/>"#, curve.class, path(upper.chain(lower)));
     }
 
@@ -160,7 +188,7 @@ impl Chart {
         const GAP: f64 = 18.0;
         let (right, bottom) = (frame.x + frame.width, frame.y + frame.height);
         let mut ends: Vec<(f64, &Curve)> =
-            self.curves.iter().filter_map(|curve| curve.points.last().map(|end| (py(end.1), curve))).collect();
+            self.curves.iter().filter_map(|curve| curve.points.last().map(|end| (py(end.y), curve))).collect();
         ends.sort_by(|a, b| a.0.total_cmp(&b.0));
         let wishes: Vec<f64> = ends.iter().map(|end| end.0).collect();
         let places = spread(&wishes, GAP, bottom + 2.0);
@@ -238,7 +266,7 @@ fn spread(wishes: &[f64], gap: f64, limit: f64) -> Vec<f64> {
 }
 
 /// A tick's number without binary dust.
-fn plain(x: f64) -> String {
+pub fn plain(x: f64) -> String {
     let rounded = (x * 1e6).round() / 1e6;
     format!("{rounded}")
 }
@@ -283,7 +311,7 @@ mod tests {
             class: "ts",
             label: label.into(),
             note: String::new(),
-            points: vec![(0.0, 1.0, 0.1), (1.0, 0.0, 0.1)],
+            points: vec![Point::bare(0.0, 1.0), Point::bare(1.0, 0.0)],
         };
         let chart = Chart {
             title: "a < b".into(),

@@ -1,0 +1,172 @@
+//! The charts of the report page beyond the regret curves.
+
+use std::fmt::Write as _;
+
+use super::figure;
+use super::significant;
+use super::svg::{Chart, Curve, Frame, Point, Scale, escape, line};
+use crate::driver::Guarantee;
+use crate::metrics::{MethodSummary, SMALL_DELTA, Summary, privacy_loss, release_event};
+use crate::scenario::Scenario;
+
+/// One chart as an element of a page; `labels` is the room to the right of the plot.
+pub fn element(chart: &Chart, plot: (f64, f64), labels: f64) -> String {
+    let (width, height) = (56.0 + plot.0 + labels, 46.0 + plot.1 + 46.0);
+    let mut out =
+        format!("<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{}\">\n", escape(&chart.title));
+    out.push_str(&chart.draw(Frame { x: 50.0, y: 46.0, width: plot.0, height: plot.1 }));
+    out.push_str("</svg>\n");
+    out
+}
+
+/// ε after each release, by both accountants, at the scenario's δ and at [`SMALL_DELTA`]. Nothing if nothing private
+/// was released.
+pub fn losses(scenario: &Scenario, summary: &Summary) -> Option<Chart> {
+    let private = |method: &&MethodSummary| method.guarantee() == Guarantee::DifferentialPrivacy;
+    let releases = summary.methods.iter().filter(private).map(|method| method.releases).max().filter(|n| *n > 0)?;
+    let event = release_event(scenario);
+    // At most sixty points: composition is smooth.
+    let counts: Vec<u32> = (0..=60.min(releases))
+        .map(|i| (u64::from(releases) * u64::from(i) / u64::from(60.min(releases))) as u32)
+        .collect();
+    let mut curves = Vec::new();
+    for (delta, small) in [(SMALL_DELTA, true), (scenario.privacy.delta, false)] {
+        let (mut moments, mut rdp) = (Vec::new(), Vec::new());
+        for count in counts.iter().copied() {
+            let Ok(loss) = privacy_loss(&event, count, delta) else { continue };
+            moments.extend(loss.moments.map(|epsilon| Point::bare(f64::from(count), epsilon)));
+            rdp.extend(loss.rdp.map(|epsilon| Point::bare(f64::from(count), epsilon)));
+        }
+        for (name, class, points) in [
+            ("RDP", if small { "rdp-small" } else { "rdp" }, rdp),
+            ("moments", if small { "moments-small" } else { "moments" }, moments),
+        ] {
+            let last = points.last().map_or(String::new(), |point: &Point| significant(point.y, 3));
+            curves.push(Curve {
+                class,
+                label: name.into(),
+                note: format!("{last} at δ {}", significant(delta, 2)),
+                points,
+            });
+        }
+    }
+    let top = curves.iter().flat_map(|curve| &curve.points).map(|point| point.y).fold(f64::MIN_POSITIVE, f64::max);
+    Some(Chart {
+        title: "Privacy loss".into(),
+        x_label: "releases".into(),
+        y_label: "ε, zero-out".into(),
+        curves,
+        scale: Scale::Linear { from: 0.0 },
+        y_max: top * 1.05,
+    })
+}
+
+/// One small chart for each method: median over agents and the range from the 10 % to the 90 % quantile.
+pub fn spreads(summary: &Summary, regret_name: &str) -> Vec<Chart> {
+    let kept = || summary.methods.iter().filter(|method| !method.spread.is_empty());
+    let all = || kept().flat_map(|method| &method.spread);
+    let (scale, y_max, _) = figure::scale(
+        all().flatten().copied().filter(|x| *x > 0.0),
+        all().map(|q| q[2]).fold(f64::MIN_POSITIVE, f64::max),
+    );
+    kept()
+        .map(|method| Chart {
+            title: method.method.name().into(),
+            x_label: "round".into(),
+            y_label: regret_name.into(),
+            curves: vec![Curve {
+                class: method.method.name(),
+                label: String::new(),
+                note: String::new(),
+                points: method
+                    .spread
+                    .iter()
+                    .enumerate()
+                    .map(|(round, [low, middle, high])| Point { x: round as f64, y: *middle, low: *low, high: *high })
+                    .collect(),
+            }],
+            scale,
+            y_max,
+        })
+        .collect()
+}
+
+/// Share of uploads that were clipped, by broadcast. Simulation only. Nothing if nobody clips.
+pub fn clipping(summary: &Summary) -> Option<Chart> {
+    let curves: Vec<Curve> = summary
+        .methods
+        .iter()
+        .filter(|method| method.guarantee() == Guarantee::DifferentialPrivacy && method.clipped_share.len() > 1)
+        .map(|method| Curve {
+            class: method.method.name(),
+            label: method.method.name().into(),
+            note: String::new(),
+            points: method
+                .clipped_share
+                .iter()
+                .enumerate()
+                .map(|(broadcast, share)| Point::bare(broadcast as f64, 100.0 * share))
+                .collect(),
+        })
+        .collect();
+    let top = curves.iter().flat_map(|curve| &curve.points).map(|point| point.y).fold(1.0, f64::max);
+    (!curves.is_empty()).then(|| Chart {
+        title: "Clipped vectors (not releasable)".into(),
+        x_label: "broadcast".into(),
+        y_label: "% of uploads".into(),
+        curves,
+        scale: Scale::Linear { from: 0.0 },
+        y_max: top * 1.05,
+    })
+}
+
+/// Utility against privacy: a row for each method, summed regret with its 95 % interval, ε beside it.
+pub fn utility(summary: &Summary, regret_name: &str) -> String {
+    const LEFT: f64 = 130.0;
+    const PLOT: f64 = 330.0;
+    const ROW: f64 = 30.0;
+    let interval = |method: &MethodSummary| 1.96 * method.summed_regret.standard_error.unwrap_or(0.0);
+    let mut methods: Vec<&MethodSummary> = summary.methods.iter().collect();
+    methods.sort_by(|a, b| a.summed_regret.mean.total_cmp(&b.summed_regret.mean));
+    let high = methods.iter().map(|m| m.summed_regret.mean + interval(m)).fold(f64::MIN_POSITIVE, f64::max);
+    let low = methods.iter().map(|m| m.summed_regret.mean - interval(m)).fold(high, f64::min);
+    let from = if low > 0.4 * high { low - 0.05 * (high - low) } else { 0.0 };
+    let px = |x: f64| LEFT + ((x - from) / (high * 1.02 - from)).clamp(0.0, 1.0) * PLOT;
+    let (width, height) = (LEFT + PLOT + 130.0, 34.0 + ROW * methods.len() as f64 + 44.0);
+    let bottom = 34.0 + ROW * methods.len() as f64;
+    let mut out =
+        format!("<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"Utility against privacy\">\n");
+    line(&mut out, "panel", 8.0, 16.0, "start", "Utility against privacy");
+    for tick in super::svg::ticks(from, high, 5) {
+        let x = px(tick);
+        let _ = writeln!(out, r#"<path class="grid" d="M{x:.1} 28V{bottom:.1}"/>"#);
+        line(&mut out, "tick", x, bottom + 16.0, "middle", &super::svg::plain(tick));
+    }
+    line(&mut out, "axis", LEFT + PLOT, bottom + 34.0, "end", &format!("summed {regret_name}, 95 % interval"));
+    for (i, method) in methods.iter().enumerate() {
+        let (y, class, half) = (34.0 + ROW * (i as f64 + 0.5), method.method.name(), interval(method));
+        let mean = method.summed_regret.mean;
+        let _ = writeln!(out, r#"<text class="label {class}" x="8" y="{:.1}">{class}</text>"#, y + 4.5);
+        let _ = writeln!(
+            out,
+            r#"<path class="leader {class}" style="stroke-width:3" d="M{:.1} {y:.1}H{:.1}"/>"#,
+            px(mean - half),
+            px(mean + half)
+        );
+        let _ = writeln!(
+            out,
+            r#"<circle class="band {class}" style="fill-opacity:1" cx="{:.1}" cy="{y:.1}" r="5"/>"#,
+            px(mean)
+        );
+        let note = match (method.guarantee(), method.losses) {
+            (Guarantee::NothingReleased, _) => "nothing released".to_owned(),
+            (_, Some([loss, _])) => {
+                loss.moments.map_or("ε = ∞".into(), |epsilon| format!("ε = {}", significant(epsilon, 3)))
+            }
+            _ => "no protection".to_owned(),
+        };
+        line(&mut out, "tick", LEFT + PLOT + 14.0, y + 4.5, "start", &note);
+    }
+    out.push_str("</svg>\n");
+    out
+}

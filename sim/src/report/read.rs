@@ -1,0 +1,233 @@
+//! A run folder, read back and checked.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use sordino_core::digest::Digest;
+use sordino_core::privacy::accountant::AccountantError;
+
+use crate::driver::{Method, MethodRun};
+use crate::metrics::{Summary, summarize};
+use crate::scenario::{Scenario, ScenarioError};
+
+/// The longest file that is read.
+const BYTES_MAX: u64 = 1 << 30;
+
+/// Why a folder is not a run folder.
+#[derive(Debug)]
+pub enum ReadError {
+    /// A file is missing or cannot be read.
+    Unreadable {
+        /// Which file.
+        path: PathBuf,
+        /// What the system says.
+        error: std::io::Error,
+    },
+    /// The scenario is not one.
+    Scenario(ScenarioError),
+    /// A line that is not as `README.md` of the folder describes it.
+    Line {
+        /// Which file.
+        path: PathBuf,
+        /// 1-based.
+        line: u64,
+        /// What is wrong.
+        message: String,
+    },
+    /// The parts do not belong together.
+    Inconsistent {
+        /// Which file.
+        path: PathBuf,
+        /// What does not fit.
+        message: String,
+    },
+    /// A loss cannot be computed.
+    Accountant(AccountantError),
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ReadError::Unreadable { path, error } => {
+                write!(f, "{}: cannot be read: {error}; is this a run folder?", path.display())
+            }
+            ReadError::Scenario(error) => write!(f, "{error}"),
+            ReadError::Line { path, line, message } => write!(f, "{}:{line}: {message}", path.display()),
+            ReadError::Inconsistent { path, message } => write!(f, "{}: {message}", path.display()),
+            ReadError::Accountant(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+/// What a run folder says.
+#[derive(Debug)]
+pub struct RunRecord {
+    /// The scenario with every key.
+    pub scenario: Scenario,
+    /// Version that wrote the folder.
+    pub version: String,
+    /// What every method did in every run.
+    pub results: Vec<MethodRun>,
+    /// What they amount to; computed anew.
+    pub summary: Summary,
+}
+
+#[derive(Deserialize)]
+struct Head {
+    format: u32,
+    version: String,
+    digest: String,
+}
+
+#[derive(Deserialize)]
+struct Line {
+    run: u32,
+    method: Method,
+    digest: String,
+    releases: u32,
+    chain: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Row {
+    run: u32,
+    method: Method,
+    round: usize,
+    regret: f64,
+    regret_p10: Option<f64>,
+    regret_p50: Option<f64>,
+    regret_p90: Option<f64>,
+    clipped_share: Option<f64>,
+    selected_share: Option<f64>,
+}
+
+/// Reads a folder and checks that its parts belong together: every run and method of the scenario is there once, with
+/// every round, and the digests combine to the one in the head.
+pub fn run_folder(folder: &Path) -> Result<RunRecord, ReadError> {
+    let (_, scenario) = text(folder, "scenario.toml")?;
+    let name = folder.join("scenario.toml").display().to_string();
+    let scenario = Scenario::parse(&name, &scenario, &[]).map_err(ReadError::Scenario)?;
+    let (path, transcript) = text(folder, "transcript.jsonl")?;
+    let (head, mut results) = transcript_lines(&path, &transcript)?;
+    let (path, rounds) = text(folder, "rounds.csv")?;
+    fill_rounds(&path, &rounds, &mut results)?;
+    let inconsistent = |message: String| ReadError::Inconsistent { path: path.clone(), message };
+    let rounds = scenario.federation.rounds as usize + 1;
+    let expected = scenario.runs as usize * scenario.federation.methods.len();
+    if results.len() != expected {
+        return Err(inconsistent(format!("{} runs of methods; the scenario has {expected}", results.len())));
+    }
+    for result in &results {
+        let complete = result.regret.len() == rounds && result.chain.len() == rounds;
+        if !complete || result.run >= scenario.runs || !scenario.federation.methods.contains(&result.method) {
+            return Err(inconsistent(format!(
+                "run {}, {} is incomplete or not the scenario's",
+                result.run, result.method
+            )));
+        }
+    }
+    let summary = summarize(&scenario, &results).map_err(ReadError::Accountant)?;
+    if summary.digest.to_string() != head.digest {
+        return Err(inconsistent(format!("the digests combine to {}, the head says {}", summary.digest, head.digest)));
+    }
+    Ok(RunRecord { scenario, version: head.version, results, summary })
+}
+
+fn text(folder: &Path, name: &str) -> Result<(PathBuf, String), ReadError> {
+    let path = folder.join(name);
+    let unreadable = |error| ReadError::Unreadable { path: path.clone(), error };
+    let length = std::fs::metadata(&path).map_err(unreadable)?.len();
+    if length > BYTES_MAX {
+        let message = format!("longer than {BYTES_MAX} bytes");
+        return Err(ReadError::Inconsistent { path, message });
+    }
+    let text = std::fs::read_to_string(&path).map_err(unreadable)?;
+    Ok((path, text))
+}
+
+fn hexadecimal(text: &str) -> Option<Digest> {
+    let bytes = text.as_bytes();
+    let mut digest = [0; 32];
+    if bytes.len() != 64 {
+        return None;
+    }
+    for (out, pair) in digest.iter_mut().zip(bytes.chunks_exact(2)) {
+        *out = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(Digest(digest))
+}
+
+fn transcript_lines(path: &Path, text: &str) -> Result<(Head, Vec<MethodRun>), ReadError> {
+    let bad = |line: usize, message: String| ReadError::Line { path: path.to_owned(), line: line as u64 + 1, message };
+    let mut lines = text.lines().enumerate();
+    let head: Head = match lines.next() {
+        Some((line, text)) => serde_json::from_str(text).map_err(|error| bad(line, error.to_string()))?,
+        None => return Err(bad(0, "the file is empty".into())),
+    };
+    if head.format != 1 {
+        return Err(bad(0, format!("format {} is unknown; this program reads format 1", head.format)));
+    }
+    let mut results: Vec<MethodRun> = Vec::new();
+    for (number, text) in lines {
+        let line: Line = serde_json::from_str(text).map_err(|error| bad(number, error.to_string()))?;
+        let digest = |text: &str| hexadecimal(text).ok_or_else(|| bad(number, format!("`{text}` is not a digest")));
+        let chain = line.chain.iter().map(|text| digest(text)).collect::<Result<Vec<_>, _>>()?;
+        if results.iter().any(|other| other.run == line.run && other.method == line.method) {
+            return Err(bad(number, format!("run {}, {} is there twice", line.run, line.method)));
+        }
+        let digest = digest(&line.digest)?;
+        if chain.last() != Some(&digest) {
+            return Err(bad(number, "the digest is not the end of the chain".into()));
+        }
+        results.push(MethodRun {
+            method: line.method,
+            run: line.run,
+            digest,
+            chain,
+            regret: Vec::new(),
+            regret_quantiles: Vec::new(),
+            releases: line.releases,
+            clipped_share: Vec::new(),
+            selected_share: Vec::new(),
+        });
+    }
+    Ok((head, results))
+}
+
+fn fill_rounds(path: &Path, text: &str, results: &mut [MethodRun]) -> Result<(), ReadError> {
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let mut current = 0;
+    for row in reader.deserialize() {
+        let row: Row = row.map_err(|error| ReadError::Line {
+            path: path.to_owned(),
+            line: error.position().map_or(0, csv::Position::line),
+            message: error.to_string().replace('\n', " "),
+        })?;
+        let bad = |message: String| ReadError::Inconsistent { path: path.to_owned(), message };
+        let is_of = |result: &MethodRun| result.run == row.run && result.method == row.method;
+        // Rows of one run and method stand together.
+        if !results.get(current).is_some_and(is_of) {
+            current = results
+                .iter()
+                .position(is_of)
+                .ok_or_else(|| bad(format!("run {}, {} is not in the transcript", row.run, row.method)))?;
+        }
+        let result = &mut results[current];
+        if row.round != result.regret.len() || !row.regret.is_finite() {
+            return Err(bad(format!(
+                "run {}, {}: round {} is out of order or not finite",
+                row.run, row.method, row.round
+            )));
+        }
+        result.regret.push(row.regret);
+        if let (Some(low), Some(middle), Some(high)) = (row.regret_p10, row.regret_p50, row.regret_p90) {
+            result.regret_quantiles.push([low, middle, high]);
+        }
+        result.clipped_share.extend(row.clipped_share);
+        result.selected_share.extend(row.selected_share);
+    }
+    Ok(())
+}
