@@ -65,7 +65,7 @@ impl Paired {
 /// The 97.5 % quantile of Student's t. Exact to three digits: a table for few degrees of freedom, then the expansion of
 /// Cornish and Fisher around the normal quantile.
 fn student_95(degrees: usize) -> f64 {
-    const FEW: [f64; 5] = [f64::INFINITY, 12.706, 4.303, 3.182, 2.776];
+    const FEW: [f64; 9] = [f64::INFINITY, 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306];
     if let Some(t) = FEW.get(degrees) {
         return *t;
     }

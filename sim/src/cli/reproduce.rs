@@ -10,6 +10,7 @@ use comfy_table::{Cell, CellAlignment, Table};
 
 use super::error::CliError;
 use super::{Format, print, print_json};
+use crate::report::folder::RunFolder;
 use crate::report::significant;
 use crate::reproduce::{Experiment, Options, Report};
 
@@ -28,6 +29,9 @@ pub struct Arguments {
     /// Data file or folder of experiments that read one
     #[arg(long, value_name = "PATH")]
     data: Option<PathBuf>,
+    /// Folder for pictures and tables, which must not exist [default: nothing is written]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
     /// Text for people or one JSON object
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -45,8 +49,20 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let options = Options { runs: arguments.runs, threads: arguments.threads, data: arguments.data.clone() };
     eprintln!("{}: {}", experiment.name, experiment.description);
     let start = Instant::now();
-    let report = experiment.execute(&options).map_err(CliError::input)?;
+    let folder = arguments.out.as_deref().map(RunFolder::create).transpose()?;
+    let report = match experiment.execute(&options) {
+        Ok(report) => report,
+        Err(error) => {
+            folder.into_iter().for_each(RunFolder::discard_if_empty);
+            return Err(CliError::input(error));
+        }
+    };
     eprintln!("measured in {:.1} s", start.elapsed().as_secs_f64());
+    if let Some(folder) = &folder {
+        folder.write("bands.txt", &text(&report))?;
+        report.files.iter().try_for_each(|(name, text)| folder.write(name, text))?;
+        eprintln!("wrote {}", folder.path().display());
+    }
     match arguments.format {
         Format::Json => print_json(&report)?,
         Format::Text => print(&text(&report))?,

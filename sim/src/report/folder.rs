@@ -93,7 +93,8 @@ impl RunFolder {
         let _ = std::fs::remove_dir(&self.0);
     }
 
-    fn write(&self, name: &str, text: &str) -> Result<(), FolderError> {
+    /// Writes one file of the folder.
+    pub fn write(&self, name: &str, text: &str) -> Result<(), FolderError> {
         let path = self.0.join(name);
         std::fs::write(&path, text).map_err(|error| FolderError::Io { path, error })
     }

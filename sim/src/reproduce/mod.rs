@@ -65,6 +65,9 @@ pub struct Report {
     /// What a reader must know besides; printed as text, one paragraph each.
     #[serde(skip)]
     pub remarks: Vec<String>,
+    /// Pictures and tables: (name, text).
+    #[serde(skip)]
+    pub files: Vec<(String, String)>,
 }
 
 impl Report {
@@ -113,6 +116,8 @@ pub struct Outcome {
     pub bands: Vec<Band>,
     /// What a reader must know besides.
     pub remarks: Vec<String>,
+    /// Pictures and tables, written into the folder that `--out` names: (name, text).
+    pub files: Vec<(String, String)>,
 }
 
 /// All experiments, in the order in which they are listed.
@@ -133,8 +138,8 @@ impl Experiment {
     ///
     /// **Errors**: data that is missing or malformed, runs too few for the experiment.
     pub fn execute(&self, options: &Options) -> Result<Report, ReproduceError> {
-        let Outcome { bands, remarks } = (self.measure)(options, options.runs.unwrap_or(self.runs))?;
-        Ok(Report { experiment: self.name, bands, remarks })
+        let Outcome { bands, remarks, files } = (self.measure)(options, options.runs.unwrap_or(self.runs))?;
+        Ok(Report { experiment: self.name, bands, remarks, files })
     }
 }
 
@@ -158,7 +163,12 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), count);
-        let report = Report { experiment: "a/b", bands: vec![Band::below("x", 1.0, 2.0)], remarks: vec!["r".into()] };
+        let report = Report {
+            experiment: "a/b",
+            bands: vec![Band::below("x", 1.0, 2.0)],
+            remarks: vec!["r".into()],
+            files: vec![("f".into(), "t".into())],
+        };
         let json = serde_json::to_string(&report).unwrap();
         let expected = r#"{"experiment":"a/b","bands":[{"name":"x","expected":"< 2","measured":1.0,"holds":true}]}"#;
         assert_eq!(json, expected);
