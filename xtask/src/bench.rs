@@ -11,9 +11,14 @@ pub fn run(report: &mut Report) {
         });
     }
     if process::root().join("bench/Cargo.toml").exists() {
-        report.step("comparisons", || {
-            process::run(&mut cargo(&["run", "--release", "--manifest-path", "bench/Cargo.toml"]))
-                .map(|_| String::new())
-        });
+        // Two builds, each with a target folder of its own, so that neither throws the other away.
+        for (name, flags) in [("baseline", ""), ("native", "-C target-cpu=native")] {
+            report.step(&format!("comparisons, target-cpu {name}"), || {
+                let folder = process::root().join("target").join(format!("bench-{name}"));
+                let mut command = cargo(&["run", "--release", "-q", "--manifest-path", "bench/Cargo.toml"]);
+                command.env("RUSTFLAGS", flags).env("CARGO_TARGET_DIR", folder);
+                process::run(&mut command).map(|_| String::new())
+            });
+        }
     }
 }
