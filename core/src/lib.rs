@@ -19,6 +19,7 @@
 //! | [`schedule`] | numbers that move with the round |
 //! | [`privacy`] | events, exact mechanisms on integer grids, accountants, budgets |
 //! | [`federated`] | a trusted server, private towards everybody else |
+//! | [`outsourced`] | a curator holds the inputs, a modeler optimises on a transformed copy |
 //! | [`wire`] | versioned frames for links |
 #![no_std]
 // Expected values of tests may come from the host's own functions.
@@ -35,6 +36,7 @@ pub mod federated;
 pub mod kernel;
 pub mod linalg;
 pub mod math;
+pub mod outsourced;
 pub mod privacy;
 pub mod random;
 pub mod schedule;

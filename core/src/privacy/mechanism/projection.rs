@@ -169,6 +169,16 @@ impl<'p> GaussianProjection<'p> {
         Ok(GaussianProjection { projection, dim, out_dim, grid_exponent, noise_multiplier, norm_max, step })
     }
 
+    /// d, numbers of a row.
+    pub const fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// r, numbers of a released row.
+    pub const fn out_dim(&self) -> usize {
+        self.out_dim
+    }
+
     /// Std of the noise on each released number, in units of the input.
     pub fn noise_std(&self) -> f64 {
         self.step * (1u64 << self.grid_exponent) as f64

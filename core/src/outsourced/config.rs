@@ -1,0 +1,90 @@
+//! What curator and modeler agree on. Everything here is public, and none of it is fitted on the curator's rows.
+
+use core::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::CANDIDATES_MAX;
+
+/// The numbers an outsourced optimisation is described by, before they are checked.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Parameters {
+    /// n, rows of the table.
+    pub rows: u32,
+    /// r, numbers in a released row.
+    pub out_dim: u32,
+    /// T, queries after the initial rows.
+    pub rounds: u32,
+    /// Rows queried before the first proposal, at least 1; the paper's number is 1.
+    pub initial_rows: u32,
+    /// δ_ucb: probability with which the confidence bound may fail; the paper's is 0.05.
+    pub failure_probability: f64,
+    /// Noise variance of the modeler's surrogate, unit y². With noisy rows it must cover what their noise does to y.
+    pub noise_variance: f64,
+    /// Constant subtracted from every y, public.
+    pub prior_mean: f64,
+}
+
+/// A parameter outside its admissible range.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ConfigError {
+    /// Name of the field of [`Parameters`].
+    pub field: &'static str,
+    /// The value given.
+    pub value: f64,
+    /// The range it must lie in.
+    pub admissible: &'static str,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} = {} is outside {}", self.field, self.value, self.admissible)
+    }
+}
+
+impl core::error::Error for ConfigError {}
+
+/// Checked [`Parameters`].
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Config(Parameters);
+
+impl<'de> Deserialize<'de> for Config {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Config::new(Parameters::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+    }
+}
+
+impl Config {
+    /// Checks every range.
+    ///
+    /// **Errors**: [`ConfigError`] naming the first field outside its range.
+    pub fn new(parameters: Parameters) -> Result<Self, ConfigError> {
+        let p = &parameters;
+        let check = |field, value: f64, holds: bool, admissible| {
+            if holds { Ok(()) } else { Err(ConfigError { field, value, admissible }) }
+        };
+        let whole = |field, value: u32, high: u32, admissible| {
+            check(field, f64::from(value), (1..=high).contains(&value), admissible)
+        };
+        whole("rows", p.rows, CANDIDATES_MAX, "1..=16777216")?;
+        whole("out_dim", p.out_dim, 1 << 10, "1..=1024")?;
+        whole("rounds", p.rounds, 1 << 20, "1..=1048576")?;
+        whole("initial_rows", p.initial_rows, 1 << 20, "1..=1048576")?;
+        let delta = p.failure_probability;
+        check("failure_probability", delta, delta > 0.0 && delta < 1.0, "(0, 1)")?;
+        let noise = p.noise_variance;
+        check("noise_variance", noise, noise > 0.0 && noise.is_finite(), "(0, inf)")?;
+        check("prior_mean", p.prior_mean, p.prior_mean.is_finite(), "(-inf, inf)")?;
+        Ok(Config(parameters))
+    }
+
+    /// The numbers themselves.
+    pub const fn parameters(&self) -> &Parameters {
+        &self.0
+    }
+
+    /// Queries in a whole run: initial rows and T.
+    pub const fn queries_max(&self) -> usize {
+        self.0.initial_rows as usize + self.0.rounds as usize
+    }
+}
