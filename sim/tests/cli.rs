@@ -270,3 +270,25 @@ fn privacy_epsilon_prints_the_papers_losses() {
         assert_eq!(format!("{:.2}", answer["epsilon"].as_f64().unwrap()), printed);
     }
 }
+
+#[test]
+fn reproduce_prints_bands_and_leaves_pictures() {
+    let folder = scratch("cli-reproduce");
+    let catalogue = done(&folder, &["reproduce"]);
+    for name in ["fig2a", "fig2b", "fig2c", "fig2d", "ablations", "landmine"] {
+        assert!(text(&catalogue.stdout).contains(&format!("dp-fts-de/{name} ")), "{name}");
+    }
+    assert!(refused(&folder, 2, &["reproduce", "dp-fts-de/fig9"]).contains("dp-fts-de/fig2a"));
+    // Two runs say nothing about regret; the losses do not depend on runs. So the code is 0 or 1.
+    let arguments = ["reproduce", "dp-fts-de/fig2d", "--runs", "2", "--format", "json", "--out", "a"];
+    let output = sordino(&folder, &arguments);
+    let answer = json(&output);
+    assert_eq!(keys(&answer), ["bands", "experiment"]);
+    let bands = answer["bands"].as_array().unwrap();
+    assert!(bands.iter().all(|band| keys(band) == ["expected", "holds", "measured", "name"]));
+    assert!(bands[..3].iter().all(|band| band["holds"] == true), "{bands:?}");
+    assert_eq!(output.status.code(), Some(i32::from(bands.iter().any(|band| band["holds"] == false))));
+    for name in ["bands.txt", "figure.svg", "report.html", "summed.csv", "rounds.csv"] {
+        assert!(folder.join("a").join(name).exists(), "{name}");
+    }
+}

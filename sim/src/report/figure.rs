@@ -14,7 +14,8 @@ const METHODS: [Method; 6] =
 /// The right panel.
 const ABLATIONS: [Method; 4] = [Method::PureNoise, Method::UniformWeights, Method::GlobalInit, Method::DpFtsDe];
 
-fn curve(method: &MethodSummary) -> Curve {
+/// The regret curve of a method with its band, and ε beside its name.
+pub fn curve(method: &MethodSummary) -> Curve {
     let note = match method.losses {
         Some([loss, _]) => {
             loss.moments.map_or("ε = ∞".to_owned(), |epsilon| format!("ε = {}", significant(epsilon, 3)))
@@ -93,19 +94,24 @@ fn subtitle(scenario: &Scenario, summary: &Summary) -> String {
 
 /// The whole figure.
 pub fn regret(scenario: &Scenario, summary: &Summary, regret_name: &str) -> String {
+    let panels = panels(summary, regret_name);
+    compose(&scenario.name, &[&scenario.description, &subtitle(scenario, summary)], &panels)
+}
+
+/// Panels side by side under a title and two lines.
+pub fn compose(title: &str, lines: &[&str; 2], panels: &[Chart]) -> String {
     const PLOT: f64 = 370.0;
     const COLUMN: f64 = 610.0;
     const HEIGHT: f64 = 540.0;
-    let panels = panels(summary, regret_name);
     let width = COLUMN * panels.len().max(1) as f64 + 30.0;
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {HEIGHT}\" width=\"{width}\" height=\"{HEIGHT}\" \
          role=\"img\">\n<style>{STYLE}@media (prefers-color-scheme:dark){{{STYLE_DARK}}}</style>\n"
     );
     let _ = writeln!(out, r#"<rect class="ground" width="{width}" height="{HEIGHT}"/>"#);
-    line(&mut out, "title", 24.0, 36.0, "start", &scenario.name);
-    line(&mut out, "sub", 24.0, 58.0, "start", &scenario.description);
-    line(&mut out, "sub", 24.0, 77.0, "start", &subtitle(scenario, summary));
+    line(&mut out, "title", 24.0, 36.0, "start", title);
+    line(&mut out, "sub", 24.0, 58.0, "start", lines[0]);
+    line(&mut out, "sub", 24.0, 77.0, "start", lines[1]);
     for (i, panel) in panels.iter().enumerate() {
         let frame = Frame { x: 60.0 + i as f64 * COLUMN, y: 144.0, width: PLOT, height: 340.0 };
         out.push_str(&panel.draw(frame));

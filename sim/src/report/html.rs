@@ -20,13 +20,7 @@ const STYLE_PHONE: &str = "@media (max-width:32rem){.pair .label,.single .label,
 /// The whole page.
 pub fn page(record: &RunRecord, regret_name: &str) -> String {
     let RunRecord { scenario, version, summary, .. } = record;
-    let mut out = format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{} · sordino</title>\n\
-         <style>\n{PAGE}{STYLE}\n@media (prefers-color-scheme:dark){{{STYLE_DARK}}}\n{STYLE_PHONE}</style>\n</head>\n<body>\n<main>\n",
-        escape(&scenario.name)
-    );
+    let mut out = String::new();
     header(&mut out, scenario, version);
     section(
         &mut out,
@@ -41,11 +35,23 @@ pub fn page(record: &RunRecord, regret_name: &str) -> String {
     clipping(&mut out, summary);
     section(&mut out, "Faults", "No faults were simulated: every message arrived in its round.", "");
     provenance(&mut out, record);
-    out.push_str("</main>\n</body>\n</html>\n");
-    out
+    document(&scenario.name, &out)
 }
 
-fn section(out: &mut String, title: &str, text: &str, body: &str) {
+/// A page with this body, the styles of page and charts inside it.
+pub fn document(title: &str, body: &str) -> String {
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{} · sordino</title>\n\
+         <style>\n{PAGE}{STYLE}\n@media (prefers-color-scheme:dark){{{STYLE_DARK}}}\n{STYLE_PHONE}</style>\n</head>\n\
+         <body>\n<main>\n{body}</main>\n</body>\n</html>\n",
+        escape(title)
+    )
+}
+
+/// A titled part of a page; `text` may hold markup.
+pub fn section(out: &mut String, title: &str, text: &str, body: &str) {
     let _ = writeln!(out, "<section>\n<h2>{title}</h2>");
     if !text.is_empty() {
         let _ = writeln!(out, "<p>{text}</p>");

@@ -6,6 +6,11 @@
 //!
 //! | module | experiments |
 //! |---|---|
+//! | [`dp_fts_de`] | `dp-fts-de/…`: Dai, Low, Jaillet 2021 |
+//! | [`variants`] | several settings of one federated scenario, compared run by run |
+
+pub mod dp_fts_de;
+pub mod variants;
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -121,7 +126,7 @@ pub struct Outcome {
 }
 
 /// All experiments, in the order in which they are listed.
-pub const CATALOGUE: &[&[Experiment]] = &[];
+pub const CATALOGUE: &[&[Experiment]] = &[dp_fts_de::EXPERIMENTS];
 
 impl Experiment {
     /// All experiments.
