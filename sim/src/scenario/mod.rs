@@ -2,10 +2,10 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`reader`] | a TOML table from which every key is taken once: its type, its admissible range, its line |
-//! | [`parse`] | text and `--set` to [`Scenario`]: every key, its range and its default |
+//! | `reader` | a TOML table from which every key is taken once: its type, its admissible range, its line |
+//! | `parse` | text and `--set` to [`Scenario`]: every key, its range and its default |
 //! | [`trust`] | which trust model a scenario is of; scenarios of any |
-//! | [`shipped`] | the scenarios compiled into the program |
+//! | `shipped` | the scenarios compiled into the program |
 //!
 //! The meaning of every key is in `sim/scenarios/README.md`.
 
