@@ -20,6 +20,7 @@
 //! | [`privacy`] | events, exact mechanisms on integer grids, accountants, budgets |
 //! | [`federated`] | a trusted server, private towards everybody else |
 //! | [`outsourced`] | a curator holds the inputs, a modeler optimises on a transformed copy |
+//! | [`local`] | nobody trusted: every user perturbs the own reward |
 //! | [`wire`] | versioned frames for links |
 #![no_std]
 // Expected values of tests may come from the host's own functions.
@@ -35,6 +36,7 @@ pub mod features;
 pub mod federated;
 pub mod kernel;
 pub mod linalg;
+pub mod local;
 pub mod math;
 pub mod outsourced;
 pub mod privacy;

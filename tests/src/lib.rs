@@ -2,6 +2,7 @@
 
 pub mod federation;
 pub mod firmware_script;
+pub mod local;
 pub mod outsourced;
 
 use std::collections::BTreeMap;

@@ -103,7 +103,7 @@ pub fn tgp_width(noise: &LocalNoise, round: u64, information_gain: f64, regulari
 
 /// b_t = √(v/ln(4mT/δ)) for m features.
 pub fn ata_threshold(noise: &LocalNoise, features: u64, rounds: u64, delta: f64) -> f64 {
-    sqrt(noise.second_moment() / ata_log(features, rounds, delta))
+    heavy_tailed::ata_threshold(noise.second_moment(), features, rounds, delta)
 }
 
 /// β_{t+1} = B(1 + 1/√(1 − accuracy)) + 4√(ln(4mT/δ)vm/λ).
@@ -115,8 +115,8 @@ pub fn ata_width(
     regularization: f64,
     delta: f64,
 ) -> f64 {
-    let spread = ata_log(features, rounds, delta) * noise.second_moment() * features as f64 / regularization;
-    dictionary_width(noise.norm_bound, accuracy) + 4.0 * sqrt(spread)
+    let moment = noise.second_moment();
+    heavy_tailed::ata_width(noise.norm_bound, moment, features, rounds, accuracy, regularization, delta)
 }
 
 fn ata_log(features: u64, rounds: u64, delta: f64) -> f64 {
@@ -164,13 +164,22 @@ pub mod order_wise {
 
     /// b = √(v/ln(mT/δ)).
     pub fn ata_threshold(noise: &LocalNoise, features: u64, rounds: u64, delta: f64) -> f64 {
-        sqrt(noise.second_moment() / ln(features as f64 * rounds as f64 / delta))
+        ata_threshold_of(noise.second_moment(), features, rounds, delta)
+    }
+
+    /// [`ata_threshold`] of a second moment v.
+    pub fn ata_threshold_of(moment: f64, features: u64, rounds: u64, delta: f64) -> f64 {
+        sqrt(moment / ln(features as f64 * rounds as f64 / delta))
     }
 
     /// β = B + √(vm ln(mT/δ)).
     pub fn ata_width(noise: &LocalNoise, features: u64, rounds: u64, delta: f64) -> f64 {
-        let log = ln(features as f64 * rounds as f64 / delta);
-        noise.norm_bound + sqrt(noise.second_moment() * features as f64 * log)
+        ata_width_of(noise.norm_bound, noise.second_moment(), features, rounds, delta)
+    }
+
+    /// [`ata_width`] of a bound B and a second moment v.
+    pub fn ata_width_of(norm_bound: f64, moment: f64, features: u64, rounds: u64, delta: f64) -> f64 {
+        norm_bound + sqrt(moment * features as f64 * ln(features as f64 * rounds as f64 / delta))
     }
 
     /// β = B + √(mc).
@@ -191,7 +200,26 @@ pub mod order_wise {
 
 /// Heavy tails without privacy: E|y|^{1+α} ≤ v only. TGP-UCB of Chowdhury and Gopalan 2019 as Zhou and Tan run it.
 pub mod heavy_tailed {
-    use super::{ln, pow, sqrt};
+    use super::{ata_log, dictionary_width, ln, pow, sqrt};
+
+    /// b = √(v/ln(4mT/δ)) of ATA-GP-UCB for second moments, α = 1.
+    pub fn ata_threshold(moment: f64, features: u64, rounds: u64, delta: f64) -> f64 {
+        sqrt(moment / ata_log(features, rounds, delta))
+    }
+
+    /// β = B(1 + 1/√(1 − accuracy)) + 4√(ln(4mT/δ)vm/λ) of ATA-GP-UCB for second moments, α = 1.
+    pub fn ata_width(
+        norm_bound: f64,
+        moment: f64,
+        features: u64,
+        rounds: u64,
+        accuracy: f64,
+        regularization: f64,
+        delta: f64,
+    ) -> f64 {
+        let spread = ata_log(features, rounds, delta) * moment * features as f64 / regularization;
+        dictionary_width(norm_bound, accuracy) + 4.0 * sqrt(spread)
+    }
 
     /// b_t = v^{1/(1+α)} t^{1/(2(1+α))}; for α = 1 that is √v·t^{1/4}.
     pub fn tgp_threshold(moment: f64, moment_order: f64, round: u64) -> f64 {

@@ -1,0 +1,261 @@
+//! The reporter: a user's device that perturbs the own reward before anything leaves it.
+//!
+//! One query goes Query → Charge → Charged → Evaluate → Reward → Report. The budget is charged before the reward even
+//! exists, so that a host can make the charge durable first, and the state that is stored never holds a reward. A
+//! device that fails in between has paid for nothing: never too little.
+
+use core::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::math::Scalar;
+use crate::privacy::epsilon::{PureBudget, UserBudgetError};
+use crate::privacy::event::{Event, Release};
+use crate::privacy::mechanism::laplace::ClampedLaplace;
+use crate::privacy::{Epsilon, NoiseError, NoiseSource};
+
+/// Where a reporter stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ReporterPhase {
+    /// Nothing is asked.
+    Idle,
+    /// The charge is to be made durable.
+    Charging,
+    /// The reward is being observed.
+    Evaluating,
+}
+
+/// What a reporter is: a few words, and no reward.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReporterState {
+    user: u32,
+    budget: PureBudget,
+    phase: ReporterPhase,
+    candidate: u32,
+    reports: u32,
+}
+
+impl ReporterState {
+    /// User `user` with a budget that all reports of this person share, whoever asks for them.
+    pub const fn new(user: u32, epsilon_max: Epsilon) -> Self {
+        ReporterState {
+            user,
+            budget: PureBudget::new(epsilon_max),
+            phase: ReporterPhase::Idle,
+            candidate: 0,
+            reports: 0,
+        }
+    }
+
+    /// The user's id.
+    pub const fn user(&self) -> u32 {
+        self.user
+    }
+
+    /// What is spent and left.
+    pub const fn budget(&self) -> &PureBudget {
+        &self.budget
+    }
+
+    /// Where it stands.
+    pub const fn phase(&self) -> ReporterPhase {
+        self.phase
+    }
+
+    /// Reports that left.
+    pub const fn reports(&self) -> u32 {
+        self.reports
+    }
+}
+
+/// One thing that happens to a reporter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ReporterInput<T> {
+    /// The learner asks for the reward of this candidate.
+    Query {
+        /// Its index.
+        candidate: u32,
+    },
+    /// The charge is durable.
+    Charged,
+    /// The reward that was observed. NaN counts as the public value 0, anything else is clamped.
+    Reward(T),
+}
+
+impl<T> ReporterInput<T> {
+    fn name(&self) -> &'static str {
+        match self {
+            ReporterInput::Query { .. } => "Query",
+            ReporterInput::Charged => "Charged",
+            ReporterInput::Reward(_) => "Reward",
+        }
+    }
+}
+
+/// What a reporter wants next.
+#[derive(Debug)]
+pub enum ReporterOutput<T, S: NoiseSource> {
+    /// Make this charge durable, then answer [`ReporterInput::Charged`].
+    Charge(Event),
+    /// Observe the reward of this candidate and answer [`ReporterInput::Reward`].
+    Evaluate {
+        /// Its index.
+        candidate: u32,
+    },
+    /// Send this to the learner.
+    Report(Release<T, S::Provenance>),
+}
+
+/// Why a reporter refused.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ReporterError {
+    /// The input does not belong to the phase. Nothing changed.
+    UnexpectedInput {
+        /// Where the reporter stands.
+        phase: ReporterPhase,
+        /// What it was given.
+        input: &'static str,
+    },
+    /// The user's budget does not hold another report. Nothing was charged or observed.
+    Budget(UserBudgetError),
+    /// No noise could be made. Nothing left; the charge stays.
+    Noise(NoiseError),
+}
+
+impl fmt::Display for ReporterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ReporterError::UnexpectedInput { phase, input } => write!(f, "{input} does not belong to phase {phase:?}"),
+            ReporterError::Budget(error) => write!(f, "{error}"),
+            ReporterError::Noise(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl core::error::Error for ReporterError {}
+
+/// A reporter at work: mechanism and state, both borrowed.
+///
+/// **Privacy**: exact pure ε per report under replacing this user's reward by any other
+/// ([`ClampedLaplace`]); k reports of one user cost k·ε. Not protected: that the user takes part, the candidate, the
+/// time.
+///
+/// ```
+/// use sordino_core::local::*;
+/// use sordino_core::privacy::{Epsilon, Simulated, mechanism::laplace::ClampedLaplace};
+/// use sordino_core::random::Stream;
+/// let one = Epsilon::new(1.0)?;
+/// let mechanism = ClampedLaplace::new(1.0 + 0.5, 20, one)?; // B + R
+/// let mut state = ReporterState::new(7, one);
+/// let mut reporter = Reporter::attach(&mechanism, &mut state);
+/// let source = &mut Simulated::new(Stream::from_seed(1));
+/// assert!(matches!(reporter.handle::<f32, _>(ReporterInput::Query { candidate: 3 }, source)?, ReporterOutput::Charge(_)));
+/// assert!(matches!(reporter.handle::<f32, _>(ReporterInput::Charged, source)?, ReporterOutput::Evaluate { candidate: 3 }));
+/// let ReporterOutput::Report(report) = reporter.handle(ReporterInput::Reward(0.8f32), source)? else { panic!() };
+/// assert!(report.value().is_finite() && state.budget().left() == 0.0);
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Reporter<'a> {
+    mechanism: &'a ClampedLaplace,
+    state: &'a mut ReporterState,
+}
+
+impl<'a> Reporter<'a> {
+    /// Joins a state with the public mechanism.
+    pub fn attach(mechanism: &'a ClampedLaplace, state: &'a mut ReporterState) -> Self {
+        Reporter { mechanism, state }
+    }
+
+    /// One step of the machine: one input in, one output out. Words are drawn from `source` at `Reward` only.
+    ///
+    /// **Errors**: [`ReporterError`].
+    pub fn handle<T: Scalar, S: NoiseSource>(
+        &mut self,
+        input: ReporterInput<T>,
+        source: &mut S,
+    ) -> Result<ReporterOutput<T, S>, ReporterError> {
+        match (self.state.phase, input) {
+            (ReporterPhase::Idle, ReporterInput::Query { candidate }) => {
+                self.charge()?;
+                self.state.candidate = candidate;
+                self.state.phase = ReporterPhase::Charging;
+                Ok(ReporterOutput::Charge(self.mechanism.event()))
+            }
+            (ReporterPhase::Charging, ReporterInput::Charged) => {
+                self.state.phase = ReporterPhase::Evaluating;
+                Ok(ReporterOutput::Evaluate { candidate: self.state.candidate })
+            }
+            (ReporterPhase::Evaluating, ReporterInput::Reward(reward)) => {
+                // Whatever becomes of the noise, this query is over.
+                self.state.phase = ReporterPhase::Idle;
+                let release = self.mechanism.privatize(reward, source).map_err(ReporterError::Noise)?;
+                self.state.reports += 1;
+                Ok(ReporterOutput::Report(release))
+            }
+            (phase, input) => Err(ReporterError::UnexpectedInput { phase, input: input.name() }),
+        }
+    }
+
+    fn charge(&mut self) -> Result<(), ReporterError> {
+        let epsilon = self.mechanism.mechanism().epsilon();
+        let user = self.state.user;
+        self.state.budget.charge(epsilon).map_err(|error| {
+            ReporterError::Budget(match error {
+                UserBudgetError::Exhausted { epsilon_left, .. } => UserBudgetError::Exhausted { user, epsilon_left },
+                UserBudgetError::UnknownUser(_) => UserBudgetError::UnknownUser(user),
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::source::tests::Failing;
+    use crate::random::{Secret, Simulated, Stream};
+
+    fn mechanism() -> ClampedLaplace {
+        ClampedLaplace::new(2.0, 16, Epsilon::new(0.5).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn the_budget_is_charged_first_and_refuses_last() {
+        let mechanism = mechanism();
+        let mut state = ReporterState::new(9, Epsilon::new(1.0).unwrap());
+        let source = &mut Simulated::new(Stream::from_seed(3));
+        for spent in [0.5, 1.0] {
+            let mut reporter = Reporter::attach(&mechanism, &mut state);
+            let output = reporter.handle::<f64, _>(ReporterInput::Query { candidate: 4 }, source).unwrap();
+            assert!(matches!(output, ReporterOutput::Charge(Event::PureEpsilon { epsilon: 0.5, .. })));
+            assert_eq!(reporter.state.budget.spent(), spent);
+            assert!(reporter.handle(ReporterInput::Reward(1.0), source).is_err(), "a reward before the charge");
+            let output = reporter.handle::<f64, _>(ReporterInput::Charged, source).unwrap();
+            assert!(matches!(output, ReporterOutput::Evaluate { candidate: 4 }));
+            // NaN is the public value 0; the report is finite.
+            match reporter.handle(ReporterInput::Reward(f64::NAN), source).unwrap() {
+                ReporterOutput::Report(release) => assert!(release.value().is_finite()),
+                other => panic!("{other:?}"),
+            }
+        }
+        let before = state;
+        let refused =
+            Reporter::attach(&mechanism, &mut state).handle::<f64, _>(ReporterInput::Query { candidate: 1 }, source);
+        let exhausted = UserBudgetError::Exhausted { user: 9, epsilon_left: 0.0 };
+        assert_eq!(refused.unwrap_err(), ReporterError::Budget(exhausted));
+        assert_eq!((state, state.reports()), (before, 2));
+    }
+
+    #[test]
+    fn without_entropy_nothing_leaves_and_the_charge_stays() {
+        let mechanism = mechanism();
+        let mut state = ReporterState::new(0, Epsilon::new(1.0).unwrap());
+        let mut source = Secret::new(Failing { left: 0, inner: Stream::from_seed(1) });
+        let mut reporter = Reporter::attach(&mechanism, &mut state);
+        reporter.handle::<f64, _>(ReporterInput::Query { candidate: 0 }, &mut source).unwrap();
+        reporter.handle::<f64, _>(ReporterInput::Charged, &mut source).unwrap();
+        let error = reporter.handle(ReporterInput::Reward(0.0), &mut source).unwrap_err();
+        assert_eq!(error, ReporterError::Noise(NoiseError::Entropy));
+        assert_eq!((state.phase(), state.reports(), state.budget().spent()), (ReporterPhase::Idle, 0, 0.5));
+    }
+}
