@@ -5,7 +5,7 @@
 //!
 //! * Integer α: A − 1 = Σ_{k≥2} C(α,k)(1−q)^(α−k)q^k(e^((k²−k)/(2z²)) − 1). The terms k = 0, 1 are whole in Σ C… = 1
 //!   and drop out, so that all terms are positive: nothing cancels, however close to 1 A is.
-//! * Fractional α: A − 1 = E[(1+y)^α − 1 − αy], since E[y] = 0: the integrand is ≥ 0. Trapezoid rule of step
+//! * Fractional α: A − 1 = E\[(1+y)^α − 1 − αy\], since E\[y\] = 0: the integrand is ≥ 0. Trapezoid rule of step
 //!   h = min(z/2, 0.6·z²) over [−9z, α+9z]: the integrand is analytic in the strip |Im x| < πz², so that the error
 //!   falls like e^(−2π·πz²/h); a series in y below 0.01. One grid of x serves all orders.
 //! * Below z = 0.1, where the loss is in the hundreds, ln A is interpolated between the neighbouring integers: ln A is
