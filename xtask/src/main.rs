@@ -5,7 +5,7 @@
 //! | `cargo xtask test` | what CI runs: tools, formatting, lints, documentation, host tests, firmware in QEMU, digests everywhere |
 //! | `cargo xtask firmware [--write]` | runs the firmware on Cortex-M4F and M0 code; `--write` regenerates its script `firmware-example/federation.bin` and `docs/device-table.md` |
 //! | `cargo xtask digests [--write]` | compares the digest tables on five targets; `--write` regenerates them in `tests/vectors/` |
-//! | `cargo xtask bench` | the comparisons under `bench/` and where the time of one default run goes |
+//! | `cargo xtask bench [WORKLOAD …]` | the comparisons under `bench/` and where the time of one default run goes |
 
 mod bench;
 mod device_table;
@@ -19,7 +19,7 @@ mod tools;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask test | firmware [--write] | digests [--write] | bench";
+const USAGE: &str = "usage: cargo xtask test | firmware [--write] | digests [--write] | bench [WORKLOAD …]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -34,7 +34,7 @@ fn main() -> ExitCode {
             digests::run(&mut report, &devices, write);
             simulator::run(&mut report, write);
         }
-        (["bench"], false) => bench::run(&mut report),
+        (["bench", workloads @ ..], false) => bench::run(&mut report, workloads),
         (["help" | "--help" | "-h"], false) => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;
