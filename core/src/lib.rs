@@ -17,6 +17,7 @@
 //! | [`surrogate`] | posteriors |
 //! | [`acquisition`] | which candidate next |
 //! | [`schedule`] | numbers that move with the round |
+//! | [`optimizer`] | ask and tell without privacy |
 //! | [`privacy`] | events, exact mechanisms on integer grids, accountants, budgets |
 //! | [`federated`] | a trusted server, private towards everybody else |
 //! | [`outsourced`] | a curator holds the inputs, a modeler optimises on a transformed copy |
@@ -38,6 +39,7 @@ pub mod kernel;
 pub mod linalg;
 pub mod local;
 pub mod math;
+pub mod optimizer;
 pub mod outsourced;
 pub mod privacy;
 pub mod random;

@@ -22,6 +22,7 @@ const LAYERS: &[&[&str]] = &[
     &["surrogate"],
     &["acquisition"],
     &["schedule"],
+    &["optimizer"],
     &["privacy"],
     &["federated", "outsourced", "local", "output"],
     &["wire"],

@@ -405,3 +405,37 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
         check_finite(x)
     }
 }
+
+/// Factors the first `len` rows of a storage anew, for another kernel or noise variance: inputs, values and counts stay.
+///
+/// **Errors**: [`SurrogateError::Storage`]; [`SurrogateError::NoiseVariance`]; [`SurrogateError::Singular`]: the factor
+/// then belongs to neither kernel, and the call is to be repeated with parameters that do.
+///
+/// **Cost**: n³/3 flops, n²/2 covariances.
+pub fn refactor<T: Scalar, K: Kernel<T>>(
+    kernel: &K,
+    noise_variance: T,
+    dim: usize,
+    capacity: usize,
+    len: usize,
+    storage: &mut [T],
+) -> Result<(), SurrogateError> {
+    let (needed, given) = (storage_len(dim, capacity), storage.len());
+    if given < needed || len > capacity || dim == 0 {
+        return Err(SurrogateError::Storage { needed, given });
+    }
+    if !(noise_variance >= T::ZERO && noise_variance.is_finite()) {
+        return Err(SurrogateError::NoiseVariance { value: noise_variance.to_f64() });
+    }
+    let parts = split(storage, dim, capacity);
+    for (i, x) in parts.inputs.chunks_exact(dim).take(len).enumerate() {
+        let row = lower::row_mut(parts.factor, i);
+        kernel.covariances(x, parts.inputs, row);
+        row[i] = kernel.variance(x) + noise_variance / parts.counts[i];
+        let threshold = T::from_u32(i as u32 + 8) * T::EPSILON * row[i];
+        lower::append_row(parts.factor, i, threshold).map_err(SurrogateError::Singular)?;
+    }
+    parts.whitened[..len].copy_from_slice(&parts.targets[..len]);
+    lower::solve(parts.factor, &mut parts.whitened[..len]);
+    Ok(())
+}

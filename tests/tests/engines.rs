@@ -1,0 +1,120 @@
+//! One optimisation, whatever engine computes the posterior: the same queries.
+
+use sordino_core::acquisition::upper_confidence_bound;
+use sordino_core::kernel::{Kernel, SquaredExponential};
+use sordino_core::linalg::{dot, pivoted_cholesky};
+use sordino_core::surrogate::{CandidateGp, ExactGp, FiniteGp, WeightPosterior, candidates, exact, finite, weights};
+
+/// SplitMix64, the generator of the benchmark's workloads.
+struct SplitMix(u64);
+
+impl SplitMix {
+    fn unit(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^= z >> 31;
+        (z >> 11) as f64 / 9_007_199_254_740_992.0
+    }
+
+    fn normal(&mut self) -> f64 {
+        let (u, v) = (self.unit(), self.unit());
+        (-2.0 * (1.0 - u).ln()).sqrt() * (std::f64::consts::TAU * v).cos()
+    }
+}
+
+fn grid(side: u32) -> Vec<f64> {
+    let last = f64::from(side - 1);
+    (0..side * side).flat_map(|i| [f64::from(i / side) / last, f64::from(i % side) / last]).collect()
+}
+
+/// 50 (or `steps`) rounds of GP-UCB with width 2; `observe` returns the moments of all candidates.
+fn optimise(
+    grid: &[f64],
+    steps: usize,
+    prior: (Vec<f64>, Vec<f64>),
+    mut observe: impl FnMut(usize, f64) -> (Vec<f64>, Vec<f64>),
+) -> Vec<usize> {
+    let mut noise = SplitMix(7);
+    let (mut mean, mut variance) = prior;
+    let mut queries = Vec::new();
+    for _ in 0..steps {
+        let best = upper_confidence_bound::maximize(&mean, &variance, 2.0).candidate as usize;
+        let x = &grid[2 * best..2 * best + 2];
+        queries.push(best);
+        (mean, variance) = observe(best, (6.0 * x[0]).sin() * (5.0 * x[1]).cos() + 0.1 * noise.normal());
+    }
+    queries
+}
+
+#[test]
+fn four_engines_make_the_same_queries() {
+    const STEPS: usize = 40;
+    // Scattered points: on a grid two mirrored candidates tie, and rounding would decide.
+    let (mut stream, n) = (SplitMix(9), 400);
+    let grid: Vec<f64> = (0..2 * n).map(|_| stream.unit()).collect();
+    let kernel = SquaredExponential::new(0.2, 1.0).unwrap();
+    let prior = || (vec![0.0; n], vec![1.0; n]);
+    let mut rows = ExactGp::new(kernel, 0.01, 2, STEPS, vec![0.0; exact::storage_len(2, STEPS)]).unwrap();
+    let by_rows = optimise(&grid, STEPS, prior(), |i, y| {
+        rows.observe(&grid[2 * i..2 * i + 2], y).unwrap();
+        let (mut mean, mut variance) = (vec![0.0; n], vec![0.0; n]);
+        let mut scratch = vec![0.0; exact::batch_scratch_len(rows.len())];
+        rows.posteriors(&grid, &mut mean, &mut variance, &mut scratch).unwrap();
+        (mean, variance)
+    });
+    let storage = vec![0.0; candidates::storage_len(n, STEPS)];
+    let mut list = CandidateGp::new(kernel, 0.01, 2, &grid[..], STEPS, storage).unwrap();
+    let by_candidates = optimise(&grid, STEPS, prior(), |i, y| {
+        list.observe(i, y).unwrap();
+        (list.mean().to_vec(), list.variance().to_vec())
+    });
+    let mut full = FiniteGp::new(&kernel, 0.01, 2, &grid, vec![0.0; finite::storage_len(n)]).unwrap();
+    let by_finite = optimise(&grid, STEPS, prior(), |i, y| {
+        full.observe(i, y).unwrap();
+        let mut variance = vec![0.0; n];
+        full.variances(&mut variance);
+        (full.mean().to_vec(), variance)
+    });
+    // Features that are exact on the grid: rows of a factor of the kernel matrix, cut where nothing is left.
+    const M: usize = 300;
+    let (mut factor, mut diagonal) = (vec![0.0; n * M], vec![0.0; n]);
+    let point = |i: usize| &grid[2 * i..2 * i + 2];
+    let reached =
+        pivoted_cholesky(n, M, &mut factor, &mut diagonal, 1e-12, |i, j| kernel.covariance(point(i), point(j)));
+    assert!(reached.residual <= 1e-12, "{reached:?}");
+    let mut posterior = WeightPosterior::new(M, 0.01, vec![0.0; weights::storage_len(M)]).unwrap();
+    let mut log = Vec::new();
+    let by_weights = optimise(&grid, STEPS, prior(), |i, y| {
+        log.push((i, y));
+        posterior.extend(log.len(), |t, phi| {
+            phi.copy_from_slice(&factor[log[t].0 * M..(log[t].0 + 1) * M]);
+            log[t].1
+        });
+        let mut nu = vec![0.0; M];
+        posterior.mean(&mut nu);
+        let features = factor.chunks(M);
+        (
+            features.clone().map(|phi| dot(phi, &nu)).collect(),
+            features.map(|phi| posterior.variance(&mut phi.to_vec())).collect(),
+        )
+    });
+    assert_eq!(by_rows, by_candidates);
+    assert_eq!(by_rows, by_finite);
+    assert_eq!(by_rows, by_weights);
+}
+
+#[test]
+fn the_benchmark_run_visits_the_points_that_friedrich_visits() {
+    // W3: the sum of the chosen indices is that of friedrich 0.6 on the same data, see `bench/`.
+    let grid = grid(100);
+    let kernel = SquaredExponential::new(0.2, 1.0).unwrap();
+    let storage = vec![0.0; candidates::storage_len(10_000, 50)];
+    let mut list = CandidateGp::new(kernel, 0.01, 2, &grid[..], 50, storage).unwrap();
+    let queries = optimise(&grid, 50, (vec![0.0; 10_000], vec![1.0; 10_000]), |i, y| {
+        list.observe(i, y).unwrap();
+        (list.mean().to_vec(), list.variance().to_vec())
+    });
+    assert_eq!(queries.iter().sum::<usize>(), 222_776);
+}
