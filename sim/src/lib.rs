@@ -12,6 +12,7 @@
 //! | [`metrics`] | what the runs amount to |
 //! | [`report`] | tables, JSON, figures, the run folder |
 //! | [`reproduce`] | what of the papers comes out |
+//! | [`text`] | what users wrote, quoted in messages |
 //! | [`cli`] | arguments only |
 
 pub mod cli;
@@ -22,3 +23,4 @@ pub mod objective;
 pub mod report;
 pub mod reproduce;
 pub mod scenario;
+pub mod text;

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{Cell, CellAlignment, Table};
 
 use super::error::CliError;
 use super::{Format, print, print_json};
 use crate::report::folder::RunFolder;
 use crate::report::significant;
+use crate::report::table::LINES;
 use crate::reproduce::{Experiment, Options, Report};
 
 /// `sordino reproduce`.
@@ -80,7 +80,7 @@ fn catalogue() -> String {
 
 fn text(report: &Report) -> String {
     let mut table = Table::new();
-    table.load_style(UTF8_HORIZONTAL_ONLY).set_header(["band", "expected", "measured", "holds"]);
+    table.load_style(LINES).set_header(["band", "expected", "measured", "holds"]);
     for band in &report.bands {
         table.add_row([
             Cell::new(&band.name),

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use crate::text::Quoted;
+
 /// Why an objective could not be built.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -86,9 +88,17 @@ impl fmt::Display for ObjectiveError {
             ObjectiveError::NoColumn { path, column } => {
                 write!(f, "{}:1: column `{column}` is missing from the header", path.display())
             }
-            ObjectiveError::Row { path, line, message } => write!(f, "{}:{line}: {message}", path.display()),
+            ObjectiveError::Row { path, line, message } => {
+                write!(f, "{}:{line}: {}", path.display(), Quoted(message))
+            }
             ObjectiveError::Field { path, line, column, value, admissible } => {
-                write!(f, "{}:{line}: `{column}` is `{value}`; admissible: {admissible}", path.display())
+                write!(
+                    f,
+                    "{}:{line}: `{}` is `{}`; admissible: {admissible}",
+                    path.display(),
+                    Quoted(column),
+                    Quoted(value)
+                )
             }
             ObjectiveError::OneClass { path, task, split } => {
                 write!(f, "{}: task {task} has only one label among its {split} rows; both are needed", path.display())

@@ -60,7 +60,7 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<Vec<Task>, ObjectiveError> {
             path: path.to_owned(),
             line: record.position().map_or(0, csv::Position::line),
             column: header[at].trim().to_owned(),
-            value: record[at].chars().take(40).collect(),
+            value: record[at].to_owned(),
             admissible,
         };
         let task: usize = record[task_column]

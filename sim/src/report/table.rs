@@ -12,7 +12,7 @@ pub const NOT_PRIVATE: &str =
     "simulation: not private (noise and coins come from the seed; real releases take them from secret entropy)";
 
 /// A rule above, below the header, and at the end.
-const LINES: TableStyle = TableStyle::new()
+pub const LINES: TableStyle = TableStyle::new()
     .top_border(LineStyle::none().fill('─').junction('─'))
     .header_separator(LineStyle::none().fill('─').junction('─'))
     .bottom_border(LineStyle::none().fill('─').junction('─'));

@@ -8,6 +8,8 @@ use std::ops::RangeBounds;
 
 use toml::{Table, Value};
 
+use crate::text::Quoted;
+
 /// Why a scenario was refused.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScenarioError {
@@ -73,9 +75,9 @@ impl Display for ScenarioError {
             write!(f, ":{line}")?;
         }
         match &self.problem {
-            Problem::Syntax { message } => write!(f, ": not valid TOML: {message}"),
+            Problem::Syntax { message } => write!(f, ": not valid TOML: {}", Quoted(message)),
             Problem::UnknownKey { key, admissible } => {
-                write!(f, ": unknown key `{key}`")?;
+                write!(f, ": unknown key `{}`", Quoted(key))?;
                 let last = key.rsplit('.').next().unwrap_or(key);
                 match nearest(last, admissible) {
                     Some(near) => write!(f, "; did you mean `{near}`?"),
@@ -84,12 +86,13 @@ impl Display for ScenarioError {
             }
             Problem::MissingKey { key, admissible } => write!(f, ": `{key}` is missing; admissible: {admissible}"),
             Problem::Value { key, value, admissible } => {
-                write!(f, ": `{key} = {value}` is not admissible; admissible: {admissible}")
+                write!(f, ": `{} = {}` is not admissible; admissible: {admissible}", Quoted(key), Quoted(value))
             }
             Problem::Setting { setting } => {
                 write!(
                     f,
-                    ": `{setting}` is not a setting; write --set section.key=value, as in --set federation.agents=50"
+                    ": `{}` is not a setting; write --set section.key=value, as in --set federation.agents=50",
+                    Quoted(setting)
                 )
             }
         }
