@@ -12,4 +12,5 @@ fn main() {
     fs::copy("memory.x", Path::new(&out).join("memory.x")).expect("memory.x lies beside build.rs");
     println!("cargo:rustc-link-search={out}");
     println!("cargo:rustc-link-arg-bins=-Tlink.x");
+    println!("cargo:rustc-link-arg-examples=-Tlink.x");
 }

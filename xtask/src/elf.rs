@@ -9,50 +9,94 @@ pub struct Size {
     pub ram: u32,
 }
 
+const SYMTAB: u32 = 2;
 const NOBITS: u32 = 8;
 const WRITE: u32 = 1;
 const ALLOC: u32 = 2;
 
-/// Sums the sections of a 32-bit little-endian ELF file that occupy memory; nothing if it is none.
-pub fn size(file: &[u8]) -> Option<Size> {
+/// One entry of the section table.
+struct Section {
+    kind: u32,
+    flags: u32,
+    offset: u32,
+    bytes: u32,
+    link: u32,
+}
+
+/// The section table of a 32-bit little-endian ELF file; nothing if it is none.
+fn sections(file: &[u8]) -> Option<Vec<Section>> {
     let word = |at: usize| Some(u32::from_le_bytes(file.get(at..at + 4)?.try_into().ok()?));
     let half = |at: usize| Some(u16::from_le_bytes(file.get(at..at + 2)?.try_into().ok()?));
     if file.get(..6)? != [0x7f, b'E', b'L', b'F', 1, 1] {
         return None;
     }
     let (table, entry_len, count) = (word(0x20)? as usize, half(0x2e)? as usize, half(0x30)? as usize);
+    let section = |i: usize| {
+        let at = table + i * entry_len;
+        let (kind, flags, offset) = (word(at + 4)?, word(at + 8)?, word(at + 16)?);
+        Some(Section { kind, flags, offset, bytes: word(at + 20)?, link: word(at + 24)? })
+    };
+    (0..count).map(section).collect()
+}
+
+/// Sums the sections that occupy memory; nothing if the file is no 32-bit ELF.
+pub fn size(file: &[u8]) -> Option<Size> {
     let mut size = Size { flash: 0, ram: 0 };
-    for i in 0..count {
-        let section = table + i * entry_len;
-        let (kind, flags, bytes) = (word(section + 4)?, word(section + 8)?, word(section + 20)?);
-        if flags & ALLOC != 0 {
-            size.flash += if kind == NOBITS { 0 } else { bytes };
-            size.ram += if flags & WRITE == 0 { 0 } else { bytes };
-        }
+    for section in sections(file)?.iter().filter(|section| section.flags & ALLOC != 0) {
+        size.flash += if section.kind == NOBITS { 0 } else { section.bytes };
+        size.ram += if section.flags & WRITE == 0 { 0 } else { section.bytes };
     }
     Some(size)
+}
+
+/// Whether a symbol of the image has `part` in its name; nothing if there is no symbol table.
+pub fn has_symbol(file: &[u8], part: &str) -> Option<bool> {
+    let sections = sections(file)?;
+    let table = sections.iter().find(|section| section.kind == SYMTAB)?;
+    let names = sections.get(table.link as usize)?;
+    let names = file.get(names.offset as usize..names.offset as usize + names.bytes as usize)?;
+    Some(names.windows(part.len()).any(|window| window == part.as_bytes()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn sums_sections_by_their_flags() {
-        let sections = [(1, ALLOC, 100), (1, ALLOC | WRITE, 20), (NOBITS, ALLOC | WRITE, 3000), (1, 0, 7)];
+    /// A file of these sections (kind, flags, bytes, link), their contents after the table.
+    fn file(sections: &[(u32, u32, &[u8], u32)]) -> Vec<u8> {
         let mut file = vec![0u8; 52];
         file[..6].copy_from_slice(&[0x7f, b'E', b'L', b'F', 1, 1]);
-        file[0x20] = 52;
-        file[0x2e] = 40;
-        file[0x30] = sections.len() as u8;
-        for (kind, flags, bytes) in sections {
-            let mut section = [0u8; 40];
-            for (at, value) in [(4, kind), (8, flags), (20, bytes)] {
-                section[at..at + 4].copy_from_slice(&u32::to_le_bytes(value));
+        (file[0x20], file[0x2e], file[0x30]) = (52, 40, sections.len() as u8);
+        let mut offset = 52 + 40 * sections.len() as u32;
+        for (kind, flags, content, link) in sections {
+            let mut header = [0u8; 40];
+            let bytes = content.len() as u32;
+            for (at, value) in [(4, *kind), (8, *flags), (16, offset), (20, bytes), (24, *link)] {
+                header[at..at + 4].copy_from_slice(&u32::to_le_bytes(value));
             }
-            file.extend(section);
+            file.extend(header);
+            offset += bytes;
         }
+        sections.iter().for_each(|(_, _, content, _)| file.extend(*content));
+        file
+    }
+
+    #[test]
+    fn sums_sections_by_their_flags() {
+        let file = file(&[
+            (1, ALLOC, &[0; 100], 0),
+            (1, ALLOC | WRITE, &[0; 20], 0),
+            (NOBITS, ALLOC | WRITE, &[0; 3000], 0),
+            (1, 0, &[0; 7], 0),
+        ]);
         assert_eq!(size(&file), Some(Size { flash: 120, ram: 3020 }));
         assert_eq!(size(b"no elf"), None);
+    }
+
+    #[test]
+    fn finds_symbols_in_the_table_of_names_only() {
+        let file = file(&[(1, ALLOC, b"panicking in code", 0), (SYMTAB, 0, &[], 2), (3, 0, b"\0main\0dot\0", 0)]);
+        assert_eq!((has_symbol(&file, "panicking"), has_symbol(&file, "dot")), (Some(false), Some(true)));
+        assert_eq!(has_symbol(b"no elf", "dot"), None);
     }
 }

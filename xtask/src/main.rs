@@ -3,7 +3,7 @@
 //! | command | what it does |
 //! |---|---|
 //! | `cargo xtask test` | what CI runs: tools, formatting, lints, documentation, host tests, firmware in QEMU, digests everywhere |
-//! | `cargo xtask firmware [--write]` | runs the firmware on Cortex-M4F and M0 code; `--write` regenerates its script `firmware-example/federation.bin` and `docs/device-table.md` |
+//! | `cargo xtask firmware [--write]` | runs the firmware on Cortex-M4F and M0 code and links operations that cannot panic; `--write` regenerates its script `firmware-example/federation.bin` and `docs/device-table.md` |
 //! | `cargo xtask digests [--write]` | compares the digest tables on five targets; `--write` regenerates them in `tests/vectors/` |
 //! | `cargo xtask bench [WORKLOAD …]` | the comparisons under `bench/` and where the time of one default run goes |
 
@@ -12,6 +12,7 @@ mod device_table;
 mod digests;
 mod elf;
 mod firmware;
+mod panic_free;
 mod process;
 mod simulator;
 mod suite;
@@ -28,7 +29,10 @@ fn main() -> ExitCode {
     let mut report = process::Report::default();
     match (words.as_slice(), write) {
         (["test"], false) => suite::run(&mut report),
-        (["firmware"], _) => drop(firmware::run(&mut report, write)),
+        (["firmware"], _) => {
+            firmware::run(&mut report, write);
+            panic_free::run(&mut report);
+        }
         (["digests"], _) => {
             let devices = firmware::run(&mut report, false);
             digests::run(&mut report, &devices, write);

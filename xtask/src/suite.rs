@@ -1,7 +1,7 @@
 //! `cargo xtask test`: everything CI runs. A failed step does not stop the others.
 
 use crate::process::{self, Report, cargo, count_tests};
-use crate::{digests, firmware, simulator, tools};
+use crate::{digests, firmware, panic_free, simulator, tools};
 
 /// Packages whose code is linted and documented.
 const PACKAGES: [&str; 5] = ["sordino-core", "sordino-sim", "sordino-tests", "xtask", "firmware-example"];
@@ -35,6 +35,7 @@ pub fn run(report: &mut Report) {
         process::run(&mut cargo(&["test", "-p", "xtask"])).map(|output| count_tests(&output))
     });
     let devices = firmware::run(report, false);
+    panic_free::run(report);
     digests::run(report, &devices, false);
     simulator::run(report, false);
 }

@@ -173,8 +173,8 @@ impl<T: Scalar, S: AsRef<[T]>> RandomFourier<T, S> {
     #[inline]
     pub fn features(&self, x: &[T], out: &mut [T]) {
         let storage = self.storage.as_ref();
-        let (frequencies, phases) = storage.split_at(self.count * self.dim);
-        let rows = frequencies.chunks_exact(self.dim);
+        let Some((frequencies, phases)) = storage.split_at_checked(self.count * self.dim) else { return };
+        let rows = frequencies.chunks_exact(self.dim.max(1));
         for ((phi, frequency), phase) in out.iter_mut().zip(rows).zip(phases) {
             let mut angle = *phase;
             for (s, x) in frequency.iter().zip(x) {

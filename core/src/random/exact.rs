@@ -244,10 +244,11 @@ impl Uniform {
     #[inline]
     fn digit<S: NoiseSource>(&mut self, i: u8, bits: &mut Bits<'_, S>) -> Result<u8, NoiseError> {
         while self.known <= i {
-            self.digits[usize::from(self.known)] = bits.bits(8)? as u8;
+            let Some(digit) = self.digits.get_mut(usize::from(self.known)) else { return Err(NoiseError::Exhausted) };
+            *digit = bits.bits(8)? as u8;
             self.known += 1;
         }
-        Ok(self.digits[usize::from(i)])
+        self.digits.get(usize::from(i)).copied().ok_or(NoiseError::Exhausted)
     }
 
     fn less<S: NoiseSource>(&mut self, other: &mut Self, bits: &mut Bits<'_, S>) -> Result<bool, NoiseError> {
