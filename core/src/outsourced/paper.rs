@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+#[cfg(feature = "alloc")]
 use crate::linalg::dot;
 use crate::math::Scalar;
 
