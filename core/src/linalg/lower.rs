@@ -3,7 +3,7 @@
 //! No library has it: dense factors are square and cannot grow by a row in place. All functions take the packed
 //! slice and the order `n` in use; the slice may be longer.
 
-use super::dot::{LANES, dot, four_rows, tree};
+use super::dot::{dot, four_rows, tree};
 use super::{NotPositiveDefinite, packed_len};
 
 pub use super::lower_update::{delete_row, rank_one_downdate, rank_one_update};
@@ -119,67 +119,6 @@ fn solve_four_rows<T: Scalar>(rows: &[T], done: &[T], current: &mut [T]) -> Opti
     Some(())
 }
 
-/// [`solve`] for W right-hand sides side by side: `block[i]` holds entry i of each. The bits are those of [`solve`].
-///
-/// One factor entry is used W times; the lanes of the fixed-order sum are taken one after the other, so that the W
-/// partial sums stay in registers.
-pub(crate) fn solve_block<T: Scalar, const W: usize>(factor: &[T], block: &mut [[T; W]]) {
-    let mut rest = factor;
-    for i in 0..block.len() {
-        let Some((row, tail)) = rest.split_at_checked(i + 1) else {
-            return;
-        };
-        rest = tail;
-        let (done, current) = block.split_at_mut(i);
-        let (Some((pivot, l)), Some(current)) = (row.split_last(), current.first_mut()) else {
-            return;
-        };
-        let sum = dot_block(l, done);
-        for (x, sum) in current.iter_mut().zip(sum) {
-            *x = (*x - sum) / *pivot;
-        }
-    }
-}
-
-/// [`dot`] of `l` with each of the W columns of `block`.
-#[inline]
-pub(crate) fn dot_block<T: Scalar, const W: usize>(l: &[T], block: &[[T; W]]) -> [T; W] {
-    let lanes =
-        [lane::<T, W, 0>(l, block), lane::<T, W, 1>(l, block), lane::<T, W, 2>(l, block), lane::<T, W, 3>(l, block)];
-    core::array::from_fn(|w| tree([lanes[0][w], lanes[1][w], lanes[2][w], lanes[3][w]]))
-}
-
-/// [`super::sum_of_squares`] of each of the W columns of `block`.
-pub(crate) fn sum_of_squares_block<T: Scalar, const W: usize>(block: &[[T; W]]) -> [T; W] {
-    let mut lanes = [[T::ZERO; W]; LANES];
-    for (i, v) in block.iter().enumerate() {
-        let lane = &mut lanes[i % LANES];
-        for w in 0..W {
-            lane[w] += v[w] * v[w];
-        }
-    }
-    core::array::from_fn(|w| tree([lanes[0][w], lanes[1][w], lanes[2][w], lanes[3][w]]))
-}
-
-/// Lane `LANE` of the sums. A function of its own: the accumulators stay in registers only as its locals.
-#[inline(never)]
-fn lane<T: Scalar, const W: usize, const LANE: usize>(l: &[T], block: &[[T; W]]) -> [T; W] {
-    let mut sum = [T::ZERO; W];
-    let (l4, l_rest) = l.as_chunks::<LANES>();
-    let (v4, v_rest) = block.as_chunks::<LANES>();
-    for (l, v) in l4.iter().zip(v4) {
-        for w in 0..W {
-            sum[w] += l[LANE] * v[LANE][w];
-        }
-    }
-    if let (Some(l), Some(v)) = (l_rest.get(LANE), v_rest.get(LANE)) {
-        for w in 0..W {
-            sum[w] += *l * v[w];
-        }
-    }
-    sum
-}
-
 /// b ← L⁻ᵀb for the leading `b.len()` rows. **Cost**: n² flops.
 pub fn solve_transposed<T: Scalar>(factor: &[T], b: &mut [T]) {
     let mut rest = match factor.get(..packed_len(b.len())) {
@@ -223,6 +162,7 @@ pub fn ln_det<T: Scalar>(factor: &[T], n: usize) -> T {
 
 #[cfg(test)]
 mod tests {
+    use super::super::block;
     use super::*;
 
     // A = LLᵀ with L = [[2],[1,3],[0.5,−1,1.5]]
@@ -261,11 +201,15 @@ mod tests {
                 current[0] = (current[0] - dot(l, done)) / pivot;
             }
             solve(&factor, &mut fast[..n]);
-            let mut block: [[f64; 3]; 23] = core::array::from_fn(|i| [start[i], -start[i], 2.0 * start[i]]);
-            solve_block(&factor, &mut block[..n]);
+            let block: [[f64; 3]; 23] = core::array::from_fn(|i| [start[i], -start[i], 2.0 * start[i]]);
+            let (mut singly, mut paired) = (block, block);
+            block::solve_singly(&factor, &mut singly[..n]);
+            block::solve_in_pairs(&factor, &mut paired[..n]);
             for i in 0..n {
                 assert_eq!(plain[i].to_bits(), fast[i].to_bits());
-                assert_eq!(block[i].map(f64::to_bits), [plain[i], -plain[i], 2.0 * plain[i]].map(f64::to_bits));
+                let expected = [plain[i], -plain[i], 2.0 * plain[i]].map(f64::to_bits);
+                assert_eq!(singly[i].map(f64::to_bits), expected);
+                assert_eq!(paired[i].map(f64::to_bits), expected);
             }
         }
     }

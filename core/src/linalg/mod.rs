@@ -11,6 +11,7 @@
 //!
 //! The order of every sum is part of the bit contract: [`dot`] uses four lanes whatever the target.
 
+pub(crate) mod block;
 mod dot;
 pub mod lower;
 mod lower_update;

@@ -4,7 +4,7 @@
 //! another: R⁻¹(c + √λ z). Backward stable, also in `f32` at low noise, where covariance updates are not
 //! (Golub and Van Loan, chapter 6; Gill, Golub, Murray and Saunders 1974).
 
-use super::{dot, packed_len};
+use super::{NotPositiveDefinite, dot, packed_len};
 use crate::math::Scalar;
 
 /// Sets R = √λ·I and c = 0 for order `c.len()`: Σ = λI, no data.
@@ -51,6 +51,54 @@ pub fn rotate_in<T: Scalar>(root: &mut [T], c: &mut [T], phi: &mut [T], y: T) ->
         phi = others;
     }
     y
+}
+
+/// Takes one observation out again, for a sliding window: Σ ← Σ − φφᵀ, Rᵀc ← Rᵀc − φy. `phi` is destroyed.
+///
+/// **Parameters**: `scratch` holds m numbers.
+///
+/// **Errors**: [`NotPositiveDefinite`] unless 1 − φᵀΣ⁻¹φ > `threshold`, decided before anything is changed: a downdate
+/// can be impossible or have lost its digits (√ε is a fair threshold); the caller then rotates what is left of the window
+/// into a fresh root.
+///
+/// **Cost**: 4m² + O(m) flops. **Source**: LINPACK dchdd (Stewart 1979).
+pub fn rotate_out<T: Scalar>(
+    root: &mut [T],
+    c: &mut [T],
+    phi: &mut [T],
+    y: T,
+    scratch: &mut [T],
+    threshold: T,
+) -> Result<(), NotPositiveDefinite> {
+    let m = c.len();
+    let refuse = |pivot: T| NotPositiveDefinite { row: m, pivot: pivot.to_f64(), threshold: threshold.to_f64() };
+    let (Some(p), Some(swept)) = (phi.get_mut(..m), scratch.get_mut(..m)) else { return Err(refuse(T::ZERO)) };
+    solve_transposed(root, p);
+    let rest = T::ONE - dot(p, p);
+    if !(rest > threshold && rest > T::ZERO) {
+        return Err(refuse(rest));
+    }
+    // Q[R | c; 0 | η] = [R' | c'; φ | y] for the rotations that carry (p, √rest) to (0, 1).
+    let mut alpha = rest.sqrt();
+    let mut swept_c = (y - dot(p, c)) / alpha;
+    swept.fill(T::ZERO);
+    let mut left = match root.get_mut(..packed_len(m)) {
+        Some(left) => left,
+        None => return Err(refuse(T::ZERO)),
+    };
+    for k in (0..m).rev() {
+        let (head, row) = left.split_at_mut(left.len() - (m - k));
+        left = head;
+        let radius = (alpha * alpha + p[k] * p[k]).sqrt();
+        let (cos, sin) = (alpha / radius, p[k] / radius);
+        alpha = radius;
+        // With the sign of the sine turned this is the rotation of an update.
+        rotate(cos, -sin, row, &mut swept[k..]);
+        let (x, s) = (c[k], swept_c);
+        c[k] = cos * x - sin * s;
+        swept_c = cos * s + sin * x;
+    }
+    Ok(())
 }
 
 /// (a, b) ← (cos·a + sin·b, cos·b − sin·a), element by element.
@@ -124,6 +172,34 @@ mod tests {
         let mut phi = rows[0];
         solve_transposed(&root, &mut phi);
         assert!(sum(&phi) < 1.0);
+    }
+
+    #[test]
+    fn rotating_out_undoes_rotating_in_or_refuses() {
+        const M: usize = 4;
+        let row = |i: usize| -> [f64; M] { core::array::from_fn(|j| 0.9 - 0.37 * ((i * 5 + j * 3) % 7) as f64) };
+        let build = |from: usize| {
+            let (mut root, mut c) = ([0.0; packed_len(M)], [0.0; M]);
+            reset(&mut root, &mut c, 0.05);
+            (from..9).for_each(|i| {
+                rotate_in(&mut root, &mut c, &mut row(i), i as f64 - 3.0);
+            });
+            (root, c)
+        };
+        let ((mut root, mut c), (expected, expected_c)) = (build(0), build(2));
+        let mut scratch = [0.0; M];
+        for i in 0..2 {
+            rotate_out(&mut root, &mut c, &mut row(i), i as f64 - 3.0, &mut scratch, 1e-8).unwrap();
+        }
+        for (x, y) in root.iter().chain(&c).zip(expected.iter().chain(&expected_c)) {
+            assert!((x - y).abs() < 1e-12, "{x} {y}");
+        }
+        // What never was in cannot be taken out.
+        let before = (root, c);
+        let error = rotate_out(&mut root, &mut c, &mut [9.0; M], 1.0, &mut scratch, 1e-8).unwrap_err();
+        assert!(error.pivot < 0.0);
+        assert_eq!((root, c), before);
+        assert!(rotate_out(&mut root, &mut c, &mut row(3), 0.0, &mut [], 1e-8).is_err());
     }
 
     fn sum(x: &[f64]) -> f64 {

@@ -16,7 +16,7 @@ pub use storage::{batch_scratch_len, storage_len};
 use self::storage::{BATCH, Parts, check_finite, split};
 use super::{Observed, Posterior, SurrogateError, clamp};
 use crate::kernel::Kernel;
-use crate::linalg::{dot, lower, packed_len, sum_of_squares};
+use crate::linalg::{block as block_of, dot, lower, packed_len, sum_of_squares};
 use crate::math::Scalar;
 
 /// What happens when all rows are in use.
@@ -269,9 +269,9 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
                 row[count..].fill(T::ZERO);
                 self.kernel.covariances(input, points, &mut row[..count]);
             }
-            lower::solve_block(parts.factor, block);
-            let means = lower::dot_block(&parts.whitened[..n], block);
-            let squares = lower::sum_of_squares_block(block);
+            block_of::solve(parts.factor, block);
+            let means = block_of::dot(&parts.whitened[..n], block);
+            let squares = block_of::sum_of_squares(block);
             for (w, point) in points.chunks_exact(dim).enumerate() {
                 mean[w] = self.prior_mean + means[w];
                 variance[w] = clamp(self.kernel.variance(point) - squares[w], &mut self.variance_clamps);
