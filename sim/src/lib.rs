@@ -7,6 +7,8 @@
 //! |---|---|
 //! | [`scenario`] | TOML read once into valid values; the shipped scenarios |
 //! | [`objective`] | the functions that are optimised |
+//! | [`fault`] | what goes wrong on links and machines |
+//! | [`fabric`] | the one collective: an order to all members, partial sums back |
 //! | [`driver`] | who executes the parties |
 //! | [`experiment`] | scenarios of the other trust models: one frame for all |
 //! | [`metrics`] | what the runs amount to |
@@ -18,6 +20,8 @@
 pub mod cli;
 pub mod driver;
 pub mod experiment;
+pub mod fabric;
+pub mod fault;
 pub mod metrics;
 pub mod objective;
 pub mod report;

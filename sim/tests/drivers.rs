@@ -8,39 +8,7 @@ use sordino_sim::driver::{self, DriverKind, Method, MethodRun, RunOptions};
 use sordino_sim::scenario::Scenario;
 
 /// A small federation in which every part of the protocol takes place.
-const SMALL: &str = r#"
-name = "small"
-description = "seven agents on a line"
-seed = 5
-runs = 2
-
-[objective]
-kind = "gp-sample"
-dim = 1
-points_per_axis = 60
-kernel = "squared-exponential"
-lengthscale = 0.1
-signal_variance = 1.0
-noise_variance = 0.01
-perturbation = 0.02
-
-[federation]
-agents = 7
-rounds = 14
-initial_points = 3
-splits = [3]
-mixing = "inverse-sqrt"
-methods = ["ts", "fts", "fts-de", "dp-fts", "dp-fts-de", "pure-noise", "uniform-weights", "global-init"]
-
-[surrogate]
-features = 16
-own_draw = "joint"
-
-[privacy]
-sampling_probability = 0.5
-noise_multiplier = 1.0
-clipping_norm = 6.0
-"#;
+const SMALL: &str = include_str!("small.toml");
 
 fn scenario(settings: &[&str]) -> Scenario {
     let settings: Vec<String> = settings.iter().map(|s| s.to_string()).collect();
@@ -114,4 +82,59 @@ fn a_spent_budget_ends_the_releases_and_nothing_else() {
         assert_ne!(tight.digest, free.digest);
         assert_eq!(tight.regret.len(), 15);
     }
+}
+
+/// With everything going wrong at once the run ends, ε and the noise are what they were, and every wrong frame is
+/// refused by name.
+#[test]
+fn faults_cost_utility_and_nothing_else() {
+    let all = [
+        "faults.dropout=0.2",
+        "faults.outage=0.05",
+        "faults.crash=0.03",
+        "faults.straggler=0.1",
+        "faults.loss=0.1",
+        "faults.broadcast_loss=0.1",
+        "faults.duplicate=0.15",
+        "faults.corrupt=0.1",
+        "faults.oversize=0.05",
+        "faults.reorder=0.2",
+    ];
+    let (calm, faulty) = (scenario(&[]), scenario(&all));
+    let (calm, reference) =
+        (run(&calm, &options(DriverKind::Lockstep, 1, 1)), run(&faulty, &options(DriverKind::Lockstep, 1, 1)));
+    assert_eq!(run(&faulty, &options(DriverKind::Tokio, 2, 3)), reference);
+    let mut seen = sordino_sim::fault::FaultCounts::default();
+    for (calm, faulty) in calm.iter().zip(&reference) {
+        assert_eq!((faulty.releases, faulty.regret.len()), (calm.releases, 15), "{}", faulty.method);
+        // The secret sample is drawn whether or not the selected answer.
+        assert_eq!(faulty.selected_share, calm.selected_share);
+        faulty.faults.iter().for_each(|counts| seen.add(counts));
+    }
+    for (what, count) in [
+        ("absent", seen.absent),
+        ("broadcasts lost", seen.broadcasts_lost),
+        ("lost", seen.lost),
+        ("late", seen.late),
+        ("stale", seen.refused_stale),
+        ("duplicate", seen.refused_duplicate),
+        ("corrupt", seen.refused_corrupt),
+        ("oversize", seen.refused_oversize),
+    ] {
+        assert!(count > 0, "{what}");
+    }
+    // Duplicates and reordering change nothing at all.
+    let harmless = scenario(&["faults.duplicate=0.5", "faults.reorder=0.5"]);
+    for (calm, other) in calm.iter().zip(run(&harmless, &options(DriverKind::Lockstep, 1, 1))) {
+        assert_eq!(other.digest, calm.digest);
+    }
+}
+
+/// Agents that share one workspace rebuild their posteriors from their logs: the same bits.
+#[test]
+fn a_fleet_without_workspaces_decides_the_same() {
+    let scenario = scenario(&["federation.methods=[\"dp-fts-de\",\"ts\"]"]);
+    let kept = run(&scenario, &options(DriverKind::Lockstep, 1, 1));
+    let shared = run(&scenario, &RunOptions { workspace_bytes: Some(0), ..options(DriverKind::Tokio, 2, 3) });
+    assert_eq!(shared, kept);
 }

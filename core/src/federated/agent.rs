@@ -79,6 +79,12 @@ impl AgentState {
         self.observations
     }
 
+    /// Says that the workspace this state was joined with is gone: posteriors are rebuilt from the log.
+    pub fn forget_workspace(&mut self) {
+        self.shared_digested = 0;
+        self.own_digested = 0;
+    }
+
     /// The candidate being evaluated.
     pub fn pending(&self) -> u32 {
         self.pending
@@ -271,12 +277,24 @@ impl<'a, T: Scalar> Agent<'a, T> {
         log: &'a mut [T],
         workspace: &'a mut [T],
     ) -> Result<Self, AgentError> {
-        let (len, expected) = (log.len() + workspace.len(), storage_len(config, public));
+        state.forget_workspace();
+        Self::attach_parts(config, public, state, log, workspace)
+    }
+
+    /// Joins a state with the log and the workspace it has always had, where they do not lie side by side.
+    ///
+    /// **Errors**: as [`Agent::attach`].
+    pub fn attach_parts(
+        config: &'a Config,
+        public: &'a Public<'a, T>,
+        state: &'a mut AgentState,
+        log: &'a mut [T],
+        workspace: &'a mut [T],
+    ) -> Result<Self, AgentError> {
         if log.len() < log_len(config) || workspace.len() < workspace_len(config, public) {
+            let (len, expected) = (log.len() + workspace.len(), storage_len(config, public));
             return Err(AgentError::Storage { len, expected });
         }
-        state.shared_digested = 0;
-        state.own_digested = 0;
         Self::join(config, public, state, log, workspace)
     }
 

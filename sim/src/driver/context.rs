@@ -19,7 +19,10 @@ use sordino_core::math::Scalar;
 use sordino_core::random::RunSeed;
 use sordino_core::schedule::{Mixing, WeightConcentration};
 
+use sordino_core::wire::{self, Header, Kind, ScalarTag};
+
 use super::{DriverError, Method};
+use crate::fault::FaultPlan;
 use crate::objective::Objective;
 use crate::scenario::Scenario;
 
@@ -139,6 +142,9 @@ fn feature_map<'f, T: Scalar>(
         .map_err(DriverError::Features)
 }
 
+/// Default of [`MethodContext::workspace_bytes`].
+const WORKSPACE_BYTES: usize = 1 << 28;
+
 /// One method in one run: its configuration, and everything its agents borrow.
 pub struct MethodContext<T> {
     /// Which method.
@@ -149,6 +155,11 @@ pub struct MethodContext<T> {
     pub run: Arc<RunContext<T>>,
     /// (ε, δ) beyond which nothing is released; ε is infinite if the scenario names none.
     pub budget: (f64, f64),
+    /// Workspaces are kept for every agent up to this many bytes; beyond, agents of a shard share one and rebuild their
+    /// posteriors from their logs, with the same bits.
+    pub workspace_bytes: usize,
+    /// What goes wrong.
+    pub faults: FaultPlan,
     /// What frames of this configuration are marked with.
     pub config_id: u64,
     region_of: Vec<u32>,
@@ -158,19 +169,37 @@ pub struct MethodContext<T> {
 
 impl<T: Scalar> MethodContext<T> {
     /// Configures `method` of a scenario.
-    pub fn new(scenario: &Scenario, method: Method, run: Arc<RunContext<T>>) -> Result<Self, DriverError> {
+    pub fn new(
+        scenario: &Scenario,
+        method: Method,
+        run: Arc<RunContext<T>>,
+        workspace_bytes: Option<usize>,
+    ) -> Result<Self, DriverError> {
         let config = config(scenario, method)?;
+        let workspace_bytes = workspace_bytes.unwrap_or(WORKSPACE_BYTES);
         let (regions, shared) = (&config.parameters().regions, &run.shared);
         let region_of = shared.points.chunks_exact(shared.dim).map(|point| regions.region_of(point)).collect();
         let signal_variance = T::from_f64(scenario.surrogate.kernel.signal_variance);
         let unit_norm = scenario.surrogate.normalize_features;
         let config_id = sordino_core::wire::config_id(&config);
         let budget = (scenario.privacy.max_epsilon.unwrap_or(f64::INFINITY), scenario.privacy.delta);
-        Ok(MethodContext { method, budget, config_id, region_of, signal_variance, unit_norm, run, config })
+        let faults = FaultPlan::new(&scenario.faults, scenario.federation.agents).map_err(DriverError::Trace)?;
+        Ok(MethodContext {
+            method,
+            budget,
+            workspace_bytes,
+            faults,
+            config_id,
+            region_of,
+            signal_variance,
+            unit_norm,
+            run,
+            config,
+        })
     }
 
-    /// The public context of the agents.
-    pub fn public(&self) -> Result<Public<'_, T>, DriverError> {
+    /// The public context of the agents; `maximum` the argmax of the broadcast they get, if it was found already.
+    pub fn public(&self, maximum: Option<u32>) -> Result<Public<'_, T>, DriverError> {
         let (run, shared) = (&*self.run, &*self.run.shared);
         let count = self.config.parameters().feature_count as usize;
         let features = RandomFourier::new(shared.dim, count, self.signal_variance, self.unit_norm, &run.features[..])
@@ -183,8 +212,16 @@ impl<T: Scalar> MethodContext<T> {
             prior_rows: &shared.prior_rows,
             prior_rank: shared.prior_rank,
             confidence_widths: &[],
-            broadcast_maximum: None,
+            broadcast_maximum: maximum,
         })
+    }
+}
+
+impl<T> MethodContext<T> {
+    /// The header of a frame of this run; its payload decides format and length.
+    pub fn frame_header(&self, kind: Kind, agent: u32, round: u32) -> Header {
+        let (run, config) = (self.run.seed.value(), self.config_id);
+        Header { version: wire::VERSION, kind, scalar: ScalarTag::F64, run, config, agent, round, len: 0 }
     }
 }
 

@@ -7,8 +7,11 @@ use sordino_core::features::FeatureError;
 use sordino_core::federated::{AgentError, ConfigError, PublicError, ServerError};
 use sordino_core::kernel::KernelError;
 use sordino_core::privacy::budget::BudgetError;
+use sordino_core::privacy::ledger::LedgerError;
 use sordino_core::wire::WireError;
 
+use super::checkpoint::StoreError;
+use crate::fault::TraceError;
 use crate::objective::ObjectiveError;
 
 /// Why an execution ended early.
@@ -41,6 +44,21 @@ pub enum DriverError {
         /// Its configuration.
         config: u64,
     },
+    /// A file that outlives the program could not be written or used.
+    Store(StoreError),
+    /// The ledger does not fit the execution.
+    Ledger(LedgerError),
+    /// The trace of availability could not be read.
+    Trace(TraceError),
+    /// A snapshot does not hold what its agents need.
+    Snapshot {
+        /// The first agent it lacks.
+        agent: u32,
+    },
+    /// A check that is always on failed: the program is wrong, and nothing more is released.
+    Check(&'static str),
+    /// Stopped from outside after a checkpoint.
+    Interrupted,
     /// The thread pool could not be built.
     Threads(rayon::ThreadPoolBuildError),
     /// The control loop could not be built.
@@ -65,6 +83,12 @@ impl fmt::Display for DriverError {
             DriverError::ForeignFrame { run, config } => {
                 write!(f, "a frame of another execution arrived (run {run:016x}, configuration {config:016x})")
             }
+            DriverError::Store(error) => write!(f, "{error}"),
+            DriverError::Ledger(error) => write!(f, "{error}"),
+            DriverError::Trace(error) => write!(f, "{error}"),
+            DriverError::Snapshot { agent } => write!(f, "the checkpoint does not hold agent {agent}"),
+            DriverError::Check(what) => write!(f, "internal check failed: {what}"),
+            DriverError::Interrupted => write!(f, "interrupted"),
             DriverError::Threads(error) => write!(f, "no threads: {error}"),
             DriverError::Runtime(error) => write!(f, "no control loop: {error}"),
             DriverError::WorkerLost => write!(f, "a worker ended without a result"),
@@ -73,6 +97,12 @@ impl fmt::Display for DriverError {
 }
 
 impl std::error::Error for DriverError {}
+
+impl From<StoreError> for DriverError {
+    fn from(error: StoreError) -> Self {
+        DriverError::Store(error)
+    }
+}
 
 impl From<PublicError> for DriverError {
     fn from(error: PublicError) -> Self {

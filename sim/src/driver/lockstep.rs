@@ -1,34 +1,38 @@
-//! The reference: one thread, virtual time, parties in index order.
+//! The reference: one thread, virtual time, one member that holds all agents.
 
-use sordino_core::federated::Aggregation;
+use std::sync::Arc;
+
 use sordino_core::math::Scalar;
 
+use super::DriverError;
 use super::context::MethodContext;
-use super::host::{Books, ServerHost};
-use super::shard::{RoundStart, Shard};
-use super::{DriverError, MethodRun, Progress};
+use super::shard::Shard;
+use crate::fabric::{Fabric, Order, Partial, Snapshot};
 
-/// Runs one method from beginning to end.
-pub fn run_method<T: Scalar>(method: &MethodContext<T>, progress: &dyn Progress) -> Result<MethodRun, DriverError> {
-    let parameters = method.config.parameters();
-    let shared = parameters.aggregation != Aggregation::None;
-    let mut shards = [Shard::new(method, 0, parameters.agents)?];
-    let mut server = ServerHost::new(method)?;
-    let mut books = Books::new(method);
-    for round in 0..=parameters.rounds {
-        let start = match round {
-            0 => RoundStart::First,
-            _ => server.broadcast().map_or(RoundStart::NoBroadcast, RoundStart::Broadcast),
-        };
-        shards[0].advance(method, start)?;
-        let last = round == parameters.rounds;
-        if shared && !last {
-            server.open(method)?;
-            server.collect(method, &shards[0])?;
-            server.close(method)?;
-        }
-        books.end_round(method, &shards, &server, last);
-        progress.advance(method.run.index, method.method, round, "agents");
+/// All agents in this thread.
+pub struct Lockstep<T>(Shard<T>);
+
+impl<T: Scalar> Lockstep<T> {
+    /// Fresh agents, or agents as they were.
+    pub fn new(method: &Arc<MethodContext<T>>, snapshot: Option<&Snapshot>) -> Result<Self, DriverError> {
+        let agents = method.config.parameters().agents;
+        Ok(Lockstep(match snapshot {
+            None => Shard::new(method, 0, agents)?,
+            Some(snapshot) => Shard::restore(method, 0, agents, snapshot)?,
+        }))
     }
-    Ok(books.close())
+}
+
+impl<T: Scalar> Fabric<T> for Lockstep<T> {
+    fn members(&self) -> Vec<std::ops::Range<u32>> {
+        vec![self.0.range()]
+    }
+
+    async fn round(&mut self, order: Order<T>) -> Result<Vec<Partial>, DriverError> {
+        Ok(vec![self.0.advance(&order)?])
+    }
+
+    async fn snapshot(&mut self) -> Result<Vec<Snapshot>, DriverError> {
+        Ok(vec![self.0.snapshot()])
+    }
 }

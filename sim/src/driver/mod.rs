@@ -9,22 +9,31 @@
 //! | [`Progress`] | whom to tell how far it has come |
 //! | [`run`] | executes a scenario |
 //! | [`lockstep`], [`tokio`] | the two executors |
-//! | [`context`], [`shard`], [`host`] | what the parties borrow; the agents; the server and the books |
+//! | [`federation`] | one method from beginning to end, over any [`crate::fabric::Fabric`] |
+//! | [`context`], [`shard`], [`host`], [`books`] | what the parties borrow; the agents; the server; what is written down |
+//! | [`checkpoint`] | what outlives the program |
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use futures_util::stream::{self, StreamExt};
 use serde::{Deserialize, Serialize};
 use sordino_core::digest::Digest;
 use sordino_core::math::Scalar;
 
+use crate::fault::FaultCounts;
 use crate::objective::Family;
 use crate::scenario::{ScalarKind, Scenario};
+use checkpoint::Store;
 use context::{MethodContext, RunContext, ScenarioContext};
+use federation::Surroundings;
 
+pub mod books;
+pub mod checkpoint;
 pub mod context;
 mod error;
+pub mod federation;
 pub mod host;
 pub mod lockstep;
 pub mod shard;
@@ -145,8 +154,14 @@ pub struct RunOptions {
     pub driver: DriverKind,
     /// Parts into which the tokio driver cuts the agents of a federation; `None` lets it choose.
     pub shards: Option<NonZeroU32>,
+    /// Memory for posteriors that are kept between rounds; `None` is 256 MiB. A larger federation rebuilds them.
+    pub workspace_bytes: Option<usize>,
     /// Where the data of a model-tuning objective lies.
     pub data: Option<std::path::PathBuf>,
+    /// Where checkpoints and the ledger go; `None` keeps nothing.
+    pub store: Option<Arc<Store>>,
+    /// Set from outside to stop at the end of a round, after a checkpoint.
+    pub stop: Arc<AtomicBool>,
 }
 
 /// What one method did in one run. Everything but the times and the fields marked *not releasable* is in the digest.
@@ -170,6 +185,8 @@ pub struct MethodRun {
     pub clipped_share: Vec<f64>,
     /// Share of agents that were selected, by broadcast. Simulation only: *not releasable*.
     pub selected_share: Vec<f64>,
+    /// What happened on the links, by round; empty if the scenario has no faults.
+    pub faults: Vec<FaultCounts>,
 }
 
 /// Whom an execution tells how far it has come. Called from any thread.
@@ -209,37 +226,45 @@ fn run_in<T: Scalar>(
         let objective = family.realize(run_seed(scenario, index));
         RunContext::new(scenario, shared.clone(), index, objective).map(Arc::new)
     };
+    let around = Surroundings { progress, store: options.store.as_deref(), stop: &options.stop };
+    let control = ::tokio::runtime::Builder::new_current_thread().build().map_err(DriverError::Runtime)?;
+    let methods = &scenario.federation.methods;
     match options.driver {
-        DriverKind::Lockstep => {
+        DriverKind::Lockstep => control.block_on(async {
             let mut results = Vec::new();
             for index in 0..scenario.runs {
                 let run = run_context(index)?;
-                for method in &scenario.federation.methods {
-                    results.push(lockstep::run_method(&MethodContext::new(scenario, *method, run.clone())?, progress)?);
+                for method in methods {
+                    let context =
+                        Arc::new(MethodContext::new(scenario, *method, run.clone(), options.workspace_bytes)?);
+                    let build = |snapshot: Option<&_>| lockstep::Lockstep::new(&context, snapshot);
+                    results.push(federation::run_method(context.clone(), around, build).await?);
                 }
             }
             Ok(results)
-        }
+        }),
         DriverKind::Tokio => {
             let threads = options.threads.or(std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(DriverError::Threads)?;
-            let control = ::tokio::runtime::Builder::new_current_thread().build().map_err(DriverError::Runtime)?;
-            let jobs = scenario.runs as usize * scenario.federation.methods.len();
-            // Enough jobs keep the pool busy by themselves; otherwise one job is cut into parts.
-            let shards = options.shards.map_or(if jobs >= 2 * threads { 1 } else { threads as u32 }, NonZeroU32::get);
+            let pool = &rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(DriverError::Threads)?;
+            let jobs = scenario.runs as usize * methods.len();
+            // Enough jobs keep the pool busy by themselves; otherwise one job is cut into parts, small enough to even out.
+            let shards =
+                options.shards.map_or(if jobs >= 4 * threads { 1 } else { 4 * threads as u32 }, NonZeroU32::get);
+            let run_context = &run_context;
             control.block_on(async {
-                let runs = (0..scenario.runs).map(|index| {
-                    let run_context = &run_context;
-                    let pool = &pool;
-                    async move {
-                        let run = run_context(index)?;
-                        let methods = scenario.federation.methods.iter().map(|method| {
-                            let context = MethodContext::new(scenario, *method, run.clone()).map(Arc::new);
-                            async move { tokio::run_method(pool, context?, shards, progress).await }
-                        });
-                        let results: Vec<_> = stream::iter(methods).buffered(threads + 1).collect().await;
-                        results.into_iter().collect::<Result<Vec<_>, _>>()
-                    }
+                let runs = (0..scenario.runs).map(|index| async move {
+                    let run = run_context(index)?;
+                    let jobs = methods.iter().map(|method| {
+                        let context =
+                            MethodContext::new(scenario, *method, run.clone(), options.workspace_bytes).map(Arc::new);
+                        async move {
+                            let context = context?;
+                            let build = |snapshot: Option<&_>| tokio::Pooled::new(pool, &context, shards, snapshot);
+                            federation::run_method(context.clone(), around, build).await
+                        }
+                    });
+                    let results: Vec<_> = stream::iter(jobs).buffered(threads + 1).collect().await;
+                    results.into_iter().collect::<Result<Vec<_>, DriverError>>()
                 });
                 // Two runs at a time hide the end of one behind the beginning of the next; more would only hold memory.
                 let results: Vec<_> = stream::iter(runs).buffered(2).collect().await;

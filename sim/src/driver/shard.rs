@@ -1,93 +1,168 @@
-//! Agents side by side in one arena, and what they say in a round.
+//! Agents side by side in one arena, their links, and the collector of their uploads.
+
+use std::sync::Arc;
 
 use sordino_core::digest::Digest;
 use sordino_core::federated::transcript::AgentLeaf;
-use sordino_core::federated::{Agent, AgentState, Input, Output, storage_len};
+use sordino_core::federated::{
+    Agent, AgentState, Collector, CollectorStorage, Counters, Input, Output, ServerError, log_len, workspace_len,
+};
 use sordino_core::math::Scalar;
-use sordino_core::wire::{self, Header, Kind, ScalarTag};
+use sordino_core::wire::{self, Header, Kind, ScalarTag, WireError};
 
 use super::DriverError;
 use super::context::MethodContext;
+use crate::fabric::{Order, Partial, Snapshot};
+use crate::fault::{Fate, FaultCounts};
 
-/// Consecutive agents of one federation: states, numbers, and what simulation alone may know of them.
+/// Consecutive agents of one federation.
+///
+/// An agent is a few words of state and a slice of `logs`; no allocation, no task of its own.
 pub struct Shard<T> {
+    method: Arc<MethodContext<T>>,
     first: u32,
     states: Vec<AgentState>,
-    storage: Vec<T>,
-    storage_len: usize,
+    logs: Vec<T>,
+    workspaces: Vec<T>,
+    kept: bool,
     best: Vec<f64>,
-    leaves: Vec<Digest>,
-    frames: Vec<u8>,
-    frame_ends: Vec<usize>,
+    late: Vec<(u32, Vec<u8>)>,
 }
 
-/// How a round begins for every agent.
-#[derive(Clone, Copy)]
-pub enum RoundStart<'b, T> {
-    /// Initial points.
-    First,
-    /// The server's vectors.
-    Broadcast(&'b [T]),
-    /// Nothing was broadcast.
-    NoBroadcast,
+/// What a round leaves behind while it goes on.
+struct Round<'a> {
+    collector: Option<Collector<'a>>,
+    leaves: Vec<Digest>,
+    faults: FaultCounts,
+    held: Vec<Vec<u8>>,
+    late: Vec<(u32, Vec<u8>)>,
 }
 
 impl<T: Scalar> Shard<T> {
     /// Agents `first..first + count`, before their first point.
-    pub fn new(method: &MethodContext<T>, first: u32, count: u32) -> Result<Self, DriverError> {
-        let storage_len = storage_len(&method.config, &method.public()?);
+    pub fn new(method: &Arc<MethodContext<T>>, first: u32, count: u32) -> Result<Self, DriverError> {
+        let (config, public) = (&method.config, method.public(None)?);
+        let length = workspace_len(config, &public);
+        let kept = length * size_of::<T>() * config.parameters().agents as usize <= method.workspace_bytes;
         Ok(Shard {
             first,
             states: (first..first + count).map(|agent| AgentState::new(agent, method.run.seed)).collect(),
-            storage: vec![T::ZERO; storage_len * count as usize],
-            storage_len,
+            logs: vec![T::ZERO; log_len(config) * count as usize],
+            workspaces: vec![T::ZERO; length * if kept { count as usize } else { 1 }],
+            kept,
             best: vec![f64::NEG_INFINITY; count as usize],
-            leaves: vec![Digest::default(); count as usize],
-            frames: Vec::new(),
-            frame_ends: Vec::new(),
+            late: Vec::new(),
+            method: method.clone(),
         })
     }
 
-    /// Index of its first agent.
-    pub fn first(&self) -> u32 {
-        self.first
-    }
-
-    /// Its agents' leaves of the round, in order.
-    pub fn leaves(&self) -> &[Digest] {
-        &self.leaves
-    }
-
-    /// Its agents' best noise-free values so far.
-    pub fn best(&self) -> &[f64] {
-        &self.best
-    }
-
-    /// The uploads of the round as wire frames, in agent order; empty if nothing was uploaded.
-    pub fn frames(&self) -> impl Iterator<Item = &[u8]> {
-        let starts = std::iter::once(0).chain(self.frame_ends.iter().copied());
-        starts.zip(&self.frame_ends).map(|(start, end)| &self.frames[start..*end])
-    }
-
-    /// Takes every agent through one round: until it uploads, waits or is done.
-    pub fn advance(&mut self, method: &MethodContext<T>, start: RoundStart<'_, T>) -> Result<(), DriverError> {
-        let public = method.public()?;
-        let (config, objective) = (&method.config, &*method.run.objective);
-        self.frames.clear();
-        self.frame_ends.clear();
-        let storages = self.storage.chunks_exact_mut(self.storage_len);
-        for (((state, storage), best), leaf) in
-            self.states.iter_mut().zip(storages).zip(&mut self.best).zip(&mut self.leaves)
-        {
-            let index = state.agent();
-            let mut agent = Agent::attach(config, &public, state, storage).map_err(DriverError::Agent)?;
-            let (mut input, round, observations) = match start {
-                RoundStart::First => (Input::Start, 0, config.parameters().initial_points),
-                RoundStart::Broadcast(vectors) => (Input::Broadcast(vectors), agent.state().round() + 1, 1),
-                RoundStart::NoBroadcast => (Input::NoBroadcast, agent.state().round() + 1, 1),
+    /// The same agents as they were when the snapshot of all agents was taken.
+    pub fn restore(
+        method: &Arc<MethodContext<T>>,
+        first: u32,
+        count: u32,
+        snapshot: &Snapshot,
+    ) -> Result<Self, DriverError> {
+        let mut shard = Shard::new(method, first, count)?;
+        let length = log_len(&method.config);
+        let mut bytes = &snapshot.logs[..];
+        for (i, state) in snapshot.states.iter().enumerate() {
+            let filled = 2 * state.observations() as usize;
+            let Some((log, rest)) = bytes.split_at_checked(filled * T::BYTES).filter(|_| filled <= length) else {
+                return Err(DriverError::Snapshot { agent: state.agent() });
             };
-            let mut record = AgentLeaf::new(index, round, observations);
-            *leaf = loop {
+            bytes = rest;
+            let Some(place) = (i as u32).checked_sub(first).filter(|place| *place < count) else { continue };
+            let place = place as usize;
+            for (x, bytes) in shard.logs[place * length..].iter_mut().zip(log.chunks_exact(T::BYTES)) {
+                *x = T::read_le(bytes);
+            }
+            shard.states[place] = state.clone();
+            shard.best[place] = *snapshot.best.get(i).ok_or(DriverError::Snapshot { agent: i as u32 })?;
+        }
+        let range = first..first + count;
+        shard.late = snapshot.late.iter().filter(|(agent, _)| range.contains(agent)).cloned().collect();
+        // The workspaces are empty: every posterior is rebuilt once.
+        shard.states.iter_mut().for_each(AgentState::forget_workspace);
+        Ok(shard)
+    }
+
+    /// What its agents are.
+    pub fn snapshot(&self) -> Snapshot {
+        let length = self.logs.len() / self.states.len().max(1);
+        let mut logs = Vec::new();
+        for (state, log) in self.states.iter().zip(self.logs.chunks(length.max(1))) {
+            for x in &log[..2 * state.observations() as usize] {
+                let start = logs.len();
+                logs.resize(start + T::BYTES, 0);
+                x.write_le(&mut logs[start..]);
+            }
+        }
+        let mut states = self.states.clone();
+        states.iter_mut().for_each(AgentState::forget_workspace);
+        Snapshot { first: self.first, states, logs, best: self.best.clone(), late: self.late.clone() }
+    }
+
+    /// Its agents.
+    pub fn range(&self) -> std::ops::Range<u32> {
+        self.first..self.first + self.states.len() as u32
+    }
+
+    /// Takes every agent through one round: until it uploads, waits, is away or is done.
+    pub fn advance(&mut self, order: &Order<T>) -> Result<Partial, DriverError> {
+        let method = self.method.clone();
+        let (config, objective) = (&method.config, &*method.run.objective);
+        let public = method.public(order.maximum)?;
+        let p = config.parameters();
+        let range = self.range();
+        let mut sums = vec![0; config.broadcast_len()];
+        let mut counters = Counters::default();
+        let mut flags = match &order.selection {
+            Some(selection) => selection[range.start as usize..range.end as usize].to_vec(),
+            None => Vec::new(),
+        };
+        let collector = match order.selection {
+            Some(_) => {
+                let storage = CollectorStorage { sums: &mut sums, flags: &mut flags, counters: &mut counters };
+                Some(Collector::new(config, order.round, range.start, storage).map_err(DriverError::Server)?)
+            }
+            None => None,
+        };
+        let mut round = Round {
+            collector,
+            leaves: Vec::with_capacity(self.states.len()),
+            faults: FaultCounts::default(),
+            held: Vec::new(),
+            late: Vec::new(),
+        };
+        let mut incoming = vec![T::ZERO; p.feature_count as usize];
+        let mut frame = vec![0; wire::frame_len_max(ScalarTag::of::<T>(), incoming.len())];
+        // What missed the last deadline arrives first.
+        for (_, frame) in std::mem::take(&mut self.late) {
+            round.deliver(&method, &frame, &mut incoming)?;
+        }
+        let workspace_len = self.workspaces.len() / if self.kept { self.states.len().max(1) } else { 1 };
+        let logs = self.logs.chunks_exact_mut(log_len(config));
+        for (i, ((state, log), best)) in self.states.iter_mut().zip(logs).zip(&mut self.best).enumerate() {
+            let index = state.agent();
+            let fate = method.faults.fate(method.run.seed, index, config.region_of_agent(index), order.round);
+            let mut agent = if self.kept {
+                let workspace = &mut self.workspaces[i * workspace_len..(i + 1) * workspace_len];
+                Agent::attach_parts(config, &public, state, log, workspace)
+            } else {
+                Agent::attach_with_workspace(config, &public, state, log, &mut self.workspaces)
+            }
+            .map_err(DriverError::Agent)?;
+            round.faults.absent += u32::from(fate.absent);
+            round.faults.broadcasts_lost += u32::from(!fate.absent && fate.broadcast_lost && order.broadcast.is_some());
+            let (mut input, observations) = match (&order.broadcast, order.round) {
+                (_, 0) => (Input::Start, p.initial_points),
+                _ if fate.absent => (Input::Missed, 0),
+                (Some(vectors), _) if !fate.broadcast_lost => (Input::Broadcast(vectors), 1),
+                _ => (Input::NoBroadcast, 1),
+            };
+            let mut record = AgentLeaf::new(index, order.round, observations);
+            let leaf = loop {
                 match agent.handle(input).map_err(DriverError::Agent)? {
                     Output::Evaluate { candidate, number, .. } => {
                         let y = T::from_f64(objective.observe(index, candidate, number));
@@ -96,32 +171,102 @@ impl<T: Scalar> Shard<T> {
                         input = Input::Observed(y);
                     }
                     Output::Upload(vector) => {
-                        let end = self.frames.len();
-                        self.frames.resize(end + wire::frame_len_max(ScalarTag::of::<T>(), vector.len()), 0);
-                        let header = frame_header(method, index, round);
-                        let used = wire::encode(header, vector, &mut self.frames[end..]).map_err(DriverError::Wire)?;
-                        self.frames.truncate(end + used);
-                        self.frame_ends.push(end + used);
-                        break record.end(vector);
+                        let header = method.frame_header(Kind::Upload, index, order.round);
+                        let used = wire::encode(header, vector, &mut frame).map_err(DriverError::Wire)?;
+                        let leaf = record.end(vector);
+                        round.send(&method, &fate, index, &mut frame[..used], &mut incoming)?;
+                        break leaf;
                     }
                     Output::Wait | Output::Done => break record.end::<T>(&[]),
                 }
             };
+            round.leaves.push(leaf);
         }
-        Ok(())
+        for frame in std::mem::take(&mut round.held) {
+            round.deliver(&method, &frame, &mut incoming)?;
+        }
+        let Round { leaves, faults, late, .. } = round;
+        self.late = late;
+        Ok(Partial { first: range.start, sums, counters, leaves, best: self.best.clone(), faults })
     }
 }
 
-/// The header of an upload of this run.
-fn frame_header<T>(method: &MethodContext<T>, agent: u32, round: u32) -> Header {
-    Header {
-        version: wire::VERSION,
-        kind: Kind::Upload,
-        scalar: ScalarTag::F64,
-        run: method.run.seed.value(),
-        config: method.config_id,
-        agent,
-        round,
-        len: 0,
+impl Round<'_> {
+    /// Puts an agent's frame on its link.
+    fn send<T: Scalar>(
+        &mut self,
+        method: &MethodContext<T>,
+        fate: &Fate,
+        agent: u32,
+        frame: &mut [u8],
+        incoming: &mut [T],
+    ) -> Result<(), DriverError> {
+        if fate.lost {
+            self.faults.lost += 1;
+            return Ok(());
+        }
+        if let Some(bit) = fate.flip {
+            let bit = bit as usize % (frame.len() * 8);
+            frame[bit / 8] ^= 1 << (bit % 8);
+        }
+        if fate.oversize {
+            let header = Header { len: 0, ..method.frame_header(Kind::Upload, agent, 0) };
+            let mut long = vec![0; wire::frame_len_max(ScalarTag::of::<T>(), incoming.len() + 1)];
+            let used =
+                wire::encode(header, &vec![T::ZERO; incoming.len() + 1], &mut long).map_err(DriverError::Wire)?;
+            return self.deliver(method, &long[..used], incoming);
+        }
+        if fate.late {
+            self.faults.late += 1;
+            self.late.push((agent, frame.to_vec()));
+        } else if fate.held {
+            self.held.push(frame.to_vec());
+        } else {
+            self.deliver(method, frame, incoming)?;
+        }
+        if fate.duplicate && !fate.late {
+            self.deliver(method, frame, incoming)?;
+        }
+        Ok(())
+    }
+
+    /// Takes a frame off a link: to the collector, or refused by name.
+    fn deliver<T: Scalar>(
+        &mut self,
+        method: &MethodContext<T>,
+        frame: &[u8],
+        incoming: &mut [T],
+    ) -> Result<(), DriverError> {
+        let (header, payload) = match wire::decode(frame, incoming.len() as u32) {
+            Ok(decoded) => decoded,
+            Err(WireError::TooLong { .. }) => {
+                self.faults.refused_oversize += 1;
+                return Ok(());
+            }
+            Err(_) => {
+                self.faults.refused_corrupt += 1;
+                return Ok(());
+            }
+        };
+        if header.run != method.run.seed.value() || header.config != method.config_id {
+            return Err(DriverError::ForeignFrame { run: header.run, config: header.config });
+        }
+        let Some(collector) = &mut self.collector else {
+            self.faults.refused_stale += 1;
+            return Ok(());
+        };
+        payload.read(incoming).map_err(DriverError::Wire)?;
+        match collector.upload(header.agent, header.round, incoming) {
+            Ok(()) => Ok(()),
+            Err(ServerError::DuplicateUpload { .. }) => {
+                self.faults.refused_duplicate += 1;
+                Ok(())
+            }
+            Err(ServerError::WrongBroadcast { .. }) => {
+                self.faults.refused_stale += 1;
+                Ok(())
+            }
+            Err(error) => Err(DriverError::Server(error)),
+        }
     }
 }

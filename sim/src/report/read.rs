@@ -192,6 +192,7 @@ fn transcript_lines(path: &Path, text: &str) -> Result<(Head, Vec<MethodRun>), R
             releases: line.releases,
             clipped_share: Vec::new(),
             selected_share: Vec::new(),
+            faults: Vec::new(),
         });
     }
     Ok((head, results))

@@ -14,6 +14,7 @@ use sordino_core::kernel::{KernelError, Stationary, StationaryKernel};
 use sordino_core::math::Scalar;
 
 use crate::driver::Method;
+use crate::fault::FaultConfig;
 
 pub(crate) mod parse;
 pub(crate) mod reader;
@@ -43,6 +44,9 @@ pub struct Scenario {
     pub surrogate: SurrogateConfig,
     /// What a release may tell.
     pub privacy: PrivacyConfig,
+    /// What goes wrong; nothing by default.
+    #[serde(skip_serializing_if = "FaultConfig::is_none")]
+    pub faults: FaultConfig,
 }
 
 /// What is optimised.

@@ -10,6 +10,7 @@ use super::{
     Scenario, SurrogateConfig, Trust, TuningConfig,
 };
 use crate::driver::Method;
+use crate::fault::FaultConfig;
 
 /// Agents of the model-tuning objectives: their data sets decide.
 const LANDMINE_AGENTS: u64 = 29;
@@ -92,7 +93,7 @@ fn line_of(text: &str, path: &str) -> Option<usize> {
 
 pub(super) fn federated(mut root: Section) -> Result<Scenario, Problem> {
     root.choice("trust", &[(Trust::Federated.name(), ())], Some(()))?;
-    root.only(&["name", "description", "seed", "runs", "objective", "federation", "surrogate", "privacy"])?;
+    root.only(&["name", "description", "seed", "runs", "objective", "federation", "surrogate", "privacy", "faults"])?;
     let name = root.text("name")?;
     let description = root.text("description")?;
     let seed = root.integer("seed", 0..=i64::MAX as u64, Some(0))?;
@@ -101,8 +102,9 @@ pub(super) fn federated(mut root: Section) -> Result<Scenario, Problem> {
     let federation = federation(root.section("federation")?, &objective)?;
     let surrogate = surrogate(root.section("surrogate")?, &objective)?;
     let privacy = privacy(root.section("privacy")?, &federation, &surrogate)?;
+    let faults = faults(root.section("faults")?)?;
     root.finish()?;
-    Ok(Scenario { name, description, seed, runs, objective, federation, surrogate, privacy })
+    Ok(Scenario { name, description, seed, runs, objective, federation, surrogate, privacy, faults })
 }
 
 #[derive(Clone, Copy)]
@@ -205,6 +207,42 @@ fn federation(mut section: Section, objective: &ObjectiveConfig) -> Result<Feder
             admissible: format!("parts whose product is at most {REGIONS_MAX}"),
         });
     }
+    Ok(config)
+}
+
+fn faults(mut section: Section) -> Result<FaultConfig, Problem> {
+    section.only(&[
+        "dropout",
+        "outage",
+        "crash",
+        "crash_rounds",
+        "straggler",
+        "loss",
+        "broadcast_loss",
+        "duplicate",
+        "corrupt",
+        "oversize",
+        "reorder",
+        "trace",
+    ])?;
+    let mut probability = |key| section.number(key, 0.0..=1.0, "a probability from 0 to 1", Some(0.0));
+    let mut config = FaultConfig {
+        dropout: probability("dropout")?,
+        outage: probability("outage")?,
+        crash: probability("crash")?,
+        straggler: probability("straggler")?,
+        loss: probability("loss")?,
+        broadcast_loss: probability("broadcast_loss")?,
+        duplicate: probability("duplicate")?,
+        corrupt: probability("corrupt")?,
+        oversize: probability("oversize")?,
+        reorder: probability("reorder")?,
+        crash_rounds: 0,
+        trace: None,
+    };
+    config.crash_rounds = section.integer("crash_rounds", 1..=64, Some(3))? as u32;
+    config.trace = section.optional_text("trace")?.map(std::path::PathBuf::from);
+    section.finish()?;
     Ok(config)
 }
 

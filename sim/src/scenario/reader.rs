@@ -163,6 +163,11 @@ impl Section {
         }
     }
 
+    /// A line of text, if there is one.
+    pub(crate) fn optional_text(&mut self, key: &'static str) -> Result<Option<String>, Problem> {
+        if self.table.contains_key(key) { self.text(key).map(Some) } else { Ok(None) }
+    }
+
     /// A truth value, or the default.
     pub(crate) fn flag(&mut self, key: &'static str, default: bool) -> Result<bool, Problem> {
         match self.take(key) {

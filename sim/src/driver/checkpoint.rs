@@ -1,0 +1,409 @@
+//! What outlives the program: checkpoints, finished methods, the ledger of every release.
+//!
+//! Everything is written beside its place, synced, renamed, and the folder synced: a crash leaves the old file or the
+//! new one. A file begins with a line that says what it is, of which format and which scenario, and ends with a
+//! SHA-256 of all before it; one that does not fit is refused, never guessed at.
+//!
+//! **Ledger**: one JSON line for each charge, appended before the noise of the release is drawn and synced before
+//! anything made from the release is written. In a simulation a resumed run draws the same noise again for a release
+//! that was charged already: it is charged once.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use sordino_core::digest::{Digest, Frame};
+use sordino_core::federated::ServerState;
+use sordino_core::math::Scalar;
+use sordino_core::privacy::budget::Filter;
+use sordino_core::privacy::event::Event;
+use sordino_core::privacy::ledger::{LedgerEntry, Replay};
+use sordino_core::random::SourceKind;
+
+use super::context::MethodContext;
+use super::host::ServerHost;
+use super::{DriverError, Method, MethodRun};
+use crate::fabric::Snapshot;
+use crate::scenario::Scenario;
+
+/// First line of every file, before the scenario's digest.
+const MAGIC: &str = "sordino checkpoint 1";
+/// Checkpoints kept of a method that is running.
+const KEEP: usize = 2;
+/// A file longer than this is not read.
+const BYTES_MAX: u64 = 1 << 34;
+
+/// Where an execution keeps what it must not lose.
+#[derive(Debug)]
+pub struct Store {
+    folder: PathBuf,
+    scenario: Digest,
+    interval: Duration,
+    saved: Mutex<BTreeMap<(u32, Method), Instant>>,
+}
+
+/// A method between two rounds.
+#[derive(Serialize, Deserialize)]
+pub struct Saved {
+    /// The server's state.
+    pub server: ServerState,
+    /// Its budget with what is spent.
+    pub filter: Filter,
+    broadcast: Option<Vec<u8>>,
+    /// The books.
+    pub books: MethodRun,
+    /// All agents.
+    pub agents: Snapshot,
+}
+
+/// Why a stored file cannot be used.
+#[derive(Debug)]
+pub enum StoreError {
+    /// The system refused.
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// The file is damaged or of another format.
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// The folder belongs to another scenario.
+    OtherScenario {
+        /// The folder.
+        path: PathBuf,
+        /// Lines that differ: `-` there, `+` here.
+        difference: String,
+    },
+    /// The folder holds no unfinished execution.
+    NothingToResume {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The ledger does not fit the execution.
+    Ledger {
+        /// The file.
+        path: PathBuf,
+        /// 1-based line.
+        line: usize,
+        /// What is wrong with it.
+        message: String,
+    },
+}
+
+impl std::fmt::Display for StoreError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            StoreError::Io { path, error } => write!(f, "{}: {error}", path.display()),
+            StoreError::Damaged { path, what } => {
+                write!(f, "{}: {what}; remove it to go on from an older checkpoint", path.display())
+            }
+            StoreError::OtherScenario { path, difference } => {
+                write!(f, "{} belongs to another scenario ({difference})", path.display())
+            }
+            StoreError::NothingToResume { path } => write!(
+                f,
+                "{}: holds no unfinished run; name a new folder, or leave --resume away to see what it is",
+                path.display()
+            ),
+            StoreError::Ledger { path, line, message } => write!(f, "{}, line {line}: {message}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for StoreError {}
+
+fn io_at(path: &Path) -> impl Fn(io::Error) -> StoreError + '_ {
+    |error| StoreError::Io { path: path.to_owned(), error }
+}
+
+/// Writes a file so that a crash leaves the old one or the new one.
+pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    let beside = path.with_extension("new");
+    let write = || {
+        let mut file = File::create(&beside)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&beside, path)?;
+        match path.parent() {
+            Some(folder) => File::open(folder)?.sync_all(),
+            None => Ok(()),
+        }
+    };
+    write().map_err(io_at(path))
+}
+
+impl Store {
+    /// Begins in a folder that holds no state yet.
+    pub fn create(folder: &Path, scenario: &Scenario, interval: Duration) -> Result<Self, StoreError> {
+        let state = folder.join("state");
+        fs::create_dir_all(&state).map_err(io_at(&state))?;
+        write_atomically(&state.join("scenario.toml"), scenario.resolved().as_bytes())?;
+        Ok(Self::open(state, scenario, interval))
+    }
+
+    /// Goes on in a folder whose state is that of the same scenario.
+    ///
+    /// **Errors**: [`StoreError::NothingToResume`], [`StoreError::OtherScenario`] with the lines that differ.
+    pub fn resume(folder: &Path, scenario: &Scenario, interval: Duration) -> Result<Self, StoreError> {
+        let state = folder.join("state");
+        let path = state.join("scenario.toml");
+        let there = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(StoreError::NothingToResume { path: folder.to_owned() });
+            }
+            Err(error) => return Err(StoreError::Io { path, error }),
+        };
+        let here = scenario.resolved();
+        if there != here {
+            return Err(StoreError::OtherScenario { path: folder.to_owned(), difference: difference(&there, &here) });
+        }
+        Ok(Self::open(state, scenario, interval))
+    }
+
+    fn open(folder: PathBuf, scenario: &Scenario, interval: Duration) -> Self {
+        let mut frame = Frame::leaf();
+        frame.bytes(scenario.resolved().as_bytes());
+        Store { folder, scenario: frame.end(), interval, saved: Mutex::default() }
+    }
+
+    fn name<T>(&self, method: &MethodContext<T>, ending: &str) -> PathBuf {
+        self.folder.join(format!("run-{:05}.{}.{ending}", method.run.index, method.method))
+    }
+
+    /// The result of a method that was finished before.
+    pub fn finished<T>(&self, method: &MethodContext<T>) -> Result<Option<MethodRun>, DriverError> {
+        Ok(self.read(&self.name(method, "done"))?)
+    }
+
+    /// Writes the result of a method and drops its checkpoints.
+    pub fn finish<T>(&self, method: &MethodContext<T>, run: &MethodRun) -> Result<(), DriverError> {
+        self.write(&self.name(method, "done"), run)?;
+        for (_, path) in self.checkpoints(method)? {
+            fs::remove_file(&path).map_err(io_at(&path))?;
+        }
+        Ok(())
+    }
+
+    /// Whether a checkpoint of this method is due.
+    pub fn is_due<T>(&self, method: &MethodContext<T>) -> bool {
+        let mut saved = self.saved.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let last = saved.entry((method.run.index, method.method)).or_insert_with(Instant::now);
+        last.elapsed() >= self.interval
+    }
+
+    /// Writes a checkpoint and drops all but the last few.
+    pub fn save<T>(&self, method: &MethodContext<T>, state: &Saved) -> Result<(), DriverError> {
+        let round = state.books.chain.len();
+        self.write(&self.name(method, &format!("{round:08}.checkpoint")), state)?;
+        let mut old = self.checkpoints(method)?;
+        old.sort();
+        for (_, path) in old.iter().rev().skip(KEEP) {
+            fs::remove_file(path).map_err(io_at(path))?;
+        }
+        let mut saved = self.saved.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        saved.insert((method.run.index, method.method), Instant::now());
+        Ok(())
+    }
+
+    /// The last checkpoint of a method.
+    pub fn latest<T>(&self, method: &MethodContext<T>) -> Result<Option<Saved>, DriverError> {
+        match self.checkpoints(method)?.into_iter().max() {
+            Some((_, path)) => Ok(self.read(&path)?),
+            None => Ok(None),
+        }
+    }
+
+    fn checkpoints<T>(&self, method: &MethodContext<T>) -> Result<Vec<(u64, PathBuf)>, StoreError> {
+        let prefix = format!("run-{:05}.{}.", method.run.index, method.method);
+        let mut found = Vec::new();
+        for entry in fs::read_dir(&self.folder).map_err(io_at(&self.folder))? {
+            let path = entry.map_err(io_at(&self.folder))?.path();
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("");
+            let round = name.strip_prefix(&prefix).and_then(|rest| rest.strip_suffix(".checkpoint"));
+            if let Some(round) = round.and_then(|digits| digits.parse().ok()) {
+                found.push((round, path));
+            }
+        }
+        Ok(found)
+    }
+
+    fn write<V: Serialize>(&self, path: &Path, value: &V) -> Result<(), StoreError> {
+        let mut bytes = format!("{MAGIC} {} {}\n", env!("CARGO_PKG_VERSION"), self.scenario).into_bytes();
+        let damaged = StoreError::Damaged { path: path.to_owned(), what: "cannot be encoded" };
+        let body = postcard::to_allocvec(value).map_err(|_| damaged)?;
+        bytes.extend(body);
+        let mut frame = Frame::leaf();
+        frame.bytes(&bytes);
+        bytes.extend(frame.end().0);
+        write_atomically(path, &bytes)
+    }
+
+    fn read<V: for<'de> Deserialize<'de>>(&self, path: &Path) -> Result<Option<V>, StoreError> {
+        let damaged = |what| StoreError::Damaged { path: path.to_owned(), what };
+        match fs::metadata(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(io_at(path)(error)),
+            Ok(metadata) if metadata.len() > BYTES_MAX => return Err(damaged("is too long to be a checkpoint")),
+            Ok(_) => {}
+        }
+        let bytes = fs::read(path).map_err(io_at(path))?;
+        let (content, digest) =
+            bytes.len().checked_sub(32).map(|at| bytes.split_at(at)).ok_or_else(|| damaged("is too short"))?;
+        let mut frame = Frame::leaf();
+        frame.bytes(content);
+        if frame.end().0 != digest {
+            return Err(damaged("does not have the digest it ends with"));
+        }
+        let line = content.iter().position(|byte| *byte == b'\n').ok_or_else(|| damaged("has no first line"))?;
+        let (head, body) = content.split_at(line);
+        let expected = format!("{MAGIC} {} {}", env!("CARGO_PKG_VERSION"), self.scenario);
+        if head != expected.as_bytes() {
+            return Err(damaged("is of another version or scenario"));
+        }
+        postcard::from_bytes(&body[1..]).map(Some).map_err(|_| damaged("does not decode"))
+    }
+
+    /// The ledger of a method, with all it was charged so far.
+    pub fn ledger<T>(&self, method: &MethodContext<T>) -> Result<Ledger, DriverError> {
+        Ok(Ledger::open(self.name(method, "ledger.jsonl"))?)
+    }
+
+    /// Joins the ledgers of all methods in the order of runs and methods into one file, and drops the rest of the
+    /// state: the execution is complete.
+    pub fn complete(&self, results: &[MethodRun], ledger: &Path) -> Result<(), StoreError> {
+        let mut lines = String::new();
+        for run in results {
+            let path = self.folder.join(format!("run-{:05}.{}.ledger.jsonl", run.run, run.method));
+            let Ok(text) = fs::read_to_string(&path) else { continue };
+            for line in text.lines() {
+                let head = format!("{{\"run\":{},\"method\":\"{}\",", run.run, run.method);
+                lines.push_str(&line.replacen('{', &head, 1));
+                lines.push('\n');
+            }
+        }
+        write_atomically(ledger, lines.as_bytes())?;
+        fs::remove_dir_all(&self.folder).map_err(io_at(&self.folder))
+    }
+}
+
+impl Saved {
+    /// A method as it is between two rounds.
+    pub fn new<T: Scalar>(
+        _store: &Store,
+        _method: &MethodContext<T>,
+        server: &ServerHost<T>,
+        books: &MethodRun,
+        agents: Snapshot,
+    ) -> Self {
+        let broadcast = server.broadcast().map(|vectors| {
+            let mut bytes = vec![0; vectors.len() * T::BYTES];
+            bytes.chunks_exact_mut(T::BYTES).zip(vectors).for_each(|(bytes, x)| x.write_le(bytes));
+            bytes
+        });
+        Saved {
+            server: server.state().clone(),
+            filter: server.filter().clone(),
+            broadcast,
+            books: books.clone(),
+            agents,
+        }
+    }
+
+    /// The vectors of the last broadcast.
+    pub fn broadcast<T: Scalar>(&self) -> Option<Vec<T>> {
+        Some(self.broadcast.as_ref()?.chunks_exact(T::BYTES).map(T::read_le).collect())
+    }
+}
+
+/// The first few lines in which two scenarios differ.
+fn difference(there: &str, here: &str) -> String {
+    let (old, new): (Vec<&str>, Vec<&str>) = (there.lines().collect(), here.lines().collect());
+    let gone = old.iter().filter(|line| !new.contains(line)).map(|line| format!("- {line}"));
+    let come = new.iter().filter(|line| !old.contains(line)).map(|line| format!("+ {line}"));
+    gone.chain(come).take(6).collect::<Vec<_>>().join("; ")
+}
+
+/// Charges of one method in the order of its releases; kept in memory only if there is no file.
+#[derive(Debug)]
+pub struct Ledger {
+    file: Option<(File, PathBuf)>,
+    replay: Replay,
+    entries: Vec<LedgerEntry>,
+}
+
+impl Default for Ledger {
+    fn default() -> Self {
+        Ledger { file: None, replay: Replay::new(SourceKind::Simulation), entries: Vec::new() }
+    }
+}
+
+impl Ledger {
+    fn open(path: PathBuf) -> Result<Self, StoreError> {
+        let mut ledger = Ledger::default();
+        let (mut valid, mut line_number) = (0u64, 0);
+        if let Ok(file) = File::open(&path) {
+            let mut reader = BufReader::new(file);
+            let mut line = String::new();
+            loop {
+                line.clear();
+                let read = reader.read_line(&mut line).map_err(io_at(&path))?;
+                // A line without its end was being written when the program died: it was never acted upon.
+                if read == 0 || !line.ends_with('\n') {
+                    break;
+                }
+                line_number += 1;
+                let wrong = |message: String| StoreError::Ledger { path: path.clone(), line: line_number, message };
+                let entry: LedgerEntry = serde_json::from_str(&line).map_err(|e| wrong(e.to_string()))?;
+                ledger.replay.read(&entry).map_err(|e| wrong(e.to_string()))?;
+                ledger.entries.push(entry);
+                valid += read as u64;
+            }
+        }
+        let file = OpenOptions::new().create(true).append(true).open(&path).map_err(io_at(&path))?;
+        file.set_len(valid).map_err(io_at(&path))?;
+        ledger.file = Some((file, path));
+        Ok(ledger)
+    }
+
+    /// Writes a charge down, unless this simulated release was charged before.
+    ///
+    /// **Errors**: the file cannot be written; the release was charged at another cost. Nothing may be released then.
+    pub fn append(&mut self, sequence: u64, event: Event) -> Result<(), DriverError> {
+        let entry = LedgerEntry::new(sequence, event);
+        if let Some(before) = self.entries.get(sequence as usize) {
+            return if *before == entry {
+                Ok(())
+            } else {
+                Err(DriverError::Check("a release is charged at another cost"))
+            };
+        }
+        self.replay.read(&entry).map_err(DriverError::Ledger)?;
+        if let Some((file, path)) = &mut self.file {
+            let mut line =
+                serde_json::to_string(&entry).map_err(|_| DriverError::Check("a charge cannot be written"))?;
+            line.push('\n');
+            file.write_all(line.as_bytes()).map_err(|error| StoreError::Io { path: path.clone(), error })?;
+        }
+        self.entries.push(entry);
+        Ok(())
+    }
+
+    /// Makes all charges durable.
+    pub fn sync(&mut self) -> Result<(), DriverError> {
+        match &self.file {
+            Some((file, path)) => Ok(file.sync_data().map_err(|error| StoreError::Io { path: path.clone(), error })?),
+            None => Ok(()),
+        }
+    }
+}

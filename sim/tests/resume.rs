@@ -1,0 +1,174 @@
+//! Interrupted and resumed: the same bits, the same ledger, every release charged once.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+use sordino_sim::driver::checkpoint::{Store, StoreError};
+use sordino_sim::driver::{self, DriverError, DriverKind, Method, MethodRun, Progress, RunOptions};
+use sordino_sim::scenario::Scenario;
+
+const SMALL: &str = include_str!("small.toml");
+
+fn scenario(settings: &[&str]) -> Scenario {
+    let settings: Vec<String> = settings.iter().map(|s| s.to_string()).collect();
+    Scenario::parse("small", SMALL, &settings).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A folder that goes away with its owner.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("sordino-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Stops the execution after so many rounds of any method.
+struct StopAfter {
+    left: AtomicU32,
+    stop: Arc<AtomicBool>,
+}
+
+impl Progress for StopAfter {
+    fn advance(&self, _: u32, _: Method, _: u32, _: &str) {
+        if self.left.fetch_sub(1, Ordering::Relaxed) <= 1 {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+fn execute(
+    scenario: &Scenario,
+    store: Option<Store>,
+    stop_after: u32,
+    driver: DriverKind,
+) -> Result<Vec<MethodRun>, DriverError> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let progress = StopAfter { left: AtomicU32::new(stop_after), stop: stop.clone() };
+    let options = RunOptions { driver, store: store.map(Arc::new), stop, ..RunOptions::default() };
+    driver::run(scenario, &options, &progress)
+}
+
+/// Runs in pieces of `piece` rounds until it is done; returns results, ledger, number of pieces.
+fn in_pieces(scenario: &Scenario, folder: &Path, piece: u32) -> (Vec<MethodRun>, String, u32) {
+    let mut store = Store::create(folder, scenario, Duration::ZERO).unwrap();
+    for pieces in 1.. {
+        // Whoever continues may be another driver with another number of shards.
+        let driver = if pieces % 2 == 0 { DriverKind::Tokio } else { DriverKind::Lockstep };
+        match execute(scenario, Some(store), piece, driver) {
+            Ok(results) => {
+                let store = Store::resume(folder, scenario, Duration::ZERO).unwrap();
+                let ledger = folder.join("ledger.jsonl");
+                store.complete(&results, &ledger).unwrap();
+                return (results, std::fs::read_to_string(&ledger).unwrap(), pieces);
+            }
+            Err(DriverError::Interrupted) => store = Store::resume(folder, scenario, Duration::ZERO).unwrap(),
+            Err(error) => panic!("{error}"),
+        }
+    }
+    unreachable!()
+}
+
+#[test]
+fn pieces_of_any_length_make_the_same_run() {
+    let methods = "federation.methods=[\"ts\",\"fts-de\",\"dp-fts-de\"]";
+    for settings in
+        [&[methods][..], &[methods, "faults.dropout=0.2", "faults.straggler=0.2", "faults.duplicate=0.2"][..]]
+    {
+        let scenario = scenario(settings);
+        let reference = execute(&scenario, None, u32::MAX, DriverKind::Lockstep).unwrap();
+        let folder = Folder::new("whole");
+        let (whole, ledger, pieces) = in_pieces(&scenario, &folder.0, u32::MAX);
+        assert_eq!((&whole, pieces), (&reference, 1));
+        let releases: u32 = reference.iter().map(|run| run.releases).sum();
+        assert_eq!(ledger.lines().count(), releases as usize);
+        for piece in [5, 31] {
+            let folder = Folder::new("pieces");
+            let (results, pieces_ledger, pieces) = in_pieces(&scenario, &folder.0, piece);
+            assert!(pieces > 1);
+            assert_eq!(results, reference, "pieces of {piece}");
+            assert_eq!(pieces_ledger, ledger, "pieces of {piece}");
+            assert!(!folder.0.join("state").exists());
+        }
+    }
+}
+
+#[test]
+fn another_scenario_is_refused_with_the_difference() {
+    let folder = Folder::new("other");
+    let (one, other) = (scenario(&[]), scenario(&["privacy.noise_multiplier=2.5"]));
+    assert!(matches!(Store::resume(&folder.0, &one, Duration::ZERO), Err(StoreError::NothingToResume { .. })));
+    Store::create(&folder.0, &one, Duration::ZERO).unwrap();
+    let error = Store::resume(&folder.0, &other, Duration::ZERO).unwrap_err().to_string();
+    assert!(error.contains("noise_multiplier = 1.0") && error.contains("noise_multiplier = 2.5"), "{error}");
+}
+
+#[test]
+fn damaged_files_are_refused_by_name() {
+    let scenario = scenario(&["federation.methods=[\"dp-fts-de\"]", "runs=1"]);
+    let folder = Folder::new("damaged");
+    let store = Store::create(&folder.0, &scenario, Duration::ZERO).unwrap();
+    assert!(matches!(execute(&scenario, Some(store), 9, DriverKind::Lockstep), Err(DriverError::Interrupted)));
+    let state = folder.0.join("state");
+    let newest = std::fs::read_dir(&state)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|e| e == "checkpoint"))
+        .max()
+        .unwrap();
+    let bytes = std::fs::read(&newest).unwrap();
+    let resume = || {
+        let store = Store::resume(&folder.0, &scenario, Duration::ZERO).unwrap();
+        execute(&scenario, Some(store), u32::MAX, DriverKind::Lockstep)
+    };
+    for (damage, expected) in [
+        (bytes[..bytes.len() - 1].to_vec(), "digest"),
+        (bytes[..10].to_vec(), "too short"),
+        (bytes.iter().enumerate().map(|(i, b)| if i == 200 { b ^ 1 } else { *b }).collect(), "digest"),
+        (Vec::new(), "too short"),
+    ] {
+        std::fs::write(&newest, damage).unwrap();
+        let error = resume().unwrap_err().to_string();
+        assert!(error.contains(expected) && error.contains("checkpoint"), "{error}");
+    }
+    // As the message says: without the damaged file an older checkpoint serves.
+    std::fs::remove_file(&newest).unwrap();
+    assert_eq!(resume().unwrap(), execute(&scenario, None, u32::MAX, DriverKind::Lockstep).unwrap());
+}
+
+#[test]
+fn a_ledger_that_does_not_fit_stops_everything() {
+    let scenario = scenario(&["federation.methods=[\"dp-fts-de\"]", "runs=1"]);
+    for (tamper, expected) in
+        [("{\"schema\":9,\"sequence\":0,\"event\":null}\n", "line 1"), ("nonsense\n", "line 1"), ("", "")]
+    {
+        let folder = Folder::new("ledger");
+        let store = Store::create(&folder.0, &scenario, Duration::ZERO).unwrap();
+        assert!(matches!(execute(&scenario, Some(store), 9, DriverKind::Lockstep), Err(DriverError::Interrupted)));
+        let path = folder.0.join("state/run-00000.dp-fts-de.ledger.jsonl");
+        let good = std::fs::read_to_string(&path).unwrap();
+        assert!(good.lines().count() >= 3);
+        let store = || Store::resume(&folder.0, &scenario, Duration::ZERO).unwrap();
+        if expected.is_empty() {
+            // A charge whose line was cut off was never acted upon: written again.
+            std::fs::write(&path, format!("{good}{{\"schema\":1,\"seq")).unwrap();
+            execute(&scenario, Some(store()), u32::MAX, DriverKind::Lockstep).unwrap();
+            assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 14);
+        } else {
+            std::fs::write(&path, tamper).unwrap();
+            let error = execute(&scenario, Some(store()), u32::MAX, DriverKind::Lockstep).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+}
