@@ -10,6 +10,7 @@
 //! | [`fault`] | what goes wrong on links and machines |
 //! | [`fabric`] | the one collective: an order to all members, partial sums back |
 //! | [`driver`] | who executes the parties |
+//! | [`checkpoint`], [`ledger`] | what outlives the program |
 //! | [`experiment`] | scenarios of the other trust models: one frame for all |
 //! | [`metrics`] | what the runs amount to |
 //! | [`report`] | tables, JSON, figures, the run folder |
@@ -17,11 +18,13 @@
 //! | [`text`] | what users wrote, quoted in messages |
 //! | [`cli`] | arguments only |
 
+pub mod checkpoint;
 pub mod cli;
 pub mod driver;
 pub mod experiment;
 pub mod fabric;
 pub mod fault;
+pub mod ledger;
 pub mod metrics;
 pub mod objective;
 pub mod report;

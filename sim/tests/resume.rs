@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use sordino_sim::driver::checkpoint::{Store, StoreError};
+use sordino_sim::checkpoint::{Store, StoreError};
 use sordino_sim::driver::{self, DriverError, DriverKind, Method, MethodRun, Progress, RunOptions};
 use sordino_sim::scenario::Scenario;
 

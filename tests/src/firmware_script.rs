@@ -9,8 +9,10 @@ use sordino_core::federated::{Agent, AgentState, Input, Output, storage_len};
 use sordino_core::random::RunSeed;
 use sordino_sim::driver::context::{MethodContext, RunContext, ScenarioContext};
 use sordino_sim::driver::host::ServerHost;
-use sordino_sim::driver::shard::{RoundStart, Shard};
+use sordino_sim::driver::shard::Shard;
 use sordino_sim::driver::{self, MethodRun, RunOptions};
+use sordino_sim::fabric::Order;
+use sordino_sim::ledger::Ledger;
 use sordino_sim::objective;
 use sordino_sim::scenario::{ObjectiveConfig, Scenario, Shipped};
 
@@ -44,7 +46,8 @@ pub fn script() -> Vec<u8> {
     let functions = family.realize(seed);
     let shared = ScenarioContext::<f32>::new(&scenario, functions.candidates(), functions.dim()).expect("a context");
     let run = RunContext::new(&scenario, Arc::new(shared), 0, functions).expect("a run");
-    let method = MethodContext::new(&scenario, scenario.federation.methods[0], Arc::new(run)).expect("a method");
+    let method = scenario.federation.methods[0];
+    let method = Arc::new(MethodContext::new(&scenario, method, Arc::new(run), None).expect("a method"));
     let parameters = method.config.parameters();
 
     let kernel = scenario.surrogate.kernel;
@@ -62,21 +65,20 @@ pub fn script() -> Vec<u8> {
     };
     let mut script = postcard::to_allocvec(&header).expect("a header");
 
-    let public = method.public().expect("a public context");
+    let public = method.public(None).expect("a public context");
     let mut storage = vec![0.0f32; storage_len(&method.config, &public)];
     let mut state = AgentState::new(AGENT, seed);
     let mut agent = Agent::attach(&method.config, &public, &mut state, &mut storage).expect("an agent");
     let mut shard = Shard::new(&method, 0, parameters.agents).expect("agents");
-    let mut server = ServerHost::new(&method).expect("a server");
+    let mut server = ServerHost::new(&method, Ledger::default()).expect("a server");
     for round in 0..=parameters.rounds {
         let vectors = server.broadcast().unwrap_or_default().to_vec();
-        let (start, input) = match round {
-            0 => (RoundStart::First, Input::Start),
-            _ => (RoundStart::Broadcast(&vectors[..]), Input::Broadcast(&vectors[..])),
-        };
-        shard.advance(&method, start).expect("a round");
+        let input = if round == 0 { Input::Start } else { Input::Broadcast(&vectors) };
+        let selection = if round < parameters.rounds { server.open().expect("an opening") } else { None };
+        let broadcast = (round > 0).then(|| Arc::from(&vectors[..]));
+        let partial = shard.advance(&Order { round, broadcast, maximum: None, selection }).expect("a round");
         let leaf = record(&mut agent, input, round, &method, &mut script);
-        for (i, other) in shard.leaves().iter().enumerate() {
+        for (i, other) in partial.leaves.iter().enumerate() {
             if i == AGENT as usize {
                 assert_eq!(*other, leaf, "round {round}: alone and among the others");
             } else {
@@ -84,9 +86,8 @@ pub fn script() -> Vec<u8> {
             }
         }
         if round < parameters.rounds {
-            server.open(&method).expect("an opening");
-            server.collect(&method, &shard).expect("uploads");
-            server.close(&method).expect("a release");
+            server.merge(&partial).expect("uploads");
+            server.close().expect("a release");
             let vectors = server.broadcast().expect("a budget that suffices");
             vectors.iter().for_each(|x| script.extend(x.to_le_bytes()));
         }

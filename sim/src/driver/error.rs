@@ -10,7 +10,7 @@ use sordino_core::privacy::budget::BudgetError;
 use sordino_core::privacy::ledger::LedgerError;
 use sordino_core::wire::WireError;
 
-use super::checkpoint::StoreError;
+use crate::checkpoint::StoreError;
 use crate::fault::TraceError;
 use crate::objective::ObjectiveError;
 

@@ -10,10 +10,10 @@ use sordino_core::federated::Aggregation;
 use sordino_core::math::Scalar;
 
 use super::books::Books;
-use super::checkpoint::{Saved, Store};
 use super::context::MethodContext;
 use super::host::ServerHost;
 use super::{DriverError, MethodRun, Progress};
+use crate::checkpoint::{Saved, Store};
 use crate::fabric::{Fabric, Order, Snapshot};
 
 /// What a federation is executed with, beside its fabric.

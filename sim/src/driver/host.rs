@@ -10,9 +10,9 @@ use sordino_core::privacy::budget::{BudgetError, Filter};
 use sordino_core::random::{Party, Purpose, Simulated};
 
 use super::DriverError;
-use super::checkpoint::Ledger;
 use super::context::MethodContext;
 use crate::fabric::Partial;
+use crate::ledger::Ledger;
 
 /// The server of one federation, owning its numbers.
 pub struct ServerHost<T> {

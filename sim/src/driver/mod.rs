@@ -11,7 +11,6 @@
 //! | [`lockstep`], [`tokio`] | the two executors |
 //! | [`federation`] | one method from beginning to end, over any [`crate::fabric::Fabric`] |
 //! | [`context`], [`shard`], [`host`], [`books`] | what the parties borrow; the agents; the server; what is written down |
-//! | [`checkpoint`] | what outlives the program |
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
@@ -22,15 +21,14 @@ use serde::{Deserialize, Serialize};
 use sordino_core::digest::Digest;
 use sordino_core::math::Scalar;
 
+use crate::checkpoint::Store;
 use crate::fault::FaultCounts;
 use crate::objective::Family;
 use crate::scenario::{ScalarKind, Scenario};
-use checkpoint::Store;
 use context::{MethodContext, RunContext, ScenarioContext};
 use federation::Surroundings;
 
 pub mod books;
-pub mod checkpoint;
 pub mod context;
 mod error;
 pub mod federation;

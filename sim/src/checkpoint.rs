@@ -1,16 +1,12 @@
-//! What outlives the program: checkpoints, finished methods, the ledger of every release.
+//! What outlives the program: checkpoints and finished methods.
 //!
 //! Everything is written beside its place, synced, renamed, and the folder synced: a crash leaves the old file or the
 //! new one. A file begins with a line that says what it is, of which format and which scenario, and ends with a
 //! SHA-256 of all before it; one that does not fit is refused, never guessed at.
-//!
-//! **Ledger**: one JSON line for each charge, appended before the noise of the release is drawn and synced before
-//! anything made from the release is written. In a simulation a resumed run draws the same noise again for a release
-//! that was charged already: it is charged once.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Write};
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -20,14 +16,12 @@ use sordino_core::digest::{Digest, Frame};
 use sordino_core::federated::ServerState;
 use sordino_core::math::Scalar;
 use sordino_core::privacy::budget::Filter;
-use sordino_core::privacy::event::Event;
-use sordino_core::privacy::ledger::{LedgerEntry, Replay};
-use sordino_core::random::SourceKind;
 
-use super::context::MethodContext;
-use super::host::ServerHost;
-use super::{DriverError, Method, MethodRun};
+use crate::driver::context::MethodContext;
+use crate::driver::host::ServerHost;
+use crate::driver::{DriverError, Method, MethodRun};
 use crate::fabric::Snapshot;
+use crate::ledger::Ledger;
 use crate::scenario::Scenario;
 
 /// First line of every file, before the scenario's digest.
@@ -122,7 +116,7 @@ impl std::fmt::Display for StoreError {
 
 impl std::error::Error for StoreError {}
 
-fn io_at(path: &Path) -> impl Fn(io::Error) -> StoreError + '_ {
+pub(crate) fn io_at(path: &Path) -> impl Fn(io::Error) -> StoreError + '_ {
     |error| StoreError::Io { path: path.to_owned(), error }
 }
 
@@ -332,78 +326,4 @@ fn difference(there: &str, here: &str) -> String {
     let gone = old.iter().filter(|line| !new.contains(line)).map(|line| format!("- {line}"));
     let come = new.iter().filter(|line| !old.contains(line)).map(|line| format!("+ {line}"));
     gone.chain(come).take(6).collect::<Vec<_>>().join("; ")
-}
-
-/// Charges of one method in the order of its releases; kept in memory only if there is no file.
-#[derive(Debug)]
-pub struct Ledger {
-    file: Option<(File, PathBuf)>,
-    replay: Replay,
-    entries: Vec<LedgerEntry>,
-}
-
-impl Default for Ledger {
-    fn default() -> Self {
-        Ledger { file: None, replay: Replay::new(SourceKind::Simulation), entries: Vec::new() }
-    }
-}
-
-impl Ledger {
-    fn open(path: PathBuf) -> Result<Self, StoreError> {
-        let mut ledger = Ledger::default();
-        let (mut valid, mut line_number) = (0u64, 0);
-        if let Ok(file) = File::open(&path) {
-            let mut reader = BufReader::new(file);
-            let mut line = String::new();
-            loop {
-                line.clear();
-                let read = reader.read_line(&mut line).map_err(io_at(&path))?;
-                // A line without its end was being written when the program died: it was never acted upon.
-                if read == 0 || !line.ends_with('\n') {
-                    break;
-                }
-                line_number += 1;
-                let wrong = |message: String| StoreError::Ledger { path: path.clone(), line: line_number, message };
-                let entry: LedgerEntry = serde_json::from_str(&line).map_err(|e| wrong(e.to_string()))?;
-                ledger.replay.read(&entry).map_err(|e| wrong(e.to_string()))?;
-                ledger.entries.push(entry);
-                valid += read as u64;
-            }
-        }
-        let file = OpenOptions::new().create(true).append(true).open(&path).map_err(io_at(&path))?;
-        file.set_len(valid).map_err(io_at(&path))?;
-        ledger.file = Some((file, path));
-        Ok(ledger)
-    }
-
-    /// Writes a charge down, unless this simulated release was charged before.
-    ///
-    /// **Errors**: the file cannot be written; the release was charged at another cost. Nothing may be released then.
-    pub fn append(&mut self, sequence: u64, event: Event) -> Result<(), DriverError> {
-        let entry = LedgerEntry::new(sequence, event);
-        if let Some(before) = self.entries.get(sequence as usize) {
-            return if *before == entry {
-                Ok(())
-            } else {
-                Err(DriverError::Check("a release is charged at another cost"))
-            };
-        }
-        self.replay.read(&entry).map_err(DriverError::Ledger)?;
-        if let Some((file, path)) = &mut self.file {
-            let mut line =
-                serde_json::to_string(&entry).map_err(|_| DriverError::Check("a charge cannot be written"))?;
-            line.push('\n');
-            file.write_all(line.as_bytes()).map_err(|error| StoreError::Io { path: path.clone(), error })?;
-        }
-        self.entries.push(entry);
-        Ok(())
-    }
-
-    /// Makes all charges durable.
-    pub fn sync(&mut self) -> Result<(), DriverError> {
-        match &self.file {
-            Some((file, path)) => Ok(file.sync_data().map_err(|error| StoreError::Io { path: path.clone(), error })?),
-            None => Ok(()),
-        }
-    }
 }
