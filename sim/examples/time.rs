@@ -65,7 +65,7 @@ fn measure(scenario: &Scenario) -> Result<[Duration; PARTS.len() + 1], Box<dyn s
     times[0] = now() - start;
     let start = now();
     let run = Arc::new(RunContext::new(scenario, shared, 0, family.realize(seed))?);
-    let method = MethodContext::new(scenario, Method::DpFtsDe, run)?;
+    let method = Arc::new(MethodContext::new(scenario, Method::DpFtsDe, run, None)?);
     times[1] = now() - start;
     let start = now();
     lockstep::run_method(&method, &())?;
@@ -82,7 +82,7 @@ fn one_agent(
     index: u32,
     times: &mut [Duration],
 ) -> Result<(), Box<dyn std::error::Error>> {
-    let public = method.public()?;
+    let public = method.public(None)?;
     let parameters = method.config.parameters();
     let mut storage = vec![0.0; storage_len(&method.config, &public)];
     let mut broadcast = vec![0.0; method.config.broadcast_len()];

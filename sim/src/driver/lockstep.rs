@@ -1,12 +1,15 @@
 //! The reference: one thread, virtual time, one member that holds all agents.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
+use futures_util::FutureExt;
 use sordino_core::math::Scalar;
 
-use super::DriverError;
 use super::context::MethodContext;
+use super::federation::{self, Surroundings};
 use super::shard::Shard;
+use super::{DriverError, MethodRun, Progress};
 use crate::fabric::{Fabric, Order, Partial, Snapshot};
 
 /// All agents in this thread.
@@ -21,6 +24,17 @@ impl<T: Scalar> Lockstep<T> {
             Some(snapshot) => Shard::restore(method, 0, agents, snapshot)?,
         }))
     }
+}
+
+/// Runs one method in this thread, keeping nothing.
+pub fn run_method<T: Scalar>(
+    method: &Arc<MethodContext<T>>,
+    progress: &dyn Progress,
+) -> Result<MethodRun, DriverError> {
+    let around = Surroundings { progress, store: None, stop: &AtomicBool::new(false) };
+    let build = |snapshot: Option<&_>| Lockstep::new(method, snapshot);
+    // One member in one thread never waits for another.
+    federation::run_method(method.clone(), around, build).now_or_never().unwrap_or(Err(DriverError::WorkerLost))
 }
 
 impl<T: Scalar> Fabric<T> for Lockstep<T> {
