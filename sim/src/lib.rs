@@ -13,6 +13,7 @@
 //! | [`checkpoint`], [`ledger`] | what outlives the program |
 //! | [`experiment`] | scenarios of the other trust models: one frame for all |
 //! | [`metrics`] | what the runs amount to |
+//! | [`privacy`] | the tight accountant, the audit, the durable ledger |
 //! | [`report`] | tables, JSON, figures, the run folder |
 //! | [`reproduce`] | what of the papers comes out |
 //! | [`text`] | what users wrote, quoted in messages |
@@ -27,6 +28,7 @@ pub mod fault;
 pub mod ledger;
 pub mod metrics;
 pub mod objective;
+pub mod privacy;
 pub mod report;
 pub mod reproduce;
 pub mod scenario;

@@ -1,0 +1,11 @@
+//! What needs a heap: the tight accountant, the audit, the durable ledger.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`audit`] | does the shipped release path lose more than is claimed? |
+//! | [`pld`] | privacy-loss distributions: ε within a tolerance of the truth, never below |
+//! | [`fourier`] | the transform it convolves with |
+
+pub mod audit;
+pub mod fourier;
+pub mod pld;
