@@ -272,6 +272,25 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
             }
         }
     }
+
+    /// Means φᵢ·ν and variances at a list of points given by their features, rows of M numbers; as many as `rows`,
+    /// `mean` and `variance` all hold. The bits are those of [`WeightPosterior::mean`] and [`WeightPosterior::variance`].
+    ///
+    /// **Parameters**: `scratch` holds 2M numbers; with less, nothing is written.
+    ///
+    /// **Cost**: one mean, then for each point M multiply-adds and one variance.
+    pub fn posteriors(&mut self, rows: &[T], mean: &mut [T], variance: &mut [T], scratch: &mut [T]) {
+        let m = self.feature_count;
+        let Some((nu, phi)) = scratch.get_mut(..2 * m).and_then(|scratch| scratch.split_at_mut_checked(m)) else {
+            return;
+        };
+        self.mean(nu);
+        crate::linalg::matvec(rows, nu, mean);
+        for (row, variance) in rows.chunks_exact(m).zip(variance) {
+            phi.copy_from_slice(row);
+            *variance = self.variance(phi);
+        }
+    }
 }
 
 /// out ← out + Σ coefficientᵢ · rowᵢ, in order of i.
@@ -378,6 +397,24 @@ mod tests {
             });
             posterior.draw(&mut Stream::from_seed(1), &mut omega);
             assert!(omega.iter().all(|x| f32::is_finite(*x)));
+        }
+    }
+
+    #[test]
+    fn lists_and_points_have_the_same_bits() {
+        for n in [0, 3, 9] {
+            let mut posterior = posterior(n, 1);
+            let (rows, _) = data(7);
+            let (mut mean, mut variance, mut nu) = ([0.0; 7], [0.0; 7], [0.0; M]);
+            posterior.posteriors(rows.as_flattened(), &mut mean, &mut variance, &mut [0.0; 2 * M]);
+            posterior.mean(&mut nu);
+            for (i, row) in rows.iter().enumerate() {
+                assert_eq!(mean[i].to_bits(), dot(row, &nu).to_bits());
+                assert_eq!(variance[i].to_bits(), posterior.variance(&mut row.clone()).to_bits());
+            }
+            let before = mean;
+            posterior.posteriors(rows.as_flattened(), &mut mean, &mut variance, &mut [0.0; M]);
+            assert_eq!(mean, before);
         }
     }
 
