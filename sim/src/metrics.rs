@@ -1,5 +1,7 @@
 //! What the runs of a scenario amount to: means, standard errors, quantiles, privacy losses.
 
+use std::collections::BTreeMap;
+
 use sordino_core::digest::Digest;
 use sordino_core::federated::transcript::combine;
 use sordino_core::privacy::accountant::{AccountantError, MomentsAccountant, RdpAccountant};
@@ -168,17 +170,14 @@ fn column_means<'r>(rows: impl Iterator<Item = &'r [f64]> + Clone) -> Vec<f64> {
 ///
 /// **Errors**: the accountant's; none for a scenario that was read from TOML.
 pub fn summarize(scenario: &Scenario, results: &[MethodRun]) -> Result<Summary, AccountantError> {
-    let of_run = |run: u32| {
-        let digests: Vec<Digest> = scenario
-            .federation
-            .methods
-            .iter()
-            .filter_map(|method| results.iter().find(|result| result.run == run && result.method == *method))
-            .map(|result| result.digest)
-            .collect();
-        combine(digests.iter())
-    };
-    let runs: Vec<Digest> = (0..scenario.runs).map(of_run).collect();
+    let mut by_place: BTreeMap<(u32, usize), &Digest> = BTreeMap::new();
+    for result in results {
+        let place = scenario.federation.methods.iter().position(|method| *method == result.method);
+        by_place.extend(place.map(|place| ((result.run, place), &result.digest)));
+    }
+    let runs: Vec<Digest> = (0..scenario.runs)
+        .map(|run| combine(by_place.range((run, 0)..=(run, usize::MAX)).map(|(_, digest)| *digest)))
+        .collect();
     let methods = scenario.federation.methods.iter().map(|method| method_summary(scenario, *method, results));
     Ok(Summary { digest: combine(runs.iter()), methods: methods.collect::<Result<_, _>>()? })
 }

@@ -1,5 +1,6 @@
 //! A run folder, read back and checked.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -171,11 +172,12 @@ fn transcript_lines(path: &Path, text: &str) -> Result<(Head, Vec<MethodRun>), R
         return Err(bad(0, format!("format {} is unknown; this program reads format 1", head.format)));
     }
     let mut results: Vec<MethodRun> = Vec::new();
+    let mut seen = BTreeSet::new();
     for (number, text) in lines {
         let line: Line = serde_json::from_str(text).map_err(|error| bad(number, error.to_string()))?;
         let digest = |text: &str| hexadecimal(text).ok_or_else(|| bad(number, format!("`{text}` is not a digest")));
         let chain = line.chain.iter().map(|text| digest(text)).collect::<Result<Vec<_>, _>>()?;
-        if results.iter().any(|other| other.run == line.run && other.method == line.method) {
+        if !seen.insert((line.run, line.method)) {
             return Err(bad(number, format!("run {}, {} is there twice", line.run, line.method)));
         }
         let digest = digest(&line.digest)?;
@@ -209,11 +211,14 @@ fn fill_rounds(path: &Path, text: &str, results: &mut [MethodRun]) -> Result<(),
         })?;
         let bad = |message: String| ReadError::Inconsistent { path: path.to_owned(), message };
         let is_of = |result: &MethodRun| result.run == row.run && result.method == row.method;
-        // Rows of one run and method stand together.
+        // Rows of one run and method stand together, mostly in the transcript's order.
         if !results.get(current).is_some_and(is_of) {
+            let next = current + 1;
             current = results
-                .iter()
-                .position(is_of)
+                .get(next)
+                .filter(|result| is_of(result))
+                .map(|_| next)
+                .or_else(|| results.iter().position(is_of))
                 .ok_or_else(|| bad(format!("run {}, {} is not in the transcript", row.run, row.method)))?;
         }
         let result = &mut results[current];

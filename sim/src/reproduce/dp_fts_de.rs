@@ -115,6 +115,7 @@ fn fig2b(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
     let remarks = vec![
         all.difference(("S = 60", DpFtsDe), ("S = 11", DpFtsDe)),
         all.difference(("S = 11", DpFtsDe), ("S = 5", DpFtsDe)),
+        "pure-noise does not depend on S: it stands beside all curves.".to_owned(),
         "The paper's loss at small S cannot come from this algorithm: once every vector is clipped, signal and noise \
          scale together, and the queries no longer depend on S at all (S = 1 and S = 2 above)."
             .to_owned(),
@@ -204,7 +205,7 @@ fn landmine(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
         let loss =
             privacy_loss(&event, changed.federation.rounds, changed.privacy.delta).map_err(ReproduceError::new)?;
         let measured = loss.moments.unwrap_or(f64::NAN);
-        bands.push(Band::within(format!("ε by moments: q = {q}, z = {z}"), measured, printed - 0.005, printed + 0.005));
+        bands.push(Band::printed(format!("ε by moments: q = {q}, z = {z}"), measured, printed));
     }
     let last: Vec<f64> =
         METHODS.iter().map(|method| all.of("", *method).curve.last().map_or(f64::NAN, |at| at.mean)).collect();

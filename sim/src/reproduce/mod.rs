@@ -38,6 +38,12 @@ impl Band {
         Band { name: name.into(), expected, measured, holds: (low..=high).contains(&measured) }
     }
 
+    /// `measured` must be what a paper prints with two decimals.
+    pub fn printed(name: impl Into<String>, measured: f64, printed: f64) -> Self {
+        let expected = format!("{printed:.2}");
+        Band { name: name.into(), holds: format!("{measured:.2}") == expected, expected, measured }
+    }
+
     /// `measured` must be smaller than `bound`.
     pub fn below(name: impl Into<String>, measured: f64, bound: f64) -> Self {
         Band { name: name.into(), expected: format!("< {bound}"), measured, holds: measured < bound }
@@ -156,6 +162,8 @@ mod tests {
     fn bands_judge_and_nan_never_holds() {
         assert!(Band::below("x", 1.0, 2.0).holds && !Band::below("x", 2.0, 2.0).holds);
         assert!(Band::above("x", 3.0, 2.0).holds && Band::within("x", 2.0, 2.0, 2.0).holds);
+        assert!(Band::printed("x", 9.908_479, 9.91).holds && !Band::printed("x", 9.916, 9.91).holds);
+        assert!(!Band::printed("x", f64::NAN, 9.91).holds);
         let nan = f64::NAN;
         assert!(!Band::below("x", nan, 2.0).holds && !Band::above("x", nan, 2.0).holds);
         assert!(!Band::within("x", nan, f64::NEG_INFINITY, f64::INFINITY).holds);

@@ -100,7 +100,7 @@ impl Comparison {
     /// The paper's ε of a variant's releases, which must come out to two decimals.
     pub fn epsilon_band(&self, variant: &str, method: Method, printed: f64) -> Band {
         let loss = self.of(variant, method).losses.and_then(|[loss, _]| loss.moments).unwrap_or(f64::NAN);
-        Band::within(format!("ε by moments: {}", Self::called(variant, method)), loss, printed - 0.005, printed + 0.005)
+        Band::printed(format!("ε by moments: {}", Self::called(variant, method)), loss, printed)
     }
 
     /// The difference of two summed regrets, pair by pair, as a remark.
