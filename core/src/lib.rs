@@ -22,6 +22,7 @@
 //! | [`federated`] | a trusted server, private towards everybody else |
 //! | [`outsourced`] | a curator holds the inputs, a modeler optimises on a transformed copy |
 //! | [`local`] | nobody trusted: every user perturbs the own reward |
+//! | [`output`] | one party tunes on its own data and publishes the result |
 //! | [`wire`] | versioned frames for links |
 #![no_std]
 // Expected values of tests may come from the host's own functions.
@@ -40,6 +41,7 @@ pub mod linalg;
 pub mod local;
 pub mod math;
 pub mod optimizer;
+pub mod output;
 pub mod outsourced;
 pub mod privacy;
 pub mod random;

@@ -163,8 +163,8 @@ impl fmt::Display for PaperProjection<'_> {
 }
 
 #[cfg(test)]
+#[cfg(feature = "alloc")]
 mod tests {
-    #![cfg(feature = "alloc")]
     extern crate std;
     use super::*;
     use std::vec::Vec;

@@ -61,8 +61,12 @@ pub struct DiscreteLaplace {
     low: i64,
     high: i64,
     margin: i64,
+    wide: bool,
     relation: NeighboringRelation,
 }
+
+/// What a [`DiscreteLaplace::wide`] release adds to its ε: above 2(1 + e^256)e^(−1024).
+const WIDE_DELTA: f64 = 1e-300;
 
 /// One draw that was made and not yet used.
 #[derive(Debug)]
@@ -89,9 +93,28 @@ impl DiscreteLaplace {
         let largest = (LAPLACE_SCALES_MAX * sensitivity * Epsilon::DENOMINATOR / epsilon.numerator()) as i64;
         match width {
             Some(width) if width <= largest && low.unsigned_abs() < 1 << 50 && high.unsigned_abs() < 1 << 50 => {
-                Ok(DiscreteLaplace { sensitivity, epsilon, low, high, margin: largest - width, relation })
+                Ok(DiscreteLaplace { sensitivity, epsilon, low, high, margin: largest - width, wide: false, relation })
             }
             _ => Err(LaplaceError::Range { low, high }),
+        }
+    }
+
+    /// The same for ranges of any width below 2⁵⁰. Where [`DiscreteLaplace::new`] refuses a range wider than 1024
+    /// scales, draws that saturate (probability e^(−1024)) no longer land on one clamp for all inputs: such a release is
+    /// charged δ = 1e-300 besides ε, which bounds (1 + e^ε) times twice that probability for every admissible ε.
+    pub fn wide(
+        sensitivity: u64,
+        epsilon: Epsilon,
+        low: i64,
+        high: i64,
+        relation: NeighboringRelation,
+    ) -> Result<Self, LaplaceError> {
+        match Self::new(sensitivity, epsilon, low, high, relation) {
+            Err(LaplaceError::Range { .. }) if low <= high && low.unsigned_abs().max(high.unsigned_abs()) < 1 << 49 => {
+                let largest = (LAPLACE_SCALES_MAX * sensitivity * Epsilon::DENOMINATOR / epsilon.numerator()) as i64;
+                Ok(DiscreteLaplace { sensitivity, epsilon, low, high, margin: largest, wide: true, relation })
+            }
+            narrow => narrow,
         }
     }
 
@@ -112,7 +135,11 @@ impl DiscreteLaplace {
 
     /// What one release costs.
     pub fn event(&self) -> Event {
-        Event::PureEpsilon { epsilon: self.epsilon.value(), relation: self.relation }
+        let (epsilon, relation) = (self.epsilon.value(), self.relation);
+        if self.wide {
+            return Event::ApproximateEpsilon { epsilon, delta: WIDE_DELTA, relation };
+        }
+        Event::PureEpsilon { epsilon, relation }
     }
 
     /// Draws the noise, before the data is touched.

@@ -1,0 +1,100 @@
+//! Pure ε for the value of a tuned regularisation constant, on promises of the owner that nobody checks: public training
+//! set, exact minimiser, 1-Lipschitz convex training loss, an L-Lipschitz validation loss clamped to [0, g*].
+//!
+//! If they hold, the guarantee holds for every data set and whatever chose the constant. Kusner, Gardner, Garnett,
+//! Weinberger 2015, Algorithm 3. The term (λmax − λmin)L/(λmaxλmin) does not fall with m: a useful scale (below 0.1)
+//! takes ε above 225, 23, 4 on \[.01, .1\], \[.1, 1\], \[.5, 2\] at L = 1/4.
+
+use super::prior_conditional::{ReleaseError, laplace};
+use super::{ConfigError, check};
+use crate::privacy::{Epsilon, Event, NoiseSource};
+
+/// Algorithm 3.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LipschitzTuning {
+    /// g* > 0: the loss of a record is clamped to [0, g*].
+    pub loss_max: f64,
+    /// m ≥ 1 records.
+    pub records: u32,
+    /// L > 0.
+    pub lipschitz: f64,
+    /// λmin > 0.
+    pub regularization_min: f64,
+    /// λmax > λmin.
+    pub regularization_max: f64,
+    /// ε of the release.
+    pub epsilon: Epsilon,
+}
+
+impl LipschitzTuning {
+    /// Checks every range.
+    ///
+    /// **Errors**: [`ConfigError`].
+    pub fn checked(self) -> Result<Self, ConfigError> {
+        let positive = |x: f64| x > 0.0 && x.is_finite();
+        check("loss_max", self.loss_max, positive(self.loss_max), "(0, inf)")?;
+        check("records", f64::from(self.records), self.records >= 1, "1..")?;
+        check("lipschitz", self.lipschitz, positive(self.lipschitz), "(0, inf)")?;
+        let (low, high) = (self.regularization_min, self.regularization_max);
+        check("regularization_min", low, positive(low), "(0, inf)")?;
+        check("regularization_max", high, high >= low && high.is_finite(), "[regularization_min, inf)")?;
+        Ok(self)
+    }
+
+    /// min{g*, L/λmin}/m + (λmax − λmin)L/(λmaxλmin), as printed.
+    pub fn paper_sensitivity(&self) -> f64 {
+        let (low, high) = (self.regularization_min, self.regularization_max);
+        self.loss_max.min(self.lipschitz / low) / f64::from(self.records) + (high - low) * self.lipschitz / (high * low)
+    }
+
+    /// The same, at most g*: a mean of clamped losses cannot move further. (Ours.)
+    pub fn sensitivity(&self) -> f64 {
+        self.paper_sensitivity().min(self.loss_max)
+    }
+
+    /// Sensitivity over ε.
+    pub fn scale(&self) -> f64 {
+        self.sensitivity() / self.epsilon.value()
+    }
+
+    /// Theorem 8: the release lies within a·scale of the value, with probability 1 − e^{−a}, exactly.
+    pub fn gap(&self, a: f64) -> f64 {
+        a * self.scale()
+    }
+
+    /// The mean validation loss plus Laplace noise, with what it costs.
+    ///
+    /// **Errors**: [`ReleaseError`]; nothing was released then.
+    pub fn release_value<S: NoiseSource>(&self, value: f64, source: &mut S) -> Result<(f64, Event), ReleaseError> {
+        laplace(value.clamp(0.0, self.loss_max), self.sensitivity(), self.epsilon, source)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::{Simulated, Stream};
+
+    const SETTING: fn(f64) -> LipschitzTuning = |epsilon| LipschitzTuning {
+        loss_max: 1.0,
+        records: 40,
+        lipschitz: 0.25,
+        regularization_min: 0.5,
+        regularization_max: 2.0,
+        epsilon: Epsilon::new(epsilon).unwrap(), // invariant: tests pass constants
+    };
+
+    #[test]
+    fn the_cap_is_the_clamp() {
+        let wide = LipschitzTuning { regularization_min: 0.01, regularization_max: 0.1, ..SETTING(1.0) };
+        assert!(wide.paper_sensitivity() > 22.0 && wide.sensitivity() == 1.0);
+        assert!((SETTING(1.0).sensitivity() - (0.5 / 40.0 + 0.375)).abs() < 1e-15);
+        let nan = f64::NAN;
+        assert!(LipschitzTuning { regularization_max: 0.1, ..SETTING(1.0) }.checked().is_err());
+        assert!(LipschitzTuning { loss_max: nan, ..SETTING(1.0) }.checked().is_err());
+        assert!(LipschitzTuning { records: 0, ..SETTING(1.0) }.checked().is_err());
+        assert!(LipschitzTuning { regularization_min: 0.0, ..SETTING(1.0) }.checked().is_err());
+        let mut source = Simulated::new(Stream::from_seed(1));
+        assert_eq!(SETTING(1.0).release_value(nan, &mut source), Err(ReleaseError::NotFinite { index: 0 }));
+    }
+}

@@ -1,0 +1,52 @@
+//! Trust model **output**: one party tunes on its own data and publishes the result; readers of the result shall not learn
+//! one record of the validation set. What is protected depends on the file: [`worst_case`], the default, is private for
+//! *every* data set, under replacing one of m public-many records, provided candidates and training data do not depend
+//! on the scored records and, for opaque scores, that the owner's promise about them is true. [`prior_conditional`]
+//! (Kusner, Gardner, Garnett, Weinberger 2015, Algorithms 1 and 2) is private **only under the GP prior**: for a given
+//! data set it promises nothing. Neither hides that a tuning took place, its candidates, or its time.
+//!
+//! | the paper's line | here |
+//! |---|---|
+//! | Algorithm 1, lines 2–6: GP-UCB, βₜ = 2 ln(\|Λ\|t²π²/(3δ)) | [`Tuner`] |
+//! | line 7: λ̃ by the exponential mechanism on μ_T | [`NoisyTuning::release_candidate`] |
+//! | line 8: ṽ = max v + Laplace | [`NoisyTuning::release_value`] |
+//! | Algorithm 2: noise-free maximum + Laplace | [`NoiseFreeTuning::release_value`] |
+//! | Algorithm 3: Lipschitz loss + Laplace, pure ε | [`LipschitzTuning::release_value`] |
+//! | (default) permute-and-flip and discrete Laplace on integer scores | [`Publisher`] |
+//!
+//! Deviations: noise and utilities live on integer grids; Algorithm 3's sensitivity is capped by the clamp g*.
+
+pub mod lipschitz;
+pub mod prior_conditional;
+mod tuner;
+pub mod worst_case;
+
+pub use lipschitz::LipschitzTuning;
+pub use prior_conditional::{NoiseFreeTuning, NoisyTuning, PriorConditional};
+pub use tuner::{Tuner, TunerError, TunerInput, TunerOutput, TunerPhase, TunerState, log_len, workspace_len};
+pub use worst_case::{FailureRule, Publisher, PublisherState, Score, ScoreScale, WorstCase};
+
+use core::fmt;
+
+/// A constant outside its admissible range.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ConfigError {
+    /// Its name.
+    pub field: &'static str,
+    /// The value given.
+    pub value: f64,
+    /// The range it must lie in.
+    pub admissible: &'static str,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} = {} is outside {}", self.field, self.value, self.admissible)
+    }
+}
+
+impl core::error::Error for ConfigError {}
+
+fn check(field: &'static str, value: f64, holds: bool, admissible: &'static str) -> Result<(), ConfigError> {
+    if holds { Ok(()) } else { Err(ConfigError { field, value, admissible }) }
+}

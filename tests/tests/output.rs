@@ -1,0 +1,446 @@
+//! The output trust model: known answers, coverage of the paper's utility theorems with stated power, the tuner's loop
+//! beside its machine, and an audit of the worst-case release.
+
+use sordino_core::kernel::SquaredExponential;
+use sordino_core::linalg::{dot, pivoted_cholesky};
+use sordino_core::output::worst_case::{
+    PublisherError, PublisherInput, PublisherOutput, PublisherPhase, WorstCaseError,
+};
+use sordino_core::output::*;
+use sordino_core::privacy::{Epsilon, Event, Simulated};
+use sordino_core::random::{Party, Purpose, RunSeed, Stream, normal};
+use sordino_core::surrogate::{ExactGp, FiniteGp, exact, finite, information_gain};
+use sordino_tests::{number, numbers, vectors};
+
+fn relative(ours: f64, truth: &serde_json::Value) {
+    let truth = number(truth);
+    assert!((ours - truth).abs() <= 1e-12 * truth.abs().max(1e-12), "{ours} {truth}");
+}
+
+fn epsilon(value: f64) -> Epsilon {
+    Epsilon::new(value).unwrap()
+}
+
+#[test]
+fn vectors_kusner() {
+    let file = vectors("kusner.json");
+    for case in file["cases"].as_array().unwrap() {
+        let whole = |key: &str| case[key].as_u64().unwrap() as u32;
+        let real = |key: &str| number(&case[key]);
+        let tuning = NoisyTuning {
+            candidates: whole("Lambda"),
+            rounds: whole("T"),
+            noise_std: real("sigma"),
+            similarity: real("k1"),
+            information_gain: real("gamma_T"),
+            epsilon: epsilon(real("eps")),
+            delta: real("delta"),
+        };
+        let tuning = tuning.checked().unwrap();
+        relative(tuning.neighbor_distance(), &case["c"]);
+        relative(tuning.noise_distance(), &case["q"]);
+        relative(tuning.regret_bound(), &case["Omega"]);
+        relative(tuning.regret_bound() / f64::from(tuning.rounds), &case["Omega_over_T"]);
+        relative(tuning.candidate_sensitivity(), &case["exponential_sensitivity"]);
+        relative(tuning.value_sensitivity(), &case["laplace_sensitivity_v"]);
+        relative(tuning.value_scale(), &case["laplace_scale_v"]);
+        let a = real("a");
+        relative(tuning.candidate_gap(a), &case["theorem2_gap"]);
+        relative(1.0 - tuning.delta - (-a).exp(), &case["theorem2_probability"]);
+        relative(tuning.value_gap(a), &case["theorem4_gap"]);
+        let mu = numbers(&case["mu"]);
+        let mut probabilities = vec![0.0; mu.len()];
+        tuning.probabilities(&mu, &mut probabilities);
+        let truth = case["exponential_probs"].as_array().unwrap();
+        probabilities.iter().zip(truth).for_each(|(p, q)| relative(*p, q));
+        let second = &case["alg2"];
+        let free = NoiseFreeTuning {
+            candidates: tuning.candidates,
+            rounds: tuning.rounds,
+            similarity: tuning.similarity,
+            rate_constant: number(&second["A"]),
+            rate: number(&second["tau"]),
+            dim: second["d"].as_u64().unwrap() as u32,
+            epsilon: tuning.epsilon,
+            delta: tuning.delta,
+        };
+        relative(free.neighbor_distance(), &second["c"]);
+        // The exponent is a sum of logarithms of about 10: 1e-12 of the exponent, not of its exponential.
+        let truth = number(&second["regret_term"]);
+        assert!((free.regret_term() / truth - 1.0).abs() < 1e-11);
+        relative(free.value_sensitivity(), &second["laplace_sensitivity"]);
+        relative(free.value_scale(), &second["laplace_scale"]);
+        relative(free.value_gap(a), &second["theorem6_gap"]);
+    }
+    for case in file["alg3"].as_array().unwrap() {
+        let tuning = LipschitzTuning {
+            loss_max: number(&case["g_star"]),
+            records: case["m"].as_u64().unwrap() as u32,
+            lipschitz: number(&case["L"]),
+            regularization_min: number(&case["lambda_min"]),
+            regularization_max: number(&case["lambda_max"]),
+            epsilon: epsilon(number(&case["eps"])),
+        };
+        relative(tuning.paper_sensitivity(), &case["sensitivity"]);
+        relative(tuning.paper_sensitivity() / tuning.epsilon.value(), &case["laplace_scale"]);
+        relative(number(&case["a"]) * tuning.paper_sensitivity() / tuning.epsilon.value(), &case["theorem8_gap"]);
+        // Ours never exceeds the clamp.
+        assert!(tuning.sensitivity() <= tuning.loss_max.min(tuning.paper_sensitivity()));
+    }
+}
+
+const POINTS: usize = 200;
+const SIGMA: f64 = 0.1;
+
+fn kernel() -> SquaredExponential<f64> {
+    SquaredExponential::new(0.1, 1.0).unwrap()
+}
+
+fn points() -> Vec<f64> {
+    (0..POINTS).map(|i| i as f64 / (POINTS - 1) as f64).collect()
+}
+
+/// A draw of the prior.
+fn function(run: u32) -> Vec<f64> {
+    use sordino_core::kernel::Kernel;
+    let (points, rank) = (points(), 60);
+    let (mut factor, mut diagonal) = (vec![0.0; POINTS * rank], vec![0.0; POINTS]);
+    pivoted_cholesky(POINTS, rank, &mut factor, &mut diagonal, 1e-9, |i, j| {
+        kernel().covariance(&points[i..=i], &points[j..=j])
+    });
+    let mut z = vec![0.0; rank];
+    normal::fill(&mut RunSeed::new(4, run).stream(Party::World, Purpose::Objective, 0), &mut z);
+    factor.chunks_exact(rank).map(|row| dot(row, &z)).collect()
+}
+
+struct Tuned {
+    queries: Vec<u32>,
+    mean: Vec<f64>,
+    best: f64,
+}
+
+fn noise(run: u32, t: u32) -> f64 {
+    SIGMA * normal::draw::<f64>(&mut RunSeed::new(4, run).stream(Party::World, Purpose::ObservationNoise, t))
+}
+
+fn tune(f: &[f64], rounds: u32, run: u32) -> Tuned {
+    let points = points();
+    let (mut state, mut log) = (TunerState::new(), vec![0.0; log_len(rounds)]);
+    let mut workspace = vec![0.0; workspace_len(POINTS as u32, rounds)];
+    let variance = SIGMA * SIGMA;
+    let mut tuner =
+        Tuner::attach(kernel(), variance, &points, 1, rounds, 0.1, &mut state, &mut log, &mut workspace).unwrap();
+    let (mut input, mut queries) = (TunerInput::Start, Vec::new());
+    while let TunerOutput::Evaluate { candidate } = tuner.handle(input).unwrap() {
+        queries.push(candidate);
+        input = TunerInput::Observed(f[candidate as usize] + noise(run, queries.len() as u32));
+    }
+    Tuned { queries, mean: tuner.mean().to_vec(), best: tuner.best_value() }
+}
+
+/// γ_T: the upper bound with λ = σ².
+fn gain(rounds: usize) -> f64 {
+    let prior = FiniteGp::new(&kernel(), SIGMA * SIGMA, 1, &points(), vec![0.0; finite::storage_len(POINTS)]);
+    let mut gains = vec![0.0; rounds];
+    information_gain::greedy(&mut prior.unwrap(), &mut gains, &mut []).unwrap();
+    information_gain::upper_bound(gains[rounds - 1])
+}
+
+fn setting(eps: f64, rounds: u32) -> NoisyTuning {
+    NoisyTuning {
+        candidates: POINTS as u32,
+        rounds,
+        noise_std: SIGMA,
+        similarity: 0.99,
+        information_gain: gain(rounds as usize),
+        epsilon: epsilon(eps),
+        delta: 0.1,
+    }
+    .checked()
+    .unwrap()
+}
+
+#[test]
+fn gp_ucb_is_its_loop() {
+    let (f, points) = (function(0), points());
+    let mut queries: Vec<u32> = Vec::new();
+    for t in 1..=25u32 {
+        let storage = vec![0.0; exact::storage_len(1, 30)];
+        let mut gp = ExactGp::new(kernel(), SIGMA * SIGMA, 1, 30, storage).unwrap();
+        for (i, x) in queries.iter().enumerate() {
+            gp.observe(&points[*x as usize..][..1], f[*x as usize] + noise(0, i as u32 + 1)).unwrap();
+        }
+        let pi = std::f64::consts::PI;
+        let beta = 2.0 * (POINTS as f64 * f64::from(t * t) * pi * pi / (3.0 * 0.1)).ln();
+        let bound = |i: usize| {
+            let posterior = gp.clone().posterior(&points[i..=i]).unwrap();
+            posterior.mean + beta.sqrt() * posterior.variance.sqrt()
+        };
+        let mut best = (f64::NEG_INFINITY, 0);
+        for i in 0..POINTS {
+            let value = bound(i);
+            if value > best.0 {
+                best = (value, i as u32);
+            }
+        }
+        queries.push(best.1);
+    }
+    assert_eq!(tune(&f, 25, 0).queries, queries);
+    // Negative control: another function leads elsewhere.
+    assert_ne!(tune(&function(1), 25, 0).queries, queries);
+}
+
+/// Share allowed to fail: δ + e^{−a} and three binomial standard errors for n independent runs.
+fn allowed(a: f64, n: f64) -> f64 {
+    let p = 0.1 + (-a).exp();
+    p + 3.0 * (p * (1.0 - p) / n).sqrt()
+}
+
+/// Theorem 2 where it says something (ε = 100): the exact probability that the candidate drawn lies farther below the
+/// best mean than stated, averaged over functions. Power: a mechanism that spends thirty times less must be caught.
+#[test]
+fn theorem_2_covers_the_candidate() {
+    let (claimed, weak) = (setting(100.0, 50), setting(100.0 / 30.0, 50));
+    for a in [0.5, 2.0] {
+        let fail = |mechanism: &NoisyTuning| {
+            let mut sum = 0.0;
+            for run in 0..30 {
+                let mean = tune(&function(run), 50, run).mean;
+                let best = mean.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                let mut p = vec![0.0; POINTS];
+                mechanism.probabilities(&mean, &mut p);
+                let far = mean.iter().zip(&p).filter(|(mu, _)| **mu < best - claimed.candidate_gap(a));
+                sum += far.map(|(_, p)| p).sum::<f64>();
+            }
+            sum / 30.0
+        };
+        // Probabilities are exact: no allowance for chance.
+        let allowed = 0.1 + f64::exp(-a);
+        assert!(fail(&claimed) <= allowed, "{}", fail(&claimed));
+        if a == 0.5 {
+            // At a = 0.5 the theorem allows 0.71: nothing can be caught there.
+            continue;
+        }
+        assert!(fail(&weak) > allowed, "a weak mechanism fails with probability {}", fail(&weak));
+    }
+    // The sampler draws what the probabilities say: 6 cells of the list, 20,000 draws, 5 degrees of freedom, 99.99 %.
+    let mean = tune(&function(0), 50, 0).mean;
+    let mut p = vec![0.0; POINTS];
+    claimed.probabilities(&mean, &mut p);
+    let (mut count, mut scratch) = ([0.0; 6], vec![0; POINTS]);
+    let mut source = Simulated::new(Stream::from_seed(2));
+    for _ in 0..20_000 {
+        let drawn = claimed.release_candidate(&mean, &mut scratch, &mut source).unwrap();
+        count[*drawn.value() as usize * 6 / POINTS] += 1.0;
+    }
+    let chi2 = |law: &[f64]| {
+        let cell = |i: usize| law.iter().enumerate().filter(|(k, _)| k * 6 / POINTS == i).map(|(_, p)| p).sum::<f64>();
+        (0..6).map(|i| (count[i] - 2e4 * cell(i)).powi(2) / (2e4 * cell(i))).sum::<f64>()
+    };
+    assert!(chi2(&p) < 25.7, "{}", chi2(&p));
+    assert!(chi2(&[1.0 / POINTS as f64; POINTS]) > 25.7);
+}
+
+/// Theorem 4, 30 runs of 40 releases. Power: four times the noise must be caught (twice is not: Ω/T is slack).
+#[test]
+fn theorem_4_covers_the_value() {
+    let (claimed, weak) = (setting(1.0, 50), setting(0.25, 50));
+    let mut source = Simulated::new(Stream::from_seed(4));
+    let mut fail = |mechanism: &NoisyTuning| {
+        let mut failures = 0;
+        for run in 0..30 {
+            let f = function(run);
+            let maximum = f.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let best = tune(&f, 50, run).best;
+            for _ in 0..40 {
+                let value = mechanism.release_value(best, &mut source).unwrap();
+                failures += u32::from((value.value() - maximum).abs() > claimed.value_gap(2.0));
+            }
+        }
+        f64::from(failures) / 1200.0
+    };
+    let share = fail(&claimed);
+    assert!(share <= allowed(2.0, 1200.0), "{share}");
+    assert!(fail(&weak) > allowed(2.0, 1200.0));
+}
+
+/// Theorem 6, whose premise (the sampler's rate) is granted. Power: twice the noise must be caught.
+#[test]
+fn theorem_6_covers_the_noise_free_value() {
+    let setting = |eps| NoiseFreeTuning {
+        candidates: 200,
+        rounds: 30,
+        similarity: 0.99,
+        rate_constant: 2.0,
+        rate: 0.3,
+        dim: 1,
+        epsilon: epsilon(eps),
+        delta: 0.1,
+    };
+    let claimed = setting(1.0).checked().unwrap();
+    let mut source = Simulated::new(Stream::from_seed(6));
+    let mut fail = |mechanism: NoiseFreeTuning| {
+        let far = (0..5000).filter(|i| {
+            let value = 3.0 - claimed.regret_term() * f64::from(*i) / 5000.0;
+            (mechanism.release_value(value, &mut source).unwrap().value() - 3.0).abs() > claimed.value_gap(2.0)
+        });
+        far.count() as f64 / 5000.0
+    };
+    let share = fail(claimed);
+    assert!(share <= allowed(2.0, 5000.0), "{share}");
+    assert!(fail(setting(0.5)) > allowed(2.0, 5000.0));
+}
+
+/// Theorem 8 is an equality: e^{−a}. 20,000 releases, four standard errors. Power: a tenth more noise must be caught.
+#[test]
+fn theorem_8_is_exact() {
+    let setting = |eps| LipschitzTuning {
+        loss_max: 1.0,
+        records: 40,
+        lipschitz: 0.25,
+        regularization_min: 0.5,
+        regularization_max: 2.0,
+        epsilon: epsilon(eps),
+    };
+    let claimed = setting(1.0).checked().unwrap();
+    let mut source = Simulated::new(Stream::from_seed(8));
+    for a in [0.5, 2.0f64] {
+        let mut z = |mechanism: LipschitzTuning| {
+            let far = (0..20_000).filter(|_| {
+                let (value, event) = mechanism.release_value(0.3, &mut source).unwrap();
+                assert!(matches!(event, Event::PureEpsilon { .. }));
+                (value - 0.3).abs() > claimed.gap(a)
+            });
+            let (share, p) = (far.count() as f64 / 2e4, (-a).exp());
+            (share - p).abs() / (p * (1.0 - p) / 2e4).sqrt()
+        };
+        assert!(z(claimed) < 4.0);
+        assert!(z(setting(1.0 / 1.1)) > 4.0);
+    }
+}
+
+/// One release of integer scores.
+fn publish(mechanism: &WorstCase, sums: &[u64], source: &mut Simulated) -> (u32, f64) {
+    let (mut state, mut levels, mut order) = (PublisherState::new(), vec![0; sums.len()], vec![0; sums.len()]);
+    let mut publisher = Publisher::attach(mechanism, &mut state, &mut levels, &mut order).unwrap();
+    for (i, sum) in sums.iter().enumerate() {
+        let input = PublisherInput::Scored { candidate: i as u32, score: Score::Sum(*sum) };
+        assert_eq!(publisher.handle(input, source), Ok(PublisherOutput::Wait));
+    }
+    assert_eq!(publisher.handle(PublisherInput::Close, source), Ok(PublisherOutput::Charge(mechanism.events())));
+    match publisher.handle(PublisherInput::Charged, source).unwrap() {
+        PublisherOutput::Released { candidate, score, .. } => (candidate, score),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Lower bound, at level 1e-6 a side by normal quantiles, of the ε that separates two neighbouring data sets. Power: a
+/// sensitivity declared four times too small must exceed the budget.
+#[test]
+fn an_audit_of_the_worst_case_release_can_fail() {
+    // 10 records scored 0..=4 for 2 candidates; one record replaced moves each sum by at most 4.
+    let (a, b) = ([20u64, 20], [24u64, 16]);
+    let mut source = Simulated::new(Stream::from_seed(9));
+    let n = 40_000;
+    let mut lower = |scale: ScoreScale, stretch: u64| {
+        let mechanism = WorstCase::new(2, scale, epsilon(0.5), epsilon(0.5), FailureRule::Abort).unwrap();
+        let mut count = |sums: [u64; 2]| {
+            // The event that tells them apart best: candidate 0 with a high score.
+            let middle = 2.2;
+            let hits = (0..n).filter(|_| {
+                let (candidate, score) = publish(&mechanism, &sums.map(|s| s * stretch), &mut source);
+                candidate == 0 && score > middle
+            });
+            hits.count() as f64 / f64::from(n)
+        };
+        let (p, q) = (count(b), count(a));
+        let error = |p: f64| 4.9 * (p * (1.0 - p) / f64::from(n)).sqrt();
+        ((p - error(p)) / (q + error(q))).ln()
+    };
+    let honest = lower(ScoreScale::per_record(4, 10).unwrap(), 1);
+    assert!(honest <= 1.0 && honest > 0.3, "{honest}");
+    // Sums four times as large under the same declared range of one record.
+    let broken = lower(ScoreScale::per_record(4, 40).unwrap(), 4);
+    assert!(broken > 1.0, "{broken}");
+}
+
+#[test]
+fn failures_abort_or_are_accounted() {
+    let e = epsilon(1.0);
+    let promised = ScoreScale::promised_mean(0.0, 1.0, 500).unwrap();
+    let opaque = ScoreScale::opaque(0.0, 1.0).unwrap();
+    assert!((promised.sensitivity() - 1.0 / 500.0).abs() < 1e-6 && opaque.sensitivity() == 1.0);
+    let refused = WorstCase::new(2, promised, e, e, FailureRule::Lowest).unwrap_err();
+    assert_eq!(refused, WorstCaseError::FailureNotCovered);
+    let mut source = Simulated::new(Stream::from_seed(1));
+    for (scale, rule) in [(promised, FailureRule::Abort), (opaque, FailureRule::Abort), (opaque, FailureRule::Lowest)] {
+        for bad in [Score::Failed, Score::Number(f64::NAN)] {
+            let mechanism = WorstCase::new(2, scale, e, e, rule).unwrap();
+            let (mut state, mut levels, mut order) = (PublisherState::new(), [0; 2], [0; 2]);
+            let mut publisher = Publisher::attach(&mechanism, &mut state, &mut levels, &mut order).unwrap();
+            let mut scored =
+                |candidate, score| publisher.handle(PublisherInput::Scored { candidate, score }, &mut source);
+            assert_eq!(scored(0, Score::Number(f64::INFINITY)), Ok(PublisherOutput::Wait));
+            assert!(matches!(scored(0, bad), Err(PublisherError::Candidate { .. })), "a second score");
+            assert!(matches!(scored(2, bad), Err(PublisherError::Candidate { .. })));
+            let missing = Err(PublisherError::Missing { candidate: 1 });
+            assert_eq!(publisher.handle(PublisherInput::Close, &mut source), missing);
+            assert!(publisher.handle(PublisherInput::Charged, &mut source).is_err());
+            let input = PublisherInput::Scored { candidate: 1, score: bad };
+            assert_eq!(publisher.handle(input, &mut source), Ok(PublisherOutput::Wait));
+            let closed = publisher.handle(PublisherInput::Close, &mut source).unwrap();
+            if rule == FailureRule::Abort {
+                assert_eq!(closed, PublisherOutput::Aborted);
+            } else {
+                assert!(matches!(closed, PublisherOutput::Charge(_)));
+                assert_eq!(publisher.handle(PublisherInput::Skip, &mut source), Ok(PublisherOutput::Closed));
+            }
+            assert_eq!(publisher.state().phase(), PublisherPhase::Done);
+            assert!(publisher.handle(PublisherInput::Charged, &mut source).is_err());
+        }
+    }
+}
+
+/// The value's noise at 100,000 records is 1/m of the range over ε, although that range is wider than 1024 scales.
+#[test]
+fn many_records_cost_little() {
+    let scale = ScoreScale::promised_mean(0.0, 1.0, 100_000).unwrap();
+    let mechanism = WorstCase::new(3, scale, epsilon(1.0), epsilon(1.0), FailureRule::Abort).unwrap();
+    let [candidate, value] = mechanism.events();
+    assert!(matches!(candidate, Event::PureEpsilon { epsilon, .. } if epsilon == 1.0));
+    assert!(matches!(value, Event::ApproximateEpsilon { epsilon, delta, .. } if epsilon == 1.0 && delta < 1e-299));
+    let mut source = Simulated::new(Stream::from_seed(3));
+    let sums = [0.5, 0.9, 0.2].map(|x| (x * 4096.0 * 1e5) as u64);
+    let mut error = 0.0;
+    for _ in 0..500 {
+        let (candidate, score) = publish(&mechanism, &sums, &mut source);
+        assert_eq!(candidate, 1, "a gap of 40,000 sensitivities");
+        error += (score - 0.9).abs() / 500.0;
+    }
+    // E|Laplace| = scale, standard error scale/√500: five of them.
+    assert!((error / mechanism.noise_scale() - 1.0).abs() < 5.0 / 500f64.sqrt(), "{error}");
+    assert!((mechanism.noise_scale() / 1e-5 - 1.0).abs() < 1e-3);
+}
+
+#[test]
+fn bad_input_is_a_typed_error() {
+    let good = setting(1.0, 2);
+    assert!(NoisyTuning { rounds: 1, ..good }.checked().is_err());
+    assert!(NoisyTuning { noise_std: 0.0, ..good }.checked().is_err());
+    assert!(NoisyTuning { similarity: 1.1, ..good }.checked().is_err());
+    assert!(NoisyTuning { information_gain: f64::NAN, ..good }.checked().is_err());
+    assert!(NoisyTuning { delta: 1.0, ..good }.checked().is_err());
+    let mut source = Simulated::new(Stream::from_seed(1));
+    let mut mean = vec![0.0; POINTS];
+    assert!(good.release_candidate(&mean[1..], &mut vec![0; POINTS], &mut source).is_err());
+    mean[7] = f64::NAN;
+    let refused = good.release_candidate(&mean, &mut vec![0; POINTS], &mut source).unwrap_err();
+    assert_eq!(refused, prior_conditional::ReleaseError::NotFinite { index: 7 });
+    assert!(good.release_value(f64::NEG_INFINITY, &mut source).is_err());
+    assert!(ScoreScale::opaque(1.0, 1.0).is_err() && ScoreScale::opaque(f64::NAN, 1.0).is_err());
+    assert!(ScoreScale::promised_mean(0.0, f64::INFINITY, 5).is_err());
+    assert!(ScoreScale::promised_mean(0.0, 1.0, 0).is_err() && ScoreScale::per_record(0, 5).is_err());
+    let opaque = ScoreScale::opaque(0.0, 1.0).unwrap();
+    assert!(WorstCase::new(0, opaque, epsilon(1.0), epsilon(1.0), FailureRule::Abort).is_err());
+    assert!(good.release_value(1.0, &mut source).unwrap().to_string().contains("under the GP prior only"));
+}
