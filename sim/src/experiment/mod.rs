@@ -4,15 +4,20 @@
 //!
 //! | module | trust model |
 //! |---|---|
+//! | [`local`] | nobody trusted: every user perturbs the own reward |
+
+pub mod local;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+
+use serde::Serialize;
 
 use crate::scenario::Trust;
 use crate::scenario::reader::{Problem, Section};
 
 /// What every scenario has.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Head {
     /// The trust model.
     pub trust: Trust,
@@ -43,12 +48,14 @@ impl Head {
 /// Reads a scenario of a trust model other than `federated`.
 pub(crate) fn read(trust: Trust, mut root: Section) -> Result<Box<dyn Experiment>, Problem> {
     let head = Head::read(trust, &mut root)?;
-    // Each trust model has its arm here.
-    Err(Problem::Value {
-        key: "trust".into(),
-        value: format!("\"{}\"", head.trust.name()),
-        admissible: "\"federated\"".into(),
-    })
+    match head.trust {
+        Trust::Local => Ok(Box::new(local::LocalScenario::read(head, root)?)),
+        other => Err(Problem::Value {
+            key: "trust".into(),
+            value: format!("\"{}\"", other.name()),
+            admissible: "\"federated\", \"local\"".into(),
+        }),
+    }
 }
 
 /// How to execute; none of it changes a result.

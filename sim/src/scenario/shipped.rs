@@ -18,6 +18,11 @@ pub const SHIPPED: &[Shipped] = &[
     Shipped { name: "firmware", text: include_str!("../../scenarios/firmware.toml") },
     Shipped { name: "winequality", text: include_str!("../../scenarios/winequality.toml") },
     Shipped { name: "landmine", text: include_str!("../../scenarios/landmine.toml") },
+    Shipped { name: "ldp-se", text: include_str!("../../scenarios/ldp-se.toml") },
+    Shipped { name: "ldp-matern", text: include_str!("../../scenarios/ldp-matern.toml") },
+    Shipped { name: "ldp-student-t", text: include_str!("../../scenarios/ldp-student-t.toml") },
+    Shipped { name: "ldp-light-sensor", text: include_str!("../../scenarios/ldp-light-sensor.toml") },
+    Shipped { name: "ldp-stocks", text: include_str!("../../scenarios/ldp-stocks.toml") },
 ];
 
 impl Shipped {

@@ -5,7 +5,8 @@ use super::{Scenario, ScenarioError, parse};
 use crate::experiment::{self, Experiment};
 
 /// Who may see what.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Trust {
     /// A trusted server sees every agent's vector; the others only what it releases.
     Federated,

@@ -1,0 +1,33 @@
+//! Scenarios of the trust model `local`: locally private rewards, three learners, cumulative regret.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`config`] | every key of a scenario |
+//! | [`problem`] | sums of kernels, light sensors, stocks |
+//! | [`run`] | reporter and learner of one run, all runs in parallel |
+//! | [`report`] | table, CSV, the picture of the paper's figure 2 |
+
+pub mod config;
+pub mod problem;
+pub mod report;
+pub mod run;
+
+pub use config::{LocalMethod, LocalScenario};
+pub use run::{LocalRun, run};
+
+use super::{Experiment, ExperimentError, Head, Options, Outcome, Progress};
+
+impl Experiment for LocalScenario {
+    fn head(&self) -> &Head {
+        &self.head
+    }
+
+    fn resolved(&self) -> String {
+        toml::to_string(self).unwrap_or_else(|error| format!("# {error}"))
+    }
+
+    fn execute(&self, options: &Options, progress: Progress<'_>) -> Result<Outcome, ExperimentError> {
+        let runs = run(self, options, progress)?;
+        Ok(report::outcome(self, &runs))
+    }
+}
