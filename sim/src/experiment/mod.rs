@@ -112,4 +112,9 @@ pub trait Experiment: std::fmt::Debug + Send + Sync {
     ///
     /// **Errors**: [`ExperimentError`]; the first that occurred ends the execution.
     fn execute(&self, options: &Options, progress: Progress<'_>) -> Result<Outcome, ExperimentError>;
+
+    /// The scenario as one of trust model `local`, if it is.
+    fn as_local(&self) -> Option<&local::LocalScenario> {
+        None
+    }
 }

@@ -7,9 +7,11 @@
 //! | module | experiments |
 //! |---|---|
 //! | [`dp_fts_de`] | `dp-fts-de/…`: Dai, Low, Jaillet 2021 |
+//! | [`ldp`] | `ldp/…`: Zhou, Tan 2021 |
 //! | [`variants`] | several settings of one federated scenario, compared run by run |
 
 pub mod dp_fts_de;
+pub mod ldp;
 pub mod variants;
 
 use std::fmt;
@@ -132,7 +134,7 @@ pub struct Outcome {
 }
 
 /// All experiments, in the order in which they are listed.
-pub const CATALOGUE: &[&[Experiment]] = &[dp_fts_de::EXPERIMENTS];
+pub const CATALOGUE: &[&[Experiment]] = &[dp_fts_de::EXPERIMENTS, ldp::EXPERIMENTS];
 
 impl Experiment {
     /// All experiments.

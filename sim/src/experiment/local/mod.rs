@@ -30,4 +30,8 @@ impl Experiment for LocalScenario {
         let runs = run(self, options, progress)?;
         Ok(report::outcome(self, &runs))
     }
+
+    fn as_local(&self) -> Option<&LocalScenario> {
+        Some(self)
+    }
 }

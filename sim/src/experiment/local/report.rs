@@ -48,7 +48,7 @@ fn summarize(scenario: &LocalScenario, runs: &[LocalRun]) -> Vec<MethodSummary> 
 }
 
 /// What is shown and written.
-pub(super) fn outcome(scenario: &LocalScenario, runs: &[LocalRun]) -> Outcome {
+pub fn outcome(scenario: &LocalScenario, runs: &[LocalRun]) -> Outcome {
     let methods = summarize(scenario, runs);
     let digest = combine(runs.iter().map(|run| &run.digest));
     Outcome {
