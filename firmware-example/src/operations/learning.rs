@@ -1,13 +1,15 @@
 //! Rows of kernels, features, posteriors and proposals.
 
-use sordino_core::acquisition::thompson;
+use sordino_core::acquisition::{log_expected_improvement, thompson, upper_confidence_bound};
 use sordino_core::domain::{Candidates, Regions};
 use sordino_core::features::{RandomFourier, random_fourier};
 use sordino_core::kernel::{Kernel, Matern52, SquaredExponential, Stationary, StationaryKernel};
 use sordino_core::math::Scalar;
 use sordino_core::random::{Stream, normal};
 use sordino_core::schedule::{Mixing, WeightConcentration, federated_confidence_width, region_weight};
+use sordino_core::surrogate::candidates::{self, CandidateGp};
 use sordino_core::surrogate::exact::{self, ExactGp, WhenFull};
+use sordino_core::surrogate::finite::{self, FiniteGp};
 use sordino_core::surrogate::weights::{self, WeightPosterior};
 
 use super::{Emit, Fold};
@@ -23,10 +25,15 @@ pub(super) fn rows(emit: Emit<'_>) {
     emit("features f32", &features::<f32>);
     emit("surrogate::exact f64", &exact_posterior::<f64>);
     emit("surrogate::exact f32", &exact_posterior::<f32>);
+    emit("surrogate::candidates f64", &candidate_posterior::<f64>);
+    emit("surrogate::candidates f32", &candidate_posterior::<f32>);
+    emit("surrogate::finite f64", &finite_posterior::<f64>);
+    emit("surrogate::finite f32", &finite_posterior::<f32>);
     emit("surrogate::weights f64", &weight_posterior::<f64>);
     emit("surrogate::weights f32", &weight_posterior::<f32>);
     emit("acquisition::thompson f64", &maxima::<f64>);
     emit("acquisition::thompson f32", &maxima::<f32>);
+    emit("acquisition f64", &acquisitions);
     emit("schedule f64", &schedules);
 }
 
@@ -114,6 +121,38 @@ fn exact_posterior<T: Scalar>(fold: &mut Fold) {
     }
 }
 
+fn candidate_posterior<T: Scalar>(fold: &mut Fold) {
+    const COUNT: usize = 16;
+    let (points, storage) = (points::<T>(), [T::ZERO; candidates::storage_len(COUNT, 12)]);
+    let Ok(kernel) = SquaredExponential::new(T::from_f64(0.3), T::ONE) else { return };
+    let Ok(mut gp) = CandidateGp::new(kernel, T::from_f64(0.01), DIM, &points[..], 12, storage) else { return };
+    for i in 0..12 {
+        fold.word(u64::from(gp.observe(i * 5 % COUNT, value(i)).is_err()));
+        fold.all(gp.mean());
+        fold.all(gp.variance());
+    }
+}
+
+fn finite_posterior<T: Scalar>(fold: &mut Fold) {
+    const COUNT: usize = 16;
+    let (points, storage) = (points::<T>(), [T::ZERO; finite::storage_len(COUNT)]);
+    let Ok(kernel) = Matern52::new(T::from_f64(0.3), T::ONE) else { return };
+    let Ok(mut gp) = FiniteGp::new(&kernel, T::from_f64(0.01), DIM, &points, storage) else { return };
+    for i in 0..12 {
+        fold.word(u64::from(gp.observe(i * 5 % COUNT, value(i)).is_err()));
+        fold.all(gp.mean());
+        fold.all(gp.covariance());
+    }
+}
+
+fn acquisitions(fold: &mut Fold) {
+    for i in 0..64 {
+        let (mean, variance) = (f64::from(i) * 0.2 - 9.0, 0.1 + f64::from(i % 7));
+        fold.add(log_expected_improvement::value(mean, variance, 0.5));
+        fold.add(upper_confidence_bound::bound(mean, variance, 2.5));
+    }
+}
+
 /// Dual until 8 observations, primal afterwards; mean, draw and variance at every count.
 fn weight_posterior<T: Scalar>(fold: &mut Fold) {
     let (storage, points) = (storage::<T>(), points::<T>());
@@ -139,12 +178,12 @@ fn weight_posterior<T: Scalar>(fold: &mut Fold) {
 fn maxima<T: Scalar>(fold: &mut Fold) {
     let (storage, mut scratch) = (storage::<T>(), [T::ZERO; DIM + M]);
     let Ok(map) = RandomFourier::new(DIM, M, T::ONE, true, &storage[..]) else { return };
-    let (Ok(candidates), Ok(regions)) = (Candidates::grid(9, DIM), Regions::new(&[2, 1])) else { return };
+    let (Ok(grid), Ok(regions)) = (Candidates::grid(9, DIM), Regions::new(&[2, 1])) else { return };
     let mut stream = Stream::from_seed(22);
     for _ in 0..8 {
         let mut omega = [T::ZERO; 2 * M];
         normal::fill(&mut stream, &mut omega);
-        let best = thompson::maximize_streamed(&candidates, &map, &regions, &omega, &mut scratch);
+        let best = thompson::maximize_streamed(&grid, &map, &regions, &omega, &mut scratch);
         fold.add(T::from_u32(best.candidate));
         fold.add(best.value);
     }

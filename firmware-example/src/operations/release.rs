@@ -1,7 +1,10 @@
 //! Rows of exact samplers and private releases, over simulated noise.
 
 use sordino_core::privacy::SamplingProbability;
+use sordino_core::privacy::epsilon::Epsilon;
 use sordino_core::privacy::mechanism::gaussian::GridGaussian;
+use sordino_core::privacy::mechanism::laplace::ClampedLaplace;
+use sordino_core::privacy::mechanism::selection::Selection;
 use sordino_core::random::exact::Bits;
 use sordino_core::random::{Simulated, Stream, normal};
 
@@ -14,6 +17,8 @@ pub(super) fn rows(emit: Emit<'_>) {
     emit("random::exact", &samplers);
     emit("privacy::sampling", &coins);
     emit("privacy::mechanism::gaussian", &gaussian);
+    emit("privacy::mechanism::laplace", &laplace);
+    emit("privacy::mechanism::selection", &selection);
     emit("privacy::accountant::moments", &moments);
     emit("privacy::accountant::rdp", &rdp);
 }
@@ -64,6 +69,35 @@ fn gaussian(fold: &mut Fold) {
     if mechanism.release(&mut sums, noise, 1.0, &mut out).is_ok() {
         sums.iter().for_each(|sum| fold.word(*sum as u64));
         fold.all(&out);
+    }
+}
+
+/// What a reporter on a device sends.
+fn laplace(fold: &mut Fold) {
+    let mut source = Simulated::new(Stream::from_seed(34));
+    let Ok(epsilon) = Epsilon::new(0.75) else { return };
+    let Ok(mechanism) = ClampedLaplace::new(2.0, 12, epsilon) else { return };
+    fold.all(&[mechanism.scale(), epsilon.value()]);
+    for i in 0..64u32 {
+        let reward = f64::from(i) * 0.1 - 3.0;
+        let wide = mechanism.privatize(reward, &mut source).map(|release| release.into_parts().0);
+        let narrow = mechanism.privatize(reward as f32, &mut source).map(|release| release.into_parts().0);
+        wide.into_iter().for_each(|x| fold.add(x));
+        narrow.into_iter().for_each(|x| fold.add(x));
+    }
+}
+
+fn selection(fold: &mut Fold) {
+    let mut source = Simulated::new(Stream::from_seed(35));
+    let Ok(epsilon) = Epsilon::new(1.0) else { return };
+    let Ok(mechanism) = Selection::new(3, epsilon, NeighboringRelation::ReplaceOne) else { return };
+    let (utilities, mut order) = ([0, 3, 5, -2, 4, 4, 1], [0; 7]);
+    for _ in 0..64 {
+        let flipped = mechanism.permute_and_flip(&utilities, &mut order, &mut source);
+        let exponential = mechanism.exponential(&utilities, &mut source);
+        for release in [flipped, exponential].into_iter().flatten() {
+            fold.word(u64::from(release.into_parts().0));
+        }
     }
 }
 
