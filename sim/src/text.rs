@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Write};
 /// The longest quotation, in characters.
 const LENGTH_MAX: usize = 120;
 
-/// Displays a text with control characters written as escapes, cut after [`LENGTH_MAX`] characters.
+/// Displays a text with control characters written as escapes, cut after `LENGTH_MAX` characters.
 #[derive(Clone, Copy, Debug)]
 pub struct Quoted<'a>(pub &'a str);
 

@@ -45,7 +45,8 @@ pub fn shipped(path: &str, text: &str) -> String {
     let (mut out, mut inside) = (String::new(), None::<String>);
     for line in code(text).lines() {
         let indent: String = line.chars().take_while(|c| *c == ' ').collect();
-        if inside.is_none() && line.trim() == "#[cfg(test)]" {
+        let test_only = ["#[cfg(test)]", "#[cfg(all(test, feature = \"alloc\"))]"].contains(&line.trim());
+        if inside.is_none() && test_only {
             inside = Some(indent.clone());
         } else if let Some(outer) = &inside {
             let ends = line == format!("{outer}}}") || (indent == *outer && line.ends_with(';'));
