@@ -26,6 +26,14 @@ use crate::scenario::Scenario;
 
 /// First line of every file, before the scenario's digest.
 const MAGIC: &str = "sordino checkpoint 1";
+/// Folder of the state within a run folder.
+const STATE: &str = "state";
+/// The same while it is being dropped.
+const DROPPED: &str = "state.dropped";
+/// The joined ledger of a complete execution.
+const LEDGER: &str = "ledger.jsonl";
+/// What the state belongs to.
+const SCENARIO: &str = "scenario.toml";
 /// Checkpoints kept of a method that is running.
 const KEEP: usize = 2;
 /// A file longer than this is not read.
@@ -139,9 +147,9 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
 impl Store {
     /// Begins in a folder that holds no state yet.
     pub fn create(folder: &Path, scenario: &Scenario, interval: Duration) -> Result<Self, StoreError> {
-        let state = folder.join("state");
+        let state = folder.join(STATE);
         fs::create_dir_all(&state).map_err(io_at(&state))?;
-        write_atomically(&state.join("scenario.toml"), scenario.resolved().as_bytes())?;
+        write_atomically(&state.join(SCENARIO), scenario.resolved().as_bytes())?;
         Ok(Self::open(state, scenario, interval))
     }
 
@@ -149,8 +157,8 @@ impl Store {
     ///
     /// **Errors**: [`StoreError::NothingToResume`], [`StoreError::OtherScenario`] with the lines that differ.
     pub fn resume(folder: &Path, scenario: &Scenario, interval: Duration) -> Result<Self, StoreError> {
-        let state = folder.join("state");
-        let path = state.join("scenario.toml");
+        let state = folder.join(STATE);
+        let path = state.join(SCENARIO);
         let there = match fs::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -163,6 +171,32 @@ impl Store {
             return Err(StoreError::OtherScenario { path: folder.to_owned(), difference: difference(&there, &here) });
         }
         Ok(Self::open(state, scenario, interval))
+    }
+
+    /// Begins in a new folder, or goes on in one that holds state. Nothing if the execution there is complete.
+    ///
+    /// **Errors**: as [`Store::resume`]; a folder that holds anything else.
+    pub fn begin_or_resume(folder: &Path, scenario: &Scenario, interval: Duration) -> Result<Option<Self>, StoreError> {
+        let (state, ledger) = (folder.join(STATE), folder.join(LEDGER));
+        if !state.exists() && ledger.exists() {
+            // Killed while the state was being dropped.
+            let _ = fs::remove_dir_all(folder.join(DROPPED));
+            return Ok(None);
+        }
+        let entries = fs::read_dir(folder).map_err(io_at(folder))?.flatten();
+        // A folder with a state that says nothing yet: killed at the very beginning.
+        let fresh = entries.into_iter().all(|entry| entry.file_name() == STATE) && !state.join(SCENARIO).exists();
+        if fresh { Self::create(folder, scenario, interval) } else { Self::resume(folder, scenario, interval) }
+            .map(Some)
+    }
+
+    /// Removes the state if no method got far enough to leave any.
+    pub fn discard_if_empty(&self) {
+        let left = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let worth_keeping = |name: &str| name.ends_with(".done") || name.ends_with(".checkpoint");
+        if !left.into_iter().any(|entry| entry.file_name().to_str().is_some_and(worth_keeping)) {
+            let _ = fs::remove_dir_all(&self.folder);
+        }
     }
 
     fn open(folder: PathBuf, scenario: &Scenario, interval: Duration) -> Self {
@@ -273,9 +307,10 @@ impl Store {
         Ok(Ledger::open(self.name(method, "ledger.jsonl"))?)
     }
 
-    /// Joins the ledgers of all methods in the order of runs and methods into one file, and drops the rest of the
-    /// state: the execution is complete.
-    pub fn complete(&self, results: &[MethodRun], ledger: &Path) -> Result<(), StoreError> {
+    /// Joins the ledgers of all methods in the order of runs and methods into `ledger.jsonl`, and drops the rest of
+    /// the state: the execution is complete.
+    pub fn complete(&self, results: &[MethodRun]) -> Result<(), StoreError> {
+        let folder = self.folder.parent().unwrap_or(&self.folder);
         let mut lines = String::new();
         for run in results {
             let path = self.folder.join(format!("run-{:05}.{}.ledger.jsonl", run.run, run.method));
@@ -286,8 +321,10 @@ impl Store {
                 lines.push('\n');
             }
         }
-        write_atomically(ledger, lines.as_bytes())?;
-        fs::remove_dir_all(&self.folder).map_err(io_at(&self.folder))
+        write_atomically(&folder.join(LEDGER), lines.as_bytes())?;
+        let dropped = folder.join(DROPPED);
+        fs::rename(&self.folder, &dropped).map_err(io_at(&self.folder))?;
+        fs::remove_dir_all(&dropped).map_err(io_at(&dropped))
     }
 }
 

@@ -69,9 +69,8 @@ fn in_pieces(scenario: &Scenario, folder: &Path, piece: u32) -> (Vec<MethodRun>,
         match execute(scenario, Some(store), piece, driver) {
             Ok(results) => {
                 let store = Store::resume(folder, scenario, Duration::ZERO).unwrap();
-                let ledger = folder.join("ledger.jsonl");
-                store.complete(&results, &ledger).unwrap();
-                return (results, std::fs::read_to_string(&ledger).unwrap(), pieces);
+                store.complete(&results).unwrap();
+                return (results, std::fs::read_to_string(folder.join("ledger.jsonl")).unwrap(), pieces);
             }
             Err(DriverError::Interrupted) => store = Store::resume(folder, scenario, Duration::ZERO).unwrap(),
             Err(error) => panic!("{error}"),

@@ -20,6 +20,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand, ValueEnum};
 
 pub mod error;
+mod interrupt;
 pub mod list;
 pub mod privacy;
 pub mod progress;

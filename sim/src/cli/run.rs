@@ -2,14 +2,16 @@
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 
 use super::error::CliError;
 use super::progress::Bar;
-use super::{Format, print, print_json};
-use crate::driver::{self, DriverKind, RunOptions};
+use super::{Format, interrupt, print, print_json};
+use crate::checkpoint::Store;
+use crate::driver::{self, DriverError, DriverKind, RunOptions};
 use crate::experiment::{self, Experiment};
 use crate::metrics::summarize;
 use crate::report::folder::RunFolder;
@@ -48,6 +50,12 @@ pub struct Arguments {
     /// Run folder, which must not exist [default: a new numbered folder under sordino-runs/]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Go on with the interrupted run in --out, or start it if the folder is new
+    #[arg(long, requires = "out")]
+    resume: bool,
+    /// Seconds between two checkpoints of a method; changes no result
+    #[arg(long, value_name = "SECONDS", default_value_t = 5.0, value_parser = seconds)]
+    checkpoint_every: f64,
     /// Text for people or one JSON object
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -137,8 +145,34 @@ fn execute_other(scenario: &dyn Experiment, arguments: &Arguments) -> Result<(),
     Ok(())
 }
 
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (0.0..=86_400.0).contains(&seconds) => Ok(seconds),
+        _ => Err("a number of seconds from 0 to 86400".into()),
+    }
+}
+
 fn execute_federated(scenario: &Scenario, arguments: &Arguments) -> Result<(), CliError> {
-    let folder = folder(arguments, &scenario.name)?;
+    let interval = Duration::from_secs_f64(arguments.checkpoint_every);
+    let (folder, store) = match &arguments.out {
+        Some(path) if arguments.resume => {
+            let folder = RunFolder::open(path)?;
+            match Store::begin_or_resume(path, scenario, interval).map_err(DriverError::Store)? {
+                Some(store) => (folder, Ok(store)),
+                None => {
+                    eprintln!("{}: complete already; nothing to resume", path.display());
+                    return Ok(());
+                }
+            }
+        }
+        _ => {
+            let folder = folder(arguments, &scenario.name)?;
+            let store = Store::create(folder.path(), scenario, interval);
+            (folder, store)
+        }
+    };
+    let store = Arc::new(store.map_err(DriverError::Store)?);
+    let stop = interrupt::flag();
     let options = RunOptions {
         threads: arguments.threads,
         driver: match arguments.driver {
@@ -146,6 +180,8 @@ fn execute_federated(scenario: &Scenario, arguments: &Arguments) -> Result<(), C
             DriverArgument::Tokio => DriverKind::Tokio,
         },
         data: arguments.data.clone(),
+        store: Some(store.clone()),
+        stop,
         ..RunOptions::default()
     };
     let bar = Bar::new(scenario.runs, scenario.federation.methods.len(), scenario.federation.rounds);
@@ -154,7 +190,12 @@ fn execute_federated(scenario: &Scenario, arguments: &Arguments) -> Result<(), C
     bar.finish();
     let results = match results {
         Ok(results) => results,
+        Err(DriverError::Interrupted) => {
+            let again = interrupt::command(&std::env::args().collect::<Vec<_>>(), folder.path());
+            return Err(CliError::failure(format!("interrupted after a checkpoint; to go on: {again}")));
+        }
         Err(error) => {
+            store.discard_if_empty();
             folder.discard_if_empty();
             return Err(error.into());
         }
@@ -162,6 +203,7 @@ fn execute_federated(scenario: &Scenario, arguments: &Arguments) -> Result<(), C
     let summary = summarize(scenario, &results).map_err(CliError::failure)?;
     let name = regret_name(scenario);
     folder.fill(scenario, &results, &summary, name)?;
+    store.complete(&results).map_err(DriverError::Store)?;
     match arguments.format {
         Format::Json => print_json(&json::summary(scenario, &summary))?,
         Format::Text => print(&format!(

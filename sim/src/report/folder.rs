@@ -36,7 +36,12 @@ impl std::fmt::Display for FolderError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             FolderError::Exists(path) => {
-                write!(f, "--out {}: exists already; name a new folder, nothing is overwritten", path.display())
+                write!(
+                    f,
+                    "--out {}: exists already; name a new folder, nothing is overwritten (--resume goes on with an \
+                     interrupted run)",
+                    path.display()
+                )
             }
             FolderError::Io { path, error } => write!(f, "{}: cannot be written: {error}", path.display()),
         }
@@ -59,6 +64,12 @@ impl RunFolder {
             io::ErrorKind::AlreadyExists => FolderError::Exists(path.to_owned()),
             _ => FolderError::Io { path: path.to_owned(), error },
         })?;
+        Ok(RunFolder(path.to_owned()))
+    }
+
+    /// The folder at this place, made if it is not there.
+    pub fn open(path: &Path) -> Result<Self, FolderError> {
+        std::fs::create_dir_all(path).map_err(|error| FolderError::Io { path: path.to_owned(), error })?;
         Ok(RunFolder(path.to_owned()))
     }
 

@@ -1,0 +1,65 @@
+//! Ctrl-C: finish the round, write a checkpoint, say how to go on. A second one ends the program at once.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A flag that the first interrupt sets.
+pub fn flag() -> Arc<AtomicBool> {
+    let flag = Arc::new(AtomicBool::new(false));
+    let set = flag.clone();
+    // Without a handler an interrupt ends the program: the last checkpoint is still there.
+    let _ = ctrlc::set_handler(move || {
+        if set.swap(true, Ordering::Relaxed) {
+            std::process::exit(1);
+        }
+        eprintln!("interrupted: finishing the round and writing a checkpoint (once more to stop at once)");
+    });
+    flag
+}
+
+/// The command that goes on: the same arguments, into the same folder, with `--resume`.
+pub fn command(arguments: &[String], folder: &Path) -> String {
+    let mut words: Vec<String> = Vec::new();
+    let mut skip = false;
+    for (i, argument) in arguments.iter().enumerate() {
+        if skip || argument == "--resume" || argument.starts_with("--out=") {
+            skip = false;
+        } else if argument == "--out" {
+            skip = true;
+        } else if i == 0 {
+            words.push("sordino".into());
+        } else {
+            words.push(quoted(argument));
+        }
+    }
+    if words.len() == 1 {
+        words.push("run".into());
+    }
+    format!("{} --out {} --resume", words.join(" "), quoted(&folder.display().to_string()))
+}
+
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./=,:+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_repeats_the_arguments() {
+        let words = |list: &[&str]| list.iter().map(|w| w.to_string()).collect::<Vec<_>>();
+        let path = Path::new("runs/a b");
+        assert_eq!(command(&words(&["/x/sordino"]), path), "sordino run --out 'runs/a b' --resume");
+        assert_eq!(
+            command(&words(&["sordino", "run", "x.toml", "--out", "old", "--set", "a=[1, 2]", "--resume"]), path),
+            "sordino run x.toml --set 'a=[1, 2]' --out 'runs/a b' --resume"
+        );
+    }
+}
