@@ -204,7 +204,7 @@ fn losses(out: &mut String, scenario: &Scenario, summary: &Summary) {
     let text = format!(
         "What the releases of one private method cost, one after the other. Neighbouring relation: an enrolled agent keeps \
          its slot and its public weight and contributes zero. <em>moments</em> is the paper's accountant, <em>RDP</em> uses \
-         fractional orders; both are upper bounds. Dashed: δ = {SMALL_DELTA:e}."
+         fractional orders, <em>PLD</em> (privacy-loss distributions) is tight; all are upper bounds. Dashed: δ = {SMALL_DELTA:e}."
     );
     section(
         out,

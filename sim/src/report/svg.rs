@@ -97,7 +97,8 @@ text{font-family:system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue','Not
 .line.v2{stroke:#1c7c88}.leader.v2{stroke:#1c7c88}.band.v2{fill:#1c7c88}text.v2{fill:#1c7c88}\
 .line.v3{stroke:#2f8f50}.leader.v3{stroke:#2f8f50}.band.v3{fill:#2f8f50}text.v3{fill:#2f8f50}\
 .line.v4{stroke:#8a8f00}.leader.v4{stroke:#8a8f00}.band.v4{fill:#8a8f00}text.v4{fill:#8a8f00}\
-.line.v5{stroke:#b86e00}.leader.v5{stroke:#b86e00}.band.v5{fill:#b86e00}text.v5{fill:#b86e00}";
+.line.v5{stroke:#b86e00}.leader.v5{stroke:#b86e00}.band.v5{fill:#b86e00}text.v5{fill:#b86e00}\
+.line.pld{stroke:#007a59}.leader.pld{stroke:#007a59}text.pld{fill:#007a59}";
 
 /// The dark variant, for a style sheet that asks the reader's preference.
 pub const STYLE_DARK: &str = "\
@@ -120,7 +121,8 @@ text{fill:#e8eaed}.ground{fill:#15181c}.sub,.tick,.axis,.note{fill:#a3abb3}.grid
 .line.v2{stroke:#4fc3c9}.leader.v2{stroke:#4fc3c9}.band.v2{fill:#4fc3c9}text.v2{fill:#4fc3c9}\
 .line.v3{stroke:#6fd08a}.leader.v3{stroke:#6fd08a}.band.v3{fill:#6fd08a}text.v3{fill:#6fd08a}\
 .line.v4{stroke:#d0dc5a}.leader.v4{stroke:#d0dc5a}.band.v4{fill:#d0dc5a}text.v4{fill:#d0dc5a}\
-.line.v5{stroke:#f0b64a}.leader.v5{stroke:#f0b64a}.band.v5{fill:#f0b64a}text.v5{fill:#f0b64a}";
+.line.v5{stroke:#f0b64a}.leader.v5{stroke:#f0b64a}.band.v5{fill:#f0b64a}text.v5{fill:#f0b64a}\
+.line.pld{stroke:#2fbf95}.leader.pld{stroke:#2fbf95}text.pld{fill:#2fbf95}";
 
 /// Classes for the values of one ordered parameter, from low to high.
 pub const RAMP: [&str; 6] = ["v0", "v1", "v2", "v3", "v4", "v5"];
