@@ -7,6 +7,7 @@
 //! | [`report`] | `sordino report` |
 //! | [`privacy`] | `sordino privacy epsilon` |
 //! | [`reproduce`] | `sordino reproduce` |
+//! | [`tune`] | `sordino tune` |
 //! | [`progress`] | the bar on standard error |
 //! | [`error`] | one line for every error, and its exit code |
 //!
@@ -27,6 +28,7 @@ pub mod progress;
 pub mod report;
 pub mod reproduce;
 pub mod run;
+pub mod tune;
 
 use error::CliError;
 
@@ -52,6 +54,8 @@ enum Command {
     Privacy(privacy::Arguments),
     /// What of the papers comes out: expected, measured, holds
     Reproduce(reproduce::Arguments),
+    /// Tune your own training command and publish one private result
+    Tune(tune::Arguments),
 }
 
 /// How results are printed.
@@ -82,6 +86,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Some(Command::Report(arguments)) => report::execute(&arguments),
         Some(Command::Privacy(arguments)) => privacy::execute(&arguments),
         Some(Command::Reproduce(arguments)) => reproduce::execute(&arguments),
+        Some(Command::Tune(arguments)) => tune::execute(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

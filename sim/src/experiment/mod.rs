@@ -5,8 +5,10 @@
 //! | module | trust model |
 //! |---|---|
 //! | [`local`] | nobody trusted: every user perturbs the own reward |
+//! | [`outsourced`] | one run of curator and modeler |
 
 pub mod local;
+pub mod outsourced;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;

@@ -8,10 +8,14 @@
 //! |---|---|
 //! | [`dp_fts_de`] | `dp-fts-de/…`: Dai, Low, Jaillet 2021 |
 //! | [`ldp`] | `ldp/…`: Zhou, Tan 2021 |
+//! | [`po_gp_ucb`] | `po-gp-ucb/…`: Kharkovskii, Dai, Low 2020 |
+//! | [`dp_bo`] | `dp-bo/…`: Kusner, Gardner, Garnett, Weinberger 2015 |
 //! | [`variants`] | several settings of one federated scenario, compared run by run |
 
+pub mod dp_bo;
 pub mod dp_fts_de;
 pub mod ldp;
+pub mod po_gp_ucb;
 pub mod variants;
 
 use std::fmt;
@@ -134,7 +138,8 @@ pub struct Outcome {
 }
 
 /// All experiments, in the order in which they are listed.
-pub const CATALOGUE: &[&[Experiment]] = &[dp_fts_de::EXPERIMENTS, ldp::EXPERIMENTS];
+pub const CATALOGUE: &[&[Experiment]] =
+    &[dp_fts_de::EXPERIMENTS, po_gp_ucb::EXPERIMENTS, ldp::EXPERIMENTS, dp_bo::EXPERIMENTS];
 
 impl Experiment {
     /// All experiments.
