@@ -8,6 +8,7 @@
 //! | `arithmetic` | math, linalg, random |
 //! | `learning` | kernel, features, domain, surrogate, acquisition, schedule |
 //! | `release` | exact samplers, privacy |
+//! | `local` | the trust model of that name |
 
 use core::fmt;
 
@@ -16,6 +17,7 @@ use sordino_core::math::Scalar;
 
 mod arithmetic;
 mod learning;
+mod local;
 mod release;
 
 /// One line of the table.
@@ -89,5 +91,6 @@ pub fn table(mut each: impl FnMut(&Row)) -> Digest {
     arithmetic::rows(&mut emit);
     learning::rows(&mut emit);
     release::rows(&mut emit);
+    local::rows(&mut emit);
     all.end()
 }
