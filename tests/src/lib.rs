@@ -51,3 +51,8 @@ pub fn numbers(value: &serde_json::Value) -> Vec<f64> {
 pub fn rows(value: &serde_json::Value) -> Vec<Vec<f64>> {
     value.as_array().expect("a list of lists").iter().map(numbers).collect()
 }
+
+/// The README's Rust is compiled and run with the other examples.
+#[doc = include_str!("../../README.md")]
+#[cfg(doctest)]
+pub struct Readme;
