@@ -36,6 +36,7 @@ pub fn config(rows: usize, out_dim: usize, rounds: u32, initial_rows: u32, noise
         failure_probability: 0.05,
         noise_variance,
         prior_mean: 0.0,
+        repeats: true,
     })
     .expect("constants in range")
 }

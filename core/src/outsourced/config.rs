@@ -23,6 +23,9 @@ pub struct Parameters {
     pub noise_variance: f64,
     /// Constant subtracted from every y, public.
     pub prior_mean: f64,
+    /// Whether a row may be queried again, as the paper's text has it. The authors' code never does, and without that
+    /// the Branin experiment stays at one row for ever: its model is too smooth for the peak.
+    pub repeats: bool,
 }
 
 /// A parameter outside its admissible range.
@@ -74,6 +77,13 @@ impl Config {
         check("failure_probability", delta, delta > 0.0 && delta < 1.0, "(0, 1)")?;
         let noise = p.noise_variance;
         check("noise_variance", noise, noise > 0.0 && noise.is_finite(), "(0, inf)")?;
+        let queries = p.initial_rows.saturating_add(p.rounds);
+        check(
+            "rounds",
+            f64::from(p.rounds),
+            p.repeats || queries <= p.rows,
+            "1..=rows - initial_rows without repeats",
+        )?;
         check("prior_mean", p.prior_mean, p.prior_mean.is_finite(), "(-inf, inf)")?;
         Ok(Config(parameters))
     }

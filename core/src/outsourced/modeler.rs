@@ -256,6 +256,20 @@ impl<'a, T: Scalar, K: Kernel<T>> Modeler<'a, T, K> {
         Ok(())
     }
 
+    /// The same over the rows not queried yet; ties go to the lowest index.
+    fn best_unseen(&self, width: T) -> u32 {
+        let (mut best, mut largest) = (0, -T::INFINITY);
+        let bounds = self.posterior.mean().iter().zip(self.posterior.variance());
+        for (row, (mean, variance)) in (0u32..).zip(bounds) {
+            let bound = upper_confidence_bound::bound(*mean, *variance, width);
+            let seen = || self.log.chunks_exact(2).take(self.state.observations as usize).any(|e| e[0].to_u32() == row);
+            if bound > largest && !seen() {
+                (best, largest) = (row, bound);
+            }
+        }
+        best
+    }
+
     /// Line "argmax of μ̃ + √βₜ·σ̃", t counted from 1 after the initial rows.
     fn query(&mut self) -> ModelerOutput {
         let (p, done) = (self.config.parameters(), self.state.observations);
@@ -268,8 +282,11 @@ impl<'a, T: Scalar, K: Kernel<T>> Modeler<'a, T, K> {
         } else {
             let t = u64::from(done - p.initial_rows) + 1;
             let width = T::from_f64(finite_width(u64::from(p.rows), t, 0.5 * p.failure_probability));
-            let best = upper_confidence_bound::maximize(self.posterior.mean(), self.posterior.variance(), width);
-            self.state.pending = best.candidate;
+            self.state.pending = if p.repeats {
+                upper_confidence_bound::maximize(self.posterior.mean(), self.posterior.variance(), width).candidate
+            } else {
+                self.best_unseen(width)
+            };
         }
         ModelerOutput::Query { row: self.state.pending }
     }
@@ -293,6 +310,7 @@ mod tests {
             failure_probability: 0.05,
             noise_variance: 1e-5,
             prior_mean: 3.0,
+            repeats: true,
         })
         .unwrap()
     }
@@ -334,6 +352,25 @@ mod tests {
         assert_eq!((asked.len(), asked[0]), (13, 7));
         assert!(asked.contains(&8), "the largest value, sin 1.6, is at row 8: {asked:?}");
         assert_eq!(queries(true), asked);
+    }
+
+    #[test]
+    fn without_repeats_every_row_is_asked_for_once() {
+        let with = Parameters { repeats: false, rounds: 39, ..*config(12).parameters() };
+        assert!(Config::new(Parameters { rounds: 40, ..with }).is_err());
+        let config = Config::new(with).unwrap();
+        let rows: Vec<f64> = (0..40).map(|i| f64::from(i) * 0.1).collect();
+        let (mut state, mut log) = (ModelerState::new(), vec![0.0; log_len(&config)]);
+        let mut workspace = vec![0.0; workspace_len(&config)];
+        let kernel = SquaredExponential::new(0.7, 1.0).unwrap();
+        let mut modeler = Modeler::attach(&config, kernel, &rows, &[7], &mut state, &mut log, &mut workspace).unwrap();
+        let (mut input, mut asked) = (ModelerInput::Start, Vec::new());
+        while let ModelerOutput::Query { row } = modeler.handle(input).unwrap() {
+            asked.push(row);
+            input = ModelerInput::Observed(value(row));
+        }
+        asked.sort_unstable();
+        assert_eq!(asked, (0..40).collect::<Vec<u32>>());
     }
 
     #[test]

@@ -33,6 +33,8 @@ pub struct Problem {
     pub prior_mean: f64,
     /// Variance of the noise of an observation.
     pub observation_variance: f64,
+    /// Whether a row may be queried again.
+    pub repeats: bool,
 }
 
 /// Who sees what.
@@ -147,6 +149,7 @@ impl Problem {
             failure_probability: 0.05,
             noise_variance,
             prior_mean: self.prior_mean,
+            repeats: self.repeats,
         })
         .map_err(input)?;
         let kernel = SquaredExponential::new(self.lengthscale, self.signal_variance).map_err(input)?;
@@ -189,9 +192,10 @@ mod tests {
             noise_variance: 1e-5,
             prior_mean: 0.0,
             observation_variance: 1e-5,
+            repeats: true,
         };
         let run = RunSeed::new(0, 0);
-        let last = |method| *problem.regrets(&values, method, 15, run).unwrap().last().unwrap();
+        let last = |method| *problem.regrets(&values, method, 60, run).unwrap().last().unwrap();
         let paper = Method::Paper { epsilon: 3.0, delta: 1e-5, out_dim: 10 };
         let private = Method::Private { epsilon: 3.0, delta: 1e-5, noise_variance: 0.1 };
         for method in [Method::Plain, paper, private, Method::Random] {
@@ -199,7 +203,7 @@ mod tests {
             assert_eq!(curve.len(), 16);
             assert!(curve.windows(2).all(|pair| pair[1] <= pair[0]) && curve[15] >= 0.0);
         }
-        assert!(last(Method::Plain) < 0.05 && last(Method::Plain) <= last(Method::Random));
+        assert!(last(Method::Plain) < 0.05 && last(paper) < 0.2);
         // Constants of the data: the private release is refused, the paper's is not.
         problem.origin = Origin::Data;
         assert!(problem.regrets(&values, private, 2, run).is_err());

@@ -1,8 +1,9 @@
 //! The ledger on disk: one JSON line for every charge, durable before the noise is drawn.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use sordino_core::privacy::ledger::{LedgerEntry, Replay};
 use sordino_core::privacy::{Event, SourceKind};
@@ -26,7 +27,7 @@ impl Ledger {
         let named = |error: std::io::Error| format!("{}: {error}", path.display());
         let new = !path.exists();
         let mut file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(named)?;
-        file.try_lock().map_err(|error| format!("{}: in use by another run: {error}", path.display()))?;
+        lock(&file).map_err(|error| format!("{}: in use by another run: {error}", path.display()))?;
         if new {
             // The name itself must survive as well.
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -70,6 +71,17 @@ impl Ledger {
         let written = self.file.seek(SeekFrom::End(0)).and_then(|_| self.file.write_all(text.as_bytes()));
         written.and_then(|()| self.file.sync_all()).map_err(|error| format!("{}: {error}", self.path.display()))
     }
+}
+
+/// Takes the lock, patiently: a process that is just being started holds a copy of it for a moment.
+fn lock(file: &File) -> Result<(), TryLockError> {
+    for _ in 0..100 {
+        if file.try_lock().is_ok() {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    file.try_lock()
 }
 
 /// ε of the events this command makes.

@@ -97,7 +97,7 @@ fn pause(elapsed: Duration) -> Duration {
 
 /// Kills the whole process group, so that nothing a command started goes on. The group is the command's own.
 fn kill(child: &mut Child) {
-    let group = format!("kill -KILL -- -{}", child.id());
+    let group = format!("kill -KILL -{}", child.id());
     let _ = Command::new("sh").args(["-c", &group]).stderr(Stdio::null()).status();
     let _ = child.kill();
     let _ = child.wait();
