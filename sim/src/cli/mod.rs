@@ -5,7 +5,7 @@
 //! | [`run`] | `sordino run`, and bare `sordino` |
 //! | [`list`] | `sordino list` |
 //! | [`report`] | `sordino report` |
-//! | [`privacy`] | `sordino privacy epsilon` |
+//! | [`privacy`] | `sordino privacy` |
 //! | [`reproduce`] | `sordino reproduce` |
 //! | [`tune`] | `sordino tune` |
 //! | [`progress`] | the bar on standard error |

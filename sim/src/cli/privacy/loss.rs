@@ -1,0 +1,103 @@
+//! `sordino privacy epsilon` and `delta`: one number by one accountant.
+
+use clap::Args;
+use serde::Serialize;
+use sordino_core::privacy::NeighboringRelation;
+
+use super::super::{print, print_json};
+use super::{Accountant, CliError, Format, Releases, failure, nonnegative};
+use crate::report::significant;
+
+/// `sordino privacy epsilon`.
+#[derive(Debug, Args)]
+pub struct EpsilonArguments {
+    #[command(flatten)]
+    releases: Releases,
+    /// Probability with which the bound may fail, in (0, 1)
+    #[arg(long, value_name = "D", value_parser = failure())]
+    delta: f64,
+    #[command(flatten)]
+    how: How,
+}
+
+/// `sordino privacy delta`.
+#[derive(Debug, Args)]
+pub struct DeltaArguments {
+    #[command(flatten)]
+    releases: Releases,
+    /// The ε at which δ is asked, from 0 to 1e6
+    #[arg(long, value_name = "E", value_parser = nonnegative())]
+    epsilon: f64,
+    #[command(flatten)]
+    how: How,
+}
+
+#[derive(Debug, Args)]
+struct How {
+    /// How the losses are added up
+    #[arg(long, value_enum, default_value_t)]
+    accountant: Accountant,
+    /// Text for people or one JSON object
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+#[derive(Serialize)]
+struct EpsilonAnswer {
+    epsilon: f64,
+    order: Option<f64>,
+    accountant: Accountant,
+    neighboring_relation: NeighboringRelation,
+}
+
+#[derive(Serialize)]
+struct DeltaAnswer {
+    delta: f64,
+    epsilon: f64,
+    accountant: Accountant,
+    neighboring_relation: NeighboringRelation,
+}
+
+/// Prints ε.
+pub fn epsilon(arguments: &EpsilonArguments) -> Result<(), CliError> {
+    let EpsilonArguments { releases, delta, how } = arguments;
+    let event = releases.event();
+    let loss = how.accountant.epsilon(&event, releases.rounds, *delta).map_err(CliError::input)?;
+    match how.format {
+        Format::Json => print_json(&EpsilonAnswer {
+            epsilon: loss.epsilon,
+            order: loss.order,
+            accountant: how.accountant,
+            neighboring_relation: event.relation(),
+        }),
+        Format::Text => print(&format!(
+            "ε = {} at δ = {delta} ({} accountant{}{}; neighbouring relation \"{}\")\n",
+            significant(loss.epsilon, 6),
+            how.accountant.name(),
+            loss.order.map_or(String::new(), |order| format!(", order {order}")),
+            loss.quality.map_or(String::new(), |quality| format!(", {}", quality.name())),
+            event.relation()
+        )),
+    }
+}
+
+/// Prints δ.
+pub fn delta(arguments: &DeltaArguments) -> Result<(), CliError> {
+    let DeltaArguments { releases, epsilon, how } = arguments;
+    let event = releases.event();
+    let delta = how.accountant.delta(&event, releases.rounds, *epsilon).map_err(CliError::input)?;
+    match how.format {
+        Format::Json => print_json(&DeltaAnswer {
+            delta,
+            epsilon: *epsilon,
+            accountant: how.accountant,
+            neighboring_relation: event.relation(),
+        }),
+        Format::Text => print(&format!(
+            "δ = {} at ε = {epsilon} ({} accountant; neighbouring relation \"{}\")\n",
+            significant(delta, 6),
+            how.accountant.name(),
+            event.relation()
+        )),
+    }
+}

@@ -1,0 +1,179 @@
+//! `sordino privacy`: what releases cost, without running anything.
+//!
+//! | module | question |
+//! |---|---|
+//! | [`loss`] | `epsilon`, `delta`: one number by one accountant |
+//! | [`table`] | `table`: a CSV file of parameters, three accountants beside each row |
+
+use clap::{Args, Subcommand, ValueEnum};
+use serde::Serialize;
+use sordino_core::privacy::accountant::{AccountantError, MomentsAccountant, RdpAccountant};
+use sordino_core::privacy::{Event, NeighboringRelation};
+
+use super::Format;
+use super::error::CliError;
+use crate::privacy::pld::{self, Quality};
+
+pub mod loss;
+pub mod table;
+
+/// `sordino privacy`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    question: Question,
+}
+
+#[derive(Debug, Subcommand)]
+enum Question {
+    /// ε of Poisson-sampled Gaussian releases at a δ
+    Epsilon(loss::EpsilonArguments),
+    /// δ of Poisson-sampled Gaussian releases at an ε
+    Delta(loss::DeltaArguments),
+    /// A CSV file with columns q, z, steps, delta: the same rows with the losses appended
+    Table(table::Arguments),
+}
+
+/// Answers.
+pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
+    match &arguments.question {
+        Question::Epsilon(arguments) => loss::epsilon(arguments),
+        Question::Delta(arguments) => loss::delta(arguments),
+        Question::Table(arguments) => table::execute(arguments),
+    }
+}
+
+/// The releases that are asked about.
+#[derive(Clone, Copy, Debug, Args)]
+struct Releases {
+    /// Probability with which each agent is selected, in (0, 1]
+    #[arg(long, value_name = "Q", value_parser = probability())]
+    sampling_probability: f64,
+    /// Noise standard deviation over sensitivity, positive
+    #[arg(long, value_name = "Z", value_parser = multiplier())]
+    noise_multiplier: f64,
+    /// Number of releases
+    #[arg(long, value_name = "T", value_parser = clap::value_parser!(u32).range(1..=1_000_000_000))]
+    rounds: u32,
+}
+
+impl Releases {
+    fn event(&self) -> Event {
+        sampled(self.sampling_probability, self.noise_multiplier)
+    }
+}
+
+fn sampled(sampling_probability: f64, noise_multiplier: f64) -> Event {
+    Event::PoissonSampledGaussian {
+        sampling_probability,
+        noise_multiplier,
+        relation: NeighboringRelation::ReplaceSpecial,
+    }
+}
+
+/// Who adds the losses up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Accountant {
+    /// The paper's: integer orders 2 to 33
+    Moments,
+    /// Rényi divergences of fractional orders
+    #[default]
+    Rdp,
+    /// Privacy-loss distributions: tight, never below the truth
+    Pld,
+}
+
+/// ε, with what is known of it.
+struct Loss {
+    epsilon: f64,
+    /// Rényi order, where one was chosen.
+    order: Option<f64>,
+    /// How close, where that is known.
+    quality: Option<Quality>,
+}
+
+impl Accountant {
+    const fn name(self) -> &'static str {
+        match self {
+            Accountant::Moments => "moments",
+            Accountant::Rdp => "RDP",
+            Accountant::Pld => "PLD",
+        }
+    }
+
+    /// ε of equal releases at δ.
+    fn epsilon(self, event: &Event, rounds: u32, delta: f64) -> Result<Loss, AccountantError> {
+        let spent = match self {
+            Accountant::Pld => {
+                let loss = pld::epsilon(&[(*event, rounds)], delta, &pld::Options::default())?;
+                return Ok(Loss { epsilon: loss.epsilon, order: None, quality: Some(loss.quality) });
+            }
+            Accountant::Moments => {
+                let mut accountant = MomentsAccountant::new();
+                accountant.compose(event, rounds)?;
+                accountant.epsilon(delta)?
+            }
+            Accountant::Rdp => {
+                let mut accountant = RdpAccountant::new();
+                accountant.compose(event, rounds)?;
+                accountant.epsilon(delta)?
+            }
+        };
+        Ok(Loss { epsilon: spent.epsilon, order: spent.order, quality: None })
+    }
+
+    /// δ of equal releases at ε; an upper bound.
+    fn delta(self, event: &Event, rounds: u32, epsilon: f64) -> Result<f64, AccountantError> {
+        match self {
+            Accountant::Pld => pld::delta(&[(*event, rounds)], epsilon, &pld::Options::default()),
+            Accountant::Rdp => {
+                let mut accountant = RdpAccountant::new();
+                accountant.compose(event, rounds)?;
+                accountant.delta(epsilon)
+            }
+            Accountant::Moments => {
+                let mut accountant = MomentsAccountant::new();
+                accountant.compose(event, rounds)?;
+                // The smallest δ whose ε is small enough, by bisection of ln δ; the end kept was checked.
+                let (mut low, mut high) = (-700.0, 0.0f64);
+                for _ in 0..60 {
+                    let middle = 0.5 * (low + high);
+                    match accountant.epsilon(middle.exp()) {
+                        Ok(spent) if spent.epsilon <= epsilon => high = middle,
+                        Ok(_) | Err(AccountantError::NoFiniteEpsilon { .. }) => low = middle,
+                        // e^middle has rounded to 1.
+                        Err(AccountantError::Delta(_)) => break,
+                        Err(error) => return Err(error),
+                    }
+                }
+                Ok(high.exp().min(1.0))
+            }
+        }
+    }
+}
+
+type Parser<T> = fn(&str) -> Result<T, String>;
+
+fn in_range(text: &str, low: f64, high: f64, admissible: &str) -> Result<f64, String> {
+    match text.trim().parse::<f64>() {
+        Ok(x) if (low..=high).contains(&x) => Ok(x),
+        _ => Err(format!("admissible: {admissible}")),
+    }
+}
+
+fn probability() -> Parser<f64> {
+    |text| in_range(text, f64::MIN_POSITIVE, 1.0, "a probability in (0, 1]")
+}
+
+fn multiplier() -> Parser<f64> {
+    |text| in_range(text, 1e-3, 1e6, "a number from 0.001 to 1e6")
+}
+
+fn failure() -> Parser<f64> {
+    |text| in_range(text, f64::MIN_POSITIVE, 1.0 - f64::EPSILON, "a number in (0, 1)")
+}
+
+fn nonnegative() -> Parser<f64> {
+    |text| in_range(text, 0.0, 1e6, "a number from 0 to 1e6")
+}

@@ -1,0 +1,192 @@
+//! `sordino privacy table`: the losses of many parameters, beside them.
+//!
+//! The columns q, z, steps and delta are found by name, in any order and among others; the rows come back unchanged and
+//! in their order, with four columns appended. A loss without a finite ε is written `inf`. Nothing is written unless
+//! every row is admissible.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use csv::StringRecord;
+use rayon::prelude::*;
+
+use super::super::print;
+use super::{Accountant, AccountantError, CliError, sampled};
+
+/// `sordino privacy table`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// CSV file with columns q, z, steps, delta, and any others
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Where to write [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+/// The columns read.
+const READ: [&str; 4] = ["q", "z", "steps", "delta"];
+/// The columns appended.
+const APPENDED: [&str; 4] = ["epsilon_rdp", "epsilon_pld", "epsilon_moments", "quality"];
+/// Files are read up to this length.
+const BYTES_MAX: u64 = 64 << 20;
+
+/// Why a table has no answer.
+#[derive(Debug)]
+enum TableError {
+    /// No line with names.
+    Empty,
+    /// This column is missing.
+    MissingColumn(&'static str),
+    /// This name stands above two columns, or above one that is to be appended.
+    Repeated { name: String, column: usize },
+    /// A row of another length than the header.
+    Fields { line: u64, found: u64, expected: u64 },
+    /// Not UTF-8, or not CSV.
+    Text { line: u64, what: String },
+    /// A field out of range.
+    Field { line: u64, column: usize, name: &'static str, value: String, admissible: &'static str },
+    /// What an accountant refuses.
+    Accountant { line: u64, error: AccountantError },
+}
+
+impl fmt::Display for TableError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TableError::Empty => write!(f, "1: no line with names of columns"),
+            TableError::MissingColumn(name) => {
+                write!(f, "1: no column `{name}`; needed are {}", READ.join(", "))
+            }
+            TableError::Repeated { name, column } => {
+                write!(f, "1: column {column}: the name `{name}` is taken twice or is to be appended")
+            }
+            TableError::Fields { line, found, expected } => {
+                write!(f, "{line}: column {}: {found} fields where the header has {expected}", found.min(expected) + 1)
+            }
+            TableError::Text { line, what } => write!(f, "{line}: {what}"),
+            TableError::Field { line, column, name, value, admissible } => {
+                write!(f, "{line}: column {column} (`{name}`): `{value}` is not admissible: {admissible}")
+            }
+            TableError::Accountant { line, error } => write!(f, "{line}: {error}"),
+        }
+    }
+}
+
+impl From<csv::Error> for TableError {
+    fn from(error: csv::Error) -> Self {
+        let line = error.position().map_or(1, csv::Position::line);
+        match error.kind() {
+            csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
+                TableError::Fields { line, found: *len, expected: *expected_len }
+            }
+            csv::ErrorKind::Utf8 { err, .. } => {
+                TableError::Text { line, what: format!("column {}: not UTF-8", err.field() + 1) }
+            }
+            _ => TableError::Text { line, what: error.to_string() },
+        }
+    }
+}
+
+/// One row's question.
+struct Row {
+    line: u64,
+    q: f64,
+    z: f64,
+    steps: u32,
+    delta: f64,
+}
+
+/// Reads, answers, writes.
+pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
+    let name = arguments.file.display().to_string();
+    let text = read(&arguments.file).map_err(|error| CliError::input(format!("{name}: cannot be read: {error}")))?;
+    let answer = answer(&text).map_err(|error| CliError::input(format!("{name}:{error}")))?;
+    match &arguments.out {
+        None => print(&answer),
+        Some(path) => std::fs::write(path, answer)
+            .map_err(|error| CliError::failure(format!("{}: cannot be written: {error}", path.display()))),
+    }
+}
+
+fn read(path: &Path) -> std::io::Result<Vec<u8>> {
+    if std::fs::metadata(path)?.len() > BYTES_MAX {
+        return Err(std::io::Error::other(format!("longer than {BYTES_MAX} bytes")));
+    }
+    std::fs::read(path)
+}
+
+fn answer(text: &[u8]) -> Result<String, TableError> {
+    let mut reader = csv::Reader::from_reader(text);
+    let header = reader.headers()?.clone();
+    if header.is_empty() {
+        return Err(TableError::Empty);
+    }
+    let places = places(&header)?;
+    let (mut records, mut rows) = (Vec::new(), Vec::new());
+    for record in reader.records() {
+        let record = record?;
+        rows.push(row(&record, places)?);
+        records.push(record);
+    }
+    let losses = rows.par_iter().map(losses).collect::<Result<Vec<_>, _>>()?;
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(header.iter().chain(APPENDED))?;
+    for (record, losses) in records.iter().zip(&losses) {
+        writer.write_record(record.iter().chain(losses.iter().map(String::as_str)))?;
+    }
+    let bytes = writer.into_inner().map_err(|error| TableError::Text { line: 1, what: error.to_string() })?;
+    String::from_utf8(bytes).map_err(|error| TableError::Text { line: 1, what: error.to_string() })
+}
+
+/// Where the columns of [`READ`] are.
+fn places(header: &StringRecord) -> Result<[usize; 4], TableError> {
+    for (column, name) in header.iter().map(str::trim).enumerate() {
+        let twice = READ.contains(&name) && header.iter().take(column).any(|before| before.trim() == name);
+        if twice || APPENDED.contains(&name) {
+            return Err(TableError::Repeated { name: name.to_owned(), column: column + 1 });
+        }
+    }
+    let mut places = [0; 4];
+    for (place, name) in places.iter_mut().zip(READ) {
+        *place = header.iter().position(|found| found.trim() == name).ok_or(TableError::MissingColumn(name))?;
+    }
+    Ok(places)
+}
+
+fn row(record: &StringRecord, places: [usize; 4]) -> Result<Row, TableError> {
+    let line = record.position().map_or(1, csv::Position::line);
+    let number = |i: usize, admissible: &'static str, inside: fn(f64) -> bool| {
+        let value = record.get(places[i]).unwrap_or_default();
+        match value.trim().parse::<f64>() {
+            Ok(x) if inside(x) => Ok(x),
+            _ => Err(TableError::Field {
+                line,
+                column: places[i] + 1,
+                name: READ[i],
+                value: value.to_owned(),
+                admissible,
+            }),
+        }
+    };
+    Ok(Row {
+        line,
+        q: number(0, "a probability in [0, 1]", |x| (0.0..=1.0).contains(&x))?,
+        z: number(1, "a number from 0.001 to 1e6", |x| (1e-3..=1e6).contains(&x))?,
+        steps: number(2, "a whole number from 1 to 1e9", |x| (1.0..=1e9).contains(&x) && x.fract() == 0.0)? as u32,
+        delta: number(3, "a number in (0, 1)", |x| (f64::MIN_POSITIVE..1.0).contains(&x))?,
+    })
+}
+
+/// The fields of [`APPENDED`].
+fn losses(row: &Row) -> Result<[String; 4], TableError> {
+    let event = sampled(row.q, row.z);
+    let epsilon = |accountant: Accountant| match accountant.epsilon(&event, row.steps, row.delta) {
+        Ok(loss) => Ok((loss.epsilon.to_string(), loss.quality)),
+        Err(AccountantError::NoFiniteEpsilon { .. }) => Ok(("inf".to_owned(), None)),
+        Err(error) => Err(TableError::Accountant { line: row.line, error }),
+    };
+    let (tight, quality) = epsilon(Accountant::Pld)?;
+    let quality = quality.map_or("none", super::Quality::name).to_owned();
+    Ok([epsilon(Accountant::Rdp)?.0, tight, epsilon(Accountant::Moments)?.0, quality])
+}

@@ -1,0 +1,116 @@
+//! `sordino privacy` and `sordino audit` as a user calls them.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// A folder of this test alone, empty at the beginning.
+fn scratch(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn sordino(folder: &Path, line: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_sordino")).args(line.split_whitespace()).current_dir(folder).output().unwrap()
+}
+
+/// Runs and expects success.
+fn done(folder: &Path, line: &str) -> String {
+    let output = sordino(folder, line);
+    assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn json(folder: &Path, line: &str) -> Value {
+    serde_json::from_str(&done(folder, &format!("{line} --format json"))).unwrap()
+}
+
+/// Expects code 2, one line on standard error and nothing on standard output.
+fn refused(folder: &Path, line: &str) -> String {
+    let output = sordino(folder, line);
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{line}: {message}");
+    assert!(output.stdout.is_empty(), "{line}");
+    assert!(message.starts_with("error: ") && message.lines().count() == 1, "{line}: {message}");
+    message
+}
+
+const PAPER: &str = "--sampling-probability 0.25 --noise-multiplier 1 --rounds 40";
+/// 200^-1.1.
+const DELTA: f64 = 0.002_943_520_093_262_371_6;
+
+#[test]
+fn epsilon_by_three_accountants_is_ordered() {
+    let folder = scratch("privacy-epsilon");
+    let epsilon = |name: &str| {
+        let line = format!("privacy epsilon {PAPER} --delta {DELTA} --accountant {name}");
+        json(&folder, &line)["epsilon"].as_f64().unwrap()
+    };
+    let (moments, rdp, pld) = (epsilon("moments"), epsilon("rdp"), epsilon("pld"));
+    // 7.05: the tight value of dp-accounting; 9.91: the paper's.
+    assert!((pld - 7.05).abs() < 0.01 && pld < rdp && rdp < moments && (moments - 9.91).abs() < 0.01);
+    assert!(done(&folder, &format!("privacy epsilon {PAPER} --delta 1e-5 --accountant pld")).contains("PLD"));
+}
+
+#[test]
+fn delta_is_the_inverse_of_epsilon() {
+    let folder = scratch("privacy-delta");
+    for name in ["moments", "rdp", "pld"] {
+        let there = json(&folder, &format!("privacy epsilon {PAPER} --delta {DELTA} --accountant {name}"));
+        let epsilon = there["epsilon"].as_f64().unwrap();
+        let back = json(&folder, &format!("privacy delta {PAPER} --epsilon {epsilon} --accountant {name}"));
+        let delta = back["delta"].as_f64().unwrap();
+        assert!((delta / DELTA - 1.0).abs() < 5e-3, "{name}: {delta}");
+        // Negative control: a smaller ε fails more often.
+        let less = json(&folder, &format!("privacy delta {PAPER} --epsilon {} --accountant {name}", epsilon * 0.9));
+        assert!(less["delta"].as_f64().unwrap() > 1.2 * DELTA, "{name}");
+    }
+    assert_eq!(json(&folder, &format!("privacy delta {PAPER} --epsilon 0 --accountant moments"))["delta"], 1.0);
+    for bad in ["-1", "NaN", "inf", "x"] {
+        assert!(refused(&folder, &format!("privacy delta {PAPER} --epsilon={bad}")).contains("--epsilon"));
+    }
+}
+
+#[test]
+fn table_keeps_the_rows_and_appends_the_losses() {
+    let folder = scratch("privacy-table");
+    let write = |text: &str| std::fs::write(folder.join("a.csv"), text).unwrap();
+    write("delta,note,steps,q,z\n0.0029435200932623716,\"a, b\",40,0.25,1\n1e-05,,1,1,1.0\n1e-5,x,1,0,2\n");
+    let said = done(&folder, "privacy table a.csv");
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines[0], "delta,note,steps,q,z,epsilon_rdp,epsilon_pld,epsilon_moments,quality");
+    assert!(lines[1].starts_with("0.0029435200932623716,\"a, b\",40,0.25,1,8.36") && lines[1].ends_with(",tight"));
+    assert!(lines[2].starts_with("1e-05,,1,1,1.0,") && lines[2].ends_with(",exact"));
+    let pld: Vec<f64> =
+        csv::Reader::from_reader(said.as_bytes()).records().map(|record| record.unwrap()[6].parse().unwrap()).collect();
+    // 4.3777: Balle and Wang's δ of the Gaussian at z = 1 is 1e-5 there.
+    assert!((pld[0] - 7.05).abs() < 0.01 && (pld[1] - 4.3777).abs() < 1e-3 && pld[2] == 0.0, "{pld:?}");
+    done(&folder, "privacy table a.csv --out b.csv");
+    assert_eq!(std::fs::read_to_string(folder.join("b.csv")).unwrap(), said);
+
+    let cases = [
+        ("", "a.csv:1:"),
+        ("q,z,steps\n", "a.csv:1: no column `delta`"),
+        ("q,z,steps,delta,q\n", "a.csv:1: column 5: the name `q`"),
+        ("q,z,steps,delta,quality\n", "a.csv:1: column 5: the name `quality`"),
+        ("q,z,steps,delta\n0.5,1,1,0.1\n0.5,1,1\n", "a.csv:3: column 4: 3 fields where the header has 4"),
+        ("z,q,steps,delta\n1,1.5,1,0.1\n", "a.csv:2: column 2 (`q`): `1.5` is not admissible: a probability"),
+        ("q,z,steps,delta\n0.5,1,1,0.1\n0.5,0,1,0.1\n", "a.csv:3: column 2 (`z`): `0`"),
+        ("q,z,steps,delta\n0.5,NaN,1,0.1\n", "a.csv:2: column 2 (`z`): `NaN`"),
+        ("q,z,steps,delta\n0.5,1,1.5,0.1\n", "a.csv:2: column 3 (`steps`): `1.5`"),
+        ("q,z,steps,delta\n0.5,1,-1,0.1\n", "a.csv:2: column 3 (`steps`): `-1`"),
+        ("q,z,steps,delta\n0.5,1,1,1\n", "a.csv:2: column 4 (`delta`): `1`"),
+        ("q,z,steps,delta\n0.5,1,1,\n", "a.csv:2: column 4 (`delta`): ``"),
+    ];
+    for (text, needed) in cases {
+        write(text);
+        let message = refused(&folder, "privacy table a.csv");
+        assert!(message.contains(needed), "{needed}: {message}");
+    }
+    std::fs::write(folder.join("a.csv"), b"q,z,steps,delta\n0.5,\xff,1,0.1\n").unwrap();
+    assert!(refused(&folder, "privacy table a.csv").contains("a.csv:2: column 2: not UTF-8"));
+    assert!(refused(&folder, "privacy table nowhere.csv").contains("nowhere.csv: cannot be read"));
+}
