@@ -114,3 +114,84 @@ fn table_keeps_the_rows_and_appends_the_losses() {
     assert!(refused(&folder, "privacy table a.csv").contains("a.csv:2: column 2: not UTF-8"));
     assert!(refused(&folder, "privacy table nowhere.csv").contains("nowhere.csv: cannot be read"));
 }
+
+#[test]
+fn calibrate_finds_what_is_left_out_and_meets_the_target() {
+    let folder = scratch("privacy-calibrate");
+    let target = "privacy calibrate --epsilon 8.3625 --delta 0.0029435200932623716";
+    // RDP says 8.362 at q 0.25, z 1, T 40.
+    let cases = [
+        ("--sampling-probability 0.25 --rounds 40", "noise_multiplier", 1.0),
+        ("--sampling-probability 0.25 --noise-multiplier 1", "rounds", 40.0),
+        ("--noise-multiplier 1 --rounds 40", "sampling_probability", 0.25),
+    ];
+    for (given, found, value) in cases {
+        let answer = json(&folder, &format!("{target} {given}"));
+        assert_eq!(answer["found"], found);
+        assert!((answer[found].as_f64().unwrap() / value - 1.0).abs() < 1e-3, "{answer}");
+        assert!(answer["epsilon_rdp"].as_f64().unwrap() <= 8.3625 && answer["epsilon_pld"].as_f64().unwrap() < 7.1);
+        assert!(done(&folder, &format!("{target} {given}")).contains(&found.replace('_', " ")));
+    }
+    assert!(refused(&folder, target).contains("exactly two"));
+    assert!(refused(&folder, &format!("{target} {PAPER}")).contains("exactly two"));
+    let strict = "privacy calibrate --epsilon 0.01 --delta 1e-9 --sampling-probability 1 --noise-multiplier 1";
+    assert!(refused(&folder, strict).contains("one release costs epsilon"));
+    for bad in ["0", "-1", "NaN", "inf"] {
+        refused(&folder, &format!("privacy calibrate --epsilon={bad} --delta 0.1 --rounds 1 --noise-multiplier 1"));
+    }
+}
+
+#[test]
+fn explain_says_who_from_whom_for_every_shipped_scenario() {
+    let folder = scratch("privacy-explain");
+    for shipped in sordino_sim::scenario::SHIPPED {
+        let said = done(&folder, &format!("privacy explain {}", shipped.name));
+        for needed in ["Who is protected from whom", "compared", "What is not protected", "What it costs", "simulat"] {
+            assert!(said.contains(needed), "{}: {needed}: {said}", shipped.name);
+        }
+    }
+    let federated = done(&folder, "privacy explain default");
+    for needed in ["Not from the server", "Zero-out", "200 agents", "PLD (tight)", "With fts, fts-de: nobody"] {
+        assert!(federated.contains(needed), "{needed}: {federated}");
+    }
+    let open = done(&folder, "privacy explain default --set federation.methods=[\"fts\"]");
+    assert!(open.contains("no method of this scenario is private") && !open.contains("ε ="), "{open}");
+    let local = json(&folder, "privacy explain ldp-se");
+    assert_eq!(local["trust"], "local");
+    assert!(local["cost"][0].as_str().unwrap().starts_with("ε = 1 for each report"));
+    assert!(refused(&folder, "privacy explain nowhere").contains("there is no scenario"));
+}
+
+#[test]
+fn compare_draws_three_curves() {
+    let folder = scratch("privacy-compare");
+    let said = done(&folder, &format!("privacy compare {PAPER} --delta 1e-5 --out a.svg"));
+    let picture = std::fs::read_to_string(folder.join("a.svg")).unwrap();
+    for class in ["moments", "rdp", "pld"] {
+        assert!(picture.contains(&format!("class=\"line {class}")), "{class}");
+    }
+    for name in ["moments", "RDP", "PLD"] {
+        assert!(said.contains(name) && picture.contains(&format!(">{name}<")), "{name}");
+    }
+    let output = sordino(&folder, &format!("privacy compare {PAPER} --delta 1e-5 --out no/a.svg"));
+    assert_eq!(output.status.code(), Some(1));
+    assert!(refused(&folder, &format!("privacy compare {PAPER} --delta 1 --out b.svg")).contains("--delta"));
+}
+
+#[test]
+fn audit_passes_the_shipped_paths_and_rejects_its_controls() {
+    let folder = scratch("audit");
+    let answer = json(&folder, "audit --runs 5000");
+    assert_eq!(
+        (answer["runs"].as_u64(), answer["rounds"].as_u64(), answer["passed"].as_bool()),
+        (Some(5000), Some(40), Some(true))
+    );
+    assert!(answer["confidence"].as_f64().unwrap() > 0.999_99);
+    assert_eq!(answer["smallest_defect_seen"], "noise 40 % low");
+    let lines = answer["lines"].as_array().unwrap();
+    let rejected = |value: bool| lines.iter().filter(|line| line["rejected"] == value).count();
+    // Two shipped paths; five controls that so few runs can see; the finer ones are not run and say so.
+    assert_eq!((rejected(false), rejected(true), lines.len()), (2, 5, 12));
+    assert!(lines.iter().all(|line| line["rejected"].is_boolean() || line["needs_runs"].as_u64() > Some(5000)));
+    assert!(refused(&folder, "audit --runs 10").contains("--runs"));
+}

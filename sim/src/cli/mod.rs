@@ -6,6 +6,7 @@
 //! | [`list`] | `sordino list` |
 //! | [`report`] | `sordino report` |
 //! | [`privacy`] | `sordino privacy` |
+//! | [`audit`] | `sordino audit` |
 //! | [`reproduce`] | `sordino reproduce` |
 //! | [`tune`] | `sordino tune` |
 //! | [`progress`] | the bar on standard error |
@@ -20,6 +21,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+pub mod audit;
 pub mod error;
 mod interrupt;
 pub mod list;
@@ -52,6 +54,8 @@ enum Command {
     Report(report::Arguments),
     /// What releases cost
     Privacy(privacy::Arguments),
+    /// Does the shipped release path leak more than claimed? Exit code 1 if so
+    Audit(audit::Arguments),
     /// What of the papers comes out: expected, measured, holds
     Reproduce(reproduce::Arguments),
     /// Tune your own training command and publish one private result
@@ -85,6 +89,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Some(Command::List) => list::execute(),
         Some(Command::Report(arguments)) => report::execute(&arguments),
         Some(Command::Privacy(arguments)) => privacy::execute(&arguments),
+        Some(Command::Audit(arguments)) => audit::execute(&arguments),
         Some(Command::Reproduce(arguments)) => reproduce::execute(&arguments),
         Some(Command::Tune(arguments)) => tune::execute(&arguments),
     };

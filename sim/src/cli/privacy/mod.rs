@@ -4,6 +4,9 @@
 //! |---|---|
 //! | [`loss`] | `epsilon`, `delta`: one number by one accountant |
 //! | [`table`] | `table`: a CSV file of parameters, three accountants beside each row |
+//! | [`calibrate`] | `calibrate`: a target gives the third parameter |
+//! | [`explain`] | `explain`: who is protected from whom, in plain words |
+//! | [`compare`] | `compare`: ε over rounds by every accountant, as a picture |
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
@@ -14,6 +17,9 @@ use super::Format;
 use super::error::CliError;
 use crate::privacy::pld::{self, Quality};
 
+pub mod calibrate;
+pub mod compare;
+pub mod explain;
 pub mod loss;
 pub mod table;
 
@@ -32,6 +38,12 @@ enum Question {
     Delta(loss::DeltaArguments),
     /// A CSV file with columns q, z, steps, delta: the same rows with the losses appended
     Table(table::Arguments),
+    /// What is left out of sampling probability, noise multiplier and rounds, for a target (ε, δ)
+    Calibrate(calibrate::Arguments),
+    /// Who is protected from whom in a scenario, what is not protected, what it costs
+    Explain(explain::Arguments),
+    /// Draw ε over rounds for all accountants
+    Compare(compare::Arguments),
 }
 
 /// Answers.
@@ -40,6 +52,9 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         Question::Epsilon(arguments) => loss::epsilon(arguments),
         Question::Delta(arguments) => loss::delta(arguments),
         Question::Table(arguments) => table::execute(arguments),
+        Question::Calibrate(arguments) => calibrate::execute(arguments),
+        Question::Explain(arguments) => explain::execute(arguments),
+        Question::Compare(arguments) => compare::execute(arguments),
     }
 }
 
@@ -94,6 +109,8 @@ struct Loss {
 }
 
 impl Accountant {
+    const ALL: [Accountant; 3] = [Accountant::Moments, Accountant::Rdp, Accountant::Pld];
+
     const fn name(self) -> &'static str {
         match self {
             Accountant::Moments => "moments",

@@ -1,0 +1,121 @@
+//! `sordino privacy calibrate`: a target (ε, δ) and two of three parameters give the third.
+
+use clap::Args;
+use serde::Serialize;
+use sordino_core::privacy::calibrate::{self, CalibrateError, Target};
+use sordino_core::privacy::{NeighboringRelation, SamplingProbability};
+
+use super::super::{print, print_json};
+use super::{Accountant, CliError, Format, failure, in_range, multiplier, probability, sampled};
+use crate::report::significant;
+
+/// `sordino privacy calibrate`: what is left out of sampling probability, noise multiplier and rounds is found.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// ε to stay within, positive
+    #[arg(long, value_name = "E", value_parser = positive)]
+    epsilon: f64,
+    /// δ to stay within, in (0, 1)
+    #[arg(long, value_name = "D", value_parser = failure())]
+    delta: f64,
+    /// Probability with which each agent is selected; left out: the largest is found
+    #[arg(long, value_name = "Q", value_parser = probability())]
+    sampling_probability: Option<f64>,
+    /// Noise standard deviation over sensitivity; left out: the smallest is found
+    #[arg(long, value_name = "Z", value_parser = multiplier())]
+    noise_multiplier: Option<f64>,
+    /// Number of releases; left out: the most are found
+    #[arg(long, value_name = "T", value_parser = clap::value_parser!(u32).range(1..=1_000_000_000))]
+    rounds: Option<u32>,
+    /// Text for people or one JSON object
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    in_range(text, 1e-6, 1e6, "a number from 1e-6 to 1e6")
+}
+
+/// Parameters that meet the target.
+#[derive(Serialize)]
+struct Answer {
+    found: &'static str,
+    sampling_probability: f64,
+    noise_multiplier: f64,
+    rounds: u32,
+    delta: f64,
+    epsilon_target: f64,
+    epsilon_rdp: f64,
+    epsilon_pld: f64,
+    neighboring_relation: NeighboringRelation,
+}
+
+/// Finds, checks with both accountants, prints.
+pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
+    let target = Target::new(arguments.epsilon, arguments.delta).map_err(CliError::input)?;
+    let probability = |q: f64| SamplingProbability::new(q).map_err(CliError::input);
+    let Arguments { sampling_probability, noise_multiplier, rounds, .. } = *arguments;
+    let (found, q, z, rounds) = match (sampling_probability, noise_multiplier, rounds) {
+        (Some(q), None, Some(rounds)) => {
+            let z = calibrate::noise_multiplier(&target, probability(q)?, rounds).map_err(CliError::input)?;
+            ("noise_multiplier", q, z, rounds)
+        }
+        (Some(q), Some(z), None) => {
+            let event = sampled(q, z);
+            let rounds = calibrate::rounds(&target, &event).map_err(CliError::input)?;
+            if rounds == 0 {
+                let epsilon = target.epsilon_of(&event, 1).map_err(CliError::input)?;
+                return Err(CliError::input(format!("the target cannot be met: one release costs epsilon {epsilon}")));
+            }
+            ("rounds", q, z, rounds)
+        }
+        (None, Some(z), Some(rounds)) => {
+            let q = calibrate::sampling_probability(&target, z, rounds).map_err(CliError::input)?;
+            ("sampling_probability", q.value(), z, rounds)
+        }
+        _ => {
+            return Err(CliError::input(
+                "exactly two of --sampling-probability, --noise-multiplier and --rounds are given; the third is found",
+            ));
+        }
+    };
+    let event = sampled(q, z);
+    let by = |accountant: Accountant| {
+        accountant.epsilon(&event, rounds, arguments.delta).map(|loss| loss.epsilon).map_err(CliError::input)
+    };
+    let (epsilon_rdp, epsilon_pld) = (by(Accountant::Rdp)?, by(Accountant::Pld)?);
+    // What is printed was checked by another call than the search's.
+    if !(epsilon_rdp <= arguments.epsilon) {
+        return Err(CliError::failure(CalibrateError::Unattainable { at: z, epsilon: epsilon_rdp }));
+    }
+    match arguments.format {
+        Format::Json => print_json(&Answer {
+            found,
+            sampling_probability: q,
+            noise_multiplier: z,
+            rounds,
+            delta: arguments.delta,
+            epsilon_target: arguments.epsilon,
+            epsilon_rdp,
+            epsilon_pld,
+            neighboring_relation: event.relation(),
+        }),
+        Format::Text => {
+            // Every digit: a rounded one might miss the target.
+            let line = match found {
+                "noise_multiplier" => format!("noise multiplier {z}, the smallest"),
+                "rounds" => format!("rounds {rounds}, the most"),
+                _ => format!("sampling probability {q}, the largest"),
+            };
+            print(&format!(
+                "{line} for ε ≤ {} at δ = {} by the RDP accountant\nthere ε = {} by RDP, {} by PLD \
+                 (sampling probability {q}, noise multiplier {z}, rounds {rounds}; neighbouring relation \"{}\")\n",
+                arguments.epsilon,
+                arguments.delta,
+                significant(epsilon_rdp, 6),
+                significant(epsilon_pld, 6),
+                event.relation()
+            ))
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! `sordino privacy compare`: ε over rounds by every accountant, as a picture.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::super::print;
+use super::{Accountant, AccountantError, CliError, Releases, failure};
+use crate::report::svg::{Chart, Curve, Point, Scale};
+use crate::report::{figure, significant};
+
+/// `sordino privacy compare`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    releases: Releases,
+    /// Probability with which the bound may fail, in (0, 1)
+    #[arg(long, value_name = "D", value_parser = failure())]
+    delta: f64,
+    /// The picture; an SVG file
+    #[arg(long, value_name = "FILE.svg")]
+    out: PathBuf,
+}
+
+/// At most so many counts of releases: composition is smooth.
+const POINTS: u32 = 40;
+
+/// Draws, and prints ε after the last release.
+pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
+    let Releases { sampling_probability, noise_multiplier, rounds } = arguments.releases;
+    let event = arguments.releases.event();
+    let steps = POINTS.min(rounds);
+    let mut curves = Vec::new();
+    let mut said = String::new();
+    for accountant in Accountant::ALL {
+        let mut points = vec![Point::bare(0.0, 0.0)];
+        for i in 1..=steps {
+            let count = (u64::from(rounds) * u64::from(i) / u64::from(steps)) as u32;
+            match accountant.epsilon(&event, count, arguments.delta) {
+                Ok(loss) => points.push(Point::bare(f64::from(count), loss.epsilon)),
+                // The curve ends where no finite ε is left.
+                Err(AccountantError::NoFiniteEpsilon { .. }) => break,
+                Err(error) => return Err(CliError::input(error)),
+            }
+        }
+        let end = points.last().map_or(0.0, |point| point.y);
+        let reached = points.last().is_some_and(|point| point.x == f64::from(rounds));
+        let told = if reached { format!("ε = {}", significant(end, 4)) } else { "ε = ∞".to_owned() };
+        said.push_str(&format!("{:8}{told}\n", accountant.name()));
+        let class = match accountant {
+            Accountant::Moments => "moments",
+            Accountant::Rdp => "rdp",
+            Accountant::Pld => "pld",
+        };
+        curves.push(Curve { class, label: accountant.name().into(), note: told, points });
+    }
+    let top = curves.iter().flat_map(|curve| &curve.points).map(|point| point.y).fold(f64::MIN_POSITIVE, f64::max);
+    let chart = Chart {
+        title: "ε over rounds".into(),
+        x_label: "releases".into(),
+        y_label: "ε, zero-out".into(),
+        curves,
+        scale: Scale::Linear { from: 0.0 },
+        y_max: top * 1.05,
+    };
+    let lines = [
+        format!("Sampling probability {sampling_probability}, noise multiplier {noise_multiplier}"),
+        format!("δ = {}; every curve is an upper bound, PLD the closest", significant(arguments.delta, 3)),
+    ];
+    let picture = figure::compose("Privacy loss by accountant", &[&lines[0], &lines[1]], &[chart]);
+    std::fs::write(&arguments.out, picture)
+        .map_err(|error| CliError::failure(format!("{}: cannot be written: {error}", arguments.out.display())))?;
+    print(&format!("after {rounds} releases at δ = {}\n{said}", arguments.delta))?;
+    eprintln!("wrote {}", arguments.out.display());
+    Ok(())
+}

@@ -1,0 +1,221 @@
+//! `sordino privacy explain`: who is protected from whom, in plain words.
+
+use clap::Args;
+use serde::Serialize;
+
+use super::super::{print, print_json, run};
+use super::{Accountant, AccountantError, CliError, Format};
+use crate::driver::Guarantee;
+use crate::experiment::local::LocalScenario;
+use crate::metrics::release_event;
+use crate::report::significant;
+use crate::scenario::{AnyScenario, ObjectiveConfig, Scenario, Trust};
+
+/// `sordino privacy explain`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// A name from `sordino list`, or a TOML file
+    #[arg(value_name = "SCENARIO|FILE")]
+    scenario: String,
+    /// Replace a value of the scenario, as in privacy.noise_multiplier=2; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    settings: Vec<String>,
+    /// Text for people or one JSON object
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// The answer: sentences under five questions.
+#[derive(Serialize)]
+struct Explanation {
+    scenario: String,
+    trust: Trust,
+    protected: Vec<String>,
+    relation: Vec<String>,
+    not_protected: Vec<String>,
+    cost: Vec<String>,
+    simulation: &'static str,
+}
+
+const SIMULATION: &str =
+    "Runs of this scenario are simulations: the seed reveals the noise, so what they print is not private.";
+
+/// Prints.
+pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
+    let scenario = run::load(&arguments.scenario, &arguments.settings)?;
+    let explanation = match &scenario {
+        AnyScenario::Federated(scenario) => federated(scenario)?,
+        AnyScenario::Other(experiment) => match experiment.as_local() {
+            Some(scenario) => local(scenario),
+            None => {
+                let trust = experiment.head().trust;
+                return Err(CliError::input(format!("no explanation of the trust model \"{}\" yet", trust.name())));
+            }
+        },
+    };
+    match arguments.format {
+        Format::Json => print_json(&explanation),
+        Format::Text => print(&explanation.text()),
+    }
+}
+
+impl Explanation {
+    fn text(&self) -> String {
+        let mut out = format!("{}: {} ({})\n", self.scenario, self.trust.name(), self.trust.description());
+        for (title, sentences) in [
+            ("Who is protected from whom", &self.protected),
+            ("Which inputs are compared", &self.relation),
+            ("What is not protected", &self.not_protected),
+            ("What it costs", &self.cost),
+        ] {
+            out.push_str(&format!("\n{title}\n"));
+            sentences.iter().for_each(|sentence| out.push_str(&format!("  - {sentence}\n")));
+        }
+        out.push_str(&format!("\n{}\n", self.simulation));
+        out
+    }
+}
+
+fn federated(scenario: &Scenario) -> Result<Explanation, CliError> {
+    let names = |guarantee: Guarantee| {
+        let of: Vec<&str> = scenario
+            .federation
+            .methods
+            .iter()
+            .filter(|method| method.guarantee() == guarantee)
+            .map(|method| method.name())
+            .collect();
+        of.join(", ")
+    };
+    let (private, open, alone) =
+        (names(Guarantee::DifferentialPrivacy), names(Guarantee::None), names(Guarantee::NothingReleased));
+    let (p, rounds) = (&scenario.privacy, scenario.federation.rounds);
+    let mut protected = Vec::new();
+    if !private.is_empty() {
+        protected.push(format!(
+            "With {private}: each of the {} agents, with everything it observed, is protected from the other agents \
+             and from every reader of the server's {rounds} broadcasts, whatever else they know.",
+            scenario.federation.agents
+        ));
+        protected.push("Not from the server: it sees the vectors of agents and is trusted.".into());
+    }
+    if !open.is_empty() {
+        protected.push(format!("With {open}: nobody; the server's broadcasts carry no noise."));
+    }
+    if !alone.is_empty() {
+        protected.push(format!("With {alone}: nothing leaves an agent, so nothing needs protection."));
+    }
+    let relation = if private.is_empty() {
+        vec!["None: no method of this scenario is private.".to_owned()]
+    } else {
+        vec![
+            "Zero-out: an agent that takes part against the same agent sending nothing. It keeps its slot and its \
+             weights, so the number of agents is public."
+                .to_owned(),
+            format!(
+                "Each agent enters a broadcast with probability {}, in secret; its joint vector is clipped to norm {} \
+                 and the noise is {} times the most it can change the sum.",
+                p.sampling_probability, p.clipping_norm, p.noise_multiplier
+            ),
+        ]
+    };
+    let mut not_protected = vec![
+        "That an agent is enrolled, how many there are, their weights and their regions.".to_owned(),
+        "An agent's own queries, from whoever evaluates them.".to_owned(),
+        "What is true of many agents alike: the broadcasts are meant to tell that.".to_owned(),
+        "Which agents were selected, if the server tells; the loss below counts on its secrecy.".to_owned(),
+        "Timing: an observer of when messages are sent may learn more.".to_owned(),
+    ];
+    if matches!(scenario.objective, ObjectiveConfig::Landmine(_) | ObjectiveConfig::Winequality(_)) {
+        not_protected.push("One record of an agent's data by itself: the unit of protection is the agent.".to_owned());
+    }
+    let mut cost = Vec::new();
+    if private.is_empty() {
+        cost.push("No loss is bounded.".to_owned());
+    } else {
+        for accountant in Accountant::ALL.into_iter().rev() {
+            let (epsilon, quality) = match accountant.epsilon(&release_event(scenario), rounds, p.delta) {
+                Ok(loss) => {
+                    (format!("ε = {}", significant(loss.epsilon, 4)), loss.quality.map_or("", super::Quality::name))
+                }
+                Err(AccountantError::NoFiniteEpsilon { .. }) => ("no finite ε".to_owned(), "none"),
+                Err(error) => return Err(CliError::input(error)),
+            };
+            let what = match accountant {
+                Accountant::Pld => quality,
+                Accountant::Rdp => "looser; what the budget's filter counts",
+                Accountant::Moments => "loosest; what the paper prints",
+            };
+            cost.push(format!(
+                "{epsilon} at δ = {} after {rounds} releases by {} ({what}).",
+                significant(p.delta, 3),
+                accountant.name()
+            ));
+        }
+        cost.push("One loss for each method alone: who publishes several pays for each.".to_owned());
+        cost.push(match p.max_epsilon {
+            Some(most) => format!("A release that would lead beyond ε = {most} is refused before noise is drawn."),
+            None => "No budget is set (privacy.max_epsilon): nothing is refused.".to_owned(),
+        });
+    }
+    Ok(Explanation {
+        scenario: scenario.name.clone(),
+        trust: Trust::Federated,
+        protected,
+        relation,
+        not_protected,
+        cost,
+        simulation: SIMULATION,
+    })
+}
+
+fn local(scenario: &LocalScenario) -> Explanation {
+    let users = &scenario.users;
+    let mut not_protected = vec![
+        "That a user takes part, when, and which query it was asked: only the reward is noised.".to_owned(),
+        "The public bounds on rewards; they must not be estimated from rewards.".to_owned(),
+        "Timing: an observer of when reports are sent may learn more.".to_owned(),
+    ];
+    let (protected, relation, cost) = match users.epsilon {
+        None => {
+            not_protected.insert(0, "Rewards: they are sent as they are.".to_owned());
+            let protected = "Nobody: `users.epsilon` is missing, rewards leave without noise.";
+            (vec![protected.to_owned()], vec!["None.".to_owned()], vec!["No loss is bounded.".to_owned()])
+        }
+        Some(epsilon) => {
+            let bound = match (users.norm_bound, users.noise_bound) {
+                (Some(b), Some(r)) => format!("±{}", significant(b + r, 6)),
+                _ => "±(B + R), the public bound of the run's function and noise".to_owned(),
+            };
+            let reports = users.reports_per_user;
+            (
+                vec![
+                    "Each user's reward is protected from everybody else, the learner too: noise is added before the \
+                     reward leaves the user."
+                        .to_owned(),
+                ],
+                vec![format!(
+                    "A user's reward against any other reward. Rewards are clamped to {bound}, and discrete Laplace \
+                     noise of scale twice that over ε is added; without the clamp the guarantee would be false."
+                )],
+                vec![
+                    format!("ε = {epsilon} for each report; pure, δ = 0."),
+                    format!(
+                        "{reports} report(s) of one user: ε = {} for that user, whichever algorithm asked. Losses of \
+                         different users do not add.",
+                        epsilon * f64::from(reports)
+                    ),
+                ],
+            )
+        }
+    };
+    Explanation {
+        scenario: scenario.head.name.clone(),
+        trust: Trust::Local,
+        protected,
+        relation,
+        not_protected,
+        cost,
+        simulation: SIMULATION,
+    }
+}
