@@ -81,6 +81,32 @@ pub struct FaultCounts {
 }
 
 impl FaultCounts {
+    /// Names of the counts, in the order of [`FaultCounts::values`].
+    pub const NAMES: [&'static str; 8] = [
+        "absent",
+        "broadcasts_lost",
+        "lost",
+        "late",
+        "refused_stale",
+        "refused_duplicate",
+        "refused_corrupt",
+        "refused_oversize",
+    ];
+
+    /// The counts, in the order of [`FaultCounts::NAMES`].
+    pub fn values(&self) -> [u32; 8] {
+        [
+            self.absent,
+            self.broadcasts_lost,
+            self.lost,
+            self.late,
+            self.refused_stale,
+            self.refused_duplicate,
+            self.refused_corrupt,
+            self.refused_oversize,
+        ]
+    }
+
     /// Adds another part of the federation.
     pub fn add(&mut self, other: &FaultCounts) {
         self.absent += other.absent;

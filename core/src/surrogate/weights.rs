@@ -33,6 +33,15 @@ impl Form {
     }
 }
 
+/// How the oldest observation left a posterior.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forgotten {
+    /// By a deletion or a rotation.
+    Removed,
+    /// The rest of the window was digested anew.
+    Rebuilt,
+}
+
 /// Why a posterior could not be set up.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum WeightsError {
@@ -199,6 +208,45 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
             }
         }
         self.observations = count;
+    }
+
+    /// Removes the oldest observation, for a sliding window: observation i becomes i − 1.
+    ///
+    /// **Parameters**: `phi` the features of the oldest (destroyed), `y` its value; `replay` writes the features of
+    /// observation i as numbered *after* the removal, and is asked only if the posterior must be rebuilt.
+    ///
+    /// **Numerics**: dual, a row of the factor is deleted (backward stable); primal, the rotation is undone where that
+    /// keeps half the digits, else the root is rebuilt, and so it is where the form changes. A window's bits depend on
+    /// what has left it: only [`WeightPosterior::extend`] is a function of the log alone.
+    ///
+    /// **Cost**: dual 3n² flops and n·M moves, primal 4M² flops, rebuilding n·3M².
+    pub fn forget_oldest(&mut self, phi: &mut [T], y: T, replay: impl FnMut(usize, &mut [T]) -> T) -> Forgotten {
+        let (m, n) = (self.feature_count, self.observations);
+        if n == 0 {
+            return Forgotten::Removed;
+        }
+        self.observations = n - 1;
+        match (Form::of(n, m), self.form()) {
+            (Form::Dual, _) => {
+                let dual = split_dual(self.storage.as_mut(), m);
+                lower::delete_row(dual.factor, n, 0, &mut [], dual.residual);
+                dual.rows.copy_within(m..n * m, 0);
+                dual.y.copy_within(1..n, 0);
+                return Forgotten::Removed;
+            }
+            (Form::Primal, Form::Primal) => {
+                let primal = split_primal(self.storage.as_mut(), m);
+                let phi = phi.get_mut(..m).unwrap_or(&mut []);
+                let half_the_digits = T::EPSILON.sqrt();
+                if root::rotate_out(primal.root, primal.rhs, phi, y, primal.phi, half_the_digits).is_ok() {
+                    return Forgotten::Removed;
+                }
+            }
+            (Form::Primal, Form::Dual) => {}
+        }
+        self.observations = 0;
+        self.extend(n - 1, replay);
+        Forgotten::Rebuilt
     }
 
     /// Writes the mean ν into the first M numbers of `out`. **Cost**: dual n² + n·M multiply-adds, primal M²/2.
@@ -416,6 +464,59 @@ mod tests {
             posterior.posteriors(rows.as_flattened(), &mut mean, &mut variance, &mut [0.0; M]);
             assert_eq!(mean, before);
         }
+    }
+
+    /// A window of w slides over all data; its mean is that of a posterior that never saw the rest.
+    #[test]
+    fn a_sliding_window_is_as_if_the_rest_had_never_been() {
+        const ALL: usize = 40;
+        let (rows, y) = data(ALL);
+        for window in [1, 3, 4, 5, 9] {
+            let mut posterior = WeightPosterior::new(M, 0.1, vec![0.0; storage_len(M)]).unwrap();
+            let mut rebuilt = 0;
+            for end in 1..=ALL {
+                let start = end.saturating_sub(window);
+                if end > window {
+                    let (mut oldest, first) = (rows[start - 1], start);
+                    let again = |i: usize, phi: &mut [f64]| {
+                        phi.copy_from_slice(&rows[first + i]);
+                        y[first + i]
+                    };
+                    rebuilt +=
+                        usize::from(posterior.forget_oldest(&mut oldest, y[start - 1], again) == Forgotten::Rebuilt);
+                }
+                posterior.extend(end - start, |i, phi| {
+                    phi.copy_from_slice(&rows[start + i]);
+                    y[start + i]
+                });
+                let mut fresh = WeightPosterior::new(M, 0.1, vec![0.0; storage_len(M)]).unwrap();
+                fresh.extend(end - start, |i, phi| {
+                    phi.copy_from_slice(&rows[start + i]);
+                    y[start + i]
+                });
+                let (mut slid, mut never) = ([0.0; M], [0.0; M]);
+                posterior.mean(&mut slid);
+                fresh.mean(&mut never);
+                assert!(slid.iter().zip(never).all(|(a, b)| (a - b).abs() < 1e-9), "{window} {end}");
+            }
+            // Only where removing an observation changes the form is the window rebuilt every time.
+            assert_eq!(rebuilt > 0, window == M / 2 + 1, "{window}: {rebuilt}");
+        }
+        // In single precision at tiny λ an undone rotation would lose its digits: rebuilt, and finite.
+        let mut posterior = WeightPosterior::new(M, 1e-9f32, vec![0.0; storage_len(M)]).unwrap();
+        let row = |i: usize| rows[i].map(|x| x as f32);
+        let mut replay = |from: usize| {
+            move |i: usize, phi: &mut [f32]| {
+                phi.copy_from_slice(&row(from + i));
+                1.0
+            }
+        };
+        posterior.extend(6, replay(0));
+        let mut oldest = row(0);
+        posterior.forget_oldest(&mut oldest, 1.0, replay(1));
+        let mut nu = [0.0f32; M];
+        posterior.mean(&mut nu);
+        assert!(nu.iter().all(|x| f32::is_finite(*x)));
     }
 
     #[test]

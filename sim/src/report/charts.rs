@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use super::figure;
 use super::significant;
 use super::svg::{Chart, Curve, Frame, Point, Scale, escape, line};
-use crate::driver::Guarantee;
+use crate::driver::{Guarantee, MethodRun};
+use crate::fault::FaultCounts;
 use crate::metrics::{MethodSummary, SMALL_DELTA, Summary, privacy_loss, release_event};
 use crate::privacy::pld;
 use crate::scenario::Scenario;
@@ -112,6 +113,38 @@ pub fn spreads(summary: &Summary, regret_name: &str) -> Vec<Chart> {
             y_max,
         })
         .collect()
+}
+
+/// What happened on the links, by round: means over methods and runs. Nothing without faults.
+pub fn faults(results: &[MethodRun]) -> Option<Chart> {
+    /// Looks of other curves: a fault is no method.
+    const LOOKS: [&str; 8] =
+        ["ts", "fts", "fts-de", "dp-fts", "dp-fts-de", "pure-noise", "uniform-weights", "global-init"];
+    let with: Vec<&MethodRun> = results.iter().filter(|result| !result.faults.is_empty()).collect();
+    let rounds = with.iter().map(|result| result.faults.len()).min()?;
+    let mean = |i: usize, round: usize| {
+        with.iter().map(|result| f64::from(result.faults[round].values()[i])).sum::<f64>() / with.len() as f64
+    };
+    let curves: Vec<Curve> = FaultCounts::NAMES
+        .iter()
+        .enumerate()
+        .filter(|(i, _)| (0..rounds).any(|round| mean(*i, round) > 0.0))
+        .map(|(i, name)| Curve {
+            class: LOOKS[i],
+            label: name.replace('_', " "),
+            note: String::new(),
+            points: (0..rounds).map(|round| Point::bare(round as f64, mean(i, round))).collect(),
+        })
+        .collect();
+    let top = curves.iter().flat_map(|curve| &curve.points).map(|point| point.y).fold(1.0, f64::max);
+    Some(Chart {
+        title: "Faults by round (not releasable)".into(),
+        x_label: "round".into(),
+        y_label: "agents or frames".into(),
+        curves,
+        scale: Scale::Linear { from: 0.0 },
+        y_max: top * 1.05,
+    })
 }
 
 /// Share of uploads that were clipped, by broadcast. Simulation only. Nothing if nobody clips.

@@ -13,6 +13,7 @@ use super::read::RunRecord;
 use super::{figure, html, json, table};
 use crate::driver::MethodRun;
 use crate::experiment::{Experiment, Outcome};
+use crate::fault::FaultCounts;
 use crate::metrics::Summary;
 use crate::scenario::Scenario;
 
@@ -132,6 +133,9 @@ impl RunFolder {
         self.write("scenario.toml", &format!("# Every key written out; sordino {version}.\n{}", scenario.resolved()))?;
         self.write("summary.json", &pretty(&json::summary(scenario, summary)))?;
         self.write("rounds.csv", &rounds(results))?;
+        if results.iter().any(|result| !result.faults.is_empty()) {
+            self.write("faults.csv", &faults(results))?;
+        }
         self.write("transcript.jsonl", &transcript(scenario, results, summary))?;
         self.write("table.txt", &table::methods(scenario, summary, regret_name))?;
         self.write("regret.svg", &figure::regret(scenario, summary, regret_name))?;
@@ -168,6 +172,18 @@ fn rounds(results: &[MethodRun]) -> String {
                 field(result.clipped_share.get(round)),
                 field(result.selected_share.get(round)),
             );
+        }
+    }
+    out
+}
+
+/// What happened on the links. Simulation only: who answered is known to the server alone.
+fn faults(results: &[MethodRun]) -> String {
+    let mut out = format!("run,method,round,{}\n", FaultCounts::NAMES.join(","));
+    for result in results {
+        for (round, counts) in result.faults.iter().enumerate() {
+            let values = counts.values().map(|count| count.to_string()).join(",");
+            let _ = writeln!(out, "{},{},{round},{values}", result.run, result.method);
         }
     }
     out

@@ -33,9 +33,23 @@ pub fn page(record: &RunRecord, regret_name: &str) -> String {
     losses(&mut out, scenario, summary);
     spread(&mut out, summary, regret_name);
     clipping(&mut out, summary);
-    section(&mut out, "Faults", "No faults were simulated: every message arrived in its round.", "");
+    faults(&mut out, record);
     provenance(&mut out, record);
     document(&scenario.name, &out)
+}
+
+fn faults(out: &mut String, record: &RunRecord) {
+    match charts::faults(&record.results) {
+        None => section(out, "Faults", "No faults were simulated: every message arrived in its round.", ""),
+        Some(chart) => section(
+            out,
+            "Faults",
+            "Mean number of agents or frames for each method, run and round. <em>Not releasable</em>: who answered is known \
+             to the server alone. Divisor, weights and noise of a release do not depend on it, so ε is what it is \
+             without faults.",
+            &charts::element(&chart, (560.0, 240.0), 150.0),
+        ),
+    }
 }
 
 /// A page with this body, the styles of page and charts inside it.

@@ -9,6 +9,7 @@ use sordino_core::digest::Digest;
 use sordino_core::privacy::accountant::AccountantError;
 
 use crate::driver::{Method, MethodRun};
+use crate::fault::FaultCounts;
 use crate::metrics::{Summary, summarize};
 use crate::scenario::{Scenario, ScenarioError};
 
@@ -115,6 +116,10 @@ pub fn run_folder(folder: &Path) -> Result<RunRecord, ReadError> {
     let (head, mut results) = transcript_lines(&path, &transcript)?;
     let (path, rounds) = text(folder, "rounds.csv")?;
     fill_rounds(&path, &rounds, &mut results)?;
+    if !scenario.faults.is_none() {
+        let (path, faults) = text(folder, "faults.csv")?;
+        fill_faults(&path, &faults, &mut results)?;
+    }
     let inconsistent = |message: String| ReadError::Inconsistent { path: path.clone(), message };
     let rounds = scenario.federation.rounds as usize + 1;
     let expected = scenario.runs as usize * scenario.federation.methods.len();
@@ -198,6 +203,32 @@ fn transcript_lines(path: &Path, text: &str) -> Result<(Head, Vec<MethodRun>), R
         });
     }
     Ok((head, results))
+}
+
+#[derive(Deserialize)]
+struct FaultRow {
+    run: u32,
+    method: Method,
+    #[serde(flatten)]
+    counts: FaultCounts,
+}
+
+fn fill_faults(path: &Path, text: &str, results: &mut [MethodRun]) -> Result<(), ReadError> {
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    for row in reader.deserialize() {
+        let row: FaultRow = row.map_err(|error| ReadError::Line {
+            path: path.to_owned(),
+            line: error.position().map_or(0, csv::Position::line),
+            message: error.to_string().replace('\n', " "),
+        })?;
+        let found = results.iter_mut().find(|result| result.run == row.run && result.method == row.method);
+        let result = found.ok_or_else(|| ReadError::Inconsistent {
+            path: path.to_owned(),
+            message: format!("run {}, {} is not in the transcript", row.run, row.method),
+        })?;
+        result.faults.push(row.counts);
+    }
+    Ok(())
 }
 
 fn fill_rounds(path: &Path, text: &str, results: &mut [MethodRun]) -> Result<(), ReadError> {
