@@ -314,7 +314,14 @@ impl Store {
         let mut lines = String::new();
         for run in results {
             let path = self.folder.join(format!("run-{:05}.{}.ledger.jsonl", run.run, run.method));
-            let Ok(text) = fs::read_to_string(&path) else { continue };
+            if run.releases == 0 {
+                continue;
+            }
+            let text = fs::read_to_string(&path).map_err(io_at(&path))?;
+            if text.lines().count() != run.releases as usize {
+                let message = format!("{} charges for {} releases", text.lines().count(), run.releases);
+                return Err(StoreError::Ledger { path, line: text.lines().count(), message });
+            }
             for line in text.lines() {
                 let head = format!("{{\"run\":{},\"method\":\"{}\",", run.run, run.method);
                 lines.push_str(&line.replacen('{', &head, 1));

@@ -36,7 +36,12 @@ impl Ledger {
     pub fn open(path: PathBuf) -> Result<Self, StoreError> {
         let mut ledger = Ledger::default();
         let (mut valid, mut line_number) = (0u64, 0);
-        if let Ok(file) = File::open(&path) {
+        let existing = match File::open(&path) {
+            Ok(file) => Some(file),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            Err(error) => return Err(io_at(&path)(error)),
+        };
+        if let Some(file) = existing {
             let mut reader = BufReader::new(file);
             let mut line = String::new();
             loop {
@@ -81,6 +86,16 @@ impl Ledger {
         }
         self.entries.push(entry);
         Ok(())
+    }
+
+    /// How many releases are charged.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Nothing is charged.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
     }
 
     /// Makes all charges durable.

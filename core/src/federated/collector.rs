@@ -30,7 +30,7 @@ impl Counters {
 }
 
 pub(super) const SELECTED: u8 = 1;
-const UPLOADED: u8 = 2;
+pub(super) const UPLOADED: u8 = 2;
 
 /// Fixed-point fraction bits of the mean that protects nobody: order-independent, 10⁻¹² fine.
 pub(super) const MEAN_FRACTION: f64 = 1_099_511_627_776.0; // 2⁴⁰
@@ -131,8 +131,8 @@ impl Encoding {
     }
 }
 
-/// Numbers of a collector, borrowed: P·M sums and one byte for each agent of its range.
-#[derive(Debug)]
+/// Numbers of a collector, borrowed: P·M sums and one byte for each agent of its range. Prints their lengths, never
+/// what they hold.
 pub struct CollectorStorage<'a> {
     /// Integer sums.
     pub sums: &'a mut [i64],
@@ -140,6 +140,12 @@ pub struct CollectorStorage<'a> {
     pub flags: &'a mut [u8],
     /// What is counted.
     pub counters: &'a mut Counters,
+}
+
+impl core::fmt::Debug for CollectorStorage<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "CollectorStorage {{ coordinates: {}, agents: {} }}", self.sums.len(), self.flags.len())
+    }
 }
 
 /// Takes the uploads of consecutive agents for one broadcast.
@@ -212,7 +218,9 @@ pub(super) fn upload<T: Scalar>(
     }
     *flag |= UPLOADED;
     storage.counters.received += 1;
-    if *flag & SELECTED != 0 && encoding.signal == Signal::Vectors {
+    // Every vector takes the same way, selected or not: how long a reply takes must not tell the secret sample.
+    let selected = *flag & SELECTED != 0 && encoding.signal == Signal::Vectors;
+    {
         let mut buffer = [0.0; REGION_WEIGHTS_MAX];
         let weights = encoding.weights.of_agent(config.region_of_agent(agent) as usize, &mut buffer);
         let outcome = match &encoding.mechanism {
@@ -223,8 +231,8 @@ pub(super) fn upload<T: Scalar>(
             )?,
             None => add_to_mean(vector, weights, storage.sums),
         };
-        storage.counters.clipped += u32::from(matches!(outcome, Outcome::Clipped));
-        storage.counters.zeroed += u32::from(matches!(outcome, Outcome::Zeroed));
+        storage.counters.clipped += u32::from(selected && matches!(outcome, Outcome::Clipped));
+        storage.counters.zeroed += u32::from(selected && matches!(outcome, Outcome::Zeroed));
     }
     Ok(())
 }

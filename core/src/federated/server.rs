@@ -10,13 +10,13 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::collector::{self, CollectorStorage, Counters, Encoding, MEAN_FRACTION, RoundWeights, SELECTED};
+use super::collector::{self, CollectorStorage, Counters, Encoding, MEAN_FRACTION, RoundWeights, SELECTED, UPLOADED};
 use super::config::Config;
 use crate::math::Scalar;
 use crate::privacy::encode::EncodeError;
 use crate::privacy::event::Event;
 use crate::privacy::mechanism::gaussian::{GaussianError, GridGaussian};
-use crate::random::{NoiseError, NoiseSource};
+use crate::random::{NoiseError, NoiseSource, SourceKind};
 
 /// Where the server stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,10 +34,20 @@ pub enum ServerPhase {
 /// What the server keeps between inputs, apart from its numbers: a few words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerState {
+    #[serde(deserialize_with = "charge_again")]
     phase: ServerPhase,
     broadcast: u32,
     releases: u32,
     counters: Counters,
+}
+
+/// A stored state may be older than a release made from it: whoever resumes between charge and release closes again and
+/// is charged again. Never too little.
+fn charge_again<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<ServerPhase, D::Error> {
+    Ok(match ServerPhase::deserialize(deserializer)? {
+        ServerPhase::Charging => ServerPhase::Collecting,
+        other => other,
+    })
 }
 
 impl ServerState {
@@ -73,8 +83,7 @@ impl Default for ServerState {
     }
 }
 
-/// The server's numbers; [`storage_lens`] says how many.
-#[derive(Debug)]
+/// The server's numbers; [`storage_lens`] says how many. Prints their lengths, never what they hold.
 pub struct ServerStorage<'a, T> {
     /// Integer sums, P·M.
     pub sums: &'a mut [i64],
@@ -84,6 +93,12 @@ pub struct ServerStorage<'a, T> {
     pub flags: &'a mut [u8],
     /// The broadcast, P·M.
     pub vectors: &'a mut [T],
+}
+
+impl<T> fmt::Debug for ServerStorage<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ServerStorage {{ coordinates: {}, agents: {} }}", self.sums.len(), self.flags.len())
+    }
 }
 
 /// Lengths of (sums, noise, flags, vectors).
@@ -127,6 +142,9 @@ pub enum ServerOutput<'o, T> {
         broadcast: u32,
         /// The vectors ω⁽¹⁾ … ω⁽ᴾ⁾.
         vectors: &'o [T],
+        /// How the noise was made; nothing if there is none and nobody is protected. A server that deploys must see
+        /// [`SourceKind::Secret`].
+        kind: Option<SourceKind>,
     },
     /// Tell everybody that broadcast s does not take place.
     NoBroadcast {
@@ -280,11 +298,12 @@ impl<'a, T: Scalar> Server<'a, T> {
         self.storage.flags
     }
 
-    /// Adds what a collector took for this broadcast.
+    /// Adds what a collector took for this broadcast: `flags` of the agents from `first` on, as it left them.
     ///
-    /// **Errors**: [`ServerError::UnexpectedInput`] unless collecting; [`ServerError::Storage`]; a sum that would
-    /// overflow ([`ServerError::Mechanism`]). Nothing changed then.
-    pub fn merge(&mut self, sums: &[i64], counters: &Counters) -> Result<(), ServerError> {
+    /// **Errors**: [`ServerError::UnexpectedInput`] unless collecting; [`ServerError::Storage`];
+    /// [`ServerError::DuplicateUpload`] if an agent of it was taken before, here or by another collector; a sum that
+    /// would overflow ([`ServerError::Mechanism`]). Nothing changed then.
+    pub fn merge(&mut self, first: u32, flags: &[u8], sums: &[i64], counters: &Counters) -> Result<(), ServerError> {
         if self.state.phase != ServerPhase::Collecting {
             return Err(ServerError::UnexpectedInput { phase: self.state.phase, input: "merge" });
         }
@@ -295,6 +314,15 @@ impl<'a, T: Scalar> Server<'a, T> {
         if self.storage.sums.iter().zip(sums).any(|(sum, part)| sum.checked_add(*part).is_none()) {
             return Err(EncodeError::SumOverflow.into());
         }
+        let (agents, range) = (self.storage.flags.len(), first as usize..first as usize + flags.len());
+        let Some(own) = self.storage.flags.get_mut(range.clone()) else {
+            return Err(ServerError::Storage { what: "partial flags", len: range.end, expected: agents });
+        };
+        if let Some(twice) = own.iter().zip(flags).position(|(own, part)| own & part & UPLOADED != 0) {
+            let agent = first + twice as u32;
+            return Err(ServerError::DuplicateUpload { agent, broadcast: self.state.broadcast });
+        }
+        own.iter_mut().zip(flags).for_each(|(own, part)| *own |= part & UPLOADED);
         self.storage.sums.iter_mut().zip(sums).for_each(|(sum, part)| *sum += part);
         self.state.counters.received += counters.received;
         self.state.counters.clipped += counters.clipped;
@@ -377,7 +405,7 @@ impl<'a, T: Scalar> Server<'a, T> {
                 for (x, sum) in self.storage.vectors.iter_mut().zip(self.storage.sums.iter()) {
                     *x = T::from_f64(*sum as f64 / MEAN_FRACTION);
                 }
-                Ok(self.end_broadcast())
+                Ok(self.end_broadcast(None))
             }
         }
     }
@@ -385,13 +413,15 @@ impl<'a, T: Scalar> Server<'a, T> {
     /// Line "add N(0, (zΔ)²I) and broadcast". The pool is filled before the sums are touched; the divisor is the public
     /// q, never a count; an empty sample releases pure noise.
     fn release<S: NoiseSource>(&mut self, source: &mut S) -> Result<ServerOutput<'_, T>, ServerError> {
+        let mut kind = None;
         if let Some(mechanism) = &self.encoding.mechanism {
             let sensitivity = self.encoding.l2_sensitivity();
             let pool = mechanism.fill_noise(source, self.storage.noise)?;
-            let _charged = mechanism.release(self.storage.sums, pool, sensitivity, self.storage.vectors)?;
+            let release = mechanism.release(self.storage.sums, pool, sensitivity, self.storage.vectors)?;
+            kind = Some(release.kind());
             self.state.releases += 1;
         }
-        Ok(self.end_broadcast())
+        Ok(self.end_broadcast(kind))
     }
 
     fn next_broadcast(&mut self) {
@@ -401,9 +431,9 @@ impl<'a, T: Scalar> Server<'a, T> {
         self.state.phase = if over { ServerPhase::Done } else { ServerPhase::Idle };
     }
 
-    fn end_broadcast(&mut self) -> ServerOutput<'_, T> {
+    fn end_broadcast(&mut self, kind: Option<SourceKind>) -> ServerOutput<'_, T> {
         let broadcast = self.state.broadcast;
         self.next_broadcast();
-        ServerOutput::Broadcast { broadcast, vectors: self.storage.vectors }
+        ServerOutput::Broadcast { broadcast, vectors: self.storage.vectors, kind }
     }
 }

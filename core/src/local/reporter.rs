@@ -30,9 +30,15 @@ pub enum ReporterPhase {
 pub struct ReporterState {
     user: u32,
     budget: PureBudget,
+    #[serde(deserialize_with = "ask_again")]
     phase: ReporterPhase,
     candidate: u32,
     reports: u32,
+}
+
+/// A stored state may be older than a report made from it: whoever resumes must be asked, and is charged, again.
+fn ask_again<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<ReporterPhase, D::Error> {
+    ReporterPhase::deserialize(deserializer).map(|_| ReporterPhase::Idle)
 }
 
 impl ReporterState {

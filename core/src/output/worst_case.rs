@@ -214,9 +214,18 @@ pub enum PublisherPhase {
 /// What a publisher is, apart from its numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PublisherState {
+    #[serde(deserialize_with = "charge_again")]
     phase: PublisherPhase,
     scored: u32,
     failed: u32,
+}
+
+/// A stored state may be older than a release made from it: whoever resumes between charge and release is charged again.
+fn charge_again<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<PublisherPhase, D::Error> {
+    Ok(match PublisherPhase::deserialize(deserializer)? {
+        PublisherPhase::Charging => PublisherPhase::Collecting,
+        other => other,
+    })
 }
 
 impl PublisherState {

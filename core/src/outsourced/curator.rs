@@ -36,9 +36,18 @@ pub enum CuratorPhase {
 /// What a curator is, apart from its numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CuratorState {
+    #[serde(deserialize_with = "charge_again")]
     phase: CuratorPhase,
     pending: u32,
     answered: u32,
+}
+
+/// A stored state may be older than a release made from it: whoever resumes between charge and release is charged again.
+fn charge_again<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<CuratorPhase, D::Error> {
+    Ok(match CuratorPhase::deserialize(deserializer)? {
+        CuratorPhase::Charging => CuratorPhase::Fresh,
+        other => other,
+    })
 }
 
 impl CuratorState {

@@ -113,6 +113,19 @@ impl Encoder {
     ///
     /// **Cost**: two passes of `sums.len()` multiplications and truncations; no temporary.
     pub fn add<T: Scalar>(&self, vector: &[T], weights: &[f64], sums: &mut [i64]) -> Result<Outcome, EncodeError> {
+        self.add_if(true, vector, weights, sums)
+    }
+
+    /// [`Encoder::add`], or the same work with nothing added: what a party outside the sample costs does not tell that
+    /// it is outside.
+    pub fn add_if<T: Scalar>(
+        &self,
+        selected: bool,
+        vector: &[T],
+        weights: &[f64],
+        sums: &mut [i64],
+    ) -> Result<Outcome, EncodeError> {
+        let mask = -i64::from(selected);
         if vector.is_empty() || weights.is_empty() || vector.len().checked_mul(weights.len()) != Some(sums.len()) {
             return Err(EncodeError::Length { sums: sums.len(), vector: vector.len(), weights: weights.len() });
         }
@@ -128,7 +141,7 @@ impl Encoder {
         }
         for (block, weight) in sums.chunks_exact_mut(vector.len()).zip(weights) {
             for (sum, x) in block.iter_mut().zip(vector) {
-                *sum = sum.checked_add(entry(scale * weight, *x)).ok_or(EncodeError::SumOverflow)?;
+                *sum = sum.checked_add(entry(scale * weight, *x) & mask).ok_or(EncodeError::SumOverflow)?;
             }
         }
         Ok(outcome)

@@ -104,7 +104,10 @@ impl PureBudget {
 
     /// Whether a report fits. Nothing is spent.
     pub const fn admits(&self, epsilon: Epsilon) -> bool {
-        self.spent + epsilon.numerator() <= self.max
+        match self.spent.checked_add(epsilon.numerator()) {
+            Some(spent) => spent <= self.max,
+            None => false,
+        }
     }
 
     /// Charges a report before its noise is drawn, or refuses and stays as it was.

@@ -18,6 +18,9 @@ pub enum NeighboringRelation {
     /// One record exchanged for a special empty one ("zero-out"): an absent agent keeps its slot and its public weight
     /// and contributes zero.
     ReplaceSpecial,
+    /// One record moved by a distance of at most 1 in the mechanism's units, where replacing it altogether is *not*
+    /// covered.
+    ShiftOne,
 }
 
 impl fmt::Display for NeighboringRelation {
@@ -25,6 +28,7 @@ impl fmt::Display for NeighboringRelation {
         f.write_str(match self {
             NeighboringRelation::AddOrRemoveOne => "add or remove one",
             NeighboringRelation::ReplaceOne => "replace one",
+            NeighboringRelation::ShiftOne => "shift one by at most 1",
             NeighboringRelation::ReplaceSpecial => "replace one by nothing (zero-out)",
         })
     }
@@ -99,7 +103,9 @@ impl Event {
         match *self {
             Event::Gaussian { noise_multiplier, .. } => multiplier(noise_multiplier),
             Event::PoissonSampledGaussian { sampling_probability: q, noise_multiplier, relation } => {
-                multiplier(noise_multiplier) && (0.0..=1.0).contains(&q) && relation != NeighboringRelation::ReplaceOne
+                multiplier(noise_multiplier)
+                    && (0.0..=1.0).contains(&q)
+                    && !matches!(relation, NeighboringRelation::ReplaceOne | NeighboringRelation::ShiftOne)
             }
             Event::FixedSizeSampledGaussian { sampled, population, noise_multiplier } => {
                 multiplier(noise_multiplier) && sampled >= 1 && sampled <= population

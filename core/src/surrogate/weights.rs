@@ -505,7 +505,7 @@ mod tests {
         // In single precision at tiny λ an undone rotation would lose its digits: rebuilt, and finite.
         let mut posterior = WeightPosterior::new(M, 1e-9f32, vec![0.0; storage_len(M)]).unwrap();
         let row = |i: usize| rows[i].map(|x| x as f32);
-        let mut replay = |from: usize| {
+        let replay = |from: usize| {
             move |i: usize, phi: &mut [f32]| {
                 phi.copy_from_slice(&row(from + i));
                 1.0

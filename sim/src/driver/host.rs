@@ -33,21 +33,27 @@ impl<T: Scalar> ServerHost<T> {
     pub fn new(method: &Arc<MethodContext<T>>, ledger: Ledger) -> Result<Self, DriverError> {
         let (epsilon_max, delta) = method.budget;
         let filter = Filter::new(epsilon_max, delta).map_err(DriverError::Budget)?;
-        Ok(Self::resume(method, ledger, ServerState::new(), filter, None))
+        Self::resume(method, ledger, ServerState::new(), filter, None)
     }
 
     /// A server between rounds, as it was; `broadcast` the vectors of the last round.
+    ///
+    /// **Errors**: [`DriverError::Check`] if a release is in the state and not in the ledger or the budget.
     pub fn resume(
         method: &Arc<MethodContext<T>>,
         ledger: Ledger,
         state: ServerState,
         filter: Filter,
         broadcast: Option<&[T]>,
-    ) -> Self {
+    ) -> Result<Self, DriverError> {
+        let releases = u64::from(state.releases());
+        if (ledger.len() as u64) < releases || filter.accountant().releases() != releases {
+            return Err(DriverError::Check("a release of the checkpoint is missing in the ledger or the budget"));
+        }
         let (sums, noise, flags, vectors) = storage_lens(&method.config);
         let mut vectors = vec![T::ZERO; vectors];
         vectors.iter_mut().zip(broadcast.unwrap_or(&[])).for_each(|(to, from)| *to = *from);
-        ServerHost {
+        Ok(ServerHost {
             source: release_source(method, 0),
             open: broadcast.is_some(),
             sums: vec![0; sums],
@@ -58,7 +64,7 @@ impl<T: Scalar> ServerHost<T> {
             state,
             filter,
             ledger,
-        }
+        })
     }
 
     /// Its state between rounds.
@@ -117,7 +123,7 @@ impl<T: Scalar> ServerHost<T> {
         if !self.open {
             return Ok(());
         }
-        self.with_server(|server, _| server.merge(&partial.sums, &partial.counters))
+        self.with_server(|server, _| server.merge(partial.first, &partial.flags, &partial.sums, &partial.counters))
     }
 
     /// Closes the broadcast: charge, write down, release. Returns what happened to the vectors: not releasable.

@@ -35,6 +35,8 @@ pub struct Order<T> {
 pub struct Partial {
     /// Its first agent; the length of `leaves` says how many.
     pub first: u32,
+    /// The flags of its agents as the collector left them; empty if nothing was collected.
+    pub flags: Vec<u8>,
     /// Integer sums of the selected uploads, P·M.
     pub sums: Vec<i64>,
     /// What was taken.

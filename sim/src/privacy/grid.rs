@@ -113,7 +113,7 @@ impl Grid {
         // Chernoff bounds: less than 1e-6 of the tilted sum lies above the window.
         const CUT: f64 = 14.0;
         let small = Scalar::ln(delta) - CUT;
-        let mut untilted = (centre.value - small) / tilt;
+        let (mut untilted, mut untilted_tilt) = ((centre.value - small) / tilt, tilt);
         let spread = Scalar::sqrt(2.0 * CUT / Scalar::max(centre.variance, 1e-300));
         let (mut high, mut high_tilt) = (f64::INFINITY, tilt);
         let mut high_moment = centre.value;
@@ -122,7 +122,10 @@ impl Grid {
         for _ in 0..40 {
             let up = self.moment(direction, tilt + eta);
             let candidate = (up.value - centre.value + CUT) / eta;
-            untilted = Scalar::min(untilted, (up.value - small) / (tilt + eta));
+            let other = (up.value - small) / (tilt + eta);
+            if other < untilted {
+                (untilted, untilted_tilt) = (other, tilt + eta);
+            }
             if candidate < high {
                 (high, high_tilt, high_moment) = (candidate, tilt + eta, up.value);
             } else if high.is_finite() {
@@ -155,7 +158,7 @@ impl Grid {
             0.0
         } else {
             let chernoff = Scalar::min(high_moment - high_tilt * top, centre.value - tilt * top);
-            Scalar::exp(Scalar::min(chernoff, (untilted - top) * tilt + small))
+            Scalar::exp(Scalar::min(chernoff, (untilted - top) * untilted_tilt + small))
         };
         let given_up = self.infinity(direction) + above;
         if !(self.infinity(direction) < delta) {

@@ -30,7 +30,9 @@ pub fn optimal_delta(epsilon_each: f64, count: u32, epsilon: f64) -> f64 {
         l += 1.0;
         ln_choose += Scalar::ln((k - l + 1.0) / l);
     }
-    Scalar::min(sum * (1.0 + 1e-11), 1.0)
+    // Exponents of the size of ln_norm carry its rounding, and ln_choose that of up to k additions.
+    let rounding = 4.0 * f64::EPSILON * (k + 1.0) * (ln_norm + k + 1.0);
+    Scalar::min(sum * Scalar::exp(Scalar::max(rounding, 1e-11)), 1.0)
 }
 
 /// ε at δ of k releases of ε₀ each, never above k·ε₀; certified from above.

@@ -46,6 +46,13 @@ pub enum GaussianError {
         /// Entries of the other slice.
         other: usize,
     },
+    /// Noise that was drawn on another grid.
+    OtherNoise {
+        /// Its grid exponent.
+        drawn: u32,
+        /// That of the mechanism.
+        expected: u32,
+    },
     /// No noise.
     Noise(NoiseError),
     /// A contribution does not fit.
@@ -63,6 +70,9 @@ impl fmt::Display for GaussianError {
             GaussianError::NobodySampled => f.write_str("sampling_probability 0 releases nothing"),
             GaussianError::Constant(x) => write!(f, "{x} is not a positive finite number"),
             GaussianError::Length { sums, other } => write!(f, "{sums} sums against {other} entries"),
+            GaussianError::OtherNoise { drawn, expected } => {
+                write!(f, "noise of grid exponent {drawn} for a release on grid {expected}")
+            }
             GaussianError::Noise(e) => e.fmt(f),
             GaussianError::Encode(e) => e.fmt(f),
         }
@@ -92,12 +102,19 @@ pub struct GridGaussian {
     sampling_probability: SamplingProbability,
 }
 
-/// Noise that was drawn and not yet used. It is consumed by the release, so that it cannot serve twice.
-#[derive(Debug)]
+/// Noise that was drawn and not yet used. It is consumed by the release, so that it cannot serve twice, and remembers
+/// its grid, so that it cannot serve another. Prints its length, never what it holds.
 #[must_use]
 pub struct NoisePool<'a, P: Provenance> {
     noise: &'a mut [i64],
+    grid_exponent: u32,
     provenance: PhantomData<P>,
+}
+
+impl<P: Provenance> fmt::Debug for NoisePool<'_, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "NoisePool {{ coordinates: {} }}", self.noise.len())
+    }
 }
 
 impl<P: Provenance> NoisePool<'_, P> {
@@ -193,7 +210,7 @@ impl GridGaussian {
                 }
             }
         }
-        Ok(NoisePool { noise: pool, provenance: PhantomData })
+        Ok(NoisePool { noise: pool, grid_exponent: self.grid_exponent, provenance: PhantomData })
     }
 
     /// Adds the noise to the integer sums and decodes by C/(K·q) into `out`.
@@ -214,6 +231,9 @@ impl GridGaussian {
             if sums.len() != other {
                 return Err(GaussianError::Length { sums: sums.len(), other });
             }
+        }
+        if noise.grid_exponent != self.grid_exponent {
+            return Err(GaussianError::OtherNoise { drawn: noise.grid_exponent, expected: self.grid_exponent });
         }
         let unit = self.decode_unit(l2_sensitivity)?;
         // |Σu| ≤ N·K < 2⁶² and |noise| < 2³¹: a failure is a caller's own sum, and independent of selection.

@@ -68,12 +68,19 @@ pub struct DiscreteLaplace {
 /// What a [`DiscreteLaplace::wide`] release adds to its ε: above 2(1 + e^256)e^(−1024).
 const WIDE_DELTA: f64 = 1e-300;
 
-/// One draw that was made and not yet used.
-#[derive(Debug)]
+/// One draw that was made and not yet used. It remembers its scale: in a release of another scale it becomes noise of
+/// the largest magnitude. Never prints what it holds.
 #[must_use]
 pub struct LaplaceNoise<P: Provenance> {
     noise: i64,
+    scale: (u64, u64),
     provenance: PhantomData<P>,
+}
+
+impl<P: Provenance> fmt::Debug for LaplaceNoise<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LaplaceNoise(..)")
+    }
 }
 
 impl DiscreteLaplace {
@@ -146,13 +153,15 @@ impl DiscreteLaplace {
     pub fn draw_noise<S: NoiseSource>(&self, source: &mut S) -> Result<LaplaceNoise<S::Provenance>, NoiseError> {
         let t = self.sensitivity * Epsilon::DENOMINATOR; // ≤ 2⁵²
         let noise = Bits::new(source).discrete_laplace(self.epsilon.numerator(), t)?;
-        Ok(LaplaceNoise { noise, provenance: PhantomData })
+        Ok(LaplaceNoise { noise, scale: (self.sensitivity, self.epsilon.numerator()), provenance: PhantomData })
     }
 
-    /// Clamps, adds, clamps. Cannot fail, whatever the value.
+    /// Clamps, adds, clamps. Cannot fail, whatever the value: noise that was drawn for another scale is replaced by the
+    /// largest there is, and the release says nothing.
     pub fn release<P: Provenance>(&self, value: i64, noise: LaplaceNoise<P>) -> Release<i64, P> {
         let inside = value.clamp(self.low, self.high);
-        let noised = inside.saturating_add(noise.noise);
+        let own = noise.scale == (self.sensitivity, self.epsilon.numerator());
+        let noised = if own { inside.saturating_add(noise.noise) } else { i64::MAX };
         let out = noised.clamp(self.low.saturating_sub(self.margin), self.high.saturating_add(self.margin));
         Release::new(out, self.event())
     }
@@ -303,7 +312,11 @@ mod tests {
         for sign in [-1, 1] {
             let outs: Vec<i64> = [0, 1, 512, 1024, i64::MAX, i64::MIN]
                 .map(|j| {
-                    let noise = LaplaceNoise::<Simulation> { noise: sign * largest, provenance: PhantomData };
+                    let noise = LaplaceNoise::<Simulation> {
+                        noise: sign * largest,
+                        scale: (m.sensitivity, m.epsilon.numerator()),
+                        provenance: PhantomData,
+                    };
                     *m.release(j, noise).value()
                 })
                 .to_vec();

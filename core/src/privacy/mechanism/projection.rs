@@ -191,7 +191,7 @@ impl<'p> GaussianProjection<'p> {
 
     /// What the release of the whole table costs. The relation's replaced row lies within distance 1.
     pub const fn event(&self) -> Event {
-        Event::Gaussian { noise_multiplier: self.noise_multiplier, relation: NeighboringRelation::ReplaceOne }
+        Event::Gaussian { noise_multiplier: self.noise_multiplier, relation: NeighboringRelation::ShiftOne }
     }
 
     /// Releases a table of n rows. `pool` and `out` hold n·out_dim numbers.
