@@ -112,7 +112,7 @@ pub const fn fit_scratch_len(observations: usize) -> usize {
 /// let domain = BoxDomain::new(&[(-5.0, 10.0), (0.0, 15.0)])?;
 /// let storage = vec![0.0f64; optimizer::storage_len(2, 40)];
 /// let mut optimizer = Optimizer::new(domain, Settings::default(), 40, storage)?;
-/// for _ in 0..25 {
+/// for _ in 0..30 {
 ///     let x = optimizer.suggest()?;
 ///     optimizer.observe(&x, -(x[0] - 3.0).powi(2) - (x[1] - 2.0).powi(2))?;
 /// }

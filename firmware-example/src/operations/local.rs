@@ -31,7 +31,7 @@ fn reports<T: Scalar>(fold: &mut Fold) {
     for i in 0..32u32 {
         let reward = match i % 8 {
             6 => T::INFINITY,
-            7 => T::INFINITY - T::INFINITY,
+            7 => T::INFINITY * T::ZERO,
             _ => T::from_f64(0.4 * f64::from(i % 8) - 0.9),
         };
         let mut reporter = Reporter::attach(&mechanism, &mut state);

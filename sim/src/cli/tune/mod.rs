@@ -41,7 +41,7 @@ const GAP_FAILURE: f64 = 0.05;
 /// one record of the data that the score is computed on. The training data must be public or disjoint from those records.
 #[derive(Clone, Debug, Args)]
 pub struct Arguments {
-    /// Training command, run by `sh -c`; reads parameters as JSON on standard input and as SORDINO_<NAME>, prints the
+    /// Training command, run by `sh -c`; reads parameters as JSON on standard input and as `SORDINO_<NAME>`, prints the
     /// score on the last line
     #[arg(long, value_name = "COMMAND")]
     command: String,

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`config`] | every key of a scenario |
 //! | [`problem`] | sums of kernels, light sensors, stocks |
-//! | [`run`] | reporter and learner of one run, all runs in parallel |
+//! | [`mod@run`] | reporter and learner of one run, all runs in parallel |
 //! | [`report`] | table, CSV, the picture of the paper's figure 2 |
 
 pub mod config;
