@@ -225,3 +225,59 @@ fn with_server<R>(config: &Config, act: impl FnOnce(&mut Server<'_, f64>, &mut S
     let mut server = Server::attach(config, &mut state, storage).unwrap();
     act(&mut server, &mut Simulated::new(run_seed().stream(Party::Server, Purpose::Release, 0)))
 }
+
+/// Whoever goes on from a state that was stored between charge and release charges again before anything leaves.
+#[test]
+fn a_state_stored_between_charge_and_release_charges_again() {
+    let config = Config::new(parameters(OwnDraw::Features)).unwrap();
+    let stored = with_server(&config, |server, source| {
+        server.handle(ServerInput::Open, source).unwrap();
+        assert!(matches!(server.handle(ServerInput::Close, source), Ok(ServerOutput::Charge(_))));
+        serde_json::to_string(server.state()).unwrap()
+    });
+    let mut state: ServerState = serde_json::from_str(&stored).unwrap();
+    let (sums, noise, flags, vectors) = storage_lens(&config);
+    let (mut sums, mut noise, mut flags, mut vectors) =
+        (vec![0; sums], vec![0; noise], vec![0; flags], vec![0.0f64; vectors]);
+    let storage = ServerStorage { sums: &mut sums, noise: &mut noise, flags: &mut flags, vectors: &mut vectors };
+    let mut server = Server::attach(&config, &mut state, storage).unwrap();
+    let source = &mut Simulated::new(run_seed().stream(Party::Server, Purpose::Release, 0));
+    assert!(matches!(server.handle(ServerInput::Charged, source), Err(ServerError::UnexpectedInput { .. })));
+    assert!(matches!(server.handle(ServerInput::Close, source), Ok(ServerOutput::Charge(_))));
+    assert!(matches!(server.handle(ServerInput::Charged, source), Ok(ServerOutput::Broadcast { kind: Some(_), .. })));
+}
+
+#[test]
+fn partial_sums_are_merged_once() {
+    let config = Config::new(parameters(OwnDraw::Features)).unwrap();
+    with_server(&config, |server, source| {
+        server.handle(ServerInput::Open, source).unwrap();
+        let mut flags = server.selection()[2..4].to_vec();
+        let (mut sums, mut counters) = (vec![0; config.broadcast_len()], Counters::default());
+        let storage = CollectorStorage { sums: &mut sums, flags: &mut flags, counters: &mut counters };
+        assert!(!format!("{storage:?}").contains("[0"), "numbers are not printed");
+        let mut collector = Collector::new(&config, 0, 2, storage).unwrap();
+        collector.upload(2, 0, &[0.5; M]).unwrap();
+        assert!(matches!(collector.upload(4, 0, &[0.5; M]), Err(ServerError::UnknownAgent { agent: 4, .. })));
+        server.merge(2, &flags, &sums, &counters).unwrap();
+        let twice = ServerError::DuplicateUpload { agent: 2, broadcast: 0 };
+        assert_eq!(server.merge(2, &flags, &sums, &counters), Err(twice));
+        let upload = ServerInput::Upload { agent: 2, broadcast: 0, vector: &[0.5; M] };
+        assert_eq!(server.handle(upload, source), Err(twice));
+        assert_eq!(server.state().counters().received, 1);
+    });
+}
+
+#[test]
+fn noise_serves_the_mechanism_that_drew_it_and_no_other() {
+    use sordino_core::privacy::mechanism::gaussian::{GaussianError, GridGaussian};
+    use sordino_core::privacy::sampling::SamplingProbability;
+    let mechanism = |m| GridGaussian::new(m, 1.0, SamplingProbability::ONE, 10).unwrap();
+    let source = &mut Simulated::new(run_seed().stream(Party::Server, Purpose::Release, 0));
+    let (mut pool, mut sums, mut out) = ([0i64; 3], [7i64; 3], [0.0f64; 3]);
+    let noise = mechanism(10).fill_noise(source, &mut pool).unwrap();
+    assert_eq!(format!("{noise:?}"), "NoisePool { coordinates: 3 }");
+    let refused = mechanism(20).release(&mut sums, noise, 1.0, &mut out).unwrap_err();
+    assert_eq!(refused, GaussianError::OtherNoise { drawn: 10, expected: 20 });
+    assert_eq!((sums, out), ([7; 3], [0.0; 3]));
+}
