@@ -1,0 +1,178 @@
+//! The posterior over weights: both forms, their law, the window, bad input.
+
+extern crate std;
+use super::*;
+use std::vec;
+use std::vec::Vec;
+
+const M: usize = 8;
+
+fn data(n: usize) -> (Vec<[f64; M]>, Vec<f64>) {
+    let mut stream = Stream::from_seed(4);
+    let rows = (0..n)
+        .map(|_| {
+            let mut row = [0.0; M];
+            normal::fill(&mut stream, &mut row);
+            row.map(|x| x / 3.0)
+        })
+        .collect();
+    (rows, (0..n).map(|i| 0.3 * i as f64 - 1.0).collect())
+}
+
+fn posterior(n: usize, step: usize) -> WeightPosterior<f64, Vec<f64>> {
+    let (rows, y) = data(n);
+    let mut posterior = WeightPosterior::new(M, 0.1, vec![0.0; storage_len(M)]).unwrap();
+    for count in (0..=n).step_by(step).chain([n]) {
+        posterior.extend(count, |i, phi| {
+            phi.copy_from_slice(&rows[i]);
+            y[i]
+        });
+    }
+    posterior
+}
+
+#[test]
+fn mean_solves_the_normal_equations_in_both_forms() {
+    for n in [0, 1, 4, 5, 9] {
+        let (rows, y) = data(n);
+        let mut nu = [0.0; M];
+        posterior(n, 1).mean(&mut nu);
+        for j in 0..M {
+            let residual: f64 =
+                0.1 * nu[j] + rows.iter().zip(&y).map(|(row, y)| row[j] * (dot(row, &nu) - y)).sum::<f64>();
+            assert!(residual.abs() < 1e-12, "{n} {residual}");
+        }
+    }
+}
+
+#[test]
+fn one_by_one_and_rebuilt_have_the_same_bits() {
+    for n in [3, 4, 5, 9] {
+        let (mut a, mut b) = ([0.0; M], [0.0; M]);
+        posterior(n, 1).draw(&mut Stream::from_seed(9), &mut a);
+        posterior(n, 100).draw(&mut Stream::from_seed(9), &mut b);
+        assert_eq!(a.map(f64::to_bits), b.map(f64::to_bits), "{n}");
+    }
+}
+
+/// z-scores of the mean and variance of φ·ω over 4,000 draws against the exact law; `wrong` scales the draw's spread.
+fn moments(n: usize, wrong: f64) -> (f64, f64) {
+    let draws = 4000.0;
+    let mut posterior = posterior(n, 1);
+    let phi: [f64; M] = core::array::from_fn(|i| 0.5 - 0.1 * i as f64);
+    let (mut nu, mut omega) = ([0.0; M], [0.0; M]);
+    posterior.mean(&mut nu);
+    let (mean, variance) = (dot(&phi, &nu), posterior.variance(&mut phi.clone()));
+    let mut stream = Stream::from_seed(21);
+    let (mut sum, mut squares) = (0.0, 0.0);
+    for _ in 0..4000 {
+        posterior.draw(&mut stream, &mut omega);
+        let d = wrong * (dot(&phi, &omega) - mean);
+        sum += d / draws;
+        squares += d * d / draws;
+    }
+    (sum / Scalar::sqrt(variance / draws), (squares / variance - 1.0) / Scalar::sqrt(2.0 / draws))
+}
+
+#[test]
+fn draws_have_the_posterior_law_in_both_forms_and_the_test_can_fail() {
+    for n in [0, 3, 9] {
+        let (mean, variance) = moments(n, 1.0);
+        assert!(mean.abs() < 4.0 && variance.abs() < 4.0, "{n}: {mean} {variance}");
+        // Negative control: 7 % too wide is 14 % too much variance, 6 standard errors.
+        assert!(moments(n, 1.07).1.abs() > 4.0);
+    }
+}
+
+#[test]
+fn duplicates_at_vanishing_regularization_stay_finite() {
+    let mut posterior = WeightPosterior::new(M, 1e-12f32, vec![0.0; storage_len(M)]).unwrap();
+    let mut omega = [0.0f32; M];
+    for count in 1..=10 {
+        posterior.extend(count, |_, phi| {
+            phi.fill(0.35);
+            1.0
+        });
+        posterior.draw(&mut Stream::from_seed(1), &mut omega);
+        assert!(omega.iter().all(|x| f32::is_finite(*x)));
+    }
+}
+
+#[test]
+fn lists_and_points_have_the_same_bits() {
+    for n in [0, 3, 9] {
+        let mut posterior = posterior(n, 1);
+        let (rows, _) = data(7);
+        let (mut mean, mut variance, mut nu) = ([0.0; 7], [0.0; 7], [0.0; M]);
+        posterior.posteriors(rows.as_flattened(), &mut mean, &mut variance, &mut [0.0; 2 * M]);
+        posterior.mean(&mut nu);
+        for (i, row) in rows.iter().enumerate() {
+            assert_eq!(mean[i].to_bits(), dot(row, &nu).to_bits());
+            assert_eq!(variance[i].to_bits(), posterior.variance(&mut row.clone()).to_bits());
+        }
+        let before = mean;
+        posterior.posteriors(rows.as_flattened(), &mut mean, &mut variance, &mut [0.0; M]);
+        assert_eq!(mean, before);
+    }
+}
+
+/// A window of w slides over all data; its mean is that of a posterior that never saw the rest.
+#[test]
+fn a_sliding_window_is_as_if_the_rest_had_never_been() {
+    const ALL: usize = 40;
+    let (rows, y) = data(ALL);
+    for window in [1, 3, 4, 5, 9] {
+        let mut posterior = WeightPosterior::new(M, 0.1, vec![0.0; storage_len(M)]).unwrap();
+        let mut rebuilt = 0;
+        for end in 1..=ALL {
+            let start = end.saturating_sub(window);
+            if end > window {
+                let (mut oldest, first) = (rows[start - 1], start);
+                let again = |i: usize, phi: &mut [f64]| {
+                    phi.copy_from_slice(&rows[first + i]);
+                    y[first + i]
+                };
+                rebuilt += usize::from(posterior.forget_oldest(&mut oldest, y[start - 1], again) == Forgotten::Rebuilt);
+            }
+            posterior.extend(end - start, |i, phi| {
+                phi.copy_from_slice(&rows[start + i]);
+                y[start + i]
+            });
+            let mut fresh = WeightPosterior::new(M, 0.1, vec![0.0; storage_len(M)]).unwrap();
+            fresh.extend(end - start, |i, phi| {
+                phi.copy_from_slice(&rows[start + i]);
+                y[start + i]
+            });
+            let (mut slid, mut never) = ([0.0; M], [0.0; M]);
+            posterior.mean(&mut slid);
+            fresh.mean(&mut never);
+            assert!(slid.iter().zip(never).all(|(a, b)| (a - b).abs() < 1e-9), "{window} {end}");
+        }
+        // Only where removing an observation changes the form is the window rebuilt every time.
+        assert_eq!(rebuilt > 0, window == M / 2 + 1, "{window}: {rebuilt}");
+    }
+    // In single precision at tiny λ an undone rotation would lose its digits: rebuilt, and finite.
+    let mut posterior = WeightPosterior::new(M, 1e-9f32, vec![0.0; storage_len(M)]).unwrap();
+    let row = |i: usize| rows[i].map(|x| x as f32);
+    let replay = |from: usize| {
+        move |i: usize, phi: &mut [f32]| {
+            phi.copy_from_slice(&row(from + i));
+            1.0
+        }
+    };
+    posterior.extend(6, replay(0));
+    let mut oldest = row(0);
+    posterior.forget_oldest(&mut oldest, 1.0, replay(1));
+    let mut nu = [0.0f32; M];
+    posterior.mean(&mut nu);
+    assert!(nu.iter().all(|x| f32::is_finite(*x)));
+}
+
+#[test]
+fn refuses_nonsense() {
+    let storage = [0.0f64; 3];
+    assert_eq!(WeightPosterior::new(0, 1.0, storage), Err(WeightsError::NoFeatures));
+    assert_eq!(WeightPosterior::new(1, 0.0, storage), Err(WeightsError::Regularization { value: 0.0 }));
+    let expected = storage_len(4);
+    assert_eq!(WeightPosterior::new(4, 1.0, storage), Err(WeightsError::Storage { len: 3, expected }));
+}
