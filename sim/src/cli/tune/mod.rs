@@ -57,9 +57,10 @@ pub struct Arguments {
     /// Range of the score, as G for 0 to G or LOW,HIGH; scores outside are clamped
     #[arg(long, value_name = "G|LOW,HIGH", default_value = "1", value_parser = range, allow_hyphen_values = true)]
     score_range: (f64, f64),
-    /// YOUR PROMISE, which nothing here can check: the printed score is a mean over this many records, each clamped to
-    /// the range, so that one record moves it by at most (range)/(records). Without it one record may move the score
-    /// through the whole range
+    /// YOUR PROMISE, which nothing here can check: the score *as printed, rounding included* is a mean over this many
+    /// records, each clamped to the range, so that one record moves it by at most (range)/(records): print all digits,
+    /// because a rounded score may jump by its last decimal. Without it one record may move the score through the
+    /// whole range
     #[arg(long, value_name = "M", value_parser = clap::value_parser!(u32).range(1..))]
     records: Option<u32>,
     /// Lower scores are better
@@ -204,8 +205,8 @@ fn announce(arguments: &Arguments, mechanism: &WorstCase, count: u32) {
     let sensitivity = significant(mechanism.scale().sensitivity(), 3);
     match arguments.records {
         Some(records) => eprintln!(
-            "one of {records} records moves a score by at most {sensitivity}: that is your promise; if it is false, \
-             the guarantee is void"
+            "one of {records} records moves a printed score, rounding included, by at most {sensitivity}: that is your \
+             promise; if it is false, the guarantee is void"
         ),
         None => eprintln!("one record may move a score through its whole range, {sensitivity}; see --records"),
     }
