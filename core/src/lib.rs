@@ -8,6 +8,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`math`] | floating-point formats; the only door to transcendental functions |
+//! | [`parameter`] | checks of numbers in configurations |
 //! | [`digest`] | the chain of hashes that says "same bits" |
 //! | [`linalg`] | packed triangles, fixed-order sums |
 //! | [`random`] | named streams, normal and Laplace draws for simulation; exact integer samplers for privacy |
@@ -43,6 +44,7 @@ pub mod math;
 pub mod optimizer;
 pub mod output;
 pub mod outsourced;
+pub mod parameter;
 pub mod privacy;
 pub mod random;
 pub mod schedule;

@@ -1,10 +1,9 @@
 //! What all parties of a federation agree on. Everything here is public, and none of it is fitted on pooled private data.
 
-use core::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use crate::domain::{REGIONS_MAX, Regions};
+use crate::parameter::{ConfigError, check, whole};
 use crate::schedule::{Mixing, WeightConcentration, region_weight};
 
 /// The most agents of a federation: their contributions are summed in 64 bits.
@@ -97,25 +96,6 @@ pub struct Parameters {
     pub aggregation: Aggregation,
 }
 
-/// A parameter outside its admissible range.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ConfigError {
-    /// Name of the field of [`Parameters`] or [`Aggregation::Private`].
-    pub field: &'static str,
-    /// The value given.
-    pub value: f64,
-    /// The range it must lie in.
-    pub admissible: &'static str,
-}
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} = {} is outside {}", self.field, self.value, self.admissible)
-    }
-}
-
-impl core::error::Error for ConfigError {}
-
 /// Checked [`Parameters`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Config(Parameters);
@@ -132,16 +112,10 @@ impl Config {
     /// **Errors**: [`ConfigError`] naming the first field outside its range.
     pub fn new(parameters: Parameters) -> Result<Self, ConfigError> {
         let p = &parameters;
-        let check = |field, value: f64, holds: bool, admissible| {
-            if holds { Ok(()) } else { Err(ConfigError { field, value, admissible }) }
-        };
-        let whole = |field, value: u32, low: u32, high: u32, admissible| {
-            check(field, f64::from(value), (low..=high).contains(&value), admissible)
-        };
-        whole("agents", p.agents, 1, AGENTS_MAX, "1..=16777216")?;
-        whole("rounds", p.rounds, 1, 1 << 20, "1..=1048576")?;
-        whole("initial_points", p.initial_points, 1, 1 << 20, "1..=1048576")?;
-        whole("feature_count", p.feature_count, 1, 1 << 14, "1..=16384")?;
+        whole("agents", p.agents, 1..=AGENTS_MAX, "1..=16777216")?;
+        whole("rounds", p.rounds, 1..=1 << 20, "1..=1048576")?;
+        whole("initial_points", p.initial_points, 1..=1 << 20, "1..=1048576")?;
+        whole("feature_count", p.feature_count, 1..=1 << 14, "1..=16384")?;
         let positive = |field, x: f64| check(field, x, x > 0.0 && x.is_finite(), "(0, inf)");
         positive("regularization", p.regularization)?;
         positive("noise_variance", p.noise_variance)?;
@@ -155,7 +129,7 @@ impl Config {
             let q = sampling_probability;
             check("sampling_probability", q, q > 0.0 && q <= 1.0, "(0, 1]")?;
             check("noise_multiplier", noise_multiplier, (0.01..=1e4).contains(&noise_multiplier), "[0.01, 1e4]")?;
-            whole("grid_exponent", grid_exponent, 16, 20, "16..=20")?;
+            whole("grid_exponent", grid_exponent, 16..=20, "16..=20")?;
         }
         Ok(Config(parameters))
     }

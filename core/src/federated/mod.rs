@@ -23,13 +23,16 @@
 mod agent;
 mod collector;
 mod config;
+mod messages;
 mod public;
 mod server;
 pub mod transcript;
 
-pub use agent::{Agent, AgentError, AgentState, Input, Output, Phase, log_len, storage_len, workspace_len};
+pub use crate::parameter::ConfigError;
+pub use agent::{Agent, AgentState, log_len, storage_len, workspace_len};
 pub use collector::{Collector, CollectorStorage, Counters, l2_sensitivity};
-pub use config::{AGENTS_MAX, Aggregation, Config, ConfigError, InitialRegion, OwnDraw, Parameters, Signal};
+pub use config::{AGENTS_MAX, Aggregation, Config, InitialRegion, OwnDraw, Parameters, Signal};
+pub use messages::{AgentError, Input, Output, Phase};
 pub use public::{Public, PublicError};
 pub use server::{
     Server, ServerError, ServerInput, ServerOutput, ServerPhase, ServerState, ServerStorage, storage_lens,

@@ -17,10 +17,11 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::config::{Config, ConfigError};
+use super::config::Config;
 use super::dictionary::{Dictionary, DictionaryPosterior, KernelMatrix, resample};
 use super::learner::{Input, Learner, LearnerError, Output, Rounds, check_count, first_query, maximize};
 use crate::linalg::{dot, lower};
+use crate::parameter::ConfigError;
 use crate::random::{Party, Purpose, RunSeed};
 use crate::surrogate::FiniteGp;
 use crate::surrogate::finite;

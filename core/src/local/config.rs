@@ -1,10 +1,9 @@
 //! What reporters and learner agree on. Everything here is public, and none of it may be estimated from rewards.
 
-use core::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use crate::domain::CANDIDATES_MAX;
+use crate::parameter::{ConfigError, check, whole};
 use crate::schedule::confidence::{self, LocalNoise, heavy_tailed, order_wise};
 
 /// What is known of the reports a learner receives.
@@ -82,25 +81,6 @@ pub struct Parameters {
     pub stride: u32,
 }
 
-/// A parameter outside its admissible range.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ConfigError {
-    /// Name of the field of [`Parameters`] or [`Rewards`].
-    pub field: &'static str,
-    /// The value given.
-    pub value: f64,
-    /// The range it must lie in.
-    pub admissible: &'static str,
-}
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} = {} is outside {}", self.field, self.value, self.admissible)
-    }
-}
-
-impl core::error::Error for ConfigError {}
-
 /// Checked [`Parameters`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Config(Parameters);
@@ -117,15 +97,9 @@ impl Config {
     /// **Errors**: [`ConfigError`] naming the first field outside its range.
     pub fn new(parameters: Parameters) -> Result<Self, ConfigError> {
         let p = &parameters;
-        let check = |field, value: f64, holds: bool, admissible| {
-            if holds { Ok(()) } else { Err(ConfigError { field, value, admissible }) }
-        };
-        let whole = |field, value: u32, high: u32, admissible| {
-            check(field, f64::from(value), (1..=high).contains(&value), admissible)
-        };
         let positive = |field, x: f64| check(field, x, (1e-100..=1e100).contains(&x), "[1e-100, 1e100]");
-        whole("candidates", p.candidates, CANDIDATES_MAX, "1..=16777216")?;
-        whole("rounds", p.rounds, 1 << 30, "1..=1073741824")?;
+        whole("candidates", p.candidates, 1..=CANDIDATES_MAX, "1..=16777216")?;
+        whole("rounds", p.rounds, 1..=1 << 30, "1..=1073741824")?;
         match p.rewards {
             Rewards::Bounded { norm_bound, noise_bound, epsilon } => {
                 positive("norm_bound", norm_bound)?;
@@ -149,9 +123,9 @@ impl Config {
         if let FirstQuery::Candidate(first) = p.first_query {
             check("first_query", f64::from(first), first < p.candidates, "0..candidates")?;
         }
-        whole("epoch_len", p.epoch_len.unwrap_or(1), 1 << 20, "1..=1048576")?;
+        whole("epoch_len", p.epoch_len.unwrap_or(1), 1..=1 << 20, "1..=1048576")?;
         positive("nystrom_inflation", p.nystrom_inflation.unwrap_or(1.0))?;
-        whole("stride", p.stride, 1 << 20, "1..=1048576")?;
+        whole("stride", p.stride, 1..=1 << 20, "1..=1048576")?;
         Ok(Config(parameters))
     }
 

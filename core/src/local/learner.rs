@@ -2,11 +2,12 @@
 
 use core::fmt;
 
-use super::config::{Config, ConfigError, FirstQuery};
+use super::config::{Config, FirstQuery};
 use crate::acquisition::Maximum;
 use crate::acquisition::upper_confidence_bound::bound;
 use crate::kernel::KernelError;
 use crate::math::Scalar;
+use crate::parameter::ConfigError;
 use crate::random::{Party, Purpose, RunSeed};
 use crate::surrogate::SurrogateError;
 

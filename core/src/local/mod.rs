@@ -43,9 +43,10 @@ mod reporter;
 pub mod tgp;
 pub mod transcript;
 
+pub use crate::parameter::ConfigError;
 #[cfg(feature = "alloc")]
 pub use ata::AtaGpUcb;
-pub use config::{Config, ConfigError, Constants, FirstQuery, Parameters, Rewards};
+pub use config::{Config, Constants, FirstQuery, Parameters, Rewards};
 #[cfg(feature = "alloc")]
 pub use dictionary::KernelMatrix;
 pub use learner::{Input, Learner, LearnerError, Output, Phase};

@@ -6,7 +6,7 @@
 //! takes ε above 225, 23, 4 on \[.01, .1\], \[.1, 1\], \[.5, 2\] at L = 1/4.
 
 use super::prior_conditional::{ReleaseError, laplace};
-use super::{ConfigError, check};
+use crate::parameter::{ConfigError, check};
 use crate::privacy::{Epsilon, Event, NoiseSource};
 
 /// Algorithm 3.

@@ -21,32 +21,8 @@ pub mod prior_conditional;
 mod tuner;
 pub mod worst_case;
 
+pub use crate::parameter::ConfigError;
 pub use lipschitz::LipschitzTuning;
 pub use prior_conditional::{NoiseFreeTuning, NoisyTuning, PriorConditional};
 pub use tuner::{Tuner, TunerError, TunerInput, TunerOutput, TunerPhase, TunerState, log_len, workspace_len};
 pub use worst_case::{FailureRule, Publisher, PublisherState, Score, ScoreScale, WorstCase};
-
-use core::fmt;
-
-/// A constant outside its admissible range.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ConfigError {
-    /// Its name.
-    pub field: &'static str,
-    /// The value given.
-    pub value: f64,
-    /// The range it must lie in.
-    pub admissible: &'static str,
-}
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} = {} is outside {}", self.field, self.value, self.admissible)
-    }
-}
-
-impl core::error::Error for ConfigError {}
-
-fn check(field: &'static str, value: f64, holds: bool, admissible: &'static str) -> Result<(), ConfigError> {
-    if holds { Ok(()) } else { Err(ConfigError { field, value, admissible }) }
-}

@@ -15,8 +15,8 @@
 use core::fmt;
 use core::marker::PhantomData;
 
-use super::{ConfigError, check};
 use crate::math::{self, Scalar};
+use crate::parameter::{ConfigError, check};
 use crate::privacy::event::NeighboringRelation;
 use crate::privacy::mechanism::laplace::DiscreteLaplace;
 use crate::privacy::mechanism::selection::{Selection, SelectionError};

@@ -4,10 +4,10 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, check};
 use crate::acquisition::upper_confidence_bound;
 use crate::kernel::Kernel;
 use crate::math::Scalar;
+use crate::parameter::{ConfigError, check};
 use crate::schedule::confidence::tuning_width;
 use crate::surrogate::{CandidateGp, SurrogateError, candidates};
 

@@ -21,8 +21,8 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, check};
 use crate::math;
+use crate::parameter::{ConfigError, check};
 use crate::privacy::event::NeighboringRelation;
 use crate::privacy::mechanism::laplace::{DiscreteLaplace, LaplaceError};
 use crate::privacy::mechanism::selection::{Selection, SelectionError};

@@ -1,10 +1,9 @@
 //! What curator and modeler agree on. Everything here is public, and none of it is fitted on the curator's rows.
 
-use core::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use crate::domain::CANDIDATES_MAX;
+use crate::parameter::{ConfigError, check, whole};
 
 /// The numbers an outsourced optimisation is described by, before they are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,25 +27,6 @@ pub struct Parameters {
     pub repeats: bool,
 }
 
-/// A parameter outside its admissible range.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ConfigError {
-    /// Name of the field of [`Parameters`].
-    pub field: &'static str,
-    /// The value given.
-    pub value: f64,
-    /// The range it must lie in.
-    pub admissible: &'static str,
-}
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} = {} is outside {}", self.field, self.value, self.admissible)
-    }
-}
-
-impl core::error::Error for ConfigError {}
-
 /// Checked [`Parameters`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Config(Parameters);
@@ -63,16 +43,10 @@ impl Config {
     /// **Errors**: [`ConfigError`] naming the first field outside its range.
     pub fn new(parameters: Parameters) -> Result<Self, ConfigError> {
         let p = &parameters;
-        let check = |field, value: f64, holds: bool, admissible| {
-            if holds { Ok(()) } else { Err(ConfigError { field, value, admissible }) }
-        };
-        let whole = |field, value: u32, high: u32, admissible| {
-            check(field, f64::from(value), (1..=high).contains(&value), admissible)
-        };
-        whole("rows", p.rows, CANDIDATES_MAX, "1..=16777216")?;
-        whole("out_dim", p.out_dim, 1 << 10, "1..=1024")?;
-        whole("rounds", p.rounds, 1 << 20, "1..=1048576")?;
-        whole("initial_rows", p.initial_rows, 1 << 20, "1..=1048576")?;
+        whole("rows", p.rows, 1..=CANDIDATES_MAX, "1..=16777216")?;
+        whole("out_dim", p.out_dim, 1..=1 << 10, "1..=1024")?;
+        whole("rounds", p.rounds, 1..=1 << 20, "1..=1048576")?;
+        whole("initial_rows", p.initial_rows, 1..=1 << 20, "1..=1048576")?;
         let delta = p.failure_probability;
         check("failure_probability", delta, delta > 0.0 && delta < 1.0, "(0, 1)")?;
         let noise = p.noise_variance;

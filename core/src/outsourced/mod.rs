@@ -31,7 +31,8 @@ mod paper;
 pub mod preprocess;
 mod spectrum;
 
-pub use config::{Config, ConfigError, Parameters};
+pub use crate::parameter::ConfigError;
+pub use config::{Config, Parameters};
 pub use curator::{Curator, CuratorError, CuratorInput, CuratorOutput, CuratorPhase, CuratorState, Protection};
 pub use modeler::{
     Modeler, ModelerError, ModelerInput, ModelerOutput, ModelerPhase, ModelerState, log_len, random_row, workspace_len,

@@ -17,7 +17,7 @@ use sordino_core::kernel::{Kernel, StationaryKernel};
 use sordino_core::linalg::pivoted_cholesky;
 use sordino_core::math::Scalar;
 use sordino_core::random::RunSeed;
-use sordino_core::schedule::{Mixing, WeightConcentration};
+use sordino_core::schedule::WeightConcentration;
 
 use sordino_core::wire::{self, Header, Kind, ScalarTag};
 
@@ -43,7 +43,7 @@ impl<T: Scalar> ScenarioContext<T> {
         Candidates::list(&points, dim).map_err(DriverError::Domain)?;
         let surrogate = &scenario.surrogate;
         let (mut factor, mut rank, mut residual) = (Vec::new(), 0, 0.0);
-        if own_draw(surrogate.own_draw) == OwnDraw::Joint {
+        if surrogate.own_draw == OwnDraw::Joint {
             let kernel = surrogate.kernel;
             let kernel = StationaryKernel::with_shape(kernel.kernel, kernel.lengthscale, kernel.signal_variance)
                 .map_err(DriverError::Kernel)?;
@@ -256,24 +256,10 @@ pub fn config(scenario: &Scenario, method: Method) -> Result<Config, DriverError
         regularization: surrogate.regularization,
         noise_variance: surrogate.noise_variance,
         offset: federation.constant,
-        mixing: mixing(federation.mixing),
-        own_draw: own_draw(surrogate.own_draw),
+        mixing: federation.mixing,
+        own_draw: surrogate.own_draw,
         concentration,
         aggregation,
     })
     .map_err(DriverError::Config)
-}
-
-fn own_draw(draw: crate::scenario::OwnDraw) -> OwnDraw {
-    match draw {
-        crate::scenario::OwnDraw::Joint => OwnDraw::Joint,
-        crate::scenario::OwnDraw::Features => OwnDraw::Features,
-    }
-}
-
-fn mixing(kind: crate::scenario::MixingKind) -> Mixing {
-    match kind {
-        crate::scenario::MixingKind::InverseSqrt => Mixing::InverseSqrt,
-        crate::scenario::MixingKind::Inverse => Mixing::Inverse,
-    }
 }

@@ -10,8 +10,10 @@
 //! The meaning of every key is in `sim/scenarios/README.md`.
 
 use serde::Serialize;
+use sordino_core::federated::OwnDraw;
 use sordino_core::kernel::{KernelError, Stationary, StationaryKernel};
 use sordino_core::math::Scalar;
+use sordino_core::schedule::Mixing;
 
 use crate::driver::Method;
 use crate::fault::FaultConfig;
@@ -116,7 +118,7 @@ pub struct FederationConfig {
     /// Number of equal parts in each dimension; P is their product.
     pub splits: Vec<u32>,
     /// How the probability of using the server's vector falls.
-    pub mixing: MixingKind,
+    pub mixing: Mixing,
     /// What is compared, in the order of tables; no duplicates.
     pub methods: Vec<Method>,
     /// The public constant c₀ that every agent subtracts from its observations.
@@ -128,16 +130,6 @@ impl FederationConfig {
     pub fn regions(&self) -> u32 {
         self.splits.iter().product()
     }
-}
-
-/// How the probability 1−p_t of using the server's vector falls with the query number t = 1, 2, …
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum MixingKind {
-    /// 1/√t.
-    InverseSqrt,
-    /// 1/t.
-    Inverse,
 }
 
 /// What the agents believe about their functions. Public, and nothing of it fitted to private data.
@@ -162,16 +154,6 @@ pub struct SurrogateConfig {
     pub prior_tolerance: f64,
     /// Format in which agents compute.
     pub scalar: ScalarKind,
-}
-
-/// How an agent draws from its own posterior.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum OwnDraw {
-    /// Joint over the candidates: prior factor and exact update.
-    Joint,
-    /// Weights of the public features.
-    Features,
 }
 
 /// A floating-point format by name.

@@ -1,13 +1,15 @@
 //! Every key of a scenario: its type, its range, its default.
 
+use sordino_core::federated::OwnDraw;
 use sordino_core::kernel::Stationary;
+use sordino_core::schedule::Mixing;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
 use super::reader::{Problem, ScenarioError, Section};
 use super::{
-    FederationConfig, GpSampleConfig, KernelConfig, MixingKind, ObjectiveConfig, OwnDraw, PrivacyConfig, ScalarKind,
-    Scenario, SurrogateConfig, Trust, TuningConfig,
+    FederationConfig, GpSampleConfig, KernelConfig, ObjectiveConfig, PrivacyConfig, ScalarKind, Scenario,
+    SurrogateConfig, Trust, TuningConfig,
 };
 use crate::driver::Method;
 use crate::fault::FaultConfig;
@@ -193,8 +195,8 @@ fn federation(mut section: Section, objective: &ObjectiveConfig) -> Result<Feder
             .collect(),
         mixing: section.choice(
             "mixing",
-            &[("inverse-sqrt", MixingKind::InverseSqrt), ("inverse", MixingKind::Inverse)],
-            Some(MixingKind::InverseSqrt),
+            &[("inverse-sqrt", Mixing::InverseSqrt), ("inverse", Mixing::Inverse)],
+            Some(Mixing::InverseSqrt),
         )?,
         methods: section.choices("methods", &methods, &Method::ALL)?,
         constant: section.number("constant", -1e6..=1e6, "a number from -1e6 to 1e6", Some(0.0))?,

@@ -1,0 +1,38 @@
+//! Checks of numbers in configurations, and the one answer to a number outside its range.
+
+use core::fmt;
+use core::ops::RangeInclusive;
+
+/// A parameter outside its admissible range; the configuration it was meant for does not exist.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ConfigError {
+    /// Name of the parameter, as its field is called.
+    pub field: &'static str,
+    /// The value given.
+    pub value: f64,
+    /// The range it must lie in.
+    pub admissible: &'static str,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} = {} is outside {}", self.field, self.value, self.admissible)
+    }
+}
+
+impl core::error::Error for ConfigError {}
+
+/// `value`, of a parameter called `field`, is what `admissible` says: written so that NaN does not hold.
+pub(crate) fn check(field: &'static str, value: f64, holds: bool, admissible: &'static str) -> Result<(), ConfigError> {
+    if holds { Ok(()) } else { Err(ConfigError { field, value, admissible }) }
+}
+
+/// A count within `range`, which `admissible` spells out.
+pub(crate) fn whole(
+    field: &'static str,
+    value: u32,
+    range: RangeInclusive<u32>,
+    admissible: &'static str,
+) -> Result<(), ConfigError> {
+    check(field, f64::from(value), range.contains(&value), admissible)
+}
