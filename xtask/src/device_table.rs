@@ -8,13 +8,32 @@ use crate::firmware::Output;
 use crate::process::{self, cargo};
 use crate::tools::{M0, M4F};
 
-/// One row as the firmware prints it: name, instructions, bound, stack, bound, storage.
-struct Row<'a>(Vec<&'a str>);
-
-fn rows(output: &str) -> Vec<Row<'_>> {
-    let inside = output.lines().skip_while(|line| *line != "--- costs").skip(2).take_while(|line| *line != "---");
-    inside.map(|line| Row(line.split('|').map(str::trim).skip(1).take(6).collect())).collect()
+/// What the firmware prints between its marks.
+#[derive(Debug, PartialEq)]
+enum Line<'a> {
+    /// Begins a table of its own.
+    Heading(&'a str),
+    /// Name, size, instructions, bound, stack, bound, storage.
+    Row([&'a str; 7]),
 }
+
+fn lines(output: &str) -> Result<Vec<Line<'_>>, String> {
+    let inside = output.lines().skip_while(|line| *line != "--- costs").skip(2).take_while(|line| *line != "---");
+    inside
+        .map(|line| match line.strip_prefix("# ") {
+            Some(heading) => Ok(Line::Heading(heading)),
+            None => {
+                let cells: Vec<&str> = line.split('|').map(str::trim).skip(1).take(7).collect();
+                cells.try_into().map(Line::Row).map_err(|cells| format!("cannot read the row {cells:?}"))
+            }
+        })
+        .collect()
+}
+
+const HEAD: &str = "\
+| operation | n, N, M | M4F instructions | at most | M4F stack | M0 instructions | M0 stack | at most | RAM | flash |
+|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|
+";
 
 /// Writes the table and returns a note.
 pub fn write(outputs: &[Output]) -> Result<String, String> {
@@ -22,44 +41,50 @@ pub fn write(outputs: &[Output]) -> Result<String, String> {
     let (Some(m4f), Some(m0)) = (text(M4F), text(M0)) else {
         return Err("both targets must have run".to_owned());
     };
-    let (m4f, m0) = (rows(m4f), rows(m0));
+    let (m4f, m0) = (lines(m4f)?, lines(m0)?);
     let whole = image(None)?;
     let empty = image(Some("nothing"))?;
     let compiler = process::run(std::process::Command::new("rustc").arg("--version"))?;
     let mut page = format!(
         "# What the operations cost on a device\n\n\
-         Written by `cargo xtask firmware --write` with {}; single precision, `opt-level = 3`, thin LTO.\n\n\
+         Written by `cargo xtask firmware --write` with {}; single precision unless a row says `f64`, `opt-level = 3`, \
+         thin LTO.\n\n\
          - **Instructions** are counted by QEMU (one call, everything it needs already prepared); cycles of a real core \
          are more: division, square root and flash wait states are not modelled. M4F: Cortex-M4F code on mps2-an386. \
          M0: Cortex-M0 code (no floating-point unit) on mps2-an385.\n\
          - **Stack** is what the call changed below the stack pointer, in bytes. Where a bound is given, the firmware \
-         fails when it is exceeded.\n\
-         - **Storage** is what the caller lends, in bytes.\n\
+         fails when it is exceeded; those of instructions hold for the M4F.\n\
+         - **RAM** is what the caller lends, in bytes.\n\
          - **Flash** is the growth of an M4F image by the operation and its preparation (drawing the features, filling \
-         the posterior); what operations share counts in each.\n\n\
-         | operation | M4F instructions | at most | M4F stack | M0 instructions | M0 stack | at most | storage | flash |\n\
-         |---|--:|--:|--:|--:|--:|--:|--:|--:|\n",
+         the posterior), whatever its size; what operations share counts in each.\n",
         compiler.trim(),
     );
-    for Row(row) in &m4f {
-        let [name, instructions, most, stack, stack_most, storage] = row.as_slice() else {
-            return Err(format!("cannot read the row {row:?}"));
+    let (mut rows, mut flash) = (0, ("", String::new()));
+    for (line, other) in m4f.iter().zip(&m0) {
+        let (row, other) = match (line, other) {
+            (Line::Row(row), Line::Row(other)) if row[..2] == other[..2] => (row, other),
+            (Line::Heading(heading), _) if line == other => {
+                // Writing to a string cannot fail.
+                let _ = write!(page, "\n## {heading}\n\n{HEAD}");
+                continue;
+            }
+            _ => return Err(format!("{M4F} measured {line:?} where {M0} measured {other:?}")),
         };
-        let Some(Row(other)) = m0.iter().find(|Row(other)| other.first() == Some(name)) else {
-            return Err(format!("{name} was not measured on {M0}"));
-        };
-        let flash = image(Some(name))?.flash.saturating_sub(empty.flash);
-        // Writing to a string cannot fail.
+        let [name, size, instructions, most, stack, stack_most, storage] = row.map(grouped);
+        if row[0] != flash.0 {
+            flash = (row[0], grouped(&image(Some(row[0]))?.flash.saturating_sub(empty.flash).to_string()));
+        }
+        let size = if size == "0" { "" } else { &size };
+        let [_, _, m0_instructions, _, m0_stack, ..] = other.map(grouped);
         let _ = writeln!(
             page,
-            "| {name} | {} | {} | {stack} | {} | {} | {stack_most} | {} | {} |",
-            grouped(instructions),
-            grouped(most),
-            grouped(other[1]),
-            other[3],
-            grouped(storage),
-            grouped(&flash.to_string())
+            "| {name} | {size} | {instructions} | {most} | {stack} | {m0_instructions} | {m0_stack} | {stack_most} | {storage} | {} |",
+            flash.1
         );
+        rows += 1;
+    }
+    if m4f.len() != m0.len() {
+        return Err(format!("{} lines of {M4F}, {} of {M0}", m4f.len(), m0.len()));
     }
     let _ = writeln!(
         page,
@@ -73,7 +98,7 @@ pub fn write(outputs: &[Output]) -> Result<String, String> {
     fs::create_dir_all(process::root().join("docs"))
         .and_then(|()| fs::write(&path, page))
         .map_err(|e| e.to_string())?;
-    Ok(format!("{} rows in docs/device-table.md", m4f.len()))
+    Ok(format!("{rows} rows in docs/device-table.md"))
 }
 
 /// Size of the M4F image with all operations or only one.
@@ -89,11 +114,12 @@ fn image(only: Option<&str>) -> Result<elf::Size, String> {
     elf::size(&file).ok_or_else(|| format!("{} is no ELF file", path.display()))
 }
 
-/// 12345 → 12,345.
-fn grouped(digits: &str) -> String {
+/// 12345 → 12,345; what is no number stays.
+fn grouped(text: &str) -> String {
+    let number = text.bytes().all(|byte| byte.is_ascii_digit());
     let mut out = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) && digits.is_ascii() {
+    for (i, digit) in text.chars().enumerate() {
+        if number && i > 0 && (text.len() - i).is_multiple_of(3) {
             out.push(',');
         }
         out.push(digit);
@@ -107,13 +133,10 @@ mod tests {
 
     #[test]
     fn reads_what_the_firmware_prints() {
-        let output = "x\n--- costs\n| operation | … |\n| a b | 12 | 20 | 8 | 16 | 0 |\n---\ny\n";
-        let rows = rows(output);
-        assert_eq!(rows.len(), 1);
-        assert_eq!(rows[0].0, ["a b", "12", "20", "8", "16", "0"]);
-        assert_eq!(
-            (grouped("1234567").as_str(), grouped("12").as_str(), grouped("–").as_str()),
-            ("1,234,567", "12", "–")
-        );
+        let output = "x\n--- costs\n| operation | … |\n# Basics\n| a b | 16 | 12 | 20 | 8 | 16 | 0 |\n---\ny\n";
+        let row = Line::Row(["a b", "16", "12", "20", "8", "16", "0"]);
+        assert_eq!(lines(output), Ok(vec![Line::Heading("Basics"), row]));
+        assert!(lines("--- costs\n|\n| a | 1 |\n---\n").is_err());
+        assert_eq!(["1234567", "12", "64 draws"].map(grouped), ["1,234,567", "12", "64 draws"]);
     }
 }

@@ -1,7 +1,9 @@
 //! All numbers of the firmware, in one static: nothing large is ever on the stack.
 
+use sordino_core::privacy::accountant::RdpAccountant;
+
 /// Largest storage of an operation, in `f32`.
-pub const NUMBERS: usize = 4096;
+pub const NUMBERS: usize = 8192;
 /// Coordinates of the largest vector in integers.
 pub const INTEGERS: usize = 128;
 
@@ -10,16 +12,24 @@ pub struct Memory {
     /// Storage of the object under work.
     pub numbers: [f32; NUMBERS],
     /// Frequencies and phases of the shared features.
-    pub features: [f32; 256],
+    pub features: [f32; 320],
     /// Vectors: points, weights, scratch.
     pub vectors: [f32; 512],
     /// Sums of a release.
     pub integers: [i64; INTEGERS],
+    /// What was spent.
+    pub accountant: RdpAccountant,
 }
 
 impl Memory {
     /// All zero, so that it costs no flash.
     pub const fn new() -> Self {
-        Memory { numbers: [0.0; NUMBERS], features: [0.0; 256], vectors: [0.0; 512], integers: [0; INTEGERS] }
+        Memory {
+            numbers: [0.0; NUMBERS],
+            features: [0.0; 320],
+            vectors: [0.0; 512],
+            integers: [0; INTEGERS],
+            accountant: RdpAccountant::new(),
+        }
     }
 }
