@@ -1,7 +1,6 @@
 //! The rules of the house as a test. Each rule is a function from text to complaints, with a negative control below:
 //! a snippet that breaks the rule must be reported.
 
-
 use source::{code, forbidden, occurrences, over_sources, root, shipped, used_modules};
 
 #[path = "tidy/dependencies.rs"]

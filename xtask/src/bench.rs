@@ -5,10 +5,7 @@ use crate::process::{self, Report, cargo};
 /// Where the time of one default run goes, then the comparisons with other crates, as plain code and for this
 /// processor. Arguments choose among the comparisons.
 pub fn run(report: &mut Report, arguments: &[&str]) {
-    report.step("time of one dp-fts-de run", || {
-        process::run(&mut cargo(&["run", "--release", "-q", "-p", "sordino-sim", "--example", "time"]))
-            .map(|_| String::new())
-    });
+    report.step("time of one dp-fts-de run", || example("time", &[]));
     for (name, flags) in [("plain", ""), ("native", "-C target-cpu=native")] {
         report.step(&format!("comparisons, {name}"), || {
             let folder = process::target_folder().join(format!("bench-{name}"));
@@ -20,4 +17,14 @@ pub fn run(report: &mut Report, arguments: &[&str]) {
             process::run(&mut command).map(|_| String::new())
         });
     }
+}
+
+/// `cargo xtask fleet [AGENTS_MAX]`: what a federation of a thousand to a million agents costs.
+pub fn fleet(report: &mut Report, arguments: &[&str]) {
+    report.step("a thousand to a million agents", || example("fleet", arguments));
+}
+
+fn example(name: &str, arguments: &[&str]) -> Result<String, String> {
+    let mut command = cargo(&["run", "--release", "-q", "-p", "sordino-sim", "--example", name, "--"]);
+    process::run(command.args(arguments)).map(|_| String::new())
 }

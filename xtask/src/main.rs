@@ -6,6 +6,7 @@
 //! | `cargo xtask firmware [--write]` | runs the firmware on Cortex-M4F and M0 code and links operations that cannot panic; `--write` regenerates its script `firmware-example/federation.bin` and `docs/device-table.md` |
 //! | `cargo xtask digests [--write]` | compares the digest tables on five targets; `--write` regenerates them in `tests/vectors/` |
 //! | `cargo xtask bench [WORKLOAD …]` | the comparisons under `bench/` and where the time of one default run goes |
+//! | `cargo xtask fleet [AGENTS_MAX]` | what a federation of a thousand to a million agents costs, in time and memory |
 
 mod bench;
 mod device_table;
@@ -20,7 +21,8 @@ mod tools;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask test | firmware [--write] | digests [--write] | bench [WORKLOAD …]";
+const USAGE: &str =
+    "usage: cargo xtask test | firmware [--write] | digests [--write] | bench [WORKLOAD …] | fleet [AGENTS_MAX]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -39,6 +41,7 @@ fn main() -> ExitCode {
             simulator::run(&mut report, write);
         }
         (["bench", workloads @ ..], false) => bench::run(&mut report, workloads),
+        (["fleet", arguments @ ..], false) => bench::fleet(&mut report, arguments),
         (["help" | "--help" | "-h"], false) => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;

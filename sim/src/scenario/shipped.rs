@@ -15,6 +15,7 @@ pub struct Shipped {
 pub const SHIPPED: &[Shipped] = &[
     Shipped { name: "default", text: include_str!("../../scenarios/default.toml") },
     Shipped { name: "gp-2d", text: include_str!("../../scenarios/gp-2d.toml") },
+    Shipped { name: "fleet", text: include_str!("../../scenarios/fleet.toml") },
     Shipped { name: "firmware", text: include_str!("../../scenarios/firmware.toml") },
     Shipped { name: "winequality", text: include_str!("../../scenarios/winequality.toml") },
     Shipped { name: "landmine", text: include_str!("../../scenarios/landmine.toml") },
