@@ -11,7 +11,7 @@ use crate::kernel::{Kernel, KernelError, Stationary, StationaryKernel};
 use crate::linalg::{dot, lower, sum_of_squares};
 use crate::math::Scalar;
 use crate::surrogate::exact::{self, ExactGp, WhenFull};
-use crate::surrogate::fit::{self, Fit, FitConfig, halton};
+use crate::surrogate::fit::{self, Fit, FitConfig, Observations, halton};
 use crate::surrogate::{Observed, SurrogateError};
 
 /// A point in the user's units.
@@ -102,7 +102,7 @@ pub const fn storage_len(dim: usize, capacity: usize) -> usize {
 
 /// Numbers of scratch for [`Optimizer::fit`] with `observations` observations.
 pub const fn fit_scratch_len(observations: usize) -> usize {
-    fit::scratch_len(observations) + observations
+    fit::scratch_len(observations) + 2 * observations
 }
 
 /// Ask and tell over a box. It maximises.
@@ -294,6 +294,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
             return Err(SurrogateError::Storage { needed, given }.into());
         }
         let (y, scratch) = scratch.split_at_mut(n);
+        let (scatters, scratch) = scratch.split_at_mut(n);
         let (gp, _) = self.parts()?;
         let count = T::from_u32(n as u32);
         let mean = gp.targets().iter().fold(T::ZERO, |sum, y| sum + *y / count);
@@ -302,6 +303,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
             return Ok(None);
         }
         y.iter_mut().zip(gp.targets()).for_each(|(out, y)| *out = (*y - mean) / deviation);
+        scatters.iter_mut().zip(gp.scatters()).for_each(|(out, scatter)| *out = *scatter / deviation / deviation);
+        let data = Observations { points: gp.inputs(), y, counts: gp.counts(), scatters };
         let number = T::from_f64;
         let floor = number(if T::BYTES == 4 { 1e-4 } else { 1e-8 });
         let bounds = [(number(0.02), number(4.0)), (number(0.05), number(20.0)), (floor, T::ONE)];
@@ -312,7 +315,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
             [lengthscale, signal] => StationaryKernel::with_shape(shape, lengthscale, signal).ok(),
             _ => None,
         };
-        let found = fit::maximize(&config, &mut parameters, gp.inputs(), y, scratch, make)?;
+        let found = fit::maximize(&config, &mut parameters, &data, scratch, make)?;
         let [lengthscale, signal, noise] = parameters;
         // The same observations under the new parameters: rows are factored anew, averages of repeats stay rows.
         let kernel = StationaryKernel::with_shape(shape, lengthscale, T::ONE)?;

@@ -5,7 +5,11 @@
 //! (AVX2 and up) two rows of the factor share what is loaded of the block.
 
 use super::dot::{LANES, tree};
+use super::packed_len;
 use crate::math::Scalar;
+
+/// Columns that the batch predictors carry together. Any number gives the same bits.
+pub(crate) const WIDTH: usize = 16;
 
 /// L⁻¹ times the block, in its place.
 pub(crate) fn solve<T: Scalar, const W: usize>(factor: &[T], block: &mut [[T; W]]) {
@@ -52,6 +56,38 @@ pub(crate) fn solve_in_pairs<T: Scalar, const W: usize>(factor: &[T], block: &mu
         }
         finish(y, sum(lanes), *last);
     }
+}
+
+/// R⁻ᵀ times the block, in its place; R of order `block.len()`, packed as in [`super::root`].
+///
+/// [`super::root::solve_transposed`] subtracts from the entries that follow; here each entry gathers what is subtracted
+/// from it, in the same order.
+pub(crate) fn solve_root_transposed<T: Scalar, const W: usize>(root: &[T], block: &mut [[T; W]]) {
+    let m = block.len();
+    let Some(root) = root.get(..packed_len(m)) else { return };
+    let mut diagonal = 0;
+    for j in 0..m {
+        let (done, current) = block.split_at_mut(j);
+        let (Some(x), Some(pivot)) = (current.first_mut(), root.get(diagonal)) else { return };
+        *x = subtract_column(root, m, done, *x);
+        x.iter_mut().for_each(|x| *x /= *pivot);
+        diagonal += m - j;
+    }
+}
+
+/// x − Σᵢ Rᵢⱼ · doneᵢ, j = `done.len()`, one after the other.
+#[inline(never)]
+fn subtract_column<T: Scalar, const W: usize>(root: &[T], m: usize, done: &[[T; W]], mut x: [T; W]) -> [T; W] {
+    let (mut at, mut step) = (done.len(), m);
+    for v in done {
+        let Some(r) = root.get(at) else { return x };
+        for w in 0..W {
+            x[w] += -v[w] * *r;
+        }
+        step -= 1;
+        at += step;
+    }
+    x
 }
 
 #[inline(always)]

@@ -172,6 +172,13 @@ impl<T: Scalar, K: Kernel<T>, P: AsRef<[T]>, S: AsRef<[T]> + AsMut<[T]>> Candida
         }
     }
 
+    /// Means and variances of all candidates, in order, with the bits of [`CandidateGp::posterior`].
+    ///
+    /// **Errors**: [`SurrogateError::Dimension`] unless both lists have a place for each; nothing is written then.
+    pub fn posteriors(&self, mean: &mut [T], variance: &mut [T]) -> Result<(), SurrogateError> {
+        super::copy_moments(self.mean(), self.variance().iter().copied(), mean, variance)
+    }
+
     /// Posterior covariances of candidate `index` with all, into `out`.
     ///
     /// **Errors**: [`SurrogateError::Index`]; [`SurrogateError::Dimension`] unless `out` has a number per candidate.

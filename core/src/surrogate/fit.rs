@@ -15,6 +15,56 @@ use crate::math::Scalar;
 /// The most parameters that can be fitted: 16 lengthscales, signal and noise variance.
 pub const PARAMETERS_MAX: usize = 18;
 
+/// ln 2π.
+pub(super) const LN_TWO_PI: f64 = 1.837_877_066_409_345_3;
+
+/// Values at points, some of which stand for several observations of one point.
+///
+/// **Equation**: c observations of one point, mean ȳ, scatter s = Σ (yᵢ − ȳ)², are one observation ȳ of noise variance
+/// σ²/c and, independent of it, what they say of the noise: ln p(y₁ … y_c) = ln p(ȳ) − ½ ((c − 1) ln 2πσ² + ln c + s/σ²).
+/// Count, mean and scatter are all that the likelihood asks of repeats, so merging them loses nothing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Observations<'a, T> {
+    /// Row-major, one per value.
+    pub points: &'a [T],
+    /// Values, averaged over repeats.
+    pub y: &'a [T],
+    /// Observations that each value stands for, at least 1; where the list ends, 1.
+    pub counts: &'a [T],
+    /// Their scatters; where the list ends, 0.
+    pub scatters: &'a [T],
+}
+
+impl<'a, T: Scalar> Observations<'a, T> {
+    /// No repeats.
+    pub const fn single(points: &'a [T], y: &'a [T]) -> Self {
+        Observations { points, y, counts: &[], scatters: &[] }
+    }
+
+    fn count(&self, i: usize) -> T {
+        self.counts.get(i).copied().unwrap_or(T::ONE)
+    }
+
+    /// What the repeats say of the noise: Σ −½ ((c − 1) ln 2πσ² + ln c + s/σ²), and its derivative with respect to ln σ².
+    /// Both 0 without noise, where a repeat is no observation.
+    pub(super) fn ln_within(&self, noise_variance: T) -> (T, T) {
+        let (mut value, mut slope) = (T::ZERO, T::ZERO);
+        if !(noise_variance > T::ZERO) {
+            return (value, slope);
+        }
+        let half = T::from_f64(0.5);
+        for (i, count) in self.counts.iter().enumerate() {
+            let extra = *count - T::ONE;
+            if extra > T::ZERO {
+                let scatter = self.scatters.get(i).copied().unwrap_or(T::ZERO) / noise_variance;
+                value += -half * (extra * (T::from_f64(LN_TWO_PI) + noise_variance.ln()) + count.ln() + scatter);
+                slope += half * (scatter - extra);
+            }
+        }
+        (value, slope)
+    }
+}
+
 /// Numbers of scratch for n observations: n(n + 1)/2 + 2n.
 pub const fn scratch_len(observations: usize) -> usize {
     packed_len(observations) + 2 * observations
@@ -23,20 +73,21 @@ pub const fn scratch_len(observations: usize) -> usize {
 /// ln p(y | X) of a kernel and a noise variance; its gradient with respect to the logarithms of the kernel's parameters
 /// and, last, of the noise variance goes into the front of `gradient`.
 ///
-/// **Parameters**: `points` row-major, one per value of `y`; `scratch` of [`scratch_len`].
+/// **Parameters**: `scratch` of [`scratch_len`].
 ///
-/// **Errors**: [`SurrogateError::Dimension`], [`SurrogateError::Storage`], [`SurrogateError::NonFinite`],
+/// **Errors**: [`SurrogateError::Dimension`], [`SurrogateError::Storage`], [`SurrogateError::NonFinite`] (a count below 1
+/// and a negative scatter too),
 /// [`SurrogateError::NoiseVariance`] unless positive; [`SurrogateError::Singular`].
 ///
 /// **Cost**: n³ flops, n(n + 1) covariances and gradients.
 pub fn log_marginal_likelihood<T: Scalar, K: LogGradient<T>>(
     kernel: &K,
     noise_variance: T,
-    points: &[T],
-    y: &[T],
+    data: &Observations<'_, T>,
     gradient: &mut [T],
     scratch: &mut [T],
 ) -> Result<T, SurrogateError> {
+    let Observations { points, y, counts, scatters } = *data;
     let n = y.len();
     if n == 0 || points.is_empty() || !points.len().is_multiple_of(n) {
         return Err(SurrogateError::Dimension { expected: n, given: points.len() });
@@ -44,6 +95,10 @@ pub fn log_marginal_likelihood<T: Scalar, K: LogGradient<T>>(
     let dim = points.len() / n;
     super::exact::storage::check_finite(points)?;
     super::exact::storage::check_finite(y)?;
+    let wrong = counts.iter().find(|count| !(**count >= T::ONE && count.is_finite()));
+    if let Some(bad) = wrong.or(scatters.iter().find(|scatter| !(**scatter >= T::ZERO && scatter.is_finite()))) {
+        return Err(SurrogateError::NonFinite { value: bad.to_f64() });
+    }
     if !(noise_variance > T::ZERO && noise_variance.is_finite()) {
         return Err(SurrogateError::NoiseVariance { value: noise_variance.to_f64() });
     }
@@ -57,15 +112,16 @@ pub fn log_marginal_likelihood<T: Scalar, K: LogGradient<T>>(
     for (i, x) in points.chunks_exact(dim).enumerate() {
         let row = lower::row_mut(matrix, i);
         kernel.covariances(x, points, row);
-        row[i] = kernel.variance(x) + noise_variance;
+        row[i] = kernel.variance(x) + noise_variance / data.count(i);
         let threshold = T::from_u32(i as u32 + 8) * T::EPSILON * row[i];
         lower::append_row(matrix, i, threshold).map_err(SurrogateError::Singular)?;
     }
     alpha.copy_from_slice(y);
     lower::solve(matrix, alpha);
     let half = T::from_f64(0.5);
-    let constant = T::from_f64(1.837_877_066_409_345_3) * T::from_u32(n as u32); // ln 2π
-    let value = -half * (sum_of_squares(alpha) + lower::ln_det(matrix, n) + constant);
+    let constant = T::from_f64(LN_TWO_PI) * T::from_u32(n as u32);
+    let (within, slope) = data.ln_within(noise_variance);
+    let value = -half * (sum_of_squares(alpha) + lower::ln_det(matrix, n) + constant) + within;
     if !value.is_finite() {
         return Err(SurrogateError::NonFinite { value: value.to_f64() });
     }
@@ -83,10 +139,10 @@ pub fn log_marginal_likelihood<T: Scalar, K: LogGradient<T>>(
         }
         let own = half * (alpha[i] * alpha[i] - inverse[i]);
         kernel.add_log_gradient(x, x, own, of_kernel);
-        trace += own;
+        trace += own / data.count(i);
     }
     if let Some(out) = of_noise.first_mut() {
-        *out = trace * noise_variance;
+        *out = trace * noise_variance + slope;
     }
     Ok(value)
 }
@@ -170,8 +226,7 @@ pub struct FitConfig<'a, T> {
 pub fn maximize<T: Scalar, K: LogGradient<T>>(
     config: &FitConfig<'_, T>,
     parameters: &mut [T],
-    points: &[T],
-    y: &[T],
+    data: &Observations<'_, T>,
     scratch: &mut [T],
     mut kernel: impl FnMut(&[T]) -> Option<K>,
 ) -> Result<Fit<T>, SurrogateError> {
@@ -201,7 +256,7 @@ pub fn maximize<T: Scalar, K: LogGradient<T>>(
         }
         let noise = values[count - 1];
         match kernel(&values[..count - 1]) {
-            Some(kernel) => log_marginal_likelihood(&kernel, noise, points, y, gradient, scratch),
+            Some(kernel) => log_marginal_likelihood(&kernel, noise, data, gradient, scratch),
             None => Err(SurrogateError::NonFinite { value: values[0].to_f64() }),
         }
     };
@@ -316,3 +371,6 @@ pub(crate) fn halton<T: Scalar>(index: u32, axis: usize) -> T {
     }
     T::from_f64(value)
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,7 @@
 //!
 //! | module | knows beforehand | a step costs (flops) | numbers stored |
 //! |---|---|---|---|
-//! | [`exact`] | at most n observations, anywhere | n² | n²/2 + (D + 4)n |
+//! | [`exact`] | at most n observations, anywhere | n² | n²/2 + (D + 5)n |
 //! | [`candidates`] | N candidates, at most n observations | 2Nn | N(n + 2) |
 //! | [`finite`] | N points, any number of observations | N² | N²/2 + 2N |
 //! | [`weights`] | a finite feature map of M features | 3M², or 2nM + n² while n ≤ M/2 | about M²/2 + M |
@@ -14,7 +14,9 @@
 //! | [`pathwise`] | draws as functions: a prior of features plus an exact update |
 //! | [`information_gain`] | greedy, its upper bound, of a run |
 //!
-//! All speak one vocabulary: `observe` takes a point and its value, `posterior` gives a [`Posterior`].
+//! All speak one vocabulary: `observe` takes a point and its value (`extend` the log, where features are all that is kept),
+//! `posterior` gives the [`Posterior`] of a point, `posteriors` those of a list with the same bits, sixteen side by side
+//! where something is to be solved; `draw` is a draw, [`joint`] of values, [`pathwise`] of a function, of weights.
 
 pub mod candidates;
 pub mod exact;
@@ -79,6 +81,13 @@ pub enum SurrogateError {
         /// The value given.
         value: f64,
     },
+    /// The noise variance is so small that the engine's rounding errors would drown it; another engine, or `f64`.
+    Unresolved {
+        /// The value given.
+        noise_variance: f64,
+        /// The smallest that is accepted, for this prior and number format.
+        smallest: f64,
+    },
     /// A coordinate, value or constant is NaN or infinite, or so large that the posterior would overflow.
     NonFinite {
         /// The offending value.
@@ -112,6 +121,9 @@ impl core::fmt::Display for SurrogateError {
             SurrogateError::NoiseVariance { value } => {
                 write!(f, "the noise variance is {value:e}; it must be finite and not negative")
             }
+            SurrogateError::Unresolved { noise_variance, smallest } => {
+                write!(f, "the noise variance {noise_variance:e} drowns in rounding; {smallest:e} is the least here")
+            }
             SurrogateError::NonFinite { value } => {
                 write!(f, "{value:e} is not finite, or too large to compute with")
             }
@@ -127,6 +139,23 @@ impl core::fmt::Display for SurrogateError {
 }
 
 impl core::error::Error for SurrogateError {}
+
+/// What an engine that is always up to date answers to a list: copies.
+fn copy_moments<T: Scalar>(
+    means: &[T],
+    variances: impl Iterator<Item = T>,
+    mean: &mut [T],
+    variance: &mut [T],
+) -> Result<(), SurrogateError> {
+    for given in [mean.len(), variance.len()] {
+        if given != means.len() {
+            return Err(SurrogateError::Dimension { expected: means.len(), given });
+        }
+    }
+    mean.iter_mut().zip(means).for_each(|(out, mean)| *out = *mean);
+    variance.iter_mut().zip(variances).for_each(|(out, variance)| *out = variance);
+    Ok(())
+}
 
 /// Zero in place of a negative variance, counted.
 #[inline]

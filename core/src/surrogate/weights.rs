@@ -11,8 +11,12 @@
 //! in order and asks the caller for each. A device extends by one at a time; a fleet that keeps nothing but logs
 //! rebuilds in scratch memory; both perform the same operations on the same numbers, so they agree to the last bit.
 
+mod batch;
+
 use core::fmt;
 
+pub use self::batch::batch_scratch_len;
+use super::clamp;
 use crate::linalg::{axpy, dot, lower, packed_len, root, sum_of_squares};
 use crate::math::Scalar;
 use crate::random::{Stream, normal};
@@ -52,7 +56,14 @@ pub enum WeightsError {
         /// What was given.
         value: f64,
     },
-    /// A buffer shorter than [`storage_len`].
+    /// A list that is not a whole number of features, or not as many as there are places for the answers.
+    Features {
+        /// Its length.
+        len: usize,
+        /// The length needed.
+        expected: usize,
+    },
+    /// A buffer shorter than [`storage_len`] or [`batch_scratch_len`].
     Storage {
         /// Its length.
         len: usize,
@@ -66,6 +77,7 @@ impl fmt::Display for WeightsError {
         match *self {
             WeightsError::NoFeatures => write!(f, "a weight posterior needs at least one feature"),
             WeightsError::Regularization { value } => write!(f, "regularization {value} must be finite and positive"),
+            WeightsError::Features { len, expected } => write!(f, "{len} features, {expected} expected"),
             WeightsError::Storage { len, expected } => write!(f, "storage of {len} numbers, {expected} needed"),
         }
     }
@@ -118,6 +130,7 @@ pub struct WeightPosterior<T, S> {
     regularization: T,
     observations: usize,
     storage: S,
+    variance_clamps: u32,
 }
 
 impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
@@ -147,7 +160,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
         if len < expected {
             return Err(WeightsError::Storage { len, expected });
         }
-        Ok(WeightPosterior { feature_count, regularization, observations, storage })
+        Ok(WeightPosterior { feature_count, regularization, observations, storage, variance_clamps: 0 })
     }
 
     /// Observations digested so far.
@@ -311,7 +324,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
                 let column = &mut dual.residual[..n];
                 crate::linalg::matvec(dual.rows, phi, column);
                 lower::solve(dual.factor, column);
-                (sum_of_squares(phi) - sum_of_squares(column)).max(T::ZERO)
+                clamp(sum_of_squares(phi) - sum_of_squares(column), &mut self.variance_clamps)
             }
             Form::Primal => {
                 let primal = split_primal(self.storage.as_mut(), m);
@@ -321,23 +334,9 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
         }
     }
 
-    /// Means φᵢ·ν and variances at a list of points given by their features, rows of M numbers; as many as `rows`,
-    /// `mean` and `variance` all hold. The bits are those of [`WeightPosterior::mean`] and [`WeightPosterior::variance`].
-    ///
-    /// **Parameters**: `scratch` holds 2M numbers; with less, nothing is written.
-    ///
-    /// **Cost**: one mean, then for each point M multiply-adds and one variance.
-    pub fn posteriors(&mut self, rows: &[T], mean: &mut [T], variance: &mut [T], scratch: &mut [T]) {
-        let m = self.feature_count;
-        let Some((nu, phi)) = scratch.get_mut(..2 * m).and_then(|scratch| scratch.split_at_mut_checked(m)) else {
-            return;
-        };
-        self.mean(nu);
-        crate::linalg::matvec(rows, nu, mean);
-        for (row, variance) in rows.chunks_exact(m).zip(variance) {
-            phi.copy_from_slice(row);
-            *variance = self.variance(phi);
-        }
+    /// How many posterior variances came out negative by rounding and were set to 0.
+    pub fn variance_clamps(&self) -> u32 {
+        self.variance_clamps
     }
 }
 

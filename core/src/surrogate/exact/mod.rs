@@ -13,10 +13,12 @@ mod tests;
 
 pub use storage::{batch_scratch_len, storage_len};
 
-use self::storage::{BATCH, Parts, check_finite, split};
+use self::storage::{Parts, check_finite, split};
+use super::fit::{LN_TWO_PI, Observations};
 use super::{Observed, Posterior, SurrogateError, clamp};
 use crate::kernel::Kernel;
-use crate::linalg::{block as block_of, dot, lower, packed_len, sum_of_squares};
+use crate::linalg::block::{self as block_of, WIDTH};
+use crate::linalg::{dot, lower, packed_len, sum_of_squares};
 use crate::math::Scalar;
 
 /// What happens when all rows are in use.
@@ -119,6 +121,7 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
                 &parts.inputs[..len * dim],
                 &parts.targets[..len],
                 &parts.counts[..len],
+                &parts.scatters[..len],
                 &parts.whitened[..len],
                 &parts.factor[..packed_len(len)],
             ];
@@ -217,6 +220,7 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
         rest[0] = z;
         parts.targets[n] = target;
         parts.counts[n] = T::ONE;
+        parts.scatters[n] = T::ZERO;
         parts.inputs[n * dim..][..dim].copy_from_slice(x);
         self.len += 1;
         Ok(Observed::Appended)
@@ -261,8 +265,8 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
             return Err(SurrogateError::Storage { needed, given });
         }
         let parts = split(self.storage.as_mut(), dim, self.capacity);
-        let block = &mut scratch.as_chunks_mut::<BATCH>().0[..n];
-        let lists = points.chunks(BATCH * dim).zip(mean.chunks_mut(BATCH)).zip(variance.chunks_mut(BATCH));
+        let block = &mut scratch.as_chunks_mut::<WIDTH>().0[..n];
+        let lists = points.chunks(WIDTH * dim).zip(mean.chunks_mut(WIDTH)).zip(variance.chunks_mut(WIDTH));
         for ((points, mean), variance) in lists {
             let count = mean.len();
             for (input, row) in parts.inputs.chunks_exact(dim).zip(block.iter_mut()) {
@@ -292,6 +296,7 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
         lower::delete_row(parts.factor, n, index, &mut parts.whitened[..n], parts.scratch);
         parts.targets.copy_within(index + 1..n, index);
         parts.counts.copy_within(index + 1..n, index);
+        parts.scatters.copy_within(index + 1..n, index);
         parts.inputs.copy_within((index + 1) * dim..n * dim, index * dim);
         self.len -= 1;
         Ok(())
@@ -316,12 +321,18 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
         Ok(())
     }
 
-    /// ln p(y | X) = −½ zᵀz − ½ ln det(K + σ²I) − (n/2) ln 2π, of the observations as stored: repeats that were merged
-    /// count once, with their mean.
+    /// ln p(y | X) = −½ zᵀz − ½ ln det(K + σ²I) − (n/2) ln 2π of all observations, those that were merged too (see
+    /// [`Observations`] for how they count).
     pub fn log_marginal_likelihood(&self) -> T {
         let half = T::from_f64(0.5);
-        let constant = T::from_f64(1.837_877_066_409_345_3) * T::from_u32(self.len as u32); // ln 2π
-        -half * (sum_of_squares(self.whitened()) + lower::ln_det(self.factor(), self.len) + constant)
+        let constant = T::from_f64(LN_TWO_PI) * T::from_u32(self.len as u32);
+        let rows = -half * (sum_of_squares(self.whitened()) + lower::ln_det(self.factor(), self.len) + constant);
+        rows + self.observations().ln_within(self.noise_variance).0
+    }
+
+    /// What is stored, for [`fit`](super::fit): inputs, values less the prior mean, and how often each was repeated.
+    pub fn observations(&self) -> Observations<'_, T> {
+        Observations { points: self.inputs(), y: self.targets(), counts: self.counts(), scatters: self.scatters() }
     }
 
     /// Observations in use; merged ones count once.
@@ -374,14 +385,19 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
         &self.storage.as_ref()[self.capacity * (self.dim + 1)..][..self.len]
     }
 
+    /// Σ (y − their mean)² of the observations that each row stands for, unit y².
+    pub fn scatters(&self) -> &[T] {
+        &self.storage.as_ref()[self.capacity * (self.dim + 2)..][..self.len]
+    }
+
     /// L, packed by rows.
     pub fn factor(&self) -> &[T] {
-        &self.storage.as_ref()[self.capacity * (self.dim + 4)..][..packed_len(self.len)]
+        &self.storage.as_ref()[self.capacity * (self.dim + 5)..][..packed_len(self.len)]
     }
 
     /// z = L⁻¹(y − m).
     pub fn whitened(&self) -> &[T] {
-        &self.storage.as_ref()[self.capacity * (self.dim + 2)..][..self.len]
+        &self.storage.as_ref()[self.capacity * (self.dim + 3)..][..self.len]
     }
 
     /// How many posterior variances came out negative by rounding and were set to 0.
@@ -406,7 +422,8 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
     }
 }
 
-/// Factors the first `len` rows of a storage anew, for another kernel or noise variance: inputs, values and counts stay.
+/// Factors the first `len` rows of a storage anew, for another kernel or noise variance: inputs, values, counts and
+/// scatters stay.
 ///
 /// **Errors**: [`SurrogateError::Storage`]; [`SurrogateError::NoiseVariance`]; [`SurrogateError::Singular`]: the factor
 /// then belongs to neither kernel, and the call is to be repeated with parameters that do.

@@ -31,19 +31,23 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
         let count = parts.counts[index];
         let grown = count + T::ONE;
         let before = parts.targets[index];
-        let after = before + (target - before) / grown;
+        let change = (target - before) / grown;
+        let after = before + change;
+        // Welford: (y − old mean)(y − new mean).
+        let scatter = parts.scatters[index] + change * change * (grown * count);
         let z = &mut parts.whitened[..n];
         parts.targets[index] = after;
         z.copy_from_slice(&parts.targets[..n]);
         lower::solve(parts.factor, z);
         // Twice the square: the smaller noise variance makes z larger, by less than √2.
-        if !(sum_of_squares(z) * T::from_f64(2.0)).is_finite() {
+        if !((sum_of_squares(z) * T::from_f64(2.0)).is_finite() && scatter.is_finite()) {
             parts.targets[index] = before;
             z.copy_from_slice(&parts.targets[..n]);
             lower::solve(parts.factor, z);
             return Err(SurrogateError::NonFinite { value: target.to_f64() });
         }
         parts.counts[index] = grown;
+        parts.scatters[index] = scatter;
         let removed = (self.noise_variance / (count * grown)).sqrt();
         if removed > T::ZERO {
             let v = &mut parts.scratch[..n - index];

@@ -1,22 +1,21 @@
 //! The one slice of the exact posterior and its named parts.
 
+use crate::linalg::block::WIDTH;
 use crate::linalg::packed_len;
 use crate::math::Scalar;
 use crate::surrogate::SurrogateError;
 
-/// Points that the batch predictor carries through the factor together. Any number gives the same bits.
-pub(super) const BATCH: usize = 16;
-
-/// Numbers that [`ExactGp`](super::ExactGp) needs: inputs, values, counts, packed factor, z and one row of scratch.
+/// Numbers that [`ExactGp`](super::ExactGp) needs: inputs, values, counts, scatters, packed factor, z and one row of
+/// scratch.
 ///
-/// capacity·(capacity + 1)/2 + capacity·(dim + 4); with `f32`, D = 2 and capacity 64 that is 9,856 bytes.
+/// capacity·(capacity + 1)/2 + capacity·(dim + 5); with `f32`, D = 2 and capacity 64 that is 10,112 bytes.
 pub const fn storage_len(dim: usize, capacity: usize) -> usize {
-    packed_len(capacity) + capacity * (dim + 4)
+    packed_len(capacity) + capacity * (dim + 5)
 }
 
 /// Numbers of scratch that [`ExactGp::posteriors`](super::ExactGp::posteriors) needs for `observations` observations.
 pub const fn batch_scratch_len(observations: usize) -> usize {
-    observations * BATCH
+    observations * WIDTH
 }
 
 /// The named parts of the storage.
@@ -27,6 +26,8 @@ pub(super) struct Parts<'a, T> {
     pub(super) targets: &'a mut [T],
     /// How many observations each row stands for.
     pub(super) counts: &'a mut [T],
+    /// Sum of squared deviations of those observations from their mean.
+    pub(super) scatters: &'a mut [T],
     /// z = L⁻¹(y − m).
     pub(super) whitened: &'a mut [T],
     pub(super) scratch: &'a mut [T],
@@ -47,6 +48,7 @@ pub(super) fn split<T>(storage: &mut [T], dim: usize, capacity: usize) -> Parts<
         inputs: take(&mut rest, capacity * dim),
         targets: take(&mut rest, capacity),
         counts: take(&mut rest, capacity),
+        scatters: take(&mut rest, capacity),
         whitened: take(&mut rest, capacity),
         scratch: take(&mut rest, capacity),
         factor: take(&mut rest, packed_len(capacity)),

@@ -100,19 +100,36 @@ fn duplicates_at_vanishing_regularization_stay_finite() {
 
 #[test]
 fn lists_and_points_have_the_same_bits() {
-    for n in [0, 3, 9] {
+    // More points than go side by side, and a rest; both forms.
+    const POINTS: usize = 37;
+    let (rows, _) = data(POINTS);
+    let bits = |x: &[f64]| x.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+    for n in 0..=12 {
         let mut posterior = posterior(n, 1);
-        let (rows, _) = data(7);
-        let (mut mean, mut variance, mut nu) = ([0.0; 7], [0.0; 7], [0.0; M]);
-        posterior.posteriors(rows.as_flattened(), &mut mean, &mut variance, &mut [0.0; 2 * M]);
+        let (mut mean, mut variance, mut nu) = ([0.0; POINTS], [0.0; POINTS], [0.0; M]);
+        let mut scratch = [f64::NAN; batch_scratch_len(M)];
+        posterior.posteriors(rows.as_flattened(), &mut mean, &mut variance, &mut scratch).unwrap();
         posterior.mean(&mut nu);
         for (i, row) in rows.iter().enumerate() {
-            assert_eq!(mean[i].to_bits(), dot(row, &nu).to_bits());
-            assert_eq!(variance[i].to_bits(), posterior.variance(&mut row.clone()).to_bits());
+            let one = posterior.posterior(row, &mut scratch).unwrap();
+            assert_eq!(bits(&[mean[i], variance[i]]), bits(&[one.mean, one.variance]), "{n}");
+            assert_eq!(
+                bits(&[one.mean, one.variance]),
+                bits(&[dot(row, &nu), posterior.variance(&mut row.clone())]),
+                "{n}"
+            );
         }
-        let before = mean;
-        posterior.posteriors(rows.as_flattened(), &mut mean, &mut variance, &mut [0.0; M]);
-        assert_eq!(mean, before);
+        let before = bits(&mean);
+        for (rows, places, scratch) in [(3 * M, 2, 8 * M), (3 * M + 1, 3, 64 * M), (3 * M, 3, batch_scratch_len(M) - 1)]
+        {
+            let wrong = &vec![0.0; rows];
+            let error =
+                posterior.posteriors(wrong, &mut mean[..places], &mut variance[..places], &mut vec![0.0; scratch]);
+            assert!(error.is_err());
+        }
+        assert!(posterior.posterior(&[0.0; M - 1], &mut scratch).is_err());
+        assert!(posterior.posterior(&[0.0; M], &mut [0.0; M]).is_err());
+        assert_eq!(bits(&mean), before);
     }
 }
 
