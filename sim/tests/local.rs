@@ -18,7 +18,7 @@ const SMALL: [&str; 5] =
     ["runs=3", "learning.rounds=300", "objective.points=20", "learning.width_factor=0.05", "users.epsilon=8"];
 
 fn execute(settings: &[&str], threads: usize) -> (String, String, String) {
-    let options = Options { threads: NonZeroUsize::new(threads), data: None };
+    let options = Options { threads: NonZeroUsize::new(threads), ..Options::default() };
     let outcome = scenario("ldp-se", settings).unwrap().execute(&options, &|_, _, _| ()).unwrap();
     let file = |name: &str| outcome.files.iter().find(|(file, _)| *file == name).unwrap().1.clone();
     (outcome.table.clone(), file("rounds.csv"), file("regret.svg"))
@@ -92,7 +92,7 @@ fn tables_are_read_from_files() {
     std::fs::write(&path, "Date,A,B,C\n1,1,1,5\n2,2,2,3\n3,4,4,4\n4,3,3,4.5\n").unwrap();
     let settings = ["runs=2", "learning.rounds=100", "users.norm_bound=5", "users.noise_bound=5"];
     let run = |data: &std::path::Path| {
-        let options = Options { threads: None, data: Some(data.to_owned()) };
+        let options = Options { data: Some(data.to_owned()), ..Options::default() };
         scenario("ldp-stocks", &settings).unwrap().execute(&options, &|_, _, _| ())
     };
     assert!(run(&path).unwrap().table.contains("moma-gp-ucb"));

@@ -53,7 +53,7 @@ impl From<ExperimentError> for CliError {
     fn from(error: ExperimentError) -> Self {
         match error {
             ExperimentError::Input(text) => CliError::input(text),
-            ExperimentError::Failure(text) => CliError::failure(text),
+            ExperimentError::Failure(_) | ExperimentError::Interrupted => CliError::failure(error),
         }
     }
 }

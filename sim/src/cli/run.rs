@@ -12,7 +12,8 @@ use super::progress::Bar;
 use super::{Format, interrupt, print, print_json};
 use crate::checkpoint::Store;
 use crate::driver::{self, DriverError, DriverKind, RunOptions};
-use crate::experiment::{self, Experiment};
+use crate::experiment::jobs::Journal;
+use crate::experiment::{self, Experiment, ExperimentError};
 use crate::metrics::summarize;
 use crate::report::folder::RunFolder;
 use crate::report::{json, table};
@@ -44,7 +45,7 @@ pub struct Arguments {
     /// Replace a value of the scenario, as in federation.agents=50; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
-    /// Data file of scenarios that read one
+    /// Data file of scenarios that read one, or folder of data files
     #[arg(long, value_name = "PATH")]
     data: Option<PathBuf>,
     /// Run folder, which must not exist [default: a new numbered folder under sordino-runs/]
@@ -92,6 +93,9 @@ pub fn load(name: &str, settings: &[String]) -> Result<AnyScenario, CliError> {
     Ok(AnyScenario::parse(name, &text, settings)?)
 }
 
+/// The file that a complete run folder has, written last.
+const COMPLETE: &str = "summary.json";
+
 /// What the regret of this scenario is called.
 pub fn regret_name(scenario: &Scenario) -> &'static str {
     match scenario.objective {
@@ -120,20 +124,39 @@ fn folder(arguments: &Arguments, name: &str) -> Result<RunFolder, CliError> {
 
 fn execute_other(scenario: &dyn Experiment, arguments: &Arguments) -> Result<(), CliError> {
     let head = scenario.head();
-    let folder = folder(arguments, &head.name)?;
-    let options = experiment::Options { threads: arguments.threads, data: arguments.data.clone() };
+    let folder = match &arguments.out {
+        Some(path) if arguments.resume && path.join(COMPLETE).exists() => {
+            eprintln!("{}: complete already; nothing to resume", path.display());
+            return Ok(());
+        }
+        Some(path) if arguments.resume => RunFolder::open(path)?,
+        _ => folder(arguments, &head.name)?,
+    };
+    let journal = Arc::new(Journal::open(folder.path(), &scenario.resolved(), arguments.data.as_deref())?);
+    let options = experiment::Options {
+        threads: arguments.threads,
+        data: arguments.data.clone(),
+        journal: Some(journal.clone()),
+        stop: Some(interrupt::flag()),
+    };
     let bar = Bar::of_jobs();
     let start = Instant::now();
     let result = scenario.execute(&options, &|done, total, what| bar.job(done, total, what));
     bar.finish();
     let outcome = match result {
         Ok(outcome) => outcome,
+        Err(ExperimentError::Interrupted) => {
+            let again = interrupt::command(&std::env::args().collect::<Vec<_>>(), folder.path());
+            return Err(CliError::failure(format!("interrupted; finished parts are kept; to go on: {again}")));
+        }
         Err(error) => {
+            journal.discard_if_empty();
             folder.discard_if_empty();
             return Err(error.into());
         }
     };
     folder.fill_with(scenario, &outcome)?;
+    journal.remove()?;
     match arguments.format {
         Format::Json => print_json(&outcome.summary)?,
         Format::Text => print(&format!(

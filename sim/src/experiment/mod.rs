@@ -5,13 +5,21 @@
 //! | module | trust model |
 //! |---|---|
 //! | [`local`] | nobody trusted: every user perturbs the own reward |
-//! | [`outsourced`] | one run of curator and modeler |
+//! | [`outsourced`] | a curator's inputs, a modeler that sees them transformed |
+//! | [`output`] | one party tunes and publishes: private releases beside the best and a random candidate |
+//! | [`jobs`] | runs and methods on all cores, finished ones on disk |
+//! | [`page`] | the report and the README of a run folder |
 
+pub mod jobs;
 pub mod local;
+pub mod output;
 pub mod outsourced;
+pub mod page;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use serde::Serialize;
 
@@ -52,10 +60,12 @@ pub(crate) fn read(trust: Trust, mut root: Section) -> Result<Box<dyn Experiment
     let head = Head::read(trust, &mut root)?;
     match head.trust {
         Trust::Local => Ok(Box::new(local::LocalScenario::read(head, root)?)),
-        other => Err(Problem::Value {
+        Trust::Outsourced => Ok(Box::new(outsourced::OutsourcedScenario::read(head, root)?)),
+        // Its scenarios are another type, read elsewhere.
+        Trust::Federated | Trust::Output => Err(Problem::Value {
             key: "trust".into(),
-            value: format!("\"{}\"", other.name()),
-            admissible: "\"federated\", \"local\"".into(),
+            value: format!("\"{}\"", trust.name()),
+            admissible: "\"outsourced\", \"local\", \"output\"".into(),
         }),
     }
 }
@@ -67,6 +77,10 @@ pub struct Options {
     pub threads: Option<NonZeroUsize>,
     /// File or folder of scenarios that read data.
     pub data: Option<PathBuf>,
+    /// Where finished jobs are kept.
+    pub journal: Option<Arc<jobs::Journal>>,
+    /// Set from outside: no further job is begun.
+    pub stop: Option<Arc<AtomicBool>>,
 }
 
 /// Told how far an execution has come: (jobs done, jobs in all, what was done last). Called from any thread.
@@ -90,17 +104,33 @@ pub enum ExperimentError {
     Input(String),
     /// Anything else.
     Failure(String),
+    /// Somebody asked for it; finished jobs are in the journal.
+    Interrupted,
 }
 
 impl std::fmt::Display for ExperimentError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             ExperimentError::Input(text) | ExperimentError::Failure(text) => f.write_str(text),
+            ExperimentError::Interrupted => f.write_str("interrupted"),
         }
     }
 }
 
 impl std::error::Error for ExperimentError {}
+
+/// Who is protected from whom: sentences under four questions.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Explanation {
+    /// Who is protected from whom.
+    pub protected: Vec<String>,
+    /// Which inputs are compared.
+    pub relation: Vec<String>,
+    /// What is not protected.
+    pub not_protected: Vec<String>,
+    /// What it costs.
+    pub cost: Vec<String>,
+}
 
 /// A scenario that is ready to be executed.
 pub trait Experiment: std::fmt::Debug + Send + Sync {
@@ -114,6 +144,9 @@ pub trait Experiment: std::fmt::Debug + Send + Sync {
     ///
     /// **Errors**: [`ExperimentError`]; the first that occurred ends the execution.
     fn execute(&self, options: &Options, progress: Progress<'_>) -> Result<Outcome, ExperimentError>;
+
+    /// What its releases promise, in plain words.
+    fn explain(&self) -> Explanation;
 
     /// The scenario as one of trust model `local`, if it is.
     fn as_local(&self) -> Option<&local::LocalScenario> {

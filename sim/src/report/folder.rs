@@ -115,9 +115,10 @@ impl RunFolder {
     pub fn fill_with(&self, scenario: &dyn Experiment, outcome: &Outcome) -> Result<(), FolderError> {
         let version = env!("CARGO_PKG_VERSION");
         self.write("scenario.toml", &format!("# Every key written out; sordino {version}.\n{}", scenario.resolved()))?;
-        self.write("summary.json", &pretty(&outcome.summary))?;
         self.write("table.txt", &outcome.table)?;
-        outcome.files.iter().try_for_each(|(name, text)| self.write(name, text))
+        outcome.files.iter().try_for_each(|(name, text)| self.write(name, text))?;
+        // Last: its presence says that the folder is complete.
+        self.write("summary.json", &pretty(&outcome.summary))
     }
 
     /// Writes everything.

@@ -58,7 +58,7 @@ impl Measured {
         };
         let scenario: &LocalScenario =
             scenario.as_local().ok_or_else(|| ReproduceError::new("the scenario is of another trust model"))?;
-        let how = experiment::Options { threads: options.threads, data: options.data.clone() };
+        let how = experiment::Options { threads: options.threads, data: options.data.clone(), ..Default::default() };
         let runs = run(scenario, &how, &|_, _, _| ()).map_err(|error: ExperimentError| ReproduceError::new(error))?;
         let outcome = experiment::local::report::outcome(scenario, &runs);
         let stem = label.replace([' ', ',', '=', '/'], "-");

@@ -12,6 +12,7 @@ use sordino_core::privacy::mechanism::projection::GaussianProjection;
 use sordino_core::random::{Party, Purpose, RunSeed, normal};
 
 use super::{Band, Experiment, Options, Outcome, ReproduceError};
+use crate::experiment::outsourced::table::branin;
 use crate::experiment::outsourced::{Method, Problem};
 use crate::objective::Family;
 use crate::objective::gp_sample::{GpSamples, grid};
@@ -94,6 +95,7 @@ impl Table {
             table,
             dim: 2,
             origin,
+            kernel: Stationary::SquaredExponential,
             lengthscale,
             signal_variance,
             noise_variance,
@@ -116,19 +118,6 @@ impl Table {
         let config = GpSampleConfig { dim: 2, points_per_axis: 100, kernel, noise_variance: 0.0, perturbation: 0.0 };
         GpSamples::new(&config, 1).map(Some).map_err(ReproduceError::new)
     }
-}
-
-/// −ln(Branin + 1) on the 31 × 31 grid.
-fn branin() -> Vec<f64> {
-    let pi = std::f64::consts::PI;
-    grid(31, 2)
-        .chunks(2)
-        .map(|u| {
-            let (x, y) = (15.0 * u[0] - 5.0, 15.0 * u[1]);
-            let bowl = y - 5.1 / (4.0 * pi * pi) * x * x + 5.0 / pi * x - 6.0;
-            -(bowl * bowl + 10.0 * (1.0 - 1.0 / (8.0 * pi)) * x.cos() + 10.0 + 1.0).ln()
-        })
-        .collect()
 }
 
 /// Mean and standard error.
@@ -160,7 +149,7 @@ fn table(table: Table, options: &Options, runs: u32) -> Result<Outcome, Reproduc
                             let objective = family.realize(run);
                             (0..objective.candidate_count()).map(|i| objective.value(0, i)).collect()
                         }
-                        None => branin(),
+                        None => branin(31),
                     };
                     let last = |method| Ok(*problem.regrets(&values, method, ROUNDS, run)?.last().unwrap_or(&f64::NAN));
                     methods.iter().map(|method| last(*method)).collect()

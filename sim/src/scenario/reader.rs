@@ -312,6 +312,76 @@ impl Section {
         }
     }
 
+    /// A list of `count` numbers (any count from 1 to 64 if that is missing) within `range`; `admissible` describes one.
+    pub(crate) fn numbers(
+        &mut self,
+        key: &'static str,
+        count: Option<usize>,
+        range: impl RangeBounds<f64>,
+        admissible: &str,
+    ) -> Result<Option<Vec<f64>>, Problem> {
+        let admissible = match count {
+            Some(count) => format!("a list of {count}, each {admissible}"),
+            None => format!("a list of 1 to 64, each {admissible}"),
+        };
+        let items = match self.take(key) {
+            None => return Ok(None),
+            Some(Value::Array(items)) => items,
+            Some(other) => return Err(self.refuse(key, other, admissible)),
+        };
+        let number = |item: &Value| item.as_float().or_else(|| item.as_integer().map(|x| x as f64));
+        let numbers: Option<Vec<f64>> =
+            items.iter().map(|item| number(item).filter(|x| x.is_finite() && range.contains(x))).collect();
+        match numbers {
+            Some(numbers) if count.map_or((1..=64).contains(&numbers.len()), |count| numbers.len() == count) => {
+                Ok(Some(numbers))
+            }
+            _ => Err(self.refuse(key, Value::Array(items), admissible)),
+        }
+    }
+
+    /// `count` intervals [low, high] with low < high, or nothing.
+    pub(crate) fn intervals(&mut self, key: &'static str, count: usize) -> Result<Option<Vec<[f64; 2]>>, Problem> {
+        let admissible = format!("a list of {count} intervals [low, high] of finite numbers, low below high");
+        let items = match self.take(key) {
+            None => return Ok(None),
+            Some(Value::Array(items)) => items,
+            Some(other) => return Err(self.refuse(key, other, admissible)),
+        };
+        let number = |item: &Value| item.as_float().or_else(|| item.as_integer().map(|x| x as f64));
+        let interval = |item: &Value| match item.as_array().map(Vec::as_slice) {
+            Some([low, high]) => {
+                let (low, high) = (number(low)?, number(high)?);
+                (low < high && low.abs() <= 1e12 && high.abs() <= 1e12).then_some([low, high])
+            }
+            _ => None,
+        };
+        match items.iter().map(interval).collect::<Option<Vec<_>>>() {
+            Some(intervals) if intervals.len() == count => Ok(Some(intervals)),
+            _ => Err(self.refuse(key, Value::Array(items), admissible)),
+        }
+    }
+
+    /// A list of different lines of text, or nothing.
+    pub(crate) fn texts(&mut self, key: &'static str) -> Result<Option<Vec<String>>, Problem> {
+        let admissible = "a list of different names";
+        let items = match self.take(key) {
+            None => return Ok(None),
+            Some(Value::Array(items)) => items,
+            Some(other) => return Err(self.refuse(key, other, admissible)),
+        };
+        let mut texts: Vec<String> = Vec::new();
+        for item in &items {
+            match item.as_str() {
+                Some(text) if !text.trim().is_empty() && !text.contains('\n') && !texts.iter().any(|t| t == text) => {
+                    texts.push(text.to_owned());
+                }
+                _ => return Err(self.refuse(key, Value::Array(items.clone()), admissible)),
+            }
+        }
+        Ok(Some(texts))
+    }
+
     /// Refuses every key that is not one of these. Asked before anything is taken, so that a misspelt key is named
     /// rather than the one it was meant to be.
     pub(crate) fn only(&self, keys: &'static [&'static str]) -> Result<(), Problem> {

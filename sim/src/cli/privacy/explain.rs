@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::super::{print, print_json, run};
 use super::{Accountant, AccountantError, CliError, Format};
 use crate::driver::Guarantee;
-use crate::experiment::local::LocalScenario;
+use crate::experiment::Explanation;
 use crate::metrics::release_event;
 use crate::report::significant;
 use crate::scenario::{AnyScenario, ObjectiveConfig, Scenario, Trust};
@@ -27,13 +27,11 @@ pub struct Arguments {
 
 /// The answer: sentences under five questions.
 #[derive(Serialize)]
-struct Explanation {
+struct Answer {
     scenario: String,
     trust: Trust,
-    protected: Vec<String>,
-    relation: Vec<String>,
-    not_protected: Vec<String>,
-    cost: Vec<String>,
+    #[serde(flatten)]
+    explanation: Explanation,
     simulation: &'static str,
 }
 
@@ -43,30 +41,29 @@ const SIMULATION: &str =
 /// Prints.
 pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let scenario = run::load(&arguments.scenario, &arguments.settings)?;
-    let explanation = match &scenario {
+    let answer = match &scenario {
         AnyScenario::Federated(scenario) => federated(scenario)?,
-        AnyScenario::Other(experiment) => match experiment.as_local() {
-            Some(scenario) => local(scenario),
-            None => {
-                let trust = experiment.head().trust;
-                return Err(CliError::input(format!("no explanation of the trust model \"{}\" yet", trust.name())));
-            }
+        AnyScenario::Other(experiment) => Answer {
+            scenario: experiment.head().name.clone(),
+            trust: experiment.head().trust,
+            explanation: experiment.explain(),
+            simulation: SIMULATION,
         },
     };
     match arguments.format {
-        Format::Json => print_json(&explanation),
-        Format::Text => print(&explanation.text()),
+        Format::Json => print_json(&answer),
+        Format::Text => print(&answer.text()),
     }
 }
 
-impl Explanation {
+impl Answer {
     fn text(&self) -> String {
         let mut out = format!("{}: {} ({})\n", self.scenario, self.trust.name(), self.trust.description());
         for (title, sentences) in [
-            ("Who is protected from whom", &self.protected),
-            ("Which inputs are compared", &self.relation),
-            ("What is not protected", &self.not_protected),
-            ("What it costs", &self.cost),
+            ("Who is protected from whom", &self.explanation.protected),
+            ("Which inputs are compared", &self.explanation.relation),
+            ("What is not protected", &self.explanation.not_protected),
+            ("What it costs", &self.explanation.cost),
         ] {
             out.push_str(&format!("\n{title}\n"));
             sentences.iter().for_each(|sentence| out.push_str(&format!("  - {sentence}\n")));
@@ -76,7 +73,7 @@ impl Explanation {
     }
 }
 
-fn federated(scenario: &Scenario) -> Result<Explanation, CliError> {
+fn federated(scenario: &Scenario) -> Result<Answer, CliError> {
     let names = |guarantee: Guarantee| {
         let of: Vec<&str> = scenario
             .federation
@@ -158,64 +155,10 @@ fn federated(scenario: &Scenario) -> Result<Explanation, CliError> {
             None => "No budget is set (privacy.max_epsilon): nothing is refused.".to_owned(),
         });
     }
-    Ok(Explanation {
+    Ok(Answer {
         scenario: scenario.name.clone(),
         trust: Trust::Federated,
-        protected,
-        relation,
-        not_protected,
-        cost,
+        explanation: Explanation { protected, relation, not_protected, cost },
         simulation: SIMULATION,
     })
-}
-
-fn local(scenario: &LocalScenario) -> Explanation {
-    let users = &scenario.users;
-    let mut not_protected = vec![
-        "That a user takes part, when, and which query it was asked: only the reward is noised.".to_owned(),
-        "The public bounds on rewards; they must not be estimated from rewards.".to_owned(),
-        "Timing: an observer of when reports are sent may learn more.".to_owned(),
-    ];
-    let (protected, relation, cost) = match users.epsilon {
-        None => {
-            not_protected.insert(0, "Rewards: they are sent as they are.".to_owned());
-            let protected = "Nobody: `users.epsilon` is missing, rewards leave without noise.";
-            (vec![protected.to_owned()], vec!["None.".to_owned()], vec!["No loss is bounded.".to_owned()])
-        }
-        Some(epsilon) => {
-            let bound = match (users.norm_bound, users.noise_bound) {
-                (Some(b), Some(r)) => format!("±{}", significant(b + r, 6)),
-                _ => "±(B + R), the public bound of the run's function and noise".to_owned(),
-            };
-            let reports = users.reports_per_user;
-            (
-                vec![
-                    "Each user's reward is protected from everybody else, the learner too: noise is added before the \
-                     reward leaves the user."
-                        .to_owned(),
-                ],
-                vec![format!(
-                    "A user's reward against any other reward. Rewards are clamped to {bound}, and discrete Laplace \
-                     noise of scale twice that over ε is added; without the clamp the guarantee would be false."
-                )],
-                vec![
-                    format!("ε = {epsilon} for each report; pure, δ = 0."),
-                    format!(
-                        "{reports} report(s) of one user: ε = {} for that user, whichever algorithm asked. Losses of \
-                         different users do not add.",
-                        epsilon * f64::from(reports)
-                    ),
-                ],
-            )
-        }
-    };
-    Explanation {
-        scenario: scenario.head.name.clone(),
-        trust: Trust::Local,
-        protected,
-        relation,
-        not_protected,
-        cost,
-        simulation: SIMULATION,
-    }
 }

@@ -1,6 +1,6 @@
 //! Every key of a scenario of the trust model `local`.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sordino_core::local::{Config, Constants, FirstQuery, Parameters, Rewards};
 
 use super::super::Head;
@@ -9,7 +9,7 @@ use crate::scenario::parse::kernel;
 use crate::scenario::reader::{Problem, Section};
 
 /// Who learns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LocalMethod {
     /// Uniform queries.
@@ -132,6 +132,7 @@ pub struct LocalScenario {
 
 impl LocalScenario {
     pub(crate) fn read(head: Head, mut root: Section) -> Result<Self, Problem> {
+        root.only(&["objective", "users", "learning"])?;
         let objective = objective(root.section("objective")?)?;
         let users = users(root.section("users")?, &objective)?;
         let learning = learning(root.section("learning")?)?;
@@ -195,7 +196,14 @@ enum Kind {
 
 fn objective(mut section: Section) -> Result<LocalObjective, Problem> {
     let kinds = [("kernel-sum", Kind::KernelSum), ("light-sensor", Kind::LightSensor), ("stocks", Kind::Stocks)];
-    let objective = match section.choice("kind", &kinds, None)? {
+    let kind = section.choice("kind", &kinds, None)?;
+    match kind {
+        Kind::KernelSum => {
+            section.only(&["kind", "points", "centers", "kernel", "lengthscale", "signal_variance", "noise"])?;
+        }
+        Kind::LightSensor | Kind::Stocks => section.only(&["kind"])?,
+    }
+    let objective = match kind {
         Kind::KernelSum => LocalObjective::KernelSum(KernelSum {
             points: section.integer("points", 2..=1000, Some(100))? as u32,
             centers: section.integer("centers", 1..=10_000, Some(100))? as u32,
@@ -214,6 +222,7 @@ fn objective(mut section: Section) -> Result<LocalObjective, Problem> {
 }
 
 fn users(mut section: Section, objective: &LocalObjective) -> Result<UsersConfig, Problem> {
+    section.only(&["epsilon", "reports_per_user", "norm_bound", "noise_bound", "grid_exponent"])?;
     let positive = "a positive number from 1e-6 to 1e9";
     let epsilon = section.optional_number("epsilon", 1e-5..=256.0, "a number from 1e-5 to 256")?;
     let reports_per_user = section.integer("reports_per_user", 1..=1_000_000, Some(1))? as u32;
@@ -245,6 +254,17 @@ fn users(mut section: Section, objective: &LocalObjective) -> Result<UsersConfig
 }
 
 fn learning(mut section: Section) -> Result<LearningConfig, Problem> {
+    section.only(&[
+        "rounds",
+        "methods",
+        "constants",
+        "width_factor",
+        "regularization",
+        "failure_probability",
+        "accuracy",
+        "epoch_len",
+        "stride",
+    ])?;
     let methods = LocalMethod::ALL.map(|method| (method.name(), method));
     let open = "a number in (0, 1)";
     let (low, high) = (f64::MIN_POSITIVE, 1.0 - f64::EPSILON);

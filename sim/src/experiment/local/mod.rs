@@ -3,11 +3,13 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`config`] | every key of a scenario |
+//! | [`explain`] | who is protected from whom |
 //! | [`problem`] | sums of kernels, light sensors, stocks |
 //! | [`mod@run`] | reporter and learner of one run, all runs in parallel |
 //! | [`report`] | table, CSV, the picture of the paper's figure 2 |
 
 pub mod config;
+pub mod explain;
 pub mod problem;
 pub mod report;
 pub mod run;
@@ -15,7 +17,7 @@ pub mod run;
 pub use config::{LocalMethod, LocalScenario};
 pub use run::{LocalRun, run};
 
-use super::{Experiment, ExperimentError, Head, Options, Outcome, Progress};
+use super::{Experiment, ExperimentError, Explanation, Head, Options, Outcome, Progress};
 
 impl Experiment for LocalScenario {
     fn head(&self) -> &Head {
@@ -29,6 +31,10 @@ impl Experiment for LocalScenario {
     fn execute(&self, options: &Options, progress: Progress<'_>) -> Result<Outcome, ExperimentError> {
         let runs = run(self, options, progress)?;
         Ok(report::outcome(self, &runs))
+    }
+
+    fn explain(&self) -> Explanation {
+        explain::explain(self)
     }
 
     fn as_local(&self) -> Option<&LocalScenario> {

@@ -2,19 +2,17 @@
 
 use std::fmt::Write as _;
 
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{Cell, CellAlignment, Table};
 use serde_json::json;
 use sordino_core::digest::Digest;
 use sordino_core::federated::transcript::combine;
 
 use super::super::Outcome;
+use super::super::page::{Page, Shown};
 use super::config::{LocalMethod, LocalScenario};
 use super::run::{LocalRun, curve_rounds};
 use crate::metrics::Estimate;
-use crate::report::figure::compose;
+use crate::report::significant;
 use crate::report::svg::{Chart, Curve, Point, Scale};
-use crate::report::{significant, table::NOT_PRIVATE};
 
 /// One method over all runs.
 struct MethodSummary {
@@ -47,15 +45,36 @@ fn summarize(scenario: &LocalScenario, runs: &[LocalRun]) -> Vec<MethodSummary> 
     methods.collect()
 }
 
+/// Columns of `rounds.csv`.
+const COLUMNS: &[(&str, &str)] = &[
+    ("run", "0-based; runs of one number are paired over methods: same function, same noise of rewards"),
+    ("method", "its name"),
+    ("round", "t, 1 to T; at most 200 rounds are kept, the last one always"),
+    ("cumulative_regret", "max f − f of what was played, summed over rounds 1 to t"),
+];
+
 /// What is shown and written.
 pub fn outcome(scenario: &LocalScenario, runs: &[LocalRun]) -> Outcome {
     let methods = summarize(scenario, runs);
     let digest = combine(runs.iter().map(|run| &run.digest));
-    Outcome {
-        table: table(scenario, &methods, &digest),
-        summary: summary(scenario, &methods, &digest),
-        files: vec![("rounds.csv", rounds(scenario, runs)), ("regret.svg", figure(scenario, &methods))],
-    }
+    let shown = shown(scenario, &methods);
+    let (line, chart) = figure(scenario, &methods);
+    let page = Page {
+        scenario,
+        facts: vec![
+            ("rounds", scenario.learning.rounds.to_string()),
+            ("ε per report", scenario.users.epsilon.map_or("none".to_owned(), |epsilon| significant(epsilon, 3))),
+            ("reports per user", scenario.users.reports_per_user.to_string()),
+        ],
+        shown: &shown,
+        line,
+        charts: vec![chart],
+        columns: COLUMNS,
+        digest: &digest,
+    };
+    let mut files = vec![("rounds.csv", rounds(scenario, runs))];
+    files.extend(page.files());
+    Outcome { table: shown.text(&digest), summary: summary(scenario, &methods, &digest), files }
 }
 
 /// What the reports promise, in words.
@@ -75,53 +94,43 @@ fn guarantee(scenario: &LocalScenario) -> String {
     }
 }
 
-fn table(scenario: &LocalScenario, methods: &[MethodSummary], digest: &Digest) -> String {
-    let rounds = scenario.learning.rounds;
-    let mut table = Table::new();
-    table.load_style(UTF8_HORIZONTAL_ONLY).set_header([
-        "method",
-        "cumulative regret",
-        "std. error",
-        "ratio to random",
-        "std. error",
-        "ε spent per user",
-    ]);
+fn shown(scenario: &LocalScenario, methods: &[MethodSummary]) -> Shown {
+    let columns = ["method", "cumulative regret", "std. error", "ratio to random", "std. error", "ε spent per user"];
     let error = |estimate: Estimate, digits: usize| {
         estimate.standard_error.map_or("–".to_owned(), |error| significant(error, digits))
     };
-    for method in methods {
+    let row = |method: &MethodSummary| {
         let ratio = method.ratio;
         let spent = match (scenario.users.epsilon, method.method) {
             (_, LocalMethod::Random) => "nobody is asked".to_owned(),
             (None, _) => "not private".to_owned(),
             (Some(_), _) => significant(method.epsilon_spent, 4),
         };
-        let texts = [
+        vec![
             method.method.name().to_owned(),
             significant(method.regret.mean, 4),
             error(method.regret, 2),
             ratio.map_or("–".to_owned(), |ratio| format!("{:.3}", ratio.mean)),
             ratio.map_or("–".to_owned(), |ratio| error(ratio, 2)),
             spent,
-        ];
-        table.add_row(texts.into_iter().enumerate().map(|(column, text)| {
-            let numeric = (1..5).contains(&column);
-            Cell::new(text).set_alignment(if numeric { CellAlignment::Right } else { CellAlignment::Left })
-        }));
+        ]
+    };
+    let rounds = scenario.learning.rounds;
+    let notes = vec![
+        format!(
+            "cumulative regret: max f − f of what was played, summed over rounds 1 to {rounds}; mean of {} runs. The ratio is \
+             formed function by function.",
+            scenario.head.runs
+        ),
+        format!("{}.", guarantee(scenario)),
+    ];
+    Shown {
+        columns: columns.map(str::to_owned).to_vec(),
+        rows: methods.iter().map(row).collect(),
+        words: vec![5],
+        notes,
+        noise: scenario.users.epsilon.is_some(),
     }
-    let mut text = format!("{table}\n");
-    let _ = writeln!(
-        text,
-        "cumulative regret: max f − f of what was played, summed over rounds 1 to {rounds}; mean of {} runs. The ratio is \
-         formed function by function.",
-        scenario.head.runs
-    );
-    let _ = writeln!(text, "{}.", guarantee(scenario));
-    if scenario.users.epsilon.is_some() {
-        let _ = writeln!(text, "{NOT_PRIVATE}");
-    }
-    let _ = writeln!(text, "\ndigest {digest}");
-    text
 }
 
 fn summary(scenario: &LocalScenario, methods: &[MethodSummary], digest: &Digest) -> serde_json::Value {
@@ -168,7 +177,8 @@ fn rounds(scenario: &LocalScenario, runs: &[LocalRun]) -> String {
     out
 }
 
-fn figure(scenario: &LocalScenario, methods: &[MethodSummary]) -> String {
+/// The line below the title, and the picture.
+fn figure(scenario: &LocalScenario, methods: &[MethodSummary]) -> (String, Chart) {
     let kept = curve_rounds(scenario.learning.rounds);
     // The classes name colours of the house's palette.
     let class = |method: LocalMethod| match method {
@@ -211,5 +221,5 @@ fn figure(scenario: &LocalScenario, methods: &[MethodSummary]) -> String {
             None => "No privacy.".to_owned(),
         }
     );
-    compose(&scenario.head.name, &[&scenario.head.description, &line], &[chart])
+    (line, chart)
 }

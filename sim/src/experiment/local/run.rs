@@ -1,8 +1,6 @@
 //! Reporter and learner of one run; all runs of all methods in parallel.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 use sordino_core::digest::Digest;
 use sordino_core::local::transcript::link;
 use sordino_core::local::{
@@ -12,7 +10,7 @@ use sordino_core::privacy::mechanism::laplace::ClampedLaplace;
 use sordino_core::privacy::{Epsilon, Simulated};
 use sordino_core::random::{Party, Purpose, RunSeed};
 
-use super::super::{ExperimentError, Options, Progress};
+use super::super::{ExperimentError, Options, Progress, jobs};
 use super::config::{LocalMethod, LocalScenario};
 use super::problem::{Problem, Source};
 
@@ -20,7 +18,7 @@ use super::problem::{Problem, Source};
 pub const CURVE_POINTS: u32 = 200;
 
 /// What one method did in one run.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LocalRun {
     /// Which method.
     pub method: LocalMethod,
@@ -56,25 +54,10 @@ pub fn run(
     progress: Progress<'_>,
 ) -> Result<Vec<LocalRun>, ExperimentError> {
     let source = Source::load(scenario, options.data.as_deref())?;
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(options.threads.map_or(0, std::num::NonZeroUsize::get))
-        .build()
-        .map_err(|error| ExperimentError::Failure(error.to_string()))?;
     let jobs: Vec<(u32, LocalMethod)> =
         (0..scenario.head.runs).flat_map(|run| scenario.learning.methods.iter().map(move |m| (run, *m))).collect();
-    let (done, total) = (AtomicU64::new(0), jobs.len() as u64);
-    pool.install(|| {
-        jobs.into_par_iter()
-            .map(|(run, method)| {
-                let result = one(scenario, &source, run, method);
-                let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-                progress(done, total, &format!("run {}, {}", run + 1, method.name()));
-                result
-            })
-            .collect::<Vec<_>>()
-            .into_iter()
-            .collect()
-    })
+    let label = |(run, method): &(u32, LocalMethod)| format!("run {}, {}", run + 1, method.name());
+    jobs::execute(&jobs, options, progress, label, |(run, method)| one(scenario, &source, *run, *method))
 }
 
 fn one(scenario: &LocalScenario, source: &Source, run: u32, method: LocalMethod) -> Result<LocalRun, ExperimentError> {

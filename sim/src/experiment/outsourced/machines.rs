@@ -1,7 +1,9 @@
 //! One run of an outsourced optimisation: curator and modeler as machines, beside what nobody protects and what nobody
 //! optimises.
 
-use sordino_core::kernel::SquaredExponential;
+use sordino_core::digest::Digest;
+use sordino_core::kernel::{Stationary, StationaryKernel};
+use sordino_core::local::transcript::link;
 use sordino_core::math::Scalar;
 use sordino_core::outsourced::preprocess::{LARGEST_NORM, Origin};
 use sordino_core::outsourced::{
@@ -12,7 +14,10 @@ use sordino_core::privacy::Simulated;
 use sordino_core::privacy::mechanism::projection::GaussianProjection;
 use sordino_core::random::{Party, Purpose, RunSeed, normal};
 
-use super::ExperimentError;
+use super::super::ExperimentError;
+
+/// Private rows lie on a grid of 2^this units.
+const GRID_EXPONENT: u32 = 20;
 
 /// A prepared table and what the modeler believes about the function on it.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +28,8 @@ pub struct Problem {
     pub dim: usize,
     /// Where centre and scale came from.
     pub origin: Origin,
+    /// Shape of the modeler's kernel.
+    pub kernel: Stationary,
     /// In units of the prepared table.
     pub lengthscale: f64,
     /// Unit y².
@@ -64,6 +71,17 @@ pub enum Method {
     Random,
 }
 
+/// What one method did in one run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Played {
+    /// Rows in the order of the queries, the initial one first.
+    pub queries: Vec<u32>,
+    /// The last link of the chain over the released rows (if any left the curator), queries and values.
+    pub digest: Digest,
+    /// Whether the paper's transformation raised the singular values.
+    pub raised: Option<bool>,
+}
+
 impl Problem {
     /// n.
     pub fn rows(&self) -> usize {
@@ -80,35 +98,51 @@ impl Problem {
         rounds: u32,
         run: RunSeed,
     ) -> Result<Vec<f64>, ExperimentError> {
-        let best = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let queries = match method {
+        Ok(regrets(values, &self.play(values, method, rounds, run)?.queries))
+    }
+
+    /// Curator and modeler from beginning to end.
+    ///
+    /// **Errors**: [`ExperimentError`]: what a machine refuses.
+    pub fn play(&self, values: &[f64], method: Method, rounds: u32, run: RunSeed) -> Result<Played, ExperimentError> {
+        match method {
             Method::Random => {
                 let mut stream = run.stream(Party::Server, Purpose::RandomPolicy, 0);
-                (0..=rounds).map(|_| stream.below(values.len() as u32)).collect()
+                let queries: Vec<u32> = (0..=rounds).map(|_| stream.below(values.len() as u32)).collect();
+                let mut digest = Digest::default();
+                // Nobody is asked for a value.
+                (0u32..).zip(&queries).for_each(|(t, row)| digest = link(&digest, t, *row, 0.0));
+                Ok(Played { queries, digest, raised: None })
             }
-            Method::Plain => self.model(&self.table, self.dim, self.noise_variance, values, rounds, run)?,
+            Method::Plain => {
+                let start = Digest::default();
+                self.model(&self.table, self.dim, self.noise_variance, values, rounds, run, start)
+            }
             Method::Paper { epsilon, delta, out_dim } => {
                 let mut matrix = vec![0.0; self.dim * out_dim];
                 normal::fill(&mut run.stream(Party::Server, Purpose::Projection, 0), &mut matrix);
                 let projection =
                     PaperProjection::new(&self.table, self.dim, epsilon, delta, &mut matrix).map_err(input)?;
+                let raised = Some(projection.raised());
                 let rows = self.release(Protection::Paper(projection), out_dim, 0, run)?;
-                self.model(&rows, out_dim, self.noise_variance, values, rounds, run)?
+                let played = self.model(&rows, out_dim, self.noise_variance, values, rounds, run, released(&rows))?;
+                Ok(Played { raised, ..played })
             }
             Method::Private { epsilon, delta, noise_variance } => {
-                // Rounding may lift a row of the largest norm a little above it.
-                let norm = LARGEST_NORM * (1.0 + 1e-9);
-                let mechanism = GaussianProjection::identity(self.dim, epsilon, delta, norm, 20).map_err(input)?;
+                let mechanism = self.mechanism(epsilon, delta)?;
                 let rows = self.release(Protection::Gaussian(mechanism), self.dim, self.table.len(), run)?;
-                self.model(&rows, self.dim, noise_variance, values, rounds, run)?
+                self.model(&rows, self.dim, noise_variance, values, rounds, run, released(&rows))
             }
-        };
-        let mut regret = f64::INFINITY;
-        let smallest = queries.iter().map(|row| {
-            regret = regret.min(best - values[*row as usize]);
-            regret
-        });
-        Ok(smallest.collect())
+        }
+    }
+
+    /// The private release: every row as it is, plus noise.
+    ///
+    /// **Errors**: [`ExperimentError`]: no noise reaches this (ε, δ).
+    pub fn mechanism(&self, epsilon: f64, delta: f64) -> Result<GaussianProjection<'static>, ExperimentError> {
+        // Rounding may lift a row of the largest norm a little above it.
+        let norm = LARGEST_NORM * (1.0 + 1e-9);
+        GaussianProjection::identity(self.dim, epsilon, delta, norm, GRID_EXPONENT).map_err(input)
     }
 
     /// The curator's part.
@@ -140,7 +174,8 @@ impl Problem {
         values: &[f64],
         rounds: u32,
         run: RunSeed,
-    ) -> Result<Vec<u32>, ExperimentError> {
+        start: Digest,
+    ) -> Result<Played, ExperimentError> {
         let config = Config::new(Parameters {
             rows: self.rows() as u32,
             out_dim: out_dim as u32,
@@ -152,22 +187,43 @@ impl Problem {
             repeats: self.repeats,
         })
         .map_err(input)?;
-        let kernel = SquaredExponential::new(self.lengthscale, self.signal_variance).map_err(input)?;
+        let kernel =
+            StationaryKernel::with_shape(self.kernel, self.lengthscale, self.signal_variance).map_err(input)?;
         let first = [random_row(&config, run, 0)];
         let (mut state, mut log) = (ModelerState::new(), vec![0.0; log_len(&config)]);
         let mut workspace = vec![0.0; workspace_len(&config)];
         let mut modeler =
             Modeler::attach(&config, kernel, rows, &first, &mut state, &mut log, &mut workspace).map_err(input)?;
-        let (mut queries, mut step) = (Vec::new(), ModelerInput::Start);
+        let (mut queries, mut step, mut digest) = (Vec::new(), ModelerInput::Start, start);
         let std = Scalar::sqrt(self.observation_variance);
         while let ModelerOutput::Query { row } = modeler.handle(step).map_err(input)? {
             let number = queries.len() as u32;
             let mut stream = run.stream(Party::World, Purpose::ObservationNoise, number);
-            step = ModelerInput::Observed(values[row as usize] + std * normal::draw::<f64>(&mut stream));
+            let value = values[row as usize] + std * normal::draw::<f64>(&mut stream);
+            digest = link(&digest, number, row, value);
+            step = ModelerInput::Observed(value);
             queries.push(row);
         }
-        Ok(queries)
+        Ok(Played { queries, digest, raised: None })
     }
+}
+
+/// Best-so-far noise-free regret after each query.
+pub fn regrets(values: &[f64], queries: &[u32]) -> Vec<f64> {
+    let best = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let mut regret = f64::INFINITY;
+    let smallest = queries.iter().map(|row| {
+        regret = regret.min(best - values[*row as usize]);
+        regret
+    });
+    smallest.collect()
+}
+
+/// The chain begins with what left the curator.
+fn released(rows: &[f64]) -> Digest {
+    let mut frame = Digest::default().frame();
+    frame.scalars(rows);
+    frame.end()
 }
 
 fn input(error: impl std::fmt::Display) -> ExperimentError {
@@ -187,6 +243,7 @@ mod tests {
             table,
             dim: 2,
             origin: Origin::Public,
+            kernel: Stationary::SquaredExponential,
             lengthscale: 6.25,
             signal_variance: 1.0,
             noise_variance: 1e-5,

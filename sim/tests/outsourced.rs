@@ -1,0 +1,318 @@
+//! Scenarios of the trust model `outsourced`: what is said beside every method, independence of threads, files of the
+//! user's own, going on after an interruption, refusals.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use sordino_sim::experiment::jobs::Journal;
+use sordino_sim::experiment::{Experiment, ExperimentError, Options, Outcome};
+use sordino_sim::scenario::{AnyScenario, Shipped};
+
+fn parse(text: &str, settings: &[&str]) -> Result<Box<dyn Experiment>, String> {
+    let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
+    match AnyScenario::parse("my.toml", text, &settings) {
+        Ok(AnyScenario::Other(experiment)) => Ok(experiment),
+        Ok(other) => panic!("{other:?}"),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn shipped(name: &str, settings: &[&str]) -> Result<Box<dyn Experiment>, String> {
+    parse(Shipped::find(name).unwrap().text, settings)
+}
+
+fn run(scenario: &dyn Experiment, options: &Options) -> Result<Outcome, ExperimentError> {
+    scenario.execute(options, &|_, _, _| ())
+}
+
+fn file<'o>(outcome: &'o Outcome, name: &str) -> &'o str {
+    &outcome.files.iter().find(|(file, _)| *file == name).unwrap().1
+}
+
+const SMALL: [&str; 4] = ["runs=2", "modeler.rounds=12", "objective.points_per_axis=12", "curator.out_dims=[2, 5]"];
+
+#[test]
+fn threads_change_nothing_and_the_seed_does() {
+    let with = |settings: &[&str], threads| {
+        let options = Options { threads: NonZeroUsize::new(threads), ..Options::default() };
+        run(&*shipped("outsourced-grid", settings).unwrap(), &options).unwrap()
+    };
+    let (one, three) = (with(&SMALL, 1), with(&SMALL, 3));
+    assert_eq!((&one.table, &one.files), (&three.table, &three.files));
+    // 2 runs, 5 methods, rounds 0 to 12.
+    assert_eq!(file(&one, "rounds.csv").lines().count(), 1 + 2 * 5 * 13);
+    let mut other = SMALL.to_vec();
+    other.push("seed=1");
+    assert_ne!(file(&one, "rounds.csv"), file(&with(&other, 1), "rounds.csv"));
+    // One run is a prefix of two.
+    other[0] = "runs=1";
+    other[4] = "seed=0";
+    let first: Vec<&str> = file(&one, "rounds.csv").lines().filter(|line| line.starts_with("0,")).collect();
+    assert_eq!(file(&with(&other, 1), "rounds.csv").lines().skip(1).collect::<Vec<_>>(), first);
+}
+
+#[test]
+fn the_papers_projection_is_named_as_not_private_wherever_it_stands() {
+    let outcome = run(&*shipped("outsourced-grid", &SMALL).unwrap(), &Options::default()).unwrap();
+    let said = "not differentially private";
+    for line in outcome.table.lines().filter(|line| line.trim_start().starts_with("paper-projection-r")) {
+        assert!(line.contains(said), "{line}");
+    }
+    for line in file(&outcome, "rounds.csv").lines().filter(|line| line.contains("paper")) {
+        assert!(line.contains(said), "{line}");
+    }
+    for method in outcome.summary["methods"].as_array().unwrap() {
+        let private = method["name"] == "gaussian-projection";
+        assert_eq!(method["differentially_private"], private, "{method}");
+        assert_eq!(method["epsilon"].is_null(), !private);
+        assert_eq!(method["guarantee"] == said, method["name"].as_str().unwrap().starts_with("paper"));
+    }
+    for name in ["regret.svg", "report.html", "README.md"] {
+        assert!(file(&outcome, name).contains(said), "{name}");
+    }
+    assert!(outcome.table.contains("simulation: not private"));
+    // Nothing of it where it does not take part.
+    let mut without = SMALL.to_vec();
+    without.push("modeler.methods=[\"gp-ucb\", \"random\"]");
+    let outcome = run(&*shipped("outsourced-grid", &without).unwrap(), &Options::default()).unwrap();
+    assert!(!outcome.table.contains(said) && !outcome.table.contains("simulation: not private"));
+}
+
+#[test]
+fn knowing_the_inputs_helps_and_nobody_repeats_rows_unasked() {
+    let settings = ["runs=3", "modeler.rounds=40", "objective.points_per_axis=20", "curator.out_dims=[10]"];
+    let outcome = run(&*shipped("outsourced-grid", &settings).unwrap(), &Options::default()).unwrap();
+    let regret = |name: &str| {
+        let methods = outcome.summary["methods"].as_array().unwrap();
+        let found = methods.iter().find(|method| method["name"] == name).unwrap();
+        found["simple_regret"]["mean"].as_f64().unwrap()
+    };
+    assert!(regret("gp-ucb") < 0.5 * regret("random"), "{}", outcome.table);
+    // 9 rows, 8 rounds, no repeats: every row is asked for, so nothing is missed.
+    let all = ["runs=2", "modeler.rounds=8", "objective.points_per_axis=3", "modeler.methods=[\"gp-ucb\"]"];
+    let outcome = run(&*shipped("outsourced-branin", &all).unwrap(), &Options::default()).unwrap();
+    assert_eq!(outcome.summary["methods"][0]["simple_regret"]["mean"], 0.0);
+}
+
+const CSV: &str = "name = \"flats\"\ndescription = \"d\"\ntrust = \"outsourced\"\nruns = 2\n[objective]\nkind = \"csv\"\n\
+    inputs = [\"size\", \"floor\"]\ninput_ranges = [[10, 100], [0, 20]]\nlog_inputs = [\"size\"]\noutput = \"rent\"\n\
+    log_output = true\ngoal = \"minimize\"\n[curator]\nepsilon = 2\ndelta = 1e-5\nout_dims = [2]\n[modeler]\nrounds = 6\n\
+    lengthscales = [0.5, 5]\nsignal_variance = 1\nnoise_variance = 0.01\nprior_mean = 6\nrepeats = false\n";
+
+struct Data(PathBuf);
+
+impl Data {
+    fn new(name: &str, text: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("sordino-outsourced-{name}-{}.csv", std::process::id()));
+        std::fs::write(&path, text).unwrap();
+        Data(path)
+    }
+
+    fn run(&self, settings: &[&str]) -> Result<Outcome, String> {
+        let options = Options { data: Some(self.0.clone()), ..Options::default() };
+        run(&*parse(CSV, settings)?, &options).map_err(|error| {
+            assert!(matches!(error, ExperimentError::Input(_)), "bad input, exit code 2: {error:?}");
+            assert!(!error.to_string().contains('\n'), "{error}");
+            error.to_string()
+        })
+    }
+}
+
+impl Drop for Data {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[test]
+fn columns_are_found_by_name_and_the_smallest_is_sought() {
+    // The order of columns is another, one name has a space, one row lies outside the declared range.
+    let rows: String = (0..7).map(|i| format!("x,{},{},{}\n", 500 + 10 * i, i % 4, 20 + 7 * i)).collect();
+    let data = Data::new("named", &format!("note,rent,floor, size\n{rows}y,495,30,50\n"));
+    let outcome = data.run(&["modeler.rounds=7"]).unwrap();
+    assert_eq!(outcome.summary["rows"], 8);
+    assert!(outcome.table.contains("1 of 8 rows lie outside the declared ranges"), "{}", outcome.table);
+    assert!(outcome.table.contains("ln rent: smallest value"), "{}", outcome.table);
+    // All rows asked for: the smallest is found.
+    assert_eq!(outcome.summary["methods"][0]["simple_regret"]["mean"], 0.0);
+    // Another end, another answer after one query.
+    let first = |goal: &str| {
+        let outcome = data.run(&["modeler.rounds=1", goal]).unwrap();
+        outcome.summary["methods"][0]["simple_regret"]["mean"].as_f64().unwrap()
+    };
+    assert_ne!(first("objective.goal=minimize"), first("objective.goal=maximize"));
+}
+
+#[test]
+fn bad_files_are_refused_with_line_and_column() {
+    let good = "size,floor,rent\n20,1,500\n30,2,600\n40,3,550\n50,5,700\n60,2,800\n70,9,900\n80,4,650\n";
+    assert!(Data::new("good", good).run(&[]).is_ok());
+    for (name, from, to, needed) in [
+        ("nan", "30,2,600", "30,NaN,600", ":3: column `floor` is `NaN`; admissible: a number up to 1e12"),
+        ("nan-output", "30,2,600", "30,2,nan", ":3: column `rent` is `nan`; admissible: a positive number"),
+        ("infinite", "30,2,600", "inf,2,600", ":3: column `size` is `inf`"),
+        ("empty", "30,2,600", "30,,600", ":3: column `floor` is ``"),
+        ("log", "30,2,600", "30,2,0", ":3: column `rent` is `0`; admissible: a positive number"),
+        ("column", "size,floor", "area,floor", ":1: there is no column `size`; there are area, floor, rent"),
+        ("short", "30,2,600", "30,2", "record 2"),
+    ] {
+        let refused = Data::new(name, &good.replace(from, to)).run(&[]).unwrap_err();
+        assert!(refused.contains(needed), "{refused}");
+    }
+    assert!(Data::new("one", "size,floor,rent\n20,1,500\n").run(&[]).unwrap_err().contains("1 rows; at least two"));
+    assert!(Data::new("none", "").run(&[]).unwrap_err().contains("there is no column"));
+    // More queries than rows without repeats.
+    let refused = Data::new("few", good).run(&["modeler.rounds=7"]).unwrap_err();
+    assert!(refused.contains("rounds") && refused.contains("repeats"), "{refused}");
+    let missing = run(&*parse(CSV, &[]).unwrap(), &Options::default()).unwrap_err();
+    assert!(missing.to_string().contains("--data"), "{missing}");
+}
+
+/// The paper's transformation needs full column rank; the private release and plain GP-UCB need nothing.
+#[test]
+fn tables_without_full_rank_are_refused_by_the_paper_alone() {
+    let few = "size,floor,rent\n20,1,500\n30,2,600\n";
+    let collinear = "size,floor,rent\n20,1,500\n40,3,600\n60,5,550\n80,7,700\n90,8,710\n30,2,400\n70,6,640\n";
+    // Every floor is 10, the middle of its range: after centring with public constants a column of zeros.
+    let constant = "size,floor,rent\n20,10,500\n40,10,600\n60,10,550\n80,10,700\n90,10,710\n30,10,400\n70,10,640\n";
+    let three = [
+        "objective.inputs=[\"size\", \"floor\", \"rent2\"]",
+        "objective.input_ranges=[[10, 100], [0, 20], [0, 1]]",
+        "modeler.lengthscales=[1, 1, 1]",
+        "modeler.rounds=1",
+    ];
+    // size = 10 floor + 10, centred at (55, 10)… is affine, not linear: shift the range so that it is linear.
+    let line =
+        ["objective.log_inputs=[]", "objective.input_ranges=[[10, 110], [0, 10]]", "modeler.lengthscales=[50, 5]"];
+    let (paper, private) =
+        ("modeler.methods=[\"paper-projection\"]", "modeler.methods=[\"gp-ucb\", \"random\", \"gaussian-projection\"]");
+    let with = |settings: &[&'static str], last| settings.iter().copied().chain([last]).collect::<Vec<_>>();
+    let wide = few.replace("rent\n", "rent,rent2\n").replace("500\n", "500,0.2\n").replace("600\n", "600,0.3\n");
+    for (name, text, settings, needed) in [
+        ("few", wide.as_str(), &three[..], "2 rows of 3 columns; at least as many rows as columns"),
+        ("collinear", collinear, &line[..], "the columns depend on each other"),
+        ("constant", constant, &[][..], "the columns depend on each other"),
+    ] {
+        let data = Data::new(name, text);
+        let refused = data.run(&with(settings, paper)).unwrap_err();
+        assert!(refused.contains(needed), "{name}: {refused}");
+        assert!(data.run(&with(settings, private)).is_ok(), "{name}");
+    }
+    // A constant column elsewhere is an input that says nothing: admissible for all.
+    assert!(Data::new("flat", &constant.replace(",10,", ",4,")).run(&[]).is_ok());
+}
+
+#[test]
+fn refusals_name_the_key() {
+    for (setting, key) in [
+        ("curator.out_dims=[0]", "curator.out_dims"),
+        ("curator.out_dims=[]", "curator.out_dims"),
+        ("curator.out_dims=[3, 3]", "curator.out_dims"),
+        ("curator.out_dims=[1.5]", "curator.out_dims"),
+        ("curator.out_dims=3", "curator.out_dims"),
+        ("curator.epsilon=0", "curator.epsilon"),
+        ("curator.epsilon=nan", "curator.epsilon"),
+        ("curator.delta=0", "curator.delta"),
+        ("curator.delta=0.7", "curator.delta"),
+        ("curator.largest_norm=26", "curator.largest_norm"),
+        ("curator.noise=1", "unknown key `curator.noise`; admissible here: epsilon"),
+        ("modeler.rounds=0", "modeler.rounds"),
+        ("modeler.rouns=3", "did you mean `rounds`"),
+        ("modeler.lengthscales=[1]", "modeler.lengthscales"),
+        ("modeler.lengthscales=[1, 0]", "modeler.lengthscales"),
+        ("modeler.noise_variance=0", "modeler.noise_variance"),
+        ("modeler.methods=[\"paper\"]", "modeler.methods"),
+        ("modeler.repeats=1", "modeler.repeats"),
+        ("modeler.failure_probability=1", "modeler.failure_probability"),
+        ("objective.inputs=[]", "objective.inputs"),
+        ("objective.inputs=[\"size\", \"size\"]", "objective.inputs"),
+        ("objective.input_ranges=[[0, 1]]", "objective.input_ranges"),
+        ("objective.input_ranges=[[1, 0], [0, 1]]", "objective.input_ranges"),
+        ("objective.input_ranges=[[0, 1], [0, 1]]", "positive where the logarithm is taken"),
+        ("objective.log_inputs=[\"rent\"]", "objective.log_inputs"),
+        ("objective.output=size", "objective.output"),
+        ("objective.goal=best", "objective.goal"),
+        ("objective.points_per_axis=3", "unknown key `objective.points_per_axis`"),
+        ("objctive.kind=csv", "did you mean `objective`"),
+    ] {
+        let refused = parse(CSV, &[setting]).unwrap_err();
+        assert!(refused.contains(key), "{setting}: {refused}");
+    }
+    for (key, needed) in
+        [("input_ranges", "public"), ("inputs", "missing"), ("goal", "missing"), ("epsilon", "missing")]
+    {
+        let without: String =
+            CSV.lines().filter(|line| !line.starts_with(&format!("{key} "))).map(|line| format!("{line}\n")).collect();
+        let refused = parse(&without, &[]).unwrap_err();
+        assert!(refused.starts_with("my.toml:") && refused.contains(key) && refused.contains(needed), "{refused}");
+    }
+    let refused = shipped("outsourced-branin", &["modeler.rounds=961"]).unwrap_err();
+    assert!(refused.contains("modeler.rounds") && refused.contains("961 rows"), "{refused}");
+}
+
+/// Real tables, where the folder with them is there; says so where it is not.
+#[test]
+fn real_tables_run() {
+    let folder = Path::new("/work/shared/data");
+    for (name, path, rows) in [
+        ("outsourced-hdb", "singapore-hdb-geocoded/hdb_resale_data_onemap_enriched.csv", 1000),
+        ("outsourced-loans", "lendingclub-sample/loansData_clean.csv", 2498),
+    ] {
+        let path = folder.join(path);
+        if !path.exists() {
+            eprintln!("{}: not there, {name} is not tested", path.display());
+            continue;
+        }
+        let options = Options { data: Some(path), ..Options::default() };
+        let outcome = run(&*shipped(name, &["runs=1", "modeler.rounds=10"]).unwrap(), &options).unwrap();
+        assert_eq!(outcome.summary["rows"], rows);
+    }
+}
+
+/// Three jobs, an interruption, `--resume`: the same folder as in one go; a second time there is nothing to do.
+#[test]
+fn an_interrupted_run_goes_on_to_the_same_folder() {
+    let folder = std::env::temp_dir().join(format!("sordino-outsourced-resume-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(folder.join("b")).unwrap();
+    let settings: Vec<String> = SMALL.iter().map(|s| format!("--set={s}")).collect();
+    let sordino = |more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sordino"));
+        command.current_dir(&folder).args(["run", "outsourced-grid"]).args(&settings).args(more).output().unwrap()
+    };
+    assert!(sordino(&["--out", "a"]).status.success());
+    let scenario = shipped("outsourced-grid", &SMALL).unwrap();
+    let stop = Arc::new(AtomicBool::new(false));
+    let journal = Arc::new(Journal::open(&folder.join("b"), &scenario.resolved(), None).unwrap());
+    let options = Options {
+        threads: NonZeroUsize::new(1),
+        journal: Some(journal),
+        stop: Some(stop.clone()),
+        ..Options::default()
+    };
+    let result = scenario.execute(&options, &|done, _, _| stop.store(done >= 3, Ordering::Relaxed));
+    assert!(matches!(result, Err(ExperimentError::Interrupted)));
+    // Three jobs and what they belong to.
+    assert_eq!(std::fs::read_dir(folder.join("b/jobs")).unwrap().count(), 4);
+    let other = sordino(&["--out", "b", "--resume", "--seed", "1"]);
+    assert_eq!(other.status.code(), Some(2), "{}", String::from_utf8_lossy(&other.stderr));
+    assert!(String::from_utf8_lossy(&other.stderr).contains("another scenario"));
+    assert!(sordino(&["--out", "b", "--resume"]).status.success());
+    let names = |run: &str| {
+        let mut names: Vec<_> =
+            std::fs::read_dir(folder.join(run)).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names("a"), names("b"));
+    for name in names("a") {
+        let read = |run: &str| std::fs::read(folder.join(run).join(&name)).unwrap();
+        assert!(read("a") == read("b"), "{name:?}");
+    }
+    let again = sordino(&["--out", "b", "--resume"]);
+    assert!(again.status.success() && String::from_utf8_lossy(&again.stderr).contains("nothing to resume"));
+    std::fs::remove_dir_all(folder).unwrap();
+}
