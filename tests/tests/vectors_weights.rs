@@ -100,7 +100,7 @@ fn moments(case: &Case, form: Form) {
 
     let padded: Vec<f64> = case.tests.iter().flat_map(|row| [&row[..], &vec![0.0; width - m]].concat()).collect();
     let (mut mean, mut variance) = (vec![0.0; case.tests.len()], vec![0.0; case.tests.len()]);
-    posterior.posteriors(&padded, &mut mean, &mut variance, &mut vec![0.0; 2 * width]).unwrap();
+    posterior.posteriors(&padded, &mut mean, &mut variance, &mut vec![0.0; weights::batch_scratch_len(width)]).unwrap();
     close(&mean, &case.mean, &what("mean"));
     close(&variance, &case.variance, &what("var"));
 }
