@@ -7,7 +7,7 @@ use std::error::Error;
 use std::time::Instant;
 
 use rustix::time::{ClockId, clock_gettime};
-use sordino_sim::driver::{self, Method, Progress, RunOptions};
+use sordino_sim::driver::{self, Progress, RunOptions, Stage, Step};
 use sordino_sim::scenario::Shipped;
 
 /// Sizes of the table.
@@ -19,8 +19,11 @@ const KEPT: (u32, u32) = (10_000, 100);
 struct Rounds(Instant);
 
 impl Progress for Rounds {
-    fn advance(&self, _run: u32, _method: Method, round: u32, waiting_for: &str) {
-        eprint!("\r  round {round}, {:.0} s, waiting for {waiting_for}      ", self.0.elapsed().as_secs_f64());
+    fn advance(&self, step: &Step) {
+        let (round, seconds) = (step.round, self.0.elapsed().as_secs_f64());
+        if let Stage::Agents { done, of } = step.stage {
+            eprint!("\r  round {round}, {seconds:.0} s, {done} of {of} agents are done      ");
+        }
     }
 }
 

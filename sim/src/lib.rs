@@ -11,6 +11,8 @@
 //! | [`fabric`] | the one collective: an order to all members, partial sums back |
 //! | [`driver`] | who executes the parties |
 //! | [`checkpoint`], [`ledger`] | what outlives the program |
+//! | [`mod@execute`] | one scenario into one run folder |
+//! | [`sweep`] | grids of scenarios, each run in a folder of its own |
 //! | [`experiment`] | scenarios of the other trust models: one frame for all |
 //! | [`metrics`] | what the runs amount to |
 //! | [`privacy`] | the tight accountant, the audit, the durable ledger |
@@ -22,6 +24,7 @@
 pub mod checkpoint;
 pub mod cli;
 pub mod driver;
+pub mod execute;
 pub mod experiment;
 pub mod fabric;
 pub mod fault;
@@ -32,4 +35,5 @@ pub mod privacy;
 pub mod report;
 pub mod reproduce;
 pub mod scenario;
+pub mod sweep;
 pub mod text;

@@ -1,45 +1,61 @@
-//! `kill -9` at random moments, `--resume`, and the folder is the one of an uninterrupted run, byte for byte.
+//! `kill -9` at random moments, `--resume`, and the folder is the one of an uninterrupted run or sweep, byte for byte.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use sordino_core::random::Stream;
 
-/// What must be equal. (`report.html`, tables and pictures are made from these.)
-const FILES: [&str; 5] = ["rounds.csv", "transcript.jsonl", "summary.json", "ledger.jsonl", "scenario.toml"];
 const KILLS: u32 = 20;
+const SCENARIO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/small.toml");
+const METHODS: &str = "federation.methods=[\"ts\",\"fts-de\",\"dp-fts-de\"]";
 
-fn command(out: &Path, resume: bool) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_sordino"));
-    let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/small.toml");
-    command.args(["run", scenario, "--checkpoint-every", "0", "--set", "faults.straggler=0.2", "--out"]).arg(out);
-    command.args(["--set", "federation.methods=[\"ts\",\"fts-de\",\"dp-fts-de\"]"]);
-    if resume {
-        command.arg("--resume");
+/// What is executed, and killed.
+struct Case {
+    name: &'static str,
+    arguments: Vec<&'static str>,
+    /// Releases of private methods: lines of all ledgers.
+    releases: usize,
+}
+
+impl Case {
+    fn command(&self, out: &Path) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sordino"));
+        command.args(&self.arguments).args(["--checkpoint-every", "0", "--resume", "--out"]).arg(out);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        command
     }
-    command.stdout(Stdio::null()).stderr(Stdio::null());
-    command
 }
 
-fn files(folder: &Path) -> Vec<String> {
-    FILES
-        .iter()
-        .map(|name| std::fs::read_to_string(folder.join(name)).unwrap_or_else(|e| panic!("{name}: {e}")))
-        .collect()
+/// All files below a folder, by name.
+fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let (mut found, mut open) = (BTreeMap::new(), vec![folder.to_owned()]);
+    while let Some(next) = open.pop() {
+        for entry in std::fs::read_dir(next).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else {
+                found.insert(path.strip_prefix(folder).unwrap().to_owned(), std::fs::read(&path).unwrap());
+            }
+        }
+    }
+    found
 }
 
-#[test]
-fn killed_at_random_moments_and_resumed_leaves_the_same_folder() {
-    let root: PathBuf = std::env::temp_dir().join(format!("sordino-kill-{}", std::process::id()));
+fn killed_and_resumed_leaves_the_same_folder(case: &Case) {
+    let root: PathBuf = std::env::temp_dir().join(format!("sordino-kill-{}-{}", case.name, std::process::id()));
     let _ = std::fs::remove_dir_all(&root);
     std::fs::create_dir_all(&root).unwrap();
     let whole = root.join("whole");
     let started = std::time::Instant::now();
-    assert!(command(&whole, false).status().unwrap().success());
+    assert!(case.command(&whole).status().unwrap().success());
     let length = started.elapsed();
     let expected = files(&whole);
-    assert!(expected[3].lines().count() == 2 * 14, "every release of two runs is in the ledger");
+    let ledgers = expected.iter().filter(|(path, _)| path.ends_with("ledger.jsonl"));
+    let charges: usize = ledgers.map(|(_, text)| text.iter().filter(|byte| **byte == b'\n').count()).sum();
+    assert_eq!(charges, case.releases, "every release is charged exactly once");
     let mut moments = Stream::from_seed(3);
     let (mut kills, mut attempt) = (0, 0);
     while kills < KILLS {
@@ -47,7 +63,7 @@ fn killed_at_random_moments_and_resumed_leaves_the_same_folder() {
         let folder = root.join(format!("killed-{attempt}"));
         // A few kills in one folder, at moments within the length of a whole run, then to the end.
         for _ in 0..4 {
-            let mut child = command(&folder, true).spawn().unwrap();
+            let mut child = case.command(&folder).spawn().unwrap();
             std::thread::sleep(length.mul_f64(0.9 * moments.unit::<f64>()).max(Duration::from_millis(1)));
             if child.try_wait().unwrap().is_some() {
                 break;
@@ -56,12 +72,33 @@ fn killed_at_random_moments_and_resumed_leaves_the_same_folder() {
             child.wait().unwrap();
             kills += 1;
         }
-        if !folder.join("summary.json").exists() || folder.join("state").exists() {
-            let output = command(&folder, true).stderr(Stdio::piped()).output().unwrap();
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        // Complete already is no error either.
+        let output = case.command(&folder).stderr(Stdio::piped()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let found = files(&folder);
+        assert!(found.keys().eq(expected.keys()), "attempt {attempt}: {:?}", found.keys());
+        for (name, bytes) in &found {
+            assert!(*bytes == expected[name], "attempt {attempt}: {}", name.display());
         }
-        assert_eq!(files(&folder), expected, "attempt {attempt}");
-        assert!(!folder.join("state").exists());
     }
     std::fs::remove_dir_all(&root).unwrap();
+}
+
+#[test]
+fn a_run() {
+    killed_and_resumed_leaves_the_same_folder(&Case {
+        name: "run",
+        arguments: vec!["run", SCENARIO, "--set", "faults.straggler=0.2", "--set", METHODS],
+        releases: 2 * 14,
+    });
+}
+
+#[test]
+fn a_sweep() {
+    let values = "federation.rounds=8,14";
+    killed_and_resumed_leaves_the_same_folder(&Case {
+        name: "sweep",
+        arguments: vec!["sweep", SCENARIO, "--set", METHODS, "--set", values, "--runs", "1", "--seeds", "0..2"],
+        releases: 2 * (8 + 14),
+    });
 }

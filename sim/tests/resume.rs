@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use sordino_sim::checkpoint::{Store, StoreError};
-use sordino_sim::driver::{self, DriverError, DriverKind, Method, MethodRun, Progress, RunOptions};
+use sordino_sim::driver::{self, DriverError, DriverKind, MethodRun, Progress, RunOptions, Stage, Step};
 use sordino_sim::scenario::Scenario;
 
 const SMALL: &str = include_str!("small.toml");
@@ -41,8 +41,8 @@ struct StopAfter {
 }
 
 impl Progress for StopAfter {
-    fn advance(&self, _: u32, _: Method, _: u32, _: &str) {
-        if self.left.fetch_sub(1, Ordering::Relaxed) <= 1 {
+    fn advance(&self, step: &Step) {
+        if matches!(step.stage, Stage::Done { .. }) && self.left.fetch_sub(1, Ordering::Relaxed) <= 1 {
             self.stop.store(true, Ordering::Relaxed);
         }
     }

@@ -2,7 +2,9 @@
 
 use std::process::ExitCode;
 
+use super::log::{Line, Log};
 use crate::driver::DriverError;
+use crate::execute::ExecuteError;
 use crate::experiment::ExperimentError;
 use crate::objective::ObjectiveError;
 use crate::report::folder::FolderError;
@@ -38,7 +40,11 @@ impl CliError {
     /// Prints the line and gives the code.
     pub fn report(&self) -> ExitCode {
         let line: Vec<&str> = self.message.lines().map(str::trim).collect();
-        eprintln!("error: {}", line.join(" "));
+        let message = line.join(" ");
+        match Log::chosen() {
+            Log::Json => Line { event: "error", message: Some(&message), ..Line::default() }.write(),
+            Log::Text => eprintln!("error: {message}"),
+        }
         ExitCode::from(self.code)
     }
 }
@@ -54,6 +60,16 @@ impl From<ExperimentError> for CliError {
         match error {
             ExperimentError::Input(text) => CliError::input(text),
             ExperimentError::Failure(_) | ExperimentError::Interrupted => CliError::failure(error),
+        }
+    }
+}
+
+impl From<ExecuteError> for CliError {
+    fn from(error: ExecuteError) -> Self {
+        match error {
+            ExecuteError::Driver(error) => error.into(),
+            ExecuteError::Folder(error) => error.into(),
+            ExecuteError::Accountant(error) => CliError::failure(error),
         }
     }
 }

@@ -4,6 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::log;
+
 /// A flag that the first interrupt sets.
 pub fn flag() -> Arc<AtomicBool> {
     let flag = Arc::new(AtomicBool::new(false));
@@ -13,7 +15,7 @@ pub fn flag() -> Arc<AtomicBool> {
         if set.swap(true, Ordering::Relaxed) {
             std::process::exit(1);
         }
-        eprintln!("interrupted: finishing the round and writing a checkpoint (once more to stop at once)");
+        log::note("interrupted: finishing the round and writing a checkpoint (once more to stop at once)");
     });
     flag
 }

@@ -3,13 +3,14 @@
 //! | module | command |
 //! |---|---|
 //! | [`run`] | `sordino run`, and bare `sordino` |
+//! | [`sweep`] | `sordino sweep` |
 //! | [`list`] | `sordino list` |
 //! | [`report`] | `sordino report` |
 //! | [`privacy`] | `sordino privacy` |
 //! | [`audit`] | `sordino audit` |
 //! | [`reproduce`] | `sordino reproduce` |
 //! | [`tune`] | `sordino tune` |
-//! | [`progress`] | the bar on standard error |
+//! | [`progress`], [`log`] | what is said meanwhile: a bar, lines, JSON |
 //! | [`error`] | one line for every error, and its exit code |
 //!
 //! Results go to standard output, progress and errors to standard error. Exit codes: 0 done, 2 usage or bad input,
@@ -25,11 +26,13 @@ pub mod audit;
 pub mod error;
 mod interrupt;
 pub mod list;
+pub mod log;
 pub mod privacy;
 pub mod progress;
 pub mod report;
 pub mod reproduce;
 pub mod run;
+pub mod sweep;
 pub mod tune;
 
 use error::CliError;
@@ -48,9 +51,11 @@ struct Arguments {
 enum Command {
     /// Execute a scenario, print its table, write a run folder
     Run(run::Arguments),
+    /// Execute a grid of settings under several seeds, each in a run folder, with an index
+    Sweep(sweep::Arguments),
     /// List the scenarios that need no file
     List,
-    /// Write the page of a run folder: one HTML file that needs no network
+    /// Write the page of a run folder or of a sweep: one HTML file that needs no network
     Report(report::Arguments),
     /// What releases cost
     Privacy(privacy::Arguments),
@@ -86,6 +91,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let result = match parsed.command {
         None => run::execute(&run::Arguments::default()),
         Some(Command::Run(arguments)) => run::execute(&arguments),
+        Some(Command::Sweep(arguments)) => sweep::execute(&arguments),
         Some(Command::List) => list::execute(),
         Some(Command::Report(arguments)) => report::execute(&arguments),
         Some(Command::Privacy(arguments)) => privacy::execute(&arguments),

@@ -1,4 +1,4 @@
-//! `sordino report`: the page of a run folder.
+//! `sordino report`: the page of a run folder or of a sweep.
 
 use std::path::PathBuf;
 
@@ -6,22 +6,50 @@ use clap::Args;
 
 use super::error::CliError;
 use super::print;
-use super::run::regret_name;
-use crate::report::{html, read};
+use crate::report::{self, html, read};
+use crate::scenario::AnyScenario;
+use crate::sweep::SweepFolder;
+
+/// The page within a folder.
+const PAGE: &str = "report.html";
 
 /// `sordino report`.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// A run folder
+    /// A run folder, of any trust model, or the folder of a sweep
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 }
 
 /// Reads the folder, checks it, writes `report.html` into it anew.
 pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
-    let record = read::run_folder(&arguments.folder).map_err(CliError::input)?;
-    let path = arguments.folder.join("report.html");
-    let page = html::page(&record, regret_name(&record.scenario));
+    let folder = &arguments.folder;
+    let page = if SweepFolder::is_one(folder) {
+        let sweep = SweepFolder::open(folder)?;
+        report::sweep::page(&sweep, &sweep.index()?)
+    } else {
+        match read::scenario(folder).map_err(CliError::input)? {
+            AnyScenario::Federated(_) => {
+                let record = read::run_folder(folder).map_err(CliError::input)?;
+                html::page(&record, record.scenario.objective.regret_name())
+            }
+            // Its page is made from what the runs held in memory; the folder has it since.
+            AnyScenario::Other(scenario) => {
+                let path = folder.join(PAGE);
+                return if path.exists() {
+                    print(&format!("{}\n", path.display()))
+                } else {
+                    Err(CliError::input(format!(
+                        "{}: is not there; pages of trust model {} are written by the run: sordino run {} --out NEW",
+                        path.display(),
+                        scenario.head().trust.name(),
+                        folder.join("scenario.toml").display()
+                    )))
+                };
+            }
+        }
+    };
+    let path = folder.join(PAGE);
     std::fs::write(&path, page)
         .map_err(|error| CliError::failure(format!("{}: cannot be written: {error}", path.display())))?;
     print(&format!("{}\n", path.display()))

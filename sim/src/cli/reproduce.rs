@@ -2,12 +2,12 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::time::Instant;
 
 use clap::Args;
 use comfy_table::{Cell, CellAlignment, Table};
 
 use super::error::CliError;
+use super::log::{self, Log};
 use super::{Format, print, print_json};
 use crate::report::folder::RunFolder;
 use crate::report::significant;
@@ -35,10 +35,14 @@ pub struct Arguments {
     /// Text for people or one JSON object
     #[arg(long, value_enum, default_value_t)]
     format: Format,
+    /// Progress on standard error, for people or as JSON lines
+    #[arg(long, value_enum, default_value_t)]
+    log: Log,
 }
 
 /// Prints expected | measured | holds; an error if a band does not hold.
 pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
+    arguments.log.begin();
     let Some(name) = &arguments.name else {
         return print(&catalogue());
     };
@@ -47,8 +51,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         return Err(CliError::input(format!("there is no experiment `{name}`; there are {}", names.join(", "))));
     };
     let options = Options { runs: arguments.runs, threads: arguments.threads, data: arguments.data.clone() };
-    eprintln!("{}: {}", experiment.name, experiment.description);
-    let start = Instant::now();
+    log::note(&format!("{}: {}", experiment.name, experiment.description));
     let folder = arguments.out.as_deref().map(RunFolder::create).transpose()?;
     let report = match experiment.execute(&options) {
         Ok(report) => report,
@@ -57,12 +60,11 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
             return Err(CliError::input(error));
         }
     };
-    eprintln!("measured in {:.1} s", start.elapsed().as_secs_f64());
     if let Some(folder) = &folder {
         folder.write("bands.txt", &text(&report))?;
         report.files.iter().try_for_each(|(name, text)| folder.write(name, text))?;
-        eprintln!("wrote {}", folder.path().display());
     }
+    log::done(folder.as_ref().map(RunFolder::path), None);
     match arguments.format {
         Format::Json => print_json(&report)?,
         Format::Text => print(&text(&report))?,

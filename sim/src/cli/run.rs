@@ -3,21 +3,21 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
 use super::error::CliError;
-use super::progress::Bar;
+use super::log::{self, Log};
+use super::progress::Teller;
 use super::{Format, interrupt, print, print_json};
-use crate::checkpoint::Store;
-use crate::driver::{self, DriverError, DriverKind, RunOptions};
+use crate::driver::{DriverError, DriverKind, RunOptions};
+use crate::execute::{self, ExecuteError, Place};
 use crate::experiment::jobs::Journal;
 use crate::experiment::{self, Experiment, ExperimentError};
-use crate::metrics::summarize;
 use crate::report::folder::RunFolder;
 use crate::report::{json, table};
-use crate::scenario::{AnyScenario, ObjectiveConfig, SHIPPED, Scenario, Shipped};
+use crate::scenario::{AnyScenario, SHIPPED, Scenario, Shipped};
 
 /// Scenario files are read up to this length.
 const BYTES_MAX: u64 = 1 << 20;
@@ -60,6 +60,9 @@ pub struct Arguments {
     /// Text for people or one JSON object
     #[arg(long, value_enum, default_value_t)]
     format: Format,
+    /// Progress on standard error, for people or as JSON lines
+    #[arg(long, value_enum, default_value_t)]
+    log: Log,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -73,8 +76,14 @@ enum DriverArgument {
 
 /// A shipped scenario by name, or a file, of whichever trust model.
 pub fn load(name: &str, settings: &[String]) -> Result<AnyScenario, CliError> {
+    let (source, text) = scenario_text(name)?;
+    Ok(AnyScenario::parse(&source, &text, settings)?)
+}
+
+/// Name and text of a shipped scenario or of a file.
+pub fn scenario_text(name: &str) -> Result<(String, String), CliError> {
     if let Some(shipped) = Shipped::find(name) {
-        return Ok(shipped.load(settings)?);
+        return Ok((shipped.name.to_owned(), shipped.text.to_owned()));
     }
     let path = Path::new(name);
     if !name.contains(['/', '\\', '.']) && !path.exists() {
@@ -89,23 +98,15 @@ pub fn load(name: &str, settings: &[String]) -> Result<AnyScenario, CliError> {
     if length > BYTES_MAX {
         return Err(CliError::input(format!("{name}: longer than {BYTES_MAX} bytes; is this a scenario?")));
     }
-    let text = std::fs::read_to_string(path).map_err(unreadable)?;
-    Ok(AnyScenario::parse(name, &text, settings)?)
+    Ok((name.to_owned(), std::fs::read_to_string(path).map_err(unreadable)?))
 }
 
 /// The file that a complete run folder has, written last.
 const COMPLETE: &str = "summary.json";
 
-/// What the regret of this scenario is called.
-pub fn regret_name(scenario: &Scenario) -> &'static str {
-    match scenario.objective {
-        ObjectiveConfig::GpSample(_) => "regret",
-        ObjectiveConfig::Landmine(_) | ObjectiveConfig::Winequality(_) => "1 - AUC",
-    }
-}
-
 /// Executes, prints, writes the folder.
 pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
+    arguments.log.begin();
     let mut settings = arguments.settings.clone();
     settings.extend(arguments.seed.map(|seed| format!("seed={seed}")));
     settings.extend(arguments.runs.map(|runs| format!("runs={runs}")));
@@ -126,7 +127,7 @@ fn execute_other(scenario: &dyn Experiment, arguments: &Arguments) -> Result<(),
     let head = scenario.head();
     let folder = match &arguments.out {
         Some(path) if arguments.resume && path.join(COMPLETE).exists() => {
-            eprintln!("{}: complete already; nothing to resume", path.display());
+            log::note(&format!("{}: complete already; nothing to resume", path.display()));
             return Ok(());
         }
         Some(path) if arguments.resume => RunFolder::open(path)?,
@@ -139,10 +140,9 @@ fn execute_other(scenario: &dyn Experiment, arguments: &Arguments) -> Result<(),
         journal: Some(journal.clone()),
         stop: Some(interrupt::flag()),
     };
-    let bar = Bar::of_jobs();
-    let start = Instant::now();
-    let result = scenario.execute(&options, &|done, total, what| bar.job(done, total, what));
-    bar.finish();
+    let mut teller = Teller::of_jobs("run", &head.name);
+    let result = scenario.execute(&options, &|done, total, what| teller.job(done, total, what));
+    teller.finish();
     let outcome = match result {
         Ok(outcome) => outcome,
         Err(ExperimentError::Interrupted) => {
@@ -164,11 +164,12 @@ fn execute_other(scenario: &dyn Experiment, arguments: &Arguments) -> Result<(),
             head.name, head.description, head.seed, head.runs, outcome.table
         ))?,
     }
-    eprintln!("wrote {} in {:.1} s", folder.path().display(), start.elapsed().as_secs_f64());
+    log::done(Some(folder.path()), outcome.summary["digest"].as_str());
     Ok(())
 }
 
-fn seconds(text: &str) -> Result<f64, String> {
+/// A number of seconds up to a day.
+pub fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(seconds) if (0.0..=86_400.0).contains(&seconds) => Ok(seconds),
         _ => Err("a number of seconds from 0 to 86400".into()),
@@ -177,25 +178,17 @@ fn seconds(text: &str) -> Result<f64, String> {
 
 fn execute_federated(scenario: &Scenario, arguments: &Arguments) -> Result<(), CliError> {
     let interval = Duration::from_secs_f64(arguments.checkpoint_every);
-    let (folder, store) = match &arguments.out {
-        Some(path) if arguments.resume => {
-            let folder = RunFolder::open(path)?;
-            match Store::begin_or_resume(path, scenario, interval).map_err(DriverError::Store)? {
-                Some(store) => (folder, Ok(store)),
-                None => {
-                    eprintln!("{}: complete already; nothing to resume", path.display());
-                    return Ok(());
-                }
-            }
-        }
-        _ => {
-            let folder = folder(arguments, &scenario.name)?;
-            let store = Store::create(folder.path(), scenario, interval);
-            (folder, store)
-        }
+    let place = match &arguments.out {
+        Some(path) if arguments.resume => execute::begin_or_resume(path, scenario, interval)?,
+        _ => execute::begin(folder(arguments, &scenario.name)?, scenario, interval)?,
     };
-    let store = Arc::new(store.map_err(DriverError::Store)?);
-    let stop = interrupt::flag();
+    let Place::Open(folder, store) = place else {
+        let path = arguments.out.as_deref().unwrap_or(Path::new("."));
+        log::note(&format!("{}: complete already; nothing to resume", path.display()));
+        return Ok(());
+    };
+    let path = folder.path().to_owned();
+    let mut teller = Teller::of_rounds("run", &scenario.name, scenario.steps());
     let options = RunOptions {
         threads: arguments.threads,
         driver: match arguments.driver {
@@ -203,30 +196,18 @@ fn execute_federated(scenario: &Scenario, arguments: &Arguments) -> Result<(), C
             DriverArgument::Tokio => DriverKind::Tokio,
         },
         data: arguments.data.clone(),
-        store: Some(store.clone()),
-        stop,
+        stop: interrupt::flag(),
         ..RunOptions::default()
     };
-    let bar = Bar::new(scenario.runs, scenario.federation.methods.len(), scenario.federation.rounds);
-    let start = Instant::now();
-    let results = driver::run(scenario, &options, &bar);
-    bar.finish();
-    let results = match results {
-        Ok(results) => results,
-        Err(DriverError::Interrupted) => {
-            let again = interrupt::command(&std::env::args().collect::<Vec<_>>(), folder.path());
+    let result = execute::federated(scenario, folder, store, options, &teller);
+    teller.finish();
+    let summary = match result {
+        Err(ExecuteError::Driver(DriverError::Interrupted)) => {
+            let again = interrupt::command(&std::env::args().collect::<Vec<_>>(), &path);
             return Err(CliError::failure(format!("interrupted after a checkpoint; to go on: {again}")));
         }
-        Err(error) => {
-            store.discard_if_empty();
-            folder.discard_if_empty();
-            return Err(error.into());
-        }
+        result => result?,
     };
-    let summary = summarize(scenario, &results).map_err(CliError::failure)?;
-    let name = regret_name(scenario);
-    folder.fill(scenario, &results, &summary, name)?;
-    store.complete(&results).map_err(DriverError::Store)?;
     match arguments.format {
         Format::Json => print_json(&json::summary(scenario, &summary))?,
         Format::Text => print(&format!(
@@ -235,13 +216,13 @@ fn execute_federated(scenario: &Scenario, arguments: &Arguments) -> Result<(), C
             scenario.description,
             scenario.seed,
             scenario.runs,
-            table::methods(scenario, &summary, name),
+            table::methods(scenario, &summary, scenario.objective.regret_name()),
             summary.digest
         ))?,
     }
     if arguments.format == Format::Json {
-        eprintln!("{}", table::NOT_PRIVATE);
+        log::note(table::NOT_PRIVATE);
     }
-    eprintln!("wrote {} in {:.1} s", folder.path().display(), start.elapsed().as_secs_f64());
+    log::done(Some(&path), Some(&summary.digest.to_string()));
     Ok(())
 }

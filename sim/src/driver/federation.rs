@@ -12,7 +12,7 @@ use sordino_core::math::Scalar;
 use super::books::Books;
 use super::context::MethodContext;
 use super::host::ServerHost;
-use super::{DriverError, MethodRun, Progress};
+use super::{DriverError, MethodRun, Progress, Stage};
 use crate::checkpoint::{Saved, Store};
 use crate::fabric::{Fabric, Order, Snapshot};
 
@@ -51,7 +51,7 @@ pub async fn run_method<T: Scalar, F: Fabric<T>>(
     };
     let mut point = vec![T::ZERO; method.config.broadcast_len() + p.regions.splits().len()];
     for round in books.read().chain.len() as u32..=p.rounds {
-        let waiting = |what| around.progress.advance(method.run.index, method.method, round, what);
+        let tell = |stage| around.progress.advance(&method.step(round, stage));
         let collecting = shared && round < p.rounds;
         let broadcast: Option<Arc<[T]>> = server.broadcast().map(Arc::from);
         let maximum = match &broadcast {
@@ -59,11 +59,11 @@ pub async fn run_method<T: Scalar, F: Fabric<T>>(
             None => None,
         };
         let selection = if collecting { server.open()? } else { None };
-        waiting("agents");
+        tell(Stage::Agents { done: 0, of: p.agents });
         let mut partials = fabric.round(Order { round, broadcast, maximum, selection }).await?;
         let mut counters = None;
         if collecting {
-            waiting("the release");
+            tell(Stage::Release);
             for partial in &partials {
                 server.merge(partial)?;
             }
@@ -73,11 +73,12 @@ pub async fn run_method<T: Scalar, F: Fabric<T>>(
         books.end_round(&method, &mut partials, released);
         let stop = around.stop.load(Ordering::Relaxed);
         if let Some(store) = around.store.filter(|store| round < p.rounds && (stop || store.is_due(&method))) {
-            waiting("the checkpoint");
+            tell(Stage::Checkpoint);
             server.ledger().sync()?;
             let agents = Snapshot::join(fabric.snapshot().await?);
             store.save(&method, &Saved::new(store, &method, &server, books.read(), agents))?;
         }
+        tell(server.spent());
         if stop && round < p.rounds {
             return Err(DriverError::Interrupted);
         }

@@ -9,8 +9,8 @@ use sordino_core::math::Scalar;
 use sordino_core::privacy::budget::{BudgetError, Filter};
 use sordino_core::random::{Party, Purpose, Simulated};
 
-use super::DriverError;
 use super::context::MethodContext;
+use super::{DriverError, Stage};
 use crate::fabric::Partial;
 use crate::ledger::Ledger;
 
@@ -75,6 +75,13 @@ impl<T: Scalar> ServerHost<T> {
     /// Its budget.
     pub fn filter(&self) -> &Filter {
         &self.filter
+    }
+
+    /// The end of a round as it is told: what was spent, and of how much.
+    pub fn spent(&self) -> Stage {
+        let private = self.filter.accountant().releases() > 0;
+        let epsilon = private.then(|| self.filter.spent().ok()).flatten().map(|spent| spent.epsilon);
+        Stage::Done { epsilon, epsilon_max: Some(self.filter.epsilon_max()).filter(|epsilon| epsilon.is_finite()) }
     }
 
     /// Its ledger.

@@ -6,7 +6,7 @@
 //! | [`DriverKind`] | which executor; both give the same transcript |
 //! | [`RunOptions`] | what may change how long an execution takes, and nothing else |
 //! | [`MethodRun`] | what one method did in one run |
-//! | [`Progress`] | whom to tell how far it has come |
+//! | [`Progress`], [`Step`], [`Stage`] | whom to tell how far it has come |
 //! | [`run`] | executes a scenario |
 //! | [`lockstep`], [`tokio`] | the two executors |
 //! | [`federation`] | one method from beginning to end, over any [`crate::fabric::Fabric`] |
@@ -160,6 +160,17 @@ pub struct RunOptions {
     pub store: Option<Arc<Store>>,
     /// Set from outside to stop at the end of a round, after a checkpoint.
     pub stop: Arc<AtomicBool>,
+    /// Threads shared with other executions; `None` makes `threads` of its own.
+    pub pool: Option<Arc<::rayon::ThreadPool>>,
+}
+
+/// A pool of so many threads, all cores if nobody says.
+///
+/// **Errors**: [`DriverError::Threads`].
+pub fn pool(threads: Option<NonZeroUsize>) -> Result<Arc<::rayon::ThreadPool>, DriverError> {
+    let threads = threads.or(std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
+    let pool = ::rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(DriverError::Threads)?;
+    Ok(Arc::new(pool))
 }
 
 /// What one method did in one run. Everything but the times and the fields marked *not releasable* is in the digest.
@@ -187,15 +198,61 @@ pub struct MethodRun {
     pub faults: Vec<FaultCounts>,
 }
 
+/// How far one method of one run has come.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Step {
+    /// 0-based run.
+    pub run: u32,
+    /// Which method.
+    pub method: Method,
+    /// The round it is in; 0 is the initial one.
+    pub round: u32,
+    /// T, the last round.
+    pub rounds: u32,
+    /// What is awaited in the round, or that it is over.
+    pub stage: Stage,
+}
+
+/// What a round waits for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Stage {
+    /// The agents' steps. Tells how many agents have done theirs, not who was selected or answered.
+    Agents {
+        /// Agents that have done their step.
+        done: u32,
+        /// All enrolled agents.
+        of: u32,
+    },
+    /// The charge to be written down and the noise.
+    Release,
+    /// The checkpoint to be written and synced.
+    Checkpoint,
+    /// The round is over; told once for each round.
+    Done {
+        /// ε of all releases so far at the scenario's δ (Rényi accountant); nothing if nothing private was released.
+        epsilon: Option<f64>,
+        /// The ε that may be spent, if the scenario names one.
+        epsilon_max: Option<f64>,
+    },
+}
+
+impl<T> MethodContext<T> {
+    /// This method in a stage of `round`.
+    pub fn step(&self, round: u32, stage: Stage) -> Step {
+        let rounds = self.config.parameters().rounds;
+        Step { run: self.run.index, method: self.method, round, rounds, stage }
+    }
+}
+
 /// Whom an execution tells how far it has come. Called from any thread.
 pub trait Progress: Sync {
-    /// `round` of `method` in `run` is done (0 is the initial round); `waiting_for` says what comes next, in words.
-    fn advance(&self, run: u32, method: Method, round: u32, waiting_for: &str);
+    /// A method entered a stage of a round.
+    fn advance(&self, step: &Step);
 }
 
 /// Tells nobody.
 impl Progress for () {
-    fn advance(&self, _run: u32, _method: Method, _round: u32, _waiting_for: &str) {}
+    fn advance(&self, _step: &Step) {}
 }
 
 /// Executes every method of every run of a scenario. The result is in the order of runs, then of methods, and is the
@@ -242,8 +299,8 @@ fn run_in<T: Scalar>(
             Ok(results)
         }),
         DriverKind::Tokio => {
-            let threads = options.threads.or(std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
-            let pool = &rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(DriverError::Threads)?;
+            let pool = &*options.pool.clone().map_or_else(|| pool(options.threads), Ok)?;
+            let threads = pool.current_num_threads();
             let jobs = scenario.runs as usize * methods.len();
             // Enough jobs keep the pool busy by themselves; otherwise one job is cut into parts, small enough to even out.
             let shards =
@@ -257,7 +314,8 @@ fn run_in<T: Scalar>(
                             MethodContext::new(scenario, *method, run.clone(), options.workspace_bytes).map(Arc::new);
                         async move {
                             let context = context?;
-                            let build = |snapshot: Option<&_>| tokio::Pooled::new(pool, &context, shards, snapshot);
+                            let build =
+                                |snapshot: Option<&_>| tokio::Pooled::new(pool, &context, shards, snapshot, progress);
                             federation::run_method(context.clone(), around, build).await
                         }
                     });

@@ -11,9 +11,9 @@ use rayon::ThreadPool;
 use sordino_core::math::Scalar;
 use tokio::sync::oneshot;
 
-use super::DriverError;
 use super::context::MethodContext;
 use super::shard::Shard;
+use super::{DriverError, Progress, Stage};
 use crate::fabric::{Fabric, Order, Partial, Snapshot};
 
 /// Runs `work` on the pool and waits for its result without blocking a thread.
@@ -32,7 +32,9 @@ pub async fn on_pool<R: Send + 'static>(
 /// Agents in shards of consecutive indices, advanced on a pool.
 pub struct Pooled<'p, T> {
     pool: &'p ThreadPool,
+    method: Arc<MethodContext<T>>,
     shards: Vec<Shard<T>>,
+    progress: &'p dyn Progress,
 }
 
 impl<'p, T: Scalar> Pooled<'p, T> {
@@ -42,6 +44,7 @@ impl<'p, T: Scalar> Pooled<'p, T> {
         method: &Arc<MethodContext<T>>,
         shards: u32,
         snapshot: Option<&Snapshot>,
+        progress: &'p dyn Progress,
     ) -> Result<Self, DriverError> {
         let agents = method.config.parameters().agents;
         let parts = shards.clamp(1, agents);
@@ -53,7 +56,8 @@ impl<'p, T: Scalar> Pooled<'p, T> {
                 Some(snapshot) => Shard::restore(method, first, count, snapshot),
             }
         };
-        Ok(Pooled { pool, shards: (0..parts).map(build).collect::<Result<_, _>>()? })
+        let shards = (0..parts).map(build).collect::<Result<_, _>>()?;
+        Ok(Pooled { pool, method: method.clone(), shards, progress })
     }
 }
 
@@ -63,6 +67,8 @@ impl<T: Scalar> Fabric<T> for Pooled<'_, T> {
     }
 
     async fn round(&mut self, order: Order<T>) -> Result<Vec<Partial>, DriverError> {
+        let of = self.method.config.parameters().agents;
+        let (mut done, parts, round) = (0, self.shards.len(), order.round);
         let mut working: FuturesUnordered<_> = std::mem::take(&mut self.shards)
             .into_iter()
             .map(|mut shard| {
@@ -76,6 +82,10 @@ impl<T: Scalar> Fabric<T> for Pooled<'_, T> {
         let mut partials = Vec::new();
         while let Some(arrived) = working.next().await {
             let (shard, partial) = arrived?;
+            done += shard.range().len() as u32;
+            if parts > 1 {
+                self.progress.advance(&self.method.step(round, Stage::Agents { done, of }));
+            }
             self.shards.push(shard);
             partials.push(partial?);
         }

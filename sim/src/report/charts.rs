@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::figure;
 use super::significant;
-use super::svg::{Chart, Curve, Frame, Point, Scale, escape, line};
+use super::svg::{Chart, Curve, Frame, Point, Ruler, Scale, escape, line};
 use crate::driver::{Guarantee, MethodRun};
 use crate::fault::FaultCounts;
 use crate::metrics::{MethodSummary, SMALL_DELTA, Summary, privacy_loss, release_event};
@@ -13,10 +13,19 @@ use crate::scenario::Scenario;
 
 /// One chart as an element of a page; `labels` is the room to the right of the plot.
 pub fn element(chart: &Chart, plot: (f64, f64), labels: f64) -> String {
+    framed(chart, plot, labels, |frame| chart.draw(frame))
+}
+
+/// The same over a horizontal axis that is given.
+pub fn element_over(chart: &Chart, ruler: &Ruler, plot: (f64, f64), labels: f64) -> String {
+    framed(chart, plot, labels, |frame| chart.draw_over(frame, ruler))
+}
+
+fn framed(chart: &Chart, plot: (f64, f64), labels: f64, draw: impl FnOnce(Frame) -> String) -> String {
     let (width, height) = (56.0 + plot.0 + labels, 46.0 + plot.1 + 46.0);
     let mut out =
         format!("<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{}\">\n", escape(&chart.title));
-    out.push_str(&chart.draw(Frame { x: 50.0, y: 46.0, width: plot.0, height: plot.1 }));
+    out.push_str(&draw(Frame { x: 50.0, y: 46.0, width: plot.0, height: plot.1 }));
     out.push_str("</svg>\n");
     out
 }

@@ -9,15 +9,23 @@
 //! | [`charts`] | privacy loss, spread over agents, clipping, utility against privacy |
 //! | [`html`] | one page with all of it |
 //! | [`read`] | a run folder, read back and checked |
+//! | [`outline`] | what an execution of any trust model amounts to |
+//! | [`curves`] | `rounds.csv` of any trust model |
+//! | [`parts`] | parts of pages that do not know whose results they show |
+//! | [`sweep`] | the page of a sweep |
 //! | [`folder`] | the run folder: scenario, tables, transcript, figure |
 
 pub mod charts;
+pub mod curves;
 pub mod figure;
 pub mod folder;
 pub mod html;
 pub mod json;
+pub mod outline;
+pub mod parts;
 pub mod read;
 pub mod svg;
+pub mod sweep;
 pub mod table;
 
 /// The rounds at which regret is told: 2, 10 and the last.

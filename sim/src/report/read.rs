@@ -11,7 +11,7 @@ use sordino_core::privacy::accountant::AccountantError;
 use crate::driver::{Method, MethodRun};
 use crate::fault::FaultCounts;
 use crate::metrics::{Summary, summarize};
-use crate::scenario::{Scenario, ScenarioError};
+use crate::scenario::{AnyScenario, Scenario, ScenarioError};
 
 /// The longest file that is read.
 const BYTES_MAX: u64 = 1 << 30;
@@ -106,6 +106,12 @@ struct Row {
     selected_share: Option<f64>,
 }
 
+/// Reads the scenario of a folder, of whichever trust model.
+pub fn scenario(folder: &Path) -> Result<AnyScenario, ReadError> {
+    let (path, scenario) = text(folder, "scenario.toml")?;
+    AnyScenario::parse(&path.display().to_string(), &scenario, &[]).map_err(ReadError::Scenario)
+}
+
 /// Reads a folder and checks that its parts belong together: every run and method of the scenario is there once, with
 /// every round, and the digests combine to the one in the head.
 pub fn run_folder(folder: &Path) -> Result<RunRecord, ReadError> {
@@ -142,7 +148,8 @@ pub fn run_folder(folder: &Path) -> Result<RunRecord, ReadError> {
     Ok(RunRecord { scenario, version: head.version, results, summary })
 }
 
-fn text(folder: &Path, name: &str) -> Result<(PathBuf, String), ReadError> {
+/// A file of a folder, if it is not endless.
+pub(super) fn text(folder: &Path, name: &str) -> Result<(PathBuf, String), ReadError> {
     let path = folder.join(name);
     let unreadable = |error| ReadError::Unreadable { path: path.clone(), error };
     let length = std::fs::metadata(&path).map_err(unreadable)?.len();

@@ -145,6 +145,37 @@ pub struct Frame {
     pub height: f64,
 }
 
+/// A horizontal axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ruler {
+    /// Left end.
+    pub from: f64,
+    /// Right end.
+    pub to: f64,
+    /// Where numbers or names stand below it.
+    pub ticks: Vec<(f64, String)>,
+    /// Points are marked and have bars of error instead of a band.
+    pub marks: bool,
+}
+
+/// A dot and a bar for every point, beside those of the other curves.
+fn marks(out: &mut String, curve: &Curve, place: f64, px: &impl Fn(f64) -> f64, py: &impl Fn(f64) -> f64) {
+    for point in &curve.points {
+        let (x, class) = (px(point.x) + 2.5 * place, curve.class);
+        if point.low < point.high {
+            let _ = writeln!(
+                out,
+                r#"<path class="leader {class}" style="stroke-width:2" d="M{x:.1} {:.1}V{:.1}"/>"#,
+                py(point.low),
+                py(point.high)
+            );
+        }
+        let y = py(point.y);
+        let _ =
+            writeln!(out, r#"<circle class="band {class}" style="fill-opacity:1" cx="{x:.1}" cy="{y:.1}" r="3.2"/>"#);
+    }
+}
+
 impl Chart {
     fn fraction(&self, y: f64) -> f64 {
         match self.scale {
@@ -153,10 +184,17 @@ impl Chart {
         }
     }
 
-    /// The chart as a group of elements inside `frame`; labels stand to the right of it.
+    /// The chart as a group of elements inside `frame`, over a horizontal axis from 0; labels stand to the right of it.
     pub fn draw(&self, frame: Frame) -> String {
         let x_max = self.curves.iter().flat_map(|curve| &curve.points).map(|point| point.x).fold(1.0, f64::max);
-        let px = |x: f64| frame.x + x / x_max * frame.width;
+        let ticks = ticks(0.0, x_max, 5).into_iter().map(|x| (x, plain(x))).collect();
+        self.draw_over(frame, &Ruler { from: 0.0, to: x_max, ticks, marks: false })
+    }
+
+    /// The chart over a horizontal axis that is given.
+    pub fn draw_over(&self, frame: Frame, ruler: &Ruler) -> String {
+        let span = ruler.to - ruler.from;
+        let px = |x: f64| frame.x + if span > 0.0 { (x - ruler.from) / span } else { 0.5 } * frame.width;
         let py = |y: f64| frame.y + frame.height * (1.0 - self.fraction(y));
         let mut out = String::from("<g>\n");
         let (left, right, bottom) = (frame.x, frame.x + frame.width, frame.y + frame.height);
@@ -171,11 +209,15 @@ impl Chart {
             line(&mut out, "tick", left - 7.0, y + 4.0, "end", &text);
         }
         let _ = writeln!(out, r#"<path class="base" d="M{left:.1} {bottom:.1}H{right:.1}"/>"#);
-        for x in ticks(0.0, x_max, 5) {
-            line(&mut out, "tick", px(x), bottom + 18.0, "middle", &plain(x));
+        for (x, text) in &ruler.ticks {
+            line(&mut out, "tick", px(*x), bottom + 18.0, "middle", text);
         }
-        for curve in &self.curves {
-            self.band(&mut out, curve, &px, &py);
+        for (place, curve) in self.curves.iter().enumerate() {
+            if ruler.marks {
+                marks(&mut out, curve, place as f64 - 0.5 * (self.curves.len() as f64 - 1.0), &px, &py);
+            } else {
+                self.band(&mut out, curve, &px, &py);
+            }
         }
         for (curve, last) in self.curves.iter().zip((0..self.curves.len()).rev()) {
             let main = if last == 0 { " main" } else { "" };

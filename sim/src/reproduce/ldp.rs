@@ -4,6 +4,7 @@
 //! larger than most differences.
 
 use super::{Band, Experiment, Options, Outcome, ReproduceError};
+use crate::cli::progress::Teller;
 use crate::experiment::local::config::LocalMethod::{self, AtaGpUcb, MomaGpUcb, Random, TgpUcb};
 use crate::experiment::local::{LocalRun, LocalScenario, run};
 use crate::experiment::{self, Experiment as _, ExperimentError};
@@ -59,7 +60,9 @@ impl Measured {
         let scenario: &LocalScenario =
             scenario.as_local().ok_or_else(|| ReproduceError::new("the scenario is of another trust model"))?;
         let how = experiment::Options { threads: options.threads, data: options.data.clone(), ..Default::default() };
-        let runs = run(scenario, &how, &|_, _, _| ()).map_err(|error: ExperimentError| ReproduceError::new(error))?;
+        let teller = Teller::of_jobs("reproduce", label);
+        let tell = |done, total, what: &str| teller.job(done, total, what);
+        let runs = run(scenario, &how, &tell).map_err(|error: ExperimentError| ReproduceError::new(error))?;
         let outcome = experiment::local::report::outcome(scenario, &runs);
         let stem = label.replace([' ', ',', '=', '/'], "-");
         let file = |name: &str| {

@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use super::{Band, Options, Outcome, ReproduceError};
-use crate::cli::progress::Bar;
+use crate::cli::progress::Teller;
 use crate::driver::{self, Method, MethodRun, RunOptions};
 use crate::metrics::{MethodSummary, Paired, Summary, summarize};
 use crate::report::charts::element;
@@ -55,17 +55,18 @@ impl Comparison {
             let mut settings = vec![format!("runs={runs}"), format!("federation.methods=[{}]", methods.join(", "))];
             settings.extend(variant.settings.iter().map(ToString::to_string));
             let scenario = shipped.parse(&settings).map_err(ReproduceError::new)?;
-            eprintln!("{} {}: waiting for {} runs", scenario.name, variant.name, runs);
-            let bar = Bar::new(runs, variant.methods.len(), scenario.federation.rounds);
+            let what = format!("{} {}", scenario.name, variant.name);
+            let mut teller = Teller::of_rounds("reproduce", what.trim(), scenario.steps());
+            teller.note(&format!("{}: {runs} runs", what.trim()));
             let run_options =
                 RunOptions { threads: options.threads, data: options.data.clone(), ..RunOptions::default() };
-            let results = driver::run(&scenario, &run_options, &bar);
-            bar.finish();
+            let results = driver::run(&scenario, &run_options, &teller);
+            teller.finish();
             let results = results.map_err(ReproduceError::new)?;
             let summary = summarize(&scenario, &results).map_err(ReproduceError::new)?;
             measured.push(Measured { variant: *variant, scenario, results, summary });
         }
-        let regret_name = measured.first().map_or("regret", |first| crate::cli::run::regret_name(&first.scenario));
+        let regret_name = measured.first().map_or("regret", |first| first.scenario.objective.regret_name());
         Ok(Comparison { measured, regret_name })
     }
 

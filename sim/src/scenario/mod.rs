@@ -63,6 +63,16 @@ pub enum ObjectiveConfig {
     Winequality(TuningConfig),
 }
 
+impl ObjectiveConfig {
+    /// What the regret of this objective is called.
+    pub fn regret_name(&self) -> &'static str {
+        match self {
+            ObjectiveConfig::GpSample(_) => "regret",
+            ObjectiveConfig::Landmine(_) | ObjectiveConfig::Winequality(_) => "1 - AUC",
+        }
+    }
+}
+
 /// A Gaussian process on a grid.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GpSampleConfig {
@@ -192,6 +202,12 @@ impl Scenario {
     /// **Errors**: the first problem in the order of the text's sections, with key, value, admissible range and line.
     pub fn parse(source: &str, text: &str, settings: &[String]) -> Result<Scenario, ScenarioError> {
         parse::with_root(source, text, settings, parse::federated)
+    }
+
+    /// Rounds of all methods in all runs, the initial ones included.
+    pub fn steps(&self) -> u64 {
+        let federation = &self.federation;
+        u64::from(self.runs) * federation.methods.len() as u64 * (u64::from(federation.rounds) + 1)
     }
 
     /// The scenario with every default written out: a TOML file that reads back as the same scenario.

@@ -71,6 +71,30 @@ impl AnyScenario {
         }
     }
 
+    /// Its seed.
+    pub fn seed(&self) -> u64 {
+        match self {
+            AnyScenario::Federated(scenario) => scenario.seed,
+            AnyScenario::Other(experiment) => experiment.head().seed,
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        match self {
+            AnyScenario::Federated(scenario) => &scenario.name,
+            AnyScenario::Other(experiment) => &experiment.head().name,
+        }
+    }
+
+    /// Number of its runs.
+    pub fn runs(&self) -> u32 {
+        match self {
+            AnyScenario::Federated(scenario) => scenario.runs,
+            AnyScenario::Other(experiment) => experiment.head().runs,
+        }
+    }
+
     /// One line for people.
     pub fn description(&self) -> &str {
         match self {

@@ -1,0 +1,173 @@
+//! `--log json`: one JSON object in each line on standard error, instead of progress.
+//!
+//! Every line has `event` and `seconds` since the start; further fields as they apply:
+//!
+//! | event | when | fields |
+//! |---|---|---|
+//! | `start` | once; `reproduce`: for each setting | `command`, `version`, `scenario`, `total` (in `unit`s, if known) |
+//! | `run_start`, `run_done`, `run_failed` | a run folder of a sweep | `folder`, `run_number`, `of`; `digest`; `message` |
+//! | `progress` | at most ten times a second, and when a method ends | `run`, `method`, `round`, `rounds`, `epsilon_spent`, `epsilon_left`, `what`, `done`, `total`, `unit`, `rate`, `remaining_seconds` |
+//! | `waiting` | a stage of a round that takes long: every five seconds | `what`, `waited_seconds`, and as `progress` |
+//! | `note` | what a person would be told | `message` |
+//! | `done` | once, at the end | `out`, `digest` |
+//! | `error` | once, instead | `message` |
+//!
+//! `run` counts paired runs within a scenario from 0, `run_number` run folders of a sweep. `rate` is in units a second,
+//! `remaining_seconds` an estimate from it. `epsilon_spent` is what all releases so far cost (Rényi accountant, the
+//! scenario's δ), `epsilon_left` what the scenario's `max_epsilon` leaves. Nothing that only a trusted server knows is
+//! written: not who was selected or answered, not how many were clipped.
+
+use std::io::Write;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use clap::ValueEnum;
+use serde::Serialize;
+
+/// How the program tells how far it has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Log {
+    /// A bar, or a line for every tenth
+    #[default]
+    Text,
+    /// One JSON object in each line
+    Json,
+}
+
+/// Standard error belongs to the whole program, and so does its form.
+static JSON: AtomicBool = AtomicBool::new(false);
+static START: OnceLock<Instant> = OnceLock::new();
+
+impl Log {
+    /// From now on.
+    pub fn begin(self) {
+        elapsed();
+        JSON.store(self == Log::Json, Ordering::Relaxed);
+    }
+
+    /// The form chosen.
+    pub fn chosen() -> Log {
+        if JSON.load(Ordering::Relaxed) { Log::Json } else { Log::Text }
+    }
+}
+
+/// Since the start.
+pub fn elapsed() -> Duration {
+    START.get_or_init(Instant::now).elapsed()
+}
+
+/// Something a person wants to know.
+pub fn note(text: &str) {
+    match Log::chosen() {
+        Log::Json => Line { event: "note", message: Some(text), ..Line::default() }.write(),
+        Log::Text => eprintln!("{text}"),
+    }
+}
+
+/// The results are there, in a folder if there is one.
+pub fn done(out: Option<&std::path::Path>, digest: Option<&str>) {
+    let (seconds, out) = (elapsed().as_secs_f64(), out.map(|path| path.display().to_string()));
+    match (Log::chosen(), &out) {
+        (Log::Json, _) => Line { event: "done", out: out.as_deref(), digest, ..Line::default() }.write(),
+        (Log::Text, Some(out)) => eprintln!("wrote {out} in {seconds:.1} s"),
+        (Log::Text, None) => eprintln!("done in {seconds:.1} s"),
+    }
+}
+
+/// One line.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Line<'a> {
+    /// What happened.
+    pub event: &'a str,
+    /// Since the start.
+    pub seconds: f64,
+    /// The command of the program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<&'a str>,
+    /// The program's version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<&'a str>,
+    /// Name of the scenario or experiment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scenario: Option<&'a str>,
+    /// Run folder of a sweep.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folder: Option<&'a str>,
+    /// 0-based number of that folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_number: Option<u64>,
+    /// How many of them there are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub of: Option<u64>,
+    /// 0-based paired run within a scenario.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<u32>,
+    /// The method.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub method: Option<&'a str>,
+    /// The round it is in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub round: Option<u32>,
+    /// The last round.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<u32>,
+    /// ε of all releases so far.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub epsilon_spent: Option<f64>,
+    /// What the scenario's `max_epsilon` leaves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub epsilon_left: Option<f64>,
+    /// What was done or is awaited, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub what: Option<&'a str>,
+    /// For how long.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waited_seconds: Option<f64>,
+    /// Units done, in this process or found finished.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub done: Option<u64>,
+    /// Units in all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total: Option<u64>,
+    /// What is counted: `rounds`, `jobs`, or `runs` (run folders).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unit: Option<&'a str>,
+    /// Units a second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<f64>,
+    /// Estimated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remaining_seconds: Option<f64>,
+    /// Where the results are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub out: Option<&'a str>,
+    /// Digest of the results.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<&'a str>,
+    /// What a person would be told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<&'a str>,
+}
+
+impl Line<'_> {
+    /// Writes the line. Standard error that is gone is no reason to stop.
+    pub fn write(&self) {
+        let seconds = (elapsed().as_secs_f64() * 1e3).round() / 1e3;
+        if let Ok(mut text) = serde_json::to_string(&Line { seconds, ..self.clone() }) {
+            text.push('\n');
+            let _ = std::io::stderr().lock().write_all(text.as_bytes());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn absent_fields_are_left_away() {
+        let line = Line { event: "progress", seconds: 1.5, run: Some(0), rate: Some(2.0), ..Line::default() };
+        assert_eq!(serde_json::to_string(&line).unwrap(), r#"{"event":"progress","seconds":1.5,"run":0,"rate":2.0}"#);
+    }
+}

@@ -1,0 +1,185 @@
+//! `sordino sweep`: every combination of some keys' values, under every seed.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::error::CliError;
+use super::log::{self, Log};
+use super::progress::Teller;
+use super::run::{scenario_text, seconds};
+use super::{Format, interrupt, print, print_json};
+use crate::report::table::NOT_PRIVATE;
+use crate::scenario::AnyScenario;
+use crate::sweep::run::{Options, named, run};
+use crate::sweep::{Index, Plan, Status, SweepError, SweepFolder, grid};
+
+/// `sordino sweep`.
+#[derive(Clone, Debug, Args)]
+#[command(
+    after_help = "Example:\n  sordino sweep default --set privacy.noise_multiplier=0.5,1,2 --set federation.agents=50,200 \
+                        --seeds 0..5 --out my-sweep\n  sordino report my-sweep"
+)]
+pub struct Arguments {
+    /// A name from `sordino list`, or a TOML file, of any trust model
+    #[arg(value_name = "SCENARIO|FILE")]
+    scenario: String,
+    /// A key and its values, as in privacy.noise_multiplier=0.5,1,2; may be repeated: the sweep is the product. A key with
+    /// one value is replaced, as in `sordino run`
+    #[arg(long = "set", value_name = "KEY=VALUE,…")]
+    settings: Vec<String>,
+    /// Seeds, as in 0..5 (0 to 4), 0..=5 or 1,2,7; runs of one seed are paired over the sweep [default: the scenario's]
+    #[arg(long, value_name = "SEEDS")]
+    seeds: Option<String>,
+    /// Paired runs within each run folder [default: the scenario's]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    runs: Option<u32>,
+    /// Folder of the sweep, which must not exist
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Go on with the sweep in --out, or start it if the folder is new; failed runs are tried again
+    #[arg(long)]
+    resume: bool,
+    /// Threads for arithmetic; changes no result [default: all cores]
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+    /// Data file of scenarios that read one
+    #[arg(long, value_name = "PATH")]
+    data: Option<PathBuf>,
+    /// Seconds between two checkpoints of a method; changes no result
+    #[arg(long, value_name = "SECONDS", default_value_t = 5.0, value_parser = seconds)]
+    checkpoint_every: f64,
+    /// Text for people or one JSON object: the index
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+    /// Progress on standard error, for people or as JSON lines
+    #[arg(long, value_enum, default_value_t)]
+    log: Log,
+}
+
+impl From<SweepError> for CliError {
+    fn from(error: SweepError) -> Self {
+        match error {
+            SweepError::Exists(_) | SweepError::Other { .. } | SweepError::NoSweep(_) | SweepError::Damaged { .. } => {
+                CliError::input(error)
+            }
+            SweepError::Threads(error) => error.into(),
+            SweepError::Io { .. } | SweepError::Store(_) | SweepError::Interrupted => CliError::failure(error),
+        }
+    }
+}
+
+/// Checks every run, executes those that are not done, writes the index and the page.
+pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
+    arguments.log.begin();
+    let (source, text) = scenario_text(&arguments.scenario)?;
+    let mut settings = arguments.settings.clone();
+    settings.extend(arguments.runs.map(|runs| format!("runs={runs}")));
+    let seeds = arguments.seeds.as_deref().map(grid::seeds).transpose().map_err(CliError::input)?;
+    let plan = Plan::new(&source, &text, &settings, seeds).map_err(CliError::input)?;
+    let folder = if arguments.resume {
+        SweepFolder::begin_or_resume(&arguments.out, plan)?
+    } else {
+        SweepFolder::create(&arguments.out, plan)?
+    };
+    let index = folder.index()?;
+    if folder.is_complete(&index) {
+        log::note(&format!("{}: complete already; nothing to resume", folder.path().display()));
+        return Ok(());
+    }
+    let (done, steps) = (index.count(Status::Done), steps(&folder));
+    let total: u64 = steps.iter().sum();
+    let mut teller = if index.trust == "federated" {
+        Teller::of_rounds("sweep", &index.scenario, total)
+    } else {
+        Teller::of_runs("sweep", &index.scenario, total)
+    };
+    teller.found(
+        index.entries.iter().zip(&steps).filter(|(entry, _)| entry.status == Status::Done).map(|(_, n)| n).sum(),
+    );
+    teller.note(&format!("{}: {} runs, {done} of them done", index.scenario, index.entries.len()));
+    let options = Options {
+        threads: arguments.threads,
+        data: arguments.data.clone(),
+        interval: Duration::from_secs_f64(arguments.checkpoint_every),
+        stop: interrupt::flag(),
+    };
+    let result = run(&folder, index, &options, &teller);
+    teller.finish();
+    let index = match result {
+        Err(SweepError::Interrupted) => {
+            let again = interrupt::command(&std::env::args().collect::<Vec<_>>(), folder.path());
+            return Err(CliError::failure(format!("interrupted after checkpoints; to go on: {again}")));
+        }
+        result => result?,
+    };
+    match arguments.format {
+        Format::Json => print_json(&index)?,
+        Format::Text => print(&format!("{}\n{NOT_PRIVATE}\n", table(&index)))?,
+    }
+    log::done(Some(folder.path()), index.digest.as_deref());
+    match index.count(Status::Failed) {
+        0 => Ok(()),
+        failed => Err(CliError::failure(format!(
+            "{failed} of {} runs failed: {}; index.csv says why, --resume tries them again",
+            index.entries.len(),
+            named(&index, Status::Failed)
+        ))),
+    }
+}
+
+/// What each run counts in the progress: rounds of all its methods, or itself.
+fn steps(folder: &SweepFolder) -> Vec<u64> {
+    let mut last = 1;
+    let points = folder.plan.points();
+    let steps = points.iter().map(|point| {
+        if point.number % folder.plan.seeds.len() == 0 {
+            last = match folder.plan.load(point) {
+                Ok(AnyScenario::Federated(scenario)) => scenario.steps(),
+                _ => 1,
+            };
+        }
+        last
+    });
+    steps.collect()
+}
+
+/// One line for each cell and method.
+fn table(index: &Index) -> String {
+    use comfy_table::{Cell, CellAlignment, Table};
+
+    use crate::report::significant;
+    let (measures, losses) = (index.measures(), index.losses());
+    let varying: Vec<usize> = (0..index.axes.len()).filter(|i| index.axes[*i].varies()).collect();
+    let mut header: Vec<String> = varying.iter().map(|i| index.axes[*i].short().to_owned()).collect();
+    header.extend(["method".to_owned(), "runs".to_owned()]);
+    for measure in &measures {
+        header.extend([measure.replace('_', " "), "std. error".to_owned()]);
+    }
+    header.extend(losses.iter().map(|loss| crate::report::parts::words(loss)));
+    let mut table = Table::new();
+    table.load_style(crate::report::table::LINES).set_header(header);
+    for cell in index.cells() {
+        for method in &cell.methods {
+            let mut row: Vec<Cell> = varying.iter().map(|i| Cell::new(&cell.values[*i])).collect();
+            row.push(Cell::new(&method.outline.name));
+            let mut number = |text: String| row.push(Cell::new(text).set_alignment(CellAlignment::Right));
+            number(method.runs.to_string());
+            for name in &measures {
+                let measure = method.outline.measure(name);
+                number(measure.map_or("–".into(), |measure| significant(measure.mean, 4)));
+                let error = measure.and_then(|measure| measure.standard_error);
+                number(error.map_or("–".into(), |error| significant(error, 2)));
+            }
+            for name in &losses {
+                let loss = method.outline.loss(name);
+                number(loss.map_or("–".into(), |loss| loss.value.map_or("∞".into(), |x| significant(x, 3))));
+            }
+            table.add_row(row);
+        }
+    }
+    let digest = index.digest.as_deref().unwrap_or("none: not all runs are done");
+    format!("{table}\nmeans over all runs of all {} seeds\n\ndigest {digest}", index.seeds.len())
+}

@@ -1,0 +1,137 @@
+//! `rounds.csv` of any trust model: columns `run`, `method`, `round`, and right after it what is measured.
+
+use std::path::Path;
+
+use super::read::{ReadError, text};
+
+/// What is drawn of one method: a mean curve with standard errors.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MethodCurve {
+    /// Its name.
+    pub method: String,
+    /// (round, mean over runs, standard error; 0 from a single run)
+    pub points: Vec<(f64, f64, f64)>,
+}
+
+/// Curves by run and method, as they stand in a file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Curves {
+    /// What is measured: the name of the column after `round`.
+    pub measure: String,
+    /// (method, rounds, one list of values for each run)
+    methods: Vec<(String, Vec<f64>, Vec<Vec<f64>>)>,
+}
+
+impl Curves {
+    /// Reads the file of a run folder.
+    ///
+    /// **Errors**: a file that is missing, another header, a field that is no number, with its line.
+    pub fn read(folder: &Path) -> Result<Curves, ReadError> {
+        let (path, text) = text(folder, "rounds.csv")?;
+        Self::parse(&path, &text)
+    }
+
+    /// Reads the text of the file at `path`.
+    ///
+    /// **Errors**: as [`Curves::read`].
+    pub fn parse(path: &Path, text: &str) -> Result<Curves, ReadError> {
+        let bad = |line: u64, message: String| ReadError::Line { path: path.to_owned(), line, message };
+        let mut reader = csv::Reader::from_reader(text.as_bytes());
+        let header = reader.headers().map_err(|error| bad(1, error.to_string().replace('\n', " ")))?.clone();
+        let column = |name: &str| header.iter().position(|column| column == name);
+        let places = (column("run"), column("method"), column("round"));
+        let (Some(run), Some(method), Some(round)) = places else {
+            return Err(bad(1, "the header must name run, method, round and a measure".into()));
+        };
+        // The measure that matters stands right after the round.
+        let Some(measure) = header.get(round + 1) else {
+            return Err(bad(1, "the header must name a measure after round".into()));
+        };
+        let mut curves = Curves { measure: measure.to_owned(), methods: Vec::new() };
+        let mut current = (String::new(), String::new());
+        for record in reader.records() {
+            let record = record.map_err(|error| {
+                bad(error.position().map_or(0, csv::Position::line), error.to_string().replace('\n', " "))
+            })?;
+            let line = record.position().map_or(0, csv::Position::line);
+            let number = |i: usize| {
+                let field = record.get(i).unwrap_or("");
+                let value = field.parse::<f64>().ok().filter(|value| value.is_finite());
+                value.ok_or_else(|| bad(line, format!("`{}` is no number", crate::text::Quoted(field))))
+            };
+            let (run, method) = (record.get(run).unwrap_or(""), record.get(method).unwrap_or(""));
+            let (round, value) = (number(round)?, number(round + 1)?);
+            let place = curves.methods.iter().position(|known| known.0 == method).unwrap_or_else(|| {
+                curves.methods.push((method.to_owned(), Vec::new(), Vec::new()));
+                curves.methods.len() - 1
+            });
+            let (_, rounds, values) = &mut curves.methods[place];
+            if current.0 != run || current.1 != method {
+                current = (run.to_owned(), method.to_owned());
+                values.push(Vec::new());
+            }
+            let at = values.last().map_or(0, Vec::len);
+            match rounds.get(at) {
+                Some(known) if *known == round => {}
+                None if values.len() == 1 => rounds.push(round),
+                _ => return Err(bad(line, format!("round {round} is out of order"))),
+            }
+            values.last_mut().into_iter().for_each(|values| values.push(value));
+        }
+        Ok(curves)
+    }
+
+    /// Adds the runs of another file, of methods that both have.
+    pub fn join(&mut self, other: Curves) {
+        for (name, rounds, values) in other.methods {
+            if let Some(own) = self.methods.iter_mut().find(|own| own.0 == name && own.1 == rounds) {
+                own.2.extend(values);
+            }
+        }
+    }
+
+    /// Mean curves in the order of the file.
+    pub fn means(&self) -> Vec<MethodCurve> {
+        let mean = |(name, rounds, values): &(String, Vec<f64>, Vec<Vec<f64>>)| MethodCurve {
+            method: name.clone(),
+            points: rounds
+                .iter()
+                .enumerate()
+                .map(|(i, round)| {
+                    let column: Vec<f64> = values.iter().filter_map(|run| run.get(i).copied()).collect();
+                    let estimate = crate::metrics::Estimate::of(&column);
+                    (*round, estimate.mean, estimate.standard_error.unwrap_or(0.0))
+                })
+                .collect(),
+        };
+        self.methods.iter().map(mean).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Curves, String> {
+        Curves::parse(Path::new("rounds.csv"), text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn means_over_runs_of_one_and_of_several_files() {
+        let mut curves = parse("run,method,round,x,y\n0,a,1,1.0,\n0,a,2,3,\n0,b,1,0,\n1,a,1,3,\n1,a,2,5,\n").unwrap();
+        assert_eq!(curves.measure, "x");
+        assert_eq!(curves.means()[0].points, [(1.0, 2.0, 1.0), (2.0, 4.0, 1.0)]);
+        assert_eq!(curves.means()[1].points, [(1.0, 0.0, 0.0)]);
+        curves.join(parse("run,method,y,round,x\n0,a,,1,5\n0,a,,2,7\n").unwrap());
+        assert_eq!(curves.means()[0].points[0].1, 3.0);
+    }
+
+    #[test]
+    fn refusals_name_the_line() {
+        assert!(parse("run,round\n").unwrap_err().contains("rounds.csv:1: the header"));
+        assert!(parse("run,method,round,x\n0,a,1,nan\n").unwrap_err().contains("rounds.csv:2: `nan` is no number"));
+        let message = parse("run,method,round,x\n0,a,1,1\n1,a,2,1\n").unwrap_err();
+        assert!(message.contains("rounds.csv:3: round 2 is out of order"), "{message}");
+        assert!(parse("run,method,round,x\n0,a,1\n").unwrap_err().contains("rounds.csv"));
+    }
+}

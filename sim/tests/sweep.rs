@@ -1,0 +1,235 @@
+//! `sordino sweep` as a user calls it, and what it leaves.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+const SMALL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/small.toml");
+const METHODS: &str = "federation.methods=[\"ts\",\"dp-fts-de\"]";
+
+/// A folder of this test alone, empty at the beginning.
+fn scratch(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn sordino(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_sordino")).args(arguments).current_dir(folder).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+fn done(folder: &Path, arguments: &[&str]) -> Output {
+    let output = sordino(folder, arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
+    output
+}
+
+fn refused(folder: &Path, arguments: &[&str]) -> String {
+    let output = sordino(folder, arguments);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", text(&output.stderr));
+    let message = text(&output.stderr).to_owned();
+    assert!(message.starts_with("error: ") && message.lines().count() == 1, "{message}");
+    message
+}
+
+fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let (mut found, mut open) = (BTreeMap::new(), vec![folder.to_owned()]);
+    while let Some(next) = open.pop() {
+        for entry in std::fs::read_dir(next).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else {
+                found.insert(path.strip_prefix(folder).unwrap().to_owned(), std::fs::read(&path).unwrap());
+            }
+        }
+    }
+    found
+}
+
+fn index(folder: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(folder.join("index.json")).unwrap()).unwrap()
+}
+
+#[test]
+fn threads_change_nothing_and_a_run_is_a_normal_run() {
+    let folder = scratch("sweep-threads");
+    let sweep = |out: &'static str, threads: &'static str| {
+        let noise = "privacy.noise_multiplier=0.5,2";
+        let axes = ["--set", noise, "--set", METHODS, "--runs", "1", "--seeds", "3..5"];
+        done(&folder, &[&["sweep", SMALL, "--out", out, "--threads", threads][..], &axes].concat());
+        files(&folder.join(out))
+    };
+    let one = sweep("one", "1");
+    assert!(one == sweep("three", "3"));
+    let index = index(&folder.join("one"));
+    assert_eq!(index["entries"].as_array().unwrap().len(), 4);
+    assert_eq!(index["entries"][1]["folder"], "00001-noise_multiplier=0.5-seed=4");
+    assert!(index["digest"].is_string());
+    // Four runs of two methods and the header; means of two runs each.
+    let lines = |name: &str| text(&one[Path::new(name)]).lines().count();
+    assert_eq!((lines("index.csv"), lines("summary.csv")), (1 + 4 * 2, 1 + 2 * 2));
+    // Without the server nothing depends on the noise; with it something does.
+    let finals = |method: usize| -> Vec<&Value> {
+        [0, 2].iter().map(|entry| &index["entries"][*entry]["methods"][method]["digest"]).collect()
+    };
+    assert_eq!(finals(0)[0], finals(0)[1]);
+    assert_ne!(finals(1)[0], finals(1)[1]);
+    let settings = ["--set", "privacy.noise_multiplier=2", "--set", METHODS, "--runs", "1", "--seed", "4"];
+    done(&folder, &[&["run", SMALL, "--out", "single"][..], &settings].concat());
+    let (single, within) =
+        (files(&folder.join("single")), files(&folder.join("one/runs/00003-noise_multiplier=2-seed=4")));
+    assert!(single == within);
+    // No network: nothing is fetched, nothing is executed. And a folder can be reported on again.
+    let page = text(&one[Path::new("report.html")]).to_owned();
+    for forbidden in ["http://", "https://", "<script", "@import", "url("] {
+        assert!(!page.contains(forbidden), "{forbidden}");
+    }
+    for needed in
+        ["Final regret against noise_multiplier", "Privacy loss against", "prefers-color-scheme:dark", "viewport"]
+    {
+        assert!(page.contains(needed), "{needed}");
+    }
+    std::fs::remove_file(folder.join("one/report.html")).unwrap();
+    done(&folder, &["report", "one"]);
+    assert_eq!(std::fs::read_to_string(folder.join("one/report.html")).unwrap(), page);
+    done(&folder, &["report", "one/runs/00003-noise_multiplier=2-seed=4"]);
+}
+
+#[test]
+fn nothing_begins_if_one_run_is_refused() {
+    let folder = scratch("sweep-refused");
+    let sweep = |more: &[&str]| refused(&folder, &[&["sweep", "default", "--out", "x"][..], more].concat());
+    let message = sweep(&["--set", "privacy.noise_multiplier=1,0"]);
+    assert!(
+        message.contains("`privacy.noise_multiplier = 0` is not admissible; admissible: a number from 0.05"),
+        "{message}"
+    );
+    assert!(sweep(&["--set", "privacy.noise=1,2"]).contains("unknown key `privacy.noise`"));
+    assert!(sweep(&["--seeds", "5..1"]).contains("--seeds: `5..1`"));
+    assert!(refused(&folder, &["sweep", "defualt", "--out", "x"]).contains("there is no scenario `defualt`"));
+    assert!(!folder.join("x").exists());
+    std::fs::create_dir(folder.join("taken")).unwrap();
+    assert!(refused(&folder, &["sweep", "default", "--out", "taken"]).contains("exists already"));
+    std::fs::write(folder.join("taken/else"), "").unwrap();
+    assert!(refused(&folder, &["sweep", "default", "--out", "taken", "--resume"]).contains("holds no sweep"));
+}
+
+/// A run that cannot be carried out is named, the others are done, and `--resume` tries it again.
+#[test]
+fn failed_runs_are_kept_and_tried_again() {
+    let folder = scratch("sweep-failed");
+    std::fs::write(folder.join("a.csv"), "agent,from,to\n0,0,5\n").unwrap();
+    let sweep = ["sweep", SMALL, "--out", "s", "--resume", "--set", "faults.trace=a.csv,b.csv", "--set", METHODS];
+    let output = sordino(&folder, &sweep);
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stderr);
+    assert!(said.contains("1 of 2 runs failed: 00001-trace=b.csv; index.csv says why"), "{said}");
+    let entries = &index(&folder.join("s"))["entries"];
+    assert_eq!((&entries[0]["status"], &entries[1]["status"]), (&"done".into(), &"failed".into()));
+    assert!(entries[1]["error"].as_str().unwrap().contains("b.csv: cannot be read"));
+    assert!(folder.join("s/runs/00001-trace=b.csv/error.txt").exists());
+    assert!(std::fs::read_to_string(folder.join("s/report.html")).unwrap().contains("What is missing"));
+    let first = std::fs::metadata(folder.join("s/runs/00000-trace=a.csv/rounds.csv")).unwrap().modified().unwrap();
+    // Another sweep is refused with the difference.
+    let other = refused(&folder, &[&sweep[..], &["--seeds", "1..3"]].concat());
+    assert!(other.contains("belongs to another sweep (- seeds 5; + seeds 1,2)"), "{other}");
+    std::fs::write(folder.join("b.csv"), "agent,from,to\n1,0,5\n").unwrap();
+    done(&folder, &sweep);
+    assert!(!folder.join("s/runs/00001-trace=b.csv/error.txt").exists() && !folder.join("s/state").exists());
+    // What was done is not done again.
+    let again = std::fs::metadata(folder.join("s/runs/00000-trace=a.csv/rounds.csv")).unwrap().modified().unwrap();
+    assert_eq!(first, again);
+    assert!(text(&done(&folder, &sweep).stderr).contains("complete already"));
+}
+
+#[test]
+fn other_trust_models_are_swept_too() {
+    let folder = scratch("sweep-local");
+    let small = ["--set", "learning.rounds=200", "--set", "objective.points=20", "--set", "learning.width_factor=0.05"];
+    let axes = ["--set", "users.epsilon=1,8", "--runs", "2", "--format", "json"];
+    let output = done(&folder, &[&["sweep", "ldp-se", "--out", "s"][..], &small, &axes].concat());
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(answer["trust"], "local");
+    let method = &answer["entries"][1]["methods"][1];
+    assert_eq!(method["measures"][0]["name"], "cumulative_regret");
+    assert_eq!(
+        (&method["losses"][0]["name"], &method["losses"][0]["value"]),
+        (&"epsilon_per_user".into(), &8.0.into())
+    );
+    let page = std::fs::read_to_string(folder.join("s/report.html")).unwrap();
+    assert!(page.contains("Cumulative regret against epsilon") && page.contains("moma-gp-ucb"));
+    assert!(folder.join("s/runs/00001-epsilon=8/report.html").exists());
+    done(&folder, &["report", "s/runs/00001-epsilon=8"]);
+}
+
+/// Every line of standard error is an object with the documented fields, and none tells what only a server knows.
+#[test]
+fn the_log_is_json_lines() {
+    const FIELDS: [&str; 23] = [
+        "event",
+        "seconds",
+        "command",
+        "version",
+        "scenario",
+        "folder",
+        "run_number",
+        "of",
+        "run",
+        "method",
+        "round",
+        "rounds",
+        "epsilon_spent",
+        "epsilon_left",
+        "what",
+        "waited_seconds",
+        "done",
+        "total",
+        "unit",
+        "rate",
+        "remaining_seconds",
+        "out",
+        "digest",
+    ];
+    let folder = scratch("sweep-log");
+    let lines = |output: &Output| -> Vec<Value> {
+        text(&output.stderr)
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}")))
+            .collect()
+    };
+    let budget = "privacy.max_epsilon=3";
+    let arguments = ["--set", METHODS, "--set", budget, "--log", "json"];
+    for (head, events) in [
+        (&["run", SMALL, "--out", "r"][..], &["start", "progress", "done"][..]),
+        (&["sweep", SMALL, "--out", "s"], &["start", "run_start", "progress", "run_done", "done"]),
+    ] {
+        let said = lines(&done(&folder, &[head, &arguments].concat()));
+        for event in events {
+            assert!(said.iter().any(|line| line["event"] == *event), "{event}");
+        }
+        for line in &said {
+            assert!(
+                line.as_object().unwrap().keys().all(|key| FIELDS.contains(&key.as_str()) || key == "message"),
+                "{line}"
+            );
+        }
+        let last = said.iter().rfind(|line| line["event"] == "progress" && line["method"] == "dp-fts-de").unwrap();
+        let (spent, left) = (last["epsilon_spent"].as_f64().unwrap(), last["epsilon_left"].as_f64().unwrap());
+        assert!(spent > 0.0 && (spent + left - 3.0).abs() < 1e-9, "{last}");
+        assert!(last["rate"].as_f64().unwrap() > 0.0 && last["remaining_seconds"].is_number());
+    }
+    let output = sordino(&folder, &["run", SMALL, "--out", "r", "--log", "json"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(lines(&output)[0]["event"], "error");
+    // Without --log nothing is JSON.
+    let output = done(&folder, &["run", SMALL, "--out", "t", "--set", METHODS]);
+    assert!(!text(&output.stderr).contains('{'));
+}
