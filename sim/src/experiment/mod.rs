@@ -61,8 +61,9 @@ pub(crate) fn read(trust: Trust, mut root: Section) -> Result<Box<dyn Experiment
     match head.trust {
         Trust::Local => Ok(Box::new(local::LocalScenario::read(head, root)?)),
         Trust::Outsourced => Ok(Box::new(outsourced::OutsourcedScenario::read(head, root)?)),
+        Trust::Output => Ok(Box::new(output::OutputScenario::read(head, root)?)),
         // Its scenarios are another type, read elsewhere.
-        Trust::Federated | Trust::Output => Err(Problem::Value {
+        Trust::Federated => Err(Problem::Value {
             key: "trust".into(),
             value: format!("\"{}\"", trust.name()),
             admissible: "\"outsourced\", \"local\", \"output\"".into(),

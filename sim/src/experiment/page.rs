@@ -7,10 +7,10 @@ use comfy_table::{Cell, CellAlignment, Table};
 use sordino_core::digest::Digest;
 
 use super::Experiment;
-use crate::report::charts::element;
-use crate::report::figure::compose;
+use crate::report::charts::{element, element_over};
+use crate::report::figure::compose_over;
 use crate::report::html::{document, section};
-use crate::report::svg::{Chart, escape};
+use crate::report::svg::{Chart, Ruler, escape};
 use crate::report::table::NOT_PRIVATE;
 
 /// A table: the first column and those in `words` hold words, the others numbers.
@@ -91,6 +91,8 @@ pub struct Page<'a> {
     pub line: String,
     /// The pictures, side by side.
     pub charts: Vec<Chart>,
+    /// Their horizontal axis, if it is not rounds from 0.
+    pub ruler: Option<Ruler>,
     /// Columns of `rounds.csv` and what they mean.
     pub columns: &'static [(&'static str, &'static str)],
     /// Digest of everything.
@@ -102,7 +104,10 @@ impl Page<'_> {
     pub fn files(&self) -> Vec<(&'static str, String)> {
         let head = self.scenario.head();
         vec![
-            ("regret.svg", compose(&head.name, &[&head.description, &self.line], &self.charts)),
+            (
+                "regret.svg",
+                compose_over(&head.name, &[&head.description, &self.line], &self.charts, self.ruler.as_ref()),
+            ),
             ("report.html", self.html()),
             ("README.md", self.readme()),
         ]
@@ -133,7 +138,14 @@ impl Page<'_> {
         let figures: String = self
             .charts
             .iter()
-            .map(|chart| format!("<figure>{}</figure>\n", element(chart, (270.0, 260.0), 216.0)))
+            .map(|chart| {
+                let (plot, labels) = ((270.0, 260.0), 216.0);
+                let drawn = match &self.ruler {
+                    Some(ruler) => element_over(chart, ruler, plot, labels),
+                    None => element(chart, plot, labels),
+                };
+                format!("<figure>{drawn}</figure>\n")
+            })
             .collect();
         section(&mut out, "Picture", &escape(&self.line), &format!("<div class=\"pair\">\n{figures}</div>\n"));
         section(&mut out, "Who is protected from whom", "", &self.explanation());

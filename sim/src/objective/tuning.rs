@@ -101,6 +101,11 @@ impl Machine {
     }
 
     fn auc(&self, cost: f64, gamma: f64) -> f64 {
+        auc(&self.scores(cost, gamma), &self.positive)
+    }
+
+    /// Decision values of the test rows.
+    fn scores(&self, cost: f64, gamma: f64) -> Vec<f64> {
         let n = self.labels.len();
         let instances = self.within.chunks_exact(n).enumerate().map(|(i, row)| Self::row(row, i + 1, gamma)).collect();
         let problem = SvmProblem { labels: self.labels.clone(), instances };
@@ -115,17 +120,26 @@ impl Machine {
         let model = svm_train(&problem, &parameter);
         // The decision value is positive for the label that libsvm met first.
         let sign = if model.labels().first() == Some(&1) { 1.0 } else { -1.0 };
-        let scores: Vec<f64> = self
-            .across
+        self.across
             .chunks_exact(n)
             .map(|row| {
                 let mut decision = [0.0];
                 predict_values(&model, &Self::row(row, 0, gamma), &mut decision);
                 sign * decision[0]
             })
-            .collect();
-        auc(&scores, &self.positive)
+            .collect()
     }
+}
+
+/// How many test rows a machine trained with each (C, γ) puts on the right side: sums of one 0 or 1 for each record.
+pub fn correct(task: &Task, candidates: &[(f64, f64)]) -> Vec<u64> {
+    libsvm_rs::set_quiet(true);
+    let machine = Machine::new(task);
+    let count = |(cost, gamma): &(f64, f64)| {
+        let scores = machine.scores(*cost, *gamma);
+        scores.iter().zip(&machine.positive).filter(|(score, positive)| (**score > 0.0) == **positive).count() as u64
+    };
+    candidates.iter().map(count).collect()
 }
 
 /// The tasks, the candidates, and the values known so far: shared by all methods and runs.

@@ -28,6 +28,25 @@ const SCALES: [(f64, f64); MEASUREMENTS] = [
     (10.4, 1.07),
 ];
 
+/// Number of wines.
+pub const ROWS: u32 = WINES.len() as u32;
+
+/// One task: the wines named by `train` are learned from, those by `test` judged.
+///
+/// **Panics**: if a number is not below [`ROWS`].
+pub fn task(train: &[u32], test: &[u32]) -> Task {
+    let rows = |places: &[u32]| {
+        let mut rows = super::tuning::Rows::default();
+        for place in places {
+            let wine = &WINES[*place as usize];
+            rows.positive.push(wine[MEASUREMENTS] >= 6.0);
+            rows.features.extend(wine.iter().zip(SCALES).map(|(x, (centre, scale))| (x - centre) / scale));
+        }
+        rows
+    };
+    Task { width: MEASUREMENTS, train: rows(train), test: rows(test) }
+}
+
 /// The agents' data.
 pub fn tasks() -> Vec<Task> {
     let mut tasks = vec![Task { width: MEASUREMENTS, ..Task::default() }; AGENTS];

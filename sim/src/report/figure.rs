@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::significant;
-use super::svg::{Chart, Curve, Frame, Point, STYLE, STYLE_DARK, Scale, line};
+use super::svg::{Chart, Curve, Frame, Point, Ruler, STYLE, STYLE_DARK, Scale, line};
 use crate::driver::Method;
 use crate::metrics::{MethodSummary, Summary};
 use crate::scenario::Scenario;
@@ -100,6 +100,11 @@ pub fn regret(scenario: &Scenario, summary: &Summary, regret_name: &str) -> Stri
 
 /// Panels side by side under a title and two lines.
 pub fn compose(title: &str, lines: &[&str; 2], panels: &[Chart]) -> String {
+    compose_over(title, lines, panels, None)
+}
+
+/// The same over a horizontal axis that is given for all panels.
+pub fn compose_over(title: &str, lines: &[&str; 2], panels: &[Chart], ruler: Option<&Ruler>) -> String {
     const PLOT: f64 = 370.0;
     const COLUMN: f64 = 610.0;
     const HEIGHT: f64 = 540.0;
@@ -114,7 +119,7 @@ pub fn compose(title: &str, lines: &[&str; 2], panels: &[Chart]) -> String {
     line(&mut out, "sub", 24.0, 77.0, "start", lines[1]);
     for (i, panel) in panels.iter().enumerate() {
         let frame = Frame { x: 60.0 + i as f64 * COLUMN, y: 144.0, width: PLOT, height: 340.0 };
-        out.push_str(&panel.draw(frame));
+        out.push_str(&ruler.map_or_else(|| panel.draw(frame), |ruler| panel.draw_over(frame, ruler)));
     }
     out.push_str("</svg>\n");
     out

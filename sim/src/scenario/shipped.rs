@@ -28,6 +28,8 @@ pub const SHIPPED: &[Shipped] = &[
     Shipped { name: "ldp-student-t", text: include_str!("../../scenarios/ldp-student-t.toml") },
     Shipped { name: "ldp-light-sensor", text: include_str!("../../scenarios/ldp-light-sensor.toml") },
     Shipped { name: "ldp-stocks", text: include_str!("../../scenarios/ldp-stocks.toml") },
+    Shipped { name: "output-gp", text: include_str!("../../scenarios/output-gp.toml") },
+    Shipped { name: "output-winequality", text: include_str!("../../scenarios/output-winequality.toml") },
 ];
 
 impl Shipped {

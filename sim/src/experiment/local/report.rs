@@ -69,6 +69,7 @@ pub fn outcome(scenario: &LocalScenario, runs: &[LocalRun]) -> Outcome {
         shown: &shown,
         line,
         charts: vec![chart],
+        ruler: None,
         columns: COLUMNS,
         digest: &digest,
     };

@@ -85,6 +85,7 @@ pub fn outcome(
         shown: &shown,
         line,
         charts: vec![chart],
+        ruler: None,
         columns: COLUMNS,
         digest: &digest,
     };

@@ -1,0 +1,140 @@
+//! Scenarios of the trust model `output`: what more ε and more records buy, what is said beside every release,
+//! independence of threads, refusals.
+
+use std::num::NonZeroUsize;
+
+use sordino_sim::experiment::{Experiment, Options, Outcome};
+use sordino_sim::scenario::{AnyScenario, Shipped};
+
+fn scenario(name: &str, settings: &[&str]) -> Result<Box<dyn Experiment>, String> {
+    let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
+    match Shipped::find(name).unwrap().load(&settings) {
+        Ok(AnyScenario::Other(experiment)) => Ok(experiment),
+        Ok(other) => panic!("{other:?}"),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn run(name: &str, settings: &[&str], threads: usize) -> Outcome {
+    let options = Options { threads: NonZeroUsize::new(threads), ..Options::default() };
+    scenario(name, settings).unwrap().execute(&options, &|_, _, _| ()).unwrap()
+}
+
+fn file<'o>(outcome: &'o Outcome, name: &str) -> &'o str {
+    &outcome.files.iter().find(|(file, _)| *file == name).unwrap().1
+}
+
+/// Regret or score error of a method at an ε (none: of a method that does not depend on it).
+fn mean(outcome: &Outcome, method: &str, epsilon: Option<f64>, what: &str) -> f64 {
+    let releases = outcome.summary["releases"].as_array().unwrap();
+    let found = releases.iter().find(|at| at["method"] == method && at["epsilon"].as_f64() == epsilon).unwrap();
+    found[what]["mean"].as_f64().unwrap()
+}
+
+const SMALL: [&str; 5] =
+    ["runs=4", "objective.points=60", "release.epsilons=[0.3, 3, 200]", "release.draws=200", "prior.rounds=20"];
+
+#[test]
+fn threads_change_nothing_and_the_seed_does() {
+    let one = run("output-gp", &SMALL, 1);
+    let three = run("output-gp", &SMALL, 3);
+    assert_eq!((&one.table, &one.files), (&three.table, &three.files));
+    // 4 runs; three methods without ε, two at three ε.
+    assert_eq!(file(&one, "rounds.csv").lines().count(), 1 + 4 * (3 + 2 * 3));
+    let mut other = SMALL.to_vec();
+    other.push("seed=1");
+    assert_ne!(file(&one, "rounds.csv"), file(&run("output-gp", &other, 1), "rounds.csv"));
+    other[0] = "runs=1";
+    other[5] = "seed=0";
+    let first: Vec<&str> = file(&one, "rounds.csv").lines().filter(|line| line.starts_with("0,")).collect();
+    assert_eq!(file(&run("output-gp", &other, 1), "rounds.csv").lines().skip(1).collect::<Vec<_>>(), first);
+}
+
+/// 800 releases at every ε. What is asserted differs by factors of two and more, many standard errors.
+#[test]
+fn epsilon_and_records_buy_utility() {
+    let outcome = run("output-gp", &SMALL, 2);
+    let random = mean(&outcome, "random", None, "regret");
+    for method in ["worst-case", "prior-conditional"] {
+        let at = |epsilon| mean(&outcome, method, Some(epsilon), "regret");
+        assert!(at(200.0) < 0.5 * at(0.3), "{}", outcome.table);
+        let error = |epsilon| mean(&outcome, method, Some(epsilon), "score_error");
+        assert!(error(200.0) < 0.5 * error(0.3), "{}", outcome.table);
+    }
+    // Kusner's release is a uniform draw at ε = 0.3, the default is not.
+    let conditional = mean(&outcome, "prior-conditional", Some(0.3), "regret");
+    assert!((0.8..1.2).contains(&(conditional / random)), "{}", outcome.table);
+    assert!(mean(&outcome, "worst-case", Some(0.3), "regret") < 0.5 * random);
+    assert_eq!(mean(&outcome, "best", None, "regret"), 0.0);
+    // With one record the default knows as little.
+    let mut few = SMALL.to_vec();
+    few.push("objective.records=1");
+    let few = run("output-gp", &few, 2);
+    assert!(mean(&few, "worst-case", Some(0.3), "regret") > 0.7 * random, "{}", few.table);
+}
+
+#[test]
+fn red_wines_are_tuned_and_every_release_says_what_it_is() {
+    let settings = [
+        "runs=1",
+        "objective.training_records=60",
+        "objective.points_per_axis=3",
+        "release.epsilons=[0.1, 100]",
+        "release.draws=20",
+        "prior.rounds=5",
+    ];
+    let outcome = run("output-winequality", &settings, 2);
+    assert_eq!((outcome.summary["candidates"].as_u64(), outcome.summary["records"].as_u64()), (Some(9), Some(1539)));
+    assert!(mean(&outcome, "worst-case", Some(100.0), "regret") < 0.25 * mean(&outcome, "random", None, "regret"));
+    for release in outcome.summary["releases"].as_array().unwrap() {
+        let (method, private) = (release["method"].as_str().unwrap(), release["differentially_private"] == true);
+        assert_eq!(private, method == "worst-case");
+        assert_eq!(release["guarantee"] == "private only under the GP prior", method == "prior-conditional");
+    }
+    for line in file(&outcome, "rounds.csv").lines().filter(|line| line.contains("prior-conditional")) {
+        assert!(line.contains("only under the GP prior"), "{line}");
+    }
+    assert!(outcome.table.contains("nobody knows whether the prior is true"));
+    for name in ["regret.svg", "report.html"] {
+        assert!(file(&outcome, name).contains("prior-conditional"), "{name}");
+    }
+    assert!(file(&outcome, "report.html").contains("For your own data set it promises nothing"));
+}
+
+#[test]
+fn refusals_name_the_key() {
+    for (name, setting, key) in [
+        ("output-gp", "release.epsilons=[]", "release.epsilons"),
+        ("output-gp", "release.epsilons=[3, 1]", "ascending"),
+        ("output-gp", "release.epsilons=[0]", "release.epsilons"),
+        ("output-gp", "release.epsilons=[257]", "release.epsilons"),
+        ("output-gp", "release.epsilons=1", "release.epsilons"),
+        ("output-gp", "release.value_share=1", "release.value_share"),
+        ("output-gp", "release.draws=0", "release.draws"),
+        ("output-gp", "release.methods=[\"median\"]", "release.methods"),
+        ("output-gp", "release.mehtods=[]", "did you mean `methods`"),
+        ("output-gp", "prior.rounds=1", "prior.rounds"),
+        ("output-gp", "prior.noise_std=0", "prior.noise_std"),
+        ("output-gp", "prior.similarity=1.1", "prior.similarity"),
+        ("output-gp", "prior.delta=1", "prior.delta"),
+        ("output-gp", "prior.delta=nan", "prior.delta"),
+        ("output-gp", "objective.records=0", "objective.records"),
+        ("output-gp", "objective.score_bound=0", "objective.score_bound"),
+        ("output-gp", "objective.training_records=100", "unknown key `objective.training_records`"),
+        ("output-winequality", "objective.points=100", "unknown key `objective.points`"),
+        ("output-winequality", "objective.training_records=1599", "objective.training_records"),
+        ("output-winequality", "prior.scale=0", "prior.scale"),
+        ("output-gp", "users.epsilon=1", "unknown key `users`"),
+    ] {
+        let refused = scenario(name, &[setting]).unwrap_err();
+        assert!(refused.contains(key), "{setting}: {refused}");
+    }
+    // What only the owner can know has no default.
+    let text = Shipped::find("output-winequality").unwrap().text;
+    for key in ["similarity", "mean", "scale"] {
+        let without: String =
+            text.lines().filter(|line| !line.starts_with(key)).map(|line| format!("{line}\n")).collect();
+        let refused = AnyScenario::parse("my.toml", &without, &[]).unwrap_err().to_string();
+        assert!(refused.contains(&format!("`prior.{key}` is missing")), "{refused}");
+    }
+}
