@@ -214,10 +214,12 @@ impl<'a, T: Scalar> Candidates<'a, T> {
                 }
             }
             Candidates::Grid { per_axis, dim } => {
-                let (mut rest, last) = (index, T::from_u32(per_axis - 1));
+                // At least 2, see `grid`.
+                let (mut rest, base) = (index, per_axis.max(2));
+                let last = T::from_u32(base - 1);
                 for x in out.iter_mut().take(dim).rev() {
-                    *x = T::from_u32(rest % per_axis) / last;
-                    rest /= per_axis;
+                    *x = T::from_u32(rest % base) / last;
+                    rest /= base;
                 }
             }
         }

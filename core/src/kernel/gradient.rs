@@ -1,6 +1,7 @@
 //! Derivatives with respect to the logarithms of the parameters, for maximum marginal likelihood.
 
 use super::{Kernel, Lengthscales, Radial, RadialKernel};
+use crate::linalg::slice;
 use crate::math::Scalar;
 
 /// A kernel whose parameters can be fitted. Parameters come in the order: lengthscales, then the signal variance.
@@ -21,7 +22,7 @@ impl<T: Scalar, F: Radial, L: Lengthscales<T>> LogGradient<T> for RadialKernel<T
         let r2 = self.lengthscales().squared_distance(a, b);
         let weight = weight * self.signal_variance();
         let count = self.lengthscales().count().min(out.len());
-        let (lengthscales, signal) = out.split_at_mut(count);
+        let (lengthscales, signal) = slice::split(out, count);
         self.lengthscales().add_parts(a, b, weight * self.shape().steepness(r2), lengthscales);
         if let Some(out) = signal.first_mut() {
             *out += weight * self.shape().correlation(r2);

@@ -25,7 +25,7 @@ impl<T: Scalar, S: AsRef<[T]>> Table<T, S> {
         }
         for (row, list) in entries.chunks_exact(size).enumerate() {
             for (column, value) in list.iter().enumerate() {
-                let mirrored = entries[column * size + row] == *value;
+                let mirrored = entries.get(column * size + row) == Some(value);
                 if !(value.is_finite() && mirrored && (row != column || *value > T::ZERO)) {
                     return Err(KernelError::TableEntry { row, column, value: value.to_f64() });
                 }

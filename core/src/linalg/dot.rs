@@ -1,5 +1,6 @@
 //! Sums of products in a fixed order.
 
+use super::slice::{self, head, head_mut, quarters};
 use crate::math::Scalar;
 
 /// Lanes of every reduction. Four is two to seven times faster than one on x86-64 and free on a Cortex-M; the number
@@ -82,14 +83,12 @@ pub fn matvec<T: Scalar>(matrix: &[T], x: &[T], out: &mut [T]) {
         return;
     }
     let rows = out.len().min(matrix.len() / m);
-    let (matrix, out) = (&matrix[..rows * m], &mut out[..rows]);
-    let mut blocks = matrix.chunks_exact(4 * m);
+    let (matrix, out) = (head(matrix, rows * m), head_mut(out, rows));
+    let mut blocks = matrix.chunks_exact((4 * m).max(1));
     let mut outs = out.chunks_exact_mut(4);
     for (block, out) in blocks.by_ref().zip(outs.by_ref()) {
-        let (r0, rest) = block.split_at(m);
-        let (r1, rest) = rest.split_at(m);
-        let (r2, r3) = rest.split_at(m);
-        out.copy_from_slice(&dot_four_rows(r0, r1, r2, r3, x));
+        let Some([r0, r1, r2, r3]) = quarters(block, m) else { return };
+        slice::copy(&dot_four_rows(r0, r1, r2, r3, x), out);
     }
     let rows = blocks.remainder().chunks_exact(m);
     for (row, out) in rows.zip(outs.into_remainder()) {

@@ -1,5 +1,6 @@
 //! Changes of a packed Cholesky factor that are not appends: rank-one updates and downdates, deletion of a row.
 
+use super::slice::{at, head_mut, move_back, part_mut};
 use super::{NotPositiveDefinite, packed_len};
 use crate::math::Scalar;
 
@@ -103,20 +104,21 @@ pub fn delete_row<T: Scalar>(factor: &mut [T], n: usize, index: usize, rhs: &mut
         return;
     }
     let below = n - index - 1;
-    for i in 0..below {
+    let column = head_mut(scratch, below);
+    for (i, entry) in column.iter_mut().enumerate() {
         let from = packed_len(index + 1 + i);
         let to = packed_len(index + i);
-        scratch[i] = factor[from + index];
-        factor.copy_within(from..from + index, to);
-        factor.copy_within(from + index + 1..from + index + 2 + i, to + index);
+        *entry = at(factor, from + index);
+        move_back(factor, from, to, index);
+        move_back(factor, from + index + 1, to + index, 1 + i);
     }
     let mut extra = T::ZERO;
     if rhs.len() >= n {
-        extra = rhs[index];
-        rhs.copy_within(index + 1..n, index);
+        extra = at(rhs, index);
+        move_back(rhs, index + 1, index, below);
     }
-    let rhs = rhs.get_mut(index..index + below).unwrap_or(&mut []);
-    rank_one_update(factor, index, &mut scratch[..below], rhs, extra);
+    let rhs = part_mut(rhs, index, below);
+    rank_one_update(factor, index, column, rhs, extra);
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ pub mod lower;
 mod lower_update;
 mod pivoted;
 pub mod root;
+pub(crate) mod slice;
 pub mod symmetric;
 
 pub use dot::{axpy, dot, matvec, squared_distance, sum_of_squares};

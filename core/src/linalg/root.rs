@@ -4,6 +4,7 @@
 //! another: R⁻¹(c + √λ z). Backward stable, also in `f32` at low noise, where covariance updates are not
 //! (Golub and Van Loan, chapter 6; Gill, Golub, Murray and Saunders 1974).
 
+use super::slice::{split, tail_mut};
 use super::{NotPositiveDefinite, dot, packed_len};
 use crate::math::Scalar;
 
@@ -86,16 +87,16 @@ pub fn rotate_out<T: Scalar>(
         Some(left) => left,
         None => return Err(refuse(T::ZERO)),
     };
-    for k in (0..m).rev() {
-        let (head, row) = left.split_at_mut(left.len() - (m - k));
+    for (k, (p, c)) in p.iter().zip(c).enumerate().rev() {
+        let (head, row) = split(left, left.len().saturating_sub(m - k));
         left = head;
-        let radius = (alpha * alpha + p[k] * p[k]).sqrt();
-        let (cos, sin) = (alpha / radius, p[k] / radius);
+        let radius = (alpha * alpha + *p * *p).sqrt();
+        let (cos, sin) = (alpha / radius, *p / radius);
         alpha = radius;
         // With the sign of the sine turned this is the rotation of an update.
-        rotate(cos, -sin, row, &mut swept[k..]);
-        let (x, s) = (c[k], swept_c);
-        c[k] = cos * x - sin * s;
+        rotate(cos, -sin, row, tail_mut(swept, k));
+        let (x, s) = (*c, swept_c);
+        *c = cos * x - sin * s;
         swept_c = cos * s + sin * x;
     }
     Ok(())

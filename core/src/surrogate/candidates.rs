@@ -10,6 +10,7 @@ use super::exact::storage::check_finite;
 use super::{Observed, Posterior, SurrogateError, clamp};
 use crate::kernel::Kernel;
 use crate::linalg::NotPositiveDefinite;
+use crate::linalg::slice::{self, at, head, part, part_mut, quarters, tail};
 use crate::math::Scalar;
 
 /// Candidates that are brought up to date together, so that their sums stay in the first cache.
@@ -89,9 +90,9 @@ impl<T: Scalar, K: Kernel<T>, P: AsRef<[T]>, S: AsRef<[T]> + AsMut<[T]>> Candida
     /// Back to the prior.
     pub fn clear(&mut self) {
         self.len = 0;
-        let (mean, rest) = self.storage.as_mut().split_at_mut(self.candidates);
+        let (mean, rest) = slice::split(self.storage.as_mut(), self.candidates);
         mean.fill(T::ZERO);
-        for (point, variance) in self.points.as_ref().chunks_exact(self.dim).zip(rest) {
+        for (point, variance) in self.points.as_ref().chunks_exact(self.dim.max(1)).zip(rest) {
             *variance = self.kernel.variance(point);
         }
     }
@@ -114,18 +115,18 @@ impl<T: Scalar, K: Kernel<T>, P: AsRef<[T]>, S: AsRef<[T]> + AsMut<[T]>> Candida
             return Err(SurrogateError::Full { capacity: self.capacity });
         }
         let points = self.points.as_ref();
-        let (mean, rest) = self.storage.as_mut().split_at_mut(count);
-        let (variance, rows) = rest.split_at_mut(count);
-        let (done, row) = rows.split_at_mut(n * count);
-        let x = &points[index * dim..][..dim];
-        let squared = variance[index] + self.noise_variance;
+        let (mean, rest) = slice::split(self.storage.as_mut(), count);
+        let (variance, rows) = slice::split(rest, count);
+        let (done, row) = slice::split(rows, n * count);
+        let x = part(points, index * dim, dim);
+        let squared = at(variance, index) + self.noise_variance;
         let threshold = T::from_u32(n as u32 + 8) * T::EPSILON * (self.kernel.variance(x) + self.noise_variance);
         if !(squared > threshold) {
             let (pivot, threshold) = (squared.to_f64(), threshold.to_f64());
             return Err(SurrogateError::Singular(NotPositiveDefinite { row: n, pivot, threshold }));
         }
         let pivot = squared.sqrt();
-        let z = (y - mean[index]) / pivot;
+        let z = (y - at(mean, index)) / pivot;
         // |mean| ≤ |old mean| + std·|z|.
         let bound = mean.iter().fold(T::ZERO, |bound, mean| bound.max(mean.abs()));
         if !(z * z).is_finite() || !(bound + z.abs() * self.kernel.variance(x).max(T::ONE)).is_finite() {
@@ -134,17 +135,18 @@ impl<T: Scalar, K: Kernel<T>, P: AsRef<[T]>, S: AsRef<[T]> + AsMut<[T]>> Candida
         let inverse = T::ONE / pivot;
         for start in (0..count).step_by(BLOCK) {
             let end = (start + BLOCK).min(count);
-            let row = &mut row[start..end];
-            self.kernel.covariances(x, &points[start * dim..end * dim], row);
+            let row = part_mut(row, start, end - start);
+            self.kernel.covariances(x, part(points, start * dim, (end - start) * dim), row);
             subtract_rows(done, count, index, start, row);
-            let lists = row.iter_mut().zip(&mut mean[start..end]).zip(&mut variance[start..end]);
+            let variance = part_mut(variance, start, end - start);
+            let lists = row.iter_mut().zip(part_mut(mean, start, end - start)).zip(variance.iter_mut());
             for ((v, mean), variance) in lists {
                 *v *= inverse;
                 *mean += *v * z;
                 let left = *variance - *v * *v;
                 *variance = left;
             }
-            for variance in &mut variance[start..end] {
+            for variance in variance {
                 *variance = clamp(*variance, &mut self.variance_clamps);
             }
         }
@@ -154,12 +156,12 @@ impl<T: Scalar, K: Kernel<T>, P: AsRef<[T]>, S: AsRef<[T]> + AsMut<[T]>> Candida
 
     /// Posterior means of all candidates.
     pub fn mean(&self) -> &[T] {
-        &self.storage.as_ref()[..self.candidates]
+        head(self.storage.as_ref(), self.candidates)
     }
 
     /// Posterior variances of all candidates.
     pub fn variance(&self) -> &[T] {
-        &self.storage.as_ref()[self.candidates..2 * self.candidates]
+        part(self.storage.as_ref(), self.candidates, self.candidates)
     }
 
     /// Mean and variance of candidate `index`.
@@ -192,8 +194,8 @@ impl<T: Scalar, K: Kernel<T>, P: AsRef<[T]>, S: AsRef<[T]> + AsMut<[T]>> Candida
             return Err(SurrogateError::Dimension { expected: count, given: out.len() });
         }
         let points = self.points.as_ref();
-        self.kernel.covariances(&points[index * dim..][..dim], points, out);
-        let rows = &self.storage.as_ref()[2 * count..][..self.len * count];
+        self.kernel.covariances(part(points, index * dim, dim), points, out);
+        let rows = part(self.storage.as_ref(), 2 * count, self.len * count);
         for (block, out) in out.chunks_mut(BLOCK).enumerate() {
             subtract_rows(rows, count, index, block * BLOCK, out);
         }
@@ -230,18 +232,16 @@ impl<T: Scalar, K: Kernel<T>, P: AsRef<[T]>, S: AsRef<[T]> + AsMut<[T]>> Candida
 /// a quarter as often.
 #[inline]
 fn subtract_rows<T: Scalar>(rows: &[T], width: usize, index: usize, start: usize, out: &mut [T]) {
-    let mut fours = rows.chunks_exact(4 * width);
+    let mut fours = rows.chunks_exact((4 * width).max(1));
     for four in fours.by_ref() {
-        let (r0, rest) = four.split_at(width);
-        let (r1, rest) = rest.split_at(width);
-        let (r2, r3) = rest.split_at(width);
-        let (c0, c1, c2, c3) = (r0[index], r1[index], r2[index], r3[index]);
-        let parts = r0[start..].iter().zip(&r1[start..]).zip(&r2[start..]).zip(&r3[start..]);
+        let Some([r0, r1, r2, r3]) = quarters(four, width) else { return };
+        let (c0, c1, c2, c3) = (at(r0, index), at(r1, index), at(r2, index), at(r3, index));
+        let parts = tail(r0, start).iter().zip(tail(r1, start)).zip(tail(r2, start)).zip(tail(r3, start));
         for (out, (((v0, v1), v2), v3)) in out.iter_mut().zip(parts) {
             *out = (((*out - c0 * *v0) - c1 * *v1) - c2 * *v2) - c3 * *v3;
         }
     }
-    for row in fours.remainder().chunks_exact(width) {
-        crate::linalg::axpy(-row[index], &row[start..], out);
+    for row in fours.remainder().chunks_exact(width.max(1)) {
+        crate::linalg::axpy(-at(row, index), tail(row, start), out);
     }
 }

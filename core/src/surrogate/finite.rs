@@ -12,6 +12,7 @@
 use super::exact::storage::check_finite;
 use super::{Observed, Posterior, SurrogateError, clamp};
 use crate::kernel::Kernel;
+use crate::linalg::slice::{self, at, head, head_mut, part};
 use crate::linalg::{NotPositiveDefinite, axpy, lower, packed_len};
 use crate::math::Scalar;
 
@@ -82,13 +83,13 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> FiniteGp<T, S> {
         if given < needed {
             return Err(SurrogateError::Storage { needed, given });
         }
-        let (mean, rest) = storage.as_mut().split_at_mut(2 * count);
+        let (mean, rest) = slice::split(storage.as_mut(), 2 * count);
         mean.fill(T::ZERO);
-        let covariance = &mut rest[..packed_len(count)];
+        let covariance = head_mut(rest, packed_len(count));
         fill(covariance);
         let mut variance_max = T::ZERO;
         for i in 0..count {
-            let variance = lower::row(covariance, i)[i];
+            let variance = at(lower::row(covariance, i), i);
             if !(variance >= T::ZERO && variance.is_finite()) {
                 return Err(SurrogateError::NonFinite { value: variance.to_f64() });
             }
@@ -113,29 +114,31 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> FiniteGp<T, S> {
         if index >= count {
             return Err(SurrogateError::Index { index, len: count });
         }
-        let (mean, rest) = self.storage.as_mut().split_at_mut(count);
-        let (column, covariance) = rest.split_at_mut(count);
-        let covariance = &mut covariance[..packed_len(count)];
+        let (mean, rest) = slice::split(self.storage.as_mut(), count);
+        let (column, covariance) = slice::split(rest, count);
+        let covariance = head_mut(covariance, packed_len(count));
         // Read before write: the pivot column changes with the rest.
         copy_column(covariance, index, column);
-        let denominator = column[index] + self.noise_variance;
+        let denominator = at(column, index) + self.noise_variance;
         let threshold = T::from_f64(16.0) * T::EPSILON * (self.variance_max + self.noise_variance);
         if !(denominator > threshold) {
             let (pivot, threshold) = (denominator.to_f64(), threshold.to_f64());
             return Err(SurrogateError::Singular(NotPositiveDefinite { row: index, pivot, threshold }));
         }
-        let gain = (y - mean[index]) / denominator;
+        let gain = (y - at(mean, index)) / denominator;
         let bound = mean.iter().fold(T::ZERO, |bound, mean| bound.max(mean.abs()));
         if !(bound + gain.abs() * self.variance_max.max(T::ONE)).is_finite() {
             return Err(SurrogateError::NonFinite { value: y.to_f64() });
         }
         axpy(gain, column, mean);
         let mut rest = covariance;
-        for i in 0..count {
-            let (row, tail) = rest.split_at_mut(i + 1);
+        for (i, c) in column.iter().enumerate() {
+            let (row, tail) = slice::split(rest, i + 1);
             rest = tail;
-            axpy(-(column[i] / denominator), column, row);
-            row[i] = clamp(row[i], &mut self.variance_clamps);
+            axpy(-(*c / denominator), column, row);
+            if let Some(variance) = row.last_mut() {
+                *variance = clamp(*variance, &mut self.variance_clamps);
+            }
         }
         self.observations += 1;
         Ok(Observed::Appended)
@@ -148,7 +151,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> FiniteGp<T, S> {
         if index >= self.count {
             return Err(SurrogateError::Index { index, len: self.count });
         }
-        Ok(Posterior { mean: self.mean()[index], variance: lower::row(self.covariance(), index)[index] })
+        Ok(Posterior { mean: at(self.mean(), index), variance: at(lower::row(self.covariance(), index), index) })
     }
 
     /// Means and variances of all points, in order, with the bits of [`FiniteGp::posterior`].
@@ -164,12 +167,12 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> FiniteGp<T, S> {
 
     /// Posterior means of all points.
     pub fn mean(&self) -> &[T] {
-        &self.storage.as_ref()[..self.count]
+        head(self.storage.as_ref(), self.count)
     }
 
     /// Posterior covariance, packed lower triangle.
     pub fn covariance(&self) -> &[T] {
-        &self.storage.as_ref()[2 * self.count..][..packed_len(self.count)]
+        part(self.storage.as_ref(), 2 * self.count, packed_len(self.count))
     }
 
     /// Posterior variances of all points, into `out`.
@@ -211,8 +214,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> FiniteGp<T, S> {
 /// Column `index` of the symmetric matrix whose packed lower triangle is given.
 fn copy_column<T: Scalar>(packed: &[T], index: usize, out: &mut [T]) {
     let row = lower::row(packed, index);
-    let head = row.len().min(out.len());
-    out[..head].copy_from_slice(&row[..head]);
+    slice::copy(row, out);
+    let head = row.len();
     let mut at = packed_len(index + 1) + index;
     for (i, out) in out.iter_mut().enumerate().skip(head) {
         *out = packed.get(at).copied().unwrap_or(T::ZERO);

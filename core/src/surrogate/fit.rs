@@ -9,6 +9,7 @@
 
 use super::SurrogateError;
 use crate::kernel::LogGradient;
+use crate::linalg::slice::{self, at, head_mut, set};
 use crate::linalg::{axpy, lower, packed_len, sum_of_squares};
 use crate::math::Scalar;
 
@@ -92,7 +93,7 @@ pub fn log_marginal_likelihood<T: Scalar, K: LogGradient<T>>(
     if n == 0 || points.is_empty() || !points.len().is_multiple_of(n) {
         return Err(SurrogateError::Dimension { expected: n, given: points.len() });
     }
-    let dim = points.len() / n;
+    let dim = (points.len() / n).max(1);
     super::exact::storage::check_finite(points)?;
     super::exact::storage::check_finite(y)?;
     let wrong = counts.iter().find(|count| !(**count >= T::ONE && count.is_finite()));
@@ -106,17 +107,18 @@ pub fn log_marginal_likelihood<T: Scalar, K: LogGradient<T>>(
     if given < needed {
         return Err(SurrogateError::Storage { needed, given });
     }
-    let (alpha, rest) = scratch.split_at_mut(n);
-    let (spare, matrix) = rest.split_at_mut(n);
-    let matrix = &mut matrix[..packed_len(n)];
+    let (alpha, rest) = slice::split(scratch, n);
+    let (spare, matrix) = slice::split(rest, n);
+    let matrix = head_mut(matrix, packed_len(n));
     for (i, x) in points.chunks_exact(dim).enumerate() {
         let row = lower::row_mut(matrix, i);
         kernel.covariances(x, points, row);
-        row[i] = kernel.variance(x) + noise_variance / data.count(i);
-        let threshold = T::from_u32(i as u32 + 8) * T::EPSILON * row[i];
+        let diagonal = kernel.variance(x) + noise_variance / data.count(i);
+        set(row, i, diagonal);
+        let threshold = T::from_u32(i as u32 + 8) * T::EPSILON * diagonal;
         lower::append_row(matrix, i, threshold).map_err(SurrogateError::Singular)?;
     }
-    alpha.copy_from_slice(y);
+    slice::copy(y, alpha);
     lower::solve(matrix, alpha);
     let half = T::from_f64(0.5);
     let constant = T::from_f64(LN_TWO_PI) * T::from_u32(n as u32);
@@ -128,16 +130,16 @@ pub fn log_marginal_likelihood<T: Scalar, K: LogGradient<T>>(
     lower::solve_transposed(matrix, alpha);
     invert(matrix, n, spare);
     let parameters = kernel.parameter_count().min(gradient.len());
-    let (of_kernel, of_noise) = gradient.split_at_mut(parameters);
+    let (of_kernel, of_noise) = slice::split(gradient, parameters);
     of_kernel.fill(T::ZERO);
     let mut trace = T::ZERO;
-    for (i, x) in points.chunks_exact(dim).enumerate() {
+    for (i, (x, alpha_i)) in points.chunks_exact(dim).zip(alpha.iter()).enumerate() {
         let inverse = lower::row(matrix, i);
-        for (j, other) in points.chunks_exact(dim).take(i).enumerate() {
+        for ((other, alpha_j), inverse) in points.chunks_exact(dim).zip(alpha.iter()).zip(inverse).take(i) {
             // (i, j) and (j, i) together: twice a half.
-            kernel.add_log_gradient(x, other, alpha[i] * alpha[j] - inverse[j], of_kernel);
+            kernel.add_log_gradient(x, other, *alpha_i * *alpha_j - *inverse, of_kernel);
         }
-        let own = half * (alpha[i] * alpha[i] - inverse[i]);
+        let own = half * (*alpha_i * *alpha_i - at(inverse, i));
         kernel.add_log_gradient(x, x, own, of_kernel);
         trace += own / data.count(i);
     }
@@ -151,30 +153,28 @@ pub fn log_marginal_likelihood<T: Scalar, K: LogGradient<T>>(
 fn invert<T: Scalar>(matrix: &mut [T], n: usize, spare: &mut [T]) {
     // L⁻¹ row by row: row i is −(Lᵢ₀..ᵢ₋₁ L⁻¹)/Lᵢᵢ.
     for i in 0..n {
-        let (done, rest) = matrix.split_at_mut(packed_len(i));
-        let row = &mut rest[..i + 1];
-        let sum = &mut spare[..i];
+        let (done, rest) = slice::split(matrix, packed_len(i));
+        let (sum, Some((pivot, row))) = (head_mut(spare, i), head_mut(rest, i + 1).split_last_mut()) else { return };
         sum.fill(T::ZERO);
-        for (k, l) in row[..i].iter().enumerate() {
+        for (k, l) in row.iter().enumerate() {
             axpy(*l, lower::row(done, k), sum);
         }
-        let inverse = T::ONE / row[i];
+        *pivot = T::ONE / *pivot;
         for (out, sum) in row.iter_mut().zip(sum.iter()) {
-            *out = -(*sum * inverse);
+            *out = -(*sum * *pivot);
         }
-        row[i] = inverse;
     }
     // L⁻ᵀL⁻¹: row i needs rows i and below, which are still L⁻¹.
     for i in 0..n {
-        let (head, below) = matrix.split_at_mut(packed_len(i + 1));
-        let row = &mut head[packed_len(i)..];
-        let scale = row[i];
+        let (head, below) = slice::split(matrix, packed_len(i + 1));
+        let row = slice::tail_mut(head, packed_len(i));
+        let scale = at(row, i);
         row.iter_mut().for_each(|x| *x *= scale);
         let mut rest = &below[..];
         for k in i + 1..n {
-            let (other, tail) = rest.split_at(k + 1);
+            let Some((other, tail)) = rest.split_at_checked(k + 1) else { return };
             rest = tail;
-            axpy(other[i], other, row);
+            axpy(at(other, i), other, row);
         }
     }
 }

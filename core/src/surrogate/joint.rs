@@ -6,6 +6,7 @@
 
 use super::{ExactGp, FiniteGp, SurrogateError};
 use crate::kernel::Kernel;
+use crate::linalg::slice::{self, head_mut, set};
 use crate::linalg::{NotPositiveDefinite, dot, lower, matvec, packed_len};
 use crate::math::Scalar;
 use crate::random::{Stream, normal};
@@ -68,7 +69,7 @@ pub fn draw_with_factor<T: Scalar>(stream: &mut Stream, mean: &[T], factor: &[T]
     normal::fill(stream, out);
     for i in (0..out.len()).rev() {
         let value = mean.get(i).copied().unwrap_or(T::ZERO) + dot(lower::row(factor, i), out);
-        out[i] = value;
+        set(out, i, value);
     }
 }
 
@@ -96,12 +97,12 @@ pub fn posterior_covariance<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>>
             return Err(SurrogateError::Storage { needed, given });
         }
     }
-    for (i, x) in points.chunks_exact(dim).enumerate() {
-        let (done, rest) = scratch.split_at_mut(i * n);
-        let v = &mut rest[..n];
+    for (i, x) in points.chunks_exact(dim.max(1)).enumerate() {
+        let (done, rest) = slice::split(scratch, i * n);
+        let v = head_mut(rest, n);
         gp.kernel().covariances(x, gp.inputs(), v);
         lower::solve(gp.factor(), v);
-        mean[i] = gp.prior_mean() + dot(v, gp.whitened());
+        set(mean, i, gp.prior_mean() + dot(v, gp.whitened()));
         let row = lower::row_mut(covariance, i);
         // k(x, x') − v·v', the products first and in rows of four.
         let (last, row) = match row.split_last_mut() {
@@ -109,7 +110,7 @@ pub fn posterior_covariance<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>>
             None => continue,
         };
         matvec(done, v, row);
-        for (c, other) in row.iter_mut().zip(points.chunks_exact(dim)) {
+        for (c, other) in row.iter_mut().zip(points.chunks_exact(dim.max(1))) {
             *c = gp.kernel().covariance(x, other) - *c;
         }
         *last = gp.kernel().variance(x) - dot(v, v);
@@ -137,7 +138,7 @@ pub fn draw_exact<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>>(
     if given < needed {
         return Err(SurrogateError::Storage { needed, given });
     }
-    let (mean, rest) = scratch.split_at_mut(m);
+    let (mean, rest) = slice::split(scratch, m);
     let mut failed = None;
     let jitter = factor_with_jitter(factor, m, |covariance| {
         failed = failed.or(posterior_covariance(gp, points, mean, covariance, rest).err());
@@ -168,8 +169,8 @@ pub fn draw_finite<T: Scalar, S: AsRef<[T]> + AsMut<[T]>>(
     if given < needed {
         return Err(SurrogateError::Storage { needed, given });
     }
-    let factor = &mut factor[..needed];
-    let jitter = factor_with_jitter(factor, n, |matrix| matrix.copy_from_slice(gp.covariance()));
+    let factor = head_mut(factor, needed);
+    let jitter = factor_with_jitter(factor, n, |matrix| slice::copy(gp.covariance(), matrix));
     let jitter = jitter.map_err(SurrogateError::Singular)?;
     draw_with_factor(stream, gp.mean(), factor, out);
     Ok(jitter)

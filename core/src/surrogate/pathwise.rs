@@ -10,6 +10,7 @@ use crate::features::FeatureMap;
 use crate::kernel::Kernel;
 use crate::linalg::block::{self, WIDTH};
 use crate::linalg::dot;
+use crate::linalg::slice::{self, head_mut};
 use crate::math::Scalar;
 use crate::random::{Stream, normal};
 
@@ -56,10 +57,10 @@ impl<'a, T: Scalar> PathwiseDraw<'a, T> {
                 return Err(SurrogateError::Storage { needed, given });
             }
         }
-        let (weights, update, phi) = (&mut weights[..m], &mut update[..n], &mut scratch[..m]);
+        let (weights, update, phi) = (head_mut(weights, m), head_mut(update, n), head_mut(scratch, m));
         normal::fill(stream, weights);
         normal::fill(stream, update);
-        let observations = gp.inputs().chunks_exact(gp.dim()).zip(gp.targets()).zip(gp.counts());
+        let observations = gp.inputs().chunks_exact(gp.dim().max(1)).zip(gp.targets()).zip(gp.counts());
         for (e, ((x, y), count)) in update.iter_mut().zip(observations) {
             features.features(x, phi);
             // An average of c observations has noise variance σ²/c.
@@ -87,10 +88,12 @@ impl<'a, T: Scalar> PathwiseDraw<'a, T> {
         if given < needed {
             return Err(SurrogateError::Storage { needed, given });
         }
-        features.features(x, &mut scratch[..m]);
-        let prior = dot(&scratch[..m], self.weights);
-        gp.kernel().covariances(x, gp.inputs(), &mut scratch[..n]);
-        Ok(gp.prior_mean() + prior + dot(&scratch[..n], self.update))
+        let phi = head_mut(scratch, m);
+        features.features(x, phi);
+        let prior = dot(phi, self.weights);
+        let column = head_mut(scratch, n);
+        gp.kernel().covariances(x, gp.inputs(), column);
+        Ok(gp.prior_mean() + prior + dot(column, self.update))
     }
     /// The drawn function at a row-major list of points, as many as `out` holds, with the bits of [`PathwiseDraw::value`].
     ///
@@ -116,14 +119,14 @@ impl<'a, T: Scalar> PathwiseDraw<'a, T> {
         let Some(block) = rest.as_chunks_mut::<WIDTH>().0.get_mut(..n) else {
             return Err(SurrogateError::Storage { needed, given });
         };
-        for (points, out) in points.chunks(WIDTH * dim).zip(out.chunks_mut(WIDTH)) {
-            for (input, row) in gp.inputs().chunks_exact(dim).zip(block.iter_mut()) {
-                let (row, unused) = row.split_at_mut(out.len());
+        for (points, out) in points.chunks((WIDTH * dim).max(1)).zip(out.chunks_mut(WIDTH)) {
+            for (input, row) in gp.inputs().chunks_exact(dim.max(1)).zip(block.iter_mut()) {
+                let (row, unused) = slice::split(row, out.len());
                 unused.fill(T::ZERO);
                 gp.kernel().covariances(input, points, row);
             }
             let updates = block::dot(self.update, block);
-            for ((x, out), update) in points.chunks_exact(dim).zip(out).zip(updates) {
+            for ((x, out), update) in points.chunks_exact(dim.max(1)).zip(out).zip(updates) {
                 features.features(x, phi);
                 *out = gp.prior_mean() + dot(phi, self.weights) + update;
             }

@@ -17,6 +17,7 @@ use core::fmt;
 
 pub use self::batch::batch_scratch_len;
 use super::clamp;
+use crate::linalg::slice::{self, head_mut, move_back, part_mut, set};
 use crate::linalg::{axpy, dot, lower, packed_len, root, sum_of_squares};
 use crate::math::Scalar;
 use crate::random::{Stream, normal};
@@ -111,16 +112,16 @@ struct Primal<'a, T> {
 
 fn split_dual<T>(storage: &mut [T], m: usize) -> Dual<'_, T> {
     let h = m / 2;
-    let (rows, rest) = storage.split_at_mut(h * m);
-    let (factor, rest) = rest.split_at_mut(packed_len(h));
-    let (y, rest) = rest.split_at_mut(h);
-    Dual { rows, factor, y, residual: &mut rest[..h] }
+    let (rows, rest) = slice::split(storage, h * m);
+    let (factor, rest) = slice::split(rest, packed_len(h));
+    let (y, rest) = slice::split(rest, h);
+    Dual { rows, factor, y, residual: head_mut(rest, h) }
 }
 
 fn split_primal<T>(storage: &mut [T], m: usize) -> Primal<'_, T> {
-    let (root, rest) = storage.split_at_mut(packed_len(m));
-    let (rhs, rest) = rest.split_at_mut(m);
-    Primal { root, rhs, phi: &mut rest[..m] }
+    let (root, rest) = slice::split(storage, packed_len(m));
+    let (rhs, rest) = slice::split(rest, m);
+    Primal { root, rhs, phi: head_mut(rest, m) }
 }
 
 /// The posterior over the weights of M features.
@@ -194,15 +195,15 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
             Form::Dual => {
                 let dual = split_dual(self.storage.as_mut(), m);
                 for n in done..count {
-                    let (old, rest) = dual.rows.split_at_mut(n * m);
-                    let phi = &mut rest[..m];
-                    dual.y[n] = replay(n, phi);
+                    let (old, rest) = slice::split(dual.rows, n * m);
+                    let phi = head_mut(rest, m);
+                    set(dual.y, n, replay(n, phi));
                     let start = packed_len(n);
-                    crate::linalg::matvec(old, phi, &mut dual.factor[start..start + n]);
-                    dual.factor[start + n] = sum_of_squares(phi) + lambda;
+                    crate::linalg::matvec(old, phi, part_mut(dual.factor, start, n));
+                    set(dual.factor, start + n, sum_of_squares(phi) + lambda);
                     if lower::append_row(dual.factor, n, lambda).is_err() {
                         // Every pivot² of ΦΦᵀ + λI is at least λ; what rounding took below is given back.
-                        dual.factor[start + n] = lambda.sqrt();
+                        set(dual.factor, start + n, lambda.sqrt());
                     }
                 }
             }
@@ -243,8 +244,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
             (Form::Dual, _) => {
                 let dual = split_dual(self.storage.as_mut(), m);
                 lower::delete_row(dual.factor, n, 0, &mut [], dual.residual);
-                dual.rows.copy_within(m..n * m, 0);
-                dual.y.copy_within(1..n, 0);
+                move_back(dual.rows, m, 0, (n - 1) * m);
+                move_back(dual.y, 1, 0, n - 1);
                 return Forgotten::Removed;
             }
             (Form::Primal, Form::Primal) => {
@@ -269,8 +270,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
         match form {
             Form::Dual => {
                 let dual = split_dual(self.storage.as_mut(), m);
-                let alpha = &mut dual.residual[..n];
-                alpha.copy_from_slice(&dual.y[..n]);
+                let alpha = head_mut(dual.residual, n);
+                slice::copy(dual.y, alpha);
                 lower::solve(dual.factor, alpha);
                 lower::solve_transposed(dual.factor, alpha);
                 out.fill(T::ZERO);
@@ -278,7 +279,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
             }
             Form::Primal => {
                 let primal = split_primal(self.storage.as_mut(), m);
-                out.copy_from_slice(primal.rhs);
+                slice::copy(primal.rhs, out);
                 root::solve(primal.root, out);
             }
         }
@@ -295,9 +296,9 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
         match form {
             Form::Dual => {
                 let dual = split_dual(self.storage.as_mut(), m);
-                let residual = &mut dual.residual[..n];
+                let residual = head_mut(dual.residual, n);
                 normal::fill(stream, residual);
-                for ((r, row), y) in residual.iter_mut().zip(dual.rows.chunks_exact(m)).zip(dual.y.iter()) {
+                for ((r, row), y) in residual.iter_mut().zip(dual.rows.chunks_exact(m.max(1))).zip(dual.y.iter()) {
                     *r = *y - dot(row, out) - noise_std * *r;
                 }
                 lower::solve(dual.factor, residual);
@@ -321,7 +322,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
         match form {
             Form::Dual => {
                 let dual = split_dual(self.storage.as_mut(), m);
-                let column = &mut dual.residual[..n];
+                let column = head_mut(dual.residual, n);
                 crate::linalg::matvec(dual.rows, phi, column);
                 lower::solve(dual.factor, column);
                 clamp(sum_of_squares(phi) - sum_of_squares(column), &mut self.variance_clamps)

@@ -18,6 +18,7 @@ use super::fit::{LN_TWO_PI, Observations};
 use super::{Observed, Posterior, SurrogateError, clamp};
 use crate::kernel::Kernel;
 use crate::linalg::block::{self as block_of, WIDTH};
+use crate::linalg::slice::{self, at, head, head_mut, move_back, part, part_mut, set};
 use crate::linalg::{dot, lower, packed_len, sum_of_squares};
 use crate::math::Scalar;
 
@@ -118,12 +119,12 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
         if len > 0 {
             let parts = gp.parts();
             let used = [
-                &parts.inputs[..len * dim],
-                &parts.targets[..len],
-                &parts.counts[..len],
-                &parts.scatters[..len],
-                &parts.whitened[..len],
-                &parts.factor[..packed_len(len)],
+                head(parts.inputs, len * dim),
+                head(parts.targets, len),
+                head(parts.counts, len),
+                head(parts.scatters, len),
+                head(parts.whitened, len),
+                head(parts.factor, packed_len(len)),
             ];
             if let Some(bad) = used.iter().flat_map(|part| part.iter()).find(|x| !x.is_finite()) {
                 return Err(SurrogateError::NonFinite { value: bad.to_f64() });
@@ -192,7 +193,7 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
         let parts = split(self.storage.as_mut(), dim, self.capacity);
         let row = lower::row_mut(parts.factor, n);
         if let Some((last, row)) = row.split_last_mut() {
-            self.kernel.covariances(x, &parts.inputs[..n * dim], row);
+            self.kernel.covariances(x, head(parts.inputs, n * dim), row);
             *last = diagonal;
         }
         let pivot = match lower::append_row(parts.factor, n, suspicious * diagonal) {
@@ -210,18 +211,18 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
             }
         };
         let parts = split(self.storage.as_mut(), dim, self.capacity);
-        let (done, rest) = parts.whitened.split_at_mut(n);
-        let row = &lower::row(parts.factor, n)[..n];
+        let (done, rest) = slice::split(parts.whitened, n);
+        let row = head(lower::row(parts.factor, n), n);
         let z = (target - dot(row, done)) / pivot;
         // Bounds every later mean: |v·z| ≤ ‖v‖‖z‖.
         if !(sum_of_squares(done) + z * z).is_finite() {
             return Err(SurrogateError::NonFinite { value: y.to_f64() });
         }
-        rest[0] = z;
-        parts.targets[n] = target;
-        parts.counts[n] = T::ONE;
-        parts.scatters[n] = T::ZERO;
-        parts.inputs[n * dim..][..dim].copy_from_slice(x);
+        set(rest, 0, z);
+        set(parts.targets, n, target);
+        set(parts.counts, n, T::ONE);
+        set(parts.scatters, n, T::ZERO);
+        slice::copy(x, part_mut(parts.inputs, n * dim, dim));
         self.len += 1;
         Ok(Observed::Appended)
     }
@@ -234,10 +235,10 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
         self.check_point(x)?;
         let n = self.len;
         let parts = split(self.storage.as_mut(), self.dim, self.capacity);
-        let v = &mut parts.scratch[..n];
-        self.kernel.covariances(x, &parts.inputs[..n * self.dim], v);
+        let v = head_mut(parts.scratch, n);
+        self.kernel.covariances(x, head(parts.inputs, n * self.dim), v);
         lower::solve(parts.factor, v);
-        let mean = self.prior_mean + dot(v, &parts.whitened[..n]);
+        let mean = self.prior_mean + dot(v, head(parts.whitened, n));
         let variance = self.kernel.variance(x) - sum_of_squares(v);
         Ok(Posterior { mean, variance: clamp(variance, &mut self.variance_clamps) })
     }
@@ -265,20 +266,22 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
             return Err(SurrogateError::Storage { needed, given });
         }
         let parts = split(self.storage.as_mut(), dim, self.capacity);
-        let block = &mut scratch.as_chunks_mut::<WIDTH>().0[..n];
-        let lists = points.chunks(WIDTH * dim).zip(mean.chunks_mut(WIDTH)).zip(variance.chunks_mut(WIDTH));
+        let block = head_mut(scratch.as_chunks_mut::<WIDTH>().0, n);
+        let lists = points.chunks((WIDTH * dim).max(1)).zip(mean.chunks_mut(WIDTH)).zip(variance.chunks_mut(WIDTH));
         for ((points, mean), variance) in lists {
-            let count = mean.len();
             for (input, row) in parts.inputs.chunks_exact(dim).zip(block.iter_mut()) {
-                row[count..].fill(T::ZERO);
-                self.kernel.covariances(input, points, &mut row[..count]);
+                let (row, unused) = slice::split(row, mean.len());
+                unused.fill(T::ZERO);
+                self.kernel.covariances(input, points, row);
             }
             block_of::solve(parts.factor, block);
-            let means = block_of::dot(&parts.whitened[..n], block);
+            let means = block_of::dot(head(parts.whitened, n), block);
             let squares = block_of::sum_of_squares(block);
-            for (w, point) in points.chunks_exact(dim).enumerate() {
-                mean[w] = self.prior_mean + means[w];
-                variance[w] = clamp(self.kernel.variance(point) - squares[w], &mut self.variance_clamps);
+            for ((mean, variance), (found, (square, point))) in
+                mean.iter_mut().zip(variance).zip(means.iter().zip(squares.iter().zip(points.chunks_exact(dim))))
+            {
+                *mean = self.prior_mean + *found;
+                *variance = clamp(self.kernel.variance(point) - *square, &mut self.variance_clamps);
             }
         }
         Ok(())
@@ -293,11 +296,12 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
             return Err(SurrogateError::Index { index, len: n });
         }
         let parts = split(self.storage.as_mut(), dim, self.capacity);
-        lower::delete_row(parts.factor, n, index, &mut parts.whitened[..n], parts.scratch);
-        parts.targets.copy_within(index + 1..n, index);
-        parts.counts.copy_within(index + 1..n, index);
-        parts.scatters.copy_within(index + 1..n, index);
-        parts.inputs.copy_within((index + 1) * dim..n * dim, index * dim);
+        lower::delete_row(parts.factor, n, index, head_mut(parts.whitened, n), parts.scratch);
+        let later = n - index - 1;
+        for list in [parts.targets, parts.counts, parts.scatters] {
+            move_back(list, index + 1, index, later);
+        }
+        move_back(parts.inputs, (index + 1) * dim, index * dim, later * dim);
         self.len -= 1;
         Ok(())
     }
@@ -372,32 +376,32 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
 
     /// The inputs in use, row-major.
     pub fn inputs(&self) -> &[T] {
-        &self.storage.as_ref()[..self.len * self.dim]
+        head(self.storage.as_ref(), self.len * self.dim)
     }
 
     /// The values in use less the prior mean; repeats averaged.
     pub fn targets(&self) -> &[T] {
-        &self.storage.as_ref()[self.capacity * self.dim..][..self.len]
+        self.column(0)
     }
 
     /// How many observations each row stands for.
     pub fn counts(&self) -> &[T] {
-        &self.storage.as_ref()[self.capacity * (self.dim + 1)..][..self.len]
+        self.column(1)
     }
 
     /// Σ (y − their mean)² of the observations that each row stands for, unit y².
     pub fn scatters(&self) -> &[T] {
-        &self.storage.as_ref()[self.capacity * (self.dim + 2)..][..self.len]
+        self.column(2)
     }
 
     /// L, packed by rows.
     pub fn factor(&self) -> &[T] {
-        &self.storage.as_ref()[self.capacity * (self.dim + 5)..][..packed_len(self.len)]
+        part(self.storage.as_ref(), self.capacity * (self.dim + 5), packed_len(self.len))
     }
 
     /// z = L⁻¹(y − m).
     pub fn whitened(&self) -> &[T] {
-        &self.storage.as_ref()[self.capacity * (self.dim + 3)..][..self.len]
+        self.column(3)
     }
 
     /// How many posterior variances came out negative by rounding and were set to 0.
@@ -408,6 +412,11 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
     /// Gives the storage back.
     pub fn into_storage(self) -> S {
         self.storage
+    }
+
+    /// Of the lists of one number per row that follow the inputs, number `index`.
+    fn column(&self, index: usize) -> &[T] {
+        part(self.storage.as_ref(), self.capacity * (self.dim + index), self.len)
     }
 
     fn parts(&mut self) -> Parts<'_, T> {
@@ -448,11 +457,13 @@ pub fn refactor<T: Scalar, K: Kernel<T>>(
     for (i, x) in parts.inputs.chunks_exact(dim).take(len).enumerate() {
         let row = lower::row_mut(parts.factor, i);
         kernel.covariances(x, parts.inputs, row);
-        row[i] = kernel.variance(x) + noise_variance / parts.counts[i];
-        let threshold = T::from_u32(i as u32 + 8) * T::EPSILON * row[i];
+        let diagonal = kernel.variance(x) + noise_variance / at(parts.counts, i);
+        set(row, i, diagonal);
+        let threshold = T::from_u32(i as u32 + 8) * T::EPSILON * diagonal;
         lower::append_row(parts.factor, i, threshold).map_err(SurrogateError::Singular)?;
     }
-    parts.whitened[..len].copy_from_slice(&parts.targets[..len]);
-    lower::solve(parts.factor, &mut parts.whitened[..len]);
+    let whitened = head_mut(parts.whitened, len);
+    slice::copy(parts.targets, whitened);
+    lower::solve(parts.factor, whitened);
     Ok(())
 }

@@ -59,23 +59,23 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
         self.mean(nu);
         matvec(rows, nu, mean);
         let block = rest.as_chunks_mut::<WIDTH>().0;
-        for (rows, variance) in rows.chunks(WIDTH * m).zip(variance.chunks_mut(WIDTH)) {
+        for (rows, variance) in rows.chunks((WIDTH * m).max(1)).zip(variance.chunks_mut(WIDTH)) {
             match form {
                 Form::Dual => {
                     let dual = split_dual(self.storage.as_mut(), m);
                     let Some(block) = block.get_mut(..n) else { continue };
-                    for (column, row) in block.iter_mut().zip(dual.rows.chunks_exact(m)) {
+                    for (column, row) in block.iter_mut().zip(dual.rows.chunks_exact(m.max(1))) {
                         matvec(rows, row, column);
                     }
                     block::solve(dual.factor, block);
                     let explained = block::sum_of_squares(block);
-                    for ((phi, variance), explained) in rows.chunks_exact(m).zip(variance).zip(explained) {
+                    for ((phi, variance), explained) in rows.chunks_exact(m.max(1)).zip(variance).zip(explained) {
                         *variance = clamp(sum_of_squares(phi) - explained, &mut self.variance_clamps);
                     }
                 }
                 Form::Primal => {
                     let primal = split_primal(self.storage.as_mut(), m);
-                    for (w, phi) in rows.chunks_exact(m).enumerate() {
+                    for (w, phi) in rows.chunks_exact(m.max(1)).enumerate() {
                         for (column, phi) in block.iter_mut().zip(phi) {
                             if let Some(entry) = column.get_mut(w) {
                                 *entry = *phi;
