@@ -6,18 +6,29 @@ pub mod local;
 pub mod outsourced;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-/// Path of a file of known answers: in `tests/vectors/`, or in the folder that `SORDINO_VECTORS` names.
+use serde_json::Value;
+use sordino_core::kernel::{Stationary, StationaryKernel};
+use sordino_core::math::Scalar;
+
+/// Path of a file of known answers: in `tests/vectors/`, or in the folder that `SORDINO_VECTORS` names, absolute or as seen
+/// from the workspace.
 pub fn vectors_path(name: &str) -> PathBuf {
-    let folder = std::env::var_os("SORDINO_VECTORS").map(PathBuf::from);
-    folder.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("vectors")).join(name)
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    match std::env::var_os("SORDINO_VECTORS").filter(|folder| !folder.is_empty()).map(PathBuf::from) {
+        None => package.join("vectors").join(name),
+        // Tests run in their package's folder, but people name folders from the workspace's.
+        Some(folder) if folder.is_relative() && !folder.exists() => package.join("..").join(folder).join(name),
+        Some(folder) => folder.join(name),
+    }
 }
 
 /// The known answers in a JSON file.
 ///
 /// **Panics**: if the file is missing or no JSON; the message names it.
-pub fn vectors(name: &str) -> serde_json::Value {
+#[track_caller]
+pub fn vectors(name: &str) -> Value {
     let path = vectors_path(name);
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
@@ -26,30 +37,93 @@ pub fn vectors(name: &str) -> serde_json::Value {
 /// The known answers in a CSV file without quoting: for each row, the field of each column.
 ///
 /// **Panics**: if the file is missing; the message names it.
+#[track_caller]
 pub fn vectors_table(name: &str) -> Vec<BTreeMap<String, String>> {
     let path = vectors_path(name);
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut lines = text.lines();
     let names: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
-    lines
-        .filter(|line| !line.trim().is_empty())
-        .map(|line| names.iter().zip(line.split(',')).map(|(k, v)| (k.to_string(), v.to_string())).collect())
-        .collect()
+    let row = |line: &str| -> BTreeMap<String, String> {
+        let fields: Vec<&str> = line.split(',').map(str::trim).collect();
+        assert_eq!(fields.len(), names.len(), "{}: {line}", path.display());
+        names.iter().zip(fields).map(|(k, v)| (k.trim().to_string(), v.to_string())).collect()
+    };
+    let found: Vec<_> = lines.filter(|line| !line.trim().is_empty()).map(row).collect();
+    assert!(!found.is_empty(), "{}: no rows", path.display());
+    found
 }
 
 /// A JSON number.
-pub fn number(value: &serde_json::Value) -> f64 {
-    value.as_f64().expect("a number")
+///
+/// **Panics**: if it is none, where it is asked for; so do the others.
+#[track_caller]
+pub fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} where a number belongs"))
+}
+
+/// A JSON integer, 0 or more.
+#[track_caller]
+pub fn whole(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("{value} where a whole number belongs"))
+}
+
+/// A JSON list.
+#[track_caller]
+pub fn list(value: &Value) -> &[Value] {
+    value.as_array().unwrap_or_else(|| panic!("{value} where a list belongs"))
+}
+
+/// The cases of a file under a name: a list that is not empty, so that no test passes because there was nothing to read.
+#[track_caller]
+pub fn cases<'a>(file: &'a Value, name: &str) -> &'a [Value] {
+    let found = list(&file[name]);
+    assert!(!found.is_empty(), "no {name}");
+    found
 }
 
 /// A JSON list of numbers.
-pub fn numbers(value: &serde_json::Value) -> Vec<f64> {
-    value.as_array().expect("a list").iter().map(number).collect()
+#[track_caller]
+pub fn numbers(value: &Value) -> Vec<f64> {
+    let mut found = Vec::new();
+    for entry in list(value) {
+        found.push(number(entry));
+    }
+    found
+}
+
+/// A JSON list of whole numbers.
+#[track_caller]
+pub fn indices(value: &Value) -> Vec<usize> {
+    let mut found = Vec::new();
+    for entry in list(value) {
+        found.push(whole(entry) as usize);
+    }
+    found
 }
 
 /// A JSON list of lists of numbers.
-pub fn rows(value: &serde_json::Value) -> Vec<Vec<f64>> {
-    value.as_array().expect("a list of lists").iter().map(numbers).collect()
+#[track_caller]
+pub fn rows(value: &Value) -> Vec<Vec<f64>> {
+    let mut found = Vec::new();
+    for row in list(value) {
+        found.push(numbers(row));
+    }
+    found
+}
+
+/// The covariance function that a case names: `kernel`, `lengthscale` and, where it is not 1, `variance`.
+#[track_caller]
+pub fn kernel<T: Scalar>(case: &Value) -> StationaryKernel<T> {
+    let shape = match case["kernel"].as_str() {
+        Some("se") => Stationary::SquaredExponential,
+        Some("matern12") => Stationary::Matern12,
+        Some("matern32") => Stationary::Matern32,
+        Some("matern52") => Stationary::Matern52,
+        other => panic!("unknown kernel {other:?}"),
+    };
+    let variance = if case["variance"].is_null() { 1.0 } else { number(&case["variance"]) };
+    let (lengthscale, variance) = (T::from_f64(number(&case["lengthscale"])), T::from_f64(variance));
+    StationaryKernel::with_shape(shape, lengthscale, variance).expect("constants in range")
 }
 
 /// The README's Rust is compiled and run with the other examples.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use sordino_core::privacy::accountant::{MomentsAccountant, RdpAccountant, order, poisson};
+use sordino_core::privacy::accountant::{MomentsAccountant, RdpAccountant, analytic, order, poisson};
 use sordino_core::privacy::{Event, NeighboringRelation};
 use sordino_tests::vectors_table;
 
@@ -66,12 +66,30 @@ fn vectors_accountant_rdp_columns() {
             .zip(integers)
             .map(|(a, r)| order::epsilon(a, r * steps, delta))
             .fold(f64::INFINITY, f64::min);
-        for (mine, column) in [(ours, "eps_rdp_exact"), (ours_integer, "eps_rdp_int")] {
+        let at = |order: f64| {
+            let all = order::ORDERS.iter().copied().zip(divergences.iter().copied());
+            let mut both = all.chain(integer_orders().zip(integers.iter().copied()));
+            let (a, r) = both.find(|(a, _)| (a - order).abs() < 1e-9).expect("an order of the grid");
+            order::epsilon(a, r * steps, delta)
+        };
+        for (mine, column, order) in
+            [(ours, "eps_rdp_exact", "rdp_exact_order"), (ours_integer, "eps_rdp_int", "rdp_int_order")]
+        {
             if let Some(truth) = field(&row, column) {
                 let error = (mine - truth).abs() / (1.0 + mine);
                 assert!(error <= 1e-8, "{name}: {column} {truth}, ours {mine}");
                 worst = worst.max(error);
+                // Several orders can be as good as each other.
+                let there = field(&row, order).map_or(truth, at);
+                assert!((there - truth).abs() <= 1e-8 * (1.0 + truth), "{name}: {order} gives {there}");
             }
+        }
+        // Its fractional orders are upper bounds, ours are exact.
+        if let (Some(above), Some(order)) = (field(&row, "eps_rdp_dpacc"), field(&row, "rdp_dpacc_order")) {
+            assert!(at(order) <= above * (1.0 + 1e-8) + 1e-12, "{name}: above {above}");
+        }
+        if let Some(below) = field(&row, "eps_pld_opt") {
+            assert!(ours >= below * (1.0 - 1e-4) - 1e-6, "{name}: below a lower bound: {ours} < {below}");
         }
         if let Some(truth) = field(&row, "eps_pld_extrap")
             && matches!(row["pld_quality"].as_str(), "tight" | "exact" | "zero")
@@ -82,6 +100,19 @@ fn vectors_accountant_rdp_columns() {
     }
     println!("{tight_rows} rows never below the truth; largest distance from the same orders {worst:e}");
     assert!(tight_rows > 0);
+}
+
+/// The column that is no bound: μ of the central limit theorem, turned into ε by the exact Gaussian curve.
+#[test]
+fn vectors_accountant_limit_column() {
+    for row in vectors_table("accountant.csv") {
+        let [q, z, steps, delta] = ["q", "z", "steps", "delta"].map(|name| field(&row, name).unwrap());
+        let (Some(mu), Some(truth)) = (field(&row, "mu_gdp"), field(&row, "eps_gdp_clt")) else { continue };
+        let limit = if q == 1.0 { steps.sqrt() / z } else { q * (steps * (1.0 / (z * z)).exp_m1()).sqrt() };
+        assert!((limit / mu - 1.0).abs() <= 1e-12, "{row:?}: {limit}");
+        let ours = analytic::epsilon(1.0 / mu, delta).unwrap();
+        assert!((ours - truth).abs() <= 1e-8 * (1.0 + truth), "{row:?}: {ours}");
+    }
 }
 
 #[test]

@@ -5,9 +5,14 @@ use sordino_core::privacy::mechanism::gaussian::{GridGaussian, PaperGaussian};
 use sordino_core::privacy::{SamplingProbability, Simulated};
 use sordino_core::random::Stream;
 use sordino_core::schedule::{WeightConcentration, region_weight};
-use sordino_tests::{number, numbers, vectors};
+use sordino_tests::{indices, list, number, numbers, rows, vectors, whole};
 
-/// Equal to 1e-12, relative to the larger of one and the value.
+/// Equal to 1e-12 of the value.
+fn equal(ours: f64, truth: f64) -> bool {
+    (ours - truth).abs() <= 1e-12 * truth.abs()
+}
+
+/// Equal to 1e-12, relative to the larger of one and the value: sums may cancel.
 fn close(ours: f64, truth: f64) -> bool {
     (ours - truth).abs() <= 1e-12 * truth.abs().max(1.0)
 }
@@ -26,27 +31,33 @@ struct Case {
 fn cases() -> Vec<(Case, serde_json::Value)> {
     let file = vectors("fts_server.json");
     let read = |case: &serde_json::Value| {
-        let (agents, blocks) = (case["N"].as_u64().unwrap() as u32, case["P"].as_u64().unwrap() as usize);
-        let assignment = numbers(&case["assignment"]);
+        let (agents, blocks) = (whole(&case["N"]) as u32, whole(&case["P"]) as usize);
+        let assignment = indices(&case["assignment"]);
+        assert_eq!(assignment.len(), agents as usize);
         let concentration = number(&case["a"]) / number(&case["temperature"]);
-        let explorers = |i: usize| assignment.iter().filter(|r| **r as usize == i).count() as u32;
+        let explorers = |i: usize| assignment.iter().filter(|r| **r == i).count() as u32;
         let weights = assignment
             .iter()
-            .map(|own| {
-                (0..blocks).map(|i| region_weight(concentration, agents, explorers(i), *own as usize == i)).collect()
-            })
+            .map(|own| (0..blocks).map(|i| region_weight(concentration, agents, explorers(i), *own == i)).collect())
             .collect();
+        // Of the first region; nobody is outside it if it is the only one.
+        for (field, explores) in [("phi_assigned", true), ("phi_other", false)] {
+            if !case[field].is_null() && explorers(0) > 0 {
+                let weight = region_weight(concentration, agents, explorers(0), explores);
+                assert!(equal(weight, number(&case[field])), "{field}: {weight}");
+            }
+        }
         Case {
             blocks,
             q: number(&case["q"]),
             s: number(&case["S"]),
             z: number(&case["z"]),
-            vectors: case["omega_vectors"].as_array().unwrap().iter().map(numbers).collect(),
-            selected: numbers(&case["selected"]).iter().map(|n| *n as usize).collect(),
+            vectors: rows(&case["omega_vectors"]),
+            selected: indices(&case["selected"]),
             weights,
         }
     };
-    file["cases"].as_array().unwrap().iter().map(|case| (read(case), case.clone())).collect()
+    sordino_tests::cases(&file, "cases").iter().map(|case| (read(case), case.clone())).collect()
 }
 
 fn weight_max(case: &Case) -> f64 {
@@ -59,14 +70,14 @@ fn vectors_fts_server_paper_arithmetic() {
         let q = SamplingProbability::new(case.q).unwrap();
         for (n, row) in case.weights.iter().enumerate() {
             for (i, weight) in row.iter().enumerate() {
-                assert!(close(*weight, number(&truth["phi"][i][n])), "weight of agent {n} in block {i}");
+                assert!(equal(*weight, number(&truth["phi"][i][n])), "weight of agent {n} in block {i}");
             }
         }
-        assert!(close(weight_max(&case), number(&truth["phi_max"])));
+        assert!(equal(weight_max(&case), number(&truth["phi_max"])));
         let paper = PaperGaussian::new(case.z, q, case.s, case.blocks as u32, weight_max(&case)).unwrap();
-        assert!(close(paper.clip_radius(), number(&truth["clip_radius"])));
-        assert!(close(paper.noise_std(), number(&truth["noise_std"])));
-        assert!(close(paper.l2_sensitivity(), number(&truth["joint_l2_sensitivity_bound"])));
+        assert!(equal(paper.clip_radius(), number(&truth["clip_radius"])));
+        assert!(equal(paper.noise_std(), number(&truth["noise_std"])));
+        assert!(equal(paper.l2_sensitivity(), number(&truth["joint_l2_sensitivity_bound"])));
         let dim = case.vectors[0].len();
         for (n, vector) in case.vectors.iter().enumerate() {
             // A plain sum of one, with q = 1: the clipped vector itself.
@@ -74,22 +85,24 @@ fn vectors_fts_server_paper_arithmetic() {
             let alone = PaperGaussian::new(1.0, SamplingProbability::ONE, case.s, case.blocks as u32, 1.0).unwrap();
             let outcome = alone.add(vector, &[1.0], &mut clipped).unwrap();
             assert_eq!(outcome == Outcome::Clipped, truth["was_clipped"][n].as_bool().unwrap());
-            for (ours, theirs) in clipped.iter().zip(numbers(&truth["clipped"][n])) {
-                assert!(close(*ours, theirs));
-            }
+            let theirs = numbers(&truth["clipped"][n]);
+            assert_eq!(theirs.len(), dim);
+            assert!(clipped.iter().zip(theirs).all(|(ours, theirs)| equal(*ours, theirs)), "{clipped:?}");
             // What leaving this agent out changes, with the weights as they are.
             let mut joint = vec![0.0; dim * case.blocks];
             paper.add(vector, &case.weights[n], &mut joint).unwrap();
             let norm = joint.iter().map(|x| x * x).sum::<f64>().sqrt();
-            assert!(close(norm, number(&truth["removal_l2"][n])), "{norm}");
+            assert!(equal(norm, number(&truth["removal_l2"][n])), "{norm}");
             assert!(norm <= paper.l2_sensitivity() * (1.0 + 1e-12));
         }
         let mut sums = vec![0.0; dim * case.blocks];
         for n in &case.selected {
             paper.add(&case.vectors[*n], &case.weights[*n], &mut sums).unwrap();
         }
-        for (i, block) in sums.chunks(dim).enumerate() {
-            for (ours, theirs) in block.iter().zip(numbers(&truth["aggregate_without_noise"][i])) {
+        let aggregate = rows(&truth["aggregate_without_noise"]);
+        assert_eq!(aggregate.concat().len(), sums.len());
+        for (block, theirs) in sums.chunks(dim).zip(aggregate) {
+            for (ours, theirs) in block.iter().zip(theirs) {
                 assert!(close(*ours, theirs), "{ours} {theirs}");
             }
         }
@@ -99,8 +112,14 @@ fn vectors_fts_server_paper_arithmetic() {
 #[test]
 fn vectors_fts_server_schedule() {
     let schedule = &vectors("fts_server.json")["code_schedule"];
-    for value in schedule["values"].as_array().unwrap() {
-        let ours = WeightConcentration::PAPER.at(value["t"].as_u64().unwrap() as u32);
+    let concentration = WeightConcentration {
+        start: number(&schedule["a"]),
+        hold: whole(&schedule["const"]) as u32,
+        decay: whole(&schedule["decay"]) as u32,
+    };
+    assert!(!list(&schedule["values"]).is_empty());
+    for value in list(&schedule["values"]) {
+        let ours = concentration.at(whole(&value["t"]) as u32);
         assert!(close(ours, number(&value["a_effective"])), "{value}: {ours}");
     }
 }

@@ -1,7 +1,7 @@
 //! The trust model `local`: known answers, the law of a report, bad input.
 
 use serde_json::Value;
-use sordino_core::kernel::{KernelError, Stationary, StationaryKernel, Table};
+use sordino_core::kernel::{KernelError, Table};
 use sordino_core::local::ata::{Magnitudes, truncated_mean};
 use sordino_core::local::dictionary::{Dictionary, DictionaryPosterior};
 use sordino_core::local::moma::median_of_means;
@@ -10,27 +10,15 @@ use sordino_core::privacy::mechanism::laplace::ClampedLaplace;
 use sordino_core::privacy::{Epsilon, Simulated};
 use sordino_core::random::{RunSeed, Stream};
 use sordino_tests::local::*;
-use sordino_tests::{number, numbers, rows, vectors};
-
-fn kernel_of(case: &Value) -> StationaryKernel<f64> {
-    let shape = match case["kernel"].as_str().unwrap() {
-        "se" => Stationary::SquaredExponential,
-        "matern12" => Stationary::Matern12,
-        "matern32" => Stationary::Matern32,
-        "matern52" => Stationary::Matern52,
-        other => panic!("{other}"),
-    };
-    let variance = case["variance"].as_f64().unwrap_or(1.0);
-    StationaryKernel::with_shape(shape, number(&case["lengthscale"]), variance).unwrap()
-}
+use sordino_tests::{cases, kernel as kernel_of, list, number, numbers, rows, vectors, whole};
 
 fn matrix_of(case: &Value) -> KernelMatrix {
     let points = rows(&case["X"]);
-    KernelMatrix::new(&kernel_of(case), points[0].len(), &points.concat()).unwrap()
+    KernelMatrix::new(&kernel_of::<f64>(case), points[0].len(), &points.concat()).unwrap()
 }
 
 fn indices(value: &Value) -> Vec<u32> {
-    numbers(value).into_iter().map(|x| x as u32).collect()
+    sordino_tests::indices(value).into_iter().map(|x| x as u32).collect()
 }
 
 fn close(ours: &[f64], truth: &[f64], what: &str) {
@@ -43,7 +31,7 @@ fn close(ours: &[f64], truth: &[f64], what: &str) {
 /// The plays of a case, counted; ATA's reports; MoMA's sums, k for each candidate.
 fn history(case: &Value, count: usize) -> (Vec<u32>, Vec<Magnitudes>, Vec<f64>, usize) {
     let (mut plays, mut reports) = (vec![0; count], vec![Magnitudes::default(); count]);
-    let (columns, k) = (rows(&case["moma"]["Y"]), case["moma"]["k"].as_u64().unwrap() as usize);
+    let (columns, k) = (rows(&case["moma"]["Y"]), whole(&case["moma"]["k"]) as usize);
     let mut sums = vec![0.0; count * k];
     for ((x, y), column) in indices(&case["played"]).into_iter().zip(numbers(&case["ata"]["y"])).zip(columns) {
         plays[x as usize] += 1;
@@ -56,7 +44,7 @@ fn history(case: &Value, count: usize) -> (Vec<u32>, Vec<Magnitudes>, Vec<f64>, 
 #[test]
 fn vectors_ldp_estimators() {
     let file = vectors("ldp_estimators.json");
-    for case in file["cases"].as_array().unwrap() {
+    for case in cases(&file, "cases") {
         let kernel = matrix_of(case);
         let dictionary = Dictionary::new(&kernel, indices(&case["dictionary"]));
         let (plays, mut reports, sums, k) = history(case, kernel.count());
@@ -74,13 +62,51 @@ fn vectors_ldp_estimators() {
         let (mean, r_hat) = truncated_mean(&dictionary, &posterior, &mut reports, number(&case["ata"]["b_t"]));
         close(&r_hat, &numbers(&case["ata"]["r_hat"]), "r_hat");
         close(&mean, &numbers(&case["ata"]["mu"]), "ata.mu");
+        truncation(case, &dictionary, &posterior, &r_hat);
         let (mean, _) = truncated_mean(&dictionary, &posterior, &mut reports, f64::INFINITY);
         close(&mean, &numbers(&case["untruncated_mu"]), "untruncated_mu");
         let found = median_of_means(&dictionary, &posterior, &plays, &sums, k);
         close(&found.medians, &numbers(&case["moma"]["r"]), "moma.r");
-        assert_eq!(found.chosen as u64, case["moma"]["k_star"].as_u64().unwrap());
+        assert_eq!(found.chosen as u64, whole(&case["moma"]["k_star"]));
         close(&found.mean, &numbers(&case["moma"]["mu"]), "moma.mu");
     }
+}
+
+/// What stands between the reports and the truncated mean: u, which of them are kept, θ, all in the symmetric basis.
+fn truncation(case: &Value, dictionary: &Dictionary, posterior: &DictionaryPosterior, r_hat: &[f64]) {
+    let (ata, size) = (&case["ata"], dictionary.members().len());
+    let (y, b) = (numbers(&ata["y"]), number(&ata["b_t"]));
+    let symmetric = |psi: &[f64]| {
+        let mut out = vec![0.0; size];
+        dictionary.in_symmetric_basis(psi, &mut out);
+        out
+    };
+    let plays = indices(&case["played"]);
+    let columns: Vec<Vec<f64>> = plays.iter().map(|x| symmetric(posterior.row(*x as usize))).collect();
+    let truth = rows(&ata["u_rows"]);
+    assert_eq!(truth.len(), size);
+    let (mut nearest, mut kept) = (f64::INFINITY, Vec::new());
+    for (i, row) in truth.iter().enumerate() {
+        close(&columns.iter().map(|u| u[i]).collect::<Vec<f64>>(), row, "u_rows");
+        for (u, y) in columns.iter().zip(&y) {
+            kept.push((u[i] * y).abs() <= b);
+            nearest = nearest.min(((u[i] * y).abs() - b).abs());
+        }
+    }
+    let expected: Vec<bool> =
+        list(&ata["kept"]).iter().flat_map(list).map(|kept| kept.as_bool().expect("a truth value")).collect();
+    assert_eq!(kept, expected);
+    close(&[nearest], &[number(&ata["smallest_distance_to_threshold"])], "smallest_distance_to_threshold");
+    // θ = V^{−1/2}r̂: V is known in the coordinates of ψ, whose axes are the columns of Q.
+    let axes = (0..dictionary.rank()).map(|k| {
+        let mut axis = vec![0.0; dictionary.rank()];
+        axis[k] = 1.0;
+        symmetric(&axis)
+    });
+    let in_psi: Vec<f64> = axes.map(|q| q.iter().zip(r_hat).map(|(q, r)| q * r).sum()).collect();
+    let mut whitened = vec![0.0; dictionary.rank()];
+    posterior.whiten(&in_psi, &mut whitened);
+    close(&symmetric(&whitened), &numbers(&ata["theta"]), "theta");
 }
 
 /// The factor by which the traces shrink every confidence width.
@@ -88,7 +114,7 @@ const SHRUNK: f64 = 0.02;
 
 fn traced(case: &Value, rounds: u32) -> Parameters {
     Parameters {
-        candidates: case["X"].as_array().unwrap().len() as u32,
+        candidates: list(&case["X"]).len() as u32,
         rounds,
         rewards: Rewards::Bounded {
             norm_bound: number(&case["B"]),
@@ -110,7 +136,7 @@ fn traced(case: &Value, rounds: u32) -> Parameters {
 
 #[test]
 fn vectors_traces_of_the_machines() {
-    for case in vectors("traces.json")["cases"].as_array().unwrap() {
+    for case in cases(&vectors("traces.json"), "cases") {
         let name = case["algorithm"].as_str().unwrap();
         let f = case["f"].as_array().map(|_| numbers(&case["f"])).unwrap_or_default();
         let seed = RunSeed::new(0, 0);
@@ -119,12 +145,12 @@ fn vectors_traces_of_the_machines() {
             let (points, config) = (rows(&case["X"]), Config::new(traced(case, noise.len() as u32)).unwrap());
             let storage = vec![0.0; tgp::storage_len(points.len())];
             let mut learner =
-                TgpUcb::new(config, seed, &kernel_of(case), points[0].len(), &points.concat(), storage).unwrap();
+                TgpUcb::new(config, seed, &kernel_of::<f64>(case), points[0].len(), &points.concat(), storage).unwrap();
             let queries = follow(&mut learner, |round, x| f[x] + noise[round - 1]);
             assert_eq!(queries, indices(&case["queries"]), "{name}");
             close(learner.mean(), &numbers(&case["final_mu"]), "final_mu");
             close(&[learner.information_gain()], &[number(&case["information_gain"])], "information_gain");
-            let truncated = case["truncated"].as_array().unwrap().iter().filter(|t| t.as_bool().unwrap()).count();
+            let truncated = list(&case["truncated"]).iter().filter(|t| t.as_bool().unwrap()).count();
             assert_eq!(learner.truncated() as usize, truncated);
         } else if name.starts_with("ldp_moma") {
             let noise = rows(&case["total_noise"]);

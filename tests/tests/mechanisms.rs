@@ -2,34 +2,31 @@
 
 use std::collections::BTreeMap;
 
+use sordino_core::output::NoisyTuning;
 use sordino_core::privacy::accountant::{MomentsAccountant, RdpAccountant, analytic, fixed_size, order, poisson};
 use sordino_core::privacy::mechanism::laplace::ClampedLaplace;
 use sordino_core::privacy::mechanism::selection::Selection;
 use sordino_core::privacy::{Epsilon, Event, NeighboringRelation, Simulated};
 use sordino_core::random::{Stream, laplace};
-use sordino_tests::{number, numbers, vectors, vectors_table};
+use sordino_tests::{cases, number, numbers, vectors, vectors_table};
 
 fn close(ours: f64, truth: f64, relative: f64) -> bool {
     (ours - truth).abs() <= relative * truth.abs()
 }
 
-fn list<'a>(file: &'a serde_json::Value, name: &str) -> &'a Vec<serde_json::Value> {
-    file[name].as_array().unwrap_or_else(|| panic!("{name} is missing"))
-}
-
 #[test]
 fn vectors_mechanisms_gaussian() {
     let file = vectors("mechanisms.json");
-    for case in list(&file, "gaussian_classic") {
+    for case in cases(&file, "gaussian_classic") {
         let [l2, eps, delta, sigma] = ["l2", "eps", "delta", "sigma"].map(|name| number(&case[name]));
         assert!(close(l2 * analytic::classical_noise_multiplier(eps, delta), sigma, 1e-9), "{case}");
     }
-    for case in list(&file, "gaussian_exact_delta") {
+    for case in cases(&file, "gaussian_exact_delta") {
         let [l2, eps, delta, sigma] = ["l2", "eps", "delta", "sigma"].map(|name| number(&case[name]));
         let ours = analytic::delta(sigma / l2, eps);
         assert!(close(ours, delta, 1e-9) && ours >= delta * (1.0 - 1e-15), "{case}: {ours}");
     }
-    for case in list(&file, "gaussian_analytic") {
+    for case in cases(&file, "gaussian_analytic") {
         let [l2, eps, delta, sigma] = ["l2", "eps", "delta", "sigma"].map(|name| number(&case[name]));
         let ours = l2 * analytic::noise_multiplier(eps, delta).unwrap();
         assert!(close(ours, sigma, 1e-8), "{case}: {ours}");
@@ -40,11 +37,11 @@ fn vectors_mechanisms_gaussian() {
 #[test]
 fn vectors_mechanisms_accounting() {
     let file = vectors("mechanisms.json");
-    for case in list(&file, "subsampled_gaussian_rdp") {
+    for case in cases(&file, "subsampled_gaussian_rdp") {
         let [q, z, a, rdp] = ["q", "z", "order", "rdp"].map(|name| number(&case[name]));
         assert!(close(poisson::divergence(q, z, a), rdp, 1e-9), "{case}");
     }
-    for case in list(&file, "moments_accountant") {
+    for case in cases(&file, "moments_accountant") {
         let [q, z, steps, delta] = ["q", "z", "T", "delta"].map(|name| number(&case[name]));
         let event = Event::PoissonSampledGaussian {
             sampling_probability: q,
@@ -66,30 +63,39 @@ fn vectors_mechanisms_accounting() {
 
 #[test]
 fn vectors_mechanisms_laplace() {
-    for case in list(&vectors("mechanisms.json"), "laplace") {
+    for case in cases(&vectors("mechanisms.json"), "laplace") {
         let [sensitivity, eps, scale, variance] =
             ["sensitivity", "eps", "scale", "variance"].map(|name| number(&case[name]));
-        // The clamp's whole range, 2b, is the sensitivity.
-        let m = ClampedLaplace::new(sensitivity / 2.0, 12, Epsilon::new(eps).unwrap()).unwrap();
-        assert!(close(m.scale(), scale, 1e-12), "{case}");
+        // The clamp's whole range, 2b, is the sensitivity; ε is rounded down to a multiple of 2⁻²⁰, the scale so up.
+        let epsilon = Epsilon::new(eps).unwrap();
+        let m = ClampedLaplace::new(sensitivity / 2.0, 16, epsilon).unwrap();
+        let asked = m.scale() * epsilon.value() / eps;
+        assert!(close(asked, scale, 1e-9) && close(2.0 * asked * asked, variance, 1e-9), "{case}");
+        let mut quantiles = Vec::new();
+        for (p, x) in case["quantiles"].as_object().unwrap() {
+            let (p, x): (f64, f64) = (p.parse().unwrap(), number(x));
+            let law = asked * if p < 0.5 { (2.0 * p).ln() } else { -(2.0 - 2.0 * p).ln() };
+            assert!((law - x).abs() <= 1e-9 * scale.max(x.abs()), "{case}: {p}");
+            quantiles.push((p, x));
+        }
         // Quantiles and variance of the exact sampler, n = 200,000: level 1e-5 each (4.4 standard deviations of the
-        // share below a quantile); a scale 3 % off must be seen at one of them.
+        // share below a quantile); a scale 3 % off must be seen at 1/20, where it moves the share by 7 of them.
         let n = 200_000;
         let mut source = Simulated::new(Stream::from_seed(31));
         let draws: Vec<f64> = (0..n).map(|_| *m.privatize(0.0f64, &mut source).unwrap().value()).collect();
         let mut floating = Stream::from_seed(32);
         let paper: Vec<f64> = (0..n).map(|_| laplace::draw(&mut floating, scale)).collect();
-        let worst = |draws: &[f64], factor: f64| {
+        let worst = |quantiles: &[(f64, f64)], draws: &[f64], factor: f64| {
             let deviation = |(p, x): (f64, f64)| {
                 let below = draws.iter().filter(|d| **d * factor < x).count() as f64;
                 (below - p * f64::from(n)).abs() / (f64::from(n) * p * (1.0 - p)).sqrt()
             };
-            let quantiles = case["quantiles"].as_object().unwrap();
-            quantiles.iter().map(|(p, x)| deviation((p.parse().unwrap(), number(x)))).fold(0.0, f64::max)
+            quantiles.iter().copied().map(deviation).fold(0.0, f64::max)
         };
         for draws in [&draws, &paper] {
-            assert!(worst(draws, 1.0) < 4.4, "{case}: {}", worst(draws, 1.0));
-            assert!(worst(draws, 1.03) > 4.4, "{case}: {}", worst(draws, 1.03));
+            assert!(worst(&quantiles, draws, 1.0) < 4.4, "{case}: {}", worst(&quantiles, draws, 1.0));
+            let control = [(0.05, scale * 0.1f64.ln()), (0.95, -scale * 0.1f64.ln())];
+            assert!(worst(&control, draws, 1.0) < 4.4 && worst(&control, draws, 1.03) > 4.4, "{case}");
             let measured = draws.iter().map(|x| x * x).sum::<f64>() / f64::from(n);
             // Var(x²) = 20·scale⁴ for Laplace.
             assert!((measured - variance).abs() < 4.4 * 20f64.sqrt() * scale * scale / f64::from(n).sqrt());
@@ -97,33 +103,74 @@ fn vectors_mechanisms_laplace() {
     }
 }
 
+/// 99.999 % quantile of chi-square (Wilson and Hilferty; within 1 % from one degree of freedom on).
+fn chi_square_limit(freedom: f64) -> f64 {
+    let spread = 2.0 / (9.0 * freedom);
+    freedom * (1.0 - spread + 4.265 * spread.sqrt()).powi(3)
+}
+
 #[test]
 fn vectors_mechanisms_exponential() {
-    for case in list(&vectors("mechanisms.json"), "exponential") {
-        // Utilities and sensitivity as whole multiples of one half.
-        let utilities: Vec<i64> = numbers(&case["q"]).iter().map(|u| (u * 2.0) as i64).collect();
-        let sensitivity = (number(&case["sensitivity"]) * 2.0) as u64;
-        let truth = numbers(&case["probs"]);
-        let epsilon = Epsilon::new(number(&case["eps"])).unwrap();
-        let m = Selection::new(sensitivity, epsilon, NeighboringRelation::ReplaceOne).unwrap();
+    for case in cases(&vectors("mechanisms.json"), "exponential") {
+        let (utilities, truth) = (numbers(&case["q"]), numbers(&case["probs"]));
+        let (sensitivity, eps) = (number(&case["sensitivity"]), number(&case["eps"]));
+        let epsilon = Epsilon::new(eps).unwrap();
+        // The law as the reports print it. It belongs to another sensitivity and to ε as rounded: utilities in its units.
+        let tuning = NoisyTuning {
+            candidates: utilities.len() as u32,
+            rounds: 2,
+            noise_std: 1.0,
+            similarity: 0.5,
+            information_gain: 1.0,
+            epsilon,
+            delta: 0.1,
+        };
+        let unit = tuning.candidate_sensitivity() / sensitivity * eps / epsilon.value();
+        let scaled: Vec<f64> = utilities.iter().map(|u| u * unit).collect();
+        let mut law = vec![0.0; scaled.len()];
+        tuning.probabilities(&scaled, &mut law);
+        assert_eq!(law.len(), truth.len(), "{case}");
+        assert!(law.iter().zip(&truth).all(|(p, q)| close(*p, *q, 1e-9)), "{case}: {law:?}");
+
+        // The sampler's utilities are integers: in units of a 2²⁰th of the sensitivity.
+        let integers: Vec<i64> = utilities.iter().map(|u| (u / sensitivity * 1_048_576.0).round() as i64).collect();
+        let m = Selection::new(1 << 20, epsilon, NeighboringRelation::ReplaceOne).unwrap();
         let mut source = Simulated::new(Stream::from_seed(8));
         let n = 200_000;
         let mut count = vec![0u32; utilities.len()];
         for _ in 0..n {
-            count[*m.exponential(&utilities, &mut source).unwrap().value() as usize] += 1;
+            count[*m.exponential(&integers, &mut source).unwrap().value() as usize] += 1;
         }
-        // Up to 2 degrees of freedom: 99.999 % quantile 23.0.
-        let chi2 = |truth: &[f64]| -> f64 {
-            let n = f64::from(n);
-            let cell = |(c, p): (&u32, &f64)| (f64::from(*c) - n * p).powi(2) / (n * p).max(1e-3);
-            count.iter().zip(truth).map(cell).sum()
+        // Level 1e-5; candidates expected less than ten times are one cell with the likeliest, and those expected less
+        // than once in 10⁶ repetitions of this test are never drawn.
+        let n = f64::from(n);
+        let likeliest = (0..truth.len()).fold(0, |best, i| if truth[i] > truth[best] { i } else { best });
+        let cell = |i: usize| if n * truth[i] < 10.0 { likeliest } else { i };
+        assert!((0..truth.len()).all(|i| n * truth[i] > 1e-6 || count[i] == 0), "{case}: {count:?}");
+        let pooled = |values: &[f64]| {
+            let mut out = vec![0.0; values.len()];
+            values.iter().enumerate().for_each(|(i, x)| out[cell(i)] += x);
+            out
         };
-        assert!(chi2(&truth) < 23.0, "{case}: {count:?}");
-        // Negative control: 2 % of the first candidate's probability moved.
-        let mut moved = truth.clone();
-        let shift = moved[0] * 0.05;
-        (moved[0], moved[1]) = (moved[0] - shift, moved[1] + shift);
-        assert!(chi2(&moved) > 23.0);
+        let found = pooled(&count.iter().map(|c| f64::from(*c)).collect::<Vec<f64>>());
+        let chi2 = |found: &[f64], law: &[f64]| -> f64 {
+            let term = |(c, p): (&f64, f64)| if p > 0.0 { (c - n * p).powi(2) / (n * p) } else { 0.0 };
+            found.iter().zip(pooled(law)).map(term).sum()
+        };
+        let cells = (0..truth.len()).filter(|i| cell(*i) == *i).count();
+        if cells < 2 {
+            assert_eq!(found[likeliest], n);
+            continue;
+        }
+        let limit = chi_square_limit(cells as f64 - 1.0);
+        assert!(chi2(&found, &truth) < limit, "{case}: {count:?}");
+        // Negative control: the law without the 2 in 2Δ, wherever it is far enough from this one to be told apart.
+        let weights: Vec<f64> = truth.iter().map(|p| p * p).collect();
+        let wrong: Vec<f64> = weights.iter().map(|w| w / weights.iter().sum::<f64>()).collect();
+        let expected: Vec<f64> = pooled(&truth).iter().map(|p| n * p).collect();
+        if chi2(&expected, &wrong) > 4.0 * limit {
+            assert!(chi2(&found, &wrong) > limit, "{case}");
+        }
     }
 }
 

@@ -2,11 +2,12 @@
 //! information gains (`info_gain.json`).
 
 use serde_json::Value;
-use sordino_core::kernel::{Stationary, StationaryKernel};
+use sordino_core::kernel::Kernel;
+use sordino_core::linalg::{lower, packed_len};
 use sordino_core::schedule::confidence::{self, LocalNoise};
 use sordino_core::schedule::{Mixing, federated_confidence_width};
 use sordino_core::surrogate::{FiniteGp, finite, information_gain};
-use sordino_tests::{numbers, rows, vectors};
+use sordino_tests::{cases, indices, kernel, list, numbers, rows, vectors};
 
 fn number(case: &Value, key: &str) -> f64 {
     case[key].as_f64().unwrap_or_else(|| panic!("{key} in {case}"))
@@ -20,18 +21,14 @@ fn close(found: f64, expected: f64, what: &str) {
     assert!((found - expected).abs() <= 1e-12 * expected.abs().max(1e-3), "{what}: {found} instead of {expected}");
 }
 
-fn list<'a>(file: &'a Value, key: &str) -> &'a Vec<Value> {
-    file[key].as_array().unwrap_or_else(|| panic!("{key}"))
-}
-
 #[test]
 fn vectors_schedules_finite_widths() {
     let file = vectors("schedules.json");
-    for case in list(&file, "po_gp_ucb_beta") {
+    for case in cases(&file, "po_gp_ucb_beta") {
         let width = confidence::finite_width(count(case, "n"), count(case, "t"), number(case, "delta_prime"));
         close(width * width, number(case, "beta"), "po_gp_ucb_beta");
     }
-    for case in list(&file, "kusner_beta") {
+    for case in cases(&file, "kusner_beta") {
         let width = confidence::tuning_width(count(case, "n"), count(case, "t"), number(case, "delta"));
         close(width * width, number(case, "beta"), "kusner_beta");
     }
@@ -40,12 +37,12 @@ fn vectors_schedules_finite_widths() {
 #[test]
 fn vectors_schedules_federated() {
     let file = vectors("schedules.json");
-    for case in list(&file, "fts_beta") {
+    for case in cases(&file, "fts_beta") {
         let gain = number(case, "gamma_prev");
         let width = federated_confidence_width(number(case, "B"), number(case, "sigma"), gain, number(case, "delta"));
         close(width, number(case, "beta"), "fts_beta");
     }
-    for case in list(&file, "fts_p_t") {
+    for case in cases(&file, "fts_p_t") {
         let t = count(case, "t") as u32;
         close(Mixing::InverseSqrt.own_draw_probability(t), number(case, "p_sqrt"), "p_sqrt");
         close(Mixing::Inverse.own_draw_probability(t), number(case, "p_inverse"), "p_inverse");
@@ -55,7 +52,7 @@ fn vectors_schedules_federated() {
 #[test]
 fn vectors_schedules_local() {
     let file = vectors("schedules.json");
-    for case in list(&file, "ldp") {
+    for case in cases(&file, "ldp") {
         let noise = LocalNoise {
             norm_bound: number(case, "B"),
             noise_bound: number(case, "R"),
@@ -68,13 +65,19 @@ fn vectors_schedules_local() {
         close(noise.central_moment(), number(case, "c"), "c");
         close(noise.squared_bound(), number(case, "K"), "K");
         close(confidence::nystrom_inflation(accuracy, rounds, delta), number(case, "q"), "q");
-        for row in list(case, "tgp") {
+        let log = (4.0 * rounds as f64 / delta).ln();
+        close(
+            confidence::nystrom_inflation(accuracy, rounds, delta) * accuracy * accuracy / (6.0 * log),
+            number(case, "rho"),
+            "rho",
+        );
+        for row in cases(case, "tgp") {
             let t = count(row, "t");
             close(confidence::tgp_threshold(&noise, t), number(row, "b_t"), "tgp b_t");
             let width = confidence::tgp_width(&noise, t, number(row, "gamma_prev"), lambda, delta);
             close(width, number(row, "beta_t"), "tgp beta_t");
         }
-        for row in list(case, "ata") {
+        for row in cases(case, "ata") {
             let m = count(row, "m");
             close(confidence::ata_threshold(&noise, m, rounds, delta), number(row, "b_t"), "ata b_t");
             let width = confidence::ata_width(&noise, m, rounds, accuracy, lambda, delta);
@@ -83,40 +86,82 @@ fn vectors_schedules_local() {
         let moma = &case["moma"];
         let k = confidence::moma_epoch_len(rounds, delta);
         assert_eq!((k, rounds / k), (count(moma, "k"), count(moma, "N")));
-        for row in list(moma, "beta_next") {
+        for row in cases(moma, "beta_next") {
             let (c, m, n) = (noise.central_moment(), count(row, "m"), count(row, "n"));
-            let width = confidence::moma_width(noise.norm_bound, c, alpha, m, n, accuracy, lambda);
-            close(width, number(row, "value"), "moma beta_next");
+            let width = |lambda| confidence::moma_width(noise.norm_bound, c, alpha, m, n, accuracy, lambda);
+            close(width(lambda), number(row, "value"), "moma beta_next");
+            close(width(1.0), number(row, "value_without_lambda"), "moma beta_next, as printed");
         }
     }
+}
+
+/// Sets of so many points at most, so that trying them all takes no time.
+const SETS: f64 = 50_000.0;
+
+/// The largest gain of the multisets of rising indices that begin with `chosen`, of `left` more points: all are tried.
+///
+/// `factor` is the Cholesky factor of I + K/λ over the chosen ones, with rows to spare.
+fn largest_gain(a: &[Vec<f64>], factor: &mut [f64], chosen: &mut Vec<usize>, left: usize, repeats: bool) -> f64 {
+    if left == 0 {
+        return 0.5 * lower::ln_det(factor, chosen.len());
+    }
+    let first = chosen.last().map_or(0, |last| if repeats { *last } else { last + 1 });
+    let mut largest = f64::NEG_INFINITY;
+    for i in first..a.len() {
+        append(a, factor, chosen, i);
+        largest = largest.max(largest_gain(a, factor, chosen, left - 1, repeats));
+        chosen.pop();
+    }
+    largest
+}
+
+fn append(a: &[Vec<f64>], factor: &mut [f64], chosen: &mut Vec<usize>, i: usize) {
+    let n = chosen.len();
+    let row = lower::row_mut(factor, n);
+    chosen.iter().zip(row.iter_mut()).for_each(|(j, entry)| *entry = a[i][*j]);
+    row[n] = 1.0 + a[i][i];
+    lower::append_row(factor, n, 0.0).unwrap();
+    chosen.push(i);
 }
 
 #[test]
 fn vectors_info_gain() {
     let file = vectors("info_gain.json");
-    for case in list(&file, "cases") {
-        let shape = match case["kernel"].as_str().unwrap() {
-            "se" => Stationary::SquaredExponential,
-            "matern12" => Stationary::Matern12,
-            "matern32" => Stationary::Matern32,
-            "matern52" => Stationary::Matern52,
-            other => panic!("unknown kernel {other}"),
-        };
-        let kernel =
-            StationaryKernel::with_shape(shape, number(case, "lengthscale"), number(case, "variance")).unwrap();
-        let points = rows(&case["X"]);
-        let (n, dim) = (points.len(), points[0].len());
+    for case in cases(&file, "cases") {
+        let (kernel, points, lambda) = (kernel::<f64>(case), rows(&case["X"]), number(case, "lam"));
+        let (n, dim, steps) = (points.len(), points[0].len(), count(case, "T") as usize);
         let storage = vec![0.0; finite::storage_len(n)];
-        let mut gp = FiniteGp::new(&kernel, number(case, "lam"), dim, &points.concat(), storage).unwrap();
-        let steps = count(case, "T") as usize;
-        let (mut gains, mut indices) = (vec![0.0; steps], vec![0; steps]);
-        information_gain::greedy(&mut gp, &mut gains, &mut indices).unwrap();
-        let expected: Vec<u32> = numbers(&case["greedy_indices"]).iter().map(|i| *i as u32).collect();
-        assert_eq!(indices, expected);
-        let exact = numbers(&case["exact_gamma_with_repeats"]);
-        for (t, (found, expected)) in gains.iter().zip(numbers(&case["greedy_gain"])).enumerate() {
-            close(*found, expected, "greedy gain");
-            assert!(*found <= exact[t] * (1.0 + 1e-12) && information_gain::upper_bound(*found) >= exact[t]);
+        let mut gp = FiniteGp::new(&kernel, lambda, dim, &points.concat(), storage).unwrap();
+        let (mut gains, mut chosen) = (vec![0.0; steps], vec![0; steps]);
+        information_gain::greedy(&mut gp, &mut gains, &mut chosen).unwrap();
+        let chosen: Vec<usize> = chosen.into_iter().map(|i| i as usize).collect();
+        assert_eq!(chosen, indices(&case["greedy_indices"]));
+        let (greedy, exact) = (numbers(&case["greedy_gain"]), numbers(&case["exact_gamma_with_repeats"]));
+        assert_eq!((greedy.len(), exact.len()), (steps, steps));
+        for ((found, greedy), exact) in gains.iter().zip(&greedy).zip(&exact) {
+            close(*found, *greedy, "greedy gain");
+            assert!(*found <= exact * (1.0 + 1e-12) && information_gain::upper_bound(*found) >= *exact);
+        }
+        let covariance = |x: &Vec<f64>| points.iter().map(|z| kernel.covariance(x, z) / lambda).collect();
+        let a: Vec<Vec<f64>> = points.iter().map(covariance).collect();
+        let mut factor = vec![0.0; packed_len(steps)];
+        for (gamma, best, repeats) in [
+            ("exact_gamma_with_repeats", "exact_argmax_with_repeats", true),
+            ("exact_gamma_without_repeats", "exact_argmax_without_repeats", false),
+        ] {
+            let (values, sets) = (numbers(&case[gamma]), list(&case[best]));
+            assert_eq!(values.len(), sets.len());
+            let mut sets_tried = 1.0;
+            for (t, (value, set)) in values.iter().zip(sets).enumerate() {
+                let mut one = Vec::new();
+                indices(set).into_iter().for_each(|i| append(&a, &mut factor, &mut one, i));
+                close(0.5 * lower::ln_det(&factor, one.len()), *value, best);
+                let pool = if repeats { n + t } else { n.saturating_sub(t) };
+                sets_tried *= pool as f64 / (t + 1) as f64;
+                if (1.0..SETS).contains(&sets_tried) {
+                    close(largest_gain(&a, &mut factor, &mut Vec::new(), t + 1, repeats), *value, gamma);
+                }
+            }
         }
     }
 }

@@ -4,58 +4,84 @@
 use serde_json::Value;
 use sordino_core::acquisition::upper_confidence_bound;
 use sordino_core::features::{Nystrom, nystrom};
-use sordino_core::kernel::{Kernel, Stationary, StationaryKernel};
+use sordino_core::kernel::{Kernel, StationaryKernel};
 use sordino_core::linalg::{dot, lower, packed_len};
 use sordino_core::schedule::confidence::{self, LocalNoise};
 use sordino_core::surrogate::information_gain::RunGain;
 use sordino_core::surrogate::{CandidateGp, ExactGp, FiniteGp, candidates, exact, finite};
-use sordino_tests::{numbers, rows, vectors};
+use sordino_tests::{indices, kernel, list, numbers, rows, vectors, whole};
 
 fn number(case: &Value, key: &str) -> f64 {
     case[key].as_f64().unwrap_or_else(|| panic!("{key} in {case}"))
 }
 
-fn indices(value: &Value) -> Vec<usize> {
-    numbers(value).iter().map(|x| *x as usize).collect()
-}
-
+#[track_caller]
 fn close(found: &[f64], expected: &[f64], what: &str) {
+    assert_eq!(found.len(), expected.len(), "{what}: as many numbers");
     for (found, expected) in found.iter().zip(expected) {
         assert!((found - expected).abs() < 1e-9, "{what}: {found} instead of {expected}");
     }
 }
 
+/// The algorithms there are traces of.
+const ALGORITHMS: [&str; 3] = ["po_gp_ucb", "ldp_tgp", "ldp_moma"];
+
 fn cases(of: &str) -> Vec<Value> {
     let file = vectors("traces.json");
-    let found: Vec<Value> = file["cases"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter(|c| c["algorithm"].as_str().unwrap().starts_with(of))
-        .cloned()
-        .collect();
-    assert!(!found.is_empty(), "no trace of {of}");
-    found
+    let all = sordino_tests::cases(&file, "cases");
+    let name = |case: &Value| case["algorithm"].as_str().unwrap_or_else(|| panic!("algorithm in {case}")).to_string();
+    for case in all {
+        assert!(ALGORITHMS.iter().any(|known| name(case).starts_with(known)), "nobody follows {}", name(case));
+    }
+    all.iter().filter(|case| name(case).starts_with(of)).cloned().collect()
+}
+
+/// How far the best value lies above the second best.
+fn margin(mean: &[f64], variance: &[f64], width: f64) -> f64 {
+    let mut values: Vec<f64> = mean.iter().zip(variance).map(|(m, v)| m + width * v.sqrt()).collect();
+    values.sort_by(|a, b| b.total_cmp(a));
+    values.get(1).map_or(f64::INFINITY, |second| values[0] - second)
+}
+
+/// Margins and the smallest of them.
+#[track_caller]
+fn check_margins(case: &Value, margins: &[f64]) {
+    close(margins, &numbers(&case["argmax_margins"]), "argmax_margins");
+    close(
+        &[margins.iter().copied().fold(f64::INFINITY, f64::min)],
+        &[number(case, "smallest_margin")],
+        "smallest_margin",
+    );
+}
+
+/// What a modeler did.
+struct Trace {
+    queries: Vec<usize>,
+    margins: Vec<f64>,
+    mean: Vec<f64>,
+    variance: Vec<f64>,
+    regret: f64,
 }
 
 /// PO-GP-UCB, the modeler's loop, with an engine that offers `observe` and the moments of all candidates.
-fn modeler(
-    case: &Value,
-    mut observe: impl FnMut(usize, f64) -> (Vec<f64>, Vec<f64>),
-) -> (Vec<usize>, Vec<f64>, Vec<f64>) {
+fn modeler(case: &Value, mut observe: impl FnMut(usize, f64) -> (Vec<f64>, Vec<f64>)) -> Trace {
     let f = numbers(&case["f"]);
-    let (mut mean, mut variance) = (Vec::new(), Vec::new());
+    let (mut mean, mut variance, mut best) = (Vec::new(), Vec::new(), f64::NEG_INFINITY);
     for i in indices(&case["init_indices"]) {
         (mean, variance) = observe(i, f[i]);
+        best = best.max(f[i]);
     }
-    let mut queries = Vec::new();
-    for t in 1..=case["queries"].as_array().unwrap().len() {
+    let (mut queries, mut margins) = (Vec::new(), Vec::new());
+    for t in 1..=list(&case["queries"]).len() {
         let width = confidence::finite_width(f.len() as u64, t as u64, number(case, "delta_prime"));
         let x = upper_confidence_bound::maximize(&mean, &variance, width).candidate as usize;
+        margins.push(margin(&mean, &variance, width));
         queries.push(x);
+        best = best.max(f[x]);
         (mean, variance) = observe(x, f[x]);
     }
-    (queries, mean, variance)
+    let regret = f.iter().copied().fold(f64::NEG_INFINITY, f64::max) - best;
+    Trace { queries, margins, mean, variance, regret }
 }
 
 #[test]
@@ -63,11 +89,12 @@ fn vectors_traces_modeler_with_three_engines() {
     for case in cases("po_gp_ucb") {
         let points = rows(&case["Z"]);
         let (n, dim, z) = (points.len(), points[0].len(), points.concat());
-        let shape = Stationary::SquaredExponential;
-        let kernel =
-            StationaryKernel::with_shape(shape, number(&case, "lengthscale"), number(&case, "variance")).unwrap();
+        // No kernel is named: squared exponential.
+        let mut named = case.clone();
+        named["kernel"] = "se".into();
+        let kernel = kernel(if case["kernel"].is_null() { &named } else { &case });
         let noise = number(&case, "noise_variance");
-        let steps = case["queries"].as_array().unwrap().len() + case["init_indices"].as_array().unwrap().len();
+        let steps = list(&case["queries"]).len() + list(&case["init_indices"]).len();
         let mut list =
             CandidateGp::new(kernel, noise, dim, &z[..], steps, vec![0.0; candidates::storage_len(n, steps)]).unwrap();
         let mut full = FiniteGp::new(&kernel, noise, dim, &z, vec![0.0; finite::storage_len(n)]).unwrap();
@@ -91,10 +118,12 @@ fn vectors_traces_modeler_with_three_engines() {
                 (mean, variance)
             }),
         ];
-        for (queries, mean, variance) in runs {
-            assert_eq!(queries, indices(&case["queries"]));
-            close(&mean, &numbers(&case["final_mu"]), "final_mu");
-            close(&variance, &numbers(&case["final_var"]), "final_var");
+        for trace in runs {
+            assert_eq!(trace.queries, indices(&case["queries"]));
+            check_margins(&case, &trace.margins);
+            close(&trace.mean, &numbers(&case["final_mu"]), "final_mu");
+            close(&trace.variance, &numbers(&case["final_var"]), "final_var");
+            close(&[trace.regret], &[number(&case, "simple_regret")], "simple_regret");
         }
     }
 }
@@ -106,26 +135,24 @@ fn local_noise(case: &Value) -> LocalNoise {
     LocalNoise { norm_bound: number(case, "B"), noise_bound: number(case, "R"), epsilon: number(case, "privacy_eps") }
 }
 
-fn local_kernel(case: &Value) -> StationaryKernel<f64> {
-    assert_eq!(case["kernel"], "se");
-    StationaryKernel::with_shape(Stationary::SquaredExponential, number(case, "lengthscale"), 1.0).unwrap()
-}
-
 #[test]
 fn vectors_traces_tgp() {
     for case in cases("ldp_tgp") {
-        let (x, f, noise) = (rows(&case["X"]).concat(), numbers(&case["f"]), numbers(&case["total_noise_by_round"]));
+        let (points, f, noise) = (rows(&case["X"]), numbers(&case["f"]), numbers(&case["total_noise_by_round"]));
+        let (count, dim) = (points.len(), points[0].len());
         let (local, lambda, delta) = (local_noise(&case), number(&case, "lam"), number(&case, "delta"));
-        let storage = vec![0.0; finite::storage_len(x.len())];
-        let mut gp = FiniteGp::new(&local_kernel(&case), lambda, 1, &x, storage).unwrap();
+        let storage = vec![0.0; finite::storage_len(count)];
+        let mut gp = FiniteGp::new(&kernel(&case), lambda, dim, &points.concat(), storage).unwrap();
         let mut gain = RunGain::new(lambda).unwrap();
-        let (mut queries, mut truncated, mut variance) = (Vec::new(), Vec::new(), vec![0.0; x.len()]);
+        let (mut queries, mut truncated, mut margins, mut variance) =
+            (Vec::new(), Vec::new(), Vec::new(), vec![0.0; count]);
         for t in 1..=noise.len() as u64 {
             gp.variances(&mut variance);
             let width = SHRUNK * confidence::tgp_width(&local, t, gain.value(), lambda, delta);
             let query = if t == 1 {
                 1
             } else {
+                margins.push(margin(gp.mean(), &variance, width));
                 upper_confidence_bound::maximize(gp.mean(), &variance, width).candidate as usize
             };
             let reward = f[query] + noise[t as usize - 1];
@@ -136,8 +163,9 @@ fn vectors_traces_tgp() {
             truncated.push(far);
         }
         assert_eq!(queries, indices(&case["queries"]));
-        let expected: Vec<bool> = case["truncated"].as_array().unwrap().iter().map(|t| t.as_bool().unwrap()).collect();
+        let expected: Vec<bool> = list(&case["truncated"]).iter().map(|t| t.as_bool().unwrap()).collect();
         assert_eq!(truncated, expected);
+        check_margins(&case, &margins);
         gp.variances(&mut variance);
         close(&[gain.value()], &[number(&case, "information_gain")], "information_gain");
         close(gp.mean(), &numbers(&case["final_mu"]), "final_mu");
@@ -148,21 +176,22 @@ fn vectors_traces_tgp() {
 /// A dictionary's features of all points, and V = Σ φφᵀ + λI over the plays, factored.
 struct Dictionary {
     phi: Vec<Vec<f64>>,
+    prior: Vec<f64>,
     factor: Vec<f64>,
     rank: usize,
 }
 
 impl Dictionary {
-    fn new(kernel: StationaryKernel<f64>, x: &[f64], points: &[usize], plays: &[usize], lambda: f64) -> Self {
+    fn new(kernel: StationaryKernel<f64>, x: &[Vec<f64>], points: &[usize], plays: &[usize], lambda: f64) -> Self {
         let m = points.len();
-        let dictionary: Vec<f64> = points.iter().map(|i| x[*i]).collect();
+        let dictionary: Vec<f64> = points.iter().flat_map(|i| x[*i].clone()).collect();
         let (root, mut scratch) = (vec![0.0; nystrom::storage_len(m)], vec![0.0; nystrom::scratch_len(m)]);
-        let map = Nystrom::new(kernel, 1, &dictionary[..], root, &mut scratch).unwrap();
+        let map = Nystrom::new(kernel, x[0].len(), &dictionary[..], root, &mut scratch).unwrap();
         let phi: Vec<Vec<f64>> = x
             .iter()
             .map(|x| {
                 let mut phi = vec![0.0; m];
-                map.features(&[*x], &mut phi, &mut scratch);
+                map.features(x, &mut phi, &mut scratch);
                 phi
             })
             .collect();
@@ -173,7 +202,8 @@ impl Dictionary {
             }
         }
         lower::factor(&mut factor, m, 0.0).unwrap();
-        Dictionary { phi, factor, rank: map.rank() }
+        let prior = x.iter().map(|x| kernel.variance(x)).collect();
+        Dictionary { phi, prior, factor, rank: map.rank() }
     }
 
     /// V⁻¹ Σ yφ over the plays.
@@ -190,7 +220,7 @@ impl Dictionary {
     /// σ̃² = k(x, x) − φ·φ + λφᵀV⁻¹φ.
     fn variance(&self, x: usize, lambda: f64) -> f64 {
         let mut phi = self.phi[x].clone();
-        let missing = 1.0 - dot(&phi, &phi);
+        let missing = self.prior[x] - dot(&phi, &phi);
         lower::solve(&self.factor, &mut phi);
         missing + lambda * dot(&phi, &phi)
     }
@@ -227,12 +257,12 @@ fn median_of_means(dictionary: &Dictionary, estimates: &[Vec<f64>]) -> usize {
 #[test]
 fn vectors_traces_moma() {
     for case in cases("ldp_moma") {
-        let (x, f, noise) = (rows(&case["X"]).concat(), numbers(&case["f"]), rows(&case["total_noise"]));
+        let (x, f, noise) = (rows(&case["X"]), numbers(&case["f"]), rows(&case["total_noise"]));
         let (local, lambda, accuracy) = (local_noise(&case), number(&case, "lam"), number(&case, "nystrom_accuracy"));
-        let (kernel, k) = (local_kernel(&case), case["k"].as_u64().unwrap() as usize);
+        let (kernel, k) = (kernel(&case), whole(&case["k"]) as usize);
         let (mut plays, mut y) = (vec![1], Vec::new());
-        let (mut chosen, mut mean, mut variance) = (Vec::new(), Vec::new(), Vec::new());
-        for epoch in 1..=case["epochs"].as_u64().unwrap() as usize {
+        let (mut chosen, mut margins, mut mean, mut variance) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for epoch in 1..=whole(&case["epochs"]) as usize {
             let query = plays[epoch - 1];
             y.push((0..k).map(|j| f[query] + noise[epoch - 1][j]).collect::<Vec<f64>>());
             let mut points = plays.clone();
@@ -256,10 +286,14 @@ fn vectors_traces_moma() {
                     lambda,
                 );
             plays.push(upper_confidence_bound::maximize(&mean, &variance, width).candidate as usize);
+            margins.push(margin(&mean, &variance, width));
         }
+        // What would be played next is no longer part of the trace.
         plays.pop();
+        margins.pop();
         assert_eq!(plays, indices(&case["queries"]));
         assert_eq!(chosen, indices(&case["k_star"]));
+        check_margins(&case, &margins);
         close(&mean, &numbers(&case["final_mu"]), "final_mu");
         close(&variance, &numbers(&case["final_sigma_sq"]), "final_sigma_sq");
     }
@@ -270,41 +304,62 @@ fn vectors_traces_moma() {
 #[test]
 fn vectors_nystrom_features() {
     let file = vectors("ldp_estimators.json");
-    let shape = |case: &Value| match case["kernel"].as_str().unwrap() {
-        "se" => Stationary::SquaredExponential,
-        "matern12" => Stationary::Matern12,
-        "matern32" => Stationary::Matern32,
-        _ => Stationary::Matern52,
-    };
     let gram = |dictionary: &Dictionary| -> Vec<f64> {
         dictionary.phi.iter().flat_map(|a| dictionary.phi.iter().map(|b| dot(a, b))).collect()
     };
-    for case in file["cases"].as_array().unwrap() {
-        let x = rows(&case["X"]).concat();
-        if x.len() != case["X"].as_array().unwrap().len() || number(case, "variance") != 1.0 {
-            continue; // The helper above is for one dimension and unit variance.
-        }
-        let kernel = StationaryKernel::with_shape(shape(case), number(case, "lengthscale"), 1.0).unwrap();
-        let (points, plays, lambda) = (indices(&case["dictionary"]), indices(&case["played"]), number(case, "lam"));
+    for case in sordino_tests::cases(&file, "cases") {
+        let (x, kernel, lambda) = (rows(&case["X"]), kernel(case), number(case, "lam"));
+        let (points, plays) = (indices(&case["dictionary"]), indices(&case["played"]));
+        let covariance: Vec<f64> =
+            points.iter().flat_map(|a| points.iter().map(|b| kernel.covariance(&x[*a], &x[*b]))).collect();
+        close(&covariance, &rows(&case["K_D"]).concat(), "K_D");
         let dictionary = Dictionary::new(kernel, &x, &points, &plays, lambda);
         close(&dictionary.phi.concat(), &rows(&case["features_symmetric"]).concat(), "features_symmetric");
         close(&gram(&dictionary), &rows(&case["gram_of_features"]).concat(), "gram");
+        // K_D^{−1/2} takes the covariances with the dictionary to the features.
+        let root = rows(&case["K_D_inv_sqrt_symmetric"]);
+        let all = &x;
+        for (x, phi) in all.iter().zip(&dictionary.phi) {
+            let covariances: Vec<f64> = points.iter().map(|i| kernel.covariance(x, &all[*i])).collect();
+            let product: Vec<f64> = root.iter().map(|row| dot(row, &covariances)).collect();
+            close(phi, &product, "K_D_inv_sqrt_symmetric");
+        }
+        let size = points.len();
+        let entry = |i: usize, j: usize| {
+            let (i, j) = (i.max(j), i.min(j));
+            dot(&lower::row(&dictionary.factor, i)[..=j], lower::row(&dictionary.factor, j))
+        };
+        let v: Vec<f64> = (0..size * size).map(|e| entry(e / size, e % size)).collect();
+        close(&v, &rows(&case["V"]).concat(), "V");
         let variance: Vec<f64> = (0..x.len()).map(|i| dictionary.variance(i, lambda)).collect();
         close(&variance, &numbers(&case["sigma_tilde_sq"]), "sigma_tilde_sq");
+        let untruncated = dictionary.weights(&plays, &numbers(&case["ata"]["y"]));
+        let mean: Vec<f64> = dictionary.phi.iter().map(|phi| dot(phi, &untruncated)).collect();
+        close(&mean, &numbers(&case["untruncated_mu"]), "untruncated_mu");
         let moma = &case["moma"];
         let y = rows(&moma["Y"]);
-        let columns: Vec<Vec<f64>> = (0..moma["k"].as_u64().unwrap() as usize)
+        let columns: Vec<Vec<f64>> = (0..whole(&moma["k"]) as usize)
             .map(|j| dictionary.weights(&plays, &y.iter().map(|row| row[j]).collect::<Vec<f64>>()))
             .collect();
-        assert_eq!(median_of_means(&dictionary, &columns) as u64, moma["k_star"].as_u64().unwrap());
+        close(&columns.concat(), &rows(&moma["theta_columns"]).concat(), "theta_columns");
+        let distances: Vec<f64> = columns
+            .iter()
+            .flat_map(|a| columns.iter().map(|b| dictionary.distance(a, b)).collect::<Vec<f64>>())
+            .collect();
+        close(&distances, &rows(&moma["distances"]).concat(), "distances");
+        let star = median_of_means(&dictionary, &columns);
+        assert_eq!(star as u64, whole(&moma["k_star"]));
+        let mean: Vec<f64> = dictionary.phi.iter().map(|phi| dot(phi, &columns[star])).collect();
+        close(&mean, &numbers(&moma["mu"]), "moma.mu");
     }
-    for case in file["duplicates"].as_array().unwrap() {
-        let x = rows(&case["X"]).concat();
-        let kernel = StationaryKernel::with_shape(shape(case), number(case, "lengthscale"), 1.0).unwrap();
-        let points = indices(&case["dictionary_with_duplicates"]);
-        let dictionary = Dictionary::new(kernel, &x, &points, &points, 1.0);
-        assert_eq!(dictionary.rank, case["distinct"].as_array().unwrap().len());
+    for case in sordino_tests::cases(&file, "duplicates") {
+        let (x, points) = (rows(&case["X"]), indices(&case["dictionary_with_duplicates"]));
+        let distinct = indices(&case["distinct"]);
+        let dictionary = Dictionary::new(kernel(case), &x, &points, &points, 1.0);
+        assert_eq!(dictionary.rank, distinct.len());
+        assert!(points.iter().all(|x| distinct.contains(x)) && distinct.iter().all(|x| points.contains(x)));
         close(&gram(&dictionary), &rows(&case["gram_of_features"]).concat(), "gram with duplicates");
-        assert!(kernel.covariance(&x[..1], &x[..1]) == 1.0);
+        let alone = Dictionary::new(kernel(case), &x, &distinct, &distinct, 1.0);
+        close(&gram(&alone), &rows(&case["gram_of_features"]).concat(), "gram of the distinct points");
     }
 }
