@@ -202,3 +202,24 @@ fn losses_move_the_right_way() {
     assert!(mixed < base && mixed > epsilon(0.25, 2.0, 40, 1e-5));
     assert!(mixed < epsilon(0.25, 1.0, 20, 1e-5) + epsilon(0.25, 2.0, 20, 1e-5));
 }
+
+/// What no sequence of charges leads to would lower the next sum.
+#[test]
+fn a_stored_accountant_that_lies_is_refused() {
+    let relation = NeighboringRelation::ReplaceSpecial;
+    let event = Event::PoissonSampledGaussian { sampling_probability: 0.25, noise_multiplier: 1.0, relation };
+    let mut accountant = RdpAccountant::new();
+    accountant.compose(&event, 7).unwrap();
+    let text = serde_json::to_string(&accountant).unwrap();
+    let back: RdpAccountant = serde_json::from_str(&text).unwrap();
+    assert_eq!(back.epsilon(1e-5), accountant.epsilon(1e-5));
+    for (field, lie) in [
+        (r#""delta_spent":0.0"#, r#""delta_spent":-1e-3"#),
+        (r#""releases":7"#, r#""releases":0"#),
+        (r#""relation":"replace_special""#, r#""relation":null"#),
+        (r#""spent":["#, r#""spent":[-1.0,"#),
+    ] {
+        assert!(text.contains(field), "{field}");
+        assert!(serde_json::from_str::<RdpAccountant>(&text.replace(field, lie)).is_err(), "{lie}");
+    }
+}

@@ -158,7 +158,7 @@ fn gain(rounds: usize) -> f64 {
     information_gain::upper_bound(gains[rounds - 1])
 }
 
-fn setting(eps: f64, rounds: u32) -> NoisyTuning {
+fn setting(eps: f64, rounds: u32) -> Checked<NoisyTuning> {
     NoisyTuning {
         candidates: POINTS as u32,
         rounds,
@@ -214,7 +214,7 @@ fn allowed(a: f64, n: f64) -> f64 {
 fn theorem_2_covers_the_candidate() {
     let (claimed, weak) = (setting(100.0, 50), setting(100.0 / 30.0, 50));
     for a in [0.5, 2.0] {
-        let fail = |mechanism: &NoisyTuning| {
+        let fail = |mechanism: &Checked<NoisyTuning>| {
             let mut sum = 0.0;
             for run in 0..30 {
                 let mean = tune(&function(run), 50, run).mean;
@@ -258,7 +258,7 @@ fn theorem_2_covers_the_candidate() {
 fn theorem_4_covers_the_value() {
     let (claimed, weak) = (setting(1.0, 50), setting(0.25, 50));
     let mut source = Simulated::new(Stream::from_seed(4));
-    let mut fail = |mechanism: &NoisyTuning| {
+    let mut fail = |mechanism: &Checked<NoisyTuning>| {
         let mut failures = 0;
         for run in 0..30 {
             let f = function(run);
@@ -291,7 +291,7 @@ fn theorem_6_covers_the_noise_free_value() {
     };
     let claimed = setting(1.0).checked().unwrap();
     let mut source = Simulated::new(Stream::from_seed(6));
-    let mut fail = |mechanism: NoiseFreeTuning| {
+    let mut fail = |mechanism: Checked<NoiseFreeTuning>| {
         let far = (0..5000).filter(|i| {
             let value = 3.0 - claimed.regret_term() * f64::from(*i) / 5000.0;
             (mechanism.release_value(value, &mut source).unwrap().value() - 3.0).abs() > claimed.value_gap(2.0)
@@ -300,7 +300,7 @@ fn theorem_6_covers_the_noise_free_value() {
     };
     let share = fail(claimed);
     assert!(share <= allowed(2.0, 5000.0), "{share}");
-    assert!(fail(setting(0.5)) > allowed(2.0, 5000.0));
+    assert!(fail(setting(0.5).checked().unwrap()) > allowed(2.0, 5000.0));
 }
 
 /// Theorem 8 is an equality: e^{−a}. 20,000 releases, four standard errors. Power: a tenth more noise must be caught.
@@ -317,9 +317,9 @@ fn theorem_8_is_exact() {
     let claimed = setting(1.0).checked().unwrap();
     let mut source = Simulated::new(Stream::from_seed(8));
     for a in [0.5, 2.0f64] {
-        let mut z = |mechanism: LipschitzTuning| {
+        let mut z = |mechanism: Checked<LipschitzTuning>| {
             let far = (0..20_000).filter(|_| {
-                let (value, event) = mechanism.release_value(0.3, &mut source).unwrap();
+                let (value, event) = mechanism.release_value(0.3, &mut source).unwrap().into_parts();
                 assert!(matches!(event, Event::PureEpsilon { .. }));
                 (value - 0.3).abs() > claimed.gap(a)
             });
@@ -327,7 +327,7 @@ fn theorem_8_is_exact() {
             (share - p).abs() / (p * (1.0 - p) / 2e4).sqrt()
         };
         assert!(z(claimed) < 4.0);
-        assert!(z(setting(1.0 / 1.1)) > 4.0);
+        assert!(z(setting(1.0 / 1.1).checked().unwrap()) > 4.0);
     }
 }
 
@@ -437,11 +437,11 @@ fn many_records_cost_little() {
 #[test]
 fn bad_input_is_a_typed_error() {
     let good = setting(1.0, 2);
-    assert!(NoisyTuning { rounds: 1, ..good }.checked().is_err());
-    assert!(NoisyTuning { noise_std: 0.0, ..good }.checked().is_err());
-    assert!(NoisyTuning { similarity: 1.1, ..good }.checked().is_err());
-    assert!(NoisyTuning { information_gain: f64::NAN, ..good }.checked().is_err());
-    assert!(NoisyTuning { delta: 1.0, ..good }.checked().is_err());
+    assert!(NoisyTuning { rounds: 1, ..*good }.checked().is_err());
+    assert!(NoisyTuning { noise_std: 0.0, ..*good }.checked().is_err());
+    assert!(NoisyTuning { similarity: 1.1, ..*good }.checked().is_err());
+    assert!(NoisyTuning { information_gain: f64::NAN, ..*good }.checked().is_err());
+    assert!(NoisyTuning { delta: 1.0, ..*good }.checked().is_err());
     let mut source = Simulated::new(Stream::from_seed(1));
     let mut mean = vec![0.0; POINTS];
     assert!(good.release_candidate(&mean[1..], &mut vec![0; POINTS], &mut source).is_err());
@@ -455,4 +455,23 @@ fn bad_input_is_a_typed_error() {
     let opaque = ScoreScale::opaque(0.0, 1.0).unwrap();
     assert!(WorstCase::new(0, opaque, epsilon(1.0), epsilon(1.0), FailureRule::Abort).is_err());
     assert!(good.release_value(1.0, &mut source).unwrap().to_string().contains("under the GP prior only"));
+}
+
+/// A mean brought to the levels of a sum could move by one level more than the sum's sensitivity.
+#[test]
+fn a_scale_takes_sums_or_numbers_and_not_both() {
+    let sums = ScoreScale::per_record(4, 10).unwrap();
+    let numbers = ScoreScale::promised_mean(0.0, 4.0, 10).unwrap();
+    for (scale, right, wrong) in
+        [(sums, Score::Sum(7), Score::Number(0.7)), (numbers, Score::Number(0.7), Score::Sum(7))]
+    {
+        let mechanism = WorstCase::new(1, scale, epsilon(1.0), epsilon(1.0), FailureRule::Abort).unwrap();
+        let (mut state, mut levels, mut order) = (PublisherState::new(), [0], [0]);
+        let mut publisher = Publisher::attach(&mechanism, &mut state, &mut levels, &mut order).unwrap();
+        let mut source = Simulated::new(Stream::from_seed(1));
+        let mut scored = |score| publisher.handle(PublisherInput::Scored { candidate: 0, score }, &mut source);
+        assert_eq!(scored(wrong), Err(PublisherError::Kind { candidate: 0 }));
+        assert_eq!(scored(right), Ok(PublisherOutput::Wait));
+        assert_eq!(scored(right), Err(PublisherError::Candidate { candidate: 0, candidates: 1 }));
+    }
 }

@@ -5,9 +5,10 @@
 //! Weinberger 2015, Algorithm 3. The term (λmax − λmin)L/(λmaxλmin) does not fall with m: a useful scale (below 0.1)
 //! takes ε above 225, 23, 4 on \[.01, .1\], \[.1, 1\], \[.5, 2\] at L = 1/4.
 
+use super::Checked;
 use super::prior_conditional::{ReleaseError, laplace};
 use crate::parameter::{ConfigError, check};
-use crate::privacy::{Epsilon, Event, NoiseSource};
+use crate::privacy::{Epsilon, NoiseSource, Release};
 
 /// Algorithm 3.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,7 +31,7 @@ impl LipschitzTuning {
     /// Checks every range.
     ///
     /// **Errors**: [`ConfigError`].
-    pub fn checked(self) -> Result<Self, ConfigError> {
+    pub fn checked(self) -> Result<Checked<Self>, ConfigError> {
         let positive = |x: f64| x > 0.0 && x.is_finite();
         check("loss_max", self.loss_max, positive(self.loss_max), "(0, inf)")?;
         check("records", f64::from(self.records), self.records >= 1, "1..")?;
@@ -38,7 +39,7 @@ impl LipschitzTuning {
         let (low, high) = (self.regularization_min, self.regularization_max);
         check("regularization_min", low, positive(low), "(0, inf)")?;
         check("regularization_max", high, high >= low && high.is_finite(), "[regularization_min, inf)")?;
-        Ok(self)
+        Ok(Checked(self))
     }
 
     /// min{g*, L/λmin}/m + (λmax − λmin)L/(λmaxλmin), as printed.
@@ -61,11 +62,17 @@ impl LipschitzTuning {
     pub fn gap(&self, a: f64) -> f64 {
         a * self.scale()
     }
+}
 
-    /// The mean validation loss plus Laplace noise, with what it costs.
+impl Checked<LipschitzTuning> {
+    /// The mean validation loss plus Laplace noise, with what it costs and how its noise was made.
     ///
     /// **Errors**: [`ReleaseError`]; nothing was released then.
-    pub fn release_value<S: NoiseSource>(&self, value: f64, source: &mut S) -> Result<(f64, Event), ReleaseError> {
+    pub fn release_value<S: NoiseSource>(
+        &self,
+        value: f64,
+        source: &mut S,
+    ) -> Result<Release<f64, S::Provenance>, ReleaseError> {
         laplace(value.clamp(0.0, self.loss_max), self.sensitivity(), self.epsilon, source)
     }
 }
@@ -73,6 +80,7 @@ impl LipschitzTuning {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::privacy::SourceKind;
     use crate::random::{Simulated, Stream};
 
     const SETTING: fn(f64) -> LipschitzTuning = |epsilon| LipschitzTuning {
@@ -95,6 +103,8 @@ mod tests {
         assert!(LipschitzTuning { records: 0, ..SETTING(1.0) }.checked().is_err());
         assert!(LipschitzTuning { regularization_min: 0.0, ..SETTING(1.0) }.checked().is_err());
         let mut source = Simulated::new(Stream::from_seed(1));
-        assert_eq!(SETTING(1.0).release_value(nan, &mut source), Err(ReleaseError::NotFinite { index: 0 }));
+        let checked = SETTING(1.0).checked().unwrap();
+        assert_eq!(checked.release_value(nan, &mut source), Err(ReleaseError::NotFinite { index: 0 }));
+        assert_eq!(checked.release_value(0.5, &mut source).map(|release| release.kind()), Ok(SourceKind::Simulation));
     }
 }

@@ -8,20 +8,22 @@
 //! | the paper's line | here |
 //! |---|---|
 //! | Algorithm 1, lines 2–6: GP-UCB, βₜ = 2 ln(\|Λ\|t²π²/(3δ)) | [`Tuner`] |
-//! | line 7: λ̃ by the exponential mechanism on μ_T | [`NoisyTuning::release_candidate`] |
-//! | line 8: ṽ = max v + Laplace | [`NoisyTuning::release_value`] |
-//! | Algorithm 2: noise-free maximum + Laplace | [`NoiseFreeTuning::release_value`] |
-//! | Algorithm 3: Lipschitz loss + Laplace, pure ε | [`LipschitzTuning::release_value`] |
+//! | line 7: λ̃ by the exponential mechanism on μ_T | [`Checked<NoisyTuning>`](Checked)`::release_candidate` |
+//! | line 8: ṽ = max v + Laplace | `release_value` of the same |
+//! | Algorithm 2: noise-free maximum + Laplace | [`Checked<NoiseFreeTuning>`](Checked)`::release_value` |
+//! | Algorithm 3: Lipschitz loss + Laplace, pure ε | [`Checked<LipschitzTuning>`](Checked)`::release_value` |
 //! | (default) permute-and-flip and discrete Laplace on integer scores | [`Publisher`] |
 //!
 //! Deviations: noise and utilities live on integer grids; Algorithm 3's sensitivity is capped by the clamp g*.
 
+mod checked;
 pub mod lipschitz;
 pub mod prior_conditional;
 mod tuner;
 pub mod worst_case;
 
 pub use crate::parameter::ConfigError;
+pub use checked::Checked;
 pub use lipschitz::LipschitzTuning;
 pub use prior_conditional::{NoiseFreeTuning, NoisyTuning, PriorConditional};
 pub use tuner::{Tuner, TunerError, TunerInput, TunerOutput, TunerPhase, TunerState, log_len, workspace_len};

@@ -15,12 +15,13 @@
 use core::fmt;
 use core::marker::PhantomData;
 
+use super::Checked;
 use crate::math::{self, Scalar};
 use crate::parameter::{ConfigError, check};
 use crate::privacy::event::NeighboringRelation;
 use crate::privacy::mechanism::laplace::DiscreteLaplace;
 use crate::privacy::mechanism::selection::{Selection, SelectionError};
-use crate::privacy::{Epsilon, NoiseError, NoiseSource, Provenance, SourceKind};
+use crate::privacy::{Epsilon, NoiseError, NoiseSource, Provenance, Release, SourceKind};
 use crate::schedule::confidence::tuning_width;
 
 /// Grid units in one sensitivity.
@@ -130,7 +131,7 @@ pub(super) fn laplace<S: NoiseSource>(
     sensitivity: f64,
     epsilon: Epsilon,
     source: &mut S,
-) -> Result<(f64, crate::privacy::Event), ReleaseError> {
+) -> Result<Release<f64, S::Provenance>, ReleaseError> {
     if !value.is_finite() {
         return Err(ReleaseError::NotFinite { index: 0 });
     }
@@ -142,8 +143,7 @@ pub(super) fn laplace<S: NoiseSource>(
         .map_err(|_| ReleaseError::Scale)?;
     let noise = mechanism.draw_noise(source)?;
     let index = math::floor(value / step).clamp(-bound as f64, bound as f64) as i64;
-    let (index, event) = mechanism.release(index, noise).into_parts();
-    Ok((index as f64 * step, event))
+    Ok(mechanism.release(index, noise).map(|index| index as f64 * step))
 }
 
 /// Algorithm 1: the values of the run carry noise of known σ > 0.
@@ -169,7 +169,7 @@ impl NoisyTuning {
     /// Checks every range.
     ///
     /// **Errors**: [`ConfigError`].
-    pub fn checked(self) -> Result<Self, ConfigError> {
+    pub fn checked(self) -> Result<Checked<Self>, ConfigError> {
         check("candidates", f64::from(self.candidates), self.candidates >= 1, "1..")?;
         check("rounds", f64::from(self.rounds), self.rounds >= 2, "2..")?;
         let positive = |x: f64| x > 0.0 && x.is_finite();
@@ -178,7 +178,7 @@ impl NoisyTuning {
         let gain = self.information_gain;
         check("information_gain", gain, gain >= 0.0 && gain.is_finite(), "[0, inf)")?;
         check("delta", self.delta, self.delta > 0.0 && self.delta < 1.0, "(0, 1)")?;
-        Ok(self)
+        Ok(Checked(self))
     }
 
     /// √β_T.
@@ -241,7 +241,9 @@ impl NoisyTuning {
         }
         out.iter_mut().for_each(|p| *p /= sum);
     }
+}
 
+impl Checked<NoisyTuning> {
     /// λ̃, by the exponential mechanism on μ_T in integers. `scratch` holds |Λ| numbers.
     ///
     /// **Errors**: [`ReleaseError`]; nothing was released then.
@@ -277,7 +279,7 @@ impl NoisyTuning {
         best_value: f64,
         source: &mut S,
     ) -> Result<PriorConditional<f64, S::Provenance>, ReleaseError> {
-        let (value, _) = laplace(best_value, self.value_sensitivity(), self.epsilon, source)?;
+        let (value, _) = laplace(best_value, self.value_sensitivity(), self.epsilon, source)?.into_parts();
         Ok(self.conditional(value))
     }
 
@@ -313,7 +315,7 @@ impl NoiseFreeTuning {
     /// Checks every range.
     ///
     /// **Errors**: [`ConfigError`].
-    pub fn checked(self) -> Result<Self, ConfigError> {
+    pub fn checked(self) -> Result<Checked<Self>, ConfigError> {
         check("candidates", f64::from(self.candidates), self.candidates >= 1, "1..")?;
         check("rounds", f64::from(self.rounds), self.rounds >= 2, "2..")?;
         check("similarity", self.similarity, (0.0..=1.0).contains(&self.similarity), "[0, 1]")?;
@@ -322,7 +324,7 @@ impl NoiseFreeTuning {
         check("rate", self.rate, positive(self.rate), "(0, inf)")?;
         check("dim", f64::from(self.dim), self.dim >= 1, "1..")?;
         check("delta", self.delta, self.delta > 0.0 && self.delta < 1.0, "(0, 1)")?;
-        Ok(self)
+        Ok(Checked(self))
     }
 
     /// c = 2√((1 − k₁) ln(2|Λ|/δ)).
@@ -350,7 +352,9 @@ impl NoiseFreeTuning {
     pub fn value_gap(&self, a: f64) -> f64 {
         self.regret_term() + a * self.value_scale()
     }
+}
 
+impl Checked<NoiseFreeTuning> {
     /// f̃ = f(λ_T) + Laplace.
     ///
     /// **Errors**: [`ReleaseError`]; nothing was released then.
@@ -359,7 +363,7 @@ impl NoiseFreeTuning {
         value: f64,
         source: &mut S,
     ) -> Result<PriorConditional<f64, S::Provenance>, ReleaseError> {
-        let (value, _) = laplace(value, self.value_sensitivity(), self.epsilon, source)?;
+        let (value, _) = laplace(value, self.value_sensitivity(), self.epsilon, source)?.into_parts();
         let epsilon = self.epsilon.value();
         Ok(PriorConditional { value, epsilon, delta: self.delta, provenance: PhantomData })
     }

@@ -33,13 +33,22 @@ const LEVELS: u64 = 1 << 20;
 /// Levels for each record of a promised mean.
 const LEVELS_PER_RECORD: u64 = 1 << 12;
 
-/// What a score is: its range, its integer levels, how far one record moves it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+/// What a score is: what it is given as, its range, its integer levels, how far one record moves it.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScoreScale {
+    given: Given,
     low: f64,
     high: f64,
     levels: u64,
     sensitivity: u64,
+}
+
+/// What the scores of a scale are given as. A mean computed in floating point and brought to the levels of a sum could
+/// move by one level more than the sum's Δ, so a scale takes one or the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Given {
+    Sum,
+    Number,
 }
 
 impl ScoreScale {
@@ -50,7 +59,8 @@ impl ScoreScale {
         check("score_max", f64::from(score_max), (1..=1 << 16).contains(&score_max), "1..=65536")?;
         check("records", f64::from(records), records >= 1, "1..")?;
         let levels = u64::from(score_max) * u64::from(records);
-        Ok(ScoreScale { low: 0.0, high: f64::from(score_max), levels, sensitivity: u64::from(score_max) })
+        let (low, high) = (0.0, f64::from(score_max));
+        Ok(ScoreScale { given: Given::Sum, low, high, levels, sensitivity: u64::from(score_max) })
     }
 
     /// Numbers in [low, high] that the owner promises to be means over m records of values in [low, high], so that one
@@ -74,7 +84,7 @@ impl ScoreScale {
     fn range(low: f64, high: f64, levels: u64, sensitivity: u64) -> Result<Self, ConfigError> {
         let width = high - low;
         check("high - low", width, low < high && width.is_finite() && width > 1e-300, "(0, inf)")?;
-        Ok(ScoreScale { low, high, levels, sensitivity })
+        Ok(ScoreScale { given: Given::Number, low, high, levels, sensitivity })
     }
 
     /// Level of a number: clamped, then rounded down; `None` for NaN.
@@ -256,7 +266,7 @@ impl Default for PublisherState {
 pub enum Score {
     /// A sum of integers over the records ([`ScoreScale::per_record`]); clamped to m·G.
     Sum(u64),
-    /// A number; clamped to the range. NaN is a failure.
+    /// A number ([`ScoreScale::promised_mean`], [`ScoreScale::opaque`]); clamped to the range. NaN is a failure.
     Number(f64),
     /// It crashed, ran out of time, or said nothing of use.
     Failed,
@@ -314,6 +324,11 @@ pub enum PublisherError {
         /// How many there are.
         candidates: u32,
     },
+    /// A number where the scale takes sums over records, or a sum where it takes numbers.
+    Kind {
+        /// Its index.
+        candidate: u32,
+    },
     /// A candidate is not scored yet.
     Missing {
         /// Its index.
@@ -338,6 +353,9 @@ impl fmt::Display for PublisherError {
             PublisherError::UnexpectedInput(phase) => write!(f, "the input does not belong to phase {phase:?}"),
             PublisherError::Candidate { candidate, candidates } => {
                 write!(f, "candidate {candidate} of {candidates} does not exist or was scored before")
+            }
+            PublisherError::Kind { candidate } => {
+                write!(f, "candidate {candidate} is scored by a sum where the scale takes numbers, or the reverse")
             }
             PublisherError::Missing { candidate } => write!(f, "candidate {candidate} is not scored yet"),
             PublisherError::Storage { found, expected } => write!(f, "storage of {found}, {expected} needed"),
@@ -409,10 +427,11 @@ impl<'a> Publisher<'a> {
 
     fn score(&mut self, candidate: u32, score: Score) -> Result<PublisherOutput, PublisherError> {
         let scale = &self.mechanism.scale;
-        let level = match score {
-            Score::Sum(sum) => Some(sum.min(scale.levels) as i64),
-            Score::Number(number) => scale.level(number),
-            Score::Failed => None,
+        let level = match (score, scale.given) {
+            (Score::Sum(sum), Given::Sum) => Some(sum.min(scale.levels) as i64),
+            (Score::Number(number), Given::Number) => scale.level(number),
+            (Score::Failed, _) => None,
+            (Score::Sum(_) | Score::Number(_), _) => return Err(PublisherError::Kind { candidate }),
         };
         match self.levels.get_mut(candidate as usize) {
             Some(place) if *place == UNSCORED => *place = level.unwrap_or(0),

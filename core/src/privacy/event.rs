@@ -150,6 +150,11 @@ impl<V, P: Provenance> Release<V, P> {
         P::KIND
     }
 
+    /// The same release with its value read in another unit: post-processing, at no further cost.
+    pub fn map<W>(self, read: impl FnOnce(V) -> W) -> Release<W, P> {
+        Release { value: read(self.value), event: self.event, provenance: PhantomData }
+    }
+
     /// Value and event.
     pub fn into_parts(self) -> (V, Event) {
         (self.value, self.event)

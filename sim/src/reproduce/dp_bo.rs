@@ -6,11 +6,11 @@
 
 use rayon::prelude::*;
 use sordino_core::kernel::{SquaredExponential, Stationary};
-use sordino_core::output::{ConfigError, FailureRule};
 use sordino_core::output::{
-    LipschitzTuning, NoiseFreeTuning, NoisyTuning, ScoreScale, Tuner, TunerInput, TunerOutput, TunerState, WorstCase,
-    log_len, workspace_len,
+    Checked, LipschitzTuning, NoiseFreeTuning, NoisyTuning, ScoreScale, Tuner, TunerInput, TunerOutput, TunerState,
+    WorstCase, log_len, workspace_len,
 };
+use sordino_core::output::{ConfigError, FailureRule};
 use sordino_core::privacy::{Epsilon, Simulated};
 use sordino_core::random::{Party, Purpose, RunSeed, normal};
 use sordino_core::surrogate::{FiniteGp, finite, information_gain};
@@ -67,7 +67,7 @@ impl Setting {
         GpSamples::new(&config, 1).map_err(ReproduceError::new)
     }
 
-    fn mechanism(&self, epsilon: f64) -> Result<NoisyTuning, ReproduceError> {
+    fn mechanism(&self, epsilon: f64) -> Result<Checked<NoisyTuning>, ReproduceError> {
         let kernel = SquaredExponential::new(self.lengthscale, 1.0).map_err(ReproduceError::new)?;
         let variance = self.noise_std * self.noise_std;
         let storage = vec![0.0; finite::storage_len(POINTS)];
@@ -150,14 +150,14 @@ fn measure(setting: &Setting, family: &GpSamples, run: u32) -> Result<Measured, 
     let (mut p, top, mut regrets) = (vec![0.0; POINTS], maximum(&f), [0.0; 5]);
     let template = setting.mechanism(100.0)?;
     for (regret, epsilon) in regrets.iter_mut().zip([1.0, 10.0, 100.0, 256.0]) {
-        NoisyTuning { epsilon: epsilon_of(epsilon)?, ..template }.probabilities(&mean, &mut p);
+        NoisyTuning { epsilon: epsilon_of(epsilon)?, ..*template }.probabilities(&mean, &mut p);
         *regret = p.iter().zip(&f).map(|(p, f)| p * (top - f)).sum();
     }
     regrets[4] = f.iter().map(|f| (top - f) / POINTS as f64).sum();
     template.probabilities(&mean, &mut p);
     let floor = maximum(&mean) - template.candidate_gap(TAIL);
     let candidate_missed = mean.iter().zip(&p).filter(|(mu, _)| **mu < floor).map(|(_, p)| p).sum();
-    let single = NoisyTuning { epsilon: epsilon_of(1.0)?, ..template };
+    let single = NoisyTuning { epsilon: epsilon_of(1.0)?, ..*template }.checked().map_err(ReproduceError::new)?;
     let mut source = Simulated::new(run.stream(Party::Server, Purpose::Release, 0));
     let released = *single.release_value(best, &mut source).map_err(ReproduceError::new)?.value();
     let value_missed = (released - top).abs() > single.value_gap(TAIL);
@@ -241,7 +241,9 @@ fn laplace_tails(runs: u32, outcome: &mut Outcome) -> Result<(), ReproduceError>
         dim: 1,
         epsilon: epsilon_of(1.0)?,
         delta: DELTA,
-    };
+    }
+    .checked()
+    .map_err(ReproduceError::new)?;
     let mut source = Simulated::new(RunSeed::new(SEED, 0).stream(Party::Server, Purpose::Release, 1));
     let draws = 100 * runs;
     let mut missed = 0;
@@ -251,7 +253,7 @@ fn laplace_tails(runs: u32, outcome: &mut Outcome) -> Result<(), ReproduceError>
     }
     let share = f64::from(missed) / f64::from(draws);
     outcome.bands.push(Band::within("Theorem 6 violated, ε = 1", share, 0.0, allowed(f64::from(draws))));
-    let lipschitz = |low, high| -> Result<LipschitzTuning, ReproduceError> {
+    let lipschitz = |low, high| -> Result<Checked<LipschitzTuning>, ReproduceError> {
         let tuning = LipschitzTuning {
             loss_max: 1.0,
             records: 40,
@@ -265,7 +267,7 @@ fn laplace_tails(runs: u32, outcome: &mut Outcome) -> Result<(), ReproduceError>
     let tuning = lipschitz(0.5, 2.0)?;
     let mut missed = 0;
     for _ in 0..draws {
-        let (value, _) = tuning.release_value(0.3, &mut source).map_err(ReproduceError::new)?;
+        let value = *tuning.release_value(0.3, &mut source).map_err(ReproduceError::new)?.value();
         missed += u32::from((value - 0.3).abs() > tuning.gap(TAIL));
     }
     let (share, p) = (f64::from(missed) / f64::from(draws), (-TAIL).exp());

@@ -19,19 +19,52 @@ use crate::math::{self, Scalar};
 use crate::privacy::event::{Event, NeighboringRelation};
 
 /// Adds up Rényi divergences on the grid of orders. About 2.6 kB, no heap.
+///
+/// **Numerics**: every addition rounds up, by at most 2 units in the last place: what is spent is never less than the sum
+/// of what was charged, and 5e-10 of it more after a million additions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Stored")]
 pub struct RdpAccountant {
     spent: Row,
     delta_spent: f64,
     releases: u64,
     relation: Option<NeighboringRelation>,
     /// The divergences of the last event seen: rounds are mostly alike, and a dry check comes before each charge.
-    #[serde(skip, default = "nothing_cached")]
+    #[serde(skip)]
     cached: (Option<Event>, Row),
 }
 
-fn nothing_cached() -> (Option<Event>, Row) {
-    (None, Row::ZERO)
+/// What an accountant is stored as, before it is believed.
+#[derive(Deserialize)]
+struct Stored {
+    spent: Row,
+    delta_spent: f64,
+    releases: u64,
+    relation: Option<NeighboringRelation>,
+}
+
+impl TryFrom<Stored> for RdpAccountant {
+    type Error = &'static str;
+
+    /// Refuses what no sequence of charges leads to: it would lower the next sum.
+    fn try_from(stored: Stored) -> Result<Self, Self::Error> {
+        let Stored { spent, delta_spent, releases, relation } = stored;
+        // A row reads no negative divergence and no NaN.
+        if !(delta_spent >= 0.0) {
+            return Err("a delta spent that is negative or NaN");
+        }
+        let nothing = spent.0.iter().all(|x| *x == 0.0) && delta_spent == 0.0;
+        if (releases == 0 && !nothing) || (releases == 0) != relation.is_none() {
+            return Err("releases, relation and what was spent contradict each other");
+        }
+        Ok(RdpAccountant { spent, delta_spent, releases, relation, cached: (None, Row::ZERO) })
+    }
+}
+
+/// spent + count·loss for what is not negative, never below the exact value; nothing is added for a loss of 0.
+fn add_up(spent: f64, count: u32, loss: f64) -> f64 {
+    let added = f64::from(count) * loss;
+    if added == 0.0 { spent } else { (spent + added.next_up()).next_up() }
 }
 
 impl Default for RdpAccountant {
@@ -56,11 +89,13 @@ impl RdpAccountant {
     pub fn compose(&mut self, event: &Event, count: u32) -> Result<(), AccountantError> {
         self.look_up(event)?;
         for (spent, row) in self.spent.0.iter_mut().zip(&self.cached.1.0) {
-            *spent += f64::from(count) * row;
+            *spent = add_up(*spent, count, *row);
         }
-        self.delta_spent += f64::from(count) * delta_of(event);
-        self.relation = Some(event.relation());
-        self.releases += u64::from(count);
+        self.delta_spent = add_up(self.delta_spent, count, delta_of(event));
+        if count > 0 {
+            self.relation = Some(event.relation());
+        }
+        self.releases = self.releases.saturating_add(count.into());
         Ok(())
     }
 
@@ -77,9 +112,9 @@ impl RdpAccountant {
         let row = &self.cached.1.0;
         self.convert(
             delta,
-            |i| self.spent.0[i] + f64::from(count) * row[i],
-            self.delta_spent + f64::from(count) * delta_of(event),
-            self.releases + u64::from(count),
+            |i| add_up(self.spent.0[i], count, row[i]),
+            add_up(self.delta_spent, count, delta_of(event)),
+            self.releases.saturating_add(count.into()),
         )
     }
 
@@ -87,8 +122,8 @@ impl RdpAccountant {
     pub fn epsilon_after_at(&mut self, event: &Event, i: usize, delta: f64) -> Result<PrivacySpent, AccountantError> {
         self.look_up(event)?;
         let row = &self.cached.1.0;
-        let at = |j: usize| if j == i { self.spent.0[j] + row[j] } else { f64::INFINITY };
-        self.convert(delta, at, self.delta_spent + delta_of(event), self.releases + 1)
+        let at = |j: usize| if j == i { add_up(self.spent.0[j], 1, row[j]) } else { f64::INFINITY };
+        self.convert(delta, at, add_up(self.delta_spent, 1, delta_of(event)), self.releases.saturating_add(1))
     }
 
     /// δ at ε ≥ 0: the smallest over the orders, plus what (ε, δ) events put aside.
@@ -100,7 +135,7 @@ impl RdpAccountant {
         for (order, spent) in ORDERS.iter().zip(&self.spent.0) {
             smallest = Scalar::min(smallest, order::delta(*order, *spent, epsilon));
         }
-        Ok(Scalar::min(smallest + self.delta_spent, 1.0))
+        Ok(Scalar::min(add_up(self.delta_spent, 1, smallest), 1.0))
     }
 
     /// Divergence spent at the i-th order of [`ORDERS`]; +∞ beyond the last.
@@ -291,5 +326,28 @@ mod tests {
         // A negative divergence is refused: it would lower the loss.
         bytes[..8].copy_from_slice(&(-1.0f64).to_le_bytes());
         assert!(postcard::from_bytes::<RdpAccountant>(&bytes[..used]).is_err());
+    }
+
+    #[test]
+    fn additions_round_up() {
+        // Every number below is a multiple of 2^-56: 128-bit integers say what the sum is.
+        let (unit, count) = (1.0 / f64::from(1u32 << 28) / f64::from(1u32 << 28), 1u32 << 20);
+        let exact = u128::from(count) * (0.1 / unit) as u128;
+        let mut up = 0.0;
+        for _ in 0..count {
+            up = add_up(up, 1, 0.1);
+        }
+        let integer = |x: f64| (x / unit) as u128;
+        assert!(integer(up) >= exact && integer(up) as f64 / exact as f64 - 1.0 < 5e-10);
+        assert!(integer(add_up(0.0, count, 0.1)) >= exact);
+        // What a plain sum does depends on the number of terms: somewhere on the way it falls below.
+        let (mut plain, mut below) = (0.0, 0);
+        for n in 1..1000u32 {
+            plain += 0.1;
+            below += u32::from(integer(plain) < u128::from(n) * integer(0.1));
+        }
+        assert!(below > 100, "the plain sum was below the exact one {below} times");
+        assert_eq!(add_up(0.25, 7, 0.0), 0.25);
+        assert_eq!(add_up(f64::INFINITY, 1, 1.0), f64::INFINITY);
     }
 }
