@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use sordino_core::digest::Digest;
 use sordino_core::output::worst_case::{PublisherInput, PublisherOutput};
 use sordino_core::output::{
-    FailureRule, NoisyTuning, Publisher, PublisherState, Tuner, TunerInput, TunerOutput, TunerState, WorstCase,
-    log_len, workspace_len,
+    Checked, FailureRule, NoisyTuning, Publisher, PublisherState, Tuner, TunerInput, TunerOutput, TunerState,
+    WorstCase, log_len, workspace_len,
 };
 use sordino_core::privacy::{Epsilon, Simulated};
 use sordino_core::random::{Party, Purpose, RunSeed, normal};
@@ -60,7 +60,11 @@ pub fn run(
 }
 
 /// Kusner's Algorithm 1 at this ε for one of both releases.
-pub fn tuning(scenario: &OutputScenario, source: &Source, epsilon: f64) -> Result<NoisyTuning, ExperimentError> {
+pub fn tuning(
+    scenario: &OutputScenario,
+    source: &Source,
+    epsilon: f64,
+) -> Result<Checked<NoisyTuning>, ExperimentError> {
     let prior = &scenario.prior;
     let count = source.points.len() / source.dim;
     let kernel = scenario.kernel().map_err(input)?;
@@ -205,9 +209,9 @@ fn conditional_release(
     noise: &mut Simulated,
 ) -> Result<(u32, f64), ExperimentError> {
     let mut scratch = vec![0; tuned.mean.len()];
-    let of = |epsilon| NoisyTuning { epsilon, ..*template };
-    let chosen = of(candidate).release_candidate(&tuned.mean, &mut scratch, noise).map_err(failure)?;
-    let score = of(value).release_value(tuned.best, noise).map_err(failure)?;
+    let of = |epsilon| NoisyTuning { epsilon, ..*template }.checked().map_err(input);
+    let chosen = of(candidate)?.release_candidate(&tuned.mean, &mut scratch, noise).map_err(failure)?;
+    let score = of(value)?.release_value(tuned.best, noise).map_err(failure)?;
     Ok((*chosen.value(), *score.value()))
 }
 
