@@ -331,12 +331,12 @@ fn theorem_8_is_exact() {
     }
 }
 
-/// One release of integer scores.
-fn publish(mechanism: &WorstCase, sums: &[u64], source: &mut Simulated) -> (u32, f64) {
-    let (mut state, mut levels, mut order) = (PublisherState::new(), vec![0; sums.len()], vec![0; sums.len()]);
+/// One release of scores.
+fn publish(mechanism: &WorstCase, scores: &[Score], source: &mut Simulated) -> (u32, f64) {
+    let (mut state, mut levels, mut order) = (PublisherState::new(), vec![0; scores.len()], vec![0; scores.len()]);
     let mut publisher = Publisher::attach(mechanism, &mut state, &mut levels, &mut order).unwrap();
-    for (i, sum) in sums.iter().enumerate() {
-        let input = PublisherInput::Scored { candidate: i as u32, score: Score::Sum(*sum) };
+    for (i, score) in scores.iter().enumerate() {
+        let input = PublisherInput::Scored { candidate: i as u32, score: *score };
         assert_eq!(publisher.handle(input, source), Ok(PublisherOutput::Wait));
     }
     assert_eq!(publisher.handle(PublisherInput::Close, source), Ok(PublisherOutput::Charge(mechanism.events())));
@@ -360,7 +360,7 @@ fn an_audit_of_the_worst_case_release_can_fail() {
             // The event that tells them apart best: candidate 0 with a high score.
             let middle = 2.2;
             let hits = (0..n).filter(|_| {
-                let (candidate, score) = publish(&mechanism, &sums.map(|s| s * stretch), &mut source);
+                let (candidate, score) = publish(&mechanism, &sums.map(|s| Score::Sum(s * stretch)), &mut source);
                 candidate == 0 && score > middle
             });
             hits.count() as f64 / f64::from(n)
@@ -422,10 +422,10 @@ fn many_records_cost_little() {
     assert!(matches!(candidate, Event::PureEpsilon { epsilon, .. } if epsilon == 1.0));
     assert!(matches!(value, Event::ApproximateEpsilon { epsilon, delta, .. } if epsilon == 1.0 && delta < 1e-299));
     let mut source = Simulated::new(Stream::from_seed(3));
-    let sums = [0.5, 0.9, 0.2].map(|x| (x * 4096.0 * 1e5) as u64);
+    let means = [0.5, 0.9, 0.2].map(Score::Number);
     let mut error = 0.0;
     for _ in 0..500 {
-        let (candidate, score) = publish(&mechanism, &sums, &mut source);
+        let (candidate, score) = publish(&mechanism, &means, &mut source);
         assert_eq!(candidate, 1, "a gap of 40,000 sensitivities");
         error += (score - 0.9).abs() / 500.0;
     }
