@@ -24,6 +24,12 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+/// A bound as it is told: as it was written, or with four digits if it was computed. The comparison takes all of them.
+fn bound_text(bound: f64) -> String {
+    let text = bound.to_string();
+    if text.len() > 6 { crate::report::significant(bound, 4) } else { text }
+}
+
 /// One statement and what became of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Band {
@@ -40,7 +46,7 @@ pub struct Band {
 impl Band {
     /// `measured` must lie in [low, high].
     pub fn within(name: impl Into<String>, measured: f64, low: f64, high: f64) -> Self {
-        let expected = format!("in [{low}, {high}]");
+        let expected = format!("in [{}, {}]", bound_text(low), bound_text(high));
         Band { name: name.into(), expected, measured, holds: (low..=high).contains(&measured) }
     }
 
@@ -52,12 +58,12 @@ impl Band {
 
     /// `measured` must be smaller than `bound`.
     pub fn below(name: impl Into<String>, measured: f64, bound: f64) -> Self {
-        Band { name: name.into(), expected: format!("< {bound}"), measured, holds: measured < bound }
+        Band { name: name.into(), expected: format!("< {}", bound_text(bound)), measured, holds: measured < bound }
     }
 
     /// `measured` must be larger than `bound`.
     pub fn above(name: impl Into<String>, measured: f64, bound: f64) -> Self {
-        Band { name: name.into(), expected: format!("> {bound}"), measured, holds: measured > bound }
+        Band { name: name.into(), expected: format!("> {}", bound_text(bound)), measured, holds: measured > bound }
     }
 }
 
