@@ -64,7 +64,9 @@ pub fn number(value: &Value) -> f64 {
 /// A JSON integer, 0 or more.
 #[track_caller]
 pub fn whole(value: &Value) -> u64 {
-    value.as_u64().unwrap_or_else(|| panic!("{value} where a whole number belongs"))
+    // Written 3 or 3.0.
+    let real = value.as_f64().filter(|x| *x >= 0.0 && x.fract() == 0.0 && *x < 9e15).map(|x| x as u64);
+    value.as_u64().or(real).unwrap_or_else(|| panic!("{value} where a whole number belongs"))
 }
 
 /// A JSON list.

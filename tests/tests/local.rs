@@ -127,7 +127,7 @@ fn traced(case: &Value, rounds: u32) -> Parameters {
         failure_probability: case["delta"].as_f64().unwrap_or(0.1),
         accuracy: case["nystrom_accuracy"].as_f64().unwrap_or(0.5),
         first_query: FirstQuery::Candidate(1),
-        epoch_len: case["k"].as_u64().map(|k| k as u32),
+        epoch_len: (!case["k"].is_null()).then(|| whole(&case["k"]) as u32),
         // Every point that was played is in the dictionary.
         nystrom_inflation: Some(1e100),
         stride: 1,

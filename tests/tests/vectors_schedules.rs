@@ -7,16 +7,19 @@ use sordino_core::linalg::{lower, packed_len};
 use sordino_core::schedule::confidence::{self, LocalNoise};
 use sordino_core::schedule::{Mixing, federated_confidence_width};
 use sordino_core::surrogate::{FiniteGp, finite, information_gain};
-use sordino_tests::{cases, indices, kernel, list, numbers, rows, vectors};
+use sordino_tests::{cases, indices, kernel, list, numbers, rows, vectors, whole};
 
+#[track_caller]
 fn number(case: &Value, key: &str) -> f64 {
     case[key].as_f64().unwrap_or_else(|| panic!("{key} in {case}"))
 }
 
+#[track_caller]
 fn count(case: &Value, key: &str) -> u64 {
-    case[key].as_u64().unwrap_or_else(|| panic!("{key} in {case}"))
+    whole(&case[key])
 }
 
+#[track_caller]
 fn close(found: f64, expected: f64, what: &str) {
     assert!((found - expected).abs() <= 1e-12 * expected.abs().max(1e-3), "{what}: {found} instead of {expected}");
 }
