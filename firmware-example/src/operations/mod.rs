@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `arithmetic` | math, linalg, random |
 //! | `learning` | kernel, features, domain, surrogate, acquisition, schedule |
+//! | `models` | the other kernels and features, fits and draws, the optimiser |
 //! | `release` | exact samplers, privacy |
 //! | `local` | the trust model of that name |
 
@@ -18,6 +19,7 @@ use sordino_core::math::Scalar;
 mod arithmetic;
 mod learning;
 mod local;
+mod models;
 mod release;
 
 /// One line of the table.
@@ -92,5 +94,6 @@ pub fn table(mut each: impl FnMut(&Row)) -> Digest {
     learning::rows(&mut emit);
     release::rows(&mut emit);
     local::rows(&mut emit);
+    models::rows(&mut emit);
     all.end()
 }
