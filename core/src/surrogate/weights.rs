@@ -132,6 +132,7 @@ pub struct WeightPosterior<T, S> {
     observations: usize,
     storage: S,
     variance_clamps: u32,
+    pivot_floors: u32,
 }
 
 impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
@@ -161,7 +162,14 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
         if len < expected {
             return Err(WeightsError::Storage { len, expected });
         }
-        Ok(WeightPosterior { feature_count, regularization, observations, storage, variance_clamps: 0 })
+        Ok(WeightPosterior {
+            feature_count,
+            regularization,
+            observations,
+            storage,
+            variance_clamps: 0,
+            pivot_floors: 0,
+        })
     }
 
     /// Observations digested so far.
@@ -200,10 +208,13 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
                     set(dual.y, n, replay(n, phi));
                     let start = packed_len(n);
                     crate::linalg::matvec(old, phi, part_mut(dual.factor, start, n));
-                    set(dual.factor, start + n, sum_of_squares(phi) + lambda);
-                    if lower::append_row(dual.factor, n, lambda).is_err() {
-                        // Every pivot² of ΦΦᵀ + λI is at least λ; what rounding took below is given back.
-                        set(dual.factor, start + n, lambda.sqrt());
+                    let diagonal = sum_of_squares(phi) + lambda;
+                    set(dual.factor, start + n, diagonal);
+                    // Every pivot² of ΦΦᵀ + λI is at least λ; below that, or below what rounding leaves of it, it is noise.
+                    let least = lambda.max(T::from_u32(n as u32 + 8) * T::EPSILON * diagonal);
+                    if lower::append_row(dual.factor, n, least).is_err() {
+                        set(dual.factor, start + n, least.sqrt());
+                        self.pivot_floors = self.pivot_floors.saturating_add(1);
                     }
                 }
             }
@@ -333,6 +344,12 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
                 self.regularization * sum_of_squares(phi)
             }
         }
+    }
+
+    /// How many pivots of the dual form were raised to (n + 8)·ε·(‖φ‖² + λ), or to λ, because rounding left no more of
+    /// them: those observations count as if their noise were as large.
+    pub fn pivot_floors(&self) -> u32 {
+        self.pivot_floors
     }
 
     /// How many posterior variances came out negative by rounding and were set to 0.
