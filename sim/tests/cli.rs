@@ -177,11 +177,26 @@ fn bad_input_is_one_line_and_code_2() {
 }
 
 #[test]
-fn list_names_every_scenario() {
+fn list_names_every_scenario_below_its_trust_model() {
     let output = done(&scratch("cli-list"), &["list"]);
-    for name in ["default", "gp-2d", "firmware", "winequality", "landmine"] {
-        assert!(text(&output.stdout).lines().any(|line| line.starts_with(name)), "{name}");
+    let (mut trust, mut found) = ("", Vec::new());
+    for line in text(&output.stdout).lines().filter(|line| !line.is_empty()) {
+        match line.strip_prefix("# ") {
+            Some(head) => trust = head.split(':').next().unwrap(),
+            None => found.push((trust, line.split_whitespace().next().unwrap())),
+        }
     }
+    for (trust, names) in [
+        ("federated", &["default", "gp-2d", "firmware", "winequality", "landmine"][..]),
+        ("outsourced", &["outsourced-grid", "outsourced-branin", "outsourced-hdb", "outsourced-loans"]),
+        ("local", &["ldp-se", "ldp-matern", "ldp-student-t", "ldp-light-sensor", "ldp-stocks"]),
+        ("output", &["output-gp", "output-winequality"]),
+    ] {
+        for name in names {
+            assert!(found.contains(&(trust, *name)), "{trust}, {name}: {found:?}");
+        }
+    }
+    assert_eq!(found.len(), sordino_sim::scenario::SHIPPED.len());
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use sordino_core::random::Stream;
 use sordino_sim::objective::landmine;
-use sordino_sim::scenario::{SHIPPED, Scenario, Shipped};
+use sordino_sim::scenario::{AnyScenario, SHIPPED, Scenario, Shipped};
 
 /// A few random edits: characters that mean something to the format, numbers at the edges, lines doubled and dropped.
 fn mutate(text: &str, stream: &mut Stream) -> Vec<u8> {
@@ -70,6 +70,34 @@ fn scenarios() {
         }
     }
     // Both ways are taken often; otherwise the edits are too weak or too strong to say anything.
+    assert!(read > 500 && refused > 500, "{read} read, {refused} refused");
+}
+
+#[test]
+fn scenarios_of_the_other_trust_models() {
+    let mut stream = Stream::from_seed(4);
+    let (mut read, mut refused) = (0, 0);
+    let others: Vec<_> = SHIPPED.iter().filter(|shipped| shipped.parse(&[]).is_err()).collect();
+    for round in 0..6000 {
+        let shipped = others[round % others.len()];
+        let text = String::from_utf8_lossy(&mutate(shipped.text, &mut stream)).into_owned();
+        match AnyScenario::parse("mutated", &text, &[]) {
+            Ok(AnyScenario::Other(scenario)) => {
+                read += 1;
+                match AnyScenario::parse("resolved", &scenario.resolved(), &[]).unwrap() {
+                    AnyScenario::Other(again) => assert_eq!(again.resolved(), scenario.resolved()),
+                    other => panic!("{other:?}"),
+                }
+                // Whatever can be read can be explained.
+                assert!(!scenario.explain().protected.is_empty());
+            }
+            Ok(AnyScenario::Federated(_)) => {}
+            Err(error) => {
+                refused += 1;
+                assert_eq!(error.to_string().lines().count(), 1, "{error}");
+            }
+        }
+    }
     assert!(read > 500 && refused > 500, "{read} read, {refused} refused");
 }
 

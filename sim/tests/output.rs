@@ -34,6 +34,14 @@ fn mean(outcome: &Outcome, method: &str, epsilon: Option<f64>, what: &str) -> f6
 const SMALL: [&str; 5] =
     ["runs=4", "objective.points=60", "release.epsilons=[0.3, 3, 200]", "release.draws=200", "prior.rounds=20"];
 
+/// Frozen: a change of any simulated decision is "Value-breaking".
+#[test]
+fn digest_of_a_small_run_is_frozen() {
+    let one = run("output-gp", &SMALL, 1);
+    assert_eq!(one.summary["digest"], FROZEN);
+}
+const FROZEN: &str = "157de60a6b918a000d7fcf07ea075e233f86f5b45a8eb0de6850c132e8985b64";
+
 #[test]
 fn threads_change_nothing_and_the_seed_does() {
     let one = run("output-gp", &SMALL, 1);

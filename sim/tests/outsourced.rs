@@ -34,6 +34,14 @@ fn file<'o>(outcome: &'o Outcome, name: &str) -> &'o str {
 
 const SMALL: [&str; 4] = ["runs=2", "modeler.rounds=12", "objective.points_per_axis=12", "curator.out_dims=[2, 5]"];
 
+/// Frozen: a change of any simulated decision is "Value-breaking".
+#[test]
+fn digest_of_a_small_run_is_frozen() {
+    let one = run(&*shipped("outsourced-grid", &SMALL).unwrap(), &Options::default()).unwrap();
+    assert_eq!(one.summary["digest"], FROZEN);
+}
+const FROZEN: &str = "467d7932fb6da949c0ed0d9da4c64c6d603425d2d80e4b34aa5d237f3366873b";
+
 #[test]
 fn threads_change_nothing_and_the_seed_does() {
     let with = |settings: &[&str], threads| {

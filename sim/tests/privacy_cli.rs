@@ -159,6 +159,31 @@ fn explain_says_who_from_whom_for_every_shipped_scenario() {
     let local = json(&folder, "privacy explain ldp-se");
     assert_eq!(local["trust"], "local");
     assert!(local["cost"][0].as_str().unwrap().starts_with("ε = 1 for each report"));
+    let outsourced = done(&folder, "privacy explain outsourced-hdb");
+    for needed in [
+        "outsourced (a curator holds the inputs",
+        "With paper-projection: nobody. It is not differentially private",
+        "in latitude, 0.0117 in longitude",
+        "The values y of the rows that are asked for",
+        "ε = 3 at δ = 1e-5, once",
+    ] {
+        assert!(outsourced.contains(needed), "{needed}: {outsourced}");
+    }
+    let plain = done(&folder, "privacy explain outsourced-grid --set modeler.methods=[\"gp-ucb\"]");
+    assert!(plain.contains("no method of this scenario is private") && plain.contains("No loss is bounded"), "{plain}");
+    let output = json(&folder, "privacy explain output-winequality");
+    assert_eq!(output["trust"], "output");
+    let said = |key: &str| {
+        let sentences = output[key].as_array().unwrap().iter().map(|sentence| sentence.as_str().unwrap());
+        sentences.collect::<Vec<_>>().join("\n")
+    };
+    assert!(said("protected").contains("each of the 1299 records"), "{}", said("protected"));
+    assert!(said("protected").contains("For your own data set it promises nothing"));
+    assert!(said("relation").contains("counts are whole numbers, so this is exact"));
+    assert!(said("not_protected").contains("The training records"));
+    assert!(said("cost").contains("ε from 0.1 to 256, pure"));
+    let open = done(&folder, "privacy explain output-gp --set release.methods=[\"best\"]");
+    assert!(open.contains("no method of this scenario is private") && !open.contains("ε ="), "{open}");
     assert!(refused(&folder, "privacy explain nowhere").contains("there is no scenario"));
 }
 

@@ -209,10 +209,12 @@ fn allowed(a: f64, n: f64) -> f64 {
 }
 
 /// Theorem 2 where it says something (ε = 100): the exact probability that the candidate drawn lies farther below the
-/// best mean than stated, averaged over functions. Power: a mechanism that spends thirty times less must be caught.
+/// best mean than stated, averaged over 30 functions: no chance but theirs. Power: a mechanism that spends a tenth of ε
+/// fails with probability 0.276 where 0.235 is allowed (a = 2), and is caught. The bound is loose: a fifth of ε fails
+/// with 0.171 and keeps it, so nothing finer can be caught by this theorem; the sampler is held to its law below.
 #[test]
 fn theorem_2_covers_the_candidate() {
-    let (claimed, weak) = (setting(100.0, 50), setting(100.0 / 30.0, 50));
+    let (claimed, weak) = (setting(100.0, 50), setting(10.0, 50));
     for a in [0.5, 2.0] {
         let fail = |mechanism: &Checked<NoisyTuning>| {
             let mut sum = 0.0;
@@ -253,30 +255,32 @@ fn theorem_2_covers_the_candidate() {
     assert!(chi2(&[1.0 / POINTS as f64; POINTS]) > 25.7);
 }
 
-/// Theorem 4, 30 runs of 40 releases. Power: four times the noise must be caught (twice is not: Ω/T is slack).
+/// Theorem 4: 300 independent functions, one release each, so that the binomial allowance is one. Level: if the theorem
+/// held with equality, more failures than allowed (0.309) had probability 0.002. Power: a quarter of the ε, four times
+/// the noise, fails for half of the functions, 6.6 standard errors above what is allowed. The stated ε fails for 7 %: Ω/T
+/// is slack, and less than about twice the noise cannot be told apart.
 #[test]
 fn theorem_4_covers_the_value() {
     let (claimed, weak) = (setting(1.0, 50), setting(0.25, 50));
     let mut source = Simulated::new(Stream::from_seed(4));
-    let mut fail = |mechanism: &Checked<NoisyTuning>| {
-        let mut failures = 0;
-        for run in 0..30 {
-            let f = function(run);
-            let maximum = f.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            let best = tune(&f, 50, run).best;
-            for _ in 0..40 {
-                let value = mechanism.release_value(best, &mut source).unwrap();
-                failures += u32::from((value.value() - maximum).abs() > claimed.value_gap(2.0));
-            }
-        }
-        f64::from(failures) / 1200.0
-    };
-    let share = fail(&claimed);
-    assert!(share <= allowed(2.0, 1200.0), "{share}");
-    assert!(fail(&weak) > allowed(2.0, 1200.0));
+    let (mut failures, mut weak_failures) = (0, 0);
+    for run in 0..300 {
+        let f = function(run);
+        let maximum = f.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let best = tune(&f, 50, run).best;
+        let mut fails = |mechanism: &Checked<NoisyTuning>| {
+            let value = *mechanism.release_value(best, &mut source).unwrap().value();
+            u32::from((value - maximum).abs() > claimed.value_gap(2.0))
+        };
+        failures += fails(&claimed);
+        weak_failures += fails(&weak);
+    }
+    assert!(f64::from(failures) / 300.0 <= allowed(2.0, 300.0), "{failures}");
+    assert!(f64::from(weak_failures) / 300.0 > allowed(2.0, 300.0), "{weak_failures}");
 }
 
-/// Theorem 6, whose premise (the sampler's rate) is granted. Power: twice the noise must be caught.
+/// Theorem 6, whose premise (the sampler's rate) is granted: 5,000 independent releases. Level: at equality 0.002. Power:
+/// twice the noise fails with probability of about 0.37 where 0.253 is allowed, 17 standard errors.
 #[test]
 fn theorem_6_covers_the_noise_free_value() {
     let setting = |eps| NoiseFreeTuning {
@@ -303,7 +307,8 @@ fn theorem_6_covers_the_noise_free_value() {
     assert!(fail(setting(0.5).checked().unwrap()) > allowed(2.0, 5000.0));
 }
 
-/// Theorem 8 is an equality: e^{−a}. 20,000 releases, four standard errors. Power: a tenth more noise must be caught.
+/// Theorem 8 is an equality: e^{−a}. 20,000 releases, four standard errors on both sides: level 6e-5 each. Power: a tenth
+/// more noise lies 8.2 (a = 0.5) and 11 (a = 2) standard errors away, missed with probability below 3e-5.
 #[test]
 fn theorem_8_is_exact() {
     let setting = |eps| LipschitzTuning {

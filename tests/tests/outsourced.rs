@@ -180,13 +180,20 @@ fn known_rows_give_every_other_row_of_the_papers_projection_away() {
         let error = recovered(&z, r, &table);
         assert!(error < 1e-9, "r = {r}, ε = {epsilon}: {error}");
     }
-    // The same attack on the private release is off by the noise it cannot remove.
-    for (seed, epsilon) in [(1, 1.0), (2, 3.0), (3, 10.0)] {
+    // The same attack on the private release is off by the noise it cannot remove: 40 releases for each ε. Half of the
+    // errors exceed half a standard deviation, and no release comes within a thousandth of one (three coordinates
+    // would have to hit at once: probability below 1e-8 each).
+    for epsilon in [1.0, 3.0, 10.0] {
         let mechanism = GaussianProjection::identity(3, epsilon, 1e-5, 25.0, 20).unwrap();
-        let mut source = Simulated::new(Stream::from_seed(seed));
-        let z = release(Protection::Gaussian(mechanism), &table, 60, &mut source);
-        let error = recovered(&z, 3, &table);
-        assert!(error > 0.1 * mechanism.noise_std(), "ε = {epsilon}: {error}");
+        let mut errors: Vec<f64> = (0..40)
+            .map(|seed| {
+                let mut source = Simulated::new(Stream::from_seed(seed));
+                let z = release(Protection::Gaussian(mechanism), &table, 60, &mut source);
+                recovered(&z, 3, &table) / mechanism.noise_std()
+            })
+            .collect();
+        errors.sort_by(f64::total_cmp);
+        assert!(errors[0] > 1e-3 && errors[20] > 0.5, "ε = {epsilon}: {errors:?}");
     }
 }
 
@@ -253,7 +260,8 @@ fn kept(trials: u64, r: usize, distortion: f64, epsilon: f64, raise: bool) -> f6
 }
 
 /// Theorem 2 at n = 60, d = 3, ν = 0.45, μ = 0.1: r = 415. Among 60 tables at most 6 may fail on average; more than 13
-/// failures have probability below 0.005 if the theorem holds at its bound. In truth nearly none fails.
+/// failures have probability below 0.005 if the theorem holds at its bound. Power: a transformation that fails for 4 in
+/// 10 tables is missed with probability 0.003. In truth none of 60 fails; what fails for sure is below.
 #[test]
 fn theorem_2_keeps_all_distances_in_both_branches() {
     let r = distortion_dimension(60, 0.45, 0.1).ceil() as usize;

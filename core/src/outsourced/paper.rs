@@ -190,6 +190,11 @@ mod tests {
         let flat = [1.0, 1.0, 2.0, 2.0, 3.0, 3.0];
         let refused = PaperProjection::new(&flat, 2, 1.0, 1e-5, &mut matrix).unwrap_err();
         assert!(matches!(refused, PaperError::Spectrum(SpectrumError::RankDeficient { .. })));
+        // A decomposition that fails releases nothing and changes nothing.
+        let huge = [1e300, 2e299, 3e300, -1e300, 1.0, 5e299];
+        let refused = PaperProjection::new(&huge, 2, 1.0, 1e-5, &mut matrix).unwrap_err();
+        assert_eq!(refused, PaperError::Spectrum(SpectrumError::NotConverged));
+        assert_eq!(matrix, [1.0; 2]);
     }
 
     #[test]

@@ -10,6 +10,9 @@ use super::preprocess;
 use crate::domain::DIM_MAX;
 use crate::math::Scalar;
 
+/// Iterations of the singular value decomposition; tens are enough for any table of at most 16 columns.
+const ITERATIONS: usize = 1000;
+
 /// Why a table has no usable spectrum.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SpectrumError {
@@ -69,6 +72,11 @@ impl Spectrum {
     ///
     /// **Errors**: [`SpectrumError`]. **Cost**: 2nd² flops, a copy of the table.
     pub fn of(table: &[f64], dim: usize) -> Result<Self, SpectrumError> {
+        Self::within(table, dim, ITERATIONS)
+    }
+
+    /// The same with at most so many iterations.
+    fn within(table: &[f64], dim: usize, iterations: usize) -> Result<Self, SpectrumError> {
         preprocess::check(table, dim).map_err(SpectrumError::Table)?;
         let rows = table.len() / dim;
         if rows < dim || dim > DIM_MAX {
@@ -78,7 +86,7 @@ impl Spectrum {
         if r.iter().any(|x| !x.is_finite()) {
             return Err(SpectrumError::NotConverged);
         }
-        let svd = r.try_svd(false, true, f64::EPSILON, 1000).ok_or(SpectrumError::NotConverged)?;
+        let svd = r.try_svd(false, true, f64::EPSILON, iterations).ok_or(SpectrumError::NotConverged)?;
         let right = svd.v_t.as_ref().ok_or(SpectrumError::NotConverged)?;
         let values: Vec<f64> = svd.singular_values.iter().copied().collect();
         let vectors = (0..dim).flat_map(|k| (0..dim).map(move |j| (k, j))).map(|at| right[at]).collect();
@@ -143,7 +151,16 @@ mod tests {
         assert!(matches!(of(&[1.0, f64::NAN, 2.0, 0.0], 2), SpectrumError::Table(_)));
         assert!(matches!(of(&[1.0, 2.0, 2.0], 2), SpectrumError::Table(_)));
         assert!(matches!(of(&[], 0), SpectrumError::Table(_)));
-        // Numbers whose squares overflow end, one way or another.
-        let _ = Spectrum::of(&[1e300, 2e299, 3e300, -1e300, 1.0, 5e299], 2);
+    }
+
+    #[test]
+    fn a_decomposition_that_fails_is_a_typed_error() {
+        // Numbers whose squares overflow.
+        let huge = [1e300, 2e299, 3e300, -1e300, 1.0, 5e299];
+        assert_eq!(Spectrum::of(&huge, 2), Err(SpectrumError::NotConverged));
+        // An iteration that is not given the time: the failure path of a healthy table.
+        let table: Vec<f64> = (0..60).map(|i| ((i * i) % 17) as f64 - 8.0).collect();
+        assert_eq!(Spectrum::within(&table, 4, 1), Err(SpectrumError::NotConverged));
+        assert!(Spectrum::within(&table, 4, ITERATIONS).is_ok());
     }
 }
