@@ -22,6 +22,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use sordino_core::random::{Party, Purpose, RunSeed, Stream};
 
+use crate::text::Quoted;
+
 /// Probabilities of faults; all 0 by default.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct FaultConfig {
@@ -244,7 +246,7 @@ fn read_trace(path: &Path, agents: u32) -> Result<BTreeMap<u32, Vec<(u32, u32)>>
     if header.iter().collect::<Vec<_>>() != ["agent", "from", "to"] {
         return Err(error(
             1,
-            format!("header `{}`, must be `agent,from,to`", header.iter().collect::<Vec<_>>().join(",")),
+            format!("header `{}`, must be `agent,from,to`", Quoted(&header.iter().collect::<Vec<_>>().join(","))),
         ));
     }
     let mut present: BTreeMap<u32, Vec<(u32, u32)>> = BTreeMap::new();
@@ -253,7 +255,7 @@ fn read_trace(path: &Path, agents: u32) -> Result<BTreeMap<u32, Vec<(u32, u32)>>
         let line = record.position().map_or(0, csv::Position::line);
         let field = |i: usize, name: &str, admissible: &str| {
             let text = record.get(i).unwrap_or("").trim();
-            text.parse::<u32>().map_err(|_| error(line, format!("{name} `{text}` is not {admissible}")))
+            text.parse::<u32>().map_err(|_| error(line, format!("{name} `{}` is not {admissible}", Quoted(text))))
         };
         let agent = field(0, "agent", "a whole number")?;
         if agent >= agents {

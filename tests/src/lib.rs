@@ -2,6 +2,7 @@
 
 pub mod federation;
 pub mod firmware_script;
+pub mod fuzz;
 pub mod local;
 pub mod outsourced;
 

@@ -19,6 +19,15 @@ pub fn run(report: &mut Report, arguments: &[&str]) {
     }
 }
 
+/// `cargo xtask fuzz [TARGET …] [--seconds N] [--seed N]`: random edits of what is read from outside, with the checks of
+/// the dev profile.
+pub fn fuzz(report: &mut Report, arguments: &[&str]) {
+    report.step("random edits", || {
+        let mut command = cargo(&["run", "--package", "sordino-tests", "--example", "fuzz", "--"]);
+        process::run(command.args(arguments)).map(|_| String::new())
+    });
+}
+
 /// `cargo xtask fleet [AGENTS_MAX]`: what a federation of a thousand to a million agents costs.
 pub fn fleet(report: &mut Report, arguments: &[&str]) {
     report.step("a thousand to a million agents", || example("fleet", arguments));

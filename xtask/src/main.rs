@@ -6,6 +6,7 @@
 //! | `cargo xtask firmware [--write]` | runs the firmware on Cortex-M4F and M0 code and links operations that cannot panic; `--write` regenerates its script `firmware-example/federation.bin` and `docs/device-table.md` |
 //! | `cargo xtask digests [--write]` | compares the digest tables on five targets; `--write` regenerates them in `tests/vectors/` |
 //! | `cargo xtask bench [WORKLOAD …]` | the comparisons under `bench/` and where the time of one default run goes |
+//! | `cargo xtask fuzz [TARGET …] [--seconds N] [--seed N]` | random edits of everything that is read from outside, a minute for each target |
 //! | `cargo xtask fleet [AGENTS_MAX]` | what a federation of a thousand to a million agents costs, in time and memory |
 
 mod bench;
@@ -21,8 +22,8 @@ mod tools;
 
 use std::process::ExitCode;
 
-const USAGE: &str =
-    "usage: cargo xtask test | firmware [--write] | digests [--write] | bench [WORKLOAD …] | fleet [AGENTS_MAX]";
+const USAGE: &str = "usage: cargo xtask test | firmware [--write] | digests [--write] | bench [WORKLOAD …] | fleet [AGENTS_MAX] | \
+     fuzz [TARGET …] [--seconds N] [--seed N]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
         }
         (["bench", workloads @ ..], false) => bench::run(&mut report, workloads),
         (["fleet", arguments @ ..], false) => bench::fleet(&mut report, arguments),
+        (["fuzz", arguments @ ..], false) => bench::fuzz(&mut report, arguments),
         (["help" | "--help" | "-h"], false) => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;

@@ -47,7 +47,7 @@ fn faults(out: &mut String, record: &RunRecord) {
             "Mean number of agents or frames for each method, run and round. <em>Not releasable</em>: who answered is known \
              to the server alone. Divisor, weights and noise of a release do not depend on it, so ε is what it is \
              without faults.",
-            &charts::element(&chart, (560.0, 240.0), 150.0),
+            &format!("<figure class=\"single\">{}</figure>\n", charts::element(&chart, (310.0, 220.0), 150.0)),
         ),
     }
 }
@@ -255,7 +255,7 @@ fn provenance(out: &mut String, record: &RunRecord) {
         record.summary.digest
     );
     body.push_str(
-        "<div class=\"scroll\"><table>\n<thead><tr><th>method</th><th>digest over runs</th></tr></thead>\n<tbody>\n",
+        "<div class=\"scroll\"><table>\n<thead><tr><th>method</th><th class=\"name\">digest over runs</th></tr></thead>\n<tbody>\n",
     );
     for method in &record.summary.methods {
         let _ = writeln!(

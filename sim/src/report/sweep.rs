@@ -32,7 +32,10 @@ pub fn page(folder: &SweepFolder, index: &Index) -> String {
     failures(&mut out, index);
     let main = main_axis(index);
     if let Some(main) = main {
-        comparison(&mut out, index, &cells, main);
+        // More than two measures are in the table.
+        for measure in index.measures().into_iter().take(2) {
+            comparison(&mut out, index, &cells, main, measure);
+        }
         losses(&mut out, index, &cells, main);
     }
     table(&mut out, index, &cells);
@@ -147,8 +150,7 @@ fn figures(charts: &[Chart], positions: &Positions) -> String {
     format!("<div class=\"pair\">\n{figures}</div>\n")
 }
 
-fn comparison(out: &mut String, index: &Index, cells: &[Cell], main: usize) {
-    let Some(measure) = index.measures().first().copied() else { return };
+fn comparison(out: &mut String, index: &Index, cells: &[Cell], main: usize, measure: &str) {
     let (axis, positions) = (&index.axes[main], Positions::new(&index.axes[main]));
     let (names, panels) = (methods(cells), panels(index, cells, main));
     let mut charts: Vec<Chart> = panels
@@ -334,7 +336,7 @@ fn failures(out: &mut String, index: &Index) {
 fn runs(out: &mut String, index: &Index) {
     let mut body = String::from(
         "<details><summary>All runs</summary>\n<div class=\"scroll\"><table>\n<thead><tr><th>folder</th><th>seed</th>\
-         <th>status</th><th>digest</th></tr></thead>\n<tbody>\n",
+         <th>status</th><th class=\"name\">digest</th></tr></thead>\n<tbody>\n",
     );
     for entry in &index.entries {
         let name = escape(&entry.folder);

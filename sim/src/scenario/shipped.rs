@@ -23,6 +23,7 @@ pub const SHIPPED: &[Shipped] = &[
     Shipped { name: "outsourced-branin", text: include_str!("../../scenarios/outsourced-branin.toml") },
     Shipped { name: "outsourced-hdb", text: include_str!("../../scenarios/outsourced-hdb.toml") },
     Shipped { name: "outsourced-loans", text: include_str!("../../scenarios/outsourced-loans.toml") },
+    Shipped { name: "faults", text: include_str!("../../scenarios/faults.toml") },
     Shipped { name: "ldp-se", text: include_str!("../../scenarios/ldp-se.toml") },
     Shipped { name: "ldp-matern", text: include_str!("../../scenarios/ldp-matern.toml") },
     Shipped { name: "ldp-student-t", text: include_str!("../../scenarios/ldp-student-t.toml") },
