@@ -10,6 +10,7 @@ use sordino_core::random::{Party, Purpose, RunSeed, Stream, normal};
 use super::super::ExperimentError;
 use super::config::{KernelSum, LocalObjective, LocalScenario, RewardNoise};
 use crate::objective::gp_sample::grid;
+use crate::text::Quoted;
 
 /// Data files are read up to this length.
 const BYTES_MAX: u64 = 16 << 20;
@@ -159,7 +160,7 @@ fn table(path: &Path, labelled: bool) -> Result<Table, ExperimentError> {
             match field.trim().parse::<f64>() {
                 Ok(x) if x.abs() <= 1e9 => numbers.push(x),
                 _ => {
-                    let column = column + 1;
+                    let (column, field) = (column + 1, Quoted(field));
                     return Err(at(format!(":{line}: column {column} is `{field}`; admissible: a number up to 1e9")));
                 }
             }
