@@ -103,10 +103,14 @@ impl Outline {
     /// key begins with `epsilon` (or is `delta`) a loss, also inside an object `epsilon`.
     pub fn from_summary(summary: &Value) -> Self {
         let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
-        let methods = summary.get("methods").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        // Trust model `output` has releases: methods at several ε.
+        let methods = summary.get("methods").or_else(|| summary.get("releases"));
+        let methods = methods.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         let methods = methods.iter().map(|method| {
+            let name = text(method, "name").or_else(|| text(method, "method")).unwrap_or_else(|| "method".into());
+            let at = method.get("epsilon").and_then(Value::as_f64).filter(|_| summary.get("releases").is_some());
             let mut found = MethodOutline {
-                name: text(method, "name").unwrap_or_else(|| "method".into()),
+                name: at.map_or(name.clone(), |epsilon| format!("{name} at ε = {epsilon}")),
                 digest: text(method, "digest"),
                 measures: Vec::new(),
                 losses: Vec::new(),
@@ -156,5 +160,11 @@ mod tests {
         assert_eq!(outline.methods[1].loss("epsilon_rdp").unwrap().value, None);
         assert_eq!(outline.methods[1].loss("delta").unwrap().value, Some(0.1));
         assert_eq!(Outline::from_summary(&Value::Null), Outline::default());
+        let releases = serde_json::json!({"releases": [
+            {"method": "worst-case", "epsilon": 0.5, "regret": {"mean": 1.0, "standard_error": 0.1}},
+            {"method": "plain", "epsilon": null, "regret": {"mean": 0.5, "standard_error": 0.1}},
+        ]});
+        let outline = Outline::from_summary(&releases);
+        assert_eq!((&*outline.methods[0].name, &*outline.methods[1].name), ("worst-case at ε = 0.5", "plain"));
     }
 }
