@@ -54,6 +54,15 @@ pub fn vectors_table(name: &str) -> Vec<BTreeMap<String, String>> {
     found
 }
 
+/// A number of a row of [`vectors_table`]; none where the cell is empty.
+///
+/// **Panics**: if there is no such column, or the cell holds something else.
+#[track_caller]
+pub fn cell(row: &BTreeMap<String, String>, column: &str) -> Option<f64> {
+    let text = row.get(column).unwrap_or_else(|| panic!("no column {column}"));
+    (!text.is_empty()).then(|| text.parse().unwrap_or_else(|_| panic!("{column}: {text}")))
+}
+
 /// A JSON number.
 ///
 /// **Panics**: if it is none, where it is asked for; so do the others.

@@ -4,11 +4,7 @@ use std::collections::BTreeMap;
 
 use sordino_core::privacy::accountant::{MomentsAccountant, RdpAccountant, analytic, order, poisson};
 use sordino_core::privacy::{Event, NeighboringRelation};
-use sordino_tests::vectors_table;
-
-fn field(row: &BTreeMap<String, String>, name: &str) -> Option<f64> {
-    row.get(name).filter(|text| !text.is_empty()).map(|text| text.parse().unwrap_or_else(|_| panic!("{name}: {text}")))
-}
+use sordino_tests::{cell as field, vectors_table};
 
 fn sampled(q: f64, z: f64) -> Event {
     Event::PoissonSampledGaussian {

@@ -1,14 +1,8 @@
 //! The tight accountant against independent values: never below the truth, and within 1e-3 of it.
 
-use std::collections::BTreeMap;
-
 use sordino_core::privacy::{Event, NeighboringRelation};
 use sordino_sim::privacy::pld::{self, Options, Quality};
-use sordino_tests::vectors_table;
-
-fn field(row: &BTreeMap<String, String>, name: &str) -> Option<f64> {
-    row.get(name).filter(|text| !text.is_empty()).map(|text| text.parse().unwrap())
-}
+use sordino_tests::{cell as field, vectors_table};
 
 fn sampled(q: f64, z: f64) -> Event {
     Event::PoissonSampledGaussian {
