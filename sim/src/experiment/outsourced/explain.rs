@@ -35,8 +35,9 @@ pub fn explain(scenario: &OutsourcedScenario) -> Explanation {
     }
     if has(Kind::PaperProjection) {
         protected.push(
-            "With paper-projection: nobody. It is not differentially private, whatever ε stands in the paper: who knows one \
-             row more than there are inputs computes every other row from the release."
+            "With paper-projection: nobody. It is not differentially private, whatever ε stands in the paper: one look tells two \
+             candidate tables apart, and if r is at least the number of inputs, who knows one row more than there are inputs \
+             computes every other row."
                 .to_owned(),
         );
         cost.push("paper-projection: no loss is bounded; its ε only sets how it transforms.".to_owned());

@@ -142,8 +142,8 @@ fn shown(scenario: &OutsourcedScenario, source: &Source, methods: &[MethodSummar
             Err(_) => String::new(),
         };
         notes.push(format!(
-            "paper-projection is not differentially private, whatever its ε: one row more than inputs gives every other \
-             row away; \"raised\" means that σ_min was below the paper's threshold{smallest}."
+            "paper-projection is not differentially private, whatever its ε: if r is at least the number of inputs, \
+             one known row more than inputs gives every other row away; \"raised\" means that σ_min was below the paper's threshold{smallest}."
         ));
     }
     if has(Kind::GaussianProjection) {
