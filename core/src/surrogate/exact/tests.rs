@@ -76,11 +76,8 @@ fn batch_and_point_predictions_have_the_same_bits() {
 
 #[test]
 fn appending_equals_refitting_after_a_thousand_points() {
-    // Delete-then-add equals never-added, too: the second model saw 40 more points and lost them again.
     let (points, y) = data(1000, 2, 3);
     let mut appended = filled(&points, &y, 2, 0.01);
-    let mut refitted = gp::<f64>(0.2, 0.01, 2, 1);
-    refitted.clear();
     let mut matrix = vec![0.0; packed_len(1000)];
     for i in 0..1000 {
         let row = lower::row_mut(&mut matrix, i);
@@ -101,6 +98,15 @@ fn appending_equals_refitting_after_a_thousand_points() {
         let found = appended.posterior(&x).unwrap();
         assert!((found.mean - mean).abs() < 1e-10 && (found.variance - (1.0 - dot(&k, &k))).abs() < 1e-10);
     }
+    // Factored anew in its own storage; other parameters and back.
+    let kernel = *appended.kernel();
+    let mut storage = appended.clone().into_storage();
+    let other = SquaredExponential::new(0.3, 1.0).unwrap();
+    for (kernel, noise) in [(&other, 0.02), (&kernel, 0.01)] {
+        refactor(kernel, noise, 2, 1000, 1000, &mut storage).unwrap();
+    }
+    let mut refactored = ExactGp::resume(kernel, 0.01, 2, 1000, 1000, storage).unwrap();
+    assert!(difference(&mut appended, &mut refactored) < 1e-10);
 }
 
 #[test]
@@ -150,6 +156,33 @@ fn twenty_duplicates_at_vanishing_noise_give_their_mean() {
         assert!(found.variance >= 0.0 && found.variance <= noise_std * noise_std + 1e-12);
         // Other points are unharmed.
         assert!((gp.posterior(&[0.1]).unwrap().mean + 0.4).abs() < 1e-6);
+    }
+}
+
+#[test]
+fn twenty_duplicates_in_single_precision_and_on_a_list() {
+    let (kernel, number) = (SquaredExponential::new(0.3f32, 1.0).unwrap(), |i: u32| 1.0 + 0.01 * (i % 5) as f32);
+    for noise_std in [1e-2f32, 1e-4, 1e-9, 0.0] {
+        let mut gp = gp::<f32>(0.3, f64::from(noise_std * noise_std), 1, 24);
+        let storage = vec![0.0; crate::surrogate::candidates::storage_len(2, 24)];
+        let noise = noise_std * noise_std;
+        let mut list = crate::surrogate::CandidateGp::new(kernel, noise, 1, [0.1, 0.5], 24, storage).unwrap();
+        let mut refused = 0;
+        for i in 0..20 {
+            gp.observe(&[0.5], number(i)).unwrap();
+            match list.observe(1, number(i)) {
+                Ok(_) => {}
+                Err(SurrogateError::Singular(_)) => refused += 1,
+                Err(other) => panic!("{other}"),
+            }
+        }
+        let found = gp.posterior(&[0.5]).unwrap();
+        let shrunk = 1.02 / (1.0 + noise / 20.0);
+        assert!((found.mean - shrunk).abs() < 1e-5 && found.variance >= 0.0, "{noise_std}: {found:?}");
+        // The list has no merging: a candidate that is known is refused, and what is there stays finite and near.
+        let listed = list.posterior(1).unwrap();
+        assert!((listed.mean - 1.02).abs() < 0.03 && listed.variance >= 0.0, "{noise_std}: {listed:?}");
+        assert_eq!(refused > 0, noise_std < 1e-3, "{noise_std}: {refused}");
     }
 }
 
