@@ -1,15 +1,27 @@
 //! Losses of one release as masses on a grid: each cell's P- and Q-mass split onto its ends so that both are kept.
+//!
+//! Cells need not be equally wide for that. Where hardly any (tilted) mass is left above, they span several steps: a
+//! release of q = 0.01 at T = 10,000 has 700 cells in place of 13,000, and the log moment gains 3 % of its error.
 
 use sordino_core::math::{self, Scalar};
 use sordino_core::privacy::Event;
 
-/// The loss of one release on the grid of one step.
+/// 2⁻⁵³.
+pub(super) const UNIT_ROUNDOFF: f64 = f64::EPSILON / 2.0;
+
+/// The loss of one release on the grid of one step: masses at grid indices that rise.
 pub(super) struct Pmf {
-    /// Grid index of the first cell.
-    pub(super) first: i64,
-    pub(super) mass: Vec<f64>,
+    pub(super) cells: Vec<(i64, f64)>,
     /// Mass of infinite loss.
     pub(super) infinity: f64,
+}
+
+/// What decides how wide cells may be: the tilt λ of the sum, and ln E e^(λL) of one release (plus the logarithm of the
+/// tilted mass that matters, where that is far below one).
+#[derive(Clone, Copy)]
+pub(super) struct Weight {
+    pub(super) tilt: f64,
+    pub(super) moment: f64,
 }
 
 /// The finite losses of one event span at most this.
@@ -28,11 +40,11 @@ pub(super) fn loss_range(event: &Event, reach: f64) -> f64 {
 }
 
 /// Both directions of one event.
-pub(super) fn cells(event: &Event, step: f64, reach: f64) -> [Pmf; 2] {
+pub(super) fn cells(event: &Event, step: f64, reach: f64, weight: Weight) -> [Pmf; 2] {
     match *event {
-        Event::Gaussian { noise_multiplier, .. } => sampled_gaussian(1.0, noise_multiplier, step, reach),
+        Event::Gaussian { noise_multiplier, .. } => sampled_gaussian(1.0, noise_multiplier, step, reach, weight),
         Event::PoissonSampledGaussian { sampling_probability, noise_multiplier, .. } => {
-            sampled_gaussian(sampling_probability, noise_multiplier, step, reach)
+            sampled_gaussian(sampling_probability, noise_multiplier, step, reach, weight)
         }
         Event::PureEpsilon { epsilon, .. } | Event::ApproximateEpsilon { epsilon, .. } => {
             [randomized_response(epsilon, step), randomized_response(epsilon, step)]
@@ -41,40 +53,51 @@ pub(super) fn cells(event: &Event, step: f64, reach: f64) -> [Pmf; 2] {
     }
 }
 
-pub(super) fn empty() -> Pmf {
-    Pmf { first: 0, mass: vec![0.0], infinity: 1.0 }
+fn empty() -> Pmf {
+    Pmf { cells: Vec::new(), infinity: 1.0 }
 }
 
 /// Losses ±ε of probability e^ε/(1+e^ε) and 1/(1+e^ε), each split onto its cell's ends.
-pub(super) fn randomized_response(epsilon: f64, step: f64) -> Pmf {
-    let first = math::floor(-epsilon / step) as i64;
-    let last = math::ceil(epsilon / step) as i64;
-    let mut mass = vec![0.0; (last - first + 2) as usize];
+fn randomized_response(epsilon: f64, step: f64) -> Pmf {
+    let mut cells: Vec<(i64, f64)> = Vec::new();
     let likely = 1.0 / (1.0 + Scalar::exp(-epsilon));
-    for (loss, p) in [(epsilon, likely), (-epsilon, 1.0 - likely)] {
+    for (loss, p) in [(-epsilon, 1.0 - likely), (epsilon, likely)] {
         let low = math::floor(loss / step);
         let part = -math::exp_m1(-(loss - low * step)) / -math::exp_m1(-step) + 1e-14;
         let upper = p * Scalar::min(part, 1.0);
-        let at = (low as i64 - first) as usize;
-        mass[at] += p - upper;
-        mass[at + 1] += upper;
+        for (index, mass) in [(low as i64, p - upper), (low as i64 + 1, upper * (1.0 + 1e-15))] {
+            match cells.iter_mut().find(|cell| cell.0 == index) {
+                Some(cell) => cell.1 += mass,
+                None => cells.push((index, mass)),
+            }
+        }
     }
-    Pmf { first, mass, infinity: 0.0 }
+    Pmf { cells, infinity: 0.0 }
 }
 
 /// The smaller tail at a point of a normal, and which it is.
 #[derive(Clone, Copy)]
-pub(super) struct Tail {
-    pub(super) value: f64,
+struct Tail {
+    value: f64,
     upper: bool,
 }
 
-pub(super) fn tail(x: f64) -> Tail {
-    Tail { value: 0.5 * math::erfc(x.abs() * std::f64::consts::FRAC_1_SQRT_2), upper: x > 0.0 }
+impl Tail {
+    fn at(x: f64) -> Self {
+        Tail { value: 0.5 * math::erfc(x.abs() * std::f64::consts::FRAC_1_SQRT_2), upper: x > 0.0 }
+    }
+
+    fn above(self) -> f64 {
+        if self.upper { self.value } else { 1.0 - self.value }
+    }
+
+    fn below(self) -> f64 {
+        if self.upper { 1.0 - self.value } else { self.value }
+    }
 }
 
 /// Mass between two points, and a bound on its rounding error.
-pub(super) fn between(a: Tail, b: Tail) -> (f64, f64) {
+fn between(a: Tail, b: Tail) -> (f64, f64) {
     let mass = match (a.upper, b.upper) {
         (true, true) => a.value - b.value,
         (false, false) => b.value - a.value,
@@ -84,62 +107,85 @@ pub(super) fn between(a: Tail, b: Tail) -> (f64, f64) {
     (Scalar::max(mass, 0.0), 6e-16 * slack)
 }
 
+/// Clamped to [0, 1]; NaN, where e^ε overflows, goes up.
+fn fraction(x: f64) -> f64 {
+    if x < 1.0 { Scalar::max(x, 0.0) } else { 1.0 }
+}
+
+/// Where the loss crosses a grid point: e^ε, both tails there.
+struct Edge {
+    ratio: f64,
+    outside: Tail,
+    inside: Tail,
+}
+
 /// Cells of L = ln(1 − q + q·e^((2x−1)/(2z²))), under the mixture (remove) and of −L under the Gaussian (add).
-pub(super) fn sampled_gaussian(q: f64, z: f64, step: f64, reach: f64) -> [Pmf; 2] {
+fn sampled_gaussian(q: f64, z: f64, step: f64, reach: f64, weight: Weight) -> [Pmf; 2] {
     let variance = z * z;
-    // Where the loss crosses ε.
-    let cross = |excess: f64| variance * math::ln_1p(excess / q) + 0.5;
     let top = (1.0 + 2.0 * reach * z) / (2.0 * variance);
     let top = if top > 700.0 { top + Scalar::ln(q) } else { math::ln_1p(q * math::exp_m1(top)) };
     let bottom = if q < 1.0 { math::ln_1p(-q) } else { -(1.0 + 2.0 * reach * z) / (2.0 * variance) };
     let (first, last) = (math::floor(bottom / step) as i64, math::ceil(top / step) as i64 + 1);
-    let n = (last - first) as usize;
-    let (mut remove, mut add) = (vec![0.0; n + 1], vec![0.0; n + 1]);
-    let share = 1.0 / -math::exp_m1(-step);
+    let share = |width: i64| 1.0 / -math::exp_m1(-(width as f64 * step));
     let edge = |i: i64| {
         let epsilon = i as f64 * step;
         let excess = math::exp_m1(epsilon);
         let x = if excess > -q {
-            if epsilon > 700.0 { variance * (epsilon - Scalar::ln(q)) + 0.5 } else { cross(excess) }
+            let crossing = if epsilon > 700.0 { epsilon - Scalar::ln(q) } else { math::ln_1p(excess / q) };
+            variance * crossing + 0.5
         } else {
             f64::NEG_INFINITY
         };
-        (excess + 1.0, tail(x / z), tail((x - 1.0) / z))
+        Edge { ratio: excess + 1.0, outside: Tail::at(x / z), inside: Tail::at((x - 1.0) / z) }
     };
-    let (mut ratio_low, mut t0, mut t1) = edge(first);
+    let (mut low, mut at) = (edge(first), first);
+    let (mut remove, mut add) = (vec![(first, 0.0)], vec![(-first, 0.0)]);
     // What lies below the first edge (q = 1 only): up to it in one direction, infinite loss in the other.
-    let below = |t: Tail| if t.upper { 1.0 - t.value } else { t.value };
-    let (below_0, below_1) = (below(t0), below(t1));
-    remove[0] += (1.0 - q) * below_0 + q * below_1;
-    let mut add_infinity = 0.0;
-    if q == 1.0 {
-        add_infinity = below_0;
-    }
-    for i in 0..n {
-        let (ratio_high, u0, u1) = edge(first + i as i64 + 1);
-        let ((outside, slack_0), (inside, slack_1)) = (between(t0, u0), between(t1, u1));
+    remove[0].1 = (1.0 - q) * low.outside.below() + q * low.inside.below();
+    let add_infinity = if q == 1.0 { low.outside.below() } else { 0.0 };
+    while at < last {
+        // Cells widen as the tilted mass above falls: m^(−1/3)/10 steps add ∫ m^(−2/3)/100 dm = 3 % to the error.
+        let above = (1.0 - q) * low.outside.above() + q * low.inside.above();
+        let tilted = Scalar::ln(above) + weight.tilt * (at as f64 * step) - weight.moment;
+        let width = Scalar::min(0.1 * Scalar::exp(Scalar::min(tilted, 0.0) / -3.0), 1e9) as i64;
+        let next = (at + width.max(1)).min(last);
+        let high = edge(next);
+        let share = share(next - at);
+        let (outside, slack_0) = between(low.outside, high.outside);
+        let (inside, slack_1) = between(low.inside, high.inside);
         let mixture = (1.0 - q) * outside + q * inside;
         let slack = (1.0 - q) * slack_0 + q * slack_1;
+        // The upper end takes what rounding may have lost of the cell's mass.
+        let (mut upper, mut lower) = (slack, 0.0);
         if mixture > 0.0 {
             // 1 − r, r = Q·e^low/P, rounded so that mass goes up.
-            let rest = 1.0 - outside * ratio_low / mixture + 2e-15 + (slack_0 * ratio_low + slack) / mixture;
-            let upper = mixture * Scalar::min(Scalar::max(rest * share, 0.0), 1.0);
-            remove[i + 1] += upper;
-            remove[i] += mixture - upper;
+            let rest = 1.0 - outside * low.ratio / mixture + 2e-15 + (slack_0 * low.ratio + slack) / mixture;
+            let part = mixture * fraction(rest * share);
+            (upper, lower) = (part + slack, mixture - part);
         }
+        if let Some(cell) = remove.last_mut() {
+            cell.1 += lower;
+        }
+        remove.push((next, upper));
+        // The same cell seen from the other side: losses −high .. −low.
+        let (mut upper, mut lower) = (slack_0, 0.0);
         if outside > 0.0 {
-            // The same cell seen from the other side: losses −high .. −low.
-            let rest = 1.0 - mixture / (ratio_high * outside) + 2e-15 + (slack / ratio_high + slack_0) / outside;
-            let upper = outside * Scalar::min(Scalar::max(rest * share, 0.0), 1.0);
-            add[n - i] += upper;
-            add[n - i - 1] += outside - upper;
+            let rest = 1.0 - mixture / (high.ratio * outside) + 2e-15 + (slack / high.ratio + slack_0) / outside;
+            let part = outside * fraction(rest * share);
+            (upper, lower) = (part + slack_0, outside - part);
         }
-        (ratio_low, t0, t1) = (ratio_high, u0, u1);
+        if let Some(cell) = add.last_mut() {
+            cell.1 += upper;
+        }
+        add.push((-next, lower));
+        (low, at) = (high, next);
     }
-    let above = |t: Tail| if t.upper { t.value } else { 1.0 - t.value };
-    let remove_infinity = (1.0 - q) * above(t0) + q * above(t1);
-    add[0] += above(t0);
-    [Pmf { first, mass: remove, infinity: remove_infinity }, Pmf { first: -last, mass: add, infinity: add_infinity }]
+    let remove_infinity = (1.0 - q) * low.outside.above() + q * low.inside.above();
+    if let Some(cell) = add.last_mut() {
+        cell.1 += low.outside.above();
+    }
+    add.reverse();
+    [Pmf { cells: remove, infinity: remove_infinity }, Pmf { cells: add, infinity: add_infinity }]
 }
 
 /// ln M and its first two derivatives: tilted mean and variance.
@@ -151,43 +197,66 @@ pub(super) struct Moment {
 }
 
 /// How far the product of exponentials runs before it is set right again.
-const RESYNC: usize = 32;
+const RESYNC: u32 = 16;
 
 impl Pmf {
-    /// Calls `visit(loss, mass·e^(tilt·loss − shift))` for every cell.
-    pub(super) fn tilted(&self, step: f64, tilt: f64, shift: f64, mut visit: impl FnMut(usize, f64)) {
+    /// Grid indices of the least and the largest finite loss.
+    pub(super) fn ends(&self) -> (i64, i64) {
+        (self.cells.first().map_or(0, |cell| cell.0), self.cells.last().map_or(0, |cell| cell.0))
+    }
+
+    /// Calls `visit(index, mass·e^(tilt·loss − shift))` for every cell.
+    ///
+    /// **Numerics**: each value is right to within [`Pmf::rounding`], relative.
+    pub(super) fn tilted(&self, step: f64, tilt: f64, shift: f64, mut visit: impl FnMut(i64, f64)) {
         let ratio = Scalar::exp(tilt * step);
-        for (block, masses) in self.mass.chunks(RESYNC).enumerate() {
-            let start = self.first + (block * RESYNC) as i64;
-            let mut factor = Scalar::exp(tilt * (start as f64 * step) - shift);
-            for (i, mass) in masses.iter().enumerate() {
-                visit(block * RESYNC + i, mass * factor);
+        let (mut factor, mut before, mut run) = (0.0, i64::MIN, 0);
+        for &(index, mass) in &self.cells {
+            if run == 0 || before + 1 != index {
+                factor = Scalar::exp(tilt * (index as f64 * step) - shift);
+                run = RESYNC;
+            } else {
                 factor *= ratio;
             }
+            (before, run) = (index, run - 1);
+            visit(index, mass * factor);
         }
+    }
+
+    /// Bound on the relative error of [`Pmf::tilted`]: three roundings of the exponent, one unit of the exponential and
+    /// of the product, and for each of at most [`RESYNC`] steps of the recurrence one of the ratio (with its exponent,
+    /// below one in a step) and one of the product: 3u·(λ|l| + |shift|) + 3u + 16·(3 + λh)·u.
+    pub(super) fn rounding(&self, step: f64, tilt: f64, shift: f64) -> f64 {
+        let (first, last) = self.ends();
+        let farthest = first.unsigned_abs().max(last.unsigned_abs()) as f64 * step * tilt;
+        let steps = f64::from(RESYNC) * (3.0 + tilt * step);
+        UNIT_ROUNDOFF * (3.0 * (farthest + shift.abs()) + 4.0 + steps)
     }
 
     pub(super) fn moment(&self, step: f64, tilt: f64) -> Moment {
         // A shift that keeps the largest exponent finite.
         let mut shift = f64::NEG_INFINITY;
-        for (i, mass) in self.mass.iter().enumerate().step_by(16) {
+        for (index, mass) in self.cells.iter().step_by(16).chain(self.cells.last()) {
             if *mass > 0.0 {
-                let exponent = tilt * ((self.first + i as i64) as f64 * step) + Scalar::ln(*mass);
-                shift = Scalar::max(shift, exponent);
+                shift = Scalar::max(shift, tilt * (*index as f64 * step) + Scalar::ln(*mass));
             }
         }
         if !shift.is_finite() {
             shift = 0.0;
         }
         let (mut sum, mut first, mut second) = (0.0, 0.0, 0.0);
-        let origin = self.first as f64 * step;
-        self.tilted(step, tilt, shift, |i, p| {
-            let loss = i as f64 * step;
+        let origin = self.ends().0;
+        self.tilted(step, tilt, shift, |index, p| {
+            let loss = (index - origin) as f64 * step;
             sum += p;
             first += p * loss;
             second += p * loss * loss;
         });
         let mean = first / sum;
-        Moment { value: shift + Scalar::ln(sum), mean: origin + mean, variance: second / sum - mean * mean }
+        Moment {
+            value: shift + Scalar::ln(sum),
+            mean: origin as f64 * step + mean,
+            variance: second / sum - mean * mean,
+        }
     }
 }

@@ -1,11 +1,11 @@
-//! Sums of many losses on one grid: tilted, convolved, read.
+//! Sums of many losses on one grid: tilted, convolved, read at δ.
 
 use sordino_core::math::{self, Scalar};
 use sordino_core::privacy::accountant::order;
 
-use super::cells::{Moment, Pmf};
-use super::fourier::{Complex, Plan};
+use super::cells::{Moment, Pmf, UNIT_ROUNDOFF};
 use super::pld::Options;
+use super::spectrum::{Spectrum, Tilted};
 
 /// Which of the two neighbours the data is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,8 +50,7 @@ impl Grid {
     pub(super) fn certified(&self, direction: Direction, tilt: f64, delta: f64, epsilon: f64) -> bool {
         let infinity = self.infinity(direction);
         // No finite loss of this direction exceeds ε at all.
-        let largest: i64 =
-            self.pmfs(direction).map(|(pmf, times)| i64::from(times) * (pmf.first + pmf.mass.len() as i64 - 1)).sum();
+        let largest: i64 = self.pmfs(direction).map(|(pmf, times)| i64::from(times) * pmf.ends().1).sum();
         if largest as f64 * self.step <= epsilon && infinity <= delta {
             return true;
         }
@@ -65,13 +64,20 @@ impl Grid {
     /// The tilt that a Rényi accountant of this direction would choose.
     pub(super) fn best_tilt(&self, direction: Direction, start: f64, delta: f64) -> f64 {
         let value = |tilt: f64| order::epsilon(1.0 + tilt, self.moment(direction, tilt).value / tilt, delta);
-        let mut best = (start, value(start));
-        for factor in [2.0, 1.5, 1.2, 1.1] {
-            for tilt in [best.0 * factor, best.0 / factor] {
+        let (mut best, mut factor) = ((start, value(start)), 2.0);
+        for _ in 0..40 {
+            let before = best.0;
+            for tilt in [before * factor, before / factor] {
                 let epsilon = value(tilt);
                 if epsilon < best.1 {
                     best = (tilt, epsilon);
                 }
+            }
+            if best.0 == before {
+                factor = Scalar::sqrt(factor);
+            }
+            if factor < 1.1 {
+                break;
             }
         }
         best.0
@@ -86,144 +92,161 @@ impl Grid {
         options: &Options,
         bound: f64,
     ) -> Option<Reading> {
-        let mut tilt = tilt;
-        // The answer is mostly above half the Rényi bound; a window that starts there is the shortest.
-        let mut floor = 0.5 * bound;
-        for _ in 0..20 {
-            match self.read_at(direction, tilt, delta, floor, options)? {
-                Ok(reading) => return Some(reading),
-                // The window lies above the answer: lower it to 0, then tilt less.
-                Err(()) if floor > 0.0 => floor = -2.0 * self.step,
-                Err(()) => tilt *= 0.75,
+        // The answer may lie so far below the tilted bulk that the bound on rounding covers it: a smaller tilt, then pairs
+        // of numbers.
+        for (pairs, attempts) in [(false, 3), (true, 12)] {
+            let mut tilt = tilt;
+            for attempt in 0..attempts {
+                match self.read_at(direction, tilt, delta, options, bound, pairs)? {
+                    // A small tilt made the window this long: pairs do with a larger one.
+                    Ok(reading) if reading.capped && attempt > 0 && !pairs => break,
+                    Ok(reading) => return Some(reading),
+                    Err(()) => tilt *= 0.75,
+                }
             }
         }
         Some(Reading { epsilon: bound, cells: 0, capped: true })
     }
 
-    pub(super) fn read_at(
+    fn read_at(
         &self,
         direction: Direction,
         tilt: f64,
         delta: f64,
-        floor: f64,
         options: &Options,
+        bound: f64,
+        pairs: bool,
     ) -> Option<Result<Reading, ()>> {
-        let step = self.step;
+        let (step, infinity) = (self.step, self.infinity(direction));
+        if !(infinity < delta) {
+            return None;
+        }
+        let kinds: Vec<Tilted> = self
+            .pmfs(direction)
+            .map(|(pmf, times)| Tilted::new(pmf, times, step, tilt, pmf.moment(step, tilt).value))
+            .collect();
+        let mut moment = 0.0;
+        self.pmfs(direction).zip(&kinds).for_each(|((_, times), kind)| moment += f64::from(times) * kind.shift);
         let centre = self.moment(direction, tilt);
-        // Chernoff bounds: less than 1e-6 of the tilted sum lies above the window.
-        const CUT: f64 = 14.0;
-        let small = Scalar::ln(delta) - CUT;
-        let (mut untilted, mut untilted_tilt) = ((centre.value - small) / tilt, tilt);
-        let spread = Scalar::sqrt(2.0 * CUT / Scalar::max(centre.variance, 1e-300));
-        let (mut high, mut high_tilt) = (f64::INFINITY, tilt);
-        let mut high_moment = centre.value;
-        // (K(λ+η) − K(λ) + CUT)/η has one minimum in η; for a normal sum it is at `spread`, for rare large losses below.
-        let mut eta = spread;
-        for _ in 0..40 {
-            let up = self.moment(direction, tilt + eta);
-            let candidate = (up.value - centre.value + CUT) / eta;
-            let other = (up.value - small) / (tilt + eta);
-            if other < untilted {
-                (untilted, untilted_tilt) = (other, tilt + eta);
+        let std = Scalar::sqrt(Scalar::max(centre.variance, self.step * self.step));
+        // Where ε lies for a normal sum if the tilt is the best one.
+        let mut level = normal_level(&centre, tilt, step);
+        let mut answer = (centre.mean + Scalar::ln(level) / tilt - std).clamp(0.0, bound);
+        let mut least = 4.0;
+        for _ in 0..12 {
+            let wanted = Scalar::max(self.window(direction, tilt, delta, &centre, answer, level), least);
+            let capped = wanted > options.cells_max as f64;
+            let n = if capped { options.cells_max } else { wanted as usize };
+            let tail_only = answer > OVERFLOW;
+            let enough = (!pairs).then_some(1e-8 * level);
+            let spectrum = Spectrum::new(&kinds, n.max(4), step, tilt, tail_only, enough);
+            let scale = Scale { step, tilt, moment, infinity, delta, tail_only };
+            let Ok(epsilon) = scale.find(&spectrum, bound) else { return Some(Err(())) };
+            // Was the window long enough for the answer it gave?
+            (answer, level) = (epsilon, Scalar::exp(Scalar::min(Scalar::ln(delta) + tilt * epsilon - moment, 0.0)));
+            let needed = self.window(direction, tilt, delta, &centre, answer, level);
+            let n = spectrum.period() as f64;
+            if capped || (needed <= 1.05 * n && tail_only == (epsilon > OVERFLOW)) {
+                return Some(Ok(Reading { epsilon, cells: spectrum.period(), capped }));
             }
+            least = if tail_only == (epsilon > OVERFLOW) { 1.25 * n } else { n };
+        }
+        Some(Err(()))
+    }
+
+    /// δ·e^(λε − K) against what it is at the answer of a normal sum: far below one if δ sits far from the tilted bulk.
+    pub(super) fn level(&self, direction: Direction, tilt: f64, delta: f64, epsilon: f64) -> f64 {
+        let centre = self.moment(direction, tilt);
+        let ln = Scalar::ln(delta) + tilt * epsilon - centre.value;
+        Scalar::exp(Scalar::max(Scalar::min(ln - Scalar::ln(normal_level(&centre, tilt, self.step)), 0.0), -60.0))
+    }
+
+    /// Length of a window that is long enough to be accurate at `answer`, where δ·e^(λε − K) is `level`. It is no matter
+    /// of the guarantee.
+    fn window(&self, direction: Direction, tilt: f64, delta: f64, centre: &Moment, answer: f64, level: f64) -> f64 {
+        let cut = 14.0 - Scalar::ln(Scalar::max(level, 1e-300));
+        // Chernoff: (K(λ+η) − K(λ) + cut)/η has one minimum in η; for a normal sum it is here, for rare large losses
+        // below.
+        let (mut eta, mut high) = (Scalar::sqrt(2.0 * cut / Scalar::max(centre.variance, 1e-300)), f64::INFINITY);
+        for _ in 0..40 {
+            let candidate = (self.moment(direction, tilt + eta).value - centre.value + cut) / eta;
             if candidate < high {
-                (high, high_tilt, high_moment) = (candidate, tilt + eta, up.value);
+                high = candidate;
             } else if high.is_finite() {
                 break;
             }
             eta *= 0.5;
         }
-        // And less than 1e-6·δ of the sum itself.
-        high = Scalar::max(high, untilted);
-        // Mass below the window lands e^(−λ·width) times its own size at the top: at most 1e-6·δ in all. Or there is so
-        // little of it (the moments at 0 and −1 are those of probabilities, ln M ≤ 0) that it does not matter.
-        let low = Scalar::max(high + small / tilt, (centre.value - CUT) / (tilt + 1.0));
-        let low = Scalar::min(low, floor);
-        high = Scalar::max(high, low + 16.0 * step);
-        let (mut first, mut last) = (0i64, 0i64);
+        let (mut first, mut last) = (0.0, 0.0);
         for (pmf, times) in self.pmfs(direction) {
-            first += i64::from(times) * pmf.first;
-            last += i64::from(times) * (pmf.first + pmf.mass.len() as i64 - 1);
+            let (low, top) = pmf.ends();
+            first += f64::from(times) * low as f64 * self.step;
+            last += f64::from(times) * top as f64 * self.step;
         }
-        let low_index = (math::floor(low / step) as i64).max(first);
-        let high_index = (math::ceil(high / step) as i64).min(last);
-        let wanted = (high_index - low_index + 1).max(4) as usize;
-        let capped = wanted > options.cells_max;
-        let mut plan = Plan::new(wanted.min(options.cells_max));
-        let n = plan.len();
-        let top_index = low_index + n as i64 - 1;
-        // Mass above the window wraps into it from below: it is added back by Chernoff's bound at its own tilt.
-        let top = (top_index + 1) as f64 * step;
-        let above = if top_index >= last {
-            0.0
-        } else {
-            let chernoff = Scalar::min(high_moment - high_tilt * top, centre.value - tilt * top);
-            Scalar::exp(Scalar::min(chernoff, (untilted - top) * untilted_tilt + small))
-        };
-        let given_up = self.infinity(direction) + above;
-        if !(self.infinity(direction) < delta) {
-            return None;
+        // Images of the mass below come down by e^(−λ·window), or there is hardly any mass so far below.
+        let low = Scalar::max(first, (centre.value - cut) / (tilt + 1.0));
+        let images = Scalar::min((14.0 - Scalar::ln(delta)) / tilt, answer - Scalar::min(low, answer) + cut / tilt);
+        let width = Scalar::max(Scalar::min(high, last) - answer, images);
+        math::ceil(width / self.step) + 16.0
+    }
+}
+
+/// What δ·e^(λε − K) is for a normal sum at the best tilt.
+fn normal_level(centre: &Moment, tilt: f64, step: f64) -> f64 {
+    let std = Scalar::sqrt(Scalar::max(centre.variance, step * step));
+    Scalar::min(0.4 / (std * tilt * (tilt + 1.0)), 1.0)
+}
+
+/// Above this ε, where e^ε overflows elsewhere, P(L > ε) is read in place of the smaller δ: up to 1 more, and what other
+/// libraries print.
+const OVERFLOW: f64 = 709.7;
+
+/// From a spectrum to ε: what the tilt took away is put back, every allowance added.
+struct Scale {
+    step: f64,
+    tilt: f64,
+    moment: f64,
+    infinity: f64,
+    delta: f64,
+    tail_only: bool,
+}
+
+impl Scale {
+    /// δ at a grid point, rounded up, and how much of it is allowance.
+    fn delta_at(&self, spectrum: &Spectrum, e: i64) -> (f64, f64) {
+        let exponent = self.tilt * (e as f64 * self.step);
+        // Four roundings of each exponent, one of the exponential, and of products and sums.
+        let slack = 1.0 + UNIT_ROUNDOFF * (8.0 * (self.moment.abs() + exponent.abs()) + 16.0);
+        let scale = Scalar::exp(self.moment - exponent) * slack * spectrum.factor;
+        let above = Scalar::max(spectrum.at(e), 0.0) + spectrum.allowance;
+        (self.infinity * (1.0 + 1e-12) + above * scale, spectrum.allowance * scale)
+    }
+
+    /// The least ε at which δ suffices; nothing if that is lost among the allowances.
+    fn find(&self, spectrum: &Spectrum, bound: f64) -> Result<f64, ()> {
+        let at = |e: i64| self.delta_at(spectrum, e);
+        if at(0).0 <= self.delta {
+            return Ok(0.0);
         }
-        if !(given_up < delta) {
-            return Some(Err(()));
+        let most = if self.tail_only { bound + 2.0 } else { bound };
+        let (mut low, mut high) = (0, math::ceil(most / self.step) as i64 + 1);
+        if !(at(high).0 <= self.delta) {
+            return Err(());
         }
-        let mut spectrum: Vec<Complex> = Vec::new();
-        let mut buffer = vec![0.0; n];
-        for (pmf, times) in self.pmfs(direction) {
-            buffer.fill(0.0);
-            let shift = pmf.moment(step, tilt).value;
-            let start = pmf.first.rem_euclid(n as i64) as usize;
-            pmf.tilted(step, tilt, shift, |i, p| buffer[(start + i) % n] += p);
-            let mut one = plan.forward(&buffer);
-            one.iter_mut().for_each(|c| *c = c.power(times));
-            if spectrum.is_empty() {
-                spectrum = one;
-            } else {
-                spectrum.iter_mut().zip(one).for_each(|(a, b)| *a = a.times(b));
-            }
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if at(middle).0 <= self.delta { high = middle } else { low = middle }
         }
-        let tilted = plan.inverse(&spectrum);
-        let count: f64 = self.pmfs(direction).map(|(_, times)| f64::from(times)).sum();
-        let rounding = 1e-15 * f64::from(n.trailing_zeros()) * (1.0 + count * 1e-2) / n as f64;
-        // From the top down: δ at a grid point is Σ p(1 − e^(ε−l)) over the losses above it.
-        let target = (delta - given_up) * (1.0 - 1e-9);
-        let shrink = Scalar::exp(-step);
-        let (mut sum, mut weighted, mut unsure) = (0.0, 0.0, 0.0);
-        let mut index = top_index;
-        while index >= low_index.min(-1) {
-            let loss = index as f64 * step;
-            if index < low_index {
-                return Some(Err(()));
-            }
-            // Above 709 the second term is left out: a bound within 1 of the truth, and what other libraries print.
-            let overflow = loss > 709.7;
-            let here = if overflow { sum } else { sum - weighted };
-            if here > target || index < 0 {
-                // So far below the tilted bulk only rounding is left: another tilt.
-                if unsure > 2e-4 * target {
-                    return Some(Err(()));
-                }
-                // Between this grid point and the one above: e^ε = (Σp − δ)/Σp·e^(−l).
-                let epsilon = if overflow {
-                    loss + step
-                } else if sum > target {
-                    loss + Scalar::ln((sum - target) / weighted)
-                } else {
-                    0.0
-                };
-                let epsilon = Scalar::min(Scalar::max(epsilon, 0.0), (index + 1) as f64 * step);
-                let epsilon = Scalar::max(epsilon, 0.0) * (1.0 + 1e-10);
-                return Some(Ok(Reading { epsilon, cells: n, capped }));
-            }
-            let at = index.rem_euclid(n as i64) as usize;
-            let factor = Scalar::exp(centre.value - tilt * loss);
-            let p = (Scalar::max(tilted[at], 0.0) + rounding) * factor;
-            unsure += rounding * factor;
-            sum += p;
-            // Σ p·e^(l′−l) for the next grid point l′ below.
-            weighted = (weighted + p) * shrink;
-            index -= 1;
+        let ((before, _), (after, unsure)) = (at(low), at(high));
+        // So far below the tilted bulk only allowances are left: another tilt.
+        if !(unsure <= 2e-4 * self.delta) {
+            return Err(());
         }
-        Some(Ok(Reading { epsilon: 0.0, cells: n, capped }))
+        if self.tail_only {
+            return Ok(high as f64 * self.step);
+        }
+        // Between two grid points δ is linear in e^ε: so is a bound that holds at both.
+        let part = if before.is_finite() { Scalar::min((before - self.delta) / (before - after), 1.0) } else { 1.0 };
+        Ok((low as f64 * self.step + math::ln_1p(part * math::exp_m1(self.step))) * (1.0 + 1e-13))
     }
 }
