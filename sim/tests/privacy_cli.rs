@@ -132,6 +132,15 @@ fn calibrate_finds_what_is_left_out_and_meets_the_target() {
         assert!(answer["epsilon_rdp"].as_f64().unwrap() <= 8.3625 && answer["epsilon_pld"].as_f64().unwrap() < 7.1);
         assert!(done(&folder, &format!("{target} {given}")).contains(&found.replace('_', " ")));
     }
+    // The tight accountant asks for less noise, and its own ε stays within the target.
+    let tight = "privacy calibrate --epsilon 7.0546 --delta 0.0029435200932623716 --accountant pld";
+    for (given, found, value) in cases {
+        let answer = json(&folder, &format!("{tight} {given}"));
+        assert_eq!((&answer["found"], &answer["accountant"]), (&found.into(), &"pld".into()));
+        assert!((answer[found].as_f64().unwrap() / value - 1.0).abs() < 1e-3, "{answer}");
+        assert!(answer["epsilon_pld"].as_f64().unwrap() <= 7.0546 && answer["epsilon_rdp"].as_f64().unwrap() > 8.3);
+        assert!(done(&folder, &format!("{tight} {given}")).contains("by the PLD accountant"));
+    }
     assert!(refused(&folder, target).contains("exactly two"));
     assert!(refused(&folder, &format!("{target} {PAPER}")).contains("exactly two"));
     let strict = "privacy calibrate --epsilon 0.01 --delta 1e-9 --sampling-probability 1 --noise-multiplier 1";

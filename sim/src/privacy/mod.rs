@@ -3,6 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`audit`] | does the shipped release path lose more than is claimed? |
+//! | [`calibrate`] | parameters for a target, by the tight accountant |
 //! | [`pld`] | privacy-loss distributions: ε within a tolerance of the truth, never below |
 //! | `cells` | the losses of one release on a grid |
 //! | `grid` | sums of them: tilted, read at δ |
@@ -11,6 +12,7 @@
 //! | [`fourier`] | the transform where all coefficients are needed |
 
 pub mod audit;
+pub mod calibrate;
 mod cells;
 pub mod double;
 pub mod fourier;

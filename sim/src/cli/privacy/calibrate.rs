@@ -1,13 +1,25 @@
 //! `sordino privacy calibrate`: a target (ε, δ) and two of three parameters give the third.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde::Serialize;
 use sordino_core::privacy::calibrate::{self, CalibrateError, Target};
 use sordino_core::privacy::{NeighboringRelation, SamplingProbability};
 
 use super::super::{print, print_json};
 use super::{Accountant, CliError, Format, failure, in_range, multiplier, probability, sampled};
+use crate::privacy::calibrate as tight;
 use crate::report::significant;
+
+/// Which accountant the search asks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Search {
+    /// Rényi: what a budget filter charges while running
+    #[default]
+    Rdp,
+    /// Privacy-loss distributions: less noise for the same ε
+    Pld,
+}
 
 /// `sordino privacy calibrate`: what is left out of sampling probability, noise multiplier and rounds is found.
 #[derive(Debug, Args)]
@@ -27,6 +39,9 @@ pub struct Arguments {
     /// Number of releases; left out: the most are found
     #[arg(long, value_name = "T", value_parser = clap::value_parser!(u32).range(1..=1_000_000_000))]
     rounds: Option<u32>,
+    /// Accountant whose ε stays within the target
+    #[arg(long, value_enum, default_value_t)]
+    accountant: Search,
     /// Text for people or one JSON object
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -40,6 +55,7 @@ fn positive(text: &str) -> Result<f64, String> {
 #[derive(Serialize)]
 struct Answer {
     found: &'static str,
+    accountant: Search,
     sampling_probability: f64,
     noise_multiplier: f64,
     rounds: u32,
@@ -54,23 +70,38 @@ struct Answer {
 pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let target = Target::new(arguments.epsilon, arguments.delta).map_err(CliError::input)?;
     let probability = |q: f64| SamplingProbability::new(q).map_err(CliError::input);
-    let Arguments { sampling_probability, noise_multiplier, rounds, .. } = *arguments;
+    let Arguments { epsilon, delta, sampling_probability, noise_multiplier, rounds, .. } = *arguments;
     let (found, q, z, rounds) = match (sampling_probability, noise_multiplier, rounds) {
         (Some(q), None, Some(rounds)) => {
-            let z = calibrate::noise_multiplier(&target, probability(q)?, rounds).map_err(CliError::input)?;
+            let z = match arguments.accountant {
+                Search::Rdp => calibrate::noise_multiplier(&target, probability(q)?, rounds),
+                Search::Pld => tight::noise_multiplier(epsilon, delta, probability(q)?, rounds),
+            };
+            let z = z.map_err(CliError::input)?;
             ("noise_multiplier", q, z, rounds)
         }
         (Some(q), Some(z), None) => {
             let event = sampled(q, z);
-            let rounds = calibrate::rounds(&target, &event).map_err(CliError::input)?;
+            let rounds = match arguments.accountant {
+                Search::Rdp => calibrate::rounds(&target, &event),
+                Search::Pld => tight::rounds(epsilon, delta, &event),
+            };
+            let rounds = rounds.map_err(CliError::input)?;
             if rounds == 0 {
-                let epsilon = target.epsilon_of(&event, 1).map_err(CliError::input)?;
+                let epsilon = match arguments.accountant {
+                    Search::Rdp => target.epsilon_of(&event, 1).map_err(CliError::input)?,
+                    Search::Pld => Accountant::Pld.epsilon(&event, 1, delta).map_err(CliError::input)?.epsilon,
+                };
                 return Err(CliError::input(format!("the target cannot be met: one release costs epsilon {epsilon}")));
             }
             ("rounds", q, z, rounds)
         }
         (None, Some(z), Some(rounds)) => {
-            let q = calibrate::sampling_probability(&target, z, rounds).map_err(CliError::input)?;
+            let q = match arguments.accountant {
+                Search::Rdp => calibrate::sampling_probability(&target, z, rounds),
+                Search::Pld => tight::sampling_probability(epsilon, delta, z, rounds),
+            };
+            let q = q.map_err(CliError::input)?;
             ("sampling_probability", q.value(), z, rounds)
         }
         _ => {
@@ -85,12 +116,17 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     };
     let (epsilon_rdp, epsilon_pld) = (by(Accountant::Rdp)?, by(Accountant::Pld)?);
     // What is printed was checked by another call than the search's.
-    if !(epsilon_rdp <= arguments.epsilon) {
-        return Err(CliError::failure(CalibrateError::Unattainable { at: z, epsilon: epsilon_rdp }));
+    let (judged, name) = match arguments.accountant {
+        Search::Rdp => (epsilon_rdp, "RDP"),
+        Search::Pld => (epsilon_pld, "PLD"),
+    };
+    if !(judged <= arguments.epsilon) {
+        return Err(CliError::failure(CalibrateError::Unattainable { at: z, epsilon: judged }));
     }
     match arguments.format {
         Format::Json => print_json(&Answer {
             found,
+            accountant: arguments.accountant,
             sampling_probability: q,
             noise_multiplier: z,
             rounds,
@@ -108,7 +144,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
                 _ => format!("sampling probability {q}, the largest"),
             };
             print(&format!(
-                "{line} for ε ≤ {} at δ = {} by the RDP accountant\nthere ε = {} by RDP, {} by PLD \
+                "{line} for ε ≤ {} at δ = {} by the {name} accountant\nthere ε = {} by RDP, {} by PLD \
                  (sampling probability {q}, noise multiplier {z}, rounds {rounds}; neighbouring relation \"{}\")\n",
                 arguments.epsilon,
                 arguments.delta,
