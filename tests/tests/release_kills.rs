@@ -228,7 +228,7 @@ fn with_death(world: &mut World, dies_at: u32, machine: bool, order: Order, kind
         Secret::new(Generator(Stream::from_seed(lives.get())))
     };
     let mut clock = Clock { step: 0, dies_at: Some(dies_at) };
-    let mut once = |world: &mut World, clock: &mut Clock| match kind {
+    let once = |world: &mut World, clock: &mut Clock| match kind {
         SourceKind::Simulation => live(world, clock, order, kind, simulated),
         SourceKind::Secret => live(world, clock, order, kind, secret),
     };
@@ -246,15 +246,15 @@ fn with_death(world: &mut World, dies_at: u32, machine: bool, order: Order, kind
 }
 
 /// The whole run without a death, and how many steps it has.
-fn undisturbed(kind: SourceKind) -> (World, u32) {
-    let mut world = World::new(&format!("whole-{kind:?}"));
+fn undisturbed(kind: SourceKind, name: &str) -> (World, u32) {
+    let mut world = World::new(&format!("whole-{name}"));
     let steps = with_death(&mut world, u32::MAX, false, Order::Shipped, kind);
     (world, steps)
 }
 
 #[test]
 fn simulated_noise_is_charged_exactly_once_and_the_outputs_are_the_same() {
-    let (whole, steps) = undisturbed(SourceKind::Simulation);
+    let (whole, steps) = undisturbed(SourceKind::Simulation, "simulated");
     assert_eq!((whole.charges().len(), whole.sent.len()), (ROUNDS as usize, ROUNDS as usize));
     let expected: BTreeMap<u32, Vec<u64>> = whole.sent.iter().cloned().collect();
     for machine in [false, true] {
@@ -284,7 +284,7 @@ fn releases_that_left(world: &World) -> usize {
 
 #[test]
 fn secret_noise_is_never_charged_too_little() {
-    let (_, steps) = undisturbed(SourceKind::Secret);
+    let (_, steps) = undisturbed(SourceKind::Secret, "secret");
     let (mut again, mut twice) = (0, 0);
     for machine in [false, true] {
         for dies_at in 1..=steps {
@@ -304,7 +304,7 @@ fn secret_noise_is_never_charged_too_little() {
 /// Negative control: whoever sends before the charge is durable is caught, at some step.
 #[test]
 fn sending_before_the_charge_is_durable_is_caught() {
-    let (_, steps) = undisturbed(SourceKind::Secret);
+    let (_, steps) = undisturbed(SourceKind::Secret, "control");
     let mut caught = 0;
     for dies_at in 1..=steps {
         let mut world = World::new(&format!("control-{dies_at}"));

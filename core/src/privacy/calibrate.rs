@@ -82,7 +82,9 @@ impl Target {
     fn convert(&self, row: &Row, rounds: u32) -> f64 {
         let mut least = f64::INFINITY;
         for i in 0..ORDER_COUNT {
-            let epsilon = epsilon(ORDERS[i], row.0[i] * f64::from(rounds), self.delta);
+            // As much as a filter that adds them one by one, each sum rounded up by at most two units.
+            let spent = row.0[i] * f64::from(rounds) * (1.0 + (2.0 * f64::from(rounds) + 2.0) * f64::EPSILON);
+            let epsilon = epsilon(ORDERS[i], spent, self.delta);
             if epsilon < least {
                 least = epsilon;
             }
