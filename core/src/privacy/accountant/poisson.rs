@@ -29,6 +29,8 @@ pub fn divergence(sampling_probability: f64, noise_multiplier: f64, order: f64) 
 
 /// r(α) for many orders: `out[i]` for `orders[i]`; extra places of either slice are left alone.
 pub fn divergences(q: f64, z: f64, orders: &[f64], out: &mut [f64]) {
+    // A divergence falls with z: that of less noise is a bound, where z² or the grid would overflow.
+    let z = if z > MULTIPLIER_MAX { MULTIPLIER_MAX } else { z };
     let pairs = || orders.iter().copied().zip(0..);
     for (order, i) in pairs() {
         let Some(slot) = out.get_mut(i) else { continue };
@@ -106,7 +108,7 @@ fn ln_a_integer(q: f64, z: f64, order: f64) -> f64 {
 const BATCH: usize = 104;
 /// Below this the step 0.6·z² would make the grid long.
 const MULTIPLIER_MIN: f64 = 0.1;
-/// Above this z² or the grid's ends overflow; the chord, which stays, is indistinguishable from the curve long before.
+/// Above this z² or the grid's ends overflow, and all is counted as this: r is below 1e-190.
 const MULTIPLIER_MAX: f64 = 1e100;
 /// Half width of the grid in standard deviations: e^(−40.5) = 3e-18 of the mass is cut.
 const REACH: f64 = 9.0;
