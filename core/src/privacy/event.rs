@@ -121,7 +121,30 @@ impl Event {
 /// A noised value together with what it cost and how its noise was made. Only mechanisms make one.
 ///
 /// **Privacy**: code that publishes should take `Release<_, Private>`; a simulated release is another type and prints
-/// "simulation: not private".
+/// "simulation: not private". Its value cannot be exchanged from outside: a cheap release would become a release of
+/// anything, the data included. So this is all that can be done with one:
+///
+/// ```
+/// use sordino_core::privacy::mechanism::laplace::ClampedLaplace;
+/// use sordino_core::privacy::{Epsilon, Simulated};
+/// use sordino_core::random::Stream;
+///
+/// let mechanism = ClampedLaplace::new(1.0, 16, Epsilon::new(0.5).unwrap()).unwrap();
+/// let release = mechanism.privatize(0.7f64, &mut Simulated::new(Stream::from_seed(1))).unwrap();
+/// let (value, event) = release.into_parts();
+/// assert!(value.is_finite() && event == mechanism.event());
+/// ```
+///
+/// and this is not:
+///
+/// ```compile_fail,E0624
+/// # use sordino_core::privacy::mechanism::laplace::ClampedLaplace;
+/// # use sordino_core::privacy::{Epsilon, Simulated};
+/// # use sordino_core::random::Stream;
+/// # let mechanism = ClampedLaplace::new(1.0, 16, Epsilon::new(0.5).unwrap()).unwrap();
+/// # let release = mechanism.privatize(0.7f64, &mut Simulated::new(Stream::from_seed(1))).unwrap();
+/// let stolen = release.map(|_| "the data");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[must_use]
 pub struct Release<V, P: Provenance> {
@@ -151,7 +174,9 @@ impl<V, P: Provenance> Release<V, P> {
     }
 
     /// The same release with its value read in another unit: post-processing, at no further cost.
-    pub fn map<W>(self, read: impl FnOnce(V) -> W) -> Release<W, P> {
+    ///
+    /// For mechanisms of this crate alone, since nothing keeps `read` from looking at protected data.
+    pub(crate) fn map<W>(self, read: impl FnOnce(V) -> W) -> Release<W, P> {
         Release { value: read(self.value), event: self.event, provenance: PhantomData }
     }
 
