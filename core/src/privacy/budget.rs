@@ -102,9 +102,12 @@ impl Filter {
         Ok(self.accountant.compose(event, 1)?)
     }
 
-    /// What was spent at the filter's δ.
+    /// What was spent at the filter's δ: at the order named ahead if there is one, else at the best.
     pub fn spent(&self) -> Result<PrivacySpent, AccountantError> {
-        self.accountant.epsilon(self.delta)
+        match self.place() {
+            None => self.accountant.epsilon(self.delta),
+            Some(i) => self.accountant.epsilon_at(i, self.delta),
+        }
     }
 
     /// The budget ε.
@@ -117,16 +120,22 @@ impl Filter {
         self.delta
     }
 
-    /// The accountant, to read other δ.
+    /// The accountant, to read other δ. Its [`RdpAccountant::epsilon`] takes the best order; of a filter
+    /// [`Filter::at_order`] only [`RdpAccountant::epsilon_at`] that order is a guarantee.
     pub const fn accountant(&self) -> &RdpAccountant {
         &self.accountant
     }
 
     fn after(&mut self, event: &Event) -> Result<PrivacySpent, AccountantError> {
-        match self.order {
+        match self.place() {
             None => self.accountant.epsilon_after(event, 1, self.delta),
-            Some(i) => self.accountant.epsilon_after_at(event, usize::from(i).min(ORDER_COUNT - 1), self.delta),
+            Some(i) => self.accountant.epsilon_after_at(event, i, self.delta),
         }
+    }
+
+    /// Place in [`ORDERS`] of the order named ahead.
+    fn place(&self) -> Option<usize> {
+        self.order.map(|i| usize::from(i).min(ORDER_COUNT - 1))
     }
 }
 
@@ -157,7 +166,18 @@ impl Odometer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::privacy::accountant::order;
     use crate::privacy::event::NeighboringRelation;
+
+    impl Filter {
+        /// ε this event is refused for.
+        fn cost(&mut self, event: &Event) -> Result<f64, ()> {
+            match self.charge(event) {
+                Err(BudgetError::Exhausted { epsilon, .. }) => Ok(epsilon),
+                _ => Err(()),
+            }
+        }
+    }
 
     const ROUND: Event = Event::PoissonSampledGaussian {
         sampling_probability: 0.25,
@@ -195,6 +215,16 @@ mod tests {
         let count = |filter: &mut Filter| (0..1000).take_while(|_| filter.charge(&ROUND).is_ok()).count();
         let (narrow, wide) = (count(&mut one), count(&mut all));
         assert!(narrow <= wide && narrow > 0, "{narrow} {wide}");
+        // What it says was spent is what it judges by, and is not the best of all orders.
+        let (said, best) = (one.spent().unwrap(), one.accountant().epsilon(1e-5).unwrap());
+        let place = ORDERS.iter().position(|order| *order == 4.0).unwrap();
+        let judged = order::epsilon(4.0, one.accountant().divergence(place), 1e-5);
+        assert_eq!((said.epsilon, said.order, said.releases), (judged, Some(4.0), narrow as u64));
+        assert!(best.epsilon < said.epsilon && said.epsilon <= 9.0, "{best:?} {said:?}");
+        let mut last = Filter::at_order(f64::INFINITY, 1e-5, 4.0).unwrap();
+        assert_eq!(last.spent(), Filter::new(1.0, 1e-5).unwrap().spent(), "nothing was spent");
+        last.charge(&ROUND).unwrap();
+        assert_eq!(Ok(last.spent().unwrap().epsilon), Filter::at_order(0.0, 1e-5, 4.0).unwrap().cost(&ROUND));
         let mut nonsense = Filter::new(1.0, 0.1).unwrap();
         let bad = Event::PureEpsilon { epsilon: f64::NAN, relation: NeighboringRelation::ReplaceOne };
         assert!(matches!(nonsense.charge(&bad), Err(BudgetError::Accountant(_))));

@@ -8,18 +8,47 @@
 use serde::{Deserialize, Serialize};
 
 use super::order::check_delta;
-use super::{AccountantError, PrivacySpent, poisson};
+use super::{AccountantError, PrivacySpent, add_up, poisson};
 use crate::math::Scalar;
 use crate::privacy::event::{Event, NeighboringRelation};
 
 const MOMENTS: usize = 32;
 
 /// Adds up log moments of Gaussian and Poisson-sampled Gaussian releases.
+///
+/// **Numerics**: every addition rounds up, by at most 2 units in the last place: what is spent is never less than the sum
+/// of what was charged.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Stored")]
 pub struct MomentsAccountant {
     log_moments: [f64; MOMENTS],
     releases: u64,
     relation: Option<NeighboringRelation>,
+}
+
+/// What an accountant is stored as, before it is believed.
+#[derive(Deserialize)]
+struct Stored {
+    log_moments: [f64; MOMENTS],
+    releases: u64,
+    relation: Option<NeighboringRelation>,
+}
+
+impl TryFrom<Stored> for MomentsAccountant {
+    type Error = &'static str;
+
+    /// Refuses what no sequence of charges leads to: it would lower the next sum.
+    fn try_from(stored: Stored) -> Result<Self, Self::Error> {
+        let Stored { log_moments, releases, relation } = stored;
+        if !log_moments.iter().all(|moment| *moment >= 0.0) {
+            return Err("a log moment that is negative or NaN");
+        }
+        let nothing = log_moments.iter().all(|moment| *moment == 0.0);
+        if (releases == 0 && !nothing) || (releases == 0) != relation.is_none() {
+            return Err("releases, relation and what was spent contradict each other");
+        }
+        Ok(MomentsAccountant { log_moments, releases, relation })
+    }
 }
 
 impl Default for MomentsAccountant {
@@ -52,13 +81,15 @@ impl MomentsAccountant {
         let now = event.relation();
         match self.relation {
             Some(before) if before != now => return Err(AccountantError::MixedRelations { before, now }),
+            _ if count == 0 => return Ok(()),
             _ => self.relation = Some(now),
         }
         for (moment, lambda) in self.log_moments.iter_mut().zip(1u8..) {
             let lambda = f64::from(lambda);
-            *moment += f64::from(count) * lambda * poisson::divergence(q, z, lambda + 1.0);
+            // count·λ is a whole number below 2³⁷: exact.
+            *moment = add_up(*moment, f64::from(count) * lambda, poisson::divergence(q, z, lambda + 1.0));
         }
-        self.releases += u64::from(count);
+        self.releases = self.releases.saturating_add(count.into());
         Ok(())
     }
 
@@ -106,5 +137,52 @@ mod tests {
         assert!(once.epsilon(0.0).is_err() && once.epsilon(1.0).is_err() && once.epsilon(f64::NAN).is_err());
         let pure = Event::PureEpsilon { epsilon: 1.0, relation: NeighboringRelation::ReplaceSpecial };
         assert!(matches!(once.compose(&pure, 1), Err(AccountantError::UnsupportedEvent(_))));
+    }
+
+    #[test]
+    fn stored_data_is_not_believed() {
+        let event = Event::Gaussian { noise_multiplier: 2.0, relation: NeighboringRelation::ReplaceSpecial };
+        let mut accountant = MomentsAccountant::new();
+        accountant.compose(&event, 0).unwrap();
+        assert_eq!(accountant, MomentsAccountant::new(), "no release is no charge and fixes no relation");
+        accountant.compose(&event, 3).unwrap();
+        for honest in [accountant, MomentsAccountant::new()] {
+            let mut bytes = [0u8; 300];
+            let used = postcard::to_slice(&honest, &mut bytes).unwrap().len();
+            assert_eq!(postcard::from_bytes::<MomentsAccountant>(&bytes[..used]), Ok(honest));
+            // A negative moment, NaN, moments of nothing: each would lower the loss or hide one.
+            let (first, releases) = (0..8, 8 * MOMENTS);
+            for moment in [-1000.0, -f64::MIN_POSITIVE, f64::NAN] {
+                let mut forged = bytes;
+                forged[first.clone()].copy_from_slice(&f64::to_le_bytes(moment));
+                assert!(postcard::from_bytes::<MomentsAccountant>(&forged[..used]).is_err(), "{moment}");
+            }
+            let mut forged = bytes;
+            forged[releases] = 3 - forged[releases];
+            assert!(postcard::from_bytes::<MomentsAccountant>(&forged[..used]).is_err());
+        }
+    }
+
+    #[test]
+    fn what_is_spent_is_never_below_the_sum() {
+        // 2⁻⁵⁶ is a unit of every moment from 1/16 to 2¹⁰, and 128-bit integers say what the sum is.
+        let unit = 1.0 / (1u64 << 56) as f64;
+        let event = Event::Gaussian { noise_multiplier: 2.0, relation: NeighboringRelation::ReplaceSpecial };
+        let mut one = MomentsAccountant::new();
+        one.compose(&event, 1).unwrap();
+        let charged = |i: usize| f64::from(i as u32 + 1) * poisson::divergence(1.0, 2.0, f64::from(i as u32 + 2));
+        let integer = |x: f64| (x / unit) as u128;
+        let (mut accountant, mut below) = (MomentsAccountant::new(), 0);
+        let mut plain = [0.0; MOMENTS];
+        for n in 1..200u32 {
+            accountant.compose(&event, 1).unwrap();
+            for (i, sum) in plain.iter_mut().enumerate() {
+                let exact = u128::from(n) * integer(charged(i));
+                assert!(integer(accountant.log_moments[i]) >= exact, "{n} releases, moment {i}");
+                *sum += charged(i);
+                below += u32::from(integer(*sum) < exact);
+            }
+        }
+        assert!(below > 1000, "the plain sum was below the exact one {below} times");
     }
 }

@@ -14,7 +14,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::order::{self, ORDER_COUNT, ORDERS, ROUND_UP, Row, check_delta};
-use super::{AccountantError, PrivacySpent, fixed_size, poisson};
+use super::{AccountantError, PrivacySpent, add_up, fixed_size, poisson};
 use crate::math::{self, Scalar};
 use crate::privacy::event::{Event, NeighboringRelation};
 
@@ -61,12 +61,6 @@ impl TryFrom<Stored> for RdpAccountant {
     }
 }
 
-/// spent + count·loss for what is not negative, never below the exact value; nothing is added for a loss of 0.
-fn add_up(spent: f64, count: u32, loss: f64) -> f64 {
-    let added = f64::from(count) * loss;
-    if added == 0.0 { spent } else { (spent + added.next_up()).next_up() }
-}
-
 impl Default for RdpAccountant {
     fn default() -> Self {
         Self::new()
@@ -106,6 +100,15 @@ impl RdpAccountant {
         self.convert(delta, |i| self.spent.0[i], self.delta_spent, self.releases)
     }
 
+    /// ε at δ judged at the i-th order of [`ORDERS`] alone: what holds where that order was named ahead of the events.
+    pub fn epsilon_at(&self, i: usize, delta: f64) -> Result<PrivacySpent, AccountantError> {
+        if self.releases == 0 {
+            return self.epsilon(delta);
+        }
+        let at = |j: usize| if j == i { self.spent.0[j] } else { f64::INFINITY };
+        self.convert(delta, at, self.delta_spent, self.releases)
+    }
+
     /// What [`RdpAccountant::epsilon`] would say after `count` more releases of the event. Spends nothing.
     pub fn epsilon_after(&mut self, event: &Event, count: u32, delta: f64) -> Result<PrivacySpent, AccountantError> {
         self.look_up(event)?;
@@ -118,7 +121,7 @@ impl RdpAccountant {
         )
     }
 
-    /// The same judged at the i-th order of [`ORDERS`] alone.
+    /// What [`RdpAccountant::epsilon_at`] would say after one more release of the event. Spends nothing.
     pub fn epsilon_after_at(&mut self, event: &Event, i: usize, delta: f64) -> Result<PrivacySpent, AccountantError> {
         self.look_up(event)?;
         let row = &self.cached.1.0;
@@ -326,28 +329,5 @@ mod tests {
         // A negative divergence is refused: it would lower the loss.
         bytes[..8].copy_from_slice(&(-1.0f64).to_le_bytes());
         assert!(postcard::from_bytes::<RdpAccountant>(&bytes[..used]).is_err());
-    }
-
-    #[test]
-    fn additions_round_up() {
-        // Every number below is a multiple of 2^-56: 128-bit integers say what the sum is.
-        let (unit, count) = (1.0 / f64::from(1u32 << 28) / f64::from(1u32 << 28), 1u32 << 20);
-        let exact = u128::from(count) * (0.1 / unit) as u128;
-        let mut up = 0.0;
-        for _ in 0..count {
-            up = add_up(up, 1, 0.1);
-        }
-        let integer = |x: f64| (x / unit) as u128;
-        assert!(integer(up) >= exact && integer(up) as f64 / exact as f64 - 1.0 < 5e-10);
-        assert!(integer(add_up(0.0, count, 0.1)) >= exact);
-        // What a plain sum does depends on the number of terms: somewhere on the way it falls below.
-        let (mut plain, mut below) = (0.0, 0);
-        for n in 1..1000u32 {
-            plain += 0.1;
-            below += u32::from(integer(plain) < u128::from(n) * integer(0.1));
-        }
-        assert!(below > 100, "the plain sum was below the exact one {below} times");
-        assert_eq!(add_up(0.25, 7, 0.0), 0.25);
-        assert_eq!(add_up(f64::INFINITY, 1, 1.0), f64::INFINITY);
     }
 }
