@@ -90,7 +90,7 @@ fn failures_abort_without_a_charge() {
         ("garbage", "if [ $SORDINO_X = 2 ]; then echo 1; echo ok; else echo 1; fi", "without a number"),
     ] {
         let case = Case::new(name);
-        let mut more = vec!["--epsilon", "1"];
+        let mut more = vec!["--epsilon", "1", "--show-errors"];
         if name == "hang" {
             more.extend(["--timeout", "1"]);
         }
@@ -112,6 +112,30 @@ fn failures_abort_without_a_charge() {
             assert_eq!(case.charges(), 2);
         }
     }
+}
+
+/// An exit code is chosen by the data: what a bystander reads must be the same whether, which and how candidates fail.
+#[test]
+fn standard_error_does_not_tell_which_candidate_failed_or_how() {
+    let case = Case::new("silent");
+    let said = |command: &str, more: &[&str]| {
+        let output = case.tune(command, &[&["--epsilon", "1", "--on-failure", "lowest"], more].concat());
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stderr)
+    };
+    let bits = "if [ $SORDINO_X = 2 ]; then exit 173; fi; if [ $SORDINO_X = 3 ]; then echo nan; else echo 1; fi";
+    assert_eq!(said(bits, &[]), said("echo 1", &[]));
+    // Who asks for it is told, and the help says what that is.
+    let told = said(bits, &["--show-errors"]);
+    assert!(told.contains("3 of 5 candidates evaluated; this one ended with exit code 173"), "{told}");
+    assert!(told.contains("4 of 5 candidates evaluated; this one ended with NaN"), "{told}");
+    let help = Command::new(env!("CARGO_BIN_EXE_sordino")).args(["tune", "--help"]).output().unwrap();
+    assert!(text(&help.stdout).contains("not for publication"));
+    // The rule that releases nothing tells that something failed, and no more.
+    let output = case.tune(bits, &["--epsilon", "1"]);
+    let errors = text(&output.stderr);
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
+    assert!(!errors.contains("173") && !errors.contains("NaN") && errors.contains("--show-errors"), "{errors}");
 }
 
 #[test]

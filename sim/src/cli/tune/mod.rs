@@ -6,8 +6,9 @@
 //! | [`command`] | one run of the command: a score, or what went wrong |
 //! | [`charges`] | the ledger on disk |
 //!
-//! Standard output carries the release and nothing else; progress on standard error shows counts, never scores. The
-//! guarantee is that of [`sordino_core::output::worst_case`], and its table says what it rests on.
+//! Standard output carries the release and nothing else; progress on standard error shows counts: neither scores nor, as
+//! long as `--show-errors` is not given, which candidate failed and how. The guarantee is that of
+//! [`sordino_core::output::worst_case`], and its table says what it rests on.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -78,7 +79,8 @@ pub struct Arguments {
     /// Refuse if the ledger would exceed this
     #[arg(long, value_name = "E", value_parser = epsilon)]
     max_epsilon: Option<f64>,
-    /// Let the command's standard error through; it may tell scores
+    /// Let the command's standard error through and say which candidate failed and how. Both are facts about the data
+    /// that nothing accounts for (scores, exit codes the data may choose): for your eyes, not for publication
     #[arg(long)]
     show_errors: bool,
     /// Text for people or one JSON object
@@ -158,7 +160,8 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         PublisherOutput::Charge(events) => ledger.charge(&events).map_err(CliError::failure)?,
         _ => {
             return Err(CliError::failure(
-                "a candidate failed: by the public rule nothing is released and nothing was charged",
+                "a candidate failed: by the public rule nothing is released and nothing was charged; --show-errors says \
+                 which one and how",
             ));
         }
     }
@@ -234,7 +237,9 @@ fn evaluate(arguments: &Arguments, space: &Space, candidate: u32, count: u32) ->
             Score::Number(if arguments.minimize { -score } else { score })
         }
         Err(failure) => {
-            eprintln!("{} of {count} candidates evaluated; this one {failure}", candidate + 1);
+            // Which one failed and with what code may depend on a record: by default the line is that of a success.
+            let told = if arguments.show_errors { format!("; this one {failure}") } else { String::new() };
+            eprintln!("{} of {count} candidates evaluated{told}", candidate + 1);
             Score::Failed
         }
     }
