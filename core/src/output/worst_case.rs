@@ -2,7 +2,10 @@
 //!
 //! **Theorem.** Candidates public; training data public or disjoint from the scored records; m public. If no candidate's
 //! integer score changes by more than Δ between neighbours, permute-and-flip on the scores with ε₁ and discrete Laplace
-//! noise on the chosen score with ε₂ are together (ε₁ + ε₂)-private (the second release of a run adds).
+//! noise on the chosen score with ε₂ are together (ε₁ + ε₂, δ)-private (the second release of a run adds): δ = 0 as long
+//! as the range is at most 1024 scales of the noise wide, that is up to about 1024/ε₂ records, and δ = 1e-300 beyond,
+//! where a noise that saturates no longer ends on the same clamp for all scores ([`DiscreteLaplace::wide`]).
+//! [`WorstCase::events`] says which. Opaque scores are always within.
 //!
 //! | scores | Δ | rests on |
 //! |---|---|---|

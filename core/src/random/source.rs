@@ -11,7 +11,11 @@ use rand_core::TryCryptoRng;
 
 use super::Stream;
 
-/// Why no noise could be made. Nothing has left when this is returned, and it never depends on the protected data.
+/// Why no noise could be made. Nothing has left when this is returned.
+///
+/// **Privacy**: Gaussian and Laplace mechanisms draw before they look at the data, so that neither this error nor its
+/// moment depends on it. Selection does not: how many words it draws depends on the utilities, and with a source that
+/// fails after so many words, so does failing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoiseError {
     /// The entropy source failed.
