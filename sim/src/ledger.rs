@@ -1,4 +1,4 @@
-//! The ledger of a simulated server: one JSON line for each charge.
+//! The ledger of a simulated server: one JSON line for each charge, which says that it is simulated.
 //!
 //! A line is appended before the noise of the release is drawn, and synced before anything made from the release is
 //! written: a checkpoint, a result, an output. In a simulation a resumed run draws the same noise again for a release
@@ -8,12 +8,22 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 
+use serde::Serialize;
 use sordino_core::privacy::event::Event;
 use sordino_core::privacy::ledger::{LedgerEntry, Replay};
 use sordino_core::random::SourceKind;
 
 use crate::checkpoint::{StoreError, io_at};
 use crate::driver::DriverError;
+use crate::report::json::noise;
+
+/// A line as it is written.
+#[derive(Serialize)]
+struct Line<'e> {
+    #[serde(flatten)]
+    entry: &'e LedgerEntry,
+    noise: String,
+}
 
 /// Charges of one method in the order of its releases; kept in memory only if there is no file.
 #[derive(Debug)]
@@ -79,8 +89,8 @@ impl Ledger {
         }
         self.replay.read(&entry).map_err(DriverError::Ledger)?;
         if let Some((file, path)) = &mut self.file {
-            let mut line =
-                serde_json::to_string(&entry).map_err(|_| DriverError::Check("a charge cannot be written"))?;
+            let mut line = serde_json::to_string(&Line { entry: &entry, noise: noise() })
+                .map_err(|_| DriverError::Check("a charge cannot be written"))?;
             line.push('\n');
             file.write_all(line.as_bytes()).map_err(|error| StoreError::Io { path: path.clone(), error })?;
         }

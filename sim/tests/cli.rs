@@ -71,7 +71,7 @@ fn run_answers_with_the_promised_object() {
     let output = done(&folder, &small(&["--format", "json", "--out", "a"]));
     let answer = json(&output);
     // Alphabetical: serde_json's map. The text keeps the order of the promise.
-    assert_eq!(keys(&answer), ["digest", "methods", "runs", "scenario", "seed"]);
+    assert_eq!(keys(&answer), ["digest", "methods", "noise", "runs", "scenario", "seed"]);
     assert!(
         text(&output.stdout)
             .trim_start()
@@ -102,6 +102,34 @@ fn run_answers_with_the_promised_object() {
         assert!(method["epsilon"].is_null() && method["neighboring_relation"].is_null());
     }
     assert!(text(&output.stderr).contains("simulation: not private"));
+}
+
+/// Every object that a program may read a loss from says that nobody is protected by it.
+#[test]
+fn whatever_is_simulated_says_so_in_json() {
+    let folder = scratch("cli-label");
+    let label = |value: &Value, of: &str| assert_eq!(value["noise"], "simulation: not private", "{of}");
+    let read =
+        |name: &str| std::fs::read_to_string(folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let object = |line: &str| -> Value { serde_json::from_str(line).unwrap() };
+    label(&json(&done(&folder, &small(&["--format", "json", "--out", "f"]))), "run");
+    label(&object(&read("f/summary.json")), "summary.json");
+    label(&object(read("f/transcript.jsonl").lines().next().unwrap()), "transcript.jsonl");
+    let charges = read("f/ledger.jsonl");
+    charges.lines().for_each(|line| label(&object(line), "ledger.jsonl"));
+    assert!(charges.lines().count() > 0 && read("f/README.md").contains("`noise`"));
+    for (name, settings) in [
+        ("ldp-se", &["learning.rounds=100", "objective.points=10", "learning.width_factor=0.05"][..]),
+        ("outsourced-grid", &["objective.points_per_axis=6", "modeler.rounds=3", "curator.out_dims=[2]"]),
+        ("output-gp", &["objective.points=20", "objective.records=50", "prior.rounds=5"]),
+    ] {
+        let settings = settings.iter().flat_map(|setting| ["--set", setting]);
+        let arguments: Vec<&str> =
+            ["run", name, "--runs", "1", "--format", "json", "--out", name].into_iter().chain(settings).collect();
+        label(&json(&done(&folder, &arguments)), name);
+        label(&object(&read(&format!("{name}/summary.json"))), name);
+        assert!(read(&format!("{name}/README.md")).contains("`noise`"));
+    }
 }
 
 #[test]

@@ -157,7 +157,13 @@ fn other_trust_models_are_swept_too() {
     let axes = ["--set", "users.epsilon=1,8", "--runs", "2", "--format", "json"];
     let output = done(&folder, &[&["sweep", "ldp-se", "--out", "s"][..], &small, &axes].concat());
     let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(answer["trust"], "local");
+    assert_eq!((&answer["trust"], &answer["noise"]), (&"local".into(), &"simulation: not private".into()));
+    assert_eq!(index(&folder.join("s")), answer);
+    // An index that does not say so is read as what it is.
+    let mut silent = answer.clone();
+    silent.as_object_mut().unwrap().remove("noise");
+    let silent: sordino_sim::sweep::index::Index = serde_json::from_value(silent).unwrap();
+    assert_eq!(silent.noise, "simulation: not private");
     let method = &answer["entries"][1]["methods"][1];
     assert_eq!(method["measures"][0]["name"], "cumulative_regret");
     assert_eq!(

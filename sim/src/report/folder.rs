@@ -197,6 +197,7 @@ struct Head<'a> {
     scenario: &'a str,
     seed: u64,
     runs: u32,
+    noise: String,
     digest: String,
 }
 
@@ -217,6 +218,7 @@ fn transcript(scenario: &Scenario, results: &[MethodRun], summary: &Summary) -> 
         scenario: &scenario.name,
         seed: scenario.seed,
         runs: scenario.runs,
+        noise: json::noise(),
         digest: summary.digest.to_string(),
     };
     let line = |value: serde_json::Result<String>| value.unwrap_or_else(|error| error.to_string()) + "\n";

@@ -1,9 +1,12 @@
 //! The summary for programs: one object on standard output and in the run folder. Its keys are stable.
+//!
+//! Whatever a simulation writes as JSON carries the key `noise` with [`noise`] beside its losses: a guarantee without it
+//! would read as one that protects somebody.
 
 use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
 
-use sordino_core::privacy::NeighboringRelation;
+use sordino_core::privacy::{NeighboringRelation, SourceKind};
 
 use super::told_rounds;
 use crate::driver::Guarantee;
@@ -16,6 +19,7 @@ pub struct RunJson {
     scenario: String,
     seed: u64,
     runs: u32,
+    noise: String,
     digest: String,
     methods: Vec<MethodJson>,
 }
@@ -53,6 +57,11 @@ fn in_order<S: Serializer>(pairs: &[(u32, f64)], serializer: S) -> Result<S::Ok,
     map.end()
 }
 
+/// The value of `noise` of everything simulated: "simulation: not private".
+pub fn noise() -> String {
+    SourceKind::Simulation.to_string()
+}
+
 /// The summary as JSON values.
 pub fn summary(scenario: &Scenario, summary: &Summary) -> RunJson {
     let told = told_rounds(scenario.federation.rounds);
@@ -75,6 +84,7 @@ pub fn summary(scenario: &Scenario, summary: &Summary) -> RunJson {
         scenario: scenario.name.clone(),
         seed: scenario.seed,
         runs: scenario.runs,
+        noise: noise(),
         digest: summary.digest.to_string(),
         methods: methods.collect(),
     }

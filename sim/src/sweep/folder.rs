@@ -205,7 +205,8 @@ impl SweepFolder {
         let (scenario, description, trust) = head.unwrap_or_default();
         let (axes, seeds) = (self.plan.axes.clone(), self.plan.seeds.clone());
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        Ok(Index { format: 1, version, scenario, description, trust, axes, seeds, digest: None, entries })
+        let noise = crate::report::json::noise();
+        Ok(Index { format: 1, version, scenario, description, trust, noise, axes, seeds, digest: None, entries })
     }
 
     /// Writes down what became of a run: durable when this returns.

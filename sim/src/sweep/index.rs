@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use sordino_core::digest::Frame;
 
 use super::grid::{Axis, Plan, Point};
+use crate::report::json::noise;
 use crate::report::outline::{Measure, MethodOutline, Outline, distinct};
 
 /// What became of a run.
@@ -83,6 +84,9 @@ pub struct Index {
     pub description: String,
     /// Its trust model.
     pub trust: String,
+    /// What the losses of its entries are worth: "simulation: not private", also where an index does not say so.
+    #[serde(default = "noise")]
+    pub noise: String,
     /// What is swept.
     pub axes: Vec<Axis>,
     /// Under which seeds.

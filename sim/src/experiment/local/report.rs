@@ -11,6 +11,7 @@ use super::super::page::{Page, Shown};
 use super::config::{LocalMethod, LocalScenario};
 use super::run::{LocalRun, curve_rounds};
 use crate::metrics::Estimate;
+use crate::report::json::noise;
 use crate::report::significant;
 use crate::report::svg::{Chart, Curve, Point, Scale};
 
@@ -158,6 +159,7 @@ fn summary(scenario: &LocalScenario, methods: &[MethodSummary], digest: &Digest)
         "trust": "local",
         "seed": scenario.head.seed,
         "runs": scenario.head.runs,
+        "noise": noise(),
         "rounds": scenario.learning.rounds,
         "digest": digest.to_string(),
         "epsilon_per_report": scenario.users.epsilon,

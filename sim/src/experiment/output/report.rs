@@ -12,6 +12,7 @@ use super::super::page::{Page, Shown};
 use super::config::{OutputMethod, OutputObjective, OutputScenario};
 use super::run::{OutputRun, Published};
 use crate::metrics::Estimate;
+use crate::report::json::noise;
 use crate::report::svg::{Chart, Curve, Point, Ruler, plain};
 use crate::report::{figure, significant};
 
@@ -175,6 +176,7 @@ fn summary(scenario: &OutputScenario, rows: &[Row], digest: &Digest) -> serde_js
         "trust": "output",
         "seed": scenario.head.seed,
         "runs": scenario.head.runs,
+        "noise": noise(),
         "candidates": scenario.objective.candidates(),
         "records": scenario.objective.records(),
         "digest": digest.to_string(),

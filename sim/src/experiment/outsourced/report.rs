@@ -14,6 +14,7 @@ use super::run::{Compared, OutsourcedRun};
 use super::table::Source;
 use crate::metrics::Estimate;
 use crate::report::figure;
+use crate::report::json::noise;
 use crate::report::svg::{Chart, Curve, Point, RAMP};
 use crate::report::{significant, told_rounds};
 
@@ -194,6 +195,7 @@ fn summary(
         "trust": "outsourced",
         "seed": scenario.head.seed,
         "runs": scenario.head.runs,
+        "noise": noise(),
         "rounds": scenario.modeler.rounds,
         "rows": source.problem.rows(),
         "digest": digest.to_string(),
