@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::order::check_delta;
+use super::order::{ROUND_UP, check_delta};
 use super::{AccountantError, PrivacySpent, add_up, poisson};
 use crate::math::Scalar;
 use crate::privacy::event::{Event, NeighboringRelation};
@@ -17,7 +17,7 @@ const MOMENTS: usize = 32;
 /// Adds up log moments of Gaussian and Poisson-sampled Gaussian releases.
 ///
 /// **Numerics**: every addition rounds up, by at most 2 units in the last place: what is spent is never less than the sum
-/// of what was charged.
+/// of what was charged. ε is pushed up by 1e-11, as by the Rényi accountant.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Stored")]
 pub struct MomentsAccountant {
@@ -102,7 +102,7 @@ impl MomentsAccountant {
         }
         spent.epsilon = f64::INFINITY;
         for (moment, lambda) in self.log_moments.iter().zip(1u8..) {
-            let epsilon = (moment - Scalar::ln(delta)) / f64::from(lambda);
+            let epsilon = (moment - Scalar::ln(delta)) / f64::from(lambda) * ROUND_UP;
             if epsilon < spent.epsilon {
                 spent.epsilon = epsilon;
                 spent.order = Some(f64::from(lambda) + 1.0);
