@@ -317,8 +317,9 @@ pub fn label<S: NoiseSource>(source: &S) -> String {
 mod tests {
     use super::*;
 
-    /// A tenth of the standard size: 20,000 runs of 40 rounds see 10 % less noise and everything coarser. The standard
-    /// size, which sees 5 %, is in the ignored test.
+    /// A tenth of the standard size, 20,000 runs of 40 rounds. Of seeds 1 to 8 it rejects 10 % less noise under all
+    /// (margins 0.008 to 0.029), 15 % with room (0.046 and more), 8 % under four. The standard size, which sees 5 %, is in
+    /// the ignored test.
     fn audit(runs: u32, defect: Defect) -> Report {
         GaussianAudit { runs, ..GaussianAudit::standard(1) }.run(defect, 2).unwrap()
     }
@@ -327,7 +328,7 @@ mod tests {
     fn the_shipped_gaussian_passes_and_the_broken_are_rejected() {
         let shipped = audit(20_000, Defect::None);
         assert!(!shipped.rejected(), "{shipped:?}");
-        for defect in [Defect::NoiseFactor(0.85), Defect::SampledWith(0.3), Defect::SampledWith(1.0)] {
+        for defect in [Defect::NoiseFactor(0.9), Defect::SampledWith(0.3), Defect::SampledWith(1.0)] {
             assert!(audit(20_000, defect).rejected(), "{defect:?}");
         }
         assert!(audit(5_000, Defect::SensitivityFactor(2.0)).rejected());
