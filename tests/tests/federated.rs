@@ -226,25 +226,92 @@ fn with_server<R>(config: &Config, act: impl FnOnce(&mut Server<'_, f64>, &mut S
     act(&mut server, &mut Simulated::new(run_seed().stream(Party::Server, Purpose::Release, 0)))
 }
 
-/// Whoever goes on from a state that was stored between charge and release charges again before anything leaves.
+/// Whoever goes on from a state that was stored inside a broadcast begins it again: new coins, empty sums, a new charge.
+/// A second release from the first sample would be charged as if the sample were new.
 #[test]
-fn a_state_stored_between_charge_and_release_charges_again() {
+fn a_state_stored_inside_a_broadcast_begins_it_again() {
     let config = Config::new(parameters(OwnDraw::Features)).unwrap();
-    let stored = with_server(&config, |server, source| {
+    let mut stored = Vec::new();
+    let (mut sums, mut flags) = (Vec::new(), Vec::new());
+    with_server(&config, |server, source| {
         server.handle(ServerInput::Open, source).unwrap();
+        let upload = ServerInput::Upload { agent: 2, broadcast: 0, vector: &[0.5; M] };
+        assert_eq!(format!("{upload:?}"), "Upload");
+        server.handle(upload, source).unwrap();
+        stored.push(serde_json::to_string(server.state()).unwrap());
+        flags = server.selection().to_vec();
         assert!(matches!(server.handle(ServerInput::Close, source), Ok(ServerOutput::Charge(_))));
-        serde_json::to_string(server.state()).unwrap()
+        stored.push(serde_json::to_string(server.state()).unwrap());
+        assert!(!format!("{:?}", server.state()).contains("selected"));
     });
-    let mut state: ServerState = serde_json::from_str(&stored).unwrap();
+    let (sums_len, noise, _, vectors) = storage_lens(&config);
+    for stored in stored {
+        let mut state: ServerState = serde_json::from_str(&stored).unwrap();
+        // The numbers are as they were: a host that stored them too.
+        sums.clear();
+        sums.resize(sums_len, 1);
+        let (mut noise, mut vectors) = (vec![0; noise], vec![0.0f64; vectors]);
+        let storage = ServerStorage { sums: &mut sums, noise: &mut noise, flags: &mut flags, vectors: &mut vectors };
+        let mut server = Server::attach(&config, &mut state, storage).unwrap();
+        let source = &mut Simulated::new(run_seed().stream(Party::Server, Purpose::Release, 7));
+        for early in [ServerInput::Charged, ServerInput::Close] {
+            assert!(matches!(server.handle(early, source), Err(ServerError::UnexpectedInput { .. })));
+        }
+        server.handle(ServerInput::Open, source).unwrap();
+        assert!(server.selection().iter().all(|flag| *flag <= 1), "nobody has uploaded");
+        assert!(matches!(server.handle(ServerInput::Close, source), Ok(ServerOutput::Charge(_))));
+        let released = match server.handle(ServerInput::Charged, source) {
+            Ok(ServerOutput::Broadcast { vectors, kind: Some(_), .. }) => vectors.to_vec(),
+            other => panic!("{other:?}"),
+        };
+        // Nothing of what was there before the restore is in it: a server that never saw an upload says the same.
+        let fresh = with_server(&config, |server, _| {
+            let source = &mut Simulated::new(run_seed().stream(Party::Server, Purpose::Release, 7));
+            server.handle(ServerInput::Open, source).unwrap();
+            server.handle(ServerInput::Close, source).unwrap();
+            match server.handle(ServerInput::Charged, source) {
+                Ok(ServerOutput::Broadcast { vectors, .. }) => vectors.to_vec(),
+                other => panic!("{other:?}"),
+            }
+        });
+        assert_eq!(released, fresh);
+    }
+}
+
+/// Coins, sums and noise of a broadcast belong together.
+#[test]
+fn a_broadcast_is_of_one_configuration_and_one_kind_of_source() {
+    let config = Config::new(parameters(OwnDraw::Features)).unwrap();
     let (sums, noise, flags, vectors) = storage_lens(&config);
     let (mut sums, mut noise, mut flags, mut vectors) =
         (vec![0; sums], vec![0; noise], vec![0; flags], vec![0.0f64; vectors]);
-    let storage = ServerStorage { sums: &mut sums, noise: &mut noise, flags: &mut flags, vectors: &mut vectors };
-    let mut server = Server::attach(&config, &mut state, storage).unwrap();
-    let source = &mut Simulated::new(run_seed().stream(Party::Server, Purpose::Release, 0));
-    assert!(matches!(server.handle(ServerInput::Charged, source), Err(ServerError::UnexpectedInput { .. })));
-    assert!(matches!(server.handle(ServerInput::Close, source), Ok(ServerOutput::Charge(_))));
-    assert!(matches!(server.handle(ServerInput::Charged, source), Ok(ServerOutput::Broadcast { kind: Some(_), .. })));
+    let mut state = ServerState::new();
+    let mut simulated = Simulated::new(run_seed().stream(Party::Server, Purpose::Release, 0));
+    let mut secret = sordino_tests::secret::secret_of(1);
+    macro_rules! server {
+        ($config:expr) => {{
+            let storage =
+                ServerStorage { sums: &mut sums, noise: &mut noise, flags: &mut flags, vectors: &mut vectors };
+            Server::<f64>::attach($config, &mut state, storage)
+        }};
+    }
+    server!(&config).unwrap().handle(ServerInput::Open, &mut simulated).unwrap();
+    // Sums made on one grid are not noised on another.
+    let mut other = parameters(OwnDraw::Features);
+    if let Aggregation::Private { grid_exponent, .. } = &mut other.aggregation {
+        *grid_exponent = 16;
+    }
+    let other = Config::new(other).unwrap();
+    assert_eq!(server!(&other).err(), Some(ServerError::Reconfigured { broadcast: 0 }));
+    server!(&config).unwrap().handle(ServerInput::Close, &mut simulated).unwrap();
+    // Secret noise over a sample that a seed tells would pass for more than it is.
+    let refused = server!(&config).unwrap().handle(ServerInput::Charged, &mut secret).map(|_| ());
+    assert!(matches!(refused, Err(ServerError::MixedSources { .. })));
+    assert_eq!((state.phase(), state.releases()), (ServerPhase::Charging, 0));
+    let released = server!(&config).unwrap().handle(ServerInput::Charged, &mut simulated).map(|_| ());
+    assert_eq!((released, state.releases()), (Ok(()), 1));
+    // Between broadcasts another configuration is another run's business, not refused here.
+    assert!(server!(&other).is_ok());
 }
 
 #[test]
@@ -259,9 +326,17 @@ fn partial_sums_are_merged_once() {
         let mut collector = Collector::new(&config, 0, 2, storage).unwrap();
         collector.upload(2, 0, &[0.5; M]).unwrap();
         assert!(matches!(collector.upload(4, 0, &[0.5; M]), Err(ServerError::UnknownAgent { agent: 4, .. })));
-        server.merge(2, &flags, &sums, &counters).unwrap();
+        let late = ServerError::WrongPartial { found: 3, expected: 0 };
+        assert_eq!(server.merge(3, 2, &flags, &sums, &counters), Err(late));
+        server.merge(0, 2, &flags, &sums, &counters).unwrap();
         let twice = ServerError::DuplicateUpload { agent: 2, broadcast: 0 };
-        assert_eq!(server.merge(2, &flags, &sums, &counters), Err(twice));
+        assert_eq!(server.merge(0, 2, &flags, &sums, &counters), Err(twice));
+        let something = vec![1; sums.len()];
+        assert_eq!(server.merge(0, 2, &[], &something, &counters), Err(ServerError::PartialOfNobody));
+        // A collector begins anew, whatever its storage held.
+        let storage = CollectorStorage { sums: &mut sums, flags: &mut flags, counters: &mut counters };
+        Collector::new(&config, 0, 2, storage).unwrap();
+        assert!(sums.iter().all(|sum| *sum == 0) && flags.iter().all(|flag| *flag <= 1));
         let upload = ServerInput::Upload { agent: 2, broadcast: 0, vector: &[0.5; M] };
         assert_eq!(server.handle(upload, source), Err(twice));
         assert_eq!(server.state().counters().received, 1);

@@ -12,29 +12,11 @@ use std::path::{Path, PathBuf};
 use sordino_core::federated::*;
 use sordino_core::privacy::budget::Filter;
 use sordino_core::privacy::ledger::{LedgerEntry, Replay};
-use sordino_core::random::{NoiseSource, Party, Purpose, Secret, Simulated, SourceKind, Stream};
+use sordino_core::random::{NoiseSource, Party, Purpose, Simulated, SourceKind};
 use sordino_sim::checkpoint::write_atomically;
 use sordino_sim::ledger::Ledger;
 use sordino_tests::federation::*;
-
-/// A cryptographic generator as far as its type goes: every life of the program has another.
-struct Generator(Stream);
-
-impl rand_core::TryRng for Generator {
-    type Error = std::convert::Infallible;
-    fn try_next_u32(&mut self) -> Result<u32, Self::Error> {
-        Ok(self.0.word() as u32)
-    }
-    fn try_next_u64(&mut self) -> Result<u64, Self::Error> {
-        Ok(self.0.word())
-    }
-    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Self::Error> {
-        bytes.iter_mut().for_each(|byte| *byte = self.0.word() as u8);
-        Ok(())
-    }
-}
-
-impl rand_core::TryCryptoRng for Generator {}
+use sordino_tests::secret::secret_of;
 
 /// Broadcasts of a run.
 const ROUNDS: u32 = 3;
@@ -99,14 +81,14 @@ impl Drop for World {
 
 /// A ledger for either kind of noise: the simulator's own, or one that charges again.
 enum Book {
-    Simulated(Ledger),
+    Simulated(Box<Ledger>),
     Secret { path: PathBuf, next: u64, unsynced: String },
 }
 
 impl Book {
     fn open(kind: SourceKind, path: &Path) -> Self {
         match kind {
-            SourceKind::Simulation => Book::Simulated(Ledger::open(path.to_owned()).unwrap()),
+            SourceKind::Simulation => Book::Simulated(Box::new(Ledger::open(path.to_owned()).unwrap())),
             SourceKind::Secret => {
                 let mut replay = Replay::new(SourceKind::Secret);
                 let text = fs::read_to_string(path).unwrap_or_default();
@@ -225,7 +207,7 @@ fn with_death(world: &mut World, dies_at: u32, machine: bool, order: Order, kind
     let lives = std::cell::Cell::new(u64::from(dies_at) << 8);
     let secret = |_: u32| {
         lives.set(lives.get() + 1);
-        Secret::new(Generator(Stream::from_seed(lives.get())))
+        secret_of(lives.get())
     };
     let mut clock = Clock { step: 0, dies_at: Some(dies_at) };
     let once = |world: &mut World, clock: &mut Clock| match kind {
@@ -237,7 +219,7 @@ fn with_death(world: &mut World, dies_at: u32, machine: bool, order: Order, kind
         if machine && path.exists() {
             // All that was not synced is gone, or all but half a line of it.
             let length = fs::metadata(&path).unwrap().len();
-            let left = world.durable + if dies_at % 2 == 0 { 0 } else { (length - world.durable) / 2 };
+            let left = world.durable + if dies_at.is_multiple_of(2) { 0 } else { (length - world.durable) / 2 };
             fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(left).unwrap();
         }
         once(world, &mut Clock { step: 0, dies_at: None }).unwrap();

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::config::{Aggregation, Config, REGION_WEIGHTS_MAX, Signal};
-use super::server::ServerError;
+use super::messages::ServerError;
 use crate::math::Scalar;
 use crate::privacy::encode::Outcome;
 use crate::privacy::mechanism::gaussian::{GaussianError, GridGaussian};
@@ -161,7 +161,8 @@ pub struct Collector<'a> {
 }
 
 impl<'a> Collector<'a> {
-    /// A collector for `broadcast` of the agents from `first` on; flags hold their selection, sums start at zero.
+    /// A collector for `broadcast` of the agents from `first` on; flags hold their selection. It begins anew: sums and
+    /// counters are set to zero, nobody has uploaded.
     ///
     /// **Errors**: [`ServerError::Storage`] if the sums are not P·M or the range is not within the enrolled.
     pub fn new(
@@ -174,11 +175,15 @@ impl<'a> Collector<'a> {
         if len != expected {
             return Err(ServerError::Storage { what: "sums", len, expected });
         }
-        let (end, agents) = (first as usize + storage.flags.len(), config.parameters().agents as usize);
+        let (end, agents) = ((first as usize).saturating_add(storage.flags.len()), config.parameters().agents as usize);
         if end > agents {
             return Err(ServerError::Storage { what: "flags", len: end, expected: agents });
         }
-        Ok(Collector { config, encoding: Encoding::new(config, broadcast)?, broadcast, first, storage })
+        let encoding = Encoding::new(config, broadcast)?;
+        storage.sums.fill(0);
+        storage.flags.iter_mut().for_each(|flag| *flag &= SELECTED);
+        *storage.counters = Counters::ZERO;
+        Ok(Collector { config, encoding, broadcast, first, storage })
     }
 
     /// Takes one upload, or refuses it by name.

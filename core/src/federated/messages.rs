@@ -1,10 +1,15 @@
-//! What an agent is told, what it answers, and why it refuses.
+//! What the parties are told, what they answer, and why they refuse: the agent, then the server.
 
 use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use super::public::PublicError;
+use super::server::ServerPhase;
+use crate::privacy::Event;
+use crate::privacy::encode::EncodeError;
+use crate::privacy::mechanism::gaussian::GaussianError;
+use crate::random::{NoiseError, SourceKind};
 
 /// Where an agent stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -130,3 +135,198 @@ impl fmt::Display for AgentError {
 }
 
 impl core::error::Error for AgentError {}
+
+/// One thing that happens to the server. Prints its name, never a vector.
+#[derive(Clone, Copy, PartialEq)]
+pub enum ServerInput<'i, T> {
+    /// Begin collecting the next broadcast: the secret sample is drawn.
+    Open,
+    /// An agent's weights.
+    Upload {
+        /// Who.
+        agent: u32,
+        /// For which broadcast.
+        broadcast: u32,
+        /// M numbers, any at all.
+        vector: &'i [T],
+    },
+    /// No further uploads: deadline passed or everybody answered.
+    Close,
+    /// The charge is durable: release.
+    Charged,
+    /// The budget refuses: this broadcast does not take place, nothing is drawn for it any more, agents go on alone.
+    Skip,
+}
+
+impl<T> ServerInput<'_, T> {
+    pub(super) const fn name(&self) -> &'static str {
+        match self {
+            ServerInput::Open => "Open",
+            ServerInput::Upload { .. } => "Upload",
+            ServerInput::Close => "Close",
+            ServerInput::Charged => "Charged",
+            ServerInput::Skip => "Skip",
+        }
+    }
+}
+
+impl<T> fmt::Debug for ServerInput<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What the server answers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ServerOutput<'o, T> {
+    /// Nothing yet. The same whatever the vector was.
+    Wait,
+    /// Write this down durably, then say [`ServerInput::Charged`]; or do not, and nothing is released.
+    Charge(Event),
+    /// Send these P·M numbers to everybody.
+    Broadcast {
+        /// Its index s.
+        broadcast: u32,
+        /// The vectors ω⁽¹⁾ … ω⁽ᴾ⁾.
+        vectors: &'o [T],
+        /// How the noise was made; nothing if there is none and nobody is protected. A server that deploys must see
+        /// [`SourceKind::Secret`].
+        kind: Option<SourceKind>,
+    },
+    /// Tell everybody that broadcast s does not take place.
+    NoBroadcast {
+        /// Its index s.
+        broadcast: u32,
+    },
+}
+
+/// Why the server refused an input. Its state is as before, and nothing left.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ServerError {
+    /// The input does not belong to the phase.
+    UnexpectedInput {
+        /// Where the server stands.
+        phase: ServerPhase,
+        /// What it was given.
+        input: &'static str,
+    },
+    /// An upload of an agent that is not enrolled.
+    UnknownAgent {
+        /// Its index.
+        agent: u32,
+        /// N.
+        agents: u32,
+    },
+    /// A second upload of one agent for one broadcast; the first stands.
+    DuplicateUpload {
+        /// Its index.
+        agent: u32,
+        /// The broadcast.
+        broadcast: u32,
+    },
+    /// An upload for another broadcast than the one collected.
+    WrongBroadcast {
+        /// Its index.
+        agent: u32,
+        /// For which broadcast it was.
+        found: u32,
+        /// Which one is collected.
+        expected: u32,
+    },
+    /// A vector that does not have M entries.
+    VectorLength {
+        /// Its index.
+        agent: u32,
+        /// Entries received.
+        len: usize,
+        /// M.
+        expected: usize,
+    },
+    /// A partial sum of another broadcast than the one collected: its sample was charged with that one.
+    WrongPartial {
+        /// Of which broadcast it is.
+        found: u32,
+        /// Which one is collected.
+        expected: u32,
+    },
+    /// A partial sum that is not zero although none of its agents uploaded.
+    PartialOfNobody,
+    /// A configuration that aggregates otherwise than the one the broadcast was opened under.
+    Reconfigured {
+        /// The broadcast.
+        broadcast: u32,
+    },
+    /// Coins and noise of different kinds of source: secret noise over a public sample is charged as a secret sample.
+    MixedSources {
+        /// How the sample was drawn.
+        coins: SourceKind,
+        /// How the noise would be drawn.
+        noise: SourceKind,
+    },
+    /// A slice of the wrong length.
+    Storage {
+        /// Which.
+        what: &'static str,
+        /// Its length.
+        len: usize,
+        /// The length needed.
+        expected: usize,
+    },
+    /// The entropy source failed: an error of the round, whatever the data.
+    Noise(NoiseError),
+    /// The mechanism refused; never depends on a vector.
+    Mechanism(GaussianError),
+}
+
+impl fmt::Display for ServerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            ServerError::UnexpectedInput { phase, input } => write!(f, "{input} does not belong to phase {phase:?}"),
+            ServerError::UnknownAgent { agent, agents } => {
+                write!(f, "agent {agent} is not among the {agents} enrolled")
+            }
+            ServerError::DuplicateUpload { agent, broadcast } => {
+                write!(f, "agent {agent} already uploaded for broadcast {broadcast}")
+            }
+            ServerError::WrongBroadcast { agent, found, expected } => {
+                write!(f, "agent {agent} uploaded for broadcast {found}, {expected} is collected")
+            }
+            ServerError::VectorLength { agent, len, expected } => {
+                write!(f, "agent {agent} uploaded {len} numbers, {expected} expected")
+            }
+            ServerError::WrongPartial { found, expected } => {
+                write!(f, "a partial sum of broadcast {found}, {expected} is collected")
+            }
+            ServerError::PartialOfNobody => f.write_str("a partial sum that is not zero, of agents who sent nothing"),
+            ServerError::Reconfigured { broadcast } => {
+                write!(f, "broadcast {broadcast} was opened under another aggregation")
+            }
+            ServerError::MixedSources { coins, noise } => write!(f, "the sample is by {coins}, the noise by {noise}"),
+            ServerError::Storage { what, len, expected } => {
+                write!(f, "server {what}: {len} entries, {expected} needed")
+            }
+            ServerError::Noise(ref error) => write!(f, "{error}"),
+            ServerError::Mechanism(ref error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl core::error::Error for ServerError {}
+
+impl From<NoiseError> for ServerError {
+    fn from(error: NoiseError) -> Self {
+        ServerError::Noise(error)
+    }
+}
+
+impl From<GaussianError> for ServerError {
+    fn from(error: GaussianError) -> Self {
+        ServerError::Mechanism(error)
+    }
+}
+
+impl From<EncodeError> for ServerError {
+    fn from(error: EncodeError) -> Self {
+        ServerError::Mechanism(error.into())
+    }
+}

@@ -32,8 +32,6 @@ pub use crate::parameter::ConfigError;
 pub use agent::{Agent, AgentState, log_len, storage_len, workspace_len};
 pub use collector::{Collector, CollectorStorage, Counters, l2_sensitivity};
 pub use config::{AGENTS_MAX, Aggregation, Config, InitialRegion, OwnDraw, Parameters, Signal};
-pub use messages::{AgentError, Input, Output, Phase};
+pub use messages::{AgentError, Input, Output, Phase, ServerError, ServerInput, ServerOutput};
 pub use public::{Public, PublicError};
-pub use server::{
-    Server, ServerError, ServerInput, ServerOutput, ServerPhase, ServerState, ServerStorage, storage_lens,
-};
+pub use server::{Server, ServerPhase, ServerState, ServerStorage, storage_lens};

@@ -4,6 +4,9 @@
 //! answers [`ServerOutput::Charge`]; the host writes it down; [`ServerInput::Charged`] draws the noise and answers
 //! [`ServerOutput::Broadcast`]. Who was selected, how many, and what was clipped never leave the server.
 //!
+//! Coins, sums and noise of a broadcast belong together: they are of one configuration and of one kind of source, and a
+//! restored server begins its broadcast again, because two releases from one sample cost more than two charges say.
+//!
 //! The sums are integers: they do not depend on the order of uploads, on threads or on shards.
 
 use core::fmt;
@@ -11,12 +14,13 @@ use core::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::collector::{self, CollectorStorage, Counters, Encoding, MEAN_FRACTION, RoundWeights, SELECTED, UPLOADED};
-use super::config::Config;
+use super::config::{Aggregation, Config};
+use super::messages::{ServerError, ServerInput, ServerOutput};
 use crate::math::Scalar;
 use crate::privacy::encode::EncodeError;
 use crate::privacy::event::Event;
-use crate::privacy::mechanism::gaussian::{GaussianError, GridGaussian};
-use crate::random::{NoiseError, NoiseSource, SourceKind};
+use crate::privacy::mechanism::gaussian::GridGaussian;
+use crate::random::{NoiseSource, SourceKind};
 
 /// Where the server stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,29 +35,47 @@ pub enum ServerPhase {
     Done,
 }
 
-/// What the server keeps between inputs, apart from its numbers: a few words.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What the server keeps between inputs, apart from its numbers: a few words. Prints nothing of the secret sample.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct ServerState {
-    #[serde(deserialize_with = "charge_again")]
+    #[serde(deserialize_with = "begin_again")]
     phase: ServerPhase,
     broadcast: u32,
     releases: u32,
     counters: Counters,
+    /// Under what the broadcast that is collected was opened.
+    #[serde(skip)]
+    opened: Option<Opened>,
 }
 
-/// A stored state may be older than a release made from it: whoever resumes between charge and release closes again and
-/// is charged again. Never too little.
-fn charge_again<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<ServerPhase, D::Error> {
+/// What coins and sums of one broadcast were made with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Opened {
+    aggregation: Aggregation,
+    coins: Option<SourceKind>,
+}
+
+/// A stored state may be older than a release made from it. Whoever resumes inside a broadcast opens it again with new
+/// coins and is charged again: a second release from the *same* sample would be charged as if it were a fresh one, and
+/// that is too little (two releases at (q, z) from one sample are one at (q, z/√2)).
+fn begin_again<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<ServerPhase, D::Error> {
     Ok(match ServerPhase::deserialize(deserializer)? {
-        ServerPhase::Charging => ServerPhase::Collecting,
+        ServerPhase::Collecting | ServerPhase::Charging => ServerPhase::Idle,
         other => other,
     })
+}
+
+impl fmt::Debug for ServerState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ServerState { phase, broadcast, releases, .. } = self;
+        write!(f, "ServerState {{ phase: {phase:?}, broadcast: {broadcast}, releases: {releases} }}")
+    }
 }
 
 impl ServerState {
     /// Before broadcast 0.
     pub const fn new() -> Self {
-        ServerState { phase: ServerPhase::Idle, broadcast: 0, releases: 0, counters: Counters::ZERO }
+        ServerState { phase: ServerPhase::Idle, broadcast: 0, releases: 0, counters: Counters::ZERO, opened: None }
     }
 
     /// Where it stands.
@@ -107,154 +129,6 @@ pub fn storage_lens(config: &Config) -> (usize, usize, usize, usize) {
     (len, len, config.parameters().agents as usize, len)
 }
 
-/// One thing that happens to the server.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum ServerInput<'i, T> {
-    /// Begin collecting the next broadcast: the secret sample is drawn.
-    Open,
-    /// An agent's weights.
-    Upload {
-        /// Who.
-        agent: u32,
-        /// For which broadcast.
-        broadcast: u32,
-        /// M numbers, any at all.
-        vector: &'i [T],
-    },
-    /// No further uploads: deadline passed or everybody answered.
-    Close,
-    /// The charge is durable: release.
-    Charged,
-    /// The budget refuses: this broadcast does not take place, nothing is drawn for it any more, agents go on alone.
-    Skip,
-}
-
-/// What the server answers.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum ServerOutput<'o, T> {
-    /// Nothing yet. The same whatever the vector was.
-    Wait,
-    /// Write this down durably, then say [`ServerInput::Charged`]; or do not, and nothing is released.
-    Charge(Event),
-    /// Send these P·M numbers to everybody.
-    Broadcast {
-        /// Its index s.
-        broadcast: u32,
-        /// The vectors ω⁽¹⁾ … ω⁽ᴾ⁾.
-        vectors: &'o [T],
-        /// How the noise was made; nothing if there is none and nobody is protected. A server that deploys must see
-        /// [`SourceKind::Secret`].
-        kind: Option<SourceKind>,
-    },
-    /// Tell everybody that broadcast s does not take place.
-    NoBroadcast {
-        /// Its index s.
-        broadcast: u32,
-    },
-}
-
-/// Why the server refused an input. Its state is as before, and nothing left.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum ServerError {
-    /// The input does not belong to the phase.
-    UnexpectedInput {
-        /// Where the server stands.
-        phase: ServerPhase,
-        /// What it was given.
-        input: &'static str,
-    },
-    /// An upload of an agent that is not enrolled.
-    UnknownAgent {
-        /// Its index.
-        agent: u32,
-        /// N.
-        agents: u32,
-    },
-    /// A second upload of one agent for one broadcast; the first stands.
-    DuplicateUpload {
-        /// Its index.
-        agent: u32,
-        /// The broadcast.
-        broadcast: u32,
-    },
-    /// An upload for another broadcast than the one collected.
-    WrongBroadcast {
-        /// Its index.
-        agent: u32,
-        /// For which broadcast it was.
-        found: u32,
-        /// Which one is collected.
-        expected: u32,
-    },
-    /// A vector that does not have M entries.
-    VectorLength {
-        /// Its index.
-        agent: u32,
-        /// Entries received.
-        len: usize,
-        /// M.
-        expected: usize,
-    },
-    /// A slice of the wrong length.
-    Storage {
-        /// Which.
-        what: &'static str,
-        /// Its length.
-        len: usize,
-        /// The length needed.
-        expected: usize,
-    },
-    /// The entropy source failed: an error of the round, whatever the data.
-    Noise(NoiseError),
-    /// The mechanism refused; never depends on a vector.
-    Mechanism(GaussianError),
-}
-
-impl fmt::Display for ServerError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            ServerError::UnexpectedInput { phase, input } => write!(f, "{input} does not belong to phase {phase:?}"),
-            ServerError::UnknownAgent { agent, agents } => {
-                write!(f, "agent {agent} is not among the {agents} enrolled")
-            }
-            ServerError::DuplicateUpload { agent, broadcast } => {
-                write!(f, "agent {agent} already uploaded for broadcast {broadcast}")
-            }
-            ServerError::WrongBroadcast { agent, found, expected } => {
-                write!(f, "agent {agent} uploaded for broadcast {found}, {expected} is collected")
-            }
-            ServerError::VectorLength { agent, len, expected } => {
-                write!(f, "agent {agent} uploaded {len} numbers, {expected} expected")
-            }
-            ServerError::Storage { what, len, expected } => {
-                write!(f, "server {what}: {len} entries, {expected} needed")
-            }
-            ServerError::Noise(ref error) => write!(f, "{error}"),
-            ServerError::Mechanism(ref error) => write!(f, "{error}"),
-        }
-    }
-}
-
-impl core::error::Error for ServerError {}
-
-impl From<NoiseError> for ServerError {
-    fn from(error: NoiseError) -> Self {
-        ServerError::Noise(error)
-    }
-}
-
-impl From<GaussianError> for ServerError {
-    fn from(error: GaussianError) -> Self {
-        ServerError::Mechanism(error)
-    }
-}
-
-impl From<EncodeError> for ServerError {
-    fn from(error: EncodeError) -> Self {
-        ServerError::Mechanism(error.into())
-    }
-}
-
 /// The server at work: configuration, state and numbers, all borrowed.
 pub struct Server<'a, T> {
     config: &'a Config,
@@ -266,7 +140,8 @@ pub struct Server<'a, T> {
 impl<'a, T: Scalar> Server<'a, T> {
     /// Joins a state with the slices it has always had.
     ///
-    /// **Errors**: [`ServerError::Storage`]; [`ServerError::Mechanism`] if the sums could overflow.
+    /// **Errors**: [`ServerError::Storage`]; [`ServerError::Mechanism`] if the sums could overflow;
+    /// [`ServerError::Reconfigured`] inside a broadcast.
     pub fn attach(
         config: &'a Config,
         state: &'a mut ServerState,
@@ -283,6 +158,10 @@ impl<'a, T: Scalar> Server<'a, T> {
                 return Err(ServerError::Storage { what, len, expected });
             }
         }
+        let inside = matches!(state.phase, ServerPhase::Collecting | ServerPhase::Charging);
+        if inside && state.opened.is_none_or(|opened| opened.aggregation != config.parameters().aggregation) {
+            return Err(ServerError::Reconfigured { broadcast: state.broadcast });
+        }
         let encoding = Encoding::new(config, state.broadcast)?;
         Ok(Server { config, state, storage, encoding })
     }
@@ -298,14 +177,28 @@ impl<'a, T: Scalar> Server<'a, T> {
         self.storage.flags
     }
 
-    /// Adds what a collector took for this broadcast: `flags` of the agents from `first` on, as it left them.
+    /// Adds what a collector took for `broadcast`: `flags` of the agents from `first` on, as it left them.
     ///
-    /// **Errors**: [`ServerError::UnexpectedInput`] unless collecting; [`ServerError::Storage`];
+    /// **Errors**: [`ServerError::UnexpectedInput`] unless collecting; [`ServerError::WrongPartial`] for a late one;
+    /// [`ServerError::PartialOfNobody`]; [`ServerError::Storage`];
     /// [`ServerError::DuplicateUpload`] if an agent of it was taken before, here or by another collector; a sum that
     /// would overflow ([`ServerError::Mechanism`]). Nothing changed then.
-    pub fn merge(&mut self, first: u32, flags: &[u8], sums: &[i64], counters: &Counters) -> Result<(), ServerError> {
+    pub fn merge(
+        &mut self,
+        broadcast: u32,
+        first: u32,
+        flags: &[u8],
+        sums: &[i64],
+        counters: &Counters,
+    ) -> Result<(), ServerError> {
         if self.state.phase != ServerPhase::Collecting {
             return Err(ServerError::UnexpectedInput { phase: self.state.phase, input: "merge" });
+        }
+        if broadcast != self.state.broadcast {
+            return Err(ServerError::WrongPartial { found: broadcast, expected: self.state.broadcast });
+        }
+        if flags.iter().all(|flag| flag & UPLOADED == 0) && sums.iter().any(|sum| *sum != 0) {
+            return Err(ServerError::PartialOfNobody);
         }
         let (len, expected) = (sums.len(), self.storage.sums.len());
         if len != expected {
@@ -314,7 +207,7 @@ impl<'a, T: Scalar> Server<'a, T> {
         if self.storage.sums.iter().zip(sums).any(|(sum, part)| sum.checked_add(*part).is_none()) {
             return Err(EncodeError::SumOverflow.into());
         }
-        let (agents, range) = (self.storage.flags.len(), first as usize..first as usize + flags.len());
+        let (agents, range) = (self.storage.flags.len(), first as usize..(first as usize).saturating_add(flags.len()));
         let Some(own) = self.storage.flags.get_mut(range.clone()) else {
             return Err(ServerError::Storage { what: "partial flags", len: range.end, expected: agents });
         };
@@ -364,16 +257,7 @@ impl<'a, T: Scalar> Server<'a, T> {
                 self.next_broadcast();
                 Ok(ServerOutput::NoBroadcast { broadcast })
             }
-            (phase, input) => Err(ServerError::UnexpectedInput {
-                phase,
-                input: match input {
-                    ServerInput::Open => "Open",
-                    ServerInput::Upload { .. } => "Upload",
-                    ServerInput::Close => "Close",
-                    ServerInput::Charged => "Charged",
-                    ServerInput::Skip => "Skip",
-                },
-            }),
+            (phase, input) => Err(ServerError::UnexpectedInput { phase, input: input.name() }),
         }
     }
 
@@ -390,6 +274,8 @@ impl<'a, T: Scalar> Server<'a, T> {
         }
         self.storage.sums.fill(0);
         self.state.counters = Counters { selected, ..Counters::ZERO };
+        let coins = self.encoding.mechanism.as_ref().map(|_| source.kind());
+        self.state.opened = Some(Opened { aggregation: self.config.parameters().aggregation, coins });
         self.state.phase = ServerPhase::Collecting;
         Ok(ServerOutput::Wait)
     }
@@ -415,6 +301,10 @@ impl<'a, T: Scalar> Server<'a, T> {
     fn release<S: NoiseSource>(&mut self, source: &mut S) -> Result<ServerOutput<'_, T>, ServerError> {
         let mut kind = None;
         if let Some(mechanism) = &self.encoding.mechanism {
+            let (coins, noise) = (self.state.opened.and_then(|opened| opened.coins), source.kind());
+            if let Some(coins) = coins.filter(|coins| *coins != noise) {
+                return Err(ServerError::MixedSources { coins, noise });
+            }
             let sensitivity = self.encoding.l2_sensitivity();
             let pool = mechanism.fill_noise(source, self.storage.noise)?;
             let release = mechanism.release(self.storage.sums, pool, sensitivity, self.storage.vectors)?;
@@ -426,6 +316,7 @@ impl<'a, T: Scalar> Server<'a, T> {
 
     fn next_broadcast(&mut self) {
         self.state.broadcast += 1;
+        self.state.opened = None;
         self.encoding.weights = RoundWeights::new(self.config, self.state.broadcast);
         let over = self.state.broadcast == self.config.parameters().rounds;
         self.state.phase = if over { ServerPhase::Done } else { ServerPhase::Idle };

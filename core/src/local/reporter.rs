@@ -2,7 +2,8 @@
 //!
 //! One query goes Query → Charge → Charged → Evaluate → Reward → Report. The budget is charged before the reward even
 //! exists, so that a host can make the charge durable first, and the state that is stored never holds a reward. A
-//! device that fails in between has paid for nothing: never too little.
+//! device that fails in between has paid for nothing: never too little. What was charged is remembered: another
+//! mechanism than the charged one is refused.
 
 use core::fmt;
 
@@ -25,8 +26,8 @@ pub enum ReporterPhase {
     Evaluating,
 }
 
-/// What a reporter is: a few words, and no reward.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What a reporter is: a few words, and no reward. Not `Copy`: a budget charged in a copy would be charged nowhere.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReporterState {
     user: u32,
     budget: PureBudget,
@@ -34,6 +35,9 @@ pub struct ReporterState {
     phase: ReporterPhase,
     candidate: u32,
     reports: u32,
+    /// What the query that is open was charged.
+    #[serde(skip)]
+    charged: Option<Epsilon>,
 }
 
 /// A stored state may be older than a report made from it: whoever resumes must be asked, and is charged, again.
@@ -50,6 +54,7 @@ impl ReporterState {
             phase: ReporterPhase::Idle,
             candidate: 0,
             reports: 0,
+            charged: None,
         }
     }
 
@@ -74,8 +79,8 @@ impl ReporterState {
     }
 }
 
-/// One thing that happens to a reporter.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// One thing that happens to a reporter. Prints its name, never a reward.
+#[derive(Clone, Copy, PartialEq)]
 pub enum ReporterInput<T> {
     /// The learner asks for the reward of this candidate.
     Query {
@@ -89,7 +94,7 @@ pub enum ReporterInput<T> {
 }
 
 impl<T> ReporterInput<T> {
-    fn name(&self) -> &'static str {
+    const fn name(&self) -> &'static str {
         match self {
             ReporterInput::Query { .. } => "Query",
             ReporterInput::Charged => "Charged",
@@ -98,10 +103,16 @@ impl<T> ReporterInput<T> {
     }
 }
 
+impl<T> fmt::Debug for ReporterInput<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
 /// What a reporter wants next.
 #[derive(Debug)]
 pub enum ReporterOutput<T, S: NoiseSource> {
-    /// Make this charge durable, then answer [`ReporterInput::Charged`].
+    /// Make the reporter's state durable, in which this is charged already, then answer [`ReporterInput::Charged`].
     Charge(Event),
     /// Observe the reward of this candidate and answer [`ReporterInput::Reward`].
     Evaluate {
@@ -126,6 +137,13 @@ pub enum ReporterError {
     Budget(UserBudgetError),
     /// No noise could be made. Nothing left; the charge stays.
     Noise(NoiseError),
+    /// The mechanism is not the one that was charged. Nothing changed.
+    OtherMechanism {
+        /// The ε that was charged.
+        charged: f64,
+        /// That of the mechanism.
+        epsilon: f64,
+    },
 }
 
 impl fmt::Display for ReporterError {
@@ -134,6 +152,9 @@ impl fmt::Display for ReporterError {
             ReporterError::UnexpectedInput { phase, input } => write!(f, "{input} does not belong to phase {phase:?}"),
             ReporterError::Budget(error) => write!(f, "{error}"),
             ReporterError::Noise(error) => write!(f, "{error}"),
+            ReporterError::OtherMechanism { charged, epsilon } => {
+                write!(f, "epsilon {charged} was charged, the mechanism spends {epsilon}")
+            }
         }
     }
 }
@@ -181,10 +202,15 @@ impl<'a> Reporter<'a> {
         input: ReporterInput<T>,
         source: &mut S,
     ) -> Result<ReporterOutput<T, S>, ReporterError> {
+        let own = self.mechanism.mechanism().epsilon();
+        if let Some(charged) = self.state.charged.filter(|charged| *charged != own) {
+            return Err(ReporterError::OtherMechanism { charged: charged.value(), epsilon: own.value() });
+        }
         match (self.state.phase, input) {
             (ReporterPhase::Idle, ReporterInput::Query { candidate }) => {
                 self.charge()?;
                 self.state.candidate = candidate;
+                self.state.charged = Some(own);
                 self.state.phase = ReporterPhase::Charging;
                 Ok(ReporterOutput::Charge(self.mechanism.event()))
             }
@@ -195,6 +221,7 @@ impl<'a> Reporter<'a> {
             (ReporterPhase::Evaluating, ReporterInput::Reward(reward)) => {
                 // Whatever becomes of the noise, this query is over.
                 self.state.phase = ReporterPhase::Idle;
+                self.state.charged = None;
                 let release = self.mechanism.privatize(reward, source).map_err(ReporterError::Noise)?;
                 self.state.reports += 1;
                 Ok(ReporterOutput::Report(release))
@@ -217,6 +244,7 @@ impl<'a> Reporter<'a> {
 
 #[cfg(test)]
 mod tests {
+    extern crate std;
     use super::*;
     use crate::random::source::tests::Failing;
     use crate::random::{Secret, Simulated, Stream};
@@ -244,12 +272,30 @@ mod tests {
                 other => panic!("{other:?}"),
             }
         }
-        let before = state;
+        let before = state.clone();
         let refused =
             Reporter::attach(&mechanism, &mut state).handle::<f64, _>(ReporterInput::Query { candidate: 1 }, source);
         let exhausted = UserBudgetError::Exhausted { user: 9, epsilon_left: 0.0 };
         assert_eq!(refused.unwrap_err(), ReporterError::Budget(exhausted));
-        assert_eq!((state, state.reports()), (before, 2));
+        assert_eq!((&state, state.reports()), (&before, 2));
+    }
+
+    /// Two learners that share one user's state: what the first was charged does not pay the second's report.
+    #[test]
+    fn a_report_costs_what_was_charged() {
+        let (cheap, dear) = (mechanism(), ClampedLaplace::new(2.0, 16, Epsilon::new(8.0).unwrap()).unwrap());
+        let mut state = ReporterState::new(1, Epsilon::new(1.0).unwrap());
+        let source = &mut Simulated::new(Stream::from_seed(5));
+        Reporter::attach(&cheap, &mut state).handle::<f64, _>(ReporterInput::Query { candidate: 0 }, source).unwrap();
+        let other = ReporterError::OtherMechanism { charged: 0.5, epsilon: 8.0 };
+        for input in [ReporterInput::Charged, ReporterInput::Reward(1.0)] {
+            let before = state.clone();
+            assert_eq!(Reporter::attach(&dear, &mut state).handle(input, source).unwrap_err(), other);
+            assert_eq!(state, before);
+            Reporter::attach(&cheap, &mut state).handle(input, source).unwrap();
+        }
+        assert_eq!((state.reports(), state.budget().spent()), (1, 0.5));
+        assert_eq!(std::format!("{:?}", ReporterInput::Reward(0.123)), "Reward");
     }
 
     #[test]

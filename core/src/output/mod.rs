@@ -19,6 +19,7 @@
 mod checked;
 pub mod lipschitz;
 pub mod prior_conditional;
+mod scale;
 mod tuner;
 pub mod worst_case;
 
@@ -26,5 +27,6 @@ pub use crate::parameter::ConfigError;
 pub use checked::Checked;
 pub use lipschitz::LipschitzTuning;
 pub use prior_conditional::{NoiseFreeTuning, NoisyTuning, PriorConditional};
+pub use scale::ScoreScale;
 pub use tuner::{Tuner, TunerError, TunerInput, TunerOutput, TunerPhase, TunerState, log_len, workspace_len};
-pub use worst_case::{FailureRule, Publisher, PublisherState, Score, ScoreScale, WorstCase};
+pub use worst_case::{FailureRule, Publisher, PublisherState, Score, WorstCase};

@@ -22,8 +22,8 @@ pub enum TunerPhase {
     Done,
 }
 
-/// What a tuner is, apart from its numbers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What a tuner is, apart from its numbers. Prints nothing that depends on the data.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TunerState {
     phase: TunerPhase,
     observations: u32,
@@ -53,13 +53,28 @@ impl Default for TunerState {
     }
 }
 
-/// One thing that happens to a tuner.
-#[derive(Clone, Copy, Debug, PartialEq)]
+impl fmt::Debug for TunerState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TunerState {{ phase: {:?}, observations: {} }}", self.phase, self.observations)
+    }
+}
+
+/// One thing that happens to a tuner. Prints its name, never a value.
+#[derive(Clone, Copy, PartialEq)]
 pub enum TunerInput<T> {
     /// Begin.
     Start,
     /// The value of the candidate last asked for.
     Observed(T),
+}
+
+impl<T> fmt::Debug for TunerInput<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            TunerInput::Start => "Start",
+            TunerInput::Observed(_) => "Observed",
+        })
+    }
 }
 
 /// What a tuner wants next.

@@ -24,97 +24,13 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::math;
+use super::scale::Given;
+pub use super::scale::ScoreScale;
 use crate::parameter::{ConfigError, check};
 use crate::privacy::event::NeighboringRelation;
 use crate::privacy::mechanism::laplace::{DiscreteLaplace, LaplaceError};
 use crate::privacy::mechanism::selection::{Selection, SelectionError};
 use crate::privacy::{Epsilon, Event, NoiseError, NoiseSource, SourceKind};
-
-/// Levels of an opaque score.
-const LEVELS: u64 = 1 << 20;
-/// Levels for each record of a promised mean.
-const LEVELS_PER_RECORD: u64 = 1 << 12;
-
-/// What a score is: what it is given as, its range, its integer levels, how far one record moves it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ScoreScale {
-    given: Given,
-    low: f64,
-    high: f64,
-    levels: u64,
-    sensitivity: u64,
-}
-
-/// What the scores of a scale are given as. A mean computed in floating point and brought to the levels of a sum could
-/// move by one level more than the sum's Δ, so a scale takes one or the other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Given {
-    Sum,
-    Number,
-}
-
-impl ScoreScale {
-    /// Sums over m records of integers in 0..=G; as numbers they are means in [0, G].
-    ///
-    /// **Errors**: [`ConfigError`] unless 1 ≤ G ≤ 65536 and m ≥ 1.
-    pub fn per_record(score_max: u32, records: u32) -> Result<Self, ConfigError> {
-        check("score_max", f64::from(score_max), (1..=1 << 16).contains(&score_max), "1..=65536")?;
-        check("records", f64::from(records), records >= 1, "1..")?;
-        let levels = u64::from(score_max) * u64::from(records);
-        let (low, high) = (0.0, f64::from(score_max));
-        Ok(ScoreScale { given: Given::Sum, low, high, levels, sensitivity: u64::from(score_max) })
-    }
-
-    /// Numbers in [low, high] that the owner promises to be means over m records of values in [low, high], so that one
-    /// record moves them by at most (high − low)/m, *as given*, rounding included.
-    ///
-    /// **Errors**: [`ConfigError`] unless low < high are finite and m ≥ 1.
-    pub fn promised_mean(low: f64, high: f64, records: u32) -> Result<Self, ConfigError> {
-        check("records", f64::from(records), records >= 1, "1..")?;
-        let levels = LEVELS_PER_RECORD * u64::from(records);
-        // One level more for the rounding of a mean in floating point.
-        Self::range(low, high, levels, levels.min(LEVELS_PER_RECORD + 1))
-    }
-
-    /// Numbers in [low, high] of which nothing is known: one record may move them through the whole range.
-    ///
-    /// **Errors**: [`ConfigError`] unless low < high are finite.
-    pub fn opaque(low: f64, high: f64) -> Result<Self, ConfigError> {
-        Self::range(low, high, LEVELS, LEVELS)
-    }
-
-    fn range(low: f64, high: f64, levels: u64, sensitivity: u64) -> Result<Self, ConfigError> {
-        let width = high - low;
-        check("high - low", width, low < high && width.is_finite() && width > 1e-300, "(0, inf)")?;
-        Ok(ScoreScale { given: Given::Number, low, high, levels, sensitivity })
-    }
-
-    /// Level of a number: clamped, then rounded down; `None` for NaN.
-    fn level(&self, score: f64) -> Option<i64> {
-        if score.is_nan() {
-            return None;
-        }
-        let unit = (score.clamp(self.low, self.high) - self.low) / (self.high - self.low);
-        Some((math::floor(unit * self.levels as f64) as i64).clamp(0, self.levels as i64))
-    }
-
-    /// The number of a noised level, back in the range: post-processing.
-    fn number(&self, level: i64) -> f64 {
-        let unit = level.clamp(0, self.levels as i64) as f64 / self.levels as f64;
-        self.low + unit * (self.high - self.low)
-    }
-
-    /// How far one record moves a score, in units of the score.
-    pub fn sensitivity(&self) -> f64 {
-        self.sensitivity as f64 / self.levels as f64 * (self.high - self.low)
-    }
-
-    /// Whether one record may move a score through the whole range.
-    pub const fn is_opaque(&self) -> bool {
-        self.sensitivity >= self.levels
-    }
-}
 
 /// What a failed candidate means; public, fixed before anything runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -224,13 +140,22 @@ pub enum PublisherPhase {
     Done,
 }
 
-/// What a publisher is, apart from its numbers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What a publisher is, apart from its numbers. Prints nothing that depends on the data.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct PublisherState {
     #[serde(deserialize_with = "charge_again")]
     phase: PublisherPhase,
     scored: u32,
     failed: u32,
+    /// What was charged; another mechanism releases nothing for it.
+    #[serde(skip)]
+    charged: Option<[Event; 2]>,
+}
+
+impl fmt::Debug for PublisherState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PublisherState {{ phase: {:?}, scored: {} }}", self.phase, self.scored)
+    }
 }
 
 /// A stored state may be older than a release made from it: whoever resumes between charge and release is charged again.
@@ -244,7 +169,7 @@ fn charge_again<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Pub
 impl PublisherState {
     /// Before the first score.
     pub const fn new() -> Self {
-        PublisherState { phase: PublisherPhase::Collecting, scored: 0, failed: 0 }
+        PublisherState { phase: PublisherPhase::Collecting, scored: 0, failed: 0, charged: None }
     }
 
     /// Where it stands.
@@ -265,7 +190,7 @@ impl Default for PublisherState {
 }
 
 /// What became of one candidate.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, PartialEq)]
 pub enum Score {
     /// A sum of integers over the records ([`ScoreScale::per_record`]); clamped to m·G.
     Sum(u64),
@@ -275,8 +200,8 @@ pub enum Score {
     Failed,
 }
 
-/// One thing that happens to a publisher.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// One thing that happens to a publisher. Prints its name, never a score.
+#[derive(Clone, Copy, PartialEq)]
 pub enum PublisherInput {
     /// The score of a candidate.
     Scored {
@@ -291,6 +216,17 @@ pub enum PublisherInput {
     Charged,
     /// The budget refuses: nothing is drawn and nothing leaves.
     Skip,
+}
+
+impl fmt::Debug for PublisherInput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            PublisherInput::Scored { .. } => "Scored",
+            PublisherInput::Close => "Close",
+            PublisherInput::Charged => "Charged",
+            PublisherInput::Skip => "Skip",
+        })
+    }
 }
 
 /// What a publisher answers.
@@ -315,7 +251,7 @@ pub enum PublisherOutput {
     Closed,
 }
 
-/// Why a publisher refused. Its state is as before, and nothing left.
+/// Why a publisher refused. Nothing left, and its state is as before unless the variant says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PublisherError {
     /// The input does not belong to the phase.
@@ -344,9 +280,12 @@ pub enum PublisherError {
         /// The length needed.
         expected: usize,
     },
-    /// The selection refused.
+    /// The mechanism costs something else than what was charged.
+    OtherMechanism,
+    /// The selection refused, or its source ran dry: the publisher is done and the charge stays. How many words a
+    /// selection draws depends on the scores, so trying again until it succeeds would choose among releases.
     Selection(SelectionError),
-    /// No noise.
+    /// No noise. The publisher is done and the charge stays.
     Noise(NoiseError),
 }
 
@@ -362,6 +301,7 @@ impl fmt::Display for PublisherError {
             }
             PublisherError::Missing { candidate } => write!(f, "candidate {candidate} is not scored yet"),
             PublisherError::Storage { found, expected } => write!(f, "storage of {found}, {expected} needed"),
+            PublisherError::OtherMechanism => f.write_str("the mechanism costs something else than what was charged"),
             PublisherError::Selection(error) => error.fmt(f),
             PublisherError::Noise(error) => error.fmt(f),
         }
@@ -410,7 +350,7 @@ impl<'a> Publisher<'a> {
 
     /// One step of the machine: one input in, one output out.
     ///
-    /// **Errors**: [`PublisherError`]; nothing changed then, and nothing left.
+    /// **Errors**: [`PublisherError`]; nothing left then, and nothing changed unless the variant says so.
     pub fn handle<S: NoiseSource>(
         &mut self,
         input: PublisherInput,
@@ -454,11 +394,16 @@ impl<'a> Publisher<'a> {
             return Ok(PublisherOutput::Aborted);
         }
         self.state.phase = PublisherPhase::Charging;
+        self.state.charged = Some(self.mechanism.events());
         Ok(PublisherOutput::Charge(self.mechanism.events()))
     }
 
     /// Noise first, then permute-and-flip, then the chosen score; a failure of the source releases nothing.
     fn release<S: NoiseSource>(&mut self, source: &mut S) -> Result<PublisherOutput, PublisherError> {
+        if self.state.charged != Some(self.mechanism.events()) {
+            return Err(PublisherError::OtherMechanism);
+        }
+        self.state.phase = PublisherPhase::Done;
         let noise = self.mechanism.laplace.draw_noise(source).map_err(PublisherError::Noise)?;
         let chosen = self
             .mechanism
@@ -467,7 +412,6 @@ impl<'a> Publisher<'a> {
             .map_err(PublisherError::Selection)?;
         let candidate = *chosen.value();
         let released = self.mechanism.laplace.release(self.levels[candidate as usize], noise);
-        self.state.phase = PublisherPhase::Done;
         let score = self.mechanism.scale.number(*released.value());
         Ok(PublisherOutput::Released { candidate, score, kind: released.kind() })
     }

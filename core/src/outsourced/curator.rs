@@ -34,12 +34,15 @@ pub enum CuratorPhase {
 }
 
 /// What a curator is, apart from its numbers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CuratorState {
     #[serde(deserialize_with = "charge_again")]
     phase: CuratorPhase,
     pending: u32,
     answered: u32,
+    /// What was charged; another mechanism releases nothing for it.
+    #[serde(skip)]
+    charged: Option<Event>,
 }
 
 /// A stored state may be older than a release made from it: whoever resumes between charge and release is charged again.
@@ -53,7 +56,7 @@ fn charge_again<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Cur
 impl CuratorState {
     /// Before anything has left.
     pub const fn new() -> Self {
-        CuratorState { phase: CuratorPhase::Fresh, pending: 0, answered: 0 }
+        CuratorState { phase: CuratorPhase::Fresh, pending: 0, answered: 0, charged: None }
     }
 
     /// Where it stands.
@@ -152,6 +155,8 @@ pub enum CuratorError {
         /// The length needed.
         expected: usize,
     },
+    /// The mechanism costs something else than what was charged.
+    OtherMechanism,
     /// The mechanism refused.
     Projection(ProjectionError),
 }
@@ -166,6 +171,7 @@ impl fmt::Display for CuratorError {
             CuratorError::UnknownRow { row, rows } => write!(f, "there is no row {row}; there are {rows}"),
             CuratorError::ObservationNotFinite { row } => write!(f, "the value of row {row} is not finite"),
             CuratorError::Storage { what, found, expected } => write!(f, "{what}: {found} numbers, {expected} needed"),
+            CuratorError::OtherMechanism => f.write_str("the mechanism costs something else than what was charged"),
             CuratorError::Projection(ref error) => error.fmt(f),
         }
     }
@@ -286,6 +292,7 @@ impl<'a> Curator<'a> {
         match &self.protection {
             Protection::Gaussian(mechanism) => {
                 self.state.phase = CuratorPhase::Charging;
+                self.state.charged = Some(mechanism.event());
                 Ok(CuratorOutput::Charge(mechanism.event()))
             }
             Protection::Paper(projection) => {
@@ -297,6 +304,9 @@ impl<'a> Curator<'a> {
     }
 
     fn release<S: NoiseSource>(&mut self, source: &mut S) -> Result<CuratorOutput<'_>, CuratorError> {
+        if self.event() != self.state.charged {
+            return Err(CuratorError::OtherMechanism);
+        }
         if let Protection::Gaussian(mechanism) = &self.protection {
             let _charged = mechanism.release(self.table, source, self.pool, self.out)?;
         }

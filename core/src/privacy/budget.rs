@@ -76,6 +76,12 @@ impl Filter {
         Ok(Filter { accountant: RdpAccountant::new(), epsilon_max, delta, order: None })
     }
 
+    /// The same budget after what an accountant says was spent, however much: the way back from a ledger that was made
+    /// durable ([`crate::privacy::ledger`]), of which nothing may be forgotten. Beyond the budget it admits nothing.
+    pub fn resume(self, spent: RdpAccountant) -> Self {
+        Filter { accountant: spent, ..self }
+    }
+
     /// A budget judged at one order of the grid, for events chosen adaptively from earlier releases.
     pub fn at_order(epsilon_max: f64, delta: f64, order: f64) -> Result<Self, BudgetError> {
         let place = ORDERS.iter().position(|x| *x == order).ok_or(BudgetError::Config { epsilon_max, delta })?;

@@ -90,7 +90,9 @@ impl fmt::Display for UserBudgetError {
 impl core::error::Error for UserBudgetError {}
 
 /// The budget of one person under pure ε: k reports cost k·ε, across algorithms; exact integers. For a device.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+///
+/// Not `Copy`: what is charged to a copy is charged nowhere.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PureBudget {
     spent: u64,
     max: u64,
@@ -100,6 +102,12 @@ impl PureBudget {
     /// A budget with nothing spent.
     pub const fn new(epsilon_max: Epsilon) -> Self {
         PureBudget { spent: 0, max: epsilon_max.numerator() }
+    }
+
+    /// A budget of which `reports` at `epsilon` each are known to be spent, however much that is: the way back from a
+    /// durable record of the reports.
+    pub const fn with_spent(epsilon_max: Epsilon, reports: u32, epsilon: Epsilon) -> Self {
+        PureBudget { spent: reports as u64 * epsilon.numerator(), max: epsilon_max.numerator() }
     }
 
     /// Whether a report fits. Nothing is spent.
@@ -179,9 +187,12 @@ mod tests {
 
     #[test]
     fn budgets_are_per_user_and_exact() {
-        let max = Epsilon::new(1.0).unwrap();
+        const MAX: Epsilon = Epsilon(1 << 20);
         let tenth = Epsilon::new(0.125).unwrap();
-        let mut users = UserBudgets::new([PureBudget::new(max); 3]);
+        let mut users = UserBudgets::new([const { PureBudget::new(MAX) }; 3]);
+        // A record of nine reports of an eighth is beyond the budget, and stays so.
+        let recorded = PureBudget::with_spent(MAX, 9, tenth);
+        assert!(!recorded.admits(Epsilon(1)) && (recorded.spent(), recorded.left()) == (1.125, 0.0));
         (0..8).for_each(|_| users.charge(1, tenth).unwrap());
         assert_eq!(users.charge(1, tenth), Err(UserBudgetError::Exhausted { user: 1, epsilon_left: 0.0 }));
         users.charge(2, tenth).unwrap();

@@ -130,7 +130,9 @@ impl<T: Scalar> ServerHost<T> {
         if !self.open {
             return Ok(());
         }
-        self.with_server(|server, _| server.merge(partial.first, &partial.flags, &partial.sums, &partial.counters))
+        self.with_server(|server, _| {
+            server.merge(partial.round, partial.first, &partial.flags, &partial.sums, &partial.counters)
+        })
     }
 
     /// Closes the broadcast: charge, write down, release. Returns what happened to the vectors: not releasable.

@@ -187,7 +187,16 @@ impl<T: Scalar> Shard<T> {
         }
         let Round { leaves, faults, late, .. } = round;
         self.late = late;
-        Ok(Partial { first: range.start, flags, sums, counters, leaves, best: self.best.clone(), faults })
+        Ok(Partial {
+            round: order.round,
+            first: range.start,
+            flags,
+            sums,
+            counters,
+            leaves,
+            best: self.best.clone(),
+            faults,
+        })
     }
 }
 

@@ -17,8 +17,8 @@ use sordino_core::math::Scalar;
 use crate::driver::DriverError;
 use crate::fault::FaultCounts;
 
-/// What all members are told at the beginning of a round.
-#[derive(Clone, Debug)]
+/// What all members are told at the beginning of a round. (Neither it nor a partial prints: both hold secrets.)
+#[derive(Clone)]
 pub struct Order<T> {
     /// t = 0..=T.
     pub round: u32,
@@ -31,8 +31,10 @@ pub struct Order<T> {
 }
 
 /// What a member answers.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Partial {
+    /// The round it answers: a late one is refused.
+    pub round: u32,
     /// Its first agent; the length of `leaves` says how many.
     pub first: u32,
     /// The flags of its agents as the collector left them; empty if nothing was collected.
