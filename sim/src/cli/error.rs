@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use super::log::{Line, Log};
+use crate::checkpoint::StoreError;
 use crate::driver::DriverError;
 use crate::execute::ExecuteError;
 use crate::experiment::ExperimentError;
@@ -93,6 +94,7 @@ impl From<DriverError> for CliError {
     fn from(error: DriverError) -> Self {
         match error {
             DriverError::Objective(error) => error.into(),
+            DriverError::Store(error @ StoreError::OtherScenario { .. }) => CliError::input(error),
             error => CliError::failure(error),
         }
     }

@@ -53,7 +53,7 @@ enum Command {
     Run(run::Arguments),
     /// Execute a grid of settings under several seeds, each in a run folder, with an index
     Sweep(sweep::Arguments),
-    /// List the scenarios that need no file
+    /// List the scenarios that are compiled in, by trust model (some read data: `--data`)
     List,
     /// Write the page of a run folder or of a sweep: one HTML file that needs no network
     Report(report::Arguments),

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{Cell, CellAlignment, Table};
 use sordino_core::digest::Digest;
 
@@ -36,7 +35,7 @@ impl Shown {
     /// The text on the terminal.
     pub fn text(&self, digest: &Digest) -> String {
         let mut table = Table::new();
-        table.load_style(UTF8_HORIZONTAL_ONLY).set_header(&self.columns);
+        table.load_style(crate::report::table::LINES).set_header(&self.columns);
         for row in &self.rows {
             table.add_row(row.iter().enumerate().map(|(column, text)| {
                 let alignment = if self.is_numeric(column) { CellAlignment::Right } else { CellAlignment::Left };

@@ -53,7 +53,7 @@ pub fn panels(summary: &Summary, regret_name: &str) -> Vec<Chart> {
     let chart = |title: &str, curves| Chart {
         title: title.to_owned(),
         x_label: "round".into(),
-        y_label: format!("{regret_name}, mean over agents{scale_name}"),
+        y_label: format!("{regret_name}, mean over agents{scale_name}; lower is better"),
         curves,
         scale,
         y_max,

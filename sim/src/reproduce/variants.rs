@@ -145,7 +145,7 @@ impl Comparison {
         Chart {
             title: title.to_owned(),
             x_label: "round".into(),
-            y_label: format!("{}, mean over agents{scale_name}", self.regret_name),
+            y_label: format!("{}, mean over agents{scale_name}; lower is better", self.regret_name),
             curves,
             scale,
             y_max,
