@@ -281,6 +281,11 @@ impl Chart {
                     ticks.push((y, plain(y)));
                     y *= 10.0;
                 }
+                // What lies on the floor may be anything below it, zero included.
+                if self.curves.iter().flat_map(|curve| &curve.points).any(|point| point.y < floor) {
+                    ticks.retain(|(y, _)| *y > 1.5 * floor);
+                    ticks.insert(0, (floor, format!("≤ {}", super::significant(floor, 1))));
+                }
                 ticks
             }
         }
