@@ -181,7 +181,10 @@ fn text_names_loss_relation_and_simulation() {
 fn bad_input_is_one_line_and_code_2() {
     let folder = scratch("cli-bad");
     let refused = |code, arguments: &[&str]| refused(&folder, code, arguments);
-    assert!(refused(2, &["run", "defualt"]).contains("there is no scenario `defualt`; shipped are default, "));
+    assert!(
+        refused(2, &["run", "defualt"])
+            .contains("there is no scenario `defualt`; did you mean `default`? Shipped are default, ")
+    );
     assert!(refused(2, &["run", "no.toml"]).contains("no.toml: cannot be read"));
     assert!(refused(2, &["run", "--set", "federation.agents=0"]).contains("a whole number from 1 to 1000000"));
     assert!(refused(2, &["run", "--runs", "0"]).contains("--runs"));

@@ -17,7 +17,7 @@ use crate::experiment::jobs::Journal;
 use crate::experiment::{self, Experiment, ExperimentError};
 use crate::report::folder::RunFolder;
 use crate::report::{json, table};
-use crate::scenario::{AnyScenario, SHIPPED, Scenario, Shipped};
+use crate::scenario::{AnyScenario, SHIPPED, Scenario, Shipped, nearest};
 
 /// Scenario files are read up to this length.
 const BYTES_MAX: u64 = 1 << 20;
@@ -88,8 +88,9 @@ pub fn scenario_text(name: &str) -> Result<(String, String), CliError> {
     let path = Path::new(name);
     if !name.contains(['/', '\\', '.']) && !path.exists() {
         let names: Vec<&str> = SHIPPED.iter().map(|shipped| shipped.name).collect();
+        let near = nearest(name, &names).map_or(".".to_owned(), |near| format!("; did you mean `{near}`?"));
         return Err(CliError::input(format!(
-            "there is no scenario `{name}`; shipped are {}; a file is named by its path",
+            "there is no scenario `{name}`{near} Shipped are {}; a file is named by its path",
             names.join(", ")
         )));
     }

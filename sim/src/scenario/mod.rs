@@ -23,7 +23,7 @@ pub(crate) mod reader;
 mod shipped;
 pub mod trust;
 
-pub use reader::{Problem, ScenarioError};
+pub use reader::{Problem, ScenarioError, nearest};
 pub use shipped::{SHIPPED, Shipped};
 pub use trust::{AnyScenario, Trust};
 

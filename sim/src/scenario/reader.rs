@@ -102,7 +102,7 @@ impl Display for ScenarioError {
 impl std::error::Error for ScenarioError {}
 
 /// The admissible name nearest to a misspelt one, if any is near.
-fn nearest<'a>(name: &str, admissible: &[&'a str]) -> Option<&'a str> {
+pub fn nearest<'a>(name: &str, admissible: &[&'a str]) -> Option<&'a str> {
     let distance = |other: &str| {
         let (a, b): (Vec<char>, Vec<char>) = (name.chars().collect(), other.chars().collect());
         let mut row: Vec<usize> = (0..=b.len()).collect();
