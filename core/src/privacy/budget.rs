@@ -207,6 +207,25 @@ mod tests {
         assert_eq!(filter.accountant().releases(), 5);
     }
 
+    /// What a ledger says was spent counts in full, also beyond the budget: re-charging would forget what does not fit.
+    #[test]
+    fn resumes_from_a_ledger_even_beyond_the_budget() {
+        let mut recorded = RdpAccountant::new();
+        recorded.compose(&ROUND, 5).unwrap();
+        let five = recorded.epsilon(1e-5).unwrap();
+        let enough = Filter::new(five.epsilon * 2.0, 1e-5).unwrap().resume(recorded.clone());
+        assert_eq!((enough.spent(), enough.accountant().releases()), (Ok(five), 5));
+        let mut beyond = Filter::new(five.epsilon * 0.5, 1e-5).unwrap().resume(recorded);
+        let cheap = Event::PoissonSampledGaussian {
+            sampling_probability: 1e-6,
+            noise_multiplier: 100.0,
+            relation: NeighboringRelation::ReplaceSpecial,
+        };
+        assert!(Filter::new(five.epsilon * 0.5, 1e-5).unwrap().charge(&cheap).is_ok(), "alone it would fit");
+        assert!(matches!(beyond.charge(&cheap), Err(BudgetError::Exhausted { .. })));
+        assert_eq!(beyond.spent(), Ok(five));
+    }
+
     #[test]
     fn edges() {
         for (epsilon, delta) in [(-1.0, 0.1), (f64::NAN, 0.1), (1.0, 0.0), (1.0, 1.0), (1.0, f64::NAN)] {
