@@ -10,17 +10,19 @@
 //! | [`mechanism`] | the samplers that own their sensitivity and their event |
 //! | [`accountant`] | events → (ε, δ), never below the truth |
 //! | [`budget`] | the filter that refuses, the odometer that tells |
+//! | [`charge`] | the charge a release names, the receipt a ledger gives for it, without which nothing leaves |
 //! | [`ledger`] | charges in a form that outlives the program |
 //! | [`calibrate`] | a target (ε, δ) → noise, rounds, sampling |
 //!
-//! The order in every release: the event is offered to the filter; the noise is drawn; the data is touched; value and
-//! event leave together. Privacy rests on integers: the norm check of [`encode`], the samplers of
+//! The order in every release: the event is offered to the filter; a ledger writes the charge down and gives a receipt;
+//! the noise is drawn; the data is touched; value and event leave together. Privacy rests on integers: the norm check of [`encode`], the samplers of
 //! [`crate::random::exact`], the coin thresholds of [`sampling`]. Floating point before the check and after the noise
 //! cannot weaken it.
 
 pub mod accountant;
 pub mod budget;
 pub mod calibrate;
+pub mod charge;
 pub mod encode;
 pub mod epsilon;
 pub mod event;
@@ -29,7 +31,10 @@ pub mod mechanism;
 pub mod sampling;
 pub mod sensitivity;
 
-pub use crate::random::{NoiseError, NoiseSource, Private, Provenance, Secret, Simulated, Simulation, SourceKind};
+pub use crate::random::{
+    NoiseError, NoiseSource, Nonce, Private, Provenance, Secret, Simulated, Simulation, SourceKind,
+};
+pub use charge::{Charge, Ledger, Receipt};
 pub use epsilon::Epsilon;
 pub use event::{Event, NeighboringRelation, Release};
 pub use sampling::SamplingProbability;

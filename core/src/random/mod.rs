@@ -10,5 +10,5 @@ pub mod normal;
 pub mod source;
 pub mod stream;
 
-pub use source::{NoiseError, NoiseSource, Private, Provenance, Secret, Simulated, Simulation, SourceKind};
+pub use source::{NoiseError, NoiseSource, Nonce, Private, Provenance, Secret, Simulated, Simulation, SourceKind};
 pub use stream::{Party, Purpose, RunSeed, Stream};

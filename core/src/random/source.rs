@@ -8,6 +8,7 @@
 use core::fmt;
 
 use rand_core::TryCryptoRng;
+use serde::{Deserialize, Serialize};
 
 use super::Stream;
 
@@ -88,11 +89,24 @@ pub trait NoiseSource: sealed::Sealed {
     /// One uniform word, or [`NoiseError::Entropy`].
     fn word(&mut self) -> Result<u64, NoiseError>;
 
+    /// A name for one opening of a release, which no other opening has: 128 bits.
+    ///
+    /// A secret source draws two words for it. A simulated one reads it off its position and draws nothing, so that
+    /// naming an opening changes no bit of what follows; the same opening then has the same name when it is repeated.
+    ///
+    /// **Errors**: [`NoiseError::Entropy`].
+    fn nonce(&mut self) -> Result<Nonce, NoiseError>;
+
     /// The kind as a value.
     fn kind(&self) -> SourceKind {
         Self::Provenance::KIND
     }
 }
+
+/// The name of one opening of a release ([`NoiseSource::nonce`]). It is never restored from a stored state, so what was
+/// made for an opening before a restart fits none after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Nonce([u64; 2]);
 
 /// Noise from a cryptographic generator: ChaCha or AES-CTR seeded by the system or a tested hardware generator.
 ///
@@ -120,6 +134,9 @@ impl<R: TryCryptoRng> NoiseSource for Secret<R> {
     fn word(&mut self) -> Result<u64, NoiseError> {
         self.0.try_next_u64().map_err(|_| NoiseError::Entropy)
     }
+    fn nonce(&mut self) -> Result<Nonce, NoiseError> {
+        Ok(Nonce([self.word()?, self.word()?]))
+    }
 }
 
 /// Noise from a named stream. Whatever is made with it is labelled "simulation: not private".
@@ -138,6 +155,10 @@ impl NoiseSource for Simulated {
     type Provenance = Simulation;
     fn word(&mut self) -> Result<u64, NoiseError> {
         Ok(self.0.word())
+    }
+    fn nonce(&mut self) -> Result<Nonce, NoiseError> {
+        let mut ahead = self.0.clone();
+        Ok(Nonce([ahead.word(), ahead.word()]))
     }
 }
 

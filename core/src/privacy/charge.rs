@@ -1,0 +1,138 @@
+//! Nothing leaves without a receipt: a release names its cost, a ledger writes it down, and only then is noise drawn.
+//!
+//! | step | who | what |
+//! |---|---|---|
+//! | close | a party | hands out a [`Charge`]: what its release costs, bound to one opening |
+//! | append | a [`Ledger`] of the host | makes it durable and turns it into a [`Receipt`] |
+//! | charged | the party | takes the receipt, and only then draws noise and releases |
+//!
+//! Neither a charge nor a receipt can be copied, stored or made outside this crate, and a receipt fits the opening it
+//! was made for and no other. What a host can still do is implement [`Ledger::write`] as a lie: that one function is
+//! where a reviewer looks.
+
+use core::fmt;
+
+use super::event::Event;
+use crate::random::Nonce;
+
+/// The most events one charge holds: the selection of a candidate and its score.
+const EVENTS_MAX: usize = 2;
+
+/// What a release that is about to be made costs. Not `Clone`, not serialisable; dropped, it paid for nothing.
+///
+/// ```compile_fail,E0599
+/// # fn twice(charge: sordino_core::privacy::Charge) {
+/// let second = charge.clone();
+/// # }
+/// ```
+#[must_use = "a charge that no ledger takes releases nothing"]
+pub struct Charge {
+    opening: Nonce,
+    release: u64,
+    events: heapless::Vec<Event, EVENTS_MAX>,
+}
+
+impl Charge {
+    /// The charge of one event, release number `release` of its party (counted from 0).
+    pub(crate) fn one(opening: Nonce, release: u64, event: Event) -> Self {
+        Self::all(opening, release, &[event])
+    }
+
+    /// The charge of events that leave together; more than [`EVENTS_MAX`] do not compile.
+    pub(crate) fn all<const N: usize>(opening: Nonce, release: u64, events: &[Event; N]) -> Self {
+        const { assert!(N <= EVENTS_MAX) };
+        Charge { opening, release, events: events.iter().copied().collect() }
+    }
+
+    /// Number of the release among those of its party, from 0: what a ledger calls its sequence.
+    pub const fn release(&self) -> u64 {
+        self.release
+    }
+
+    /// Every event that this release costs; they add up.
+    pub fn events(&self) -> &[Event] {
+        &self.events
+    }
+}
+
+impl fmt::Debug for Charge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Charge").field("release", &self.release).field("events", &self.events()).finish()
+    }
+}
+
+/// Two charges are equal if they cost the same for the same release of the same opening.
+impl PartialEq for Charge {
+    fn eq(&self, other: &Self) -> bool {
+        self.opening == other.opening && self.release == other.release && self.events == other.events
+    }
+}
+
+/// Proof that a charge was written down. It is spent by the release it pays for.
+///
+/// ```compile_fail,E0599
+/// # fn twice(receipt: sordino_core::privacy::Receipt) {
+/// let second = receipt.clone();
+/// # }
+/// ```
+#[must_use = "a receipt that no party takes paid for nothing"]
+pub struct Receipt {
+    charge: Charge,
+}
+
+impl Receipt {
+    /// Whether it was made for this opening and pays exactly this.
+    pub(crate) fn pays(&self, opening: Nonce, events: &[Event]) -> bool {
+        self.charge.opening == opening && self.charge.events() == events
+    }
+}
+
+impl fmt::Debug for Receipt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Receipt of {:?}", self.charge)
+    }
+}
+
+impl PartialEq for Receipt {
+    fn eq(&self, other: &Self) -> bool {
+        self.charge == other.charge
+    }
+}
+
+/// Where a host writes charges down.
+///
+/// ```
+/// use sordino_core::privacy::{Charge, Event, Ledger};
+///
+/// /// A ledger in memory: enough for a simulation, a lie for anything else.
+/// struct InMemory(Vec<Event>);
+///
+/// impl Ledger for InMemory {
+///     type Error = core::convert::Infallible;
+///     fn write(&mut self, charge: &Charge) -> Result<(), Self::Error> {
+///         self.0.extend_from_slice(charge.events());
+///         Ok(())
+///     }
+/// }
+/// # let mut ledger = InMemory(vec![]);
+/// # assert!(ledger.0.is_empty());
+/// ```
+pub trait Ledger {
+    /// Why a charge could not be written down.
+    type Error;
+
+    /// Writes down every event of the charge. An `Ok` is a promise: whatever happens to this machine from now on, these
+    /// events will be found and counted. A ledger that keeps a budget refuses here, before it writes.
+    ///
+    /// **Errors**: the ledger's own; it may then hold the charge or not, and a party that asks again is charged again.
+    fn write(&mut self, charge: &Charge) -> Result<(), Self::Error>;
+
+    /// Writes a charge down and gives the receipt for it, which no other function can make.
+    ///
+    /// **Errors**: those of [`Ledger::write`]. The charge is gone then; its party names it again when it is asked to
+    /// close again.
+    fn append(&mut self, charge: Charge) -> Result<Receipt, Self::Error> {
+        self.write(&charge)?;
+        Ok(Receipt { charge })
+    }
+}
