@@ -29,6 +29,26 @@ impl fmt::Debug for Digest {
 }
 
 impl Digest {
+    /// SHA-256 of a value's postcard form, without a buffer.
+    pub fn of<V: Serialize>(value: &V) -> Self {
+        struct Hashing(Frame);
+        impl postcard::ser_flavors::Flavor for Hashing {
+            type Output = Frame;
+            fn try_push(&mut self, byte: u8) -> postcard::Result<()> {
+                self.0.bytes(&[byte]);
+                Ok(())
+            }
+            fn finalize(self) -> postcard::Result<Frame> {
+                Ok(self.0)
+            }
+        }
+        match postcard::serialize_with_flavor(value, Hashing(Frame::leaf())) {
+            Ok(frame) => frame.end(),
+            // Only a type that refuses to serialise gets here; it has the digest of nothing.
+            Err(_) => Frame::leaf().end(),
+        }
+    }
+
     /// Starts a frame that continues this digest: its end is the next element of the chain.
     pub fn frame(&self) -> Frame {
         let mut frame = Frame::leaf();

@@ -12,7 +12,7 @@ use core::fmt;
 use crc::{CRC_32_ISCSI, Crc};
 use serde::{Deserialize, Serialize};
 
-use crate::digest::{Digest, Frame};
+use crate::digest::Digest;
 use crate::math::Scalar;
 
 /// The only version this code speaks.
@@ -241,30 +241,10 @@ impl Payload<'_> {
 
 /// First 64 bits of the digest of a value's postcard form: both sides of a link compare it before anything else.
 pub fn config_id<V: Serialize>(value: &V) -> u64 {
-    let digest = digest_of(value);
+    let digest = Digest::of(value);
     let mut id = [0; 8];
     id.copy_from_slice(&digest.0[..8]);
     u64::from_le_bytes(id)
-}
-
-/// SHA-256 of a value's postcard form, without a buffer.
-pub fn digest_of<V: Serialize>(value: &V) -> Digest {
-    struct Hashing(Frame);
-    impl postcard::ser_flavors::Flavor for Hashing {
-        type Output = Frame;
-        fn try_push(&mut self, byte: u8) -> postcard::Result<()> {
-            self.0.bytes(&[byte]);
-            Ok(())
-        }
-        fn finalize(self) -> postcard::Result<Frame> {
-            Ok(self.0)
-        }
-    }
-    match postcard::serialize_with_flavor(value, Hashing(Frame::leaf())) {
-        Ok(frame) => frame.end(),
-        // Only a type that refuses to serialise gets here; it has the digest of nothing.
-        Err(_) => Frame::leaf().end(),
-    }
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::config::{Aggregation, Config, REGION_WEIGHTS_MAX, Signal};
 use super::messages::ServerError;
+use super::partial::{Opening, Partial, Share};
 use crate::math::Scalar;
 use crate::privacy::encode::Outcome;
 use crate::privacy::mechanism::gaussian::{GaussianError, GridGaussian};
@@ -34,8 +35,10 @@ pub(super) const UPLOADED: u8 = 2;
 
 /// Fixed-point fraction bits of the mean that protects nobody: order-independent, 10⁻¹² fine.
 pub(super) const MEAN_FRACTION: f64 = 1_099_511_627_776.0; // 2⁴⁰
-/// Largest |ω| it sums; a vector beyond counts as zero. 2²⁰·2⁴⁰ stays below 2⁶³ because weights sum to 1.
-const MEAN_LIMIT: f64 = 1_048_576.0;
+/// Largest |ω| it sums; a vector beyond counts as zero.
+const MEAN_ENTRY_MAX: f64 = 1_048_576.0; // 2²⁰
+/// Largest sum of them, 2²⁰·2⁴⁰: weights sum to 1.
+pub(super) const MEAN_LIMIT: u64 = 1 << 60;
 
 /// The weights of one broadcast.
 ///
@@ -102,7 +105,7 @@ pub(super) struct Encoding {
     pub(super) mechanism: Option<GridGaussian>,
     pub(super) clipping_radius: f64,
     pub(super) weights: RoundWeights,
-    signal: Signal,
+    pub(super) signal: Signal,
 }
 
 impl Encoding {
@@ -150,40 +153,55 @@ impl core::fmt::Debug for CollectorStorage<'_> {
 
 /// Takes the uploads of consecutive agents for one broadcast.
 ///
-/// A server collects by itself; a fleet gives each shard a collector with its part of the secret sample
-/// ([`super::Server::selection`]) and sums of its own, and merges ([`super::Server::merge`]).
+/// A server collects by itself; a fleet gives each shard a collector with its share of the secret sample
+/// ([`super::Server::share`]) and sums of its own, and merges what they finish with ([`super::Server::merge`]).
 pub struct Collector<'a> {
     config: &'a Config,
     encoding: Encoding,
-    broadcast: u32,
+    opening: Opening,
     first: u32,
     storage: CollectorStorage<'a>,
 }
 
 impl<'a> Collector<'a> {
-    /// A collector for `broadcast` of the agents from `first` on; flags hold their selection. It begins anew: sums and
-    /// counters are set to zero, nobody has uploaded.
+    /// A collector for the opening and the agents of `share`, in storage that may hold anything: sums and counters are
+    /// set to zero, nobody has uploaded.
     ///
-    /// **Errors**: [`ServerError::Storage`] if the sums are not P·M or the range is not within the enrolled.
-    pub fn new(
+    /// **Errors**: [`ServerError::Storage`] if the sums are not P·M, the flags not one byte for each agent of the share,
+    /// or these agents not all enrolled; [`ServerError::Reconfigured`] if the share was made under another
+    /// configuration.
+    pub fn new<F: AsRef<[u8]>>(
         config: &'a Config,
-        broadcast: u32,
-        first: u32,
+        share: &Share<F>,
         storage: CollectorStorage<'a>,
     ) -> Result<Self, ServerError> {
         let (len, expected) = (storage.sums.len(), config.broadcast_len());
         if len != expected {
             return Err(ServerError::Storage { what: "sums", len, expected });
         }
-        let (end, agents) = ((first as usize).saturating_add(storage.flags.len()), config.parameters().agents as usize);
+        let (len, expected) = (storage.flags.len(), share.flags.as_ref().len());
+        if len != expected {
+            return Err(ServerError::Storage { what: "flags", len, expected });
+        }
+        let (opening, first) = (share.opening, share.first);
+        let (end, agents) = ((first as usize).saturating_add(expected), config.parameters().agents as usize);
         if end > agents {
             return Err(ServerError::Storage { what: "flags", len: end, expected: agents });
         }
-        let encoding = Encoding::new(config, broadcast)?;
+        if opening.configuration != config.digest() {
+            return Err(ServerError::Reconfigured { broadcast: opening.broadcast });
+        }
+        let encoding = Encoding::new(config, opening.broadcast)?;
         storage.sums.fill(0);
-        storage.flags.iter_mut().for_each(|flag| *flag &= SELECTED);
+        storage.flags.iter_mut().zip(share.flags.as_ref()).for_each(|(own, told)| *own = told & SELECTED);
         *storage.counters = Counters::ZERO;
-        Ok(Collector { config, encoding, broadcast, first, storage })
+        Ok(Collector { config, encoding, opening, first, storage })
+    }
+
+    /// No further uploads: what was taken, for [`super::Server::merge`].
+    pub fn finish(self) -> Partial<&'a [u8], &'a [i64]> {
+        let CollectorStorage { sums, flags, counters } = self.storage;
+        Partial { opening: self.opening, first: self.first, flags, sums, counters: *counters }
     }
 
     /// Takes one upload, or refuses it by name.
@@ -191,7 +209,8 @@ impl<'a> Collector<'a> {
     /// **Errors**: [`ServerError`]; nothing changed then.
     pub fn upload<T: Scalar>(&mut self, agent: u32, broadcast: u32, vector: &[T]) -> Result<(), ServerError> {
         let config = self.config;
-        upload(config, &self.encoding, self.broadcast, self.first, &mut self.storage, agent, broadcast, vector)
+        let collected = self.opening.broadcast;
+        upload(config, &self.encoding, collected, self.first, &mut self.storage, agent, broadcast, vector)
     }
 }
 
@@ -241,7 +260,7 @@ pub(super) fn upload<T: Scalar>(
 
 /// Adds φ⁽ⁱ⁾ω in fixed point to the mean that protects nobody.
 fn add_to_mean<T: Scalar>(vector: &[T], weights: &[f64], sums: &mut [i64]) -> Outcome {
-    if vector.iter().any(|x| !(x.to_f64().abs() < MEAN_LIMIT)) {
+    if vector.iter().any(|x| !(x.to_f64().abs() < MEAN_ENTRY_MAX)) {
         return Outcome::Zeroed;
     }
     for (block, weight) in sums.chunks_exact_mut(vector.len()).zip(weights) {

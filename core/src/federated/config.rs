@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::digest::Digest;
 use crate::domain::{REGIONS_MAX, Regions};
 use crate::parameter::{ConfigError, check, whole};
 use crate::schedule::{Mixing, WeightConcentration, region_weight};
@@ -137,6 +138,11 @@ impl Config {
     /// The numbers themselves.
     pub fn parameters(&self) -> &Parameters {
         &self.0
+    }
+
+    /// SHA-256 of its postcard form: two parties with the same digest agree on every number.
+    pub fn digest(&self) -> Digest {
+        Digest::of(self)
     }
 
     /// P.

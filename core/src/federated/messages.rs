@@ -4,11 +4,11 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::partial::PartialError;
 use super::public::PublicError;
-use super::server::ServerPhase;
-use crate::privacy::Event;
 use crate::privacy::encode::EncodeError;
 use crate::privacy::mechanism::gaussian::GaussianError;
+use crate::privacy::{Charge, Provenance, Receipt, Release};
 use crate::random::{NoiseError, SourceKind};
 
 /// Where an agent stands.
@@ -136,8 +136,21 @@ impl fmt::Display for AgentError {
 
 impl core::error::Error for AgentError {}
 
+/// Where the server stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ServerPhase {
+    /// Between broadcasts.
+    Idle,
+    /// Uploads are accepted.
+    Collecting,
+    /// The charge is being written down.
+    Charging,
+    /// All T broadcasts are over.
+    Done,
+}
+
 /// One thing that happens to the server. Prints its name, never a vector.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(PartialEq)]
 pub enum ServerInput<'i, T> {
     /// Begin collecting the next broadcast: the secret sample is drawn.
     Open,
@@ -150,10 +163,18 @@ pub enum ServerInput<'i, T> {
         /// M numbers, any at all.
         vector: &'i [T],
     },
-    /// No further uploads: deadline passed or everybody answered.
+    /// No further uploads: the deadline that was announced before the round has passed, whoever has answered.
+    ///
+    /// Said again while the charge is being written down, it names the charge again, for a ledger that failed.
     Close,
-    /// The charge is durable: release.
-    Charged,
+    /// No further uploads, before the deadline, because every enrolled agent has answered.
+    ///
+    /// **Privacy**: that a round ended early tells everybody that *nobody was absent*, and one that did not end early
+    /// that somebody was. Absence is part of what zero-out neighbours differ in, and no ε covers this. An option for
+    /// deployments in which presence is public anyway.
+    CloseEarly,
+    /// The charge is durable, and here is the ledger's receipt: release.
+    Charged(Receipt),
     /// The budget refuses: this broadcast does not take place, nothing is drawn for it any more, agents go on alone.
     Skip,
 }
@@ -164,7 +185,8 @@ impl<T> ServerInput<'_, T> {
             ServerInput::Open => "Open",
             ServerInput::Upload { .. } => "Upload",
             ServerInput::Close => "Close",
-            ServerInput::Charged => "Charged",
+            ServerInput::CloseEarly => "CloseEarly",
+            ServerInput::Charged(_) => "Charged",
             ServerInput::Skip => "Skip",
         }
     }
@@ -176,22 +198,28 @@ impl<T> fmt::Debug for ServerInput<'_, T> {
     }
 }
 
-/// What the server answers.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum ServerOutput<'o, T> {
+/// What the server answers. `P` says how coins and noise were made: a deployment takes
+/// `ServerOutput<'_, T, `[`Private`](crate::privacy::Private)`>`, and a simulated release does not compile there.
+#[derive(Debug, PartialEq)]
+pub enum ServerOutput<'o, T, P: Provenance> {
     /// Nothing yet. The same whatever the vector was.
     Wait,
-    /// Write this down durably, then say [`ServerInput::Charged`]; or do not, and nothing is released.
-    Charge(Event),
+    /// Let a ledger write this down ([`crate::privacy::Ledger::append`]) and answer [`ServerInput::Charged`] with its
+    /// receipt; or do not, and nothing is released.
+    Charge(Charge),
     /// Send these P·M numbers to everybody.
     Broadcast {
         /// Its index s.
         broadcast: u32,
+        /// The vectors ω⁽¹⁾ … ω⁽ᴾ⁾ with what they cost.
+        release: Release<&'o [T], P>,
+    },
+    /// Send these P·M numbers to everybody. They are a plain mean, which **protects nobody**.
+    Unprotected {
+        /// Its index s.
+        broadcast: u32,
         /// The vectors ω⁽¹⁾ … ω⁽ᴾ⁾.
         vectors: &'o [T],
-        /// How the noise was made; nothing if there is none and nobody is protected. A server that deploys must see
-        /// [`SourceKind::Secret`].
-        kind: Option<SourceKind>,
     },
     /// Tell everybody that broadcast s does not take place.
     NoBroadcast {
@@ -242,19 +270,42 @@ pub enum ServerError {
         /// M.
         expected: usize,
     },
-    /// A partial sum of another broadcast than the one collected: its sample was charged with that one.
-    WrongPartial {
-        /// Of which broadcast it is.
-        found: u32,
-        /// Which one is collected.
-        expected: u32,
+    /// A partial sum that was not made for this opening, or cannot be what its agents sent.
+    Partial(PartialError),
+    /// Agents that are not all enrolled.
+    Range {
+        /// The first of them.
+        first: u32,
+        /// One past the last.
+        end: u32,
+        /// N.
+        agents: u32,
     },
-    /// A partial sum that is not zero although none of its agents uploaded.
-    PartialOfNobody,
-    /// A configuration that aggregates otherwise than the one the broadcast was opened under.
+    /// Somebody has not answered, so the round does not end before its deadline.
+    NotEverybody {
+        /// Uploads that were taken.
+        received: u32,
+        /// N.
+        agents: u32,
+    },
+    /// Another configuration than the one the broadcast was opened under.
     Reconfigured {
         /// The broadcast.
         broadcast: u32,
+    },
+    /// A receipt for another opening or another cost. It is spent; close again to name the charge again.
+    OtherReceipt {
+        /// The broadcast.
+        broadcast: u32,
+    },
+    /// A stored state that no run of this configuration can have been in.
+    State {
+        /// The next broadcast it says.
+        broadcast: u32,
+        /// The releases it says were made.
+        releases: u32,
+        /// T: admissible are releases ≤ broadcast ≤ T.
+        rounds: u32,
     },
     /// Coins and noise of different kinds of source: secret noise over a public sample is charged as a secret sample.
     MixedSources {
@@ -294,13 +345,24 @@ impl fmt::Display for ServerError {
             ServerError::VectorLength { agent, len, expected } => {
                 write!(f, "agent {agent} uploaded {len} numbers, {expected} expected")
             }
-            ServerError::WrongPartial { found, expected } => {
-                write!(f, "a partial sum of broadcast {found}, {expected} is collected")
+            ServerError::Partial(ref error) => write!(f, "{error}"),
+            ServerError::Range { first, end, agents } => {
+                write!(f, "agents {first} to {end} are not all among the {agents} enrolled")
             }
-            ServerError::PartialOfNobody => f.write_str("a partial sum that is not zero, of agents who sent nothing"),
+            ServerError::NotEverybody { received, agents } => {
+                write!(f, "{received} of {agents} agents have answered: the round ends at its deadline")
+            }
             ServerError::Reconfigured { broadcast } => {
-                write!(f, "broadcast {broadcast} was opened under another aggregation")
+                write!(f, "broadcast {broadcast} was opened under another configuration")
             }
+            ServerError::OtherReceipt { broadcast } => {
+                write!(f, "a receipt for something else than this opening of broadcast {broadcast}")
+            }
+            ServerError::State { broadcast, releases, rounds } => write!(
+                f,
+                "stored server: {releases} releases before broadcast {broadcast} of {rounds}; admissible is \
+                 releases <= broadcast <= {rounds}"
+            ),
             ServerError::MixedSources { coins, noise } => write!(f, "the sample is by {coins}, the noise by {noise}"),
             ServerError::Storage { what, len, expected } => {
                 write!(f, "server {what}: {len} entries, {expected} needed")
@@ -312,6 +374,12 @@ impl fmt::Display for ServerError {
 }
 
 impl core::error::Error for ServerError {}
+
+impl From<PartialError> for ServerError {
+    fn from(error: PartialError) -> Self {
+        ServerError::Partial(error)
+    }
+}
 
 impl From<NoiseError> for ServerError {
     fn from(error: NoiseError) -> Self {

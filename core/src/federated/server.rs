@@ -1,62 +1,51 @@
 //! The server: selects in secret, clips, sums in integers, charges, noises, broadcasts.
 //!
 //! A release takes two steps, so that a host can make the charge durable before anything leaves: [`ServerInput::Close`]
-//! answers [`ServerOutput::Charge`]; the host writes it down; [`ServerInput::Charged`] draws the noise and answers
-//! [`ServerOutput::Broadcast`]. Who was selected, how many, and what was clipped never leave the server.
+//! answers [`ServerOutput::Charge`]; a ledger of the host writes it down and gives a receipt;
+//! [`ServerInput::Charged`] takes the receipt, draws the noise and answers [`ServerOutput::Broadcast`]. Who was selected,
+//! how many, and what was clipped never leave the server, and are wiped when the broadcast is over.
 //!
-//! Coins, sums and noise of a broadcast belong together: they are of one configuration and of one kind of source, and a
-//! restored server begins its broadcast again, because two releases from one sample cost more than two charges say.
+//! Coins, sums, noise and receipt of a broadcast belong together: they are of one opening, which a nonce names, of one
+//! configuration, and of one kind of source. A restored server begins its broadcast again, because two releases from one
+//! sample cost more than two charges say; nothing of the opening before fits the new one.
 //!
 //! The sums are integers: they do not depend on the order of uploads, on threads or on shards.
 
 use core::fmt;
+use core::ops::Range;
 
 use serde::{Deserialize, Serialize};
+use zeroize::Zeroize;
 
 use super::collector::{self, CollectorStorage, Counters, Encoding, MEAN_FRACTION, RoundWeights, SELECTED, UPLOADED};
-use super::config::{Aggregation, Config};
-use super::messages::{ServerError, ServerInput, ServerOutput};
+use super::config::Config;
+use super::messages::{ServerError, ServerInput, ServerOutput, ServerPhase};
+use super::partial::{Opening, Partial, PartialError, Share};
 use crate::math::Scalar;
 use crate::privacy::encode::EncodeError;
 use crate::privacy::event::Event;
-use crate::privacy::mechanism::gaussian::GridGaussian;
+use crate::privacy::mechanism::gaussian::{GridGaussian, Sample};
+use crate::privacy::{Charge, Receipt};
 use crate::random::{NoiseSource, SourceKind};
 
-/// Where the server stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum ServerPhase {
-    /// Between broadcasts.
-    Idle,
-    /// Uploads are accepted.
-    Collecting,
-    /// The charge is being written down.
-    Charging,
-    /// All T broadcasts are over.
-    Done,
-}
-
-/// What the server keeps between inputs, apart from its numbers: a few words. Prints nothing of the secret sample.
-#[derive(Clone, PartialEq, Serialize, Deserialize)]
+/// What the server keeps between inputs, apart from its numbers: a few words. Prints nothing of the secret sample. Not
+/// `Clone`: two servers that go on from one state would release twice from one charge.
+#[derive(PartialEq, Serialize, Deserialize)]
 pub struct ServerState {
     #[serde(deserialize_with = "begin_again")]
     phase: ServerPhase,
     broadcast: u32,
     releases: u32,
-    counters: Counters,
-    /// Under what the broadcast that is collected was opened.
+    /// Never stored: they tell of the secret sample.
     #[serde(skip)]
-    opened: Option<Opened>,
+    counters: Counters,
+    /// The opening of the broadcast that is collected, and how its coins were flipped. Never stored.
+    #[serde(skip)]
+    opened: Option<(Opening, SourceKind)>,
 }
 
-/// What coins and sums of one broadcast were made with.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Opened {
-    aggregation: Aggregation,
-    coins: Option<SourceKind>,
-}
-
-/// A stored state may be older than a release made from it. Whoever resumes inside a broadcast opens it again with new
-/// coins and is charged again: a second release from the *same* sample would be charged as if it were a fresh one, and
+/// A stored state may be older than a release made from it. A server that resumes inside a broadcast opens it again with
+/// new coins and is charged again: a second release from the *same* sample would be charged as if it were a fresh one, and
 /// that is too little (two releases at (q, z) from one sample are one at (q, z/√2)).
 fn begin_again<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<ServerPhase, D::Error> {
     Ok(match ServerPhase::deserialize(deserializer)? {
@@ -140,8 +129,8 @@ pub struct Server<'a, T> {
 impl<'a, T: Scalar> Server<'a, T> {
     /// Joins a state with the slices it has always had.
     ///
-    /// **Errors**: [`ServerError::Storage`]; [`ServerError::Mechanism`] if the sums could overflow;
-    /// [`ServerError::Reconfigured`] inside a broadcast.
+    /// **Errors**: [`ServerError::Storage`]; [`ServerError::State`] for a stored state that makes no sense;
+    /// [`ServerError::Mechanism`] if the sums could overflow; [`ServerError::Reconfigured`] inside a broadcast.
     pub fn attach(
         config: &'a Config,
         state: &'a mut ServerState,
@@ -158,11 +147,17 @@ impl<'a, T: Scalar> Server<'a, T> {
                 return Err(ServerError::Storage { what, len, expected });
             }
         }
-        let inside = matches!(state.phase, ServerPhase::Collecting | ServerPhase::Charging);
-        if inside && state.opened.is_none_or(|opened| opened.aggregation != config.parameters().aggregation) {
-            return Err(ServerError::Reconfigured { broadcast: state.broadcast });
+        let ServerState { phase, broadcast, releases, ref opened, .. } = *state;
+        let rounds = config.parameters().rounds;
+        if releases > broadcast || broadcast > rounds || (broadcast == rounds) != (phase == ServerPhase::Done) {
+            return Err(ServerError::State { broadcast, releases, rounds });
         }
-        let encoding = Encoding::new(config, state.broadcast)?;
+        let inside = matches!(phase, ServerPhase::Collecting | ServerPhase::Charging);
+        let digest = config.digest();
+        if inside && opened.is_none_or(|(opening, _)| opening.configuration != digest) {
+            return Err(ServerError::Reconfigured { broadcast });
+        }
+        let encoding = Encoding::new(config, broadcast)?;
         Ok(Server { config, state, storage, encoding })
     }
 
@@ -171,56 +166,48 @@ impl<'a, T: Scalar> Server<'a, T> {
         self.state
     }
 
-    /// The secret sample of the broadcast that is collected, one byte an agent, for collectors inside the trust
-    /// boundary. **Never leaves it**: who sees it loses nothing less than the amplification by sampling.
-    pub fn selection(&self) -> &[u8] {
-        self.storage.flags
+    /// The share of the secret sample of some agents, for a collector inside the trust boundary. **Never leaves it**.
+    ///
+    /// **Errors**: [`ServerError::UnexpectedInput`] unless collecting; [`ServerError::Range`].
+    pub fn share(&self, agents: Range<u32>) -> Result<Share<&[u8]>, ServerError> {
+        let (opening, _) = self.collecting("share")?;
+        let Range { start: first, end } = agents;
+        match self.storage.flags.get(first as usize..end as usize) {
+            Some(flags) => Ok(Share { opening, first, flags }),
+            None => Err(ServerError::Range { first, end, agents: self.config.parameters().agents }),
+        }
     }
 
-    /// Adds what a collector took for `broadcast`: `flags` of the agents from `first` on, as it left them.
+    /// Adds what a collector took, if it was made for this opening and can be what its agents sent.
     ///
-    /// **Errors**: [`ServerError::UnexpectedInput`] unless collecting; [`ServerError::WrongPartial`] for a late one;
-    /// [`ServerError::PartialOfNobody`]; [`ServerError::Storage`];
-    /// [`ServerError::DuplicateUpload`] if an agent of it was taken before, here or by another collector; a sum that
-    /// would overflow ([`ServerError::Mechanism`]). Nothing changed then.
-    pub fn merge(
-        &mut self,
-        broadcast: u32,
-        first: u32,
-        flags: &[u8],
-        sums: &[i64],
-        counters: &Counters,
-    ) -> Result<(), ServerError> {
-        if self.state.phase != ServerPhase::Collecting {
-            return Err(ServerError::UnexpectedInput { phase: self.state.phase, input: "merge" });
-        }
-        if broadcast != self.state.broadcast {
-            return Err(ServerError::WrongPartial { found: broadcast, expected: self.state.broadcast });
-        }
-        if flags.iter().all(|flag| flag & UPLOADED == 0) && sums.iter().any(|sum| *sum != 0) {
-            return Err(ServerError::PartialOfNobody);
-        }
-        let (len, expected) = (sums.len(), self.storage.sums.len());
-        if len != expected {
-            return Err(ServerError::Storage { what: "partial sums", len, expected });
-        }
+    /// **Errors**: [`ServerError::UnexpectedInput`] unless collecting; [`ServerError::Partial`] with the reason; a sum
+    /// that would overflow ([`ServerError::Mechanism`]). Nothing changed then.
+    pub fn merge<F: AsRef<[u8]>, S: AsRef<[i64]>>(&mut self, partial: &Partial<F, S>) -> Result<(), ServerError> {
+        let (opening, _) = self.collecting("merge")?;
+        let range = partial.judge(self.config, &self.encoding, &opening, self.storage.flags)?;
+        let (flags, sums) = (partial.flags.as_ref(), partial.sums.as_ref());
         if self.storage.sums.iter().zip(sums).any(|(sum, part)| sum.checked_add(*part).is_none()) {
             return Err(EncodeError::SumOverflow.into());
         }
-        let (agents, range) = (self.storage.flags.len(), first as usize..(first as usize).saturating_add(flags.len()));
         let Some(own) = self.storage.flags.get_mut(range.clone()) else {
-            return Err(ServerError::Storage { what: "partial flags", len: range.end, expected: agents });
+            let agents = self.config.parameters().agents as usize;
+            return Err(PartialError::Agents { end: range.end, agents }.into());
         };
-        if let Some(twice) = own.iter().zip(flags).position(|(own, part)| own & part & UPLOADED != 0) {
-            let agent = first + twice as u32;
-            return Err(ServerError::DuplicateUpload { agent, broadcast: self.state.broadcast });
-        }
         own.iter_mut().zip(flags).for_each(|(own, part)| *own |= part & UPLOADED);
         self.storage.sums.iter_mut().zip(sums).for_each(|(sum, part)| *sum += part);
-        self.state.counters.received += counters.received;
-        self.state.counters.clipped += counters.clipped;
-        self.state.counters.zeroed += counters.zeroed;
+        self.state.counters.received += partial.counters.received;
+        self.state.counters.clipped += partial.counters.clipped;
+        self.state.counters.zeroed += partial.counters.zeroed;
         Ok(())
+    }
+
+    /// The opening, while uploads are accepted.
+    fn collecting(&self, input: &'static str) -> Result<(Opening, SourceKind), ServerError> {
+        let phase = self.state.phase;
+        match self.state.opened {
+            Some(opened) if phase == ServerPhase::Collecting => Ok(opened),
+            _ => Err(ServerError::UnexpectedInput { phase, input }),
+        }
     }
 
     /// What a release of the next broadcast costs; nothing if releases are not private. Offer it to a filter before
@@ -236,9 +223,12 @@ impl<'a, T: Scalar> Server<'a, T> {
         &mut self,
         input: ServerInput<'_, T>,
         source: &mut S,
-    ) -> Result<ServerOutput<'_, T>, ServerError> {
+    ) -> Result<ServerOutput<'_, T, S::Provenance>, ServerError> {
         match (self.state.phase, input) {
-            (ServerPhase::Idle, ServerInput::Open) => self.open(source),
+            (ServerPhase::Idle, ServerInput::Open) => {
+                self.open(source)?;
+                Ok(ServerOutput::Wait)
+            }
             (ServerPhase::Collecting, ServerInput::Upload { agent, broadcast, vector }) => {
                 let collected = self.state.broadcast;
                 let mut storage = CollectorStorage {
@@ -249,11 +239,14 @@ impl<'a, T: Scalar> Server<'a, T> {
                 collector::upload(self.config, &self.encoding, collected, 0, &mut storage, agent, broadcast, vector)?;
                 Ok(ServerOutput::Wait)
             }
-            (ServerPhase::Collecting, ServerInput::Close) => self.close(),
-            (ServerPhase::Charging, ServerInput::Charged) => self.release(source),
+            (ServerPhase::Collecting, ServerInput::CloseEarly) => {
+                let (received, agents) = (self.state.counters.received, self.config.parameters().agents);
+                if received < agents { Err(ServerError::NotEverybody { received, agents }) } else { self.close::<S>() }
+            }
+            (ServerPhase::Collecting | ServerPhase::Charging, ServerInput::Close) => self.close::<S>(),
+            (ServerPhase::Charging, ServerInput::Charged(receipt)) => self.release(&receipt, source),
             (ServerPhase::Idle | ServerPhase::Charging, ServerInput::Skip) => {
                 let broadcast = self.state.broadcast;
-                self.storage.sums.fill(0);
                 self.next_broadcast();
                 Ok(ServerOutput::NoBroadcast { broadcast })
             }
@@ -262,69 +255,85 @@ impl<'a, T: Scalar> Server<'a, T> {
     }
 
     /// Line "select each agent independently with probability q, secretly": before any upload, in agent order.
-    fn open<S: NoiseSource>(&mut self, source: &mut S) -> Result<ServerOutput<'_, T>, ServerError> {
-        let mut selected = 0;
-        for flag in self.storage.flags.iter_mut() {
-            let heads = match &self.encoding.mechanism {
-                Some(mechanism) => mechanism.sampling_probability().coin(source)?,
-                None => true,
-            };
-            *flag = if heads { SELECTED } else { 0 };
-            selected += u32::from(heads);
+    fn open<S: NoiseSource>(&mut self, source: &mut S) -> Result<(), ServerError> {
+        let nonce = source.nonce()?;
+        match &self.encoding.mechanism {
+            // What the coins were flipped with is remembered in the state, and asked for at the release.
+            Some(mechanism) => drop(mechanism.sample(source, self.storage.flags)?),
+            None => self.storage.flags.fill(SELECTED),
         }
+        let selected = self.storage.flags.iter().map(|flag| u32::from(*flag)).sum();
         self.storage.sums.fill(0);
         self.state.counters = Counters { selected, ..Counters::ZERO };
-        let coins = self.encoding.mechanism.as_ref().map(|_| source.kind());
-        self.state.opened = Some(Opened { aggregation: self.config.parameters().aggregation, coins });
+        let opening = Opening { nonce, broadcast: self.state.broadcast, configuration: self.config.digest() };
+        self.state.opened = Some((opening, source.kind()));
         self.state.phase = ServerPhase::Collecting;
-        Ok(ServerOutput::Wait)
+        Ok(())
     }
 
-    fn close(&mut self) -> Result<ServerOutput<'_, T>, ServerError> {
-        match &self.encoding.mechanism {
-            Some(mechanism) => {
-                let event = mechanism.event();
+    fn close<S: NoiseSource>(&mut self) -> Result<ServerOutput<'_, T, S::Provenance>, ServerError> {
+        match (&self.encoding.mechanism, self.state.opened) {
+            (Some(mechanism), Some((opening, _))) => {
+                let charge = Charge::one(opening.nonce, u64::from(self.state.releases), mechanism.event());
                 self.state.phase = ServerPhase::Charging;
-                Ok(ServerOutput::Charge(event))
+                Ok(ServerOutput::Charge(charge))
             }
-            None => {
+            (None, _) => {
                 for (x, sum) in self.storage.vectors.iter_mut().zip(self.storage.sums.iter()) {
                     *x = T::from_f64(*sum as f64 / MEAN_FRACTION);
                 }
-                Ok(self.end_broadcast(None))
+                let broadcast = self.state.broadcast;
+                self.next_broadcast();
+                Ok(ServerOutput::Unprotected { broadcast, vectors: self.storage.vectors })
             }
+            (Some(_), None) => Err(ServerError::Reconfigured { broadcast: self.state.broadcast }),
         }
     }
 
     /// Line "add N(0, (zΔ)²I) and broadcast". The pool is filled before the sums are touched; the divisor is the public
-    /// q, never a count; an empty sample releases pure noise.
-    fn release<S: NoiseSource>(&mut self, source: &mut S) -> Result<ServerOutput<'_, T>, ServerError> {
-        let mut kind = None;
-        if let Some(mechanism) = &self.encoding.mechanism {
-            let (coins, noise) = (self.state.opened.and_then(|opened| opened.coins), source.kind());
-            if let Some(coins) = coins.filter(|coins| *coins != noise) {
-                return Err(ServerError::MixedSources { coins, noise });
-            }
-            let sensitivity = self.encoding.l2_sensitivity();
-            let pool = mechanism.fill_noise(source, self.storage.noise)?;
-            let release = mechanism.release(self.storage.sums, pool, sensitivity, self.storage.vectors)?;
-            kind = Some(release.kind());
-            self.state.releases += 1;
+    /// q, never a count; an empty sample releases pure noise. A failure after the receipt was taken releases nothing, and
+    /// the next attempt is charged again.
+    fn release<S: NoiseSource>(
+        &mut self,
+        receipt: &Receipt,
+        source: &mut S,
+    ) -> Result<ServerOutput<'_, T, S::Provenance>, ServerError> {
+        let broadcast = self.state.broadcast;
+        let (Some(mechanism), Some((opening, coins))) = (self.encoding.mechanism, self.state.opened) else {
+            return Err(ServerError::Reconfigured { broadcast });
+        };
+        if !receipt.pays(opening.nonce, &[mechanism.event()]) {
+            return Err(ServerError::OtherReceipt { broadcast });
         }
-        Ok(self.end_broadcast(kind))
+        let noise = source.kind();
+        let sample = Sample::drawn_before(mechanism.sampling_probability(), coins)
+            .ok_or(ServerError::MixedSources { coins, noise })?;
+        let sensitivity = self.encoding.l2_sensitivity();
+        let pool = mechanism.fill_noise(source, self.storage.noise)?;
+        let release = mechanism.release(self.storage.sums, sample, pool, sensitivity, self.storage.vectors)?;
+        self.state.releases += 1;
+        next_broadcast(self.config, self.state, &mut self.encoding, self.storage.sums, self.storage.flags);
+        Ok(ServerOutput::Broadcast { broadcast, release })
     }
 
     fn next_broadcast(&mut self) {
-        self.state.broadcast += 1;
-        self.state.opened = None;
-        self.encoding.weights = RoundWeights::new(self.config, self.state.broadcast);
-        let over = self.state.broadcast == self.config.parameters().rounds;
-        self.state.phase = if over { ServerPhase::Done } else { ServerPhase::Idle };
+        next_broadcast(self.config, self.state, &mut self.encoding, self.storage.sums, self.storage.flags);
     }
+}
 
-    fn end_broadcast(&mut self, kind: Option<SourceKind>) -> ServerOutput<'_, T> {
-        let broadcast = self.state.broadcast;
-        self.next_broadcast();
-        ServerOutput::Broadcast { broadcast, vectors: self.storage.vectors, kind }
-    }
+/// Ends a broadcast: its sums and its sample are wiped, whatever became of it.
+fn next_broadcast(
+    config: &Config,
+    state: &mut ServerState,
+    encoding: &mut Encoding,
+    sums: &mut [i64],
+    flags: &mut [u8],
+) {
+    sums.zeroize();
+    flags.zeroize();
+    state.broadcast += 1;
+    state.opened = None;
+    encoding.weights = RoundWeights::new(config, state.broadcast);
+    let over = state.broadcast == config.parameters().rounds;
+    state.phase = if over { ServerPhase::Done } else { ServerPhase::Idle };
 }

@@ -1,19 +1,20 @@
-//! The reporter: a user's device that perturbs the own reward before anything leaves it.
+//! The reporter: a user's device that perturbs its own reward before anything leaves it.
 //!
 //! One query goes Query → Charge → Charged → Evaluate → Reward → Report. The budget is charged before the reward even
-//! exists, so that a host can make the charge durable first, and the state that is stored never holds a reward. A
-//! device that fails in between has paid for nothing: never too little. What was charged is remembered: another
-//! mechanism than the charged one is refused.
+//! exists, and the device's ledger gives a receipt for it: an append-only log, or the stored state itself, in which the
+//! query is charged already. The state that is stored never holds a reward. A device that fails in between has paid for
+//! nothing: never too little. What was charged is remembered: another mechanism than the charged one is refused.
 
 use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use crate::math::Scalar;
+use crate::privacy::charge::{Charge, Receipt};
 use crate::privacy::epsilon::{PureBudget, UserBudgetError};
-use crate::privacy::event::{Event, Release};
+use crate::privacy::event::Release;
 use crate::privacy::mechanism::laplace::ClampedLaplace;
-use crate::privacy::{Epsilon, NoiseError, NoiseSource};
+use crate::privacy::{Epsilon, NoiseError, NoiseSource, Nonce};
 
 /// Where a reporter stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,8 +27,8 @@ pub enum ReporterPhase {
     Evaluating,
 }
 
-/// What a reporter is: a few words, and no reward. Not `Copy`: a budget charged in a copy would be charged nowhere.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What a reporter is: a few words, and no reward. Not `Clone`: a budget charged in a copy would be charged nowhere.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReporterState {
     user: u32,
     budget: PureBudget,
@@ -35,12 +36,12 @@ pub struct ReporterState {
     phase: ReporterPhase,
     candidate: u32,
     reports: u32,
-    /// What the query that is open was charged.
+    /// The query that is open, and what it was charged. Never stored.
     #[serde(skip)]
-    charged: Option<Epsilon>,
+    opened: Option<(Nonce, Epsilon)>,
 }
 
-/// A stored state may be older than a report made from it: whoever resumes must be asked, and is charged, again.
+/// A stored state may be older than a report made from it: a reporter that resumes must be asked, and is charged, again.
 fn ask_again<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<ReporterPhase, D::Error> {
     ReporterPhase::deserialize(deserializer).map(|_| ReporterPhase::Idle)
 }
@@ -54,7 +55,7 @@ impl ReporterState {
             phase: ReporterPhase::Idle,
             candidate: 0,
             reports: 0,
-            charged: None,
+            opened: None,
         }
     }
 
@@ -80,15 +81,16 @@ impl ReporterState {
 }
 
 /// One thing that happens to a reporter. Prints its name, never a reward.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(PartialEq)]
 pub enum ReporterInput<T> {
-    /// The learner asks for the reward of this candidate.
+    /// The learner asks for the reward of this candidate. Said again while the charge is being written down, it names
+    /// the charge again, for a ledger that failed, and takes nothing more from the budget.
     Query {
         /// Its index.
         candidate: u32,
     },
-    /// The charge is durable.
-    Charged,
+    /// The charge is durable, and here is the ledger's receipt.
+    Charged(Receipt),
     /// The reward that was observed. NaN counts as the public value 0, anything else is clamped.
     Reward(T),
 }
@@ -97,7 +99,7 @@ impl<T> ReporterInput<T> {
     const fn name(&self) -> &'static str {
         match self {
             ReporterInput::Query { .. } => "Query",
-            ReporterInput::Charged => "Charged",
+            ReporterInput::Charged(_) => "Charged",
             ReporterInput::Reward(_) => "Reward",
         }
     }
@@ -112,8 +114,9 @@ impl<T> fmt::Debug for ReporterInput<T> {
 /// What a reporter wants next.
 #[derive(Debug)]
 pub enum ReporterOutput<T, S: NoiseSource> {
-    /// Make the reporter's state durable, in which this is charged already, then answer [`ReporterInput::Charged`].
-    Charge(Event),
+    /// Let a ledger write this down, or make the reporter's state durable, in which it is charged already
+    /// ([`crate::privacy::Ledger`]), and answer [`ReporterInput::Charged`] with the receipt.
+    Charge(Charge),
     /// Observe the reward of this candidate and answer [`ReporterInput::Reward`].
     Evaluate {
         /// Its index.
@@ -137,6 +140,8 @@ pub enum ReporterError {
     Budget(UserBudgetError),
     /// No noise could be made. Nothing left; the charge stays.
     Noise(NoiseError),
+    /// A receipt for another query. Nothing changed; the receipt is spent.
+    OtherReceipt,
     /// The mechanism is not the one that was charged. Nothing changed.
     OtherMechanism {
         /// The ε that was charged.
@@ -152,6 +157,7 @@ impl fmt::Display for ReporterError {
             ReporterError::UnexpectedInput { phase, input } => write!(f, "{input} does not belong to phase {phase:?}"),
             ReporterError::Budget(error) => write!(f, "{error}"),
             ReporterError::Noise(error) => write!(f, "{error}"),
+            ReporterError::OtherReceipt => f.write_str("a receipt for another query"),
             ReporterError::OtherMechanism { charged, epsilon } => {
                 write!(f, "epsilon {charged} was charged, the mechanism spends {epsilon}")
             }
@@ -169,15 +175,21 @@ impl core::error::Error for ReporterError {}
 ///
 /// ```
 /// use sordino_core::local::*;
-/// use sordino_core::privacy::{Epsilon, Simulated, mechanism::laplace::ClampedLaplace};
+/// use sordino_core::privacy::{Charge, Epsilon, Ledger, Simulated, mechanism::laplace::ClampedLaplace};
 /// use sordino_core::random::Stream;
+/// # struct Flash;
+/// # impl Ledger for Flash {
+/// #     type Error = core::convert::Infallible;
+/// #     fn write(&mut self, _: &Charge) -> Result<(), Self::Error> { Ok(()) }
+/// # }
 /// let one = Epsilon::new(1.0)?;
 /// let mechanism = ClampedLaplace::new(1.0 + 0.5, 20, one)?; // B + R
 /// let mut state = ReporterState::new(7, one);
 /// let mut reporter = Reporter::attach(&mechanism, &mut state);
 /// let source = &mut Simulated::new(Stream::from_seed(1));
-/// assert!(matches!(reporter.handle::<f32, _>(ReporterInput::Query { candidate: 3 }, source)?, ReporterOutput::Charge(_)));
-/// assert!(matches!(reporter.handle::<f32, _>(ReporterInput::Charged, source)?, ReporterOutput::Evaluate { candidate: 3 }));
+/// let ReporterOutput::Charge(charge) = reporter.handle::<f32, _>(ReporterInput::Query { candidate: 3 }, source)? else { panic!() };
+/// let receipt = Flash.append(charge)?; // your storage: what is written survives a reset
+/// assert!(matches!(reporter.handle::<f32, _>(ReporterInput::Charged(receipt), source)?, ReporterOutput::Evaluate { candidate: 3 }));
 /// let ReporterOutput::Report(report) = reporter.handle(ReporterInput::Reward(0.8f32), source)? else { panic!() };
 /// assert!(report.value().is_finite() && state.budget().left() == 0.0);
 /// # Ok::<(), Box<dyn core::error::Error>>(())
@@ -194,7 +206,8 @@ impl<'a> Reporter<'a> {
         Reporter { mechanism, state }
     }
 
-    /// One step of the machine: one input in, one output out. Words are drawn from `source` at `Reward` only.
+    /// One step of the machine: one input in, one output out. Words are drawn from `source` at `Query`, for the name of
+    /// the opening, and at `Reward`, for the noise.
     ///
     /// **Errors**: [`ReporterError`].
     pub fn handle<T: Scalar, S: NoiseSource>(
@@ -203,31 +216,49 @@ impl<'a> Reporter<'a> {
         source: &mut S,
     ) -> Result<ReporterOutput<T, S>, ReporterError> {
         let own = self.mechanism.mechanism().epsilon();
-        if let Some(charged) = self.state.charged.filter(|charged| *charged != own) {
+        if let Some((_, charged)) = self.state.opened.filter(|(_, charged)| *charged != own) {
             return Err(ReporterError::OtherMechanism { charged: charged.value(), epsilon: own.value() });
         }
         match (self.state.phase, input) {
             (ReporterPhase::Idle, ReporterInput::Query { candidate }) => {
+                let nonce = source.nonce().map_err(ReporterError::Noise)?;
                 self.charge()?;
                 self.state.candidate = candidate;
-                self.state.charged = Some(own);
+                self.state.opened = Some((nonce, own));
                 self.state.phase = ReporterPhase::Charging;
-                Ok(ReporterOutput::Charge(self.mechanism.event()))
+                Ok(ReporterOutput::Charge(self.named(nonce)))
             }
-            (ReporterPhase::Charging, ReporterInput::Charged) => {
-                self.state.phase = ReporterPhase::Evaluating;
-                Ok(ReporterOutput::Evaluate { candidate: self.state.candidate })
-            }
+            (ReporterPhase::Charging, input) => match (self.state.opened, input) {
+                (Some((nonce, _)), ReporterInput::Query { candidate }) if candidate == self.state.candidate => {
+                    Ok(ReporterOutput::Charge(self.named(nonce)))
+                }
+                (Some((nonce, _)), ReporterInput::Charged(receipt)) => {
+                    if !receipt.pays(nonce, &[self.mechanism.event()]) {
+                        return Err(ReporterError::OtherReceipt);
+                    }
+                    self.state.phase = ReporterPhase::Evaluating;
+                    Ok(ReporterOutput::Evaluate { candidate: self.state.candidate })
+                }
+                (_, input) => Err(self.unexpected(&input)),
+            },
             (ReporterPhase::Evaluating, ReporterInput::Reward(reward)) => {
                 // Whatever becomes of the noise, this query is over.
                 self.state.phase = ReporterPhase::Idle;
-                self.state.charged = None;
+                self.state.opened = None;
                 let release = self.mechanism.privatize(reward, source).map_err(ReporterError::Noise)?;
                 self.state.reports += 1;
                 Ok(ReporterOutput::Report(release))
             }
-            (phase, input) => Err(ReporterError::UnexpectedInput { phase, input: input.name() }),
+            (_, input) => Err(self.unexpected(&input)),
         }
+    }
+
+    fn named(&self, nonce: Nonce) -> Charge {
+        Charge::one(nonce, u64::from(self.state.reports), self.mechanism.event())
+    }
+
+    fn unexpected<T>(&self, input: &ReporterInput<T>) -> ReporterError {
+        ReporterError::UnexpectedInput { phase: self.state.phase, input: input.name() }
     }
 
     fn charge(&mut self) -> Result<(), ReporterError> {
@@ -246,8 +277,24 @@ impl<'a> Reporter<'a> {
 mod tests {
     extern crate std;
     use super::*;
+    use crate::privacy::charge::Ledger;
+    use crate::privacy::charge::tests::InMemory;
     use crate::random::source::tests::Failing;
     use crate::random::{Secret, Simulated, Stream};
+
+    fn paid<T: core::fmt::Debug, S: NoiseSource>(output: ReporterOutput<T, S>) -> ReporterInput<T> {
+        match output {
+            ReporterOutput::Charge(charge) => match InMemory::default().append(charge) {
+                Ok(receipt) => ReporterInput::Charged(receipt),
+                Err(never) => match never {},
+            },
+            _ => panic!("a query is charged"),
+        }
+    }
+
+    fn bytes(state: &ReporterState) -> std::vec::Vec<u8> {
+        postcard::to_slice(state, &mut [0; 64]).unwrap().to_vec()
+    }
 
     fn mechanism() -> ClampedLaplace {
         ClampedLaplace::new(2.0, 16, Epsilon::new(0.5).unwrap()).unwrap()
@@ -261,10 +308,10 @@ mod tests {
         for spent in [0.5, 1.0] {
             let mut reporter = Reporter::attach(&mechanism, &mut state);
             let output = reporter.handle::<f64, _>(ReporterInput::Query { candidate: 4 }, source).unwrap();
-            assert!(matches!(output, ReporterOutput::Charge(Event::PureEpsilon { epsilon: 0.5, .. })));
+            assert!(matches!(&output, ReporterOutput::Charge(charge) if charge.events() == [mechanism.event()]));
             assert_eq!(reporter.state.budget.spent(), spent);
             assert!(reporter.handle(ReporterInput::Reward(1.0), source).is_err(), "a reward before the charge");
-            let output = reporter.handle::<f64, _>(ReporterInput::Charged, source).unwrap();
+            let output = reporter.handle::<f64, _>(paid(output), source).unwrap();
             assert!(matches!(output, ReporterOutput::Evaluate { candidate: 4 }));
             // NaN is the public value 0; the report is finite.
             match reporter.handle(ReporterInput::Reward(f64::NAN), source).unwrap() {
@@ -272,12 +319,12 @@ mod tests {
                 other => panic!("{other:?}"),
             }
         }
-        let before = state.clone();
+        let before = bytes(&state);
         let refused =
             Reporter::attach(&mechanism, &mut state).handle::<f64, _>(ReporterInput::Query { candidate: 1 }, source);
         let exhausted = UserBudgetError::Exhausted { user: 9, epsilon_left: 0.0 };
         assert_eq!(refused.unwrap_err(), ReporterError::Budget(exhausted));
-        assert_eq!((&state, state.reports()), (&before, 2));
+        assert_eq!((bytes(&state), state.reports()), (before, 2));
     }
 
     /// Two learners that share one user's state: what the first was charged does not pay the second's report.
@@ -286,26 +333,54 @@ mod tests {
         let (cheap, dear) = (mechanism(), ClampedLaplace::new(2.0, 16, Epsilon::new(8.0).unwrap()).unwrap());
         let mut state = ReporterState::new(1, Epsilon::new(1.0).unwrap());
         let source = &mut Simulated::new(Stream::from_seed(5));
-        Reporter::attach(&cheap, &mut state).handle::<f64, _>(ReporterInput::Query { candidate: 0 }, source).unwrap();
+        let query = || ReporterInput::Query { candidate: 0 };
+        let asked = Reporter::attach(&cheap, &mut state).handle::<f64, _>(query(), source).unwrap();
+        let again = Reporter::attach(&cheap, &mut state).handle::<f64, _>(query(), source).unwrap();
+        assert_eq!(state.budget().spent(), 0.5, "a ledger that failed is asked again, the budget is not charged twice");
         let other = ReporterError::OtherMechanism { charged: 0.5, epsilon: 8.0 };
-        for input in [ReporterInput::Charged, ReporterInput::Reward(1.0)] {
-            let before = state.clone();
-            assert_eq!(Reporter::attach(&dear, &mut state).handle(input, source).unwrap_err(), other);
-            assert_eq!(state, before);
-            Reporter::attach(&cheap, &mut state).handle(input, source).unwrap();
+        for (wrong, right) in [(paid(asked), paid(again)), (ReporterInput::Reward(1.0), ReporterInput::Reward(1.0))] {
+            let before = bytes(&state);
+            assert_eq!(Reporter::attach(&dear, &mut state).handle(wrong, source).unwrap_err(), other);
+            assert_eq!(bytes(&state), before);
+            Reporter::attach(&cheap, &mut state).handle(right, source).unwrap();
         }
         assert_eq!((state.reports(), state.budget().spent()), (1, 0.5));
         assert_eq!(std::format!("{:?}", ReporterInput::Reward(0.123)), "Reward");
+    }
+
+    /// A receipt pays the query it was made for: not one of another user, not a later one of the same.
+    #[test]
+    fn mended_a_receipt_serves_one_query() {
+        let mechanism = mechanism();
+        let source = &mut Simulated::new(Stream::from_seed(5));
+        let other = &mut Simulated::new(Stream::from_seed(6));
+        let (mut one, mut two) =
+            (ReporterState::new(1, Epsilon::new(1.0).unwrap()), ReporterState::new(2, Epsilon::new(1.0).unwrap()));
+        let query = || ReporterInput::Query { candidate: 0 };
+        let first = Reporter::attach(&mechanism, &mut one).handle::<f64, _>(query(), source).unwrap();
+        let second = Reporter::attach(&mechanism, &mut two).handle::<f64, _>(query(), other).unwrap();
+        let refused = Reporter::attach(&mechanism, &mut two).handle(paid(first), other).unwrap_err();
+        assert_eq!((refused, two.phase()), (ReporterError::OtherReceipt, ReporterPhase::Charging));
+        Reporter::attach(&mechanism, &mut two).handle(paid(second), other).unwrap();
+        // A state that was stored while it was charging must be asked again, and an old receipt pays nothing there.
+        let old = Reporter::attach(&mechanism, &mut one).handle::<f64, _>(query(), source).unwrap();
+        let mut restored: ReporterState = postcard::from_bytes(&bytes(&one)).unwrap();
+        let refused = Reporter::attach(&mechanism, &mut restored).handle(paid(old), source).unwrap_err();
+        assert!(matches!(refused, ReporterError::UnexpectedInput { phase: ReporterPhase::Idle, .. }), "{refused:?}");
     }
 
     #[test]
     fn without_entropy_nothing_leaves_and_the_charge_stays() {
         let mechanism = mechanism();
         let mut state = ReporterState::new(0, Epsilon::new(1.0).unwrap());
-        let mut source = Secret::new(Failing { left: 0, inner: Stream::from_seed(1) });
+        let query = || ReporterInput::Query { candidate: 0 };
+        let mut dry = Secret::new(Failing { left: 1, inner: Stream::from_seed(1) });
+        let refused = Reporter::attach(&mechanism, &mut state).handle::<f64, _>(query(), &mut dry).unwrap_err();
+        assert_eq!((refused, state.budget().spent()), (ReporterError::Noise(NoiseError::Entropy), 0.0));
+        let mut source = Secret::new(Failing { left: 2, inner: Stream::from_seed(1) });
         let mut reporter = Reporter::attach(&mechanism, &mut state);
-        reporter.handle::<f64, _>(ReporterInput::Query { candidate: 0 }, &mut source).unwrap();
-        reporter.handle::<f64, _>(ReporterInput::Charged, &mut source).unwrap();
+        let asked = reporter.handle::<f64, _>(query(), &mut source).unwrap();
+        reporter.handle::<f64, _>(paid(asked), &mut source).unwrap();
         let error = reporter.handle(ReporterInput::Reward(0.0), &mut source).unwrap_err();
         assert_eq!(error, ReporterError::Noise(NoiseError::Entropy));
         assert_eq!((state.phase(), state.reports(), state.budget().spent()), (ReporterPhase::Idle, 0, 0.5));

@@ -23,14 +23,16 @@
 use core::fmt;
 
 use serde::{Deserialize, Serialize};
+use zeroize::Zeroize;
 
 use super::scale::Given;
 pub use super::scale::ScoreScale;
 use crate::parameter::{ConfigError, check};
+use crate::privacy::charge::{Charge, Receipt};
 use crate::privacy::event::NeighboringRelation;
 use crate::privacy::mechanism::laplace::{DiscreteLaplace, LaplaceError};
 use crate::privacy::mechanism::selection::{Selection, SelectionError};
-use crate::privacy::{Epsilon, Event, NoiseError, NoiseSource, SourceKind};
+use crate::privacy::{Epsilon, Event, NoiseError, NoiseSource, Nonce, Provenance, Release};
 
 /// What a failed candidate means; public, fixed before anything runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -140,16 +142,17 @@ pub enum PublisherPhase {
     Done,
 }
 
-/// What a publisher is, apart from its numbers. Prints nothing that depends on the data.
-#[derive(Clone, PartialEq, Serialize, Deserialize)]
+/// What a publisher is, apart from its numbers. Prints nothing that depends on the data. Not `Clone`: two publishers
+/// that go on from one state would release twice from one charge.
+#[derive(PartialEq, Serialize, Deserialize)]
 pub struct PublisherState {
     #[serde(deserialize_with = "charge_again")]
     phase: PublisherPhase,
     scored: u32,
     failed: u32,
-    /// What was charged; another mechanism releases nothing for it.
+    /// The release that is open, and what it was charged; another mechanism releases nothing for it. Never stored.
     #[serde(skip)]
-    charged: Option<[Event; 2]>,
+    opened: Option<(Nonce, [Event; 2])>,
 }
 
 impl fmt::Debug for PublisherState {
@@ -158,7 +161,8 @@ impl fmt::Debug for PublisherState {
     }
 }
 
-/// A stored state may be older than a release made from it: whoever resumes between charge and release is charged again.
+/// A stored state may be older than a release made from it: a publisher that resumes between charge and release is
+/// charged again.
 fn charge_again<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<PublisherPhase, D::Error> {
     Ok(match PublisherPhase::deserialize(deserializer)? {
         PublisherPhase::Charging => PublisherPhase::Collecting,
@@ -169,7 +173,7 @@ fn charge_again<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Pub
 impl PublisherState {
     /// Before the first score.
     pub const fn new() -> Self {
-        PublisherState { phase: PublisherPhase::Collecting, scored: 0, failed: 0, charged: None }
+        PublisherState { phase: PublisherPhase::Collecting, scored: 0, failed: 0, opened: None }
     }
 
     /// Where it stands.
@@ -201,7 +205,7 @@ pub enum Score {
 }
 
 /// One thing that happens to a publisher. Prints its name, never a score.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(PartialEq)]
 pub enum PublisherInput {
     /// The score of a candidate.
     Scored {
@@ -210,10 +214,11 @@ pub enum PublisherInput {
         /// What became of it.
         score: Score,
     },
-    /// All candidates are scored.
+    /// All candidates are scored. Said again while the charge is being written down, it names the charge again, for a
+    /// ledger that failed.
     Close,
-    /// The charges are durable: release.
-    Charged,
+    /// The charge is durable, and here is the ledger's receipt: release.
+    Charged(Receipt),
     /// The budget refuses: nothing is drawn and nothing leaves.
     Skip,
 }
@@ -223,27 +228,26 @@ impl fmt::Debug for PublisherInput {
         f.write_str(match self {
             PublisherInput::Scored { .. } => "Scored",
             PublisherInput::Close => "Close",
-            PublisherInput::Charged => "Charged",
+            PublisherInput::Charged(_) => "Charged",
             PublisherInput::Skip => "Skip",
         })
     }
 }
 
-/// What a publisher answers.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum PublisherOutput {
+/// What a publisher answers. `P` says how selection and noise were made.
+#[derive(Debug, PartialEq)]
+pub enum PublisherOutput<P: Provenance> {
     /// Nothing yet. The same whatever the score was.
     Wait,
-    /// Write both down durably, then say [`PublisherInput::Charged`].
-    Charge([Event; 2]),
+    /// Let a ledger write down both events ([`crate::privacy::Ledger::append`]) and answer [`PublisherInput::Charged`]
+    /// with its receipt.
+    Charge(Charge),
     /// The release, and all of it.
     Released {
         /// The chosen candidate.
-        candidate: u32,
+        candidate: Release<u32, P>,
         /// Its noised score.
-        score: f64,
-        /// Secret noise or a simulation.
-        kind: SourceKind,
+        score: Release<f64, P>,
     },
     /// Nothing is released: a candidate failed and the public rule says abort.
     Aborted,
@@ -282,10 +286,12 @@ pub enum PublisherError {
     },
     /// The mechanism costs something else than what was charged.
     OtherMechanism,
+    /// A receipt for something else. It is spent; close again to name the charge again.
+    OtherReceipt,
     /// The selection refused, or its source ran dry: the publisher is done and the charge stays. How many words a
     /// selection draws depends on the scores, so trying again until it succeeds would choose among releases.
     Selection(SelectionError),
-    /// No noise. The publisher is done and the charge stays.
+    /// No noise: the publisher is done and the charge stays. At `Close`: no name for the opening, and nothing changed.
     Noise(NoiseError),
 }
 
@@ -302,6 +308,7 @@ impl fmt::Display for PublisherError {
             PublisherError::Missing { candidate } => write!(f, "candidate {candidate} is not scored yet"),
             PublisherError::Storage { found, expected } => write!(f, "storage of {found}, {expected} needed"),
             PublisherError::OtherMechanism => f.write_str("the mechanism costs something else than what was charged"),
+            PublisherError::OtherReceipt => f.write_str("a receipt for something else than this release"),
             PublisherError::Selection(error) => error.fmt(f),
             PublisherError::Noise(error) => error.fmt(f),
         }
@@ -355,11 +362,14 @@ impl<'a> Publisher<'a> {
         &mut self,
         input: PublisherInput,
         source: &mut S,
-    ) -> Result<PublisherOutput, PublisherError> {
+    ) -> Result<PublisherOutput<S::Provenance>, PublisherError> {
         match (self.state.phase, input) {
-            (PublisherPhase::Collecting, PublisherInput::Scored { candidate, score }) => self.score(candidate, score),
-            (PublisherPhase::Collecting, PublisherInput::Close) => self.close(),
-            (PublisherPhase::Charging, PublisherInput::Charged) => self.release(source),
+            (PublisherPhase::Collecting, PublisherInput::Scored { candidate, score }) => {
+                self.score(candidate, score)?;
+                Ok(PublisherOutput::Wait)
+            }
+            (PublisherPhase::Collecting | PublisherPhase::Charging, PublisherInput::Close) => self.close(source),
+            (PublisherPhase::Charging, PublisherInput::Charged(receipt)) => self.release(&receipt, source),
             (PublisherPhase::Charging, PublisherInput::Skip) => {
                 self.state.phase = PublisherPhase::Done;
                 Ok(PublisherOutput::Closed)
@@ -368,7 +378,7 @@ impl<'a> Publisher<'a> {
         }
     }
 
-    fn score(&mut self, candidate: u32, score: Score) -> Result<PublisherOutput, PublisherError> {
+    fn score(&mut self, candidate: u32, score: Score) -> Result<(), PublisherError> {
         let scale = &self.mechanism.scale;
         let level = match (score, scale.given) {
             (Score::Sum(sum), Given::Sum) => Some(sum.min(scale.levels) as i64),
@@ -382,10 +392,10 @@ impl<'a> Publisher<'a> {
         }
         self.state.scored += 1;
         self.state.failed += u32::from(level.is_none());
-        Ok(PublisherOutput::Wait)
+        Ok(())
     }
 
-    fn close(&mut self) -> Result<PublisherOutput, PublisherError> {
+    fn close<S: NoiseSource>(&mut self, source: &mut S) -> Result<PublisherOutput<S::Provenance>, PublisherError> {
         if let Some(candidate) = self.levels.iter().position(|level| *level == UNSCORED) {
             return Err(PublisherError::Missing { candidate: candidate as u32 });
         }
@@ -393,26 +403,41 @@ impl<'a> Publisher<'a> {
             self.state.phase = PublisherPhase::Done;
             return Ok(PublisherOutput::Aborted);
         }
+        let events = self.mechanism.events();
+        let nonce = match self.state.opened {
+            Some((nonce, charged)) if charged == events => nonce,
+            _ => source.nonce().map_err(PublisherError::Noise)?,
+        };
         self.state.phase = PublisherPhase::Charging;
-        self.state.charged = Some(self.mechanism.events());
-        Ok(PublisherOutput::Charge(self.mechanism.events()))
+        self.state.opened = Some((nonce, events));
+        Ok(PublisherOutput::Charge(Charge::all(nonce, 0, &events)))
     }
 
     /// Noise first, then permute-and-flip, then the chosen score; a failure of the source releases nothing.
-    fn release<S: NoiseSource>(&mut self, source: &mut S) -> Result<PublisherOutput, PublisherError> {
-        if self.state.charged != Some(self.mechanism.events()) {
+    fn release<S: NoiseSource>(
+        &mut self,
+        receipt: &Receipt,
+        source: &mut S,
+    ) -> Result<PublisherOutput<S::Provenance>, PublisherError> {
+        let events = self.mechanism.events();
+        let Some((nonce, _)) = self.state.opened.filter(|(_, charged)| *charged == events) else {
             return Err(PublisherError::OtherMechanism);
+        };
+        if !receipt.pays(nonce, &events) {
+            return Err(PublisherError::OtherReceipt);
         }
         self.state.phase = PublisherPhase::Done;
+        self.state.opened = None;
         let noise = self.mechanism.laplace.draw_noise(source).map_err(PublisherError::Noise)?;
-        let chosen = self
+        let candidate = self
             .mechanism
             .selection
             .permute_and_flip(self.levels, self.order, source)
             .map_err(PublisherError::Selection)?;
-        let candidate = *chosen.value();
-        let released = self.mechanism.laplace.release(self.levels[candidate as usize], noise);
-        let score = self.mechanism.scale.number(*released.value());
-        Ok(PublisherOutput::Released { candidate, score, kind: released.kind() })
+        let level = self.levels[*candidate.value() as usize];
+        self.levels.zeroize();
+        self.order.zeroize();
+        let score = self.mechanism.laplace.release(level, noise).map(|level| self.mechanism.scale.number(level));
+        Ok(PublisherOutput::Released { candidate, score })
     }
 }

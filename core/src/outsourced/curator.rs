@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::paper::PaperProjection;
 use super::preprocess::Origin;
+use crate::privacy::charge::{Charge, Receipt};
 use crate::privacy::mechanism::projection::{GaussianProjection, ProjectionError};
-use crate::privacy::{Event, NoiseSource, SourceKind};
+use crate::privacy::{Event, NoiseError, NoiseSource, Nonce, Provenance, Release};
 
 /// What stands between the inputs and the modeler.
 #[derive(Clone, Copy, Debug)]
@@ -33,19 +34,21 @@ pub enum CuratorPhase {
     Closed,
 }
 
-/// What a curator is, apart from its numbers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// What a curator is, apart from its numbers. Not `Clone`: two curators that go on from one state would release twice
+/// from one charge.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub struct CuratorState {
     #[serde(deserialize_with = "charge_again")]
     phase: CuratorPhase,
     pending: u32,
     answered: u32,
-    /// What was charged; another mechanism releases nothing for it.
+    /// The release that is open, and what it was charged; another mechanism releases nothing for it. Never stored.
     #[serde(skip)]
-    charged: Option<Event>,
+    opened: Option<(Nonce, Event)>,
 }
 
-/// A stored state may be older than a release made from it: whoever resumes between charge and release is charged again.
+/// A stored state may be older than a release made from it: a curator that resumes between charge and release is charged
+/// again.
 fn charge_again<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<CuratorPhase, D::Error> {
     Ok(match CuratorPhase::deserialize(deserializer)? {
         CuratorPhase::Charging => CuratorPhase::Fresh,
@@ -56,7 +59,7 @@ fn charge_again<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Cur
 impl CuratorState {
     /// Before anything has left.
     pub const fn new() -> Self {
-        CuratorState { phase: CuratorPhase::Fresh, pending: 0, answered: 0, charged: None }
+        CuratorState { phase: CuratorPhase::Fresh, pending: 0, answered: 0, opened: None }
     }
 
     /// Where it stands.
@@ -77,12 +80,13 @@ impl Default for CuratorState {
 }
 
 /// One thing that happens to a curator.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Debug, PartialEq)]
 pub enum CuratorInput {
-    /// Release the rows.
+    /// Release the rows. Said again while the charge is being written down, it names the charge again, for a ledger that
+    /// failed.
     Open,
-    /// The charge is durable: release.
-    Charged,
+    /// The charge is durable, and here is the ledger's receipt: release.
+    Charged(Receipt),
     /// The budget refuses: nothing is drawn and nothing leaves.
     Skip,
     /// The modeler asks for the value of a row.
@@ -94,18 +98,17 @@ pub enum CuratorInput {
     Observed(f64),
 }
 
-/// What a curator answers.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum CuratorOutput<'o> {
-    /// Write this down durably, then say [`CuratorInput::Charged`].
-    Charge(Event),
-    /// Send these n·r numbers to the modeler.
-    Rows {
-        /// Row by row.
-        rows: &'o [f64],
-        /// What the noise was made of; nothing under the paper's transformation, which has none.
-        kind: Option<SourceKind>,
-    },
+/// What a curator answers. `P` says how the noise was made.
+#[derive(Debug, PartialEq)]
+pub enum CuratorOutput<'o, P: Provenance> {
+    /// Let a ledger write this down ([`crate::privacy::Ledger::append`]) and answer [`CuratorInput::Charged`] with its
+    /// receipt.
+    Charge(Charge),
+    /// Send these n·r numbers, row by row, to the modeler.
+    Rows(Release<&'o [f64], P>),
+    /// Send these n·r numbers, row by row, to the modeler. They are the paper's transformation, which is **not
+    /// differentially private**.
+    Unprotected(&'o [f64]),
     /// Nothing will be released.
     Closed,
     /// Evaluate the function at this row of the original table and answer [`CuratorInput::Observed`].
@@ -157,6 +160,10 @@ pub enum CuratorError {
     },
     /// The mechanism costs something else than what was charged.
     OtherMechanism,
+    /// A receipt for something else. It is spent; open again to name the charge again.
+    OtherReceipt,
+    /// The entropy source failed.
+    Noise(NoiseError),
     /// The mechanism refused.
     Projection(ProjectionError),
 }
@@ -172,6 +179,8 @@ impl fmt::Display for CuratorError {
             CuratorError::ObservationNotFinite { row } => write!(f, "the value of row {row} is not finite"),
             CuratorError::Storage { what, found, expected } => write!(f, "{what}: {found} numbers, {expected} needed"),
             CuratorError::OtherMechanism => f.write_str("the mechanism costs something else than what was charged"),
+            CuratorError::OtherReceipt => f.write_str("a receipt for something else than this release"),
+            CuratorError::Noise(ref error) => error.fmt(f),
             CuratorError::Projection(ref error) => error.fmt(f),
         }
     }
@@ -250,10 +259,10 @@ impl<'a> Curator<'a> {
         &mut self,
         input: CuratorInput,
         source: &mut S,
-    ) -> Result<CuratorOutput<'_>, CuratorError> {
+    ) -> Result<CuratorOutput<'_, S::Provenance>, CuratorError> {
         match (self.state.phase, input) {
-            (CuratorPhase::Fresh, CuratorInput::Open) => self.open(),
-            (CuratorPhase::Charging, CuratorInput::Charged) => self.release(source),
+            (CuratorPhase::Fresh | CuratorPhase::Charging, CuratorInput::Open) => self.open(source),
+            (CuratorPhase::Charging, CuratorInput::Charged(receipt)) => self.release(&receipt, source),
             (CuratorPhase::Fresh | CuratorPhase::Charging, CuratorInput::Skip) => {
                 self.state.phase = CuratorPhase::Closed;
                 Ok(CuratorOutput::Closed)
@@ -279,7 +288,7 @@ impl<'a> Curator<'a> {
                 phase,
                 input: match input {
                     CuratorInput::Open => "Open",
-                    CuratorInput::Charged => "Charged",
+                    CuratorInput::Charged(_) => "Charged",
                     CuratorInput::Skip => "Skip",
                     CuratorInput::Query { .. } => "Query",
                     CuratorInput::Observed(_) => "Observed",
@@ -288,36 +297,51 @@ impl<'a> Curator<'a> {
         }
     }
 
-    fn open(&mut self) -> Result<CuratorOutput<'_>, CuratorError> {
+    fn open<S: NoiseSource>(&mut self, source: &mut S) -> Result<CuratorOutput<'_, S::Provenance>, CuratorError> {
         match &self.protection {
             Protection::Gaussian(mechanism) => {
+                let nonce = match self.state.opened {
+                    Some((nonce, charged)) if charged == mechanism.event() => nonce,
+                    _ => source.nonce().map_err(CuratorError::Noise)?,
+                };
                 self.state.phase = CuratorPhase::Charging;
-                self.state.charged = Some(mechanism.event());
-                Ok(CuratorOutput::Charge(mechanism.event()))
+                self.state.opened = Some((nonce, mechanism.event()));
+                Ok(CuratorOutput::Charge(Charge::one(nonce, 0, mechanism.event())))
             }
             Protection::Paper(projection) => {
                 projection.apply(self.table, self.out);
                 self.state.phase = CuratorPhase::Serving;
-                Ok(CuratorOutput::Rows { rows: self.out, kind: None })
+                Ok(CuratorOutput::Unprotected(self.out))
             }
         }
     }
 
-    fn release<S: NoiseSource>(&mut self, source: &mut S) -> Result<CuratorOutput<'_>, CuratorError> {
-        if self.event() != self.state.charged {
+    fn release<S: NoiseSource>(
+        &mut self,
+        receipt: &Receipt,
+        source: &mut S,
+    ) -> Result<CuratorOutput<'_, S::Provenance>, CuratorError> {
+        let (Protection::Gaussian(mechanism), Some((nonce, charged))) = (&self.protection, self.state.opened) else {
+            return Err(CuratorError::OtherMechanism);
+        };
+        if charged != mechanism.event() {
             return Err(CuratorError::OtherMechanism);
         }
-        if let Protection::Gaussian(mechanism) = &self.protection {
-            let _charged = mechanism.release(self.table, source, self.pool, self.out)?;
+        if !receipt.pays(nonce, &[charged]) {
+            return Err(CuratorError::OtherReceipt);
         }
+        let release = mechanism.release(self.table, source, self.pool, self.out)?;
         self.state.phase = CuratorPhase::Serving;
-        Ok(CuratorOutput::Rows { rows: self.out, kind: Some(source.kind()) })
+        self.state.opened = None;
+        Ok(CuratorOutput::Rows(release))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::privacy::charge::Ledger;
+    use crate::privacy::charge::tests::InMemory;
     use crate::random::{Simulated, Stream};
 
     #[test]
@@ -335,13 +359,21 @@ mod tests {
         assert!(Curator::attach(protection, &table, Origin::Public, &mut state, &mut [], &mut out).is_err());
         let mut curator = Curator::attach(protection, &table, Origin::Public, &mut state, &mut pool, &mut out).unwrap();
         assert!(curator.handle(CuratorInput::Query { row: 0 }, &mut source).is_err());
-        assert!(curator.handle(CuratorInput::Charged, &mut source).is_err());
         let event = curator.event().unwrap();
-        assert_eq!(curator.handle(CuratorInput::Open, &mut source), Ok(CuratorOutput::Charge(event)));
-        match curator.handle(CuratorInput::Charged, &mut source).unwrap() {
-            CuratorOutput::Rows { rows, kind } => {
-                assert!(rows != table && kind == Some(SourceKind::Simulation));
-            }
+        let Ok(CuratorOutput::Charge(charge)) = curator.handle(CuratorInput::Open, &mut source) else {
+            panic!("a private release is charged")
+        };
+        assert_eq!(charge.events(), [event]);
+        // A receipt of another opening pays nothing here, and the charge is named again.
+        let elsewhere = Charge::one(Simulated::new(Stream::from_seed(9)).nonce().unwrap(), 0, event);
+        let elsewhere = InMemory::default().append(elsewhere).unwrap();
+        let refused = curator.handle(CuratorInput::Charged(elsewhere), &mut source);
+        assert_eq!(refused, Err(CuratorError::OtherReceipt));
+        assert_eq!(curator.handle(CuratorInput::Open, &mut source), Ok(CuratorOutput::Charge(charge)));
+        let Ok(CuratorOutput::Charge(charge)) = curator.handle(CuratorInput::Open, &mut source) else { panic!() };
+        let receipt = InMemory::default().append(charge).unwrap();
+        match curator.handle(CuratorInput::Charged(receipt), &mut source).unwrap() {
+            CuratorOutput::Rows(release) => assert!(*release.value() != table && release.event() == event),
             other => panic!("{other:?}"),
         }
         let unknown = Err(CuratorError::UnknownRow { row: 2, rows: 2 });

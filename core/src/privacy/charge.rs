@@ -136,3 +136,53 @@ pub trait Ledger {
         Ok(Receipt { charge })
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    extern crate std;
+    use super::*;
+    use crate::privacy::event::NeighboringRelation;
+    use crate::random::{NoiseSource, Simulated, Stream};
+
+    /// A ledger in memory, for tests.
+    #[derive(Default)]
+    pub(crate) struct InMemory {
+        pub(crate) events: std::vec::Vec<Event>,
+    }
+
+    impl Ledger for InMemory {
+        type Error = core::convert::Infallible;
+        fn write(&mut self, charge: &Charge) -> Result<(), Self::Error> {
+            self.events.extend_from_slice(charge.events());
+            Ok(())
+        }
+    }
+
+    /// A ledger whose disk is full.
+    struct Full;
+
+    impl Ledger for Full {
+        type Error = &'static str;
+        fn write(&mut self, _: &Charge) -> Result<(), Self::Error> {
+            Err("no space left")
+        }
+    }
+
+    const EVENT: Event = Event::PureEpsilon { epsilon: 0.5, relation: NeighboringRelation::ReplaceOne };
+
+    #[test]
+    fn a_receipt_pays_what_was_written_for_its_opening_and_nothing_else() {
+        let mut source = Simulated::new(Stream::from_seed(1));
+        let here = source.nonce().unwrap();
+        assert_eq!(source.nonce().unwrap(), here, "a simulated name moves no stream");
+        source.word().unwrap();
+        let there = source.nonce().unwrap();
+        assert_ne!(here, there);
+        let mut ledger = InMemory::default();
+        let receipt = ledger.append(Charge::all(here, 4, &[EVENT, EVENT])).unwrap();
+        assert_eq!(ledger.events, [EVENT, EVENT]);
+        assert!(receipt.pays(here, &[EVENT, EVENT]));
+        assert!(!receipt.pays(there, &[EVENT, EVENT]) && !receipt.pays(here, &[EVENT]) && !receipt.pays(here, &[]));
+        assert_eq!(Full.append(Charge::one(here, 0, EVENT)).unwrap_err(), "no space left");
+    }
+}

@@ -19,12 +19,14 @@
 use core::fmt;
 use core::marker::PhantomData;
 
+use zeroize::Zeroize;
+
 use crate::math::Scalar;
 use crate::privacy::encode::{EncodeError, Encoder, Outcome, clip_factor};
 use crate::privacy::event::{Event, NeighboringRelation, Release};
 use crate::privacy::sampling::SamplingProbability;
 use crate::random::exact::Bits;
-use crate::random::{NoiseError, NoiseSource, Provenance, Stream, normal};
+use crate::random::{NoiseError, NoiseSource, Provenance, SourceKind, Stream, normal};
 
 /// Why a Gaussian release cannot be configured or made. No variant depends on a protected value.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -53,6 +55,13 @@ pub enum GaussianError {
         /// That of the mechanism.
         expected: u32,
     },
+    /// A sample that was drawn with another probability.
+    OtherSample {
+        /// Its sampling probability.
+        drawn: f64,
+        /// That of the mechanism.
+        expected: f64,
+    },
     /// No noise.
     Noise(NoiseError),
     /// A contribution does not fit.
@@ -72,6 +81,9 @@ impl fmt::Display for GaussianError {
             GaussianError::Length { sums, other } => write!(f, "{sums} sums against {other} entries"),
             GaussianError::OtherNoise { drawn, expected } => {
                 write!(f, "noise of grid exponent {drawn} for a release on grid {expected}")
+            }
+            GaussianError::OtherSample { drawn, expected } => {
+                write!(f, "a sample of probability {drawn} for a release charged at {expected}")
             }
             GaussianError::Noise(e) => e.fmt(f),
             GaussianError::Encode(e) => e.fmt(f),
@@ -126,6 +138,29 @@ impl<P: Provenance> NoisePool<'_, P> {
     /// No coordinate at all.
     pub const fn is_empty(&self) -> bool {
         self.noise.is_empty()
+    }
+}
+
+impl<P: Provenance> Drop for NoisePool<'_, P> {
+    /// Whatever became of the release, its noise is wiped: who knows it knows the sum.
+    fn drop(&mut self) {
+        self.noise.zeroize();
+    }
+}
+
+/// Coins that were flipped for one release, one for each party. The release consumes it, so that coins and noise are of
+/// one kind: secret noise over a sample that a seed tells is no private release, and does not compile.
+#[derive(Debug, PartialEq)]
+#[must_use]
+pub struct Sample<P: Provenance> {
+    probability: SamplingProbability,
+    provenance: PhantomData<P>,
+}
+
+impl<P: Provenance> Sample<P> {
+    /// A sample that a party drew before, from a source of this kind; nothing if its kind is not `P`.
+    pub(crate) fn drawn_before(probability: SamplingProbability, coins: SourceKind) -> Option<Self> {
+        (coins == P::KIND).then_some(Sample { probability, provenance: PhantomData })
     }
 }
 
@@ -192,6 +227,27 @@ impl GridGaussian {
         Encoder::new(self.radius, l2_sensitivity, clipping_norm)
     }
 
+    /// Flips the coin of every party: 1 in its byte if it is in the sample, else 0. Independently, one word of `source`
+    /// for each, in the order of the bytes.
+    ///
+    /// **Errors**: [`NoiseError`]; all bytes are 0 then.
+    pub fn sample<S: NoiseSource>(
+        &self,
+        source: &mut S,
+        selected: &mut [u8],
+    ) -> Result<Sample<S::Provenance>, NoiseError> {
+        for i in 0..selected.len() {
+            match self.sampling_probability.coin(source) {
+                Ok(heads) => selected[i] = u8::from(heads),
+                Err(error) => {
+                    selected.zeroize();
+                    return Err(error);
+                }
+            }
+        }
+        Ok(Sample { probability: self.sampling_probability, provenance: PhantomData })
+    }
+
     /// Fills `pool` with ⌊2^m·G⌋, before any data is touched.
     ///
     /// **Errors**: [`NoiseError`]; the pool is then not usable and is zeroed.
@@ -205,7 +261,7 @@ impl GridGaussian {
             match bits.normal_floor(self.grid_exponent) {
                 Ok(noise) => pool[i] = noise,
                 Err(error) => {
-                    pool.fill(0);
+                    pool.zeroize();
                     return Err(error);
                 }
             }
@@ -215,14 +271,17 @@ impl GridGaussian {
 
     /// Adds the noise to the integer sums and decodes by C/(K·q) into `out`.
     ///
-    /// The sums then hold the noised integers, the pool zeros.
+    /// The sums then hold the noised integers. Sample and pool are spent, also by a refusal; the pool holds zeros.
     ///
-    /// **Parameters**: `l2_sensitivity` C, the one the encoder was made with; sums, noise and `out` of one length.
+    /// **Parameters**: `sums` of the parties that `sample` selected, and of no other; `l2_sensitivity` C, the one the
+    /// encoder was made with; sums, noise and `out` of one length.
     ///
-    /// **Errors**: [`GaussianError::Length`], [`GaussianError::Constant`], before anything changed.
+    /// **Errors**: [`GaussianError::Length`], [`GaussianError::OtherNoise`], [`GaussianError::OtherSample`],
+    /// [`GaussianError::Constant`]; sums and `out` are as before.
     pub fn release<'o, P: Provenance, T: Scalar>(
         &self,
         sums: &mut [i64],
+        sample: Sample<P>,
         noise: NoisePool<'_, P>,
         l2_sensitivity: f64,
         out: &'o mut [T],
@@ -235,14 +294,17 @@ impl GridGaussian {
         if noise.grid_exponent != self.grid_exponent {
             return Err(GaussianError::OtherNoise { drawn: noise.grid_exponent, expected: self.grid_exponent });
         }
+        if sample.probability != self.sampling_probability {
+            let (drawn, expected) = (sample.probability.value(), self.sampling_probability.value());
+            return Err(GaussianError::OtherSample { drawn, expected });
+        }
         let unit = self.decode_unit(l2_sensitivity)?;
         // |Σu| ≤ N·K < 2⁶² and |noise| < 2³¹: a failure is a caller's own sum, and independent of selection.
         if sums.iter().zip(noise.noise.iter()).any(|(sum, noise)| sum.checked_add(*noise).is_none()) {
             return Err(EncodeError::SumOverflow.into());
         }
-        for ((sum, noise), out) in sums.iter_mut().zip(noise.noise.iter_mut()).zip(out.iter_mut()) {
+        for ((sum, noise), out) in sums.iter_mut().zip(noise.noise.iter()).zip(out.iter_mut()) {
             *sum += *noise;
-            *noise = 0;
             *out = T::from_f64(*sum as f64 * unit);
         }
         Ok(Release::new(out, self.event()))
@@ -424,9 +486,10 @@ mod tests {
         let mut pool = [0i64; 3];
         let mut source = Simulated::new(Stream::from_seed(5));
         let noise = mechanism.fill_noise(&mut source, &mut pool).unwrap();
-        let drawn: [i64; 3] = noise.noise.try_into().unwrap();
+        let drawn: [i64; 3] = (&*noise.noise).try_into().unwrap();
         let (mut sums, mut out) = ([100, -200, 0], [0.0f64; 3]);
-        let release = mechanism.release(&mut sums, noise, 4.0, &mut out).unwrap();
+        let sample = mechanism.sample(&mut source, &mut [0; 2]).unwrap();
+        let release = mechanism.release(&mut sums, sample, noise, 4.0, &mut out).unwrap();
         assert_eq!(release.kind(), SourceKind::Simulation);
         assert_eq!(release.event(), mechanism.event());
         let unit = 4.0 / (32768.0 * 0.5);
@@ -434,7 +497,18 @@ mod tests {
         assert_eq!(pool, [0; 3], "noise serves once");
         // Wrong lengths change nothing.
         let noise = mechanism.fill_noise(&mut source, &mut pool[..2]).unwrap();
-        assert!(matches!(mechanism.release(&mut sums, noise, 4.0, &mut out), Err(GaussianError::Length { .. })));
+        let sample = mechanism.sample(&mut source, &mut []).unwrap();
+        let before = (sums, out);
+        let refused = mechanism.release(&mut sums, sample, noise, 4.0, &mut out);
+        assert!(matches!(refused, Err(GaussianError::Length { .. })));
+        assert_eq!((sums, out, pool), (before.0, before.1, [0; 3]), "refused noise is wiped");
+        // A sample of another probability paid for another release.
+        let other = GridGaussian::new(16, 2.0, SamplingProbability::ONE, 10).unwrap();
+        let sample = other.sample(&mut source, &mut [0; 2]).unwrap();
+        let noise = mechanism.fill_noise(&mut source, &mut pool).unwrap();
+        let refused = mechanism.release(&mut sums, sample, noise, 4.0, &mut out).unwrap_err();
+        assert_eq!(refused, GaussianError::OtherSample { drawn: 1.0, expected: 0.5 });
+        assert_eq!((sums, out), before);
     }
 
     #[test]
