@@ -48,11 +48,11 @@ pub struct Store {
     saved: Mutex<BTreeMap<(u32, Method), Instant>>,
 }
 
-/// A method between two rounds.
+/// A method between two rounds. It is written from a borrowed server state, which is no copy, and read into one.
 #[derive(Serialize, Deserialize)]
-pub struct Saved {
+pub struct Saved<S = ServerState> {
     /// The server's state.
-    pub server: ServerState,
+    pub server: S,
     /// Its budget with what is spent.
     pub filter: Filter,
     broadcast: Option<Vec<u8>>,
@@ -231,7 +231,7 @@ impl Store {
     }
 
     /// Writes a checkpoint and drops all but the last few.
-    pub fn save<T>(&self, method: &MethodContext<T>, state: &Saved) -> Result<(), DriverError> {
+    pub fn save<T>(&self, method: &MethodContext<T>, state: &Saved<&ServerState>) -> Result<(), DriverError> {
         let round = state.books.chain.len();
         self.write(&self.name(method, &format!("{round:08}.checkpoint")), state)?;
         let mut old = self.checkpoints(method)?;
@@ -335,29 +335,19 @@ impl Store {
     }
 }
 
-impl Saved {
+impl<'s> Saved<&'s ServerState> {
     /// A method as it is between two rounds.
-    pub fn new<T: Scalar>(
-        _store: &Store,
-        _method: &MethodContext<T>,
-        server: &ServerHost<T>,
-        books: &MethodRun,
-        agents: Snapshot,
-    ) -> Self {
+    pub fn new<T: Scalar>(server: &'s ServerHost<T>, books: &MethodRun, agents: Snapshot) -> Self {
         let broadcast = server.broadcast().map(|vectors| {
             let mut bytes = vec![0; vectors.len() * T::BYTES];
             bytes.chunks_exact_mut(T::BYTES).zip(vectors).for_each(|(bytes, x)| x.write_le(bytes));
             bytes
         });
-        Saved {
-            server: server.state().clone(),
-            filter: server.filter().clone(),
-            broadcast,
-            books: books.clone(),
-            agents,
-        }
+        Saved { server: server.state(), filter: server.filter().clone(), broadcast, books: books.clone(), agents }
     }
+}
 
+impl Saved {
     /// The vectors of the last broadcast.
     pub fn broadcast<T: Scalar>(&self) -> Option<Vec<T>> {
         Some(self.broadcast.as_ref()?.chunks_exact(T::BYTES).map(T::read_le).collect())

@@ -9,8 +9,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 
 use serde::Serialize;
-use sordino_core::privacy::event::Event;
 use sordino_core::privacy::ledger::{LedgerEntry, Replay};
+use sordino_core::privacy::{Charge, Event, Simulation};
 use sordino_core::random::SourceKind;
 
 use crate::checkpoint::{StoreError, io_at};
@@ -78,7 +78,7 @@ impl Ledger {
     /// Writes a charge down, unless this simulated release was charged before.
     ///
     /// **Errors**: the file cannot be written; the release was charged at another cost. Nothing may be released then.
-    pub fn append(&mut self, sequence: u64, event: Event) -> Result<(), DriverError> {
+    fn note(&mut self, sequence: u64, event: Event) -> Result<(), DriverError> {
         let entry = LedgerEntry::new(sequence, event);
         if let Some(before) = self.entries.get(sequence as usize) {
             return if *before == entry {
@@ -114,5 +114,12 @@ impl Ledger {
             Some((file, path)) => Ok(file.sync_data().map_err(|error| StoreError::Io { path: path.clone(), error })?),
             None => Ok(()),
         }
+    }
+}
+
+impl sordino_core::privacy::Ledger<Simulation> for Ledger {
+    type Error = DriverError;
+    fn write(&mut self, charge: &Charge<Simulation>) -> Result<(), DriverError> {
+        charge.events().iter().zip(charge.release()..).try_for_each(|(event, sequence)| self.note(sequence, *event))
     }
 }

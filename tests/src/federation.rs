@@ -11,6 +11,8 @@ use sordino_core::privacy::event::Event;
 use sordino_core::random::{Party, Purpose, RunSeed, Simulated, normal};
 use sordino_core::schedule::{Mixing, WeightConcentration};
 
+use crate::receipts::receipt;
+
 /// Agents.
 pub const N: u32 = 6;
 /// Regions.
@@ -200,12 +202,13 @@ pub fn run(
         }
         broadcast.clear();
         if t < T {
-            match server.handle(ServerInput::Close, source).unwrap() {
-                ServerOutput::Charge(event) => done.charges.push(event),
+            let charge = match server.handle(ServerInput::Close, source).unwrap() {
+                ServerOutput::Charge(charge) => charge,
                 other => panic!("{other:?}"),
-            }
-            match server.handle(ServerInput::Charged, source).unwrap() {
-                ServerOutput::Broadcast { vectors, .. } => broadcast.extend_from_slice(vectors),
+            };
+            done.charges.extend_from_slice(charge.events());
+            match server.handle(ServerInput::Charged(receipt(charge)), source).unwrap() {
+                ServerOutput::Broadcast { release, .. } => broadcast.extend_from_slice(release.value()),
                 other => panic!("{other:?}"),
             }
             done.broadcasts.push(broadcast.clone());

@@ -74,9 +74,9 @@ pub fn script() -> Vec<u8> {
     for round in 0..=parameters.rounds {
         let vectors = server.broadcast().unwrap_or_default().to_vec();
         let input = if round == 0 { Input::Start } else { Input::Broadcast(&vectors) };
-        let selection = if round < parameters.rounds { server.open().expect("an opening") } else { None };
+        let share = if round < parameters.rounds { server.open().expect("an opening") } else { None };
         let broadcast = (round > 0).then(|| Arc::from(&vectors[..]));
-        let partial = shard.advance(&Order { round, broadcast, maximum: None, selection }).expect("a round");
+        let partial = shard.advance(&Order { round, broadcast, maximum: None, share }).expect("a round");
         let leaf = record(&mut agent, input, round, &method, &mut script);
         for (i, other) in partial.leaves.iter().enumerate() {
             if i == AGENT as usize {

@@ -8,6 +8,8 @@ use sordino_core::privacy::mechanism::laplace::ClampedLaplace;
 use sordino_core::privacy::{Epsilon, Simulated};
 use sordino_core::random::{Party, Purpose, RunSeed};
 
+use crate::receipts::reporter_paid;
+
 /// Candidates.
 pub const N: u32 = 25;
 /// Rounds: enough that strides, truncation and left-over rounds occur.
@@ -67,8 +69,8 @@ pub fn report(round: u32, candidate: u32) -> f64 {
     let mut state = ReporterState::new(user, epsilon);
     let mut reporter = Reporter::attach(&mechanism, &mut state);
     let source = &mut Simulated::new(run_seed().stream(Party::Agent(user), Purpose::Release, round));
-    reporter.handle::<f64, _>(ReporterInput::Query { candidate }, source).unwrap();
-    reporter.handle::<f64, _>(ReporterInput::Charged, source).unwrap();
+    let charge = reporter.handle::<f64, _>(ReporterInput::Query { candidate }, source).unwrap();
+    reporter.handle::<f64, _>(reporter_paid(charge), source).unwrap();
     let noise: f64 = run_seed().stream(Party::Agent(user), Purpose::ObservationNoise, round).unit();
     let reward = f(points()[candidate as usize]) + R * (2.0 * noise - 1.0);
     match reporter.handle(ReporterInput::Reward(reward), source).unwrap() {

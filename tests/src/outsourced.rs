@@ -8,6 +8,8 @@ use sordino_core::outsourced::{
 };
 use sordino_core::privacy::NoiseSource;
 
+use crate::receipts::curator_paid;
+
 /// A table of `rows` rows in general position, entries in [−10, 10], centred by nothing.
 pub fn table(rows: usize, dim: usize, seed: u64) -> Vec<f64> {
     let mut stream = sordino_core::random::Stream::from_seed(seed);
@@ -51,11 +53,8 @@ pub fn release<S: NoiseSource>(protection: Protection<'_>, table: &[f64], rows: 
     let (mut pool, mut out) = (vec![0; if pooled { rows * out_dim } else { 0 }], vec![0.0; rows * out_dim]);
     let mut curator =
         Curator::attach(protection, table, Origin::Public, &mut state, &mut pool, &mut out).expect("lengths fit");
-    let input = match curator.handle(CuratorInput::Open, source).expect("a fresh curator opens") {
-        CuratorOutput::Charge(_) => Some(CuratorInput::Charged),
-        _ => None,
-    };
-    if let Some(input) = input {
+    let paid = curator_paid(curator.handle(CuratorInput::Open, source).expect("a fresh curator opens"));
+    if let Some(input) = paid {
         curator.handle(input, source).expect("a charged curator releases");
     }
     out

@@ -14,6 +14,7 @@ use sordino_core::privacy::mechanism::selection::Selection;
 use sordino_core::privacy::{Epsilon, Event, NeighboringRelation, SamplingProbability};
 use sordino_core::random::{Simulated, Stream};
 use sordino_sim::privacy::pld::{self, Options};
+use sordino_tests::receipts::reporter_paid;
 
 /// Where arithmetic ends.
 const EDGES: [f64; 20] = [
@@ -230,9 +231,9 @@ fn a_state_stored_between_charge_and_release_is_charged_again() {
     for steps in 1..=2 {
         let mut state = ReporterState::new(7, one);
         let mut reporter = Reporter::attach(&mechanism, &mut state);
-        reporter.handle::<f64, _>(ReporterInput::Query { candidate: 3 }, &mut source()).unwrap();
+        let charge = reporter.handle::<f64, _>(ReporterInput::Query { candidate: 3 }, &mut source()).unwrap();
         if steps == 2 {
-            reporter.handle::<f64, _>(ReporterInput::Charged, &mut source()).unwrap();
+            reporter.handle::<f64, _>(reporter_paid(charge), &mut source()).unwrap();
         }
         assert_ne!(state.phase(), ReporterPhase::Idle);
         let mut back: ReporterState = postcard::from_bytes(&postcard::to_allocvec(&state).unwrap()).unwrap();

@@ -1,8 +1,10 @@
 //! The federated protocol under bad input and under transformations that must not matter.
 
 use sordino_core::federated::*;
+use sordino_core::privacy::{Provenance, Simulation};
 use sordino_core::random::{Party, Purpose, Simulated};
 use sordino_tests::federation::*;
+use sordino_tests::receipts::server_paid;
 
 fn honest() -> Transcript {
     run(&shared(), parameters(OwnDraw::Features), true, |_, _, _| ())
@@ -77,11 +79,7 @@ fn one_seed_on_neighbouring_data_cancels_the_noise() {
         with_server(&config, |server, source| {
             server.handle(ServerInput::Open, source).unwrap();
             server.handle(ServerInput::Upload { agent: 0, broadcast: 0, vector }, source).unwrap();
-            server.handle(ServerInput::Close, source).unwrap();
-            match server.handle(ServerInput::Charged, source).unwrap() {
-                ServerOutput::Broadcast { vectors, .. } => vectors.to_vec(),
-                other => panic!("{other:?}"),
-            }
+            released(server, source)
         })
     };
     let (present, absent) = (release(&[0.5; M]), release(&[0.0; M]));
@@ -111,17 +109,14 @@ fn wrong_uploads_are_refused_by_name_and_nothing_is_lost() {
                     for (input, error) in refused {
                         assert_eq!(server.handle(input, source), Err(error));
                     }
-                    let charged = server.handle(ServerInput::Charged, source);
+                    let charged = server.handle(elsewhere(), source);
                     assert!(matches!(charged, Err(ServerError::UnexpectedInput { .. })));
                 }
             }
-            server.handle(ServerInput::Close, source).unwrap();
+            let paid = server_paid(server.handle(ServerInput::Close, source).unwrap());
             let late = server.handle(upload(0, 0, &[9.0; M]), source);
             assert!(matches!(late, Err(ServerError::UnexpectedInput { .. })));
-            match server.handle(ServerInput::Charged, source).unwrap() {
-                ServerOutput::Broadcast { vectors, .. } => vectors.to_vec(),
-                other => panic!("{other:?}"),
-            }
+            broadcast_of(server.handle(paid, source).unwrap())
         })
     };
     assert_eq!(round(true), round(false));
@@ -137,11 +132,7 @@ fn the_order_of_uploads_does_not_matter() {
                 let vector = [0.3 * f64::from(*agent) - 0.7; M];
                 server.handle(ServerInput::Upload { agent: *agent, broadcast: 0, vector: &vector }, source).unwrap();
             }
-            server.handle(ServerInput::Close, source).unwrap();
-            match server.handle(ServerInput::Charged, source).unwrap() {
-                ServerOutput::Broadcast { vectors, .. } => vectors.to_vec(),
-                other => panic!("{other:?}"),
-            }
+            released(server, source)
         })
     };
     assert_eq!(round(&[0, 1, 2, 3, 4, 5]), round(&[4, 0, 5, 3, 1, 2]));
@@ -216,6 +207,29 @@ fn configurations_name_what_is_wrong() {
     refuse(|p| p.aggregation = private(S, f64::NAN), "sampling_probability");
 }
 
+/// A receipt that another server's charge was given.
+fn elsewhere<'i>() -> ServerInput<'i, f64, Simulation> {
+    let config = Config::new(parameters(OwnDraw::Features)).unwrap();
+    with_server(&config, |server, _| {
+        let source = &mut Simulated::new(run_seed().stream(Party::Server, Purpose::Release, 99));
+        server.handle(ServerInput::Open, source).unwrap();
+        server_paid(server.handle(ServerInput::Close, source).unwrap())
+    })
+}
+
+fn broadcast_of<P: Provenance>(output: ServerOutput<'_, f64, P>) -> Vec<f64> {
+    match output {
+        ServerOutput::Broadcast { release, .. } => release.value().to_vec(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Closes, charges, releases.
+fn released(server: &mut Server<'_, f64>, source: &mut Simulated) -> Vec<f64> {
+    let paid = server_paid(server.handle(ServerInput::Close, source).unwrap());
+    broadcast_of(server.handle(paid, source).unwrap())
+}
+
 fn with_server<R>(config: &Config, act: impl FnOnce(&mut Server<'_, f64>, &mut Simulated) -> R) -> R {
     let mut state = ServerState::new();
     let (sums, noise, flags, vectors) = storage_lens(config);
@@ -239,7 +253,6 @@ fn a_state_stored_inside_a_broadcast_begins_it_again() {
         assert_eq!(format!("{upload:?}"), "Upload");
         server.handle(upload, source).unwrap();
         stored.push(serde_json::to_string(server.state()).unwrap());
-        flags = server.selection().to_vec();
         assert!(matches!(server.handle(ServerInput::Close, source), Ok(ServerOutput::Charge(_))));
         stored.push(serde_json::to_string(server.state()).unwrap());
         assert!(!format!("{:?}", server.state()).contains("selected"));
@@ -254,27 +267,19 @@ fn a_state_stored_inside_a_broadcast_begins_it_again() {
         let storage = ServerStorage { sums: &mut sums, noise: &mut noise, flags: &mut flags, vectors: &mut vectors };
         let mut server = Server::attach(&config, &mut state, storage).unwrap();
         let source = &mut Simulated::new(run_seed().stream(Party::Server, Purpose::Release, 7));
-        for early in [ServerInput::Charged, ServerInput::Close] {
+        for early in [elsewhere(), ServerInput::Close] {
             assert!(matches!(server.handle(early, source), Err(ServerError::UnexpectedInput { .. })));
         }
         server.handle(ServerInput::Open, source).unwrap();
-        assert!(server.selection().iter().all(|flag| *flag <= 1), "nobody has uploaded");
-        assert!(matches!(server.handle(ServerInput::Close, source), Ok(ServerOutput::Charge(_))));
-        let released = match server.handle(ServerInput::Charged, source) {
-            Ok(ServerOutput::Broadcast { vectors, kind: Some(_), .. }) => vectors.to_vec(),
-            other => panic!("{other:?}"),
-        };
+        assert_eq!(server.state().counters().received, 0, "nobody has uploaded");
+        let after = released(&mut server, source);
         // Nothing of what was there before the restore is in it: a server that never saw an upload says the same.
         let fresh = with_server(&config, |server, _| {
             let source = &mut Simulated::new(run_seed().stream(Party::Server, Purpose::Release, 7));
             server.handle(ServerInput::Open, source).unwrap();
-            server.handle(ServerInput::Close, source).unwrap();
-            match server.handle(ServerInput::Charged, source) {
-                Ok(ServerOutput::Broadcast { vectors, .. }) => vectors.to_vec(),
-                other => panic!("{other:?}"),
-            }
+            released(server, source)
         });
-        assert_eq!(released, fresh);
+        assert_eq!(after, fresh);
     }
 }
 
@@ -303,44 +308,17 @@ fn a_broadcast_is_of_one_configuration_and_one_kind_of_source() {
     }
     let other = Config::new(other).unwrap();
     assert_eq!(server!(&other).err(), Some(ServerError::Reconfigured { broadcast: 0 }));
-    server!(&config).unwrap().handle(ServerInput::Close, &mut simulated).unwrap();
-    // Secret noise over a sample that a seed tells would pass for more than it is.
-    let refused = server!(&config).unwrap().handle(ServerInput::Charged, &mut secret).map(|_| ());
+    let paid = server_paid(server!(&config).unwrap().handle(ServerInput::Close, &mut simulated).unwrap());
+    // Secret noise over a sample that a seed tells would pass for more than it is: the charge is named again for the
+    // other kind of source, and still nothing is released.
+    let secretly = server_paid(server!(&config).unwrap().handle(ServerInput::Close, &mut secret).unwrap());
+    let refused = server!(&config).unwrap().handle(secretly, &mut secret).map(|_| ());
     assert!(matches!(refused, Err(ServerError::MixedSources { .. })));
     assert_eq!((state.phase(), state.releases()), (ServerPhase::Charging, 0));
-    let released = server!(&config).unwrap().handle(ServerInput::Charged, &mut simulated).map(|_| ());
+    let released = server!(&config).unwrap().handle(paid, &mut simulated).map(|_| ());
     assert_eq!((released, state.releases()), (Ok(()), 1));
     // Between broadcasts another configuration is another run's business, not refused here.
     assert!(server!(&other).is_ok());
-}
-
-#[test]
-fn partial_sums_are_merged_once() {
-    let config = Config::new(parameters(OwnDraw::Features)).unwrap();
-    with_server(&config, |server, source| {
-        server.handle(ServerInput::Open, source).unwrap();
-        let mut flags = server.selection()[2..4].to_vec();
-        let (mut sums, mut counters) = (vec![0; config.broadcast_len()], Counters::default());
-        let storage = CollectorStorage { sums: &mut sums, flags: &mut flags, counters: &mut counters };
-        assert!(!format!("{storage:?}").contains("[0"), "numbers are not printed");
-        let mut collector = Collector::new(&config, 0, 2, storage).unwrap();
-        collector.upload(2, 0, &[0.5; M]).unwrap();
-        assert!(matches!(collector.upload(4, 0, &[0.5; M]), Err(ServerError::UnknownAgent { agent: 4, .. })));
-        let late = ServerError::WrongPartial { found: 3, expected: 0 };
-        assert_eq!(server.merge(3, 2, &flags, &sums, &counters), Err(late));
-        server.merge(0, 2, &flags, &sums, &counters).unwrap();
-        let twice = ServerError::DuplicateUpload { agent: 2, broadcast: 0 };
-        assert_eq!(server.merge(0, 2, &flags, &sums, &counters), Err(twice));
-        let something = vec![1; sums.len()];
-        assert_eq!(server.merge(0, 2, &[], &something, &counters), Err(ServerError::PartialOfNobody));
-        // A collector begins anew, whatever its storage held.
-        let storage = CollectorStorage { sums: &mut sums, flags: &mut flags, counters: &mut counters };
-        Collector::new(&config, 0, 2, storage).unwrap();
-        assert!(sums.iter().all(|sum| *sum == 0) && flags.iter().all(|flag| *flag <= 1));
-        let upload = ServerInput::Upload { agent: 2, broadcast: 0, vector: &[0.5; M] };
-        assert_eq!(server.handle(upload, source), Err(twice));
-        assert_eq!(server.state().counters().received, 1);
-    });
 }
 
 #[test]
@@ -352,7 +330,8 @@ fn noise_serves_the_mechanism_that_drew_it_and_no_other() {
     let (mut pool, mut sums, mut out) = ([0i64; 3], [7i64; 3], [0.0f64; 3]);
     let noise = mechanism(10).fill_noise(source, &mut pool).unwrap();
     assert_eq!(format!("{noise:?}"), "NoisePool { coordinates: 3 }");
-    let refused = mechanism(20).release(&mut sums, noise, 1.0, &mut out).unwrap_err();
+    let sample = mechanism(20).sample(source, &mut [0; 2]).unwrap();
+    let refused = mechanism(20).release(&mut sums, sample, noise, 1.0, &mut out).unwrap_err();
     assert_eq!(refused, GaussianError::OtherNoise { drawn: 10, expected: 20 });
     assert_eq!((sums, out), ([7; 3], [0.0; 3]));
 }

@@ -10,6 +10,7 @@ use sordino_core::privacy::mechanism::laplace::ClampedLaplace;
 use sordino_core::privacy::{Epsilon, Simulated};
 use sordino_core::random::{RunSeed, Stream};
 use sordino_tests::local::*;
+use sordino_tests::receipts::reporter_paid;
 use sordino_tests::{cases, kernel as kernel_of, list, number, numbers, rows, vectors, whole};
 
 fn matrix_of(case: &Value) -> KernelMatrix {
@@ -193,8 +194,8 @@ fn the_law_of_a_report_is_the_clamped_rewards_laplace_law() {
                     state = ReporterState::new(i, Epsilon::new(256.0).unwrap());
                 }
                 let mut reporter = Reporter::attach(&mechanism, &mut state);
-                reporter.handle::<f64, _>(ReporterInput::Query { candidate: 0 }, source).unwrap();
-                reporter.handle::<f64, _>(ReporterInput::Charged, source).unwrap();
+                let charge = reporter.handle::<f64, _>(ReporterInput::Query { candidate: 0 }, source).unwrap();
+                reporter.handle::<f64, _>(reporter_paid(charge), source).unwrap();
                 let sent = if clamp { reward } else { 0.0 };
                 match reporter.handle(ReporterInput::Reward(sent), source).unwrap() {
                     ReporterOutput::Report(release) => release.value() + if clamp { 0.0 } else { reward },

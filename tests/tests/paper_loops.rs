@@ -93,7 +93,8 @@ fn release(s: u32, uploads: &[Vec<f64>]) -> Vec<f64> {
     let q = SamplingProbability::new(Q).unwrap();
     let mechanism = GridGaussian::new(GRID_EXPONENT, Z, q, N).unwrap();
     let source = &mut Simulated::new(run_seed().stream(Party::Server, Purpose::Release, s));
-    let coins: Vec<bool> = (0..N).map(|_| q.coin(source).unwrap()).collect();
+    let mut coins = [0; N as usize];
+    let sample = mechanism.sample(source, &mut coins).unwrap();
     let a = WeightConcentration::PAPER.at(s);
     let phi = |n: u32, i: u32| region_weight(a, N, N / P, n % P == i);
     let norm = (phi(0, 0) * phi(0, 0) + phi(0, 1) * phi(0, 1)).sqrt();
@@ -101,12 +102,12 @@ fn release(s: u32, uploads: &[Vec<f64>]) -> Vec<f64> {
     let sensitivity = norm * clip;
     let encoder = mechanism.encoder(sensitivity, clip).unwrap();
     let mut sums = vec![0i64; P as usize * M];
-    for n in (0..N).rev().filter(|n| coins[*n as usize]) {
+    for n in (0..N).rev().filter(|n| coins[*n as usize] == 1) {
         encoder.add(&uploads[n as usize], &[phi(n, 0), phi(n, 1)], &mut sums).unwrap();
     }
     let (mut noise, mut out) = (vec![0i64; sums.len()], vec![0.0; sums.len()]);
     let pool = mechanism.fill_noise(source, &mut noise).unwrap();
-    let _ = mechanism.release(&mut sums, pool, sensitivity, &mut out).unwrap();
+    let _ = mechanism.release(&mut sums, sample, pool, sensitivity, &mut out).unwrap();
     out
 }
 

@@ -151,7 +151,7 @@ pub enum ServerPhase {
 
 /// One thing that happens to the server. Prints its name, never a vector.
 #[derive(PartialEq)]
-pub enum ServerInput<'i, T> {
+pub enum ServerInput<'i, T, P: Provenance> {
     /// Begin collecting the next broadcast: the secret sample is drawn.
     Open,
     /// An agent's weights.
@@ -174,12 +174,12 @@ pub enum ServerInput<'i, T> {
     /// deployments in which presence is public anyway.
     CloseEarly,
     /// The charge is durable, and here is the ledger's receipt: release.
-    Charged(Receipt),
+    Charged(Receipt<P>),
     /// The budget refuses: this broadcast does not take place, nothing is drawn for it any more, agents go on alone.
     Skip,
 }
 
-impl<T> ServerInput<'_, T> {
+impl<T, P: Provenance> ServerInput<'_, T, P> {
     pub(super) const fn name(&self) -> &'static str {
         match self {
             ServerInput::Open => "Open",
@@ -192,7 +192,7 @@ impl<T> ServerInput<'_, T> {
     }
 }
 
-impl<T> fmt::Debug for ServerInput<'_, T> {
+impl<T, P: Provenance> fmt::Debug for ServerInput<'_, T, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -206,7 +206,7 @@ pub enum ServerOutput<'o, T, P: Provenance> {
     Wait,
     /// Let a ledger write this down ([`crate::privacy::Ledger::append`]) and answer [`ServerInput::Charged`] with its
     /// receipt; or do not, and nothing is released.
-    Charge(Charge),
+    Charge(Charge<P>),
     /// Send these P·M numbers to everybody.
     Broadcast {
         /// Its index s.

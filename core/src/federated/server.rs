@@ -221,7 +221,7 @@ impl<'a, T: Scalar> Server<'a, T> {
     /// **Errors**: [`ServerError`]; nothing changed then, and nothing left.
     pub fn handle<S: NoiseSource>(
         &mut self,
-        input: ServerInput<'_, T>,
+        input: ServerInput<'_, T, S::Provenance>,
         source: &mut S,
     ) -> Result<ServerOutput<'_, T, S::Provenance>, ServerError> {
         match (self.state.phase, input) {
@@ -295,7 +295,7 @@ impl<'a, T: Scalar> Server<'a, T> {
     /// the next attempt is charged again.
     fn release<S: NoiseSource>(
         &mut self,
-        receipt: &Receipt,
+        receipt: &Receipt<S::Provenance>,
         source: &mut S,
     ) -> Result<ServerOutput<'_, T, S::Provenance>, ServerError> {
         let broadcast = self.state.broadcast;

@@ -14,7 +14,7 @@ use crate::privacy::charge::{Charge, Receipt};
 use crate::privacy::epsilon::{PureBudget, UserBudgetError};
 use crate::privacy::event::Release;
 use crate::privacy::mechanism::laplace::ClampedLaplace;
-use crate::privacy::{Epsilon, NoiseError, NoiseSource, Nonce};
+use crate::privacy::{Epsilon, NoiseError, NoiseSource, Nonce, Provenance};
 
 /// Where a reporter stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,7 +82,7 @@ impl ReporterState {
 
 /// One thing that happens to a reporter. Prints its name, never a reward.
 #[derive(PartialEq)]
-pub enum ReporterInput<T> {
+pub enum ReporterInput<T, P: Provenance> {
     /// The learner asks for the reward of this candidate. Said again while the charge is being written down, it names
     /// the charge again, for a ledger that failed, and takes nothing more from the budget.
     Query {
@@ -90,12 +90,12 @@ pub enum ReporterInput<T> {
         candidate: u32,
     },
     /// The charge is durable, and here is the ledger's receipt.
-    Charged(Receipt),
+    Charged(Receipt<P>),
     /// The reward that was observed. NaN counts as the public value 0, anything else is clamped.
     Reward(T),
 }
 
-impl<T> ReporterInput<T> {
+impl<T, P: Provenance> ReporterInput<T, P> {
     const fn name(&self) -> &'static str {
         match self {
             ReporterInput::Query { .. } => "Query",
@@ -105,7 +105,7 @@ impl<T> ReporterInput<T> {
     }
 }
 
-impl<T> fmt::Debug for ReporterInput<T> {
+impl<T, P: Provenance> fmt::Debug for ReporterInput<T, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -116,7 +116,7 @@ impl<T> fmt::Debug for ReporterInput<T> {
 pub enum ReporterOutput<T, S: NoiseSource> {
     /// Let a ledger write this down, or make the reporter's state durable, in which it is charged already
     /// ([`crate::privacy::Ledger`]), and answer [`ReporterInput::Charged`] with the receipt.
-    Charge(Charge),
+    Charge(Charge<S::Provenance>),
     /// Observe the reward of this candidate and answer [`ReporterInput::Reward`].
     Evaluate {
         /// Its index.
@@ -175,20 +175,15 @@ impl core::error::Error for ReporterError {}
 ///
 /// ```
 /// use sordino_core::local::*;
-/// use sordino_core::privacy::{Charge, Epsilon, Ledger, Simulated, mechanism::laplace::ClampedLaplace};
+/// use sordino_core::privacy::{Epsilon, Ledger, Simulated, charge::Unwritten, mechanism::laplace::ClampedLaplace};
 /// use sordino_core::random::Stream;
-/// # struct Flash;
-/// # impl Ledger for Flash {
-/// #     type Error = core::convert::Infallible;
-/// #     fn write(&mut self, _: &Charge) -> Result<(), Self::Error> { Ok(()) }
-/// # }
 /// let one = Epsilon::new(1.0)?;
 /// let mechanism = ClampedLaplace::new(1.0 + 0.5, 20, one)?; // B + R
 /// let mut state = ReporterState::new(7, one);
 /// let mut reporter = Reporter::attach(&mechanism, &mut state);
 /// let source = &mut Simulated::new(Stream::from_seed(1));
 /// let ReporterOutput::Charge(charge) = reporter.handle::<f32, _>(ReporterInput::Query { candidate: 3 }, source)? else { panic!() };
-/// let receipt = Flash.append(charge)?; // your storage: what is written survives a reset
+/// let receipt = Unwritten.append(charge)?; // a device's own ledger: what it wrote survives a reset
 /// assert!(matches!(reporter.handle::<f32, _>(ReporterInput::Charged(receipt), source)?, ReporterOutput::Evaluate { candidate: 3 }));
 /// let ReporterOutput::Report(report) = reporter.handle(ReporterInput::Reward(0.8f32), source)? else { panic!() };
 /// assert!(report.value().is_finite() && state.budget().left() == 0.0);
@@ -212,7 +207,7 @@ impl<'a> Reporter<'a> {
     /// **Errors**: [`ReporterError`].
     pub fn handle<T: Scalar, S: NoiseSource>(
         &mut self,
-        input: ReporterInput<T>,
+        input: ReporterInput<T, S::Provenance>,
         source: &mut S,
     ) -> Result<ReporterOutput<T, S>, ReporterError> {
         let own = self.mechanism.mechanism().epsilon();
@@ -253,11 +248,11 @@ impl<'a> Reporter<'a> {
         }
     }
 
-    fn named(&self, nonce: Nonce) -> Charge {
+    fn named<P: Provenance>(&self, nonce: Nonce) -> Charge<P> {
         Charge::one(nonce, u64::from(self.state.reports), self.mechanism.event())
     }
 
-    fn unexpected<T>(&self, input: &ReporterInput<T>) -> ReporterError {
+    fn unexpected<T, P: Provenance>(&self, input: &ReporterInput<T, P>) -> ReporterError {
         ReporterError::UnexpectedInput { phase: self.state.phase, input: input.name() }
     }
 
@@ -282,7 +277,7 @@ mod tests {
     use crate::random::source::tests::Failing;
     use crate::random::{Secret, Simulated, Stream};
 
-    fn paid<T: core::fmt::Debug, S: NoiseSource>(output: ReporterOutput<T, S>) -> ReporterInput<T> {
+    fn paid<T: core::fmt::Debug, S: NoiseSource>(output: ReporterOutput<T, S>) -> ReporterInput<T, S::Provenance> {
         match output {
             ReporterOutput::Charge(charge) => match InMemory::default().append(charge) {
                 Ok(receipt) => ReporterInput::Charged(receipt),
@@ -345,7 +340,7 @@ mod tests {
             Reporter::attach(&cheap, &mut state).handle(right, source).unwrap();
         }
         assert_eq!((state.reports(), state.budget().spent()), (1, 0.5));
-        assert_eq!(std::format!("{:?}", ReporterInput::Reward(0.123)), "Reward");
+        assert_eq!(std::format!("{:?}", ReporterInput::<f64, crate::random::Simulation>::Reward(0.123)), "Reward");
     }
 
     /// A receipt pays the query it was made for: not one of another user, not a later one of the same.

@@ -113,6 +113,11 @@ impl WorstCase {
         [self.selection.event(), self.laplace.event()]
     }
 
+    /// |Λ|, the number of candidates.
+    pub const fn candidates(&self) -> u32 {
+        self.candidates
+    }
+
     /// The scale of the scores.
     pub const fn scale(&self) -> &ScoreScale {
         &self.scale
@@ -206,7 +211,7 @@ pub enum Score {
 
 /// One thing that happens to a publisher. Prints its name, never a score.
 #[derive(PartialEq)]
-pub enum PublisherInput {
+pub enum PublisherInput<P: Provenance> {
     /// The score of a candidate.
     Scored {
         /// Its index.
@@ -218,12 +223,12 @@ pub enum PublisherInput {
     /// ledger that failed.
     Close,
     /// The charge is durable, and here is the ledger's receipt: release.
-    Charged(Receipt),
+    Charged(Receipt<P>),
     /// The budget refuses: nothing is drawn and nothing leaves.
     Skip,
 }
 
-impl fmt::Debug for PublisherInput {
+impl<P: Provenance> fmt::Debug for PublisherInput<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             PublisherInput::Scored { .. } => "Scored",
@@ -241,7 +246,7 @@ pub enum PublisherOutput<P: Provenance> {
     Wait,
     /// Let a ledger write down both events ([`crate::privacy::Ledger::append`]) and answer [`PublisherInput::Charged`]
     /// with its receipt.
-    Charge(Charge),
+    Charge(Charge<P>),
     /// The release, and all of it.
     Released {
         /// The chosen candidate.
@@ -360,7 +365,7 @@ impl<'a> Publisher<'a> {
     /// **Errors**: [`PublisherError`]; nothing left then, and nothing changed unless the variant says so.
     pub fn handle<S: NoiseSource>(
         &mut self,
-        input: PublisherInput,
+        input: PublisherInput<S::Provenance>,
         source: &mut S,
     ) -> Result<PublisherOutput<S::Provenance>, PublisherError> {
         match (self.state.phase, input) {
@@ -416,7 +421,7 @@ impl<'a> Publisher<'a> {
     /// Noise first, then permute-and-flip, then the chosen score; a failure of the source releases nothing.
     fn release<S: NoiseSource>(
         &mut self,
-        receipt: &Receipt,
+        receipt: &Receipt<S::Provenance>,
         source: &mut S,
     ) -> Result<PublisherOutput<S::Provenance>, PublisherError> {
         let events = self.mechanism.events();

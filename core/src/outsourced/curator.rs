@@ -81,12 +81,12 @@ impl Default for CuratorState {
 
 /// One thing that happens to a curator.
 #[derive(Debug, PartialEq)]
-pub enum CuratorInput {
+pub enum CuratorInput<P: Provenance> {
     /// Release the rows. Said again while the charge is being written down, it names the charge again, for a ledger that
     /// failed.
     Open,
     /// The charge is durable, and here is the ledger's receipt: release.
-    Charged(Receipt),
+    Charged(Receipt<P>),
     /// The budget refuses: nothing is drawn and nothing leaves.
     Skip,
     /// The modeler asks for the value of a row.
@@ -103,7 +103,7 @@ pub enum CuratorInput {
 pub enum CuratorOutput<'o, P: Provenance> {
     /// Let a ledger write this down ([`crate::privacy::Ledger::append`]) and answer [`CuratorInput::Charged`] with its
     /// receipt.
-    Charge(Charge),
+    Charge(Charge<P>),
     /// Send these n·r numbers, row by row, to the modeler.
     Rows(Release<&'o [f64], P>),
     /// Send these n·r numbers, row by row, to the modeler. They are the paper's transformation, which is **not
@@ -257,7 +257,7 @@ impl<'a> Curator<'a> {
     /// **Errors**: [`CuratorError`]; nothing changed then, and nothing left.
     pub fn handle<S: NoiseSource>(
         &mut self,
-        input: CuratorInput,
+        input: CuratorInput<S::Provenance>,
         source: &mut S,
     ) -> Result<CuratorOutput<'_, S::Provenance>, CuratorError> {
         match (self.state.phase, input) {
@@ -318,7 +318,7 @@ impl<'a> Curator<'a> {
 
     fn release<S: NoiseSource>(
         &mut self,
-        receipt: &Receipt,
+        receipt: &Receipt<S::Provenance>,
         source: &mut S,
     ) -> Result<CuratorOutput<'_, S::Provenance>, CuratorError> {
         let (Protection::Gaussian(mechanism), Some((nonce, charged))) = (&self.protection, self.state.opened) else {

@@ -7,13 +7,16 @@
 //! | charged | the party | takes the receipt, and only then draws noise and releases |
 //!
 //! Neither a charge nor a receipt can be copied, stored or made outside this crate, and a receipt fits the opening it
-//! was made for and no other. What a host can still do is implement [`Ledger::write`] as a lie: that one function is
-//! where a reviewer looks.
+//! was made for and no other. Both carry how the release will be made: what pays for a simulation ([`Unwritten`]) pays
+//! for nothing private, and does not compile there. What a host can still do is implement
+//! [`Ledger`]`<`[`Private`](crate::privacy::Private)`>` as a lie: that one function is where a reviewer looks.
 
+use core::convert::Infallible;
 use core::fmt;
+use core::marker::PhantomData;
 
 use super::event::Event;
-use crate::random::Nonce;
+use crate::random::{Nonce, Provenance, Simulation};
 
 /// The most events one charge holds: the selection of a candidate and its score.
 const EVENTS_MAX: usize = 2;
@@ -21,18 +24,19 @@ const EVENTS_MAX: usize = 2;
 /// What a release that is about to be made costs. Not `Clone`, not serialisable; dropped, it paid for nothing.
 ///
 /// ```compile_fail,E0599
-/// # fn twice(charge: sordino_core::privacy::Charge) {
+/// # fn twice(charge: sordino_core::privacy::Charge<sordino_core::privacy::Private>) {
 /// let second = charge.clone();
 /// # }
 /// ```
 #[must_use = "a charge that no ledger takes releases nothing"]
-pub struct Charge {
+pub struct Charge<P: Provenance> {
     opening: Nonce,
     release: u64,
     events: heapless::Vec<Event, EVENTS_MAX>,
+    provenance: PhantomData<P>,
 }
 
-impl Charge {
+impl<P: Provenance> Charge<P> {
     /// The charge of one event, release number `release` of its party (counted from 0).
     pub(crate) fn one(opening: Nonce, release: u64, event: Event) -> Self {
         Self::all(opening, release, &[event])
@@ -41,7 +45,7 @@ impl Charge {
     /// The charge of events that leave together; more than [`EVENTS_MAX`] do not compile.
     pub(crate) fn all<const N: usize>(opening: Nonce, release: u64, events: &[Event; N]) -> Self {
         const { assert!(N <= EVENTS_MAX) };
-        Charge { opening, release, events: events.iter().copied().collect() }
+        Charge { opening, release, events: events.iter().copied().collect(), provenance: PhantomData }
     }
 
     /// Number of the release among those of its party, from 0: what a ledger calls its sequence.
@@ -55,14 +59,14 @@ impl Charge {
     }
 }
 
-impl fmt::Debug for Charge {
+impl<P: Provenance> fmt::Debug for Charge<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Charge").field("release", &self.release).field("events", &self.events()).finish()
     }
 }
 
 /// Two charges are equal if they cost the same for the same release of the same opening.
-impl PartialEq for Charge {
+impl<P: Provenance> PartialEq for Charge<P> {
     fn eq(&self, other: &Self) -> bool {
         self.opening == other.opening && self.release == other.release && self.events == other.events
     }
@@ -71,53 +75,56 @@ impl PartialEq for Charge {
 /// Proof that a charge was written down. It is spent by the release it pays for.
 ///
 /// ```compile_fail,E0599
-/// # fn twice(receipt: sordino_core::privacy::Receipt) {
+/// # fn twice(receipt: sordino_core::privacy::Receipt<sordino_core::privacy::Private>) {
 /// let second = receipt.clone();
 /// # }
 /// ```
 #[must_use = "a receipt that no party takes paid for nothing"]
-pub struct Receipt {
-    charge: Charge,
+pub struct Receipt<P: Provenance> {
+    charge: Charge<P>,
 }
 
-impl Receipt {
+impl<P: Provenance> Receipt<P> {
     /// Whether it was made for this opening and pays exactly this.
     pub(crate) fn pays(&self, opening: Nonce, events: &[Event]) -> bool {
         self.charge.opening == opening && self.charge.events() == events
     }
 }
 
-impl fmt::Debug for Receipt {
+impl<P: Provenance> fmt::Debug for Receipt<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Receipt of {:?}", self.charge)
     }
 }
 
-impl PartialEq for Receipt {
+impl<P: Provenance> PartialEq for Receipt<P> {
     fn eq(&self, other: &Self) -> bool {
         self.charge == other.charge
     }
 }
 
-/// Where a host writes charges down.
+/// Where a host writes charges down: `Ledger<Private>` for releases with secret coins and noise, `Ledger<Simulation>`
+/// for simulated ones.
 ///
 /// ```
-/// use sordino_core::privacy::{Charge, Event, Ledger};
+/// use sordino_core::privacy::{Charge, Ledger, Private};
 ///
-/// /// A ledger in memory: enough for a simulation, a lie for anything else.
-/// struct InMemory(Vec<Event>);
+/// /// A log in flash memory.
+/// struct Log(Vec<u8>);
 ///
-/// impl Ledger for InMemory {
-///     type Error = core::convert::Infallible;
-///     fn write(&mut self, charge: &Charge) -> Result<(), Self::Error> {
-///         self.0.extend_from_slice(charge.events());
+/// impl Ledger<Private> for Log {
+///     type Error = &'static str;
+///     fn write(&mut self, charge: &Charge<Private>) -> Result<(), Self::Error> {
+///         for event in charge.events() {
+///             let entry = postcard::to_allocvec(&(charge.release(), event)).map_err(|_| "an event that is too long")?;
+///             self.0.extend(entry); // and wait until it is durable
+///         }
 ///         Ok(())
 ///     }
 /// }
-/// # let mut ledger = InMemory(vec![]);
-/// # assert!(ledger.0.is_empty());
+/// # assert!(Log(vec![]).0.is_empty());
 /// ```
-pub trait Ledger {
+pub trait Ledger<P: Provenance> {
     /// Why a charge could not be written down.
     type Error;
 
@@ -125,15 +132,43 @@ pub trait Ledger {
     /// events will be found and counted. A ledger that keeps a budget refuses here, before it writes.
     ///
     /// **Errors**: the ledger's own; it may then hold the charge or not, and a party that asks again is charged again.
-    fn write(&mut self, charge: &Charge) -> Result<(), Self::Error>;
+    fn write(&mut self, charge: &Charge<P>) -> Result<(), Self::Error>;
 
     /// Writes a charge down and gives the receipt for it, which no other function can make.
     ///
     /// **Errors**: those of [`Ledger::write`]. The charge is gone then; its party names it again when it is asked to
     /// close again.
-    fn append(&mut self, charge: Charge) -> Result<Receipt, Self::Error> {
+    fn append(&mut self, charge: Charge<P>) -> Result<Receipt<P>, Self::Error> {
         self.write(&charge)?;
         Ok(Receipt { charge })
+    }
+}
+
+/// The ledger of a simulation that nobody resumes: it writes nothing down, and pays for nothing private.
+///
+/// ```compile_fail,E0277
+/// # fn pay(charge: sordino_core::privacy::Charge<sordino_core::privacy::Private>) {
+/// use sordino_core::privacy::{Ledger, charge::Unwritten};
+/// let receipt = Unwritten.append(charge);
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unwritten;
+
+impl Unwritten {
+    /// The receipt for a simulated charge, which is always given.
+    pub fn receipt(charge: Charge<Simulation>) -> Receipt<Simulation> {
+        match Unwritten.append(charge) {
+            Ok(receipt) => receipt,
+            Err(never) => match never {},
+        }
+    }
+}
+
+impl Ledger<Simulation> for Unwritten {
+    type Error = Infallible;
+    fn write(&mut self, _: &Charge<Simulation>) -> Result<(), Infallible> {
+        Ok(())
     }
 }
 
@@ -142,17 +177,17 @@ pub(crate) mod tests {
     extern crate std;
     use super::*;
     use crate::privacy::event::NeighboringRelation;
-    use crate::random::{NoiseSource, Simulated, Stream};
+    use crate::random::{NoiseSource, Private, Simulated, Stream};
 
-    /// A ledger in memory, for tests.
+    /// A ledger in memory, for tests of either kind.
     #[derive(Default)]
     pub(crate) struct InMemory {
         pub(crate) events: std::vec::Vec<Event>,
     }
 
-    impl Ledger for InMemory {
-        type Error = core::convert::Infallible;
-        fn write(&mut self, charge: &Charge) -> Result<(), Self::Error> {
+    impl<P: Provenance> Ledger<P> for InMemory {
+        type Error = Infallible;
+        fn write(&mut self, charge: &Charge<P>) -> Result<(), Self::Error> {
             self.events.extend_from_slice(charge.events());
             Ok(())
         }
@@ -161,9 +196,9 @@ pub(crate) mod tests {
     /// A ledger whose disk is full.
     struct Full;
 
-    impl Ledger for Full {
+    impl Ledger<Private> for Full {
         type Error = &'static str;
-        fn write(&mut self, _: &Charge) -> Result<(), Self::Error> {
+        fn write(&mut self, _: &Charge<Private>) -> Result<(), Self::Error> {
             Err("no space left")
         }
     }
@@ -179,7 +214,7 @@ pub(crate) mod tests {
         let there = source.nonce().unwrap();
         assert_ne!(here, there);
         let mut ledger = InMemory::default();
-        let receipt = ledger.append(Charge::all(here, 4, &[EVENT, EVENT])).unwrap();
+        let receipt = ledger.append(Charge::<Simulation>::all(here, 4, &[EVENT, EVENT])).unwrap();
         assert_eq!(ledger.events, [EVENT, EVENT]);
         assert!(receipt.pays(here, &[EVENT, EVENT]));
         assert!(!receipt.pays(there, &[EVENT, EVENT]) && !receipt.pays(here, &[EVENT]) && !receipt.pays(here, &[]));

@@ -6,6 +6,7 @@ use sordino_core::local::{
     ReporterState, Rewards, TgpUcb, tgp,
 };
 use sordino_core::math::Scalar;
+use sordino_core::privacy::charge::Unwritten;
 use sordino_core::privacy::mechanism::laplace::ClampedLaplace;
 use sordino_core::privacy::{Epsilon, Simulated};
 use sordino_core::random::{RunSeed, Stream};
@@ -38,7 +39,7 @@ fn reports<T: Scalar>(fold: &mut Fold) {
         let mut event = ReporterInput::Query { candidate: i };
         while let Ok(output) = reporter.handle(event, &mut source) {
             match output {
-                ReporterOutput::Charge(_) => event = ReporterInput::Charged,
+                ReporterOutput::Charge(charge) => event = ReporterInput::Charged(Unwritten::receipt(charge)),
                 ReporterOutput::Evaluate { .. } => event = ReporterInput::Reward(reward),
                 ReporterOutput::Report(release) => {
                     fold.add(*release.value());

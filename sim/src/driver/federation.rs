@@ -58,9 +58,9 @@ pub async fn run_method<T: Scalar, F: Fabric<T>>(
             Some(vectors) => Some(method.public(None)?.maximize(&p.regions, vectors, &mut point).candidate),
             None => None,
         };
-        let selection = if collecting { server.open()? } else { None };
+        let share = if collecting { server.open()? } else { None };
         tell(Stage::Agents { done: 0, of: p.agents });
-        let mut partials = fabric.round(Order { round, broadcast, maximum, selection }).await?;
+        let mut partials = fabric.round(Order { round, broadcast, maximum, share }).await?;
         let mut counters = None;
         if collecting {
             tell(Stage::Release);
@@ -76,7 +76,7 @@ pub async fn run_method<T: Scalar, F: Fabric<T>>(
             tell(Stage::Checkpoint);
             server.ledger().sync()?;
             let agents = Snapshot::join(fabric.snapshot().await?);
-            store.save(&method, &Saved::new(store, &method, &server, books.read(), agents))?;
+            store.save(&method, &Saved::new(&server, books.read(), agents))?;
         }
         tell(server.spent());
         if stop && round < p.rounds {

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use sordino_core::federated::{
-    Aggregation, Counters, Server, ServerInput, ServerOutput, ServerState, ServerStorage, storage_lens,
+    Counters, Server, ServerInput, ServerOutput, ServerState, ServerStorage, Share, storage_lens,
 };
 use sordino_core::math::Scalar;
+use sordino_core::privacy::Ledger as _;
 use sordino_core::privacy::budget::{BudgetError, Filter};
 use sordino_core::random::{Party, Purpose, Simulated};
 
@@ -110,7 +111,7 @@ impl<T: Scalar> ServerHost<T> {
 
     /// Opens the next broadcast with its own stream of coins and noise and tells the secret sample, unless the budget
     /// refuses it: then nothing is drawn, and the agents will go on alone.
-    pub fn open(&mut self) -> Result<Option<Arc<[u8]>>, DriverError> {
+    pub fn open(&mut self) -> Result<Option<Share<Arc<[u8]>>>, DriverError> {
         self.source = release_source(&self.method, self.state.broadcast());
         let event = self.with_server(|server, _| Ok(server.event()))?;
         self.open = match event.map(|event| self.filter.admits(&event)) {
@@ -118,21 +119,19 @@ impl<T: Scalar> ServerHost<T> {
             Some(Err(BudgetError::Exhausted { .. })) => false,
             Some(Err(error)) => return Err(DriverError::Budget(error)),
         };
-        let open = self.open;
+        let (open, agents) = (self.open, self.method.config.parameters().agents);
         self.with_server(|server, source| {
             server.handle(if open { ServerInput::Open } else { ServerInput::Skip }, source)?;
-            Ok(open.then(|| server.selection().into()))
+            if open { server.share(0..agents).map(|share| Some(share.to_shared())) } else { Ok(None) }
         })
     }
 
     /// Merges what a member took. Members answer in any order.
     pub fn merge(&mut self, partial: &Partial) -> Result<(), DriverError> {
-        if !self.open {
-            return Ok(());
+        match &partial.collected {
+            Some(collected) if self.open => self.with_server(|server, _| server.merge(collected)),
+            _ => Ok(()),
         }
-        self.with_server(|server, _| {
-            server.merge(partial.round, partial.first, &partial.flags, &partial.sums, &partial.counters)
-        })
     }
 
     /// Closes the broadcast: charge, write down, release. Returns what happened to the vectors: not releasable.
@@ -140,32 +139,19 @@ impl<T: Scalar> ServerHost<T> {
         if !self.open {
             return Ok(Counters::default());
         }
-        self.check_norm()?;
         let charge = self.with_server(|server, source| match server.handle(ServerInput::Close, source)? {
-            ServerOutput::Charge(event) => Ok(Some(event)),
+            ServerOutput::Charge(charge) => Ok(Some(charge)),
             _ => Ok(None),
         })?;
-        if let Some(event) = charge {
-            self.filter.charge(&event).map_err(DriverError::Budget)?;
-            self.ledger.append(u64::from(self.state.releases()), event)?;
-            self.with_server(|server, source| server.handle(ServerInput::Charged, source).map(|_| ()))?;
+        if let Some(charge) = charge {
+            for event in charge.events() {
+                self.filter.charge(event).map_err(DriverError::Budget)?;
+            }
+            let receipt = self.ledger.append(charge)?;
+            self.with_server(|server, source| server.handle(ServerInput::Charged(receipt), source).map(|_| ()))?;
             self.check_charges()?;
         }
         Ok(self.state.counters())
-    }
-
-    /// Always on: no coordinate of the sum exceeds what the selected may contribute.
-    fn check_norm(&self) -> Result<(), DriverError> {
-        let Aggregation::Private { noise_multiplier, grid_exponent, .. } = self.method.config.parameters().aggregation
-        else {
-            return Ok(());
-        };
-        let radius = (f64::from(1u32 << grid_exponent) / noise_multiplier) as i64;
-        let bound = i64::from(self.state.counters().selected).saturating_mul(radius);
-        match self.sums.iter().position(|sum| sum.abs() > bound) {
-            None => Ok(()),
-            Some(_) => Err(DriverError::Check("a sum exceeds the integer norm bound of the selected")),
-        }
     }
 
     /// Always on: every release was charged once, and the budget holds.

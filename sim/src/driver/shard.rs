@@ -117,15 +117,13 @@ impl<T: Scalar> Shard<T> {
         let range = self.range();
         let mut sums = vec![0; config.broadcast_len()];
         let mut counters = Counters::default();
-        let mut flags = match &order.selection {
-            Some(selection) => selection[range.start as usize..range.end as usize].to_vec(),
-            None => Vec::new(),
-        };
-        let collector = match order.selection {
-            Some(_) => {
+        let mut flags = vec![0; if order.share.is_some() { range.len() } else { 0 }];
+        let collector = match order.share.as_ref().map(|share| share.part(range.clone())) {
+            Some(Some(share)) => {
                 let storage = CollectorStorage { sums: &mut sums, flags: &mut flags, counters: &mut counters };
-                Some(Collector::new(config, order.round, range.start, storage).map_err(DriverError::Server)?)
+                Some(Collector::new(config, &share, storage).map_err(DriverError::Server)?)
             }
+            Some(None) => return Err(DriverError::Check("an order without the sample of a member's own agents")),
             None => None,
         };
         let mut round = Round {
@@ -185,14 +183,11 @@ impl<T: Scalar> Shard<T> {
         for frame in std::mem::take(&mut round.held) {
             round.deliver(&method, &frame, &mut incoming)?;
         }
-        let Round { leaves, faults, late, .. } = round;
+        let Round { collector, leaves, faults, late, .. } = round;
         self.late = late;
         Ok(Partial {
-            round: order.round,
             first: range.start,
-            flags,
-            sums,
-            counters,
+            collected: collector.map(|collector| collector.finish().to_owned()),
             leaves,
             best: self.best.clone(),
             faults,

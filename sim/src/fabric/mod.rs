@@ -2,16 +2,19 @@
 //!
 //! A federation adds up nothing but integers, so members may hold any ranges of agents, answer in any order, and run
 //! anywhere: threads of this process ([`crate::driver::lockstep`], [`crate::driver::tokio`]), and behind the same trait
-//! a cluster or real devices. What an engine must keep: every member gets every order once and in sequence; an answer
-//! names its range; a member that is lost can be rebuilt from a [`Snapshot`] and replays its orders with the same bits.
+//! a cluster. What an engine must keep: every member gets every order once and in sequence; an answer names its range; a
+//! member that is lost can be rebuilt from a [`Snapshot`] and replays its orders with the same bits.
+//!
 //! Orders and partials are inside the trust boundary: they carry the secret sample and unnoised sums, so a link between
-//! members must be authenticated and encrypted.
+//! members must be authenticated and encrypted, and an engine that leaves the process hands each member the share of its
+//! own agents alone. **Devices never come behind this trait**: they are sent broadcasts and send frames, and learn
+//! nothing of the sample.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use sordino_core::digest::Digest;
-use sordino_core::federated::{AgentState, Counters};
+use sordino_core::federated::{self, AgentState, Share};
 use sordino_core::math::Scalar;
 
 use crate::driver::DriverError;
@@ -26,23 +29,16 @@ pub struct Order<T> {
     pub broadcast: Option<Arc<[T]>>,
     /// Their argmax, found once for all.
     pub maximum: Option<u32>,
-    /// The secret sample of all N agents if uploads are collected in this round.
-    pub selection: Option<Arc<[u8]>>,
+    /// The secret sample if uploads are collected in this round; a member takes the share of its own agents.
+    pub share: Option<Share<Arc<[u8]>>>,
 }
 
 /// What a member answers.
-#[derive(Clone)]
 pub struct Partial {
-    /// The round it answers: a late one is refused.
-    pub round: u32,
     /// Its first agent; the length of `leaves` says how many.
     pub first: u32,
-    /// The flags of its agents as the collector left them; empty if nothing was collected.
-    pub flags: Vec<u8>,
-    /// Integer sums of the selected uploads, P·M.
-    pub sums: Vec<i64>,
-    /// What was taken.
-    pub counters: Counters,
+    /// What its collector took; nothing if nothing was collected.
+    pub collected: Option<federated::Partial<Vec<u8>, Vec<i64>>>,
     /// Its agents' leaves of the transcript.
     pub leaves: Vec<Digest>,
     /// Its agents' best noise-free values so far: simulation only.

@@ -161,6 +161,7 @@ impl GaussianAudit {
             for _ in 0..rounds {
                 let (mut sums, mut pool, mut released) = ([0i64], [0i64], [0.0f64]);
                 let selected = coin.coin(&mut source).unwrap_or(false);
+                let Ok(sample) = mechanism.sample(&mut source.clone(), &mut []) else { continue };
                 let Ok(noise) = mechanism.fill_noise(&mut source, &mut pool) else { continue };
                 if present && selected {
                     // A defect of the sensitivity sends its contribution several times past the check.
@@ -168,7 +169,7 @@ impl GaussianAudit {
                     let _ = encoder.add(&[1.0], &[1.0], &mut one);
                     sums[0] += (one[0] as f64 * size) as i64;
                 }
-                if mechanism.release(&mut sums, noise, 1.0, &mut released).is_err() {
+                if mechanism.release(&mut sums, sample, noise, 1.0, &mut released).is_err() {
                     continue;
                 }
                 // In units of the claimed sensitivity: the contribution is 1, the noise should have std z.

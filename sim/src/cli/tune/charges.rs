@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sordino_core::privacy::ledger::{LedgerEntry, Replay};
-use sordino_core::privacy::{Event, SourceKind};
+use sordino_core::privacy::{Charge, Event, Private, SourceKind};
 
 /// Ledgers are read up to this length.
 const BYTES_MAX: u64 = 64 << 20;
@@ -70,6 +70,13 @@ impl Ledger {
         }
         let written = self.file.seek(SeekFrom::End(0)).and_then(|_| self.file.write_all(text.as_bytes()));
         written.and_then(|()| self.file.sync_all()).map_err(|error| format!("{}: {error}", self.path.display()))
+    }
+}
+
+impl sordino_core::privacy::Ledger<Private> for Ledger {
+    type Error = String;
+    fn write(&mut self, charge: &Charge<Private>) -> Result<(), String> {
+        self.charge(charge.events())
     }
 }
 

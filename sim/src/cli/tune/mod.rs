@@ -18,7 +18,7 @@ use chacha20::rand_core::SeedableRng;
 use clap::{Args, ValueEnum};
 use sordino_core::output::worst_case::{PublisherInput, PublisherOutput, Score};
 use sordino_core::output::{FailureRule, Publisher, PublisherState, ScoreScale, WorstCase};
-use sordino_core::privacy::{Epsilon, Event, Secret};
+use sordino_core::privacy::{Epsilon, Event, Ledger as _, Secret};
 
 use super::error::CliError;
 use super::{Format, print, print_json};
@@ -156,19 +156,21 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         let score = evaluate(arguments, &space, candidate, count);
         publisher.handle(PublisherInput::Scored { candidate, score }, &mut source).map_err(CliError::failure)?;
     }
-    match publisher.handle(PublisherInput::Close, &mut source).map_err(CliError::failure)? {
-        PublisherOutput::Charge(events) => ledger.charge(&events).map_err(CliError::failure)?,
+    let receipt = match publisher.handle(PublisherInput::Close, &mut source).map_err(CliError::failure)? {
+        PublisherOutput::Charge(charge) => ledger.append(charge).map_err(CliError::failure)?,
         _ => {
             return Err(CliError::failure(
                 "a candidate failed: by the public rule nothing is released and nothing was charged; --show-errors says \
                  which one and how",
             ));
         }
-    }
-    match publisher.handle(PublisherInput::Charged, &mut source).map_err(CliError::failure)? {
-        PublisherOutput::Released { candidate, score, kind } => {
+    };
+    match publisher.handle(PublisherInput::Charged(receipt), &mut source).map_err(CliError::failure)? {
+        PublisherOutput::Released { candidate, score } => {
+            let kind = score.kind().to_string();
+            let (candidate, score) = (*candidate.value(), *score.value());
             let score = if arguments.minimize { -score } else { score };
-            let release = Release { parameters: space.json(candidate as usize), score, kind: kind.to_string() };
+            let release = Release { parameters: space.json(candidate as usize), score, kind };
             publish(arguments, &mechanism, &events, release)
         }
         other => Err(CliError::failure(format!("nothing is released: {other:?}"))),

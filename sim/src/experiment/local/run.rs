@@ -6,6 +6,7 @@ use sordino_core::local::transcript::link;
 use sordino_core::local::{
     AtaGpUcb, Input, Learner, MomaGpUcb, Output, Reporter, ReporterInput, ReporterOutput, ReporterState, TgpUcb, tgp,
 };
+use sordino_core::privacy::charge::Unwritten;
 use sordino_core::privacy::mechanism::laplace::ClampedLaplace;
 use sordino_core::privacy::{Epsilon, Simulated};
 use sordino_core::random::{Party, Purpose, RunSeed};
@@ -130,7 +131,7 @@ impl Users {
         let mut event = ReporterInput::Query { candidate };
         loop {
             match reporter.handle(event, source).map_err(failure)? {
-                ReporterOutput::Charge(_) => event = ReporterInput::Charged,
+                ReporterOutput::Charge(charge) => event = ReporterInput::Charged(Unwritten::receipt(charge)),
                 ReporterOutput::Evaluate { candidate } => {
                     event = ReporterInput::Reward(problem.reward(round, candidate));
                 }

@@ -7,6 +7,7 @@ use sordino_core::output::{
     Checked, FailureRule, NoisyTuning, Publisher, PublisherState, Tuner, TunerInput, TunerOutput, TunerState,
     WorstCase, log_len, workspace_len,
 };
+use sordino_core::privacy::charge::Unwritten;
 use sordino_core::privacy::{Epsilon, Simulated};
 use sordino_core::random::{Party, Purpose, RunSeed, normal};
 use sordino_core::surrogate::{FiniteGp, finite, information_gain};
@@ -193,9 +194,12 @@ fn worst_case_release(
         let scored = PublisherInput::Scored { candidate, score: *score };
         publisher.handle(scored, noise).map_err(failure)?;
     }
-    publisher.handle(PublisherInput::Close, noise).map_err(failure)?;
-    match publisher.handle(PublisherInput::Charged, noise).map_err(failure)? {
-        PublisherOutput::Released { candidate, score, .. } => Ok((candidate, score)),
+    let receipt = match publisher.handle(PublisherInput::Close, noise).map_err(failure)? {
+        PublisherOutput::Charge(charge) => Unwritten::receipt(charge),
+        other => return Err(ExperimentError::Failure(format!("nothing is charged: {other:?}"))),
+    };
+    match publisher.handle(PublisherInput::Charged(receipt), noise).map_err(failure)? {
+        PublisherOutput::Released { candidate, score } => Ok((*candidate.value(), *score.value())),
         other => Err(ExperimentError::Failure(format!("nothing is released: {other:?}"))),
     }
 }

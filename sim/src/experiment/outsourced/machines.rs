@@ -11,6 +11,7 @@ use sordino_core::outsourced::{
     PaperProjection, Parameters, Protection, log_len, random_row, workspace_len,
 };
 use sordino_core::privacy::Simulated;
+use sordino_core::privacy::charge::Unwritten;
 use sordino_core::privacy::mechanism::projection::GaussianProjection;
 use sordino_core::random::{Party, Purpose, RunSeed, normal};
 
@@ -157,10 +158,12 @@ impl Problem {
         let (mut state, mut pool, mut out) = (CuratorState::new(), vec![0; pool], vec![0.0; self.rows() * out_dim]);
         let mut curator =
             Curator::attach(protection, &self.table, self.origin, &mut state, &mut pool, &mut out).map_err(input)?;
-        let charge =
-            matches!(curator.handle(CuratorInput::Open, &mut source).map_err(input)?, CuratorOutput::Charge(_));
-        if charge {
-            curator.handle(CuratorInput::Charged, &mut source).map_err(input)?;
+        let receipt = match curator.handle(CuratorInput::Open, &mut source).map_err(input)? {
+            CuratorOutput::Charge(charge) => Some(Unwritten::receipt(charge)),
+            _ => None,
+        };
+        if let Some(receipt) = receipt {
+            curator.handle(CuratorInput::Charged(receipt), &mut source).map_err(input)?;
         }
         Ok(out)
     }
