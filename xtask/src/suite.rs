@@ -4,7 +4,8 @@ use crate::process::{self, Report, cargo, count_tests};
 use crate::{digests, firmware, panic_free, simulator, tools};
 
 /// Packages whose code is linted and documented.
-const PACKAGES: [&str; 5] = ["sordino-core", "sordino-sim", "sordino-tests", "xtask", "firmware-example"];
+const PACKAGES: [&str; 6] =
+    ["sordino-core", "sordino-host", "sordino-sim", "sordino-tests", "xtask", "firmware-example"];
 
 /// Runs all steps.
 pub fn run(report: &mut Report) {

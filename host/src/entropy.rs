@@ -1,0 +1,69 @@
+//! A secret noise source seeded by the system.
+
+use core::fmt;
+
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::SeedableRng;
+use sordino_core::random::Secret;
+use zeroize::Zeroize;
+
+/// Noise from ChaCha20; its state is wiped when it is dropped.
+pub type SystemNoise = Secret<ChaCha20Rng>;
+
+/// The system gave no randomness. Nothing may be released then.
+#[derive(Debug)]
+pub struct NoEntropy(getrandom::Error);
+
+impl fmt::Display for NoEntropy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no entropy from the system")
+    }
+}
+
+impl std::error::Error for NoEntropy {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.0)
+    }
+}
+
+/// A new generator with a seed of 256 bits from the system; the seed itself is wiped.
+///
+/// **Errors**: [`NoEntropy`].
+pub fn system() -> Result<SystemNoise, NoEntropy> {
+    let mut seed = [0u8; 32];
+    getrandom::fill(&mut seed).map_err(NoEntropy)?;
+    let generator = ChaCha20Rng::from_seed(seed);
+    seed.zeroize();
+    Ok(Secret::new(generator))
+}
+
+/// A random name of 128 bits, in 32 hexadecimal digits.
+///
+/// **Errors**: [`NoEntropy`].
+pub fn name() -> Result<String, NoEntropy> {
+    let mut bytes = [0u8; 16];
+    getrandom::fill(&mut bytes).map_err(NoEntropy)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sordino_core::random::{NoiseSource, SourceKind};
+
+    /// Hygiene 17: the generator's state does not stay in memory. `ZeroizeOnDrop` is there only with chacha20's feature.
+    #[test]
+    fn mended_the_generator_wipes_itself() {
+        fn wiped<T: zeroize::ZeroizeOnDrop>() {}
+        wiped::<ChaCha20Rng>();
+    }
+
+    #[test]
+    fn two_sources_are_different_and_secret() {
+        let (mut a, mut b) = (system().unwrap(), system().unwrap());
+        assert_ne!(a.word().unwrap(), b.word().unwrap());
+        assert_eq!(a.kind(), SourceKind::Secret);
+        assert_ne!(name().unwrap(), name().unwrap());
+        assert_eq!(name().unwrap().len(), 32);
+    }
+}

@@ -1,0 +1,189 @@
+//! Files: writing so that a crash leaves the old one or the new one, reading with a bound.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// Why a file was not read or written.
+#[derive(Debug)]
+pub enum FileError {
+    /// The system refused.
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// A folder, a pipe, a device or a socket: its end may never come.
+    NotRegular {
+        /// The path.
+        path: PathBuf,
+    },
+    /// More than the bound.
+    TooLong {
+        /// The file.
+        path: PathBuf,
+        /// The most bytes that are read.
+        bytes_max: u64,
+    },
+    /// Not UTF-8.
+    NotText {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+impl FileError {
+    /// Whether there is no such file.
+    pub fn is_missing(&self) -> bool {
+        matches!(self, FileError::Io { error, .. } if error.kind() == io::ErrorKind::NotFound)
+    }
+}
+
+impl fmt::Display for FileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FileError::Io { path, error } => write!(f, "{}: {error}", path.display()),
+            FileError::NotRegular { path } => write!(f, "{}: not a regular file", path.display()),
+            FileError::TooLong { path, bytes_max } => write!(f, "{}: longer than {bytes_max} bytes", path.display()),
+            FileError::NotText { path } => write!(f, "{}: not UTF-8 text", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for FileError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            FileError::Io { error, .. } => Some(error),
+            _ => None,
+        }
+    }
+}
+
+pub(crate) fn io_at(path: &Path) -> impl Fn(io::Error) -> FileError + '_ {
+    |error| FileError::Io { path: path.to_owned(), error }
+}
+
+/// Opens what must be a regular file; a pipe neither blocks nor is read.
+///
+/// **Errors**: [`FileError::Io`], [`FileError::NotRegular`].
+pub fn open_regular(path: &Path, options: &mut OpenOptions) -> Result<File, FileError> {
+    // Without this flag, opening a pipe waits for somebody at its other end.
+    let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+    let opened = options.custom_flags(flags).open(path);
+    let file = match opened {
+        Ok(file) => file,
+        Err(_) if fs::metadata(path).is_ok_and(|found| !found.is_file()) => {
+            return Err(FileError::NotRegular { path: path.to_owned() });
+        }
+        Err(error) => return Err(io_at(path)(error)),
+    };
+    if file.metadata().map_err(io_at(path))?.is_file() {
+        Ok(file)
+    } else {
+        Err(FileError::NotRegular { path: path.to_owned() })
+    }
+}
+
+/// Reads a regular file of at most `bytes_max` bytes. The bound holds for what is read, whatever the file's length is
+/// said to be.
+///
+/// **Errors**: [`FileError`].
+pub fn read_bounded(path: &Path, bytes_max: u64) -> Result<Vec<u8>, FileError> {
+    read_all(&open_regular(path, OpenOptions::new().read(true))?, path, bytes_max)
+}
+
+/// As [`read_bounded`], for text.
+///
+/// **Errors**: [`FileError`].
+pub fn read_text(path: &Path, bytes_max: u64) -> Result<String, FileError> {
+    String::from_utf8(read_bounded(path, bytes_max)?).map_err(|_| FileError::NotText { path: path.to_owned() })
+}
+
+/// The rest of an open file, at most `bytes_max` bytes; `path` is for messages.
+pub(crate) fn read_all(mut file: &File, path: &Path, bytes_max: u64) -> Result<Vec<u8>, FileError> {
+    let mut bytes = Vec::new();
+    Read::by_ref(&mut file).take(bytes_max.saturating_add(1)).read_to_end(&mut bytes).map_err(io_at(path))?;
+    if bytes.len() as u64 > bytes_max {
+        return Err(FileError::TooLong { path: path.to_owned(), bytes_max });
+    }
+    Ok(bytes)
+}
+
+/// Writes a file so that a crash leaves the old one or the new one: beside its place, synced, renamed, folder synced.
+///
+/// **Errors**: [`FileError::Io`]; the old file is untouched then.
+pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    let beside = with_suffix(path, ".new");
+    let write = || {
+        let mut file = File::create(&beside)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&beside, path)
+    };
+    write().map_err(io_at(path))?;
+    sync_folder(path)
+}
+
+/// Makes the name of a file durable: syncs the folder that holds it.
+///
+/// **Errors**: [`FileError::Io`].
+pub fn sync_folder(path: &Path) -> Result<(), FileError> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(io_at(folder))
+}
+
+/// The path with something added to its file name: `a.jsonl` and `.lock` give `a.jsonl.lock`.
+pub fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.file_name().map_or_else(OsString::new, OsString::from);
+    name.push(suffix);
+    path.with_file_name(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    fn place(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("sordino-files-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    /// Hygiene 16: `/dev/zero` has length 0 and no end; a pipe blocks whoever opens it.
+    #[test]
+    fn mended_reading_is_bounded_by_what_is_read() {
+        assert!(matches!(read_bounded(Path::new("/dev/zero"), 100), Err(FileError::NotRegular { .. })));
+        let folder = place("bound");
+        let pipe = folder.join("pipe");
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        assert!(matches!(read_bounded(&pipe, 100), Err(FileError::NotRegular { .. })));
+        assert!(matches!(read_bounded(&folder, 100), Err(FileError::NotRegular { .. })));
+        let file = folder.join("file");
+        fs::write(&file, [65; 100]).unwrap();
+        assert_eq!(read_text(&file, 100).unwrap().len(), 100);
+        assert!(matches!(read_bounded(&file, 99), Err(FileError::TooLong { bytes_max: 99, .. })));
+        fs::write(&file, [255]).unwrap();
+        assert!(matches!(read_text(&file, 99), Err(FileError::NotText { .. })));
+        assert!(read_bounded(&folder.join("none"), 1).unwrap_err().is_missing());
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_file_is_replaced_as_a_whole() {
+        let folder = place("whole");
+        let path = folder.join("a.json");
+        write_atomically(&path, b"old").unwrap();
+        write_atomically(&path, b"new one").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new one");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        assert!(write_atomically(&folder.join("none/a"), b"").is_err());
+        assert_eq!(with_suffix(Path::new("x/a.jsonl"), ".lock"), Path::new("x/a.jsonl.lock"));
+        fs::remove_dir_all(folder).unwrap();
+    }
+}

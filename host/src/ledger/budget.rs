@@ -1,0 +1,172 @@
+//! What the charges of a ledger add up to, and the budget they are held against.
+
+use sordino_core::privacy::accountant::{AccountantError, RdpAccountant};
+use sordino_core::privacy::budget::{BudgetError, Filter};
+use sordino_core::privacy::{Event, NeighboringRelation};
+
+use super::line::Accounting;
+use super::{LedgerError, Terms};
+
+/// What was spent so far.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spent {
+    /// ε; never below the exact value.
+    pub epsilon: f64,
+    /// The δ it is for: summed, or that of the ledger under Rényi accounting.
+    pub delta: f64,
+    /// Number of charges.
+    pub charges: u64,
+}
+
+/// Losses and their budget.
+pub(super) enum Budget {
+    /// Sums of ε and δ.
+    Sum { epsilon: f64, delta: f64, relation: Option<NeighboringRelation>, epsilon_max: f64, delta_max: f64 },
+    /// A filter of core.
+    Renyi(Box<Filter>),
+}
+
+/// a + b for what is not negative, rounded up: exact where the sum is.
+fn add_up(a: f64, b: f64) -> f64 {
+    let sum = a + b;
+    // What rounding took away, exactly (Knuth's two-sum).
+    let (of_a, of_b) = (sum - b, sum - (sum - b));
+    let lost = (a - of_a) + (b - of_b);
+    if lost > 0.0 { sum.next_up() } else { sum }
+}
+
+/// (ε, δ) of an event whose loss is such a pair.
+pub fn loss(event: &Event) -> Option<(f64, f64)> {
+    match *event {
+        Event::PureEpsilon { epsilon, .. } => Some((epsilon, 0.0)),
+        Event::ApproximateEpsilon { epsilon, delta, .. } => Some((epsilon, delta)),
+        _ => None,
+    }
+}
+
+impl Budget {
+    /// The budget of these terms after these events, all of which count, also beyond the budget.
+    ///
+    /// **Errors**: [`LedgerError::Terms`], [`LedgerError::Accountant`].
+    pub fn replay<'e>(terms: &Terms, events: impl Iterator<Item = &'e Event>) -> Result<Self, LedgerError> {
+        let epsilon_max = terms.epsilon_max.unwrap_or(f64::INFINITY);
+        match terms.accounting {
+            Accounting::Sum => {
+                let (mut epsilon, mut delta, mut relation) = (0.0, 0.0, None);
+                for event in events {
+                    (epsilon, delta, relation) = sum(epsilon, delta, relation, event)?;
+                }
+                Ok(Budget::Sum { epsilon, delta, relation, epsilon_max, delta_max: terms.delta })
+            }
+            Accounting::Renyi => {
+                let mut spent = RdpAccountant::new();
+                for event in events {
+                    spent.compose(event, 1)?;
+                }
+                let admissible = "epsilon_max above 0, delta in (0, 1)";
+                let filter = Filter::new(epsilon_max, terms.delta)
+                    .map_err(|_| LedgerError::Terms { key: "the budget", admissible })?;
+                Ok(Budget::Renyi(Box::new(filter.resume(spent))))
+            }
+        }
+    }
+
+    /// Whether all of these fit together; nothing is spent. `before` are the events charged so far.
+    pub fn admits<'e>(
+        &mut self,
+        terms: &Terms,
+        before: impl Iterator<Item = &'e Event>,
+        events: &'e [Event],
+    ) -> Result<(), LedgerError> {
+        let Some((last, rest)) = events.split_last() else {
+            return Ok(());
+        };
+        match self {
+            Budget::Sum { epsilon, delta, relation, epsilon_max, delta_max } => {
+                let mut after = (*epsilon, *delta, *relation);
+                for event in events {
+                    after = sum(after.0, after.1, after.2, event)?;
+                }
+                let (epsilon, delta, _) = after;
+                if epsilon <= *epsilon_max && delta <= *delta_max {
+                    return Ok(());
+                }
+                Err(LedgerError::OverBudget { epsilon, epsilon_max: *epsilon_max, delta, delta_max: *delta_max })
+            }
+            Budget::Renyi(filter) if rest.is_empty() => judged(filter.admits(last), terms.delta),
+            Budget::Renyi(_) => match Budget::replay(terms, before.chain(rest))? {
+                // Losses only grow: the last event is refused if any is.
+                Budget::Renyi(mut filter) => judged(filter.admits(last), terms.delta),
+                Budget::Sum { .. } => Ok(()),
+            },
+        }
+    }
+
+    /// Counts events that were admitted.
+    pub fn charge(&mut self, events: &[Event]) -> Result<(), LedgerError> {
+        for event in events {
+            match self {
+                Budget::Sum { epsilon, delta, relation, .. } => {
+                    (*epsilon, *delta, *relation) = sum(*epsilon, *delta, *relation, event)?;
+                }
+                Budget::Renyi(filter) => {
+                    let delta = filter.delta();
+                    judged(filter.charge(event), delta)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// (ε, δ) spent.
+    pub fn spent(&self) -> Result<(f64, f64), LedgerError> {
+        match self {
+            Budget::Sum { epsilon, delta, .. } => Ok((*epsilon, *delta)),
+            Budget::Renyi(filter) => {
+                let spent = filter.spent()?;
+                Ok((spent.epsilon, spent.delta))
+            }
+        }
+    }
+}
+
+type Sums = (f64, f64, Option<NeighboringRelation>);
+
+fn sum(epsilon: f64, delta: f64, relation: Option<NeighboringRelation>, event: &Event) -> Result<Sums, LedgerError> {
+    let (more, delta_more) = loss(event).ok_or(AccountantError::UnsupportedEvent(*event))?;
+    if !event.is_valid() {
+        return Err(AccountantError::InvalidEvent(*event).into());
+    }
+    let now = event.relation();
+    match relation {
+        Some(before) if before != now => Err(AccountantError::MixedRelations { before, now }.into()),
+        _ => Ok((add_up(epsilon, more), add_up(delta, delta_more), Some(now))),
+    }
+}
+
+fn judged(result: Result<(), BudgetError>, delta: f64) -> Result<(), LedgerError> {
+    result.map_err(|error| match error {
+        BudgetError::Exhausted { epsilon, epsilon_max } => {
+            LedgerError::OverBudget { epsilon, epsilon_max, delta, delta_max: delta }
+        }
+        BudgetError::Accountant(error) => LedgerError::Accountant(error),
+        _ => LedgerError::Terms { key: "the budget", admissible: "epsilon_max above 0, delta in (0, 1)" },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_round_up_and_only_if_they_must() {
+        assert_eq!(add_up(0.5, 0.25), 0.75);
+        assert_eq!(add_up(1e-300, 1e-300), 2e-300);
+        assert!(add_up(1.0, 1e-20) > 1.0);
+        let mut total = 0.0;
+        for _ in 0..10 {
+            total = add_up(total, 0.1);
+        }
+        assert!(total >= 1.0, "{total}");
+    }
+}

@@ -1,0 +1,157 @@
+//! The second count: what was last seen of a ledger, kept outside it, so that an older copy is noticed.
+//!
+//! One small file for each ledger, named after the ledger's random id, in the user's state folder. It is written
+//! *before* the ledger's own line and holds that line in full. So the ledger is behind it by one line at most, after a
+//! death between the two, and then the missing or torn line is known to the last byte.
+
+use std::fs::{self, File, OpenOptions};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::LedgerError;
+use super::line::{Entry, unseal};
+use super::log::Log;
+use super::place::lock;
+use crate::files::{io_at, open_regular, read_bounded, with_suffix, write_atomically};
+
+/// Counters are read up to this length.
+const BYTES_MAX: u64 = 1 << 20;
+/// Version of the format; a reader refuses every other.
+const VERSION: u16 = 1;
+
+/// Where second counts are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CounterPlace {
+    /// In this folder, which is made if it does not exist.
+    Folder(PathBuf),
+    /// Nowhere: an older copy of the ledger is then as good as the newest.
+    Nowhere,
+}
+
+impl CounterPlace {
+    /// The user's: `$XDG_STATE_HOME/sordino/ledgers`, or `~/.local/state/sordino/ledgers`.
+    ///
+    /// **Errors**: [`LedgerError::NoStateFolder`].
+    pub fn of_user() -> Result<Self, LedgerError> {
+        let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")));
+        Ok(CounterPlace::Folder(state.ok_or(LedgerError::NoStateFolder)?.join("sordino/ledgers")))
+    }
+
+    /// The counter of one ledger, locked.
+    pub(super) fn open(&self, id: &str) -> Result<Option<Counter>, LedgerError> {
+        let CounterPlace::Folder(folder) = self else {
+            return Ok(None);
+        };
+        let io = |path: &Path, error| LedgerError::Counter { error: io_at(path)(error) };
+        fs::create_dir_all(folder).map_err(|error| io(folder, error))?;
+        let path = folder.join(format!("{id}.json"));
+        let beside = with_suffix(&path, ".lock");
+        let mut options = OpenOptions::new();
+        let held = open_regular(&beside, options.write(true).create(true).truncate(false))
+            .map_err(|error| LedgerError::Counter { error })?;
+        lock(&held, &beside)?;
+        let kept = read(&path)?.filter(|kept| kept.ledger == id);
+        Ok(Some(Counter { path, kept, _held: held }))
+    }
+}
+
+/// What is kept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Kept {
+    sordino_counter: u16,
+    ledger: String,
+    data: String,
+    path: String,
+    charges: u64,
+    line: String,
+}
+
+fn read(path: &Path) -> Result<Option<Kept>, LedgerError> {
+    let bytes = match read_bounded(path, BYTES_MAX) {
+        Ok(bytes) => bytes,
+        Err(error) if error.is_missing() => return Ok(None),
+        Err(error) => return Err(LedgerError::Counter { error }),
+    };
+    let kept = serde_json::from_slice::<Kept>(&bytes).ok().filter(|kept| kept.sordino_counter == VERSION);
+    kept.map(Some).ok_or_else(|| LedgerError::CounterDamaged { path: path.to_owned() })
+}
+
+/// The second count of one ledger.
+pub(super) struct Counter {
+    path: PathBuf,
+    kept: Option<Kept>,
+    _held: File,
+}
+
+impl Counter {
+    /// Whether the ledger was ever seen.
+    pub fn is_known(&self) -> bool {
+        self.kept.is_some()
+    }
+
+    /// Refuses if another ledger holds charges for the same data set.
+    pub fn refuse_others(&self, data: &str) -> Result<(), LedgerError> {
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        let io = |error| LedgerError::Counter { error: io_at(folder)(error) };
+        for entry in fs::read_dir(folder).map_err(io)? {
+            let path = entry.map_err(io)?.path();
+            if path == self.path || path.extension().is_none_or(|extension| extension != "json") {
+                continue;
+            }
+            if let Some(kept) = read(&path)?.filter(|kept| kept.data == data && kept.charges > 0) {
+                let (charges, ledger) = (kept.charges, PathBuf::from(kept.path));
+                return Err(LedgerError::OtherLedger { data: kept.data, path: ledger, charges, counter: path });
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares the ledger with what is known of it. A line that is known and missing there, at most one, is given.
+    ///
+    /// **Errors**: [`LedgerError::RolledBack`] if it holds less or something else.
+    pub fn compare(&self, log: &Log) -> Result<Option<&str>, LedgerError> {
+        let Some(kept) = &self.kept else {
+            return Ok(None);
+        };
+        let found = log.entries.len() as u64;
+        let refused = || LedgerError::RolledBack {
+            path: log.path.clone(),
+            found,
+            known: kept.charges,
+            counter: self.path.clone(),
+        };
+        if let Some(line) = log.lines.get(kept.charges as usize) {
+            return if *line == kept.line { Ok(None) } else { Err(refused()) };
+        }
+        if kept.charges != found + 1 {
+            return Err(refused());
+        }
+        match unseal::<Entry>(log.chain, &kept.line) {
+            Ok((entry, _)) if entry.sequence == found => Ok(Some(&kept.line)),
+            _ => Err(refused()),
+        }
+    }
+
+    /// Writes down durably that the ledger at `ledger` has this many charges, of which `line` is the last.
+    pub fn write(&mut self, id: &str, data: &str, ledger: &Path, charges: u64, line: &str) -> Result<(), LedgerError> {
+        let kept = Kept {
+            sordino_counter: VERSION,
+            ledger: id.to_owned(),
+            data: data.to_owned(),
+            path: ledger.display().to_string(),
+            charges,
+            line: line.to_owned(),
+        };
+        if self.kept.as_ref() == Some(&kept) {
+            return Ok(());
+        }
+        let text = serde_json::to_vec_pretty(&kept)
+            .map_err(|error| LedgerError::Counter { error: io_at(&self.path)(error.into()) })?;
+        write_atomically(&self.path, &text).map_err(|error| LedgerError::Counter { error })?;
+        self.kept = Some(kept);
+        Ok(())
+    }
+}

@@ -1,0 +1,409 @@
+//! The ledger: every charge, written down before its noise is drawn, with the budget it is held against.
+//!
+//! One file of JSON lines. The first says what the ledger is for: kind of noise, data set or run, privacy unit,
+//! records, how losses add, budget. Every further line is one charge. A chain of digests runs through them
+//! ([`line`]), so that a line which was edited, removed or moved is refused with its number. One program at a time writes: the
+//! lock is a file beside the ledger, which stays when the ledger itself is exchanged under its name.
+//!
+//! | noise | a charge is | the same release again | a torn last line |
+//! |---|---|---|---|
+//! | secret | synced, then looked at again through the path, then acknowledged | charged again: it is another draw | counts as charged |
+//! | simulated | written; synced by [`Ledger::sync`] | charged once: the draw is the same | dropped: it was never acted upon |
+//!
+//! **What a torn line costs.** Nothing leaves before the sync has returned, so a torn line belongs to a release that
+//! never left, unless the disk said "durable" too early. It counts all the same. What it costs is known from the second
+//! count ([`counter`]), which holds the line in full and is written before it. Without one it is what the torn text
+//! still says, or else what the caller says its next charge costs: a party that died in a charge asks for that very
+//! charge again, because its costs follow from public constants. Any of these is at least the truth, which is nothing.
+//!
+//! **What an older copy of the ledger does.** It is shorter than the second count says, and refused. The second count
+//! is ahead by one line after a death between the two; that line is then added, and counts.
+//!
+//! ```
+//! use sordino_core::privacy::{Event, NeighboringRelation};
+//! use sordino_host::ledger::{Accounting, Ledger, Terms};
+//!
+//! let terms = Terms {
+//!     data: "run 0, dp-fts-de".into(),
+//!     unit: "agent".into(),
+//!     records: Some(200),
+//!     accounting: Accounting::Renyi,
+//!     epsilon_max: Some(2.0),
+//!     delta: 1e-5,
+//! };
+//! let mut ledger = Ledger::in_memory(&terms)?;
+//! let event = Event::PureEpsilon { epsilon: 1.0, relation: NeighboringRelation::ReplaceOne };
+//! ledger.charge(0, &[event])?;
+//! ledger.charge(0, &[event])?; // the same simulated release: charged once
+//! assert!(ledger.charge(1, &[Event::PureEpsilon { epsilon: 9.0, relation: NeighboringRelation::ReplaceOne }]).is_err());
+//! assert_eq!(ledger.len(), 1);
+//! # Ok::<(), sordino_host::ledger::LedgerError>(())
+//! ```
+
+use std::path::Path;
+
+use sordino_core::privacy::{Charge, Event, SourceKind};
+
+mod budget;
+pub mod counter;
+mod error;
+pub mod line;
+mod log;
+mod place;
+#[cfg(test)]
+mod tests;
+
+pub use budget::{Spent, loss};
+pub use counter::CounterPlace;
+pub use error::LedgerError;
+pub use line::{Accounting, Entry};
+
+use crate::entropy;
+use crate::files::{FileError, io_at, write_atomically};
+use budget::Budget;
+use counter::Counter;
+use line::{Chain, Head, LEDGER_VERSION, events_of_torn, seal, unseal};
+use log::Log;
+use place::{Name, Place, is_begun};
+
+/// The longest name of a data set or unit, in bytes.
+const NAME_MAX: usize = 256;
+
+/// What a ledger is for: its first line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Terms {
+    /// Name of the data set, or of the run of a simulation; 1 to 256 bytes.
+    pub data: String,
+    /// Whose presence or value is protected, for example "agent"; 1 to 256 bytes.
+    pub unit: String,
+    /// Number of records, public. Not asked for an existing ledger if none.
+    pub records: Option<u64>,
+    /// How losses add up.
+    pub accounting: Accounting,
+    /// The most ε, > 0. A new ledger of secret noise needs one; of an existing one it is not asked if none. A simulated
+    /// ledger without one admits everything.
+    pub epsilon_max: Option<f64>,
+    /// The δ of the budget: in [0, 1) where δ is summed, in (0, 1) under Rényi accounting.
+    pub delta: f64,
+}
+
+impl Terms {
+    fn check(&self) -> Result<(), LedgerError> {
+        let refuse = |key, admissible| Err(LedgerError::Terms { key, admissible });
+        let is_name = |name: &str| (1..=NAME_MAX).contains(&name.len()) && !name.chars().any(char::is_control);
+        if !is_name(&self.data) {
+            return refuse("data set", "1 to 256 bytes without control characters");
+        }
+        if !is_name(&self.unit) {
+            return refuse("unit", "1 to 256 bytes without control characters");
+        }
+        if self.epsilon_max.is_some_and(|most| !(most > 0.0 && most.is_finite())) {
+            return refuse("epsilon_max", "a finite number above 0");
+        }
+        let delta = self.delta < 1.0 && (self.delta > 0.0 || (self.delta == 0.0 && self.accounting == Accounting::Sum));
+        if delta { Ok(()) } else { refuse("delta", "[0, 1), and above 0 under Renyi accounting") }
+    }
+
+    fn head(&self, kind: SourceKind, id: Option<String>) -> Head {
+        Head {
+            sordino_ledger: LEDGER_VERSION,
+            noise: kind.to_string(),
+            id,
+            data: self.data.clone(),
+            unit: self.unit.clone(),
+            records: self.records,
+            accountant: self.accounting,
+            epsilon_max: self.epsilon_max,
+            delta: self.delta,
+        }
+    }
+}
+
+/// How a ledger of secret noise is opened.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where the second count is kept.
+    pub counter: CounterPlace,
+    /// Admit a ledger that this machine has not seen although the data set has charges in another one.
+    pub another: bool,
+    /// What the next charge will cost: what a torn line counts for if nothing else tells. Empty: a torn line of which
+    /// nothing is known is refused.
+    pub next: Vec<Event>,
+}
+
+/// A ledger that is open, with all it was charged so far.
+pub struct Ledger {
+    terms: Terms,
+    kind: SourceKind,
+    id: String,
+    entries: Vec<Entry>,
+    chain: Chain,
+    last: String,
+    budget: Budget,
+    place: Option<Place>,
+    counter: Option<Counter>,
+    notes: Vec<String>,
+    broken: bool,
+    name: Option<Name>,
+}
+
+impl Ledger {
+    /// A ledger of simulated noise without a file.
+    ///
+    /// **Errors**: [`LedgerError::Terms`].
+    pub fn in_memory(terms: &Terms) -> Result<Ledger, LedgerError> {
+        terms.check()?;
+        let (last, chain) = sealed(Chain::START, &terms.head(SourceKind::Simulation, None))?;
+        Self::assemble(terms.clone(), SourceKind::Simulation, Vec::new(), chain, last)
+    }
+
+    /// Opens or begins a ledger of simulated noise in a folder that belongs to one program at a time. A last line
+    /// without its end was never acted upon and is dropped. Nothing is synced before [`Ledger::sync`].
+    ///
+    /// **Errors**: [`LedgerError`]; the ledger is untouched then.
+    pub fn open_simulated(path: &Path, terms: &Terms) -> Result<Ledger, LedgerError> {
+        terms.check()?;
+        let kind = SourceKind::Simulation;
+        let (mut place, bytes) = Place::open(path)?;
+        let mut log = Log::parse(path, &bytes, kind)?;
+        if log.head.is_none() {
+            let (line, chain) = sealed(Chain::START, &terms.head(kind, None))?;
+            place.truncate(0)?;
+            place.append(&line)?;
+            (log.chain, log.lines) = (chain, vec![line]);
+        } else {
+            log.check_head(terms, kind)?;
+            place.truncate(log.valid as u64)?;
+        }
+        let last = log.lines.pop().unwrap_or_default();
+        Ok(Ledger { place: Some(place), ..Self::assemble(terms.clone(), kind, log.entries, log.chain, last)? })
+    }
+
+    /// Opens or begins a ledger of secret noise.
+    ///
+    /// **Errors**: [`LedgerError`]; nothing may be released then.
+    pub fn open_secret(path: &Path, terms: &Terms, options: &Options) -> Result<Ledger, LedgerError> {
+        terms.check()?;
+        let kind = SourceKind::Secret;
+        let name = Name::take(path)?;
+        let path = name.path.as_path();
+        let mut counter = None;
+        if !is_begun(path)? {
+            counter = begin(path, terms, options)?;
+        }
+        let (mut place, bytes) = Place::open(path)?;
+        let mut log = Log::parse(path, &bytes, kind)?;
+        let terms = log.check_head(terms, kind)?;
+        let id = log.head.as_ref().and_then(|head| head.id.clone()).unwrap_or_default();
+        let mut notes = Vec::new();
+        let mut counter = match counter.take() {
+            Some(counter) => Some(counter),
+            None => options.counter.open(&id)?,
+        };
+        if let Some(counter) = counter.as_ref().filter(|counter| !counter.is_known()) {
+            if !options.another {
+                counter.refuse_others(&terms.data)?;
+            }
+            if !log.entries.is_empty() {
+                notes.push("this ledger is seen for the first time here; an older copy cannot be noticed yet".into());
+            }
+        }
+        let missing = counter.as_ref().map(|counter| counter.compare(&log)).transpose()?.flatten();
+        if let Some(line) = completion(&log, missing, &options.next)? {
+            let mut whole = bytes[..log.valid].to_vec();
+            whole.extend_from_slice(format!("{line}\n").as_bytes());
+            write_atomically(path, &whole)?;
+            drop(place);
+            let (again, bytes) = Place::open(path)?;
+            (place, log) = (again, Log::parse(path, &bytes, kind)?);
+            notes.push("a charge that had not reached the ledger, or was cut off in it, counts as charged".into());
+        }
+        let last = log.lines.pop().unwrap_or_default();
+        if let Some(counter) = &mut counter {
+            counter.write(&id, &terms.data, path, log.entries.len() as u64, &last)?;
+        }
+        place.verify(&last)?;
+        let ledger = Self::assemble(terms, kind, log.entries, log.chain, last)?;
+        Ok(Ledger { id, place: Some(place), counter, notes, name: Some(name), ..ledger })
+    }
+
+    fn assemble(
+        terms: Terms,
+        kind: SourceKind,
+        entries: Vec<Entry>,
+        chain: Chain,
+        last: String,
+    ) -> Result<Ledger, LedgerError> {
+        let budget = Budget::replay(&terms, entries.iter().flat_map(|entry| &entry.events))?;
+        Ok(Ledger {
+            terms,
+            kind,
+            id: String::new(),
+            entries,
+            chain,
+            last,
+            budget,
+            place: None,
+            counter: None,
+            notes: Vec::new(),
+            broken: false,
+            name: None,
+        })
+    }
+
+    /// Writes a charge down: release number `release` of its party costs these events. Under secret noise an `Ok` means
+    /// that they are durable, in the file that the path names. Prefer [`sordino_core::privacy::Ledger::append`], which
+    /// takes a party's [`Charge`] and gives the receipt.
+    ///
+    /// **Errors**: [`LedgerError::OverBudget`], [`LedgerError::Gap`], [`LedgerError::Changed`],
+    /// [`LedgerError::Accountant`]: nothing was written. Any other: the charge may count.
+    pub fn charge(&mut self, release: u64, events: &[Event]) -> Result<(), LedgerError> {
+        if self.broken {
+            return Err(LedgerError::Broken);
+        }
+        let charges = self.entries.len() as u64;
+        if let Some(before) = self.entries.get(release as usize).filter(|_| self.kind == SourceKind::Simulation) {
+            return if before.events == events { Ok(()) } else { Err(LedgerError::Changed { release }) };
+        }
+        if release > charges {
+            return Err(LedgerError::Gap { release, charges });
+        }
+        self.admits(events)?;
+        let noise = self.kind.to_string();
+        let entry = Entry { sequence: charges, release, events: events.to_vec(), noise, note: None };
+        let (line, chain) = sealed(self.chain, &entry)?;
+        if let (SourceKind::Secret, Some(place)) = (self.kind, &self.place) {
+            place.verify(&self.last)?;
+        }
+        // Until all of it is done, what is in memory and what is on disk may differ.
+        self.broken = true;
+        if let (Some(counter), Some(name)) = (&mut self.counter, &self.name) {
+            counter.write(&self.id, &self.terms.data, &name.path, charges + 1, &line)?;
+        }
+        if let Some(place) = &mut self.place {
+            place.append(&line)?;
+            if self.kind == SourceKind::Secret {
+                place.sync_with_name()?;
+                place.verify(&line)?;
+            }
+        }
+        self.budget.charge(events)?;
+        self.entries.push(entry);
+        (self.chain, self.last, self.broken) = (chain, line, false);
+        Ok(())
+    }
+
+    /// Whether a charge of these events fits the budget; nothing is written.
+    ///
+    /// **Errors**: [`LedgerError::OverBudget`], [`LedgerError::Accountant`].
+    pub fn admits(&mut self, events: &[Event]) -> Result<(), LedgerError> {
+        let before = self.entries.iter().flat_map(|entry| &entry.events);
+        self.budget.admits(&self.terms, before, events)
+    }
+
+    /// Makes every charge durable; those of secret noise are already.
+    ///
+    /// **Errors**: [`LedgerError::File`].
+    pub fn sync(&mut self) -> Result<(), LedgerError> {
+        self.place.as_ref().map_or(Ok(()), Place::sync_with_name)
+    }
+
+    /// What was spent so far.
+    ///
+    /// **Errors**: [`LedgerError::Accountant`] if no finite ε holds at the ledger's δ.
+    pub fn spent(&self) -> Result<Spent, LedgerError> {
+        let (epsilon, delta) = self.budget.spent()?;
+        Ok(Spent { epsilon, delta, charges: self.entries.len() as u64 })
+    }
+
+    /// What it is for; records and ε_max as its first line says.
+    pub const fn terms(&self) -> &Terms {
+        &self.terms
+    }
+
+    /// Every charge in the order in which they were made.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// Number of charges.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether nothing is charged.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Secret noise or a simulation.
+    pub const fn kind(&self) -> SourceKind {
+        self.kind
+    }
+
+    /// What a person should know about how it was found, in sentences.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+}
+
+impl sordino_core::privacy::Ledger for Ledger {
+    type Error = LedgerError;
+
+    fn write(&mut self, charge: &Charge) -> Result<(), LedgerError> {
+        self.charge(charge.release(), charge.events())
+    }
+}
+
+/// Writes the first line of a new ledger, once its second count is known to be possible.
+fn begin(path: &Path, terms: &Terms, options: &Options) -> Result<Option<Counter>, LedgerError> {
+    if terms.epsilon_max.is_none() {
+        return Err(LedgerError::Terms { key: "epsilon_max", admissible: "a number above 0: a new ledger needs one" });
+    }
+    let id = entropy::name().map_err(LedgerError::NoEntropy)?;
+    let counter = options.counter.open(&id)?;
+    if let Some(counter) = counter.as_ref().filter(|_| !options.another) {
+        counter.refuse_others(&terms.data)?;
+    }
+    let (line, _) = sealed(Chain::START, &terms.head(SourceKind::Secret, Some(id)))?;
+    write_atomically(path, format!("{line}\n").as_bytes())?;
+    Ok(counter)
+}
+
+/// The line that completes the ledger, if one is missing or torn.
+fn completion(log: &Log, missing: Option<&str>, next: &[Event]) -> Result<Option<String>, LedgerError> {
+    if let Some(line) = missing {
+        return Ok(Some(line.to_owned()));
+    }
+    if log.torn.is_empty() {
+        return Ok(None);
+    }
+    let sequence = log.entries.len() as u64;
+    let whole = std::str::from_utf8(&log.torn)
+        .ok()
+        .filter(|line| unseal::<Entry>(log.chain, line).is_ok_and(|(entry, _)| entry.sequence == sequence));
+    if let Some(line) = whole {
+        // Only its line feed is missing.
+        return Ok(Some(line.to_owned()));
+    }
+    let wrong = |problem: &str| {
+        let line = log.lines.len() + 1;
+        Err(LedgerError::Damaged { path: log.path.clone(), line, problem: problem.into() })
+    };
+    let known = events_of_torn(&log.torn).unwrap_or_else(|| next.to_vec());
+    if known.is_empty() {
+        return wrong("is cut off, and nothing tells what it cost");
+    }
+    let noise = SourceKind::Secret.to_string();
+    let note = Some("was cut off: counts as charged".to_owned());
+    let entry = Entry { sequence, release: sequence, events: known, noise, note };
+    Ok(Some(sealed(log.chain, &entry)?.0))
+}
+
+fn sealed(chain: Chain, value: &impl serde::Serialize) -> Result<(String, Chain), LedgerError> {
+    seal(chain, value).map_err(|error| {
+        // A number that JSON has no word for; the terms and events are checked, so this is a fault of the program.
+        let error: FileError = io_at(Path::new("a line of the ledger"))(error.into());
+        LedgerError::File(error)
+    })
+}

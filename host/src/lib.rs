@@ -1,0 +1,14 @@
+//! # sordino-host
+//!
+//! What a *real* party on a computer needs, and what the simulator therefore uses as well. [`sordino_core`] names no
+//! file, clock or process; this package does.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`files`] | writing so that a crash leaves the old file or the new one; reading with a bound |
+//! | [`ledger`] | every charge, durable, locked, chained, with the budget it is held against |
+//! | [`entropy`] | a secret noise source seeded by the system |
+
+pub mod entropy;
+pub mod files;
+pub mod ledger;
