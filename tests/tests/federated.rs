@@ -246,7 +246,7 @@ fn with_server<R>(config: &Config, act: impl FnOnce(&mut Server<'_, f64>, &mut S
 fn a_state_stored_inside_a_broadcast_begins_it_again() {
     let config = Config::new(parameters(OwnDraw::Features)).unwrap();
     let mut stored = Vec::new();
-    let (mut sums, mut flags) = (Vec::new(), Vec::new());
+    let (mut sums, mut flags) = (Vec::new(), vec![1; N as usize]);
     with_server(&config, |server, source| {
         server.handle(ServerInput::Open, source).unwrap();
         let upload = ServerInput::Upload { agent: 2, broadcast: 0, vector: &[0.5; M] };

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use sordino_core::privacy::SourceKind;
 use sordino_core::privacy::accountant::AccountantError;
 
 use crate::entropy::NoEntropy;
@@ -100,6 +101,13 @@ pub enum LedgerError {
         /// Its number.
         release: u64,
     },
+    /// The charge of a release whose coins and noise are made otherwise than the ledger is for.
+    OtherKind {
+        /// What the ledger is for.
+        ledger: SourceKind,
+        /// How the release is made.
+        release: SourceKind,
+    },
     /// An earlier release was never charged.
     Gap {
         /// The release that is charged now.
@@ -158,6 +166,9 @@ impl fmt::Display for LedgerError {
                 if delta > delta_max { write!(f, "; delta {delta:e}, at most {delta_max:e}") } else { Ok(()) }
             }
             LedgerError::Changed { release } => write!(f, "release {release} was charged before at another cost"),
+            LedgerError::OtherKind { ledger, release } => {
+                write!(f, "the ledger is for releases by {ledger}, this one is by {release}")
+            }
             LedgerError::Gap { release, charges } => {
                 write!(f, "release {release} is charged where the ledger holds {charges} charges: one is missing")
             }

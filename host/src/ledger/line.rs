@@ -58,12 +58,12 @@ pub struct Entry {
 }
 
 /// Where the chain stands after a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Chain([u8; 32]);
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Chain([u8; 32]);
 
 impl Chain {
     /// Before the first line.
-    pub const START: Chain = Chain([0; 32]);
+    pub(super) const START: Chain = Chain([0; 32]);
 
     fn after(self, body: &str) -> Chain {
         let mut hash = Sha256::new();

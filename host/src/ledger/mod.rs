@@ -42,7 +42,8 @@
 
 use std::path::Path;
 
-use sordino_core::privacy::{Charge, Event, SourceKind};
+use serde::{Deserialize, Serialize};
+use sordino_core::privacy::{Charge, Event, Provenance, SourceKind};
 
 mod budget;
 pub mod counter;
@@ -301,6 +302,34 @@ impl Ledger {
         self.budget.admits(&self.terms, before, events)
     }
 
+    /// [`Ledger::admits`] for release number `release`: one that a simulated ledger holds already costs nothing more.
+    ///
+    /// **Errors**: as [`Ledger::admits`].
+    pub fn admits_release(&mut self, release: u64, events: &[Event]) -> Result<(), LedgerError> {
+        let again = self.kind == SourceKind::Simulation && release < self.entries.len() as u64;
+        if again { Ok(()) } else { self.admits(events) }
+    }
+
+    /// How far it is written.
+    pub const fn mark(&self) -> Mark {
+        Mark { charges: self.entries.len() as u64, chain: self.chain }
+    }
+
+    /// Whether it begins with what another reading of it was marked with: the same first line, the same charges.
+    ///
+    /// **Errors**: [`LedgerError::File`] if a line of it cannot be written again.
+    pub fn holds(&self, mark: &Mark) -> Result<bool, LedgerError> {
+        let Some(before) = self.entries.get(..usize::try_from(mark.charges).unwrap_or(usize::MAX)) else {
+            return Ok(false);
+        };
+        let id = Some(self.id.clone()).filter(|id| !id.is_empty());
+        let mut chain = sealed(Chain::START, &self.terms.head(self.kind, id))?.1;
+        for entry in before {
+            chain = sealed(chain, entry)?.1;
+        }
+        Ok(chain == mark.chain)
+    }
+
     /// Makes every charge durable; those of secret noise are already.
     ///
     /// **Errors**: [`LedgerError::File`].
@@ -347,11 +376,29 @@ impl Ledger {
     }
 }
 
-impl sordino_core::privacy::Ledger for Ledger {
+/// Takes charges of the kind of noise it was opened for, and refuses the other by name.
+impl<P: Provenance> sordino_core::privacy::Ledger<P> for Ledger {
     type Error = LedgerError;
 
-    fn write(&mut self, charge: &Charge) -> Result<(), LedgerError> {
+    fn write(&mut self, charge: &Charge<P>) -> Result<(), LedgerError> {
+        if P::KIND != self.kind {
+            return Err(LedgerError::OtherKind { ledger: self.kind, release: P::KIND });
+        }
         self.charge(charge.release(), charge.events())
+    }
+}
+
+/// How far a ledger was written: a stored party keeps it, to know its ledger again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mark {
+    charges: u64,
+    chain: Chain,
+}
+
+impl Mark {
+    /// Charges that the ledger held.
+    pub const fn charges(&self) -> u64 {
+        self.charges
     }
 }
 

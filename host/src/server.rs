@@ -1,0 +1,309 @@
+//! The server of one federation as a program runs it: core's machine with its numbers, its coins and noise, and its
+//! ledger. The simulator uses this one, and so does a server that is not a simulation.
+//!
+//! | step | what |
+//! |---|---|
+//! | [`ServerHost::new`] | the ledger comes first: what was spent is what it says, and a stored state must fit it |
+//! | [`ServerHost::open`] | the ledger is asked whether the next release fits the budget; then the secret sample is drawn |
+//! | [`ServerHost::upload`], [`ServerHost::merge`] | uploads, or what collectors inside the trust boundary took |
+//! | [`ServerHost::close`] | the charge is appended to the ledger, and only its receipt releases |
+//!
+//! **After a crash** the ledger holds every release that left. Secret noise: the broadcast that was being made is opened
+//! again with new coins and charged again. Simulated noise: the same release is made again and charged once.
+
+use std::sync::Arc;
+
+use rand_core::TryCryptoRng;
+use serde::{Deserialize, Serialize};
+use sordino_core::federated::{
+    Config, Counters, Partial, Server, ServerError, ServerInput, ServerOutput, ServerPhase, ServerState, ServerStorage,
+    Share, storage_lens,
+};
+use sordino_core::math::Scalar;
+use sordino_core::privacy::{Ledger as _, NoiseSource, Secret, Simulated};
+use sordino_core::random::{Party, Provenance, Purpose, RunSeed};
+
+use crate::ledger::{Ledger, LedgerError, Mark};
+
+/// Where the coins and the noise of each broadcast come from.
+pub trait Sources {
+    /// The source of one broadcast.
+    type Source: NoiseSource;
+
+    /// The source of broadcast s, asked for at its opening and again at its release.
+    fn of_broadcast(&mut self, broadcast: u32) -> &mut Self::Source;
+}
+
+/// One cryptographic generator for all broadcasts.
+impl<R: TryCryptoRng> Sources for Secret<R> {
+    type Source = Self;
+    fn of_broadcast(&mut self, _: u32) -> &mut Self {
+        self
+    }
+}
+
+/// A stream for each broadcast of a run, so that a run which is resumed draws the same again. Not private.
+#[derive(Debug)]
+pub struct SimulatedSources {
+    seed: RunSeed,
+    current: (u32, Simulated),
+}
+
+impl SimulatedSources {
+    /// The streams of a run: (seed, server, release, s).
+    pub fn new(seed: RunSeed) -> Self {
+        SimulatedSources { seed, current: (0, Self::stream(seed, 0)) }
+    }
+
+    fn stream(seed: RunSeed, broadcast: u32) -> Simulated {
+        Simulated::new(seed.stream(Party::Server, Purpose::Release, broadcast))
+    }
+}
+
+impl Sources for SimulatedSources {
+    type Source = Simulated;
+    fn of_broadcast(&mut self, broadcast: u32) -> &mut Simulated {
+        if self.current.0 != broadcast {
+            self.current = (broadcast, Self::stream(self.seed, broadcast));
+        }
+        &mut self.current.1
+    }
+}
+
+/// A server between two rounds, with the mark of the ledger it belongs to. Written from a borrowed state, which is no
+/// copy, and read into one.
+#[derive(Serialize, Deserialize)]
+pub struct StoredServer<S = ServerState> {
+    state: S,
+    mark: Mark,
+    /// Whether the last broadcast took place.
+    took_place: bool,
+}
+
+/// Why a server cannot go on. Nothing left.
+#[derive(Debug)]
+pub enum HostError {
+    /// The server refused.
+    Server(ServerError),
+    /// The ledger refused.
+    Ledger(LedgerError),
+    /// The ledger does not hold what the stored server was charged: it was exchanged, edited or cut.
+    OtherLedger {
+        /// Releases that the stored server made.
+        releases: u32,
+        /// Charges that the ledger holds.
+        charges: u64,
+    },
+    /// The server was stored after a broadcast that took place, and its vectors are not there.
+    NoVectors {
+        /// Numbers that are there.
+        found: usize,
+        /// Numbers of a broadcast.
+        expected: usize,
+    },
+}
+
+impl std::fmt::Display for HostError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            HostError::Server(error) => error.fmt(f),
+            HostError::Ledger(error) => error.fmt(f),
+            HostError::OtherLedger { releases, charges } => write!(
+                f,
+                "the ledger ({charges} charges) is not the one in which the {releases} releases of the stored server \
+                 were charged: it was exchanged, edited or cut; nothing is released"
+            ),
+            HostError::NoVectors { found, expected } => {
+                write!(f, "stored server: {found} numbers of its last broadcast, {expected} expected")
+            }
+        }
+    }
+}
+
+impl std::error::Error for HostError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            HostError::Server(error) => error.source(),
+            HostError::Ledger(error) => error.source(),
+            _ => None,
+        }
+    }
+}
+
+impl From<ServerError> for HostError {
+    fn from(error: ServerError) -> Self {
+        HostError::Server(error)
+    }
+}
+
+impl From<LedgerError> for HostError {
+    fn from(error: LedgerError) -> Self {
+        HostError::Ledger(error)
+    }
+}
+
+/// The server of one federation: configuration, state, numbers, sources, ledger.
+pub struct ServerHost<T, S: Sources> {
+    config: Arc<Config>,
+    state: ServerState,
+    sums: Vec<i64>,
+    noise: Vec<i64>,
+    flags: Vec<u8>,
+    vectors: Vec<T>,
+    took_place: bool,
+    sources: S,
+    ledger: Ledger,
+}
+
+impl<T: Scalar, S: Sources> ServerHost<T, S> {
+    /// A server before broadcast 0, or as it was stored, with the vectors of its last broadcast.
+    ///
+    /// A server that was never stored may have a ledger with charges: it died before. They count.
+    ///
+    /// **Errors**: [`HostError::OtherLedger`], [`HostError::NoVectors`]; [`HostError::Server`] for a state that makes no
+    /// sense.
+    pub fn new(
+        config: Arc<Config>,
+        sources: S,
+        ledger: Ledger,
+        stored: Option<(StoredServer, &[T])>,
+    ) -> Result<Self, HostError> {
+        let (sums, noise, flags, len) = storage_lens(&config);
+        let mut vectors = vec![T::ZERO; len];
+        let (state, took_place) = match stored {
+            None => (ServerState::new(), false),
+            Some((StoredServer { state, mark, took_place }, last)) => {
+                let (releases, charges) = (state.releases(), ledger.len() as u64);
+                if mark.charges() < u64::from(releases) || !ledger.holds(&mark)? {
+                    return Err(HostError::OtherLedger { releases, charges });
+                }
+                if took_place {
+                    if last.len() != len {
+                        return Err(HostError::NoVectors { found: last.len(), expected: len });
+                    }
+                    vectors.copy_from_slice(last);
+                }
+                (state, took_place)
+            }
+        };
+        let (sums, noise, flags) = (vec![0; sums], vec![0; noise], vec![0; flags]);
+        let mut host = ServerHost { config, state, sums, noise, flags, vectors, took_place, sources, ledger };
+        // What is wrong with the state or the configuration is found out now.
+        host.with_server(|_, _| Ok(()))?;
+        Ok(host)
+    }
+
+    /// The server between two rounds, to be stored. What it was charged is made durable first.
+    ///
+    /// **Errors**: the ledger's.
+    pub fn store(&mut self) -> Result<StoredServer<&ServerState>, HostError> {
+        self.ledger.sync()?;
+        Ok(StoredServer { state: &self.state, mark: self.ledger.mark(), took_place: self.took_place })
+    }
+
+    /// Its state.
+    pub fn state(&self) -> &ServerState {
+        &self.state
+    }
+
+    /// Its ledger, to be read.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// Makes every charge durable; those of secret noise are already.
+    ///
+    /// **Errors**: the ledger's.
+    pub fn sync(&mut self) -> Result<(), HostError> {
+        Ok(self.ledger.sync()?)
+    }
+
+    /// The vectors of the last broadcast; nothing if it did not take place.
+    pub fn broadcast(&self) -> Option<&[T]> {
+        self.took_place.then_some(&self.vectors[..])
+    }
+
+    fn with_server<R>(
+        &mut self,
+        act: impl FnOnce(&mut Server<'_, T>, &mut S::Source) -> Result<R, ServerError>,
+    ) -> Result<R, HostError> {
+        let source = self.sources.of_broadcast(self.state.broadcast());
+        let storage = ServerStorage {
+            sums: &mut self.sums,
+            noise: &mut self.noise,
+            flags: &mut self.flags,
+            vectors: &mut self.vectors,
+        };
+        let mut server = Server::attach(&self.config, &mut self.state, storage)?;
+        Ok(act(&mut server, source)?)
+    }
+
+    /// Opens the next broadcast: draws the secret sample. False if the budget refuses it: then nothing is drawn, and the
+    /// agents go on alone.
+    ///
+    /// **Errors**: [`HostError`]; the budget's refusal is none.
+    pub fn open(&mut self) -> Result<bool, HostError> {
+        let event = self.with_server(|server, _| Ok(server.event()))?;
+        let release = u64::from(self.state.releases());
+        self.took_place = match event.map(|event| self.ledger.admits_release(release, &[event])) {
+            None | Some(Ok(())) => true,
+            Some(Err(LedgerError::OverBudget { .. })) => false,
+            Some(Err(error)) => return Err(error.into()),
+        };
+        let open = self.took_place;
+        self.with_server(|server, source| {
+            server.handle(if open { ServerInput::Open } else { ServerInput::Skip }, source).map(|_| ())
+        })?;
+        Ok(open)
+    }
+
+    /// The secret sample of all agents, for collectors inside the trust boundary.
+    ///
+    /// **Errors**: [`ServerError::UnexpectedInput`] unless a broadcast is open.
+    pub fn share(&mut self) -> Result<Share<Arc<[u8]>>, HostError> {
+        let agents = self.config.parameters().agents;
+        self.with_server(|server, _| server.share(0..agents).map(|share| share.to_shared()))
+    }
+
+    /// Takes one agent's upload.
+    ///
+    /// **Errors**: [`ServerError`]; nothing changed then.
+    pub fn upload(&mut self, agent: u32, broadcast: u32, vector: &[T]) -> Result<(), HostError> {
+        let upload = ServerInput::Upload { agent, broadcast, vector };
+        self.with_server(|server, source| server.handle(upload, source).map(|_| ()))
+    }
+
+    /// Takes what a collector took. Collectors answer in any order.
+    ///
+    /// **Errors**: [`ServerError::Partial`]; nothing changed then.
+    pub fn merge<F: AsRef<[u8]>, N: AsRef<[i64]>>(&mut self, partial: &Partial<F, N>) -> Result<(), HostError> {
+        self.with_server(|server, _| server.merge(partial))
+    }
+
+    /// The deadline has passed: charges, writes down, releases. The vectors are then in [`ServerHost::broadcast`].
+    ///
+    /// A ledger that fails leaves the server where it is; closing again charges again.
+    ///
+    /// **Returns** what happened to the vectors: **not releasable**.
+    ///
+    /// **Errors**: [`HostError`]; nothing is released then.
+    pub fn close(&mut self) -> Result<Counters, HostError> {
+        if !matches!(self.state.phase(), ServerPhase::Collecting | ServerPhase::Charging) {
+            return Ok(Counters::default());
+        }
+        let charge = self.with_server(|server, source| match server.handle(ServerInput::Close, source)? {
+            ServerOutput::Charge(charge) => Ok(Some(charge)),
+            _ => Ok(None),
+        })?;
+        if let Some(charge) = charge {
+            let receipt = self.ledger.append(charge)?;
+            self.with_server(|server, source| server.handle(ServerInput::Charged(receipt), source).map(|_| ()))?;
+        }
+        Ok(self.state.counters())
+    }
+
+    /// How coins and noise are made.
+    pub const fn kind(&self) -> sordino_core::privacy::SourceKind {
+        <<S::Source as NoiseSource>::Provenance as Provenance>::KIND
+    }
+}
