@@ -14,6 +14,7 @@ pub fn run(report: &mut Report) {
 
     report.step("embedded targets", tools::targets);
     report.step("emulator", || tools::program("qemu-system-arm", "qemu-system-arm"));
+    report.step("instruction counter", || tools::program("valgrind", "valgrind"));
     report.step("node", || tools::program("node", "nodejs"));
     report.step("formatting", || quiet(cargo(&["fmt", "--all", "--check"])));
     report.step("lints", || {

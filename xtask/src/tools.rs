@@ -1,4 +1,4 @@
-//! What the embedded steps need beside cargo: targets, an emulator, node. Named when missing, never skipped in silence.
+//! What the embedded steps need beside cargo: targets, an emulator, an instruction counter, node. Named when missing, never skipped in silence.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

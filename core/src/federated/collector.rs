@@ -242,19 +242,20 @@ pub(super) fn upload<T: Scalar>(
     }
     *flag |= UPLOADED;
     storage.counters.received += 1;
-    // Every vector takes the same way, selected or not: how long a reply takes must not tell the secret sample.
-    let selected = *flag & SELECTED != 0 && encoding.signal == Signal::Vectors;
+    // Every vector takes the same way, selected or not: how long a reply takes must not tell the secret sample. Nothing
+    // from here on branches on the coin; `tests/tests/upload_work.rs` counts the instructions.
+    let selected = *flag & SELECTED & u8::from(encoding.signal == Signal::Vectors);
     let mut buffer = [0.0; REGION_WEIGHTS_MAX];
     let weights = encoding.weights.of_agent(config.region_of_agent(agent) as usize, &mut buffer);
     let outcome = match &encoding.mechanism {
         Some(mechanism) => {
             let encoder = mechanism.encoder(encoding.l2_sensitivity(), encoding.clipping_radius)?;
-            encoder.add_if(selected, vector, weights, storage.sums)?
+            encoder.add_if(selected == SELECTED, vector, weights, storage.sums)?
         }
         None => add_to_mean(vector, weights, storage.sums),
     };
-    storage.counters.clipped += u32::from(selected && matches!(outcome, Outcome::Clipped));
-    storage.counters.zeroed += u32::from(selected && matches!(outcome, Outcome::Zeroed));
+    storage.counters.clipped += u32::from(selected) & u32::from(matches!(outcome, Outcome::Clipped));
+    storage.counters.zeroed += u32::from(selected) & u32::from(matches!(outcome, Outcome::Zeroed));
     Ok(())
 }
 

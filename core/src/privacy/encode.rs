@@ -8,12 +8,18 @@
 //! | check | Σu² ≤ K², once over the joint vector; else shrink once and check again; else zero | **integers** |
 //! | add | into 64-bit sums | **integers** |
 //!
+//! **Time.** A vector costs the same whether its party is in the secret sample or not: the same reads, the same writes to
+//! the same addresses, the same instructions ([`Encoder::add_if`]). That is counted on three processors
+//! (`tests/tests/upload_work.rs`, `firmware-example/src/device/uploads.rs`), because no language rule forbids an optimiser
+//! to leave out work that is thrown away. What the vector itself costs may depend on the vector.
+//!
 //! **Privacy** rests on the check alone: whatever the steps before it did, the contribution is an integer vector of
 //! norm ≤ K or zero, and it is a function of one party's vector and of public constants only. Truncation goes toward
 //! zero because |trunc x| ≤ |x|: under zero-out neighbours the sensitivity does not grow by rounding. The bias is below
 //! one grid step, C/K, per coordinate.
 
 use core::fmt;
+use core::hint::black_box;
 
 use crate::math::Scalar;
 
@@ -118,6 +124,15 @@ impl Encoder {
 
     /// [`Encoder::add`], or the same work with nothing added: what a party outside the sample costs does not tell that
     /// it is outside.
+    ///
+    /// **Numerics**: contributions are masked, and the mask is hidden from the optimiser; one that knows it to be 0 or −1
+    /// makes two loops of one and computes nothing in the second. Discarding into a second accumulator would oblige the
+    /// optimiser too, but the address written to would then depend on the coin, and a cache tells addresses.
+    ///
+    /// **Privacy**: *not* hidden is what depends on the vector alone. One that is not finite, or fails the check for
+    /// good, goes through the whole sum with scale zero; one that fails the check costs one pass of it more; without a
+    /// floating-point unit every operation costs what its numbers make it cost. [`EncodeError::SumOverflow`] can only
+    /// meet a selected vector, and no configuration that was checked.
     pub fn add_if<T: Scalar>(
         &self,
         selected: bool,
@@ -125,18 +140,24 @@ impl Encoder {
         weights: &[f64],
         sums: &mut [i64],
     ) -> Result<Outcome, EncodeError> {
-        let mask = -i64::from(selected);
+        let mask = black_box(-i64::from(selected));
         if vector.is_empty() || weights.is_empty() || vector.len().checked_mul(weights.len()) != Some(sums.len()) {
             return Err(EncodeError::Length { sums: sums.len(), vector: vector.len(), weights: weights.len() });
         }
-        let Some(clip) = self.clip(vector) else { return Ok(Outcome::Zeroed) };
-        let mut scale = self.scale * clip;
-        let mut outcome = if clip < 1.0 { Outcome::Clipped } else { Outcome::Kept };
+        let (clip, finite) = clip(vector, self.clipping_norm);
+        // With scale zero every entry, also one that is not a number, becomes 0.
+        let mut scale = if finite { self.scale * clip } else { 0.0 };
+        let mut outcome = match (finite, clip < 1.0) {
+            (false, _) => Outcome::Zeroed,
+            (true, true) => Outcome::Clipped,
+            (true, false) => Outcome::Kept,
+        };
         if !self.fits(vector, weights, scale) {
             scale *= SHRINK;
             outcome = Outcome::Shrunk;
             if !self.fits(vector, weights, scale) {
-                return Ok(Outcome::Zeroed);
+                scale = 0.0;
+                outcome = Outcome::Zeroed;
             }
         }
         for (block, weight) in sums.chunks_exact_mut(vector.len()).zip(weights) {
@@ -147,28 +168,17 @@ impl Encoder {
         Ok(outcome)
     }
 
-    /// 1/max(1, ‖ω‖/clipping_norm), or nothing if an entry or the norm is not finite.
-    fn clip<T: Scalar>(&self, vector: &[T]) -> Option<f64> {
-        clip_factor(vector, self.clipping_norm)
-    }
-
-    /// The exact check Σu² ≤ K².
+    /// The exact check Σu² ≤ K², always to the end of the vector.
     fn fits<T: Scalar>(&self, vector: &[T], weights: &[f64], scale: f64) -> bool {
-        let limit = self.radius * self.radius;
         let mut sum = 0u64;
         for weight in weights {
             for x in vector {
-                let u = entry(scale * weight, *x).unsigned_abs();
-                if u > self.radius {
-                    return false;
-                }
-                sum += u * u; // both below 2⁶²
-                if sum > limit {
-                    return false;
-                }
+                // K + 1 stands for everything beyond K: one such entry is too much, and its square is at most 2⁶².
+                let u = entry(scale * weight, *x).unsigned_abs().min(self.radius + 1);
+                sum = sum.saturating_add(u * u);
             }
         }
-        true
+        sum <= self.radius * self.radius
     }
 }
 
@@ -182,17 +192,21 @@ fn entry<T: Scalar>(scale: f64, x: T) -> i64 {
 ///
 /// `1f64.max(NaN)` is 1: without this refusal a NaN would pass the clip unchanged and be seen in every sum.
 pub fn clip_factor<T: Scalar>(vector: &[T], clipping_norm: f64) -> Option<f64> {
+    let (factor, finite) = clip(vector, clipping_norm);
+    finite.then_some(factor)
+}
+
+/// The factor of [`clip_factor`] and whether the norm is finite, by the same work for all vectors.
+fn clip<T: Scalar>(vector: &[T], clipping_norm: f64) -> (f64, bool) {
     let mut squares = 0.0;
     for x in vector {
         let x = x.to_f64();
         squares += x * x;
     }
     // One non-finite entry makes the sum non-finite: no separate pass is needed.
-    if !squares.is_finite() {
-        return None;
-    }
-    let ratio = Scalar::sqrt(squares) / clipping_norm;
-    Some(if ratio > 1.0 { 1.0 / ratio } else { 1.0 })
+    let finite = squares.is_finite();
+    let ratio = Scalar::sqrt(if finite { squares } else { 0.0 }) / clipping_norm;
+    (1.0 / if ratio > 1.0 { ratio } else { 1.0 }, finite)
 }
 
 #[cfg(test)]
