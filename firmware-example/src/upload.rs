@@ -10,6 +10,7 @@ use sordino_core::federated::{
     Aggregation, Config, InitialRegion, OwnDraw, Parameters, Server, ServerInput, ServerState, ServerStorage, Signal,
 };
 use sordino_core::math::Scalar;
+use sordino_core::privacy::SamplingProbability;
 use sordino_core::random::{Simulated, Stream};
 use sordino_core::schedule::{Mixing, WeightConcentration};
 
@@ -20,6 +21,8 @@ pub const REGIONS: usize = 2;
 const AGENT: u32 = 0;
 /// Bound on the norm of an upload times √P.
 const CLIPPING_NORM: f64 = 6.0;
+/// Sampling probability.
+const HALF: f64 = 0.5;
 /// Seeds that are tried for a coin of probability one half; all may fail once in 2⁶⁴ runs of the tests.
 const SEEDS: u64 = 64;
 
@@ -101,12 +104,15 @@ pub fn once<T: Scalar>(
         };
         let mut server = Server::attach(&config, &mut state, numbers).map_err(|_| UploadError::Refused)?;
         server.handle(ServerInput::Open, &mut source).map_err(|_| UploadError::Refused)?;
-        if (server.selection()[AGENT as usize] != 0) != selected {
+        // A simulated sample can be foretold: agent 0's coin is the first word of the stream.
+        let half = SamplingProbability::new(HALF).map_err(|_| UploadError::Refused)?;
+        let coin = half.coin(&mut Simulated::new(Stream::from_seed(*seed))).map_err(|_| UploadError::Refused)?;
+        if coin != selected {
             continue;
         }
         let mut taken = false;
         measure(&mut || {
-            if way == Way::Leaky && server.selection()[AGENT as usize] == 0 {
+            if way == Way::Leaky && !coin {
                 taken = true;
                 return;
             }
@@ -149,7 +155,7 @@ fn config(features: usize) -> Option<Config> {
         concentration: WeightConcentration { start: 1.0, hold: 1, decay: 0 },
         aggregation: Aggregation::Private {
             clipping_norm: CLIPPING_NORM,
-            sampling_probability: 0.5,
+            sampling_probability: HALF,
             noise_multiplier: 1.0,
             grid_exponent: 16,
             signal: Signal::Vectors,

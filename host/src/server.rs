@@ -20,10 +20,10 @@ use sordino_core::federated::{
     Share, storage_lens,
 };
 use sordino_core::math::Scalar;
-use sordino_core::privacy::{Ledger as _, NoiseSource, Secret, Simulated};
+use sordino_core::privacy::{NoiseSource, Secret, Simulated};
 use sordino_core::random::{Party, Provenance, Purpose, RunSeed};
 
-use crate::ledger::{Ledger, LedgerError, Mark};
+use crate::ledger::{Budgeted, Ledger, LedgerError, Mark};
 
 /// Where the coins and the noise of each broadcast come from.
 pub trait Sources {
@@ -142,8 +142,11 @@ impl From<LedgerError> for HostError {
     }
 }
 
+/// How coins and noise of these sources are made, as a type.
+type Made<S> = <<S as Sources>::Source as NoiseSource>::Provenance;
+
 /// The server of one federation: configuration, state, numbers, sources, ledger.
-pub struct ServerHost<T, S: Sources> {
+pub struct ServerHost<T, S: Sources, L = Ledger> {
     config: Arc<Config>,
     state: ServerState,
     sums: Vec<i64>,
@@ -152,10 +155,13 @@ pub struct ServerHost<T, S: Sources> {
     vectors: Vec<T>,
     took_place: bool,
     sources: S,
-    ledger: Ledger,
+    ledger: L,
 }
 
-impl<T: Scalar, S: Sources> ServerHost<T, S> {
+impl<T: Scalar, S: Sources, L: Budgeted> ServerHost<T, S, L>
+where
+    L: sordino_core::privacy::Ledger<Made<S>, Error = LedgerError>,
+{
     /// A server before broadcast 0, or as it was stored, with the vectors of its last broadcast.
     ///
     /// A server that was never stored may have a ledger with charges: it died before. They count.
@@ -165,7 +171,7 @@ impl<T: Scalar, S: Sources> ServerHost<T, S> {
     pub fn new(
         config: Arc<Config>,
         sources: S,
-        ledger: Ledger,
+        ledger: L,
         stored: Option<(StoredServer, &[T])>,
     ) -> Result<Self, HostError> {
         let (sums, noise, flags, len) = storage_lens(&config);
@@ -173,7 +179,7 @@ impl<T: Scalar, S: Sources> ServerHost<T, S> {
         let (state, took_place) = match stored {
             None => (ServerState::new(), false),
             Some((StoredServer { state, mark, took_place }, last)) => {
-                let (releases, charges) = (state.releases(), ledger.len() as u64);
+                let (releases, charges) = (state.releases(), ledger.mark().charges());
                 if mark.charges() < u64::from(releases) || !ledger.holds(&mark)? {
                     return Err(HostError::OtherLedger { releases, charges });
                 }
@@ -207,7 +213,7 @@ impl<T: Scalar, S: Sources> ServerHost<T, S> {
     }
 
     /// Its ledger, to be read.
-    pub fn ledger(&self) -> &Ledger {
+    pub fn ledger(&self) -> &L {
         &self.ledger
     }
 
@@ -304,6 +310,6 @@ impl<T: Scalar, S: Sources> ServerHost<T, S> {
 
     /// How coins and noise are made.
     pub const fn kind(&self) -> sordino_core::privacy::SourceKind {
-        <<S::Source as NoiseSource>::Provenance as Provenance>::KIND
+        <Made<S> as Provenance>::KIND
     }
 }

@@ -15,13 +15,11 @@ use serde::{Deserialize, Serialize};
 use sordino_core::digest::{Digest, Frame};
 use sordino_core::federated::ServerState;
 use sordino_core::math::Scalar;
-use sordino_core::privacy::budget::Filter;
+use sordino_host::server::StoredServer;
 
 use crate::driver::context::MethodContext;
-use crate::driver::host::ServerHost;
 use crate::driver::{DriverError, Method, MethodRun};
 use crate::fabric::Snapshot;
-use crate::ledger::Ledger;
 use crate::scenario::Scenario;
 
 /// First line of every file, before the scenario's digest.
@@ -51,11 +49,9 @@ pub struct Store {
 /// A method between two rounds. It is written from a borrowed server state, which is no copy, and read into one.
 #[derive(Serialize, Deserialize)]
 pub struct Saved<S = ServerState> {
-    /// The server's state.
-    pub server: S,
-    /// Its budget with what is spent.
-    pub filter: Filter,
-    broadcast: Option<Vec<u8>>,
+    /// The server, and how far its ledger was written.
+    pub server: StoredServer<S>,
+    broadcast: Vec<u8>,
     /// The books.
     pub books: MethodRun,
     /// All agents.
@@ -302,13 +298,13 @@ impl Store {
         postcard::from_bytes(&body[1..]).map(Some).map_err(|_| damaged("does not decode"))
     }
 
-    /// The ledger of a method, with all it was charged so far.
-    pub fn ledger<T>(&self, method: &MethodContext<T>) -> Result<Ledger, DriverError> {
-        Ok(Ledger::open(self.name(method, "ledger.jsonl"))?)
+    /// Where the ledger of a method is, with all it was charged so far.
+    pub fn ledger<T>(&self, method: &MethodContext<T>) -> PathBuf {
+        self.name(method, "ledger.jsonl")
     }
 
-    /// Joins the ledgers of all methods in the order of runs and methods into `ledger.jsonl`, and drops the rest of
-    /// the state: the execution is complete.
+    /// Joins the charges of all methods in the order of runs and methods into `ledger.jsonl`, and drops the rest of the
+    /// state: the execution is complete.
     pub fn complete(&self, results: &[MethodRun]) -> Result<(), StoreError> {
         let folder = self.folder.parent().unwrap_or(&self.folder);
         let mut lines = String::new();
@@ -318,11 +314,13 @@ impl Store {
                 continue;
             }
             let text = fs::read_to_string(&path).map_err(io_at(&path))?;
-            if text.lines().count() != run.releases as usize {
-                let message = format!("{} charges for {} releases", text.lines().count(), run.releases);
+            // The first line says what the ledger is for.
+            let charges = text.lines().count().saturating_sub(1);
+            if charges != run.releases as usize {
+                let message = format!("{charges} charges for {} releases", run.releases);
                 return Err(StoreError::Ledger { path, line: text.lines().count(), message });
             }
-            for line in text.lines() {
+            for line in text.lines().skip(1) {
                 let head = format!("{{\"run\":{},\"method\":\"{}\",", run.run, run.method);
                 lines.push_str(&line.replacen('{', &head, 1));
                 lines.push('\n');
@@ -336,21 +334,23 @@ impl Store {
 }
 
 impl<'s> Saved<&'s ServerState> {
-    /// A method as it is between two rounds.
-    pub fn new<T: Scalar>(server: &'s ServerHost<T>, books: &MethodRun, agents: Snapshot) -> Self {
-        let broadcast = server.broadcast().map(|vectors| {
-            let mut bytes = vec![0; vectors.len() * T::BYTES];
-            bytes.chunks_exact_mut(T::BYTES).zip(vectors).for_each(|(bytes, x)| x.write_le(bytes));
-            bytes
-        });
-        Saved { server: server.state(), filter: server.filter().clone(), broadcast, books: books.clone(), agents }
+    /// A method as it is between two rounds; `vectors` of the last broadcast, empty if it did not take place.
+    pub fn new<T: Scalar>(
+        server: StoredServer<&'s ServerState>,
+        vectors: &[T],
+        books: &MethodRun,
+        agents: Snapshot,
+    ) -> Self {
+        let mut broadcast = vec![0; vectors.len() * T::BYTES];
+        broadcast.chunks_exact_mut(T::BYTES).zip(vectors).for_each(|(bytes, x)| x.write_le(bytes));
+        Saved { server, broadcast, books: books.clone(), agents }
     }
 }
 
 impl Saved {
     /// The vectors of the last broadcast.
-    pub fn broadcast<T: Scalar>(&self) -> Option<Vec<T>> {
-        Some(self.broadcast.as_ref()?.chunks_exact(T::BYTES).map(T::read_le).collect())
+    pub fn broadcast<T: Scalar>(&self) -> Vec<T> {
+        self.broadcast.chunks_exact(T::BYTES).map(T::read_le).collect()
     }
 }
 

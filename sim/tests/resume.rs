@@ -163,11 +163,35 @@ fn a_ledger_that_does_not_fit_stops_everything() {
             // A charge whose line was cut off was never acted upon: written again.
             std::fs::write(&path, format!("{good}{{\"schema\":1,\"seq")).unwrap();
             execute(&scenario, Some(store()), u32::MAX, DriverKind::Lockstep).unwrap();
-            assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 14);
+            // What it is for, and one line for each release.
+            assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 1 + 14);
         } else {
             std::fs::write(&path, tamper).unwrap();
             let error = execute(&scenario, Some(store()), u32::MAX, DriverKind::Lockstep).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
         }
     }
+}
+
+/// Before the mend: z = 9 written over 1 in 12 lines was accepted on resume, and published in `ledger.jsonl`.
+#[test]
+fn mended_a_ledger_edited_to_a_cheaper_noise_is_refused() {
+    let scenario = scenario(&["federation.methods=[\"dp-fts-de\"]", "runs=1"]);
+    let folder = Folder::new("cheaper");
+    let store = Store::create(&folder.0, &scenario, Duration::ZERO).unwrap();
+    assert!(matches!(execute(&scenario, Some(store), 9, DriverKind::Lockstep), Err(DriverError::Interrupted)));
+    let path = folder.0.join("state/run-00000.dp-fts-de.ledger.jsonl");
+    let good = std::fs::read_to_string(&path).unwrap();
+    let cheaper = good.replace("\"noise_multiplier\":1.0", "\"noise_multiplier\":9.0");
+    assert_ne!(good, cheaper);
+    let resume = || {
+        let store = Store::resume(&folder.0, &scenario, Duration::ZERO).unwrap();
+        execute(&scenario, Some(store), u32::MAX, DriverKind::Lockstep)
+    };
+    std::fs::write(&path, cheaper).unwrap();
+    let error = resume().unwrap_err().to_string();
+    assert!(error.contains("line 2") && error.contains("chain"), "{error}");
+    // Negative control: as it was, it goes on.
+    std::fs::write(&path, good).unwrap();
+    resume().unwrap();
 }

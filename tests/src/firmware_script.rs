@@ -8,11 +8,10 @@ use sordino_core::federated::transcript::AgentLeaf;
 use sordino_core::federated::{Agent, AgentState, Input, Output, storage_len};
 use sordino_core::random::RunSeed;
 use sordino_sim::driver::context::{MethodContext, RunContext, ScenarioContext};
-use sordino_sim::driver::host::ServerHost;
+use sordino_sim::driver::host;
 use sordino_sim::driver::shard::Shard;
 use sordino_sim::driver::{self, MethodRun, RunOptions};
 use sordino_sim::fabric::Order;
-use sordino_sim::ledger::Ledger;
 use sordino_sim::objective;
 use sordino_sim::scenario::{ObjectiveConfig, Scenario, Shipped};
 
@@ -70,11 +69,12 @@ pub fn script() -> Vec<u8> {
     let mut state = AgentState::new(AGENT, seed);
     let mut agent = Agent::attach(&method.config, &public, &mut state, &mut storage).expect("an agent");
     let mut shard = Shard::new(&method, 0, parameters.agents).expect("agents");
-    let mut server = ServerHost::new(&method, Ledger::default()).expect("a server");
+    let mut server = host::server(&method, None, None).expect("a server");
     for round in 0..=parameters.rounds {
         let vectors = server.broadcast().unwrap_or_default().to_vec();
         let input = if round == 0 { Input::Start } else { Input::Broadcast(&vectors) };
-        let share = if round < parameters.rounds { server.open().expect("an opening") } else { None };
+        let collecting = round < parameters.rounds && server.open().expect("an opening");
+        let share = collecting.then(|| server.share().expect("a sample"));
         let broadcast = (round > 0).then(|| Arc::from(&vectors[..]));
         let partial = shard.advance(&Order { round, broadcast, maximum: None, share }).expect("a round");
         let leaf = record(&mut agent, input, round, &method, &mut script);
@@ -86,7 +86,7 @@ pub fn script() -> Vec<u8> {
             }
         }
         if round < parameters.rounds {
-            server.merge(&partial).expect("uploads");
+            server.merge(partial.collected.as_ref().expect("uploads")).expect("uploads of this opening");
             server.close().expect("a release");
             let vectors = server.broadcast().expect("a budget that suffices");
             vectors.iter().for_each(|x| script.extend(x.to_le_bytes()));

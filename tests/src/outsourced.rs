@@ -3,8 +3,8 @@
 use sordino_core::kernel::SquaredExponential;
 use sordino_core::outsourced::preprocess::Origin;
 use sordino_core::outsourced::{
-    Config, Curator, CuratorInput, CuratorState, Modeler, ModelerInput, ModelerOutput, ModelerState,
-    Parameters, Protection, log_len, workspace_len,
+    Config, Curator, CuratorInput, CuratorState, Modeler, ModelerInput, ModelerOutput, ModelerState, Parameters,
+    Protection, log_len, workspace_len,
 };
 use sordino_core::privacy::NoiseSource;
 

@@ -1,22 +1,25 @@
 //! The program dies at every step of a release, and starts again from what is on disk.
 //!
-//! A host as a deployment would write it: core's server, the simulator's ledger and atomic files. Every step is a place
-//! to die; a machine that dies also forgets what was appended and not synced. Nothing survives but files and what was
-//! sent. Simulated noise: every release is charged exactly once, and what is sent is what would have been sent without
-//! the death. Secret noise: what was sent never exceeds what was charged. A host that sends before it syncs is caught.
+//! The host of every server ([`sordino_host::server`]) with its own ledger and atomic files, and a finite budget. Every
+//! step is a place to die; a machine that dies also forgets what was appended and not synced. Nothing survives but files
+//! and what was sent. Simulated noise: every release is charged exactly once, and what is sent is what would have been
+//! sent without the death. Secret noise: what was sent never exceeds what was charged, and what was charged never exceeds
+//! the budget, however often the program dies before it stored anything. A host that sends before it charges is caught.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
 
 use sordino_core::federated::*;
-use sordino_core::privacy::budget::Filter;
-use sordino_core::privacy::ledger::{LedgerEntry, Replay};
-use sordino_core::random::{NoiseSource, Party, Purpose, Simulated, SourceKind};
-use sordino_sim::checkpoint::write_atomically;
-use sordino_sim::ledger::Ledger;
+use sordino_core::privacy::{Charge, Event, NoiseSource, Private, Provenance, Secret, SourceKind};
+use sordino_host::files::write_atomically;
+use sordino_host::ledger::{Accounting, Budgeted, CounterPlace, Ledger, LedgerError, Mark, Options, Terms};
+use sordino_host::server::{HostError, ServerHost, SimulatedSources, Sources, StoredServer};
 use sordino_tests::federation::*;
-use sordino_tests::secret::secret_of;
+use sordino_tests::secret::{Generator, secret_of};
 
 /// Broadcasts of a run.
 const ROUNDS: u32 = 3;
@@ -25,26 +28,60 @@ const ROUNDS: u32 = 3;
 #[derive(Debug)]
 struct Killed;
 
-/// Dies at the step with this number.
+/// Dies at the step with this number; shared by the host and its ledger.
+#[derive(Clone)]
 struct Clock {
-    step: u32,
+    step: Rc<Cell<u32>>,
     dies_at: Option<u32>,
 }
 
 impl Clock {
-    fn tick(&mut self) -> Result<(), Killed> {
-        self.step += 1;
-        if self.dies_at == Some(self.step) { Err(Killed) } else { Ok(()) }
+    fn new(dies_at: Option<u32>) -> Clock {
+        Clock { step: Rc::default(), dies_at }
+    }
+
+    fn tick(&self) -> Result<(), Killed> {
+        self.step.set(self.step.get() + 1);
+        if self.dies_at == Some(self.step.get()) { Err(Killed) } else { Ok(()) }
     }
 }
 
-/// In which order a host works.
-#[derive(Clone, Copy, PartialEq)]
-enum Order {
-    /// Charge, sync, release, send.
-    Shipped,
-    /// Release, send, then charge: the control.
-    SendsFirst,
+/// The shipped ledger, with a place to die before and after it writes.
+struct Mortal {
+    ledger: Ledger,
+    clock: Clock,
+    /// Bytes that a dead machine still has.
+    durable: Rc<Cell<u64>>,
+    path: PathBuf,
+}
+
+impl<P: Provenance> sordino_core::privacy::Ledger<P> for Mortal {
+    type Error = LedgerError;
+    fn write(&mut self, charge: &Charge<P>) -> Result<(), LedgerError> {
+        self.clock.tick().map_err(|_| LedgerError::Broken)?;
+        sordino_core::privacy::Ledger::<P>::write(&mut self.ledger, charge)?;
+        if P::KIND == SourceKind::Secret {
+            self.durable.set(fs::metadata(&self.path).map_or(0, |file| file.len()));
+        }
+        self.clock.tick().map_err(|_| LedgerError::Broken)
+    }
+}
+
+impl Budgeted for Mortal {
+    fn admits_release(&mut self, release: u64, events: &[Event]) -> Result<(), LedgerError> {
+        self.ledger.admits_release(release, events)
+    }
+    fn mark(&self) -> Mark {
+        self.ledger.mark()
+    }
+    fn holds(&self, mark: &Mark) -> Result<bool, LedgerError> {
+        self.ledger.holds(mark)
+    }
+    fn sync(&mut self) -> Result<(), LedgerError> {
+        self.ledger.sync()?;
+        self.durable.set(fs::metadata(&self.path).map_or(0, |file| file.len()));
+        Ok(())
+    }
 }
 
 /// What survives: a folder, and what agents received (broadcast, bits of its vectors), which cannot be taken back.
@@ -52,24 +89,45 @@ struct World {
     folder: PathBuf,
     sent: Vec<(u32, Vec<u64>)>,
     /// Bytes of the ledger that a dead machine still has.
-    durable: u64,
+    durable: Rc<Cell<u64>>,
+    epsilon_max: f64,
 }
 
 impl World {
-    fn new(name: &str) -> Self {
+    fn new(name: &str, epsilon_max: f64) -> Self {
         let folder = std::env::temp_dir().join(format!("sordino-kills-{}-{name}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
-        World { folder, sent: Vec::new(), durable: 0 }
+        World { folder, sent: Vec::new(), durable: Rc::default(), epsilon_max }
     }
 
-    fn ledger(&self) -> PathBuf {
+    fn path(&self) -> PathBuf {
         self.folder.join("ledger.jsonl")
     }
 
-    fn charges(&self) -> Vec<LedgerEntry> {
-        let text = fs::read_to_string(self.ledger()).unwrap_or_default();
-        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    fn ledger(&self, kind: SourceKind) -> Ledger {
+        let terms = Terms {
+            data: "the agents of this test".into(),
+            unit: "agent".into(),
+            records: Some(u64::from(N)),
+            accounting: Accounting::Renyi,
+            epsilon_max: Some(self.epsilon_max),
+            delta: 1e-5,
+        };
+        match kind {
+            SourceKind::Simulation => Ledger::open_simulated(&self.path(), &terms).unwrap(),
+            SourceKind::Secret => {
+                let event = Server::<f64>::event_of(&config()).unwrap().unwrap();
+                let counter = CounterPlace::Folder(self.folder.join("counter"));
+                Ledger::open_secret(&self.path(), &terms, &Options { counter, another: false, next: vec![event] })
+                    .unwrap()
+            }
+        }
+    }
+
+    /// Releases that are charged, in order.
+    fn charges(&self, kind: SourceKind) -> Vec<u64> {
+        self.ledger(kind).entries().iter().map(|entry| entry.release).collect()
     }
 }
 
@@ -79,171 +137,106 @@ impl Drop for World {
     }
 }
 
-/// A ledger for either kind of noise: the simulator's own, or one that charges again.
-enum Book {
-    Simulated(Box<Ledger>),
-    Secret { path: PathBuf, next: u64, unsynced: String },
+fn config() -> Config {
+    Config::new(Parameters { rounds: ROUNDS, ..parameters(OwnDraw::Features) }).unwrap()
 }
 
-impl Book {
-    fn open(kind: SourceKind, path: &Path) -> Self {
-        match kind {
-            SourceKind::Simulation => Book::Simulated(Box::new(Ledger::open(path.to_owned()).unwrap())),
-            SourceKind::Secret => {
-                let mut replay = Replay::new(SourceKind::Secret);
-                let text = fs::read_to_string(path).unwrap_or_default();
-                for line in text.split_inclusive('\n').filter(|line| line.ends_with('\n')) {
-                    replay.read(&serde_json::from_str(line).unwrap()).unwrap();
-                }
-                Book::Secret { path: path.to_owned(), next: replay.next(), unsynced: String::new() }
-            }
-        }
-    }
-
-    fn append(&mut self, release: u32, event: sordino_core::privacy::Event) {
-        match self {
-            Book::Simulated(ledger) => ledger.append(u64::from(release), event).unwrap(),
-            // Whatever was charged before: this is another draw, and another charge.
-            Book::Secret { next, unsynced, .. } => {
-                *unsynced += &(serde_json::to_string(&LedgerEntry::new(*next, event)).unwrap() + "\n");
-                *next += 1;
-            }
-        }
-    }
-
-    fn sync(&mut self) {
-        match self {
-            Book::Simulated(ledger) => ledger.sync().unwrap(),
-            Book::Secret { path, unsynced, .. } => {
-                let text = fs::read_to_string(&*path).unwrap_or_default() + unsynced;
-                write_atomically(path, text.as_bytes()).unwrap();
-                unsynced.clear();
-            }
-        }
-    }
-}
-
-/// One life of the program, from its files to its end or to its death.
-fn live<S: NoiseSource>(
-    world: &mut World,
-    clock: &mut Clock,
-    order: Order,
-    kind: SourceKind,
-    source: impl Fn(u32) -> S,
-) -> Result<(), Killed> {
-    let config = Config::new(Parameters { rounds: ROUNDS, ..parameters(OwnDraw::Features) }).unwrap();
-    let mut book = Book::open(kind, &world.ledger());
+/// One life of the program, from its files to its end or to its death. `stores`: whether it stores itself after each
+/// broadcast; a program that never does starts from nothing but its ledger.
+fn live<S: Sources>(world: &mut World, clock: &Clock, stores: bool, sources: S) -> Result<(), Killed> {
+    let config = Arc::new(config());
+    let kind = <S::Source as NoiseSource>::Provenance::KIND;
+    let ledger =
+        Mortal { ledger: world.ledger(kind), clock: clock.clone(), durable: world.durable.clone(), path: world.path() };
     let saved = fs::read(world.folder.join("checkpoint")).ok();
-    let (mut state, mut filter): (ServerState, Filter) = match saved {
-        Some(bytes) => postcard::from_bytes(&bytes).unwrap(),
-        None => (ServerState::new(), Filter::new(f64::INFINITY, 1e-5).unwrap()),
-    };
-    let (sums, noise, flags, vectors) = storage_lens(&config);
-    let (mut sums, mut noise, mut flags, mut vectors) =
-        (vec![0; sums], vec![0; noise], vec![0; flags], vec![0.0f64; vectors]);
-    loop {
+    let stored: Option<(StoredServer, Vec<f64>)> = saved.map(|bytes| postcard::from_bytes(&bytes).unwrap());
+    let stored = stored.as_ref().map(|(_, vectors)| vectors.clone()).zip(stored.map(|(server, _)| server));
+    let (vectors, server) = stored.map_or((Vec::new(), None), |(vectors, server)| (vectors, Some(server)));
+    let stored = server.map(|server| (server, &vectors[..]));
+    let mut host = ServerHost::<f64, S, Mortal>::new(config, sources, ledger, stored).unwrap();
+    while host.state().phase() != ServerPhase::Done {
         clock.tick()?;
-        let storage = ServerStorage { sums: &mut sums, noise: &mut noise, flags: &mut flags, vectors: &mut vectors };
-        let mut server = Server::attach(&config, &mut state, storage).unwrap();
-        if server.state().phase() == ServerPhase::Done {
-            return Ok(());
-        }
-        let broadcast = server.state().broadcast();
-        let mut source = source(broadcast);
-        server.handle(ServerInput::Open, &mut source).unwrap();
+        let broadcast = host.state().broadcast();
+        let opened = host.open().unwrap();
         clock.tick()?;
-        for agent in 0..N {
-            let vector = [f64::from(agent) - 2.0; M];
-            server.handle(ServerInput::Upload { agent, broadcast, vector: &vector }, &mut source).unwrap();
+        if opened {
+            for agent in 0..N {
+                host.upload(agent, broadcast, &[f64::from(agent) - 2.0; M]).unwrap();
+                clock.tick()?;
+            }
+            match host.close() {
+                Ok(_) => {}
+                Err(HostError::Ledger(LedgerError::Broken)) => return Err(Killed),
+                Err(error) => panic!("{error}"),
+            }
+            clock.tick()?;
+            let bits: Vec<u64> = host.broadcast().unwrap().iter().map(|x| x.to_bits()).collect();
+            // Half of the agents have it: sent is sent.
+            world.sent.push((broadcast, bits.clone()));
+            clock.tick()?;
+            let text: String = bits.iter().map(|bits| format!("{bits:016x}\n")).collect();
+            write_atomically(&world.folder.join(format!("broadcast-{broadcast}")), text.as_bytes()).unwrap();
             clock.tick()?;
         }
-        let ServerOutput::Charge(event) = server.handle(ServerInput::Close, &mut source).unwrap() else {
-            panic!("a private server charges")
-        };
-        clock.tick()?;
-        let release = server.state().releases();
-        let mut charge = |clock: &mut Clock, world: &mut World| {
-            filter.charge(&event).unwrap();
-            clock.tick()?;
-            book.append(release, event);
-            clock.tick()?;
-            book.sync();
-            world.durable = fs::metadata(world.ledger()).map_or(0, |file| file.len());
-            clock.tick()
-        };
-        if order == Order::Shipped {
-            charge(clock, world)?;
+        if stores {
+            let vectors = host.broadcast().unwrap_or_default().to_vec();
+            let bytes = postcard::to_allocvec(&(host.store().unwrap(), vectors)).unwrap();
+            write_atomically(&world.folder.join("checkpoint"), &bytes).unwrap();
         }
-        let ServerOutput::Broadcast { vectors: released, kind: made, .. } =
-            server.handle(ServerInput::Charged, &mut source).unwrap()
-        else {
-            panic!("a charged release is broadcast")
-        };
-        assert_eq!(made, Some(kind));
-        let bits: Vec<u64> = released.iter().map(|x| x.to_bits()).collect();
-        clock.tick()?;
-        // Half of the agents have it: sent is sent.
-        world.sent.push((broadcast, bits.clone()));
-        clock.tick()?;
-        let text: String = bits.iter().map(|bits| format!("{bits:016x}\n")).collect();
-        write_atomically(&world.folder.join(format!("broadcast-{broadcast}")), text.as_bytes()).unwrap();
-        clock.tick()?;
-        if order == Order::SendsFirst {
-            charge(clock, world)?;
-        }
-        write_atomically(&world.folder.join("checkpoint"), &postcard::to_allocvec(&(&state, &filter)).unwrap())
-            .unwrap();
         clock.tick()?;
     }
+    Ok(())
 }
 
-fn simulated(broadcast: u32) -> Simulated {
-    Simulated::new(run_seed().stream(Party::Server, Purpose::Release, broadcast))
+/// A secret generator, never the same twice.
+fn secret(lives: &Cell<u64>) -> Secret<Generator> {
+    lives.set(lives.get() + 1);
+    secret_of(lives.get())
 }
 
 /// Runs to the end with one death; `machine`: what was not synced is lost, too, or torn.
-fn with_death(world: &mut World, dies_at: u32, machine: bool, order: Order, kind: SourceKind) -> u32 {
-    // A secret generator is never the same twice.
-    let lives = std::cell::Cell::new(u64::from(dies_at) << 8);
-    let secret = |_: u32| {
-        lives.set(lives.get() + 1);
-        secret_of(lives.get())
+fn with_death(world: &mut World, dies_at: u32, machine: bool, kind: SourceKind) -> u32 {
+    let lives = Cell::new(u64::from(dies_at) << 8);
+    let once = |world: &mut World, clock: &Clock| match kind {
+        SourceKind::Simulation => live(world, clock, true, SimulatedSources::new(run_seed())),
+        SourceKind::Secret => live(world, clock, true, secret(&lives)),
     };
-    let mut clock = Clock { step: 0, dies_at: Some(dies_at) };
-    let once = |world: &mut World, clock: &mut Clock| match kind {
-        SourceKind::Simulation => live(world, clock, order, kind, simulated),
-        SourceKind::Secret => live(world, clock, order, kind, secret),
-    };
-    if once(world, &mut clock).is_err() {
-        let path = world.ledger();
+    let clock = Clock::new(Some(dies_at));
+    if once(world, &clock).is_err() {
+        let path = world.path();
         if machine && path.exists() {
             // All that was not synced is gone, or all but half a line of it.
             let length = fs::metadata(&path).unwrap().len();
-            let left = world.durable + if dies_at.is_multiple_of(2) { 0 } else { (length - world.durable) / 2 };
+            let durable = world.durable.get().min(length);
+            let left = durable + if dies_at.is_multiple_of(2) { 0 } else { (length - durable) / 2 };
             fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(left).unwrap();
         }
-        once(world, &mut Clock { step: 0, dies_at: None }).unwrap();
+        once(world, &Clock::new(None)).unwrap();
     }
-    clock.step
+    clock.step.get()
 }
+
+/// A budget that admits a few releases more than a run makes.
+const ENOUGH: f64 = 30.0;
 
 /// The whole run without a death, and how many steps it has.
 fn undisturbed(kind: SourceKind, name: &str) -> (World, u32) {
-    let mut world = World::new(&format!("whole-{name}"));
-    let steps = with_death(&mut world, u32::MAX, false, Order::Shipped, kind);
+    let mut world = World::new(&format!("whole-{name}"), ENOUGH);
+    let steps = with_death(&mut world, u32::MAX, false, kind);
     (world, steps)
 }
 
 #[test]
 fn simulated_noise_is_charged_exactly_once_and_the_outputs_are_the_same() {
-    let (whole, steps) = undisturbed(SourceKind::Simulation, "simulated");
-    assert_eq!((whole.charges().len(), whole.sent.len()), (ROUNDS as usize, ROUNDS as usize));
+    let kind = SourceKind::Simulation;
+    let (whole, steps) = undisturbed(kind, "simulated");
+    assert_eq!((whole.charges(kind).len(), whole.sent.len()), (ROUNDS as usize, ROUNDS as usize));
     let expected: BTreeMap<u32, Vec<u64>> = whole.sent.iter().cloned().collect();
     for machine in [false, true] {
         for dies_at in 1..=steps {
-            let mut world = World::new(&format!("simulated-{machine}-{dies_at}"));
-            with_death(&mut world, dies_at, machine, Order::Shipped, SourceKind::Simulation);
-            assert_eq!(world.charges(), whole.charges(), "step {dies_at}, machine {machine}");
+            let mut world = World::new(&format!("simulated-{machine}-{dies_at}"), ENOUGH);
+            with_death(&mut world, dies_at, machine, kind);
+            assert_eq!(world.charges(kind), whole.charges(kind), "step {dies_at}, machine {machine}");
             for (broadcast, bits) in &world.sent {
                 assert_eq!(bits, &expected[broadcast], "step {dies_at}: the same release again, or none");
             }
@@ -266,13 +259,14 @@ fn releases_that_left(world: &World) -> usize {
 
 #[test]
 fn secret_noise_is_never_charged_too_little() {
-    let (_, steps) = undisturbed(SourceKind::Secret, "secret");
+    let kind = SourceKind::Secret;
+    let (_, steps) = undisturbed(kind, "secret");
     let (mut again, mut twice) = (0, 0);
     for machine in [false, true] {
         for dies_at in 1..=steps {
-            let mut world = World::new(&format!("secret-{machine}-{dies_at}"));
-            with_death(&mut world, dies_at, machine, Order::Shipped, SourceKind::Secret);
-            let (charged, left) = (world.charges().len(), releases_that_left(&world));
+            let mut world = World::new(&format!("secret-{machine}-{dies_at}"), ENOUGH);
+            with_death(&mut world, dies_at, machine, kind);
+            let (charged, left) = (world.charges(kind).len(), releases_that_left(&world));
             assert!(charged >= left && left >= ROUNDS as usize, "step {dies_at}: {left} left, {charged} charged");
             assert!(charged <= ROUNDS as usize + 1, "step {dies_at}: a death costs one charge at most");
             again += usize::from(charged > ROUNDS as usize);
@@ -283,15 +277,104 @@ fn secret_noise_is_never_charged_too_little() {
     assert!(again > 0 && twice > 0, "{again} {twice}");
 }
 
-/// Negative control: whoever sends before the charge is durable is caught, at some step.
+/// A program that dies again and again before it stores anything has nothing but its ledger. Before the mend the budget
+/// came from the checkpoint: 14 releases of epsilon 7.8 left on a budget of 4.
 #[test]
-fn sending_before_the_charge_is_durable_is_caught() {
-    let (_, steps) = undisturbed(SourceKind::Secret, "control");
-    let mut caught = 0;
-    for dies_at in 1..=steps {
-        let mut world = World::new(&format!("control-{dies_at}"));
-        with_death(&mut world, dies_at, true, Order::SendsFirst, SourceKind::Secret);
-        caught += usize::from(world.charges().len() < releases_that_left(&world));
+fn mended_the_budget_is_what_the_ledger_says_however_often_the_program_dies() {
+    let kind = SourceKind::Secret;
+    let mut world = World::new("budget", 8.0);
+    let lives = Cell::new(1 << 40);
+    for life in 0..40 {
+        // Right after a broadcast was sent, at the latest.
+        let clock = Clock::new(Some(N + 7));
+        let died = live(&mut world, &clock, false, secret(&lives)).is_err();
+        assert!(died || life > 0);
     }
-    assert!(caught > 0, "{caught} of {steps}");
+    let (ledger, left) = (world.ledger(kind), releases_that_left(&world));
+    let spent = ledger.spent().unwrap();
+    assert!(left >= 1 && ledger.len() >= left, "{left} left, {} charged", ledger.len());
+    assert!(spent.epsilon <= 8.0, "{spent:?}");
+    // And not because nothing was charged: one more does not fit.
+    let event = Server::<f64>::event_of(&config()).unwrap().unwrap();
+    drop(ledger);
+    assert!(matches!(world.ledger(kind).admits(&[event]), Err(LedgerError::OverBudget { .. })));
+}
+
+/// A stored server knows its ledger again: another one, an edited one or a shorter one stops it.
+#[test]
+fn mended_a_ledger_that_was_exchanged_stops_the_server() {
+    let kind = SourceKind::Simulation;
+    let mut world = World::new("exchanged", ENOUGH);
+    // Dies in the last broadcast: a checkpoint, a ledger of two charges or more.
+    let steps = undisturbed(kind, "steps").1;
+    assert!(live(&mut world, &Clock::new(Some(steps - 2)), true, SimulatedSources::new(run_seed())).is_err());
+    let good = fs::read_to_string(world.path()).unwrap();
+    let stored = || -> (StoredServer, Vec<f64>) {
+        postcard::from_bytes(&fs::read(world.folder.join("checkpoint")).unwrap()).unwrap()
+    };
+    let resume = || {
+        let (server, vectors) = stored();
+        let sources = SimulatedSources::new(run_seed());
+        ServerHost::<f64, _>::new(Arc::new(config()), sources, world.ledger(kind), Some((server, &vectors))).map(|_| ())
+    };
+    resume().unwrap();
+    // Cut to its first charge; and a whole other ledger whose chain is in order, with a cheaper event.
+    let two: String = good.split_inclusive('\n').take(2).collect();
+    fs::write(world.path(), &two).unwrap();
+    assert!(matches!(resume(), Err(HostError::OtherLedger { .. })));
+    fs::remove_file(world.path()).unwrap();
+    let mut cheap = world.ledger(kind);
+    let event = Event::PoissonSampledGaussian {
+        sampling_probability: Q,
+        noise_multiplier: 9.0,
+        relation: sordino_core::privacy::NeighboringRelation::ReplaceSpecial,
+    };
+    (0..u64::from(ROUNDS)).for_each(|release| cheap.charge(release, &[event]).unwrap());
+    cheap.sync().unwrap();
+    drop(cheap);
+    assert!(matches!(resume(), Err(HostError::OtherLedger { .. })));
+    fs::write(world.path(), &good).unwrap();
+    resume().unwrap();
+}
+
+/// Negative control: a ledger that says "written" before it has written is caught, at some step.
+#[test]
+fn a_ledger_that_lies_is_caught() {
+    struct Liar {
+        truth: Mortal,
+        later: Vec<(u64, Vec<Event>)>,
+    }
+    impl sordino_core::privacy::Ledger<Private> for Liar {
+        type Error = LedgerError;
+        fn write(&mut self, charge: &Charge<Private>) -> Result<(), LedgerError> {
+            self.later.push((charge.release(), charge.events().to_vec()));
+            Ok(())
+        }
+    }
+    impl Budgeted for Liar {
+        fn admits_release(&mut self, release: u64, events: &[Event]) -> Result<(), LedgerError> {
+            self.truth.admits_release(release, events)
+        }
+        fn mark(&self) -> Mark {
+            self.truth.mark()
+        }
+        fn holds(&self, mark: &Mark) -> Result<bool, LedgerError> {
+            self.truth.holds(mark)
+        }
+        fn sync(&mut self) -> Result<(), LedgerError> {
+            self.later.drain(..).try_for_each(|(release, events)| self.truth.ledger.charge(release, &events))
+        }
+    }
+    let lives = Cell::new(1 << 50);
+    let world = World::new("liar", ENOUGH);
+    let clock = Clock::new(None);
+    let truth =
+        Mortal { ledger: world.ledger(SourceKind::Secret), clock, durable: world.durable.clone(), path: world.path() };
+    let liar = Liar { truth, later: Vec::new() };
+    let mut host = ServerHost::<f64, _, Liar>::new(Arc::new(config()), secret(&lives), liar, None).unwrap();
+    host.open().unwrap();
+    host.close().unwrap();
+    let left = usize::from(host.broadcast().is_some());
+    drop(host); // dies here
+    assert!(world.charges(SourceKind::Secret).len() < left, "what left is more than what was charged: caught");
 }

@@ -210,6 +210,13 @@ impl<'a, T: Scalar> Server<'a, T> {
         }
     }
 
+    /// What every release under this configuration costs; nothing if releases are not private.
+    ///
+    /// **Errors**: [`ServerError::Mechanism`] if the configuration has no mechanism.
+    pub fn event_of(config: &Config) -> Result<Option<Event>, ServerError> {
+        Ok(Encoding::new(config, 0)?.mechanism.as_ref().map(GridGaussian::event))
+    }
+
     /// What a release of the next broadcast costs; nothing if releases are not private. Offer it to a filter before
     /// [`ServerInput::Open`].
     pub fn event(&self) -> Option<Event> {

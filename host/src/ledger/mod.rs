@@ -388,6 +388,45 @@ impl<P: Provenance> sordino_core::privacy::Ledger<P> for Ledger {
     }
 }
 
+/// What a server asks of its ledger beside writing charges down. [`Ledger`] is the one that is shipped; a test wraps it.
+pub trait Budgeted {
+    /// See [`Ledger::admits_release`].
+    ///
+    /// **Errors**: as there.
+    fn admits_release(&mut self, release: u64, events: &[Event]) -> Result<(), LedgerError>;
+
+    /// See [`Ledger::mark`].
+    fn mark(&self) -> Mark;
+
+    /// See [`Ledger::holds`].
+    ///
+    /// **Errors**: as there.
+    fn holds(&self, mark: &Mark) -> Result<bool, LedgerError>;
+
+    /// See [`Ledger::sync`].
+    ///
+    /// **Errors**: as there.
+    fn sync(&mut self) -> Result<(), LedgerError>;
+}
+
+impl Budgeted for Ledger {
+    fn admits_release(&mut self, release: u64, events: &[Event]) -> Result<(), LedgerError> {
+        Ledger::admits_release(self, release, events)
+    }
+
+    fn mark(&self) -> Mark {
+        Ledger::mark(self)
+    }
+
+    fn holds(&self, mark: &Mark) -> Result<bool, LedgerError> {
+        Ledger::holds(self, mark)
+    }
+
+    fn sync(&mut self) -> Result<(), LedgerError> {
+        Ledger::sync(self)
+    }
+}
+
 /// How far a ledger was written: a stored party keeps it, to know its ledger again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {

@@ -6,9 +6,9 @@ use sordino_core::domain::DomainError;
 use sordino_core::features::FeatureError;
 use sordino_core::federated::{AgentError, ConfigError, PublicError, ServerError};
 use sordino_core::kernel::KernelError;
-use sordino_core::privacy::budget::BudgetError;
-use sordino_core::privacy::ledger::LedgerError;
 use sordino_core::wire::WireError;
+use sordino_host::ledger::LedgerError;
+use sordino_host::server::HostError;
 
 use crate::checkpoint::StoreError;
 use crate::fault::TraceError;
@@ -33,8 +33,8 @@ pub enum DriverError {
     Agent(AgentError),
     /// The server refused.
     Server(ServerError),
-    /// The accountant refused an event as such; an exhausted budget is no error.
-    Budget(BudgetError),
+    /// The server's host refused; an exhausted budget is no error.
+    Host(HostError),
     /// A frame was refused.
     Wire(WireError),
     /// A frame of another execution.
@@ -46,7 +46,7 @@ pub enum DriverError {
     },
     /// A file that outlives the program could not be written or used.
     Store(StoreError),
-    /// The ledger does not fit the execution.
+    /// The ledger cannot be used.
     Ledger(LedgerError),
     /// The trace of availability could not be read.
     Trace(TraceError),
@@ -78,7 +78,7 @@ impl fmt::Display for DriverError {
             DriverError::Public(error) => write!(f, "{error}"),
             DriverError::Agent(error) => write!(f, "{error}"),
             DriverError::Server(error) => write!(f, "{error}"),
-            DriverError::Budget(error) => write!(f, "{error}"),
+            DriverError::Host(error) => write!(f, "{error}"),
             DriverError::Wire(error) => write!(f, "{error}"),
             DriverError::ForeignFrame { run, config } => {
                 write!(f, "a frame of another execution arrived (run {run:016x}, configuration {config:016x})")
@@ -101,6 +101,18 @@ impl std::error::Error for DriverError {}
 impl From<StoreError> for DriverError {
     fn from(error: StoreError) -> Self {
         DriverError::Store(error)
+    }
+}
+
+impl From<HostError> for DriverError {
+    fn from(error: HostError) -> Self {
+        DriverError::Host(error)
+    }
+}
+
+impl From<LedgerError> for DriverError {
+    fn from(error: LedgerError) -> Self {
+        DriverError::Ledger(error)
     }
 }
 

@@ -11,8 +11,7 @@ use sordino_core::math::Scalar;
 
 use super::books::Books;
 use super::context::MethodContext;
-use super::host::ServerHost;
-use super::{DriverError, MethodRun, Progress, Stage};
+use super::{DriverError, MethodRun, Progress, Stage, host};
 use crate::checkpoint::{Saved, Store};
 use crate::fabric::{Fabric, Order, Snapshot};
 
@@ -37,15 +36,15 @@ pub async fn run_method<T: Scalar, F: Fabric<T>>(
         return Ok(done);
     }
     let saved = around.store.map_or(Ok(None), |store| store.latest(&method))?;
-    let ledger = around.store.map_or(Ok(Default::default()), |store| store.ledger(&method))?;
+    let ledger = around.store.map(|store| store.ledger(&method));
     let p = method.config.parameters();
     let shared = p.aggregation != Aggregation::None;
     let (mut fabric, mut server, mut books) = match saved {
-        None => (build(None)?, ServerHost::new(&method, ledger)?, Books::new(&method)),
+        None => (build(None)?, host::server(&method, ledger.as_deref(), None)?, Books::new(&method)),
         Some(saved) => {
             let fabric = build(Some(&saved.agents))?;
             let broadcast = saved.broadcast::<T>();
-            let server = ServerHost::resume(&method, ledger, saved.server, saved.filter, broadcast.as_deref())?;
+            let server = host::server(&method, ledger.as_deref(), Some((saved.server, &broadcast)))?;
             (fabric, server, Books::resume(saved.books))
         }
     };
@@ -58,14 +57,14 @@ pub async fn run_method<T: Scalar, F: Fabric<T>>(
             Some(vectors) => Some(method.public(None)?.maximize(&p.regions, vectors, &mut point).candidate),
             None => None,
         };
-        let share = if collecting { server.open()? } else { None };
+        let share = if collecting && server.open()? { Some(server.share()?) } else { None };
         tell(Stage::Agents { done: 0, of: p.agents });
         let mut partials = fabric.round(Order { round, broadcast, maximum, share }).await?;
         let mut counters = None;
         if collecting {
             tell(Stage::Release);
-            for partial in &partials {
-                server.merge(partial)?;
+            for collected in partials.iter().filter_map(|partial| partial.collected.as_ref()) {
+                server.merge(collected)?;
             }
             counters = Some(server.close()?);
         }
@@ -74,16 +73,16 @@ pub async fn run_method<T: Scalar, F: Fabric<T>>(
         let stop = around.stop.load(Ordering::Relaxed);
         if let Some(store) = around.store.filter(|store| round < p.rounds && (stop || store.is_due(&method))) {
             tell(Stage::Checkpoint);
-            server.ledger().sync()?;
             let agents = Snapshot::join(fabric.snapshot().await?);
-            store.save(&method, &Saved::new(&server, books.read(), agents))?;
+            let broadcast = server.broadcast().unwrap_or_default().to_vec();
+            store.save(&method, &Saved::new(server.store()?, &broadcast, books.read(), agents))?;
         }
-        tell(server.spent());
+        tell(host::spent(&server));
         if stop && round < p.rounds {
             return Err(DriverError::Interrupted);
         }
     }
-    server.ledger().sync()?;
+    server.sync()?;
     let finished = books.close();
     if let Some(store) = around.store {
         store.finish(&method, &finished)?;

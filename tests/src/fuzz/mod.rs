@@ -3,6 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`mutate`] | seeded edits that know a little of the format |
+//! | `ledger` | edits under a chain that is mended, too |
 //! | [`targets`] | what is read, what it is read from, what must hold |
 //!
 //! A target begins from seeds that the program makes itself and from the files of `tests/corpus/TARGET/`: what once went
@@ -10,7 +11,8 @@
 //! as long as it is asked to. Edits are a function of (target, seed, number): a finding is repeated by its numbers, and
 //! written to a file besides.
 
-pub mod mutate;
+mod ledger;
+mod mutate;
 pub mod targets;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -11,7 +11,6 @@ use sordino_sim::checkpoint::Store;
 use sordino_sim::driver::{self, DriverError, DriverKind, Progress, RunOptions, Stage, Step};
 use sordino_sim::experiment::{self, Experiment};
 use sordino_sim::fault::{FaultConfig, FaultPlan};
-use sordino_sim::ledger::Ledger;
 use sordino_sim::objective::landmine;
 use sordino_sim::scenario::{AnyScenario, SHIPPED, Scenario, Shipped};
 use sordino_sim::sweep::{Plan, grid};
@@ -28,7 +27,7 @@ pub enum Refusal {
 }
 
 /// The words of an error.
-fn line(error: impl std::fmt::Display) -> Refusal {
+pub(super) fn line(error: impl std::fmt::Display) -> Refusal {
     Refusal::Line(error.to_string())
 }
 
@@ -114,17 +113,11 @@ pub const TARGETS: &[Target] = &[
     },
     Target {
         name: "ledger",
-        description: "a ledger of simulated releases",
+        description: "a ledger of simulated releases, and the same with its chain mended",
         form: Form::Text,
         cases: 600,
-        seeds: || vec![execution().ledger.clone()],
-        check: |bytes| {
-            let path = place("ledger.jsonl");
-            write(&path, bytes);
-            let ledger = Ledger::open(path).map_err(line)?;
-            let lines = bytes.iter().filter(|byte| **byte == b'\n').count();
-            if ledger.len() <= lines { Ok(()) } else { Err(Refusal::Broken("more charges than lines".into())) }
-        },
+        seeds: || vec![super::ledger::seed()],
+        check: super::ledger::check,
     },
     Target {
         name: "checkpoint",
@@ -149,7 +142,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 /// A file of this process alone.
-fn place(name: &str) -> PathBuf {
+pub(super) fn place(name: &str) -> PathBuf {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     let folder = FOLDER.get_or_init(|| std::env::temp_dir().join(format!("sordino-fuzz-{}", std::process::id())));
     // Targets run side by side in the tests.
@@ -159,7 +152,7 @@ fn place(name: &str) -> PathBuf {
     own.join(name)
 }
 
-fn write(path: &Path, bytes: &[u8]) {
+pub(super) fn write(path: &Path, bytes: &[u8]) {
     std::fs::write(path, bytes).expect("a temporary file");
 }
 
