@@ -72,8 +72,9 @@ pub struct Header {
     pub kind: Kind,
     /// In which format.
     pub scalar: ScalarTag,
-    /// Which execution, so that frames of another one are refused.
-    pub run: u64,
+    /// Random number of this deployment, public, so that frames of another one are refused. A server draws it once when
+    /// it is set up, from entropy. **Never a seed**: whoever sees a frame would know every draw that follows from it.
+    pub deployment: u64,
     /// [`config_id`] of what both sides agreed on.
     pub config: u64,
     /// Sender or addressee; a broadcast carries 0.
@@ -258,7 +259,7 @@ mod tests {
             version: VERSION,
             kind: Kind::Upload,
             scalar: ScalarTag::F64,
-            run: u64::MAX,
+            deployment: u64::MAX,
             config: 7,
             agent: 3,
             round: 40,

@@ -46,6 +46,15 @@ pub fn name() -> Result<String, NoEntropy> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
+/// A random number for a new deployment, which its frames carry ([`sordino_core::wire::Header::deployment`]).
+///
+/// **Errors**: [`NoEntropy`].
+pub fn deployment() -> Result<u64, NoEntropy> {
+    let mut bytes = [0u8; 8];
+    getrandom::fill(&mut bytes).map_err(NoEntropy)?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,5 +74,6 @@ mod tests {
         assert_eq!(a.kind(), SourceKind::Secret);
         assert_ne!(name().unwrap(), name().unwrap());
         assert_eq!(name().unwrap().len(), 32);
+        assert_ne!(deployment().unwrap(), deployment().unwrap());
     }
 }

@@ -162,6 +162,8 @@ pub struct MethodContext<T> {
     pub faults: FaultPlan,
     /// What frames of this configuration are marked with.
     pub config_id: u64,
+    /// What frames of this run are marked with: a digest of its seed, from which the seed does not follow.
+    pub deployment: u64,
     region_of: Vec<u32>,
     signal_variance: T,
     unit_norm: bool,
@@ -190,6 +192,7 @@ impl<T: Scalar> MethodContext<T> {
             workspace_bytes,
             faults,
             config_id,
+            deployment: wire::config_id(&("simulated deployment", run.seed.value())),
             region_of,
             signal_variance,
             unit_norm,
@@ -220,8 +223,8 @@ impl<T: Scalar> MethodContext<T> {
 impl<T> MethodContext<T> {
     /// The header of a frame of this run; its payload decides format and length.
     pub fn frame_header(&self, kind: Kind, agent: u32, round: u32) -> Header {
-        let (run, config) = (self.run.seed.value(), self.config_id);
-        Header { version: wire::VERSION, kind, scalar: ScalarTag::F64, run, config, agent, round, len: 0 }
+        let (deployment, config) = (self.deployment, self.config_id);
+        Header { version: wire::VERSION, kind, scalar: ScalarTag::F64, deployment, config, agent, round, len: 0 }
     }
 }
 
@@ -262,4 +265,32 @@ pub fn config(scenario: &Scenario, method: Method) -> Result<Config, DriverError
         aggregation,
     })
     .map_err(DriverError::Config)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Shipped;
+
+    /// Before the mend a frame carried the run seed itself: anybody who saw one upload could draw every coin of the run.
+    #[test]
+    fn mended_a_frame_does_not_carry_the_seed() {
+        let scenario = Shipped::find("firmware").unwrap().parse(&[]).unwrap();
+        let functions = crate::objective::load(&scenario, None).unwrap().realize(RunSeed::new(scenario.seed, 0));
+        let shared = ScenarioContext::<f32>::new(&scenario, functions.candidates(), functions.dim()).unwrap();
+        let run = Arc::new(RunContext::new(&scenario, Arc::new(shared), 0, functions).unwrap());
+        let seed = run.seed.value();
+        let method = MethodContext::new(&scenario, scenario.federation.methods[0], run, None).unwrap();
+        let mut frame = vec![0; wire::frame_len_max(ScalarTag::F32, 1)];
+        let contains = |header: Header, frame: &mut [u8]| {
+            let used = wire::encode(header, &[0.5f32], frame).unwrap();
+            // The header's numbers are of variable length: 64 bits are ten bytes of seven bits.
+            let seed = postcard::to_allocvec(&seed).unwrap();
+            frame[..used].windows(seed.len()).any(|bytes| bytes == seed)
+        };
+        let header = method.frame_header(Kind::Upload, 3, 7);
+        assert!(!contains(header, &mut frame));
+        // Negative control: it would be seen.
+        assert!(contains(Header { deployment: seed, ..header }, &mut frame));
+    }
 }

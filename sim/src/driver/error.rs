@@ -39,8 +39,8 @@ pub enum DriverError {
     Wire(WireError),
     /// A frame of another execution.
     ForeignFrame {
-        /// Its run.
-        run: u64,
+        /// Its deployment.
+        deployment: u64,
         /// Its configuration.
         config: u64,
     },
@@ -80,8 +80,11 @@ impl fmt::Display for DriverError {
             DriverError::Server(error) => write!(f, "{error}"),
             DriverError::Host(error) => write!(f, "{error}"),
             DriverError::Wire(error) => write!(f, "{error}"),
-            DriverError::ForeignFrame { run, config } => {
-                write!(f, "a frame of another execution arrived (run {run:016x}, configuration {config:016x})")
+            DriverError::ForeignFrame { deployment, config } => {
+                write!(
+                    f,
+                    "a frame of another execution arrived (deployment {deployment:016x}, configuration {config:016x})"
+                )
             }
             DriverError::Store(error) => write!(f, "{error}"),
             DriverError::Ledger(error) => write!(f, "{error}"),

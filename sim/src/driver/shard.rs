@@ -252,8 +252,8 @@ impl Round<'_> {
                 return Ok(());
             }
         };
-        if header.run != method.run.seed.value() || header.config != method.config_id {
-            return Err(DriverError::ForeignFrame { run: header.run, config: header.config });
+        if header.deployment != method.deployment || header.config != method.config_id {
+            return Err(DriverError::ForeignFrame { deployment: header.deployment, config: header.config });
         }
         let Some(collector) = &mut self.collector else {
             self.faults.refused_stale += 1;

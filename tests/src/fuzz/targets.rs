@@ -349,7 +349,7 @@ fn frames() -> Vec<Vec<u8>> {
         version: wire::VERSION,
         kind,
         scalar: ScalarTag::F64,
-        run: 7,
+        deployment: 7,
         config: u64::MAX,
         agent: 3,
         round: 300,
