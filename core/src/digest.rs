@@ -106,6 +106,23 @@ impl Frame {
     }
 }
 
+/// Combines digests in index order: methods into a run, runs into an execution.
+pub fn combine<'d>(digests: impl Iterator<Item = &'d Digest>) -> Digest {
+    let mut frame = Frame::leaf();
+    digests.for_each(|digest| frame.digest(digest));
+    frame.end()
+}
+
+/// The next element of the chain of a run that plays one candidate a round: round, candidate, value. Values are finite:
+/// every party refuses others.
+pub fn link<T: Scalar>(chain: &Digest, round: u32, candidate: u32, value: T) -> Digest {
+    let mut frame = chain.frame();
+    frame.u32(round);
+    frame.u32(candidate);
+    frame.scalars(&[value]);
+    frame.end()
+}
+
 #[cfg(test)]
 mod tests {
     extern crate std;

@@ -12,9 +12,10 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 use sordino_core::digest::Digest;
+use sordino_core::digest::combine;
 use sordino_core::domain::Candidates;
 use sordino_core::features::{RandomFourier, random_fourier};
-use sordino_core::federated::transcript::{AgentLeaf, combine, link};
+use sordino_core::federated::transcript::{AgentLeaf, link};
 use sordino_core::federated::{Agent, AgentState, Config, Input, Output, Public, storage_len};
 use sordino_core::kernel::Stationary;
 use sordino_core::math::Scalar;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use sordino_core::digest::Digest;
-use sordino_core::federated::transcript::combine;
+use sordino_core::digest::combine;
 use sordino_core::privacy::accountant::{AccountantError, MomentsAccountant, RdpAccountant};
 use sordino_core::privacy::{Event, NeighboringRelation};
 

@@ -1,8 +1,8 @@
 //! A small local experiment with everything written out: what tests of the trust model `local` run.
 
 use sordino_core::digest::Digest;
+use sordino_core::digest::link;
 use sordino_core::kernel::SquaredExponential;
-use sordino_core::local::transcript::link;
 use sordino_core::local::*;
 use sordino_core::privacy::mechanism::laplace::ClampedLaplace;
 use sordino_core::privacy::{Epsilon, Simulated};

@@ -3,10 +3,10 @@
 
 use sordino_core::acquisition::upper_confidence_bound;
 use sordino_core::digest::Digest;
+use sordino_core::digest::link;
 use sordino_core::kernel::Kernel;
 use sordino_core::linalg::dot;
 use sordino_core::local::dictionary::{Dictionary, DictionaryPosterior};
-use sordino_core::local::transcript::link;
 use sordino_core::local::*;
 use sordino_core::math::{ln_1p, pow};
 use sordino_core::random::{Party, Purpose};

@@ -49,10 +49,3 @@ pub fn link<'l, T: Scalar>(
     frame.scalars(broadcast);
     frame.end()
 }
-
-/// Combines digests in index order: methods into a run, runs into an execution.
-pub fn combine<'d>(digests: impl Iterator<Item = &'d Digest>) -> Digest {
-    let mut frame = Frame::leaf();
-    digests.for_each(|digest| frame.digest(digest));
-    frame.end()
-}

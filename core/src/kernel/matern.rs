@@ -1,6 +1,6 @@
 //! Matérn kernels of half-integer order: functions of limited smoothness.
 
-use super::stationary::{Radial, RadialKernel};
+use super::radial::{Radial, RadialKernel};
 use crate::kernel::Isotropic;
 use crate::math::Scalar;
 

@@ -2,6 +2,7 @@
 //!
 //! | module | kernel k(x, x'), r² = Σ (xᵢ − x'ᵢ)²/lengthscaleᵢ² |
 //! |---|---|
+//! | [`radial`] | s² ρ(r²) for any shape ρ: what the next three share |
 //! | [`squared_exponential`] | s² e^(−r²/2) |
 //! | [`matern`] | s² times a polynomial of r and e^(−√(2ν) r), ν = 1/2, 3/2, 5/2 |
 //! | [`stationary`] | any of these four, chosen at run time by the enum [`Stationary`] |
@@ -18,6 +19,7 @@ pub mod gradient;
 pub mod lengthscale;
 pub mod linear;
 pub mod matern;
+pub mod radial;
 pub mod scaled;
 pub mod squared_exponential;
 pub mod stationary;
@@ -27,9 +29,10 @@ pub use gradient::LogGradient;
 pub use lengthscale::{Ard, Isotropic, Lengthscales};
 pub use linear::Linear;
 pub use matern::{Matern12, Matern32, Matern52};
+pub use radial::{Radial, RadialKernel};
 pub use scaled::{Product, Scaled};
 pub use squared_exponential::SquaredExponential;
-pub use stationary::{Radial, RadialKernel, Stationary, StationaryKernel};
+pub use stationary::{Stationary, StationaryKernel};
 pub use table::Table;
 
 use crate::math::Scalar;

@@ -1,6 +1,6 @@
 //! The squared exponential kernel: very smooth functions.
 
-use super::stationary::{Radial, RadialKernel};
+use super::radial::{Radial, RadialKernel};
 use crate::kernel::Isotropic;
 use crate::math::Scalar;
 

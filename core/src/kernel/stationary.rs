@@ -1,42 +1,12 @@
-//! Kernels that depend on the scaled distance alone: k(x, x') = s² ρ(r²).
+//! The four shapes by name, for a kernel that is chosen at run time.
 
 use serde::{Deserialize, Serialize};
 
 use super::matern::{Matern12Shape, Matern32Shape, Matern52Shape};
+use super::radial::{Radial, RadialKernel};
 use super::squared_exponential::SquaredExponentialShape;
-use super::{Ard, Isotropic, Kernel, KernelError, Lengthscales};
+use super::{Ard, Isotropic, KernelError};
 use crate::math::Scalar;
-
-/// ρ, the correlation as a function of r².
-pub trait Radial {
-    /// ρ(r²), r² ≥ 0; ρ(0) = 1 exactly.
-    fn correlation<T: Scalar>(&self, r2: T) -> T;
-
-    /// −2 dρ/d(r²), so that ∂k/∂ln lengthscaleᵢ = s² · steepness · (xᵢ − x'ᵢ)²/lengthscaleᵢ².
-    fn steepness<T: Scalar>(&self, r2: T) -> T;
-
-    /// Replaces each r² by s² ρ(r²), the bits of [`Radial::correlation`].
-    #[inline]
-    fn covariances<T: Scalar>(&self, signal_variance: T, values: &mut [T]) {
-        for value in values {
-            *value = signal_variance * self.correlation(*value);
-        }
-    }
-}
-
-/// A stationary kernel of shape `F` with lengthscales `L`; use it by the names [`SquaredExponential`], [`Matern12`],
-/// [`Matern32`], [`Matern52`] and, where the shape is chosen at run time, [`StationaryKernel`].
-///
-/// [`SquaredExponential`]: super::SquaredExponential
-/// [`Matern12`]: super::Matern12
-/// [`Matern32`]: super::Matern32
-/// [`Matern52`]: super::Matern52
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RadialKernel<T, F, L = Isotropic<T>> {
-    shape: F,
-    lengthscales: L,
-    signal_variance: T,
-}
 
 /// The four shapes by name, for scenarios and spectral densities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -116,24 +86,6 @@ impl Radial for Stationary {
     }
 }
 
-impl<T: Scalar, F: Radial + Default> RadialKernel<T, F, Isotropic<T>> {
-    /// One `lengthscale` (unit of the inputs) for all coordinates; `signal_variance` in y².
-    ///
-    /// **Errors**: [`KernelError`] unless both are positive and finite.
-    pub fn new(lengthscale: T, signal_variance: T) -> Result<Self, KernelError> {
-        Self::build(F::default(), Isotropic::new(lengthscale)?, signal_variance)
-    }
-}
-
-impl<T: Scalar, S: AsRef<[T]>, F: Radial + Default> RadialKernel<T, F, Ard<S>> {
-    /// One lengthscale per coordinate (ARD), in storage of the caller; `signal_variance` in y².
-    ///
-    /// **Errors**: [`KernelError`] unless all are positive and finite and there is at least one lengthscale.
-    pub fn ard(lengthscales: S, signal_variance: T) -> Result<Self, KernelError> {
-        Self::build(F::default(), Ard::new(lengthscales)?, signal_variance)
-    }
-}
-
 impl<T: Scalar> StationaryKernel<T> {
     /// The kernel of `shape` with one `lengthscale` for all coordinates.
     ///
@@ -149,57 +101,6 @@ impl<T: Scalar, S: AsRef<[T]>> StationaryKernel<T, Ard<S>> {
     /// **Errors**: [`KernelError`] unless all are positive and finite and there is at least one lengthscale.
     pub fn ard_with_shape(shape: Stationary, lengthscales: S, signal_variance: T) -> Result<Self, KernelError> {
         Self::build(shape, Ard::new(lengthscales)?, signal_variance)
-    }
-}
-
-impl<T: Scalar, F: Radial, L: Lengthscales<T>> RadialKernel<T, F, L> {
-    fn build(shape: F, lengthscales: L, signal_variance: T) -> Result<Self, KernelError> {
-        super::check_signal_variance(signal_variance)?;
-        Ok(RadialKernel { shape, lengthscales, signal_variance })
-    }
-
-    /// s², unit y².
-    pub fn signal_variance(&self) -> T {
-        self.signal_variance
-    }
-
-    /// Lengthscale of coordinate `index`.
-    pub fn lengthscale(&self, index: usize) -> T {
-        self.lengthscales.lengthscale(index)
-    }
-
-    /// The lengthscales.
-    pub fn lengthscales(&self) -> &L {
-        &self.lengthscales
-    }
-
-    /// The shape ρ.
-    pub fn shape(&self) -> &F {
-        &self.shape
-    }
-}
-
-impl<T: Scalar, F: Radial, L: Lengthscales<T>> Kernel<T> for RadialKernel<T, F, L> {
-    #[inline]
-    fn covariance(&self, a: &[T], b: &[T]) -> T {
-        self.signal_variance * self.shape.correlation(self.lengthscales.squared_distance(a, b))
-    }
-
-    #[inline]
-    fn variance(&self, _x: &[T]) -> T {
-        self.signal_variance
-    }
-
-    #[inline]
-    fn covariances(&self, x: &[T], points: &[T], out: &mut [T]) {
-        if x.is_empty() {
-            out.fill(self.signal_variance);
-            return;
-        }
-        let count = out.len().min(points.len() / x.len());
-        let out = &mut out[..count];
-        self.lengthscales.squared_distances(x, points, out);
-        self.shape.covariances(self.signal_variance, out);
     }
 }
 

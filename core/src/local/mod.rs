@@ -25,7 +25,6 @@
 //! | `learner` | inputs, outputs, errors of the three learners |
 //! | [`tgp`] | no heap |
 //! | [`dictionary`], [`ata`], [`moma`] | feature `alloc`: their dictionaries grow and shrink |
-//! | [`transcript`] | digests |
 //!
 //! What the paper claims and what is true: with the theorems' constants all three explore almost uniformly for
 //! T ≤ 10⁴; with constants dropped MoMA is better than ATA and TGP; with widths tuned for each they are equal. The
@@ -41,7 +40,6 @@ mod learner;
 pub mod moma;
 mod reporter;
 pub mod tgp;
-pub mod transcript;
 
 pub use crate::parameter::ConfigError;
 #[cfg(feature = "alloc")]

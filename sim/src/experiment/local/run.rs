@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use sordino_core::digest::Digest;
-use sordino_core::local::transcript::link;
+use sordino_core::digest::link;
 use sordino_core::local::{
     AtaGpUcb, Input, Learner, MomaGpUcb, Output, Reporter, ReporterInput, ReporterOutput, ReporterState, TgpUcb, tgp,
 };

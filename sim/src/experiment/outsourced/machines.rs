@@ -2,8 +2,8 @@
 //! optimises.
 
 use sordino_core::digest::Digest;
+use sordino_core::digest::link;
 use sordino_core::kernel::{Stationary, StationaryKernel};
-use sordino_core::local::transcript::link;
 use sordino_core::math::Scalar;
 use sordino_core::outsourced::preprocess::{LARGEST_NORM, Origin};
 use sordino_core::outsourced::{

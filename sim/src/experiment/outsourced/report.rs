@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 use sordino_core::digest::Digest;
-use sordino_core::federated::transcript::combine;
+use sordino_core::digest::combine;
 use sordino_core::outsourced::Spectrum;
 
 use super::super::page::{Page, Shown};
