@@ -6,7 +6,7 @@
 //! workspace for each thread, with the same bits.
 //!
 //! `attach` is the one door: configuration, public numbers, state and log are checked there, in the format computed
-//! with. Afterwards an input may be refused, but no number of the agent can be.
+//! with. What can be refused afterwards is an input, or a draw that came out NaN or infinite.
 
 mod state;
 mod storage;
