@@ -36,3 +36,40 @@ pub(crate) fn whole(
 ) -> Result<(), ConfigError> {
     check(field, f64::from(value), range.contains(&value), admissible)
 }
+
+/// A stored state that its party cannot be in: of another configuration, rolled back in part, or not a state at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StateError {
+    /// The phase the state says it is in.
+    pub phase: &'static str,
+    /// What does not belong to it.
+    pub field: &'static str,
+    /// What was found.
+    pub found: u64,
+    /// The least that is admissible.
+    pub least: u64,
+    /// The most that is admissible.
+    pub most: u64,
+}
+
+impl fmt::Display for StateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let StateError { phase, field, found, least, most } = self;
+        write!(f, "stored state in phase {phase}: {field} {found} is outside {least}..={most}")
+    }
+}
+
+impl core::error::Error for StateError {}
+
+/// A number of a stored state, called `field`, is within what its phase admits.
+pub(crate) fn stored(
+    phase: &'static str,
+    field: &'static str,
+    found: u64,
+    admissible: RangeInclusive<u64>,
+) -> Result<(), StateError> {
+    if admissible.contains(&found) {
+        return Ok(());
+    }
+    Err(StateError { phase, field, found, least: *admissible.start(), most: *admissible.end() })
+}

@@ -16,7 +16,7 @@ use sordino_core::digest::combine;
 use sordino_core::domain::Candidates;
 use sordino_core::features::{RandomFourier, random_fourier};
 use sordino_core::federated::transcript::{AgentLeaf, link};
-use sordino_core::federated::{Agent, AgentState, Config, Input, Output, Public, storage_len};
+use sordino_core::federated::{Agent, AgentState, AgentStorage, Config, Input, Output, Public, storage_len};
 use sordino_core::kernel::Stationary;
 use sordino_core::math::Scalar;
 use sordino_core::random::RunSeed;
@@ -160,8 +160,8 @@ fn with_agent<R>(
     let public = public(&header, dim, features).ok_or(ScriptError::Header)?;
     let needed = features_len + broadcast_len + storage_len(&header.config, &public);
     let mut state = AgentState::new(header.agent, header.seed);
-    let mut agent =
-        Agent::attach(&header.config, &public, &mut state, own).map_err(|_| ScriptError::Storage { needed })?;
+    let own = AgentStorage::split(&header.config, &public, own).map_err(|_| ScriptError::Storage { needed })?;
+    let mut agent = Agent::attach(&header.config, &public, &mut state, own).map_err(|_| ScriptError::Header)?;
     act(&header, Reader(body), &mut agent, broadcast)
 }
 
@@ -178,7 +178,7 @@ fn one_round(
     let parameters = header.config.parameters();
     let observations = if round == 0 { parameters.initial_points } else { 1 };
     let mut leaf = AgentLeaf::new(header.agent, round, observations);
-    let mut input = if round == 0 { Input::Start } else { Input::Broadcast(broadcast) };
+    let mut input = if round == 0 { Input::Start } else { Input::Broadcast { vectors: broadcast, maximum: None } };
     let (mut query, mut value) = (0, 0.0);
     let leaf = loop {
         match agent.handle(input).map_err(|_| ScriptError::Agent { round })? {
@@ -220,7 +220,6 @@ fn public<'a>(header: &Header, dim: usize, storage: &'a mut [f32]) -> Option<Pub
         prior_rows: &[],
         prior_rank: 0,
         confidence_widths: &[],
-        broadcast_maximum: None,
     })
 }
 

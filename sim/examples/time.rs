@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 use sordino_core::federated::transcript::AgentLeaf;
-use sordino_core::federated::{Agent, AgentState, Input, Output, storage_len};
+use sordino_core::federated::{Agent, AgentState, AgentStorage, Input, Output, storage_len};
 use sordino_core::random::{Party, Purpose, RunSeed};
 use sordino_sim::driver::context::{MethodContext, RunContext, ScenarioContext};
 use sordino_sim::driver::{Method, lockstep};
@@ -82,12 +82,13 @@ fn one_agent(
     index: u32,
     times: &mut [Duration],
 ) -> Result<(), Box<dyn std::error::Error>> {
-    let public = method.public(None)?;
+    let public = method.public()?;
     let parameters = method.config.parameters();
     let mut storage = vec![0.0; storage_len(&method.config, &public)];
     let mut broadcast = vec![0.0; method.config.broadcast_len()];
     let mut state = AgentState::new(index, method.run.seed);
-    let mut agent = Agent::attach(&method.config, &public, &mut state, &mut storage)?;
+    let storage = AgentStorage::split(&method.config, &public, &mut storage)?;
+    let mut agent = Agent::attach(&method.config, &public, &mut state, storage)?;
     for round in 0..=parameters.rounds {
         let coin: f64 = method.run.seed.stream(Party::Agent(index), Purpose::Mixing, round).unit();
         let own = coin < parameters.mixing.own_draw_probability(round);
@@ -95,7 +96,7 @@ fn one_agent(
         let mut leaf = AgentLeaf::new(index, round, observations);
         let (mut input, mut part) = match round {
             0 => (Input::Start, 4),
-            _ => (Input::Broadcast(&broadcast), if own { 2 } else { 3 }),
+            _ => (Input::Broadcast { vectors: &broadcast, maximum: None }, if own { 2 } else { 3 }),
         };
         let upload = loop {
             let start = now();

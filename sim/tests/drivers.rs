@@ -3,7 +3,7 @@
 use std::num::{NonZeroU32, NonZeroUsize};
 
 use sordino_core::digest::Digest;
-use sordino_core::federated::transcript::combine;
+use sordino_core::digest::combine;
 use sordino_sim::driver::{self, DriverKind, Method, MethodRun, RunOptions};
 use sordino_sim::scenario::Scenario;
 

@@ -128,7 +128,6 @@ pub fn public<'a>(shared: &'a Shared, region_of: &'a [u32]) -> Public<'a, f64> {
         prior_rows: &[],
         prior_rank: 0,
         confidence_widths: &[],
-        broadcast_maximum: None,
     }
 }
 
@@ -178,8 +177,9 @@ pub fn run(
         let mut leaves = Vec::new();
         for n in 0..N {
             let (state, storage) = (&mut states[n as usize], &mut storages[n as usize]);
+            let storage = AgentStorage::split(&config, &public, storage).unwrap();
             let mut agent = Agent::attach(&config, &public, state, storage).unwrap();
-            let mut input = if t == 0 { Input::Start } else { Input::Broadcast(&broadcast) };
+            let mut input = if t == 0 { Input::Start } else { Input::Broadcast { vectors: &broadcast, maximum: None } };
             let mut leaf = AgentLeaf::new(n, t, if t == 0 { N_INIT } else { 1 });
             leaves.push(loop {
                 match agent.handle(input).unwrap() {

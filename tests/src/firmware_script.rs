@@ -5,7 +5,7 @@ use std::sync::Arc;
 use firmware_example::federation::Header;
 use sordino_core::digest::Digest;
 use sordino_core::federated::transcript::AgentLeaf;
-use sordino_core::federated::{Agent, AgentState, Input, Output, storage_len};
+use sordino_core::federated::{Agent, AgentState, AgentStorage, Input, Output, storage_len};
 use sordino_core::random::RunSeed;
 use sordino_sim::driver::context::{MethodContext, RunContext, ScenarioContext};
 use sordino_sim::driver::host;
@@ -64,15 +64,16 @@ pub fn script() -> Vec<u8> {
     };
     let mut script = postcard::to_allocvec(&header).expect("a header");
 
-    let public = method.public(None).expect("a public context");
+    let public = method.public().expect("a public context");
     let mut storage = vec![0.0f32; storage_len(&method.config, &public)];
     let mut state = AgentState::new(AGENT, seed);
-    let mut agent = Agent::attach(&method.config, &public, &mut state, &mut storage).expect("an agent");
+    let storage = AgentStorage::split(&method.config, &public, &mut storage).expect("storage");
+    let mut agent = Agent::attach(&method.config, &public, &mut state, storage).expect("an agent");
     let mut shard = Shard::new(&method, 0, parameters.agents).expect("agents");
     let mut server = host::server(&method, None, None).expect("a server");
     for round in 0..=parameters.rounds {
         let vectors = server.broadcast().unwrap_or_default().to_vec();
-        let input = if round == 0 { Input::Start } else { Input::Broadcast(&vectors) };
+        let input = if round == 0 { Input::Start } else { Input::Broadcast { vectors: &vectors, maximum: None } };
         let collecting = round < parameters.rounds && server.open().expect("an opening");
         let share = collecting.then(|| server.share().expect("a sample"));
         let broadcast = (round > 0).then(|| Arc::from(&vectors[..]));

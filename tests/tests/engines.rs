@@ -109,7 +109,8 @@ fn engines_agree(grid: &[f64], steps: usize) {
     let reached =
         pivoted_cholesky(n, M, &mut factor, &mut diagonal, 1e-12, |i, j| kernel.covariance(point(i), point(j)));
     assert!(reached.residual <= 1e-12, "{reached:?}");
-    let mut posterior = WeightPosterior::new(M, 0.01, vec![0.0; weights::storage_len(M)]).unwrap();
+    let lambda = weights::Regularization::new(0.01).unwrap();
+    let mut posterior = WeightPosterior::new(M, lambda, vec![0.0; weights::storage_len(M)]).unwrap();
     let mut log = Vec::new();
     let by_weights = optimise(grid, steps, first_of_ties, prior(), |i, y| {
         log.push((i, y));

@@ -158,13 +158,15 @@ fn agents_refuse_what_does_not_belong() {
     let public = public(&shared, &[]);
     let mut state = AgentState::new(0, run_seed());
     let mut short = vec![0.0; storage_len(&config, &public) - 1];
-    assert!(matches!(Agent::attach(&config, &public, &mut state, &mut short), Err(AgentError::Storage { .. })));
+    assert!(matches!(AgentStorage::split(&config, &public, &mut short), Err(AgentError::Storage { .. })));
     let mut storage = vec![0.0; storage_len(&config, &public)];
     let mut stranger = AgentState::new(N, run_seed());
-    let refused = Agent::attach(&config, &public, &mut stranger, &mut storage).err();
+    let whole = AgentStorage::split(&config, &public, &mut storage).unwrap();
+    let refused = Agent::attach(&config, &public, &mut stranger, whole).err();
     assert_eq!(refused, Some(AgentError::NotEnrolled { agent: N, agents: N }));
 
-    let mut agent = Agent::attach(&config, &public, &mut state, &mut storage).unwrap();
+    let whole = AgentStorage::split(&config, &public, &mut storage).unwrap();
+    let mut agent = Agent::attach(&config, &public, &mut state, whole).unwrap();
     assert!(matches!(agent.handle(Input::Observed(1.0)), Err(AgentError::UnexpectedInput { .. })));
     agent.handle(Input::Start).unwrap();
     let before = agent.state().clone();
@@ -177,10 +179,16 @@ fn agents_refuse_what_does_not_belong() {
     }
     let before = agent.state().clone();
     let expected = P as usize * M;
-    assert_eq!(agent.handle(Input::Broadcast(&[0.0; 3])), Err(AgentError::BroadcastLength { len: 3, expected }));
+    assert_eq!(
+        agent.handle(Input::Broadcast { vectors: &[0.0; 3], maximum: None }),
+        Err(AgentError::BroadcastLength { len: 3, expected })
+    );
     let mut nan = vec![0.0; expected];
     nan[7] = f64::NAN;
-    assert_eq!(agent.handle(Input::Broadcast(&nan)), Err(AgentError::BroadcastNotFinite { index: 7 }));
+    assert_eq!(
+        agent.handle(Input::Broadcast { vectors: &nan, maximum: None }),
+        Err(AgentError::BroadcastNotFinite { index: 7 })
+    );
     assert_eq!(*agent.state(), before);
     assert!(matches!(agent.handle(Input::NoBroadcast), Ok(Output::Evaluate { .. })));
 }

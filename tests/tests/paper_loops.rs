@@ -78,7 +78,8 @@ fn dp_fts_de_as_a_loop(shared: &Shared, own_draw: OwnDraw) -> Digest {
 
 /// ω ~ N(ν, λΣ⁻¹).
 fn draw_weights(rows: &[f64], m: usize, data: &[(usize, f64)], stream: &mut Stream) -> Vec<f64> {
-    let mut posterior = WeightPosterior::new(m, LAMBDA, vec![0.0; weights::storage_len(m)]).unwrap();
+    let lambda = weights::Regularization::new(LAMBDA).unwrap();
+    let mut posterior = WeightPosterior::new(m, lambda, vec![0.0; weights::storage_len(m)]).unwrap();
     posterior.extend(data.len(), |i, phi| {
         phi.copy_from_slice(&rows[data[i].0 * m..][..m]);
         data[i].1

@@ -5,6 +5,8 @@ use source::{code, forbidden, occurrences, over_sources, root, shipped, used_mod
 
 #[path = "tidy/dependencies.rs"]
 mod dependencies;
+#[path = "tidy/errors.rs"]
+mod errors;
 #[path = "tidy/source.rs"]
 mod source;
 

@@ -6,7 +6,7 @@ use sordino_core::kernel::{Linear, Table};
 use sordino_core::linalg::{dot, lower, packed_len, root};
 use sordino_core::random::{Stream, normal};
 use sordino_core::surrogate::exact::{self, WhenRepeated};
-use sordino_core::surrogate::weights::{self, Form, WeightPosterior};
+use sordino_core::surrogate::weights::{self, Form, Regularization, WeightPosterior};
 use sordino_core::surrogate::{ExactGp, finite};
 use sordino_core::surrogate::{FiniteGp, SurrogateError};
 use sordino_tests::{number, numbers, rows, vectors};
@@ -62,7 +62,8 @@ impl Case {
             Form::Primal => (n.max(m / 2 + 1), m),
         };
         let storage = vec![0.0; weights::storage_len(width)];
-        let mut posterior = WeightPosterior::new(width, self.lambda, storage).unwrap();
+        let lambda = Regularization::new(self.lambda).unwrap();
+        let mut posterior = WeightPosterior::new(width, lambda, storage).unwrap();
         posterior.extend(count, |i, out| {
             out.fill(0.0);
             if let Some(row) = self.phi.get(i) {

@@ -6,10 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use super::partial::PartialError;
 use super::public::PublicError;
+use crate::domain::DomainError;
+use crate::parameter::StateError;
 use crate::privacy::encode::EncodeError;
 use crate::privacy::mechanism::gaussian::GaussianError;
 use crate::privacy::{Charge, Provenance, Receipt, Release};
 use crate::random::{NoiseError, SourceKind};
+use crate::surrogate::weights::WeightsError;
 
 /// Where an agent stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +29,18 @@ pub enum Phase {
     Done,
 }
 
+impl Phase {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Phase::Fresh => "Fresh",
+            Phase::Initial => "Initial",
+            Phase::Evaluating => "Evaluating",
+            Phase::Waiting => "Waiting",
+            Phase::Done => "Done",
+        }
+    }
+}
+
 /// One thing that happens to an agent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Input<'i, T> {
@@ -33,8 +48,14 @@ pub enum Input<'i, T> {
     Start,
     /// The value of the point last asked for.
     Observed(T),
-    /// The server's vectors of the round before, P·M numbers.
-    Broadcast(&'i [T]),
+    /// The server's vectors of the round before.
+    Broadcast {
+        /// P·M numbers.
+        vectors: &'i [T],
+        /// Their argmax over the candidates, [`Public::maximize`](super::Public::maximize), if a host found it once for
+        /// all its agents. It is believed: another candidate is another run.
+        maximum: Option<u32>,
+    },
     /// There is no broadcast: budget spent, message lost, or nothing is ever released.
     NoBroadcast,
     /// The agent was away for a round: nothing queried, nothing uploaded.
@@ -46,7 +67,7 @@ impl<T> Input<'_, T> {
         match self {
             Input::Start => "Start",
             Input::Observed(_) => "Observed",
-            Input::Broadcast(_) => "Broadcast",
+            Input::Broadcast { .. } => "Broadcast",
             Input::NoBroadcast => "NoBroadcast",
             Input::Missed => "Missed",
         }
@@ -73,7 +94,7 @@ pub enum Output<'o, T> {
     Done,
 }
 
-/// Why an agent refused an input. Its state is as before.
+/// Why an agent was not put together, or refused an input. Its state is as before unless the variant says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum AgentError {
     /// The input does not belong to the phase.
@@ -100,8 +121,31 @@ pub enum AgentError {
         /// Index of the first one.
         index: usize,
     },
-    /// Slices shorter than [`log_len`](super::log_len) or [`workspace_len`](super::workspace_len).
+    /// The argmax that came with a broadcast is no candidate.
+    BroadcastMaximum {
+        /// What came.
+        found: u32,
+        /// How many candidates there are.
+        candidates: u32,
+    },
+    /// The weights to upload are NaN or infinite: observations or public numbers are beyond what the format computes
+    /// with. **The observation was taken and the round is over**: nothing is sent, the agent has contributed nothing and
+    /// waits for the next round, in phase [`Phase::Waiting`].
+    UploadNotFinite {
+        /// Index of the first one.
+        index: usize,
+    },
+    /// The agent's own draw for the next round is NaN or infinite, and there is no query to make from it. It goes on
+    /// waiting; [`Input::Missed`] leaves the round out.
+    DrawNotFinite {
+        /// Index of the first one.
+        index: usize,
+    },
+    /// Slices shorter than [`storage_len`](super::storage_len), [`log_len`](super::log_len) or
+    /// [`workspace_len`](super::workspace_len).
     Storage {
+        /// Which.
+        what: &'static str,
         /// Numbers given.
         len: usize,
         /// Numbers needed.
@@ -116,6 +160,30 @@ pub enum AgentError {
     },
     /// The public context does not fit the configuration.
     Public(PublicError),
+    /// A stored state that no agent of this configuration can be in.
+    State(StateError),
+    /// An entry of the log that is no observation.
+    Log {
+        /// Its index.
+        entry: u32,
+        /// How many candidates there are: the entry must be the index of one and a finite value.
+        candidates: u32,
+    },
+    /// A public number that the format computed with does not hold.
+    Number {
+        /// Its name.
+        field: &'static str,
+        /// The number.
+        value: f64,
+        /// The format, `"f32"` or `"f64"`.
+        format: &'static str,
+        /// The range it must lie in after rounding.
+        admissible: &'static str,
+    },
+    /// A posterior could not be set up.
+    Posterior(WeightsError),
+    /// The domain has no region.
+    Domain(DomainError),
 }
 
 impl fmt::Display for AgentError {
@@ -127,9 +195,28 @@ impl fmt::Display for AgentError {
                 write!(f, "broadcast of {len} numbers, {expected} expected")
             }
             AgentError::BroadcastNotFinite { index } => write!(f, "broadcast number {index} is not finite"),
-            AgentError::Storage { len, expected } => write!(f, "agent storage of {len} numbers, {expected} needed"),
+            AgentError::BroadcastMaximum { found, candidates } => {
+                write!(f, "broadcast with argmax {found}, there are {candidates} candidates")
+            }
+            AgentError::UploadNotFinite { index } => {
+                write!(f, "upload number {index} is not finite; nothing is sent, the round is over")
+            }
+            AgentError::DrawNotFinite { index } => write!(f, "number {index} of the agent's own draw is not finite"),
+            AgentError::Storage { what, len, expected } => {
+                write!(f, "agent {what} of {len} numbers, {expected} needed")
+            }
             AgentError::NotEnrolled { agent, agents } => write!(f, "agent {agent} is not among the {agents} enrolled"),
             AgentError::Public(error) => write!(f, "{error}"),
+            AgentError::State(error) => write!(f, "{error}"),
+            AgentError::Log { entry, candidates } => write!(
+                f,
+                "log entry {entry} is no observation: the index of one of {candidates} candidates and a finite value"
+            ),
+            AgentError::Number { field, value, format, admissible } => {
+                write!(f, "{field} = {value} is outside {admissible} when it is rounded to {format}")
+            }
+            AgentError::Posterior(error) => write!(f, "{error}"),
+            AgentError::Domain(error) => write!(f, "{error}"),
         }
     }
 }

@@ -29,8 +29,8 @@ mod public;
 mod server;
 pub mod transcript;
 
-pub use crate::parameter::ConfigError;
-pub use agent::{Agent, AgentState, log_len, storage_len, workspace_len};
+pub use crate::parameter::{ConfigError, StateError};
+pub use agent::{Agent, AgentState, AgentStorage, Workspace, log_len, storage_len, workspace_len};
 pub use collector::{Collector, CollectorStorage, Counters, l2_sensitivity};
 pub use config::{AGENTS_MAX, Aggregation, Config, InitialRegion, OwnDraw, Parameters, Signal};
 pub use messages::{AgentError, Input, Output, Phase, ServerError, ServerInput, ServerOutput, ServerPhase};

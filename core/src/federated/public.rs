@@ -27,8 +27,6 @@ pub struct Public<'a, T> {
     pub prior_rank: usize,
     /// Confidence width of the own draw by round (index t − 1); rounds beyond its end, and the empty slice, mean 1.
     pub confidence_widths: &'a [T],
-    /// argmax of the last broadcast, if a host computed it once for all its agents; it is what each would find.
-    pub broadcast_maximum: Option<u32>,
 }
 
 /// A public context that does not fit its configuration.
@@ -98,7 +96,7 @@ impl<T: Scalar> Public<'_, T> {
         }
     }
 
-    /// argmax of φ(x)·ω^(region of x); `scratch` holds D + M numbers.
+    /// argmax of φ(x)·ω^(region of x), the lowest index among equals; `scratch` holds D + M numbers.
     pub fn maximize(&self, regions: &Regions, weights: &[T], scratch: &mut [T]) -> Maximum<T> {
         if self.feature_rows.is_empty() {
             thompson::maximize_streamed(&self.candidates, &self.features, regions, weights, scratch)

@@ -106,7 +106,7 @@ impl<T: Scalar, S: AsRef<[T]>> StationaryKernel<T, Ard<S>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Matern12, Matern32, Matern52, SquaredExponential};
+    use super::super::{Kernel, Matern12, Matern32, Matern52, SquaredExponential};
     use super::*;
     use crate::random::Stream;
 

@@ -10,6 +10,7 @@ use core::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::math::Scalar;
+use crate::parameter::{StateError, stored};
 use crate::privacy::charge::{Charge, Receipt};
 use crate::privacy::epsilon::{PureBudget, UserBudgetError};
 use crate::privacy::event::Release;
@@ -28,11 +29,14 @@ pub enum ReporterPhase {
 }
 
 /// What a reporter is: a few words, and no reward. Not `Clone`: a budget charged in a copy would be charged nowhere.
+///
+/// A stored one is judged when it is read: more reports than the budget can have paid for, or a budget that is no ε, are
+/// a [`StateError`]. Zeroed flash reads as a budget of 0, which admits nothing.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Stored")]
 pub struct ReporterState {
     user: u32,
     budget: PureBudget,
-    #[serde(deserialize_with = "ask_again")]
     phase: ReporterPhase,
     candidate: u32,
     reports: u32,
@@ -41,9 +45,39 @@ pub struct ReporterState {
     opened: Option<(Nonce, Epsilon)>,
 }
 
-/// A stored state may be older than a report made from it: a reporter that resumes must be asked, and is charged, again.
-fn ask_again<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<ReporterPhase, D::Error> {
-    ReporterPhase::deserialize(deserializer).map(|_| ReporterPhase::Idle)
+/// The stored form.
+#[derive(Deserialize)]
+struct Stored {
+    user: u32,
+    budget: PureBudget,
+    phase: ReporterPhase,
+    candidate: u32,
+    reports: u32,
+}
+
+impl TryFrom<Stored> for ReporterState {
+    type Error = StateError;
+
+    /// A stored state may be older than a report made from it: a reporter that resumes must be asked, and is charged,
+    /// again.
+    fn try_from(state: Stored) -> Result<Self, StateError> {
+        let Stored { user, budget, phase, candidate, reports } = state;
+        // The least that a report costs is one unit of 2⁻²⁰; both products are exact.
+        let units = |epsilon: f64| (epsilon * Epsilon::DENOMINATOR as f64) as u64;
+        stored(phase.name(), "number of reports", u64::from(reports), 0..=units(budget.spent()))?;
+        stored(phase.name(), "budget left (of 2^-20)", units(budget.left()), 0..=256 * Epsilon::DENOMINATOR)?;
+        Ok(ReporterState { user, budget, phase: ReporterPhase::Idle, candidate, reports, opened: None })
+    }
+}
+
+impl ReporterPhase {
+    const fn name(self) -> &'static str {
+        match self {
+            ReporterPhase::Idle => "Idle",
+            ReporterPhase::Charging => "Charging",
+            ReporterPhase::Evaluating => "Evaluating",
+        }
+    }
 }
 
 impl ReporterState {

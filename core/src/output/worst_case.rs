@@ -27,7 +27,7 @@ use zeroize::Zeroize;
 
 use super::scale::Given;
 pub use super::scale::ScoreScale;
-use crate::parameter::{ConfigError, check};
+use crate::parameter::{ConfigError, StateError, check, stored};
 use crate::privacy::charge::{Charge, Receipt};
 use crate::privacy::event::NeighboringRelation;
 use crate::privacy::mechanism::laplace::{DiscreteLaplace, LaplaceError};
@@ -147,6 +147,16 @@ pub enum PublisherPhase {
     Done,
 }
 
+impl PublisherPhase {
+    const fn name(self) -> &'static str {
+        match self {
+            PublisherPhase::Collecting => "Collecting",
+            PublisherPhase::Charging => "Charging",
+            PublisherPhase::Done => "Done",
+        }
+    }
+}
+
 /// What a publisher is, apart from its numbers. Prints nothing that depends on the data. Not `Clone`: two publishers
 /// that go on from one state would release twice from one charge.
 #[derive(PartialEq, Serialize, Deserialize)]
@@ -184,6 +194,21 @@ impl PublisherState {
     /// Where it stands.
     pub const fn phase(&self) -> PublisherPhase {
         self.phase
+    }
+
+    /// Every candidate is scored once, and until the result has left its score is in `levels`, within 0..=`level_max`.
+    /// What is refused is told by counts alone.
+    fn judge(&self, levels: &[i64], level_max: u64) -> Result<(), StateError> {
+        let (phase, candidates, scored) = (self.phase.name(), levels.len() as u64, u64::from(self.scored));
+        stored(phase, "number of scores", scored, 0..=candidates)?;
+        stored(phase, "number of failures", u64::from(self.failed), 0..=scored)?;
+        if self.phase == PublisherPhase::Done {
+            return Ok(());
+        }
+        let there = levels.iter().filter(|level| **level != UNSCORED).count() as u64;
+        stored(phase, "number of scores that are there", there, scored..=scored)?;
+        let strange = |level: &&i64| **level != UNSCORED && !(0..=level_max).contains(&level.cast_unsigned());
+        stored(phase, "number of scores out of range", levels.iter().filter(strange).count() as u64, 0..=0)
     }
 
     /// Candidates scored or failed: a public count.
@@ -293,6 +318,8 @@ pub enum PublisherError {
     OtherMechanism,
     /// A receipt for something else. It is spent; close again to name the charge again.
     OtherReceipt,
+    /// A stored state that no publisher of this mechanism can be in, or whose scores are not there.
+    State(StateError),
     /// The selection refused, or its source ran dry: the publisher is done and the charge stays. How many words a
     /// selection draws depends on the scores, so trying again until it succeeds would choose among releases.
     Selection(SelectionError),
@@ -314,6 +341,7 @@ impl fmt::Display for PublisherError {
             PublisherError::Storage { found, expected } => write!(f, "storage of {found}, {expected} needed"),
             PublisherError::OtherMechanism => f.write_str("the mechanism costs something else than what was charged"),
             PublisherError::OtherReceipt => f.write_str("a receipt for something else than this release"),
+            PublisherError::State(error) => error.fmt(f),
             PublisherError::Selection(error) => error.fmt(f),
             PublisherError::Noise(error) => error.fmt(f),
         }
@@ -336,7 +364,7 @@ pub struct Publisher<'a> {
 impl<'a> Publisher<'a> {
     /// Joins a state with its slices, one number a candidate each; a fresh state clears them.
     ///
-    /// **Errors**: [`PublisherError::Storage`].
+    /// **Errors**: [`PublisherError::Storage`], [`PublisherError::State`].
     pub fn attach(
         mechanism: &'a WorstCase,
         state: &'a mut PublisherState,
@@ -352,6 +380,7 @@ impl<'a> Publisher<'a> {
         if state.scored == 0 {
             levels.fill(UNSCORED);
         }
+        state.judge(levels, mechanism.scale.levels).map_err(PublisherError::State)?;
         Ok(Publisher { mechanism, state, levels, order })
     }
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::paper::PaperProjection;
 use super::preprocess::Origin;
+use crate::parameter::{StateError, stored};
 use crate::privacy::charge::{Charge, Receipt};
 use crate::privacy::mechanism::projection::{GaussianProjection, ProjectionError};
 use crate::privacy::{Event, NoiseError, NoiseSource, Nonce, Provenance, Release};
@@ -65,6 +66,20 @@ impl CuratorState {
     /// Where it stands.
     pub const fn phase(&self) -> CuratorPhase {
         self.phase
+    }
+
+    /// Before the rows are out nothing is asked; afterwards only rows that exist.
+    fn judge(&self, rows: u32) -> Result<(), StateError> {
+        let (phase, open) = match self.phase {
+            CuratorPhase::Fresh => ("Fresh", false),
+            CuratorPhase::Charging => ("Charging", false),
+            CuratorPhase::Closed => ("Closed", false),
+            CuratorPhase::Serving => ("Serving", true),
+            CuratorPhase::Evaluating => ("Evaluating", true),
+        };
+        let (row_max, answered_max) = if open { (rows.saturating_sub(1), u32::MAX) } else { (0, 0) };
+        stored(phase, "row", u64::from(self.pending), 0..=u64::from(row_max))?;
+        stored(phase, "number of answers", u64::from(self.answered), 0..=u64::from(answered_max))
     }
 
     /// Values told to the modeler. **Not protected**: each is y as it was observed.
@@ -164,6 +179,8 @@ pub enum CuratorError {
     OtherReceipt,
     /// The entropy source failed.
     Noise(NoiseError),
+    /// A stored state that no curator of this table can be in.
+    State(StateError),
     /// The mechanism refused.
     Projection(ProjectionError),
 }
@@ -181,6 +198,7 @@ impl fmt::Display for CuratorError {
             CuratorError::OtherMechanism => f.write_str("the mechanism costs something else than what was charged"),
             CuratorError::OtherReceipt => f.write_str("a receipt for something else than this release"),
             CuratorError::Noise(ref error) => error.fmt(f),
+            CuratorError::State(ref error) => error.fmt(f),
             CuratorError::Projection(ref error) => error.fmt(f),
         }
     }
@@ -210,7 +228,7 @@ impl<'a> Curator<'a> {
     /// **Parameters**: `table` n·d numbers, prepared with constants of `origin` ([`super::preprocess`]); `pool` n·r
     /// integers for noise (empty under the paper's transformation); `out` n·r numbers.
     ///
-    /// **Errors**: [`CuratorError::ConstantsOfData`], [`CuratorError::Storage`].
+    /// **Errors**: [`CuratorError::ConstantsOfData`], [`CuratorError::Storage`], [`CuratorError::State`].
     pub fn attach(
         protection: Protection<'a>,
         table: &'a [f64],
@@ -236,6 +254,7 @@ impl<'a> Curator<'a> {
                 return Err(CuratorError::Storage { what, found, expected });
             }
         }
+        state.judge(rows as u32).map_err(CuratorError::State)?;
         Ok(Curator { protection, table, rows: rows as u32, state, pool, out })
     }
 

@@ -52,7 +52,7 @@ pub enum Forgotten {
 pub enum WeightsError {
     /// No feature.
     NoFeatures,
-    /// λ not finite and positive.
+    /// λ not finite and positive in the format computed with.
     Regularization {
         /// What was given.
         value: f64,
@@ -85,6 +85,35 @@ impl fmt::Display for WeightsError {
 }
 
 impl core::error::Error for WeightsError {}
+
+/// λ in the format a posterior computes with: finite and positive there, not only before it was rounded.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Regularization<T>(T);
+
+impl<T: Scalar> Regularization<T> {
+    /// A λ that is a number of the format already.
+    ///
+    /// **Errors**: [`WeightsError::Regularization`] unless it is finite and positive.
+    pub fn new(value: T) -> Result<Self, WeightsError> {
+        if value > T::ZERO && value.is_finite() {
+            Ok(Regularization(value))
+        } else {
+            Err(WeightsError::Regularization { value: value.to_f64() })
+        }
+    }
+
+    /// λ rounded to the format: 1e-50 is 0 in `f32`, and refused there.
+    ///
+    /// **Errors**: [`WeightsError::Regularization`], with the number as it was given.
+    pub fn from_f64(value: f64) -> Result<Self, WeightsError> {
+        Self::new(T::from_f64(value)).map_err(|_| WeightsError::Regularization { value })
+    }
+
+    /// λ.
+    pub fn value(self) -> T {
+        self.0
+    }
+}
 
 /// Numbers a posterior over `m` features takes, whatever the number of observations.
 ///
@@ -138,25 +167,22 @@ pub struct WeightPosterior<T, S> {
 impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
     /// The prior ω ~ N(0, I): no observations yet. `storage` needs [`storage_len`] numbers; their content is ignored.
     ///
-    /// **Errors**: [`WeightsError`].
-    pub fn new(feature_count: usize, regularization: T, storage: S) -> Result<Self, WeightsError> {
+    /// **Errors**: [`WeightsError::NoFeatures`], [`WeightsError::Storage`].
+    pub fn new(feature_count: usize, regularization: Regularization<T>, storage: S) -> Result<Self, WeightsError> {
         Self::resume(feature_count, regularization, 0, storage)
     }
 
     /// A posterior that already digested `observations` rows into this very storage.
     ///
-    /// **Errors**: [`WeightsError`].
+    /// **Errors**: [`WeightsError::NoFeatures`], [`WeightsError::Storage`].
     pub fn resume(
         feature_count: usize,
-        regularization: T,
+        regularization: Regularization<T>,
         observations: usize,
         storage: S,
     ) -> Result<Self, WeightsError> {
         if feature_count == 0 {
             return Err(WeightsError::NoFeatures);
-        }
-        if !(regularization > T::ZERO && regularization.is_finite()) {
-            return Err(WeightsError::Regularization { value: regularization.to_f64() });
         }
         let (len, expected) = (storage.as_ref().len(), storage_len(feature_count));
         if len < expected {
@@ -164,7 +190,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
         }
         Ok(WeightPosterior {
             feature_count,
-            regularization,
+            regularization: regularization.value(),
             observations,
             storage,
             variance_clamps: 0,

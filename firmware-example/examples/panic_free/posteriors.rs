@@ -7,6 +7,7 @@ use sordino_core::kernel::{Kernel, SquaredExponential, Stationary, StationaryKer
 use sordino_core::random::Stream;
 use sordino_core::surrogate::exact::WhenFull;
 use sordino_core::surrogate::pathwise::PathwiseDraw;
+use sordino_core::surrogate::weights::Regularization;
 use sordino_core::surrogate::{CandidateGp, ExactGp, FiniteGp, WeightPosterior, fit, joint};
 
 use super::device::{Memory, is, some};
@@ -32,7 +33,8 @@ fn finite<'a>(points: &[f32], storage: &'a mut [f32]) -> Option<FiniteGp<f32, &'
 }
 
 fn weights(storage: &mut [f32]) -> Option<WeightPosterior<f32, &mut [f32]>> {
-    WeightPosterior::resume(black_box(64), black_box(0.01), black_box(7), storage).ok()
+    let lambda = Regularization::new(black_box(0.01)).ok()?;
+    WeightPosterior::resume(black_box(64), lambda, black_box(7), storage).ok()
 }
 
 pub(super) fn run(memory: &mut Memory) {

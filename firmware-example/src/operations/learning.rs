@@ -10,7 +10,7 @@ use sordino_core::schedule::{Mixing, WeightConcentration, federated_confidence_w
 use sordino_core::surrogate::candidates::{self, CandidateGp};
 use sordino_core::surrogate::exact::{self, ExactGp, WhenFull};
 use sordino_core::surrogate::finite::{self, FiniteGp};
-use sordino_core::surrogate::weights::{self, WeightPosterior};
+use sordino_core::surrogate::weights::{self, Regularization, WeightPosterior};
 
 use super::{Emit, Fold};
 
@@ -158,7 +158,8 @@ fn weight_posterior<T: Scalar>(fold: &mut Fold) {
     let (storage, points) = (storage::<T>(), points::<T>());
     let Ok(map) = RandomFourier::new(DIM, M, T::ONE, true, &storage[..]) else { return };
     let numbers = [T::ZERO; weights::storage_len(M)];
-    let Ok(mut posterior) = WeightPosterior::new(M, T::from_f64(0.01), numbers) else { return };
+    let Ok(lambda) = Regularization::<T>::from_f64(0.01) else { return };
+    let Ok(mut posterior) = WeightPosterior::new(M, lambda, numbers) else { return };
     let mut stream = Stream::from_seed(21);
     let mut out = [T::ZERO; M];
     for count in 0..=points.len() / DIM {

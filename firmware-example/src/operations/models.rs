@@ -15,7 +15,7 @@ use sordino_core::optimizer::{self, Optimizer, Settings};
 use sordino_core::random::Stream;
 use sordino_core::surrogate::fit::{self, FitConfig, Observations};
 use sordino_core::surrogate::pathwise::{self, PathwiseDraw};
-use sordino_core::surrogate::weights::{self, WeightPosterior};
+use sordino_core::surrogate::weights::{self, Regularization, WeightPosterior};
 use sordino_core::surrogate::{ExactGp, FiniteGp, exact, finite, information_gain, joint};
 
 use super::{Emit, Fold};
@@ -251,7 +251,8 @@ fn weight_lists<T: Scalar>(fold: &mut Fold) {
     let Ok(map) = RandomFourier::new(DIM, M, T::ONE, true, frequencies::<T>()) else { return };
     points.chunks_exact(DIM).zip(rows.chunks_exact_mut(M)).for_each(|(x, phi)| map.features(x, phi));
     let storage = [T::ZERO; weights::storage_len(M)];
-    let Ok(mut posterior) = WeightPosterior::new(M, T::from_f64(0.01), storage) else { return };
+    let Ok(lambda) = Regularization::from_f64(0.01) else { return };
+    let Ok(mut posterior) = WeightPosterior::new(M, lambda, storage) else { return };
     let (mut mean, mut variance) = ([T::ZERO; N], [T::ZERO; N]);
     for count in 0..N {
         posterior.extend(count, |i, phi| {

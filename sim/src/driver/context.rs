@@ -201,8 +201,8 @@ impl<T: Scalar> MethodContext<T> {
         })
     }
 
-    /// The public context of the agents; `maximum` the argmax of the broadcast they get, if it was found already.
-    pub fn public(&self, maximum: Option<u32>) -> Result<Public<'_, T>, DriverError> {
+    /// The public context of the agents.
+    pub fn public(&self) -> Result<Public<'_, T>, DriverError> {
         let (run, shared) = (&*self.run, &*self.run.shared);
         let count = self.config.parameters().feature_count as usize;
         let features = RandomFourier::new(shared.dim, count, self.signal_variance, self.unit_norm, &run.features[..])
@@ -215,7 +215,6 @@ impl<T: Scalar> MethodContext<T> {
             prior_rows: &shared.prior_rows,
             prior_rank: shared.prior_rank,
             confidence_widths: &[],
-            broadcast_maximum: maximum,
         })
     }
 }

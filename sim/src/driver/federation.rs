@@ -54,7 +54,7 @@ pub async fn run_method<T: Scalar, F: Fabric<T>>(
         let collecting = shared && round < p.rounds;
         let broadcast: Option<Arc<[T]>> = server.broadcast().map(Arc::from);
         let maximum = match &broadcast {
-            Some(vectors) => Some(method.public(None)?.maximize(&p.regions, vectors, &mut point).candidate),
+            Some(vectors) => Some(method.public()?.maximize(&p.regions, vectors, &mut point).candidate),
             None => None,
         };
         let share = if collecting && server.open()? { Some(server.share()?) } else { None };

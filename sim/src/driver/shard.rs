@@ -5,7 +5,8 @@ use std::sync::Arc;
 use sordino_core::digest::Digest;
 use sordino_core::federated::transcript::AgentLeaf;
 use sordino_core::federated::{
-    Agent, AgentState, Collector, CollectorStorage, Counters, Input, Output, ServerError, log_len, workspace_len,
+    Agent, AgentState, AgentStorage, Collector, CollectorStorage, Counters, Input, Output, ServerError, Workspace,
+    log_len, workspace_len,
 };
 use sordino_core::math::Scalar;
 use sordino_core::wire::{self, Header, Kind, ScalarTag, WireError};
@@ -41,7 +42,7 @@ struct Round<'a> {
 impl<T: Scalar> Shard<T> {
     /// Agents `first..first + count`, before their first point.
     pub fn new(method: &Arc<MethodContext<T>>, first: u32, count: u32) -> Result<Self, DriverError> {
-        let (config, public) = (&method.config, method.public(None)?);
+        let (config, public) = (&method.config, method.public()?);
         let length = workspace_len(config, &public);
         let kept = length * size_of::<T>() * config.parameters().agents as usize <= method.workspace_bytes;
         Ok(Shard {
@@ -77,13 +78,12 @@ impl<T: Scalar> Shard<T> {
             for (x, bytes) in shard.logs[place * length..].iter_mut().zip(log.chunks_exact(T::BYTES)) {
                 *x = T::read_le(bytes);
             }
+            // A copy knows nothing of a workspace: its posteriors are rebuilt once.
             shard.states[place] = state.clone();
             shard.best[place] = *snapshot.best.get(i).ok_or(DriverError::Snapshot { agent: i as u32 })?;
         }
         let range = first..first + count;
         shard.late = snapshot.late.iter().filter(|(agent, _)| range.contains(agent)).cloned().collect();
-        // The workspaces are empty: every posterior is rebuilt once.
-        shard.states.iter_mut().for_each(AgentState::forget_workspace);
         Ok(shard)
     }
 
@@ -98,9 +98,8 @@ impl<T: Scalar> Shard<T> {
                 x.write_le(&mut logs[start..]);
             }
         }
-        let mut states = self.states.clone();
-        states.iter_mut().for_each(AgentState::forget_workspace);
-        Snapshot { first: self.first, states, logs, best: self.best.clone(), late: self.late.clone() }
+        let (first, states, best, late) = (self.first, self.states.clone(), self.best.clone(), self.late.clone());
+        Snapshot { first, states, logs, best, late }
     }
 
     /// Its agents.
@@ -112,7 +111,7 @@ impl<T: Scalar> Shard<T> {
     pub fn advance(&mut self, order: &Order<T>) -> Result<Partial, DriverError> {
         let method = self.method.clone();
         let (config, objective) = (&method.config, &*method.run.objective);
-        let public = method.public(order.maximum)?;
+        let public = method.public()?;
         let p = config.parameters();
         let range = self.range();
         let mut sums = vec![0; config.broadcast_len()];
@@ -144,19 +143,19 @@ impl<T: Scalar> Shard<T> {
         for (i, ((state, log), best)) in self.states.iter_mut().zip(logs).zip(&mut self.best).enumerate() {
             let index = state.agent();
             let fate = method.faults.fate(method.run.seed, index, config.region_of_agent(index), order.round);
-            let mut agent = if self.kept {
-                let workspace = &mut self.workspaces[i * workspace_len..(i + 1) * workspace_len];
-                Agent::attach_parts(config, &public, state, log, workspace)
+            let workspace = if self.kept {
+                Workspace::Kept(&mut self.workspaces[i * workspace_len..(i + 1) * workspace_len])
             } else {
-                Agent::attach_with_workspace(config, &public, state, log, &mut self.workspaces)
-            }
-            .map_err(DriverError::Agent)?;
+                Workspace::Lent(&mut self.workspaces)
+            };
+            let storage = AgentStorage { log, workspace };
+            let mut agent = Agent::attach(config, &public, state, storage).map_err(DriverError::Agent)?;
             round.faults.absent += u32::from(fate.absent);
             round.faults.broadcasts_lost += u32::from(!fate.absent && fate.broadcast_lost && order.broadcast.is_some());
             let (mut input, observations) = match (&order.broadcast, order.round) {
                 (_, 0) => (Input::Start, p.initial_points),
                 _ if fate.absent => (Input::Missed, 0),
-                (Some(vectors), _) if !fate.broadcast_lost => (Input::Broadcast(vectors), 1),
+                (Some(vectors), _) if !fate.broadcast_lost => (Input::Broadcast { vectors, maximum: order.maximum }, 1),
                 _ => (Input::NoBroadcast, 1),
             };
             let mut record = AgentLeaf::new(index, order.round, observations);

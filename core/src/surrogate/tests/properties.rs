@@ -120,7 +120,8 @@ fn features_are_sound<T: Scalar>(case: &Case<T>, gp: &ExactGp<T, StationaryKerne
         phi
     };
     let lambda = case.noise.max(T::from_f64(1e-14));
-    let mut posterior = WeightPosterior::new(m, lambda, vec![T::ZERO; weights::storage_len(m)]).unwrap();
+    let regularization = weights::Regularization::new(lambda).unwrap();
+    let mut posterior = WeightPosterior::new(m, regularization, vec![T::ZERO; weights::storage_len(m)]).unwrap();
     let rows: Vec<T> = case.tests.chunks(case.dim).flat_map(phi).collect();
     let (mut mean, mut variance, mut scratch) =
         ([T::ZERO; TESTS], [T::ZERO; TESTS], vec![T::ZERO; weights::batch_scratch_len(m)]);

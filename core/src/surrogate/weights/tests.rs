@@ -7,6 +7,10 @@ use std::vec::Vec;
 
 const M: usize = 8;
 
+fn lambda<T: Scalar>(value: T) -> Regularization<T> {
+    Regularization::new(value).unwrap()
+}
+
 fn data(n: usize) -> (Vec<[f64; M]>, Vec<f64>) {
     let mut stream = Stream::from_seed(4);
     let rows = (0..n)
@@ -21,7 +25,7 @@ fn data(n: usize) -> (Vec<[f64; M]>, Vec<f64>) {
 
 fn posterior(n: usize, step: usize) -> WeightPosterior<f64, Vec<f64>> {
     let (rows, y) = data(n);
-    let mut posterior = WeightPosterior::new(M, 0.1, vec![0.0; storage_len(M)]).unwrap();
+    let mut posterior = WeightPosterior::new(M, lambda(0.1), vec![0.0; storage_len(M)]).unwrap();
     for count in (0..=n).step_by(step).chain([n]) {
         posterior.extend(count, |i, phi| {
             phi.copy_from_slice(&rows[i]);
@@ -86,7 +90,7 @@ fn draws_have_the_posterior_law_in_both_forms_and_the_test_can_fail() {
 
 #[test]
 fn duplicates_at_vanishing_regularization_stay_finite() {
-    let mut posterior = WeightPosterior::new(M, 1e-12f32, vec![0.0; storage_len(M)]).unwrap();
+    let mut posterior = WeightPosterior::new(M, lambda(1e-12f32), vec![0.0; storage_len(M)]).unwrap();
     let mut omega = [0.0f32; M];
     for count in 1..=10 {
         posterior.extend(count, |_, phi| {
@@ -139,7 +143,7 @@ fn a_sliding_window_is_as_if_the_rest_had_never_been() {
     const ALL: usize = 40;
     let (rows, y) = data(ALL);
     for window in [1, 3, 4, 5, 9] {
-        let mut posterior = WeightPosterior::new(M, 0.1, vec![0.0; storage_len(M)]).unwrap();
+        let mut posterior = WeightPosterior::new(M, lambda(0.1), vec![0.0; storage_len(M)]).unwrap();
         let mut rebuilt = 0;
         for end in 1..=ALL {
             let start = end.saturating_sub(window);
@@ -155,7 +159,7 @@ fn a_sliding_window_is_as_if_the_rest_had_never_been() {
                 phi.copy_from_slice(&rows[start + i]);
                 y[start + i]
             });
-            let mut fresh = WeightPosterior::new(M, 0.1, vec![0.0; storage_len(M)]).unwrap();
+            let mut fresh = WeightPosterior::new(M, lambda(0.1), vec![0.0; storage_len(M)]).unwrap();
             fresh.extend(end - start, |i, phi| {
                 phi.copy_from_slice(&rows[start + i]);
                 y[start + i]
@@ -169,7 +173,7 @@ fn a_sliding_window_is_as_if_the_rest_had_never_been() {
         assert_eq!(rebuilt > 0, window == M / 2 + 1, "{window}: {rebuilt}");
     }
     // In single precision at tiny λ an undone rotation would lose its digits: rebuilt, and finite.
-    let mut posterior = WeightPosterior::new(M, 1e-9f32, vec![0.0; storage_len(M)]).unwrap();
+    let mut posterior = WeightPosterior::new(M, lambda(1e-9f32), vec![0.0; storage_len(M)]).unwrap();
     let row = |i: usize| rows[i].map(|x| x as f32);
     let replay = |from: usize| {
         move |i: usize, phi: &mut [f32]| {
@@ -188,8 +192,20 @@ fn a_sliding_window_is_as_if_the_rest_had_never_been() {
 #[test]
 fn refuses_nonsense() {
     let storage = [0.0f64; 3];
-    assert_eq!(WeightPosterior::new(0, 1.0, storage), Err(WeightsError::NoFeatures));
-    assert_eq!(WeightPosterior::new(1, 0.0, storage), Err(WeightsError::Regularization { value: 0.0 }));
+    assert_eq!(WeightPosterior::new(0, lambda(1.0), storage), Err(WeightsError::NoFeatures));
     let expected = storage_len(4);
-    assert_eq!(WeightPosterior::new(4, 1.0, storage), Err(WeightsError::Storage { len: 3, expected }));
+    assert_eq!(WeightPosterior::new(4, lambda(1.0), storage), Err(WeightsError::Storage { len: 3, expected }));
+}
+
+/// λ is judged in the format computed with: what `f64` holds may be 0 or infinite in `f32`.
+#[test]
+fn mended_lambda_is_checked_in_the_format_computed_with() {
+    for value in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        let refused = Regularization::<f64>::from_f64(value).unwrap_err();
+        assert!(matches!(refused, WeightsError::Regularization { value: found } if found.to_bits() == value.to_bits()));
+    }
+    for value in [1e-50, 1e50] {
+        assert_eq!(Regularization::<f32>::from_f64(value), Err(WeightsError::Regularization { value }));
+        assert_eq!(Regularization::<f64>::from_f64(value).unwrap().value(), value);
+    }
 }

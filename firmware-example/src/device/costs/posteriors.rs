@@ -9,7 +9,7 @@ use sordino_core::random::{Stream, normal};
 use sordino_core::surrogate::candidates::{self, CandidateGp};
 use sordino_core::surrogate::exact::{self, ExactGp};
 use sordino_core::surrogate::finite::{self, FiniteGp};
-use sordino_core::surrogate::weights::{self, WeightPosterior};
+use sordino_core::surrogate::weights::{self, Regularization, WeightPosterior};
 
 use super::basics::map;
 use super::{DIM, Memory, Operation, Probe};
@@ -205,7 +205,8 @@ fn weights_at(
 ) {
     let Some(map) = map(&mut memory.features, m) else { return };
     let storage = &mut memory.numbers[..weights::storage_len(m)];
-    let Ok(mut posterior) = WeightPosterior::new(m, 0.01, storage) else { return };
+    let Ok(lambda) = Regularization::new(0.01) else { return };
+    let Ok(mut posterior) = WeightPosterior::new(m, lambda, storage) else { return };
     posterior.extend(count, |i, phi| observation(&map, i, phi));
     measured(&mut posterior, &map, &mut memory.vectors[..m]);
 }

@@ -78,7 +78,7 @@ fn again(memory: &mut Memory, probe: &mut Probe, _: usize) {
 fn agent_query(memory: &mut Memory, probe: &mut Probe, _: usize) {
     let _ = federation::play_until(federation::SCRIPT, &mut memory.numbers, 3, |agent, broadcast, _| {
         probe.measure(|| {
-            let _ = black_box(agent.handle(Input::Broadcast(black_box(broadcast))));
+            let _ = black_box(agent.handle(Input::Broadcast { vectors: black_box(broadcast), maximum: None }));
         });
     });
 }
@@ -86,7 +86,7 @@ fn agent_query(memory: &mut Memory, probe: &mut Probe, _: usize) {
 /// Round 4: the posterior takes one observation, and a draw becomes the upload.
 fn agent_upload(memory: &mut Memory, probe: &mut Probe, _: usize) {
     let _ = federation::play_until(federation::SCRIPT, &mut memory.numbers, 3, |agent, broadcast, value| {
-        let _ = agent.handle(Input::Broadcast(broadcast));
+        let _ = agent.handle(Input::Broadcast { vectors: broadcast, maximum: None });
         probe.measure(|| {
             let _ = black_box(agent.handle(Input::Observed(black_box(value))));
         });
