@@ -346,7 +346,8 @@ mod tests {
     fn mended_lengths_do_not_wrap_on_32_bits() {
         const END: usize = u32::MAX as usize;
         let too_long = |len, max| Err(WireError::TooLong { len, max });
-        for (scalar, most) in [(ScalarTag::F64, 536_870_909), (ScalarTag::I64, 536_870_909), (ScalarTag::F32, 1 << 30)] {
+        for (scalar, most) in [(ScalarTag::F64, 536_870_909), (ScalarTag::I64, 536_870_909), (ScalarTag::F32, 1 << 30)]
+        {
             // 2³²/bytes: the product alone is 0 in 32 bits.
             let wraps = (1u64 << 32) / scalar.bytes() as u64;
             for len in [wraps as u32, wraps as u32 + 1, u32::MAX] {
