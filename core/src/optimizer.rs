@@ -2,98 +2,38 @@
 //!
 //! What a newcomer needs in ten lines, on a host and on a device: an exact posterior over a box, whose mean and scale
 //! follow the data, maximised by expected improvement. The state is the storage and a few words; the same observations
-//! give the same suggestions everywhere.
+//! and fits give the same suggestions everywhere, also after a restart ([`Optimizer::resume`]).
+//!
+//! **Numerics**: the noise fraction in use is never below [`Optimizer::noise_floor`], 4(n + 8)·ε at a capacity of n, nor
+//! is a row's noise, however often it was repeated: below that the format does not resolve what the other rows leave of a
+//! row. Twice the floor of variance left at a point counts as none. In `f64` the floor is 1e-13 at 100 observations and
+//! acts on nothing; in `f32` it is 5e-5. What that costs, median regret of 16 shifts each after 60 exact values with fits
+//! (a wave, Branin, a bowl, Hartmann 3, ranges 1 to 6): 1e-6 to 1e-4 in one and two dimensions where `f64` comes to 1e-10
+//! to 3e-6, and 0.002 to 0.01 in three where `f64` comes to 0.001 to 0.005; at values with noise of 0.01 nothing.
+
+mod error;
+mod log;
+mod settings;
+#[cfg(test)]
+mod tests;
+
+pub use error::OptimizerError;
+pub use log::{LogEntry, Parameters};
+pub use settings::{Acquisition, Settings};
 
 use crate::acquisition::maximize::{self, BoxSearch};
 use crate::acquisition::{log_expected_improvement, upper_confidence_bound};
 use crate::domain::{BoxDomain, DIM_MAX};
-use crate::kernel::{Kernel, KernelError, Stationary, StationaryKernel};
+use crate::kernel::{Kernel, StationaryKernel};
 use crate::linalg::{dot, lower, sum_of_squares};
 use crate::math::Scalar;
-use crate::surrogate::exact::{self, ExactGp, WhenFull};
+use crate::surrogate::exact::{self, ExactGp};
 use crate::surrogate::fit::{self, Fit, FitConfig, Observations, halton};
+use crate::surrogate::noise::least_resolved;
 use crate::surrogate::{Observed, SurrogateError};
 
 /// A point in the user's units.
 pub type Point<T> = heapless::Vec<T, DIM_MAX>;
-
-/// What is maximised to find the next point.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Acquisition {
-    /// Expected improvement over the best posterior mean at an observed point.
-    ExpectedImprovement,
-    /// Mean + width · standard deviation.
-    UpperConfidenceBound {
-        /// Multiplies the standard deviation; 2 is usual.
-        width: f64,
-    },
-}
-
-/// Settings; [`Settings::default`] is meant to be good enough for a first run.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Settings {
-    /// Smoothness of the function; Matérn 5/2.
-    pub shape: Stationary,
-    /// Lengthscale as a fraction of each side of the box; 0.25, until [`Optimizer::fit`] finds better.
-    pub lengthscale: f64,
-    /// Noise variance as a fraction of the function's variance; 1e-4.
-    pub noise_fraction: f64,
-    /// Points of a Halton sequence that are tried first; 0 means 2 per axis and 2 more.
-    pub initial_points: u32,
-    /// Expected improvement.
-    pub acquisition: Acquisition,
-    /// Budget of a suggestion; `None`: [`BoxSearch::for_dim`].
-    pub search: Option<BoxSearch>,
-    /// Refuse, or forget the oldest.
-    pub when_full: WhenFull,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Settings {
-            shape: Stationary::Matern52,
-            lengthscale: 0.25,
-            noise_fraction: 1e-4,
-            initial_points: 0,
-            acquisition: Acquisition::ExpectedImprovement,
-            search: None,
-            when_full: WhenFull::Refuse,
-        }
-    }
-}
-
-/// Why an optimiser refuses.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum OptimizerError {
-    /// A lengthscale that is not positive and finite.
-    Kernel(KernelError),
-    /// The surrogate refuses: storage, noise, capacity, numbers.
-    Surrogate(SurrogateError),
-}
-
-impl From<KernelError> for OptimizerError {
-    fn from(error: KernelError) -> Self {
-        OptimizerError::Kernel(error)
-    }
-}
-
-impl From<SurrogateError> for OptimizerError {
-    fn from(error: SurrogateError) -> Self {
-        OptimizerError::Surrogate(error)
-    }
-}
-
-impl core::fmt::Display for OptimizerError {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self {
-            OptimizerError::Kernel(error) => error.fmt(f),
-            OptimizerError::Surrogate(error) => error.fmt(f),
-        }
-    }
-}
-
-impl core::error::Error for OptimizerError {}
 
 /// Numbers of storage for `dim` axes and at most `capacity` observations.
 pub const fn storage_len(dim: usize, capacity: usize) -> usize {
@@ -124,10 +64,16 @@ pub const fn fit_scratch_len(observations: usize) -> usize {
 pub struct Optimizer<T, S> {
     domain: BoxDomain,
     settings: Settings,
-    lengthscale: T,
-    noise_fraction: T,
+    /// The noise fraction is at least the floor.
+    parameters: Parameters<T>,
     capacity: usize,
     len: usize,
+    /// Observations accepted, those that were merged or forgotten since too.
+    told: u32,
+    /// Observations refused.
+    refused: u32,
+    /// The last one was.
+    last_refused: bool,
     storage: S,
 }
 
@@ -172,16 +118,75 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         if given < needed {
             return Err(SurrogateError::Storage { needed, given }.into());
         }
-        let mut optimizer = Optimizer {
-            domain,
-            settings,
+        if let Acquisition::UpperConfidenceBound { width } = settings.acquisition
+            && !width.is_finite()
+        {
+            return Err(OptimizerError::Width { width });
+        }
+        let noise = T::from_f64(settings.noise_fraction);
+        if !(noise >= T::ZERO && noise.is_finite()) {
+            return Err(SurrogateError::NoiseVariance { value: settings.noise_fraction }.into());
+        }
+        let parameters = Parameters {
             lengthscale: T::from_f64(settings.lengthscale),
-            noise_fraction: T::from_f64(settings.noise_fraction),
-            capacity,
-            len: 0,
-            storage,
+            noise_fraction: noise.max(least_resolved(capacity)),
         };
+        let (len, told, refused, last_refused) = (0, 0, 0, false);
+        let mut optimizer =
+            Optimizer { domain, settings, parameters, capacity, len, told, refused, last_refused, storage };
         optimizer.parts()?;
+        Ok(optimizer)
+    }
+
+    /// The optimiser that was told and fitted what `log` says, oldest first, under the same domain, settings and
+    /// capacity: its suggestions are, bit for bit, those of the one that wrote the log.
+    ///
+    /// A program writes a [`LogEntry`] for every point it tells, refused or not, and one after every successful fit.
+    ///
+    /// **Errors**: as [`Optimizer::new`]; [`SurrogateError::Dimension`] for a point of another box; for fitted parameters
+    /// that cannot be those of this optimiser [`OptimizerError::Kernel`], [`SurrogateError::Unresolved`] or
+    /// [`SurrogateError::Singular`].
+    ///
+    /// **Cost**: n² flops an observation, n³/3 a fit; no search.
+    ///
+    /// ```
+    /// use sordino_core::{domain::BoxDomain, optimizer::{self, LogEntry, Optimizer, Settings}};
+    /// let domain = BoxDomain::new(&[(0.0, 20.0)])?;
+    /// let storage = || vec![0.0f32; optimizer::storage_len(1, 20)];
+    /// let (mut optimizer, mut log) = (Optimizer::new(domain.clone(), Settings::default(), 20, storage())?, vec![]);
+    /// for round in 1..=12 {
+    ///     let x = optimizer.suggest()?;
+    ///     let y = -(x[0] - 6.5) * (x[0] - 6.5);
+    ///     log.push(LogEntry::told(&x, y)?);
+    ///     optimizer.observe(&x, y)?;
+    ///     if round == 8 && optimizer.fit(&mut vec![0.0; optimizer::fit_scratch_len(8)])?.is_some() {
+    ///         log.push(LogEntry::Fitted(optimizer.parameters()));
+    ///     }
+    /// }
+    /// let mut resumed = Optimizer::resume(domain, Settings::default(), 20, storage(), log)?;
+    /// assert_eq!(resumed.suggest()?, optimizer.suggest()?);
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    pub fn resume(
+        domain: BoxDomain,
+        settings: Settings,
+        capacity: usize,
+        storage: S,
+        log: impl IntoIterator<Item = LogEntry<T>>,
+    ) -> Result<Self, OptimizerError> {
+        let mut optimizer = Self::new(domain, settings, capacity, storage)?;
+        for entry in log {
+            match entry {
+                LogEntry::Told { point, value } => {
+                    let observed = optimizer.observe(&point, value);
+                    // Any other refusal happened when the log was written as well.
+                    if let Err(error @ OptimizerError::Surrogate(SurrogateError::Dimension { .. })) = observed {
+                        return Err(error);
+                    }
+                }
+                LogEntry::Fitted(parameters) => optimizer.adopt(parameters)?,
+            }
+        }
         Ok(optimizer)
     }
 
@@ -195,30 +200,48 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         self.len == 0
     }
 
+    /// Observations that were refused since the beginning.
+    pub fn refused(&self) -> u32 {
+        self.refused
+    }
+
     /// Lengthscale in use, as a fraction of each side of the box.
     pub fn lengthscale(&self) -> T {
-        self.lengthscale
+        self.parameters.lengthscale
     }
 
     /// Noise variance in use, as a fraction of the function's variance.
     pub fn noise_fraction(&self) -> T {
-        self.noise_fraction
+        self.parameters.noise_fraction
     }
 
-    /// The point to try next, in the user's units. Asking again without telling gives the same point.
+    /// Both, for a log: see [`Optimizer::resume`].
+    pub fn parameters(&self) -> Parameters<T> {
+        self.parameters
+    }
+
+    /// The least noise fraction that the format resolves at this capacity: 4(capacity + 8)·ε. Smaller ones are raised.
+    pub fn noise_floor(&self) -> T {
+        least_resolved(self.capacity)
+    }
+
+    /// The point to try next, in the user's units. Asking again without telling gives the same point; after a refused
+    /// observation it is the next point of a Halton sequence, so that a refusal is not met for ever.
     ///
     /// **Errors**: [`OptimizerError`]. **Cost**: at most [`BoxSearch`]'s evaluations of n² flops each; no random draw.
     pub fn suggest(&mut self) -> Result<Point<T>, OptimizerError> {
         let dim = self.domain.dim();
         let initial = match self.settings.initial_points {
-            0 => 2 * dim + 2,
-            points => points as usize,
+            0 => 2 * dim as u32 + 2,
+            points => points,
         };
-        let (len, settings) = (self.len, self.settings);
+        let (told, len, settings) = (self.told, self.len, self.settings);
+        let element = told.saturating_add(self.refused).saturating_add(1);
+        let planned = !(told < initial || len == 0 || self.last_refused);
+        let unresolved = self.noise_floor() + self.noise_floor();
         let (mut gp, rest) = self.parts()?;
-        if len < initial {
-            rest.point.iter_mut().enumerate().for_each(|(axis, x)| *x = halton(len as u32 + 1, axis));
-        } else {
+        let mut found = -T::INFINITY;
+        if planned {
             let level = level(&mut gp, rest.whitened, rest.column);
             let (whitened, column) = (&rest.whitened[..len], &mut rest.column[..len]);
             rest.incumbent.copy_from_slice(&gp.inputs()[level.incumbent * dim..][..dim]);
@@ -226,7 +249,9 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
                 gp.kernel().covariances(x, gp.inputs(), column);
                 lower::solve(gp.factor(), column);
                 let mean = level.mean + dot(column, whitened);
-                let variance = level.variance * (T::ONE - sum_of_squares(column)).max(T::ZERO);
+                // Less than that is what the rows' floor leaves: asking there again would teach nothing.
+                let left = T::ONE - sum_of_squares(column);
+                let variance = if left > unresolved { level.variance * left } else { T::ZERO };
                 match settings.acquisition {
                     Acquisition::ExpectedImprovement => {
                         T::from_f64(log_expected_improvement::value(mean, variance, level.value))
@@ -237,7 +262,11 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
                 }
             };
             let search = settings.search.unwrap_or(BoxSearch::for_dim(dim));
-            maximize::over_box(search, rest.incumbent, rest.point, rest.search, acquisition);
+            found = maximize::over_box(search, rest.incumbent, rest.point, rest.search, acquisition).value;
+        }
+        // Nowhere an improvement: all values are 0, say.
+        if !(found > -T::INFINITY) {
+            rest.point.iter_mut().enumerate().for_each(|(axis, x)| *x = halton(element, axis));
         }
         let mut unit: Point<T> = Point::new();
         unit.extend_from_slice(rest.point).unwrap_or(());
@@ -246,8 +275,17 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
 
     /// Tells the value of a point, a suggested one or any other of the box (outside it the model still holds).
     ///
-    /// **Errors**: [`OptimizerError`]; what is not finite is refused and nothing has changed.
+    /// **Errors**: [`OptimizerError`]; what is not finite is refused. The model is as it was, except that a sliding window
+    /// may have forgotten its oldest observation; the next suggestion is another one.
     pub fn observe(&mut self, point: &[T], value: T) -> Result<Observed, OptimizerError> {
+        let observed = self.tell(point, value);
+        self.last_refused = observed.is_err();
+        let counter = if self.last_refused { &mut self.refused } else { &mut self.told };
+        *counter = counter.saturating_add(1);
+        observed
+    }
+
+    fn tell(&mut self, point: &[T], value: T) -> Result<Observed, OptimizerError> {
         let dim = self.domain.dim();
         if point.len() != dim {
             return Err(SurrogateError::Dimension { expected: dim, given: point.len() }.into());
@@ -258,9 +296,10 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
             .map(|(axis, x)| T::from_f64(self.domain.to_unit(axis, x.to_f64()).unwrap_or(f64::NAN)))
             .collect();
         let (mut gp, _) = self.parts()?;
-        let observed = gp.observe(&unit, value)?;
+        let observed = gp.observe(&unit, value);
+        // Also after a refusal: a sliding window has dropped a row before it.
         self.len = gp.len();
-        Ok(observed)
+        Ok(observed?)
     }
 
     /// The observed point of largest posterior mean, in the user's units, and that mean.
@@ -280,8 +319,10 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     ///
     /// **Parameters**: `scratch` of [`fit_scratch_len`].
     ///
-    /// **Errors**: [`OptimizerError`]; the parameters are as they were. Fewer than three observations change nothing and
-    /// give `None`.
+    /// **Errors**: [`OptimizerError::Fit`], [`SurrogateError::Storage`]; parameters and model are as they were. Fewer than
+    /// three observations, or values that are all the same, change nothing and give `None`.
+    ///
+    /// **Numerics**: what is fitted is the model as it is used, with no row's noise below the floor.
     ///
     /// **Cost**: up to 120 n³ flops.
     pub fn fit(&mut self, scratch: &mut [T]) -> Result<Option<Fit<T>>, OptimizerError> {
@@ -296,11 +337,15 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         let (y, scratch) = scratch.split_at_mut(n);
         let (scatters, scratch) = scratch.split_at_mut(n);
         let (gp, _) = self.parts()?;
+        let least = least_resolved::<T>(capacity);
         let count = T::from_u32(n as u32);
         let mean = gp.targets().iter().fold(T::ZERO, |sum, y| sum + *y / count);
         let deviation = gp.targets().iter().fold(T::ZERO, |sum, y| sum + (*y - mean) * (*y - mean) / count).sqrt();
         if !(deviation > T::ZERO) {
             return Ok(None);
+        }
+        if !deviation.is_finite() {
+            return Err(OptimizerError::Fit(SurrogateError::NonFinite { value: deviation.to_f64() }));
         }
         y.iter_mut().zip(gp.targets()).for_each(|(out, y)| *out = (*y - mean) / deviation);
         scatters.iter_mut().zip(gp.scatters()).for_each(|(out, scatter)| *out = *scatter / deviation / deviation);
@@ -315,19 +360,33 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
             [lengthscale, signal] => StationaryKernel::with_shape(shape, lengthscale, signal).ok(),
             _ => None,
         };
-        let found = fit::maximize(&config, &mut parameters, &data, scratch, make)?;
+        let found =
+            fit::maximize_above(least, &config, &mut parameters, &data, scratch, make).map_err(OptimizerError::Fit)?;
         let [lengthscale, signal, noise] = parameters;
-        // The same observations under the new parameters: rows are factored anew, averages of repeats stay rows.
+        let fitted = Parameters { lengthscale, noise_fraction: (noise / signal).max(least) };
+        // The same observations under the new parameters: rows are factored anew, averages of repeats stay rows. The old
+        // factor stands until the new one is there.
         let kernel = StationaryKernel::with_shape(shape, lengthscale, T::ONE)?;
         let model = split(self.storage.as_mut(), dim, capacity).model;
-        if let Err(error) = exact::refactor(&kernel, noise / signal, dim, capacity, n, model) {
-            // Back to the parameters that are known to do.
-            let kernel = StationaryKernel::with_shape(shape, self.lengthscale, T::ONE)?;
-            exact::refactor(&kernel, self.noise_fraction, dim, capacity, n, model)?;
-            return Err(error.into());
-        }
-        (self.lengthscale, self.noise_fraction) = (lengthscale, noise / signal);
+        exact::refactor(&kernel, fitted.noise_fraction, least, dim, capacity, n, model, scratch)
+            .map_err(OptimizerError::Fit)?;
+        self.parameters = fitted;
         Ok(Some(found))
+    }
+
+    /// The parameters of an earlier fit. If they are refused the model is lost.
+    fn adopt(&mut self, fitted: Parameters<T>) -> Result<(), OptimizerError> {
+        let (n, dim, capacity, least) = (self.len, self.domain.dim(), self.capacity, self.noise_floor());
+        let Parameters { lengthscale, noise_fraction } = fitted;
+        let kernel = StationaryKernel::with_shape(self.settings.shape, lengthscale, T::ONE)?;
+        if noise_fraction < least {
+            let (noise_variance, smallest) = (noise_fraction.to_f64(), least.to_f64());
+            return Err(SurrogateError::Unresolved { noise_variance, smallest }.into());
+        }
+        let model = split(self.storage.as_mut(), dim, capacity).model;
+        exact::refactor_in_place(&kernel, noise_fraction, least, dim, capacity, n, model)?;
+        self.parameters = fitted;
+        Ok(())
     }
 
     fn to_user(&self, unit: &[T]) -> Point<T> {
@@ -337,11 +396,13 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
 
     /// The model joined with its numbers, and the other buffers.
     fn parts(&mut self) -> Result<(Model<'_, T>, Rest<'_, T>), OptimizerError> {
-        let kernel = StationaryKernel::with_shape(self.settings.shape, self.lengthscale, T::ONE)?;
+        let Parameters { lengthscale, noise_fraction } = self.parameters;
+        let kernel = StationaryKernel::with_shape(self.settings.shape, lengthscale, T::ONE)?;
         let dim = self.domain.dim();
         let Parts { model, whitened, column, search, point, incumbent } =
             split(self.storage.as_mut(), dim, self.capacity);
-        let gp = ExactGp::resume(kernel, self.noise_fraction, dim, self.capacity, self.len, model)?
+        let gp = ExactGp::resume(kernel, noise_fraction, dim, self.capacity, self.len, model)?
+            .with_noise_floor(least_resolved(self.capacity))?
             .when_full(self.settings.when_full);
         Ok((gp, Rest { whitened, column, search, point, incumbent }))
     }
@@ -356,7 +417,7 @@ struct Rest<'a, T> {
 }
 
 /// Mean m = average of y; scale (y − m)ᵀA⁻¹(y − m)/n, the likelihood's maximum given the rest; the observed point of
-/// largest posterior mean yᵢ − σ²αᵢ/cᵢ.
+/// largest posterior mean yᵢ − σᵢ²αᵢ, σᵢ² the row's noise.
 fn level<T: Scalar>(gp: &mut Model<'_, T>, whitened: &mut [T], column: &mut [T]) -> Level<T> {
     let n = gp.len();
     let count = T::from_u32(n as u32);
@@ -368,80 +429,11 @@ fn level<T: Scalar>(gp: &mut Model<'_, T>, whitened: &mut [T], column: &mut [T])
     lower::solve_transposed(gp.factor(), alpha);
     let scale = (sum_of_squares(whitened) / count).max(T::EPSILON * (mean * mean));
     let mut level = Level { mean, variance: scale, incumbent: 0, value: -T::INFINITY };
-    for (i, ((y, alpha), repeats)) in gp.targets().iter().zip(alpha.iter()).zip(gp.counts()).enumerate() {
-        let value = *y - gp.noise_variance() / *repeats * *alpha;
+    for (i, (y, alpha)) in gp.targets().iter().zip(alpha.iter()).enumerate() {
+        let value = *y - gp.row_noise(i) * *alpha;
         if value > level.value {
             (level.incumbent, level.value) = (i, value);
         }
     }
     level
-}
-
-#[cfg(test)]
-mod tests {
-    extern crate std;
-    use super::*;
-    use std::vec;
-    use std::vec::Vec;
-
-    fn branin(x: f64, y: f64) -> f64 {
-        use core::f64::consts::PI;
-        let a = y - 5.1 / (4.0 * PI * PI) * x * x + 5.0 / PI * x - 6.0;
-        a * a + 10.0 * (1.0 - 1.0 / (8.0 * PI)) * Scalar::cos(x) + 10.0
-    }
-
-    fn run<T: Scalar>(settings: Settings, rounds: usize, fit: bool) -> (f64, Vec<f64>) {
-        let domain = BoxDomain::new(&[(-5.0, 10.0), (0.0, 15.0)]).unwrap();
-        let mut optimizer = Optimizer::new(domain, settings, 40, vec![T::ZERO; storage_len(2, 40)]).unwrap();
-        let mut path = Vec::new();
-        for round in 0..rounds {
-            let x = optimizer.suggest().unwrap();
-            assert_eq!(optimizer.suggest().unwrap(), x);
-            let y = -branin(x[0].to_f64(), x[1].to_f64());
-            optimizer.observe(&x, T::from_f64(y)).unwrap();
-            path.extend([x[0].to_f64(), x[1].to_f64()]);
-            if fit && round % 8 == 7 {
-                optimizer.fit(&mut vec![T::ZERO; fit_scratch_len(40)]).unwrap();
-            }
-        }
-        (optimizer.best().unwrap().1.to_f64(), path)
-    }
-
-    #[test]
-    fn finds_branins_maximum_in_both_formats() {
-        for (settings, fit) in [
-            (Settings::default(), false),
-            (Settings::default(), true),
-            (Settings { acquisition: Acquisition::UpperConfidenceBound { width: 2.0 }, ..Settings::default() }, true),
-        ] {
-            let (best, path) = run::<f64>(settings, 36, fit);
-            assert!(best > -0.6, "{settings:?} {fit}: {best}");
-            assert_eq!(run::<f64>(settings, 36, fit), (best, path), "the same observations, the same suggestions");
-        }
-        let (best, _) = run::<f32>(Settings { noise_fraction: 1e-3, ..Settings::default() }, 36, false);
-        assert!(best > -1.0, "{best}");
-        // Negative control: the first points alone do not find it.
-        assert!(run::<f64>(Settings::default(), 6, false).0 < -2.0);
-    }
-
-    #[test]
-    fn nonsense_constants_and_capacity() {
-        let domain = || BoxDomain::new(&[(0.0, 1.0)]).unwrap();
-        assert!(Optimizer::new(domain(), Settings::default(), 4, vec![0.0f64; 3]).is_err());
-        let broken = Settings { lengthscale: -1.0, ..Settings::default() };
-        assert!(Optimizer::new(domain(), broken, 4, vec![0.0f64; storage_len(1, 4)]).is_err());
-        let window = Settings { when_full: WhenFull::DropOldest, ..Settings::default() };
-        let mut optimizer = Optimizer::new(domain(), window, 4, vec![0.0f64; storage_len(1, 4)]).unwrap();
-        assert!(optimizer.best().is_none() && optimizer.fit(&mut []).unwrap().is_none());
-        for _ in 0..12 {
-            let x = optimizer.suggest().unwrap();
-            assert!((0.0..=1.0).contains(&x[0]));
-            optimizer.observe(&x, 3.0).unwrap();
-        }
-        assert_eq!(optimizer.len(), 4);
-        assert!((optimizer.best().unwrap().1 - 3.0).abs() < 1e-6);
-        assert!(optimizer.fit(&mut [0.0; fit_scratch_len(4)]).unwrap().is_none(), "a constant has no scale");
-        assert!(optimizer.observe(&[f64::NAN], 0.0).is_err() && optimizer.observe(&[0.5], f64::NAN).is_err());
-        assert!(optimizer.observe(&[0.5, 0.5], 0.0).is_err());
-    }
 }

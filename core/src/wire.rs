@@ -107,7 +107,7 @@ pub enum WireError {
     },
     /// A header that does not decode.
     Header,
-    /// More numbers than the reader admits.
+    /// More numbers than the reader admits, or than the address space of this machine holds.
     TooLong {
         /// Numbers promised.
         len: u32,
@@ -158,9 +158,25 @@ impl fmt::Display for WireError {
 
 impl core::error::Error for WireError {}
 
-/// Bytes a frame of `len` numbers takes at most.
+/// Bytes a frame of `len` numbers takes at most; [`usize::MAX`], which no buffer has, where the address space ends.
 pub const fn frame_len_max(scalar: ScalarTag, len: usize) -> usize {
-    HEADER_MAX + scalar.bytes() * len + CRC_LEN
+    scalar.bytes().saturating_mul(len).saturating_add(HEADER_MAX + CRC_LEN)
+}
+
+/// Bytes of a frame with a header of `header_len` bytes and `len` numbers.
+///
+/// **Errors**: [`WireError::TooLong`] with the most numbers that fit, if the frame exceeds `bytes_max`, the end of the
+/// address space: 2³² − 1 on most devices, where 2²⁹ numbers of 8 bytes would otherwise count as none.
+fn frame_len(header_len: usize, scalar: ScalarTag, len: u32, bytes_max: usize) -> Result<usize, WireError> {
+    // 40 + 8·(2³² − 1) + 4 at most: far from the end of 64 bits.
+    let (around, each, limit) = ((header_len + CRC_LEN) as u64, scalar.bytes() as u64, bytes_max as u64);
+    let needed = around + each * u64::from(len);
+    if needed > limit {
+        let max = limit.saturating_sub(around) / each;
+        return Err(WireError::TooLong { len, max: u32::try_from(max).unwrap_or(u32::MAX) });
+    }
+    // Exact: at most `bytes_max`, which is a usize.
+    Ok(needed as usize)
 }
 
 /// Writes a frame and returns its length. `header.len` and `header.scalar` are set from the payload.
@@ -174,14 +190,14 @@ pub fn encode<T: Scalar>(header: Header, payload: &[T], out: &mut [u8]) -> Resul
     let (have, needed) = (out.len(), frame_len_max(header.scalar, payload.len()));
     let short = WireError::Buffer { len: have, needed };
     let used = postcard::to_slice(&header, out).map_err(|_| short)?.len();
-    let end = used + T::BYTES * payload.len();
-    let body = out.get_mut(used..end).ok_or(short)?;
-    for (bytes, x) in body.chunks_exact_mut(T::BYTES).zip(payload) {
+    let total = frame_len(used, header.scalar, len, usize::MAX)?;
+    let frame = out.get_mut(..total).ok_or(short)?;
+    let (front, checksum) = frame.split_at_mut(total - CRC_LEN);
+    for (bytes, x) in front[used..].chunks_exact_mut(T::BYTES).zip(payload) {
         x.write_le(bytes);
     }
-    let checksum = CRC32C.checksum(&out[..end]);
-    out.get_mut(end..end + CRC_LEN).ok_or(short)?.copy_from_slice(&checksum.to_le_bytes());
-    Ok(end + CRC_LEN)
+    checksum.copy_from_slice(&CRC32C.checksum(front).to_le_bytes());
+    Ok(total)
 }
 
 /// Reads a frame of at most `len_max` numbers; the payload stays where it is.
@@ -199,16 +215,16 @@ pub fn decode(bytes: &[u8], len_max: u32) -> Result<(Header, Payload<'_>), WireE
         return Err(WireError::TooLong { len: header.len, max: len_max });
     }
     let header_len = len - rest.len();
-    let payload_len = header.len as usize * header.scalar.bytes();
-    let needed = header_len + payload_len + CRC_LEN;
+    let needed = frame_len(header_len, header.scalar, header.len, usize::MAX)?;
     if len < needed {
         return Err(WireError::Truncated { len, needed });
     }
     if len > needed {
         return Err(WireError::TrailingBytes { extra: len - needed });
     }
-    let (payload, checksum) = rest.split_at(payload_len);
-    let computed = CRC32C.checksum(&bytes[..len - CRC_LEN]);
+    // `needed` bytes are there, header and checksum among them.
+    let (front, checksum) = bytes.split_at(needed - CRC_LEN);
+    let (payload, computed) = (&front[header_len..], CRC32C.checksum(front));
     let received = checksum.iter().rev().fold(0u32, |value, byte| value << 8 | u32::from(*byte));
     if computed != received {
         return Err(WireError::Checksum { computed, received });
@@ -305,5 +321,29 @@ mod tests {
         assert_eq!(decode(&bytes, 2), Err(WireError::TooLong { len: 3, max: 2 }));
         assert_eq!(decode(&[9], 2), Err(WireError::Version { found: 9 }));
         assert!(matches!(encode(header(), &[1.0f64; 9], &mut [0; 50]), Err(WireError::Buffer { .. })));
+    }
+
+    #[test]
+    fn mended_lengths_do_not_wrap_on_32_bits() {
+        const END: usize = u32::MAX as usize;
+        let too_long = |len, max| Err(WireError::TooLong { len, max });
+        for (scalar, most) in [(ScalarTag::F64, 536_870_909), (ScalarTag::I64, 536_870_909), (ScalarTag::F32, 1 << 30)]
+        {
+            // 2³²/bytes: the product alone is 0 in 32 bits.
+            let wraps = (1u64 << 32) / scalar.bytes() as u64;
+            for len in [wraps as u32, wraps as u32 + 1, u32::MAX] {
+                assert!(frame_len(17, scalar, len, END).is_err(), "{scalar:?} {len}");
+                assert_eq!(frame_len(17, scalar, len, usize::MAX), Ok(17 + scalar.bytes() * len as usize + 4));
+            }
+            let most = most.min((END - 21) / scalar.bytes()) as u32;
+            assert_eq!(frame_len(17, scalar, most, END), Ok(21 + scalar.bytes() * most as usize));
+            // The product fits, the sum does not.
+            assert_eq!(frame_len(17, scalar, most + 1, END), too_long(most + 1, most));
+        }
+        assert_eq!(frame_len(40, ScalarTag::F64, 3, END), Ok(68));
+        assert_eq!(frame_len(40, ScalarTag::F64, 3, 67), too_long(3, 2));
+        assert_eq!(frame_len(40, ScalarTag::F64, 3, 43), too_long(3, 0));
+        assert_eq!(frame_len_max(ScalarTag::F64, usize::MAX / 8 + 1), usize::MAX);
+        assert_eq!(frame_len_max(ScalarTag::F64, usize::MAX / 8), usize::MAX);
     }
 }

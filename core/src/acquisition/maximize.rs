@@ -3,6 +3,8 @@
 //! A scan of the Halton sequence finds the basins, compass search climbs the best few: one coordinate at a time, up, then
 //! down; the step halves when no coordinate helps. The same function gives the same bits everywhere.
 
+use serde::{Deserialize, Serialize};
+
 use crate::math::Scalar;
 use crate::surrogate::fit::halton;
 
@@ -10,7 +12,7 @@ use crate::surrogate::fit::halton;
 pub const CLIMBS_MAX: usize = 16;
 
 /// Budget of a search.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoxSearch {
     /// Points of the scan.
     pub scan: u32,

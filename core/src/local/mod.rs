@@ -24,7 +24,7 @@
 //! | `reporter` | the user's device |
 //! | `learner` | inputs, outputs, errors of the three learners |
 //! | [`tgp`] | no heap |
-//! | [`dictionary`], [`ata`], [`moma`] | feature `alloc`: their dictionaries grow and shrink |
+//! | `dictionary`, `ata`, `moma` | feature `alloc`: their dictionaries grow and shrink |
 //!
 //! What the paper claims and what is true: with the theorems' constants all three explore almost uniformly for
 //! T ≤ 10⁴; with constants dropped MoMA is better than ATA and TGP; with widths tuned for each they are equal. The

@@ -4,7 +4,7 @@
 //! hyper-parameters fitted on the data, and only if centring and scaling constants are public. With
 //! [`Protection::Paper`], the published algorithm, it is **not differentially private at all**: Theorem 1 of the paper is
 //! false for n ≥ d + 2 rows in general position (the columns of Z lie in the column space of X, and neighbours have
-//! different ones), and who knows d + 1 rows recovers every other one ([`attack`]).
+//! different ones), and who knows d + 1 rows recovers every other one (module `attack`, feature `alloc`).
 //!
 //! PO-GP-UCB (Kharkovskii, Dai, Low 2020). Both parties are pure state machines: one input in, one output out.
 //!
@@ -12,7 +12,7 @@
 //! |---|---|
 //! | preprocessing: one lengthscale, logarithms, centred, largest norm 25 | [`preprocess`] |
 //! | Algorithm 1, line 1: ω = 16√(r ln(2/δ)) ln(16r/δ)/ε | [`omega`] |
-//! | line 2–5: singular values, raised if one is below ω | [`Spectrum`], [`PaperProjection::new`] |
+//! | line 2–5: singular values, raised if one is below ω | `Spectrum`, `PaperProjection::new` (feature `alloc`) |
 //! | line 6: Z = r^(−1/2) X̃M | [`PaperProjection::apply`] |
 //! | (default) Z = XP + E | [`crate::privacy::mechanism::projection`] |
 //! | Algorithm 2, line 2: one random initial row | [`random_row`] |

@@ -29,7 +29,8 @@ pub fn distortion_dimension(rows: u32, distortion: f64, failure_probability: f64
 }
 
 /// The paper's transformation, Z = r^(−1/2)·X̃M. **Not differentially private**, for any ε, δ, r and either branch: its
-/// Theorem 1 is false for n ≥ d + 2 rows in general position; see [`super::attack`]. For reproducing its utility.
+/// Theorem 1 is false for n ≥ d + 2 rows in general position; the module `outsourced::attack` (feature `alloc`) shows it.
+/// For reproducing its utility.
 ///
 /// No [`crate::privacy::Release`] comes from it and no accountant hears of it.
 #[derive(Clone, Copy, Debug, PartialEq)]

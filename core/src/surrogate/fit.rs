@@ -42,6 +42,22 @@ impl<'a, T: Scalar> Observations<'a, T> {
         Observations { points, y, counts: &[], scatters: &[] }
     }
 
+    /// Coordinates of a point, if all numbers are admissible.
+    fn check(&self) -> Result<usize, SurrogateError> {
+        let Observations { points, y, counts, scatters } = *self;
+        let n = y.len();
+        if n == 0 || points.is_empty() || !points.len().is_multiple_of(n) {
+            return Err(SurrogateError::Dimension { expected: n, given: points.len() });
+        }
+        super::exact::storage::check_finite(points)?;
+        super::exact::storage::check_finite(y)?;
+        let wrong = counts.iter().find(|count| !(**count >= T::ONE && count.is_finite()));
+        if let Some(bad) = wrong.or(scatters.iter().find(|scatter| !(**scatter >= T::ZERO && scatter.is_finite()))) {
+            return Err(SurrogateError::NonFinite { value: bad.to_f64() });
+        }
+        Ok((points.len() / n).max(1))
+    }
+
     fn count(&self, i: usize) -> T {
         self.counts.get(i).copied().unwrap_or(T::ONE)
     }
@@ -88,18 +104,21 @@ pub fn log_marginal_likelihood<T: Scalar, K: LogGradient<T>>(
     gradient: &mut [T],
     scratch: &mut [T],
 ) -> Result<T, SurrogateError> {
-    let Observations { points, y, counts, scatters } = *data;
-    let n = y.len();
-    if n == 0 || points.is_empty() || !points.len().is_multiple_of(n) {
-        return Err(SurrogateError::Dimension { expected: n, given: points.len() });
-    }
-    let dim = (points.len() / n).max(1);
-    super::exact::storage::check_finite(points)?;
-    super::exact::storage::check_finite(y)?;
-    let wrong = counts.iter().find(|count| !(**count >= T::ONE && count.is_finite()));
-    if let Some(bad) = wrong.or(scatters.iter().find(|scatter| !(**scatter >= T::ZERO && scatter.is_finite()))) {
-        return Err(SurrogateError::NonFinite { value: bad.to_f64() });
-    }
+    likelihood(kernel, noise_variance, T::ZERO, data, gradient, scratch)
+}
+
+/// [`log_marginal_likelihood`] of the model whose rows have a noise variance of at least `floor` times the prior's:
+/// max(σ²/c, floor·k(x, x)).
+fn likelihood<T: Scalar, K: LogGradient<T>>(
+    kernel: &K,
+    noise_variance: T,
+    floor: T,
+    data: &Observations<'_, T>,
+    gradient: &mut [T],
+    scratch: &mut [T],
+) -> Result<T, SurrogateError> {
+    let dim = data.check()?;
+    let (points, y, n) = (data.points, data.y, data.y.len());
     if !(noise_variance > T::ZERO && noise_variance.is_finite()) {
         return Err(SurrogateError::NoiseVariance { value: noise_variance.to_f64() });
     }
@@ -113,7 +132,8 @@ pub fn log_marginal_likelihood<T: Scalar, K: LogGradient<T>>(
     for (i, x) in points.chunks_exact(dim).enumerate() {
         let row = lower::row_mut(matrix, i);
         kernel.covariances(x, points, row);
-        let diagonal = kernel.variance(x) + noise_variance / data.count(i);
+        let variance = kernel.variance(x);
+        let diagonal = variance + (noise_variance / data.count(i)).max(floor * variance);
         set(row, i, diagonal);
         let threshold = T::from_u32(i as u32 + 8) * T::EPSILON * diagonal;
         lower::append_row(matrix, i, threshold).map_err(SurrogateError::Singular)?;
@@ -140,8 +160,13 @@ pub fn log_marginal_likelihood<T: Scalar, K: LogGradient<T>>(
             kernel.add_log_gradient(x, other, *alpha_i * *alpha_j - *inverse, of_kernel);
         }
         let own = half * (*alpha_i * *alpha_i - at(inverse, i));
-        kernel.add_log_gradient(x, x, own, of_kernel);
-        trace += own / data.count(i);
+        if noise_variance / data.count(i) >= floor * kernel.variance(x) {
+            kernel.add_log_gradient(x, x, own, of_kernel);
+            trace += own / data.count(i);
+        } else {
+            // On the floor the row's noise follows the kernel's variance.
+            kernel.add_log_gradient(x, x, own + own * floor, of_kernel);
+        }
     }
     if let Some(out) = of_noise.first_mut() {
         *out = trace * noise_variance + slope;
@@ -228,6 +253,19 @@ pub fn maximize<T: Scalar, K: LogGradient<T>>(
     parameters: &mut [T],
     data: &Observations<'_, T>,
     scratch: &mut [T],
+    kernel: impl FnMut(&[T]) -> Option<K>,
+) -> Result<Fit<T>, SurrogateError> {
+    maximize_above(T::ZERO, config, parameters, data, scratch, kernel)
+}
+
+/// [`maximize`] for a model whose rows have a noise variance of at least `floor` times the prior's, whatever the bounds
+/// say: noise and signal may be fitted separately and the factor still be resolved.
+pub(crate) fn maximize_above<T: Scalar, K: LogGradient<T>>(
+    floor: T,
+    config: &FitConfig<'_, T>,
+    parameters: &mut [T],
+    data: &Observations<'_, T>,
+    scratch: &mut [T],
     mut kernel: impl FnMut(&[T]) -> Option<K>,
 ) -> Result<Fit<T>, SurrogateError> {
     let count = parameters.len();
@@ -256,7 +294,7 @@ pub fn maximize<T: Scalar, K: LogGradient<T>>(
         }
         let noise = values[count - 1];
         match kernel(&values[..count - 1]) {
-            Some(kernel) => log_marginal_likelihood(&kernel, noise, data, gradient, scratch),
+            Some(kernel) => likelihood(&kernel, noise, floor, data, gradient, scratch),
             None => Err(SurrogateError::NonFinite { value: values[0].to_f64() }),
         }
     };

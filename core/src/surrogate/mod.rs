@@ -24,6 +24,7 @@ pub mod finite;
 pub mod fit;
 pub mod information_gain;
 pub mod joint;
+pub(crate) mod noise;
 pub mod pathwise;
 #[cfg(test)]
 mod tests;

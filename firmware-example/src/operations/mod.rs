@@ -10,6 +10,7 @@
 //! | `models` | the other kernels and features, fits and draws, the optimiser |
 //! | `release` | exact samplers, privacy |
 //! | `local` | the trust model of that name |
+//! | `frames` | what goes over a link |
 
 use core::fmt;
 
@@ -17,6 +18,7 @@ use sordino_core::digest::{Digest, Frame};
 use sordino_core::math::Scalar;
 
 mod arithmetic;
+mod frames;
 mod learning;
 mod local;
 mod models;
@@ -95,5 +97,6 @@ pub fn table(mut each: impl FnMut(&Row)) -> Digest {
     release::rows(&mut emit);
     local::rows(&mut emit);
     models::rows(&mut emit);
+    frames::rows(&mut emit);
     all.end()
 }

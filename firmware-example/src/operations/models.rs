@@ -1,5 +1,6 @@
 //! Rows of the other kernels and features, of fits and draws, and of the optimiser.
 
+use sordino_core::acquisition::maximize::BoxSearch;
 use sordino_core::domain::BoxDomain;
 use sordino_core::features::{
     FeatureMap, Nystrom, PairedFourier, QuadratureFourier, RandomFourier, nystrom, orthogonal, quadrature,
@@ -11,7 +12,7 @@ use sordino_core::kernel::{
 };
 use sordino_core::linalg::packed_len;
 use sordino_core::math::Scalar;
-use sordino_core::optimizer::{self, Optimizer, Settings};
+use sordino_core::optimizer::{self, Acquisition, LogEntry, Optimizer, Settings};
 use sordino_core::random::Stream;
 use sordino_core::surrogate::fit::{self, FitConfig, Observations};
 use sordino_core::surrogate::pathwise::{self, PathwiseDraw};
@@ -57,6 +58,8 @@ pub(super) fn rows(emit: Emit<'_>) {
     emit("surrogate::gain f32", &gains::<f32>);
     emit("optimizer f64", &optimise::<f64>);
     emit("optimizer f32", &optimise::<f32>);
+    emit("optimizer repeats f64", &optimise_repeats::<f64>);
+    emit("optimizer repeats f32", &optimise_repeats::<f32>);
 }
 
 fn points<T: Scalar>() -> [T; DIM * N] {
@@ -293,4 +296,41 @@ fn optimise<T: Scalar>(fold: &mut Fold) {
             fold.all(&[optimizer.lengthscale(), optimizer.noise_fraction()]);
         }
     }
+}
+
+/// Ask and tell at a quantised value with a plateau, fits and a refusal on the way, and resumed from its log at the end:
+/// the last number is 0 if no observation but the infinite one and no fit was refused and the resumed one asks for the
+/// same point.
+fn optimise_repeats<T: Scalar>(fold: &mut Fold) {
+    const ROUNDS: usize = 18;
+    let acquisition = Acquisition::UpperConfidenceBound { width: 2.0 };
+    let search = Some(BoxSearch { scan: 32, climbs: 1, evaluations_per_climb: 12 });
+    let settings = Settings { acquisition, search, shape: Stationary::SquaredExponential, ..Settings::default() };
+    let Ok(domain) = BoxDomain::new(&[(0.0, 1.0)]) else { return };
+    let storage = || [T::ZERO; optimizer::storage_len(1, ROUNDS)];
+    let Ok(mut optimizer) = Optimizer::new(domain.clone(), settings, ROUNDS, storage()) else { return };
+    let (mut log, mut unfitted) = ([const { None::<LogEntry<T>> }; 2 * ROUNDS], 0);
+    for round in 0..ROUNDS {
+        let Ok(x) = optimizer.suggest() else { return };
+        fold.all(&x);
+        let away = x[0] - T::from_f64(0.3);
+        // Whole numbers, none below 0 or above 60.
+        let level = T::from_f64(64.0) * (T::ONE - T::from_f64(4.0) * away * away);
+        let y = if round == 9 { T::INFINITY } else { T::from_u32((level.to_f64() as u32).min(60)) };
+        let _ = optimizer.observe(&x, y);
+        log[2 * round] = LogEntry::told(&x, y).ok();
+        if round % 6 == 5 {
+            match optimizer.fit(&mut [T::ZERO; optimizer::fit_scratch_len(ROUNDS)]) {
+                Ok(_) => log[2 * round + 1] = Some(LogEntry::Fitted(optimizer.parameters())),
+                Err(_) => unfitted += 1,
+            }
+            fold.all(&[optimizer.lengthscale(), optimizer.noise_fraction()]);
+        }
+    }
+    let resumed = Optimizer::resume(domain, settings, ROUNDS, storage(), log.into_iter().flatten());
+    let Ok(mut resumed) = resumed else { return };
+    let (Ok(a), Ok(b)) = (optimizer.suggest(), resumed.suggest()) else { return };
+    fold.all(&a);
+    let refused = optimizer.refused().abs_diff(1) + unfitted;
+    fold.word(u64::from(refused) + u64::from(a != b));
 }

@@ -6,24 +6,31 @@
 //!
 //! **Source**: Rasmussen and Williams 2006, algorithm 2.1, in the incremental form of Osborne 2010, appendix B.
 
+mod refactor;
 mod repeats;
 pub(super) mod storage;
 #[cfg(test)]
 mod tests;
 
+pub use refactor::{refactor, refactor_scratch_len};
 pub use storage::{batch_scratch_len, storage_len};
+
+pub(crate) use refactor::refactor_in_place;
+
+use serde::{Deserialize, Serialize};
 
 use self::storage::{Parts, check_finite, split};
 use super::fit::{LN_TWO_PI, Observations};
+use super::noise::RowNoise;
 use super::{Observed, Posterior, SurrogateError, clamp};
 use crate::kernel::Kernel;
 use crate::linalg::block::{self as block_of, WIDTH};
-use crate::linalg::slice::{self, at, head, head_mut, move_back, part, part_mut, set};
+use crate::linalg::slice::{self, head, head_mut, move_back, part, part_mut, set};
 use crate::linalg::{dot, lower, packed_len, sum_of_squares};
 use crate::math::Scalar;
 
 /// What happens when all rows are in use.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WhenFull {
     /// [`SurrogateError::Full`].
     #[default]
@@ -59,7 +66,7 @@ pub enum WhenRepeated {
 pub struct ExactGp<T, K, S> {
     kernel: K,
     storage: S,
-    noise_variance: T,
+    noise: RowNoise<T>,
     prior_mean: T,
     dim: usize,
     capacity: usize,
@@ -91,9 +98,7 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
         len: usize,
         storage: S,
     ) -> Result<Self, SurrogateError> {
-        if !(noise_variance >= T::ZERO && noise_variance.is_finite()) {
-            return Err(SurrogateError::NoiseVariance { value: noise_variance.to_f64() });
-        }
+        let noise = RowNoise::new(noise_variance, T::ZERO)?;
         if dim == 0 {
             return Err(SurrogateError::Dimension { expected: 1, given: 0 });
         }
@@ -107,7 +112,7 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
         let mut gp = ExactGp {
             kernel,
             storage,
-            noise_variance,
+            noise,
             prior_mean: T::ZERO,
             dim,
             capacity,
@@ -147,6 +152,16 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
         Ok(self)
     }
 
+    /// The least noise variance of a row, in y²; default 0. A row of c merged observations has max(σ²/c, floor): without
+    /// a floor many repeats bring it below what the format resolves, and rows after it are rounding errors.
+    ///
+    /// **Errors**: [`SurrogateError::NoiseVariance`] for a floor that is negative, infinite or NaN. A model that is
+    /// resumed needs the floor it had.
+    pub fn with_noise_floor(mut self, floor: T) -> Result<Self, SurrogateError> {
+        self.noise = RowNoise::new(self.noise.variance, floor)?;
+        Ok(self)
+    }
+
     /// Sets what happens when all rows are in use; default: refuse.
     pub fn when_full(mut self, when_full: WhenFull) -> Self {
         self.when_full = when_full;
@@ -183,7 +198,7 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
             }
         }
         let (n, dim) = (self.len, self.dim);
-        let diagonal = self.kernel.variance(x) + self.noise_variance;
+        let diagonal = self.kernel.variance(x) + self.noise.of(T::ONE);
         let rounding = T::from_u32(n as u32 + 8) * T::EPSILON;
         let suspicious = match self.when_repeated {
             WhenRepeated::Merge => T::EPSILON.sqrt().max(rounding),
@@ -331,7 +346,7 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
         let half = T::from_f64(0.5);
         let constant = T::from_f64(LN_TWO_PI) * T::from_u32(self.len as u32);
         let rows = -half * (sum_of_squares(self.whitened()) + lower::ln_det(self.factor(), self.len) + constant);
-        rows + self.observations().ln_within(self.noise_variance).0
+        rows + self.observations().ln_within(self.noise.variance).0
     }
 
     /// What is stored, for [`fit`](super::fit): inputs, values less the prior mean, and how often each was repeated.
@@ -366,7 +381,12 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
 
     /// σ², unit y².
     pub fn noise_variance(&self) -> T {
-        self.noise_variance
+        self.noise.variance
+    }
+
+    /// Noise variance of row `index`, unit y²: σ² over its repeats, not below the floor. σ² where there is no such row.
+    pub fn row_noise(&self, index: usize) -> T {
+        self.noise.of(self.counts().get(index).copied().unwrap_or(T::ONE))
     }
 
     /// m, unit y.
@@ -429,41 +449,4 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
         }
         check_finite(x)
     }
-}
-
-/// Factors the first `len` rows of a storage anew, for another kernel or noise variance: inputs, values, counts and
-/// scatters stay.
-///
-/// **Errors**: [`SurrogateError::Storage`]; [`SurrogateError::NoiseVariance`]; [`SurrogateError::Singular`]: the factor
-/// then belongs to neither kernel, and the call is to be repeated with parameters that do.
-///
-/// **Cost**: n³/3 flops, n²/2 covariances.
-pub fn refactor<T: Scalar, K: Kernel<T>>(
-    kernel: &K,
-    noise_variance: T,
-    dim: usize,
-    capacity: usize,
-    len: usize,
-    storage: &mut [T],
-) -> Result<(), SurrogateError> {
-    let (needed, given) = (storage_len(dim, capacity), storage.len());
-    if given < needed || len > capacity || dim == 0 {
-        return Err(SurrogateError::Storage { needed, given });
-    }
-    if !(noise_variance >= T::ZERO && noise_variance.is_finite()) {
-        return Err(SurrogateError::NoiseVariance { value: noise_variance.to_f64() });
-    }
-    let parts = split(storage, dim, capacity);
-    for (i, x) in parts.inputs.chunks_exact(dim).take(len).enumerate() {
-        let row = lower::row_mut(parts.factor, i);
-        kernel.covariances(x, parts.inputs, row);
-        let diagonal = kernel.variance(x) + noise_variance / at(parts.counts, i);
-        set(row, i, diagonal);
-        let threshold = T::from_u32(i as u32 + 8) * T::EPSILON * diagonal;
-        lower::append_row(parts.factor, i, threshold).map_err(SurrogateError::Singular)?;
-    }
-    let whitened = head_mut(parts.whitened, len);
-    slice::copy(parts.targets, whitened);
-    lower::solve(parts.factor, whitened);
-    Ok(())
 }

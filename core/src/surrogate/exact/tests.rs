@@ -102,8 +102,9 @@ fn appending_equals_refitting_after_a_thousand_points() {
     let kernel = *appended.kernel();
     let mut storage = appended.clone().into_storage();
     let other = SquaredExponential::new(0.3, 1.0).unwrap();
+    let mut scratch = vec![0.0; refactor_scratch_len(1000)];
     for (kernel, noise) in [(&other, 0.02), (&kernel, 0.01)] {
-        refactor(kernel, noise, 2, 1000, 1000, &mut storage).unwrap();
+        refactor(kernel, noise, 0.0, 2, 1000, 1000, &mut storage, &mut scratch).unwrap();
     }
     let mut refactored = ExactGp::resume(kernel, 0.01, 2, 1000, 1000, storage).unwrap();
     assert!(difference(&mut appended, &mut refactored) < 1e-10);
@@ -277,4 +278,53 @@ fn resuming_has_the_same_bits() {
     }
     assert_eq!(whole.posterior(&[0.4, 0.4]).unwrap(), half.posterior(&[0.4, 0.4]).unwrap());
     assert_eq!(whole.log_marginal_likelihood().to_bits(), half.log_marginal_likelihood().to_bits());
+}
+
+#[test]
+fn mended_a_refused_refactorisation_changes_nothing() {
+    let (points, y) = data(30, 1, 21);
+    let kernel = SquaredExponential::new(1.0f32, 1.0).unwrap();
+    let mut gp = ExactGp::new(kernel, 1e-3, 1, 30, vec![0.0f32; storage_len(1, 30)]).unwrap();
+    for (x, y) in points.iter().zip(&y) {
+        gp.observe(&[*x as f32], *y as f32).unwrap();
+    }
+    let mut storage = gp.into_storage();
+    let (before, mut scratch) = (storage.clone(), vec![0.0; refactor_scratch_len(30)]);
+    // Thirty points on a tenth of a lengthscale without noise: no factor in this format.
+    let error = refactor(&kernel, 0.0, 0.0, 1, 30, 30, &mut storage, &mut scratch).unwrap_err();
+    assert!(matches!(error, SurrogateError::Singular(_)), "{error}");
+    assert_eq!(storage, before);
+    assert!(refactor(&kernel, 1e-3, 0.0, 1, 30, 30, &mut storage, &mut scratch[1..]).is_err());
+    assert!(refactor(&kernel, 1e-3, f32::NAN, 1, 30, 30, &mut storage, &mut scratch).is_err());
+    assert_eq!(storage, before);
+    // In place it has the same bits, and those of the rows appended one by one.
+    refactor(&kernel, 1e-3, 0.0, 1, 30, 30, &mut storage, &mut scratch).unwrap();
+    assert_eq!(storage, before);
+    refactor_in_place(&kernel, 1e-3, 0.0, 1, 30, 30, &mut storage).unwrap();
+    assert_eq!(storage, before);
+}
+
+#[test]
+fn mended_many_repeats_do_not_bring_a_row_below_the_floor() {
+    const N: usize = 24;
+    let kernel = SquaredExponential::new(1.0f32, 1.0).unwrap();
+    let floor = crate::surrogate::noise::least_resolved::<f32>(N);
+    for (floor, resolved) in [(floor, true), (0.0, false)] {
+        let gp = ExactGp::new(kernel, 1e-4, 1, N + 1, vec![0.0f32; storage_len(1, N + 1)]).unwrap();
+        let mut gp = gp.with_noise_floor(floor).unwrap();
+        for i in 0..N {
+            gp.observe(&[i as f32 / N as f32], 1.0).unwrap();
+        }
+        for repeat in 0..300 * N {
+            let index = repeat % N;
+            assert_eq!(gp.observe(&[index as f32 / N as f32], 1.0), Ok(Observed::Merged { index }));
+        }
+        assert_eq!((0..N).all(|i| gp.row_noise(i) == floor), resolved);
+        let mut storage = gp.into_storage();
+        // Negative control: without the floor rows of 301 observations are rounding errors.
+        let again = refactor_in_place(&kernel, 1e-4, floor, 1, N + 1, N, &mut storage);
+        assert_eq!(again.is_ok(), resolved, "{again:?}");
+    }
+    let gp = ExactGp::new(kernel, 1e-4, 1, N, vec![0.0f32; storage_len(1, N)]).unwrap();
+    assert!(gp.with_noise_floor(-1.0).is_err());
 }

@@ -155,3 +155,29 @@ fn gradient_free(x: &[f64], y: &[f64], p: &[f64; 4]) -> f64 {
     let mut scratch = vec![0.0; scratch_len(y.len())];
     log_marginal_likelihood(&kernel, p[3], &Observations::single(x, y), &mut [0.0; 4], &mut scratch).unwrap()
 }
+
+#[test]
+fn mended_the_likelihood_on_the_floor_has_its_gradient() {
+    let (x, mut y, mut scratch) = (points(12, 1, 18), vec![0.0; 12], vec![0.0; scratch_len(12)]);
+    normal::fill(&mut Stream::from_seed(19), &mut y);
+    // The row of 40 is on the floor of 0.01 times the signal, the others are above it.
+    let mut counts = vec![1.0; 12];
+    counts[5] = 40.0;
+    let data = Observations { points: &x, y: &y, counts: &counts, scatters: &[] };
+    let mut value = |p: &[f64; 3], floor: f64, gradient: &mut [f64]| {
+        let kernel = StationaryKernel::with_shape(Stationary::Matern52, p[0], p[1]).unwrap();
+        likelihood(&kernel, p[2], floor, &data, gradient, &mut scratch).unwrap()
+    };
+    let (parameters, mut gradient) = ([0.3, 1.3, 0.05], [0.0; 3]);
+    let at = value(&parameters, 0.01, &mut gradient);
+    for j in 0..3 {
+        let (mut up, mut down) = (parameters, parameters);
+        up[j] *= libm::exp(1e-5);
+        down[j] *= libm::exp(-1e-5);
+        let slope = (value(&up, 0.01, &mut [0.0; 3]) - value(&down, 0.01, &mut [0.0; 3])) / 2e-5;
+        assert!((slope - gradient[j]).abs() < 1e-6 * (1.0 + slope.abs()), "{j}: {slope} {}", gradient[j]);
+    }
+    // Negative control: without the floor it is another number and another gradient.
+    let mut other = [0.0; 3];
+    assert!((value(&parameters, 0.0, &mut other) - at).abs() > 1e-3 && (other[1] - gradient[1]).abs() > 1e-3);
+}

@@ -1,0 +1,53 @@
+//! Why an optimiser refuses.
+
+use core::fmt;
+
+use crate::kernel::KernelError;
+use crate::surrogate::SurrogateError;
+
+/// Why an optimiser refuses.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum OptimizerError {
+    /// A lengthscale that is not positive and finite.
+    Kernel(KernelError),
+    /// The surrogate refuses: storage, noise, capacity, numbers.
+    Surrogate(SurrogateError),
+    /// A fit found no parameters under which the model can be computed; lengthscale, noise and model are as they were.
+    Fit(SurrogateError),
+    /// An upper confidence bound's width that is infinite or NaN.
+    Width {
+        /// The width given.
+        width: f64,
+    },
+}
+
+impl From<KernelError> for OptimizerError {
+    fn from(error: KernelError) -> Self {
+        OptimizerError::Kernel(error)
+    }
+}
+
+impl From<SurrogateError> for OptimizerError {
+    fn from(error: SurrogateError) -> Self {
+        OptimizerError::Surrogate(error)
+    }
+}
+
+impl fmt::Display for OptimizerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OptimizerError::Kernel(error) => error.fmt(f),
+            OptimizerError::Surrogate(error) => error.fmt(f),
+            OptimizerError::Fit(SurrogateError::Singular(inner)) => {
+                write!(f, "nothing was fitted: the covariances of the observations have no factor ({inner})")
+            }
+            OptimizerError::Fit(error) => write!(f, "nothing was fitted: {error}"),
+            OptimizerError::Width { width } => {
+                write!(f, "the width of the upper confidence bound is {width:e}; it must be finite")
+            }
+        }
+    }
+}
+
+impl core::error::Error for OptimizerError {}

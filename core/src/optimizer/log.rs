@@ -1,0 +1,44 @@
+//! What an optimiser is resumed from.
+
+use serde::{Deserialize, Serialize};
+
+use super::{OptimizerError, Point};
+use crate::domain::DIM_MAX;
+use crate::math::Scalar;
+use crate::surrogate::SurrogateError;
+
+/// What [`Optimizer::fit`](super::Optimizer::fit) fits.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Parameters<T> {
+    /// Lengthscale as a fraction of each side of the box, positive.
+    pub lengthscale: T,
+    /// Noise variance as a fraction of the function's variance, positive.
+    pub noise_fraction: T,
+}
+
+/// One line of the log that [`Optimizer::resume`](super::Optimizer::resume) reads; with postcard at most
+/// 2 + 4(D + 1) bytes in `f32`, 2 + 8(D + 1) in `f64`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum LogEntry<T> {
+    /// What [`Optimizer::observe`](super::Optimizer::observe) was told, refused or not.
+    Told {
+        /// In the user's units, one number an axis.
+        point: Point<T>,
+        /// Its value.
+        value: T,
+    },
+    /// [`Optimizer::parameters`](super::Optimizer::parameters) after a fit.
+    Fitted(Parameters<T>),
+}
+
+impl<T: Scalar> LogEntry<T> {
+    /// The entry of a point, one number an axis, and its value.
+    ///
+    /// **Errors**: [`SurrogateError::Dimension`] for more than [`DIM_MAX`] numbers.
+    pub fn told(point: &[T], value: T) -> Result<Self, OptimizerError> {
+        match Point::from_slice(point) {
+            Ok(point) => Ok(LogEntry::Told { point, value }),
+            Err(_) => Err(SurrogateError::Dimension { expected: DIM_MAX, given: point.len() }.into()),
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! The whole loop: both formats, fits, repeats, refusals, resumption.
+
+extern crate std;
+use super::*;
+use crate::kernel::Stationary;
+use crate::linalg::NotPositiveDefinite;
+use crate::random::{Stream, normal};
+use crate::surrogate::exact::WhenFull;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::vec;
+use std::vec::Vec;
+
+fn branin(x: f64, y: f64) -> f64 {
+    use core::f64::consts::PI;
+    let a = y - 5.1 / (4.0 * PI * PI) * x * x + 5.0 / PI * x - 6.0;
+    a * a + 10.0 * (1.0 - 1.0 / (8.0 * PI)) * Scalar::cos(x) + 10.0
+}
+
+fn run<T: Scalar>(settings: Settings, rounds: usize, fit: bool) -> (f64, Vec<f64>) {
+    let domain = BoxDomain::new(&[(-5.0, 10.0), (0.0, 15.0)]).unwrap();
+    let mut optimizer = Optimizer::new(domain, settings, 40, vec![T::ZERO; storage_len(2, 40)]).unwrap();
+    let mut path = Vec::new();
+    for round in 0..rounds {
+        let x = optimizer.suggest().unwrap();
+        assert_eq!(optimizer.suggest().unwrap(), x);
+        let y = -branin(x[0].to_f64(), x[1].to_f64());
+        optimizer.observe(&x, T::from_f64(y)).unwrap();
+        path.extend([x[0].to_f64(), x[1].to_f64()]);
+        if fit && round % 8 == 7 {
+            optimizer.fit(&mut vec![T::ZERO; fit_scratch_len(40)]).unwrap();
+        }
+    }
+    (optimizer.best().unwrap().1.to_f64(), path)
+}
+
+#[test]
+fn finds_branins_maximum_in_both_formats() {
+    for (settings, fit) in [
+        (Settings::default(), false),
+        (Settings::default(), true),
+        (Settings { acquisition: Acquisition::UpperConfidenceBound { width: 2.0 }, ..Settings::default() }, true),
+    ] {
+        let (best, path) = run::<f64>(settings, 36, fit);
+        assert!(best > -0.6, "{settings:?} {fit}: {best}");
+        assert_eq!(run::<f64>(settings, 36, fit), (best, path), "the same observations, the same suggestions");
+    }
+    for fit in [false, true] {
+        let (best, _) = run::<f32>(Settings::default(), 36, fit);
+        assert!(best > -1.0, "{fit}: {best}");
+    }
+    // Negative control: the first points alone do not find it.
+    assert!(run::<f64>(Settings::default(), 6, false).0 < -2.0);
+}
+
+#[test]
+fn nonsense_constants_and_capacity() {
+    let domain = || BoxDomain::new(&[(0.0, 1.0)]).unwrap();
+    assert!(Optimizer::new(domain(), Settings::default(), 4, vec![0.0f64; 3]).is_err());
+    let broken = Settings { lengthscale: -1.0, ..Settings::default() };
+    assert!(Optimizer::new(domain(), broken, 4, vec![0.0f64; storage_len(1, 4)]).is_err());
+    let window = Settings { when_full: WhenFull::DropOldest, ..Settings::default() };
+    let mut optimizer = Optimizer::new(domain(), window, 4, vec![0.0f64; storage_len(1, 4)]).unwrap();
+    assert!(optimizer.best().is_none() && optimizer.fit(&mut []).unwrap().is_none());
+    for _ in 0..12 {
+        let x = optimizer.suggest().unwrap();
+        assert!((0.0..=1.0).contains(&x[0]));
+        optimizer.observe(&x, 3.0).unwrap();
+    }
+    assert_eq!(optimizer.len(), 4);
+    assert!((optimizer.best().unwrap().1 - 3.0).abs() < 1e-6);
+    assert!(optimizer.fit(&mut [0.0; fit_scratch_len(4)]).unwrap().is_none(), "a constant has no scale");
+    assert!(optimizer.observe(&[f64::NAN], 0.0).is_err() && optimizer.observe(&[0.5], f64::NAN).is_err());
+    assert!(optimizer.observe(&[0.5, 0.5], 0.0).is_err());
+}
+
+/// Smooth, far from 0, flat on top, quantised, rough, largest in a corner, constant, zero.
+const FUNCTIONS: [fn(&[f64]) -> f64; 8] = [
+    |x| -bowl(x),
+    |x| 1000.0 - bowl(x),
+    |x| (1.0 - 4.0 * bowl(x)).min(0.9),
+    |x| libm::floor(255.0 * (1.0 - bowl(x))),
+    |x| x.iter().map(|x| libm::sin(9.0 * x)).sum(),
+    |x| x.iter().sum(),
+    |_| 3.0,
+    |_| 0.0,
+];
+
+fn bowl(x: &[f64]) -> f64 {
+    x.iter().map(|x| (x - 0.3) * (x - 0.3)).sum()
+}
+
+fn unit_box(dim: usize) -> BoxDomain {
+    BoxDomain::new(&vec![(0.0, 1.0); dim]).unwrap()
+}
+
+fn bits<T: Scalar>(x: &[T]) -> Vec<u64> {
+    x.iter().map(|x| x.to_f64().to_bits()).collect()
+}
+
+/// (refused observations, failed fits) of default settings with a fit every eight rounds, at exact and noisy values.
+fn refusals<T: Scalar>(shape: Stationary, dim: usize, f: fn(&[f64]) -> f64, noise_std: f64) -> (u32, u32) {
+    const ROUNDS: usize = 64;
+    let settings = Settings { shape, ..Settings::default() };
+    let mut optimizer =
+        Optimizer::new(unit_box(dim), settings, ROUNDS, vec![T::ZERO; storage_len(dim, ROUNDS)]).unwrap();
+    let (mut noise, mut failed) = ([0.0; ROUNDS], 0);
+    normal::fill(&mut Stream::from_seed(5), &mut noise);
+    for round in 0..ROUNDS {
+        let x = optimizer.suggest().unwrap();
+        let at: Vec<f64> = x.iter().map(|x| x.to_f64()).collect();
+        let _ = optimizer.observe(&x, T::from_f64(f(&at) + noise_std * noise[round]));
+        if round % 8 == 7 {
+            failed += u32::from(optimizer.fit(&mut vec![T::ZERO; fit_scratch_len(ROUNDS)]).is_err());
+        }
+        assert!(optimizer.noise_fraction() >= optimizer.noise_floor());
+    }
+    (optimizer.refused(), failed)
+}
+
+#[test]
+fn mended_single_precision_with_fits_refuses_nothing() {
+    let (mut runs, mut broken) = (0, Vec::new());
+    for shape in [Stationary::Matern52, Stationary::SquaredExponential] {
+        for dim in 1..=3 {
+            for (index, f) in FUNCTIONS.into_iter().enumerate() {
+                for noise_std in [0.0, 0.01] {
+                    runs += 1;
+                    let found = refusals::<f32>(shape, dim, f, noise_std);
+                    if found != (0, 0) {
+                        broken.push((shape, dim, index, noise_std, found));
+                    }
+                }
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{} of {runs} runs refused an observation or a fit: {broken:?}", broken.len());
+}
+
+#[test]
+fn mended_the_noise_floor_follows_format_and_capacity() {
+    let new = |noise_fraction, capacity: usize| {
+        let settings = Settings { noise_fraction, ..Settings::default() };
+        Optimizer::new(unit_box(1), settings, capacity, vec![0.0f32; storage_len(1, capacity)]).unwrap()
+    };
+    assert_eq!(new(1e-4, 92).noise_floor(), 400.0 * f32::EPSILON);
+    assert_eq!(new(1e-4, 92).noise_fraction(), 1e-4);
+    assert_eq!(new(0.0, 92).noise_fraction(), 400.0 * f32::EPSILON);
+    assert_eq!(new(1e-4, 492).noise_fraction(), 2000.0 * f32::EPSILON);
+    for noise_fraction in [-1e-9, f64::NAN, 1e300] {
+        let settings = Settings { noise_fraction, ..Settings::default() };
+        assert!(Optimizer::new(unit_box(1), settings, 4, vec![0.0f32; storage_len(1, 4)]).is_err());
+    }
+    for width in [f64::NAN, f64::INFINITY] {
+        let settings = Settings { acquisition: Acquisition::UpperConfidenceBound { width }, ..Settings::default() };
+        let error = Optimizer::new(unit_box(1), settings, 4, vec![0.0f32; storage_len(1, 4)]).unwrap_err();
+        assert!(matches!(error, OptimizerError::Width { .. }), "{error}");
+    }
+}
+
+#[test]
+fn mended_a_failed_fit_changes_nothing_and_says_what_failed() {
+    // Squares of the deviations overflow although those of the model do not: neighbours tell it little that is new.
+    let mut optimizer = Optimizer::new(unit_box(1), Settings::default(), 20, vec![0.0f32; storage_len(1, 20)]).unwrap();
+    for i in 0..12 {
+        optimizer.observe(&[0.1 + 0.002 * i as f32], -1.2e19).unwrap();
+    }
+    optimizer.observe(&[0.9], 1.2e19).unwrap();
+    let (before, parameters) = (optimizer.clone(), optimizer.parameters());
+    let error = optimizer.fit(&mut vec![0.0; fit_scratch_len(13)]).unwrap_err();
+    assert!(matches!(error, OptimizerError::Fit(SurrogateError::NonFinite { .. })), "{error}");
+    assert_eq!(optimizer.parameters(), parameters);
+    assert_eq!(bits(&optimizer.storage), bits(&before.storage));
+    let singular = SurrogateError::Singular(NotPositiveDefinite { row: 3, pivot: -0.5, threshold: 1e-6 });
+    let text = std::format!("{}", OptimizerError::Fit(singular));
+    assert!(text.starts_with("nothing was fitted: the covariances of the observations have no factor"), "{text}");
+    assert!(!text.contains("the point"), "no point was given: {text}");
+}
+
+fn refused_observations_move_on<T: Scalar>(told: usize) {
+    let mut optimizer =
+        Optimizer::new(unit_box(2), Settings::default(), 20, vec![T::ZERO; storage_len(2, 20)]).unwrap();
+    for _ in 0..told {
+        let x = optimizer.suggest().unwrap();
+        optimizer.observe(&x, x[0] - x[1] * x[1]).unwrap();
+    }
+    let mut seen = Vec::new();
+    for refused in 0..12 {
+        let x = optimizer.suggest().unwrap();
+        assert_eq!(optimizer.suggest().unwrap(), x);
+        assert!(!seen.contains(&bits(&x)), "after {told} and {refused} refused ones {x:?} again");
+        seen.push(bits(&x));
+        assert!(optimizer.observe(&x, T::INFINITY).is_err());
+    }
+    assert_eq!((optimizer.len(), optimizer.refused()), (told, 12));
+    // Once something was accepted it is the acquisition that is followed again.
+    let x = optimizer.suggest().unwrap();
+    optimizer.observe(&x, T::ZERO).unwrap();
+    let planned = optimizer.suggest().unwrap();
+    optimizer.refused = 0;
+    assert_eq!(optimizer.suggest().unwrap() == planned, told > 5);
+}
+
+#[test]
+fn mended_a_refused_observation_changes_what_is_suggested_next() {
+    for told in [0, 3, 9] {
+        refused_observations_move_on::<f32>(told);
+        refused_observations_move_on::<f64>(told);
+    }
+}
+
+#[test]
+fn mended_repeats_and_zeros_do_not_repeat_one_point() {
+    // Nothing but zeros has no scale; an actuator of two positions merges the initial points.
+    for levels in [None, Some(1.0f32)] {
+        let mut optimizer =
+            Optimizer::new(unit_box(1), Settings::default(), 30, vec![0.0f32; storage_len(1, 30)]).unwrap();
+        let mut seen = Vec::new();
+        for _ in 0..12 {
+            let x = optimizer.suggest().unwrap();
+            seen.push(x[0].to_bits());
+            let at = levels.map_or(x[0], |levels| libm::roundf(x[0] * levels) / levels);
+            optimizer.observe(&[at], 0.0).unwrap();
+        }
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen.len(), 12, "{levels:?}");
+    }
+}
+
+#[test]
+fn mended_a_window_that_refuses_after_it_forgot_is_consistent() {
+    let settings = Settings { when_full: WhenFull::DropOldest, ..Settings::default() };
+    let new = || Optimizer::new(unit_box(1), settings, 4, vec![0.0f64; storage_len(1, 4)]).unwrap();
+    let (mut optimizer, mut fresh) = (new(), new());
+    let points = [(0.1, 1.0), (0.4, 2.5), (0.6, -1.0), (0.9, 0.5)];
+    for (i, (x, y)) in points.into_iter().enumerate() {
+        optimizer.observe(&[x], y).unwrap();
+        if i > 0 {
+            fresh.observe(&[x], y).unwrap();
+        }
+    }
+    assert!(optimizer.observe(&[0.3], 1e300).is_err(), "its square overflows");
+    assert_eq!(optimizer.len(), 3);
+    for (x, y) in [(0.2, 0.3), (0.3, 1.5)] {
+        let (a, b) = (optimizer.best().unwrap(), fresh.best().unwrap());
+        assert!(a.0 == b.0 && (a.1 - b.1).abs() < 1e-12, "{a:?} {b:?}");
+        optimizer.observe(&[x], y).unwrap();
+        fresh.observe(&[x], y).unwrap();
+    }
+}
+
+/// Runs with fits, repeats and refusals, writing a log; at every tenth entry an optimiser resumed from it goes on beside
+/// the first.
+fn resumes<T: Scalar + Serialize + DeserializeOwned>(settings: Settings, capacity: usize, f: fn(&[f64]) -> f64) {
+    let storage = || vec![T::ZERO; storage_len(2, capacity)];
+    let domain = BoxDomain::new(&[(0.0, 20.0), (1.0, 50.0)]).unwrap();
+    let settings: Settings = through_postcard(&settings);
+    let mut runs = vec![Optimizer::new(domain.clone(), settings, capacity, storage()).unwrap()];
+    let mut log: Vec<LogEntry<T>> = Vec::new();
+    for round in 0..36 {
+        let x = runs[0].suggest().unwrap();
+        for other in &mut runs[1..] {
+            assert_eq!(bits(&other.suggest().unwrap()), bits(&x), "round {round}");
+        }
+        // The second axis has eight positions: repeats.
+        let second = libm::round((x[1].to_f64() - 1.0) / 7.0) * 7.0 + 1.0;
+        let at = [x[0], T::from_f64(second)];
+        let y = f(&[x[0].to_f64() / 20.0, (second - 1.0) / 49.0]);
+        let value = if round % 9 == 4 { T::INFINITY } else { T::from_f64(y) };
+        log.push(LogEntry::told(&at, value).unwrap());
+        let observed = runs.iter_mut().map(|run| run.observe(&at, value).ok()).collect::<Vec<_>>();
+        assert!(observed.iter().all(|o| *o == observed[0]));
+        if round % 8 == 7 {
+            let fitted = runs.iter_mut().map(|run| run.fit(&mut vec![T::ZERO; fit_scratch_len(36)]).unwrap());
+            if fitted.collect::<Vec<_>>()[0].is_some() {
+                log.push(LogEntry::Fitted(runs[0].parameters()));
+            }
+        }
+        if round % 10 == 9 {
+            let stored: Vec<LogEntry<T>> = log.iter().map(through_postcard).collect();
+            runs.push(Optimizer::resume(domain.clone(), settings, capacity, storage(), stored).unwrap());
+        }
+    }
+    let best: Vec<_> = runs.iter_mut().map(|run| run.best().map(|(x, y)| (bits(&x), y.to_f64().to_bits()))).collect();
+    assert!(runs.len() == 4 && best.iter().all(|b| *b == best[0]));
+    // Negative control: without the fits it is another optimiser, which was to be shown: a fit changes something.
+    let told = log.iter().filter(|entry| matches!(entry, LogEntry::Told { .. })).cloned();
+    let mut other = Optimizer::resume(domain, settings, capacity, storage(), told).unwrap();
+    assert_ne!(bits(&other.suggest().unwrap()), bits(&runs[0].suggest().unwrap()));
+}
+
+fn through_postcard<V: Serialize + DeserializeOwned>(value: &V) -> V {
+    let mut buffer = [0; 64];
+    let used = postcard::to_slice(value, &mut buffer).unwrap();
+    postcard::from_bytes(used).unwrap()
+}
+
+#[test]
+fn mended_a_resumed_optimizer_suggests_the_same_points() {
+    let ucb = Acquisition::UpperConfidenceBound { width: 2.0 };
+    let smooth = Settings { shape: Stationary::SquaredExponential, acquisition: ucb, ..Settings::default() };
+    let window = Settings { when_full: WhenFull::DropOldest, ..Settings::default() };
+    for f in [FUNCTIONS[2], FUNCTIONS[3], FUNCTIONS[4]] {
+        for (settings, capacity) in [(Settings::default(), 36), (smooth, 36), (window, 12)] {
+            resumes::<f32>(settings, capacity, f);
+            resumes::<f64>(settings, capacity, f);
+        }
+    }
+}
+
+#[test]
+fn mended_a_log_that_cannot_be_this_optimizers_is_refused() {
+    let resume = |log: &[LogEntry<f32>]| {
+        let storage = vec![0.0f32; storage_len(1, 8)];
+        Optimizer::resume(unit_box(1), Settings::default(), 8, storage, log.iter().cloned())
+    };
+    let told: Vec<_> = (0..5).map(|i| LogEntry::told(&[0.2 * i as f32], i as f32).unwrap()).collect();
+    assert_eq!(resume(&told).unwrap().len(), 5);
+    let fitted = |lengthscale, noise_fraction| LogEntry::Fitted(Parameters { lengthscale, noise_fraction });
+    assert!(resume(&[&told[..], &[fitted(0.5, 1e-3)]].concat()).is_ok());
+    for bad in [fitted(0.5, 1e-7), fitted(0.5, f32::NAN), fitted(-0.5, 1e-3), fitted(f32::NAN, 1e-3)] {
+        assert!(resume(&[&told[..], &[bad]].concat()).is_err());
+    }
+    assert!(resume(&[LogEntry::told(&[0.1, 0.2], 1.0).unwrap()]).is_err(), "of another box");
+    assert!(LogEntry::told(&[0.0f32; 17], 1.0).is_err());
+}
