@@ -9,7 +9,16 @@ pub(super) fn rows(emit: Emit<'_>) {
 }
 
 fn header(len: u32) -> Header {
-    Header { version: VERSION, kind: Kind::Upload, scalar: ScalarTag::F64, run: 1, config: 7, agent: 3, round: 0, len }
+    Header {
+        version: VERSION,
+        kind: Kind::Upload,
+        scalar: ScalarTag::F64,
+        deployment: 1,
+        config: 7,
+        agent: 3,
+        round: 0,
+        len,
+    }
 }
 
 /// A frame of numbers; then frames of no numbers whose headers promise as many as a 32-bit length wraps at, to a reader
