@@ -3,7 +3,8 @@
 
 use serde_json::Value;
 use sordino_core::federated::*;
-use sordino_core::privacy::{NoiseSource, Secret};
+use sordino_core::privacy::mechanism::gaussian::GridGaussian;
+use sordino_core::privacy::{NoiseSource, SamplingProbability, Secret};
 use sordino_core::random::{Party, Purpose, Simulated};
 use sordino_tests::federation::*;
 use sordino_tests::receipts::server_paid;
@@ -70,11 +71,11 @@ fn config() -> Config {
     Config::new(Parameters { aggregation: private(S, 0.5), ..parameters(OwnDraw::Features) }).unwrap()
 }
 
-/// The same federation with a hundredth of the noise: its integer radius is a hundred times as large.
+/// The same federation with a fiftieth of the noise: its integer radius is fifty times as large.
 fn loud() -> Config {
     let mut p = config().parameters().clone();
     if let Aggregation::Private { noise_multiplier, .. } = &mut p.aggregation {
-        *noise_multiplier /= 100.0;
+        *noise_multiplier /= 50.0;
     }
     Config::new(p).unwrap()
 }
@@ -184,7 +185,8 @@ fn mended_sums_beyond_what_the_sample_can_send_are_refused() {
     let honest = collect(&config(), &share, [0.5; M]);
     let selected = share.agents().filter(|agent| selected(&honest, *agent)).count() as i64;
     assert!(0 < selected && selected < i64::from(N), "{selected}: the sample of this seed tells cases apart");
-    let radius = (f64::from(1u32 << GRID_EXPONENT) / Z).floor() as i64;
+    let q = SamplingProbability::new(0.5).unwrap();
+    let radius = GridGaussian::new(GRID_EXPONENT, Z, q, N).unwrap().radius() as i64;
     for (sum, fits) in
         [(selected * radius, true), (selected * radius + 1, false), (i64::MAX - 5, false), (i64::MIN, false)]
     {
