@@ -23,7 +23,8 @@ pub enum Acquisition {
 pub struct Settings {
     /// Smoothness of the function; Matérn 5/2.
     pub shape: Stationary,
-    /// Lengthscale as a fraction of each side of the box; 0.25, until [`Optimizer::fit`] finds better.
+    /// Lengthscale as a fraction of each side of the box; 0.25, until [`Optimizer::fit`](super::Optimizer::fit) finds
+    /// better.
     pub lengthscale: f64,
     /// Noise variance as a fraction of the function's variance; 1e-4. Raised to what the format resolves, see
     /// [`Optimizer::noise_floor`](super::Optimizer::noise_floor).
