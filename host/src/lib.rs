@@ -8,7 +8,9 @@
 //! | [`files`] | writing so that a crash leaves the old file or the new one; reading with a bound |
 //! | [`ledger`] | every charge, durable, locked, chained, with the budget it is held against |
 //! | [`entropy`] | a secret noise source seeded by the system |
+//! | [`tune`] | somebody's own training command: candidates in, scores out |
 
 pub mod entropy;
 pub mod files;
 pub mod ledger;
+pub mod tune;
