@@ -328,7 +328,8 @@ fn mended_a_rounded_score_is_refused_and_a_fraction_is_exact() {
     let noise = |more: &[&str], command: &str| {
         let all = ["--epsilon", "1", "--records", "5000", "--format", "json"];
         let output = case.tune(command, &[&all[..], more].concat());
-        let release: serde_json::Value = serde_json::from_slice(&output.stdout).expect(&text(&output.stderr));
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let release: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
         (release["noise_scale"].as_f64().unwrap(), release["score"].as_f64().unwrap())
     };
     let close = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-3;

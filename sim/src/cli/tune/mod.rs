@@ -2,8 +2,8 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`arguments`] | what is asked |
-//! | [`told`] | what is told: before, and at the end |
+//! | `arguments` | what is asked |
+//! | `told` | what is told: before, and at the end |
 //! | [`sordino_host::tune`] | candidates, commands, scores, signals |
 //! | [`sordino_host::ledger`] | the ledger on disk |
 //!
