@@ -16,7 +16,7 @@ pub struct NoEntropy(getrandom::Error);
 
 impl fmt::Display for NoEntropy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("no entropy from the system")
+        write!(f, "no entropy from the system: {}", self.0)
     }
 }
 

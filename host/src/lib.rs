@@ -9,8 +9,10 @@
 //! | [`ledger`] | every charge, durable, locked, chained, with the budget it is held against |
 //! | [`entropy`] | a secret noise source seeded by the system |
 //! | [`server`] | the server of a federation with its numbers, sources and ledger |
+//! | [`tune`] | somebody's own training command: candidates in, scores out |
 
 pub mod entropy;
 pub mod files;
 pub mod ledger;
 pub mod server;
+pub mod tune;

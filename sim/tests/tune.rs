@@ -1,7 +1,8 @@
 //! `sordino tune` as a user runs it: what leaves, what does not, what is charged, and every way a command can fail.
 
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 struct Case {
     folder: PathBuf,
@@ -17,17 +18,33 @@ impl Case {
         Case { folder }
     }
 
-    fn tune(&self, command: &str, more: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_sordino"))
-            .current_dir(&self.folder)
-            .args(["tune", "--space", "space.toml", "--command", command, "--timeout", "20"])
-            .args(more)
-            .output()
-            .unwrap()
+    /// The program in the case's folder, with a state folder of its own.
+    fn program(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sordino"));
+        command.current_dir(&self.folder).env("XDG_STATE_HOME", self.folder.join("state")).args(arguments);
+        command
     }
 
+    fn tune(&self, command: &str, more: &[&str]) -> Output {
+        self.prepared(command, &[&["--max-epsilon", "100", "--timeout", "20"], more].concat()).output().unwrap()
+    }
+
+    fn prepared(&self, command: &str, more: &[&str]) -> Command {
+        let all = ["tune", "--dataset", "wards", "--space", "space.toml", "--command", command];
+        self.program(&[&all[..], more].concat())
+    }
+
+    /// Charges in the ledger: all lines but the first.
     fn charges(&self) -> usize {
-        std::fs::read_to_string(self.folder.join("sordino-ledger.jsonl")).map_or(0, |text| text.lines().count())
+        self.ledger().lines().count().saturating_sub(1)
+    }
+
+    fn ledger(&self) -> String {
+        std::fs::read_to_string(self.folder.join("sordino-ledger.jsonl")).unwrap_or_default()
+    }
+
+    fn put(&self, ledger: &str) {
+        std::fs::write(self.folder.join("sordino-ledger.jsonl"), ledger).unwrap();
     }
 }
 
@@ -49,15 +66,15 @@ const COMMAND: &str = "read line; case \"$line\" in \"{\\\"x\\\":$SORDINO_X}\") 
 fn releases_the_best_candidate_and_nothing_else() {
     let case = Case::new("release");
     let more = ["--epsilon", "8", "--records", "5000", "--format", "json"];
-    let output = case.tune("case $SORDINO_X in 3) echo 0.9;; *) echo 0.$SORDINO_X;; esac", &more);
+    let output = case.tune("case $SORDINO_X in 3) echo 0.9000;; *) echo 0.${SORDINO_X}000;; esac", &more);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let release: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    // The gap to the next candidate, 0.5, is 2,500 sensitivities; the noise has scale 5e-5.
+    // The gap to the next candidate, 0.5, is 1,666 sensitivities; the noise has scale 7.5e-5.
     assert_eq!(release["parameters"], serde_json::json!({"x": 3}));
     let score = release["score"].as_f64().unwrap();
     assert!((score - 0.9).abs() < 5e-3 && score != 0.9, "{score}");
     assert_eq!((release["epsilon"].as_f64(), release["noise"].as_str()), (Some(8.0), Some("secret noise")));
-    assert_eq!(case.charges(), 2);
+    assert_eq!(case.charges(), 1);
     // Progress counts; it never tells a score.
     let progress = text(&output.stderr);
     assert!(progress.contains("5 of 5 candidates evaluated") && progress.contains("your promise"));
@@ -71,14 +88,17 @@ fn parameters_arrive_twice_and_the_log_stays_inside() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(!text(&output.stderr).contains("secret-log"));
     let release = text(&output.stdout);
-    assert_eq!(release.lines().count(), 3, "{release}");
-    assert!(release.starts_with("x = ") && release.contains("score = ") && release.contains("replacing any record"));
+    assert_eq!(release.lines().count(), 4, "{release}");
+    assert!(
+        release.starts_with("x = ") && release.contains("score = ") && release.contains("replacing one scored record")
+    );
     // Two releases of the same data are two different draws (a tie of both has probability far below 1e-3).
-    let again = text(&case.tune(COMMAND, &["--epsilon", "1", "--minimize", "--score-range", "-1,1"]).stdout);
-    let third = text(&case.tune(COMMAND, &["--epsilon", "1", "--minimize", "--score-range", "-1,1"]).stdout);
-    let fourth = text(&case.tune(COMMAND, &["--epsilon", "1", "--minimize", "--score-range", "-1,1"]).stdout);
-    assert!(release != again || release != third || release != fourth);
-    assert_eq!(case.charges(), 8);
+    let draw = |release: &str| release.lines().take(2).map(str::to_owned).collect::<Vec<_>>();
+    let again =
+        [(); 3].map(|()| text(&case.tune(COMMAND, &["--epsilon", "1", "--minimize", "--score-range", "-1,1"]).stdout));
+    assert!(again.iter().any(|again| draw(again) != draw(&release)));
+    assert_eq!(case.charges(), 4);
+    assert!(again[2].contains("epsilon 4 of 100 spent in 4 releases, 96 left"), "{}", again[2]);
 }
 
 #[test]
@@ -94,12 +114,8 @@ fn failures_abort_without_a_charge() {
         if name == "hang" {
             more.extend(["--timeout", "1"]);
         }
-        let output = Command::new(env!("CARGO_BIN_EXE_sordino"))
-            .current_dir(&case.folder)
-            .args(["tune", "--space", "space.toml", "--command", command])
-            .args(&more)
-            .output()
-            .unwrap();
+        more.extend(["--max-epsilon", "100"]);
+        let output = case.prepared(command, &more).output().unwrap();
         let errors = text(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{errors}");
         assert!(output.stdout.is_empty());
@@ -109,7 +125,7 @@ fn failures_abort_without_a_charge() {
         if name != "hang" {
             let output = case.tune(command, &["--epsilon", "1", "--on-failure", "lowest"]);
             assert!(output.status.success() && !output.stdout.is_empty(), "{}", text(&output.stderr));
-            assert_eq!(case.charges(), 2);
+            assert_eq!(case.charges(), 1);
         }
     }
 }
@@ -142,18 +158,28 @@ fn standard_error_does_not_tell_which_candidate_failed_or_how() {
 fn budgets_and_bad_arguments_are_refused_before_anything_runs() {
     let case = Case::new("refuse");
     let run = |more: &[&str]| {
-        let output = case.tune("touch ran; echo 1", more);
+        let output = case.prepared("touch ran; echo 1", more).output().unwrap();
         (output.status.code(), text(&output.stderr), output.stdout.len())
     };
     for more in [
         &["--epsilon", "0"][..],
         &["--epsilon", "nan"],
-        &["--epsilon", "1", "--score-range", "0"],
-        &["--epsilon", "1", "--score-range", "2,1"],
-        &["--epsilon", "1", "--records", "0"],
-        &["--epsilon", "1", "--records", "10", "--on-failure", "lowest"],
+        &["--epsilon", "1"],
+        &["--epsilon", "1", "--max-epsilon", "9", "--score-range", "0"],
+        &["--epsilon", "1", "--max-epsilon", "9", "--score-range", "2,1"],
+        &["--epsilon", "1", "--max-epsilon", "9", "--records", "0"],
+        &["--epsilon", "1", "--max-epsilon", "9", "--records", "10", "--on-failure", "lowest"],
+        &["--epsilon", "1", "--max-epsilon", "9", "--ledger", "no/such/folder/ledger"],
+        &["--epsilon", "1", "--max-epsilon", "9", "--score", "fraction"],
+        &["--epsilon", "1", "--max-epsilon", "9", "--score", "fraction", "--records", "5", "--score-range", "2"],
+        &["--epsilon", "1", "--max-epsilon", "9", "--records", "5000", "--decimals", "3"],
+        &["--epsilon", "1", "--max-epsilon", "9", "--decimals", "3"],
+        &["--epsilon", "1", "--max-epsilon", "9", "--jobs", "0"],
+        &["--epsilon", "1", "--max-epsilon", "9", "--out", "no/such/folder.json"],
+        &["--epsilon", "1", "--max-epsilon", "9", "--out", "space.toml"],
+        &["--epsilon", "1", "--max-epsilon", "9", "--space", "/dev/zero"],
+        &["--epsilon", "1", "--max-epsilon", "9", "--ledger", "/dev/null"],
         &["--epsilon", "1", "--max-epsilon", "0.5"],
-        &["--epsilon", "1", "--ledger", "no/such/folder/ledger"],
     ] {
         let (code, errors, len) = run(more);
         assert_eq!((code, len), (Some(2), 0), "{more:?}: {errors}");
@@ -161,7 +187,229 @@ fn budgets_and_bad_arguments_are_refused_before_anything_runs() {
     }
     std::fs::write(case.folder.join("space.toml"), "[parameters.x]\nlow = 1\nhigh = 0\n").unwrap();
     assert!(run(&["--epsilon", "1"]).1.contains("parameters.x.high"));
-    std::fs::write(case.folder.join("sordino-ledger.jsonl"), "{\"sch").unwrap();
-    assert_eq!(run(&["--epsilon", "1"]).0, Some(2));
-    assert!(!case.folder.join("ran").exists() && case.charges() == 1);
+    assert!(!case.folder.join("ran").exists() && case.charges() == 0);
+}
+
+fn refused(output: &Output, code: i32, said: &str) {
+    let errors = text(&output.stderr);
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(code), 0), "{errors}");
+    assert!(errors.contains(said), "{errors}");
+}
+
+/// Item 5 (a), the attacks of the finding: each released, rc 0, and left a ledger without the charge.
+#[test]
+fn mended_a_ledger_exchanged_during_training_releases_nothing() {
+    let case = Case::new("exchanged");
+    for attack in [
+        "sed -i 's/^//' sordino-ledger.jsonl",
+        "rm -f sordino-ledger.jsonl",
+        "cp sordino-ledger.jsonl other; mv other sordino-ledger.jsonl",
+        "true > sordino-ledger.jsonl",
+        "mkfifo pipe; mv pipe sordino-ledger.jsonl",
+    ] {
+        let command = format!("if [ $SORDINO_X = 0 ]; then {attack}; fi; echo 1");
+        let output = case.tune(&command, &["--epsilon", "1"]);
+        refused(&output, 1, "nothing is released");
+        assert!(!text(&output.stderr).contains("candidate failed"), "{attack}: {}", text(&output.stderr));
+        let _ = std::fs::remove_file(case.folder.join("sordino-ledger.jsonl"));
+    }
+    // The control: the same command without an attack.
+    assert!(case.tune("echo 1", &["--epsilon", "1"]).status.success());
+    assert_eq!(case.charges(), 1);
+}
+
+/// Two processes at once, also when the ledger's inode changes under the first.
+#[test]
+fn mended_one_process_at_a_time_even_if_the_file_changes() {
+    let case = Case::new("two");
+    let first = "touch started; rm -f sordino-ledger.jsonl; while [ ! -e go ]; do sleep 0.05; done; echo 1";
+    let more = ["--epsilon", "1", "--max-epsilon", "9"];
+    let mut first = case.prepared(first, &more).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    await_file(&case, "started", &mut first);
+    refused(&case.tune("echo 1", &["--epsilon", "1"]), 2, "in use by another process");
+    std::fs::write(case.folder.join("go"), "").unwrap();
+    refused(&first.wait_with_output().unwrap(), 1, "nothing is released");
+}
+
+fn await_file(case: &Case, name: &str, child: &mut Child) {
+    let start = Instant::now();
+    while !case.folder.join(name).exists() {
+        assert!(start.elapsed() < Duration::from_secs(60) && child.try_wait().unwrap().is_none(), "no {name}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Item 5 (b): what a ledger is for, what is left of it, and an older copy.
+#[test]
+fn mended_a_ledger_knows_its_data_set_its_maximum_and_its_age() {
+    let case = Case::new("terms");
+    let run = |more: &[&str]| case.prepared("echo 0.5000", &[&["--epsilon", "1"], more].concat()).output().unwrap();
+    refused(&run(&[]), 2, "--max-epsilon");
+    let five = ["--records", "5000", "--max-epsilon", "2.5", "--format", "json"];
+    let release: serde_json::Value = serde_json::from_slice(&run(&five).stdout).unwrap();
+    let number = |key: &str| release[key].as_f64().unwrap();
+    assert_eq!((number("epsilon_spent"), number("epsilon_left"), number("epsilon_max")), (1.0, 1.5, 2.5));
+    assert_eq!((release["dataset"].as_str(), number("releases")), (Some("wards"), 1.0));
+    let one = case.ledger();
+    // It is not asked again, and checked if it is said.
+    assert!(run(&["--records", "5000"]).status.success());
+    refused(&run(&["--records", "3000"]), 2, "records 5000");
+    refused(&run(&["--max-epsilon", "9"]), 2, "epsilon_max 2.5");
+    refused(&run(&["--dataset", "ward"]), 2, "cannot be used multiple times");
+    let other = ["tune", "--dataset", "ward", "--space", "space.toml", "--command", "echo 1", "--epsilon", "1"];
+    refused(&case.program(&other).output().unwrap(), 2, "data set \"wards\"");
+    refused(&run(&["--records", "5000"]), 2, "holds epsilon 2 of 2.5; 1 more would exceed it");
+    // Cheaper lines, and an older copy.
+    let two = case.ledger();
+    case.put(&two.replace("\"epsilon\":0.5", "\"epsilon\":0.1"));
+    refused(&run(&[]), 2, "line 2");
+    case.put(one.lines().next().unwrap());
+    refused(&run(&[]), 2, "cut off");
+    case.put(&format!("{}\n", one.lines().next().unwrap()));
+    refused(&run(&[]), 2, "put its newest copy back");
+    // Another folder, or another file, is no fresh budget.
+    refused(&run(&["--ledger", "fresh.jsonl", "--max-epsilon", "9"]), 2, "sordino-ledger.jsonl");
+    assert!(run(&["--ledger", "fresh.jsonl", "--max-epsilon", "9", "--another-ledger"]).status.success());
+    // Without a state folder nothing runs, unless asked.
+    let blind = |more: &[&str]| {
+        let all = ["--epsilon", "1", "--max-epsilon", "9", "--ledger", "blind.jsonl"];
+        let mut command = case.prepared("echo 1", &[&all[..], more].concat());
+        command.env_remove("XDG_STATE_HOME").env_remove("HOME").output().unwrap()
+    };
+    refused(&blind(&[]), 2, "--no-counter");
+    assert!(blind(&["--no-counter"]).status.success());
+}
+
+/// A torn last line was refused for ever.
+#[test]
+fn mended_a_torn_last_line_is_charged_and_tuning_goes_on() {
+    let case = Case::new("torn");
+    for (round, expected) in [(0, "epsilon 1 of"), (1, "epsilon 2 of"), (2, "epsilon 3 of")] {
+        let output = case.tune("echo 1", &["--epsilon", "1"]);
+        assert!(text(&output.stdout).contains(expected), "{round}: {}", text(&output.stderr));
+        let whole = case.ledger();
+        case.put(&whole[..whole.len() - 30 * round - 1]);
+    }
+    let output = case.tune("echo 1", &["--epsilon", "1", "--no-counter"]);
+    assert!(text(&output.stdout).contains("epsilon 4 of"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("counts as charged"));
+}
+
+/// Item 5 (c): no word of it reached a user.
+#[test]
+fn mended_the_precondition_is_told_everywhere() {
+    let case = Case::new("precondition");
+    let sentence = "Training data must be public or disjoint from the scored records";
+    for flag in ["-h", "--help"] {
+        let help = text(&case.program(&["tune", flag]).output().unwrap().stdout);
+        assert!(help.split_whitespace().collect::<Vec<_>>().join(" ").contains(sentence), "{help}");
+    }
+    let more = ["--epsilon", "1", "--records", "5000"];
+    let output = case.tune("echo 0.5000", &more);
+    assert!(text(&output.stderr).contains(sentence));
+    let release = text(&output.stdout);
+    assert!(release.contains("one of 5000 scored records") && release.contains("training records are not protected"));
+    let output = case.tune("echo 0.5000", &[&more[..], &["--format", "json"]].concat());
+    let release: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(release["protects"].as_str(), Some("one of 5000 scored records"));
+    assert_eq!(release["training_records"].as_str(), Some("not protected"));
+}
+
+/// Item 5 (d): three decimals at 5,000 records made ε five times too small, and were accepted.
+#[test]
+fn mended_a_rounded_score_is_refused_and_a_fraction_is_exact() {
+    let case = Case::new("rounded");
+    let more = ["--epsilon", "1", "--records", "5000", "--show-errors"];
+    let output = case.tune("if [ $SORDINO_X = 2 ]; then echo 0.871; else echo 0.8714; fi", &more);
+    refused(&output, 1, "nothing is released");
+    assert!(text(&output.stderr).contains("3 decimals where 4 are needed"), "{}", text(&output.stderr));
+    assert_eq!(case.charges(), 0);
+    // The step of the last decimal is part of the sensitivity; more decimals need less noise.
+    let noise = |more: &[&str], command: &str| {
+        let all = ["--epsilon", "1", "--records", "5000", "--format", "json"];
+        let output = case.tune(command, &[&all[..], more].concat());
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let release: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        (release["noise_scale"].as_f64().unwrap(), release["score"].as_f64().unwrap())
+    };
+    let close = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-3;
+    assert!(close(noise(&[], "echo 0.8714").0, 2.0 * 3e-4));
+    assert!(close(noise(&["--decimals", "8"], "echo 0.87140000").0, 2.0 * 2e-4));
+    let (scale, score) = noise(&["--score", "fraction"], "echo log; echo 4357/5000");
+    assert_eq!(scale, 2.0 * 2e-4);
+    assert!((score - 0.8714).abs() < 0.02 && (score * 5000.0 - (score * 5000.0).round()).abs() < 1e-6, "{score}");
+    let (_, score) = noise(&["--score", "fraction", "--minimize"], "echo 4357/5000");
+    assert!((score - 0.8714).abs() < 0.02, "{score}");
+    for bad in ["echo 0.8714", "echo 4357/4999", "echo nan/5000", "echo 5001/5000"] {
+        refused(&case.tune(bad, &[&more[..], &["--score", "fraction"]].concat()), 1, "COUNT/5000");
+    }
+}
+
+/// Item 5 (e): each of the three ended sordino and left the training command running.
+#[test]
+fn mended_signals_end_the_command_and_its_group() {
+    let ignored = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = ignored.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap_or("0").trim().to_owned();
+    let ignored = u64::from_str_radix(&ignored, 16).unwrap_or(0);
+    for (signal, number) in [("INT", 2), ("TERM", 15), ("HUP", 1)] {
+        if ignored >> (number - 1) & 1 == 1 {
+            // Started by a shell in the background: then it stays ignored, as `nohup` wants it.
+            continue;
+        }
+        let case = Case::new(&format!("signal-{signal}"));
+        let command = "(sleep 3; touch alive) & touch started$SORDINO_X; sleep 600";
+        let more = ["--epsilon", "1", "--max-epsilon", "9", "--jobs", "2"];
+        let mut child = case.prepared(command, &more).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        await_file(&case, "started0", &mut child);
+        await_file(&case, "started1", &mut child);
+        let kill = Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status();
+        assert!(kill.unwrap().success());
+        let output = child.wait_with_output().unwrap();
+        refused(&output, 1, "nothing was charged");
+        assert!(text(&output.stderr).contains("run the same command again"));
+        std::thread::sleep(Duration::from_secs(4));
+        assert!(!case.folder.join("alive").exists(), "{signal}");
+        assert_eq!(case.charges(), 0);
+        assert!(case.prepared("echo 1", &["--epsilon", "1"]).output().unwrap().status.success());
+    }
+}
+
+/// Item 5 (e): commands that wait for one another end only if they run at a time.
+#[test]
+fn mended_jobs_run_at_a_time_and_a_result_file_is_written() {
+    let case = Case::new("jobs");
+    let command = "touch here$SORDINO_X; while [ $(ls here* | wc -l) -lt 5 ]; do sleep 0.05; done; \
+                   case $SORDINO_X in 3) echo 0.9;; *) echo 0.1;; esac";
+    let more = ["--epsilon", "200", "--max-epsilon", "900", "--jobs", "5", "--out", "result.json"];
+    let run = |more: &[&str]| case.prepared(command, more).output().unwrap();
+    let output = run(&more);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let written: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(case.folder.join("result.json")).unwrap()).unwrap();
+    assert_eq!(written["parameters"], serde_json::json!({"x": 3}));
+    assert_eq!(written["training_records"].as_str(), Some("not protected"));
+    assert!(text(&output.stdout).starts_with("x = 3\n"));
+    // A release that was paid for is not overwritten.
+    refused(&run(&more), 2, "exists already");
+    // The control: one at a time, the first waits for ever.
+    for x in 0..5 {
+        std::fs::remove_file(case.folder.join(format!("here{x}"))).unwrap();
+    }
+    let output = run(&["--epsilon", "1", "--timeout", "1"]);
+    refused(&output, 1, "nothing is released");
+}
+
+/// Item 5 (e): the format of the space file was told nowhere.
+#[test]
+fn mended_the_space_file_of_the_help_works() {
+    let case = Case::new("space");
+    let help = text(&case.program(&["tune", "--help"]).output().unwrap().stdout);
+    let (_, example) = help.split_once("A space file:").unwrap();
+    std::fs::write(case.folder.join("space.toml"), example).unwrap();
+    let output = case.tune("test -n \"$SORDINO_LEARNING_RATE$SORDINO_KERNEL\" && echo 1", &["--epsilon", "1"]);
+    assert!(output.status.success(), "{}\n{example}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("24 of 24 candidates evaluated"));
+    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md")).unwrap();
+    assert!(readme.contains(sordino_host::tune::space::EXAMPLE), "README shows another space file");
+    assert!(readme.contains("Training data must be public or disjoint"));
 }

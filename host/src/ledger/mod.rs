@@ -2,8 +2,8 @@
 //!
 //! One file of JSON lines. The first says what the ledger is for: kind of noise, data set or run, privacy unit,
 //! records, how losses add, budget. Every further line is one charge. A chain of digests runs through them
-//! ([`line`]), so that a line which was edited, removed or moved is refused with its number. One program at a time writes: the
-//! lock is a file beside the ledger, which stays when the ledger itself is exchanged under its name.
+//! ([`mod@line`]), so that a line which was edited, removed or moved is refused with its number. One program at a time
+//! writes: the lock is a file beside the ledger, which stays when the ledger itself is exchanged under its name.
 //!
 //! | noise | a charge is | the same release again | a torn last line |
 //! |---|---|---|---|

@@ -64,6 +64,7 @@ enum Command {
     /// What of the papers comes out: expected, measured, holds
     Reproduce(reproduce::Arguments),
     /// Tune your own training command and publish one private result
+    #[command(after_help = tune::PRECONDITION, after_long_help = tune::long_help())]
     Tune(tune::Arguments),
 }
 

@@ -1,28 +1,31 @@
-//! The space of candidates: a TOML file, read once into a finite public list.
-//!
-//! ```toml
-//! design = "random"          # or "grid"
-//! candidates = 24            # random: how many
-//! seed = 0                   # random: public, part of the list
-//!
-//! [parameters.learning_rate]
-//! low = 1e-4
-//! high = 1e-1
-//! scale = "log"              # or "linear", the default
-//! points = 5                 # grid: how many along this parameter
-//!
-//! [parameters.depth]
-//! low = 2
-//! high = 10
-//! integer = true
-//!
-//! [parameters.kernel]
-//! choices = ["rbf", "linear"]
-//! ```
+//! The space of candidates: a TOML file ([`EXAMPLE`]), read once into a finite public list.
 
 use sordino_core::random::{Party, Purpose, RunSeed, Stream};
 use toml::{Table, Value};
 
+/// A space file with every key there is: what help and README show.
+pub const EXAMPLE: &str = "\
+design = \"random\"          # or \"grid\": all combinations of points
+candidates = 24            # random: how many, 1 to 100000; each is a run of the command
+seed = 0                   # random: public, part of the list
+
+[parameters.learning_rate] # SORDINO_LEARNING_RATE, and in the JSON on standard input
+low = 1e-4
+high = 1e-1
+scale = \"log\"              # or \"linear\", the default
+points = 5                 # grid: how many along this parameter
+
+[parameters.depth]
+low = 2
+high = 10
+integer = true
+points = 3
+
+[parameters.kernel]
+choices = [\"rbf\", \"linear\"]   # texts, numbers, truth values
+";
+/// Space files are read up to this length.
+pub const BYTES_MAX: u64 = 1 << 20;
 /// The most candidates of a list: each is a run of the command.
 const CANDIDATES_MAX: usize = 100_000;
 /// The most parameters.
@@ -261,6 +264,13 @@ mod tests {
 
     const GRID: &str = "design = \"grid\"\n[parameters.a]\nlow = 1e-2\nhigh = 1.0\nscale = \"log\"\npoints = 3\n\
                         [parameters.b]\nchoices = [\"x\", 2, true]\n[parameters.c]\nlow = 1\nhigh = 2\ninteger = true\npoints = 5";
+
+    #[test]
+    fn mended_the_example_of_the_help_is_a_space() {
+        assert_eq!(Space::parse("example", EXAMPLE).unwrap().count(), 24);
+        let grid = EXAMPLE.replace("\"random\"", "\"grid\"").replace("candidates", "#").replace("seed", "#");
+        assert_eq!(Space::parse("example", &grid).unwrap().count(), 5 * 3 * 2);
+    }
 
     #[test]
     fn a_grid_has_all_combinations() {

@@ -1,0 +1,285 @@
+//! One run of the user's own command: parameters in, the last line of its output out, or what went wrong.
+
+use std::fmt;
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+
+use super::stop::Stop;
+
+/// The end of the output that is kept: the score is its last line.
+const TAIL: usize = 1 << 16;
+/// How long descendants of a command that has ended may hold its output open, and how long one that is asked to end may
+/// take.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Why a run gave no score.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Failure {
+    /// The system could not start it.
+    NotStarted(String),
+    /// It ran longer than allowed and was killed, with everything it had started in its process group.
+    TimeOut,
+    /// It ended with this code; none if a signal ended it.
+    Exit(Option<i32>),
+    /// The last line of its output is no number, or there is none.
+    NoNumber,
+    /// The last line is NaN or infinite.
+    NotFinite,
+    /// The last line has too few decimals for what was promised.
+    Decimals {
+        /// Decimals found; trailing zeros count.
+        found: i64,
+        /// Decimals needed.
+        needed: u32,
+    },
+    /// The last line is not `COUNT/RECORDS` with the promised number of records.
+    NoFraction {
+        /// The promised number.
+        records: u32,
+    },
+    /// A stop was wished for, and it was ended.
+    Interrupted,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::NotStarted(error) => write!(f, "could not be started: {error}"),
+            Failure::TimeOut => f.write_str("ran out of time and was killed"),
+            Failure::Exit(Some(code)) => write!(f, "ended with exit code {code}"),
+            Failure::Exit(None) => f.write_str("was ended by a signal"),
+            Failure::NoNumber => f.write_str("ended without a number on the last line of its output"),
+            Failure::NotFinite => f.write_str("ended with NaN or an infinity on the last line of its output"),
+            Failure::Decimals { found, needed } => write!(
+                f,
+                "ended with a score of {found} decimals where {needed} are needed: print a fixed number of them, zeros \
+                 included"
+            ),
+            Failure::NoFraction { records } => {
+                write!(f, "ended without COUNT/{records} on the last line of its output")
+            }
+            Failure::Interrupted => f.write_str("was interrupted"),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// What is run.
+#[derive(Clone, Copy, Debug)]
+pub struct Job<'a> {
+    /// Run by `sh -c`.
+    pub command: &'a str,
+    /// Goes to its standard input.
+    pub input: &'a str,
+    /// Go into its environment, beside our own.
+    pub variables: &'a [(String, String)],
+    /// How long it may take.
+    pub time_max: Duration,
+    /// Let its standard error through; else it is thrown away, because training programs tell scores there.
+    pub show_errors: bool,
+}
+
+/// Runs a command in a process group of its own, which ends with it, and gives the last line of its standard output that
+/// is not empty.
+///
+/// The command stays unreaped until its group was killed: until then the system gives the group's number to nobody
+/// else. What leaves the group (`setsid`) is out of reach.
+///
+/// **Errors**: [`Failure`].
+pub fn run(job: &Job<'_>, stop: &Stop) -> Result<String, Failure> {
+    let not_started = |error: std::io::Error| Failure::NotStarted(error.to_string());
+    let mut child = Command::new("sh")
+        .args(["-c", job.command])
+        .envs(job.variables.iter().map(|(name, value)| (name, value)))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(if job.show_errors { Stdio::inherit() } else { Stdio::null() })
+        .process_group(0)
+        .spawn()
+        .map_err(not_started)?;
+    let start = Instant::now();
+    if let Some(mut stdin) = child.stdin.take() {
+        let input = job.input.to_owned();
+        // A command may ignore its input; one that never reads must not block us.
+        std::thread::spawn(move || drop(stdin.write_all(input.as_bytes())));
+    }
+    let (sender, output) = mpsc::channel();
+    if let Some(mut stdout) = child.stdout.take() {
+        std::thread::spawn(move || drop(sender.send(tail(&mut stdout))));
+    }
+    let group = Pid::from_child(&child);
+    let ended = wait(group, start, job.time_max, stop);
+    let text = match ended {
+        // Descendants may hold the output open for a moment.
+        Ok(()) => output.recv_timeout(GRACE).ok(),
+        Err(Failure::Interrupted) => {
+            ask_to_end(group, stop);
+            None
+        }
+        Err(_) => None,
+    };
+    let status = end(&mut child, group).map_err(not_started)?;
+    ended?;
+    if !status.success() {
+        return Err(Failure::Exit(status.code()));
+    }
+    // Something it had started still held the output open.
+    let text = text.ok_or(Failure::TimeOut)?;
+    let last = text.lines().rev().map(str::trim).find(|line| !line.is_empty());
+    last.map(str::to_owned).ok_or(Failure::NoNumber)
+}
+
+/// Waits for the end of a command, which stays unreaped.
+fn wait(command: Pid, start: Instant, time_max: Duration, stop: &Stop) -> Result<(), Failure> {
+    loop {
+        if has_ended(command) {
+            return Ok(());
+        }
+        if stop.wishes() > 0 {
+            return Err(Failure::Interrupted);
+        }
+        if start.elapsed() >= time_max {
+            return Err(Failure::TimeOut);
+        }
+        std::thread::sleep(pause(start.elapsed()));
+    }
+}
+
+fn has_ended(command: Pid) -> bool {
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    // An error means that there is nothing to wait for.
+    !matches!(waitid(WaitId::Pid(command), look), Ok(None) | Err(rustix::io::Errno::INTR))
+}
+
+/// Lets a command clean up, unless a stop is wished for twice.
+fn ask_to_end(group: Pid, stop: &Stop) {
+    let start = Instant::now();
+    // No such group: it has ended by itself.
+    let _ = kill_process_group(group, Signal::TERM);
+    while !has_ended(group) && stop.wishes() < 2 && start.elapsed() < GRACE {
+        std::thread::sleep(pause(start.elapsed()));
+    }
+}
+
+/// Kills what is left of the group, then reaps the command.
+fn end(child: &mut Child, group: Pid) -> std::io::Result<std::process::ExitStatus> {
+    let _ = kill_process_group(group, Signal::KILL);
+    child.wait()
+}
+
+/// Short looks at first, longer ones for long commands.
+fn pause(elapsed: Duration) -> Duration {
+    (elapsed / 20).clamp(Duration::from_millis(2), Duration::from_millis(100))
+}
+
+fn tail(stdout: &mut impl Read) -> String {
+    let (mut kept, mut buffer) = (Vec::new(), [0; 8192]);
+    loop {
+        match stdout.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(count) => kept.extend_from_slice(&buffer[..count]),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            // A pipe that cannot be read is at its end: the score is then missing or what came before.
+            Err(_) => return String::new(),
+        }
+        if kept.len() > 2 * TAIL {
+            kept.drain(..kept.len() - TAIL);
+        }
+    }
+    String::from_utf8_lossy(&kept).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tune::score::{Reading, Value};
+
+    fn run_for(command: &str, time_max: Duration) -> Result<Value, Failure> {
+        let variables = [("SORDINO_X".to_owned(), "0.25".to_owned())];
+        let job = Job { command, input: "{\"x\":0.25}", variables: &variables, time_max, show_errors: false };
+        Reading::Number.read(&run(&job, &Stop::never())?)
+    }
+
+    fn of(command: &str) -> Result<f64, Failure> {
+        run_for(command, Duration::from_secs(20)).map(|value| match value {
+            Value::Number(number) => number,
+            Value::Count(_) => f64::NAN,
+        })
+    }
+
+    #[test]
+    fn a_score_is_the_last_line() {
+        assert_eq!(of("echo epoch 1; echo 0.5; echo; echo ' 0.75 '; echo"), Ok(0.75));
+        assert_eq!(of("echo $SORDINO_X"), Ok(0.25));
+        assert_eq!(of("grep -o '0.25'"), Ok(0.25));
+        assert_eq!(
+            of(
+                "i=0; while [ $i -lt 3000 ]; do echo 'a long line of a log, a long line of a log'; i=$((i+1)); done; echo 7"
+            ),
+            Ok(7.0)
+        );
+    }
+
+    #[test]
+    fn what_goes_wrong_has_a_name() {
+        assert_eq!(of("exit 3"), Err(Failure::Exit(Some(3))));
+        assert_eq!(of("echo 0.5; exit 1"), Err(Failure::Exit(Some(1))));
+        assert_eq!(of("kill -KILL $$"), Err(Failure::Exit(None)));
+        assert_eq!(of("echo nan"), Err(Failure::NotFinite));
+        assert_eq!(of("echo -inf"), Err(Failure::NotFinite));
+        assert_eq!(of("echo 0.5; echo done"), Err(Failure::NoNumber));
+        assert_eq!(of("true"), Err(Failure::NoNumber));
+        assert_eq!(of("printf '\\377\\376'"), Err(Failure::NoNumber));
+        assert_eq!(of("no-such-program-at-all"), Err(Failure::Exit(Some(127))));
+    }
+
+    /// A command that hangs is killed with what it started: its child would write a file otherwise.
+    #[test]
+    fn a_hanging_command_is_killed_with_its_children() {
+        let file = std::env::temp_dir().join(format!("sordino-hang-{}", std::process::id()));
+        let command = format!("(sleep 2; echo alive > {}) & sleep 600", file.display());
+        let hung = run_for(&command, Duration::from_millis(300));
+        assert_eq!(hung, Err(Failure::TimeOut));
+        std::thread::sleep(Duration::from_secs(3));
+        assert!(!file.exists());
+    }
+
+    #[test]
+    fn endless_output_and_an_output_held_open_end_too() {
+        assert_eq!(run_for("yes", Duration::from_millis(300)), Err(Failure::TimeOut));
+        assert_eq!(of("sleep 600 & echo 1"), Err(Failure::TimeOut));
+    }
+
+    /// Hygiene 15: the group was killed by a number that could already belong to another. And what a command leaves in
+    /// the background ends with it, also if nobody waits for its output.
+    #[test]
+    fn mended_the_group_ends_with_its_command() {
+        let file = std::env::temp_dir().join(format!("sordino-left-{}", std::process::id()));
+        let command = format!("(sleep 2; echo alive > {}) >/dev/null 2>&1 & echo 1", file.display());
+        assert_eq!(of(&command), Ok(1.0));
+        std::thread::sleep(Duration::from_secs(3));
+        assert!(!file.exists());
+    }
+
+    #[test]
+    fn mended_a_command_that_is_asked_to_end_may_clean_up() {
+        let file = std::env::temp_dir().join(format!("sordino-clean-{}", std::process::id()));
+        let command = format!("trap 'echo clean > {}; exit 0' TERM; sleep 600 & wait", file.display());
+        let job = Job { command: &command, input: "", variables: &[], time_max: GRACE * 10, show_errors: false };
+        let stop = Stop::never();
+        let wisher = stop.clone();
+        std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(500));
+            wisher.wish();
+        });
+        assert_eq!(run(&job, &stop), Err(Failure::Interrupted));
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "clean\n");
+        std::fs::remove_file(&file).unwrap();
+    }
+}
