@@ -5,7 +5,7 @@
 //! that was charged already: it is charged once.
 
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, Write};
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -15,7 +15,11 @@ use sordino_core::random::SourceKind;
 
 use crate::checkpoint::{StoreError, io_at};
 use crate::driver::DriverError;
+use crate::files::read_bounded;
 use crate::report::json::noise;
+
+/// A longer ledger is not read.
+const BYTES_MAX: u64 = 1 << 30;
 
 /// A line as it is written.
 #[derive(Serialize)]
@@ -46,13 +50,13 @@ impl Ledger {
     pub fn open(path: PathBuf) -> Result<Self, StoreError> {
         let mut ledger = Ledger::default();
         let (mut valid, mut line_number) = (0u64, 0);
-        let existing = match File::open(&path) {
-            Ok(file) => Some(file),
+        let existing = match read_bounded(&path, BYTES_MAX) {
+            Ok(bytes) => Some(bytes),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
             Err(error) => return Err(io_at(&path)(error)),
         };
-        if let Some(file) = existing {
-            let mut reader = BufReader::new(file);
+        if let Some(bytes) = existing {
+            let mut reader = bytes.as_slice();
             let mut line = String::new();
             loop {
                 line.clear();

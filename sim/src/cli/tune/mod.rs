@@ -177,10 +177,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
 
 fn read_space(path: &Path) -> Result<Space, CliError> {
     let unreadable = |error: std::io::Error| CliError::input(format!("{}: cannot be read: {error}", path.display()));
-    if std::fs::metadata(path).map_err(unreadable)?.len() > BYTES_MAX {
-        return Err(CliError::input(format!("{}: longer than {BYTES_MAX} bytes", path.display())));
-    }
-    let text = std::fs::read_to_string(path).map_err(unreadable)?;
+    let text = crate::files::read_to_string_bounded(path, BYTES_MAX).map_err(unreadable)?;
     Space::parse(&path.display().to_string(), &text).map_err(CliError::input)
 }
 
