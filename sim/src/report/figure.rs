@@ -158,9 +158,18 @@ fn heading(out: &mut String, title: &str, lines: &[&str; 2], width: f64) -> f64 
         line(out, "title", 24.0, y, "start", &text);
     }
     y += 3.0;
-    for text in lines.iter().flat_map(|text| wrapped(text, 13.0, false, width)) {
+    for text in lines.iter().flat_map(|text| sentences(text, width)) {
         y += 19.0;
         line(out, "sub", 24.0, y, "start", &text);
     }
     y
+}
+
+/// A line, or if it is too long its sentences in lines of their own: what is said about privacy stays in one piece.
+fn sentences(text: &str, width: f64) -> Vec<String> {
+    let whole = wrapped(text, 13.0, false, width);
+    if whole.len() == 1 {
+        return whole;
+    }
+    text.split_inclusive(". ").flat_map(|sentence| wrapped(sentence, 13.0, false, width)).collect()
 }
