@@ -5,8 +5,8 @@
 //! SHA-256 of all before it; one that does not fit is refused, never guessed at.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -20,6 +20,8 @@ use sordino_host::server::StoredServer;
 use crate::driver::context::MethodContext;
 use crate::driver::{DriverError, Method, MethodRun};
 use crate::fabric::Snapshot;
+pub use crate::files::write_atomically;
+use crate::files::{LOCK, read_bounded, read_to_string_bounded};
 use crate::scenario::Scenario;
 
 /// First line of every file, before the scenario's digest.
@@ -30,12 +32,16 @@ const STATE: &str = "state";
 const DROPPED: &str = "state.dropped";
 /// The joined ledger of a complete execution.
 const LEDGER: &str = "ledger.jsonl";
-/// What the state belongs to.
+/// The file that makes a folder complete: the last that is written.
+pub const SUMMARY: &str = "summary.json";
+/// What the state belongs to, and the folder.
 const SCENARIO: &str = "scenario.toml";
 /// Checkpoints kept of a method that is running.
 const KEEP: usize = 2;
-/// A file longer than this is not read.
+/// A checkpoint or a ledger longer than this is not read.
 const BYTES_MAX: u64 = 1 << 34;
+/// A resolved scenario longer than this is not read.
+const SCENARIO_BYTES_MAX: u64 = 1 << 22;
 
 /// Where an execution keeps what it must not lose.
 #[derive(Debug)]
@@ -124,20 +130,28 @@ pub(crate) fn io_at(path: &Path) -> impl Fn(io::Error) -> StoreError + '_ {
     |error| StoreError::Io { path: path.to_owned(), error }
 }
 
-/// Writes a file so that a crash leaves the old one or the new one.
-pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    let beside = path.with_extension("new");
-    let write = || {
-        let mut file = File::create(&beside)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&beside, path)?;
-        match path.parent() {
-            Some(folder) => File::open(folder)?.sync_all(),
-            None => Ok(()),
-        }
-    };
-    write().map_err(io_at(path))
+/// True if the folder holds a whole execution of the scenario that is written out in `resolved`.
+///
+/// **Errors**: [`StoreError::OtherScenario`] with the lines that differ, if it holds one of another scenario.
+pub fn is_complete(folder: &Path, resolved: &str) -> Result<bool, StoreError> {
+    if !folder.join(SUMMARY).is_file() {
+        return Ok(false);
+    }
+    let path = folder.join(SCENARIO);
+    let there = read_to_string_bounded(&path, SCENARIO_BYTES_MAX).map_err(io_at(&path))?;
+    // Its first line says which version wrote it.
+    let comments = there.lines().take_while(|line| line.starts_with('#')).map(|line| line.len() + 1).sum::<usize>();
+    same(folder, there.get(comments..).unwrap_or(""), resolved).map(|()| true)
+}
+
+/// Both are the same scenario written out.
+///
+/// **Errors**: [`StoreError::OtherScenario`] with the lines that differ.
+pub(crate) fn same(folder: &Path, there: &str, here: &str) -> Result<(), StoreError> {
+    if there == here {
+        return Ok(());
+    }
+    Err(StoreError::OtherScenario { path: folder.to_owned(), difference: difference(there, here) })
 }
 
 impl Store {
@@ -145,7 +159,8 @@ impl Store {
     pub fn create(folder: &Path, scenario: &Scenario, interval: Duration) -> Result<Self, StoreError> {
         let state = folder.join(STATE);
         fs::create_dir_all(&state).map_err(io_at(&state))?;
-        write_atomically(&state.join(SCENARIO), scenario.resolved().as_bytes())?;
+        let path = state.join(SCENARIO);
+        write_atomically(&path, scenario.resolved().as_bytes()).map_err(io_at(&path))?;
         Ok(Self::open(state, scenario, interval))
     }
 
@@ -155,33 +170,38 @@ impl Store {
     pub fn resume(folder: &Path, scenario: &Scenario, interval: Duration) -> Result<Self, StoreError> {
         let state = folder.join(STATE);
         let path = state.join(SCENARIO);
-        let there = match fs::read_to_string(&path) {
+        let there = match read_to_string_bounded(&path, SCENARIO_BYTES_MAX) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(StoreError::NothingToResume { path: folder.to_owned() });
             }
             Err(error) => return Err(StoreError::Io { path, error }),
         };
-        let here = scenario.resolved();
-        if there != here {
-            return Err(StoreError::OtherScenario { path: folder.to_owned(), difference: difference(&there, &here) });
-        }
+        same(folder, &there, &scenario.resolved())?;
         Ok(Self::open(state, scenario, interval))
+    }
+
+    /// The scenario file of an unfinished execution in this folder.
+    pub fn scenario_file(folder: &Path) -> PathBuf {
+        folder.join(STATE).join(SCENARIO)
     }
 
     /// Begins in a new folder, or goes on in one that holds state. Nothing if the execution there is complete.
     ///
-    /// **Errors**: as [`Store::resume`]; a folder that holds anything else.
+    /// **Errors**: as [`Store::resume`], also if the execution there is complete; a folder that holds anything else.
     pub fn begin_or_resume(folder: &Path, scenario: &Scenario, interval: Duration) -> Result<Option<Self>, StoreError> {
-        let (state, ledger) = (folder.join(STATE), folder.join(LEDGER));
-        if !state.exists() && ledger.exists() {
-            // Killed while the state was being dropped.
+        let state = folder.join(STATE);
+        // A summary without a ledger was written by a program that did not write it last.
+        if folder.join(LEDGER).exists() && is_complete(folder, &scenario.resolved())? {
+            // Killed before the state was dropped, or while it was.
             let _ = fs::remove_dir_all(folder.join(DROPPED));
+            let _ = fs::remove_dir_all(&state);
             return Ok(None);
         }
         let entries = fs::read_dir(folder).map_err(io_at(folder))?.flatten();
         // A folder with a state that says nothing yet: killed at the very beginning.
-        let fresh = entries.into_iter().all(|entry| entry.file_name() == STATE) && !state.join(SCENARIO).exists();
+        let mut names = entries.map(|entry| entry.file_name());
+        let fresh = names.all(|name| name == STATE || name == LOCK) && !state.join(SCENARIO).exists();
         if fresh { Self::create(folder, scenario, interval) } else { Self::resume(folder, scenario, interval) }
             .map(Some)
     }
@@ -208,6 +228,15 @@ impl Store {
     /// The result of a method that was finished before.
     pub fn finished<T>(&self, method: &MethodContext<T>) -> Result<Option<MethodRun>, DriverError> {
         Ok(self.read(&self.name(method, "done"))?)
+    }
+
+    /// The results of all methods that are finished, in the order of runs and methods' names.
+    pub fn all_finished(&self) -> Result<Vec<MethodRun>, StoreError> {
+        let entries = fs::read_dir(&self.folder).map_err(io_at(&self.folder))?.flatten();
+        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+        paths.retain(|path| path.extension().is_some_and(|extension| extension == "done"));
+        paths.sort();
+        paths.iter().filter_map(|path| self.read(path).transpose()).collect()
     }
 
     /// Writes the result of a method and drops its checkpoints.
@@ -270,18 +299,15 @@ impl Store {
         let mut frame = Frame::leaf();
         frame.bytes(&bytes);
         bytes.extend(frame.end().0);
-        write_atomically(path, &bytes)
+        write_atomically(path, &bytes).map_err(io_at(path))
     }
 
     fn read<V: for<'de> Deserialize<'de>>(&self, path: &Path) -> Result<Option<V>, StoreError> {
         let damaged = |what| StoreError::Damaged { path: path.to_owned(), what };
-        match fs::metadata(path) {
+        let bytes = match read_bounded(path, BYTES_MAX) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(io_at(path)(error)),
-            Ok(metadata) if metadata.len() > BYTES_MAX => return Err(damaged("is too long to be a checkpoint")),
-            Ok(_) => {}
-        }
-        let bytes = fs::read(path).map_err(io_at(path))?;
+            bytes => bytes.map_err(io_at(path))?,
+        };
         let (content, digest) =
             bytes.len().checked_sub(32).map(|at| bytes.split_at(at)).ok_or_else(|| damaged("is too short"))?;
         let mut frame = Frame::leaf();
@@ -303,9 +329,10 @@ impl Store {
         self.name(method, "ledger.jsonl")
     }
 
-    /// Joins the charges of all methods in the order of runs and methods into `ledger.jsonl`, and drops the rest of the
-    /// state: the execution is complete.
-    pub fn complete(&self, results: &[MethodRun]) -> Result<(), StoreError> {
+    /// Joins the charges of all methods in the order of runs and methods into `ledger.jsonl`.
+    ///
+    /// **Errors**: a ledger that does not have one charge for each release of its method.
+    pub fn join_ledgers(&self, results: &[MethodRun]) -> Result<(), StoreError> {
         let folder = self.folder.parent().unwrap_or(&self.folder);
         let mut lines = String::new();
         for run in results {
@@ -313,7 +340,7 @@ impl Store {
             if run.releases == 0 {
                 continue;
             }
-            let text = fs::read_to_string(&path).map_err(io_at(&path))?;
+            let text = read_to_string_bounded(&path, BYTES_MAX).map_err(io_at(&path))?;
             // The first line says what the ledger is for.
             let charges = text.lines().count().saturating_sub(1);
             if charges != run.releases as usize {
@@ -326,8 +353,13 @@ impl Store {
                 lines.push('\n');
             }
         }
-        write_atomically(&folder.join(LEDGER), lines.as_bytes())?;
-        let dropped = folder.join(DROPPED);
+        let path = folder.join(LEDGER);
+        write_atomically(&path, lines.as_bytes()).map_err(io_at(&path))
+    }
+
+    /// Drops the state: the folder holds everything.
+    pub fn discard(&self) -> Result<(), StoreError> {
+        let dropped = self.folder.parent().unwrap_or(&self.folder).join(DROPPED);
         fs::rename(&self.folder, &dropped).map_err(io_at(&self.folder))?;
         fs::remove_dir_all(&dropped).map_err(io_at(&dropped))
     }

@@ -10,6 +10,7 @@ use crate::checkpoint::Store;
 use crate::driver::{self, DriverError, Progress, RunOptions};
 use crate::metrics::{Summary, summarize};
 use crate::report::folder::{FolderError, RunFolder};
+use crate::report::json;
 use crate::scenario::Scenario;
 
 /// Why an execution left no complete folder.
@@ -57,7 +58,8 @@ pub enum Place {
 
 /// Goes on in the folder at `path`, or begins it if it is new or empty.
 ///
-/// **Errors**: a folder of another scenario, with the difference; of anything else.
+/// **Errors**: a folder of another scenario, complete or not, with the difference; of anything else; one that another
+/// process writes into.
 pub fn begin_or_resume(path: &Path, scenario: &Scenario, interval: Duration) -> Result<Place, ExecuteError> {
     let folder = RunFolder::open(path)?;
     let store = Store::begin_or_resume(path, scenario, interval).map_err(DriverError::Store)?;
@@ -70,7 +72,7 @@ pub fn begin(folder: RunFolder, scenario: &Scenario, interval: Duration) -> Resu
     Ok(Place::Open(folder, Arc::new(store)))
 }
 
-/// Executes the scenario, fills the folder, joins the ledgers and drops the state.
+/// Executes the scenario, fills the folder, joins the ledgers, seals the folder and drops the state.
 ///
 /// **Errors**: [`ExecuteError`]; [`DriverError::Interrupted`] after a checkpoint. What a method left stays for whoever
 /// resumes; a folder in which nothing was left is removed.
@@ -94,6 +96,9 @@ pub fn federated(
     };
     let summary = summarize(scenario, &results).map_err(ExecuteError::Accountant)?;
     folder.fill(scenario, &results, &summary, scenario.objective.regret_name())?;
-    store.complete(&results).map_err(DriverError::Store)?;
+    store.join_ledgers(&results).map_err(DriverError::Store)?;
+    // Nothing is written after it; what is left of the state is dropped by whoever comes next.
+    folder.seal(&json::summary(scenario, &summary))?;
+    store.discard().map_err(DriverError::Store)?;
     Ok(summary)
 }

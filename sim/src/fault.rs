@@ -22,7 +22,11 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use sordino_core::random::{Party, Purpose, RunSeed, Stream};
 
+use crate::files::read_bounded;
 use crate::text::Quoted;
+
+/// A longer trace is not read: a million agents with a dozen intervals each are shorter.
+const TRACE_BYTES_MAX: u64 = 1 << 28;
 
 /// Probabilities of faults; all 0 by default.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -241,7 +245,8 @@ impl std::error::Error for TraceError {}
 /// Reads `agent,from,to` lines under that header: the rounds an agent is there, both ends included.
 fn read_trace(path: &Path, agents: u32) -> Result<BTreeMap<u32, Vec<(u32, u32)>>, TraceError> {
     let error = |line, message: String| TraceError { path: path.to_owned(), line, message };
-    let mut reader = csv::Reader::from_path(path).map_err(|e| error(0, format!("cannot be read: {e}")))?;
+    let bytes = read_bounded(path, TRACE_BYTES_MAX).map_err(|e| error(0, format!("cannot be read: {e}")))?;
+    let mut reader = csv::Reader::from_reader(bytes.as_slice());
     let header = reader.headers().map_err(|e| error(1, e.to_string()))?.clone();
     if header.iter().collect::<Vec<_>>() != ["agent", "from", "to"] {
         return Err(error(

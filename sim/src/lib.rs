@@ -10,16 +10,17 @@
 //! | [`fault`] | what goes wrong on links and machines |
 //! | [`fabric`] | the one collective: an order to all members, partial sums back |
 //! | [`driver`] | who executes the parties |
+//! | [`files`] | bounded reads, atomic writes, one writer to a folder |
 //! | [`checkpoint`] | what outlives the program |
 //! | [`mod@execute`] | one scenario into one run folder |
 //! | [`sweep`] | grids of scenarios, each run in a folder of its own |
 //! | [`experiment`] | scenarios of the other trust models: one frame for all |
 //! | [`metrics`] | what the runs amount to |
-//! | [`privacy`] | the tight accountant, the audit |
+//! | [`privacy`] | the tight accountant, calibration by it, the audit |
 //! | [`report`] | tables, JSON, figures, the run folder |
 //! | [`reproduce`] | what of the papers comes out |
 //! | [`text`] | what users wrote, quoted in messages |
-//! | [`cli`] | arguments only |
+//! | [`cli`] | arguments, progress, logging; `sordino tune` with its durable ledger |
 
 pub mod checkpoint;
 pub mod cli;
@@ -28,6 +29,7 @@ pub mod execute;
 pub mod experiment;
 pub mod fabric;
 pub mod fault;
+pub mod files;
 pub mod metrics;
 pub mod objective;
 pub mod privacy;

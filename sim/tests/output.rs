@@ -146,3 +146,32 @@ fn refusals_name_the_key() {
         assert!(refused.contains(&format!("`prior.{key}` is missing")), "{refused}");
     }
 }
+
+/// δ of core's two events at every ε, against what is said beside it.
+#[test]
+fn mended_delta_is_told_as_it_is_charged() {
+    use sordino_core::output::{FailureRule, ScoreScale, WorstCase};
+    use sordino_core::privacy::{Epsilon, Event};
+    let charged = |epsilon: f64| -> f64 {
+        let half = Epsilon::new(epsilon / 2.0).unwrap();
+        let scale = ScoreScale::per_record(1, 1599 - 300).unwrap();
+        let mechanism = WorstCase::new(49, scale, half, half, FailureRule::Abort).unwrap();
+        let delta = |event: &Event| if let Event::ApproximateEpsilon { delta, .. } = event { *delta } else { 0.0 };
+        mechanism.events().iter().map(delta).sum()
+    };
+    let epsilons = [0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 256.0];
+    assert_eq!(epsilons.map(charged), [0.0, 0.0, 0.0, 1e-300, 1e-300, 1e-300, 1e-300, 1e-300]);
+    let said = |settings: &[&str]| {
+        let cost = scenario("output-winequality", settings).unwrap().explain().cost;
+        cost.into_iter().find(|sentence| sentence.starts_with("worst-case")).unwrap()
+    };
+    let sentence = said(&[]);
+    assert!(sentence.contains("pure (δ = 0) from ε = 0.1 to 1, δ = 1e-300 from ε = 3 to 256"), "{sentence}");
+    // Negative control: where nothing is charged, nothing is said.
+    assert!(!said(&["release.epsilons=[0.1, 1]"]).contains("1e-300"));
+    let small =
+        ["runs=1", "release.epsilons=[1, 3]", "objective.points_per_axis=2", "prior.rounds=2", "release.draws=1"];
+    let outcome = run("output-winequality", &[&small[..], &["release.methods=[\"worst-case\"]"]].concat(), 1);
+    let releases = outcome.summary["releases"].as_array().unwrap();
+    assert_eq!([&releases[0]["delta"], &releases[1]["delta"]].map(|delta| delta.as_f64().unwrap()), [0.0, 1e-300]);
+}

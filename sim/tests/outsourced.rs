@@ -303,8 +303,8 @@ fn an_interrupted_run_goes_on_to_the_same_folder() {
     };
     let result = scenario.execute(&options, &|done, _, _| stop.store(done >= 3, Ordering::Relaxed));
     assert!(matches!(result, Err(ExperimentError::Interrupted)));
-    // Three jobs and what they belong to.
-    assert_eq!(std::fs::read_dir(folder.join("b/jobs")).unwrap().count(), 4);
+    // Three jobs and what they belong to, as a digest and in words.
+    assert_eq!(std::fs::read_dir(folder.join("b/jobs")).unwrap().count(), 5);
     let other = sordino(&["--out", "b", "--resume", "--seed", "1"]);
     assert_eq!(other.status.code(), Some(2), "{}", String::from_utf8_lossy(&other.stderr));
     assert!(String::from_utf8_lossy(&other.stderr).contains("another scenario"));

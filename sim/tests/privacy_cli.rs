@@ -190,7 +190,8 @@ fn explain_says_who_from_whom_for_every_shipped_scenario() {
     assert!(said("protected").contains("For your own data set it promises nothing"));
     assert!(said("relation").contains("counts are whole numbers, so this is exact"));
     assert!(said("not_protected").contains("The training records"));
-    assert!(said("cost").contains("ε from 0.1 to 256, pure"));
+    assert!(said("cost").contains("ε from 0.1 to 256 for candidate and score together"));
+    assert!(said("cost").contains("δ = 1e-300 from ε = 3 to 256"), "{}", said("cost"));
     let open = done(&folder, "privacy explain output-gp --set release.methods=[\"best\"]");
     assert!(open.contains("no method of this scenario is private") && !open.contains("ε ="), "{open}");
     assert!(refused(&folder, "privacy explain nowhere").contains("there is no scenario"));

@@ -69,7 +69,8 @@ fn in_pieces(scenario: &Scenario, folder: &Path, piece: u32) -> (Vec<MethodRun>,
         match execute(scenario, Some(store), piece, driver) {
             Ok(results) => {
                 let store = Store::resume(folder, scenario, Duration::ZERO).unwrap();
-                store.complete(&results).unwrap();
+                store.join_ledgers(&results).unwrap();
+                store.discard().unwrap();
                 return (results, std::fs::read_to_string(folder.join("ledger.jsonl")).unwrap(), pieces);
             }
             Err(DriverError::Interrupted) => store = Store::resume(folder, scenario, Duration::ZERO).unwrap(),

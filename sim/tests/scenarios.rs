@@ -1,5 +1,7 @@
 //! Scenario files: what is shipped reads back, what is wrong is refused with key, value, range and line.
 
+use sordino_sim::driver::Method;
+use sordino_sim::driver::context::config;
 use sordino_sim::scenario::{AnyScenario, SHIPPED, Scenario, Shipped};
 
 #[test]
@@ -142,4 +144,52 @@ fn settings_are_applied_before_the_check() {
     assert!(set(&["privacy.budget=1"]).unwrap_err().contains("unknown key `privacy.budget`"));
     // A value cannot smuggle in another key.
     assert!(set(&["seed=1\nruns=2"]).unwrap_err().contains("`seed = "));
+}
+
+/// What the parser admits core admits, and the other way round.
+#[test]
+fn mended_parser_and_core_have_one_range() {
+    let shipped = set(&[]).unwrap();
+    let refusal = |setting: &str| set(&[setting]).unwrap_err();
+    for x in [1e-7, 9.99e-7, 1e-6, 1.0, 1e6, 1.001e6, 1e8, 1e9, 1e10] {
+        let mut scenario = shipped.clone();
+        scenario.privacy.clipping_norm = x;
+        let setting = format!("privacy.clipping_norm={x:e}");
+        assert_eq!(set(&[&setting]).is_ok(), config(&scenario, Method::DpFtsDe).is_ok(), "{setting}");
+    }
+    for x in [0.005, 0.01, 0.049, 0.05, 1.0, 1e3, 1001.0, 1e4, 1e5] {
+        let mut scenario = shipped.clone();
+        scenario.privacy.noise_multiplier = x;
+        let setting = format!("privacy.noise_multiplier={x:e}");
+        assert_eq!(set(&[&setting]).is_ok(), config(&scenario, Method::DpFtsDe).is_ok(), "{setting}");
+    }
+    assert_eq!(
+        refusal("privacy.clipping_norm=1e8"),
+        "--set: `privacy.clipping_norm = 100000000` is not admissible; admissible: a number from 1e-6 to 1e6"
+    );
+}
+
+/// The keys that a refusal names are those of the table, with their order.
+#[test]
+fn mended_every_key_of_faults_is_documented() {
+    let readme = include_str!("../scenarios/README.md");
+    let table = readme.split("`[faults]`").nth(1).expect("a section on faults").split("\n\n").nth(1).unwrap();
+    let documented: Vec<&str> = table.lines().skip(2).map(|row| row.split('`').nth(1).unwrap()).collect();
+    let message = set(&["faults.sabotage=1"]).unwrap_err();
+    let admissible: Vec<&str> = message.split("admissible here: ").nth(1).unwrap().split(", ").collect();
+    assert_eq!(documented, admissible);
+    assert_eq!(documented.len(), 12);
+    // Ranges and defaults as they are in effect.
+    let resolved = set(&["faults.dropout=0.5"]).unwrap().resolved();
+    for (row, key) in table.lines().skip(2).zip(&documented).filter(|(_, key)| **key != "trace") {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let (low, high) = cells[2].split_once(" to ").unwrap();
+        for (value, admitted) in [(low, true), (high, true), ("-1", false), ("65", false)] {
+            assert_eq!(set(&[&format!("faults.{key}={value}")]).is_ok(), admitted, "{key} = {value}");
+        }
+        let line = resolved.lines().find(|line| line.starts_with(&format!("{key} = "))).unwrap();
+        let in_effect: f64 = line.split(" = ").nth(1).unwrap().parse().unwrap();
+        assert!(*key == "dropout" || in_effect == cells[3].parse::<f64>().unwrap(), "{line}: {row}");
+    }
+    assert!(readme.contains("the header `agent,from,to`"));
 }

@@ -1,5 +1,7 @@
 //! What all parties of a federation agree on. Everything here is public, and none of it is fitted on pooled private data.
 
+use core::ops::RangeInclusive;
+
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
@@ -9,6 +11,12 @@ use crate::schedule::{Mixing, WeightConcentration, region_weight};
 
 /// The most agents of a federation: their contributions are summed in 64 bits.
 pub const AGENTS_MAX: u32 = 1 << 24;
+
+/// Admissible clipping norms S.
+pub const CLIPPING_NORM: RangeInclusive<f64> = 1e-6..=1e6;
+
+/// Admissible noise multipliers z. Below, a release protects nobody in any useful sense; above, it says nothing.
+pub const NOISE_MULTIPLIER: RangeInclusive<f64> = 0.05..=1e3;
 
 /// Weights of one broadcast are kept for so many regions.
 pub(super) const REGION_WEIGHTS_MAX: usize = REGIONS_MAX;
@@ -126,10 +134,10 @@ impl Config {
         if let Aggregation::Private { clipping_norm, sampling_probability, noise_multiplier, grid_exponent, .. } =
             p.aggregation
         {
-            check("clipping_norm", clipping_norm, (1e-6..=1e6).contains(&clipping_norm), "[1e-6, 1e6]")?;
+            check("clipping_norm", clipping_norm, CLIPPING_NORM.contains(&clipping_norm), "[1e-6, 1e6]")?;
             let q = sampling_probability;
             check("sampling_probability", q, q > 0.0 && q <= 1.0, "(0, 1]")?;
-            check("noise_multiplier", noise_multiplier, (0.01..=1e4).contains(&noise_multiplier), "[0.01, 1e4]")?;
+            check("noise_multiplier", noise_multiplier, NOISE_MULTIPLIER.contains(&noise_multiplier), "[0.05, 1e3]")?;
             whole("grid_exponent", grid_exponent, 16..=20, "16..=20")?;
         }
         Ok(Config(parameters))

@@ -79,7 +79,7 @@ impl From<FolderError> for CliError {
     fn from(error: FolderError) -> Self {
         match error {
             FolderError::Exists(_) => CliError::input(error),
-            FolderError::Io { .. } => CliError::failure(error),
+            FolderError::Lock(_) | FolderError::Io { .. } => CliError::failure(error),
         }
     }
 }

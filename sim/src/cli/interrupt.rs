@@ -41,7 +41,8 @@ pub fn command(arguments: &[String], folder: &Path) -> String {
     format!("{} --out {} --resume", words.join(" "), quoted(&folder.display().to_string()))
 }
 
-fn quoted(word: &str) -> String {
+/// A word as a shell takes it.
+pub(super) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./=,:+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()

@@ -6,6 +6,7 @@
 //! | [`sweep`] | `sordino sweep` |
 //! | [`list`] | `sordino list` |
 //! | [`report`] | `sordino report` |
+//! | `unfinished` | what it says of a folder that is not complete |
 //! | [`privacy`] | `sordino privacy` |
 //! | [`audit`] | `sordino audit` |
 //! | [`reproduce`] | `sordino reproduce` |
@@ -34,6 +35,7 @@ pub mod reproduce;
 pub mod run;
 pub mod sweep;
 pub mod tune;
+mod unfinished;
 
 use error::CliError;
 

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::error::CliError;
-use super::print;
+use super::{log, print, unfinished};
+use crate::files::write_atomically;
 use crate::report::{self, html, read};
 use crate::scenario::AnyScenario;
 use crate::sweep::SweepFolder;
@@ -16,7 +17,7 @@ const PAGE: &str = "report.html";
 /// `sordino report`.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// A run folder, of any trust model, or the folder of a sweep
+    /// A run folder, of any trust model, or the folder of a sweep; of an unfinished one the finished part is drawn
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 }
@@ -26,7 +27,13 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let folder = &arguments.folder;
     let page = if SweepFolder::is_one(folder) {
         let sweep = SweepFolder::open(folder)?;
-        report::sweep::page(&sweep, &sweep.index()?)
+        let index = sweep.index()?;
+        if !sweep.is_complete(&index) {
+            log::note(&unfinished::sweep(&sweep, &index));
+        }
+        report::sweep::page(&sweep, &index)
+    } else if let Some(page) = unfinished::page(folder)? {
+        page
     } else {
         match read::scenario(folder).map_err(CliError::input)? {
             AnyScenario::Federated(_) => {
@@ -50,7 +57,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         }
     };
     let path = folder.join(PAGE);
-    std::fs::write(&path, page)
+    write_atomically(&path, page.as_bytes())
         .map_err(|error| CliError::failure(format!("{}: cannot be written: {error}", path.display())))?;
     print(&format!("{}\n", path.display()))
 }

@@ -11,10 +11,12 @@ use super::error::CliError;
 use super::log::{self, Log};
 use super::progress::Teller;
 use super::{Format, interrupt, print, print_json};
+use crate::checkpoint::is_complete;
 use crate::driver::{DriverError, DriverKind, RunOptions};
 use crate::execute::{self, ExecuteError, Place};
 use crate::experiment::jobs::Journal;
 use crate::experiment::{self, Experiment, ExperimentError};
+use crate::files::read_to_string_bounded;
 use crate::report::folder::RunFolder;
 use crate::report::{json, table};
 use crate::scenario::{AnyScenario, SHIPPED, Scenario, Shipped, nearest};
@@ -80,6 +82,22 @@ pub fn load(name: &str, settings: &[String]) -> Result<AnyScenario, CliError> {
     Ok(AnyScenario::parse(&source, &text, settings)?)
 }
 
+/// Refuses `--data` that nobody would read: whoever gives it believes that it counts.
+pub fn check_data<'s>(
+    scenarios: impl IntoIterator<Item = &'s AnyScenario>,
+    data: Option<&Path>,
+) -> Result<(), CliError> {
+    let mut scenarios = scenarios.into_iter().peekable();
+    let name = scenarios.peek().map_or(String::new(), |scenario| format!(" `{}`", scenario.name()));
+    match data {
+        Some(path) if scenarios.all(|scenario| scenario.reads().is_none()) => Err(CliError::input(format!(
+            "--data {}: scenario{name} reads no data; leave --data away, or run one that does (see sordino list)",
+            path.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// Name and text of a shipped scenario or of a file.
 pub fn scenario_text(name: &str) -> Result<(String, String), CliError> {
     if let Some(shipped) = Shipped::find(name) {
@@ -95,15 +113,8 @@ pub fn scenario_text(name: &str) -> Result<(String, String), CliError> {
         )));
     }
     let unreadable = |error: std::io::Error| CliError::input(format!("{name}: cannot be read: {error}"));
-    let length = std::fs::metadata(path).map_err(unreadable)?.len();
-    if length > BYTES_MAX {
-        return Err(CliError::input(format!("{name}: longer than {BYTES_MAX} bytes; is this a scenario?")));
-    }
-    Ok((name.to_owned(), std::fs::read_to_string(path).map_err(unreadable)?))
+    Ok((name.to_owned(), read_to_string_bounded(path, BYTES_MAX).map_err(unreadable)?))
 }
-
-/// The file that a complete run folder has, written last.
-const COMPLETE: &str = "summary.json";
 
 /// Executes, prints, writes the folder.
 pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
@@ -111,7 +122,9 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let mut settings = arguments.settings.clone();
     settings.extend(arguments.seed.map(|seed| format!("seed={seed}")));
     settings.extend(arguments.runs.map(|runs| format!("runs={runs}")));
-    match load(arguments.scenario.as_deref().unwrap_or("default"), &settings)? {
+    let scenario = load(arguments.scenario.as_deref().unwrap_or("default"), &settings)?;
+    check_data([&scenario], arguments.data.as_deref())?;
+    match scenario {
         AnyScenario::Federated(scenario) => execute_federated(&scenario, arguments),
         AnyScenario::Other(experiment) => execute_other(&*experiment, arguments),
     }
@@ -127,13 +140,14 @@ fn folder(arguments: &Arguments, name: &str) -> Result<RunFolder, CliError> {
 fn execute_other(scenario: &dyn Experiment, arguments: &Arguments) -> Result<(), CliError> {
     let head = scenario.head();
     let folder = match &arguments.out {
-        Some(path) if arguments.resume && path.join(COMPLETE).exists() => {
-            log::note(&format!("{}: complete already; nothing to resume", path.display()));
-            return Ok(());
-        }
         Some(path) if arguments.resume => RunFolder::open(path)?,
         _ => folder(arguments, &head.name)?,
     };
+    if is_complete(folder.path(), &scenario.resolved()).map_err(DriverError::Store)? {
+        Journal::remove_left(folder.path());
+        log::note(&format!("{}: complete already; nothing to resume", folder.path().display()));
+        return Ok(());
+    }
     let journal = Arc::new(Journal::open(folder.path(), &scenario.resolved(), arguments.data.as_deref())?);
     let options = experiment::Options {
         threads: arguments.threads,

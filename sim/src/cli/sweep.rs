@@ -9,7 +9,7 @@ use clap::Args;
 use super::error::CliError;
 use super::log::{self, Log};
 use super::progress::Teller;
-use super::run::{scenario_text, seconds};
+use super::run::{check_data, scenario_text, seconds};
 use super::{Format, interrupt, print, print_json};
 use crate::report::table::NOT_PRIVATE;
 use crate::scenario::AnyScenario;
@@ -66,7 +66,7 @@ impl From<SweepError> for CliError {
                 CliError::input(error)
             }
             SweepError::Threads(error) => error.into(),
-            SweepError::Io { .. } | SweepError::Store(_) | SweepError::Interrupted => CliError::failure(error),
+            SweepError::Io { .. } | SweepError::Lock(_) | SweepError::Interrupted => CliError::failure(error),
         }
     }
 }
@@ -79,6 +79,12 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     settings.extend(arguments.runs.map(|runs| format!("runs={runs}")));
     let seeds = arguments.seeds.as_deref().map(grid::seeds).transpose().map_err(CliError::input)?;
     let plan = Plan::new(&source, &text, &settings, seeds).map_err(CliError::input)?;
+    if arguments.data.is_some() {
+        let points = plan.points();
+        let cells = points.iter().step_by(plan.seeds.len()).map(|point| plan.load(point));
+        let scenarios = cells.collect::<Result<Vec<_>, _>>().map_err(CliError::input)?;
+        check_data(&scenarios, arguments.data.as_deref())?;
+    }
     let folder = if arguments.resume {
         SweepFolder::begin_or_resume(&arguments.out, plan)?
     } else {
@@ -154,7 +160,7 @@ fn table(index: &Index) -> String {
     let (measures, losses) = (index.measures(), index.losses());
     let varying: Vec<usize> = (0..index.axes.len()).filter(|i| index.axes[*i].varies()).collect();
     let mut header: Vec<String> = varying.iter().map(|i| index.axes[*i].short().to_owned()).collect();
-    header.extend(["method".to_owned(), "runs".to_owned()]);
+    header.extend(["method".to_owned(), "runs in all".to_owned()]);
     for measure in &measures {
         header.extend([measure.replace('_', " "), "std. error".to_owned()]);
     }

@@ -14,12 +14,19 @@ use serde::de::DeserializeOwned;
 use sordino_core::digest::{Digest, Frame};
 
 use super::{ExperimentError, Options, Progress};
-use crate::checkpoint::write_atomically;
+use crate::checkpoint::same;
+use crate::files::{read_bounded, read_to_string_bounded, write_atomically};
 
 /// Folder of the journal within a run folder.
 const JOBS: &str = "jobs";
-/// What the journal belongs to.
+/// What the journal belongs to, as a digest.
 const HEAD: &str = "head";
+/// The same as far as people can read it.
+const SCENARIO: &str = "scenario.toml";
+/// A longer resolved scenario is not read.
+const SCENARIO_BYTES_MAX: u64 = 1 << 22;
+/// A longer result of a job is not read.
+const JOB_BYTES_MAX: u64 = 1 << 32;
 /// Bytes of a digest.
 const DIGEST: usize = 32;
 /// Files of data beyond this length are told apart by length and name alone.
@@ -35,24 +42,34 @@ pub struct Journal {
 impl Journal {
     /// A journal in this run folder of an experiment whose every key is written out in `scenario`.
     ///
-    /// **Errors**: [`ExperimentError::Input`] if it is of another scenario, other data or another version; the system's,
-    /// as [`ExperimentError::Failure`].
+    /// **Errors**: [`ExperimentError::Input`] if it is of another scenario, with the lines that differ, of other data or
+    /// another version; the system's, as [`ExperimentError::Failure`].
     pub fn open(run_folder: &Path, scenario: &str, data: Option<&Path>) -> Result<Journal, ExperimentError> {
         let journal = Journal { folder: run_folder.join(JOBS), head: head(scenario, data) };
         fs::create_dir_all(&journal.folder).map_err(|error| failure(&journal.folder, &error))?;
         let path = journal.folder.join(HEAD);
-        match fs::read(&path) {
+        let text = journal.folder.join(SCENARIO);
+        match read_bounded(&path, DIGEST as u64) {
             Ok(found) if found == journal.head.0 => {}
             Ok(_) => {
-                let message = format!("{}: of another scenario, other data or another version", run_folder.display());
+                let there = read_to_string_bounded(&text, SCENARIO_BYTES_MAX).unwrap_or_else(|_| scenario.to_owned());
+                same(run_folder, &there, scenario).map_err(|error| ExperimentError::Input(error.to_string()))?;
+                let message = format!("{}: of other data or another version", run_folder.display());
                 return Err(ExperimentError::Input(message));
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                write_atomically(&path, &journal.head.0).map_err(|error| failure(&path, &error))?;
+                for (path, bytes) in [(&text, scenario.as_bytes()), (&path, &journal.head.0)] {
+                    write_atomically(path, bytes).map_err(|error| failure(path, &error))?;
+                }
             }
             Err(error) => return Err(failure(&path, &error)),
         }
         Ok(journal)
+    }
+
+    /// The scenario file of an unfinished execution in this run folder.
+    pub fn scenario_file(run_folder: &Path) -> PathBuf {
+        run_folder.join(JOBS).join(SCENARIO)
     }
 
     /// Removes it: the results are written.
@@ -62,10 +79,15 @@ impl Journal {
         fs::remove_dir_all(&self.folder).map_err(|error| failure(&self.folder, &error))
     }
 
+    /// Removes what a killed process left of it in a folder that is complete.
+    pub fn remove_left(run_folder: &Path) {
+        let _ = fs::remove_dir_all(run_folder.join(JOBS));
+    }
+
     /// Removes it if no job is finished.
     pub fn discard_if_empty(&self) {
-        let files = fs::read_dir(&self.folder).into_iter().flatten().count();
-        if files <= 1 {
+        let mut files = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        if !files.any(|file| file.path().extension().is_some_and(|extension| extension == "bin")) {
             let _ = fs::remove_dir_all(&self.folder);
         }
     }
@@ -76,7 +98,7 @@ impl Journal {
 
     fn read<R: DeserializeOwned>(&self, job: usize) -> Result<Option<R>, ExperimentError> {
         let path = self.path(job);
-        let bytes = match fs::read(&path) {
+        let bytes = match read_bounded(&path, JOB_BYTES_MAX) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             other => other.map_err(|error| failure(&path, &error))?,
         };
@@ -126,7 +148,7 @@ fn head(scenario: &str, data: Option<&Path>) -> Digest {
         frame.bytes(file.file_name().unwrap_or_default().as_encoded_bytes());
         frame.u64(length);
         if length <= BYTES_MAX {
-            frame.digest(&seal(&fs::read(&file).unwrap_or_default()));
+            frame.digest(&seal(&read_bounded(&file, BYTES_MAX).unwrap_or_default()));
         }
     }
     frame.end()

@@ -149,6 +149,11 @@ pub trait Experiment: std::fmt::Debug + Send + Sync {
     /// What its releases promise, in plain words.
     fn explain(&self) -> Explanation;
 
+    /// What `--data` must name; nothing if no data are read.
+    fn reads(&self) -> Option<&'static str> {
+        None
+    }
+
     /// The scenario as one of trust model `local`, if it is.
     fn as_local(&self) -> Option<&local::LocalScenario> {
         None

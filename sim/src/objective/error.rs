@@ -14,6 +14,13 @@ pub enum ObjectiveError {
         /// The file that is meant.
         file: &'static str,
     },
+    /// A folder is named where one file is read.
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// The file that is meant.
+        file: &'static str,
+    },
     /// The file cannot be read.
     Unreadable {
         /// Which file.
@@ -81,6 +88,12 @@ impl fmt::Display for ObjectiveError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ObjectiveError::NoData { file } => write!(f, "this scenario reads {file}; name it with --data PATH"),
+            ObjectiveError::Folder { path, file } => write!(
+                f,
+                "{}: is a folder, and this scenario reads one file; name it, as in --data {}",
+                path.display(),
+                path.join(file).display()
+            ),
             ObjectiveError::Unreadable { path, error } => write!(f, "{}: cannot be read: {error}", path.display()),
             ObjectiveError::TooLong { path, bytes_max } => {
                 write!(f, "{}: longer than {bytes_max} bytes; is this the right file?", path.display())

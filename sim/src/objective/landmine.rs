@@ -3,13 +3,15 @@
 //! Read from a CSV file with a header that names at least `task` (0..=28), `split` (`train` or `test`), `label` (0 or 1)
 //! and `f1` to `f9`. Columns may stand in any order; others are not read.
 
-use std::fs::File;
-use std::io::Read;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use super::ObjectiveError;
 use super::tuning::Task;
+use crate::files::read_bounded;
 
+/// What the file is called where it is handed out.
+pub const FILE: &str = "landmine.csv";
 /// Number of tasks, one agent each.
 pub const TASKS: usize = 29;
 /// Features of a row.
@@ -23,13 +25,11 @@ const ROWS_MAX: usize = 5_000;
 ///
 /// **Errors**: every way in which it can be wrong, with line and column.
 pub fn read(path: &Path) -> Result<Vec<Task>, ObjectiveError> {
-    let unreadable = |error| ObjectiveError::Unreadable { path: path.to_owned(), error };
-    let file = File::open(path).map_err(unreadable)?;
-    let mut bytes = Vec::new();
-    file.take(BYTES_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    if bytes.len() as u64 > BYTES_MAX {
-        return Err(ObjectiveError::TooLong { path: path.to_owned(), bytes_max: BYTES_MAX });
-    }
+    let bytes = read_bounded(path, BYTES_MAX).map_err(|error| match error.kind() {
+        ErrorKind::IsADirectory => ObjectiveError::Folder { path: path.to_owned(), file: FILE },
+        ErrorKind::FileTooLarge => ObjectiveError::TooLong { path: path.to_owned(), bytes_max: BYTES_MAX },
+        _ => ObjectiveError::Unreadable { path: path.to_owned(), error },
+    })?;
     parse(path, &bytes)
 }
 

@@ -61,7 +61,7 @@ pub fn load(scenario: &Scenario, data: Option<&Path>) -> Result<Box<dyn Family>,
     Ok(match &scenario.objective {
         ObjectiveConfig::GpSample(config) => Box::new(gp_sample::GpSamples::new(config, scenario.federation.agents)?),
         ObjectiveConfig::Landmine(config) => {
-            let path = data.ok_or(ObjectiveError::NoData { file: "landmine.csv" })?;
+            let path = data.ok_or(ObjectiveError::NoData { file: landmine::FILE })?;
             Box::new(tuning::Tuning::new(landmine::read(path)?, config.candidates))
         }
         ObjectiveConfig::Winequality(config) => Box::new(tuning::Tuning::new(winequality::tasks(), config.candidates)),

@@ -1,4 +1,4 @@
-//! What needs a heap: the tight accountant, the audit.
+//! What needs a heap: the tight accountant, calibration by it, the audit.
 //!
 //! | module | what it holds |
 //! |---|---|

@@ -2,32 +2,41 @@
 
 use std::fmt::Write as _;
 
-use super::figure;
+use super::layout::{Layout, Room, Sizes};
 use super::significant;
-use super::svg::{Chart, Curve, Frame, Point, Ruler, Scale, escape, line};
+use super::svg::{Chart, Curve, Point, Ruler, Scale, escape, line};
+use super::{advance, figure};
 use crate::driver::{Guarantee, MethodRun};
 use crate::fault::FaultCounts;
 use crate::metrics::{MethodSummary, SMALL_DELTA, Summary, privacy_loss, release_event};
 use crate::privacy::pld;
 use crate::scenario::Scenario;
 
-/// One chart as an element of a page; `labels` is the room to the right of the plot.
+/// One chart as an element of a page; `labels` is the room that is wanted to the right of the plot, which becomes
+/// narrower if they need more.
 pub fn element(chart: &Chart, plot: (f64, f64), labels: f64) -> String {
-    framed(chart, plot, labels, |frame| chart.draw(frame))
+    element_over(chart, &chart.ruler(), plot, labels)
 }
 
 /// The same over a horizontal axis that is given.
 pub fn element_over(chart: &Chart, ruler: &Ruler, plot: (f64, f64), labels: f64) -> String {
-    framed(chart, plot, labels, |frame| chart.draw_over(frame, ruler))
+    sized(chart, ruler, plot, labels, Sizes::PAGE)
 }
 
-fn framed(chart: &Chart, plot: (f64, f64), labels: f64, draw: impl FnOnce(Frame) -> String) -> String {
-    let (width, height) = (56.0 + plot.0 + labels, 46.0 + plot.1 + 46.0);
-    let mut out =
-        format!("<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{}\">\n", escape(&chart.title));
-    out.push_str(&draw(Frame { x: 50.0, y: 46.0, width: plot.0, height: plot.1 }));
-    out.push_str("</svg>\n");
-    out
+/// One of several small charts side by side, whose type is larger.
+pub fn element_small(chart: &Chart, plot: (f64, f64), labels: f64) -> String {
+    sized(chart, &chart.ruler(), plot, labels, Sizes::SMALL)
+}
+
+fn sized(chart: &Chart, ruler: &Ruler, plot: (f64, f64), labels: f64, sizes: Sizes) -> String {
+    let room = Room { corner: (0.0, 0.0), width: 56.0 + plot.0 + labels, plot, margins: (50.0, 46.0, 46.0), sizes };
+    let layout = Layout::of(chart, ruler, &room);
+    let (width, height) = (layout.width.ceil(), layout.height.ceil());
+    format!(
+        "<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{}\">\n{}</svg>\n",
+        escape(&chart.title),
+        chart.draw(&layout, ruler)
+    )
 }
 
 /// ε after each release: moments and RDP at the scenario's δ and at [`SMALL_DELTA`], PLD at the scenario's. Nothing if nothing private
@@ -187,17 +196,27 @@ pub fn clipping(summary: &Summary) -> Option<Chart> {
 
 /// Utility against privacy: a row for each method, summed regret with its 95 % interval, ε beside it.
 pub fn utility(summary: &Summary, regret_name: &str) -> String {
-    const LEFT: f64 = 130.0;
-    const PLOT: f64 = 330.0;
     const ROW: f64 = 30.0;
+    let sizes = Sizes::PAGE;
     let interval = |method: &MethodSummary| 1.96 * method.summed_regret.standard_error.unwrap_or(0.0);
     let mut methods: Vec<&MethodSummary> = summary.methods.iter().collect();
     methods.sort_by(|a, b| a.summed_regret.mean.total_cmp(&b.summed_regret.mean));
     let high = methods.iter().map(|m| m.summed_regret.mean + interval(m)).fold(f64::MIN_POSITIVE, f64::max);
     let low = methods.iter().map(|m| m.summed_regret.mean - interval(m)).fold(high, f64::min);
     let from = if low > 0.4 * high { low - 0.05 * (high - low) } else { 0.0 };
-    let px = |x: f64| LEFT + ((x - from) / (high * 1.02 - from)).clamp(0.0, 1.0) * PLOT;
-    let (width, height) = (LEFT + PLOT + 130.0, 34.0 + ROW * methods.len() as f64 + 44.0);
+    let note = |method: &MethodSummary| match (method.guarantee(), method.losses) {
+        (Guarantee::NothingReleased, _) => "nothing released".to_owned(),
+        (_, Some([loss, _])) => {
+            loss.moments.map_or("ε = ∞".into(), |epsilon| format!("ε = {}", significant(epsilon, 3)))
+        }
+        _ => "no protection".to_owned(),
+    };
+    let names = methods.iter().map(|method| advance::width(method.method.name(), sizes.label, true));
+    let notes = methods.iter().map(|method| advance::width(&note(method), sizes.tick, false));
+    let (left, right) = (names.fold(0.0, f64::max) + 20.0, notes.fold(0.0, f64::max) + 18.0);
+    let plot = (590.0 - left - right).clamp(220.0, 330.0);
+    let px = |x: f64| left + ((x - from) / (high * 1.02 - from)).clamp(0.0, 1.0) * plot;
+    let (width, height) = ((left + plot + right).ceil(), 34.0 + ROW * methods.len() as f64 + 44.0);
     let bottom = 34.0 + ROW * methods.len() as f64;
     let mut out =
         format!("<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"Utility against privacy\">\n");
@@ -207,7 +226,7 @@ pub fn utility(summary: &Summary, regret_name: &str) -> String {
         let _ = writeln!(out, r#"<path class="grid" d="M{x:.1} 28V{bottom:.1}"/>"#);
         line(&mut out, "tick", x, bottom + 16.0, "middle", &super::svg::plain(tick));
     }
-    line(&mut out, "axis", LEFT + PLOT, bottom + 34.0, "end", &format!("summed {regret_name}, 95 % interval"));
+    line(&mut out, "axis", left + plot, bottom + 34.0, "end", &format!("summed {regret_name}, 95 % interval"));
     for (i, method) in methods.iter().enumerate() {
         let (y, class, half) = (34.0 + ROW * (i as f64 + 0.5), method.method.name(), interval(method));
         let mean = method.summed_regret.mean;
@@ -223,14 +242,7 @@ pub fn utility(summary: &Summary, regret_name: &str) -> String {
             r#"<circle class="band {class}" style="fill-opacity:1" cx="{:.1}" cy="{y:.1}" r="5"/>"#,
             px(mean)
         );
-        let note = match (method.guarantee(), method.losses) {
-            (Guarantee::NothingReleased, _) => "nothing released".to_owned(),
-            (_, Some([loss, _])) => {
-                loss.moments.map_or("ε = ∞".into(), |epsilon| format!("ε = {}", significant(epsilon, 3)))
-            }
-            _ => "no protection".to_owned(),
-        };
-        line(&mut out, "tick", LEFT + PLOT + 14.0, y + 4.5, "start", &note);
+        line(&mut out, "tick", left + plot + 14.0, y + 4.5, "start", &note(method));
     }
     out.push_str("</svg>\n");
     out

@@ -2,8 +2,10 @@
 
 use std::fmt::Write as _;
 
+use super::advance::wrapped;
+use super::layout::{Layout, Room, Sizes};
 use super::significant;
-use super::svg::{Chart, Curve, Frame, Point, Ruler, STYLE, STYLE_DARK, Scale, line};
+use super::svg::{Chart, Curve, Point, Ruler, STYLE, STYLE_DARK, Scale, line};
 use crate::driver::Method;
 use crate::metrics::{MethodSummary, Summary};
 use crate::scenario::Scenario;
@@ -105,22 +107,69 @@ pub fn compose(title: &str, lines: &[&str; 2], panels: &[Chart]) -> String {
 
 /// The same over a horizontal axis that is given for all panels.
 pub fn compose_over(title: &str, lines: &[&str; 2], panels: &[Chart], ruler: Option<&Ruler>) -> String {
-    const PLOT: f64 = 370.0;
     const COLUMN: f64 = 610.0;
-    const HEIGHT: f64 = 540.0;
-    let width = COLUMN * panels.len().max(1) as f64 + 30.0;
+    const GAP: f64 = 14.0;
+    const EDGE: f64 = 24.0;
+    let rulers: Vec<Ruler> = panels.iter().map(|panel| ruler.cloned().unwrap_or_else(|| panel.ruler())).collect();
+    let (mut x, mut top, mut blocks) = (GAP, 0.0, Vec::new());
+    // Once to learn how wide everything is, then below the lines that are broken to that width.
+    for pass in 0..2 {
+        if pass == 1 {
+            blocks.clear();
+            x = GAP;
+        }
+        for (panel, ruler) in panels.iter().zip(&rulers) {
+            let room = Room {
+                corner: (x, top),
+                width: COLUMN - GAP,
+                plot: (370.0, 340.0),
+                margins: (46.0, 67.0, 56.0),
+                sizes: Sizes::FILE,
+            };
+            let layout = Layout::of(panel, ruler, &room);
+            x += layout.width + GAP;
+            blocks.push(layout);
+        }
+        if pass == 0 {
+            x = x.max(COLUMN + 30.0);
+            top = heading(&mut String::new(), title, lines, x - 2.0 * EDGE);
+        }
+    }
+    let width = x.max(COLUMN + 30.0).ceil();
+    let height = blocks.iter().map(|block| top + block.height).fold(top + 20.0, f64::max).ceil();
     let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {HEIGHT}\" width=\"{width}\" height=\"{HEIGHT}\" \
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
          role=\"img\">\n<style>{STYLE}@media (prefers-color-scheme:dark){{{STYLE_DARK}}}</style>\n"
     );
-    let _ = writeln!(out, r#"<rect class="ground" width="{width}" height="{HEIGHT}"/>"#);
-    line(&mut out, "title", 24.0, 36.0, "start", title);
-    line(&mut out, "sub", 24.0, 58.0, "start", lines[0]);
-    line(&mut out, "sub", 24.0, 77.0, "start", lines[1]);
-    for (i, panel) in panels.iter().enumerate() {
-        let frame = Frame { x: 60.0 + i as f64 * COLUMN, y: 144.0, width: PLOT, height: 340.0 };
-        out.push_str(&ruler.map_or_else(|| panel.draw(frame), |ruler| panel.draw_over(frame, ruler)));
+    let _ = writeln!(out, r#"<rect class="ground" width="{width}" height="{height}"/>"#);
+    heading(&mut out, title, lines, width - 2.0 * EDGE);
+    for ((panel, block), ruler) in panels.iter().zip(&blocks).zip(&rulers) {
+        out.push_str(&panel.draw(block, ruler));
     }
     out.push_str("</svg>\n");
     out
+}
+
+/// Title and lines above the panels, broken to a width; where the last of them stands.
+fn heading(out: &mut String, title: &str, lines: &[&str; 2], width: f64) -> f64 {
+    let mut y = 12.0;
+    for text in wrapped(title, 19.0, true, width) {
+        y += 24.0;
+        line(out, "title", 24.0, y, "start", &text);
+    }
+    y += 3.0;
+    for text in lines.iter().flat_map(|text| sentences(text, width)) {
+        y += 19.0;
+        line(out, "sub", 24.0, y, "start", &text);
+    }
+    y
+}
+
+/// A line, or if it is too long its sentences in lines of their own: what is said about privacy stays in one piece.
+fn sentences(text: &str, width: f64) -> Vec<String> {
+    let whole = wrapped(text, 13.0, false, width);
+    if whole.len() == 1 {
+        return whole;
+    }
+    text.split_inclusive(". ").flat_map(|sentence| wrapped(sentence, 13.0, false, width)).collect()
 }

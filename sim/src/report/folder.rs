@@ -11,9 +11,11 @@ use serde::Serialize;
 
 use super::read::RunRecord;
 use super::{figure, html, json, table};
+use crate::checkpoint::SUMMARY;
 use crate::driver::MethodRun;
 use crate::experiment::{Experiment, Outcome};
 use crate::fault::FaultCounts;
+use crate::files::{FolderLock, LockError, write_atomically, write_durably};
 use crate::metrics::Summary;
 use crate::scenario::Scenario;
 
@@ -24,6 +26,8 @@ const README: &str = include_str!("folder.md");
 pub enum FolderError {
     /// There is something at this place already.
     Exists(PathBuf),
+    /// Another process writes into it.
+    Lock(LockError),
     /// The system refused.
     Io {
         /// What was to be written.
@@ -44,6 +48,7 @@ impl std::fmt::Display for FolderError {
                     path.display()
                 )
             }
+            FolderError::Lock(error) => write!(f, "{error}"),
             FolderError::Io { path, error } => write!(f, "{}: cannot be written: {error}", path.display()),
         }
     }
@@ -51,9 +56,12 @@ impl std::fmt::Display for FolderError {
 
 impl std::error::Error for FolderError {}
 
-/// A new folder, to be filled.
+/// A folder to be filled, by this process alone: it is locked as long as this value lives.
 #[derive(Debug)]
-pub struct RunFolder(PathBuf);
+pub struct RunFolder {
+    path: PathBuf,
+    lock: FolderLock,
+}
 
 impl RunFolder {
     /// Makes the folder at this place, which must be free.
@@ -65,13 +73,20 @@ impl RunFolder {
             io::ErrorKind::AlreadyExists => FolderError::Exists(path.to_owned()),
             _ => FolderError::Io { path: path.to_owned(), error },
         })?;
-        Ok(RunFolder(path.to_owned()))
+        Self::locked(path)
     }
 
     /// The folder at this place, made if it is not there.
+    ///
+    /// **Errors**: [`FolderError::Lock`] if another process writes into it.
     pub fn open(path: &Path) -> Result<Self, FolderError> {
         std::fs::create_dir_all(path).map_err(|error| FolderError::Io { path: path.to_owned(), error })?;
-        Ok(RunFolder(path.to_owned()))
+        Self::locked(path)
+    }
+
+    fn locked(path: &Path) -> Result<Self, FolderError> {
+        let lock = FolderLock::take(path).map_err(FolderError::Lock)?;
+        Ok(RunFolder { path: path.to_owned(), lock })
     }
 
     /// Makes the next free numbered folder under `parent`: 0001-name, 0002-name, …
@@ -97,31 +112,38 @@ impl RunFolder {
 
     /// Where it is.
     pub fn path(&self) -> &Path {
-        &self.0
+        &self.path
     }
 
     /// Removes the folder if nothing was written into it.
     pub fn discard_if_empty(self) {
-        let _ = std::fs::remove_dir(&self.0);
+        drop(self.lock);
+        let _ = std::fs::remove_dir(&self.path);
     }
 
-    /// Writes one file of the folder.
+    /// Writes one file of the folder, down to the disk.
     pub fn write(&self, name: &str, text: &str) -> Result<(), FolderError> {
-        let path = self.0.join(name);
-        std::fs::write(&path, text).map_err(|error| FolderError::Io { path, error })
+        let path = self.path.join(name);
+        write_durably(&path, text.as_bytes()).map_err(|error| FolderError::Io { path, error })
     }
 
-    /// Writes what an experiment of another trust model left.
+    /// Writes `summary.json`, whole or not at all: its presence says that the folder is complete, so nothing may be
+    /// written after it.
+    pub fn seal(&self, summary: &impl Serialize) -> Result<(), FolderError> {
+        let path = self.path.join(SUMMARY);
+        write_atomically(&path, pretty(summary).as_bytes()).map_err(|error| FolderError::Io { path, error })
+    }
+
+    /// Writes what an experiment of another trust model left, and seals the folder.
     pub fn fill_with(&self, scenario: &dyn Experiment, outcome: &Outcome) -> Result<(), FolderError> {
         let version = env!("CARGO_PKG_VERSION");
         self.write("scenario.toml", &format!("# Every key written out; sordino {version}.\n{}", scenario.resolved()))?;
         self.write("table.txt", &outcome.table)?;
         outcome.files.iter().try_for_each(|(name, text)| self.write(name, text))?;
-        // Last: its presence says that the folder is complete.
-        self.write("summary.json", &pretty(&outcome.summary))
+        self.seal(&outcome.summary)
     }
 
-    /// Writes everything.
+    /// Writes everything but the ledger and what seals the folder.
     pub fn fill(
         &self,
         scenario: &Scenario,
@@ -132,7 +154,6 @@ impl RunFolder {
         let version = env!("CARGO_PKG_VERSION");
         self.write("README.md", README)?;
         self.write("scenario.toml", &format!("# Every key written out; sordino {version}.\n{}", scenario.resolved()))?;
-        self.write("summary.json", &pretty(&json::summary(scenario, summary)))?;
         self.write("rounds.csv", &rounds(results))?;
         if results.iter().any(|result| !result.faults.is_empty()) {
             self.write("faults.csv", &faults(results))?;

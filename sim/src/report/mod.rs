@@ -6,6 +6,7 @@
 //! | [`json`] | the same for programs |
 //! | [`figure`] | regret curves as SVG |
 //! | [`svg`] | axes, curves, bands, labels that do not overlap |
+//! | [`layout`], [`advance`] | room for every text of a chart; how wide a text is |
 //! | [`charts`] | privacy loss, spread over agents, clipping, utility against privacy |
 //! | [`html`] | one page with all of it |
 //! | [`read`] | a run folder, read back and checked |
@@ -15,12 +16,14 @@
 //! | [`sweep`] | the page of a sweep |
 //! | [`folder`] | the run folder: scenario, tables, transcript, figure |
 
+pub mod advance;
 pub mod charts;
 pub mod curves;
 pub mod figure;
 pub mod folder;
 pub mod html;
 pub mod json;
+pub mod layout;
 pub mod outline;
 pub mod parts;
 pub mod read;

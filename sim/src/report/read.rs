@@ -10,6 +10,7 @@ use sordino_core::privacy::accountant::AccountantError;
 
 use crate::driver::{Method, MethodRun};
 use crate::fault::FaultCounts;
+use crate::files::read_to_string_bounded;
 use crate::metrics::{Summary, summarize};
 use crate::scenario::{AnyScenario, Scenario, ScenarioError};
 
@@ -152,12 +153,7 @@ pub fn run_folder(folder: &Path) -> Result<RunRecord, ReadError> {
 pub(super) fn text(folder: &Path, name: &str) -> Result<(PathBuf, String), ReadError> {
     let path = folder.join(name);
     let unreadable = |error| ReadError::Unreadable { path: path.clone(), error };
-    let length = std::fs::metadata(&path).map_err(unreadable)?.len();
-    if length > BYTES_MAX {
-        let message = format!("longer than {BYTES_MAX} bytes");
-        return Err(ReadError::Inconsistent { path, message });
-    }
-    let text = std::fs::read_to_string(&path).map_err(unreadable)?;
+    let text = read_to_string_bounded(&path, BYTES_MAX).map_err(unreadable)?;
     Ok((path, text))
 }
 

@@ -6,6 +6,8 @@
 
 use std::fmt::Write as _;
 
+use super::layout::{LEADER, Layout, NOTE_BELOW, NOTE_GAP};
+
 /// A point of a curve and of its band.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
@@ -145,6 +147,14 @@ pub struct Frame {
     pub height: f64,
 }
 
+impl Frame {
+    /// Where a value of the horizontal axis stands.
+    pub(super) fn place(&self, ruler: &Ruler, x: f64) -> f64 {
+        let span = ruler.to - ruler.from;
+        self.x + if span > 0.0 { (x - ruler.from) / span } else { 0.5 } * self.width
+    }
+}
+
 /// A horizontal axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ruler {
@@ -184,33 +194,53 @@ impl Chart {
         }
     }
 
-    /// The chart as a group of elements inside `frame`, over a horizontal axis from 0; labels stand to the right of it.
-    pub fn draw(&self, frame: Frame) -> String {
+    /// The axis from 0 to the last point of any curve.
+    pub fn ruler(&self) -> Ruler {
         let x_max = self.curves.iter().flat_map(|curve| &curve.points).map(|point| point.x).fold(1.0, f64::max);
         let ticks = ticks(0.0, x_max, 5).into_iter().map(|x| (x, plain(x))).collect();
-        self.draw_over(frame, &Ruler { from: 0.0, to: x_max, ticks, marks: false })
+        Ruler { from: 0.0, to: x_max, ticks, marks: false }
     }
 
-    /// The chart over a horizontal axis that is given.
-    pub fn draw_over(&self, frame: Frame, ruler: &Ruler) -> String {
-        let span = ruler.to - ruler.from;
-        let px = |x: f64| frame.x + if span > 0.0 { (x - ruler.from) / span } else { 0.5 } * frame.width;
+    /// The chart as a group of elements, over a horizontal axis; every text where `layout` has room for it.
+    pub fn draw(&self, layout: &Layout, ruler: &Ruler) -> String {
+        let frame = layout.frame;
+        let px = |x: f64| frame.place(ruler, x);
         let py = |y: f64| frame.y + frame.height * (1.0 - self.fraction(y));
         let mut out = String::from("<g>\n");
         let (left, right, bottom) = (frame.x, frame.x + frame.width, frame.y + frame.height);
-        line(&mut out, "panel", left, frame.y - 26.0, "start", &self.title);
-        line(&mut out, "axis", left, frame.y - 8.0, "start", &self.y_label);
-        line(&mut out, "axis", right, bottom + 36.0, "end", &self.x_label);
+        let above = |out: &mut String, class: &str, last: f64, step: f64, lines: &[String]| {
+            for (text, back) in lines.iter().zip((0..lines.len()).rev()) {
+                line(out, class, left, last - back as f64 * step, "start", text);
+            }
+        };
+        let second = (layout.y_label.len() - 1) as f64 * layout.line;
+        above(&mut out, "panel", frame.y - 26.0 - second, layout.line + 2.0, &layout.title);
+        above(&mut out, "axis", frame.y - 8.0, layout.line, &layout.y_label);
+        for (i, text) in layout.x_label.iter().enumerate() {
+            line(
+                &mut out,
+                "axis",
+                layout.x_label_end,
+                bottom + 36.0 + layout.below_ticks + i as f64 * layout.line,
+                "end",
+                text,
+            );
+        }
+        let mut before = f64::INFINITY;
         for (y, text) in self.y_ticks() {
             let y = py(y);
             if y < bottom - 0.5 {
                 let _ = writeln!(out, r#"<path class="grid" d="M{left:.1} {y:.1}H{right:.1}"/>"#);
             }
-            line(&mut out, "tick", left - 7.0, y + 4.0, "end", &text);
+            // A number that would lie on the one below it is left out.
+            if before - y >= layout.tick {
+                line(&mut out, "tick", left - 7.0, y + 4.0, "end", &text);
+                before = y;
+            }
         }
         let _ = writeln!(out, r#"<path class="base" d="M{left:.1} {bottom:.1}H{right:.1}"/>"#);
-        for (x, text) in &ruler.ticks {
-            line(&mut out, "tick", px(*x), bottom + 18.0, "middle", text);
+        for (x, text, below) in &layout.x_ticks {
+            line(&mut out, "tick", *x, bottom + 18.0 + *below as f64 * layout.below_ticks, "middle", text);
         }
         for (place, curve) in self.curves.iter().enumerate() {
             if ruler.marks {
@@ -228,7 +258,7 @@ impl Chart {
                 path(curve.points.iter().map(|point| (px(point.x), py(point.y))))
             );
         }
-        self.labels(&mut out, &frame, &py);
+        self.labels(&mut out, layout, &py);
         out.push_str("</g>\n");
         out
     }
@@ -243,35 +273,47 @@ impl Chart {
     }
 
     /// Names at the curves' ends, pushed apart, with a thin leader each.
-    fn labels(&self, out: &mut String, frame: &Frame, py: &impl Fn(f64) -> f64) {
-        const GAP: f64 = 18.0;
+    fn labels(&self, out: &mut String, layout: &Layout, py: &impl Fn(f64) -> f64) {
+        let frame = &layout.frame;
         let (right, bottom) = (frame.x + frame.width, frame.y + frame.height);
-        let mut ends: Vec<(f64, &Curve)> =
-            self.curves.iter().filter_map(|curve| curve.points.last().map(|end| (py(end.y), curve))).collect();
+        // A label with its note below it is two lines, the middle of which is its place.
+        let (gap, up) = if layout.stacked { (NOTE_BELOW + 19.0, 0.5 * NOTE_BELOW) } else { (18.0, 0.0) };
+        let mut ends: Vec<(f64, &Curve, &(String, String))> = self
+            .curves
+            .iter()
+            .zip(&layout.labels)
+            .filter_map(|(curve, label)| curve.points.last().map(|end| (py(end.y), curve, label)))
+            .collect();
         ends.sort_by(|a, b| a.0.total_cmp(&b.0));
         let wishes: Vec<f64> = ends.iter().map(|end| end.0).collect();
-        let places = spread(&wishes, GAP, bottom + 2.0);
-        for ((end, curve), place) in ends.iter().zip(&places) {
+        let places = spread(&wishes, gap, frame.y + 3.0 + up, bottom + 2.0 - up);
+        for ((end, curve, (label, note)), place) in ends.iter().zip(&places) {
+            let class = curve.class;
             let _ = writeln!(
                 out,
-                r#"<path class="leader {}" d="M{:.1} {end:.1}L{:.1} {place:.1}"/>"#,
-                curve.class,
+                r#"<path class="leader {class}" d="M{:.1} {end:.1}L{:.1} {place:.1}"/>"#,
                 right + 2.0,
                 right + 14.0,
             );
+            let x = right + LEADER;
+            let beside = if layout.stacked && !note.is_empty() {
+                format!(r#"x="{x:.1}" dy="{NOTE_BELOW}""#)
+            } else {
+                format!(r#"dx="{NOTE_GAP}""#)
+            };
+            let up = if note.is_empty() { 0.0 } else { up };
             let _ = writeln!(
                 out,
-                r#"<text class="label {}" x="{:.1}" y="{:.1}">{}<tspan class="note" dx="6">{}</tspan></text>"#,
-                curve.class,
-                right + 18.0,
-                place + 4.5,
-                escape(&curve.label),
-                escape(&curve.note)
+                r#"<text class="label {class}" x="{x:.1}" y="{:.1}">{}<tspan class="note" {beside}>{}</tspan></text>"#,
+                place + 4.5 - up,
+                escape(label),
+                escape(note)
             );
         }
     }
 
-    fn y_ticks(&self) -> Vec<(f64, String)> {
+    /// Where numbers stand beside the vertical axis.
+    pub(super) fn y_ticks(&self) -> Vec<(f64, String)> {
         match self.scale {
             Scale::Linear { from } => ticks(from, self.y_max, 5).into_iter().map(|y| (y, plain(y))).collect(),
             Scale::Log { floor } => {
@@ -305,14 +347,14 @@ pub fn ticks(low: f64, high: f64, count: u32) -> Vec<f64> {
     (0..=count).map(|i| (first + f64::from(i)) * step).filter(|tick| *tick <= high + 1e-9 * span).collect()
 }
 
-/// Places near the wishes (ascending) that keep `gap` between neighbours and stay above `limit`: neighbours that would
-/// overlap form a block around their mean wish.
-fn spread(wishes: &[f64], gap: f64, limit: f64) -> Vec<f64> {
+/// Places near the wishes (ascending) that keep `gap` between neighbours and stay between `least` and, if there is room
+/// for all, `limit`: neighbours that would overlap form a block around their mean wish.
+fn spread(wishes: &[f64], gap: f64, least: f64, limit: f64) -> Vec<f64> {
     // (sum of the wishes of the block's first line, lines)
     let mut blocks: Vec<(f64, usize)> = Vec::new();
     let start = |block: &(f64, usize)| {
         let lines = block.1 as f64;
-        (block.0 / lines).min(limit - (lines - 1.0) * gap)
+        (block.0 / lines).min(limit - (lines - 1.0) * gap).max(least)
     };
     for wish in wishes {
         blocks.push((*wish, 1));
@@ -351,6 +393,7 @@ pub fn line(out: &mut String, class: &str, x: f64, y: f64, anchor: &str, text: &
 
 #[cfg(test)]
 mod tests {
+    use super::super::layout::{Room, Sizes};
     use super::*;
 
     #[test]
@@ -364,9 +407,11 @@ mod tests {
 
     #[test]
     fn crowded_labels_gather_around_their_wish() {
-        assert_eq!(spread(&[10.0, 50.0, 51.0, 52.0], 10.0, 100.0), [10.0, 41.0, 51.0, 61.0]);
-        assert_eq!(spread(&[98.0, 99.0], 10.0, 100.0), [90.0, 100.0]);
-        assert!(spread(&[], 10.0, 100.0).is_empty());
+        assert_eq!(spread(&[10.0, 50.0, 51.0, 52.0], 10.0, 0.0, 100.0), [10.0, 41.0, 51.0, 61.0]);
+        assert_eq!(spread(&[98.0, 99.0], 10.0, 0.0, 100.0), [90.0, 100.0]);
+        assert_eq!(spread(&[1.0, 2.0, 3.0], 10.0, 0.0, 100.0), [0.0, 10.0, 20.0]);
+        assert_eq!(spread(&[50.0, 50.0, 50.0], 40.0, 0.0, 60.0), [0.0, 40.0, 80.0]);
+        assert!(spread(&[], 10.0, 0.0, 100.0).is_empty());
     }
 
     #[test]
@@ -385,7 +430,10 @@ mod tests {
             scale: Scale::Linear { from: 0.0 },
             y_max: 1.0,
         };
-        let svg = chart.draw(Frame { x: 0.0, y: 0.0, width: 100.0, height: 100.0 });
+        let sizes = Sizes::FILE;
+        let room = Room { corner: (0.0, 0.0), width: 200.0, plot: (100.0, 100.0), margins: (50.0, 46.0, 46.0), sizes };
+        let ruler = chart.ruler();
+        let svg = chart.draw(&Layout::of(&chart, &ruler, &room), &ruler);
         assert!(svg.contains("a &lt; b"));
         let mut places: Vec<f64> = svg
             .lines()

@@ -238,7 +238,7 @@ fn table(out: &mut String, index: &Index, cells: &[Cell]) {
     varying.iter().for_each(|i| {
         let _ = write!(body, "<th>{}</th>", escape(index.axes[*i].short()));
     });
-    body.push_str("<th class=\"name\">method</th><th>runs</th>");
+    body.push_str("<th class=\"name\">method</th><th>runs in all</th>");
     for name in measures.iter().chain(&losses) {
         let _ = write!(body, "<th>{}</th>", escape(&words(name)));
     }

@@ -71,6 +71,14 @@ impl ObjectiveConfig {
             ObjectiveConfig::Landmine(_) | ObjectiveConfig::Winequality(_) => "1 - AUC",
         }
     }
+
+    /// What `--data` must name; nothing if no data are read.
+    pub fn reads(&self) -> Option<&'static str> {
+        match self {
+            ObjectiveConfig::Landmine(_) => Some(crate::objective::landmine::FILE),
+            ObjectiveConfig::GpSample(_) | ObjectiveConfig::Winequality(_) => None,
+        }
+    }
 }
 
 /// A Gaussian process on a grid.

@@ -1,6 +1,6 @@
 //! Every key of a scenario: its type, its range, its default.
 
-use sordino_core::federated::OwnDraw;
+use sordino_core::federated::{CLIPPING_NORM, NOISE_MULTIPLIER, OwnDraw};
 use sordino_core::kernel::Stationary;
 use sordino_core::schedule::Mixing;
 use toml::de::{DeTable, DeValue};
@@ -322,14 +322,9 @@ fn privacy(
             "a probability from 1e-6 to 1",
             None,
         )?,
-        noise_multiplier: section.number("noise_multiplier", 0.05..=1e3, "a number from 0.05 to 1000", None)?,
+        noise_multiplier: section.number_within("noise_multiplier", NOISE_MULTIPLIER, None)?,
         // An unclipped vector has about the norm of its prior draw, √M in each of P regions.
-        clipping_norm: section.number(
-            "clipping_norm",
-            1e-6..=1e9,
-            "a number from 1e-6 to 1e9",
-            Some(1.1 * length.sqrt()),
-        )?,
+        clipping_norm: section.number_within("clipping_norm", CLIPPING_NORM, Some(1.1 * length.sqrt()))?,
         grid_exponent: section.integer("grid_exponent", 16..=20, Some(20))? as u32,
         delta: section.number("delta", 1e-15..=0.5, "a number from 1e-15 to 0.5", Some(agents.powf(-1.1).min(0.5)))?,
         weight_concentration: section.number(

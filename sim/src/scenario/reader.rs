@@ -214,6 +214,18 @@ impl Section {
         }
     }
 
+    /// A number within a range that core names, or the default; the refusal tells that range.
+    pub(crate) fn number_within(
+        &mut self,
+        key: &'static str,
+        range: std::ops::RangeInclusive<f64>,
+        default: Option<f64>,
+    ) -> Result<f64, Problem> {
+        let end = |x: f64| if (0.01..1e5).contains(&x) { format!("{x}") } else { format!("{x:e}") };
+        let admissible = format!("a number from {} to {}", end(*range.start()), end(*range.end()));
+        self.number(key, range, &admissible, default)
+    }
+
     /// A number within `range`, if it is given.
     pub(crate) fn optional_number(
         &mut self,

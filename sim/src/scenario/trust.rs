@@ -95,6 +95,14 @@ impl AnyScenario {
         }
     }
 
+    /// What `--data` must name, for scenarios that read a file or a folder; nothing for all others.
+    pub fn reads(&self) -> Option<&'static str> {
+        match self {
+            AnyScenario::Federated(scenario) => scenario.objective.reads(),
+            AnyScenario::Other(experiment) => experiment.reads(),
+        }
+    }
+
     /// One line for people.
     pub fn description(&self) -> &str {
         match self {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::grid::Plan;
 use super::index::{Entry, Index, Status};
-use crate::checkpoint::{StoreError, write_atomically};
+use crate::files::{FolderLock, LOCK, LockError, read_to_string_bounded, write_atomically};
 
 const README: &str = include_str!("folder.md");
 const PLAN: &str = "sweep.toml";
@@ -47,8 +47,8 @@ pub enum SweepError {
         /// What the system says.
         error: io::Error,
     },
-    /// A file could not be written durably.
-    Store(StoreError),
+    /// Another process writes into the folder.
+    Lock(LockError),
     /// No threads.
     Threads(crate::driver::DriverError),
     /// Stopped from outside; what was finished is in the index.
@@ -71,7 +71,7 @@ impl std::fmt::Display for SweepError {
             }
             SweepError::Damaged { path, message } => write!(f, "{}: {message}", path.display()),
             SweepError::Io { path, error } => write!(f, "{}: {error}", path.display()),
-            SweepError::Store(error) => write!(f, "{error}"),
+            SweepError::Lock(error) => write!(f, "{error}"),
             SweepError::Threads(error) => write!(f, "{error}"),
             SweepError::Interrupted => write!(f, "interrupted"),
         }
@@ -80,9 +80,9 @@ impl std::fmt::Display for SweepError {
 
 impl std::error::Error for SweepError {}
 
-impl From<StoreError> for SweepError {
-    fn from(error: StoreError) -> Self {
-        SweepError::Store(error)
+impl From<LockError> for SweepError {
+    fn from(error: LockError) -> Self {
+        SweepError::Lock(error)
     }
 }
 
@@ -96,40 +96,46 @@ pub struct SweepFolder {
     path: PathBuf,
     /// What is swept.
     pub plan: Plan,
+    /// Held by who executes runs; who only reads needs none.
+    _lock: Option<FolderLock>,
 }
 
 impl SweepFolder {
     /// Begins in a new folder.
     ///
-    /// **Errors**: [`SweepError::Exists`].
+    /// **Errors**: [`SweepError::Exists`]; [`SweepError::Lock`].
     pub fn create(path: &Path, plan: Plan) -> Result<Self, SweepError> {
         if path.exists() {
             return Err(SweepError::Exists(path.to_owned()));
         }
-        Self::fill(path, plan)
+        fs::create_dir_all(path).map_err(io_at(path))?;
+        Self::fill(path, plan, FolderLock::take(path)?)
     }
 
     /// Goes on with the same sweep, or begins in a new or empty folder.
     ///
-    /// **Errors**: [`SweepError::Other`] with what differs, [`SweepError::NoSweep`].
+    /// **Errors**: [`SweepError::Other`] with what differs, [`SweepError::NoSweep`]; [`SweepError::Lock`] if another
+    /// process goes on with it.
     pub fn begin_or_resume(path: &Path, plan: Plan) -> Result<Self, SweepError> {
-        let file = path.join(PLAN);
+        fs::create_dir_all(path).map_err(io_at(path))?;
+        let (file, lock) = (path.join(PLAN), FolderLock::take(path)?);
         if !file.exists() {
             let mut entries = fs::read_dir(path).into_iter().flatten().flatten();
             // Killed at the very beginning: empty, or the plan not yet renamed.
-            let foreign = entries.any(|entry| entry.file_name() != Path::new(PLAN).with_extension("new").as_os_str());
-            return if foreign { Err(SweepError::NoSweep(path.to_owned())) } else { Self::fill(path, plan) };
+            let new = Path::new(PLAN).with_extension("new");
+            let foreign = entries.any(|entry| entry.file_name() != new.as_os_str() && entry.file_name() != LOCK);
+            return if foreign { Err(SweepError::NoSweep(path.to_owned())) } else { Self::fill(path, plan, lock) };
         }
         let there = read_plan(&file)?;
         match difference(&there, &plan) {
-            None => Ok(SweepFolder { path: path.to_owned(), plan }),
+            None => Ok(SweepFolder { path: path.to_owned(), plan, _lock: Some(lock) }),
             Some(difference) => Err(SweepError::Other { path: path.to_owned(), difference }),
         }
     }
 
-    /// A folder that is there.
+    /// A folder that is there, to be read.
     pub fn open(path: &Path) -> Result<Self, SweepError> {
-        Ok(SweepFolder { path: path.to_owned(), plan: read_plan(&path.join(PLAN))? })
+        Ok(SweepFolder { path: path.to_owned(), plan: read_plan(&path.join(PLAN))?, _lock: None })
     }
 
     /// True if this is the folder of a sweep.
@@ -137,13 +143,12 @@ impl SweepFolder {
         path.join(PLAN).exists()
     }
 
-    fn fill(path: &Path, plan: Plan) -> Result<Self, SweepError> {
-        fs::create_dir_all(path).map_err(io_at(path))?;
+    fn fill(path: &Path, plan: Plan, lock: FolderLock) -> Result<Self, SweepError> {
         let file = path.join(PLAN);
         let text = toml::to_string(&plan)
             .map_err(|error| SweepError::Damaged { path: file.clone(), message: error.to_string() })?;
-        write_atomically(&file, text.as_bytes())?;
-        Ok(SweepFolder { path: path.to_owned(), plan })
+        write_atomically(&file, text.as_bytes()).map_err(io_at(&file))?;
+        Ok(SweepFolder { path: path.to_owned(), plan, _lock: Some(lock) })
     }
 
     /// Where it is.
@@ -214,12 +219,13 @@ impl SweepFolder {
         let state = self.path.join(STATE);
         fs::create_dir_all(&state).map_err(io_at(&state))?;
         let path = state.join(format!("{:05}.json", entry.number));
-        Ok(write_atomically(&path, json(entry).as_bytes())?)
+        write_atomically(&path, json(entry).as_bytes()).map_err(io_at(&path))
     }
 
     /// Writes the index as it is now.
     pub fn write_index(&self, index: &Index) -> Result<(), SweepError> {
-        Ok(write_atomically(&self.path.join(INDEX), json(index).as_bytes())?)
+        let path = self.path.join(INDEX);
+        write_atomically(&path, json(index).as_bytes()).map_err(io_at(&path))
     }
 
     /// Writes everything that is condensed from the index.
@@ -257,11 +263,7 @@ fn json(value: &impl serde::Serialize) -> String {
 }
 
 fn read(path: &Path) -> Result<String, SweepError> {
-    let length = fs::metadata(path).map_err(io_at(path))?.len();
-    if length > BYTES_MAX {
-        return Err(SweepError::Damaged { path: path.to_owned(), message: format!("longer than {BYTES_MAX} bytes") });
-    }
-    fs::read_to_string(path).map_err(io_at(path))
+    read_to_string_bounded(path, BYTES_MAX).map_err(io_at(path))
 }
 
 fn read_json<V: for<'de> serde::Deserialize<'de>>(path: &Path) -> Result<V, SweepError> {

@@ -168,12 +168,14 @@ impl Index {
     pub fn csv(&self) -> String {
         let columns = (self.measures(), self.losses());
         let mut out = String::from("number,folder");
-        self.axes.iter().for_each(|axis| out.push_str(&format!(",{}", field(&axis.key))));
+        // Every run says its number of paired runs, whether that is swept or not.
+        let shown: Vec<usize> = (0..self.axes.len()).filter(|i| self.axes[*i].key != "runs").collect();
+        shown.iter().for_each(|i| out.push_str(&format!(",{}", field(&self.axes[*i].key))));
         out.push_str(",seed,runs,status,error,method,digest");
         header(&mut out, &columns);
         for entry in &self.entries {
             let mut head = format!("{},{}", entry.number, field(&entry.folder));
-            entry.values.iter().for_each(|value| head.push_str(&format!(",{}", field(value))));
+            shown.iter().for_each(|i| head.push_str(&format!(",{}", field(&entry.values[*i]))));
             let error = field(entry.error.as_deref().unwrap_or(""));
             let _ = write!(head, ",{},{},{},{error}", entry.seed, entry.runs, entry.status.name());
             if entry.outline.methods.is_empty() {
@@ -192,7 +194,7 @@ impl Index {
     pub fn summary_csv(&self) -> String {
         let columns = (self.measures(), self.losses());
         let keys: Vec<String> = self.axes.iter().map(|axis| field(&axis.key) + ",").collect();
-        let mut out = format!("{}method,seeds,runs", keys.concat());
+        let mut out = format!("{}method,seeds,runs_in_all", keys.concat());
         header(&mut out, &columns);
         for cell in self.cells() {
             let values: Vec<String> = cell.values.iter().map(|value| field(value) + ",").collect();

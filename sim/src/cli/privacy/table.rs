@@ -110,10 +110,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
 }
 
 fn read(path: &Path) -> std::io::Result<Vec<u8>> {
-    if std::fs::metadata(path)?.len() > BYTES_MAX {
-        return Err(std::io::Error::other(format!("longer than {BYTES_MAX} bytes")));
-    }
-    std::fs::read(path)
+    crate::files::read_bounded(path, BYTES_MAX)
 }
 
 fn answer(text: &[u8]) -> Result<String, TableError> {

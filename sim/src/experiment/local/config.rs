@@ -50,6 +50,17 @@ pub enum LocalObjective {
     Stocks,
 }
 
+impl LocalObjective {
+    /// What `--data` must name; nothing if no data are read.
+    pub fn reads(&self) -> Option<&'static str> {
+        match self {
+            LocalObjective::KernelSum(_) => None,
+            LocalObjective::LightSensor => Some("the folder of train_sensordata.csv and test_sensordata.csv"),
+            LocalObjective::Stocks => Some("fin.csv"),
+        }
+    }
+}
+
 /// A sum of kernels.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct KernelSum {

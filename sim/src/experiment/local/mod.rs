@@ -37,6 +37,10 @@ impl Experiment for LocalScenario {
         explain::explain(self)
     }
 
+    fn reads(&self) -> Option<&'static str> {
+        self.objective.reads()
+    }
+
     fn as_local(&self) -> Option<&LocalScenario> {
         Some(self)
     }

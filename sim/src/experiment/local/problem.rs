@@ -9,6 +9,7 @@ use sordino_core::random::{Party, Purpose, RunSeed, Stream, normal};
 
 use super::super::ExperimentError;
 use super::config::{KernelSum, LocalObjective, LocalScenario, RewardNoise};
+use crate::files::read_bounded;
 use crate::objective::gp_sample::grid;
 use crate::text::Quoted;
 
@@ -55,7 +56,8 @@ enum Law {
 impl Source {
     /// Reads data, computes and checks the kernel matrix.
     pub fn load(scenario: &LocalScenario, data: Option<&Path>) -> Result<Source, ExperimentError> {
-        let need = |what: &str| {
+        let need = || {
+            let what = scenario.objective.reads().unwrap_or("nothing");
             data.ok_or_else(|| ExperimentError::Input(format!("this scenario reads {what}; name it with --data PATH")))
         };
         match &scenario.objective {
@@ -65,7 +67,13 @@ impl Source {
                 Ok(Source::KernelSum(config.clone(), Arc::new(matrix)))
             }
             LocalObjective::LightSensor => {
-                let folder = need("the folder of train_sensordata.csv and test_sensordata.csv")?;
+                let folder = need()?;
+                if folder.is_file() {
+                    return Err(ExperimentError::Input(format!(
+                        "{}: is one file, and this scenario reads two; name their folder",
+                        folder.display()
+                    )));
+                }
                 let train = table(&folder.join("train_sensordata.csv"), false)?;
                 let test = table(&folder.join("test_sensordata.csv"), false)?;
                 if train.1 != test.1 {
@@ -76,7 +84,7 @@ impl Source {
                 readings(folder, &train, test)
             }
             LocalObjective::Stocks => {
-                let path = need("fin.csv")?;
+                let path = need()?;
                 let path = if path.is_dir() { path.join("fin.csv") } else { path.to_owned() };
                 let all = table(&path, true)?;
                 readings(&path, &all.clone(), all)
@@ -142,14 +150,8 @@ type Table = (Vec<f64>, usize);
 /// The numbers of a CSV file, row-major, and how many a row has. With `labelled` the first line and column are names.
 fn table(path: &Path, labelled: bool) -> Result<Table, ExperimentError> {
     let at = |what: String| ExperimentError::Input(format!("{}{what}", path.display()));
-    let length = std::fs::metadata(path).map_err(|error| at(format!(": cannot be read: {error}")))?.len();
-    if length > BYTES_MAX {
-        return Err(at(format!(": longer than {BYTES_MAX} bytes; is this the right file?")));
-    }
-    let mut reader = csv::ReaderBuilder::new()
-        .has_headers(labelled)
-        .from_path(path)
-        .map_err(|error| at(format!(": cannot be read: {error}")))?;
+    let bytes = read_bounded(path, BYTES_MAX).map_err(|error| at(format!(": cannot be read: {error}")))?;
+    let mut reader = csv::ReaderBuilder::new().has_headers(labelled).from_reader(bytes.as_slice());
     let skip = usize::from(labelled);
     let (mut numbers, mut columns) = (Vec::new(), 0);
     for record in reader.records() {

@@ -20,8 +20,9 @@ pub fn explain(scenario: &OutputScenario) -> Explanation {
              of the published candidate and score, whatever the data are."
         ));
         cost.push(format!(
-            "worst-case: {range}, pure (δ = 0), for candidate and score together; {} of it is spent on the score.",
-            release.value_share
+            "worst-case: {range} for candidate and score together, {} of it spent on the score; {}.",
+            release.value_share,
+            deltas(scenario)
         ));
     }
     if has(OutputMethod::PriorConditional) {
@@ -81,4 +82,30 @@ pub fn explain(scenario: &OutputScenario) -> Explanation {
         "The model itself, if it is published too: only the choice of candidate and its score are covered.".to_owned(),
     ];
     Explanation { protected, relation, not_protected, cost }
+}
+
+/// δ of `worst-case` at every ε, in words, as the releases are charged.
+fn deltas(scenario: &OutputScenario) -> String {
+    let mut parts: Vec<(String, f64, f64)> = Vec::new();
+    for epsilon in &scenario.release.epsilons {
+        let said = match scenario.worst_case_delta(*epsilon) {
+            Ok(0.0) => "pure (δ = 0)".to_owned(),
+            Ok(delta) => format!("δ = {delta:e}"),
+            Err(error) => format!("no release ({error})"),
+        };
+        match parts.last_mut() {
+            Some(last) if last.0 == said => last.2 = *epsilon,
+            _ => parts.push((said, *epsilon, *epsilon)),
+        }
+    }
+    match parts.as_slice() {
+        [(one, ..)] => one.clone(),
+        several => several
+            .iter()
+            .map(|(said, low, high)| {
+                if low == high { format!("{said} at ε = {low}") } else { format!("{said} from ε = {low} to {high}") }
+            })
+            .collect::<Vec<_>>()
+            .join(", "),
+    }
 }

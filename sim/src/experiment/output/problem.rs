@@ -2,7 +2,8 @@
 
 use sordino_core::kernel::{KernelError, StationaryKernel};
 use sordino_core::math::Scalar;
-use sordino_core::output::{Score, ScoreScale};
+use sordino_core::output::{FailureRule, Score, ScoreScale, WorstCase};
+use sordino_core::privacy::{Epsilon, Event};
 use sordino_core::random::{Party, Purpose, RunSeed};
 
 use super::super::ExperimentError;
@@ -18,8 +19,6 @@ pub struct Source {
     pub points: Vec<f64>,
     /// 1 or 2.
     pub dim: usize,
-    /// What a score is: its range, how far one record moves it.
-    pub scale: ScoreScale,
     family: Option<GpSamples>,
 }
 
@@ -37,6 +36,36 @@ impl OutputScenario {
     /// **Errors**: none for a scenario that was read from TOML.
     pub fn kernel(&self) -> Result<StationaryKernel<f64>, KernelError> {
         StationaryKernel::with_shape(self.prior.kernel, self.prior.lengthscale, 1.0)
+    }
+
+    /// What a score is: its range, how far one record moves it.
+    ///
+    /// **Errors**: none for a scenario that was read from TOML.
+    pub fn scale(&self) -> Result<ScoreScale, ExperimentError> {
+        match &self.objective {
+            OutputObjective::GpSample(sample) => {
+                ScoreScale::promised_mean(-sample.score_bound, sample.score_bound, sample.records)
+            }
+            OutputObjective::Winequality(_) => ScoreScale::per_record(1, self.objective.records()),
+        }
+        .map_err(input)
+    }
+
+    /// The default release at this ε of candidate and score together.
+    ///
+    /// **Errors**: an ε that is outside a mechanism's range after it is shared.
+    pub fn worst_case(&self, epsilon: f64) -> Result<WorstCase, ExperimentError> {
+        let share = Epsilon::new(epsilon * self.release.value_share).map_err(input)?;
+        let rest = Epsilon::new(epsilon - share.value()).map_err(input)?;
+        WorstCase::new(self.objective.candidates(), self.scale()?, rest, share, FailureRule::Abort).map_err(input)
+    }
+
+    /// δ of the default release at this ε, as its two events are charged; they add.
+    ///
+    /// **Errors**: as [`OutputScenario::worst_case`].
+    pub fn worst_case_delta(&self, epsilon: f64) -> Result<f64, ExperimentError> {
+        let delta = |event: &Event| if let Event::ApproximateEpsilon { delta, .. } = event { *delta } else { 0.0 };
+        Ok(self.worst_case(epsilon)?.events().iter().map(delta).sum())
     }
 }
 
@@ -59,13 +88,10 @@ impl Source {
                     perturbation: 0.0,
                 };
                 let family = Some(GpSamples::new(&config, 1).map_err(input)?);
-                let bound = sample.score_bound;
-                let scale = ScoreScale::promised_mean(-bound, bound, sample.records).map_err(input)?;
-                Ok(Source { points: grid(sample.points, 1), dim: 1, scale, family })
+                Ok(Source { points: grid(sample.points, 1), dim: 1, family })
             }
             OutputObjective::Winequality(wine) => {
-                let scale = ScoreScale::per_record(1, scenario.objective.records()).map_err(input)?;
-                Ok(Source { points: grid(wine.points_per_axis, 2), dim: 2, scale, family: None })
+                Ok(Source { points: grid(wine.points_per_axis, 2), dim: 2, family: None })
             }
         }
     }

@@ -164,7 +164,10 @@ fn summary(scenario: &OutputScenario, rows: &[Row], digest: &Digest) -> serde_js
                 "guarantee": row.method.guarantee(),
                 "differentially_private": row.method == OutputMethod::WorstCase,
                 "epsilon": row.epsilon,
-                "delta": row.epsilon.map(|_| if conditional { 2.0 * scenario.prior.delta } else { 0.0 }),
+                "delta": row.epsilon.and_then(|epsilon| match conditional {
+                    true => Some(2.0 * scenario.prior.delta),
+                    false => scenario.worst_case_delta(epsilon).ok(),
+                }),
                 "neighboring_relation": row.epsilon.map(|_| "replace_one"),
                 "regret": estimate(row.regret),
                 "score_error": row.error.map(estimate),

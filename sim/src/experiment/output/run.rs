@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use sordino_core::digest::Digest;
 use sordino_core::output::worst_case::{PublisherInput, PublisherOutput};
 use sordino_core::output::{
-    Checked, FailureRule, NoisyTuning, Publisher, PublisherState, Tuner, TunerInput, TunerOutput, TunerState,
-    WorstCase, log_len, workspace_len,
+    Checked, NoisyTuning, Publisher, PublisherState, Tuner, TunerInput, TunerOutput, TunerState, WorstCase, log_len,
+    workspace_len,
 };
 use sordino_core::privacy::charge::Unwritten;
 use sordino_core::privacy::{Epsilon, Simulated};
@@ -154,10 +154,11 @@ fn one(
                     let mut noise = Simulated::new(seed.stream(Party::Server, Purpose::Release, round));
                     let share = Epsilon::new(epsilon * release.value_share).map_err(input)?;
                     let rest = Epsilon::new(epsilon - share.value()).map_err(input)?;
+                    let mechanism = if worst_case { Some(scenario.worst_case(*epsilon)?) } else { None };
                     let (mut regret, mut error) = (0.0, 0.0);
                     for _ in 0..release.draws {
-                        let (candidate, score) = if worst_case {
-                            worst_case_release(source, &problem, rest, share, &mut noise)?
+                        let (candidate, score) = if let Some(mechanism) = &mechanism {
+                            worst_case_release(mechanism, &problem, &mut noise)?
                         } else {
                             let (candidate, value) = conditional_release(template, &tuned, rest, share, &mut noise)?;
                             // The range is public: clamping what was released costs nothing.
@@ -180,16 +181,13 @@ fn one(
 
 /// One release of the default.
 fn worst_case_release(
-    source: &Source,
+    mechanism: &WorstCase,
     problem: &Problem,
-    candidate: Epsilon,
-    value: Epsilon,
     noise: &mut Simulated,
 ) -> Result<(u32, f64), ExperimentError> {
     let count = problem.scores.len();
-    let mechanism = WorstCase::new(count as u32, source.scale, candidate, value, FailureRule::Abort).map_err(input)?;
     let (mut state, mut levels, mut order) = (PublisherState::new(), vec![0; count], vec![0; count]);
-    let mut publisher = Publisher::attach(&mechanism, &mut state, &mut levels, &mut order).map_err(input)?;
+    let mut publisher = Publisher::attach(mechanism, &mut state, &mut levels, &mut order).map_err(input)?;
     for (candidate, score) in (0u32..).zip(&problem.scores) {
         let scored = PublisherInput::Scored { candidate, score: *score };
         publisher.handle(scored, noise).map_err(failure)?;

@@ -42,4 +42,8 @@ impl Experiment for OutsourcedScenario {
     fn explain(&self) -> Explanation {
         explain::explain(self)
     }
+
+    fn reads(&self) -> Option<&'static str> {
+        matches!(self.objective, config::OutsourcedObjective::Csv(_)).then_some("a CSV file")
+    }
 }

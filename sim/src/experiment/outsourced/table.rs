@@ -9,6 +9,7 @@ use sordino_core::random::RunSeed;
 use super::super::ExperimentError;
 use super::config::{CsvColumns, Goal, OutsourcedObjective, OutsourcedScenario};
 use super::machines::Problem;
+use crate::files::read_bounded;
 use crate::objective::Family;
 use crate::objective::gp_sample::{GpSamples, grid};
 use crate::scenario::GpSampleConfig;
@@ -144,11 +145,8 @@ struct Read {
 /// Named columns of a CSV file with a header, logarithms taken, values turned so that more is better.
 fn read(path: &Path, columns: &CsvColumns) -> Result<Read, ExperimentError> {
     let at = |what: String| ExperimentError::Input(format!("{}{what}", path.display()));
-    let length = std::fs::metadata(path).map_err(|error| at(format!(": cannot be read: {error}")))?.len();
-    if length > BYTES_MAX {
-        return Err(at(format!(": longer than {BYTES_MAX} bytes; is this the right file?")));
-    }
-    let mut reader = csv::Reader::from_path(path).map_err(|error| at(format!(": cannot be read: {error}")))?;
+    let bytes = read_bounded(path, BYTES_MAX).map_err(|error| at(format!(": cannot be read: {error}")))?;
+    let mut reader = csv::Reader::from_reader(bytes.as_slice());
     let header = reader.headers().map_err(|error| at(format!(":1: {error}")))?.clone();
     let place = |name: &str| {
         header.iter().position(|field| field.trim() == name).ok_or_else(|| {

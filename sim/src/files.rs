@@ -1,0 +1,280 @@
+//! Files as this program reads and writes them: every read has a bound, every write leaves the old file or the new one,
+//! and a folder that is being written has one writer.
+//!
+//! Only regular files are read. A pipe, a terminal or a device is refused by name, `/dev/stdin` included: data are read
+//! again when a run goes on, and what has no length has no end. `sordino run <(generate)` therefore wants a file.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// Name of the file in a folder that is locked by whoever writes into the folder.
+pub const LOCK: &str = ".lock";
+/// Bytes of a lock file that are shown: who holds it.
+const HOLDER_MAX: u64 = 200;
+
+/// Why a file is not read although the system would give it; inside an [`io::Error`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unread {
+    /// There is something else at this place: a folder, a pipe, a device.
+    NotRegular(&'static str),
+    /// More bytes than are read.
+    TooLong {
+        /// The most bytes that are read.
+        bytes_max: u64,
+    },
+}
+
+impl std::fmt::Display for Unread {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Unread::NotRegular(kind) => write!(f, "is not a regular file but a {kind}"),
+            Unread::TooLong { bytes_max } => write!(f, "longer than {bytes_max} bytes"),
+        }
+    }
+}
+
+impl std::error::Error for Unread {}
+
+impl From<Unread> for io::Error {
+    fn from(unread: Unread) -> Self {
+        let kind = match unread {
+            Unread::NotRegular("directory") => io::ErrorKind::IsADirectory,
+            Unread::NotRegular(_) => io::ErrorKind::InvalidInput,
+            Unread::TooLong { .. } => io::ErrorKind::FileTooLarge,
+        };
+        io::Error::new(kind, unread)
+    }
+}
+
+/// The whole of a regular file of at most `bytes_max` bytes.
+///
+/// **Errors**: the system's; [`Unread::NotRegular`], before the file is opened, so that a pipe without a writer does not
+/// block; [`Unread::TooLong`] after `bytes_max + 1` bytes, whatever length the system claims.
+pub fn read_bounded(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    regular(&fs::metadata(path)?)?;
+    let file = File::open(path)?;
+    // Again: the name may stand for something else by now.
+    regular(&file.metadata()?)?;
+    let mut bytes = Vec::new();
+    file.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > bytes_max { Err(Unread::TooLong { bytes_max }.into()) } else { Ok(bytes) }
+}
+
+/// The same as text.
+///
+/// **Errors**: as [`read_bounded`]; [`io::ErrorKind::InvalidData`] if it is not UTF-8.
+pub fn read_to_string_bounded(path: &Path, bytes_max: u64) -> io::Result<String> {
+    String::from_utf8(read_bounded(path, bytes_max)?)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "stream did not contain valid UTF-8"))
+}
+
+fn regular(found: &fs::Metadata) -> Result<(), Unread> {
+    if found.is_file() { Ok(()) } else { Err(Unread::NotRegular(kind(found.file_type()))) }
+}
+
+#[cfg(unix)]
+fn kind(found: fs::FileType) -> &'static str {
+    use std::os::unix::fs::FileTypeExt as _;
+    if found.is_dir() {
+        "directory"
+    } else if found.is_fifo() {
+        "pipe"
+    } else if found.is_socket() {
+        "socket"
+    } else {
+        "device"
+    }
+}
+
+#[cfg(not(unix))]
+fn kind(found: fs::FileType) -> &'static str {
+    if found.is_dir() { "directory" } else { "device" }
+}
+
+/// Writes a file so that a crash leaves the old one or the new one.
+pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let beside = path.with_extension("new");
+    write_durably(&beside, bytes)?;
+    fs::rename(&beside, path)?;
+    match path.parent() {
+        Some(folder) if folder.as_os_str().is_empty() => File::open(".")?.sync_all(),
+        Some(folder) => File::open(folder)?.sync_all(),
+        None => Ok(()),
+    }
+}
+
+/// Writes a file and waits until its bytes are on the disk.
+pub fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = File::create(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// Why a folder cannot be written into.
+#[derive(Debug)]
+pub enum LockError {
+    /// Another process writes into it.
+    Held {
+        /// The folder.
+        folder: PathBuf,
+        /// Who says to hold it; empty if that cannot be read.
+        holder: String,
+    },
+    /// The system refused.
+    Io {
+        /// The lock file.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+}
+
+impl std::fmt::Display for LockError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            LockError::Held { folder, holder } => write!(
+                f,
+                "{}: another process writes into this folder{}{}; wait until it ends, stop it, or name another folder",
+                folder.display(),
+                if holder.is_empty() { "" } else { ": " },
+                crate::text::Quoted(holder)
+            ),
+            LockError::Io { path, error } => write!(f, "{}: cannot be locked: {error}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for LockError {}
+
+/// The right to write into a folder, held until this value is dropped or the process ends, however it ends.
+///
+/// The system's advisory lock on the file [`LOCK`] within the folder; a file that a killed process left behind is not
+/// locked and stands in nobody's way. On a file system without locks the right is given without one.
+#[derive(Debug)]
+pub struct FolderLock {
+    path: PathBuf,
+    _file: File,
+}
+
+impl FolderLock {
+    /// Takes the lock of a folder that is there.
+    ///
+    /// **Errors**: [`LockError::Held`], at once, if somebody else has it.
+    pub fn take(folder: &Path) -> Result<Self, LockError> {
+        let path = folder.join(LOCK);
+        let refused = |error| LockError::Io { path: path.clone(), error };
+        loop {
+            let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path).map_err(refused)?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => {
+                    let holder = read_to_string_bounded(&path, HOLDER_MAX).unwrap_or_default();
+                    return Err(LockError::Held { folder: folder.to_owned(), holder: holder.trim().to_owned() });
+                }
+                Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {}
+                Err(TryLockError::Error(error)) => return Err(refused(error)),
+            }
+            // Whoever held it before has removed the file between our opening and locking it: not the one others see.
+            if is_at(&file, &path).map_err(refused)? {
+                let _ = file
+                    .set_len(0)
+                    .and_then(|()| (&file).write_all(format!("process {}\n", std::process::id()).as_bytes()));
+                return Ok(FolderLock { path, _file: file });
+            }
+        }
+    }
+}
+
+impl Drop for FolderLock {
+    fn drop(&mut self) {
+        // While it is still locked: who opened it before finds out that it is no longer at its place.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// True if the open file is the one that is found at the path.
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt as _;
+    let own = file.metadata()?;
+    match fs::metadata(path) {
+        Ok(there) => Ok((own.dev(), own.ino()) == (there.dev(), there.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// An open file cannot be removed there.
+#[cfg(not(unix))]
+fn is_at(_file: &File, _path: &Path) -> io::Result<bool> {
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scratch(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("sordino-files-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    #[test]
+    fn a_read_has_a_bound_and_wants_a_regular_file() {
+        let folder = scratch("read");
+        let path = folder.join("a");
+        fs::write(&path, "0123456789").unwrap();
+        assert_eq!(read_bounded(&path, 10).unwrap(), b"0123456789");
+        let long = read_bounded(&path, 9).unwrap_err();
+        assert_eq!((long.kind(), long.to_string()), (io::ErrorKind::FileTooLarge, "longer than 9 bytes".into()));
+        let directory = read_bounded(&folder, 10).unwrap_err();
+        assert_eq!(directory.kind(), io::ErrorKind::IsADirectory);
+        assert_eq!(read_bounded(&folder.join("no"), 10).unwrap_err().kind(), io::ErrorKind::NotFound);
+        fs::write(&path, [0xff]).unwrap();
+        assert_eq!(read_to_string_bounded(&path, 10).unwrap_err().kind(), io::ErrorKind::InvalidData);
+        if cfg!(unix) {
+            let device = read_bounded(Path::new("/dev/zero"), 10).unwrap_err().to_string();
+            assert_eq!(device, "is not a regular file but a device");
+        }
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn one_writer_at_a_time_and_a_file_left_behind_blocks_nobody() {
+        let folder = scratch("lock");
+        let first = FolderLock::take(&folder).unwrap();
+        let said = FolderLock::take(&folder).unwrap_err().to_string();
+        assert!(said.contains(&format!("process {}", std::process::id())), "{said}");
+        drop(first);
+        assert!(!folder.join(LOCK).exists());
+        fs::write(folder.join(LOCK), "process 1\n").unwrap();
+        drop(FolderLock::take(&folder).unwrap());
+        // Many at once: never two inside, and each of them comes in at last.
+        let (inside, entered) = (std::sync::atomic::AtomicU32::new(0), std::sync::atomic::AtomicU32::new(0));
+        let order = std::sync::atomic::Ordering::SeqCst;
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..50 {
+                        let lock = loop {
+                            match FolderLock::take(&folder) {
+                                Ok(lock) => break lock,
+                                Err(LockError::Held { .. }) => std::thread::yield_now(),
+                                Err(error) => panic!("{error}"),
+                            }
+                        };
+                        assert_eq!(inside.fetch_add(1, order), 0);
+                        entered.fetch_add(1, order);
+                        inside.fetch_sub(1, order);
+                        drop(lock);
+                    }
+                });
+            }
+        });
+        assert_eq!(entered.load(order), 200);
+        fs::remove_dir_all(folder).unwrap();
+    }
+}

@@ -1,0 +1,173 @@
+//! Where the parts of a chart stand: as much room for every text as it needs in the widest common font.
+
+use super::advance::{fitted, width, wrapped};
+use super::svg::{Chart, Frame, Ruler};
+
+/// A label at a curve's end is cut beyond this.
+const LABEL_MAX: f64 = 300.0;
+/// A name below the horizontal axis is cut beyond this.
+const TICK_MAX: f64 = 150.0;
+/// From the right end of the plot to the labels.
+pub const LEADER: f64 = 18.0;
+/// Between a label and its note on the same line.
+pub const NOTE_GAP: f64 = 6.0;
+/// From a label's line to that of its note below it.
+pub const NOTE_BELOW: f64 = 16.0;
+/// Between two lines of an axis' name.
+const LINE_GAP: f64 = 4.0;
+/// What is left free at the edges.
+const EDGE: f64 = 4.0;
+
+/// Sizes of type in pixels: the largest at which the style sheets may show a chart.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sizes {
+    /// Title of a chart.
+    pub panel: f64,
+    /// Names of axes.
+    pub axis: f64,
+    /// Numbers at axes.
+    pub tick: f64,
+    /// Names of curves.
+    pub label: f64,
+    /// What stands beside them.
+    pub note: f64,
+}
+
+impl Sizes {
+    /// A picture in a file of its own.
+    pub const FILE: Sizes = Sizes { panel: 14.0, axis: 12.0, tick: 12.0, label: 13.0, note: 12.0 };
+    /// A picture on a page, whose type is larger on a phone.
+    pub const PAGE: Sizes = Sizes { panel: 14.0, axis: 14.0, tick: 14.0, label: 15.0, note: 14.0 };
+    /// One of several small pictures side by side on a page.
+    pub const SMALL: Sizes = Sizes { panel: 19.0, axis: 17.0, tick: 17.0, label: 15.0, note: 14.0 };
+}
+
+/// What a chart is given; all in pixels.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    /// Left upper corner.
+    pub corner: (f64, f64),
+    /// Width that is wanted in all; more is taken only if the plot would become too narrow.
+    pub width: f64,
+    /// Largest width and height of the plot.
+    pub plot: (f64, f64),
+    /// Least margins: left of the plot, above it with one line of each text, below it.
+    pub margins: (f64, f64, f64),
+    /// Sizes of type.
+    pub sizes: Sizes,
+}
+
+/// A chart's texts, broken into lines, and their places.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    /// The plot.
+    pub frame: Frame,
+    /// Left upper corner of everything.
+    pub corner: (f64, f64),
+    /// Width of everything.
+    pub width: f64,
+    /// Height of everything.
+    pub height: f64,
+    /// Whether notes stand below their labels.
+    pub stacked: bool,
+    /// Title.
+    pub title: Vec<String>,
+    /// Name of the vertical axis.
+    pub y_label: Vec<String>,
+    /// Name of the horizontal axis.
+    pub x_label: Vec<String>,
+    /// Right end of that name, anchored there.
+    pub x_label_end: f64,
+    /// Places and texts below the horizontal axis, centred, and on which of two lines.
+    pub x_ticks: Vec<(f64, String, usize)>,
+    /// One for each curve: name, note.
+    pub labels: Vec<(String, String)>,
+    /// Height of a line of an axis' name.
+    pub line: f64,
+    /// How much lower the name of the horizontal axis stands because of a second line of names.
+    pub below_ticks: f64,
+    /// Height of a number at an axis.
+    pub tick: f64,
+}
+
+impl Layout {
+    /// Places a chart over a horizontal axis.
+    pub fn of(chart: &Chart, ruler: &Ruler, room: &Room) -> Layout {
+        let sizes = &room.sizes;
+        let ticks = chart.y_ticks();
+        let widest = |widths: &mut dyn Iterator<Item = f64>| widths.fold(0.0, f64::max);
+        let tick = widest(&mut ticks.iter().map(|(_, text)| width(text, sizes.tick, false)));
+        let left = room.margins.0.max(tick + 7.0 + EDGE);
+        let names: Vec<(f64, String)> =
+            ruler.ticks.iter().map(|(x, text)| (*x, fitted(text, sizes.tick, false, TICK_MAX))).collect();
+        let half = names.last().map_or(0.0, |(_, text)| 0.5 * width(text, sizes.tick, false));
+
+        let cut = |text: &str, size, bold| fitted(text, size, bold, LABEL_MAX);
+        let labels: Vec<(String, String)> = chart
+            .curves
+            .iter()
+            .map(|curve| (cut(&curve.label, sizes.label, true), cut(&curve.note, sizes.note, false)))
+            .collect();
+        let sides = |(label, note): &(String, String)| {
+            (width(label, sizes.label, true), if note.is_empty() { 0.0 } else { width(note, sizes.note, false) })
+        };
+        let beside = widest(&mut labels.iter().map(sides).map(|(a, b)| if b > 0.0 { a + NOTE_GAP + b } else { a }));
+        let below = widest(&mut labels.iter().map(sides).map(|(a, b)| a.max(b)));
+        let need = |text: f64| if text > 0.0 { LEADER + text + EDGE } else { 0.0 };
+        let tall_enough = labels.len() as f64 * (NOTE_BELOW + 19.0) <= room.plot.1 + 20.0;
+        let stacked = left + room.plot.0 + need(beside) > room.width && below < beside && tall_enough;
+        let right = need(if stacked { below } else { beside }).max(half + EDGE);
+        let plot = (room.width - left - right).clamp(0.72 * room.plot.0, room.plot.0);
+        let total = room.width.max(left + plot + right);
+
+        let y_label = wrapped(&chart.y_label, sizes.axis, false, total - left - EDGE);
+        let title = wrapped(&chart.title, sizes.panel, true, total - left - EDGE);
+        let x_label = wrapped(&chart.x_label, sizes.axis, false, total - 2.0 * EDGE);
+        let line = sizes.axis + LINE_GAP;
+        let extra = |lines: &[String], line: f64| (lines.len() - 1) as f64 * line;
+        let top = room.margins.1 + extra(&title, sizes.panel + LINE_GAP) + extra(&y_label, line);
+        let frame = Frame { x: room.corner.0 + left, y: room.corner.1 + top, width: plot, height: room.plot.1 };
+        let long = widest(&mut x_label.iter().map(|text| width(text, sizes.axis, false)));
+        let edges = (room.corner.0, room.corner.0 + total);
+        let x_ticks = spaced(&names, &frame, ruler, edges, sizes.tick);
+        let below_ticks = if x_ticks.iter().any(|tick| tick.2 > 0) { sizes.tick + LINE_GAP } else { 0.0 };
+        Layout {
+            x_label_end: (frame.x + plot).max(room.corner.0 + EDGE + long),
+            x_ticks,
+            height: top + room.plot.1 + room.margins.2 + extra(&x_label, line) + below_ticks,
+            below_ticks,
+            frame,
+            corner: room.corner,
+            width: total,
+            stacked,
+            title,
+            y_label,
+            x_label,
+            labels,
+            line,
+            tick: sizes.tick,
+        }
+    }
+}
+
+/// Texts below the axis, moved inside the picture. One that would touch the one before is left out if it is a number; a
+/// name goes to a second line first.
+fn spaced(
+    names: &[(f64, String)],
+    frame: &Frame,
+    ruler: &Ruler,
+    edges: (f64, f64),
+    size: f64,
+) -> Vec<(f64, String, usize)> {
+    let (mut kept, mut ends) = (Vec::new(), [f64::NEG_INFINITY; 2]);
+    for (x, text) in names {
+        let half = 0.5 * width(text, size, false);
+        let place = frame.place(ruler, *x).max(edges.0 + half + 1.0).min(edges.1 - half - 1.0);
+        let lines = if text.parse::<f64>().is_ok() { 1 } else { 2 };
+        if let Some(free) = (0..lines).find(|free| place - half > ends[*free]) {
+            ends[free] = place + half + 4.0;
+            kept.push((place, text.clone(), free));
+        }
+    }
+    kept
+}

@@ -1,0 +1,326 @@
+//! Folders and files of runs as hostile hands leave them: of another scenario, half written, in use, endless.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+const SMALL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/small.toml");
+const METHODS: &str = "federation.methods=[\"ts\",\"dp-fts-de\"]";
+const LOCAL: [&str; 7] =
+    ["ldp-se", "--set", "learning.rounds=200", "--set", "objective.points=20", "--set", "learning.width_factor=0.05"];
+
+/// A folder of this test alone, empty at the beginning.
+fn scratch(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn command(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sordino"));
+    command.args(arguments).current_dir(folder);
+    command
+}
+
+fn sordino(folder: &Path, arguments: &[&str]) -> Output {
+    command(folder, arguments).output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn done(folder: &Path, arguments: &[&str]) -> Output {
+    let output = sordino(folder, arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", said(&output));
+    output
+}
+
+fn refused(folder: &Path, code: i32, arguments: &[&str]) -> String {
+    let output = sordino(folder, arguments);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", said(&output));
+    assert!(said(&output).starts_with("error: ") && said(&output).lines().count() == 1, "{}", said(&output));
+    said(&output)
+}
+
+/// A federated run and one of another trust model: arguments, and a setting that makes another scenario of it.
+fn models() -> [(&'static str, Vec<&'static str>, &'static str, [&'static str; 2]); 2] {
+    [
+        (
+            "federated",
+            vec!["run", SMALL, "--set", METHODS, "--runs", "1"],
+            "privacy.noise_multiplier=2.5",
+            ["- noise_multiplier = 1.0", "+ noise_multiplier = 2.5"],
+        ),
+        (
+            "local",
+            [&["run"], &LOCAL[..], &["--runs", "2"]].concat(),
+            "users.epsilon=7",
+            ["- epsilon = 1.0", "+ epsilon = 7.0"],
+        ),
+    ]
+}
+
+#[test]
+fn mended_a_folder_of_another_scenario_is_refused_with_the_difference() {
+    let folder = scratch("folders-other");
+    for (name, run, setting, lines) in models() {
+        let resumed = [&run[..], &["--out", name, "--resume"]].concat();
+        done(&folder, &resumed);
+        let other = [&resumed[..], &["--set", setting]].concat();
+        let message = refused(&folder, 2, &other);
+        assert!(message.contains("belongs to another scenario"), "{message}");
+        assert!(lines.iter().all(|line| message.contains(line)), "{message}");
+        // Negative control: the same scenario is complete, and nothing in the folder changed.
+        assert!(said(&done(&folder, &resumed)).contains("complete already"));
+    }
+    // An unfinished folder of another trust model says the lines, too.
+    let (_, run, setting, lines) = &models()[1];
+    std::fs::create_dir_all(folder.join("half/table.txt")).unwrap();
+    assert_eq!(sordino(&folder, &[&run[..], &["--out", "half", "--resume"]].concat()).status.code(), Some(1));
+    let message = refused(&folder, 2, &[&run[..], &["--out", "half", "--resume", "--set", setting]].concat());
+    assert!(lines.iter().all(|line| message.contains(line)), "{message}");
+}
+
+/// Each file in turn cannot be written, because a folder stands in its place: `summary.json` is not there then.
+#[test]
+fn mended_the_summary_is_written_last() {
+    let folder = scratch("folders-last");
+    for (name, run, ..) in models() {
+        let whole = format!("{name}-whole");
+        done(&folder, &[&run[..], &["--out", &whole]].concat());
+        let names: Vec<String> = std::fs::read_dir(folder.join(&whole))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter(|file| file != "summary.json")
+            .collect();
+        assert!(names.len() >= 6, "{names:?}");
+        for file in names {
+            let place = format!("{name}-without-{file}");
+            std::fs::create_dir_all(folder.join(&place).join(&file).join("in the way")).unwrap();
+            if name == "federated" {
+                // A folder that holds the beginning of this run.
+                let scenario = std::fs::read_to_string(folder.join(&whole).join("scenario.toml")).unwrap();
+                std::fs::create_dir(folder.join(&place).join("state")).unwrap();
+                let resolved = scenario.split_once('\n').unwrap().1;
+                std::fs::write(folder.join(&place).join("state/scenario.toml"), resolved).unwrap();
+            }
+            let arguments = [&run[..], &["--out", &place, "--resume"]].concat();
+            let output = sordino(&folder, &arguments);
+            assert!(!output.status.success() && said(&output).contains(&file), "{file}: {}", said(&output));
+            assert!(!folder.join(&place).join("summary.json").exists(), "{name}: summary.json without {file}");
+            // Negative control: without the obstacle the same command completes the folder.
+            std::fs::remove_dir_all(folder.join(&place).join(&file)).unwrap();
+            done(&folder, &arguments);
+            assert!(folder.join(&place).join("summary.json").exists());
+        }
+    }
+}
+
+/// Waits until a file is there.
+fn appeared(path: &Path, child: &mut Child) {
+    let began = Instant::now();
+    while !path.exists() {
+        assert!(child.try_wait().unwrap().is_none(), "ended before {}", path.display());
+        assert!(began.elapsed() < Duration::from_secs(60), "{}", path.display());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn mended_a_folder_has_one_writer_at_a_time() {
+    let folder = scratch("folders-lock");
+    let long = |head: &'static str, scenario: &[&'static str], runs: &'static str| {
+        [&[head], scenario, &["--runs", runs, "--resume", "--out"]].concat()
+    };
+    for (out, arguments, sign) in [
+        ("federated", long("run", &[SMALL], "100000"), "state/scenario.toml"),
+        ("local", long("run", &LOCAL, "100000"), "jobs/head"),
+        ("sweep", long("sweep", &[SMALL, "--seeds", "0..50"], "2000"), "index.json"),
+    ] {
+        let arguments = [&arguments[..], &[out]].concat();
+        let mut first = command(&folder, &arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        appeared(&folder.join(out).join(sign), &mut first);
+        // Killed after some seconds: where both would be let in, this one would run for hours.
+        let mut second = command(&folder, &arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let began = Instant::now();
+        while second.try_wait().unwrap().is_none() && began.elapsed() < Duration::from_secs(10) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let _ = second.kill();
+        let output = second.wait_with_output().unwrap();
+        // Killed: its lock goes with it, the file stays.
+        first.kill().unwrap();
+        first.wait().unwrap();
+        let message = said(&output);
+        assert_eq!(output.status.code(), Some(1), "{out}: {message}");
+        assert!(message.contains("another process writes into this folder: process "), "{message}");
+        assert!(message.contains(&first.id().to_string()), "{message}");
+        assert!(folder.join(out).join(".lock").exists());
+        // Negative control: the next one is let in, as far as the scenario.
+        let message = refused(&folder, 2, &[&arguments[..], &["--set", "name=x"]].concat());
+        assert!(message.contains("belongs to another"), "{message}");
+    }
+}
+
+/// Runs with little memory and little time; what the program says, or that it had to be stopped.
+#[cfg(unix)]
+fn briefly(folder: &Path, arguments: &[&str]) -> Result<String, &'static str> {
+    let mut child = Command::new("sh")
+        .args(["-c", "ulimit -v 3000000; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_sordino")])
+        .args(arguments)
+        .current_dir(folder)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let began = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if began.elapsed() > Duration::from_secs(20) {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            return Err("hangs");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let output = child.wait_with_output().unwrap();
+    if output.status.code() == Some(2) || output.status.code() == Some(1) { Ok(said(&output)) } else { Err("dies") }
+}
+
+#[cfg(unix)]
+#[test]
+fn mended_what_is_no_regular_file_is_not_read() {
+    let folder = scratch("folders-devices");
+    assert!(Command::new("mkfifo").arg("pipe").current_dir(&folder).status().unwrap().success());
+    std::fs::create_dir(folder.join("sub.d")).unwrap();
+    let local = [&["run"], &LOCAL[..]].concat();
+    done(&folder, &["run", SMALL, "--set", METHODS, "--runs", "1", "--out", "whole"]);
+    done(&folder, &["sweep", SMALL, "--set", METHODS, "--runs", "1", "--out", "sweep"]);
+    done(&folder, &[&local[..], &["--runs", "1", "--out", "local"]].concat());
+    for path in ["half/state", "half-local/jobs"] {
+        std::fs::create_dir_all(folder.join(path)).unwrap();
+    }
+    let tune = ["--command", "echo 0.5", "--epsilon", "1", "--score-range", "0,1", "--ledger", "ledger.jsonl"];
+    let within = |file: &'static str, arguments: &[&'static str]| (Some(file), arguments.to_vec());
+    let mut cases: Vec<(Option<&str>, Vec<&str>)> = vec![
+        (None, vec!["run", "THING"]),
+        (None, vec!["sweep", "THING", "--out", "x"]),
+        (None, vec!["privacy", "explain", "THING"]),
+        (None, vec!["run", "landmine", "--data", "THING"]),
+        (None, vec!["run", "ldp-stocks", "--data", "THING"]),
+        (None, vec!["run", "outsourced-hdb", "--data", "THING"]),
+        (None, vec!["run", SMALL, "--set", "faults.trace=THING"]),
+        (None, vec!["privacy", "table", "THING"]),
+        (None, [&["tune", "--space", "THING"], &tune[..]].concat()),
+        within("half/state/scenario.toml", &["run", SMALL, "--out", "half", "--resume"]),
+        (Some("half-local/jobs/head"), [&local[..], &["--out", "half-local", "--resume"]].concat()),
+        within("whole/scenario.toml", &["report", "whole"]),
+        within("whole/transcript.jsonl", &["report", "whole"]),
+        within("whole/rounds.csv", &["report", "whole"]),
+        within("sweep/sweep.toml", &["report", "sweep"]),
+        within("sweep/index.json", &["report", "sweep"]),
+    ];
+    cases.push((
+        Some("whole/scenario.toml"),
+        vec!["run", SMALL, "--set", METHODS, "--runs", "1", "--out", "whole", "--resume"],
+    ));
+    for (thing, kind) in [("/dev/zero", "a device"), ("pipe", "a pipe"), ("sub.d", "directory")] {
+        for (file, arguments) in &cases {
+            let thing = folder.join(thing);
+            let kept = file.map(|file| (folder.join(file), std::fs::read(folder.join(file)).ok()));
+            if let Some((path, _)) = &kept {
+                let _ = std::fs::remove_file(path);
+                std::os::unix::fs::symlink(&thing, path).unwrap();
+            }
+            let thing = thing.display().to_string();
+            let arguments: Vec<String> = arguments.iter().map(|word| word.replace("THING", &thing)).collect();
+            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+            let message = briefly(&folder, &arguments).unwrap_or_else(|how| panic!("{how}: {file:?} {arguments:?}"));
+            let folder_named = kind == "directory" && message.contains("folder");
+            assert!(message.contains(kind) || folder_named, "{file:?} {arguments:?}: {message}");
+            if let Some((path, bytes)) = kept {
+                std::fs::remove_file(&path).unwrap();
+                bytes.into_iter().for_each(|bytes| std::fs::write(&path, bytes).unwrap());
+            }
+        }
+    }
+}
+
+#[test]
+fn mended_data_that_nobody_reads_are_refused() {
+    let folder = scratch("folders-data");
+    for scenario in ["winequality", "default", "output-winequality", "ldp-se", "outsourced-grid"] {
+        for head in [&["run"][..], &["sweep", "--set", "seed=3"]] {
+            let head = if head[0] == "sweep" { &["sweep", "--out", "s"][..] } else { head };
+            let message = refused(&folder, 2, &[head, &[scenario, "--data", "x.csv"]].concat());
+            assert!(message.contains(&format!("--data x.csv: scenario `{scenario}` reads no data")), "{message}");
+        }
+    }
+    assert!(!folder.join("s").exists() && !folder.join("sordino-runs").exists());
+    // Negative control: one that reads data gets as far as the file; and a folder gets advice.
+    assert!(refused(&folder, 2, &["run", "landmine", "--data", "x.csv"]).contains("x.csv: cannot be read"));
+    std::fs::create_dir(folder.join("d")).unwrap();
+    let message = refused(&folder, 2, &["run", "landmine", "--data", "d"]);
+    assert!(message.contains("d: is a folder, and this scenario reads one file; name it, as in --data d/landmine.csv"));
+    std::fs::write(folder.join("train_sensordata.csv"), "1,2\n").unwrap();
+    let message = refused(&folder, 2, &["run", "ldp-light-sensor", "--data", "train_sensordata.csv"]);
+    assert!(message.contains("is one file, and this scenario reads two; name their folder"), "{message}");
+}
+
+#[test]
+fn mended_no_two_columns_of_a_sweep_have_one_name() {
+    let folder = scratch("folders-columns");
+    for (out, runs) in [("fixed", &["--runs", "2"][..]), ("swept", &["--set", "runs=1,2"])] {
+        done(&folder, &[&["sweep", SMALL, "--set", METHODS, "--out", out], runs].concat());
+        for name in ["index.csv", "summary.csv"] {
+            let mut reader = csv::Reader::from_path(folder.join(out).join(name)).unwrap();
+            let columns: Vec<String> = reader.headers().unwrap().iter().map(str::to_owned).collect();
+            let twice = columns.iter().enumerate().find(|(i, column)| columns[..*i].contains(column));
+            assert_eq!(twice, None, "{out}/{name}");
+            // The paired runs of a folder, and in the summary those of all seeds beside them.
+            let runs = columns.iter().position(|column| column == "runs").unwrap();
+            let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+            let expected = if out == "fixed" { ["2", "2"] } else { ["1", "2"] };
+            assert_eq!([&rows[0][runs], &rows[rows.len() - 1][runs]], expected, "{out}/{name}");
+        }
+        let page = std::fs::read_to_string(folder.join(out).join("report.html")).unwrap();
+        assert_eq!(page.matches("<th>runs</th>").count(), usize::from(out == "swept"));
+    }
+}
+
+#[test]
+fn mended_a_report_of_an_unfinished_folder_says_how_to_go_on_and_draws_what_is_there() {
+    let folder = scratch("folders-unfinished");
+    for (name, run, ..) in models() {
+        // A run that is killed in the middle: the results of its first run are there.
+        let run = &run[..run.len() - 2];
+        let one = [run, &["--runs", "60", "--checkpoint-every", "0", "--threads", "1", "--out", name]].concat();
+        let mut child = command(&folder, &one).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let file = if name == "federated" { "state/run-00001.dp-fts-de.done" } else { "jobs/000008.bin" };
+        appeared(&folder.join(name).join(file), &mut child);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let output = done(&folder, &["report", name]);
+        let message = said(&output);
+        let again = message.split("to go on: ").nth(1).unwrap_or_else(|| panic!("{message}")).trim();
+        let page = std::fs::read_to_string(folder.join(name).join("report.html")).unwrap();
+        assert!(page.contains("Unfinished: ") && page.contains(" of 60 runs. "), "{name}");
+        assert!(page.contains("<svg viewBox"), "{name}");
+        // The command is exact: it completes the folder.
+        let words: Vec<&str> = again.split(' ').collect();
+        assert_eq!(words[0], "sordino", "{again}");
+        done(&folder, &words[1..]);
+        assert!(folder.join(name).join("summary.json").exists());
+        let page = std::fs::read_to_string(folder.join(name).join("report.html")).unwrap();
+        assert!(!page.contains("Unfinished: "), "{name}");
+    }
+    // Nothing finished yet: the same advice as an error; no run folder at all: none.
+    std::fs::create_dir_all(folder.join("begun/state")).unwrap();
+    let text = std::fs::read_to_string(folder.join("federated/scenario.toml")).unwrap();
+    std::fs::write(folder.join("begun/state/scenario.toml"), text.split_once('\n').unwrap().1).unwrap();
+    let message = refused(&folder, 2, &["report", "begun"]);
+    assert!(message.contains("to go on: sordino run begun/state/scenario.toml --out begun --resume"), "{message}");
+    std::fs::create_dir(folder.join("empty")).unwrap();
+    assert!(refused(&folder, 2, &["report", "empty"]).contains("is this a run folder?"));
+}
