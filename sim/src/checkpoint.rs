@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use sordino_core::digest::{Digest, Frame};
 use sordino_core::federated::ServerState;
 use sordino_core::math::Scalar;
-use sordino_core::privacy::budget::Filter;
+use sordino_core::privacy::accountant::RdpAccountant;
 
 use crate::driver::context::MethodContext;
 use crate::driver::host::ServerHost;
@@ -25,7 +25,7 @@ use crate::ledger::Ledger;
 use crate::scenario::Scenario;
 
 /// First line of every file, before the scenario's digest.
-const MAGIC: &str = "sordino checkpoint 1";
+const MAGIC: &str = "sordino checkpoint 2";
 /// Folder of the state within a run folder.
 const STATE: &str = "state";
 /// The same while it is being dropped.
@@ -53,8 +53,8 @@ pub struct Store {
 pub struct Saved {
     /// The server's state.
     pub server: ServerState,
-    /// Its budget with what is spent.
-    pub filter: Filter,
+    /// What is spent. The budget is the scenario's: no file can raise it.
+    pub spent: RdpAccountant,
     broadcast: Option<Vec<u8>>,
     /// The books.
     pub books: MethodRun,
@@ -351,7 +351,7 @@ impl Saved {
         });
         Saved {
             server: server.state().clone(),
-            filter: server.filter().clone(),
+            spent: server.filter().accountant().clone(),
             broadcast,
             books: books.clone(),
             agents,

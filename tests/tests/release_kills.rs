@@ -10,6 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use sordino_core::federated::*;
+use sordino_core::privacy::accountant::RdpAccountant;
 use sordino_core::privacy::budget::Filter;
 use sordino_core::privacy::ledger::{LedgerEntry, Replay};
 use sordino_core::random::{NoiseSource, Party, Purpose, Simulated, SourceKind};
@@ -134,10 +135,11 @@ fn live<S: NoiseSource>(
     let config = Config::new(Parameters { rounds: ROUNDS, ..parameters(OwnDraw::Features) }).unwrap();
     let mut book = Book::open(kind, &world.ledger());
     let saved = fs::read(world.folder.join("checkpoint")).ok();
-    let (mut state, mut filter): (ServerState, Filter) = match saved {
+    let (mut state, spent): (ServerState, RdpAccountant) = match saved {
         Some(bytes) => postcard::from_bytes(&bytes).unwrap(),
-        None => (ServerState::new(), Filter::new(f64::INFINITY, 1e-5).unwrap()),
+        None => (ServerState::new(), RdpAccountant::new()),
     };
+    let mut filter = Filter::new(f64::INFINITY, 1e-5).unwrap().resume(spent);
     let (sums, noise, flags, vectors) = storage_lens(&config);
     let (mut sums, mut noise, mut flags, mut vectors) =
         (vec![0; sums], vec![0; noise], vec![0; flags], vec![0.0f64; vectors]);
@@ -191,8 +193,11 @@ fn live<S: NoiseSource>(
         if order == Order::SendsFirst {
             charge(clock, world)?;
         }
-        write_atomically(&world.folder.join("checkpoint"), &postcard::to_allocvec(&(&state, &filter)).unwrap())
-            .unwrap();
+        write_atomically(
+            &world.folder.join("checkpoint"),
+            &postcard::to_allocvec(&(&state, filter.accountant())).unwrap(),
+        )
+        .unwrap();
         clock.tick()?;
     }
 }

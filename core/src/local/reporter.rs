@@ -26,12 +26,13 @@ pub enum ReporterPhase {
     Evaluating,
 }
 
-/// What a reporter is: a few words, and no reward. Not `Copy`: a budget charged in a copy would be charged nowhere.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What a reporter is: a few words, and no reward. Neither `Copy` nor `Clone`: a budget charged in a copy would be
+/// charged nowhere.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Stored")]
 pub struct ReporterState {
     user: u32,
     budget: PureBudget,
-    #[serde(deserialize_with = "ask_again")]
     phase: ReporterPhase,
     candidate: u32,
     reports: u32,
@@ -40,9 +41,47 @@ pub struct ReporterState {
     charged: Option<Epsilon>,
 }
 
-/// A stored state may be older than a report made from it: whoever resumes must be asked, and is charged, again.
-fn ask_again<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<ReporterPhase, D::Error> {
-    ReporterPhase::deserialize(deserializer).map(|_| ReporterPhase::Idle)
+/// What a reporter is stored as, before it is believed.
+#[derive(Deserialize)]
+struct Stored {
+    user: u32,
+    budget: PureBudget,
+    #[serde(rename = "phase")]
+    _phase: ReporterPhase,
+    candidate: u32,
+    reports: u32,
+}
+
+/// A stored reporter that sent more reports than its budget was charged for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StoredReporterError {
+    /// Reports that left; each costs 2⁻²⁰ at least.
+    pub reports: u32,
+    /// ε spent.
+    pub spent: f64,
+}
+
+impl fmt::Display for StoredReporterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} reports cannot have cost epsilon {}: each costs 2^-20 at least", self.reports, self.spent)
+    }
+}
+
+impl core::error::Error for StoredReporterError {}
+
+impl TryFrom<Stored> for ReporterState {
+    type Error = StoredReporterError;
+
+    /// A stored state may be older than a report made from it: a reporter that resumes must be asked, and is charged,
+    /// again. So the phase that was stored is not taken over.
+    fn try_from(stored: Stored) -> Result<Self, Self::Error> {
+        let Stored { user, budget, candidate, reports, .. } = stored;
+        let spent = budget.spent();
+        if spent * (Epsilon::DENOMINATOR as f64) < f64::from(reports) {
+            return Err(StoredReporterError { reports, spent });
+        }
+        Ok(ReporterState { user, budget, phase: ReporterPhase::Idle, candidate, reports, charged: None })
+    }
 }
 
 impl ReporterState {
@@ -253,6 +292,26 @@ mod tests {
         ClampedLaplace::new(2.0, 16, Epsilon::new(0.5).unwrap()).unwrap()
     }
 
+    /// What the state is, to compare with: no state.
+    fn copy(state: &ReporterState) -> std::string::String {
+        std::format!("{state:?}")
+    }
+
+    #[test]
+    fn mended_stored_reports_were_paid_for() {
+        let stored = |spent: u64, reports: u32| {
+            let mut bytes = [0u8; 40];
+            let state = (7u32, (spent, 1u64 << 20), ReporterPhase::Evaluating, 3u32, reports);
+            let used = postcard::to_slice(&state, &mut bytes).unwrap().len();
+            postcard::from_bytes::<ReporterState>(&bytes[..used])
+        };
+        let back = stored(1 << 19, 1).unwrap();
+        assert_eq!((back.phase(), back.reports(), back.budget().left()), (ReporterPhase::Idle, 1, 0.5));
+        assert!(
+            stored(0, 0).is_ok() && stored(1000, 1000).is_ok() && stored(999, 1000).is_err() && stored(0, 1).is_err()
+        );
+    }
+
     #[test]
     fn the_budget_is_charged_first_and_refuses_last() {
         let mechanism = mechanism();
@@ -272,12 +331,12 @@ mod tests {
                 other => panic!("{other:?}"),
             }
         }
-        let before = state.clone();
+        let before = copy(&state);
         let refused =
             Reporter::attach(&mechanism, &mut state).handle::<f64, _>(ReporterInput::Query { candidate: 1 }, source);
         let exhausted = UserBudgetError::Exhausted { user: 9, epsilon_left: 0.0 };
         assert_eq!(refused.unwrap_err(), ReporterError::Budget(exhausted));
-        assert_eq!((&state, state.reports()), (&before, 2));
+        assert_eq!((copy(&state), state.reports()), (before, 2));
     }
 
     /// Two learners that share one user's state: what the first was charged does not pay the second's report.
@@ -289,9 +348,9 @@ mod tests {
         Reporter::attach(&cheap, &mut state).handle::<f64, _>(ReporterInput::Query { candidate: 0 }, source).unwrap();
         let other = ReporterError::OtherMechanism { charged: 0.5, epsilon: 8.0 };
         for input in [ReporterInput::Charged, ReporterInput::Reward(1.0)] {
-            let before = state.clone();
+            let before = copy(&state);
             assert_eq!(Reporter::attach(&dear, &mut state).handle(input, source).unwrap_err(), other);
-            assert_eq!(state, before);
+            assert_eq!(copy(&state), before);
             Reporter::attach(&cheap, &mut state).handle(input, source).unwrap();
         }
         assert_eq!((state.reports(), state.budget().spent()), (1, 0.5));

@@ -45,7 +45,7 @@ pub async fn run_method<T: Scalar, F: Fabric<T>>(
         Some(saved) => {
             let fabric = build(Some(&saved.agents))?;
             let broadcast = saved.broadcast::<T>();
-            let server = ServerHost::resume(&method, ledger, saved.server, saved.filter, broadcast.as_deref())?;
+            let server = ServerHost::resume(&method, ledger, saved.server, saved.spent, broadcast.as_deref())?;
             (fabric, server, Books::resume(saved.books))
         }
     };

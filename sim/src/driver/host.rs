@@ -6,6 +6,7 @@ use sordino_core::federated::{
     Aggregation, Counters, Server, ServerInput, ServerOutput, ServerState, ServerStorage, storage_lens,
 };
 use sordino_core::math::Scalar;
+use sordino_core::privacy::accountant::RdpAccountant;
 use sordino_core::privacy::budget::{BudgetError, Filter};
 use sordino_core::random::{Party, Purpose, Simulated};
 
@@ -31,21 +32,22 @@ pub struct ServerHost<T> {
 impl<T: Scalar> ServerHost<T> {
     /// A server before broadcast 0, with the budget of its scenario.
     pub fn new(method: &Arc<MethodContext<T>>, ledger: Ledger) -> Result<Self, DriverError> {
-        let (epsilon_max, delta) = method.budget;
-        let filter = Filter::new(epsilon_max, delta).map_err(DriverError::Budget)?;
-        Self::resume(method, ledger, ServerState::new(), filter, None)
+        Self::resume(method, ledger, ServerState::new(), RdpAccountant::new(), None)
     }
 
-    /// A server between rounds, as it was; `broadcast` the vectors of the last round.
+    /// A server between rounds, as it was; `broadcast` the vectors of the last round. The budget is that of the scenario,
+    /// of which `spent` is spent.
     ///
-    /// **Errors**: [`DriverError::Check`] if a release is in the state and not in the ledger or the budget.
+    /// **Errors**: [`DriverError::Check`] if a release is in the state and not in the ledger or in what is spent.
     pub fn resume(
         method: &Arc<MethodContext<T>>,
         ledger: Ledger,
         state: ServerState,
-        filter: Filter,
+        spent: RdpAccountant,
         broadcast: Option<&[T]>,
     ) -> Result<Self, DriverError> {
+        let (epsilon_max, delta) = method.budget;
+        let filter = Filter::new(epsilon_max, delta).map_err(DriverError::Budget)?.resume(spent);
         let releases = u64::from(state.releases());
         if (ledger.len() as u64) < releases || filter.accountant().releases() != releases {
             return Err(DriverError::Check("a release of the checkpoint is missing in the ledger or the budget"));
