@@ -209,6 +209,16 @@ fn federation(mut section: Section, objective: &ObjectiveConfig) -> Result<Feder
             admissible: format!("parts whose product is at most {REGIONS_MAX}"),
         });
     }
+    if config.regions() > config.agents {
+        return Err(Problem::Value {
+            key: path,
+            value: format!("{:?}", config.splits),
+            admissible: format!(
+                "parts whose product is at most the number of agents, {}: every region needs one that explores it",
+                config.agents
+            ),
+        });
+    }
     Ok(config)
 }
 
@@ -326,8 +336,8 @@ fn privacy(
         // An unclipped vector has about the norm of its prior draw, √M in each of P regions.
         clipping_norm: section.number(
             "clipping_norm",
-            1e-6..=1e9,
-            "a number from 1e-6 to 1e9",
+            1e-6..=1e6,
+            "a number from 1e-6 to 1e6",
             Some(1.1 * length.sqrt()),
         )?,
         grid_exponent: section.integer("grid_exponent", 16..=20, Some(20))? as u32,
