@@ -5,6 +5,7 @@ use sordino_core::output::{FailureRule, Publisher, PublisherState, ScoreScale, W
 use sordino_core::outsourced::preprocess::Origin;
 use sordino_core::outsourced::{Curator, CuratorState, Protection};
 use sordino_core::privacy::Epsilon;
+use sordino_core::privacy::ShiftUnit;
 use sordino_core::privacy::mechanism::projection::GaussianProjection;
 
 /// A state from the bytes of what it is made of.
@@ -40,7 +41,14 @@ fn mended_a_curator_that_cannot_be_is_refused() {
         let mut state: CuratorState = from(&(phase, row, answers), &mut [0; 64]).unwrap();
         let protection = Protection::Gaussian(GaussianProjection::identity(2, 1.0, 1e-5, 25.0, 20).unwrap());
         let (table, mut pool, mut out) = ([1.0, 2.0, 3.0, 4.0], [0; 4], [0.0; 4]);
-        let curator = Curator::attach(protection, &table, Origin::Public, &mut state, &mut pool, &mut out);
+        let curator = Curator::attach(
+            protection,
+            &table,
+            Origin::Public { unit: ShiftUnit::ONE },
+            &mut state,
+            &mut pool,
+            &mut out,
+        );
         curator.err().map(|error| error.to_string())
     };
     let refused = |phase, what| Some(format!("stored state in phase {phase}: {what}"));

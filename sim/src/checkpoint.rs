@@ -25,7 +25,7 @@ use crate::files::{LOCK, read_bounded, read_to_string_bounded};
 use crate::scenario::Scenario;
 
 /// First line of every file, before the scenario's digest.
-const MAGIC: &str = "sordino checkpoint 1";
+const MAGIC: &str = "sordino checkpoint 2";
 /// Folder of the state within a run folder.
 const STATE: &str = "state";
 /// The same while it is being dropped.

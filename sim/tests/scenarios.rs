@@ -82,6 +82,16 @@ fn every_refusal_names_key_value_range_and_line() {
             "my.toml:21: `federation.splits = [2, 2]` is not admissible; admissible: a list of 1 whole numbers from 1 to 64, one for each dimension",
         ),
         (
+            "agents = 200",
+            "agents = 1",
+            "my.toml:21: `federation.splits = [2]` is not admissible; admissible: parts whose product is at most the number of agents, 1",
+        ),
+        (
+            "clipping_norm = 11",
+            "clipping_norm = 2e6",
+            "my.toml:32: `privacy.clipping_norm = 2000000.0` is not admissible; admissible: a number from 1e-6 to 1e6",
+        ),
+        (
             "\"ts\", \"fts\"",
             "\"ts\", \"ts\"",
             "my.toml:23: `federation.methods = \"ts\"` is not admissible; admissible: every name at most once",

@@ -7,6 +7,7 @@ use sordino_core::outsourced::{
     Protection, log_len, workspace_len,
 };
 use sordino_core::privacy::NoiseSource;
+use sordino_core::privacy::ShiftUnit;
 
 use crate::receipts::curator_paid;
 
@@ -52,7 +53,8 @@ pub fn release<S: NoiseSource>(protection: Protection<'_>, table: &[f64], rows: 
     let mut state = CuratorState::new();
     let (mut pool, mut out) = (vec![0; if pooled { rows * out_dim } else { 0 }], vec![0.0; rows * out_dim]);
     let mut curator =
-        Curator::attach(protection, table, Origin::Public, &mut state, &mut pool, &mut out).expect("lengths fit");
+        Curator::attach(protection, table, Origin::Public { unit: ShiftUnit::ONE }, &mut state, &mut pool, &mut out)
+            .expect("lengths fit");
     let paid = curator_paid(curator.handle(CuratorInput::Open, source).expect("a fresh curator opens"));
     if let Some(input) = paid {
         curator.handle(input, source).expect("a charged curator releases");

@@ -146,8 +146,12 @@ fn config() -> Config {
 fn live<S: Sources>(world: &mut World, clock: &Clock, stores: bool, sources: S) -> Result<(), Killed> {
     let config = Arc::new(config());
     let kind = <S::Source as NoiseSource>::Provenance::KIND;
-    let ledger =
-        Mortal { ledger: world.ledger(kind), clock: clock.clone(), durable: world.durable.clone(), path: world.path() };
+    let ledger = world.ledger(kind);
+    if kind == SourceKind::Secret {
+        // What a ledger of secret noise says when it is opened is durable.
+        world.durable.set(fs::metadata(world.path()).map_or(0, |file| file.len()));
+    }
+    let ledger = Mortal { ledger, clock: clock.clone(), durable: world.durable.clone(), path: world.path() };
     let saved = fs::read(world.folder.join("checkpoint")).ok();
     let stored: Option<(StoredServer, Vec<f64>)> = saved.map(|bytes| postcard::from_bytes(&bytes).unwrap());
     let stored = stored.as_ref().map(|(_, vectors)| vectors.clone()).zip(stored.map(|(server, _)| server));

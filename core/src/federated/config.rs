@@ -17,6 +17,8 @@ pub const CLIPPING_NORM: RangeInclusive<f64> = 1e-6..=1e6;
 
 /// Admissible noise multipliers z. Below, a release protects nobody in any useful sense; above, it says nothing.
 pub const NOISE_MULTIPLIER: RangeInclusive<f64> = 0.05..=1e3;
+/// The largest concentration: e^(−700) is 1e-304, and every weight a normal number.
+pub const CONCENTRATION_MAX: f64 = 700.0;
 
 /// Weights of one broadcast are kept for so many regions.
 pub(super) const REGION_WEIGHTS_MAX: usize = REGIONS_MAX;
@@ -129,8 +131,15 @@ impl Config {
         positive("regularization", p.regularization)?;
         positive("noise_variance", p.noise_variance)?;
         check("offset", p.offset, p.offset.is_finite(), "(-inf, inf)")?;
+        // A region that nobody explores, or weights that underflow, would have weights of 0/0 and no largest norm.
+        check(
+            "agents",
+            f64::from(p.agents),
+            p.agents >= p.regions.count(),
+            "[regions, 16777216]: one for each region",
+        )?;
         let a = p.concentration.start;
-        check("concentration.start", a, (0.0..=1e6).contains(&a), "[0, 1e6]")?;
+        check("concentration.start", a, (0.0..=CONCENTRATION_MAX).contains(&a), "[0, 700]")?;
         if let Aggregation::Private { clipping_norm, sampling_probability, noise_multiplier, grid_exponent, .. } =
             p.aggregation
         {
@@ -183,5 +192,83 @@ impl Config {
     /// Observations one agent makes in a whole run: N_init + T.
     pub fn observations_max(&self) -> usize {
         self.0.initial_points as usize + self.0.rounds as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::collector::l2_sensitivity;
+    use super::*;
+    use crate::random::Stream;
+
+    fn parameters(agents: u32, splits: &[u32], concentration: WeightConcentration) -> Parameters {
+        Parameters {
+            agents,
+            regions: Regions::new(splits).unwrap(),
+            rounds: 60,
+            initial_points: 1,
+            initial_region: InitialRegion::Own,
+            feature_count: 4,
+            regularization: 0.01,
+            noise_variance: 0.01,
+            offset: 0.0,
+            mixing: Mixing::InverseSqrt,
+            own_draw: OwnDraw::Features,
+            concentration,
+            aggregation: Aggregation::Private {
+                clipping_norm: 1e-6,
+                sampling_probability: 0.5,
+                noise_multiplier: 1.0,
+                grid_exponent: 20,
+                signal: Signal::Vectors,
+            },
+        }
+    }
+
+    #[test]
+    fn mended_a_region_without_agents_or_weight_is_refused_by_name() {
+        let at = |start| WeightConcentration { start, ..WeightConcentration::PAPER };
+        let refused = |agents, splits: &[u32], start| Config::new(parameters(agents, splits, at(start))).err();
+        let few = ConfigError { field: "agents", value: 3.0, admissible: "[regions, 16777216]: one for each region" };
+        assert_eq!(refused(3, &[2, 2], 15.0), Some(few));
+        for start in [700.5, 746.0, 1e6, f64::INFINITY, f64::NAN] {
+            let error = refused(4, &[2, 2], start).unwrap();
+            assert_eq!((error.field, error.admissible), ("concentration.start", "[0, 700]"), "{start}");
+        }
+        assert_eq!(refused(4, &[2, 2], 700.0), None);
+    }
+
+    /// Every configuration that is accepted has weights that sum to 1 in every region, and a sensitivity.
+    #[test]
+    fn mended_accepted_weights_are_weights() {
+        let mut stream = Stream::from_seed(19);
+        let (mut accepted, mut refused) = (0, 0);
+        for _ in 0..2000 {
+            let splits = [1 + stream.below(8), 1 + stream.below(8)];
+            let start = [0.0, 15.0, 700.0, 745.5, 1e4][stream.below(5) as usize] * stream.unit::<f64>().sqrt();
+            let (hold, decay) = (stream.below(3), stream.below(3));
+            let most = [70, 100_000][stream.below(2) as usize];
+            let agents = 1 + stream.below(most);
+            let concentration = WeightConcentration { start, hold, decay };
+            let Ok(config) = Config::new(parameters(agents, &splits, concentration)) else {
+                refused += 1;
+                continue;
+            };
+            accepted += 1;
+            for broadcast in 0..6 {
+                let a = concentration.at(broadcast);
+                for region in 0..splits[0] * splits[1] {
+                    let explorers = f64::from(config.explorers(region));
+                    let weight = |explores| region_weight(a, agents, config.explorers(region), explores);
+                    let sum = explorers * weight(true) + (f64::from(agents) - explorers) * weight(false);
+                    assert!((sum - 1.0).abs() < 1e-12, "{agents} {splits:?} {a}: {sum}");
+                }
+                let norm = l2_sensitivity(&config, broadcast).unwrap();
+                assert!(norm.is_normal() && norm > 0.0, "{agents} {splits:?} {a}: {norm}");
+            }
+        }
+        assert!(accepted > 300 && refused > 300, "{accepted} {refused}");
+        // Negative control: what is refused has no weights.
+        assert!(region_weight(746.0, 3, 0, false).is_nan());
     }
 }

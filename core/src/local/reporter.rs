@@ -330,6 +330,21 @@ mod tests {
     }
 
     #[test]
+    fn mended_stored_reports_were_paid_for() {
+        let stored = |spent: u64, reports: u32| {
+            let mut bytes = [0u8; 40];
+            let state = (7u32, (spent, 1u64 << 20), ReporterPhase::Evaluating, 3u32, reports);
+            let used = postcard::to_slice(&state, &mut bytes).unwrap().len();
+            postcard::from_bytes::<ReporterState>(&bytes[..used])
+        };
+        let back = stored(1 << 19, 1).unwrap();
+        assert_eq!((back.phase(), back.reports(), back.budget().left()), (ReporterPhase::Idle, 1, 0.5));
+        assert!(
+            stored(0, 0).is_ok() && stored(1000, 1000).is_ok() && stored(999, 1000).is_err() && stored(0, 1).is_err()
+        );
+    }
+
+    #[test]
     fn the_budget_is_charged_first_and_refuses_last() {
         let mechanism = mechanism();
         let mut state = ReporterState::new(9, Epsilon::new(1.0).unwrap());

@@ -14,7 +14,8 @@ use crate::privacy::{Event, NoiseError, NoiseSource, Nonce, Provenance, Release}
 /// What stands between the inputs and the modeler.
 #[derive(Clone, Copy, Debug)]
 pub enum Protection<'p> {
-    /// Public projection plus Gaussian noise: (ε, δ)-private for a shift of one row by at most 1. The default.
+    /// Public projection plus Gaussian noise: (ε, δ)-private for a shift of one row by at most 1, [`Origin::Public`] says of what. The
+    /// default.
     Gaussian(GaussianProjection<'p>),
     /// The paper's: **not differentially private**.
     Paper(PaperProjection<'p>),
@@ -230,7 +231,7 @@ impl<'a> Curator<'a> {
     ///
     /// **Errors**: [`CuratorError::ConstantsOfData`], [`CuratorError::Storage`], [`CuratorError::State`].
     pub fn attach(
-        protection: Protection<'a>,
+        mut protection: Protection<'a>,
         table: &'a [f64],
         origin: Origin,
         state: &'a mut CuratorState,
@@ -241,8 +242,10 @@ impl<'a> Curator<'a> {
             Protection::Gaussian(mechanism) => (mechanism.dim(), mechanism.out_dim(), true),
             Protection::Paper(projection) => (projection.dim(), projection.out_dim(), false),
         };
-        if pooled && origin == Origin::Data {
-            return Err(CuratorError::ConstantsOfData);
+        if let Protection::Gaussian(mechanism) = &mut protection {
+            // The event says what is protected in the owner's units, not in those of the prepared table.
+            let Origin::Public { unit } = origin else { return Err(CuratorError::ConstantsOfData) };
+            *mechanism = mechanism.in_units_of(unit);
         }
         let rows = table.len() / dim;
         for (what, found, expected) in [
@@ -358,10 +361,15 @@ impl<'a> Curator<'a> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::preprocess::Constants;
     use super::*;
+    use crate::privacy::accountant::{AccountantError, RdpAccountant};
     use crate::privacy::charge::Ledger;
     use crate::privacy::charge::tests::InMemory;
+    use crate::privacy::{NeighboringRelation, ShiftUnit};
     use crate::random::{Simulated, Stream};
+
+    const ONE: Origin = Origin::Public { unit: ShiftUnit::ONE };
 
     #[test]
     fn charges_before_it_draws_and_answers_after_it_released() {
@@ -374,9 +382,9 @@ mod tests {
             Curator::attach(protection, &table, Origin::Data, &mut state, &mut pool, &mut out).err(),
             Some(CuratorError::ConstantsOfData)
         );
-        assert!(Curator::attach(protection, &table[..3], Origin::Public, &mut state, &mut pool, &mut out).is_err());
-        assert!(Curator::attach(protection, &table, Origin::Public, &mut state, &mut [], &mut out).is_err());
-        let mut curator = Curator::attach(protection, &table, Origin::Public, &mut state, &mut pool, &mut out).unwrap();
+        assert!(Curator::attach(protection, &table[..3], ONE, &mut state, &mut pool, &mut out).is_err());
+        assert!(Curator::attach(protection, &table, ONE, &mut state, &mut [], &mut out).is_err());
+        let mut curator = Curator::attach(protection, &table, ONE, &mut state, &mut pool, &mut out).unwrap();
         assert!(curator.handle(CuratorInput::Query { row: 0 }, &mut source).is_err());
         let event = curator.event().unwrap();
         let Ok(CuratorOutput::Charge(charge)) = curator.handle(CuratorInput::Open, &mut source) else {
@@ -410,19 +418,41 @@ mod tests {
     fn a_refused_budget_closes_for_good() {
         let mechanism = GaussianProjection::identity(1, 1.0, 1e-5, 25.0, 20).unwrap();
         let (mut state, mut pool, mut out) = (CuratorState::new(), [0; 2], [0.0; 2]);
-        let mut curator = Curator::attach(
-            Protection::Gaussian(mechanism),
-            &[1.0, 2.0],
-            Origin::Public,
-            &mut state,
-            &mut pool,
-            &mut out,
-        )
-        .unwrap();
+        let mut curator =
+            Curator::attach(Protection::Gaussian(mechanism), &[1.0, 2.0], ONE, &mut state, &mut pool, &mut out)
+                .unwrap();
         let mut source = Simulated::new(Stream::from_seed(1));
         curator.handle(CuratorInput::Open, &mut source).unwrap();
         assert_eq!(curator.handle(CuratorInput::Skip, &mut source), Ok(CuratorOutput::Closed));
         assert!(curator.handle(CuratorInput::Open, &mut source).is_err());
         assert!(curator.handle(CuratorInput::Query { row: 0 }, &mut source).is_err());
+    }
+
+    #[test]
+    fn mended_releases_at_two_scales_do_not_add() {
+        let mechanism = GaussianProjection::identity(1, 1.0, 1e-5, 25.0, 20).unwrap();
+        let event = |constants: Constants<'_>| {
+            let (mut table, mut state, mut pool, mut out) = ([1.0, 2.0], CuratorState::new(), [0; 2], [0.0; 2]);
+            constants.apply(&mut table).unwrap();
+            let protection = Protection::Gaussian(mechanism);
+            let curator = Curator::attach(protection, &table, constants.origin(), &mut state, &mut pool, &mut out);
+            curator.unwrap().event().unwrap()
+        };
+        let scaled = |factor| event(Constants::public(&[0.0], factor).unwrap());
+        let (one, ten) = (scaled(1.0), scaled(10.0));
+        let mut accountant = RdpAccountant::new();
+        accountant.compose(&one, 1).unwrap();
+        accountant.compose(&scaled(1.0), 1).unwrap();
+        let refused = accountant.compose(&ten, 1).unwrap_err();
+        assert_eq!(refused, AccountantError::MixedRelations { before: one.relation(), now: ten.relation() });
+        extern crate std;
+        let said = std::format!("{refused}");
+        assert!(said.contains("by at most 1\"") && said.contains("by at most 0.1\""), "{said}");
+        // A column divided by its lengthscale of 10 and multiplied by 10 moves as far as one left alone.
+        let alike = Constants::public(&[0.0], 10.0).unwrap().of_columns(&[10.0], &[false]).unwrap();
+        assert_eq!(event(alike), one);
+        assert!(matches!(event(alike).relation(), NeighboringRelation::ShiftOne { unit } if unit == ShiftUnit::ONE));
+        let logarithm = Constants::public(&[0.0], 1.0).unwrap().of_columns(&[1.0], &[true]).unwrap();
+        assert!(accountant.compose(&event(logarithm), 1).is_err(), "one e-fold is not one unit");
     }
 }

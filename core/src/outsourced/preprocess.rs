@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::linalg::{squared_distance, sum_of_squares};
 use crate::math::Scalar;
+use crate::privacy::shift::{NotAShift, ShiftUnit};
 
 /// The paper's largest norm of a row after scaling.
 pub const LARGEST_NORM: f64 = 25.0;
@@ -30,7 +31,10 @@ pub enum Order {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// Known without the data.
-    Public,
+    Public {
+        /// What a distance of 1 in the prepared table is for its owner: the shift that a private release protects.
+        unit: ShiftUnit,
+    },
     /// Measured on the data.
     Data,
 }
@@ -151,7 +155,24 @@ impl<'c> Constants<'c> {
     /// **Errors**: [`PreprocessError::NotFinite`] (row 0), [`PreprocessError::NotPositive`], [`PreprocessError::Shape`].
     pub fn public(centre: &'c [f64], factor: f64) -> Result<Self, PreprocessError> {
         check(centre, centre.len())?;
-        Self::new(centre, factor, Origin::Public)
+        Self::new(centre, factor, |unit| Origin::Public { unit })
+    }
+
+    /// The same constants for a table of which [`isotropic`] divided the columns by `lengthscales`, after [`logarithm`] was
+    /// taken where `logarithms` says so: then one prepared unit is so many of those.
+    ///
+    /// **Errors**: [`PreprocessError::Shape`] if the lists are not one number for each column;
+    /// [`PreprocessError::NotPositive`] if no positive finite unit is left.
+    pub fn of_columns(self, lengthscales: &[f64], logarithms: &[bool]) -> Result<Self, PreprocessError> {
+        let expected = self.centre.len();
+        for found in [lengthscales.len(), logarithms.len()] {
+            if found != expected {
+                return Err(PreprocessError::Shape { found, expected });
+            }
+        }
+        let Origin::Public { unit } = self.origin else { return Ok(self) };
+        let unit = unit.of_columns(lengthscales, logarithms).map_err(not_positive)?;
+        Ok(Constants { origin: Origin::Public { unit }, ..self })
     }
 
     /// Constants measured on the table itself; `centre` takes the means of the columns.
@@ -180,14 +201,15 @@ impl<'c> Constants<'c> {
             };
             largest = Scalar::max(largest, squares);
         }
-        Self::new(centre, norm / Scalar::sqrt(largest), Origin::Data)
+        Self::new(centre, norm / Scalar::sqrt(largest), |_| Origin::Data)
     }
 
-    fn new(centre: &'c [f64], factor: f64, origin: Origin) -> Result<Self, PreprocessError> {
+    fn new(centre: &'c [f64], factor: f64, origin: impl Fn(ShiftUnit) -> Origin) -> Result<Self, PreprocessError> {
         if !(factor > 0.0 && factor.is_finite()) {
             return Err(PreprocessError::NotPositive { index: 0, value: factor });
         }
-        Ok(Constants { centre, factor, origin })
+        let unit = ShiftUnit::new(1.0 / factor).map_err(not_positive)?;
+        Ok(Constants { centre, factor, origin: origin(unit) })
     }
 
     /// x ← (x − centre)·factor.
@@ -211,10 +233,14 @@ impl<'c> Constants<'c> {
         self.factor
     }
 
-    /// Where they come from.
+    /// Where they come from, and what one prepared unit is for the owner.
     pub const fn origin(&self) -> Origin {
         self.origin
     }
+}
+
+fn not_positive(error: NotAShift) -> PreprocessError {
+    PreprocessError::NotPositive { index: 0, value: error.distance }
 }
 
 #[cfg(test)]

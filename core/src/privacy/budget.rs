@@ -52,12 +52,48 @@ impl From<AccountantError> for BudgetError {
     }
 }
 
+/// Why a stored budget is not believed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum StoredBudgetError {
+    /// A budget that is no budget, or ε is infinite: a filter that admits everything is made where one reads that it
+    /// does, never taken from a file.
+    Budget {
+        /// ε, admissible in [0, ∞).
+        epsilon_max: f64,
+        /// δ, admissible in (0, 1).
+        delta: f64,
+    },
+    /// The order named ahead is none of the grid.
+    Order {
+        /// Its place in [`ORDERS`], admissible below [`ORDER_COUNT`].
+        place: u16,
+    },
+}
+
+impl fmt::Display for StoredBudgetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StoredBudgetError::Budget { epsilon_max, delta } => {
+                write!(f, "stored budget: epsilon {epsilon_max} is not in [0, inf) or delta {delta} not in (0, 1)")
+            }
+            StoredBudgetError::Order { place } => {
+                write!(f, "stored budget: order {place} of a grid of {ORDER_COUNT} does not exist")
+            }
+        }
+    }
+}
+
+impl core::error::Error for StoredBudgetError {}
+
 /// A budget (ε, δ) over any sequence of events.
+///
+/// Neither `Copy` nor `Clone`: what is charged to a copy is charged nowhere.
 ///
 /// **Privacy**: if the events are fixed ahead or chosen from public numbers, the best order of the grid is used. If an
 /// event is chosen from earlier *releases*, the guarantee holds for one order named ahead: [`Filter::at_order`]
 /// (Feldman, Zrnic 2021, Theorem 4.3). Choosing events from private state is covered by nothing.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Stored")]
 pub struct Filter {
     accountant: RdpAccountant,
     epsilon_max: f64,
@@ -65,8 +101,32 @@ pub struct Filter {
     order: Option<u16>,
 }
 
+/// What a filter is stored as, before it is believed.
+#[derive(Deserialize)]
+struct Stored {
+    accountant: RdpAccountant,
+    epsilon_max: f64,
+    delta: f64,
+    order: Option<u16>,
+}
+
+impl TryFrom<Stored> for Filter {
+    type Error = StoredBudgetError;
+
+    fn try_from(stored: Stored) -> Result<Self, Self::Error> {
+        let Stored { accountant, epsilon_max, delta, order } = stored;
+        if !(epsilon_max >= 0.0 && epsilon_max.is_finite() && delta > 0.0 && delta < 1.0) {
+            return Err(StoredBudgetError::Budget { epsilon_max, delta });
+        }
+        match order {
+            Some(place) if usize::from(place) >= ORDER_COUNT => Err(StoredBudgetError::Order { place }),
+            _ => Ok(Filter { accountant, epsilon_max, delta, order }),
+        }
+    }
+}
+
 impl Filter {
-    /// A budget; ε = 0 admits only what costs nothing at δ, ε = ∞ admits everything.
+    /// A budget; ε = 0 admits only what costs nothing at δ, ε = ∞ admits everything (and cannot be read back from a file).
     ///
     /// **Errors**: [`BudgetError::Config`] if ε is negative or NaN or δ is not in (0, 1).
     pub fn new(epsilon_max: f64, delta: f64) -> Result<Self, BudgetError> {
@@ -147,7 +207,9 @@ impl Filter {
 
 /// Tells what was spent, refuses nothing. A read-out at a moment chosen from private results is not a guarantee for
 /// the whole: that needs a [`Filter`].
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+///
+/// Neither `Copy` nor `Clone`: what is noted in a copy is noted nowhere.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Odometer {
     accountant: RdpAccountant,
 }
@@ -224,6 +286,28 @@ mod tests {
         assert!(Filter::new(five.epsilon * 0.5, 1e-5).unwrap().charge(&cheap).is_ok(), "alone it would fit");
         assert!(matches!(beyond.charge(&cheap), Err(BudgetError::Exhausted { .. })));
         assert_eq!(beyond.spent(), Ok(five));
+    }
+
+    #[test]
+    fn mended_a_stored_budget_is_judged() {
+        let accountant = RdpAccountant::new;
+        let stored = |epsilon_max, delta, order| {
+            let mut bytes = [0u8; 2000];
+            let used = postcard::to_slice(&(accountant(), epsilon_max, delta, order), &mut bytes).unwrap().len();
+            let read = postcard::from_bytes::<Filter>(&bytes[..used]).ok();
+            let judged = Filter::try_from(Stored { accountant: accountant(), epsilon_max, delta, order });
+            assert_eq!(read.as_ref(), judged.as_ref().ok(), "both doors");
+            judged.err()
+        };
+        assert_eq!(stored(4.0, 1e-5, None), None);
+        assert_eq!(stored(0.0, 1e-5, Some(155)), None);
+        for (epsilon_max, delta) in
+            [(f64::INFINITY, 1e-5), (-1.0, 1e-5), (4.0, 0.0), (4.0, 1.0), (4.0, -1e-5), (4.0, f64::INFINITY)]
+        {
+            assert_eq!(stored(epsilon_max, delta, None), Some(StoredBudgetError::Budget { epsilon_max, delta }));
+        }
+        assert!(stored(f64::NAN, 1e-5, None).is_some() && stored(4.0, f64::NAN, None).is_some());
+        assert_eq!(stored(4.0, 1e-5, Some(156)), Some(StoredBudgetError::Order { place: 156 }));
     }
 
     #[test]

@@ -29,6 +29,8 @@ impl core::error::Error for NotAnEpsilon {}
 impl Epsilon {
     /// The common denominator.
     pub const DENOMINATOR: u64 = 1 << 20;
+    /// The largest numerator: ε = 256.
+    const NUMERATOR_MAX: u64 = 1 << 28;
 
     /// The largest multiple of 2⁻²⁰ that is not above `value`.
     ///
@@ -91,11 +93,42 @@ impl core::error::Error for UserBudgetError {}
 
 /// The budget of one person under pure ε: k reports cost k·ε, across algorithms; exact integers. For a device.
 ///
-/// Not `Copy`: what is charged to a copy is charged nowhere.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Neither `Copy` nor `Clone`: what is charged to a copy is charged nowhere.
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Stored")]
 pub struct PureBudget {
     spent: u64,
     max: u64,
+}
+
+/// What a budget is stored as, before it is believed.
+#[derive(Deserialize)]
+struct Stored {
+    spent: u64,
+    max: u64,
+}
+
+/// A stored budget beyond the largest ε there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoredPureBudgetError {
+    /// ε·2²⁰, admissible up to 2²⁸.
+    pub max: u64,
+}
+
+impl fmt::Display for StoredPureBudgetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "stored budget {} / 2^20 is not in [0, 256]", self.max)
+    }
+}
+
+impl core::error::Error for StoredPureBudgetError {}
+
+impl TryFrom<Stored> for PureBudget {
+    type Error = StoredPureBudgetError;
+    fn try_from(stored: Stored) -> Result<Self, Self::Error> {
+        let Stored { spent, max } = stored;
+        if max > Epsilon::NUMERATOR_MAX { Err(StoredPureBudgetError { max }) } else { Ok(PureBudget { spent, max }) }
+    }
 }
 
 impl PureBudget {
@@ -182,6 +215,24 @@ mod tests {
         assert_eq!(Epsilon::new(256.0).unwrap().numerator(), 1 << 28);
         for bad in [0.0, -0.0, -1.0, 5e-324, 9e-7, 256.01, f64::NAN, f64::INFINITY, 1e308] {
             assert!(Epsilon::new(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn mended_stored_budgets_are_judged() {
+        let stored = |spent: u64, max: u64| {
+            let mut bytes = [0u8; 30];
+            let used = postcard::to_slice(&(spent, max), &mut bytes).unwrap().len();
+            let read = postcard::from_bytes::<PureBudget>(&bytes[..used]).ok();
+            assert_eq!(read, PureBudget::try_from(Stored { spent, max }).ok());
+            read.is_some()
+        };
+        assert!(stored(0, 1 << 20) && stored(u64::MAX, 1 << 28) && stored(0, 0));
+        assert!(!stored(0, (1 << 28) + 1) && !stored(0, u64::MAX));
+        for bad in [0.0, 257.0, f64::NAN, f64::INFINITY] {
+            let mut bytes = [0u8; 8];
+            postcard::to_slice(&bad, &mut bytes).unwrap();
+            assert!(postcard::from_bytes::<Epsilon>(&bytes).is_err(), "{bad}");
         }
     }
 

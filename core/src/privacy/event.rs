@@ -5,6 +5,7 @@ use core::marker::PhantomData;
 
 use serde::{Deserialize, Serialize};
 
+use super::shift::ShiftUnit;
 use crate::random::{Provenance, SourceKind};
 
 /// Which two inputs a guarantee compares. Losses under different relations are not comparable.
@@ -18,9 +19,12 @@ pub enum NeighboringRelation {
     /// One record exchanged for a special empty one ("zero-out"): an absent agent keeps its slot and its public weight
     /// and contributes zero.
     ReplaceSpecial,
-    /// One record moved by a distance of at most 1 in the mechanism's units, where replacing it altogether is *not*
-    /// covered.
-    ShiftOne,
+    /// One record moved by at most the unit named, where replacing it altogether is *not* covered. Shifts by different
+    /// units are different relations: their losses do not add.
+    ShiftOne {
+        /// The distance that is protected, in the data owner's own units.
+        unit: ShiftUnit,
+    },
 }
 
 impl fmt::Display for NeighboringRelation {
@@ -28,7 +32,7 @@ impl fmt::Display for NeighboringRelation {
         f.write_str(match self {
             NeighboringRelation::AddOrRemoveOne => "add or remove one",
             NeighboringRelation::ReplaceOne => "replace one",
-            NeighboringRelation::ShiftOne => "shift one by at most 1",
+            NeighboringRelation::ShiftOne { unit } => return write!(f, "shift one by at most {unit}"),
             NeighboringRelation::ReplaceSpecial => "replace one by nothing (zero-out)",
         })
     }
@@ -105,7 +109,7 @@ impl Event {
             Event::PoissonSampledGaussian { sampling_probability: q, noise_multiplier, relation } => {
                 multiplier(noise_multiplier)
                     && (0.0..=1.0).contains(&q)
-                    && !matches!(relation, NeighboringRelation::ReplaceOne | NeighboringRelation::ShiftOne)
+                    && !matches!(relation, NeighboringRelation::ReplaceOne | NeighboringRelation::ShiftOne { .. })
             }
             Event::FixedSizeSampledGaussian { sampled, population, noise_multiplier } => {
                 multiplier(noise_multiplier) && sampled >= 1 && sampled <= population

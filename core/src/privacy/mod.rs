@@ -3,6 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`event`] | what a release costs: mechanism, parameters, neighbouring relation |
+//! | [`shift`] | how far a protected shift goes, in the data owner's units |
 //! | [`sampling`] | exact coins for Poisson sampling |
 //! | [`epsilon`] | pure ε as an exact rational; budgets per person |
 //! | [`sensitivity`] | the weighted sum's sensitivity, tight and the paper's |
@@ -30,6 +31,7 @@ pub mod ledger;
 pub mod mechanism;
 pub mod sampling;
 pub mod sensitivity;
+pub mod shift;
 
 pub use crate::random::{
     NoiseError, NoiseSource, Nonce, Private, Provenance, Secret, Simulated, Simulation, SourceKind,
@@ -38,3 +40,4 @@ pub use charge::{Charge, Ledger, Receipt};
 pub use epsilon::Epsilon;
 pub use event::{Event, NeighboringRelation, Release};
 pub use sampling::SamplingProbability;
+pub use shift::ShiftUnit;

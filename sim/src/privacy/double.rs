@@ -21,6 +21,8 @@ pub trait Real:
     fn from_f64(x: f64) -> Self;
     /// The nearest.
     fn to_f64(self) -> f64;
+    /// 1/x for x ≠ 0, good to two units.
+    fn inverse(self) -> Self;
     /// (cos, sin) of −2π/2ᵏ·j for all j < `count`, and a bound on the absolute error.
     fn roots(k: u32, count: usize) -> (Vec<[Self; 2]>, f64);
 }
@@ -32,6 +34,9 @@ impl Real for f64 {
     }
     fn to_f64(self) -> f64 {
         self
+    }
+    fn inverse(self) -> Self {
+        1.0 / self
     }
     fn roots(k: u32, count: usize) -> (Vec<[Self; 2]>, f64) {
         // j/2ᵏ is exact; two roundings of an angle below π, sine and cosine good to 1.5 units.
@@ -126,15 +131,6 @@ impl Double {
         let rest = self - Self::from_f64(root) * Self::from_f64(root);
         Self::from_f64(root) + Self::from_f64(rest.high / (2.0 * root))
     }
-
-    /// 1/x for x ≠ 0, two steps of Newton.
-    fn inverse(self) -> Self {
-        let mut y = Self::from_f64(1.0 / self.high);
-        for _ in 0..2 {
-            y = y + y * (Self::from_f64(1.0) - self * y);
-        }
-        y
-    }
 }
 
 impl Real for Double {
@@ -144,6 +140,14 @@ impl Real for Double {
     }
     fn to_f64(self) -> f64 {
         self.high
+    }
+    /// Two steps of Newton.
+    fn inverse(self) -> Self {
+        let mut y = Self::from_f64(1.0 / self.high);
+        for _ in 0..2 {
+            y = y + y * (Self::from_f64(1.0) - self * y);
+        }
+        y
     }
     fn roots(k: u32, count: usize) -> (Vec<[Self; 2]>, f64) {
         let one = Self::from_f64(1.0);

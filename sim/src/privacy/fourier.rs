@@ -47,7 +47,7 @@ impl<F: Real> Complex<F> {
         Complex::new(self.re + o.re, self.im + o.im)
     }
     #[inline(always)]
-    fn sub(self, o: Self) -> Self {
+    pub(super) fn sub(self, o: Self) -> Self {
         Complex::new(self.re - o.re, self.im - o.im)
     }
     /// Product.
@@ -58,6 +58,12 @@ impl<F: Real> Complex<F> {
     #[inline(always)]
     fn conjugate(self) -> Self {
         Complex::new(self.re, -self.im)
+    }
+    /// 1/z for z ≠ 0.
+    #[inline(always)]
+    pub(super) fn inverse(self) -> Self {
+        let scale = (self.re * self.re + self.im * self.im).inverse();
+        Complex::new(self.re * scale, -self.im * scale)
     }
     /// Modulus.
     #[inline(always)]
@@ -89,6 +95,7 @@ pub struct Plan<F = f64> {
     roots: Vec<Complex<F>>,
     scratch: Vec<Complex<F>>,
     error: f64,
+    root_error: f64,
 }
 
 impl<F: Real> Plan<F> {
@@ -105,7 +112,8 @@ impl<F: Real> Plan<F> {
         let table = if error_low > error_high { error_low } else { error_high };
         let passes = f64::from((n / 2).trailing_zeros().div_ceil(2));
         let error = passes * (6.0 * table + 17.0 * F::UNIT) + 3.0 * table + 12.0 * F::UNIT;
-        Plan { half: n / 2, roots, scratch: vec![Complex::default(); n / 2], error: error * (1.0 + 1e-9) }
+        let root_error = (2.0 * table + 3.0 * F::UNIT) * (1.0 + 1e-9);
+        Plan { half: n / 2, roots, scratch: vec![Complex::default(); n / 2], error: error * (1.0 + 1e-9), root_error }
     }
 
     /// n.
@@ -116,6 +124,17 @@ impl<F: Real> Plan<F> {
     /// Largest relative error of a transform, in the 2-norm.
     pub fn error(&self) -> f64 {
         self.error
+    }
+
+    /// e^(2πi·k/n) for k ≤ n/2.
+    pub(super) fn root(&self, k: usize) -> Complex<F> {
+        let last = Complex::new(F::from_f64(-1.0), F::default());
+        self.roots.get(k).map_or(last, |root| root.conjugate())
+    }
+
+    /// Bound on the absolute error of [`Plan::root`].
+    pub(super) fn root_error(&self) -> f64 {
+        self.root_error
     }
 
     /// Never.

@@ -14,6 +14,24 @@ pub(super) enum Direction {
     Add,
 }
 
+/// The tilts at which one direction is read: by one number each, and by pairs of them where that does not suffice.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tilts {
+    plain: Option<f64>,
+    pairs: f64,
+    /// Length of the window for which they were chosen.
+    cells: usize,
+    /// About where ε lies, as soon as that is known: the first window is made for it.
+    answer: Option<f64>,
+}
+
+impl Tilts {
+    /// The same tilt for both.
+    pub(super) fn both(tilt: f64) -> Self {
+        Tilts { plain: Some(tilt), pairs: tilt, cells: 1024, answer: None }
+    }
+}
+
 pub(super) struct Reading {
     pub(super) epsilon: f64,
     pub(super) cells: usize,
@@ -87,19 +105,19 @@ impl Grid {
     pub(super) fn read(
         &self,
         direction: Direction,
-        tilt: f64,
+        tilts: Tilts,
         delta: f64,
         options: &Options,
         bound: f64,
     ) -> Option<Reading> {
         // The answer may lie so far below the tilted bulk that the bound on rounding covers it: a smaller tilt, then pairs
         // of numbers.
-        for (pairs, attempts) in [(false, 3), (true, 12)] {
-            let mut tilt = tilt;
+        for (pairs, tilt, attempts) in [(false, tilts.plain, 3), (true, Some(tilts.pairs), 12)] {
+            let Some(mut tilt) = tilt else { continue };
             for attempt in 0..attempts {
-                match self.read_at(direction, tilt, delta, options, bound, pairs)? {
-                    // A small tilt made the window this long: pairs do with a larger one.
-                    Ok(reading) if reading.capped && attempt > 0 && !pairs => break,
+                match self.read_at(direction, tilt, tilts.answer, delta, options, bound, pairs)? {
+                    // This tilt made the window so long: pairs do with another one.
+                    Ok(reading) if reading.capped && !pairs && (attempt > 0 || tilts.pairs != tilt) => break,
                     Ok(reading) => return Some(reading),
                     Err(()) => tilt *= 0.75,
                 }
@@ -112,6 +130,7 @@ impl Grid {
         &self,
         direction: Direction,
         tilt: f64,
+        before: Option<f64>,
         delta: f64,
         options: &Options,
         bound: f64,
@@ -130,8 +149,9 @@ impl Grid {
         let centre = self.moment(direction, tilt);
         let std = Scalar::sqrt(Scalar::max(centre.variance, self.step * self.step));
         // Where ε lies for a normal sum if the tilt is the best one.
-        let mut level = normal_level(&centre, tilt, step);
-        let mut answer = (centre.mean + Scalar::ln(level) / tilt - std).clamp(0.0, bound);
+        let level_at = |epsilon: f64| Scalar::exp(Scalar::min(Scalar::ln(delta) + tilt * epsilon - moment, 0.0));
+        let mut level = before.map_or(normal_level(&centre, tilt, step), level_at);
+        let mut answer = before.unwrap_or((centre.mean + Scalar::ln(level) / tilt - std).clamp(0.0, bound));
         let mut least = 4.0;
         for _ in 0..12 {
             let wanted = Scalar::max(self.window(direction, tilt, delta, &centre, answer, level), least);
@@ -141,9 +161,16 @@ impl Grid {
             let enough = (!pairs).then_some(1e-8 * level);
             let spectrum = Spectrum::new(&kinds, n.max(4), step, tilt, tail_only, enough);
             let scale = Scale { step, tilt, moment, infinity, delta, tail_only };
-            let Ok(epsilon) = scale.find(&spectrum, bound) else { return Some(Err(())) };
+            let epsilon = match scale.find(&spectrum, bound) {
+                Ok(epsilon) => epsilon,
+                Err(Lost::Images) if !capped => {
+                    least = 2.0 * spectrum.period() as f64;
+                    continue;
+                }
+                Err(_) => return Some(Err(())),
+            };
             // Was the window long enough for the answer it gave?
-            (answer, level) = (epsilon, Scalar::exp(Scalar::min(Scalar::ln(delta) + tilt * epsilon - moment, 0.0)));
+            (answer, level) = (epsilon, level_at(epsilon));
             let needed = self.window(direction, tilt, delta, &centre, answer, level);
             let n = spectrum.period() as f64;
             if capped || (needed <= 1.05 * n && tail_only == (epsilon > OVERFLOW)) {
@@ -159,6 +186,32 @@ impl Grid {
         let centre = self.moment(direction, tilt);
         let ln = Scalar::ln(delta) + tilt * epsilon - centre.value;
         Scalar::exp(Scalar::max(Scalar::min(ln - Scalar::ln(normal_level(&centre, tilt, self.step)), 0.0), -60.0))
+    }
+
+    /// The tilts for which the windows are shortest, after an answer was found by `tilts` in a window that is no short one.
+    ///
+    /// The tilt of the best Rényi order is a bad one where that order owes its loss to rare large losses and δ does not: the
+    /// window must then reach up to them. A tilt may go so far that the level stays above what rounding covers.
+    pub(super) fn shorter(&self, direction: Direction, tilts: Tilts, delta: f64, found: &Reading) -> Tilts {
+        if found.cells < 4 * tilts.cells {
+            return tilts;
+        }
+        let mut best = Tilts { plain: None, cells: found.cells, answer: Some(found.epsilon), ..tilts };
+        let (mut plain, mut pairs) = (f64::INFINITY, f64::INFINITY);
+        for i in -8..=16 {
+            let tilt = tilts.plain.unwrap_or(tilts.pairs) * Scalar::exp(-0.3 * f64::from(i));
+            let centre = self.moment(direction, tilt);
+            let ln_level = Scalar::ln(delta) + tilt * found.epsilon - centre.value;
+            let level = Scalar::exp(Scalar::min(ln_level, 0.0));
+            let cells = self.window(direction, tilt, delta, &centre, found.epsilon, level);
+            if level >= LEVEL_PLAIN && cells < plain {
+                (best.plain, plain) = (Some(tilt), cells);
+            }
+            if level >= LEVEL_PAIRS && cells < pairs {
+                (best.pairs, pairs) = (tilt, cells);
+            }
+        }
+        best
     }
 
     /// Length of a window that is long enough to be accurate at `answer`, where δ·e^(λε − K) is `level`. It is no matter
@@ -201,6 +254,21 @@ fn normal_level(centre: &Moment, tilt: f64, step: f64) -> f64 {
 /// libraries print.
 const OVERFLOW: f64 = 709.7;
 
+/// The lowest levels at which what rounding allows for stays below [`SURE`] of δ, by one number each and by pairs.
+const LEVEL_PLAIN: f64 = 1e-7;
+const LEVEL_PAIRS: f64 = 1e-17;
+
+/// The part of δ that an allowance may be.
+const SURE: f64 = 2e-4;
+
+/// Why no ε is read from a spectrum.
+enum Lost {
+    /// The window is so short that its images are more than δ.
+    Images,
+    /// The allowances for rounding are: another tilt.
+    Rounding,
+}
+
 /// From a spectrum to ε: what the tilt took away is put back, every allowance added.
 struct Scale {
     step: f64,
@@ -222,16 +290,18 @@ impl Scale {
         (self.infinity * (1.0 + 1e-12) + above * scale, spectrum.allowance * scale)
     }
 
-    /// The least ε at which δ suffices; nothing if that is lost among the allowances.
-    fn find(&self, spectrum: &Spectrum, bound: f64) -> Result<f64, ()> {
+    /// The least ε at which δ suffices.
+    fn find(&self, spectrum: &Spectrum, bound: f64) -> Result<f64, Lost> {
         let at = |e: i64| self.delta_at(spectrum, e);
         if at(0).0 <= self.delta {
             return Ok(0.0);
         }
         let most = if self.tail_only { bound + 2.0 } else { bound };
         let (mut low, mut high) = (0, math::ceil(most / self.step) as i64 + 1);
-        if !(at(high).0 <= self.delta) {
-            return Err(());
+        // The Rényi bound is one, so what is too much there are images, if it is not the allowance.
+        let (most, unsure) = at(high);
+        if !(most <= self.delta) {
+            return Err(if unsure <= SURE * self.delta { Lost::Images } else { Lost::Rounding });
         }
         while high - low > 1 {
             let middle = low + (high - low) / 2;
@@ -239,8 +309,8 @@ impl Scale {
         }
         let ((before, _), (after, unsure)) = (at(low), at(high));
         // So far below the tilted bulk only allowances are left: another tilt.
-        if !(unsure <= 2e-4 * self.delta) {
-            return Err(());
+        if !(unsure <= SURE * self.delta) {
+            return Err(Lost::Rounding);
         }
         if self.tail_only {
             return Ok(high as f64 * self.step);

@@ -3,7 +3,7 @@
 //! | step | what | why it errs upwards |
 //! |---|---|---|
 //! | cells | the loss L = ln(dP/dQ) of one release on a grid of step h; each cell's P- and Q-mass is split onto its two ends so that both are kept | the hockey-stick curve is the old one's chord between grid points (Doroshenko et al. 2022, "connect the dots"); rounding moves mass to the upper end only |
-//! | tilt | masses times e^(λL)/M(λ), λ near the best Rényi order | every digit of a δ of 1e-10 is kept: the tail becomes the bulk |
+//! | tilt | masses times e^(λL)/M(λ), λ near the best Rényi order, or where the window is shortest | every digit of a δ of 1e-10 is kept: the tail becomes the bulk |
 //! | invert | δ at a grid point as a sum over Fourier coefficients to the power T, few or all | images of a finite window only add; a *derived* bound on rounding and on what is left out is added |
 //! | read | ε at δ in closed form between grid points | |
 //!
@@ -11,8 +11,12 @@
 //! skipped where a Rényi bound on its own cells already certifies the first. Zero-out has the same pair.
 //!
 //! **Step**: the discretisation adds ln M_h(λ) − ln M(λ) to the log moment, and M is known exactly (it is the Rényi
-//! divergence): h is first guessed from that. Then ε at 2h against ε at h, the error being of order h², tells whether the
-//! tolerance is met; if not, h shrinks.
+//! divergence): h is first guessed from that. Then ε at 2h against ε at h tells whether the tolerance is met, the error
+//! being of order h², taken for h^(3/2) where h is no small part of q; if it is not met, h shrinks.
+//!
+//! **Window**: the best Rényi order may owe its loss to rare large losses that δ does not see (q = 1e-4): its tilt lifts
+//! them, and a window had to reach up to them. So a long window is chosen anew, after a first answer, for the tilt that
+//! needs the shortest; and a window so short that its images exceed δ is doubled.
 //!
 //! **Cost**: cells·frequencies where a few frequencies suffice (many rounds), else O(n log n), n = window/h; below a
 //! millisecond at 1e-4 in the common cases. δ far below what is tilted (q = 1e-4, δ = 1e-10) takes pairs of numbers and
@@ -30,8 +34,8 @@ use sordino_core::privacy::Event;
 use sordino_core::privacy::accountant::order::{self, ORDERS, Row};
 use sordino_core::privacy::accountant::{AccountantError, analytic, poisson, rdp};
 
-use super::cells::{Weight, cells, loss_range};
-use super::grid::{Direction, Grid};
+use super::cells::{Weight, cells, loss_range, reach};
+use super::grid::{Direction, Grid, Reading, Tilts};
 
 /// How far to go.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -239,15 +243,75 @@ impl<'r> Problem<'r> {
         if !bound.is_finite() {
             return Err(AccountantError::NoFiniteEpsilon { delta: self.delta, delta_spent: 0.0 });
         }
-        let tilt = order - 1.0;
-        let exact_moment = tilt * self.divergence(order);
-        let tolerance = if options.tolerance > 1e-12 { options.tolerance } else { 1e-12 };
-        // Splitting a cell adds h²/6 of variance at most on average: ΔK = T·λ(λ+1)/2·h²/6.
-        let mut step = Scalar::sqrt(12.0 * tolerance * 0.7 * bound / (order * self.count));
-        let step_guess = step;
-        // A first look at the error of the log moment, before anything is convolved.
+        let tolerance = Scalar::max(options.tolerance, 1e-12);
+        Ok(Search { problem: self, options: *options, tolerance, tilt: order - 1.0, bound }.refine())
+    }
+
+    /// The smallest sampling probability above 0.
+    fn rarest(&self) -> f64 {
+        self.rounds.iter().fold(1.0, |least, (event, _)| match *event {
+            Event::PoissonSampledGaussian { sampling_probability: q, .. } if q > 0.0 => Scalar::min(least, q),
+            _ => least,
+        })
+    }
+
+    fn grid(&self, step: f64, tilt: f64, level: f64, cells_max: usize) -> Grid {
+        // Tail mass that is given up to infinity: all of it together is 1e-8 of δ.
+        let mass = 1e-8 * self.delta / Scalar::max(self.count, 1.0);
+        let live = |(event, times): &&Rounds| {
+            *times > 0 && !matches!(event, Event::PoissonSampledGaussian { sampling_probability: 0.0, .. })
+        };
+        let widest = self
+            .rounds
+            .iter()
+            .filter(live)
+            .fold(0.0, |widest, (event, _)| Scalar::max(widest, loss_range(event, reach(event, mass))));
+        let least = widest / cells_max as f64;
+        let capped = step < least;
+        let step = if capped { least } else { step };
+        let kinds = self.rounds.iter().filter(live).map(|(event, times)| {
+            let moment = tilt * one_divergence(event, tilt + 1.0) + Scalar::ln(level);
+            (cells(event, step, reach(event, mass), Weight { tilt, moment }), *times)
+        });
+        Grid { kinds: kinds.collect(), step, capped }
+    }
+}
+
+/// How often the step is refined before what was found is called an upper bound.
+const REFINEMENTS: usize = 10;
+
+/// The search for a step that is fine enough.
+struct Search<'p> {
+    problem: &'p Problem<'p>,
+    options: Options,
+    tolerance: f64,
+    /// Best Rényi order less one, and its ε.
+    tilt: f64,
+    bound: f64,
+}
+
+/// A grid, and what was read from it in each direction; nothing where too much is given up to infinity.
+struct Look {
+    grid: Grid,
+    remove: Option<Reading>,
+}
+
+impl Search<'_> {
+    fn grid(&self, step: f64, level: f64) -> Grid {
+        self.problem.grid(step, self.tilt, level, self.options.cells_max)
+    }
+
+    fn read(&self, grid: &Grid, direction: Direction, tilts: Tilts) -> Option<Reading> {
+        grid.read(direction, tilts, self.problem.delta, &self.options, self.bound)
+    }
+
+    /// A step whose error of the log moment, which is known exactly, is about the tolerance: nothing is convolved yet.
+    fn first_step(&self) -> f64 {
+        let (tilt, bound, tolerance) = (self.tilt, self.bound, self.tolerance);
+        let exact_moment = tilt * self.problem.divergence(tilt + 1.0);
+        let mut step = self.step_guess();
         for _ in 0..6 {
-            let grid = self.grid(step, tilt, 1.0, options.cells_max);
+            let grid = self.grid(step, 1.0);
             step = grid.step;
             let error = (grid.moment(Direction::Remove, tilt).value - exact_moment) / tilt;
             if error <= 4.0 * tolerance * bound || grid.capped {
@@ -255,86 +319,115 @@ impl<'r> Problem<'r> {
             }
             step *= Scalar::sqrt(tolerance * bound / error);
         }
-        // Twice the step, one direction: what halving it gains tells what is left. Where δ sits far from the tilted bulk,
-        // cells must be narrow there: the first answers tell.
-        let mut level = 1.0;
-        let mut coarse = self.grid(2.0 * step, tilt, level, options.cells_max);
-        let start = coarse.best_tilt(Direction::Remove, tilt, self.delta);
-        let mut last = coarse.read(Direction::Remove, start, self.delta, options, bound);
-        for _ in 0..4 {
-            let Some(found) = &last else { break };
-            let now = coarse.level(Direction::Remove, tilt, self.delta, found.epsilon);
-            let narrower = Scalar::sqrt(Scalar::max(found.epsilon, 1e-3 * bound) / bound);
-            let target = Scalar::min(step, step_guess * narrower * 2.0);
-            if !(now < 0.1 * level || target < 0.5 * step) || coarse.capped {
-                break;
-            }
-            (level, step) = (Scalar::min(now, level), target);
-            coarse = self.grid(2.0 * step, tilt, level, options.cells_max);
-            last = coarse.read(Direction::Remove, start, self.delta, options, bound);
-        }
-        let mut best: Option<Loss> = None;
-        for _ in 0..6 {
-            let grid = self.grid(step, tilt, level, options.cells_max);
-            step = grid.step;
-            let first = grid.read(Direction::Remove, start, self.delta, options, bound);
-            let (mut epsilon, mut cells, mut capped) = (f64::INFINITY, 0, grid.capped);
-            let mut error = f64::INFINITY;
-            if let Some(first) = &first {
-                (epsilon, cells) = (first.epsilon, first.cells);
-                capped |= first.capped;
-                if let Some(last) = &last {
-                    let ratio = coarse.step / step;
-                    error = Scalar::max(last.epsilon - epsilon, 0.0) / (ratio * ratio - 1.0);
-                }
-            }
-            let tight = error.is_finite() && error <= tolerance * epsilon + 1e-12;
-            if tight || capped {
-                if epsilon.is_finite() && !grid.certified(Direction::Add, tilt, self.delta, epsilon) {
-                    let add_tilt = grid.best_tilt(Direction::Add, tilt, self.delta);
-                    let second = grid.read(Direction::Add, add_tilt, self.delta, options, bound);
-                    epsilon = second.as_ref().map_or(f64::INFINITY, |second| Scalar::max(epsilon, second.epsilon));
-                    cells = cells.max(second.map_or(0, |second| second.cells));
-                }
-                // The Rényi bound is a bound too.
-                let epsilon = Scalar::min(epsilon, bound);
-                let quality = if tight && !capped { Quality::Tight } else { Quality::Upper };
-                return Ok(Loss { epsilon, quality, step, cells });
-            }
-            best = Some(Loss { epsilon: bound, quality: Quality::Upper, step, cells });
-            let gain = if error.is_finite() && epsilon > 0.0 {
-                Scalar::sqrt(0.6 * tolerance * epsilon / error).clamp(0.05, 0.7)
-            } else {
-                0.25
-            };
-            (coarse, last) = (grid, first);
-            step *= gain;
-        }
-        best.ok_or(AccountantError::NoFiniteEpsilon { delta: self.delta, delta_spent: 0.0 })
+        step
     }
 
-    fn grid(&self, step: f64, tilt: f64, level: f64, cells_max: usize) -> Grid {
-        // Tail mass of one release that is given up to infinity: all of it together is 1e-8 of δ.
-        let reach = Scalar::sqrt(2.0 * Scalar::ln(1e8 * Scalar::max(self.count, 1.0) / self.delta));
-        let mut widest = 0.0f64;
-        for (event, _) in self.rounds {
-            widest = Scalar::max(widest, loss_range(event, reach));
+    /// Splitting a cell adds h²/6 of variance at most on average: ΔK = T·λ(λ+1)/2·h²/6.
+    fn step_guess(&self) -> f64 {
+        Scalar::sqrt(12.0 * self.tolerance * 0.7 * self.bound / ((self.tilt + 1.0) * self.problem.count))
+    }
+
+    /// Twice the step, one direction: what halving it gains tells what is left. Where δ sits far from the tilted bulk,
+    /// cells must be narrow there: the first answers tell. With it the tilts and the level to go on with.
+    fn first_look(&self, step: &mut f64) -> (Look, Tilts, f64) {
+        let (delta, bound) = (self.problem.delta, self.bound);
+        let mut level = 1.0;
+        let mut grid = self.grid(2.0 * *step, level);
+        let mut tilts = Tilts::both(grid.best_tilt(Direction::Remove, self.tilt, delta));
+        let mut remove = self.read(&grid, Direction::Remove, tilts);
+        for _ in 0..4 {
+            let Some(found) = &remove else { break };
+            let now = grid.level(Direction::Remove, self.tilt, delta, found.epsilon);
+            let narrower = Scalar::sqrt(Scalar::max(found.epsilon, 1e-3 * bound) / bound);
+            let target = Scalar::min(*step, self.step_guess() * narrower * 2.0);
+            if !(now < 0.1 * level || target < 0.5 * *step) || grid.capped {
+                break;
+            }
+            (level, *step) = (Scalar::min(now, level), target);
+            grid = self.grid(2.0 * *step, level);
+            tilts = grid.shorter(Direction::Remove, tilts, delta, found);
+            remove = self.read(&grid, Direction::Remove, tilts);
         }
-        let least = widest / cells_max as f64;
-        let capped = step < least;
-        let step = if capped { least } else { step };
-        let kinds = self
-            .rounds
-            .iter()
-            .filter(|(event, times)| {
-                *times > 0 && !matches!(event, Event::PoissonSampledGaussian { sampling_probability: 0.0, .. })
-            })
-            .map(|(event, times)| {
-                let moment = tilt * one_divergence(event, tilt + 1.0) + Scalar::ln(level);
-                (cells(event, step, reach, Weight { tilt, moment }), *times)
-            })
-            .collect();
-        Grid { kinds, step, capped }
+        (Look { grid, remove }, tilts, level)
+    }
+
+    /// Smaller and smaller steps until what is left is within the tolerance.
+    fn refine(&self) -> Loss {
+        let mut step = self.first_step();
+        let (mut before, mut tilts, level) = self.first_look(&mut step);
+        // The Rényi bound is a bound too.
+        let mut best = Loss { epsilon: self.bound, quality: Quality::Upper, step, cells: 0 };
+        for _ in 0..REFINEMENTS {
+            if let Some(found) = &before.remove {
+                tilts = before.grid.shorter(Direction::Remove, tilts, self.problem.delta, found);
+            }
+            let grid = self.grid(step, level);
+            step = grid.step;
+            let remove = self.read(&grid, Direction::Remove, tilts);
+            let now = Look { grid, remove };
+            let mut error = self.error(&before.remove, &now.remove, [before.grid.step, step]);
+            let capped = now.grid.capped || now.remove.as_ref().is_some_and(|found| found.capped);
+            let epsilon = now.remove.as_ref().map_or(f64::INFINITY, |found| found.epsilon);
+            let wanted = self.tolerance * epsilon + 1e-12;
+            if error <= wanted || capped {
+                let (loss, other) = self.with_add(&before, &now);
+                if loss.epsilon == 0.0 {
+                    return Loss { quality: Quality::Tight, ..loss };
+                }
+                error = Scalar::max(error, other);
+                if loss.epsilon <= best.epsilon {
+                    best = loss;
+                }
+                if error <= wanted && best == loss {
+                    return Loss { quality: Quality::Tight, ..best };
+                }
+                if capped {
+                    return best;
+                }
+            }
+            let gain = Scalar::sqrt(0.6 * wanted / error).clamp(0.05, 0.7);
+            step *= if error.is_finite() && epsilon > 0.0 { gain } else { 0.25 };
+            before = now;
+        }
+        best
+    }
+
+    /// What a smaller step gained tells what is left: the error is of order h², and of order h where the cell below zero
+    /// holds the bulk of a release, at h ≫ q; between them it is taken for h^(3/2). Infinite for what says nothing.
+    fn error(&self, before: &Option<Reading>, now: &Option<Reading>, steps: [f64; 2]) -> f64 {
+        let ratio = steps[0] / steps[1];
+        let power = if steps[0] <= 0.1 * self.problem.rarest() { ratio * ratio } else { ratio * Scalar::sqrt(ratio) };
+        match (before, now) {
+            (Some(before), Some(now)) if !now.capped => Scalar::max(before.epsilon - now.epsilon, 0.0) / (power - 1.0),
+            _ => f64::INFINITY,
+        }
+    }
+
+    /// The larger of both directions, and what is left of the second where that is the one.
+    fn with_add(&self, before: &Look, now: &Look) -> (Loss, f64) {
+        let delta = self.problem.delta;
+        let (epsilon, cells) = now.remove.as_ref().map_or((f64::INFINITY, 0), |found| (found.epsilon, found.cells));
+        let loss = |epsilon: f64, cells: usize| Loss {
+            epsilon: Scalar::min(epsilon, self.bound),
+            quality: Quality::Upper,
+            step: now.grid.step,
+            cells,
+        };
+        if !epsilon.is_finite() || now.grid.certified(Direction::Add, self.tilt, delta, epsilon) {
+            return (loss(epsilon, cells), 0.0);
+        }
+        let tilts = Tilts::both(now.grid.best_tilt(Direction::Add, self.tilt, delta));
+        let Some(found) = now.remove.as_ref() else { return (loss(self.bound, cells), f64::INFINITY) };
+        let tilts = now.grid.shorter(Direction::Add, tilts, delta, found);
+        let second = self.read(&now.grid, Direction::Add, tilts);
+        let Some(add) = &second else { return (loss(self.bound, cells), f64::INFINITY) };
+        let larger = loss(Scalar::max(epsilon, add.epsilon), cells.max(add.cells));
+        if add.epsilon <= epsilon {
+            return (larger, 0.0);
+        }
+        let first = self.read(&before.grid, Direction::Add, tilts);
+        let error = self.error(&first, &second, [before.grid.step, now.grid.step]);
+        (larger, error)
     }
 }
 

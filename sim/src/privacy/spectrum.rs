@@ -29,6 +29,14 @@
 //!
 //! the sum over T·e/(|φ̂| + e) by Cauchy and Schwarz where e is a 2-norm; the inverse transform adds its own bound.
 //!
+//! *ψ in pairs of numbers* (v = 2⁻¹⁰⁰), since 40u of ψ alone would be more than a δ of 10⁻¹²: w(d) = ρᵈ − σᵈ with one
+//! number ρ not below e^(−a) and one σ not above e^(−a−h), so that no w(d) falls below the exact one (and by a part of
+//! about d·u/h above it at most): then ψ = x/(1 − x) − y/(1 − y) = (x − y)/((1 − x)(1 − y)), x = ρe^(iω), y = σe^(iω),
+//! with ρ − σ, 1 − ρ, 1 − σ taken in pairs. The root e^(iω) is off by t ([`Plan::root_error`]) and rounding, and so are
+//! x and y, by at most t + 3v: 1 − x by t + 5v absolute, hence by (t + 5v)/|1 − x| relative, 1 − y alike, the numerator
+//! (ρ − σ)e^(iω) by t + 4v relative; three products and a reciprocal add 16v. Together
+//! (t + 5v)(1 + 1/|1 − x| + 1/|1 − y|) + 16v, with the moduli as computed, a part of 10⁻⁹ off at most.
+//!
 //! *Frequencies left out* (|ω| in [ω₁, ω₂]), two bounds of |φ|, the smaller to the power T: summation by parts,
 //! |φ| ≤ Σ|p̃_{j+1} − p̃_j|/(2 sin(ω₁/2)); and for an interval I of at most π/ω₂ steps, because
 //! 1 − |φ|² = ΣΣ p̃_i p̃_j (1 − cos ω(i − j)) and 1 − cos x ≥ 2x²/π² on [−π, π]: |φ|² ≤ 1 − (4ω₁²/π²)·P(I)²·Var(·|I).
@@ -112,6 +120,23 @@ impl Weights {
         let norm = below.re * below.re + below.im * below.im;
         let up = Complex::new(shrink * Scalar::cos(omega), shrink * Scalar::sin(omega));
         up.times(Complex::new(below.re / norm, -below.im / norm))
+    }
+
+    /// ψ at 2πk/n and a bound on its relative error, with that of one product.
+    fn in_format<F: Real>(&self, plan: &Plan<F>, k: usize) -> (Complex<F>, f64) {
+        if F::UNIT >= UNIT_ROUNDOFF {
+            return (Complex::from_f64(self.at(angle(k, plan.len()))), 50.0 * UNIT_ROUNDOFF);
+        }
+        // ρ is rounded up and σ down. If ρ is no longer below 1, the bound is infinite or no number, and nothing is read.
+        let rho = F::from_f64(Scalar::exp(-self.a) * (1.0 + 4.0 * f64::EPSILON));
+        let sigma = if self.tail_only { 0.0 } else { Scalar::exp(-(self.a + self.step)) * (1.0 - 4.0 * f64::EPSILON) };
+        let sigma = F::from_f64(sigma);
+        let root = plan.root(k);
+        let gap = |x: F| Complex::one().sub(Complex::new(x * root.re, x * root.im));
+        let (first, second) = (gap(rho), gap(sigma));
+        let up = Complex::new((rho - sigma) * root.re, (rho - sigma) * root.im);
+        let off = (plan.root_error() + 5.0 * F::UNIT) * (1.0 + 1.0 / first.norm() + 1.0 / second.norm());
+        (up.times(first.times(second).inverse()), off * (1.0 + 1e-9) + 20.0 * F::UNIT)
     }
 }
 
@@ -218,18 +243,17 @@ impl Spectrum {
             }
             errors.push((f64::from(kind.count) * e, inverse));
         }
-        // ψ and one product; powers.
-        let mut relative = 50.0 * UNIT_ROUNDOFF;
+        let mut relative = 0.0;
         kinds.iter().for_each(|kind| relative += 3.0 * F::UNIT * f64::from(kind.count));
         let (mut plain, mut squares, mut sums) = (0.0, 0.0, vec![0.0; kinds.len()]);
         let mut values = Vec::with_capacity(count);
         for (k, (product, size)) in product.iter().enumerate() {
-            let psi = weights.at(angle(k, n));
-            let value = product.times(Complex::from_f64(psi));
+            let (psi, off) = weights.in_format(&plan, k);
+            let value = product.times(psi);
             let size_of = value.norm();
             let twice = if k == 0 || 2 * k == n { 1.0 } else { 2.0 };
             let weight = psi.norm() * size;
-            plain += twice * weight;
+            plain += twice * weight * (relative + off);
             squares += twice * size_of * size_of;
             for (sum, (_, inverse)) in sums.iter_mut().zip(&errors) {
                 let x = weight * inverse[k];
@@ -239,7 +263,7 @@ impl Spectrum {
         }
         let n_f = n as f64;
         // The last rounding of each value to one number is its own.
-        let mut allowance = plain * relative / n_f + plan.error() * Scalar::sqrt(squares / n_f);
+        let mut allowance = plain / n_f + plan.error() * Scalar::sqrt(squares / n_f);
         for (sum, (error, _)) in sums.iter().zip(&errors) {
             allowance += error * Scalar::sqrt(*sum) / n_f;
         }

@@ -6,7 +6,7 @@
 
 use rayon::prelude::*;
 use sordino_core::kernel::Stationary;
-use sordino_core::outsourced::preprocess::Origin;
+use sordino_core::outsourced::preprocess::Constants;
 use sordino_core::outsourced::{PaperProjection, Protection, Spectrum, attack, omega};
 use sordino_core::privacy::mechanism::projection::GaussianProjection;
 use sordino_core::random::{Party, Purpose, RunSeed, normal};
@@ -79,7 +79,7 @@ impl Table {
     }
 
     /// Table and beliefs. The inputs are a public grid, so that its centre and size are public constants.
-    fn problem(&self) -> Problem {
+    fn problem(&self) -> Result<Problem, ReproduceError> {
         let (per_axis, factor) = if self.branin {
             // [−5, 10] × [0, 15]: largest norm √325 before centring; then 15 units a side.
             (31, 15.0 * 25.0 / 325f64.sqrt())
@@ -90,8 +90,8 @@ impl Table {
         let (lengthscale, signal_variance, noise_variance, prior_mean) =
             if self.branin { (6.645, 1.04964, 0.1, -4.26611) } else { (6.25, 1.0, 1e-5, 0.0) };
         let observation_variance = if self.branin { 0.0 } else { 1e-5 };
-        let origin = Origin::Public;
-        Problem {
+        let origin = Constants::public(&[0.5; 2], factor).map_err(ReproduceError::new)?.origin();
+        Ok(Problem {
             table,
             dim: 2,
             origin,
@@ -103,7 +103,7 @@ impl Table {
             observation_variance,
             // Branin: as the authors' code; repeating rows it stays at a regret of 0.7.
             repeats: !self.branin,
-        }
+        })
     }
 
     fn family(&self) -> Result<Option<GpSamples>, ReproduceError> {
@@ -129,7 +129,7 @@ fn mean(values: &[f64]) -> (f64, f64) {
 }
 
 fn table(table: Table, options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
-    let problem = table.problem();
+    let problem = table.problem()?;
     let family = table.family()?;
     let (epsilon, delta) = (table.epsilon, table.delta);
     let paper = |out_dim: &usize| Method::Paper { epsilon, delta, out_dim: *out_dim };

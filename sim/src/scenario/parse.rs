@@ -209,6 +209,16 @@ fn federation(mut section: Section, objective: &ObjectiveConfig) -> Result<Feder
             admissible: format!("parts whose product is at most {REGIONS_MAX}"),
         });
     }
+    if config.regions() > config.agents {
+        return Err(Problem::Value {
+            key: path,
+            value: format!("{:?}", config.splits),
+            admissible: format!(
+                "parts whose product is at most the number of agents, {}: every region needs one that explores it",
+                config.agents
+            ),
+        });
+    }
     Ok(config)
 }
 

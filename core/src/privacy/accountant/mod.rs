@@ -74,6 +74,69 @@ impl fmt::Display for AccountantError {
 
 impl core::error::Error for AccountantError {}
 
+/// Why a stored accountant is not believed: no sequence of charges leads to it, and it would lower the next sum.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum StoredError {
+    /// A log moment is negative or not a number.
+    Negative {
+        /// Its place.
+        place: usize,
+        /// The number.
+        value: f64,
+    },
+    /// δ spent is negative or not a number.
+    Delta(f64),
+    /// The loss falls with the order; that of every event rises.
+    Falling {
+        /// The place of the lower number.
+        place: usize,
+    },
+    /// Releases, those of them that cost something, the relation and what was spent contradict each other: something is
+    /// spent exactly if a release cost something, and there is a relation exactly if there is a release.
+    Contradiction {
+        /// Number of releases.
+        releases: u64,
+        /// Number of those that cost something, at most all.
+        costly: u64,
+    },
+}
+
+impl fmt::Display for StoredError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StoredError::Negative { place, value } => {
+                write!(f, "stored log moment {place} is {value}, not in [0, inf]")
+            }
+            StoredError::Delta(delta) => write!(f, "stored delta spent is {delta}, not in [0, inf)"),
+            StoredError::Falling { place } => {
+                write!(f, "stored loss at place {place} is below the one before; losses rise with the order")
+            }
+            StoredError::Contradiction { releases, costly } => {
+                write!(f, "stored loss, relation, {releases} releases and {costly} costly ones contradict each other")
+            }
+        }
+    }
+}
+
+impl core::error::Error for StoredError {}
+
+/// What both accountants ask of stored numbers at rising orders.
+///
+/// A release is costly if it costs something at the lowest order; it then does at every order.
+fn judge(losses: &[f64], releases: u64, costly: u64, related: bool) -> Result<(), StoredError> {
+    // Additions round up by 2 units at most, at one order and not at the next: honest losses fall by no more than that.
+    let slack = 1e-9 + 5e-16 * releases as f64;
+    if let Some(i) = losses.windows(2).position(|pair| !(pair[1] >= pair[0] * (1.0 - slack))) {
+        return Err(StoredError::Falling { place: i + 1 });
+    }
+    let spent = losses.first().is_some_and(|loss| *loss > 0.0);
+    let nothing = losses.iter().all(|loss| *loss == 0.0);
+    if costly > releases || spent != (costly > 0) || (releases == 0 && !nothing) || (releases == 0) == related {
+        return Err(StoredError::Contradiction { releases, costly });
+    }
+    Ok(())
+}
+
 /// A loss, with what is needed to judge it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PrivacySpent {

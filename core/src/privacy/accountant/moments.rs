@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::order::{ROUND_UP, check_delta};
-use super::{AccountantError, PrivacySpent, add_up, poisson};
+use super::{AccountantError, PrivacySpent, StoredError, add_up, judge, poisson};
 use crate::math::Scalar;
 use crate::privacy::event::{Event, NeighboringRelation};
 
@@ -23,6 +23,8 @@ const MOMENTS: usize = 32;
 pub struct MomentsAccountant {
     log_moments: [f64; MOMENTS],
     releases: u64,
+    /// Releases whose first moment is positive.
+    costly: u64,
     relation: Option<NeighboringRelation>,
 }
 
@@ -31,23 +33,21 @@ pub struct MomentsAccountant {
 struct Stored {
     log_moments: [f64; MOMENTS],
     releases: u64,
+    costly: u64,
     relation: Option<NeighboringRelation>,
 }
 
 impl TryFrom<Stored> for MomentsAccountant {
-    type Error = &'static str;
+    type Error = StoredError;
 
     /// Refuses what no sequence of charges leads to: it would lower the next sum.
     fn try_from(stored: Stored) -> Result<Self, Self::Error> {
-        let Stored { log_moments, releases, relation } = stored;
-        if !log_moments.iter().all(|moment| *moment >= 0.0) {
-            return Err("a log moment that is negative or NaN");
+        let Stored { log_moments, releases, costly, relation } = stored;
+        if let Some(place) = log_moments.iter().position(|moment| !(*moment >= 0.0)) {
+            return Err(StoredError::Negative { place, value: log_moments[place] });
         }
-        let nothing = log_moments.iter().all(|moment| *moment == 0.0);
-        if (releases == 0 && !nothing) || (releases == 0) != relation.is_none() {
-            return Err("releases, relation and what was spent contradict each other");
-        }
-        Ok(MomentsAccountant { log_moments, releases, relation })
+        judge(&log_moments, releases, costly, relation.is_some())?;
+        Ok(MomentsAccountant { log_moments, releases, costly, relation })
     }
 }
 
@@ -60,7 +60,7 @@ impl Default for MomentsAccountant {
 impl MomentsAccountant {
     /// Nothing spent.
     pub const fn new() -> Self {
-        MomentsAccountant { log_moments: [0.0; MOMENTS], releases: 0, relation: None }
+        MomentsAccountant { log_moments: [0.0; MOMENTS], releases: 0, costly: 0, relation: None }
     }
 
     /// Adds `count` releases of one event.
@@ -84,12 +84,19 @@ impl MomentsAccountant {
             _ if count == 0 => return Ok(()),
             _ => self.relation = Some(now),
         }
+        let mut first = 0.0;
         for (moment, lambda) in self.log_moments.iter_mut().zip(1u8..) {
-            let lambda = f64::from(lambda);
+            let divergence = poisson::divergence(q, z, f64::from(lambda) + 1.0);
+            if lambda == 1 {
+                first = divergence;
+            }
             // count·λ is a whole number below 2³⁷: exact.
-            *moment = add_up(*moment, f64::from(count) * lambda, poisson::divergence(q, z, lambda + 1.0));
+            *moment = add_up(*moment, f64::from(count) * f64::from(lambda), divergence);
         }
         self.releases = self.releases.saturating_add(count.into());
+        if first > 0.0 {
+            self.costly = self.costly.saturating_add(count.into());
+        }
         Ok(())
     }
 
@@ -161,6 +168,24 @@ mod tests {
             forged[releases] = 3 - forged[releases];
             assert!(postcard::from_bytes::<MomentsAccountant>(&forged[..used]).is_err());
         }
+    }
+
+    #[test]
+    fn mended_stored_moments_must_be_those_that_charges_lead_to() {
+        let event = Event::Gaussian { noise_multiplier: 2.0, relation: NeighboringRelation::ReplaceSpecial };
+        let mut accountant = MomentsAccountant::new();
+        accountant.compose(&event, 1000).unwrap();
+        let stored = |change: fn(&mut [f64; MOMENTS])| {
+            let mut log_moments = accountant.log_moments;
+            change(&mut log_moments);
+            let (releases, costly, relation) = (accountant.releases, accountant.costly, accountant.relation);
+            MomentsAccountant::try_from(Stored { log_moments, releases, costly, relation })
+        };
+        assert_eq!(stored(|_| ()), Ok(accountant));
+        let nothing = stored(|moments| *moments = [0.0; MOMENTS]);
+        assert_eq!(nothing, Err(StoredError::Contradiction { releases: 1000, costly: 1000 }));
+        assert_eq!(stored(|moments| moments[7] = 0.0), Err(StoredError::Falling { place: 7 }));
+        assert!(matches!(stored(|moments| moments[3] = -1.0), Err(StoredError::Negative { place: 3, .. })));
     }
 
     #[test]

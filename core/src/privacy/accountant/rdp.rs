@@ -14,7 +14,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::order::{self, ORDER_COUNT, ORDERS, ROUND_UP, Row, check_delta};
-use super::{AccountantError, PrivacySpent, add_up, fixed_size, poisson};
+use super::{AccountantError, PrivacySpent, StoredError, add_up, fixed_size, judge, poisson};
 use crate::math::{self, Scalar};
 use crate::privacy::event::{Event, NeighboringRelation};
 
@@ -28,6 +28,8 @@ pub struct RdpAccountant {
     spent: Row,
     delta_spent: f64,
     releases: u64,
+    /// Releases whose divergence is positive at the lowest order.
+    costly: u64,
     relation: Option<NeighboringRelation>,
     /// The divergences of the last event seen: rounds are mostly alike, and a dry check comes before each charge.
     #[serde(skip)]
@@ -40,24 +42,25 @@ struct Stored {
     spent: Row,
     delta_spent: f64,
     releases: u64,
+    costly: u64,
     relation: Option<NeighboringRelation>,
 }
 
 impl TryFrom<Stored> for RdpAccountant {
-    type Error = &'static str;
+    type Error = StoredError;
 
     /// Refuses what no sequence of charges leads to: it would lower the next sum.
     fn try_from(stored: Stored) -> Result<Self, Self::Error> {
-        let Stored { spent, delta_spent, releases, relation } = stored;
+        let Stored { spent, delta_spent, releases, costly, relation } = stored;
         // A row reads no negative divergence and no NaN.
-        if !(delta_spent >= 0.0) {
-            return Err("a delta spent that is negative or NaN");
+        if !(delta_spent >= 0.0 && delta_spent.is_finite()) {
+            return Err(StoredError::Delta(delta_spent));
         }
-        let nothing = spent.0.iter().all(|x| *x == 0.0) && delta_spent == 0.0;
-        if (releases == 0 && !nothing) || (releases == 0) != relation.is_none() {
-            return Err("releases, relation and what was spent contradict each other");
+        judge(&spent.0, releases, costly, relation.is_some())?;
+        if releases == 0 && delta_spent > 0.0 {
+            return Err(StoredError::Contradiction { releases, costly });
         }
-        Ok(RdpAccountant { spent, delta_spent, releases, relation, cached: (None, Row::ZERO) })
+        Ok(RdpAccountant { spent, delta_spent, releases, costly, relation, cached: (None, Row::ZERO) })
     }
 }
 
@@ -70,7 +73,8 @@ impl Default for RdpAccountant {
 impl RdpAccountant {
     /// Nothing spent. `const`: a device places it in a static.
     pub const fn new() -> Self {
-        RdpAccountant { spent: Row::ZERO, delta_spent: 0.0, releases: 0, relation: None, cached: (None, Row::ZERO) }
+        let cached = (None, Row::ZERO);
+        RdpAccountant { spent: Row::ZERO, delta_spent: 0.0, releases: 0, costly: 0, relation: None, cached }
     }
 
     /// Adds `count` releases of one event.
@@ -90,6 +94,9 @@ impl RdpAccountant {
             self.relation = Some(event.relation());
         }
         self.releases = self.releases.saturating_add(count.into());
+        if self.cached.1.0[0] > 0.0 {
+            self.costly = self.costly.saturating_add(count.into());
+        }
         Ok(())
     }
 
@@ -316,6 +323,67 @@ mod tests {
         accountant.compose(&Event::ApproximateEpsilon { epsilon: 0.5, delta: 1e-6, relation }, 3).unwrap();
         assert!(accountant.epsilon(1e-5).is_ok());
         assert!(matches!(accountant.epsilon(3e-6), Err(AccountantError::NoFiniteEpsilon { .. })));
+    }
+
+    fn bytes_of(accountant: &RdpAccountant) -> [u8; 2000] {
+        let mut bytes = [0u8; 2000];
+        postcard::to_slice(accountant, &mut bytes).unwrap();
+        bytes
+    }
+
+    /// Bytes of an accountant, with one number overwritten: read back or refused.
+    fn forge(accountant: &RdpAccountant, place: usize, bytes: &[u8]) -> Result<RdpAccountant, StoredError> {
+        let mut stored = bytes_of(accountant);
+        stored[place..place + bytes.len()].copy_from_slice(bytes);
+        let read: Stored = postcard::from_bytes(&stored).unwrap();
+        RdpAccountant::try_from(read)
+    }
+
+    #[test]
+    fn mended_a_stored_loss_must_be_one_that_charges_lead_to() {
+        let mut accountant = RdpAccountant::new();
+        accountant.compose(&sampled(0.25, 1.0), 100).unwrap();
+        assert_eq!(bytes_of(&forge(&accountant, 0, &[]).unwrap()), bytes_of(&accountant));
+        // 100 releases, a relation, and nothing spent.
+        let zeros = [0; 8 * ORDER_COUNT];
+        let refused = StoredError::Contradiction { releases: 100, costly: 100 };
+        assert_eq!(forge(&accountant, 0, &zeros).unwrap_err(), refused);
+        // One order that is cheap would be the best.
+        assert_eq!(forge(&accountant, 8 * 40, &[0; 8]).unwrap_err(), StoredError::Falling { place: 40 });
+        assert!(matches!(forge(&accountant, 0, &[0; 8]), Err(StoredError::Contradiction { .. })));
+        // Fewer releases than costly ones; an infinite δ.
+        let releases = 8 * ORDER_COUNT + 8;
+        assert!(matches!(forge(&accountant, releases, &[99]), Err(StoredError::Contradiction { releases: 99, .. })));
+        let infinite = forge(&accountant, releases - 8, &f64::INFINITY.to_le_bytes());
+        assert_eq!(infinite.unwrap_err(), StoredError::Delta(f64::INFINITY));
+        // What costs nothing is honest, and so is what costs almost nothing.
+        for (q, z) in [(0.0, 1.0), (1e-19, 0.1), (1e-300, 1.0), (1.0, 1e-3)] {
+            let mut honest = RdpAccountant::new();
+            honest.compose(&sampled(q, z), 1000).unwrap();
+            assert_eq!(bytes_of(&forge(&honest, 0, &[]).unwrap()), bytes_of(&honest), "{q} {z}");
+        }
+    }
+
+    #[test]
+    fn honest_losses_are_believed() {
+        let mut stream = crate::random::Stream::from_seed(10);
+        let mut number = |low: f64, high: f64| low * (high / low).powf(stream.unit::<f64>());
+        for i in 0..600 {
+            let (relation, mut accountant) = (NeighboringRelation::ReplaceOne, RdpAccountant::new());
+            let event = match i % 3 {
+                0 => sampled(number(1e-19, 1.0), number(1e-2, 1e4)),
+                1 => Event::PureEpsilon { epsilon: number(1e-12, 1e3), relation },
+                _ => {
+                    let population = number(1.0, 1e6) as u32;
+                    let sampled = (f64::from(population) * number(1e-6, 1.0)) as u32;
+                    let noise_multiplier = number(0.1, 1e3);
+                    Event::FixedSizeSampledGaussian { sampled: sampled.max(1), population, noise_multiplier }
+                }
+            };
+            accountant.compose(&event, number(1.0, 1e4) as u32).unwrap();
+            (0..20).for_each(|_| accountant.compose(&event, 1).unwrap());
+            assert_eq!(bytes_of(&forge(&accountant, 0, &[]).unwrap()), bytes_of(&accountant), "{event:?}");
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@
 //! continuous Gaussian of multiplier z, and z solves the exact condition (Balle, Wang 2018). ∎
 //!
 //! **Assumed**: centring and scaling constants are public: with the data's own mean *every* row moves. **Protected**:
-//! a shift of one row by ≤ 1. Not: y, which rows are asked for, n, hyper-parameters fitted on the data.
+//! a shift of one row by ≤ 1, which is [`ShiftUnit`] for the owner of the table. Not: y, which rows are asked for, n, hyper-parameters fitted on the data.
 //!
 //! **Source**: Kenthapadi, Korolova, Mironov, Mishra 2013. The projection of Kharkovskii, Dai, Low 2020, noise-free
 //! with a secret random matrix, is *not* differentially private: see `docs/privacy.md` and the attack in the tests.
@@ -22,6 +22,7 @@ use core::fmt;
 use crate::math::{self, Scalar};
 use crate::privacy::accountant::{AccountantError, analytic};
 use crate::privacy::event::{Event, NeighboringRelation, Release};
+use crate::privacy::shift::ShiftUnit;
 use crate::random::exact::Bits;
 use crate::random::{NoiseError, NoiseSource};
 
@@ -99,6 +100,7 @@ pub struct GaussianProjection<'p> {
     noise_multiplier: f64,
     norm_max: f64,
     step: f64,
+    unit: ShiftUnit,
 }
 
 impl<'p> GaussianProjection<'p> {
@@ -166,7 +168,16 @@ impl<'p> GaussianProjection<'p> {
         if !(units >= 1.0 && step.is_finite()) {
             return Err(ProjectionError::Grid { noise_multiplier });
         }
-        Ok(GaussianProjection { projection, dim, out_dim, grid_exponent, noise_multiplier, norm_max, step })
+        Ok(GaussianProjection {
+            projection,
+            dim,
+            out_dim,
+            grid_exponent,
+            noise_multiplier,
+            norm_max,
+            step,
+            unit: ShiftUnit::ONE,
+        })
     }
 
     /// d, numbers of a row.
@@ -189,9 +200,16 @@ impl<'p> GaussianProjection<'p> {
         self.noise_multiplier
     }
 
-    /// What the release of the whole table costs. The relation's replaced row lies within distance 1.
+    /// The same mechanism for a table of which a distance of 1 is this for its owner.
+    pub const fn in_units_of(self, unit: ShiftUnit) -> Self {
+        GaussianProjection { unit, ..self }
+    }
+
+    /// What the release of the whole table costs. The relation's replaced row lies within distance 1 of the table given,
+    /// which is the event's unit for its owner.
     pub const fn event(&self) -> Event {
-        Event::Gaussian { noise_multiplier: self.noise_multiplier, relation: NeighboringRelation::ShiftOne }
+        let relation = NeighboringRelation::ShiftOne { unit: self.unit };
+        Event::Gaussian { noise_multiplier: self.noise_multiplier, relation }
     }
 
     /// Releases a table of n rows. `pool` and `out` hold n·out_dim numbers.

@@ -23,7 +23,11 @@ pub fn explain(scenario: &OutsourcedScenario) -> Explanation {
              ranges is {}: neither adding nor removing a row, nor moving it across the box.",
             significant(scenario.curator.largest_norm, 4)
         ));
-        relation.push(format!("One unit is, for each input moved alone: {}.", units(scenario)));
+        relation.push(format!(
+            "One unit is, for each input moved alone: {}. The charge names it: what is released again at another scale is \
+             refused as another relation, never added.",
+            units(scenario)
+        ));
         cost.push(format!(
             "gaussian-projection: ε = {epsilon} at δ = {delta:e}, once: rows are released a single time."
         ));

@@ -27,7 +27,7 @@ pub struct Problem {
     pub table: Vec<f64>,
     /// d.
     pub dim: usize,
-    /// Where centre and scale came from.
+    /// Where centre and scale came from, and what a prepared unit is in those of the owner.
     pub origin: Origin,
     /// Shape of the modeler's kernel.
     pub kernel: Stationary,
@@ -236,6 +236,7 @@ fn input(error: impl std::fmt::Display) -> ExperimentError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sordino_core::privacy::ShiftUnit;
 
     #[test]
     fn every_method_runs_and_knowing_more_helps() {
@@ -245,7 +246,7 @@ mod tests {
         let mut problem = Problem {
             table,
             dim: 2,
-            origin: Origin::Public,
+            origin: Origin::Public { unit: ShiftUnit::ONE },
             kernel: Stationary::SquaredExponential,
             lengthscale: 6.25,
             signal_variance: 1.0,

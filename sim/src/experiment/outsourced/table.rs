@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use sordino_core::math::Scalar;
-use sordino_core::outsourced::preprocess::{Constants, Origin, isotropic};
+use sordino_core::outsourced::preprocess::{Constants, isotropic};
 use sordino_core::random::RunSeed;
 
 use super::super::ExperimentError;
@@ -86,11 +86,20 @@ impl Source {
         }
         let (factor, centre) = scale(&ranges, &modeler.lengthscales, scenario.curator.largest_norm);
         isotropic(&mut table, &modeler.lengthscales).map_err(input)?;
-        Constants::public(&centre, factor).and_then(|constants| constants.apply(&mut table)).map_err(input)?;
+        let logarithms: Vec<bool> = match &scenario.objective {
+            OutsourcedObjective::Csv(columns) => {
+                columns.inputs.iter().map(|name| columns.log_inputs.contains(name)).collect()
+            }
+            _ => vec![false; dim],
+        };
+        let constants = Constants::public(&centre, factor)
+            .and_then(|constants| constants.of_columns(&modeler.lengthscales, &logarithms))
+            .map_err(input)?;
+        constants.apply(&mut table).map_err(input)?;
         let problem = Problem {
             table,
             dim,
-            origin: Origin::Public,
+            origin: constants.origin(),
             kernel: modeler.kernel,
             lengthscale: factor,
             signal_variance: modeler.signal_variance,
