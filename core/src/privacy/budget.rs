@@ -137,7 +137,7 @@ impl Filter {
     }
 
     /// The same budget after what an accountant says was spent, however much: the way back from a ledger that was made
-    /// durable ([`crate::privacy::ledger`]), of which nothing may be forgotten. Beyond the budget it admits nothing.
+    /// durable ([`crate::privacy::Ledger`]), of which nothing may be forgotten. Beyond the budget it admits nothing.
     pub fn resume(self, spent: RdpAccountant) -> Self {
         Filter { accountant: spent, ..self }
     }

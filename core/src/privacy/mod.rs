@@ -12,7 +12,6 @@
 //! | [`accountant`] | events → (ε, δ), never below the truth |
 //! | [`budget`] | the filter that refuses, the odometer that tells |
 //! | [`charge`] | the charge a release names, the receipt a ledger gives for it, without which nothing leaves |
-//! | [`ledger`] | charges in a form that outlives the program |
 //! | [`calibrate`] | a target (ε, δ) → noise, rounds, sampling |
 //!
 //! The order in every release: the event is offered to the filter; a ledger writes the charge down and gives a receipt;
@@ -27,7 +26,6 @@ pub mod charge;
 pub mod encode;
 pub mod epsilon;
 pub mod event;
-pub mod ledger;
 pub mod mechanism;
 pub mod sampling;
 pub mod sensitivity;
