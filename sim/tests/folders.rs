@@ -201,7 +201,7 @@ fn mended_what_is_no_regular_file_is_not_read() {
     for path in ["half/state", "half-local/jobs"] {
         std::fs::create_dir_all(folder.join(path)).unwrap();
     }
-    let tune = ["--command", "echo 0.5", "--epsilon", "1", "--score-range", "0,1", "--ledger", "ledger.jsonl"];
+    let tune = ["--command", "echo 0.5", "--epsilon", "1", "--dataset", "d", "--max-epsilon", "2", "--ledger", "l"];
     let within = |file: &'static str, arguments: &[&'static str]| (Some(file), arguments.to_vec());
     let mut cases: Vec<(Option<&str>, Vec<&str>)> = vec![
         (None, vec!["run", "THING"]),

@@ -87,7 +87,7 @@ fn every_refusal_names_key_value_range_and_line() {
             "my.toml:21: `federation.splits = [2]` is not admissible; admissible: parts whose product is at most the number of agents, 1",
         ),
         (
-            "clipping_norm = 11",
+            "clipping_norm = 11.0",
             "clipping_norm = 2e6",
             "my.toml:32: `privacy.clipping_norm = 2000000.0` is not admissible; admissible: a number from 1e-6 to 1e6",
         ),

@@ -7,11 +7,11 @@ use sordino_core::output::worst_case::{
     PublisherError, PublisherInput, PublisherOutput, PublisherPhase, WorstCaseError,
 };
 use sordino_core::output::*;
-use sordino_core::privacy::{Epsilon, Event, Simulated, Simulation};
+use sordino_core::privacy::{Epsilon, Event, Simulated};
 use sordino_core::random::{Party, Purpose, RunSeed, Stream, normal};
 use sordino_core::schedule::confidence::tuning_width;
 use sordino_core::surrogate::{ExactGp, FiniteGp, exact, finite, information_gain};
-use sordino_tests::receipts::{publisher_paid, receipt};
+use sordino_tests::receipts::{publisher_elsewhere, receipt};
 use sordino_tests::{cases, list, number, numbers, vectors, whole};
 
 #[track_caller]
@@ -356,18 +356,6 @@ fn publish(mechanism: &WorstCase, scores: &[Score], source: &mut Simulated) -> (
     }
 }
 
-/// A receipt that another publisher's charge was given.
-fn elsewhere(mechanism: &WorstCase) -> PublisherInput<Simulation> {
-    let count = mechanism.candidates() as usize;
-    let (mut state, mut levels, mut order) = (PublisherState::new(), vec![0; count], vec![0; count]);
-    let mut publisher = Publisher::attach(mechanism, &mut state, &mut levels, &mut order).unwrap();
-    let mut source = Simulated::new(Stream::from_seed(99));
-    for candidate in 0..count as u32 {
-        publisher.handle(PublisherInput::Scored { candidate, score: Score::Number(0.5) }, &mut source).unwrap();
-    }
-    publisher_paid(publisher.handle(PublisherInput::Close, &mut source).unwrap())
-}
-
 /// Lower bound, at level 1e-6 a side by normal quantiles, of the ε that separates two neighbouring data sets. Power: a
 /// sensitivity declared four times too small must exceed the budget.
 #[test]
@@ -419,7 +407,7 @@ fn failures_abort_or_are_accounted() {
             assert!(matches!(scored(2, bad), Err(PublisherError::Candidate { .. })));
             let missing = Err(PublisherError::Missing { candidate: 1 });
             assert_eq!(publisher.handle(PublisherInput::Close, &mut source), missing);
-            assert!(publisher.handle(elsewhere(&mechanism), &mut source).is_err());
+            assert!(publisher.handle(publisher_elsewhere(&mechanism), &mut source).is_err());
             let input = PublisherInput::Scored { candidate: 1, score: bad };
             assert_eq!(publisher.handle(input, &mut source), Ok(PublisherOutput::Wait));
             let closed = publisher.handle(PublisherInput::Close, &mut source).unwrap();
@@ -430,7 +418,7 @@ fn failures_abort_or_are_accounted() {
                 assert_eq!(publisher.handle(PublisherInput::Skip, &mut source), Ok(PublisherOutput::Closed));
             }
             assert_eq!(publisher.state().phase(), PublisherPhase::Done);
-            assert!(publisher.handle(elsewhere(&mechanism), &mut source).is_err());
+            assert!(publisher.handle(publisher_elsewhere(&mechanism), &mut source).is_err());
         }
     }
 }
