@@ -71,7 +71,7 @@ fn mended_a_publisher_without_its_scores_is_refused() {
     let mechanism = WorstCase::new(3, scale, one, one, FailureRule::Abort).unwrap();
     // Phase (Collecting, Charging, Done), scored, failed.
     let attach = |phase: u8, scored: u32, failed: u32, mut levels: [i64; 3]| {
-        let mut state: PublisherState = from(&(phase, scored, failed), &mut [0; 64]).unwrap();
+        let mut state: PublisherState = from(&(phase, scored, failed, mechanism.id()), &mut [0; 64]).unwrap();
         let mut order = [0; 3];
         let publisher = Publisher::attach(&mechanism, &mut state, &mut levels, &mut order);
         publisher.err().map(|error| error.to_string())

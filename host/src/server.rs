@@ -17,11 +17,12 @@ use rand_core::TryCryptoRng;
 use serde::{Deserialize, Serialize};
 use sordino_core::federated::{
     Config, Counters, Partial, Server, ServerError, ServerInput, ServerOutput, ServerPhase, ServerState, ServerStorage,
-    Share, storage_lens,
+    Share, Wiped, storage_lens,
 };
 use sordino_core::math::Scalar;
 use sordino_core::privacy::{NoiseSource, Secret, Simulated};
 use sordino_core::random::{Party, Provenance, Purpose, RunSeed};
+use zeroize::Zeroize;
 
 use crate::ledger::{Budgeted, Ledger, LedgerError, Mark};
 
@@ -145,7 +146,8 @@ impl From<LedgerError> for HostError {
 /// How coins and noise of these sources are made, as a type.
 type Made<S> = <<S as Sources>::Source as NoiseSource>::Provenance;
 
-/// The server of one federation: configuration, state, numbers, sources, ledger.
+/// The server of one federation: configuration, state, numbers, sources, ledger. Its sums, noise and sample are wiped
+/// when it is dropped.
 pub struct ServerHost<T, S: Sources, L = Ledger> {
     config: Arc<Config>,
     state: ServerState,
@@ -251,24 +253,25 @@ where
     pub fn open(&mut self) -> Result<bool, HostError> {
         let event = self.with_server(|server, _| Ok(server.event()))?;
         let release = u64::from(self.state.releases());
-        self.took_place = match event.map(|event| self.ledger.admits_release(release, &[event])) {
+        let open = match event.map(|event| self.ledger.admits_release(release, &[event])) {
             None | Some(Ok(())) => true,
             Some(Err(LedgerError::OverBudget { .. })) => false,
             Some(Err(error)) => return Err(error.into()),
         };
-        let open = self.took_place;
+        // The last broadcast is over; this one has not taken place yet.
+        self.took_place = false;
         self.with_server(|server, source| {
             server.handle(if open { ServerInput::Open } else { ServerInput::Skip }, source).map(|_| ())
         })?;
         Ok(open)
     }
 
-    /// The secret sample of all agents, for collectors inside the trust boundary.
+    /// The secret sample of all agents, for collectors inside the trust boundary; wiped when the last copy is dropped.
     ///
     /// **Errors**: [`ServerError::UnexpectedInput`] unless a broadcast is open.
-    pub fn share(&mut self) -> Result<Share<Arc<[u8]>>, HostError> {
+    pub fn share(&mut self) -> Result<Arc<Share<Wiped<u8>>>, HostError> {
         let agents = self.config.parameters().agents;
-        self.with_server(|server, _| server.share(0..agents).map(|share| share.to_shared()))
+        self.with_server(|server, _| server.share(0..agents).map(|share| Arc::new(share.to_owned())))
     }
 
     /// Takes one agent's upload.
@@ -297,6 +300,7 @@ where
         if !matches!(self.state.phase(), ServerPhase::Collecting | ServerPhase::Charging) {
             return Ok(Counters::default());
         }
+        let counters = self.state.counters();
         let charge = self.with_server(|server, source| match server.handle(ServerInput::Close, source)? {
             ServerOutput::Charge(charge) => Ok(Some(charge)),
             _ => Ok(None),
@@ -305,11 +309,20 @@ where
             let receipt = self.ledger.append(charge)?;
             self.with_server(|server, source| server.handle(ServerInput::Charged(receipt), source).map(|_| ()))?;
         }
-        Ok(self.state.counters())
+        self.took_place = true;
+        Ok(counters)
     }
 
     /// How coins and noise are made.
     pub const fn kind(&self) -> sordino_core::privacy::SourceKind {
         <Made<S> as Provenance>::KIND
+    }
+}
+
+impl<T, S: Sources, L> Drop for ServerHost<T, S, L> {
+    fn drop(&mut self) {
+        self.sums.iter_mut().for_each(Zeroize::zeroize);
+        self.noise.iter_mut().for_each(Zeroize::zeroize);
+        self.flags.iter_mut().for_each(Zeroize::zeroize);
     }
 }

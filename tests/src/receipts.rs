@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use sordino_core::federated::{ServerInput, ServerOutput};
 use sordino_core::local::{ReporterInput, ReporterOutput};
-use sordino_core::output::worst_case::{PublisherInput, PublisherOutput, Score};
+use sordino_core::output::publisher::{PublisherInput, PublisherOutput, Score};
 use sordino_core::output::{Publisher, PublisherState, WorstCase};
 use sordino_core::outsourced::{CuratorInput, CuratorOutput};
 use sordino_core::privacy::{Charge, Event, Ledger, NoiseSource, Provenance, Receipt, Simulated, Simulation};

@@ -1,6 +1,6 @@
 //! Numbers at the edges, at every door: the documented answer or a typed error, and nothing charged without a release.
 
-use sordino_core::output::worst_case::PublisherPhase;
+use sordino_core::output::publisher::PublisherPhase;
 use sordino_core::output::{PublisherState, ScoreScale};
 use sordino_core::outsourced::{CuratorPhase, CuratorState};
 use sordino_core::privacy::accountant::{AccountantError, MomentsAccountant, RdpAccountant, analytic, poisson, pure};

@@ -171,7 +171,7 @@ fn vectors_fts_server_on_the_integer_grid() {
             let (mut sums, mut pool, mut out) = (sums.to_vec(), vec![0i64; sums.len()], vec![0.0f64; sums.len()]);
             let mut source = Simulated::new(Stream::from_seed(99));
             let noise = mechanism.fill_noise(&mut source, &mut pool).unwrap();
-            let sample = mechanism.sample(&mut source, &mut []).unwrap();
+            let sample = mechanism.sample(&mut source.clone(), &mut [0]).unwrap();
             let _ = mechanism.release(&mut sums, sample, noise, sensitivity, &mut out).unwrap();
             sums
         };
@@ -214,7 +214,7 @@ fn the_lowest_set_bit_betrays_floating_point_noise_and_not_the_grid() {
             vector[0] = signal;
             encoder.add(&vector, &[1.0], &mut sums).unwrap();
             let noise = mechanism.fill_noise(&mut source, &mut pool).unwrap();
-            let sample = mechanism.sample(&mut source, &mut []).unwrap();
+            let sample = mechanism.sample(&mut source.clone(), &mut [0]).unwrap();
             let release = mechanism.release(&mut sums, sample, noise, 1.0, &mut out).unwrap();
             // Every released number is an integer multiple of the public grid step 2^−16.
             assert!(release.value().iter().all(|x| *x == 0.0 || lowest(*x) >= -16));

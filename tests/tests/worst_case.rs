@@ -1,5 +1,7 @@
 //! The worst-case release of trust model output: an audit that can fail, failures, scales, what a wide range costs.
 
+use sordino_core::output::ScoreScale;
+use sordino_core::output::publisher::*;
 use sordino_core::output::worst_case::*;
 use sordino_core::privacy::{Epsilon, Event, Simulated};
 use sordino_core::random::Stream;

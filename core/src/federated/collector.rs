@@ -179,7 +179,8 @@ impl<'a> Collector<'a> {
         if len != expected {
             return Err(ServerError::Storage { what: "sums", len, expected });
         }
-        let (len, expected) = (storage.flags.len(), share.flags.as_ref().len());
+        let sample = share.flags.as_ref();
+        let (len, expected) = (storage.flags.len(), sample.len());
         if len != expected {
             return Err(ServerError::Storage { what: "flags", len, expected });
         }
@@ -193,7 +194,7 @@ impl<'a> Collector<'a> {
         }
         let encoding = Encoding::new(config, opening.broadcast)?;
         storage.sums.fill(0);
-        storage.flags.iter_mut().zip(share.flags.as_ref()).for_each(|(own, told)| *own = told & SELECTED);
+        storage.flags.iter_mut().zip(sample).for_each(|(own, told)| *own = told & SELECTED);
         *storage.counters = Counters::ZERO;
         Ok(Collector { config, encoding, opening, first, storage })
     }

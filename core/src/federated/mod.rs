@@ -28,6 +28,7 @@ mod partial;
 mod public;
 mod server;
 pub mod transcript;
+mod wiped;
 
 pub use crate::parameter::{ConfigError, StateError};
 pub use agent::{Agent, AgentState, AgentStorage, Workspace, log_len, storage_len, workspace_len};
@@ -39,3 +40,5 @@ pub use messages::{AgentError, Input, Output, Phase, ServerError, ServerInput, S
 pub use partial::{Opening, Partial, PartialError, Share};
 pub use public::{Public, PublicError};
 pub use server::{Server, ServerState, ServerStorage, storage_lens};
+#[cfg(feature = "alloc")]
+pub use wiped::Wiped;

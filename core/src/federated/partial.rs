@@ -58,12 +58,6 @@ impl<F: AsRef<[u8]>> Share<F> {
         let end = agents.end.checked_sub(self.first)? as usize;
         Some(Share { opening: self.opening, first: agents.start, flags: self.flags.as_ref().get(start..end)? })
     }
-
-    /// The same share with its flags in memory of its own.
-    #[cfg(feature = "alloc")]
-    pub fn to_shared(&self) -> Share<alloc::sync::Arc<[u8]>> {
-        Share { opening: self.opening, first: self.first, flags: self.flags.as_ref().into() }
-    }
 }
 
 impl<F: AsRef<[u8]>> fmt::Debug for Share<F> {
@@ -90,18 +84,14 @@ impl<F: AsRef<[u8]>, S: AsRef<[i64]>> Partial<F, S> {
         self.first..self.first.saturating_add(self.flags.as_ref().len() as u32)
     }
 
-    /// The same partial with its numbers in memory of its own.
-    #[cfg(feature = "alloc")]
-    pub fn to_owned(&self) -> Partial<alloc::vec::Vec<u8>, alloc::vec::Vec<i64>> {
-        Partial {
-            opening: self.opening,
-            first: self.first,
-            flags: self.flags.as_ref().to_vec(),
-            sums: self.sums.as_ref().to_vec(),
-            counters: self.counters,
-        }
+    /// The same, its slices taken once.
+    pub(super) fn borrowed(&self) -> Partial<&[u8], &[i64]> {
+        let (flags, sums) = (self.flags.as_ref(), self.sums.as_ref());
+        Partial { opening: self.opening, first: self.first, flags, sums, counters: self.counters }
     }
+}
 
+impl Partial<&[u8], &[i64]> {
     /// Judges it against the server's own opening and flags; the range of its agents if it may be merged.
     pub(super) fn judge(
         &self,
@@ -110,7 +100,7 @@ impl<F: AsRef<[u8]>, S: AsRef<[i64]>> Partial<F, S> {
         opening: &Opening,
         own: &[u8],
     ) -> Result<Range<usize>, PartialError> {
-        let (flags, sums) = (self.flags.as_ref(), self.sums.as_ref());
+        let (flags, sums) = (self.flags, self.sums);
         if self.opening.broadcast != opening.broadcast {
             let (found, expected) = (self.opening.broadcast, opening.broadcast);
             return Err(PartialError::Broadcast { found, expected });
@@ -130,8 +120,8 @@ impl<F: AsRef<[u8]>, S: AsRef<[i64]>> Partial<F, S> {
         let Some(own) = own.get(range.clone()) else {
             return Err(PartialError::Agents { end: range.end, agents: own.len() });
         };
-        if let Some(agent) = own.iter().zip(flags).position(|(own, part)| (own ^ part) & !UPLOADED != 0) {
-            return Err(PartialError::Sample { agent: self.first + agent as u32 });
+        if own.iter().zip(flags).any(|(own, part)| (own ^ part) & !UPLOADED != 0) {
+            return Err(PartialError::Sample);
         }
         if let Some(agent) = own.iter().zip(flags).position(|(own, part)| own & part & UPLOADED != 0) {
             return Err(PartialError::Counted { agent: self.first + agent as u32 });
@@ -202,10 +192,7 @@ pub enum PartialError {
         agents: usize,
     },
     /// It believes another secret sample than the one that was drawn.
-    Sample {
-        /// The first agent in which they differ.
-        agent: u32,
-    },
+    Sample,
     /// An agent of it was counted before, here or by another collector.
     Counted {
         /// The first such agent.
@@ -228,7 +215,7 @@ impl fmt::Display for PartialError {
             PartialError::Opening => f.write_str("it is of an earlier opening of this broadcast"),
             PartialError::Length { len, expected } => write!(f, "{len} sums, {expected} expected"),
             PartialError::Agents { end, agents } => write!(f, "its agents end at {end}, {agents} are enrolled"),
-            PartialError::Sample { .. } => f.write_str("it believes another secret sample"),
+            PartialError::Sample => f.write_str("it believes another secret sample"),
             PartialError::Counted { agent } => write!(f, "agent {agent} was counted before"),
             PartialError::Counters => f.write_str("its counters do not fit its flags"),
             PartialError::Bound => f.write_str("its sums exceed what its agents can have sent"),

@@ -3,7 +3,8 @@
 //! A release takes two steps, so that a host can make the charge durable before anything leaves: [`ServerInput::Close`]
 //! answers [`ServerOutput::Charge`]; a ledger of the host writes it down and gives a receipt;
 //! [`ServerInput::Charged`] takes the receipt, draws the noise and answers [`ServerOutput::Broadcast`]. Who was selected,
-//! how many, and what was clipped never leave the server, and are wiped when the broadcast is over.
+//! how many, and what was clipped never leave the server; its own flags, sums, noise and counters are wiped when the
+//! broadcast is over. Storage of collectors and copies of a [`Share`] are their owners' to wipe.
 //!
 //! Coins, sums, noise and receipt of a broadcast belong together: they are of one opening, which a nonce names, of one
 //! configuration, and of one kind of source. A restored server begins its broadcast again, because two releases from one
@@ -82,7 +83,8 @@ impl ServerState {
         self.releases
     }
 
-    /// What happened to the vectors of this broadcast: **not releasable**, for simulators.
+    /// What happened to the vectors of the broadcast that is collected: **not releasable**, for simulators. Zero when it
+    /// is over.
     pub fn counters(&self) -> Counters {
         self.counters
     }
@@ -184,8 +186,10 @@ impl<'a, T: Scalar> Server<'a, T> {
     /// that would overflow ([`ServerError::Mechanism`]). Nothing changed then.
     pub fn merge<F: AsRef<[u8]>, S: AsRef<[i64]>>(&mut self, partial: &Partial<F, S>) -> Result<(), ServerError> {
         let (opening, _) = self.collecting("merge")?;
+        // Read once: what is judged is what is added.
+        let partial = partial.borrowed();
         let range = partial.judge(self.config, &self.encoding, &opening, self.storage.flags)?;
-        let (flags, sums) = (partial.flags.as_ref(), partial.sums.as_ref());
+        let (flags, sums) = (partial.flags, partial.sums);
         if self.storage.sums.iter().zip(sums).any(|(sum, part)| sum.checked_add(*part).is_none()) {
             return Err(EncodeError::SumOverflow.into());
         }
@@ -338,6 +342,7 @@ fn next_broadcast(
 ) {
     sums.zeroize();
     flags.zeroize();
+    state.counters = Counters::ZERO;
     state.broadcast += 1;
     state.opened = None;
     encoding.weights = RoundWeights::new(config, state.broadcast);

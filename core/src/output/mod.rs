@@ -19,6 +19,7 @@
 mod checked;
 pub mod lipschitz;
 pub mod prior_conditional;
+pub mod publisher;
 mod scale;
 mod tuner;
 pub mod worst_case;
@@ -27,6 +28,7 @@ pub use crate::parameter::ConfigError;
 pub use checked::Checked;
 pub use lipschitz::LipschitzTuning;
 pub use prior_conditional::{NoiseFreeTuning, NoisyTuning, PriorConditional};
+pub use publisher::{Publisher, PublisherState, Score};
 pub use scale::ScoreScale;
 pub use tuner::{Tuner, TunerError, TunerInput, TunerOutput, TunerPhase, TunerState, log_len, workspace_len};
-pub use worst_case::{FailureRule, Publisher, PublisherState, Score, WorstCase};
+pub use worst_case::{FailureRule, WorstCase};

@@ -258,6 +258,10 @@ impl<'a> Curator<'a> {
             }
         }
         state.judge(rows as u32).map_err(CuratorError::State)?;
+        // What is refused for its numbers is refused before anything is charged.
+        if let Some(i) = table.iter().position(|x| !x.is_finite()).filter(|_| pooled) {
+            return Err(ProjectionError::NotFinite { row: i / dim }.into());
+        }
         Ok(Curator { protection, table, rows: rows as u32, state, pool, out })
     }
 

@@ -1,4 +1,5 @@
-//! Nothing leaves without a receipt: a release names its cost, a ledger writes it down, and only then is noise drawn.
+//! Nothing leaves a party without a receipt: a release names its cost, a ledger writes it down, and only then is noise
+//! drawn. (A mechanism used by itself releases value and event together; charging is then its caller's word.)
 //!
 //! | step | who | what |
 //! |---|---|---|

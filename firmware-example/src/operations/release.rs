@@ -64,7 +64,7 @@ fn gaussian(fold: &mut Fold) {
         }
         sums.iter().for_each(|sum| fold.word(*sum as u64));
     }
-    let Ok(sample) = mechanism.sample(&mut source, &mut []) else { return };
+    let Ok(sample) = mechanism.sample(&mut source.clone(), &mut [0]) else { return };
     let Ok(noise) = mechanism.fill_noise(&mut source, &mut pool) else { return };
     let mut out = [0.0f64; 2 * M];
     if mechanism.release(&mut sums, sample, noise, 1.0, &mut out).is_ok() {

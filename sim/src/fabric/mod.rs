@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use sordino_core::digest::Digest;
-use sordino_core::federated::{self, AgentState, Share};
+use sordino_core::federated::{self, AgentState, Share, Wiped};
 use sordino_core::math::Scalar;
 
 use crate::driver::DriverError;
@@ -30,7 +30,7 @@ pub struct Order<T> {
     /// Their argmax, found once for all.
     pub maximum: Option<u32>,
     /// The secret sample if uploads are collected in this round; a member takes the share of its own agents.
-    pub share: Option<Share<Arc<[u8]>>>,
+    pub share: Option<Arc<Share<Wiped<u8>>>>,
 }
 
 /// What a member answers.
@@ -38,7 +38,7 @@ pub struct Partial {
     /// Its first agent; the length of `leaves` says how many.
     pub first: u32,
     /// What its collector took; nothing if nothing was collected.
-    pub collected: Option<federated::Partial<Vec<u8>, Vec<i64>>>,
+    pub collected: Option<federated::Partial<Wiped<u8>, Wiped<i64>>>,
     /// Its agents' leaves of the transcript.
     pub leaves: Vec<Digest>,
     /// Its agents' best noise-free values so far: simulation only.

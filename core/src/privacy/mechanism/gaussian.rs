@@ -76,7 +76,7 @@ impl fmt::Display for GaussianError {
                 write!(f, "noise_multiplier {z} is not positive and finite, or too far from 1 for the grid")
             }
             GaussianError::Contributors(n) => write!(f, "{n} contributors could overflow the sums"),
-            GaussianError::NobodySampled => f.write_str("sampling_probability 0 releases nothing"),
+            GaussianError::NobodySampled => f.write_str("no party, or sampling_probability 0: nothing to release"),
             GaussianError::Constant(x) => write!(f, "{x} is not a positive finite number"),
             GaussianError::Length { sums, other } => write!(f, "{sums} sums against {other} entries"),
             GaussianError::OtherNoise { drawn, expected } => {
@@ -149,7 +149,10 @@ impl<P: Provenance> Drop for NoisePool<'_, P> {
 }
 
 /// Coins that were flipped for one release, one for each party. The release consumes it, so that coins and noise are of
-/// one kind: secret noise over a sample that a seed tells is no private release, and does not compile.
+/// one kind of source.
+///
+/// **Privacy**: that the sums hold exactly the parties whose byte is 1 is the caller's word here, as at every mechanism
+/// alone. [`crate::federated::Server`] keeps it: it flips the coins, adds by them, and releases.
 #[derive(Debug, PartialEq)]
 #[must_use]
 pub struct Sample<P: Provenance> {
@@ -230,18 +233,22 @@ impl GridGaussian {
     /// Flips the coin of every party: 1 in its byte if it is in the sample, else 0. Independently, one word of `source`
     /// for each, in the order of the bytes.
     ///
-    /// **Errors**: [`NoiseError`]; all bytes are 0 then.
+    /// **Errors**: [`GaussianError::NobodySampled`] without parties: no coin was flipped for anybody;
+    /// [`GaussianError::Noise`], all bytes are 0 then.
     pub fn sample<S: NoiseSource>(
         &self,
         source: &mut S,
         selected: &mut [u8],
-    ) -> Result<Sample<S::Provenance>, NoiseError> {
+    ) -> Result<Sample<S::Provenance>, GaussianError> {
+        if selected.is_empty() {
+            return Err(GaussianError::NobodySampled);
+        }
         for i in 0..selected.len() {
             match self.sampling_probability.coin(source) {
                 Ok(heads) => selected[i] = u8::from(heads),
                 Err(error) => {
                     selected.zeroize();
-                    return Err(error);
+                    return Err(error.into());
                 }
             }
         }
@@ -402,7 +409,7 @@ mod tests {
         assert_eq!(pool, [0; 3], "noise serves once");
         // Wrong lengths change nothing.
         let noise = mechanism.fill_noise(&mut source, &mut pool[..2]).unwrap();
-        let sample = mechanism.sample(&mut source, &mut []).unwrap();
+        let sample = mechanism.sample(&mut source, &mut [0]).unwrap();
         let before = (sums, out);
         let refused = mechanism.release(&mut sums, sample, noise, 4.0, &mut out);
         assert!(matches!(refused, Err(GaussianError::Length { .. })));

@@ -13,7 +13,7 @@
 
 use std::time::Duration;
 
-use sordino_core::output::worst_case::{PublisherInput, PublisherOutput, Score};
+use sordino_core::output::publisher::{PublisherInput, PublisherOutput, Score};
 use sordino_core::output::{Publisher, PublisherState};
 use sordino_core::privacy::{Event, Ledger as _, NoiseSource};
 use sordino_host::entropy;

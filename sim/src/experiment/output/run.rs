@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use sordino_core::digest::Digest;
-use sordino_core::output::worst_case::{PublisherInput, PublisherOutput};
+use sordino_core::output::publisher::{PublisherInput, PublisherOutput};
 use sordino_core::output::{
     Checked, NoisyTuning, Publisher, PublisherState, Tuner, TunerInput, TunerOutput, TunerState, WorstCase, log_len,
     workspace_len,
