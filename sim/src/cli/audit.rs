@@ -1,13 +1,17 @@
 //! `sordino audit`: the shipped release path and, in the same breath, what must be rejected.
+//!
+//! Both shipped paths are audited twice: on noise that the seed repeats, and on secret noise as a deployment draws it,
+//! which is another every time. The error probability holds for either. A control runs as often as it needs to be seen.
 
 use std::num::NonZeroUsize;
 
 use clap::Args;
 use serde::Serialize;
+use sordino_core::privacy::SourceKind;
 
 use super::error::CliError;
 use super::{Format, print, print_json};
-use crate::privacy::audit::{Defect, GaussianAudit, Report, laplace};
+use crate::privacy::audit::{AuditError, Claim, Defect, GaussianAudit, LocalAudit, Report};
 
 /// `sordino audit`.
 #[derive(Debug, Args)]
@@ -15,7 +19,7 @@ pub struct Arguments {
     /// Runs for each of the two neighbours; 200,000 see 5 % less noise
     #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(5_000..=10_000_000))]
     runs: u32,
-    /// Seed of the simulated noise
+    /// Seed of the simulated noise; the lines of secret noise are others every time
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Threads; changes no result [default: all cores]
@@ -36,6 +40,7 @@ const REPORTS_PER_RUN: u32 = 5;
 /// A path, what is broken in it, and from how many runs on that is seen.
 struct Case {
     mechanism: Mechanism,
+    noise: Noise,
     name: &'static str,
     defect: Defect,
     seen_from: u32,
@@ -44,27 +49,64 @@ struct Case {
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum Mechanism {
-    /// 40 rounds of the sampled grid Gaussian.
+    /// 40 broadcasts of a server.
     Gaussian,
     /// One clamped report.
     Laplace,
 }
 
+impl Mechanism {
+    const fn name(self) -> &'static str {
+        match self {
+            Mechanism::Gaussian => "gaussian",
+            Mechanism::Laplace => "laplace",
+        }
+    }
+}
+
+/// What coins and noise are drawn with.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Noise {
+    /// Streams of the seed.
+    Seeded,
+    /// A generator seeded by the system.
+    Secret,
+}
+
+impl Noise {
+    const fn name(self) -> &'static str {
+        match self {
+            Noise::Seeded => "seeded",
+            Noise::Secret => "secret",
+        }
+    }
+}
+
 const fn case(mechanism: Mechanism, name: &'static str, defect: Defect, seen_from: u32) -> Case {
-    Case { mechanism, name, defect, seen_from }
+    Case { mechanism, noise: Noise::Seeded, name, defect, seen_from }
+}
+
+const fn secret(case: Case) -> Case {
+    Case { noise: Noise::Secret, ..case }
 }
 
 /// The shipped paths first; among controls of less noise the finer first.
-const CASES: [Case; 12] = [
+const CASES: [Case; 17] = [
     case(Mechanism::Gaussian, "shipped", Defect::None, 0),
     case(Mechanism::Laplace, "shipped", Defect::None, 0),
+    secret(case(Mechanism::Gaussian, "shipped", Defect::None, 0)),
+    secret(case(Mechanism::Laplace, "shipped", Defect::None, 0)),
     case(Mechanism::Gaussian, "noise 5 % low", Defect::NoiseFactor(0.95), 200_000),
     case(Mechanism::Gaussian, "noise 15 % low", Defect::NoiseFactor(0.85), 20_000),
     case(Mechanism::Gaussian, "noise 40 % low", Defect::NoiseFactor(0.6), 5_000),
+    secret(case(Mechanism::Gaussian, "noise 40 % low", Defect::NoiseFactor(0.6), 5_000)),
     case(Mechanism::Gaussian, "44 rounds charged as 40", Defect::RoundsRun(44), 200_000),
     case(Mechanism::Gaussian, "q = 0.3 run as 0.25", Defect::SampledWith(0.3), 20_000),
     case(Mechanism::Gaussian, "no subsampling", Defect::SampledWith(1.0), 5_000),
-    case(Mechanism::Gaussian, "halved sensitivity", Defect::SensitivityFactor(2.0), 5_000),
+    case(Mechanism::Gaussian, "one agent counted twice", Defect::CountedTwice, 5_000),
+    case(Mechanism::Gaussian, "coins of a known seed", Defect::KnownCoins, 5_000),
+    case(Mechanism::Gaussian, "noise of one sign", Defect::NoiseOfOneSign, 5_000),
     case(Mechanism::Laplace, "noise 10 % low", Defect::NoiseFactor(0.9), 20_000),
     case(Mechanism::Laplace, "halved sensitivity", Defect::SensitivityFactor(2.0), 5_000),
     case(Mechanism::Laplace, "no clamp", Defect::NoClamp(5.0), 5_000),
@@ -73,8 +115,10 @@ const CASES: [Case; 12] = [
 #[derive(Serialize)]
 struct Line {
     mechanism: Mechanism,
+    noise: Noise,
     case: &'static str,
-    /// Nothing if it was not run: too fine for so few runs.
+    /// Runs for each neighbour; nothing if it was not run: too fine for so few runs.
+    runs: Option<u32>,
     rejected: Option<bool>,
     expected: Option<bool>,
     /// Largest lower bound on δ less the δ claimed.
@@ -96,25 +140,18 @@ struct Answer {
 
 const SIMULATION: &str = "simulation: not private; an audit finds defects and never certifies their absence";
 
-/// Runs every case; exit code 1 if a shipped path is rejected or a control is not.
+/// Runs every case; exit code 1 if a shipped path is rejected or a control is not, and if any of them has no outcome.
 pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
-    let threads = arguments.threads.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
     let gaussian = GaussianAudit { runs: arguments.runs, error: ERROR, ..GaussianAudit::standard(arguments.seed) };
-    let reports = arguments.runs.saturating_mul(REPORTS_PER_RUN);
+    let claim = gaussian.claim()?;
     let mut lines = Vec::new();
     for case in &CASES {
-        let report = if arguments.runs < case.seen_from {
-            None
-        } else {
-            Some(match case.mechanism {
-                Mechanism::Gaussian => gaussian.run(case.defect, threads).map_err(CliError::failure)?,
-                Mechanism::Laplace => laplace(LOCAL_EPSILON, reports, case.defect, arguments.seed, ERROR)
-                    .ok_or_else(|| CliError::failure("the local mechanism cannot be built"))?,
-            })
-        };
+        let report = if arguments.runs < case.seen_from { None } else { Some(measure(case, arguments, &claim)?) };
         lines.push(Line {
             mechanism: case.mechanism,
+            noise: case.noise,
             case: case.name,
+            runs: report.as_ref().map(|report| report.runs),
             rejected: report.as_ref().map(Report::rejected),
             expected: report.as_ref().map(|_| case.defect != Defect::None),
             margin: report.as_ref().map(Report::margin),
@@ -124,10 +161,10 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let answer = Answer {
         runs: arguments.runs,
         rounds: gaussian.rounds,
-        local_reports: reports,
+        local_reports: arguments.runs.saturating_mul(REPORTS_PER_RUN),
         confidence: 1.0 - ERROR,
         smallest_defect_seen: smallest(&lines),
-        passed: passed(&lines),
+        passed: failures(&lines).is_empty(),
         lines,
         simulation: SIMULATION,
     };
@@ -135,16 +172,42 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         Format::Json => print_json(&answer)?,
         Format::Text => print(&text(&answer, &gaussian))?,
     }
-    if answer.passed {
-        Ok(())
-    } else {
-        Err(CliError::failure("the audit failed: see what came out otherwise than expected"))
+    match failures(&answer.lines).as_slice() {
+        [] => Ok(()),
+        failures => Err(CliError::failure(format!("the audit failed: {}", failures.join("; ")))),
     }
 }
 
-/// Every case that was run came out as expected.
-fn passed(lines: &[Line]) -> bool {
-    lines.iter().all(|line| line.rejected == line.expected)
+/// One case: what is shipped as often as was asked for, a control as often as it needs.
+fn measure(case: &Case, arguments: &Arguments, claim: &Claim) -> Result<Report, AuditError> {
+    let cores = || std::thread::available_parallelism().ok();
+    let threads = arguments.threads.or_else(cores).map_or(1, NonZeroUsize::get);
+    let runs = if case.defect == Defect::None { arguments.runs } else { case.seen_from };
+    let kind = match case.noise {
+        Noise::Seeded => SourceKind::Simulation,
+        Noise::Secret => SourceKind::Secret,
+    };
+    match case.mechanism {
+        Mechanism::Gaussian => {
+            let audit = GaussianAudit { runs, error: ERROR, ..GaussianAudit::standard(arguments.seed) };
+            audit.run(claim, case.defect, kind, threads)
+        }
+        Mechanism::Laplace => {
+            let (epsilon, runs) = (LOCAL_EPSILON, runs.saturating_mul(REPORTS_PER_RUN));
+            LocalAudit { epsilon, runs, error: ERROR, seed: arguments.seed }.run(case.defect, kind, threads)
+        }
+    }
+}
+
+/// Every case that was run and came out otherwise than expected, in words.
+fn failures(lines: &[Line]) -> Vec<String> {
+    let wrong = lines.iter().filter(|line| line.rejected != line.expected);
+    wrong
+        .map(|line| {
+            let verdict = if line.rejected == Some(true) { "was rejected" } else { "was not rejected" };
+            format!("{} ({} noise): \"{}\" {verdict}", line.mechanism.name(), line.noise.name(), line.case)
+        })
+        .collect()
 }
 
 /// The finest lack of Gaussian noise that was rejected here.
@@ -152,22 +215,19 @@ fn smallest(lines: &[Line]) -> Option<&'static str> {
     lines
         .iter()
         .find(|line| {
-            line.mechanism == Mechanism::Gaussian && line.rejected == Some(true) && line.case.starts_with("noise")
+            line.mechanism == Mechanism::Gaussian && line.rejected == Some(true) && line.case.ends_with("% low")
         })
         .map(|line| line.case)
 }
 
 fn text(answer: &Answer, gaussian: &GaussianAudit) -> String {
     let mut out = format!(
-        "n = {} runs for each neighbour of {} rounds at q = {}, z = {}; {} local reports at ε = {LOCAL_EPSILON}\n\
+        "n = {} runs for each neighbour of {} rounds at q = {}, z = {}; {} local reports at ε = {LOCAL_EPSILON}; \
+         controls as often as they need\n\
          confidence 1 - {ERROR:e}: a correct mechanism is rejected with at most that remainder\n\n",
         answer.runs, answer.rounds, gaussian.sampling_probability, gaussian.noise_multiplier, answer.local_reports
     );
     for line in &answer.lines {
-        let mechanism = match line.mechanism {
-            Mechanism::Gaussian => "gaussian",
-            Mechanism::Laplace => "laplace",
-        };
         let verdict = match (line.rejected, line.rejected == line.expected) {
             (None, _) => format!("not run: needs {} runs", line.needs_runs),
             (Some(rejected), good) => format!(
@@ -177,7 +237,8 @@ fn text(answer: &Answer, gaussian: &GaussianAudit) -> String {
                 line.margin.unwrap_or(f64::NAN)
             ),
         };
-        out.push_str(&format!("{mechanism:8}  {:24}  {verdict}\n", line.case));
+        let (mechanism, noise) = (line.mechanism.name(), line.noise.name());
+        out.push_str(&format!("{mechanism:8}  {noise:6}  {:24}  {verdict}\n", line.case));
     }
     out.push_str(&format!(
         "\nsmallest defect seen at this n: {}\n{}\n",
@@ -190,20 +251,42 @@ fn text(answer: &Answer, gaussian: &GaussianAudit) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::process::ExitCode;
 
     fn line(case: &'static str, rejected: Option<bool>, expected: Option<bool>) -> Line {
-        Line { mechanism: Mechanism::Gaussian, case, rejected, expected, margin: Some(0.0), needs_runs: 0 }
+        Line {
+            mechanism: Mechanism::Gaussian,
+            noise: Noise::Seeded,
+            case,
+            runs: rejected.map(|_| 5_000),
+            rejected,
+            expected,
+            margin: Some(0.0),
+            needs_runs: 0,
+        }
     }
 
     #[test]
-    fn fails_if_the_shipped_path_is_rejected_or_a_control_is_not() {
+    fn fails_by_name_if_the_shipped_path_is_rejected_or_a_control_is_not() {
         let shipped = || line("shipped", Some(false), Some(false));
         let skipped = || line("noise 5 % low", None, None);
         let lines = [shipped(), skipped(), line("noise 15 % low", Some(true), Some(true))];
-        assert!(passed(&lines));
+        assert!(failures(&lines).is_empty());
         assert_eq!(smallest(&lines), Some("noise 15 % low"));
-        assert!(!passed(&[line("shipped", Some(true), Some(false))]));
-        assert!(!passed(&[shipped(), line("noise 15 % low", Some(false), Some(true))]));
+        let rejected = failures(&[line("shipped", Some(true), Some(false))]);
+        assert_eq!(rejected, ["gaussian (seeded noise): \"shipped\" was rejected"]);
+        let passed = failures(&[shipped(), line("noise 15 % low", Some(false), Some(true))]);
+        assert_eq!(passed, ["gaussian (seeded noise): \"noise 15 % low\" was not rejected"]);
         assert_eq!(smallest(&[shipped(), skipped()]), None);
+    }
+
+    /// Before the mend the program panicked (exit code 101) or passed.
+    #[test]
+    fn mended_an_audit_without_an_outcome_ends_with_code_1() {
+        let seed = 1;
+        let audit = GaussianAudit { noise_multiplier: 1e6, runs: 5_000, ..GaussianAudit::standard(seed) };
+        let claim = GaussianAudit { rounds: 1, ..GaussianAudit::standard(seed) }.claim().unwrap();
+        let refused = audit.run(&claim, Defect::None, SourceKind::Simulation, 1).unwrap_err();
+        assert_eq!(CliError::from(refused).report(), ExitCode::from(1));
     }
 }

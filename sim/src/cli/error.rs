@@ -8,6 +8,7 @@ use crate::driver::DriverError;
 use crate::execute::ExecuteError;
 use crate::experiment::ExperimentError;
 use crate::objective::ObjectiveError;
+use crate::privacy::audit::AuditError;
 use crate::report::folder::FolderError;
 use crate::scenario::ScenarioError;
 
@@ -47,6 +48,12 @@ impl CliError {
             Log::Text => eprintln!("error: {message}"),
         }
         ExitCode::from(self.code)
+    }
+}
+
+impl From<AuditError> for CliError {
+    fn from(error: AuditError) -> Self {
+        CliError::failure(error)
     }
 }
 

@@ -1,0 +1,172 @@
+//! Why an audit has no outcome. None of these is a pass.
+
+use std::error::Error;
+use std::fmt;
+use std::ops::Range;
+
+use sordino_core::federated::{ConfigError, ServerError};
+use sordino_core::local::ReporterError;
+use sordino_core::privacy::accountant::AccountantError;
+use sordino_core::privacy::epsilon::NotAnEpsilon;
+use sordino_core::privacy::mechanism::laplace::LaplaceError;
+use sordino_core::privacy::{Event, NoiseError};
+use sordino_host::entropy::NoEntropy;
+
+use super::Defect;
+
+/// Why an audit has no outcome: something refused, failed or answered what it should not. Nothing is left out and
+/// nothing counts as zero, because scores that are missing would pass for a mechanism that leaks nothing.
+#[derive(Debug)]
+pub enum AuditError {
+    /// Fewer runs than the statistics need.
+    Runs {
+        /// Runs asked for.
+        runs: u32,
+        /// The fewest there may be.
+        runs_min: u32,
+    },
+    /// An error probability outside (0, 1).
+    ErrorProbability(f64),
+    /// A control that this path does not have.
+    NoSuchControl(Defect),
+    /// A control that knows the seed, on secret noise, which has none.
+    NeedsSeed(Defect),
+    /// The accountant has no δ for the claim.
+    Claim(AccountantError),
+    /// The federation to be audited was refused.
+    Config(ConfigError),
+    /// The ε of the local report was refused.
+    Epsilon(NotAnEpsilon),
+    /// The mechanism of the local report was refused.
+    Laplace(LaplaceError),
+    /// The system gave no seed for secret noise.
+    Entropy(NoEntropy),
+    /// A run failed.
+    Run {
+        /// Its number, from 0.
+        run: u32,
+        /// The round it failed in, from 0.
+        round: u32,
+        /// Why.
+        error: RunError,
+    },
+    /// A worker panicked; its runs are lost.
+    Worker {
+        /// The runs it had to do.
+        runs: Range<u32>,
+        /// What it said.
+        message: String,
+    },
+    /// A worker gave another number of scores than it had runs.
+    Scores {
+        /// Scores that came.
+        found: usize,
+        /// Scores that were to come.
+        expected: usize,
+    },
+}
+
+/// Why one run of an audit failed.
+#[derive(Debug, PartialEq)]
+pub enum RunError {
+    /// The server refused an input, a share, a partial or a release.
+    Server(ServerError),
+    /// The reporter refused.
+    Reporter(ReporterError),
+    /// No coin or no noise.
+    Noise(NoiseError),
+    /// The party charged another event than the one that is claimed.
+    Charge {
+        /// What it charged.
+        found: Event,
+        /// What is claimed.
+        claimed: Event,
+    },
+    /// The party answered something else.
+    Answer {
+        /// What it was to answer.
+        expected: &'static str,
+    },
+    /// The party released something that is not a number.
+    NotFinite(f64),
+}
+
+impl fmt::Display for AuditError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the audit has no outcome: ")?;
+        match self {
+            AuditError::Runs { runs, runs_min } => write!(f, "{runs} runs, at least {runs_min} are needed"),
+            AuditError::ErrorProbability(error) => write!(f, "an error probability of {error} is not in (0, 1)"),
+            AuditError::NoSuchControl(defect) => write!(f, "this path has no control {defect:?}"),
+            AuditError::NeedsSeed(defect) => {
+                write!(f, "the control {defect:?} foresees coins and noise, which secret noise does not let it")
+            }
+            AuditError::Claim(error) => write!(f, "the claim cannot be accounted for: {error}"),
+            AuditError::Config(error) => write!(f, "the federation was refused: {error}"),
+            AuditError::Epsilon(error) => write!(f, "the local report was refused: {error}"),
+            AuditError::Laplace(error) => write!(f, "the local report was refused: {error}"),
+            AuditError::Entropy(error) => write!(f, "{error}"),
+            AuditError::Run { run, round, error } => write!(f, "run {run} failed in round {round}: {error}"),
+            AuditError::Worker { runs, message } => {
+                write!(f, "the worker of runs {} to {} panicked: {message}", runs.start, runs.end)
+            }
+            AuditError::Scores { found, expected } => write!(f, "{found} scores came of {expected} runs"),
+        }
+    }
+}
+
+impl Error for AuditError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            AuditError::Claim(error) => Some(error),
+            AuditError::Config(error) => Some(error),
+            AuditError::Epsilon(error) => Some(error),
+            AuditError::Laplace(error) => Some(error),
+            AuditError::Entropy(error) => Some(error),
+            AuditError::Run { error, .. } => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RunError::Server(error) => write!(f, "the server refused: {error}"),
+            RunError::Reporter(error) => write!(f, "the reporter refused: {error}"),
+            RunError::Noise(error) => write!(f, "{error}"),
+            RunError::Charge { found, claimed } => write!(f, "{found:?} was charged, {claimed:?} is claimed"),
+            RunError::Answer { expected } => write!(f, "{expected} was expected"),
+            RunError::NotFinite(x) => write!(f, "{x} was released"),
+        }
+    }
+}
+
+impl Error for RunError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            RunError::Server(error) => Some(error),
+            RunError::Reporter(error) => Some(error),
+            RunError::Noise(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<ServerError> for RunError {
+    fn from(error: ServerError) -> Self {
+        RunError::Server(error)
+    }
+}
+
+impl From<ReporterError> for RunError {
+    fn from(error: ReporterError) -> Self {
+        RunError::Reporter(error)
+    }
+}
+
+impl From<NoiseError> for RunError {
+    fn from(error: NoiseError) -> Self {
+        RunError::Noise(error)
+    }
+}

@@ -1,0 +1,362 @@
+//! The federation that is audited: a real server, real collectors, and one agent that is there or is not.
+//!
+//! Two regions, so that weights and sensitivity are those of a federation. Agent 1 is alone in its region (of three
+//! agents) and weighs most. Present, it uploads its whole clipping norm in one coordinate, in every other pair of rounds
+//! a billion times as much, which the clip makes the same; absent, it uploads nothing, or something that is not a number.
+//! Everybody else uploads zeros. In odd rounds all but agent 0 upload to a collector, whose partial is merged; in even
+//! rounds everybody uploads to the server.
+
+use sordino_core::domain::Regions;
+use sordino_core::federated::{
+    Aggregation, Collector, CollectorStorage, Config, ConfigError, Counters, InitialRegion, OwnDraw, Parameters,
+    Server, ServerInput, ServerOutput, ServerState, ServerStorage, Signal, l2_sensitivity, storage_lens,
+};
+use sordino_core::math::{self, Scalar};
+use sordino_core::privacy::mechanism::gaussian::GridGaussian;
+use sordino_core::privacy::{Event, Ledger, SamplingProbability, Simulated};
+use sordino_core::schedule::{Mixing, WeightConcentration};
+
+use super::error::{AuditError, RunError};
+use super::ledger::{AuditLedger, Foreseen};
+use super::{Defect, GaussianAudit};
+
+/// The agent in question, of largest weight.
+const AUDITED: u32 = 1;
+/// Regions.
+const REGIONS: usize = 2;
+/// Numbers of an upload.
+const FEATURES: usize = 2;
+/// S; any number would do.
+const CLIPPING_NORM: f64 = 3.0;
+const GRID_EXPONENT: u32 = 16;
+/// Uploads of agents that have nothing to say, and of one that should not be heard.
+const ZEROS: [f64; FEATURES] = [0.0; FEATURES];
+const NOT_A_NUMBER: [f64; FEATURES] = [f64::NAN, f64::INFINITY];
+/// How often the host that conditions its noise tries again before it gives up.
+const TRIES_MAX: u32 = 1_000;
+
+/// A federation with its storage, to be played again and again.
+pub(super) struct Federation {
+    config: Config,
+    /// q and z, as claimed.
+    claimed: (f64, f64),
+    /// What the ledger pays for; anything in a control.
+    charged: Option<Event>,
+    defect: Defect,
+    /// By round and region: what a released coordinate counts in the direction of the agent, in units of the claimed
+    /// sensitivity; its contribution is 1 there, and the noise has standard deviation z.
+    directions: Vec<[f64; REGIONS]>,
+    /// S/√P.
+    radius: f64,
+    server: Numbers,
+    shard: (Vec<i64>, Vec<u8>, Counters),
+}
+
+struct Numbers {
+    sums: Vec<i64>,
+    noise: Vec<i64>,
+    flags: Vec<u8>,
+    vectors: Vec<f64>,
+}
+
+/// What a control knows of a round ahead of it.
+struct Knowledge {
+    /// Whether the agent in question is in the sample.
+    selected: bool,
+    /// Who the agent is counted as a second time.
+    twin: Option<u32>,
+}
+
+impl Federation {
+    /// The federation of a claim, or the one that is run instead of it.
+    pub(super) fn new(audit: &GaussianAudit, defect: Defect) -> Result<Self, AuditError> {
+        let config = config(audit, defect)?;
+        let rounds = config.parameters().rounds;
+        let radius = CLIPPING_NORM / Scalar::sqrt(REGIONS as f64);
+        let q = sampling_probability(&config);
+        let directions = (0..rounds).map(|round| {
+            let concentration = config.parameters().concentration.at(round);
+            let weights = [0, 1].map(|region| config.weight(concentration, AUDITED, region));
+            let norm = Scalar::sqrt(weights.iter().map(|weight| weight * weight).sum::<f64>());
+            let answer = RunError::Answer { expected: "a private aggregation" };
+            let sensitivity = l2_sensitivity(&config, round).ok_or(AuditError::Run { run: 0, round, error: answer })?;
+            // The release is divided by the q that is run with, which everybody knows.
+            Ok(weights.map(|weight| weight / norm * q / sensitivity))
+        });
+        let directions = directions.collect::<Result<_, AuditError>>()?;
+        let (sums, noise, flags, vectors) = storage_lens(&config);
+        Ok(Federation {
+            claimed: (audit.sampling_probability, audit.noise_multiplier),
+            charged: (defect == Defect::None).then(|| audit.event()),
+            defect,
+            directions,
+            radius,
+            server: Numbers {
+                sums: vec![0; sums],
+                noise: vec![0; noise],
+                flags: vec![0; flags],
+                vectors: vec![0.0; vectors],
+            },
+            shard: (vec![0; sums], vec![0; flags - 1], Counters::default()),
+            config,
+        })
+    }
+
+    /// What is run.
+    #[cfg(test)]
+    pub(super) const fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// All rounds of one run: the log-likelihood ratio of the claimed mechanism, summed.
+    pub(super) fn play<S: Foreseen>(&mut self, run: u32, present: bool, source: &mut S) -> Result<f64, AuditError> {
+        let Numbers { sums, noise, flags, vectors } = &mut self.server;
+        let storage = ServerStorage { sums, noise, flags, vectors };
+        let mut state = ServerState::new();
+        let failed = |round: u32| move |error: RunError| AuditError::Run { run, round, error };
+        let mut server =
+            Server::attach(&self.config, &mut state, storage).map_err(|error| failed(0)(RunError::Server(error)))?;
+        let mut ledger = AuditLedger::new(self.charged);
+        let mut total = 0.0;
+        for (round, direction) in (0..).zip(&self.directions) {
+            let failed = failed(round);
+            let knows = match self.defect.foresees().then(|| source.ahead()) {
+                None => Knowledge { selected: false, twin: None },
+                Some(None) => return Err(AuditError::NeedsSeed(self.defect)),
+                Some(Some(mut ahead)) => foresee(&self.config, self.defect, &mut ahead).map_err(failed)?,
+            };
+            let mut step = Step { config: &self.config, server: &mut server, round, direction, source: &mut *source };
+            step.collect(&mut self.shard, present, self.radius, knows.twin).map_err(failed)?;
+            if self.defect == Defect::NoiseOfOneSign {
+                step.wait_for_noise().map_err(failed)?;
+            }
+            let x = step.release(&mut ledger).map_err(failed)?;
+            total += score(self.defect, self.claimed, x, knows.selected);
+        }
+        let rounds = self.config.parameters().rounds;
+        if ledger.charges() != rounds || !total.is_finite() {
+            let error = match total.is_finite() {
+                true => RunError::Answer { expected: "one charge for each round" },
+                false => RunError::NotFinite(total),
+            };
+            return Err(failed(rounds - 1)(error));
+        }
+        Ok(total)
+    }
+}
+
+/// The log-likelihood ratio of one release, of what the observer of this control knows.
+fn score(defect: Defect, (q, z): (f64, f64), x: f64, selected: bool) -> f64 {
+    let of_a_selected = (2.0 * x - 1.0) / (2.0 * z * z);
+    match defect {
+        // Who knows the coins knows when to look.
+        Defect::KnownCoins => {
+            if selected {
+                of_a_selected
+            } else {
+                0.0
+            }
+        }
+        // Below the contribution there is only noise.
+        Defect::NoiseOfOneSign if x < 1.0 => math::ln_1p(-q),
+        _ => math::ln_1p(q * math::exp_m1(of_a_selected)),
+    }
+}
+
+/// One round of one run.
+struct Step<'s, 'a, S> {
+    config: &'s Config,
+    server: &'s mut Server<'a, f64>,
+    round: u32,
+    direction: &'s [f64; REGIONS],
+    source: &'s mut S,
+}
+
+impl<S: Foreseen> Step<'_, '_, S> {
+    /// Draws the sample and takes everybody's upload.
+    fn collect(
+        &mut self,
+        (sums, flags, counters): &mut (Vec<i64>, Vec<u8>, Counters),
+        present: bool,
+        radius: f64,
+        twin: Option<u32>,
+    ) -> Result<(), RunError> {
+        let (round, agents) = (self.round, self.config.parameters().agents);
+        self.wait(ServerInput::Open)?;
+        let mut whole = ZEROS;
+        whole[round as usize % FEATURES] = if round & 2 == 0 { radius } else { radius * 1e9 };
+        let vector = |agent| match agent {
+            AUDITED if present => Some(whole),
+            AUDITED => (round & 2 != 0).then_some(NOT_A_NUMBER),
+            other if present && Some(other) == twin => Some(whole),
+            _ => Some(ZEROS),
+        };
+        let mut own = 0..agents;
+        if round % 2 == 1 {
+            own = 0..1;
+            let share = self.server.share(1..agents)?;
+            let mut collector = Collector::new(self.config, &share, CollectorStorage { sums, flags, counters })?;
+            for agent in 1..agents {
+                if let Some(vector) = vector(agent) {
+                    collector.upload(agent, round, &vector)?;
+                }
+            }
+            self.server.merge(&collector.finish())?;
+        }
+        for agent in own {
+            if let Some(vector) = vector(agent) {
+                self.wait(ServerInput::Upload { agent, broadcast: round, vector: &vector })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The deadline has passed: charge, receipt, release. What was released, in the direction of the agent.
+    fn release(&mut self, ledger: &mut AuditLedger) -> Result<f64, RunError> {
+        let ServerOutput::Charge(charge) = self.server.handle(ServerInput::Close, self.source)? else {
+            return Err(RunError::Answer { expected: "a charge" });
+        };
+        let receipt = ledger.append(charge)?;
+        match self.server.handle(ServerInput::Charged(receipt), self.source)? {
+            ServerOutput::Broadcast { broadcast, release } if broadcast == self.round => {
+                let x = along(self.direction, self.round, release.value());
+                if x.is_finite() { Ok(x) } else { Err(RunError::NotFinite(x)) }
+            }
+            _ => Err(RunError::Answer { expected: "a broadcast" }),
+        }
+    }
+
+    fn wait(&mut self, input: ServerInput<'_, f64, S::Provenance>) -> Result<(), RunError> {
+        match self.server.handle(input, self.source)? {
+            ServerOutput::Wait => Ok(()),
+            _ => Err(RunError::Answer { expected: "to wait" }),
+        }
+    }
+
+    /// A host that looks ahead and releases only when the noise will point the agent's way.
+    fn wait_for_noise(&mut self) -> Result<(), RunError> {
+        let len = self.config.broadcast_len();
+        let (mechanism, mut pool, mut out) = (mechanism(self.config)?, vec![0; len], vec![0.0f64; len]);
+        let sensitivity = l2_sensitivity(self.config, self.round).unwrap_or(f64::NAN);
+        for _ in 0..TRIES_MAX {
+            let Some(mut ahead) = self.source.ahead() else { break };
+            let sample = mechanism.sample(&mut ahead, &mut [])?;
+            let noise = mechanism.fill_noise(&mut ahead, &mut pool)?;
+            let alone = mechanism.release(&mut vec![0; len], sample, noise, sensitivity, &mut out);
+            if along(self.direction, self.round, alone.map_err(refused)?.value()) >= 0.0 {
+                return Ok(());
+            }
+            self.source.word()?;
+        }
+        Err(RunError::Answer { expected: "noise of that sign" })
+    }
+}
+
+/// The released vector along the agent's contribution.
+fn along(direction: &[f64; REGIONS], round: u32, released: &[f64]) -> f64 {
+    let own = round as usize % FEATURES;
+    direction.iter().zip(released.chunks_exact(FEATURES)).map(|(weight, block)| weight * block[own]).sum()
+}
+
+/// The coins of a round, read ahead of it.
+fn foresee(config: &Config, defect: Defect, ahead: &mut Simulated) -> Result<Knowledge, RunError> {
+    let mut coins = vec![0; config.parameters().agents as usize];
+    // The sample is thrown away; only its coins are looked at.
+    drop(mechanism(config)?.sample(ahead, &mut coins)?);
+    let selected = coins[AUDITED as usize] != 0;
+    // Another agent of the sample and of the same weight.
+    let twin = (0..).zip(&coins).find(|(agent, coin)| {
+        **coin != 0 && *agent != AUDITED && config.region_of_agent(*agent) == config.region_of_agent(AUDITED)
+    });
+    let twice = defect == Defect::CountedTwice && selected;
+    Ok(Knowledge { selected, twin: twin.filter(|_| twice).map(|(agent, _)| agent) })
+}
+
+fn refused(error: sordino_core::privacy::mechanism::gaussian::GaussianError) -> RunError {
+    RunError::Server(error.into())
+}
+
+/// The mechanism of a configuration, as the server makes it.
+fn mechanism(config: &Config) -> Result<GridGaussian, RunError> {
+    let parameters = config.parameters();
+    let Aggregation::Private { sampling_probability, noise_multiplier, grid_exponent, .. } = parameters.aggregation
+    else {
+        return Err(RunError::Answer { expected: "a private aggregation" });
+    };
+    let q = SamplingProbability::new(sampling_probability)
+        .map_err(|_| RunError::Answer { expected: "a sampling probability" })?;
+    GridGaussian::new(grid_exponent, noise_multiplier, q, parameters.agents).map_err(refused)
+}
+
+fn sampling_probability(config: &Config) -> f64 {
+    match config.parameters().aggregation {
+        Aggregation::Private { sampling_probability, .. } => sampling_probability,
+        _ => 1.0,
+    }
+}
+
+/// What is run: the claim, but for the defect.
+fn config(audit: &GaussianAudit, defect: Defect) -> Result<Config, AuditError> {
+    let (mut sampling_probability, mut noise_multiplier) = (audit.sampling_probability, audit.noise_multiplier);
+    let (mut rounds, mut agents) = (audit.rounds, 3);
+    match defect {
+        Defect::None | Defect::KnownCoins | Defect::NoiseOfOneSign => {}
+        Defect::NoiseFactor(factor) => noise_multiplier *= factor,
+        Defect::SampledWith(q) => sampling_probability = q,
+        Defect::RoundsRun(run) => rounds = run,
+        // So many that another one of the same weight is in nearly every sample.
+        Defect::CountedTwice => agents = 33,
+        other @ (Defect::SensitivityFactor(_) | Defect::NoClamp(_)) => return Err(AuditError::NoSuchControl(other)),
+    }
+    let Ok(regions) = Regions::new(&[REGIONS as u32]) else {
+        let (field, value) = ("regions", REGIONS as f64);
+        return Err(AuditError::Config(ConfigError { field, value, admissible: "1..=64" }));
+    };
+    let parameters = Parameters {
+        agents,
+        regions,
+        rounds,
+        initial_points: 1,
+        initial_region: InitialRegion::Own,
+        feature_count: FEATURES as u32,
+        regularization: 0.01,
+        noise_variance: 0.01,
+        offset: 0.0,
+        mixing: Mixing::InverseSqrt,
+        own_draw: OwnDraw::Features,
+        // Weights that move from round to round.
+        concentration: WeightConcentration { start: 1.0, ..WeightConcentration::PAPER },
+        aggregation: Aggregation::Private {
+            clipping_norm: CLIPPING_NORM,
+            sampling_probability,
+            noise_multiplier,
+            grid_exponent: GRID_EXPONENT,
+            signal: Signal::Vectors,
+        },
+    };
+    Config::new(parameters).map_err(AuditError::Config)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An audit of an agent that weighs less than another would pass too easily.
+    #[test]
+    fn nobody_weighs_more_than_the_agent_in_question() {
+        for defect in [Defect::None, Defect::CountedTwice] {
+            let federation = Federation::new(&GaussianAudit::standard(1), defect).unwrap();
+            let config = &federation.config;
+            for (round, direction) in (0..).zip(&federation.directions) {
+                let a = config.parameters().concentration.at(round);
+                let norm = |agent| (0..2).map(|region| config.weight(a, agent, region).powi(2)).sum::<f64>().sqrt();
+                assert!((0..config.parameters().agents).all(|agent| norm(agent) <= norm(AUDITED) * (1.0 + 1e-12)));
+                // Its contribution, decoded, is 1 in its own direction.
+                let whole = [0, 1].map(|region| config.weight(a, AUDITED, region) * federation.radius);
+                let q = sampling_probability(config);
+                let x: f64 = whole.iter().zip(direction).map(|(x, weight)| x * weight / q).sum();
+                assert!((x - 1.0).abs() < 1e-12, "{round}: {x}");
+            }
+        }
+    }
+}
