@@ -476,7 +476,10 @@ impl From<NoiseError> for ServerError {
 
 impl From<GaussianError> for ServerError {
     fn from(error: GaussianError) -> Self {
-        ServerError::Mechanism(error)
+        match error {
+            GaussianError::Noise(error) => ServerError::Noise(error),
+            other => ServerError::Mechanism(other),
+        }
     }
 }
 

@@ -240,7 +240,7 @@ impl<S: Foreseen> Step<'_, '_, S> {
         let sensitivity = l2_sensitivity(self.config, self.round).unwrap_or(f64::NAN);
         for _ in 0..TRIES_MAX {
             let Some(mut ahead) = self.source.ahead() else { break };
-            let sample = mechanism.sample(&mut ahead, &mut [])?;
+            let sample = mechanism.sample(&mut ahead.clone(), &mut [0]).map_err(refused)?;
             let noise = mechanism.fill_noise(&mut ahead, &mut pool)?;
             let alone = mechanism.release(&mut vec![0; len], sample, noise, sensitivity, &mut out);
             if along(self.direction, self.round, alone.map_err(refused)?.value()) >= 0.0 {
@@ -262,7 +262,7 @@ fn along(direction: &[f64; REGIONS], round: u32, released: &[f64]) -> f64 {
 fn foresee(config: &Config, defect: Defect, ahead: &mut Simulated) -> Result<Knowledge, RunError> {
     let mut coins = vec![0; config.parameters().agents as usize];
     // The sample is thrown away; only its coins are looked at.
-    drop(mechanism(config)?.sample(ahead, &mut coins)?);
+    drop(mechanism(config)?.sample(ahead, &mut coins).map_err(refused)?);
     let selected = coins[AUDITED as usize] != 0;
     // Another agent of the sample and of the same weight.
     let twin = (0..).zip(&coins).find(|(agent, coin)| {
