@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use sordino_sim::experiment::{Experiment, Options};
+use sordino_sim::model::{Experiment, Options};
 use sordino_sim::scenario::{AnyScenario, Shipped};
 
 fn scenario(name: &str, settings: &[&str]) -> Result<Box<dyn Experiment>, String> {

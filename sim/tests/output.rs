@@ -3,7 +3,7 @@
 
 use std::num::NonZeroUsize;
 
-use sordino_sim::experiment::{Experiment, Options, Outcome};
+use sordino_sim::model::{Experiment, Options, Outcome};
 use sordino_sim::scenario::{AnyScenario, Shipped};
 
 fn scenario(name: &str, settings: &[&str]) -> Result<Box<dyn Experiment>, String> {

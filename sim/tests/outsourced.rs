@@ -7,8 +7,8 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use sordino_sim::experiment::jobs::Journal;
-use sordino_sim::experiment::{Experiment, ExperimentError, Options, Outcome};
+use sordino_sim::journal::jobs::Journal;
+use sordino_sim::model::{Experiment, ExperimentError, Options, Outcome};
 use sordino_sim::scenario::{AnyScenario, Shipped};
 
 fn parse(text: &str, settings: &[&str]) -> Result<Box<dyn Experiment>, String> {

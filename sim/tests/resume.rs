@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use sordino_sim::checkpoint::{Store, StoreError};
-use sordino_sim::driver::{self, DriverError, DriverKind, MethodRun, Progress, RunOptions, Stage, Step};
+use sordino_sim::journal::checkpoint::{Store, StoreError};
+use sordino_sim::model::federated::{self, DriverError, DriverKind, MethodRun, Progress, RunOptions, Stage, Step};
 use sordino_sim::scenario::Scenario;
 
 const SMALL: &str = include_str!("small.toml");
@@ -57,7 +57,7 @@ fn execute(
     let stop = Arc::new(AtomicBool::new(false));
     let progress = StopAfter { left: AtomicU32::new(stop_after), stop: stop.clone() };
     let options = RunOptions { driver, store: store.map(Arc::new), stop, ..RunOptions::default() };
-    driver::run(scenario, &options, &progress)
+    federated::run(scenario, &options, &progress)
 }
 
 /// Runs in pieces of `piece` rounds until it is done; returns results, ledger, number of pieces.

@@ -1,7 +1,7 @@
 //! Scenario files: what is shipped reads back, what is wrong is refused with key, value, range and line.
 
-use sordino_sim::driver::Method;
-use sordino_sim::driver::context::config;
+use sordino_sim::model::federated::Method;
+use sordino_sim::model::federated::context::config;
 use sordino_sim::scenario::{AnyScenario, SHIPPED, Scenario, Shipped};
 
 #[test]

@@ -46,8 +46,8 @@ const CLOCKS_ALLOWED: &[(&str, &str)] = &[
     ("sim/src/cli", "the command line"),
     ("sim/src/progress", "shows time to a person"),
     ("sim/src/report", "shows time to a person"),
-    ("sim/src/sweep/run.rs", "decides when the index is refreshed, never what it holds"),
-    ("sim/src/checkpoint.rs", "decides when a checkpoint is due, never what it holds"),
+    ("sim/src/study/sweep/run.rs", "decides when the index is refreshed, never what it holds"),
+    ("sim/src/journal/checkpoint.rs", "decides when a checkpoint is due, never what it holds"),
 ];
 
 /// The only files with `unsafe`.
@@ -234,7 +234,10 @@ fn results_do_not_depend_on_clocks_or_hash_order() {
     over_sources(check_deterministic);
     assert_eq!(check_deterministic("core/src/x.rs", "use core::time::Instant;\nlet m: HashMap<u8, u8>;\n").len(), 2);
     assert_eq!(check_deterministic("core/src/x.rs", "x.mul_add(y, z);\n").len(), 1);
-    assert_eq!(check_deterministic("sim/src/driver/tokio.rs", "let now = std::time::Instant::now();\n").len(), 1);
+    assert_eq!(
+        check_deterministic("sim/src/model/federated/tokio.rs", "let now = std::time::Instant::now();\n").len(),
+        1
+    );
     assert!(check_deterministic("sim/src/report/table.rs", "Instant::now()\n").is_empty());
     assert!(
         check_deterministic("core/src/x.rs", "// Instantaneous HashMap\nlet instants = Instantiated;\n").is_empty()

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::error::CliError;
 use super::{Format, print, print_json};
-use crate::privacy::audit::{Defect, GaussianAudit, Report, laplace};
+use crate::study::audit::{Defect, GaussianAudit, Report, laplace};
 
 /// `sordino audit`.
 #[derive(Debug, Args)]

@@ -2,14 +2,14 @@
 
 use std::process::ExitCode;
 
-use super::log::{Line, Log};
-use crate::checkpoint::StoreError;
-use crate::driver::DriverError;
-use crate::execute::ExecuteError;
-use crate::experiment::ExperimentError;
-use crate::objective::ObjectiveError;
+use crate::journal::checkpoint::StoreError;
+use crate::model::ExperimentError;
+use crate::model::federated::DriverError;
+use crate::progress::log::{Line, Log};
 use crate::report::folder::FolderError;
 use crate::scenario::ScenarioError;
+use crate::study::execute::ExecuteError;
+use crate::world::ObjectiveError;
 
 /// Why a command ended early.
 #[derive(Debug)]

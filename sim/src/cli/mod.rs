@@ -11,7 +11,6 @@
 //! | [`audit`] | `sordino audit` |
 //! | [`reproduce`] | `sordino reproduce` |
 //! | [`tune`] | `sordino tune` |
-//! | [`progress`], [`log`] | what is said meanwhile: a bar, lines, JSON |
 //! | [`error`] | one line for every error, and its exit code |
 //!
 //! Results go to standard output, progress and errors to standard error. Exit codes: 0 done, 2 usage or bad input,
@@ -27,9 +26,7 @@ pub mod audit;
 pub mod error;
 mod interrupt;
 pub mod list;
-pub mod log;
 pub mod privacy;
-pub mod progress;
 pub mod report;
 pub mod reproduce;
 pub mod run;

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::error::CliError;
-use super::{log, print, unfinished};
+use super::{print, unfinished};
 use crate::files::write_atomically;
-use crate::report::{self, html, read};
+use crate::progress::log;
+use crate::report::{html, read};
 use crate::scenario::AnyScenario;
-use crate::sweep::SweepFolder;
+use crate::study::sweep::SweepFolder;
 
 /// The page within a folder.
 const PAGE: &str = "report.html";
@@ -31,7 +32,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         if !sweep.is_complete(&index) {
             log::note(&unfinished::sweep(&sweep, &index));
         }
-        report::sweep::page(&sweep, &index)
+        crate::study::sweep::page::page(&sweep, &index)
     } else if let Some(page) = unfinished::page(folder)? {
         page
     } else {

@@ -8,18 +8,18 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::error::CliError;
-use super::log::{self, Log};
-use super::progress::Teller;
 use super::{Format, interrupt, print, print_json};
-use crate::checkpoint::is_complete;
-use crate::driver::{DriverError, DriverKind, RunOptions};
-use crate::execute::{self, ExecuteError, Place};
-use crate::experiment::jobs::Journal;
-use crate::experiment::{self, Experiment, ExperimentError};
 use crate::files::read_to_string_bounded;
+use crate::journal::checkpoint::is_complete;
+use crate::journal::jobs::Journal;
+use crate::model::federated::{DriverError, DriverKind, RunOptions};
+use crate::model::{self, Experiment, ExperimentError};
+use crate::progress::log::{self, Log};
+use crate::progress::teller::Teller;
 use crate::report::folder::RunFolder;
 use crate::report::{json, table};
 use crate::scenario::{AnyScenario, SHIPPED, Scenario, Shipped, nearest};
+use crate::study::execute::{self, ExecuteError, Place};
 
 /// Scenario files are read up to this length.
 const BYTES_MAX: u64 = 1 << 20;
@@ -149,7 +149,7 @@ fn execute_other(scenario: &dyn Experiment, arguments: &Arguments) -> Result<(),
         return Ok(());
     }
     let journal = Arc::new(Journal::open(folder.path(), &scenario.resolved(), arguments.data.as_deref())?);
-    let options = experiment::Options {
+    let options = model::Options {
         threads: arguments.threads,
         data: arguments.data.clone(),
         journal: Some(journal.clone()),

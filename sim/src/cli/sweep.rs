@@ -7,14 +7,14 @@ use std::time::Duration;
 use clap::Args;
 
 use super::error::CliError;
-use super::log::{self, Log};
-use super::progress::Teller;
 use super::run::{check_data, scenario_text, seconds};
 use super::{Format, interrupt, print, print_json};
+use crate::progress::log::{self, Log};
+use crate::progress::teller::Teller;
 use crate::report::table::NOT_PRIVATE;
 use crate::scenario::AnyScenario;
-use crate::sweep::run::{Options, named, run};
-use crate::sweep::{Index, Plan, Status, SweepError, SweepFolder, grid};
+use crate::study::sweep::run::{Options, named, run};
+use crate::study::sweep::{Index, Plan, Status, SweepError, SweepFolder, grid};
 
 /// `sordino sweep`.
 #[derive(Clone, Debug, Args)]

@@ -7,18 +7,18 @@ use std::time::Duration;
 
 use super::error::CliError;
 use super::interrupt::quoted;
-use super::log;
-use crate::checkpoint::{SUMMARY, Store};
-use crate::driver::{DriverError, Method, MethodRun};
-use crate::experiment::jobs::Journal;
-use crate::experiment::{ExperimentError, Options};
 use crate::files::{FolderLock, read_to_string_bounded};
+use crate::journal::checkpoint::{SUMMARY, Store};
+use crate::journal::jobs::Journal;
 use crate::metrics::summarize;
+use crate::model::federated::{DriverError, Method, MethodRun};
+use crate::model::{ExperimentError, Options};
+use crate::progress::log;
 use crate::report::folder::FolderError;
 use crate::report::html;
 use crate::report::read::RunRecord;
 use crate::scenario::{AnyScenario, Scenario};
-use crate::sweep::{Index, Status, SweepFolder};
+use crate::study::sweep::{Index, Status, SweepFolder};
 
 /// A longer scenario is not read.
 const BYTES_MAX: u64 = 1 << 22;

@@ -6,8 +6,8 @@ use super::advance::wrapped;
 use super::layout::{Layout, Room, Sizes};
 use super::significant;
 use super::svg::{Chart, Curve, Point, Ruler, STYLE, STYLE_DARK, Scale, line};
-use crate::driver::Method;
 use crate::metrics::{MethodSummary, Summary};
+use crate::model::federated::Method;
 use crate::scenario::Scenario;
 
 /// The left panel; the last is drawn on top.

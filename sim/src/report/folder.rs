@@ -11,13 +11,13 @@ use serde::Serialize;
 
 use super::read::RunRecord;
 use super::{figure, html, json, table};
-use crate::checkpoint::SUMMARY;
-use crate::driver::MethodRun;
-use crate::experiment::{Experiment, Outcome};
-use crate::fault::FaultCounts;
 use crate::files::{FolderLock, LockError, write_atomically, write_durably};
+use crate::journal::checkpoint::SUMMARY;
 use crate::metrics::Summary;
+use crate::model::federated::MethodRun;
+use crate::model::{Experiment, Outcome};
 use crate::scenario::Scenario;
+use crate::world::fault::FaultCounts;
 
 const README: &str = include_str!("folder.md");
 

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use super::read::RunRecord;
 use super::svg::{STYLE, STYLE_DARK, escape};
 use super::{charts, figure, significant, table, told_rounds};
-use crate::driver::{Guarantee, Method};
 use crate::metrics::{MethodSummary, Paired, SMALL_DELTA, Summary};
+use crate::model::federated::{Guarantee, Method};
 use crate::scenario::Scenario;
 
 /// Layout and type of the page; the charts bring [`STYLE`].

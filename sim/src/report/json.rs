@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use sordino_core::privacy::{NeighboringRelation, SourceKind};
 
 use super::told_rounds;
-use crate::driver::Guarantee;
 use crate::metrics::Summary;
+use crate::model::federated::Guarantee;
 use crate::scenario::Scenario;
 
 /// The whole answer of `sordino run --format json`.

@@ -13,7 +13,7 @@
 //! | [`outline`] | what an execution of any trust model amounts to |
 //! | [`curves`] | `rounds.csv` of any trust model |
 //! | [`parts`] | parts of pages that do not know whose results they show |
-//! | [`sweep`] | the page of a sweep |
+//! | [`page`] | the report and the README of a run folder of the other trust models |
 //! | [`folder`] | the run folder: scenario, tables, transcript, figure |
 
 pub mod advance;
@@ -25,10 +25,10 @@ pub mod html;
 pub mod json;
 pub mod layout;
 pub mod outline;
+pub mod page;
 pub mod parts;
 pub mod read;
 pub mod svg;
-pub mod sweep;
 pub mod table;
 
 /// The rounds at which regret is told: 2, 10 and the last.

@@ -6,7 +6,7 @@ use super::curves::MethodCurve;
 use super::outline::MethodOutline;
 use super::svg::{Chart, Curve, Point, escape};
 use super::{figure, significant, table};
-use crate::driver::Method;
+use crate::model::federated::Method;
 
 /// Looks for methods that are not the federated ones.
 const LOOKS: [&str; 8] = ["pure-noise", "ts", "fts-de", "dp-fts-de", "dp-fts", "uniform-weights", "global-init", "fts"];

@@ -3,8 +3,8 @@
 use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 
 use super::{significant, told_rounds};
-use crate::driver::Guarantee;
 use crate::metrics::{SMALL_DELTA, Summary};
+use crate::model::federated::Guarantee;
 use crate::scenario::Scenario;
 
 /// What is said of every simulated execution: its noise can be computed from the seed.

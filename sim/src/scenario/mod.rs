@@ -3,7 +3,8 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `reader` | a TOML table from which every key is taken once: its type, its admissible range, its line |
-//! | `parse` | text and `--set` to [`Scenario`]: every key, its range and its default |
+//! | [`local`], [`output`], [`outsourced`] | every key of a scenario of these trust models |
+//! | `federated` | text and `--set` to [`Scenario`]: every key, its range and its default |
 //! | [`trust`] | which trust model a scenario is of; scenarios of any |
 //! | `shipped` | the scenarios compiled into the program |
 //!
@@ -15,10 +16,13 @@ use sordino_core::kernel::{KernelError, Stationary, StationaryKernel};
 use sordino_core::math::Scalar;
 use sordino_core::schedule::Mixing;
 
-use crate::driver::Method;
-use crate::fault::FaultConfig;
+use crate::model::federated::Method;
+use crate::world::fault::FaultConfig;
 
-pub(crate) mod parse;
+pub(crate) mod federated;
+pub mod local;
+pub mod output;
+pub mod outsourced;
 pub(crate) mod reader;
 mod shipped;
 pub mod trust;
@@ -75,7 +79,7 @@ impl ObjectiveConfig {
     /// What `--data` must name; nothing if no data are read.
     pub fn reads(&self) -> Option<&'static str> {
         match self {
-            ObjectiveConfig::Landmine(_) => Some(crate::objective::landmine::FILE),
+            ObjectiveConfig::Landmine(_) => Some(crate::world::landmine::FILE),
             ObjectiveConfig::GpSample(_) | ObjectiveConfig::Winequality(_) => None,
         }
     }
@@ -209,7 +213,7 @@ impl Scenario {
     ///
     /// **Errors**: the first problem in the order of the text's sections, with key, value, admissible range and line.
     pub fn parse(source: &str, text: &str, settings: &[String]) -> Result<Scenario, ScenarioError> {
-        parse::with_root(source, text, settings, parse::federated)
+        federated::with_root(source, text, settings, federated::federated)
     }
 
     /// Rounds of all methods in all runs, the initial ones included.

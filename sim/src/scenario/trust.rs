@@ -1,8 +1,8 @@
 //! Which trust model a scenario is of: the key `trust`, federated if it is missing.
 
 use super::reader::{Problem, Section};
-use super::{Scenario, ScenarioError, parse};
-use crate::experiment::{self, Experiment};
+use super::{Scenario, ScenarioError, federated};
+use crate::model::{self, Experiment};
 
 /// Who may see what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
@@ -57,9 +57,9 @@ impl AnyScenario {
     ///
     /// **Errors**: as [`Scenario::parse`].
     pub fn parse(source: &str, text: &str, settings: &[String]) -> Result<AnyScenario, ScenarioError> {
-        parse::with_root(source, text, settings, |root| match trust(&root)? {
-            Trust::Federated => Ok(AnyScenario::Federated(Box::new(parse::federated(root)?))),
-            other => Ok(AnyScenario::Other(experiment::read(other, root)?)),
+        federated::with_root(source, text, settings, |root| match trust(&root)? {
+            Trust::Federated => Ok(AnyScenario::Federated(Box::new(federated::federated(root)?))),
+            other => Ok(AnyScenario::Other(model::read(other, root)?)),
         })
     }
 

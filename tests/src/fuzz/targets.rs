@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use sordino_core::digest::Frame;
 use sordino_core::wire::{self, Header, Kind, ScalarTag, WireError};
-use sordino_sim::checkpoint::Store;
-use sordino_sim::driver::{self, DriverError, DriverKind, Progress, RunOptions, Stage, Step};
-use sordino_sim::experiment::{self, Experiment};
-use sordino_sim::fault::{FaultConfig, FaultPlan};
-use sordino_sim::objective::landmine;
+use sordino_sim::journal::checkpoint::Store;
+use sordino_sim::model::federated::{self, DriverError, DriverKind, Progress, RunOptions, Stage, Step};
+use sordino_sim::model::{self, Experiment};
 use sordino_sim::scenario::{AnyScenario, SHIPPED, Scenario, Shipped};
-use sordino_sim::sweep::{Plan, grid};
+use sordino_sim::study::sweep::{Plan, grid};
+use sordino_sim::world::fault::{FaultConfig, FaultPlan};
+use sordino_sim::world::landmine;
 
 use super::mutate::Form;
 
@@ -241,11 +241,7 @@ fn table(bytes: &[u8]) -> Result<(), Refusal> {
     let flats = || small("outsourced-hdb", &["runs=1", "modeler.rounds=2", "curator.out_dims=[2]"]);
     let path = place("table.csv");
     write(&path, bytes);
-    let how = experiment::Options {
-        threads: std::num::NonZeroUsize::new(1),
-        data: Some(path),
-        ..experiment::Options::default()
-    };
+    let how = model::Options { threads: std::num::NonZeroUsize::new(1), data: Some(path), ..model::Options::default() };
     let execute = |scenario: &dyn Experiment| scenario.execute(&how, &|_, _, _| ()).map_err(line);
     let (first, second) = (execute(&**STOCKS.get_or_init(stocks)), execute(&**FLATS.get_or_init(flats)));
     // A table for the one is none for the other; both must say so well.
@@ -286,11 +282,11 @@ impl Progress for StopAfter {
     }
 }
 
-fn run(scenario: &Scenario, store: Store, rounds: u32) -> Result<Vec<driver::MethodRun>, DriverError> {
+fn run(scenario: &Scenario, store: Store, rounds: u32) -> Result<Vec<federated::MethodRun>, DriverError> {
     let stop = std::sync::Arc::new(AtomicBool::new(false));
     let store = Some(std::sync::Arc::new(store));
     let options = RunOptions { driver: DriverKind::Lockstep, store, stop: stop.clone(), ..RunOptions::default() };
-    driver::run(scenario, &options, &StopAfter(AtomicU32::new(rounds), stop))
+    federated::run(scenario, &options, &StopAfter(AtomicU32::new(rounds), stop))
 }
 
 const DAY: Duration = Duration::from_secs(86_400);
@@ -336,7 +332,7 @@ fn checkpoint(body: &[u8]) -> Result<(), Refusal> {
     let store = Store::resume(&folder, &execution.scenario, DAY).map_err(line)?;
     let results = run(&execution.scenario, store, u32::MAX).map_err(line)?;
     let rounds = execution.scenario.federation.rounds as usize + 1;
-    let complete = |run: &driver::MethodRun| run.chain.len() == rounds && run.regret.len() == rounds;
+    let complete = |run: &federated::MethodRun| run.chain.len() == rounds && run.regret.len() == rounds;
     if results.len() == 1 && results.iter().all(complete) {
         Ok(())
     } else {

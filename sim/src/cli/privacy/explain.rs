@@ -5,9 +5,9 @@ use serde::Serialize;
 
 use super::super::{print, print_json, run};
 use super::{Accountant, AccountantError, CliError, Format};
-use crate::driver::Guarantee;
-use crate::experiment::Explanation;
 use crate::metrics::release_event;
+use crate::model::Explanation;
+use crate::model::federated::Guarantee;
 use crate::report::significant;
 use crate::scenario::{AnyScenario, ObjectiveConfig, Scenario, Trust};
 
