@@ -7,7 +7,8 @@ use std::error::Error;
 use std::time::Instant;
 
 use rustix::time::{ClockId, clock_gettime};
-use sordino_sim::model::federated::{self, Progress, RunOptions, Stage, Step};
+use sordino_sim::model::federated::{self, RunOptions};
+use sordino_sim::progress::{Progress, Stage, Step};
 use sordino_sim::scenario::Shipped;
 
 /// Sizes of the table.

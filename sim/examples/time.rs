@@ -12,7 +12,8 @@ use sordino_core::federated::transcript::AgentLeaf;
 use sordino_core::federated::{Agent, AgentState, AgentStorage, Input, Output, storage_len};
 use sordino_core::random::{Party, Purpose, RunSeed};
 use sordino_sim::model::federated::context::{MethodContext, RunContext, ScenarioContext};
-use sordino_sim::model::federated::{Method, lockstep};
+use sordino_sim::model::federated::lockstep;
+use sordino_sim::scenario::Method;
 use sordino_sim::scenario::{Scenario, Shipped};
 use sordino_sim::world;
 

@@ -6,11 +6,13 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`text`] | what users wrote, quoted in messages |
+//! | [`mod@pool`] | threads for arithmetic |
 //! | [`files`] | bounded reads, atomic writes, one writer to a folder |
 //! | [`privacy`] | the tight accountant, calibration by it |
 //! | [`scenario`] | TOML to plain data: the only home of keys, of all four trust models, of methods |
 //! | [`world`] | objectives and faults: who answers queries |
 //! | [`progress`] | whom to tell how far it has come |
+//! | [`record`] | what one method did in one run, what an execution leaves |
 //! | [`metrics`] | numbers from records |
 //! | [`journal`] | what survives a kill |
 //! | [`report`] | a function of records: folder, page, figures, tables |
@@ -23,8 +25,10 @@ pub mod files;
 pub mod journal;
 pub mod metrics;
 pub mod model;
+pub mod pool;
 pub mod privacy;
 pub mod progress;
+pub mod record;
 pub mod report;
 pub mod scenario;
 pub mod study;

@@ -7,8 +7,9 @@ use sordino_core::digest::combine;
 use sordino_core::privacy::accountant::{AccountantError, MomentsAccountant, RdpAccountant};
 use sordino_core::privacy::{Event, NeighboringRelation};
 
-use crate::model::federated::{Guarantee, Method, MethodRun};
+use crate::record::MethodRun;
 use crate::scenario::Scenario;
+use crate::scenario::{Guarantee, Method};
 
 /// The δ at which losses are shown beside the scenario's own.
 pub const SMALL_DELTA: f64 = 1e-5;

@@ -4,7 +4,9 @@ use std::num::{NonZeroU32, NonZeroUsize};
 
 use sordino_core::digest::Digest;
 use sordino_core::digest::combine;
-use sordino_sim::model::federated::{self, DriverKind, Method, MethodRun, RunOptions};
+use sordino_sim::model::federated::{self, DriverKind, RunOptions};
+use sordino_sim::record::MethodRun;
+use sordino_sim::scenario::Method;
 use sordino_sim::scenario::Scenario;
 
 /// A small federation in which every part of the protocol takes place.

@@ -1,7 +1,9 @@
 //! The scenario `faults`: the run finishes, the checkers hold, ε is what it is without faults, and regret shows the price.
 
 use sordino_sim::metrics::{Paired, Summary, summarize};
-use sordino_sim::model::federated::{self, Method, MethodRun, RunOptions};
+use sordino_sim::model::federated::{self, RunOptions};
+use sordino_sim::record::MethodRun;
+use sordino_sim::scenario::Method;
 use sordino_sim::scenario::Shipped;
 
 fn run(settings: &[&str]) -> (Vec<MethodRun>, Summary) {

@@ -11,7 +11,8 @@ use sordino_sim::model::federated::context::{MethodContext, RunContext, Scenario
 use sordino_sim::model::federated::fabric::Order;
 use sordino_sim::model::federated::host;
 use sordino_sim::model::federated::shard::Shard;
-use sordino_sim::model::federated::{self, MethodRun, RunOptions};
+use sordino_sim::model::federated::{self, RunOptions};
+use sordino_sim::record::MethodRun;
 use sordino_sim::scenario::{ObjectiveConfig, Scenario, Shipped};
 use sordino_sim::world;
 

@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use crate::journal::checkpoint::StoreError;
-use crate::model::ExperimentError;
+use crate::journal::jobs::JournalError;
+use crate::model::experiment::ExperimentError;
 use crate::model::federated::DriverError;
 use crate::progress::log::{Line, Log};
 use crate::report::folder::FolderError;
@@ -70,6 +71,7 @@ impl From<ExecuteError> for CliError {
         match error {
             ExecuteError::Driver(error) => error.into(),
             ExecuteError::Folder(error) => error.into(),
+            ExecuteError::Store(error) => error.into(),
             ExecuteError::Accountant(error) => CliError::failure(error),
         }
     }
@@ -94,8 +96,23 @@ impl From<DriverError> for CliError {
     fn from(error: DriverError) -> Self {
         match error {
             DriverError::Objective(error) => error.into(),
-            DriverError::Store(error @ StoreError::OtherScenario { .. }) => CliError::input(error),
+            DriverError::Store(error) => error.into(),
             error => CliError::failure(error),
         }
+    }
+}
+
+impl From<StoreError> for CliError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::OtherScenario { .. } => CliError::input(error),
+            error => CliError::failure(error),
+        }
+    }
+}
+
+impl From<JournalError> for CliError {
+    fn from(error: JournalError) -> Self {
+        ExperimentError::from(error).into()
     }
 }

@@ -42,7 +42,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
                 html::page(&record, record.scenario.objective.regret_name())
             }
             // Its page is made from what the runs held in memory; the folder has it since.
-            AnyScenario::Other(scenario) => {
+            scenario => {
                 let path = folder.join(PAGE);
                 return if path.exists() {
                     print(&format!("{}\n", path.display()))
@@ -50,7 +50,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
                     Err(CliError::input(format!(
                         "{}: is not there; pages of trust model {} are written by the run: sordino run {} --out NEW",
                         path.display(),
-                        scenario.head().trust.name(),
+                        scenario.trust().name(),
                         folder.join("scenario.toml").display()
                     )))
                 };

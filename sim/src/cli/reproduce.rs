@@ -10,9 +10,9 @@ use super::error::CliError;
 use super::{Format, print, print_json};
 use crate::progress::log::{self, Log};
 use crate::report::folder::RunFolder;
-use crate::report::significant;
 use crate::report::table::LINES;
 use crate::study::reproduce::{Experiment, Options, Report};
+use crate::text::significant;
 
 /// `sordino reproduce`.
 #[derive(Clone, Debug, Args)]

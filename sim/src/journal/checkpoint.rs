@@ -11,18 +11,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use sordino_core::digest::{Digest, Frame};
-use sordino_core::federated::ServerState;
-use sordino_core::math::Scalar;
-use sordino_host::server::StoredServer;
 
 pub use crate::files::write_atomically;
 use crate::files::{LOCK, read_bounded, read_to_string_bounded};
-use crate::model::federated::context::MethodContext;
-use crate::model::federated::fabric::Snapshot;
-use crate::model::federated::{DriverError, Method, MethodRun};
-use crate::scenario::Scenario;
 
 /// First line of every file, before the scenario's digest.
 const MAGIC: &str = "sordino checkpoint 2";
@@ -49,19 +43,18 @@ pub struct Store {
     folder: PathBuf,
     scenario: Digest,
     interval: Duration,
-    saved: Mutex<BTreeMap<(u32, Method), Instant>>,
+    saved: Mutex<BTreeMap<String, Instant>>,
 }
 
-/// A method between two rounds. It is written from a borrowed server state, which is no copy, and read into one.
-#[derive(Serialize, Deserialize)]
-pub struct Saved<S = ServerState> {
-    /// The server, and how far its ledger was written.
-    pub server: StoredServer<S>,
-    broadcast: Vec<u8>,
-    /// The books.
-    pub books: MethodRun,
-    /// All agents.
-    pub agents: Snapshot,
+/// What one method has in the joined ledger.
+#[derive(Clone, Debug)]
+pub struct LedgerPart {
+    /// Under which it is stored.
+    pub name: String,
+    /// Fields that every line of it begins with: JSON without braces.
+    pub fields: String,
+    /// How many charges there must be.
+    pub charges: u32,
 }
 
 /// Why a stored file cannot be used.
@@ -156,18 +149,18 @@ pub(crate) fn same(folder: &Path, there: &str, here: &str) -> Result<(), StoreEr
 
 impl Store {
     /// Begins in a folder that holds no state yet.
-    pub fn create(folder: &Path, scenario: &Scenario, interval: Duration) -> Result<Self, StoreError> {
+    pub fn create(folder: &Path, scenario: &str, interval: Duration) -> Result<Self, StoreError> {
         let state = folder.join(STATE);
         fs::create_dir_all(&state).map_err(io_at(&state))?;
         let path = state.join(SCENARIO);
-        write_atomically(&path, scenario.resolved().as_bytes()).map_err(io_at(&path))?;
+        write_atomically(&path, scenario.as_bytes()).map_err(io_at(&path))?;
         Ok(Self::open(state, scenario, interval))
     }
 
     /// Goes on in a folder whose state is that of the same scenario.
     ///
     /// **Errors**: [`StoreError::NothingToResume`], [`StoreError::OtherScenario`] with the lines that differ.
-    pub fn resume(folder: &Path, scenario: &Scenario, interval: Duration) -> Result<Self, StoreError> {
+    pub fn resume(folder: &Path, scenario: &str, interval: Duration) -> Result<Self, StoreError> {
         let state = folder.join(STATE);
         let path = state.join(SCENARIO);
         let there = match read_to_string_bounded(&path, SCENARIO_BYTES_MAX) {
@@ -177,7 +170,7 @@ impl Store {
             }
             Err(error) => return Err(StoreError::Io { path, error }),
         };
-        same(folder, &there, &scenario.resolved())?;
+        same(folder, &there, scenario)?;
         Ok(Self::open(state, scenario, interval))
     }
 
@@ -189,10 +182,10 @@ impl Store {
     /// Begins in a new folder, or goes on in one that holds state. Nothing if the execution there is complete.
     ///
     /// **Errors**: as [`Store::resume`], also if the execution there is complete; a folder that holds anything else.
-    pub fn begin_or_resume(folder: &Path, scenario: &Scenario, interval: Duration) -> Result<Option<Self>, StoreError> {
+    pub fn begin_or_resume(folder: &Path, scenario: &str, interval: Duration) -> Result<Option<Self>, StoreError> {
         let state = folder.join(STATE);
         // A summary without a ledger was written by a program that did not write it last.
-        if folder.join(LEDGER).exists() && is_complete(folder, &scenario.resolved())? {
+        if folder.join(LEDGER).exists() && is_complete(folder, scenario)? {
             // Killed before the state was dropped, or while it was.
             let _ = fs::remove_dir_all(folder.join(DROPPED));
             let _ = fs::remove_dir_all(&state);
@@ -215,23 +208,23 @@ impl Store {
         }
     }
 
-    fn open(folder: PathBuf, scenario: &Scenario, interval: Duration) -> Self {
+    fn open(folder: PathBuf, scenario: &str, interval: Duration) -> Self {
         let mut frame = Frame::leaf();
-        frame.bytes(scenario.resolved().as_bytes());
+        frame.bytes(scenario.as_bytes());
         Store { folder, scenario: frame.end(), interval, saved: Mutex::default() }
     }
 
-    fn name<T>(&self, method: &MethodContext<T>, ending: &str) -> PathBuf {
-        self.folder.join(format!("run-{:05}.{}.{ending}", method.run.index, method.method))
+    fn path(&self, name: &str, ending: &str) -> PathBuf {
+        self.folder.join(format!("{name}.{ending}"))
     }
 
     /// The result of a method that was finished before.
-    pub fn finished<T>(&self, method: &MethodContext<T>) -> Result<Option<MethodRun>, DriverError> {
-        Ok(self.read(&self.name(method, "done"))?)
+    pub fn finished<V: DeserializeOwned>(&self, name: &str) -> Result<Option<V>, StoreError> {
+        self.read(&self.path(name, "done"))
     }
 
     /// The results of all methods that are finished, in the order of runs and methods' names.
-    pub fn all_finished(&self) -> Result<Vec<MethodRun>, StoreError> {
+    pub fn all_finished<V: DeserializeOwned>(&self) -> Result<Vec<V>, StoreError> {
         let entries = fs::read_dir(&self.folder).map_err(io_at(&self.folder))?.flatten();
         let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
         paths.retain(|path| path.extension().is_some_and(|extension| extension == "done"));
@@ -240,45 +233,44 @@ impl Store {
     }
 
     /// Writes the result of a method and drops its checkpoints.
-    pub fn finish<T>(&self, method: &MethodContext<T>, run: &MethodRun) -> Result<(), DriverError> {
-        self.write(&self.name(method, "done"), run)?;
-        for (_, path) in self.checkpoints(method)? {
+    pub fn finish(&self, name: &str, result: &impl Serialize) -> Result<(), StoreError> {
+        self.write(&self.path(name, "done"), result)?;
+        for (_, path) in self.checkpoints(name)? {
             fs::remove_file(&path).map_err(io_at(&path))?;
         }
         Ok(())
     }
 
     /// Whether a checkpoint of this method is due.
-    pub fn is_due<T>(&self, method: &MethodContext<T>) -> bool {
+    pub fn is_due(&self, name: &str) -> bool {
         let mut saved = self.saved.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let last = saved.entry((method.run.index, method.method)).or_insert_with(Instant::now);
+        let last = saved.entry(name.to_owned()).or_insert_with(Instant::now);
         last.elapsed() >= self.interval
     }
 
-    /// Writes a checkpoint and drops all but the last few.
-    pub fn save<T>(&self, method: &MethodContext<T>, state: &Saved<&ServerState>) -> Result<(), DriverError> {
-        let round = state.books.chain.len();
-        self.write(&self.name(method, &format!("{round:08}.checkpoint")), state)?;
-        let mut old = self.checkpoints(method)?;
+    /// Writes a checkpoint before `round` and drops all but the last few.
+    pub fn save(&self, name: &str, round: usize, state: &impl Serialize) -> Result<(), StoreError> {
+        self.write(&self.path(name, &format!("{round:08}.checkpoint")), state)?;
+        let mut old = self.checkpoints(name)?;
         old.sort();
         for (_, path) in old.iter().rev().skip(KEEP) {
             fs::remove_file(path).map_err(io_at(path))?;
         }
         let mut saved = self.saved.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        saved.insert((method.run.index, method.method), Instant::now());
+        saved.insert(name.to_owned(), Instant::now());
         Ok(())
     }
 
     /// The last checkpoint of a method.
-    pub fn latest<T>(&self, method: &MethodContext<T>) -> Result<Option<Saved>, DriverError> {
-        match self.checkpoints(method)?.into_iter().max() {
-            Some((_, path)) => Ok(self.read(&path)?),
+    pub fn latest<V: DeserializeOwned>(&self, name: &str) -> Result<Option<V>, StoreError> {
+        match self.checkpoints(name)?.into_iter().max() {
+            Some((_, path)) => self.read(&path),
             None => Ok(None),
         }
     }
 
-    fn checkpoints<T>(&self, method: &MethodContext<T>) -> Result<Vec<(u64, PathBuf)>, StoreError> {
-        let prefix = format!("run-{:05}.{}.", method.run.index, method.method);
+    fn checkpoints(&self, name: &str) -> Result<Vec<(u64, PathBuf)>, StoreError> {
+        let prefix = format!("{name}.");
         let mut found = Vec::new();
         for entry in fs::read_dir(&self.folder).map_err(io_at(&self.folder))? {
             let path = entry.map_err(io_at(&self.folder))?.path();
@@ -302,7 +294,7 @@ impl Store {
         write_atomically(path, &bytes).map_err(io_at(path))
     }
 
-    fn read<V: for<'de> Deserialize<'de>>(&self, path: &Path) -> Result<Option<V>, StoreError> {
+    fn read<V: DeserializeOwned>(&self, path: &Path) -> Result<Option<V>, StoreError> {
         let damaged = |what| StoreError::Damaged { path: path.to_owned(), what };
         let bytes = match read_bounded(path, BYTES_MAX) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -325,31 +317,27 @@ impl Store {
     }
 
     /// Where the ledger of a method is, with all it was charged so far.
-    pub fn ledger<T>(&self, method: &MethodContext<T>) -> PathBuf {
-        self.name(method, "ledger.jsonl")
+    pub fn ledger(&self, name: &str) -> PathBuf {
+        self.path(name, "ledger.jsonl")
     }
 
     /// Joins the charges of all methods in the order of runs and methods into `ledger.jsonl`.
     ///
     /// **Errors**: a ledger that does not have one charge for each release of its method.
-    pub fn join_ledgers(&self, results: &[MethodRun]) -> Result<(), StoreError> {
+    pub fn join_ledgers(&self, parts: &[LedgerPart]) -> Result<(), StoreError> {
         let folder = self.folder.parent().unwrap_or(&self.folder);
         let mut lines = String::new();
-        for run in results {
-            let path = self.folder.join(format!("run-{:05}.{}.ledger.jsonl", run.run, run.method));
-            if run.releases == 0 {
-                continue;
-            }
+        for part in parts.iter().filter(|part| part.charges > 0) {
+            let path = self.ledger(&part.name);
             let text = read_to_string_bounded(&path, BYTES_MAX).map_err(io_at(&path))?;
             // The first line says what the ledger is for.
             let charges = text.lines().count().saturating_sub(1);
-            if charges != run.releases as usize {
-                let message = format!("{charges} charges for {} releases", run.releases);
+            if charges != part.charges as usize {
+                let message = format!("{charges} charges for {} releases", part.charges);
                 return Err(StoreError::Ledger { path, line: text.lines().count(), message });
             }
             for line in text.lines().skip(1) {
-                let head = format!("{{\"run\":{},\"method\":\"{}\",", run.run, run.method);
-                lines.push_str(&line.replacen('{', &head, 1));
+                lines.push_str(&line.replacen('{', &format!("{{{},", part.fields), 1));
                 lines.push('\n');
             }
         }
@@ -362,27 +350,6 @@ impl Store {
         let dropped = self.folder.parent().unwrap_or(&self.folder).join(DROPPED);
         fs::rename(&self.folder, &dropped).map_err(io_at(&self.folder))?;
         fs::remove_dir_all(&dropped).map_err(io_at(&dropped))
-    }
-}
-
-impl<'s> Saved<&'s ServerState> {
-    /// A method as it is between two rounds; `vectors` of the last broadcast, empty if it did not take place.
-    pub fn new<T: Scalar>(
-        server: StoredServer<&'s ServerState>,
-        vectors: &[T],
-        books: &MethodRun,
-        agents: Snapshot,
-    ) -> Self {
-        let mut broadcast = vec![0; vectors.len() * T::BYTES];
-        broadcast.chunks_exact_mut(T::BYTES).zip(vectors).for_each(|(bytes, x)| x.write_le(bytes));
-        Saved { server, broadcast, books: books.clone(), agents }
-    }
-}
-
-impl Saved {
-    /// The vectors of the last broadcast.
-    pub fn broadcast<T: Scalar>(&self) -> Vec<T> {
-        self.broadcast.chunks_exact(T::BYTES).map(T::read_le).collect()
     }
 }
 

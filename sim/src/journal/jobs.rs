@@ -1,21 +1,17 @@
-//! Jobs of an experiment on all cores, and a journal of finished ones, so that an interrupted execution goes on.
+//! Finished jobs of an execution, so that an interrupted one goes on.
 //!
-//! A job is a function of the scenario, its data and its own address, never of another job: order, threads and
-//! interruptions cannot show in a result. The journal keeps one file a job, written beside its place, synced, renamed;
+//! The journal keeps one file a job, written beside its place, synced, renamed;
 //! it begins with the digest of scenario and data and ends with a digest of all before.
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use rayon::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sordino_core::digest::{Digest, Frame};
 
 use crate::files::{read_bounded, read_to_string_bounded, write_atomically};
 use crate::journal::checkpoint::same;
-use crate::model::{ExperimentError, Options, Progress};
 
 /// Folder of the journal within a run folder.
 const JOBS: &str = "jobs";
@@ -32,6 +28,25 @@ const DIGEST: usize = 32;
 /// Files of data beyond this length are told apart by length and name alone.
 const BYTES_MAX: u64 = 1 << 28;
 
+/// Why a journal cannot be used; says so in one line.
+#[derive(Debug)]
+pub enum JournalError {
+    /// It is of another scenario, other data or another version, or damaged: exit code 2.
+    Input(String),
+    /// Anything else.
+    Failure(String),
+}
+
+impl std::fmt::Display for JournalError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            JournalError::Input(text) | JournalError::Failure(text) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for JournalError {}
+
 /// Finished jobs on disk.
 #[derive(Debug)]
 pub struct Journal {
@@ -42,9 +57,9 @@ pub struct Journal {
 impl Journal {
     /// A journal in this run folder of an experiment whose every key is written out in `scenario`.
     ///
-    /// **Errors**: [`ExperimentError::Input`] if it is of another scenario, with the lines that differ, of other data or
-    /// another version; the system's, as [`ExperimentError::Failure`].
-    pub fn open(run_folder: &Path, scenario: &str, data: Option<&Path>) -> Result<Journal, ExperimentError> {
+    /// **Errors**: [`JournalError::Input`] if it is of another scenario, with the lines that differ, of other data or
+    /// another version; the system's, as [`JournalError::Failure`].
+    pub fn open(run_folder: &Path, scenario: &str, data: Option<&Path>) -> Result<Journal, JournalError> {
         let journal = Journal { folder: run_folder.join(JOBS), head: head(scenario, data) };
         fs::create_dir_all(&journal.folder).map_err(|error| failure(&journal.folder, &error))?;
         let path = journal.folder.join(HEAD);
@@ -53,9 +68,9 @@ impl Journal {
             Ok(found) if found == journal.head.0 => {}
             Ok(_) => {
                 let there = read_to_string_bounded(&text, SCENARIO_BYTES_MAX).unwrap_or_else(|_| scenario.to_owned());
-                same(run_folder, &there, scenario).map_err(|error| ExperimentError::Input(error.to_string()))?;
+                same(run_folder, &there, scenario).map_err(|error| JournalError::Input(error.to_string()))?;
                 let message = format!("{}: of other data or another version", run_folder.display());
-                return Err(ExperimentError::Input(message));
+                return Err(JournalError::Input(message));
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 for (path, bytes) in [(&text, scenario.as_bytes()), (&path, &journal.head.0)] {
@@ -74,8 +89,8 @@ impl Journal {
 
     /// Removes it: the results are written.
     ///
-    /// **Errors**: the system's, as [`ExperimentError::Failure`].
-    pub fn remove(&self) -> Result<(), ExperimentError> {
+    /// **Errors**: the system's, as [`JournalError::Failure`].
+    pub fn remove(&self) -> Result<(), JournalError> {
         fs::remove_dir_all(&self.folder).map_err(|error| failure(&self.folder, &error))
     }
 
@@ -96,14 +111,17 @@ impl Journal {
         self.folder.join(format!("{job:06}.bin"))
     }
 
-    fn read<R: DeserializeOwned>(&self, job: usize) -> Result<Option<R>, ExperimentError> {
+    /// The result of a job, if it is finished.
+    ///
+    /// **Errors**: [`JournalError::Input`] if its file is damaged or of another scenario; the system's.
+    pub fn read<R: DeserializeOwned>(&self, job: usize) -> Result<Option<R>, JournalError> {
         let path = self.path(job);
         let bytes = match read_bounded(&path, JOB_BYTES_MAX) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             other => other.map_err(|error| failure(&path, &error))?,
         };
         let refuse =
-            |why: &str| ExperimentError::Input(format!("{}: {why}; remove it to do this part again", path.display()));
+            |why: &str| JournalError::Input(format!("{}: {why}; remove it to do this part again", path.display()));
         let (body, end) = bytes.split_last_chunk::<DIGEST>().ok_or_else(|| refuse("damaged"))?;
         if seal(body).0 != *end {
             return Err(refuse("damaged"));
@@ -112,18 +130,21 @@ impl Journal {
         postcard::from_bytes(result).map(Some).map_err(|_| refuse("written by another version"))
     }
 
-    fn write<R: Serialize>(&self, job: usize, result: &R) -> Result<(), ExperimentError> {
+    /// Keeps the result of a job.
+    ///
+    /// **Errors**: the system's, as [`JournalError::Failure`].
+    pub fn write<R: Serialize>(&self, job: usize, result: &R) -> Result<(), JournalError> {
         let path = self.path(job);
         let mut bytes = self.head.0.to_vec();
         bytes.extend(postcard::to_allocvec(result).map_err(|error| failure(&path, &error))?);
         let end = seal(&bytes);
         bytes.extend(end.0);
-        write_atomically(&path, &bytes).map_err(|error| ExperimentError::Failure(error.to_string()))
+        write_atomically(&path, &bytes).map_err(|error| JournalError::Failure(error.to_string()))
     }
 }
 
-fn failure(path: &Path, error: &dyn std::fmt::Display) -> ExperimentError {
-    ExperimentError::Failure(format!("{}: {error}", path.display()))
+fn failure(path: &Path, error: &dyn std::fmt::Display) -> JournalError {
+    JournalError::Failure(format!("{}: {error}", path.display()))
 }
 
 fn seal(bytes: &[u8]) -> Digest {
@@ -152,88 +173,4 @@ fn head(scenario: &str, data: Option<&Path>) -> Digest {
         }
     }
     frame.end()
-}
-
-/// Does every job that the journal does not hold. The results are in the order of the jobs, whatever the threads.
-///
-/// **Errors**: the first that occurred in the order of the jobs; [`ExperimentError::Interrupted`] if the flag of the
-/// options was set before all were begun.
-pub fn execute<J: Sync, R: Serialize + DeserializeOwned + Send>(
-    jobs: &[J],
-    options: &Options,
-    progress: Progress<'_>,
-    label: impl Fn(&J) -> String + Sync,
-    work: impl Fn(&J) -> Result<R, ExperimentError> + Sync,
-) -> Result<Vec<R>, ExperimentError> {
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(options.threads.map_or(0, std::num::NonZeroUsize::get))
-        .build()
-        .map_err(|error| ExperimentError::Failure(error.to_string()))?;
-    let (done, total) = (AtomicU64::new(0), jobs.len() as u64);
-    let stopped =
-        || options.stop.as_ref().is_some_and(|stop: &std::sync::Arc<AtomicBool>| stop.load(Ordering::Relaxed));
-    let one = |(place, job): (usize, &J)| {
-        let journal = options.journal.as_deref();
-        let known = journal.map_or(Ok(None), |journal| journal.read(place))?;
-        let result = match known {
-            Some(result) => result,
-            None if stopped() => return Err(ExperimentError::Interrupted),
-            None => {
-                let result = work(job)?;
-                journal.map_or(Ok(()), |journal| journal.write(place, &result))?;
-                result
-            }
-        };
-        progress(done.fetch_add(1, Ordering::Relaxed) + 1, total, &label(job));
-        Ok(result)
-    };
-    let results: Vec<Result<R, ExperimentError>> =
-        pool.install(|| jobs.par_iter().enumerate().with_max_len(1).map(one).collect());
-    results.into_iter().collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::sync::Arc;
-
-    fn squares(options: &Options, calls: &AtomicU64) -> Result<Vec<u64>, ExperimentError> {
-        let jobs: Vec<u64> = (0..20).collect();
-        execute(&jobs, options, &|_, _, _| (), u64::to_string, |x| {
-            calls.fetch_add(1, Ordering::Relaxed);
-            // The first execution is interrupted here.
-            if let Some(stop) = options.stop.as_ref().filter(|_| *x == 7) {
-                stop.store(true, Ordering::Relaxed);
-            }
-            Ok(x * x)
-        })
-    }
-
-    #[test]
-    fn an_interrupted_execution_goes_on_where_it_was() {
-        let folder = std::env::temp_dir().join(format!("sordino-jobs-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&folder);
-        let journal = |scenario: &str| Some(Arc::new(Journal::open(&folder, scenario, None).unwrap()));
-        let calls = AtomicU64::new(0);
-        let one = std::num::NonZeroUsize::new(1);
-        let mut options = Options { threads: one, stop: Some(Arc::default()), ..Options::default() };
-        options.journal = journal("a = 1");
-        assert!(matches!(squares(&options, &calls), Err(ExperimentError::Interrupted)));
-        let first = calls.load(Ordering::Relaxed);
-        assert!((1..20).contains(&first));
-        let again = Options { threads: one, journal: journal("a = 1"), ..Options::default() };
-        assert_eq!(squares(&again, &calls).unwrap(), (0..20).map(|x| x * x).collect::<Vec<u64>>());
-        assert_eq!(calls.load(Ordering::Relaxed), 20, "every job was done once");
-        // Of another scenario: refused, not mixed.
-        let other = Journal::open(&folder, "a = 2", None).unwrap_err();
-        assert!(other.to_string().contains("another scenario"));
-        // A damaged file: refused.
-        let file = folder.join("jobs/000003.bin");
-        let mut bytes = fs::read(&file).unwrap();
-        bytes[33] ^= 1;
-        fs::write(&file, bytes).unwrap();
-        assert!(squares(&again, &calls).unwrap_err().to_string().contains("damaged"));
-        again.journal.unwrap().remove().unwrap();
-        fs::remove_dir(&folder).unwrap();
-    }
 }

@@ -1,4 +1,4 @@
-//! What survives a kill.
+//! What survives a kill: bytes under names.
 //!
 //! | module | what it holds |
 //! |---|---|

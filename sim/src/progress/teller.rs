@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::log::{self, Line, Log};
-use crate::model::federated::{Progress, Stage, Step};
-use crate::report::significant;
+use crate::progress::{Progress, Stage, Step};
+use crate::text::significant;
 
 /// Between two `progress` lines of JSON.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);

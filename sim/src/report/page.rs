@@ -5,12 +5,13 @@ use std::fmt::Write as _;
 use comfy_table::{Cell, CellAlignment, Table};
 use sordino_core::digest::Digest;
 
-use crate::model::Experiment;
+use crate::record::Explanation;
 use crate::report::charts::{element, element_over};
 use crate::report::figure::compose_over;
 use crate::report::html::{document, section};
 use crate::report::svg::{Chart, Ruler, escape};
 use crate::report::table::NOT_PRIVATE;
+use crate::scenario::Head;
 
 /// A table: the first column and those in `words` hold words, the others numbers.
 #[derive(Clone, Debug, Default)]
@@ -80,8 +81,12 @@ impl Shown {
 
 /// What a run folder of an experiment holds besides tables for programs.
 pub struct Page<'a> {
-    /// The scenario.
-    pub scenario: &'a dyn Experiment,
+    /// Name, seed and runs of the scenario.
+    pub head: &'a Head,
+    /// The scenario with every key written out.
+    pub resolved: String,
+    /// Who is protected from whom.
+    pub explanation: Explanation,
     /// Numbers beside the title.
     pub facts: Vec<(&'static str, String)>,
     /// The table.
@@ -101,7 +106,7 @@ pub struct Page<'a> {
 impl Page<'_> {
     /// `regret.svg`, `report.html`, `README.md`.
     pub fn files(&self) -> Vec<(&'static str, String)> {
-        let head = self.scenario.head();
+        let head = self.head;
         vec![
             (
                 "regret.svg",
@@ -113,7 +118,7 @@ impl Page<'_> {
     }
 
     fn html(&self) -> String {
-        let head = self.scenario.head();
+        let head = self.head;
         let version = env!("CARGO_PKG_VERSION");
         let mut out = format!(
             "<header>\n<p class=\"eyebrow\">sordino {version}</p>\n<h1>{}</h1>\n<p class=\"lead\">{}</p>\n<dl class=\"facts\">",
@@ -147,12 +152,12 @@ impl Page<'_> {
             })
             .collect();
         section(&mut out, "Picture", &escape(&self.line), &format!("<div class=\"pair\">\n{figures}</div>\n"));
-        section(&mut out, "Who is protected from whom", "", &self.explanation());
+        section(&mut out, "Who is protected from whom", "", &self.explained());
         let provenance = format!(
             "<p>Digest of all runs and methods:</p>\n<p class=\"digest\">{}</p>\n<details><summary>Resolved scenario</summary>\
              <pre>{}</pre></details>\n",
             self.digest,
-            escape(&self.scenario.resolved())
+            escape(&self.resolved)
         );
         section(
             &mut out,
@@ -163,8 +168,8 @@ impl Page<'_> {
         document(&head.name, &out)
     }
 
-    fn explanation(&self) -> String {
-        let said = self.scenario.explain();
+    fn explained(&self) -> String {
+        let said = &self.explanation;
         let mut out = String::new();
         for (title, sentences) in [
             ("Protected", &said.protected),
@@ -193,7 +198,7 @@ impl Page<'_> {
              | `rounds.csv` | all numbers behind the picture |\n| `regret.svg` | the picture |\n\
              | `report.html` | all of it on one page that needs no network, with who is protected from whom |\n\n\
              Columns of `rounds.csv`:\n\n| column | meaning |\n|---|---|\n",
-            self.scenario.head().trust.name()
+            self.head.trust.name()
         );
         self.columns.iter().for_each(|(name, meaning)| {
             let _ = writeln!(out, "| `{name}` | {meaning} |");

@@ -10,7 +10,8 @@ use sordino_core::privacy::accountant::AccountantError;
 
 use crate::files::read_to_string_bounded;
 use crate::metrics::{Summary, summarize};
-use crate::model::federated::{Method, MethodRun};
+use crate::record::MethodRun;
+use crate::scenario::Method;
 use crate::scenario::{AnyScenario, Scenario, ScenarioError};
 use crate::world::fault::FaultCounts;
 

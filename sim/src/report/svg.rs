@@ -326,7 +326,7 @@ impl Chart {
                 // What lies on the floor may be anything below it, zero included.
                 if self.curves.iter().flat_map(|curve| &curve.points).any(|point| point.y < floor) {
                     ticks.retain(|(y, _)| *y > 1.5 * floor);
-                    ticks.insert(0, (floor, format!("≤ {}", super::significant(floor, 1))));
+                    ticks.insert(0, (floor, format!("≤ {}", crate::text::significant(floor, 1))));
                 }
                 ticks
             }

@@ -2,10 +2,11 @@
 
 use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 
-use super::{significant, told_rounds};
+use super::told_rounds;
 use crate::metrics::{SMALL_DELTA, Summary};
-use crate::model::federated::Guarantee;
+use crate::scenario::Guarantee;
 use crate::scenario::Scenario;
+use crate::text::significant;
 
 /// What is said of every simulated execution: its noise can be computed from the seed.
 pub const NOT_PRIVATE: &str =

@@ -1,96 +1,206 @@
-//! Every key of a scenario: its type, its range, its default.
+//! A scenario of the trust model `federated`: every key, its type, its range, its default.
 
+use serde::Serialize;
 use sordino_core::federated::{CLIPPING_NORM, NOISE_MULTIPLIER, OwnDraw};
-use sordino_core::kernel::Stationary;
 use sordino_core::schedule::Mixing;
-use toml::de::{DeTable, DeValue};
-use toml::{Spanned, Table, Value};
 
+use super::faults::{FaultConfig, faults};
+use super::head::Head;
+use super::kernel::{KernelConfig, kernel};
+use super::method::Method;
 use super::reader::{Problem, ScenarioError, Section};
-use super::{
-    FederationConfig, GpSampleConfig, KernelConfig, ObjectiveConfig, PrivacyConfig, ScalarKind, Scenario,
-    SurrogateConfig, Trust, TuningConfig,
-};
-use crate::model::federated::Method;
-use crate::world::fault::FaultConfig;
+use super::root::with_root;
+use super::trust::Trust;
 
+/// Name of the file with the mine fields, or of the file in a folder.
+pub const LANDMINE_FILE: &str = "landmine.csv";
 /// Agents of the model-tuning objectives: their data sets decide.
 const LANDMINE_AGENTS: u64 = 29;
 const WINE_AGENTS: u64 = 16;
 /// The most sub-regions that core's domain may be split into.
 const REGIONS_MAX: u32 = 64;
 
-/// Reads TOML with settings applied; `read` takes the keys.
-pub(super) fn with_root<S>(
-    source: &str,
-    text: &str,
-    settings: &[String],
-    read: impl FnOnce(Section) -> Result<S, Problem>,
-) -> Result<S, ScenarioError> {
-    let error = |line, problem| ScenarioError { source: source.to_owned(), line, problem };
-    let mut table: Table = text.parse().map_err(|e: toml::de::Error| {
-        let line = e.span().map(|span| line_at(text, span.start));
-        error(line, Problem::Syntax { message: e.message().replace('\n', "; ") })
-    })?;
-    for setting in settings {
-        apply(&mut table, setting).map_err(|problem| ScenarioError { source: "--set".into(), line: None, problem })?;
-    }
-    read(Section::root(table)).map_err(|problem| {
-        let set = problem.key().is_some_and(|key| {
-            settings.iter().any(|setting| setting.split_once('=').is_some_and(|(name, _)| name.trim() == key))
-        });
-        if set {
-            ScenarioError { source: "--set".into(), line: None, problem }
-        } else {
-            error(problem.key().and_then(|key| line_of(text, key)), problem)
-        }
-    })
+/// One experiment: functions, federation, surrogate, privacy. Every field is in its admissible range.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Scenario {
+    /// Name in tables and folders.
+    pub name: String,
+    /// One line for people.
+    pub description: String,
+    /// Seed of everything that is simulated.
+    pub seed: u64,
+    /// Number of paired runs, at least 1.
+    pub runs: u32,
+    /// What is optimised.
+    pub objective: ObjectiveConfig,
+    /// Who takes part and how.
+    pub federation: FederationConfig,
+    /// What the agents believe about their functions.
+    pub surrogate: SurrogateConfig,
+    /// What a release may tell.
+    pub privacy: PrivacyConfig,
+    /// What goes wrong; nothing by default.
+    #[serde(skip_serializing_if = "FaultConfig::is_none")]
+    pub faults: FaultConfig,
 }
 
-/// Writes one `section.key=value` into the table; the value is TOML, or a bare word taken as text.
-fn apply(table: &mut Table, setting: &str) -> Result<(), Problem> {
-    let malformed = || Problem::Setting { setting: setting.to_owned() };
-    let (path, text) = setting.split_once('=').ok_or_else(malformed)?;
-    let keys: Vec<&str> = path.trim().split('.').collect();
-    if keys.iter().any(|key| key.is_empty()) {
-        return Err(malformed());
-    }
-    let text = text.trim();
-    let value = format!("x = {text}")
-        .parse::<Table>()
-        .ok()
-        .filter(|parsed| parsed.len() == 1)
-        .and_then(|mut parsed| parsed.remove("x"))
-        .unwrap_or_else(|| Value::String(text.to_owned()));
-    let (last, sections) = keys.split_last().ok_or_else(malformed)?;
-    let mut table = table;
-    for section in sections {
-        let entry = table.entry((*section).to_owned()).or_insert_with(|| Value::Table(Table::new()));
-        table = entry.as_table_mut().ok_or_else(malformed)?;
-    }
-    table.insert((*last).to_owned(), value);
-    Ok(())
+/// What is optimised.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum ObjectiveConfig {
+    /// Draws of a Gaussian process on a grid over [0, 1]^dim, perturbed for each agent.
+    GpSample(GpSampleConfig),
+    /// SVM tuning on the landmine fields: 29 agents, data by path.
+    Landmine(TuningConfig),
+    /// SVM tuning on the red wines of linfa-datasets: 16 agents of 100 rows.
+    Winequality(TuningConfig),
 }
 
-fn line_at(text: &str, offset: usize) -> usize {
-    1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count()
-}
-
-/// Line of a dotted key, or of the deepest of its sections that the text has.
-fn line_of(text: &str, path: &str) -> Option<usize> {
-    let root = DeTable::parse(text).ok()?;
-    let (mut table, mut found) = (root.get_ref(), None);
-    for key in path.split('.') {
-        let Some((name, value)) = table.iter().find(|(name, _)| name.get_ref().as_ref() == key) else {
-            break;
-        };
-        found = Some(line_at(text, Spanned::span(name).start));
-        match value.get_ref() {
-            DeValue::Table(inner) => table = inner,
-            _ => break,
+impl ObjectiveConfig {
+    /// What the regret of this objective is called.
+    pub fn regret_name(&self) -> &'static str {
+        match self {
+            ObjectiveConfig::GpSample(_) => "regret",
+            ObjectiveConfig::Landmine(_) | ObjectiveConfig::Winequality(_) => "1 - AUC",
         }
     }
-    found
+
+    /// What `--data` must name; nothing if no data are read.
+    pub fn reads(&self) -> Option<&'static str> {
+        match self {
+            ObjectiveConfig::Landmine(_) => Some(LANDMINE_FILE),
+            ObjectiveConfig::GpSample(_) | ObjectiveConfig::Winequality(_) => None,
+        }
+    }
+}
+
+/// A Gaussian process on a grid.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GpSampleConfig {
+    /// Dimension, 1 or 2.
+    pub dim: usize,
+    /// Grid points in each dimension, from 0 to 1 inclusive.
+    pub points_per_axis: u32,
+    /// Covariance of the common function.
+    #[serde(flatten)]
+    pub kernel: KernelConfig,
+    /// Variance of the normal noise of an observation.
+    pub noise_variance: f64,
+    /// An agent's function is the common one plus U[−a, a] at every point, independently; this is a.
+    pub perturbation: f64,
+}
+
+/// Tuning of a support vector machine.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TuningConfig {
+    /// Length of the fixed list of candidates.
+    pub candidates: u32,
+}
+
+/// Who takes part and how.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FederationConfig {
+    /// Number of enrolled agents N.
+    pub agents: u32,
+    /// Number of queries T after the initial points; there are T releases.
+    pub rounds: u32,
+    /// Initial points of each agent.
+    pub initial_points: u32,
+    /// Number of equal parts in each dimension; P is their product.
+    pub splits: Vec<u32>,
+    /// How the probability of using the server's vector falls.
+    pub mixing: Mixing,
+    /// What is compared, in the order of tables; no duplicates.
+    pub methods: Vec<Method>,
+    /// The public constant c₀ that every agent subtracts from its observations.
+    pub constant: f64,
+}
+
+impl FederationConfig {
+    /// Number of regions P.
+    pub fn regions(&self) -> u32 {
+        self.splits.iter().product()
+    }
+}
+
+/// What the agents believe about their functions. Public, and nothing of it fitted to private data.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SurrogateConfig {
+    /// Kernel of the agents' Gaussian processes and of the public features.
+    #[serde(flatten)]
+    pub kernel: KernelConfig,
+    /// Noise variance in the own posterior.
+    pub noise_variance: f64,
+    /// Number of random Fourier features M, the length of an uploaded vector.
+    pub features: u32,
+    /// Public seed of the features.
+    pub feature_seed: u64,
+    /// λ in the posterior of the uploaded weights.
+    pub regularization: f64,
+    /// Features rescaled so that every φ(x) has norm √signal_variance.
+    pub normalize_features: bool,
+    /// How an agent draws from its own posterior.
+    pub own_draw: OwnDraw,
+    /// Largest variance that the factor of the prior may lack at any candidate (`own_draw = "joint"`).
+    pub prior_tolerance: f64,
+    /// Format in which agents compute.
+    pub scalar: ScalarKind,
+}
+
+/// A floating-point format by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ScalarKind {
+    /// Double precision.
+    F64,
+    /// Single precision.
+    F32,
+}
+
+/// What a release may tell.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PrivacyConfig {
+    /// Probability q with which each agent is selected for a release.
+    pub sampling_probability: f64,
+    /// Standard deviation of the noise over the sensitivity of the release.
+    pub noise_multiplier: f64,
+    /// Norm S to which an agent's joint vector is clipped.
+    pub clipping_norm: f64,
+    /// The integer grid has 2^this units.
+    pub grid_exponent: u32,
+    /// δ at which ε is stated.
+    pub delta: f64,
+    /// a of the softmax weights by which the agents of a region count more in it.
+    pub weight_concentration: f64,
+    /// The filter refuses a release that would lead beyond this ε at `delta`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_epsilon: Option<f64>,
+}
+
+impl Scenario {
+    /// Reads a scenario from TOML, after the `key=value` settings were applied to it.
+    ///
+    /// **Errors**: the first problem in the order of the text's sections, with key, value, admissible range and line.
+    pub fn parse(source: &str, text: &str, settings: &[String]) -> Result<Scenario, ScenarioError> {
+        with_root(source, text, settings, federated)
+    }
+
+    /// What it has in common with scenarios of the other trust models.
+    pub fn head(&self) -> Head {
+        let (name, description) = (self.name.clone(), self.description.clone());
+        Head { trust: Trust::Federated, name, description, seed: self.seed, runs: self.runs }
+    }
+
+    /// Rounds of all methods in all runs, the initial ones included.
+    pub fn steps(&self) -> u64 {
+        let federation = &self.federation;
+        u64::from(self.runs) * federation.methods.len() as u64 * (u64::from(federation.rounds) + 1)
+    }
+
+    /// The scenario with every default written out: a TOML file that reads back as the same scenario.
+    pub fn resolved(&self) -> String {
+        toml::to_string(self).unwrap_or_else(|error| format!("# {error}"))
+    }
 }
 
 pub(super) fn federated(mut root: Section) -> Result<Scenario, Problem> {
@@ -152,25 +262,6 @@ fn tuning(section: &mut Section) -> Result<TuningConfig, Problem> {
     Ok(TuningConfig { candidates: section.integer("candidates", 16..=10_000, Some(1000))? as u32 })
 }
 
-pub(crate) fn kernel(section: &mut Section, default: Option<KernelConfig>) -> Result<KernelConfig, Problem> {
-    let kinds = Stationary::ALL.map(|kind| (kind.name(), kind));
-    Ok(KernelConfig {
-        kernel: section.choice("kernel", &kinds, Some(default.map_or(Stationary::SquaredExponential, |k| k.kernel)))?,
-        lengthscale: section.number(
-            "lengthscale",
-            1e-3..=1e3,
-            "a number from 0.001 to 1000, in units of the unit box",
-            default.map(|k| k.lengthscale),
-        )?,
-        signal_variance: section.number(
-            "signal_variance",
-            1e-6..=1e6,
-            "a number from 1e-6 to 1e6",
-            Some(default.map_or(1.0, |k| k.signal_variance)),
-        )?,
-    })
-}
-
 fn federation(mut section: Section, objective: &ObjectiveConfig) -> Result<FederationConfig, Problem> {
     let parts_max = match objective {
         ObjectiveConfig::GpSample(config) => config.points_per_axis.min(REGIONS_MAX),
@@ -219,42 +310,6 @@ fn federation(mut section: Section, objective: &ObjectiveConfig) -> Result<Feder
             ),
         });
     }
-    Ok(config)
-}
-
-fn faults(mut section: Section) -> Result<FaultConfig, Problem> {
-    section.only(&[
-        "dropout",
-        "outage",
-        "crash",
-        "crash_rounds",
-        "straggler",
-        "loss",
-        "broadcast_loss",
-        "duplicate",
-        "corrupt",
-        "oversize",
-        "reorder",
-        "trace",
-    ])?;
-    let mut probability = |key| section.number(key, 0.0..=1.0, "a probability from 0 to 1", Some(0.0));
-    let mut config = FaultConfig {
-        dropout: probability("dropout")?,
-        outage: probability("outage")?,
-        crash: probability("crash")?,
-        straggler: probability("straggler")?,
-        loss: probability("loss")?,
-        broadcast_loss: probability("broadcast_loss")?,
-        duplicate: probability("duplicate")?,
-        corrupt: probability("corrupt")?,
-        oversize: probability("oversize")?,
-        reorder: probability("reorder")?,
-        crash_rounds: 0,
-        trace: None,
-    };
-    config.crash_rounds = section.integer("crash_rounds", 1..=64, Some(3))? as u32;
-    config.trace = section.optional_text("trace")?.map(std::path::PathBuf::from);
-    section.finish()?;
     Ok(config)
 }
 

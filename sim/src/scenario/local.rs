@@ -3,10 +3,9 @@
 use serde::{Deserialize, Serialize};
 use sordino_core::local::{Config, Constants, FirstQuery, Parameters, Rewards};
 
-use crate::model::Head;
-use crate::scenario::KernelConfig;
-use crate::scenario::federated::kernel;
-use crate::scenario::reader::{Problem, Section};
+use super::head::Head;
+use super::kernel::{KernelConfig, kernel};
+use super::reader::{Problem, Section};
 
 /// Who learns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -142,7 +141,12 @@ pub struct LocalScenario {
 }
 
 impl LocalScenario {
-    pub(crate) fn read(head: Head, mut root: Section) -> Result<Self, Problem> {
+    /// The scenario with every default written out: TOML that reads back as the same scenario.
+    pub fn resolved(&self) -> String {
+        toml::to_string(self).unwrap_or_else(|error| format!("# {error}"))
+    }
+
+    pub(super) fn read(head: Head, mut root: Section) -> Result<Self, Problem> {
         root.only(&["objective", "users", "learning"])?;
         let objective = objective(root.section("objective")?)?;
         let users = users(root.section("users")?, &objective)?;

@@ -3,11 +3,12 @@
 use serde::{Deserialize, Serialize};
 use sordino_core::kernel::Stationary;
 
-use crate::model::Head;
-use crate::scenario::KernelConfig;
-use crate::scenario::federated::kernel;
-use crate::scenario::reader::{Problem, Section};
-use crate::world::winequality;
+use super::head::Head;
+use super::kernel::{KernelConfig, kernel};
+use super::reader::{Problem, Section};
+
+/// Records of the red wines.
+pub const WINE_RECORDS: u32 = 1599;
 
 /// What is published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -107,7 +108,7 @@ impl OutputObjective {
     pub fn records(&self) -> u32 {
         match self {
             OutputObjective::GpSample(sample) => sample.records,
-            OutputObjective::Winequality(wine) => winequality::ROWS - wine.training_records,
+            OutputObjective::Winequality(wine) => WINE_RECORDS - wine.training_records,
         }
     }
 
@@ -177,7 +178,12 @@ pub struct OutputScenario {
 }
 
 impl OutputScenario {
-    pub(crate) fn read(head: Head, mut root: Section) -> Result<Self, Problem> {
+    /// The scenario with every default written out: TOML that reads back as the same scenario.
+    pub fn resolved(&self) -> String {
+        toml::to_string(self).unwrap_or_else(|error| format!("# {error}"))
+    }
+
+    pub(super) fn read(head: Head, mut root: Section) -> Result<Self, Problem> {
         root.only(&["objective", "release", "prior"])?;
         let objective = objective(root.section("objective")?)?;
         let release = release(root.section("release")?)?;

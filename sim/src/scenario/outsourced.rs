@@ -6,10 +6,9 @@ use sordino_core::kernel::Stationary;
 use sordino_core::outsourced::preprocess::LARGEST_NORM;
 use sordino_core::privacy::mechanism::projection::GaussianProjection;
 
-use crate::model::Head;
-use crate::scenario::KernelConfig;
-use crate::scenario::federated::kernel;
-use crate::scenario::reader::{Problem, Section};
+use super::head::Head;
+use super::kernel::{KernelConfig, kernel};
+use super::reader::{Problem, Section};
 
 /// What is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -169,8 +168,20 @@ pub struct OutsourcedScenario {
     pub modeler: ModelerConfig,
 }
 
+impl OutsourcedObjective {
+    /// What `--data` must name; nothing if no data are read.
+    pub fn reads(&self) -> Option<&'static str> {
+        matches!(self, OutsourcedObjective::Csv(_)).then_some("a CSV file")
+    }
+}
+
 impl OutsourcedScenario {
-    pub(crate) fn read(head: Head, mut root: Section) -> Result<Self, Problem> {
+    /// The scenario with every default written out: TOML that reads back as the same scenario.
+    pub fn resolved(&self) -> String {
+        toml::to_string(self).unwrap_or_else(|error| format!("# {error}"))
+    }
+
+    pub(super) fn read(head: Head, mut root: Section) -> Result<Self, Problem> {
         root.only(&["objective", "curator", "modeler"])?;
         let objective = objective(root.section("objective")?)?;
         let curator = curator(root.section("curator")?, objective.dim())?;

@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use sordino_core::privacy::accountant::AccountantError;
 
-use crate::journal::checkpoint::Store;
+use crate::journal::checkpoint::{LedgerPart, Store, StoreError};
 use crate::metrics::{Summary, summarize};
-use crate::model::federated::{self, DriverError, Progress, RunOptions};
+use crate::model::federated::{self, DriverError, RunOptions};
+use crate::progress::Progress;
+use crate::record::{MethodRun, stored_name};
 use crate::report::folder::{FolderError, RunFolder};
 use crate::report::json;
 use crate::scenario::Scenario;
@@ -20,6 +22,8 @@ pub enum ExecuteError {
     Driver(DriverError),
     /// The folder could not be made or filled.
     Folder(FolderError),
+    /// What survives a kill could not be kept or used.
+    Store(StoreError),
     /// A loss cannot be computed.
     Accountant(AccountantError),
 }
@@ -29,6 +33,7 @@ impl std::fmt::Display for ExecuteError {
         match self {
             ExecuteError::Driver(error) => write!(f, "{error}"),
             ExecuteError::Folder(error) => write!(f, "{error}"),
+            ExecuteError::Store(error) => write!(f, "{error}"),
             ExecuteError::Accountant(error) => write!(f, "{error}"),
         }
     }
@@ -62,13 +67,13 @@ pub enum Place {
 /// process writes into.
 pub fn begin_or_resume(path: &Path, scenario: &Scenario, interval: Duration) -> Result<Place, ExecuteError> {
     let folder = RunFolder::open(path)?;
-    let store = Store::begin_or_resume(path, scenario, interval).map_err(DriverError::Store)?;
+    let store = Store::begin_or_resume(path, &scenario.resolved(), interval).map_err(ExecuteError::Store)?;
     Ok(store.map_or(Place::Complete, |store| Place::Open(folder, Arc::new(store))))
 }
 
 /// Begins in a folder that is new.
 pub fn begin(folder: RunFolder, scenario: &Scenario, interval: Duration) -> Result<Place, ExecuteError> {
-    let store = Store::create(folder.path(), scenario, interval).map_err(DriverError::Store)?;
+    let store = Store::create(folder.path(), &scenario.resolved(), interval).map_err(ExecuteError::Store)?;
     Ok(Place::Open(folder, Arc::new(store)))
 }
 
@@ -96,9 +101,19 @@ pub fn federated(
     };
     let summary = summarize(scenario, &results).map_err(ExecuteError::Accountant)?;
     folder.fill(scenario, &results, &summary, scenario.objective.regret_name())?;
-    store.join_ledgers(&results).map_err(DriverError::Store)?;
+    store.join_ledgers(&ledger_parts(&results)).map_err(ExecuteError::Store)?;
     // Nothing is written after it; what is left of the state is dropped by whoever comes next.
     folder.seal(&json::summary(scenario, &summary))?;
-    store.discard().map_err(DriverError::Store)?;
+    store.discard().map_err(ExecuteError::Store)?;
     Ok(summary)
+}
+
+/// What each method must have charged, in the order of the results.
+pub fn ledger_parts(results: &[MethodRun]) -> Vec<LedgerPart> {
+    let part = |result: &MethodRun| LedgerPart {
+        name: stored_name(result.run, result.method),
+        fields: format!("\"run\":{},\"method\":\"{}\"", result.run, result.method),
+        charges: result.releases,
+    };
+    results.iter().map(part).collect()
 }

@@ -23,47 +23,11 @@ use serde::{Deserialize, Serialize};
 use sordino_core::random::{Party, Purpose, RunSeed, Stream};
 
 use crate::files::read_bounded;
+use crate::scenario::FaultConfig;
 use crate::text::Quoted;
 
 /// A longer trace is not read: a million agents with a dozen intervals each are shorter.
 const TRACE_BYTES_MAX: u64 = 1 << 28;
-
-/// Probabilities of faults; all 0 by default.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct FaultConfig {
-    /// An agent is away for one round.
-    pub dropout: f64,
-    /// All agents of a region are away for one round.
-    pub outage: f64,
-    /// An agent crashes and is away for `crash_rounds` rounds.
-    pub crash: f64,
-    /// How long a crash lasts.
-    pub crash_rounds: u32,
-    /// An upload misses the deadline of its round.
-    pub straggler: f64,
-    /// An upload is lost.
-    pub loss: f64,
-    /// A broadcast does not reach an agent.
-    pub broadcast_loss: f64,
-    /// An upload arrives twice.
-    pub duplicate: f64,
-    /// One bit of an upload flips.
-    pub corrupt: f64,
-    /// An upload promises more numbers than admitted.
-    pub oversize: f64,
-    /// An upload arrives late within its round.
-    pub reorder: f64,
-    /// File of availability intervals.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub trace: Option<PathBuf>,
-}
-
-impl FaultConfig {
-    /// Nothing ever goes wrong.
-    pub fn is_none(&self) -> bool {
-        *self == FaultConfig { crash_rounds: self.crash_rounds, ..FaultConfig::default() }
-    }
-}
 
 /// What happened on the links of a round, summed over agents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

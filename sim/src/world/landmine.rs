@@ -11,7 +11,7 @@ use super::tuning::Task;
 use crate::files::read_bounded;
 
 /// What the file is called where it is handed out.
-pub const FILE: &str = "landmine.csv";
+pub use crate::scenario::federated::LANDMINE_FILE as FILE;
 /// Number of tasks, one agent each.
 pub const TASKS: usize = 29;
 /// Features of a row.

@@ -6,13 +6,14 @@
 //! published description of the data; nothing is fitted here.
 
 use super::tuning::Task;
+use crate::scenario::output::WINE_RECORDS;
 
 /// Number of agents.
 pub const AGENTS: usize = 16;
 const MEASUREMENTS: usize = 11;
 // A wine of pH 3.14 is not meant to be π.
 #[allow(clippy::approx_constant)]
-static WINES: [[f64; MEASUREMENTS + 1]; 1599] = include!(concat!(env!("OUT_DIR"), "/wines.rs"));
+static WINES: [[f64; MEASUREMENTS + 1]; WINE_RECORDS as usize] = include!(concat!(env!("OUT_DIR"), "/wines.rs"));
 /// (centre, scale): acidities, sugar, chlorides, sulphur dioxides, density, pH, sulphates, alcohol.
 const SCALES: [(f64, f64); MEASUREMENTS] = [
     (8.3, 1.7),
@@ -29,7 +30,7 @@ const SCALES: [(f64, f64); MEASUREMENTS] = [
 ];
 
 /// Number of wines.
-pub const ROWS: u32 = WINES.len() as u32;
+pub const ROWS: u32 = WINE_RECORDS;
 
 /// One task: the wines named by `train` are learned from, those by `test` judged.
 ///

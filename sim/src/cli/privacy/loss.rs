@@ -6,7 +6,7 @@ use sordino_core::privacy::NeighboringRelation;
 
 use super::super::{print, print_json};
 use super::{Accountant, CliError, Format, Releases, failure, nonnegative};
-use crate::report::significant;
+use crate::text::significant;
 
 /// `sordino privacy epsilon`.
 #[derive(Debug, Args)]

@@ -10,7 +10,7 @@ use sordino_host::tune::score::Reading;
 use super::{Arguments, PRECONDITION};
 use crate::cli::error::CliError;
 use crate::cli::{Format, print};
-use crate::report::significant;
+use crate::text::significant;
 
 /// Probability with which the stated distance to the best candidate may be exceeded.
 const GAP_FAILURE: f64 = 0.05;

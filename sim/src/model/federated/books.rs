@@ -5,9 +5,9 @@ use sordino_core::federated::transcript::link;
 use sordino_core::federated::{Aggregation, Counters};
 use sordino_core::math::Scalar;
 
-use super::MethodRun;
 use super::context::MethodContext;
-use crate::model::federated::fabric::Partial;
+use super::fabric::Partial;
+use crate::record::MethodRun;
 use crate::world::fault::FaultCounts;
 
 /// The books of one method.

@@ -21,8 +21,9 @@ use sordino_core::schedule::WeightConcentration;
 
 use sordino_core::wire::{self, Header, Kind, ScalarTag};
 
-use super::{DriverError, Method};
-use crate::scenario::Scenario;
+use super::error::DriverError;
+use crate::progress::{Stage, Step};
+use crate::scenario::{Method, Scenario};
 use crate::world::Objective;
 use crate::world::fault::FaultPlan;
 
@@ -224,6 +225,12 @@ impl<T> MethodContext<T> {
     pub fn frame_header(&self, kind: Kind, agent: u32, round: u32) -> Header {
         let (deployment, config) = (self.deployment, self.config_id);
         Header { version: wire::VERSION, kind, scalar: ScalarTag::F64, deployment, config, agent, round, len: 0 }
+    }
+
+    /// This method in a stage of `round`.
+    pub fn step(&self, round: u32, stage: Stage) -> Step {
+        let rounds = self.config.parameters().rounds;
+        Step { run: self.run.index, method: self.method, round, rounds, stage }
     }
 }
 

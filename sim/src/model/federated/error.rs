@@ -11,6 +11,7 @@ use sordino_host::ledger::LedgerError;
 use sordino_host::server::HostError;
 
 use crate::journal::checkpoint::StoreError;
+use crate::pool::PoolError;
 use crate::world::ObjectiveError;
 use crate::world::fault::TraceError;
 
@@ -60,7 +61,7 @@ pub enum DriverError {
     /// Stopped from outside after a checkpoint.
     Interrupted,
     /// The thread pool could not be built.
-    Threads(rayon::ThreadPoolBuildError),
+    Threads(PoolError),
     /// The control loop could not be built.
     Runtime(std::io::Error),
     /// A worker ended without a result: it panicked.
@@ -92,7 +93,7 @@ impl fmt::Display for DriverError {
             DriverError::Snapshot { agent } => write!(f, "the checkpoint does not hold agent {agent}"),
             DriverError::Check(what) => write!(f, "internal check failed: {what}"),
             DriverError::Interrupted => write!(f, "interrupted"),
-            DriverError::Threads(error) => write!(f, "no threads: {error}"),
+            DriverError::Threads(error) => write!(f, "{error}"),
             DriverError::Runtime(error) => write!(f, "no control loop: {error}"),
             DriverError::WorkerLost => write!(f, "a worker ended without a result"),
         }
@@ -100,6 +101,12 @@ impl fmt::Display for DriverError {
 }
 
 impl std::error::Error for DriverError {}
+
+impl From<PoolError> for DriverError {
+    fn from(error: PoolError) -> Self {
+        DriverError::Threads(error)
+    }
+}
 
 impl From<StoreError> for DriverError {
     fn from(error: StoreError) -> Self {

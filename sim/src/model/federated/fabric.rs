@@ -1,7 +1,7 @@
 //! The one collective of a federation: broadcast an order to all members, gather their integer partial sums.
 //!
 //! A federation adds up nothing but integers, so members may hold any ranges of agents, answer in any order, and run
-//! anywhere: threads of this process ([`crate::model::federated::lockstep`], [`crate::model::federated::tokio`]), and behind the same trait
+//! anywhere: threads of this process ([`super::lockstep`], [`super::tokio`]), and behind the same trait
 //! a cluster. What an engine must keep: every member gets every order once and in sequence; an answer names its range; a
 //! member that is lost can be rebuilt from a [`Snapshot`] and replays its orders with the same bits.
 //!
@@ -17,7 +17,6 @@ use sordino_core::digest::Digest;
 use sordino_core::federated::{self, AgentState, Share};
 use sordino_core::math::Scalar;
 
-use crate::model::federated::DriverError;
 use crate::world::fault::FaultCounts;
 
 /// What all members are told at the beginning of a round. (Neither it nor a partial prints: both hold secrets.)
@@ -79,12 +78,15 @@ impl Snapshot {
 
 /// Members that hold all agents of one federation.
 pub trait Fabric<T: Scalar> {
+    /// Why a round or a snapshot fails.
+    type Error;
+
     /// The ranges of agents that members hold now, in any order; together they are all enrolled agents.
     fn members(&self) -> Vec<std::ops::Range<u32>>;
 
     /// Takes all members through a round and waits for all answers, which come in any order.
-    fn round(&mut self, order: Order<T>) -> impl Future<Output = Result<Vec<Partial>, DriverError>>;
+    fn round(&mut self, order: Order<T>) -> impl Future<Output = Result<Vec<Partial>, Self::Error>>;
 
     /// What all members are, between rounds.
-    fn snapshot(&mut self) -> impl Future<Output = Result<Vec<Snapshot>, DriverError>>;
+    fn snapshot(&mut self) -> impl Future<Output = Result<Vec<Snapshot>, Self::Error>>;
 }

@@ -8,7 +8,8 @@ use sordino_host::ledger::{Accounting, Ledger, Terms};
 use sordino_host::server::{SimulatedSources, StoredServer};
 
 use super::context::MethodContext;
-use super::{DriverError, Stage};
+use super::error::DriverError;
+use crate::progress::Stage;
 
 /// The server of one simulated federation.
 pub type ServerHost<T> = sordino_host::server::ServerHost<T, SimulatedSources>;

@@ -7,10 +7,12 @@ use futures_util::FutureExt;
 use sordino_core::math::Scalar;
 
 use super::context::MethodContext;
+use super::error::DriverError;
+use super::fabric::{Fabric, Order, Partial, Snapshot};
 use super::run::{self, Surroundings};
 use super::shard::Shard;
-use super::{DriverError, MethodRun, Progress};
-use crate::model::federated::fabric::{Fabric, Order, Partial, Snapshot};
+use crate::progress::Progress;
+use crate::record::MethodRun;
 
 /// All agents in this thread.
 pub struct Lockstep<T>(Shard<T>);
@@ -38,6 +40,8 @@ pub fn run_method<T: Scalar>(
 }
 
 impl<T: Scalar> Fabric<T> for Lockstep<T> {
+    type Error = DriverError;
+
     fn members(&self) -> Vec<std::ops::Range<u32>> {
         vec![self.0.range()]
     }

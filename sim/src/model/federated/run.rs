@@ -11,9 +11,13 @@ use sordino_core::math::Scalar;
 
 use super::books::Books;
 use super::context::MethodContext;
-use super::{DriverError, MethodRun, Progress, Stage, host};
-use crate::journal::checkpoint::{Saved, Store};
-use crate::model::federated::fabric::{Fabric, Order, Snapshot};
+use super::error::DriverError;
+use super::fabric::{Fabric, Order, Snapshot};
+use super::host;
+use super::saved::Saved;
+use crate::journal::checkpoint::Store;
+use crate::progress::{Progress, Stage};
+use crate::record::{MethodRun, stored_name};
 
 /// What a federation is executed with, beside its fabric.
 #[derive(Clone, Copy)]
@@ -31,12 +35,16 @@ pub async fn run_method<T: Scalar, F: Fabric<T>>(
     method: Arc<MethodContext<T>>,
     around: Surroundings<'_>,
     build: impl FnOnce(Option<&Snapshot>) -> Result<F, DriverError>,
-) -> Result<MethodRun, DriverError> {
-    if let Some(done) = around.store.map_or(Ok(None), |store| store.finished(&method))? {
+) -> Result<MethodRun, DriverError>
+where
+    DriverError: From<F::Error>,
+{
+    let name = stored_name(method.run.index, method.method);
+    if let Some(done) = around.store.map_or(Ok(None), |store| store.finished(&name))? {
         return Ok(done);
     }
-    let saved = around.store.map_or(Ok(None), |store| store.latest(&method))?;
-    let ledger = around.store.map(|store| store.ledger(&method));
+    let saved = around.store.map_or(Ok(None), |store| store.latest::<Saved>(&name))?;
+    let ledger = around.store.map(|store| store.ledger(&name));
     let p = method.config.parameters();
     let shared = p.aggregation != Aggregation::None;
     let (mut fabric, mut server, mut books) = match saved {
@@ -71,11 +79,12 @@ pub async fn run_method<T: Scalar, F: Fabric<T>>(
         let released = counters.and_then(|counters| server.broadcast().map(|vectors| (vectors, counters)));
         books.end_round(&method, &mut partials, released);
         let stop = around.stop.load(Ordering::Relaxed);
-        if let Some(store) = around.store.filter(|store| round < p.rounds && (stop || store.is_due(&method))) {
+        if let Some(store) = around.store.filter(|store| round < p.rounds && (stop || store.is_due(&name))) {
             tell(Stage::Checkpoint);
             let agents = Snapshot::join(fabric.snapshot().await?);
             let broadcast = server.broadcast().unwrap_or_default().to_vec();
-            store.save(&method, &Saved::new(server.store()?, &broadcast, books.read(), agents))?;
+            let state = Saved::new(server.store()?, &broadcast, books.read(), agents);
+            store.save(&name, books.read().chain.len(), &state)?;
         }
         tell(host::spent(&server));
         if stop && round < p.rounds {
@@ -85,7 +94,7 @@ pub async fn run_method<T: Scalar, F: Fabric<T>>(
     server.sync()?;
     let finished = books.close();
     if let Some(store) = around.store {
-        store.finish(&method, &finished)?;
+        store.finish(&name, &finished)?;
     }
     Ok(finished)
 }

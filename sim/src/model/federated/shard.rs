@@ -11,9 +11,9 @@ use sordino_core::federated::{
 use sordino_core::math::Scalar;
 use sordino_core::wire::{self, Header, Kind, ScalarTag, WireError};
 
-use super::DriverError;
 use super::context::MethodContext;
-use crate::model::federated::fabric::{Order, Partial, Snapshot};
+use super::error::DriverError;
+use super::fabric::{Order, Partial, Snapshot};
 use crate::world::fault::{Fate, FaultCounts};
 
 /// Consecutive agents of one federation.

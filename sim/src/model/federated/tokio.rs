@@ -12,9 +12,10 @@ use sordino_core::math::Scalar;
 use tokio::sync::oneshot;
 
 use super::context::MethodContext;
+use super::error::DriverError;
+use super::fabric::{Fabric, Order, Partial, Snapshot};
 use super::shard::Shard;
-use super::{DriverError, Progress, Stage};
-use crate::model::federated::fabric::{Fabric, Order, Partial, Snapshot};
+use crate::progress::{Progress, Stage};
 
 /// Runs `work` on the pool and waits for its result without blocking a thread.
 pub async fn on_pool<R: Send + 'static>(
@@ -62,6 +63,8 @@ impl<'p, T: Scalar> Pooled<'p, T> {
 }
 
 impl<T: Scalar> Fabric<T> for Pooled<'_, T> {
+    type Error = DriverError;
+
     fn members(&self) -> Vec<std::ops::Range<u32>> {
         self.shards.iter().map(Shard::range).collect()
     }

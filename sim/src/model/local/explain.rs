@@ -1,8 +1,8 @@
 //! Who is protected from whom in a scenario of the trust model `local`.
 
-use crate::model::Explanation;
-use crate::report::significant;
+use crate::record::Explanation;
 use crate::scenario::local::LocalScenario;
+use crate::text::significant;
 
 /// What the users' reports promise.
 pub fn explain(scenario: &LocalScenario) -> Explanation {

@@ -14,7 +14,10 @@ pub mod run;
 
 pub use run::{LocalRun, run};
 
-use super::{Experiment, ExperimentError, Explanation, Head, Options, Outcome, Progress};
+use super::experiment::{Experiment, ExperimentError, Options};
+use crate::progress::JobProgress;
+use crate::record::{Explanation, Outcome};
+use crate::scenario::Head;
 use crate::scenario::local::LocalScenario;
 
 impl Experiment for LocalScenario {
@@ -23,23 +26,15 @@ impl Experiment for LocalScenario {
     }
 
     fn resolved(&self) -> String {
-        toml::to_string(self).unwrap_or_else(|error| format!("# {error}"))
+        LocalScenario::resolved(self)
     }
 
-    fn execute(&self, options: &Options, progress: Progress<'_>) -> Result<Outcome, ExperimentError> {
+    fn execute(&self, options: &Options, progress: JobProgress<'_>) -> Result<Outcome, ExperimentError> {
         let runs = run(self, options, progress)?;
         Ok(report::outcome(self, &runs))
     }
 
     fn explain(&self) -> Explanation {
         explain::explain(self)
-    }
-
-    fn reads(&self) -> Option<&'static str> {
-        self.objective.reads()
-    }
-
-    fn as_local(&self) -> Option<&LocalScenario> {
-        Some(self)
     }
 }

@@ -8,7 +8,7 @@ use sordino_core::local::KernelMatrix;
 use sordino_core::random::{Party, Purpose, RunSeed, Stream, normal};
 
 use crate::files::read_bounded;
-use crate::model::ExperimentError;
+use crate::model::experiment::ExperimentError;
 use crate::scenario::local::{KernelSum, LocalObjective, LocalScenario, RewardNoise};
 use crate::text::Quoted;
 use crate::world::gp_sample::grid;

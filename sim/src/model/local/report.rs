@@ -6,14 +6,15 @@ use serde_json::json;
 use sordino_core::digest::Digest;
 use sordino_core::digest::combine;
 
+use super::explain::explain;
 use super::run::{LocalRun, curve_rounds};
 use crate::metrics::Estimate;
-use crate::model::Outcome;
-use crate::report::json::noise;
+use crate::record::Outcome;
+use crate::record::noise;
 use crate::report::page::{Page, Shown};
-use crate::report::significant;
 use crate::report::svg::{Chart, Curve, Point, Scale};
 use crate::scenario::local::{LocalMethod, LocalScenario};
+use crate::text::significant;
 
 /// One method over all runs.
 struct MethodSummary {
@@ -61,7 +62,9 @@ pub fn outcome(scenario: &LocalScenario, runs: &[LocalRun]) -> Outcome {
     let shown = shown(scenario, &methods);
     let (line, chart) = figure(scenario, &methods);
     let page = Page {
-        scenario,
+        head: &scenario.head,
+        resolved: scenario.resolved(),
+        explanation: explain(scenario),
         facts: vec![
             ("rounds", scenario.learning.rounds.to_string()),
             ("ε per report", scenario.users.epsilon.map_or("none".to_owned(), |epsilon| significant(epsilon, 3))),

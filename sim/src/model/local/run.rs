@@ -12,8 +12,9 @@ use sordino_core::privacy::{Epsilon, Simulated};
 use sordino_core::random::{Party, Purpose, RunSeed};
 
 use super::problem::{Problem, Source};
-use crate::journal::jobs;
-use crate::model::{ExperimentError, Options, Progress};
+use crate::model::experiment::{ExperimentError, Options};
+use crate::model::jobs;
+use crate::progress::JobProgress;
 use crate::scenario::local::{LocalMethod, LocalScenario};
 
 /// Points of a regret curve that are kept.
@@ -53,7 +54,7 @@ pub fn curve_rounds(rounds: u32) -> Vec<u32> {
 pub fn run(
     scenario: &LocalScenario,
     options: &Options,
-    progress: Progress<'_>,
+    progress: JobProgress<'_>,
 ) -> Result<Vec<LocalRun>, ExperimentError> {
     let source = Source::load(scenario, options.data.as_deref())?;
     let jobs: Vec<(u32, LocalMethod)> =

@@ -1,6 +1,6 @@
 //! Who is protected from whom in a scenario of the trust model `output`.
 
-use crate::model::Explanation;
+use crate::record::Explanation;
 use crate::scenario::output::{OutputMethod, OutputObjective, OutputScenario};
 
 /// What is published, and what it tells.

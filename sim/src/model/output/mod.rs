@@ -15,7 +15,10 @@ pub mod problem;
 pub mod report;
 pub mod run;
 
-use super::{Experiment, ExperimentError, Explanation, Head, Options, Outcome, Progress};
+use super::experiment::{Experiment, ExperimentError, Options};
+use crate::progress::JobProgress;
+use crate::record::{Explanation, Outcome};
+use crate::scenario::Head;
 use crate::scenario::output::OutputScenario;
 
 impl Experiment for OutputScenario {
@@ -24,10 +27,10 @@ impl Experiment for OutputScenario {
     }
 
     fn resolved(&self) -> String {
-        toml::to_string(self).unwrap_or_else(|error| format!("# {error}"))
+        OutputScenario::resolved(self)
     }
 
-    fn execute(&self, options: &Options, progress: Progress<'_>) -> Result<Outcome, ExperimentError> {
+    fn execute(&self, options: &Options, progress: JobProgress<'_>) -> Result<Outcome, ExperimentError> {
         let runs = run::run(self, options, progress)?;
         Ok(report::outcome(self, &runs))
     }

@@ -6,7 +6,7 @@ use sordino_core::output::{FailureRule, Score, ScoreScale, WorstCase};
 use sordino_core::privacy::{Epsilon, Event};
 use sordino_core::random::{Party, Purpose, RunSeed};
 
-use crate::model::ExperimentError;
+use crate::model::experiment::ExperimentError;
 use crate::scenario::output::{OutputObjective, OutputScenario, WineTuning};
 use crate::scenario::{GpSampleConfig, KernelConfig};
 use crate::world::Family;

@@ -7,14 +7,16 @@ use sordino_core::digest::Digest;
 use sordino_core::digest::combine;
 use sordino_core::math::Scalar;
 
+use super::explain::explain;
 use super::run::{OutputRun, Published};
 use crate::metrics::Estimate;
-use crate::model::Outcome;
-use crate::report::json::noise;
+use crate::record::Outcome;
+use crate::record::noise;
+use crate::report::figure;
 use crate::report::page::{Page, Shown};
 use crate::report::svg::{Chart, Curve, Point, Ruler, plain};
-use crate::report::{figure, significant};
 use crate::scenario::output::{OutputMethod, OutputObjective, OutputScenario};
+use crate::text::significant;
 
 /// Columns of `rounds.csv`.
 const COLUMNS: &[(&str, &str)] = &[
@@ -68,7 +70,9 @@ pub fn outcome(scenario: &OutputScenario, runs: &[OutputRun]) -> Outcome {
         ""
     };
     let page = Page {
-        scenario,
+        head: &scenario.head,
+        resolved: scenario.resolved(),
+        explanation: explain(scenario),
         facts: vec![
             ("candidates", scenario.objective.candidates().to_string()),
             ("records", scenario.objective.records().to_string()),

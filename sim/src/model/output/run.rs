@@ -13,8 +13,9 @@ use sordino_core::random::{Party, Purpose, RunSeed, normal};
 use sordino_core::surrogate::{FiniteGp, finite, information_gain};
 
 use super::problem::{Problem, Source};
-use crate::journal::jobs;
-use crate::model::{ExperimentError, Options, Progress};
+use crate::model::experiment::{ExperimentError, Options};
+use crate::model::jobs;
+use crate::progress::JobProgress;
 use crate::scenario::output::{OutputMethod, OutputScenario};
 
 /// What one method published at one ε in one run.
@@ -47,7 +48,7 @@ pub struct OutputRun {
 pub fn run(
     scenario: &OutputScenario,
     options: &Options,
-    progress: Progress<'_>,
+    progress: JobProgress<'_>,
 ) -> Result<Vec<OutputRun>, ExperimentError> {
     let source = Source::load(scenario)?;
     let template = tuning(scenario, &source, 1.0)?;

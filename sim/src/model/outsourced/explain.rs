@@ -3,9 +3,9 @@
 use sordino_core::math::Scalar;
 
 use super::table::scale;
-use crate::model::Explanation;
-use crate::report::significant;
+use crate::record::Explanation;
 use crate::scenario::outsourced::{Kind, OutsourcedObjective, OutsourcedScenario};
+use crate::text::significant;
 
 /// What leaves the curator, and what it tells.
 pub fn explain(scenario: &OutsourcedScenario) -> Explanation {

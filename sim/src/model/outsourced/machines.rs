@@ -15,7 +15,7 @@ use sordino_core::privacy::charge::Unwritten;
 use sordino_core::privacy::mechanism::projection::GaussianProjection;
 use sordino_core::random::{Party, Purpose, RunSeed, normal};
 
-use crate::model::ExperimentError;
+use crate::model::experiment::ExperimentError;
 
 /// Private rows lie on a grid of 2^this units.
 const GRID_EXPONENT: u32 = 20;

@@ -19,7 +19,10 @@ pub mod table;
 
 pub use machines::{Method, Problem};
 
-use super::{Experiment, ExperimentError, Explanation, Head, Options, Outcome, Progress};
+use super::experiment::{Experiment, ExperimentError, Options};
+use crate::progress::JobProgress;
+use crate::record::{Explanation, Outcome};
+use crate::scenario::Head;
 use crate::scenario::outsourced::OutsourcedScenario;
 
 impl Experiment for OutsourcedScenario {
@@ -28,10 +31,10 @@ impl Experiment for OutsourcedScenario {
     }
 
     fn resolved(&self) -> String {
-        toml::to_string(self).unwrap_or_else(|error| format!("# {error}"))
+        OutsourcedScenario::resolved(self)
     }
 
-    fn execute(&self, options: &Options, progress: Progress<'_>) -> Result<Outcome, ExperimentError> {
+    fn execute(&self, options: &Options, progress: JobProgress<'_>) -> Result<Outcome, ExperimentError> {
         let source = table::Source::load(self, options.data.as_deref())?;
         let runs = run::run(self, &source, options, progress)?;
         report::outcome(self, &source, &runs)
@@ -39,9 +42,5 @@ impl Experiment for OutsourcedScenario {
 
     fn explain(&self) -> Explanation {
         explain::explain(self)
-    }
-
-    fn reads(&self) -> Option<&'static str> {
-        matches!(self.objective, crate::scenario::outsourced::OutsourcedObjective::Csv(_)).then_some("a CSV file")
     }
 }

@@ -7,16 +7,19 @@ use sordino_core::digest::Digest;
 use sordino_core::digest::combine;
 use sordino_core::outsourced::Spectrum;
 
+use super::explain::explain;
 use super::run::{Compared, OutsourcedRun};
 use super::table::Source;
 use crate::metrics::Estimate;
-use crate::model::{ExperimentError, Outcome};
+use crate::model::experiment::ExperimentError;
+use crate::record::Outcome;
+use crate::record::noise;
 use crate::report::figure;
-use crate::report::json::noise;
 use crate::report::page::{Page, Shown};
 use crate::report::svg::{Chart, Curve, Point, RAMP};
-use crate::report::{significant, told_rounds};
+use crate::report::told_rounds;
 use crate::scenario::outsourced::{Goal, Kind, OutsourcedObjective, OutsourcedScenario};
+use crate::text::significant;
 
 /// Columns of `rounds.csv`.
 const COLUMNS: &[(&str, &str)] = &[
@@ -75,7 +78,9 @@ pub fn outcome(
     let shown = shown(scenario, source, &methods, noise_std);
     let (line, chart) = chart(scenario, &methods);
     let page = Page {
-        scenario,
+        head: &scenario.head,
+        resolved: scenario.resolved(),
+        explanation: explain(scenario),
         facts: vec![
             ("rows", source.problem.rows().to_string()),
             ("inputs", source.problem.dim.to_string()),

@@ -6,8 +6,9 @@ use sordino_core::random::RunSeed;
 
 use super::machines::{Method, regrets};
 use super::table::Source;
-use crate::journal::jobs;
-use crate::model::{ExperimentError, Options, Progress};
+use crate::model::experiment::{ExperimentError, Options};
+use crate::model::jobs;
+use crate::progress::JobProgress;
 use crate::scenario::outsourced::{Kind, OutsourcedScenario};
 
 /// A method of a scenario: the paper's projection counts once for each r.
@@ -76,7 +77,7 @@ pub fn run(
     scenario: &OutsourcedScenario,
     source: &Source,
     options: &Options,
-    progress: Progress<'_>,
+    progress: JobProgress<'_>,
 ) -> Result<Vec<OutsourcedRun>, ExperimentError> {
     let compared = Compared::of(scenario);
     let jobs: Vec<(u32, Compared)> =

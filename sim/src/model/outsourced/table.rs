@@ -8,7 +8,7 @@ use sordino_core::random::RunSeed;
 
 use super::machines::Problem;
 use crate::files::read_bounded;
-use crate::model::ExperimentError;
+use crate::model::experiment::ExperimentError;
 use crate::scenario::GpSampleConfig;
 use crate::scenario::outsourced::{CsvColumns, Goal, OutsourcedObjective, OutsourcedScenario};
 use crate::text::Quoted;

@@ -6,7 +6,7 @@
 use super::variants::{Comparison, Variant};
 use super::{Band, Experiment, Options, Outcome, ReproduceError};
 use crate::metrics::privacy_loss;
-use crate::model::federated::Method::{self, DpFts, DpFtsDe, Fts, FtsDe, GlobalInit, PureNoise, Ts, UniformWeights};
+use crate::scenario::Method::{self, DpFts, DpFtsDe, Fts, FtsDe, GlobalInit, PureNoise, Ts, UniformWeights};
 use crate::scenario::Shipped;
 
 /// The catalogue's entries.

@@ -4,11 +4,11 @@
 //! larger than most differences.
 
 use super::{Band, Experiment, Options, Outcome, ReproduceError};
+use crate::model;
+use crate::model::experiment::ExperimentError;
 use crate::model::local::{LocalRun, run};
-use crate::model::{self, Experiment as _, ExperimentError};
 use crate::progress::teller::Teller;
 use crate::scenario::local::LocalMethod::{self, AtaGpUcb, MomaGpUcb, Random, TgpUcb};
-use crate::scenario::local::LocalScenario;
 use crate::scenario::{AnyScenario, Shipped};
 
 /// The catalogue's entries.
@@ -55,21 +55,19 @@ impl Measured {
         let shipped = Shipped::find(shipped).ok_or_else(|| ReproduceError::new("the scenario is not compiled in"))?;
         let mut settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
         settings.push(format!("runs={runs}"));
-        let AnyScenario::Other(scenario) = shipped.load(&settings).map_err(ReproduceError::new)? else {
+        let AnyScenario::Local(scenario) = shipped.load(&settings).map_err(ReproduceError::new)? else {
             return Err(ReproduceError::new("the scenario is of another trust model"));
         };
-        let scenario: &LocalScenario =
-            scenario.as_local().ok_or_else(|| ReproduceError::new("the scenario is of another trust model"))?;
         let how = model::Options { threads: options.threads, data: options.data.clone(), ..Default::default() };
         let teller = Teller::of_jobs("reproduce", label);
         let tell = |done, total, what: &str| teller.job(done, total, what);
-        let runs = run(scenario, &how, &tell).map_err(|error: ExperimentError| ReproduceError::new(error))?;
-        let outcome = model::local::report::outcome(scenario, &runs);
+        let runs = run(&scenario, &how, &tell).map_err(|error: ExperimentError| ReproduceError::new(error))?;
+        let outcome = model::local::report::outcome(&scenario, &runs);
         let stem = label.replace([' ', ',', '=', '/'], "-");
         let file = |name: &str| {
             outcome.files.iter().find(|(file, _)| *file == name).map(|(_, text)| text.clone()).unwrap_or_default()
         };
-        let head = format!("{label}\n{}\n{}", scenario.head().description, outcome.table);
+        let head = format!("{label}\n{}\n{}", scenario.head.description, outcome.table);
         Ok(Measured {
             label: label.to_owned(),
             runs,

@@ -27,7 +27,7 @@ use serde::Serialize;
 /// A bound as it is told: as it was written, or with four digits if it was computed. The comparison takes all of them.
 fn bound_text(bound: f64) -> String {
     let text = bound.to_string();
-    if text.len() > 6 { crate::report::significant(bound, 4) } else { text }
+    if text.len() > 6 { crate::text::significant(bound, 4) } else { text }
 }
 
 /// One statement and what became of it.

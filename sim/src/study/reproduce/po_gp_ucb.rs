@@ -14,8 +14,8 @@ use sordino_core::random::{Party, Purpose, RunSeed, normal};
 use super::{Band, Experiment, Options, Outcome, ReproduceError};
 use crate::model::outsourced::table::branin;
 use crate::model::outsourced::{Method, Problem};
-use crate::report::significant;
 use crate::scenario::{GpSampleConfig, KernelConfig};
+use crate::text::significant;
 use crate::world::Family;
 use crate::world::gp_sample::{GpSamples, grid};
 
@@ -154,7 +154,7 @@ fn table(table: Table, options: &Options, runs: u32) -> Result<Outcome, Reproduc
                     let last = |method| Ok(*problem.regrets(&values, method, ROUNDS, run)?.last().unwrap_or(&f64::NAN));
                     methods.iter().map(|method| last(*method)).collect()
                 })
-                .collect::<Result<Vec<Vec<f64>>, crate::model::ExperimentError>>()
+                .collect::<Result<Vec<Vec<f64>>, crate::model::experiment::ExperimentError>>()
         })
         .map_err(ReproduceError::new)?;
     let of = |method: usize| mean(&rows.iter().map(|row| row[method]).collect::<Vec<f64>>());

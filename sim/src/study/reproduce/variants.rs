@@ -7,14 +7,16 @@ use std::fmt::Write as _;
 
 use super::{Band, Options, Outcome, ReproduceError};
 use crate::metrics::{MethodSummary, Paired, Summary, summarize};
-use crate::model::federated::{self, Method, MethodRun, RunOptions};
+use crate::model::federated::{self, RunOptions};
 use crate::progress::teller::Teller;
+use crate::record::MethodRun;
 use crate::report::charts::element;
 use crate::report::figure::{self, compose};
 use crate::report::html::{document, section};
-use crate::report::significant;
 use crate::report::svg::{Chart, Curve, Point, RAMP, Scale, escape};
+use crate::scenario::Method;
 use crate::scenario::{Scenario, Shipped};
+use crate::text::significant;
 
 /// A setting and the methods that are executed under it.
 #[derive(Clone, Copy, Debug)]

@@ -50,7 +50,9 @@ pub enum SweepError {
     /// Another process writes into the folder.
     Lock(LockError),
     /// No threads.
-    Threads(crate::model::federated::DriverError),
+    Threads(crate::pool::PoolError),
+    /// A worker ended without a result: it panicked.
+    WorkerLost,
     /// Stopped from outside; what was finished is in the index.
     Interrupted,
 }
@@ -73,6 +75,7 @@ impl std::fmt::Display for SweepError {
             SweepError::Io { path, error } => write!(f, "{}: {error}", path.display()),
             SweepError::Lock(error) => write!(f, "{error}"),
             SweepError::Threads(error) => write!(f, "{error}"),
+            SweepError::WorkerLost => write!(f, "a worker ended without a result"),
             SweepError::Interrupted => write!(f, "interrupted"),
         }
     }
@@ -198,19 +201,16 @@ impl SweepFolder {
             // The seed decides nothing of this.
             if point.number % self.plan.seeds.len() == 0 {
                 let scenario = self.plan.load(point).map_err(damaged)?;
-                runs = scenario.runs();
-                head.get_or_insert((
-                    scenario.name().to_owned(),
-                    scenario.description().to_owned(),
-                    scenario.trust().name().to_owned(),
-                ));
+                let read = scenario.head();
+                runs = read.runs;
+                head.get_or_insert((read.name, read.description, read.trust.name().to_owned()));
             }
             entries.push(Entry::waiting(&self.plan, point, runs));
         }
         let (scenario, description, trust) = head.unwrap_or_default();
         let (axes, seeds) = (self.plan.axes.clone(), self.plan.seeds.clone());
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        let noise = crate::report::json::noise();
+        let noise = crate::record::noise();
         Ok(Index { format: 1, version, scenario, description, trust, noise, axes, seeds, digest: None, entries })
     }
 

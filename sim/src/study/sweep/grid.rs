@@ -196,7 +196,7 @@ impl Plan {
         let mut plan = Plan { source: source.to_owned(), axes, seeds: Vec::new(), scenario: scenario.to_owned() };
         plan.seeds = match seeds {
             Some(seeds) => seeds,
-            None => vec![plan.parse(&plan.settings(&plan.first_values(), None))?.seed()],
+            None => vec![plan.parse(&plan.settings(&plan.first_values(), None))?.head().seed],
         };
         let runs = plan.axes.iter().map(|axis| axis.values.len() as u128).product::<u128>() * plan.seeds.len() as u128;
         if runs > u128::from(RUNS_MAX) {

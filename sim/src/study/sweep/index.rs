@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use sordino_core::digest::Frame;
 
 use super::grid::{Axis, Plan, Point};
-use crate::report::json::noise;
+use crate::record::noise;
 use crate::report::outline::{Measure, MethodOutline, Outline, distinct};
 
 /// What became of a run.

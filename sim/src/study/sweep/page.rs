@@ -7,10 +7,10 @@ use crate::report::curves::{Curves, MethodCurve};
 use crate::report::html::{document, section};
 use crate::report::outline::distinct;
 use crate::report::parts::{header, look, numbers, points, scaled, swatch, words};
-use crate::report::significant;
 use crate::report::svg::{Chart, Curve, Point, RAMP, Ruler, escape};
 use crate::study::sweep::index::Cell;
 use crate::study::sweep::{Axis, Index, Status, SweepFolder};
+use crate::text::significant;
 
 /// Panels of one picture; a sweep over several keys may have more.
 const PANELS_MAX: usize = 12;

@@ -13,14 +13,17 @@ use std::time::{Duration, Instant};
 use super::folder::{SweepError, SweepFolder};
 use super::index::{Entry, Index, Status};
 use crate::journal::jobs::Journal;
-use crate::model::federated::{self, DriverError, RunOptions};
-use crate::model::{self, Experiment, ExperimentError};
+use crate::model;
+use crate::model::experiment::{Experiment, ExperimentError};
+use crate::model::federated::{DriverError, RunOptions};
+use crate::model::{Engine, engine};
+use crate::pool::pool;
 use crate::progress::log::Line;
 use crate::progress::teller::{FolderTeller, Teller};
 use crate::report::folder::RunFolder;
 use crate::report::outline::Outline;
 use crate::report::read;
-use crate::scenario::{AnyScenario, Scenario};
+use crate::scenario::Scenario;
 use crate::study::execute::{self, ExecuteError, Place};
 
 /// The name of the file that says why a run failed.
@@ -45,7 +48,7 @@ pub struct Options {
 ///
 /// **Errors**: the folder's; [`SweepError::Interrupted`]. A failed run is no error: it is in the index.
 pub fn run(folder: &SweepFolder, mut index: Index, options: &Options, teller: &Teller) -> Result<Index, SweepError> {
-    let pool = federated::pool(options.threads).map_err(SweepError::Threads)?;
+    let pool = pool(options.threads).map_err(SweepError::Threads)?;
     let jobs: Vec<usize> =
         index.entries.iter().filter(|entry| entry.status != Status::Done).map(|entry| entry.number).collect();
     folder.write_index(&index)?;
@@ -70,9 +73,9 @@ pub fn run(folder: &SweepFolder, mut index: Index, options: &Options, teller: &T
                 let scenario = scenario.map_err(|error| Ended::Failed(error.to_string()))?;
                 let path = folder.run(&name);
                 let told = teller.of_folder(&name);
-                match &scenario {
-                    AnyScenario::Federated(scenario) => federated(scenario, &path, options, &pool, &told),
-                    AnyScenario::Other(scenario) => other(&**scenario, &path, options, share, &told),
+                match engine(scenario) {
+                    Engine::Rounds(scenario) => federated(&scenario, &path, options, &pool, &told),
+                    Engine::Jobs(experiment) => other(&*experiment, &path, options, share, &told),
                 }
             };
             let ended = catch_unwind(AssertUnwindSafe(one))
@@ -106,10 +109,7 @@ pub fn run(folder: &SweepFolder, mut index: Index, options: &Options, teller: &T
     };
     let results: Vec<Result<(), SweepError>> = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
-        workers
-            .into_iter()
-            .map(|worker| worker.join().unwrap_or(Err(SweepError::Threads(DriverError::WorkerLost))))
-            .collect()
+        workers.into_iter().map(|worker| worker.join().unwrap_or(Err(SweepError::WorkerLost))).collect()
     });
     let waiting = index.count(Status::Waiting);
     if results.iter().any(Result::is_err) || waiting > 0 {
@@ -205,7 +205,7 @@ fn other(
             failed(error)
         }
     })?;
-    folder.fill_with(scenario, &outcome).map_err(failed)?;
+    folder.fill_with(&scenario.resolved(), &outcome).map_err(failed)?;
     journal.remove().map_err(failed)?;
     let _ = std::fs::remove_file(path.join(ERROR));
     Ok(Outline::from_summary(&outcome.summary))
