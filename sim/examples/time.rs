@@ -13,8 +13,7 @@ use sordino_core::federated::{Agent, AgentState, AgentStorage, Input, Output, st
 use sordino_core::random::{Party, Purpose, RunSeed};
 use sordino_sim::model::federated::context::{MethodContext, RunContext, ScenarioContext};
 use sordino_sim::model::federated::lockstep;
-use sordino_sim::scenario::Method;
-use sordino_sim::scenario::{Scenario, Shipped};
+use sordino_sim::scenario::{Method, Scenario, Shipped};
 use sordino_sim::world;
 
 /// The shortest of so many repetitions counts.

@@ -8,8 +8,7 @@ use sordino_core::privacy::accountant::{AccountantError, MomentsAccountant, RdpA
 use sordino_core::privacy::{Event, NeighboringRelation};
 
 use crate::record::MethodRun;
-use crate::scenario::Scenario;
-use crate::scenario::{Guarantee, Method};
+use crate::scenario::{Guarantee, Method, Scenario};
 
 /// The δ at which losses are shown beside the scenario's own.
 pub const SMALL_DELTA: f64 = 1e-5;

@@ -6,8 +6,7 @@ use sordino_core::digest::Digest;
 use sordino_core::digest::combine;
 use sordino_sim::model::federated::{self, DriverKind, RunOptions};
 use sordino_sim::record::MethodRun;
-use sordino_sim::scenario::Method;
-use sordino_sim::scenario::Scenario;
+use sordino_sim::scenario::{Method, Scenario};
 
 /// A small federation in which every part of the protocol takes place.
 const SMALL: &str = include_str!("small.toml");

@@ -3,8 +3,7 @@
 use sordino_sim::metrics::{Paired, Summary, summarize};
 use sordino_sim::model::federated::{self, RunOptions};
 use sordino_sim::record::MethodRun;
-use sordino_sim::scenario::Method;
-use sordino_sim::scenario::Shipped;
+use sordino_sim::scenario::{Method, Shipped};
 
 fn run(settings: &[&str]) -> (Vec<MethodRun>, Summary) {
     let mut settings: Vec<String> = settings.iter().map(ToString::to_string).collect();

@@ -9,9 +9,8 @@ use sordino_core::federated::{Agent, AgentState, AgentStorage, Input, Output, st
 use sordino_core::random::RunSeed;
 use sordino_sim::model::federated::context::{MethodContext, RunContext, ScenarioContext};
 use sordino_sim::model::federated::fabric::Order;
-use sordino_sim::model::federated::host;
 use sordino_sim::model::federated::shard::Shard;
-use sordino_sim::model::federated::{self, RunOptions};
+use sordino_sim::model::federated::{self, RunOptions, host};
 use sordino_sim::record::MethodRun;
 use sordino_sim::scenario::{ObjectiveConfig, Scenario, Shipped};
 use sordino_sim::world;

@@ -10,8 +10,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sordino_core::digest::{Digest, Frame};
 
+use super::checkpoint::same;
 use crate::files::{read_bounded, read_to_string_bounded, write_atomically};
-use crate::journal::checkpoint::same;
 
 /// Folder of the journal within a run folder.
 const JOBS: &str = "jobs";

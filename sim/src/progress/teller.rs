@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::log::{self, Line, Log};
-use crate::progress::{Progress, Stage, Step};
+use super::{Progress, Stage, Step};
 use crate::text::significant;
 
 /// Between two `progress` lines of JSON.

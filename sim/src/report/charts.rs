@@ -8,8 +8,7 @@ use super::{advance, figure};
 use crate::metrics::{MethodSummary, SMALL_DELTA, Summary, privacy_loss, release_event};
 use crate::privacy::pld;
 use crate::record::MethodRun;
-use crate::scenario::Guarantee;
-use crate::scenario::Scenario;
+use crate::scenario::{Guarantee, Scenario};
 use crate::text::significant;
 use crate::world::fault::FaultCounts;
 

@@ -6,8 +6,7 @@ use super::advance::wrapped;
 use super::layout::{Layout, Room, Sizes};
 use super::svg::{Chart, Curve, Point, Ruler, STYLE, STYLE_DARK, Scale, line};
 use crate::metrics::{MethodSummary, Summary};
-use crate::scenario::Method;
-use crate::scenario::Scenario;
+use crate::scenario::{Method, Scenario};
 use crate::text::significant;
 
 /// The left panel; the last is drawn on top.

@@ -14,9 +14,7 @@ use super::{figure, html, table};
 use crate::files::{FolderLock, LockError, write_atomically, write_durably};
 use crate::journal::checkpoint::SUMMARY;
 use crate::metrics::Summary;
-use crate::record::MethodRun;
-use crate::record::Outcome;
-use crate::record::noise;
+use crate::record::{MethodRun, Outcome, noise};
 use crate::scenario::Scenario;
 use crate::world::fault::FaultCounts;
 

@@ -6,8 +6,7 @@ use super::read::RunRecord;
 use super::svg::{STYLE, STYLE_DARK, escape};
 use super::{charts, figure, table, told_rounds};
 use crate::metrics::{MethodSummary, Paired, SMALL_DELTA, Summary};
-use crate::scenario::Scenario;
-use crate::scenario::{Guarantee, Method};
+use crate::scenario::{Guarantee, Method, Scenario};
 use crate::text::significant;
 
 /// Layout and type of the page; the charts bring [`STYLE`].

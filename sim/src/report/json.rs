@@ -11,8 +11,7 @@ use sordino_core::privacy::NeighboringRelation;
 use super::told_rounds;
 use crate::metrics::Summary;
 use crate::record::noise;
-use crate::scenario::Guarantee;
-use crate::scenario::Scenario;
+use crate::scenario::{Guarantee, Scenario};
 
 /// The whole answer of `sordino run --format json`.
 #[derive(Clone, Debug, Serialize)]

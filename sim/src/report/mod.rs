@@ -5,6 +5,7 @@
 //! | [`table`] | the text on the terminal |
 //! | [`json`] | the same for programs |
 //! | [`figure`] | regret curves as SVG |
+//! | [`chart`] | a chart before it is drawn |
 //! | [`svg`] | axes, curves, bands, labels that do not overlap |
 //! | [`layout`], [`advance`] | room for every text of a chart; how wide a text is |
 //! | [`charts`] | privacy loss, spread over agents, clipping, utility against privacy |
@@ -17,6 +18,7 @@
 //! | [`folder`] | the run folder: scenario, tables, transcript, figure |
 
 pub mod advance;
+pub mod chart;
 pub mod charts;
 pub mod curves;
 pub mod figure;

@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 use comfy_table::{Cell, CellAlignment, Table};
 use sordino_core::digest::Digest;
 
+use super::charts::{element, element_over};
+use super::figure::compose_over;
+use super::html::{document, section};
+use super::svg::{Chart, Ruler, escape};
+use super::table::NOT_PRIVATE;
 use crate::record::Explanation;
-use crate::report::charts::{element, element_over};
-use crate::report::figure::compose_over;
-use crate::report::html::{document, section};
-use crate::report::svg::{Chart, Ruler, escape};
-use crate::report::table::NOT_PRIVATE;
 use crate::scenario::Head;
 
 /// A table: the first column and those in `words` hold words, the others numbers.

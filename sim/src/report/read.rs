@@ -11,8 +11,7 @@ use sordino_core::privacy::accountant::AccountantError;
 use crate::files::read_to_string_bounded;
 use crate::metrics::{Summary, summarize};
 use crate::record::MethodRun;
-use crate::scenario::Method;
-use crate::scenario::{AnyScenario, Scenario, ScenarioError};
+use crate::scenario::{AnyScenario, Method, Scenario, ScenarioError};
 use crate::world::fault::FaultCounts;
 
 /// The longest file that is read.

@@ -4,8 +4,7 @@ use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 
 use super::told_rounds;
 use crate::metrics::{SMALL_DELTA, Summary};
-use crate::scenario::Guarantee;
-use crate::scenario::Scenario;
+use crate::scenario::{Guarantee, Scenario};
 use crate::text::significant;
 
 /// What is said of every simulated execution: its noise can be computed from the seed.

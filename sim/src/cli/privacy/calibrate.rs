@@ -5,8 +5,8 @@ use serde::Serialize;
 use sordino_core::privacy::calibrate::{self, CalibrateError, Target};
 use sordino_core::privacy::{NeighboringRelation, SamplingProbability};
 
-use super::super::{print, print_json};
 use super::{Accountant, CliError, Format, failure, in_range, multiplier, probability, sampled};
+use crate::cli::print::{print, print_json};
 use crate::privacy::calibrate as tight;
 use crate::text::significant;
 

@@ -9,9 +9,8 @@ use sordino_core::random::{Party, Purpose, RunSeed};
 use crate::model::experiment::ExperimentError;
 use crate::scenario::output::{OutputObjective, OutputScenario, WineTuning};
 use crate::scenario::{GpSampleConfig, KernelConfig};
-use crate::world::Family;
 use crate::world::gp_sample::{GpSamples, grid};
-use crate::world::{tuning, winequality};
+use crate::world::{Family, tuning, winequality};
 
 /// What all runs share.
 pub struct Source {

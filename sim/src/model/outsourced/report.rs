@@ -12,12 +12,10 @@ use super::run::{Compared, OutsourcedRun};
 use super::table::Source;
 use crate::metrics::Estimate;
 use crate::model::experiment::ExperimentError;
-use crate::record::Outcome;
-use crate::record::noise;
-use crate::report::figure;
+use crate::record::{Outcome, noise};
 use crate::report::page::{Page, Shown};
 use crate::report::svg::{Chart, Curve, Point, RAMP};
-use crate::report::told_rounds;
+use crate::report::{figure, told_rounds};
 use crate::scenario::outsourced::{Goal, Kind, OutsourcedObjective, OutsourcedScenario};
 use crate::text::significant;
 

@@ -6,8 +6,8 @@
 use super::variants::{Comparison, Variant};
 use super::{Band, Experiment, Options, Outcome, ReproduceError};
 use crate::metrics::privacy_loss;
-use crate::scenario::Method::{self, DpFts, DpFtsDe, Fts, FtsDe, GlobalInit, PureNoise, Ts, UniformWeights};
-use crate::scenario::Shipped;
+use crate::scenario::Method::{DpFts, DpFtsDe, Fts, FtsDe, GlobalInit, PureNoise, Ts, UniformWeights};
+use crate::scenario::{Method, Shipped};
 
 /// The catalogue's entries.
 pub const EXPERIMENTS: &[Experiment] = &[

@@ -8,7 +8,8 @@ use crate::model;
 use crate::model::experiment::ExperimentError;
 use crate::model::local::{LocalRun, run};
 use crate::progress::teller::Teller;
-use crate::scenario::local::LocalMethod::{self, AtaGpUcb, MomaGpUcb, Random, TgpUcb};
+use crate::scenario::local::LocalMethod;
+use crate::scenario::local::LocalMethod::{AtaGpUcb, MomaGpUcb, Random, TgpUcb};
 use crate::scenario::{AnyScenario, Shipped};
 
 /// The catalogue's entries.

@@ -14,8 +14,7 @@ use crate::report::charts::element;
 use crate::report::figure::{self, compose};
 use crate::report::html::{document, section};
 use crate::report::svg::{Chart, Curve, Point, RAMP, Scale, escape};
-use crate::scenario::Method;
-use crate::scenario::{Scenario, Shipped};
+use crate::scenario::{Method, Scenario, Shipped};
 use crate::text::significant;
 
 /// A setting and the methods that are executed under it.

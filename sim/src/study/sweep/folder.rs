@@ -228,8 +228,8 @@ impl SweepFolder {
         write_atomically(&path, json(index).as_bytes()).map_err(io_at(&path))
     }
 
-    /// Writes everything that is condensed from the index.
-    pub fn condense(&self, index: &Index) -> Result<(), SweepError> {
+    /// Writes everything that is condensed from the index, its `page` among it.
+    pub fn condense(&self, index: &Index, page: &str) -> Result<(), SweepError> {
         self.write_index(index)?;
         let write = |name: &str, text: &str| {
             let path = self.path.join(name);
@@ -238,7 +238,7 @@ impl SweepFolder {
         write("index.csv", &index.csv())?;
         write("summary.csv", &index.summary_csv())?;
         write("README.md", README)?;
-        write("report.html", &crate::study::sweep::page::page(self, index))
+        write("report.html", page)
     }
 
     /// Drops the state: the index holds everything.

@@ -2,14 +2,15 @@
 
 use std::fmt::Write as _;
 
+use super::folder::SweepFolder;
+use super::grid::Axis;
+use super::index::{Cell, Index, Status};
 use crate::report::charts::{element, element_over};
 use crate::report::curves::{Curves, MethodCurve};
 use crate::report::html::{document, section};
 use crate::report::outline::distinct;
 use crate::report::parts::{header, look, numbers, points, scaled, swatch, words};
 use crate::report::svg::{Chart, Curve, Point, RAMP, Ruler, escape};
-use crate::study::sweep::index::Cell;
-use crate::study::sweep::{Axis, Index, Status, SweepFolder};
 use crate::text::significant;
 
 /// Panels of one picture; a sweep over several keys may have more.
@@ -125,7 +126,7 @@ fn along(
     positions: &Positions,
     panel: &[(usize, &Cell)],
     names: &[&str],
-    value: impl Fn(&crate::study::sweep::index::Pooled) -> Option<(f64, f64)>,
+    value: impl Fn(&super::index::Pooled) -> Option<(f64, f64)>,
 ) -> Vec<Curve> {
     let curve = |(place, name): (usize, &&str)| {
         let mut points: Vec<Point> = panel
@@ -157,7 +158,7 @@ fn comparison(out: &mut String, index: &Index, cells: &[Cell], main: usize, meas
         .iter()
         .take(PANELS_MAX)
         .map(|(name, panel)| {
-            let value = |method: &crate::study::sweep::index::Pooled| {
+            let value = |method: &super::index::Pooled| {
                 let measure = method.outline.measure(measure)?;
                 Some((measure.mean, measure.standard_error.unwrap_or(0.0)))
             };

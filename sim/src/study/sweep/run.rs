@@ -12,11 +12,11 @@ use std::time::{Duration, Instant};
 
 use super::folder::{SweepError, SweepFolder};
 use super::index::{Entry, Index, Status};
+use super::page::page;
 use crate::journal::jobs::Journal;
-use crate::model;
 use crate::model::experiment::{Experiment, ExperimentError};
 use crate::model::federated::{DriverError, RunOptions};
-use crate::model::{Engine, engine};
+use crate::model::{self, Engine, engine};
 use crate::pool::pool;
 use crate::progress::log::Line;
 use crate::progress::teller::{FolderTeller, Teller};
@@ -118,7 +118,7 @@ pub fn run(folder: &SweepFolder, mut index: Index, options: &Options, teller: &T
         return Err(SweepError::Interrupted);
     }
     index.seal();
-    folder.condense(&index)?;
+    folder.condense(&index, &page(folder, &index))?;
     folder.complete()?;
     Ok(index)
 }
