@@ -1,9 +1,10 @@
-//! Stored states of reporter, curator and publisher are judged: what cannot be is refused by name.
+//! Stored states of reporter, curator, publisher, modeler and tuner are judged: what cannot be is refused by name.
 
+use sordino_core::kernel::SquaredExponential;
 use sordino_core::local::ReporterState;
-use sordino_core::output::{FailureRule, Publisher, PublisherState, ScoreScale, WorstCase};
+use sordino_core::output::{self, FailureRule, Publisher, PublisherState, ScoreScale, Tuner, TunerState, WorstCase};
 use sordino_core::outsourced::preprocess::Origin;
-use sordino_core::outsourced::{Curator, CuratorState, Protection};
+use sordino_core::outsourced::{self, Config, Curator, CuratorState, Modeler, ModelerState, Parameters, Protection};
 use sordino_core::privacy::Epsilon;
 use sordino_core::privacy::ShiftUnit;
 use sordino_core::privacy::mechanism::projection::GaussianProjection;
@@ -86,4 +87,50 @@ fn mended_a_publisher_without_its_scores_is_refused() {
     {
         assert_eq!(attach(phase, scored, failed, levels), None);
     }
+}
+
+/// Before the mend a modeler at observation 99 of 5 was put together, and read what was not there.
+#[test]
+fn mended_a_modeler_or_tuner_that_cannot_be_is_refused() {
+    let kernel = || SquaredExponential::new(0.3, 1.0).unwrap();
+    let points = [0.1, 0.4, 0.8];
+    let config = Config::new(Parameters {
+        rows: 3,
+        out_dim: 1,
+        initial_rows: 1,
+        rounds: 4,
+        noise_variance: 0.01,
+        failure_probability: 0.05,
+        prior_mean: 0.0,
+        repeats: true,
+    })
+    .unwrap();
+    // Phase (Fresh, Waiting, Done), observations, row.
+    let modeler = |phase: u8, observations: u32, row: u32| {
+        let mut state: ModelerState = from(&(phase, observations, row), &mut [0; 64]).unwrap();
+        let (mut log, mut workspace) =
+            (vec![0.5; outsourced::log_len(&config)], vec![0.0; outsourced::workspace_len(&config)]);
+        log.iter_mut().step_by(2).for_each(|row| *row = 1.0);
+        let modeler = Modeler::attach(&config, kernel(), &points, &[0], &mut state, &mut log, &mut workspace);
+        modeler.err().map(|error| error.to_string())
+    };
+    // Phase (Fresh, Evaluating, Done), observations, candidate.
+    let tuner = |phase: u8, observations: u32, candidate: u32| {
+        let mut state: TunerState = from(&(phase, observations, candidate), &mut [0; 64]).unwrap();
+        let (mut log, mut workspace) = (vec![0.5; output::log_len(5)], vec![0.0; output::workspace_len(3, 5)]);
+        log.iter_mut().step_by(2).for_each(|candidate| *candidate = 1.0);
+        let tuner = Tuner::attach(kernel(), 0.01, &points, 1, 5, 0.1, &mut state, &mut log, &mut workspace);
+        tuner.err().map(|error| error.to_string())
+    };
+    for (attach, phase) in [(&modeler as &dyn Fn(u8, u32, u32) -> Option<String>, "Waiting"), (&tuner, "Evaluating")] {
+        let refused = |phase: &str, what: &str| Some(format!("stored state in phase {phase}: {what}"));
+        assert_eq!(attach(1, 99, 0), refused(phase, "number of observations 99 is outside 0..=4"));
+        assert_eq!(attach(2, 3, 0), refused("Done", "number of observations 3 is outside 5..=5"));
+        assert_eq!(attach(0, 2, 0), refused("Fresh", "number of observations 2 is outside 0..=0"));
+        for (phase, observations, row) in [(0, 0, 0), (1, 0, 2), (1, 4, 1), (2, 5, 0)] {
+            assert_eq!(attach(phase, observations, row), None, "negative control");
+        }
+    }
+    assert!(modeler(1, 2, 3).is_some_and(|said| said.contains("row 3 is outside 0..=2")));
+    assert!(tuner(1, 2, 3).is_some_and(|said| said.contains("candidate 3 is outside 0..=2")));
 }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Why a file was not read or written.
@@ -21,6 +21,8 @@ pub enum FileError {
     NotRegular {
         /// The path.
         path: PathBuf,
+        /// What is there instead: a directory, a pipe, a socket, a device.
+        found: &'static str,
     },
     /// More than the bound.
     TooLong {
@@ -47,7 +49,9 @@ impl fmt::Display for FileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             FileError::Io { path, error } => write!(f, "{}: {error}", path.display()),
-            FileError::NotRegular { path } => write!(f, "{}: not a regular file", path.display()),
+            FileError::NotRegular { path, found } => {
+                write!(f, "{}: is not a regular file but a {found}", path.display())
+            }
             FileError::TooLong { path, bytes_max } => write!(f, "{}: longer than {bytes_max} bytes", path.display()),
             FileError::NotText { path } => write!(f, "{}: not UTF-8 text", path.display()),
         }
@@ -60,6 +64,37 @@ impl std::error::Error for FileError {
             FileError::Io { error, .. } => Some(error),
             _ => None,
         }
+    }
+}
+
+/// The same without the path, for messages that name it themselves.
+impl From<FileError> for io::Error {
+    fn from(error: FileError) -> Self {
+        match error {
+            FileError::Io { error, .. } => error,
+            FileError::NotRegular { found, .. } => {
+                let kind = if found == "directory" { io::ErrorKind::IsADirectory } else { io::ErrorKind::InvalidInput };
+                io::Error::new(kind, format!("is not a regular file but a {found}"))
+            }
+            FileError::TooLong { bytes_max, .. } => {
+                io::Error::new(io::ErrorKind::FileTooLarge, format!("longer than {bytes_max} bytes"))
+            }
+            FileError::NotText { .. } => io::Error::new(io::ErrorKind::InvalidData, "not UTF-8 text"),
+        }
+    }
+}
+
+/// What stands where a regular file was expected.
+fn kind(found: &fs::Metadata) -> &'static str {
+    let found = found.file_type();
+    if found.is_dir() {
+        "directory"
+    } else if found.is_fifo() {
+        "pipe"
+    } else if found.is_socket() {
+        "socket"
+    } else {
+        "device"
     }
 }
 
@@ -76,16 +111,15 @@ pub fn open_regular(path: &Path, options: &mut OpenOptions) -> Result<File, File
     let opened = options.custom_flags(flags).open(path);
     let file = match opened {
         Ok(file) => file,
-        Err(_) if fs::metadata(path).is_ok_and(|found| !found.is_file()) => {
-            return Err(FileError::NotRegular { path: path.to_owned() });
+        Err(error) => {
+            return Err(match fs::metadata(path) {
+                Ok(found) if !found.is_file() => FileError::NotRegular { path: path.to_owned(), found: kind(&found) },
+                _ => io_at(path)(error),
+            });
         }
-        Err(error) => return Err(io_at(path)(error)),
     };
-    if file.metadata().map_err(io_at(path))?.is_file() {
-        Ok(file)
-    } else {
-        Err(FileError::NotRegular { path: path.to_owned() })
-    }
+    let found = file.metadata().map_err(io_at(path))?;
+    if found.is_file() { Ok(file) } else { Err(FileError::NotRegular { path: path.to_owned(), found: kind(&found) }) }
 }
 
 /// Reads a regular file of at most `bytes_max` bytes. The bound holds for what is read, whatever the file's length is
@@ -118,14 +152,21 @@ pub(crate) fn read_all(mut file: &File, path: &Path, bytes_max: u64) -> Result<V
 /// **Errors**: [`FileError::Io`]; the old file is untouched then.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     let beside = with_suffix(path, ".new");
-    let write = || {
-        let mut file = File::create(&beside)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&beside, path)
-    };
-    write().map_err(io_at(path))?;
+    write_durably(&beside, bytes)?;
+    fs::rename(&beside, path).map_err(io_at(path))?;
     sync_folder(path)
+}
+
+/// Writes a file and waits until its bytes are on the disk.
+///
+/// **Errors**: [`FileError::Io`].
+pub fn write_durably(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    let write = || {
+        let mut file = File::create(path)?;
+        file.write_all(bytes)?;
+        file.sync_all()
+    };
+    write().map_err(io_at(path))
 }
 
 /// Makes the name of a file durable: syncs the folder that holds it.

@@ -5,110 +5,43 @@
 //! again when a run goes on, and what has no length has no end. `sordino run <(generate)` therefore wants a file.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+
+use sordino_host::files;
 
 /// Name of the file in a folder that is locked by whoever writes into the folder.
 pub const LOCK: &str = ".lock";
 /// Bytes of a lock file that are shown: who holds it.
 const HOLDER_MAX: u64 = 200;
 
-/// Why a file is not read although the system would give it; inside an [`io::Error`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unread {
-    /// There is something else at this place: a folder, a pipe, a device.
-    NotRegular(&'static str),
-    /// More bytes than are read.
-    TooLong {
-        /// The most bytes that are read.
-        bytes_max: u64,
-    },
-}
-
-impl std::fmt::Display for Unread {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Unread::NotRegular(kind) => write!(f, "is not a regular file but a {kind}"),
-            Unread::TooLong { bytes_max } => write!(f, "longer than {bytes_max} bytes"),
-        }
-    }
-}
-
-impl std::error::Error for Unread {}
-
-impl From<Unread> for io::Error {
-    fn from(unread: Unread) -> Self {
-        let kind = match unread {
-            Unread::NotRegular("directory") => io::ErrorKind::IsADirectory,
-            Unread::NotRegular(_) => io::ErrorKind::InvalidInput,
-            Unread::TooLong { .. } => io::ErrorKind::FileTooLarge,
-        };
-        io::Error::new(kind, unread)
-    }
-}
-
-/// The whole of a regular file of at most `bytes_max` bytes.
+/// The whole of a regular file of at most `bytes_max` bytes ([`sordino_host::files::read_bounded`]), with an error that
+/// leaves the path to its caller.
 ///
-/// **Errors**: the system's; [`Unread::NotRegular`], before the file is opened, so that a pipe without a writer does not
-/// block; [`Unread::TooLong`] after `bytes_max + 1` bytes, whatever length the system claims.
+/// **Errors**: the system's; what is no regular file, or longer.
 pub fn read_bounded(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
-    regular(&fs::metadata(path)?)?;
-    let file = File::open(path)?;
-    // Again: the name may stand for something else by now.
-    regular(&file.metadata()?)?;
-    let mut bytes = Vec::new();
-    file.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > bytes_max { Err(Unread::TooLong { bytes_max }.into()) } else { Ok(bytes) }
+    Ok(files::read_bounded(path, bytes_max)?)
 }
 
 /// The same as text.
 ///
 /// **Errors**: as [`read_bounded`]; [`io::ErrorKind::InvalidData`] if it is not UTF-8.
 pub fn read_to_string_bounded(path: &Path, bytes_max: u64) -> io::Result<String> {
-    String::from_utf8(read_bounded(path, bytes_max)?)
-        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "stream did not contain valid UTF-8"))
-}
-
-fn regular(found: &fs::Metadata) -> Result<(), Unread> {
-    if found.is_file() { Ok(()) } else { Err(Unread::NotRegular(kind(found.file_type()))) }
-}
-
-#[cfg(unix)]
-fn kind(found: fs::FileType) -> &'static str {
-    use std::os::unix::fs::FileTypeExt as _;
-    if found.is_dir() {
-        "directory"
-    } else if found.is_fifo() {
-        "pipe"
-    } else if found.is_socket() {
-        "socket"
-    } else {
-        "device"
-    }
-}
-
-#[cfg(not(unix))]
-fn kind(found: fs::FileType) -> &'static str {
-    if found.is_dir() { "directory" } else { "device" }
+    Ok(files::read_text(path, bytes_max)?)
 }
 
 /// Writes a file so that a crash leaves the old one or the new one.
+///
+/// **Errors**: the system's.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let beside = path.with_extension("new");
-    write_durably(&beside, bytes)?;
-    fs::rename(&beside, path)?;
-    match path.parent() {
-        Some(folder) if folder.as_os_str().is_empty() => File::open(".")?.sync_all(),
-        Some(folder) => File::open(folder)?.sync_all(),
-        None => Ok(()),
-    }
+    Ok(files::write_atomically(path, bytes)?)
 }
 
 /// Writes a file and waits until its bytes are on the disk.
+///
+/// **Errors**: the system's.
 pub fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = File::create(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
+    Ok(files::write_durably(path, bytes)?)
 }
 
 /// Why a folder cannot be written into.

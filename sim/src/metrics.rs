@@ -166,7 +166,7 @@ fn column_means<'r>(rows: impl Iterator<Item = &'r [f64]> + Clone) -> Vec<f64> {
     (0..width).map(|column| rows.clone().map(|row| row[column]).sum::<f64>() / count).collect()
 }
 
-/// Condenses the results of [`crate::model::federated::run`], in whatever order they are.
+/// Condenses the results of [`crate::model::federated::run()`], in whatever order they are.
 ///
 /// **Errors**: the accountant's; none for a scenario that was read from TOML.
 pub fn summarize(scenario: &Scenario, results: &[MethodRun]) -> Result<Summary, AccountantError> {

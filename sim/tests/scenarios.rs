@@ -71,16 +71,6 @@ fn every_refusal_names_key_value_range_and_line() {
             "my.toml:21: `federation.splits = [2, 2]` is not admissible; admissible: a list of 1 whole numbers from 1 to 64, one for each dimension",
         ),
         (
-            "agents = 200",
-            "agents = 1",
-            "my.toml:21: `federation.splits = [2]` is not admissible; admissible: parts whose product is at most the number of agents, 1",
-        ),
-        (
-            "clipping_norm = 11",
-            "clipping_norm = 2e6",
-            "my.toml:32: `privacy.clipping_norm = 2000000.0` is not admissible; admissible: a number from 1e-6 to 1e6",
-        ),
-        (
             "\"ts\", \"fts\"",
             "\"ts\", \"ts\"",
             "my.toml:23: `federation.methods = \"ts\"` is not admissible; admissible: every name at most once",
@@ -119,6 +109,18 @@ fn every_refusal_names_key_value_range_and_line() {
         assert!(message.starts_with(expected) || message.contains(expected), "{to}: {message}\nexpected {expected}");
         assert!(!message.contains('\n'), "{message}");
     }
+}
+
+#[test]
+fn mended_what_core_refuses_is_refused_with_key_and_line() {
+    let few = refusal("agents = 200", "agents = 1");
+    let expected = "my.toml:21: `federation.splits = [2]` is not admissible; admissible: parts whose product is at most the \
+                    number of agents, 1: every region needs one that explores it";
+    assert_eq!(few, expected);
+    let long = refusal("clipping_norm = 11.0", "clipping_norm = 2e6");
+    let expected =
+        "my.toml:32: `privacy.clipping_norm = 2000000` is not admissible; admissible: a number from 1e-6 to 1e6";
+    assert_eq!(long, expected);
 }
 
 fn set(settings: &[&str]) -> Result<Scenario, String> {

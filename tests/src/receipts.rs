@@ -4,9 +4,11 @@ use std::convert::Infallible;
 
 use sordino_core::federated::{ServerInput, ServerOutput};
 use sordino_core::local::{ReporterInput, ReporterOutput};
-use sordino_core::output::worst_case::{PublisherInput, PublisherOutput};
+use sordino_core::output::worst_case::{PublisherInput, PublisherOutput, Score};
+use sordino_core::output::{Publisher, PublisherState, WorstCase};
 use sordino_core::outsourced::{CuratorInput, CuratorOutput};
-use sordino_core::privacy::{Charge, Event, Ledger, NoiseSource, Provenance, Receipt};
+use sordino_core::privacy::{Charge, Event, Ledger, NoiseSource, Provenance, Receipt, Simulated, Simulation};
+use sordino_core::random::Stream;
 
 /// What was charged, in memory.
 #[derive(Default)]
@@ -58,4 +60,17 @@ pub fn publisher_paid<P: Provenance>(output: PublisherOutput<P>) -> PublisherInp
         PublisherOutput::Charge(charge) => PublisherInput::Charged(receipt(charge)),
         _ => panic!("a result is charged"),
     }
+}
+
+/// A receipt for the charge of another publisher, whose candidates all scored one half.
+pub fn publisher_elsewhere(mechanism: &WorstCase) -> PublisherInput<Simulation> {
+    let count = mechanism.candidates() as usize;
+    let (mut state, mut levels, mut order) = (PublisherState::new(), vec![0; count], vec![0; count]);
+    let mut publisher = Publisher::attach(mechanism, &mut state, &mut levels, &mut order).expect("lengths fit");
+    let mut source = Simulated::new(Stream::from_seed(99));
+    for candidate in 0..count as u32 {
+        let scored = PublisherInput::Scored { candidate, score: Score::Number(0.5) };
+        publisher.handle(scored, &mut source).expect("a first score");
+    }
+    publisher_paid(publisher.handle(PublisherInput::Close, &mut source).expect("all are scored"))
 }

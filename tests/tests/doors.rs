@@ -7,8 +7,9 @@ use sordino_core::privacy::accountant::{AccountantError, MomentsAccountant, RdpA
 use sordino_core::privacy::budget::Filter;
 use sordino_core::privacy::calibrate::{self, Target};
 use sordino_core::privacy::encode::Encoder;
-use sordino_core::privacy::mechanism::gaussian::{GridGaussian, PaperGaussian};
+use sordino_core::privacy::mechanism::gaussian::GridGaussian;
 use sordino_core::privacy::mechanism::laplace::{ClampedLaplace, DiscreteLaplace};
+use sordino_core::privacy::mechanism::paper_gaussian::PaperGaussian;
 use sordino_core::privacy::mechanism::projection::GaussianProjection;
 use sordino_core::privacy::mechanism::selection::Selection;
 use sordino_core::privacy::{Epsilon, Event, NeighboringRelation, SamplingProbability};

@@ -1,7 +1,8 @@
 //! The federated server's arithmetic against independent values, and the integer release against its own promises.
 
 use sordino_core::privacy::encode::Outcome;
-use sordino_core::privacy::mechanism::gaussian::{GridGaussian, PaperGaussian};
+use sordino_core::privacy::mechanism::gaussian::GridGaussian;
+use sordino_core::privacy::mechanism::paper_gaussian::PaperGaussian;
 use sordino_core::privacy::{SamplingProbability, Simulated};
 use sordino_core::random::Stream;
 use sordino_core::schedule::{WeightConcentration, region_weight};

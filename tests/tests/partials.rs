@@ -71,11 +71,11 @@ fn config() -> Config {
     Config::new(Parameters { aggregation: private(S, 0.5), ..parameters(OwnDraw::Features) }).unwrap()
 }
 
-/// The same federation with a fiftieth of the noise: its integer radius is fifty times as large.
+/// The same federation with a tenth of the noise: its integer radius is ten times as large.
 fn loud() -> Config {
     let mut p = config().parameters().clone();
     if let Aggregation::Private { noise_multiplier, .. } = &mut p.aggregation {
-        *noise_multiplier /= 50.0;
+        *noise_multiplier /= 10.0;
     }
     Config::new(p).unwrap()
 }

@@ -27,6 +27,7 @@ pub trait Radial {
 /// [`Matern12`]: super::Matern12
 /// [`Matern32`]: super::Matern32
 /// [`Matern52`]: super::Matern52
+/// [`StationaryKernel`]: super::StationaryKernel
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RadialKernel<T, F, L = Isotropic<T>> {
     shape: F,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::acquisition::upper_confidence_bound;
 use crate::kernel::Kernel;
 use crate::math::Scalar;
-use crate::parameter::{ConfigError, check};
+use crate::parameter::{ConfigError, StateError, check, stored};
 use crate::schedule::confidence::tuning_width;
 use crate::surrogate::{CandidateGp, SurrogateError, candidates};
 
@@ -108,6 +108,8 @@ pub enum TunerError {
         /// The length needed.
         expected: usize,
     },
+    /// A stored state that no tuner of so many candidates and rounds can be in.
+    State(StateError),
     /// The surrogate refused.
     Surrogate(SurrogateError),
 }
@@ -121,6 +123,7 @@ impl fmt::Display for TunerError {
                 write!(f, "the value of candidate {candidate} is not finite")
             }
             TunerError::Storage { found, expected } => write!(f, "log of {found} numbers, {expected} needed"),
+            TunerError::State(error) => error.fmt(f),
             TunerError::Surrogate(error) => error.fmt(f),
         }
     }
@@ -132,6 +135,17 @@ impl From<SurrogateError> for TunerError {
     fn from(error: SurrogateError) -> Self {
         TunerError::Surrogate(error)
     }
+}
+
+/// Whether a stored state is one that a run of so many `rounds` over so many `candidates` is in at some time.
+fn judge(state: &TunerState, candidates: u64, rounds: u64) -> Result<(), StateError> {
+    let (name, observations, candidate_max) = match state.phase {
+        TunerPhase::Fresh => ("Fresh", 0..=0, 0),
+        TunerPhase::Evaluating => ("Evaluating", 0..=rounds - 1, candidates.saturating_sub(1)),
+        TunerPhase::Done => ("Done", rounds..=rounds, candidates.saturating_sub(1)),
+    };
+    stored(name, "number of observations", u64::from(state.observations), observations)?;
+    stored(name, "candidate", u64::from(state.pending), 0..=candidate_max)
 }
 
 /// Numbers in the log of T evaluations.
@@ -176,6 +190,8 @@ impl<'a, T: Scalar, K: Kernel<T>> Tuner<'a, T, K> {
         if log.len() != log_len(rounds) {
             return Err(TunerError::Storage { found: log.len(), expected: log_len(rounds) });
         }
+        let candidates = points.len() / dim.max(1);
+        judge(state, candidates as u64, u64::from(rounds)).map_err(TunerError::State)?;
         let mut posterior = CandidateGp::new(kernel, noise_variance, dim, points, rounds as usize, workspace)?;
         for entry in log.chunks_exact(2).take(state.observations as usize) {
             posterior.observe(entry[0].to_u32() as usize, entry[1])?;

@@ -475,3 +475,30 @@ impl<'a> Publisher<'a> {
         Ok(PublisherOutput::Released { candidate, score })
     }
 }
+
+#[cfg(test)]
+mod hostile {
+    extern crate std;
+    use super::*;
+
+    /// Hostile reading of the mends: a charge names ε alone, so a mechanism of another scale passes for the charged one.
+    /// Scores of which one record may move the whole range leave under the noise of a mean over 256 records.
+    #[test]
+    fn hostile_scores_of_one_scale_do_not_leave_under_another() {
+        let e = Epsilon::new(1.0).unwrap();
+        let of = |scale: ScoreScale| WorstCase::new(2, scale, e, e, FailureRule::Abort).unwrap();
+        let opaque = of(ScoreScale::opaque(0.0, 1.0).unwrap());
+        let mean = of(ScoreScale::promised_mean(0.0, 1.0, 256).unwrap());
+        let (mut state, mut levels, mut order) = (PublisherState::new(), [0; 2], [0; 2]);
+        let source = &mut crate::random::Simulated::new(crate::random::Stream::from_seed(1));
+        let mut publisher = Publisher::attach(&opaque, &mut state, &mut levels, &mut order).unwrap();
+        for (candidate, score) in [(0, 0.75), (1, 0.25)] {
+            publisher.handle(PublisherInput::Scored { candidate, score: Score::Number(score) }, source).unwrap();
+        }
+        let Ok(PublisherOutput::Charge(charge)) = publisher.handle(PublisherInput::Close, source) else { panic!() };
+        let receipt = crate::privacy::charge::Unwritten::receipt(charge);
+        let Ok(mut other) = Publisher::attach(&mean, &mut state, &mut levels, &mut order) else { return };
+        let released = other.handle(PublisherInput::Charged(receipt), source);
+        assert!(released.is_err(), "{released:?}");
+    }
+}

@@ -8,6 +8,7 @@ use super::config::Config;
 use crate::acquisition::upper_confidence_bound;
 use crate::kernel::Kernel;
 use crate::math::Scalar;
+use crate::parameter::{StateError, stored};
 use crate::random::{Party, Purpose, RunSeed};
 use crate::schedule::confidence::finite_width;
 use crate::surrogate::{CandidateGp, SurrogateError, candidates};
@@ -104,6 +105,8 @@ pub enum ModelerError {
         /// The length needed, or the bound.
         expected: usize,
     },
+    /// A stored state that no modeler of this configuration can be in.
+    State(StateError),
     /// The surrogate refused.
     Surrogate(SurrogateError),
 }
@@ -114,6 +117,7 @@ impl fmt::Display for ModelerError {
             ModelerError::UnexpectedInput { phase, input } => write!(f, "{input} does not belong to phase {phase:?}"),
             ModelerError::ObservationNotFinite { row } => write!(f, "the value of row {row} is not finite"),
             ModelerError::Storage { what, found, expected } => write!(f, "{what}: {found}, {expected} expected"),
+            ModelerError::State(ref error) => error.fmt(f),
             ModelerError::Surrogate(ref error) => error.fmt(f),
         }
     }
@@ -125,6 +129,17 @@ impl From<SurrogateError> for ModelerError {
     fn from(error: SurrogateError) -> Self {
         ModelerError::Surrogate(error)
     }
+}
+
+/// Whether a stored state is one that a run of so many `queries` over so many `rows` is in at some time.
+fn judge(state: &ModelerState, rows: u32, queries: u64) -> Result<(), StateError> {
+    let (name, observations, row_max) = match state.phase {
+        ModelerPhase::Fresh => ("Fresh", 0..=0, 0),
+        ModelerPhase::Waiting => ("Waiting", 0..=queries.saturating_sub(1), rows.saturating_sub(1)),
+        ModelerPhase::Done => ("Done", queries..=queries, rows.saturating_sub(1)),
+    };
+    stored(name, "number of observations", u64::from(state.observations), observations)?;
+    stored(name, "row", u64::from(state.pending), 0..=u64::from(row_max))
 }
 
 /// Numbers in the log: row and value of every query of a whole run.
@@ -188,6 +203,7 @@ impl<'a, T: Scalar, K: Kernel<T>> Modeler<'a, T, K> {
                 expected: p.rows as usize - 1,
             });
         }
+        judge(state, p.rows, config.queries_max() as u64).map_err(ModelerError::State)?;
         let noise_variance = T::from_f64(p.noise_variance);
         let dim = p.out_dim as usize;
         let mut posterior = CandidateGp::new(kernel, noise_variance, dim, rows, config.queries_max(), workspace)?;

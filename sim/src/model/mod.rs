@@ -24,7 +24,7 @@ use crate::scenario::{AnyScenario, Scenario};
 /// What executes a scenario.
 #[derive(Debug)]
 pub enum Engine {
-    /// [`federated::run`]: rounds of broadcasts.
+    /// [`federated::run()`]: rounds of broadcasts.
     Rounds(Box<Scenario>),
     /// Jobs that know nothing of each other.
     Jobs(Box<dyn Experiment>),

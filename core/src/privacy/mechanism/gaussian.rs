@@ -1,4 +1,4 @@
-//! The Gaussian mechanism on an integer grid, and the paper's floating-point form beside it.
+//! The Gaussian mechanism on an integer grid.
 //!
 //! **Equation** ([`GridGaussian`]): release = (C/(K·q))·(Σ u + ⌊2^m·G⌋), u integer vectors of norm ≤ K
 //! ([`crate::privacy::encode`]), G independent standard normals, K = ⌊2^m/z⌋.
@@ -22,11 +22,11 @@ use core::marker::PhantomData;
 use zeroize::Zeroize;
 
 use crate::math::Scalar;
-use crate::privacy::encode::{EncodeError, Encoder, Outcome, clip_factor};
+use crate::privacy::encode::{EncodeError, Encoder};
 use crate::privacy::event::{Event, NeighboringRelation, Release};
 use crate::privacy::sampling::SamplingProbability;
 use crate::random::exact::Bits;
-use crate::random::{NoiseError, NoiseSource, Provenance, SourceKind, Stream, normal};
+use crate::random::{NoiseError, NoiseSource, Provenance, SourceKind};
 
 /// Why a Gaussian release cannot be configured or made. No variant depends on a protected value.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -341,107 +341,12 @@ fn radius(m: u32, z: f64) -> Option<u64> {
     (k > 0).then_some(k)
 }
 
-/// The release as the paper writes it, in floating point: **simulation only**, it reproduces printed results.
-///
-/// **Equation**: ω⁽ⁱ⁾ = (1/q)·Σ_selected φ⁽ⁱ⁾·ω̂ + N(0, (z·φ_max·S/q)²·I).
-///
-/// **Not private as executed**: the low bits of a floating-point Gaussian betray what it was added to (Mironov 2012;
-/// Jin et al. 2022), sums depend on their order, and rounding adds to the sensitivity. Its source is a [`Stream`], and
-/// its release is marked [`crate::random::Simulation`]. Its noise is also up to √P larger than needed: φ_max·S in place
-/// of the tight max‖φ‖·S/√P.
-///
-/// **Source**: Dai, Low, Jaillet 2021, Algorithm 1.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PaperGaussian {
-    noise_multiplier: f64,
-    sampling_probability: SamplingProbability,
-    clipping_norm: f64,
-    weight_max: f64,
-    clip: f64,
-}
-
-impl PaperGaussian {
-    /// A mechanism: `noise_multiplier` z > 0, `sampling_probability` q > 0, `clipping_norm` S > 0, `blocks` P ≥ 1,
-    /// `weight_max` φ_max > 0.
-    pub fn new(
-        noise_multiplier: f64,
-        sampling_probability: SamplingProbability,
-        clipping_norm: f64,
-        blocks: u32,
-        weight_max: f64,
-    ) -> Result<Self, GaussianError> {
-        if sampling_probability == SamplingProbability::ZERO {
-            return Err(GaussianError::NobodySampled);
-        }
-        let clip = clipping_norm / Scalar::sqrt(f64::from(blocks));
-        for x in [noise_multiplier, clipping_norm, weight_max, clip] {
-            if !(x > 0.0 && x.is_finite()) {
-                return Err(GaussianError::Constant(x));
-            }
-        }
-        Ok(PaperGaussian { noise_multiplier, sampling_probability, clipping_norm, weight_max, clip })
-    }
-
-    /// S/√P, to which every vector is clipped.
-    pub const fn clip_radius(&self) -> f64 {
-        self.clip
-    }
-
-    /// φ_max·S/q, the paper's bound on the joint L2 sensitivity.
-    pub fn l2_sensitivity(&self) -> f64 {
-        self.weight_max * self.clipping_norm / self.sampling_probability.value()
-    }
-
-    /// z·φ_max·S/q.
-    pub fn noise_std(&self) -> f64 {
-        self.noise_multiplier * self.l2_sensitivity()
-    }
-
-    /// Adds (1/q)·φ⁽ⁱ⁾·ω̂ of one selected party to the sums, laid out as in [`Encoder::add`].
-    pub fn add<T: Scalar>(&self, vector: &[T], weights: &[f64], sums: &mut [f64]) -> Result<Outcome, EncodeError> {
-        if vector.is_empty() || weights.is_empty() || vector.len().checked_mul(weights.len()) != Some(sums.len()) {
-            return Err(EncodeError::Length { sums: sums.len(), vector: vector.len(), weights: weights.len() });
-        }
-        let Some(clip) = clip_factor(vector, self.clip) else { return Ok(Outcome::Zeroed) };
-        let q = self.sampling_probability.value();
-        for (block, weight) in sums.chunks_exact_mut(vector.len()).zip(weights) {
-            for (sum, x) in block.iter_mut().zip(vector) {
-                *sum += weight * (x.to_f64() * clip) / q;
-            }
-        }
-        Ok(if clip < 1.0 { Outcome::Clipped } else { Outcome::Kept })
-    }
-
-    /// Adds the noise and rounds to T. The event names the multiplier meant by the paper, z; the noise in force is at
-    /// least that.
-    pub fn release<'o, T: Scalar>(
-        &self,
-        sums: &[f64],
-        stream: &mut Stream,
-        out: &'o mut [T],
-    ) -> Result<Release<&'o [T], crate::random::Simulation>, GaussianError> {
-        if sums.len() != out.len() {
-            return Err(GaussianError::Length { sums: sums.len(), other: out.len() });
-        }
-        let std = self.noise_std();
-        for (out, sum) in out.iter_mut().zip(sums) {
-            *out = T::from_f64(*sum + std * normal::draw::<f64>(stream));
-        }
-        let event = Event::PoissonSampledGaussian {
-            sampling_probability: self.sampling_probability.value(),
-            noise_multiplier: self.noise_multiplier,
-            relation: NeighboringRelation::ReplaceSpecial,
-        };
-        Ok(Release::new(out, event))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     extern crate std;
     use super::*;
     use crate::random::source::tests::Failing;
-    use crate::random::{Secret, Simulated, SourceKind};
+    use crate::random::{Secret, Simulated, SourceKind, Stream};
 
     fn half() -> SamplingProbability {
         SamplingProbability::new(0.5).unwrap()

@@ -2,12 +2,14 @@
 //!
 //! | module | release | guarantee |
 //! |---|---|---|
-//! | [`gaussian`] | noised sum on an integer grid (Poisson-sampled); the paper's floating-point form, simulation only | Rényi |
+//! | [`gaussian`] | noised sum on an integer grid (Poisson-sampled) | Rényi |
+//! | [`paper_gaussian`] | the same as the paper writes it, in floating point | none as executed: simulation only |
 //! | [`laplace`] | one integer with discrete Laplace noise; one user's reward | pure ε |
 //! | [`selection`] | one candidate out of many: permute-and-flip, exponential mechanism | pure ε |
 //! | [`projection`] | every row of a table, projected and noised | (ε, δ), exact |
 
 pub mod gaussian;
 pub mod laplace;
+pub mod paper_gaussian;
 pub mod projection;
 pub mod selection;
