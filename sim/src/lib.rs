@@ -7,8 +7,8 @@
 //! |---|---|
 //! | [`text`] | what users wrote, quoted in messages |
 //! | [`mod@pool`] | threads for arithmetic |
-//! | [`files`] | bounded reads, atomic writes, one writer to a folder |
 //! | [`privacy`] | the tight accountant, calibration by it |
+//! | [`files`] | bounded reads, atomic writes, one writer to a folder |
 //! | [`scenario`] | TOML to plain data: the only home of keys, of all four trust models, of methods |
 //! | [`world`] | objectives and faults: who answers queries |
 //! | [`progress`] | whom to tell how far it has come |

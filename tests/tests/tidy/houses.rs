@@ -154,7 +154,7 @@ impl Plan {
     }
 
     /// A path as it is written in a module, from the root.
-    fn from_root(&self, module: &Module, path: &[String]) -> Option<Module> {
+    fn absolute(&self, module: &Module, path: &[String]) -> Option<Module> {
         let mut base = module.clone();
         let mut rest = path;
         match path.first()?.as_str() {
@@ -188,7 +188,7 @@ impl Plan {
             let depth = (1..=path.len()).rev().find(|depth| self.modules.contains(&path[..*depth]))?;
             let (module, rest) = (path[..depth].to_vec(), path[depth..].to_vec());
             let onward = rest.first().and_then(|name| self.reexports.get(&(module.clone(), name.clone())));
-            let Some(onward) = onward.and_then(|onward| self.from_root(&module, onward)) else {
+            let Some(onward) = onward.and_then(|onward| self.absolute(&module, onward)) else {
                 return Some(module);
             };
             path = onward;
@@ -199,7 +199,7 @@ impl Plan {
 
     fn arrows(&self) -> BTreeMap<&Module, BTreeSet<Module>> {
         let of = |module: &Module, paths: &[Module]| -> BTreeSet<Module> {
-            let files = paths.iter().filter_map(|path| self.file(self.from_root(module, path)?));
+            let files = paths.iter().filter_map(|path| self.file(self.absolute(module, path)?));
             files.filter(|file| file != module).collect()
         };
         self.used.iter().map(|(module, paths)| (module, of(module, paths))).collect()
