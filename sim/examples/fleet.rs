@@ -7,7 +7,8 @@ use std::error::Error;
 use std::time::Instant;
 
 use rustix::time::{ClockId, clock_gettime};
-use sordino_sim::driver::{self, Progress, RunOptions, Stage, Step};
+use sordino_sim::model::federated::{self, RunOptions};
+use sordino_sim::progress::{Progress, Stage, Step};
 use sordino_sim::scenario::Shipped;
 
 /// Sizes of the table.
@@ -44,7 +45,7 @@ fn line(agents: u32, rounds: u32, workspace_bytes: Option<usize>) -> Result<(), 
     let scenario = Shipped::find("fleet").ok_or("no fleet scenario")?.parse(&settings)?;
     let options = RunOptions { workspace_bytes, ..RunOptions::default() };
     let (wall, cpu) = (Instant::now(), cpu_seconds());
-    let result = driver::run(&scenario, &options, &Rounds(wall))?;
+    let result = federated::run(&scenario, &options, &Rounds(wall))?;
     let (wall, cpu) = (wall.elapsed().as_secs_f64(), cpu_seconds() - cpu);
     // The initial round is a step too.
     let steps = f64::from(agents) * f64::from(rounds + 1);

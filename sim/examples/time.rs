@@ -11,10 +11,10 @@ use rustix::time::{ClockId, clock_gettime};
 use sordino_core::federated::transcript::AgentLeaf;
 use sordino_core::federated::{Agent, AgentState, AgentStorage, Input, Output, storage_len};
 use sordino_core::random::{Party, Purpose, RunSeed};
-use sordino_sim::driver::context::{MethodContext, RunContext, ScenarioContext};
-use sordino_sim::driver::{Method, lockstep};
-use sordino_sim::objective;
-use sordino_sim::scenario::{Scenario, Shipped};
+use sordino_sim::model::federated::context::{MethodContext, RunContext, ScenarioContext};
+use sordino_sim::model::federated::lockstep;
+use sordino_sim::scenario::{Method, Scenario, Shipped};
+use sordino_sim::world;
 
 /// The shortest of so many repetitions counts.
 const REPETITIONS: usize = 5;
@@ -59,7 +59,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 fn measure(scenario: &Scenario) -> Result<[Duration; PARTS.len() + 1], Box<dyn std::error::Error>> {
     let mut times = [Duration::ZERO; PARTS.len() + 1];
     let (start, seed) = (now(), RunSeed::new(scenario.seed, 0));
-    let family = objective::load(scenario, None)?;
+    let family = world::load(scenario, None)?;
     let first = family.realize(seed);
     let shared = Arc::new(ScenarioContext::<f64>::new(scenario, first.candidates(), first.dim())?);
     times[0] = now() - start;

@@ -5,36 +5,32 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`scenario`] | TOML read once into valid values; the shipped scenarios |
-//! | [`objective`] | the functions that are optimised |
-//! | [`fault`] | what goes wrong on links and machines |
-//! | [`fabric`] | the one collective: an order to all members, partial sums back |
-//! | [`driver`] | who executes the parties |
-//! | [`files`] | bounded reads, atomic writes, one writer to a folder |
-//! | [`checkpoint`] | what outlives the program |
-//! | [`mod@execute`] | one scenario into one run folder |
-//! | [`sweep`] | grids of scenarios, each run in a folder of its own |
-//! | [`experiment`] | scenarios of the other trust models: one frame for all |
-//! | [`metrics`] | what the runs amount to |
-//! | [`privacy`] | the tight accountant, calibration by it, the audit |
-//! | [`report`] | tables, JSON, figures, the run folder |
-//! | [`reproduce`] | what of the papers comes out |
 //! | [`text`] | what users wrote, quoted in messages |
-//! | [`cli`] | arguments, progress, logging; `sordino tune` with its durable ledger |
+//! | [`mod@pool`] | threads for arithmetic |
+//! | [`privacy`] | the tight accountant, calibration by it |
+//! | [`files`] | bounded reads, atomic writes, one writer to a folder |
+//! | [`scenario`] | TOML to plain data: the only home of keys, of all four trust models, of methods |
+//! | [`world`] | objectives and faults: who answers queries |
+//! | [`progress`] | whom to tell how far it has come |
+//! | [`record`] | what one method did in one run, what an execution leaves |
+//! | [`metrics`] | numbers from records |
+//! | [`journal`] | what survives a kill |
+//! | [`report`] | a function of records: folder, page, figures, tables |
+//! | [`model`] | the four trust models: each runs core's parties against a world and leaves a record |
+//! | [`study`] | many runs and a judgement: execute, sweep, reproduce, audit |
+//! | [`cli`] | arguments in, exit code out |
 
-pub mod checkpoint;
 pub mod cli;
-pub mod driver;
-pub mod execute;
-pub mod experiment;
-pub mod fabric;
-pub mod fault;
 pub mod files;
+pub mod journal;
 pub mod metrics;
-pub mod objective;
+pub mod model;
+pub mod pool;
 pub mod privacy;
+pub mod progress;
+pub mod record;
 pub mod report;
-pub mod reproduce;
 pub mod scenario;
-pub mod sweep;
+pub mod study;
 pub mod text;
+pub mod world;

@@ -7,8 +7,8 @@ use sordino_core::digest::combine;
 use sordino_core::privacy::accountant::{AccountantError, MomentsAccountant, RdpAccountant};
 use sordino_core::privacy::{Event, NeighboringRelation};
 
-use crate::driver::{Guarantee, Method, MethodRun};
-use crate::scenario::Scenario;
+use crate::record::MethodRun;
+use crate::scenario::{Guarantee, Method, Scenario};
 
 /// The δ at which losses are shown beside the scenario's own.
 pub const SMALL_DELTA: f64 = 1e-5;
@@ -166,7 +166,7 @@ fn column_means<'r>(rows: impl Iterator<Item = &'r [f64]> + Clone) -> Vec<f64> {
     (0..width).map(|column| rows.clone().map(|row| row[column]).sum::<f64>() / count).collect()
 }
 
-/// Condenses the results of [`crate::driver::run`], in whatever order they are.
+/// Condenses the results of [`crate::model::federated::run()`], in whatever order they are.
 ///
 /// **Errors**: the accountant's; none for a scenario that was read from TOML.
 pub fn summarize(scenario: &Scenario, results: &[MethodRun]) -> Result<Summary, AccountantError> {

@@ -26,6 +26,18 @@ impl Display for Quoted<'_> {
     }
 }
 
+/// A number with about `digits` significant digits, without an exponent where it can be read without.
+pub fn significant(x: f64, digits: usize) -> String {
+    if x == 0.0 || !x.is_finite() {
+        return format!("{x}");
+    }
+    let magnitude = x.abs().log10().floor();
+    if !(-4.0..7.0).contains(&magnitude) {
+        return format!("{x:.*e}", digits.saturating_sub(1));
+    }
+    format!("{x:.*}", (digits as f64 - 1.0 - magnitude).max(0.0) as usize)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -34,5 +46,14 @@ mod tests {
     fn one_line_of_bounded_length() {
         assert_eq!(Quoted("a\n\u{0}ä").to_string(), "a\\n\\u{0}ä");
         assert_eq!(Quoted(&"x".repeat(500)).to_string().chars().count(), LENGTH_MAX + 1);
+    }
+
+    #[test]
+    fn digits() {
+        assert_eq!(significant(9.9085, 3), "9.91");
+        assert_eq!(significant(0.002_943_5, 3), "0.00294");
+        assert_eq!(significant(1e-5, 1), "1e-5");
+        assert_eq!(significant(123.4, 3), "123");
+        assert_eq!(significant(f64::INFINITY, 3), "inf");
     }
 }

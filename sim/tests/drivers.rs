@@ -4,8 +4,9 @@ use std::num::{NonZeroU32, NonZeroUsize};
 
 use sordino_core::digest::Digest;
 use sordino_core::digest::combine;
-use sordino_sim::driver::{self, DriverKind, Method, MethodRun, RunOptions};
-use sordino_sim::scenario::Scenario;
+use sordino_sim::model::federated::{self, DriverKind, RunOptions};
+use sordino_sim::record::MethodRun;
+use sordino_sim::scenario::{Method, Scenario};
 
 /// A small federation in which every part of the protocol takes place.
 const SMALL: &str = include_str!("small.toml");
@@ -20,7 +21,7 @@ fn options(driver: DriverKind, threads: usize, shards: u32) -> RunOptions {
 }
 
 fn run(scenario: &Scenario, options: &RunOptions) -> Vec<MethodRun> {
-    driver::run(scenario, options, &()).unwrap_or_else(|error| panic!("{error}"))
+    federated::run(scenario, options, &()).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn digest(runs: &[MethodRun]) -> Digest {
@@ -104,7 +105,7 @@ fn faults_cost_utility_and_nothing_else() {
     let (calm, reference) =
         (run(&calm, &options(DriverKind::Lockstep, 1, 1)), run(&faulty, &options(DriverKind::Lockstep, 1, 1)));
     assert_eq!(run(&faulty, &options(DriverKind::Tokio, 2, 3)), reference);
-    let mut seen = sordino_sim::fault::FaultCounts::default();
+    let mut seen = sordino_sim::world::fault::FaultCounts::default();
     for (calm, faulty) in calm.iter().zip(&reference) {
         assert_eq!((faulty.releases, faulty.regret.len()), (calm.releases, 15), "{}", faulty.method);
         // The secret sample is drawn whether or not the selected answer.

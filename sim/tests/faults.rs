@@ -1,15 +1,16 @@
 //! The scenario `faults`: the run finishes, the checkers hold, ε is what it is without faults, and regret shows the price.
 
-use sordino_sim::driver::{self, Method, MethodRun, RunOptions};
 use sordino_sim::metrics::{Paired, Summary, summarize};
-use sordino_sim::scenario::Shipped;
+use sordino_sim::model::federated::{self, RunOptions};
+use sordino_sim::record::MethodRun;
+use sordino_sim::scenario::{Method, Shipped};
 
 fn run(settings: &[&str]) -> (Vec<MethodRun>, Summary) {
     let mut settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
     settings.push("runs=6".into());
     let scenario = Shipped::find("faults").unwrap().parse(&settings).unwrap();
     // The checkers are part of the server: an error here is a finding of theirs.
-    let results = driver::run(&scenario, &RunOptions::default(), &()).unwrap();
+    let results = federated::run(&scenario, &RunOptions::default(), &()).unwrap();
     let summary = summarize(&scenario, &results).unwrap();
     (results, summary)
 }
@@ -25,7 +26,7 @@ fn faults_cost_utility_and_no_privacy() {
         assert_eq!(with.losses.is_some(), matches!(with.method, Method::DpFtsDe | Method::PureNoise));
     }
     assert!(without.iter().all(|run| run.faults.is_empty()));
-    let of = |method: Method, count: fn(&sordino_sim::fault::FaultCounts) -> u32| -> f64 {
+    let of = |method: Method, count: fn(&sordino_sim::world::fault::FaultCounts) -> u32| -> f64 {
         with.iter().filter(|run| run.method == method).flat_map(|run| &run.faults).map(|f| f64::from(count(f))).sum()
     };
     let steps = 6.0 * 30.0 * 60.0;

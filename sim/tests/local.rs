@@ -2,14 +2,17 @@
 
 use std::num::NonZeroUsize;
 
-use sordino_sim::experiment::{Experiment, Options};
+use sordino_sim::model::experiment::{Experiment, Options};
+use sordino_sim::model::{Engine, engine};
 use sordino_sim::scenario::{AnyScenario, Shipped};
 
 fn scenario(name: &str, settings: &[&str]) -> Result<Box<dyn Experiment>, String> {
     let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
     match Shipped::find(name).unwrap().load(&settings) {
-        Ok(AnyScenario::Other(experiment)) => Ok(experiment),
-        Ok(other) => panic!("{other:?}"),
+        Ok(scenario) => match engine(scenario) {
+            Engine::Jobs(experiment) => Ok(experiment),
+            Engine::Rounds(other) => panic!("{other:?}"),
+        },
         Err(error) => Err(error.to_string()),
     }
 }

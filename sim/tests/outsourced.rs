@@ -7,15 +7,19 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use sordino_sim::experiment::jobs::Journal;
-use sordino_sim::experiment::{Experiment, ExperimentError, Options, Outcome};
+use sordino_sim::journal::jobs::Journal;
+use sordino_sim::model::experiment::{Experiment, ExperimentError, Options};
+use sordino_sim::model::{Engine, engine};
+use sordino_sim::record::Outcome;
 use sordino_sim::scenario::{AnyScenario, Shipped};
 
 fn parse(text: &str, settings: &[&str]) -> Result<Box<dyn Experiment>, String> {
     let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
     match AnyScenario::parse("my.toml", text, &settings) {
-        Ok(AnyScenario::Other(experiment)) => Ok(experiment),
-        Ok(other) => panic!("{other:?}"),
+        Ok(scenario) => match engine(scenario) {
+            Engine::Jobs(experiment) => Ok(experiment),
+            Engine::Rounds(other) => panic!("{other:?}"),
+        },
         Err(error) => Err(error.to_string()),
     }
 }

@@ -5,9 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use sordino_sim::checkpoint::{Store, StoreError};
-use sordino_sim::driver::{self, DriverError, DriverKind, MethodRun, Progress, RunOptions, Stage, Step};
+use sordino_sim::journal::checkpoint::{Store, StoreError};
+use sordino_sim::model::federated::{self, DriverError, DriverKind, RunOptions};
+use sordino_sim::progress::{Progress, Stage, Step};
+use sordino_sim::record::MethodRun;
 use sordino_sim::scenario::Scenario;
+use sordino_sim::study::execute::ledger_parts;
 
 const SMALL: &str = include_str!("small.toml");
 
@@ -57,23 +60,25 @@ fn execute(
     let stop = Arc::new(AtomicBool::new(false));
     let progress = StopAfter { left: AtomicU32::new(stop_after), stop: stop.clone() };
     let options = RunOptions { driver, store: store.map(Arc::new), stop, ..RunOptions::default() };
-    driver::run(scenario, &options, &progress)
+    federated::run(scenario, &options, &progress)
 }
 
 /// Runs in pieces of `piece` rounds until it is done; returns results, ledger, number of pieces.
 fn in_pieces(scenario: &Scenario, folder: &Path, piece: u32) -> (Vec<MethodRun>, String, u32) {
-    let mut store = Store::create(folder, scenario, Duration::ZERO).unwrap();
+    let mut store = Store::create(folder, &scenario.resolved(), Duration::ZERO).unwrap();
     for pieces in 1.. {
         // Whoever continues may be another driver with another number of shards.
         let driver = if pieces % 2 == 0 { DriverKind::Tokio } else { DriverKind::Lockstep };
         match execute(scenario, Some(store), piece, driver) {
             Ok(results) => {
-                let store = Store::resume(folder, scenario, Duration::ZERO).unwrap();
-                store.join_ledgers(&results).unwrap();
+                let store = Store::resume(folder, &scenario.resolved(), Duration::ZERO).unwrap();
+                store.join_ledgers(&ledger_parts(&results)).unwrap();
                 store.discard().unwrap();
                 return (results, std::fs::read_to_string(folder.join("ledger.jsonl")).unwrap(), pieces);
             }
-            Err(DriverError::Interrupted) => store = Store::resume(folder, scenario, Duration::ZERO).unwrap(),
+            Err(DriverError::Interrupted) => {
+                store = Store::resume(folder, &scenario.resolved(), Duration::ZERO).unwrap()
+            }
             Err(error) => panic!("{error}"),
         }
     }
@@ -108,9 +113,12 @@ fn pieces_of_any_length_make_the_same_run() {
 fn another_scenario_is_refused_with_the_difference() {
     let folder = Folder::new("other");
     let (one, other) = (scenario(&[]), scenario(&["privacy.noise_multiplier=2.5"]));
-    assert!(matches!(Store::resume(&folder.0, &one, Duration::ZERO), Err(StoreError::NothingToResume { .. })));
-    Store::create(&folder.0, &one, Duration::ZERO).unwrap();
-    let error = Store::resume(&folder.0, &other, Duration::ZERO).unwrap_err().to_string();
+    assert!(matches!(
+        Store::resume(&folder.0, &one.resolved(), Duration::ZERO),
+        Err(StoreError::NothingToResume { .. })
+    ));
+    Store::create(&folder.0, &one.resolved(), Duration::ZERO).unwrap();
+    let error = Store::resume(&folder.0, &other.resolved(), Duration::ZERO).unwrap_err().to_string();
     assert!(error.contains("noise_multiplier = 1.0") && error.contains("noise_multiplier = 2.5"), "{error}");
 }
 
@@ -118,7 +126,7 @@ fn another_scenario_is_refused_with_the_difference() {
 fn damaged_files_are_refused_by_name() {
     let scenario = scenario(&["federation.methods=[\"dp-fts-de\"]", "runs=1"]);
     let folder = Folder::new("damaged");
-    let store = Store::create(&folder.0, &scenario, Duration::ZERO).unwrap();
+    let store = Store::create(&folder.0, &scenario.resolved(), Duration::ZERO).unwrap();
     assert!(matches!(execute(&scenario, Some(store), 9, DriverKind::Lockstep), Err(DriverError::Interrupted)));
     let state = folder.0.join("state");
     let newest = std::fs::read_dir(&state)
@@ -129,7 +137,7 @@ fn damaged_files_are_refused_by_name() {
         .unwrap();
     let bytes = std::fs::read(&newest).unwrap();
     let resume = || {
-        let store = Store::resume(&folder.0, &scenario, Duration::ZERO).unwrap();
+        let store = Store::resume(&folder.0, &scenario.resolved(), Duration::ZERO).unwrap();
         execute(&scenario, Some(store), u32::MAX, DriverKind::Lockstep)
     };
     for (damage, expected) in [
@@ -154,12 +162,12 @@ fn a_ledger_that_does_not_fit_stops_everything() {
         [("{\"schema\":9,\"sequence\":0,\"event\":null}\n", "line 1"), ("nonsense\n", "line 1"), ("", "")]
     {
         let folder = Folder::new("ledger");
-        let store = Store::create(&folder.0, &scenario, Duration::ZERO).unwrap();
+        let store = Store::create(&folder.0, &scenario.resolved(), Duration::ZERO).unwrap();
         assert!(matches!(execute(&scenario, Some(store), 9, DriverKind::Lockstep), Err(DriverError::Interrupted)));
         let path = folder.0.join("state/run-00000.dp-fts-de.ledger.jsonl");
         let good = std::fs::read_to_string(&path).unwrap();
         assert!(good.lines().count() >= 3);
-        let store = || Store::resume(&folder.0, &scenario, Duration::ZERO).unwrap();
+        let store = || Store::resume(&folder.0, &scenario.resolved(), Duration::ZERO).unwrap();
         if expected.is_empty() {
             // A charge whose line was cut off was never acted upon: written again.
             std::fs::write(&path, format!("{good}{{\"schema\":1,\"seq")).unwrap();
@@ -179,14 +187,14 @@ fn a_ledger_that_does_not_fit_stops_everything() {
 fn mended_a_ledger_edited_to_a_cheaper_noise_is_refused() {
     let scenario = scenario(&["federation.methods=[\"dp-fts-de\"]", "runs=1"]);
     let folder = Folder::new("cheaper");
-    let store = Store::create(&folder.0, &scenario, Duration::ZERO).unwrap();
+    let store = Store::create(&folder.0, &scenario.resolved(), Duration::ZERO).unwrap();
     assert!(matches!(execute(&scenario, Some(store), 9, DriverKind::Lockstep), Err(DriverError::Interrupted)));
     let path = folder.0.join("state/run-00000.dp-fts-de.ledger.jsonl");
     let good = std::fs::read_to_string(&path).unwrap();
     let cheaper = good.replace("\"noise_multiplier\":1.0", "\"noise_multiplier\":9.0");
     assert_ne!(good, cheaper);
     let resume = || {
-        let store = Store::resume(&folder.0, &scenario, Duration::ZERO).unwrap();
+        let store = Store::resume(&folder.0, &scenario.resolved(), Duration::ZERO).unwrap();
         execute(&scenario, Some(store), u32::MAX, DriverKind::Lockstep)
     };
     std::fs::write(&path, cheaper).unwrap();

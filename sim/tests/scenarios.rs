@@ -1,25 +1,14 @@
 //! Scenario files: what is shipped reads back, what is wrong is refused with key, value, range and line.
 
-use sordino_sim::driver::Method;
-use sordino_sim::driver::context::config;
-use sordino_sim::scenario::{AnyScenario, SHIPPED, Scenario, Shipped};
+use sordino_sim::model::federated::context::config;
+use sordino_sim::scenario::{AnyScenario, Method, SHIPPED, Scenario, Shipped};
 
 #[test]
 fn shipped_scenarios_read_back_from_their_resolved_form() {
     for shipped in SHIPPED {
-        let scenario = match shipped.load(&[]).unwrap() {
-            AnyScenario::Federated(scenario) => *scenario,
-            AnyScenario::Other(scenario) => {
-                assert_eq!(scenario.head().name, shipped.name);
-                match AnyScenario::parse("resolved", &scenario.resolved(), &[]).unwrap() {
-                    AnyScenario::Other(again) => assert_eq!(again.resolved(), scenario.resolved()),
-                    other => panic!("{other:?}"),
-                }
-                continue;
-            }
-        };
-        assert_eq!(scenario.name, shipped.name);
-        let again = Scenario::parse("resolved", &scenario.resolved(), &[]).unwrap();
+        let scenario = shipped.load(&[]).unwrap();
+        assert_eq!(scenario.head().name, shipped.name);
+        let again = AnyScenario::parse("resolved", &scenario.resolved(), &[]).unwrap();
         assert_eq!(again, scenario, "{}", scenario.resolved());
     }
 }

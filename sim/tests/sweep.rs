@@ -162,7 +162,7 @@ fn other_trust_models_are_swept_too() {
     // An index that does not say so is read as what it is.
     let mut silent = answer.clone();
     silent.as_object_mut().unwrap().remove("noise");
-    let silent: sordino_sim::sweep::index::Index = serde_json::from_value(silent).unwrap();
+    let silent: sordino_sim::study::sweep::index::Index = serde_json::from_value(silent).unwrap();
     assert_eq!(silent.noise, "simulation: not private");
     let method = &answer["entries"][1]["methods"][1];
     assert_eq!(method["measures"][0]["name"], "cumulative_regret");

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use sordino_sim::objective::tuning::Tuning;
-use sordino_sim::objective::{landmine, winequality};
+use sordino_sim::world::tuning::Tuning;
+use sordino_sim::world::{landmine, winequality};
 
 #[derive(Deserialize)]
 struct Reference {

@@ -7,13 +7,13 @@ use sordino_core::digest::Digest;
 use sordino_core::federated::transcript::AgentLeaf;
 use sordino_core::federated::{Agent, AgentState, AgentStorage, Input, Output, storage_len};
 use sordino_core::random::RunSeed;
-use sordino_sim::driver::context::{MethodContext, RunContext, ScenarioContext};
-use sordino_sim::driver::host;
-use sordino_sim::driver::shard::Shard;
-use sordino_sim::driver::{self, MethodRun, RunOptions};
-use sordino_sim::fabric::Order;
-use sordino_sim::objective;
+use sordino_sim::model::federated::context::{MethodContext, RunContext, ScenarioContext};
+use sordino_sim::model::federated::fabric::Order;
+use sordino_sim::model::federated::shard::Shard;
+use sordino_sim::model::federated::{self, RunOptions, host};
+use sordino_sim::record::MethodRun;
 use sordino_sim::scenario::{ObjectiveConfig, Scenario, Shipped};
+use sordino_sim::world;
 
 /// The agent that is taken out.
 pub const AGENT: u32 = 0;
@@ -29,7 +29,7 @@ pub fn scenario() -> Scenario {
 ///
 /// **Panics**: if the execution fails.
 pub fn host_run() -> MethodRun {
-    let mut runs = driver::run(&scenario(), &RunOptions::default(), &()).expect("a run");
+    let mut runs = federated::run(&scenario(), &RunOptions::default(), &()).expect("a run");
     assert_eq!(runs.len(), 1, "the scenario has one method and one run");
     runs.remove(0)
 }
@@ -40,7 +40,7 @@ pub fn host_run() -> MethodRun {
 pub fn script() -> Vec<u8> {
     let scenario = scenario();
     let ObjectiveConfig::GpSample(grid) = &scenario.objective else { panic!("the firmware's candidates are a grid") };
-    let family = objective::load(&scenario, None).expect("an objective");
+    let family = world::load(&scenario, None).expect("an objective");
     let seed = RunSeed::new(scenario.seed, 0);
     let functions = family.realize(seed);
     let shared = ScenarioContext::<f32>::new(&scenario, functions.candidates(), functions.dim()).expect("a context");

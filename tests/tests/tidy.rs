@@ -1,41 +1,17 @@
 //! The rules of the house as a test. Each rule is a function from text to complaints, with a negative control below:
 //! a snippet that breaks the rule must be reported.
 
-use source::{code, forbidden, occurrences, over_sources, root, shipped, used_modules};
+use houses::HOUSES;
+use source::{code, forbidden, occurrences, over_sources, root, shipped};
 
 #[path = "tidy/dependencies.rs"]
 mod dependencies;
 #[path = "tidy/errors.rs"]
 mod errors;
+#[path = "tidy/houses.rs"]
+mod houses;
 #[path = "tidy/source.rs"]
 mod source;
-
-/// The layers of core, lowest first; a module uses only those of earlier groups.
-const LAYERS: &[&[&str]] = &[
-    &["math"],
-    &["parameter"],
-    &["digest"],
-    &["linalg"],
-    &["random"],
-    &["kernel"],
-    &["features"],
-    &["domain"],
-    &["surrogate"],
-    &["acquisition"],
-    &["schedule"],
-    &["optimizer"],
-    &["privacy"],
-    &["federated", "outsourced", "local", "output"],
-    &["wire"],
-];
-
-/// Learning and privacy do not know each other, whatever their order: (module, what it must not use).
-const STRANGERS: &[(&str, &[&str])] = &[
-    ("privacy", &["kernel", "features", "domain", "surrogate", "acquisition"]),
-    ("kernel", &["privacy"]),
-    ("surrogate", &["privacy"]),
-    ("acquisition", &["privacy"]),
-];
 
 /// A file that is longer is two concepts.
 const LINES_MAX: usize = 500;
@@ -46,8 +22,8 @@ const CLOCKS_ALLOWED: &[(&str, &str)] = &[
     ("sim/src/cli", "the command line"),
     ("sim/src/progress", "shows time to a person"),
     ("sim/src/report", "shows time to a person"),
-    ("sim/src/sweep/run.rs", "decides when the index is refreshed, never what it holds"),
-    ("sim/src/checkpoint.rs", "decides when a checkpoint is due, never what it holds"),
+    ("sim/src/study/sweep/run.rs", "decides when the index is refreshed, never what it holds"),
+    ("sim/src/journal/checkpoint.rs", "decides when a checkpoint is due, never what it holds"),
 ];
 
 /// The only files with `unsafe`.
@@ -55,31 +31,6 @@ const UNSAFE_ALLOWED: &[(&str, &str)] = &[
     ("firmware-example/src/device/hardware.rs", "registers, stack paint, statics of the device"),
     ("firmware-example/examples/digests_wasm.rs", "names of exported functions"),
 ];
-
-fn layer(module: &str) -> Option<usize> {
-    LAYERS.iter().position(|group| group.contains(&module))
-}
-
-fn check_layers(path: &str, text: &str) -> Vec<String> {
-    let Some(inner) = path.strip_prefix("core/src/").filter(|inner| *inner != "lib.rs") else {
-        return Vec::new();
-    };
-    let module = inner.split(['/', '.']).next().unwrap_or_default();
-    let Some(own) = layer(module) else {
-        return vec![format!("{path}: module `{module}` has no place in the list of layers")];
-    };
-    let mut complaints = Vec::new();
-    for (line, used) in used_modules(path, &shipped(path, text)) {
-        let strangers = STRANGERS.iter().filter(|(who, _)| *who == module).any(|(_, not)| not.contains(&used.as_str()));
-        match layer(&used) {
-            _ if used == module => {}
-            Some(other) if other < own && !strangers => {}
-            Some(_) => complaints.push(format!("{path}:{line}: `{module}` must not use `{used}`")),
-            None => complaints.push(format!("{path}:{line}: `{used}` is no layer")),
-        }
-    }
-    complaints
-}
 
 /// No std; alloc only behind the feature of that name.
 fn check_no_std(path: &str, text: &str) -> Vec<String> {
@@ -170,53 +121,36 @@ fn check_unsafe(path: &str, text: &str) -> Vec<String> {
     complaints
 }
 
-/// The table of core's modules and their declarations follow the layers.
-fn check_module_table(text: &str) -> Vec<String> {
+/// The table of a package's rooms and their declarations follow the floors.
+fn check_module_table(house: &houses::House, text: &str) -> Vec<String> {
     let rows = text.lines().filter_map(|line| line.strip_prefix("//! | [`")).filter_map(|rest| rest.split('`').next());
-    let rows: Vec<&str> = rows.collect();
+    let rows: Vec<&str> = rows.map(|row| row.trim_start_matches("mod@")).collect();
     let declared =
         text.lines().filter_map(|line| line.strip_prefix("pub mod ")).filter_map(|rest| rest.strip_suffix(';'));
     let mut complaints = Vec::new();
     for module in declared {
         if !rows.contains(&module) {
-            complaints.push(format!("core/src/lib.rs: `{module}` is missing in the table"));
+            complaints.push(format!("{}lib.rs: `{module}` is missing in the table", house.sources));
         }
     }
-    let places: Vec<Option<usize>> = rows.iter().map(|row| layer(row)).collect();
+    let places: Vec<Option<usize>> = rows.iter().map(|row| house.floor(row)).collect();
     if !places.is_sorted() || places.contains(&None) {
-        complaints.push(format!("core/src/lib.rs: the table is not in the order of the layers: {rows:?}"));
+        complaints.push(format!("{}lib.rs: the table is not in the order of the floors: {rows:?}", house.sources));
     }
     complaints
 }
 
 #[test]
-fn core_modules_use_only_the_layers_below_them() {
-    over_sources(check_layers);
-    let bad = [
-        ("core/src/linalg/x.rs", "use crate::random::Stream;\n"),
-        ("core/src/math.rs", "use crate::{digest::Digest, math};\n"),
-        ("core/src/privacy/encode.rs", "fn f() { crate::surrogate::exact::g() }\n"),
-        ("core/src/privacy/mod.rs", "use crate::kernel::Kernel;\n"),
-        ("core/src/surrogate/exact.rs", "use crate::privacy::event;\n"),
-        ("core/src/federated/agent.rs", "use crate::local::Message;\n"),
-        ("core/src/linalg/dot.rs", "use super::super::wire;\n"),
-        ("core/src/linalg/mod.rs", "use super::wire;\n"),
-        ("core/src/schedule.rs", "use crate::{\n    math::Scalar,\n    federated::{agent, server},\n};\n"),
-        ("core/src/helpers.rs", "\n"),
-    ];
-    for (path, text) in bad {
-        assert_eq!(check_layers(path, text).len(), 1, "{path}: {text}");
+fn the_tables_of_rooms_follow_the_floors() {
+    for house in HOUSES {
+        let text = std::fs::read_to_string(root().join(house.sources).join("lib.rs")).unwrap();
+        assert_eq!(check_module_table(house, &text), Vec::<String>::new());
     }
-    let good = "use crate::math::Scalar;\n/// [`crate::wire`]\nuse super::wire;\n#[cfg(test)]\nmod tests {\n    use crate::wire;\n}\n";
-    assert_eq!(check_layers("core/src/linalg/x.rs", good), Vec::<String>::new());
-}
-
-#[test]
-fn the_table_of_modules_follows_the_layers() {
-    let text = std::fs::read_to_string(root().join("core/src/lib.rs")).unwrap();
-    assert_eq!(check_module_table(&text), Vec::<String>::new());
-    assert_eq!(check_module_table("//! | [`math`] | x |\npub mod math;\npub mod wire;\n").len(), 1);
-    assert_eq!(check_module_table("//! | [`wire`] | x |\n//! | [`math`] | x |\n").len(), 1);
+    let core = &HOUSES[0];
+    assert_eq!(check_module_table(core, "//! | [`math`] | x |\npub mod math;\npub mod wire;\n").len(), 1);
+    assert_eq!(check_module_table(core, "//! | [`wire`] | x |\n//! | [`math`] | x |\n").len(), 1);
+    let sim = &HOUSES[2];
+    assert_eq!(check_module_table(sim, "//! | [`model`] | x |\n//! | [`mod@pool`] | x |\npub mod pool;\n").len(), 1);
 }
 
 #[test]
@@ -234,7 +168,10 @@ fn results_do_not_depend_on_clocks_or_hash_order() {
     over_sources(check_deterministic);
     assert_eq!(check_deterministic("core/src/x.rs", "use core::time::Instant;\nlet m: HashMap<u8, u8>;\n").len(), 2);
     assert_eq!(check_deterministic("core/src/x.rs", "x.mul_add(y, z);\n").len(), 1);
-    assert_eq!(check_deterministic("sim/src/driver/tokio.rs", "let now = std::time::Instant::now();\n").len(), 1);
+    assert_eq!(
+        check_deterministic("sim/src/model/federated/tokio.rs", "let now = std::time::Instant::now();\n").len(),
+        1
+    );
     assert!(check_deterministic("sim/src/report/table.rs", "Instant::now()\n").is_empty());
     assert!(
         check_deterministic("core/src/x.rs", "// Instantaneous HashMap\nlet instants = Instantiated;\n").is_empty()

@@ -197,7 +197,7 @@ impl Config {
 
 #[cfg(test)]
 mod tests {
-    use super::super::collector::l2_sensitivity;
+    use super::super::encoding::l2_sensitivity;
     use super::*;
     use crate::random::Stream;
 

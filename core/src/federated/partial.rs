@@ -16,8 +16,8 @@ use core::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::collector::{Counters, Encoding, MEAN_LIMIT, SELECTED, UPLOADED};
 use super::config::{Config, Signal};
+use super::encoding::{Counters, Encoding, MEAN_LIMIT, SELECTED, UPLOADED};
 use crate::digest::Digest;
 use crate::random::Nonce;
 

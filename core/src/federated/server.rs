@@ -18,8 +18,9 @@ use core::ops::Range;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroize;
 
-use super::collector::{self, CollectorStorage, Counters, Encoding, MEAN_FRACTION, RoundWeights, SELECTED, UPLOADED};
+use super::collector::{self, CollectorStorage};
 use super::config::Config;
+use super::encoding::{Counters, Encoding, MEAN_FRACTION, RoundWeights, SELECTED, UPLOADED};
 use super::messages::{ServerError, ServerInput, ServerOutput, ServerPhase};
 use super::partial::{Opening, Partial, PartialError, Share};
 use crate::math::Scalar;

@@ -11,7 +11,7 @@ use sordino_core::privacy::SourceKind;
 
 use super::error::CliError;
 use super::{Format, print, print_json};
-use crate::privacy::audit::{AuditError, Claim, Defect, GaussianAudit, LocalAudit, Report};
+use crate::study::audit::{AuditError, Claim, Defect, GaussianAudit, LocalAudit, Report};
 
 /// `sordino audit`.
 #[derive(Debug, Args)]

@@ -2,15 +2,16 @@
 
 use std::process::ExitCode;
 
-use super::log::{Line, Log};
-use crate::checkpoint::StoreError;
-use crate::driver::DriverError;
-use crate::execute::ExecuteError;
-use crate::experiment::ExperimentError;
-use crate::objective::ObjectiveError;
-use crate::privacy::audit::AuditError;
+use crate::journal::checkpoint::StoreError;
+use crate::journal::jobs::JournalError;
+use crate::model::experiment::ExperimentError;
+use crate::model::federated::DriverError;
+use crate::progress::log::{Line, Log};
 use crate::report::folder::FolderError;
 use crate::scenario::ScenarioError;
+use crate::study::audit::AuditError;
+use crate::study::execute::ExecuteError;
+use crate::world::ObjectiveError;
 
 /// Why a command ended early.
 #[derive(Debug)]
@@ -77,6 +78,7 @@ impl From<ExecuteError> for CliError {
         match error {
             ExecuteError::Driver(error) => error.into(),
             ExecuteError::Folder(error) => error.into(),
+            ExecuteError::Store(error) => error.into(),
             ExecuteError::Accountant(error) => CliError::failure(error),
         }
     }
@@ -101,8 +103,23 @@ impl From<DriverError> for CliError {
     fn from(error: DriverError) -> Self {
         match error {
             DriverError::Objective(error) => error.into(),
-            DriverError::Store(error @ StoreError::OtherScenario { .. }) => CliError::input(error),
+            DriverError::Store(error) => error.into(),
             error => CliError::failure(error),
         }
+    }
+}
+
+impl From<StoreError> for CliError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::OtherScenario { .. } => CliError::input(error),
+            error => CliError::failure(error),
+        }
+    }
+}
+
+impl From<JournalError> for CliError {
+    fn from(error: JournalError) -> Self {
+        ExperimentError::from(error).into()
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::log;
+use crate::progress::log;
 
 /// A flag that the first interrupt sets.
 pub fn flag() -> Arc<AtomicBool> {

@@ -19,7 +19,7 @@ pub fn execute() -> Result<(), CliError> {
             text.push_str(&format!("{blank}# {}: {}\n", trust.name(), trust.description()));
         }
         for (name, scenario) in lines {
-            text.push_str(&format!("{name:width$}  {}\n", scenario.description()));
+            text.push_str(&format!("{name:width$}  {}\n", scenario.head().description));
         }
     }
     print(&text)

@@ -11,25 +11,23 @@
 //! | [`audit`] | `sordino audit` |
 //! | [`reproduce`] | `sordino reproduce` |
 //! | [`tune`] | `sordino tune` |
-//! | [`progress`], [`log`] | what is said meanwhile: a bar, lines, JSON |
+//! | `print` | results on standard output |
 //! | [`error`] | one line for every error, and its exit code |
 //!
 //! Results go to standard output, progress and errors to standard error. Exit codes: 0 done, 2 usage or bad input,
 //! 1 anything else.
 
 use std::ffi::OsString;
-use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand};
 
 pub mod audit;
 pub mod error;
 mod interrupt;
 pub mod list;
-pub mod log;
+mod print;
 pub mod privacy;
-pub mod progress;
 pub mod report;
 pub mod reproduce;
 pub mod run;
@@ -38,6 +36,7 @@ pub mod tune;
 mod unfinished;
 
 use error::CliError;
+pub use print::{Format, print, print_json};
 
 /// Private federated Bayesian optimisation: simulator.
 ///
@@ -70,16 +69,6 @@ enum Command {
     Tune(tune::Arguments),
 }
 
-/// How results are printed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// For people.
-    #[default]
-    Text,
-    /// One JSON object.
-    Json,
-}
-
 /// Executes one command line, the program's name included.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let parsed = match Arguments::try_parse_from(arguments) {
@@ -106,21 +95,4 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => error.report(),
     }
-}
-
-/// Prints a result. Whoever closed the pipe has read enough.
-pub fn print(text: &str) -> Result<(), CliError> {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(CliError::failure(format!("standard output: {error}")))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Prints one JSON object.
-pub fn print_json(value: &impl serde::Serialize) -> Result<(), CliError> {
-    let text = serde_json::to_string_pretty(value).map_err(|error| CliError::failure(error.to_string()))?;
-    print(&(text + "\n"))
 }

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::error::CliError;
-use super::{log, print, unfinished};
+use super::{print, unfinished};
 use crate::files::write_atomically;
-use crate::report::{self, html, read};
+use crate::progress::log;
+use crate::report::{html, read};
 use crate::scenario::AnyScenario;
-use crate::sweep::SweepFolder;
+use crate::study::sweep::SweepFolder;
 
 /// The page within a folder.
 const PAGE: &str = "report.html";
@@ -31,7 +32,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         if !sweep.is_complete(&index) {
             log::note(&unfinished::sweep(&sweep, &index));
         }
-        report::sweep::page(&sweep, &index)
+        crate::study::sweep::page::page(&sweep, &index)
     } else if let Some(page) = unfinished::page(folder)? {
         page
     } else {
@@ -41,7 +42,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
                 html::page(&record, record.scenario.objective.regret_name())
             }
             // Its page is made from what the runs held in memory; the folder has it since.
-            AnyScenario::Other(scenario) => {
+            scenario => {
                 let path = folder.join(PAGE);
                 return if path.exists() {
                     print(&format!("{}\n", path.display()))
@@ -49,7 +50,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
                     Err(CliError::input(format!(
                         "{}: is not there; pages of trust model {} are written by the run: sordino run {} --out NEW",
                         path.display(),
-                        scenario.head().trust.name(),
+                        scenario.trust().name(),
                         folder.join("scenario.toml").display()
                     )))
                 };

@@ -7,12 +7,12 @@ use clap::Args;
 use comfy_table::{Cell, CellAlignment, Table};
 
 use super::error::CliError;
-use super::log::{self, Log};
 use super::{Format, print, print_json};
+use crate::progress::log::{self, Log};
 use crate::report::folder::RunFolder;
-use crate::report::significant;
 use crate::report::table::LINES;
-use crate::reproduce::{Experiment, Options, Report};
+use crate::study::reproduce::{Experiment, Options, Report};
+use crate::text::significant;
 
 /// `sordino reproduce`.
 #[derive(Clone, Debug, Args)]

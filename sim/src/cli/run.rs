@@ -8,18 +8,19 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::error::CliError;
-use super::log::{self, Log};
-use super::progress::Teller;
 use super::{Format, interrupt, print, print_json};
-use crate::checkpoint::is_complete;
-use crate::driver::{DriverError, DriverKind, RunOptions};
-use crate::execute::{self, ExecuteError, Place};
-use crate::experiment::jobs::Journal;
-use crate::experiment::{self, Experiment, ExperimentError};
 use crate::files::read_to_string_bounded;
+use crate::journal::checkpoint::is_complete;
+use crate::journal::jobs::Journal;
+use crate::model::experiment::{Experiment, ExperimentError};
+use crate::model::federated::{DriverError, DriverKind, RunOptions};
+use crate::model::{self, Engine, engine};
+use crate::progress::log::{self, Log};
+use crate::progress::teller::Teller;
 use crate::report::folder::RunFolder;
 use crate::report::{json, table};
 use crate::scenario::{AnyScenario, SHIPPED, Scenario, Shipped, nearest};
+use crate::study::execute::{self, ExecuteError, Place};
 
 /// Scenario files are read up to this length.
 const BYTES_MAX: u64 = 1 << 20;
@@ -88,7 +89,7 @@ pub fn check_data<'s>(
     data: Option<&Path>,
 ) -> Result<(), CliError> {
     let mut scenarios = scenarios.into_iter().peekable();
-    let name = scenarios.peek().map_or(String::new(), |scenario| format!(" `{}`", scenario.name()));
+    let name = scenarios.peek().map_or(String::new(), |scenario| format!(" `{}`", scenario.head().name));
     match data {
         Some(path) if scenarios.all(|scenario| scenario.reads().is_none()) => Err(CliError::input(format!(
             "--data {}: scenario{name} reads no data; leave --data away, or run one that does (see sordino list)",
@@ -124,9 +125,9 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     settings.extend(arguments.runs.map(|runs| format!("runs={runs}")));
     let scenario = load(arguments.scenario.as_deref().unwrap_or("default"), &settings)?;
     check_data([&scenario], arguments.data.as_deref())?;
-    match scenario {
-        AnyScenario::Federated(scenario) => execute_federated(&scenario, arguments),
-        AnyScenario::Other(experiment) => execute_other(&*experiment, arguments),
+    match engine(scenario) {
+        Engine::Rounds(scenario) => execute_federated(&scenario, arguments),
+        Engine::Jobs(experiment) => execute_other(&*experiment, arguments),
     }
 }
 
@@ -143,13 +144,13 @@ fn execute_other(scenario: &dyn Experiment, arguments: &Arguments) -> Result<(),
         Some(path) if arguments.resume => RunFolder::open(path)?,
         _ => folder(arguments, &head.name)?,
     };
-    if is_complete(folder.path(), &scenario.resolved()).map_err(DriverError::Store)? {
+    if is_complete(folder.path(), &scenario.resolved())? {
         Journal::remove_left(folder.path());
         log::note(&format!("{}: complete already; nothing to resume", folder.path().display()));
         return Ok(());
     }
     let journal = Arc::new(Journal::open(folder.path(), &scenario.resolved(), arguments.data.as_deref())?);
-    let options = experiment::Options {
+    let options = model::Options {
         threads: arguments.threads,
         data: arguments.data.clone(),
         journal: Some(journal.clone()),
@@ -170,7 +171,7 @@ fn execute_other(scenario: &dyn Experiment, arguments: &Arguments) -> Result<(),
             return Err(error.into());
         }
     };
-    folder.fill_with(scenario, &outcome)?;
+    folder.fill_with(&scenario.resolved(), &outcome)?;
     journal.remove()?;
     match arguments.format {
         Format::Json => print_json(&outcome.summary)?,

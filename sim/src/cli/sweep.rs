@@ -7,14 +7,14 @@ use std::time::Duration;
 use clap::Args;
 
 use super::error::CliError;
-use super::log::{self, Log};
-use super::progress::Teller;
 use super::run::{check_data, scenario_text, seconds};
 use super::{Format, interrupt, print, print_json};
+use crate::progress::log::{self, Log};
+use crate::progress::teller::Teller;
 use crate::report::table::NOT_PRIVATE;
 use crate::scenario::AnyScenario;
-use crate::sweep::run::{Options, named, run};
-use crate::sweep::{Index, Plan, Status, SweepError, SweepFolder, grid};
+use crate::study::sweep::run::{Options, named, run};
+use crate::study::sweep::{Index, Plan, Status, SweepError, SweepFolder, grid};
 
 /// `sordino sweep`.
 #[derive(Clone, Debug, Args)]
@@ -65,8 +65,11 @@ impl From<SweepError> for CliError {
             SweepError::Exists(_) | SweepError::Other { .. } | SweepError::NoSweep(_) | SweepError::Damaged { .. } => {
                 CliError::input(error)
             }
-            SweepError::Threads(error) => error.into(),
-            SweepError::Io { .. } | SweepError::Lock(_) | SweepError::Interrupted => CliError::failure(error),
+            SweepError::Threads(_)
+            | SweepError::WorkerLost
+            | SweepError::Io { .. }
+            | SweepError::Lock(_)
+            | SweepError::Interrupted => CliError::failure(error),
         }
     }
 }
@@ -156,7 +159,7 @@ fn steps(folder: &SweepFolder) -> Vec<u64> {
 fn table(index: &Index) -> String {
     use comfy_table::{Cell, CellAlignment, Table};
 
-    use crate::report::significant;
+    use crate::text::significant;
     let (measures, losses) = (index.measures(), index.losses());
     let varying: Vec<usize> = (0..index.axes.len()).filter(|i| index.axes[*i].varies()).collect();
     let mut header: Vec<String> = varying.iter().map(|i| index.axes[*i].short().to_owned()).collect();

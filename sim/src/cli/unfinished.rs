@@ -7,18 +7,19 @@ use std::time::Duration;
 
 use super::error::CliError;
 use super::interrupt::quoted;
-use super::log;
-use crate::checkpoint::{SUMMARY, Store};
-use crate::driver::{DriverError, Method, MethodRun};
-use crate::experiment::jobs::Journal;
-use crate::experiment::{ExperimentError, Options};
 use crate::files::{FolderLock, read_to_string_bounded};
+use crate::journal::checkpoint::{SUMMARY, Store};
+use crate::journal::jobs::Journal;
 use crate::metrics::summarize;
+use crate::model::experiment::{ExperimentError, Options};
+use crate::model::{Engine, engine};
+use crate::progress::log;
+use crate::record::MethodRun;
 use crate::report::folder::FolderError;
 use crate::report::html;
 use crate::report::read::RunRecord;
-use crate::scenario::{AnyScenario, Scenario};
-use crate::sweep::{Index, Status, SweepFolder};
+use crate::scenario::{AnyScenario, Head, Method, Scenario};
+use crate::study::sweep::{Index, Status, SweepFolder};
 
 /// A longer scenario is not read.
 const BYTES_MAX: u64 = 1 << 22;
@@ -42,8 +43,8 @@ pub fn page(folder: &Path) -> Result<Option<String>, CliError> {
     let drawn = match &scenario {
         AnyScenario::Federated(scenario) => federated(folder, scenario)?,
         // Without their data nothing of them can be drawn.
-        AnyScenario::Other(experiment) if experiment.reads().is_some() => None,
-        AnyScenario::Other(_) => other(folder, &name, &text, scenario.runs(), scenario.description())?,
+        experiment if experiment.reads().is_some() => None,
+        experiment => other(folder, &name, &text, &experiment.head())?,
     };
     match drawn {
         Some(page) => {
@@ -58,8 +59,8 @@ pub fn page(folder: &Path) -> Result<Option<String>, CliError> {
 }
 
 fn federated(folder: &Path, scenario: &Scenario) -> Result<Option<String>, CliError> {
-    let store = Store::resume(folder, scenario, Duration::ZERO).map_err(DriverError::Store)?;
-    let finished = store.all_finished().map_err(DriverError::Store)?;
+    let store = Store::resume(folder, &scenario.resolved(), Duration::ZERO)?;
+    let finished = store.all_finished()?;
     let Some((scenario, results)) = comparable(scenario, finished) else {
         return Ok(None);
     };
@@ -99,13 +100,13 @@ fn unfinished(said: &str, description: &str) -> String {
 }
 
 /// The page of the first runs of which every job is in the journal: fewer runs are a prefix of more.
-fn other(folder: &Path, name: &str, text: &str, runs: u32, description: &str) -> Result<Option<String>, CliError> {
+fn other(folder: &Path, name: &str, text: &str, head: &Head) -> Result<Option<String>, CliError> {
     let journal = Arc::new(Journal::open(folder, text, None)?);
     let stop = Arc::new(AtomicBool::new(true));
     let page = |count: u32| -> Result<Option<String>, CliError> {
-        let description = unfinished(&format!("{count} of {runs} runs"), description);
+        let description = unfinished(&format!("{count} of {} runs", head.runs), &head.description);
         let settings = [format!("runs={count}"), format!("description={}", toml::Value::String(description))];
-        let AnyScenario::Other(first) = AnyScenario::parse(name, text, &settings)? else {
+        let Engine::Jobs(first) = engine(AnyScenario::parse(name, text, &settings)?) else {
             return Ok(None);
         };
         // Stopped from the beginning: what is not in the journal is not done either.
@@ -117,7 +118,7 @@ fn other(folder: &Path, name: &str, text: &str, runs: u32, description: &str) ->
         }
     };
     // The most runs that can be drawn lie between what can and what cannot.
-    let (mut drawn, mut can, mut cannot) = (None, 0, runs + 1);
+    let (mut drawn, mut can, mut cannot) = (None, 0, head.runs + 1);
     while cannot - can > 1 {
         let middle = can + (cannot - can) / 2;
         match page(middle)? {

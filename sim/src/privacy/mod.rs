@@ -1,8 +1,7 @@
-//! What needs a heap: the tight accountant, calibration by it, the audit.
+//! What needs a heap: the tight accountant and calibration by it.
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`audit`] | does the shipped release path lose more than is claimed? |
 //! | [`calibrate`] | parameters for a target, by the tight accountant |
 //! | [`pld`] | privacy-loss distributions: ε within a tolerance of the truth, never below |
 //! | `cells` | the losses of one release on a grid |
@@ -11,7 +10,6 @@
 //! | [`double`] | the numbers the transform calculates with, one or a pair |
 //! | [`fourier`] | the transform where all coefficients are needed |
 
-pub mod audit;
 pub mod calibrate;
 mod cells;
 pub mod double;

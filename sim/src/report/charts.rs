@@ -3,14 +3,14 @@
 use std::fmt::Write as _;
 
 use super::layout::{Layout, Room, Sizes};
-use super::significant;
 use super::svg::{Chart, Curve, Point, Ruler, Scale, escape, line};
 use super::{advance, figure};
-use crate::driver::{Guarantee, MethodRun};
-use crate::fault::FaultCounts;
 use crate::metrics::{MethodSummary, SMALL_DELTA, Summary, privacy_loss, release_event};
 use crate::privacy::pld;
-use crate::scenario::Scenario;
+use crate::record::MethodRun;
+use crate::scenario::{Guarantee, Scenario};
+use crate::text::significant;
+use crate::world::fault::FaultCounts;
 
 /// One chart as an element of a page; `labels` is the room that is wanted to the right of the plot, which becomes
 /// narrower if they need more.

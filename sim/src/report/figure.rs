@@ -4,11 +4,10 @@ use std::fmt::Write as _;
 
 use super::advance::wrapped;
 use super::layout::{Layout, Room, Sizes};
-use super::significant;
 use super::svg::{Chart, Curve, Point, Ruler, STYLE, STYLE_DARK, Scale, line};
-use crate::driver::Method;
 use crate::metrics::{MethodSummary, Summary};
-use crate::scenario::Scenario;
+use crate::scenario::{Method, Scenario};
+use crate::text::significant;
 
 /// The left panel; the last is drawn on top.
 const METHODS: [Method; 6] =

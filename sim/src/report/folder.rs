@@ -10,14 +10,13 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::read::RunRecord;
-use super::{figure, html, json, table};
-use crate::checkpoint::SUMMARY;
-use crate::driver::MethodRun;
-use crate::experiment::{Experiment, Outcome};
-use crate::fault::FaultCounts;
+use super::{figure, html, table};
 use crate::files::{FolderLock, LockError, write_atomically, write_durably};
+use crate::journal::checkpoint::SUMMARY;
 use crate::metrics::Summary;
+use crate::record::{MethodRun, Outcome, noise};
 use crate::scenario::Scenario;
+use crate::world::fault::FaultCounts;
 
 const README: &str = include_str!("folder.md");
 
@@ -134,10 +133,11 @@ impl RunFolder {
         write_atomically(&path, pretty(summary).as_bytes()).map_err(|error| FolderError::Io { path, error })
     }
 
-    /// Writes what an experiment of another trust model left, and seals the folder.
-    pub fn fill_with(&self, scenario: &dyn Experiment, outcome: &Outcome) -> Result<(), FolderError> {
+    /// Writes what an experiment of another trust model left, and seals the folder; `resolved` is its scenario with every
+    /// key written out.
+    pub fn fill_with(&self, resolved: &str, outcome: &Outcome) -> Result<(), FolderError> {
         let version = env!("CARGO_PKG_VERSION");
-        self.write("scenario.toml", &format!("# Every key written out; sordino {version}.\n{}", scenario.resolved()))?;
+        self.write("scenario.toml", &format!("# Every key written out; sordino {version}.\n{resolved}"))?;
         self.write("table.txt", &outcome.table)?;
         outcome.files.iter().try_for_each(|(name, text)| self.write(name, text))?;
         self.seal(&outcome.summary)
@@ -239,7 +239,7 @@ fn transcript(scenario: &Scenario, results: &[MethodRun], summary: &Summary) -> 
         scenario: &scenario.name,
         seed: scenario.seed,
         runs: scenario.runs,
-        noise: json::noise(),
+        noise: noise(),
         digest: summary.digest.to_string(),
     };
     let line = |value: serde_json::Result<String>| value.unwrap_or_else(|error| error.to_string()) + "\n";

@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use super::read::RunRecord;
 use super::svg::{STYLE, STYLE_DARK, escape};
-use super::{charts, figure, significant, table, told_rounds};
-use crate::driver::{Guarantee, Method};
+use super::{charts, figure, table, told_rounds};
 use crate::metrics::{MethodSummary, Paired, SMALL_DELTA, Summary};
-use crate::scenario::Scenario;
+use crate::scenario::{Guarantee, Method, Scenario};
+use crate::text::significant;
 
 /// Layout and type of the page; the charts bring [`STYLE`].
 const PAGE: &str = include_str!("page.css");

@@ -6,12 +6,12 @@
 use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
 
-use sordino_core::privacy::{NeighboringRelation, SourceKind};
+use sordino_core::privacy::NeighboringRelation;
 
 use super::told_rounds;
-use crate::driver::Guarantee;
 use crate::metrics::Summary;
-use crate::scenario::Scenario;
+use crate::record::noise;
+use crate::scenario::{Guarantee, Scenario};
 
 /// The whole answer of `sordino run --format json`.
 #[derive(Clone, Debug, Serialize)]
@@ -55,11 +55,6 @@ fn in_order<S: Serializer>(pairs: &[(u32, f64)], serializer: S) -> Result<S::Ok,
         map.serialize_entry(&round.to_string(), regret)?;
     }
     map.end()
-}
-
-/// The value of `noise` of everything simulated: "simulation: not private".
-pub fn noise() -> String {
-    SourceKind::Simulation.to_string()
 }
 
 /// The summary as JSON values.

@@ -1,7 +1,7 @@
 //! Where the parts of a chart stand: as much room for every text as it needs in the widest common font.
 
 use super::advance::{fitted, width, wrapped};
-use super::svg::{Chart, Frame, Ruler};
+use super::chart::{Chart, Frame, Ruler};
 
 /// A label at a curve's end is cut beyond this.
 const LABEL_MAX: f64 = 300.0;

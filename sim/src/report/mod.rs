@@ -5,6 +5,7 @@
 //! | [`table`] | the text on the terminal |
 //! | [`json`] | the same for programs |
 //! | [`figure`] | regret curves as SVG |
+//! | [`chart`] | a chart before it is drawn |
 //! | [`svg`] | axes, curves, bands, labels that do not overlap |
 //! | [`layout`], [`advance`] | room for every text of a chart; how wide a text is |
 //! | [`charts`] | privacy loss, spread over agents, clipping, utility against privacy |
@@ -13,10 +14,11 @@
 //! | [`outline`] | what an execution of any trust model amounts to |
 //! | [`curves`] | `rounds.csv` of any trust model |
 //! | [`parts`] | parts of pages that do not know whose results they show |
-//! | [`sweep`] | the page of a sweep |
+//! | [`page`] | the report and the README of a run folder of the other trust models |
 //! | [`folder`] | the run folder: scenario, tables, transcript, figure |
 
 pub mod advance;
+pub mod chart;
 pub mod charts;
 pub mod curves;
 pub mod figure;
@@ -25,10 +27,10 @@ pub mod html;
 pub mod json;
 pub mod layout;
 pub mod outline;
+pub mod page;
 pub mod parts;
 pub mod read;
 pub mod svg;
-pub mod sweep;
 pub mod table;
 
 /// The rounds at which regret is told: 2, 10 and the last.
@@ -38,31 +40,14 @@ pub fn told_rounds(rounds: u32) -> Vec<u32> {
     told
 }
 
-/// A number with about `digits` significant digits, without an exponent where it can be read without.
-pub fn significant(x: f64, digits: usize) -> String {
-    if x == 0.0 || !x.is_finite() {
-        return format!("{x}");
-    }
-    let magnitude = x.abs().log10().floor();
-    if !(-4.0..7.0).contains(&magnitude) {
-        return format!("{x:.*e}", digits.saturating_sub(1));
-    }
-    format!("{x:.*}", (digits as f64 - 1.0 - magnitude).max(0.0) as usize)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn rounds_and_digits() {
+    fn rounds() {
         assert_eq!(told_rounds(40), [2, 10, 40]);
         assert_eq!(told_rounds(6), [2, 6]);
         assert_eq!(told_rounds(2), [2]);
-        assert_eq!(significant(9.9085, 3), "9.91");
-        assert_eq!(significant(0.002_943_5, 3), "0.00294");
-        assert_eq!(significant(1e-5, 1), "1e-5");
-        assert_eq!(significant(123.4, 3), "123");
-        assert_eq!(significant(f64::INFINITY, 3), "inf");
     }
 }

@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 use super::curves::MethodCurve;
 use super::outline::MethodOutline;
 use super::svg::{Chart, Curve, Point, escape};
-use super::{figure, significant, table};
-use crate::driver::Method;
+use super::{figure, table};
+use crate::scenario::Method;
+use crate::text::significant;
 
 /// Looks for methods that are not the federated ones.
 const LOOKS: [&str; 8] = ["pure-noise", "ts", "fts-de", "dp-fts-de", "dp-fts", "uniform-weights", "global-init", "fts"];

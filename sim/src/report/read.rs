@@ -8,11 +8,11 @@ use serde::Deserialize;
 use sordino_core::digest::Digest;
 use sordino_core::privacy::accountant::AccountantError;
 
-use crate::driver::{Method, MethodRun};
-use crate::fault::FaultCounts;
 use crate::files::read_to_string_bounded;
 use crate::metrics::{Summary, summarize};
-use crate::scenario::{AnyScenario, Scenario, ScenarioError};
+use crate::record::MethodRun;
+use crate::scenario::{AnyScenario, Method, Scenario, ScenarioError};
+use crate::world::fault::FaultCounts;
 
 /// The longest file that is read.
 const BYTES_MAX: u64 = 1 << 30;

@@ -6,72 +6,8 @@
 
 use std::fmt::Write as _;
 
+pub use super::chart::{Chart, Curve, Frame, Point, Ruler, Scale};
 use super::layout::{LEADER, Layout, NOTE_BELOW, NOTE_GAP};
-
-/// A point of a curve and of its band.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Point {
-    /// Where.
-    pub x: f64,
-    /// The curve.
-    pub y: f64,
-    /// Lower edge of the band.
-    pub low: f64,
-    /// Upper edge of the band.
-    pub high: f64,
-}
-
-impl Point {
-    /// A point without a band.
-    pub fn bare(x: f64, y: f64) -> Self {
-        Point { x, y, low: y, high: y }
-    }
-}
-
-/// One curve.
-#[derive(Clone, Debug)]
-pub struct Curve {
-    /// Class of colour and dash, one of those in [`STYLE`].
-    pub class: &'static str,
-    /// What stands at its end.
-    pub label: String,
-    /// Smaller, after the label.
-    pub note: String,
-    /// From left to right.
-    pub points: Vec<Point>,
-}
-
-/// How the vertical axis is scaled.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Scale {
-    /// From a value, mostly zero.
-    Linear {
-        /// The lowest value that is drawn.
-        from: f64,
-    },
-    /// Powers of ten; what is smaller than the floor is drawn on it.
-    Log {
-        /// The lowest value that is drawn.
-        floor: f64,
-    },
-}
-
-/// A chart of several curves over a common axis.
-#[derive(Clone, Debug)]
-pub struct Chart {
-    /// Above the plot.
-    pub title: String,
-    /// Below the horizontal axis.
-    pub x_label: String,
-    /// Above the vertical axis.
-    pub y_label: String,
-    /// The curves, the most important last: it is drawn on top.
-    pub curves: Vec<Curve>,
-    /// The vertical scale.
-    pub scale: Scale,
-    /// Upper end of the vertical axis; to share it between charts.
-    pub y_max: f64,
-}
 
 /// Colours and type: Okabe and Ito's palette, darkened where a thin line would be pale on white; and its dark variant.
 /// Curves of one family share a hue, and dashes tell them apart without any.
@@ -132,40 +68,6 @@ pub const RAMP: [&str; 6] = ["v0", "v1", "v2", "v3", "v4", "v5"];
 /// Text with the characters that mean something in XML written out.
 pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}
-
-/// A rectangle in the figure, in pixels.
-#[derive(Clone, Copy, Debug)]
-pub struct Frame {
-    /// Left end of the plot.
-    pub x: f64,
-    /// Upper end of the plot.
-    pub y: f64,
-    /// Width of the plot, without labels.
-    pub width: f64,
-    /// Height of the plot.
-    pub height: f64,
-}
-
-impl Frame {
-    /// Where a value of the horizontal axis stands.
-    pub(super) fn place(&self, ruler: &Ruler, x: f64) -> f64 {
-        let span = ruler.to - ruler.from;
-        self.x + if span > 0.0 { (x - ruler.from) / span } else { 0.5 } * self.width
-    }
-}
-
-/// A horizontal axis.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Ruler {
-    /// Left end.
-    pub from: f64,
-    /// Right end.
-    pub to: f64,
-    /// Where numbers or names stand below it.
-    pub ticks: Vec<(f64, String)>,
-    /// Points are marked and have bars of error instead of a band.
-    pub marks: bool,
 }
 
 /// A dot and a bar for every point, beside those of the other curves.
@@ -326,7 +228,7 @@ impl Chart {
                 // What lies on the floor may be anything below it, zero included.
                 if self.curves.iter().flat_map(|curve| &curve.points).any(|point| point.y < floor) {
                     ticks.retain(|(y, _)| *y > 1.5 * floor);
-                    ticks.insert(0, (floor, format!("≤ {}", super::significant(floor, 1))));
+                    ticks.insert(0, (floor, format!("≤ {}", crate::text::significant(floor, 1))));
                 }
                 ticks
             }

@@ -2,10 +2,10 @@
 
 use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 
-use super::{significant, told_rounds};
-use crate::driver::Guarantee;
+use super::told_rounds;
 use crate::metrics::{SMALL_DELTA, Summary};
-use crate::scenario::Scenario;
+use crate::scenario::{Guarantee, Scenario};
+use crate::text::significant;
 
 /// What is said of every simulated execution: its noise can be computed from the seed.
 pub const NOT_PRIVATE: &str =

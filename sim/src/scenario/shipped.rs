@@ -1,6 +1,8 @@
 //! The scenarios compiled into the program.
 
-use super::{AnyScenario, Scenario, ScenarioError};
+use super::any::AnyScenario;
+use super::federated::Scenario;
+use super::reader::ScenarioError;
 
 /// A scenario that needs no file.
 #[derive(Clone, Copy, Debug)]

@@ -7,13 +7,15 @@ use std::time::Duration;
 
 use sordino_core::digest::Frame;
 use sordino_core::wire::{self, Header, Kind, ScalarTag, WireError};
-use sordino_sim::checkpoint::Store;
-use sordino_sim::driver::{self, DriverError, DriverKind, Progress, RunOptions, Stage, Step};
-use sordino_sim::experiment::{self, Experiment};
-use sordino_sim::fault::{FaultConfig, FaultPlan};
-use sordino_sim::objective::landmine;
-use sordino_sim::scenario::{AnyScenario, SHIPPED, Scenario, Shipped};
-use sordino_sim::sweep::{Plan, grid};
+use sordino_sim::journal::checkpoint::Store;
+use sordino_sim::model::federated::{self, DriverError, DriverKind, RunOptions};
+use sordino_sim::model::{self, Engine, Experiment, engine};
+use sordino_sim::progress::{Progress, Stage, Step};
+use sordino_sim::record::MethodRun;
+use sordino_sim::scenario::{AnyScenario, FaultConfig, SHIPPED, Scenario, Shipped};
+use sordino_sim::study::sweep::{Plan, grid};
+use sordino_sim::world::fault::FaultPlan;
+use sordino_sim::world::landmine;
 
 use super::mutate::Form;
 
@@ -165,19 +167,15 @@ pub fn tidy_up() {
 
 fn scenario(bytes: &[u8]) -> Result<(), Refusal> {
     let read = AnyScenario::parse("edited", &text(bytes), &[]).map_err(line)?;
-    let resolved = |scenario: &AnyScenario| match scenario {
-        AnyScenario::Federated(scenario) => scenario.resolved(),
-        AnyScenario::Other(scenario) => scenario.resolved(),
-    };
-    if let AnyScenario::Other(scenario) = &read
+    if let Engine::Jobs(scenario) = engine(read.clone())
         && scenario.explain().protected.is_empty()
     {
         return Err(Refusal::Broken("whatever can be read can be explained".into()));
     }
-    let once = resolved(&read);
+    let once = read.resolved();
     match AnyScenario::parse("resolved", &once, &[]) {
-        Ok(again) if resolved(&again) == once => Ok(()),
-        Ok(again) => Err(Refusal::Broken(format!("reads back as another:\n{once}\n{}", resolved(&again)))),
+        Ok(again) if again.resolved() == once => Ok(()),
+        Ok(again) => Err(Refusal::Broken(format!("reads back as another:\n{once}\n{}", again.resolved()))),
         Err(error) => Err(Refusal::Broken(format!("its resolved form is refused: {error}"))),
     }
 }
@@ -227,8 +225,8 @@ fn mine_fields() -> String {
 
 fn small(name: &str, settings: &[&str]) -> Box<dyn Experiment> {
     let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
-    match Shipped::find(name).map(|shipped| shipped.load(&settings)) {
-        Some(Ok(AnyScenario::Other(scenario))) => scenario,
+    match Shipped::find(name).map(|shipped| shipped.load(&settings).map(engine)) {
+        Some(Ok(Engine::Jobs(scenario))) => scenario,
         other => panic!("{name}: {other:?}"),
     }
 }
@@ -241,11 +239,7 @@ fn table(bytes: &[u8]) -> Result<(), Refusal> {
     let flats = || small("outsourced-hdb", &["runs=1", "modeler.rounds=2", "curator.out_dims=[2]"]);
     let path = place("table.csv");
     write(&path, bytes);
-    let how = experiment::Options {
-        threads: std::num::NonZeroUsize::new(1),
-        data: Some(path),
-        ..experiment::Options::default()
-    };
+    let how = model::Options { threads: std::num::NonZeroUsize::new(1), data: Some(path), ..model::Options::default() };
     let execute = |scenario: &dyn Experiment| scenario.execute(&how, &|_, _, _| ()).map_err(line);
     let (first, second) = (execute(&**STOCKS.get_or_init(stocks)), execute(&**FLATS.get_or_init(flats)));
     // A table for the one is none for the other; both must say so well.
@@ -286,11 +280,11 @@ impl Progress for StopAfter {
     }
 }
 
-fn run(scenario: &Scenario, store: Store, rounds: u32) -> Result<Vec<driver::MethodRun>, DriverError> {
+fn run(scenario: &Scenario, store: Store, rounds: u32) -> Result<Vec<MethodRun>, DriverError> {
     let stop = std::sync::Arc::new(AtomicBool::new(false));
     let store = Some(std::sync::Arc::new(store));
     let options = RunOptions { driver: DriverKind::Lockstep, store, stop: stop.clone(), ..RunOptions::default() };
-    driver::run(scenario, &options, &StopAfter(AtomicU32::new(rounds), stop))
+    federated::run(scenario, &options, &StopAfter(AtomicU32::new(rounds), stop))
 }
 
 const DAY: Duration = Duration::from_secs(86_400);
@@ -302,7 +296,7 @@ fn execution() -> &'static Execution {
         let folder = place("execution");
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).expect("a temporary folder");
-        let store = Store::create(&folder, &scenario, DAY).expect("a store");
+        let store = Store::create(&folder, &scenario.resolved(), DAY).expect("a store");
         assert!(matches!(run(&scenario, store, 4), Err(DriverError::Interrupted)), "stopped");
         let state = folder.join("state");
         let files = std::fs::read_dir(&state).expect("the state").flatten().map(|entry| entry.path());
@@ -333,10 +327,10 @@ fn checkpoint(body: &[u8]) -> Result<(), Refusal> {
     digest.bytes(&bytes);
     bytes.extend(digest.end().0);
     write(&state.join(&execution.name), &bytes);
-    let store = Store::resume(&folder, &execution.scenario, DAY).map_err(line)?;
+    let store = Store::resume(&folder, &execution.scenario.resolved(), DAY).map_err(line)?;
     let results = run(&execution.scenario, store, u32::MAX).map_err(line)?;
     let rounds = execution.scenario.federation.rounds as usize + 1;
-    let complete = |run: &driver::MethodRun| run.chain.len() == rounds && run.regret.len() == rounds;
+    let complete = |run: &MethodRun| run.chain.len() == rounds && run.regret.len() == rounds;
     if results.len() == 1 && results.iter().all(complete) {
         Ok(())
     } else {

@@ -62,9 +62,8 @@ pub fn shipped(path: &str, text: &str) -> String {
 }
 
 /// The first path segment after every `crate::`, one by one also from braces, with its line; `super::` chains that
-/// leave the module count too.
-pub fn used_modules(path: &str, code: &str) -> Vec<(usize, String)> {
-    let inner = path.strip_prefix("core/src/").unwrap_or(path);
+/// leave the module count too. `inner` is the path below `src/`.
+pub fn used_modules(inner: &str, code: &str) -> Vec<(usize, String)> {
     let depth = inner.matches('/').count() + usize::from(!inner.ends_with("mod.rs") && inner.contains('/'));
     let supers = "super::".repeat(depth.max(1));
     let prefixes: Vec<String> = ["crate::".to_owned(), supers].into_iter().collect();

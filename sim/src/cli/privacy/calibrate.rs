@@ -5,10 +5,10 @@ use serde::Serialize;
 use sordino_core::privacy::calibrate::{self, CalibrateError, Target};
 use sordino_core::privacy::{NeighboringRelation, SamplingProbability};
 
-use super::super::{print, print_json};
 use super::{Accountant, CliError, Format, failure, in_range, multiplier, probability, sampled};
+use crate::cli::print::{print, print_json};
 use crate::privacy::calibrate as tight;
-use crate::report::significant;
+use crate::text::significant;
 
 /// Which accountant the search asks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]

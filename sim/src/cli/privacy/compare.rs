@@ -6,8 +6,9 @@ use clap::Args;
 
 use super::super::print;
 use super::{Accountant, AccountantError, CliError, Releases, failure};
+use crate::report::figure;
 use crate::report::svg::{Chart, Curve, Point, Scale};
-use crate::report::{figure, significant};
+use crate::text::significant;
 
 /// `sordino privacy compare`.
 #[derive(Debug, Args)]

@@ -5,11 +5,11 @@ use serde::Serialize;
 
 use super::super::{print, print_json, run};
 use super::{Accountant, AccountantError, CliError, Format};
-use crate::driver::Guarantee;
-use crate::experiment::Explanation;
 use crate::metrics::release_event;
-use crate::report::significant;
-use crate::scenario::{AnyScenario, ObjectiveConfig, Scenario, Trust};
+use crate::model::{Engine, engine};
+use crate::record::Explanation;
+use crate::scenario::{Guarantee, ObjectiveConfig, Scenario, Trust};
+use crate::text::significant;
 
 /// `sordino privacy explain`.
 #[derive(Debug, Args)]
@@ -41,9 +41,9 @@ const SIMULATION: &str =
 /// Prints.
 pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let scenario = run::load(&arguments.scenario, &arguments.settings)?;
-    let answer = match &scenario {
-        AnyScenario::Federated(scenario) => federated(scenario)?,
-        AnyScenario::Other(experiment) => Answer {
+    let answer = match engine(scenario) {
+        Engine::Rounds(scenario) => federated(&scenario)?,
+        Engine::Jobs(experiment) => Answer {
             scenario: experiment.head().name.clone(),
             trust: experiment.head().trust,
             explanation: experiment.explain(),

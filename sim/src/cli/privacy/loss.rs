@@ -4,9 +4,9 @@ use clap::Args;
 use serde::Serialize;
 use sordino_core::privacy::NeighboringRelation;
 
-use super::super::{print, print_json};
 use super::{Accountant, CliError, Format, Releases, failure, nonnegative};
-use crate::report::significant;
+use crate::cli::print::{print, print_json};
+use crate::text::significant;
 
 /// `sordino privacy epsilon`.
 #[derive(Debug, Args)]

@@ -31,11 +31,9 @@ mod arguments;
 mod told;
 
 pub use arguments::Arguments;
+pub use told::PRECONDITION;
 use told::{Release, announce, publish};
 
-/// What the guarantee rests on, where everybody sees it.
-pub const PRECONDITION: &str = "Training data must be public or disjoint from the scored records: one scored record is \
-                                protected, training records are not.";
 /// The δ that all releases of a data set may spend: 1e-300 each, and only beyond about 1024/ε records.
 const DELTA_MAX: f64 = 1e-290;
 

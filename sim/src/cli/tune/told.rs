@@ -7,10 +7,14 @@ use sordino_host::files::write_atomically;
 use sordino_host::ledger::{Ledger, loss};
 use sordino_host::tune::score::Reading;
 
-use super::{Arguments, PRECONDITION};
+use super::arguments::Arguments;
 use crate::cli::error::CliError;
 use crate::cli::{Format, print};
-use crate::report::significant;
+use crate::text::significant;
+
+/// What the guarantee rests on, where everybody sees it.
+pub const PRECONDITION: &str = "Training data must be public or disjoint from the scored records: one scored record is \
+                                protected, training records are not.";
 
 /// Probability with which the stated distance to the best candidate may be exceeded.
 const GAP_FAILURE: f64 = 0.05;

@@ -1,0 +1,87 @@
+//! What is written down of a method while it runs: transcript, regret, releases, faults.
+
+use sordino_core::digest::Digest;
+use sordino_core::federated::transcript::link;
+use sordino_core::federated::{Aggregation, Counters};
+use sordino_core::math::Scalar;
+
+use super::context::MethodContext;
+use super::fabric::Partial;
+use crate::record::MethodRun;
+use crate::world::fault::FaultCounts;
+
+/// The books of one method.
+pub struct Books(MethodRun);
+
+impl Books {
+    /// Empty books.
+    pub fn new<T>(method: &MethodContext<T>) -> Self {
+        Books(MethodRun {
+            method: method.method,
+            run: method.run.index,
+            digest: Digest::default(),
+            chain: Vec::new(),
+            regret: Vec::new(),
+            regret_quantiles: Vec::new(),
+            releases: 0,
+            clipped_share: Vec::new(),
+            selected_share: Vec::new(),
+            faults: Vec::new(),
+        })
+    }
+
+    /// Books as they were.
+    pub fn resume(run: MethodRun) -> Self {
+        Books(run)
+    }
+
+    /// What is in them.
+    pub fn read(&self) -> &MethodRun {
+        &self.0
+    }
+
+    /// The finished books.
+    pub fn close(self) -> MethodRun {
+        self.0
+    }
+
+    /// Ends round t. `partials` in any order; `released` the broadcast that followed the round and what happened to
+    /// the vectors in it.
+    pub fn end_round<T: Scalar>(
+        &mut self,
+        method: &MethodContext<T>,
+        partials: &mut [Partial],
+        released: Option<(&[T], Counters)>,
+    ) {
+        partials.sort_by_key(|partial| partial.first);
+        let agents = method.config.parameters().agents;
+        let mut regrets: Vec<f64> = Vec::with_capacity(agents as usize);
+        let mut faults = FaultCounts::default();
+        for partial in partials.iter() {
+            let optima = &method.run.optima[partial.first as usize..];
+            regrets.extend(partial.best.iter().zip(optima).map(|(best, optimum)| optimum - best));
+            faults.add(&partial.faults);
+        }
+        // A serial sum in agent order: the same bits for any number of shards.
+        self.0.regret.push(regrets.iter().sum::<f64>() / regrets.len() as f64);
+        let last = regrets.len() - 1;
+        self.0.regret_quantiles.push([0.1, 0.5, 0.9].map(|share| {
+            let place = (last as f64 * share + 0.5) as usize;
+            *regrets.select_nth_unstable_by(place, f64::total_cmp).1
+        }));
+        let round = self.0.chain.len() as u32;
+        let leaves = partials.iter().flat_map(|partial| &partial.leaves);
+        self.0.digest = link(&self.0.digest, round, leaves, released.map_or(&[][..], |(vectors, _)| vectors));
+        self.0.chain.push(self.0.digest);
+        if !method.faults.is_none() {
+            self.0.faults.push(faults);
+        }
+        let private = matches!(method.config.parameters().aggregation, Aggregation::Private { .. });
+        if let Some((_, counters)) = released.filter(|_| private) {
+            let selected = f64::from(counters.selected);
+            self.0.releases += 1;
+            self.0.selected_share.push(selected / f64::from(agents));
+            self.0.clipped_share.push(f64::from(counters.clipped) / selected.max(1.0));
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! What the parties of a run borrow: the public context and its caches, built once at the right level.
+//!
+//! All levels are shared by reference count: a task may outlive the loop that started it.
+//!
+//! | level | holds |
+//! |---|---|
+//! | [`ScenarioContext`] | candidates, the factor of the prior over them |
+//! | [`RunContext`] | the run's features of every candidate, every agent's optimum |
+//! | [`MethodContext`] | the configuration of a method and the region of every candidate |
+
+use std::sync::Arc;
+
+use sordino_core::domain::{Candidates, Regions};
+use sordino_core::features::{RandomFourier, random_fourier};
+use sordino_core::federated::{Aggregation, Config, InitialRegion, OwnDraw, Parameters, Public, Signal};
+use sordino_core::kernel::{Kernel, StationaryKernel};
+use sordino_core::linalg::pivoted_cholesky;
+use sordino_core::math::Scalar;
+use sordino_core::random::RunSeed;
+use sordino_core::schedule::WeightConcentration;
+
+use sordino_core::wire::{self, Header, Kind, ScalarTag};
+
+use super::error::DriverError;
+use crate::progress::{Stage, Step};
+use crate::scenario::{Method, Scenario};
+use crate::world::Objective;
+use crate::world::fault::FaultPlan;
+
+/// Candidates and the factor of the prior over them, in the format of the agents.
+pub struct ScenarioContext<T> {
+    points: Vec<T>,
+    dim: usize,
+    prior_rows: Vec<T>,
+    prior_rank: usize,
+    /// Largest prior variance that the factor lacks at any candidate; 0 without joint draws.
+    pub prior_residual: f64,
+}
+
+impl<T: Scalar> ScenarioContext<T> {
+    /// Builds them from the candidates of an objective.
+    pub fn new(scenario: &Scenario, candidates: &[f64], dim: usize) -> Result<Self, DriverError> {
+        let points: Vec<T> = candidates.iter().map(|x| T::from_f64(*x)).collect();
+        Candidates::list(&points, dim).map_err(DriverError::Domain)?;
+        let surrogate = &scenario.surrogate;
+        let (mut factor, mut rank, mut residual) = (Vec::new(), 0, 0.0);
+        if surrogate.own_draw == OwnDraw::Joint {
+            let kernel = surrogate.kernel;
+            let kernel = StationaryKernel::with_shape(kernel.kernel, kernel.lengthscale, kernel.signal_variance)
+                .map_err(DriverError::Kernel)?;
+            (factor, rank, residual) = prior_factor(&kernel, candidates, dim, surrogate.prior_tolerance);
+        }
+        let prior_rows = factor.into_iter().map(T::from_f64).collect();
+        Ok(ScenarioContext { points, dim, prior_rows, prior_rank: rank, prior_residual: residual })
+    }
+
+    /// The candidates.
+    pub fn candidates(&self) -> Candidates<'_, T> {
+        Candidates::List { points: &self.points, dim: self.dim }
+    }
+}
+
+/// F with K ≈ FFᵀ over the candidates, its rank, and the largest variance it lacks.
+///
+/// The rank is not known beforehand: the factor is tried at growing widths (its columns do not depend on the width) and
+/// packed to the rank it reached.
+fn prior_factor(kernel: &impl Kernel<f64>, candidates: &[f64], dim: usize, tolerance: f64) -> (Vec<f64>, usize, f64) {
+    let n = candidates.len() / dim;
+    let point = |i: usize| &candidates[i * dim..(i + 1) * dim];
+    let tolerance = tolerance * kernel.variance(point(0));
+    let mut diagonal = vec![0.0; n];
+    let mut width = n.min(64);
+    loop {
+        let mut factor = vec![0.0; n * width];
+        let reached = pivoted_cholesky(n, width, &mut factor, &mut diagonal, tolerance, |i, j| {
+            kernel.covariance(point(i), point(j))
+        });
+        if reached.residual <= tolerance || width == n {
+            let rank = reached.rank.max(1);
+            let packed = factor.chunks_exact(width).flat_map(|row| row[..rank].iter().copied()).collect();
+            return (packed, rank, reached.residual);
+        }
+        width = n.min(2 * width);
+    }
+}
+
+/// The functions of one run and its public features.
+pub struct RunContext<T> {
+    /// The run's seed.
+    pub seed: RunSeed,
+    /// 0-based run.
+    pub index: u32,
+    /// The functions.
+    pub objective: Box<dyn Objective>,
+    /// Every agent's optimum.
+    pub optima: Vec<f64>,
+    shared: Arc<ScenarioContext<T>>,
+    features: Vec<T>,
+    feature_rows: Vec<T>,
+}
+
+impl<T: Scalar> RunContext<T> {
+    /// Draws the features from the public seed of run `index` and evaluates them at every candidate.
+    pub fn new(
+        scenario: &Scenario,
+        shared: Arc<ScenarioContext<T>>,
+        index: u32,
+        objective: Box<dyn Objective>,
+    ) -> Result<Self, DriverError> {
+        let (surrogate, dim) = (&scenario.surrogate, shared.dim);
+        let m = surrogate.features as usize;
+        let mut features = vec![T::ZERO; random_fourier::storage_len(dim, m)];
+        let kernel = surrogate.kernel;
+        random_fourier::draw(
+            surrogate.feature_seed,
+            index,
+            kernel.kernel,
+            &[kernel.lengthscale],
+            dim,
+            m,
+            &mut features,
+        )
+        .map_err(DriverError::Features)?;
+        let map = feature_map(scenario, dim, &features)?;
+        let mut feature_rows = vec![T::ZERO; shared.points.len() / dim * m];
+        for (row, point) in feature_rows.chunks_exact_mut(m).zip(shared.points.chunks_exact(dim)) {
+            map.features(point, row);
+        }
+        let optima = (0..objective.agents()).map(|agent| objective.optimum(agent)).collect();
+        let seed = RunSeed::new(scenario.seed, index);
+        Ok(RunContext { seed, index, objective, optima, shared, features, feature_rows })
+    }
+}
+
+fn feature_map<'f, T: Scalar>(
+    scenario: &Scenario,
+    dim: usize,
+    storage: &'f [T],
+) -> Result<RandomFourier<T, &'f [T]>, DriverError> {
+    let surrogate = &scenario.surrogate;
+    let variance = T::from_f64(surrogate.kernel.signal_variance);
+    RandomFourier::new(dim, surrogate.features as usize, variance, surrogate.normalize_features, storage)
+        .map_err(DriverError::Features)
+}
+
+/// Default of [`MethodContext::workspace_bytes`].
+const WORKSPACE_BYTES: usize = 1 << 28;
+
+/// One method in one run: its configuration, and everything its agents borrow.
+pub struct MethodContext<T> {
+    /// Which method.
+    pub method: Method,
+    /// The configuration all parties share.
+    pub config: Config,
+    /// The run it belongs to.
+    pub run: Arc<RunContext<T>>,
+    /// (ε, δ) beyond which nothing is released; ε is infinite if the scenario names none.
+    pub budget: (f64, f64),
+    /// Workspaces are kept for every agent up to this many bytes; beyond, agents of a shard share one and rebuild their
+    /// posteriors from their logs, with the same bits.
+    pub workspace_bytes: usize,
+    /// What goes wrong.
+    pub faults: FaultPlan,
+    /// What frames of this configuration are marked with.
+    pub config_id: u64,
+    /// What frames of this run are marked with: a digest of its seed, from which the seed does not follow.
+    pub deployment: u64,
+    region_of: Vec<u32>,
+    signal_variance: T,
+    unit_norm: bool,
+}
+
+impl<T: Scalar> MethodContext<T> {
+    /// Configures `method` of a scenario.
+    pub fn new(
+        scenario: &Scenario,
+        method: Method,
+        run: Arc<RunContext<T>>,
+        workspace_bytes: Option<usize>,
+    ) -> Result<Self, DriverError> {
+        let config = config(scenario, method)?;
+        let workspace_bytes = workspace_bytes.unwrap_or(WORKSPACE_BYTES);
+        let (regions, shared) = (&config.parameters().regions, &run.shared);
+        let region_of = shared.points.chunks_exact(shared.dim).map(|point| regions.region_of(point)).collect();
+        let signal_variance = T::from_f64(scenario.surrogate.kernel.signal_variance);
+        let unit_norm = scenario.surrogate.normalize_features;
+        let config_id = sordino_core::wire::config_id(&config);
+        let budget = (scenario.privacy.max_epsilon.unwrap_or(f64::INFINITY), scenario.privacy.delta);
+        let faults = FaultPlan::new(&scenario.faults, scenario.federation.agents).map_err(DriverError::Trace)?;
+        Ok(MethodContext {
+            method,
+            budget,
+            workspace_bytes,
+            faults,
+            config_id,
+            deployment: wire::config_id(&("simulated deployment", run.seed.value())),
+            region_of,
+            signal_variance,
+            unit_norm,
+            run,
+            config,
+        })
+    }
+
+    /// The public context of the agents.
+    pub fn public(&self) -> Result<Public<'_, T>, DriverError> {
+        let (run, shared) = (&*self.run, &*self.run.shared);
+        let count = self.config.parameters().feature_count as usize;
+        let features = RandomFourier::new(shared.dim, count, self.signal_variance, self.unit_norm, &run.features[..])
+            .map_err(DriverError::Features)?;
+        Ok(Public {
+            candidates: shared.candidates(),
+            features,
+            feature_rows: &run.feature_rows,
+            region_of: &self.region_of,
+            prior_rows: &shared.prior_rows,
+            prior_rank: shared.prior_rank,
+            confidence_widths: &[],
+        })
+    }
+}
+
+impl<T> MethodContext<T> {
+    /// The header of a frame of this run; its payload decides format and length.
+    pub fn frame_header(&self, kind: Kind, agent: u32, round: u32) -> Header {
+        let (deployment, config) = (self.deployment, self.config_id);
+        Header { version: wire::VERSION, kind, scalar: ScalarTag::F64, deployment, config, agent, round, len: 0 }
+    }
+
+    /// This method in a stage of `round`.
+    pub fn step(&self, round: u32, stage: Stage) -> Step {
+        let rounds = self.config.parameters().rounds;
+        Step { run: self.run.index, method: self.method, round, rounds, stage }
+    }
+}
+
+/// What a method's name means: the scenario's numbers, with what the method changes.
+pub fn config(scenario: &Scenario, method: Method) -> Result<Config, DriverError> {
+    let (federation, surrogate, privacy) = (&scenario.federation, &scenario.surrogate, &scenario.privacy);
+    let whole = vec![1; federation.splits.len()];
+    let regions =
+        Regions::new(if method.uses_regions() { &federation.splits } else { &whole }).map_err(DriverError::Domain)?;
+    let concentration = match method {
+        Method::Ts | Method::Fts | Method::DpFts | Method::UniformWeights => WeightConcentration::UNIFORM,
+        _ => WeightConcentration { start: privacy.weight_concentration, ..WeightConcentration::PAPER },
+    };
+    let aggregation = match method {
+        Method::Ts => Aggregation::None,
+        Method::Fts | Method::FtsDe => Aggregation::Mean,
+        _ => Aggregation::Private {
+            clipping_norm: privacy.clipping_norm,
+            sampling_probability: privacy.sampling_probability,
+            noise_multiplier: privacy.noise_multiplier,
+            grid_exponent: privacy.grid_exponent,
+            signal: if method == Method::PureNoise { Signal::Nothing } else { Signal::Vectors },
+        },
+    };
+    Config::new(Parameters {
+        agents: federation.agents,
+        regions,
+        rounds: federation.rounds,
+        initial_points: federation.initial_points,
+        initial_region: if method == Method::GlobalInit { InitialRegion::Whole } else { InitialRegion::Own },
+        feature_count: surrogate.features,
+        regularization: surrogate.regularization,
+        noise_variance: surrogate.noise_variance,
+        offset: federation.constant,
+        mixing: federation.mixing,
+        own_draw: surrogate.own_draw,
+        concentration,
+        aggregation,
+    })
+    .map_err(DriverError::Config)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Shipped;
+
+    /// Before the mend a frame carried the run seed itself: anybody who saw one upload could draw every coin of the run.
+    #[test]
+    fn mended_a_frame_does_not_carry_the_seed() {
+        let scenario = Shipped::find("firmware").unwrap().parse(&[]).unwrap();
+        let functions = crate::world::load(&scenario, None).unwrap().realize(RunSeed::new(scenario.seed, 0));
+        let shared = ScenarioContext::<f32>::new(&scenario, functions.candidates(), functions.dim()).unwrap();
+        let run = Arc::new(RunContext::new(&scenario, Arc::new(shared), 0, functions).unwrap());
+        let seed = run.seed.value();
+        let method = MethodContext::new(&scenario, scenario.federation.methods[0], run, None).unwrap();
+        let mut frame = vec![0; wire::frame_len_max(ScalarTag::F32, 1)];
+        let contains = |header: Header, frame: &mut [u8]| {
+            let used = wire::encode(header, &[0.5f32], frame).unwrap();
+            // The header's numbers are of variable length: 64 bits are ten bytes of seven bits.
+            let seed = postcard::to_allocvec(&seed).unwrap();
+            frame[..used].windows(seed.len()).any(|bytes| bytes == seed)
+        };
+        let header = method.frame_header(Kind::Upload, 3, 7);
+        assert!(!contains(header, &mut frame));
+        // Negative control: it would be seen.
+        assert!(contains(Header { deployment: seed, ..header }, &mut frame));
+    }
+}

@@ -1,0 +1,92 @@
+//! The one collective of a federation: broadcast an order to all members, gather their integer partial sums.
+//!
+//! A federation adds up nothing but integers, so members may hold any ranges of agents, answer in any order, and run
+//! anywhere: threads of this process ([`super::lockstep`], [`super::tokio`]), and behind the same trait
+//! a cluster. What an engine must keep: every member gets every order once and in sequence; an answer names its range; a
+//! member that is lost can be rebuilt from a [`Snapshot`] and replays its orders with the same bits.
+//!
+//! Orders and partials are inside the trust boundary: they carry the secret sample and unnoised sums, so a link between
+//! members must be authenticated and encrypted, and an engine that leaves the process hands each member the share of its
+//! own agents alone. **Devices never come behind this trait**: they are sent broadcasts and send frames, and learn
+//! nothing of the sample.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use sordino_core::digest::Digest;
+use sordino_core::federated::{self, AgentState, Share, Wiped};
+use sordino_core::math::Scalar;
+
+use crate::world::fault::FaultCounts;
+
+/// What all members are told at the beginning of a round. (Neither it nor a partial prints: both hold secrets.)
+#[derive(Clone)]
+pub struct Order<T> {
+    /// t = 0..=T.
+    pub round: u32,
+    /// The vectors of the round before; nothing if there was no broadcast.
+    pub broadcast: Option<Arc<[T]>>,
+    /// Their argmax, found once for all.
+    pub maximum: Option<u32>,
+    /// The secret sample if uploads are collected in this round; a member takes the share of its own agents.
+    pub share: Option<Arc<Share<Wiped<u8>>>>,
+}
+
+/// What a member answers.
+pub struct Partial {
+    /// Its first agent; the length of `leaves` says how many.
+    pub first: u32,
+    /// What its collector took; nothing if nothing was collected.
+    pub collected: Option<federated::Partial<Wiped<u8>, Wiped<i64>>>,
+    /// Its agents' leaves of the transcript.
+    pub leaves: Vec<Digest>,
+    /// Its agents' best noise-free values so far: simulation only.
+    pub best: Vec<f64>,
+    /// What happened on its links.
+    pub faults: FaultCounts,
+}
+
+/// Everything that consecutive agents are: states, logs, what is still on its way.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// The first agent.
+    pub first: u32,
+    /// Their states.
+    pub states: Vec<AgentState>,
+    /// Their logs, little-endian, only what is filled, one after the other.
+    pub logs: Vec<u8>,
+    /// Their best noise-free values so far.
+    pub best: Vec<f64>,
+    /// Frames that missed a deadline, with their sender.
+    pub late: Vec<(u32, Vec<u8>)>,
+}
+
+impl Snapshot {
+    /// Joins snapshots of consecutive ranges.
+    pub fn join(mut parts: Vec<Snapshot>) -> Snapshot {
+        parts.sort_by_key(|part| part.first);
+        let mut whole = Snapshot { first: parts.first().map_or(0, |part| part.first), ..Snapshot::default() };
+        for part in parts {
+            whole.states.extend(part.states);
+            whole.logs.extend(part.logs);
+            whole.best.extend(part.best);
+            whole.late.extend(part.late);
+        }
+        whole
+    }
+}
+
+/// Members that hold all agents of one federation.
+pub trait Fabric<T: Scalar> {
+    /// Why a round or a snapshot fails.
+    type Error;
+
+    /// The ranges of agents that members hold now, in any order; together they are all enrolled agents.
+    fn members(&self) -> Vec<std::ops::Range<u32>>;
+
+    /// Takes all members through a round and waits for all answers, which come in any order.
+    fn round(&mut self, order: Order<T>) -> impl Future<Output = Result<Vec<Partial>, Self::Error>>;
+
+    /// What all members are, between rounds.
+    fn snapshot(&mut self) -> impl Future<Output = Result<Vec<Snapshot>, Self::Error>>;
+}

@@ -1,0 +1,50 @@
+//! The simulated server: the host of every server, with simulated coins and noise and a ledger that says so.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use sordino_core::math::Scalar;
+use sordino_host::ledger::{Accounting, Ledger, Terms};
+use sordino_host::server::{SimulatedSources, StoredServer};
+
+use super::context::MethodContext;
+use super::error::DriverError;
+use crate::progress::Stage;
+
+/// The server of one simulated federation.
+pub type ServerHost<T> = sordino_host::server::ServerHost<T, SimulatedSources>;
+
+/// A server before broadcast 0 with the budget of its scenario, or as it was stored.
+///
+/// **Parameters**: `path` of its ledger, in memory if there is none; `stored` with the vectors of its last broadcast.
+///
+/// **Errors**: a ledger that cannot be used, or is not the one of the stored server.
+pub fn server<T: Scalar>(
+    method: &MethodContext<T>,
+    path: Option<&Path>,
+    stored: Option<(StoredServer, &[T])>,
+) -> Result<ServerHost<T>, DriverError> {
+    let (epsilon_max, delta) = method.budget;
+    let terms = Terms {
+        data: format!("run {}, {}", method.run.index, method.method),
+        unit: "agent".into(),
+        records: Some(u64::from(method.config.parameters().agents)),
+        accounting: Accounting::Renyi,
+        epsilon_max: Some(epsilon_max).filter(|epsilon| epsilon.is_finite()),
+        delta,
+    };
+    let ledger = match path {
+        Some(path) => Ledger::open_simulated(path, &terms)?,
+        None => Ledger::in_memory(&terms)?,
+    };
+    let sources = SimulatedSources::new(method.run.seed);
+    Ok(ServerHost::new(Arc::new(method.config.clone()), sources, ledger, stored)?)
+}
+
+/// The end of a round as it is told: what was spent, and of how much.
+pub fn spent<T: Scalar>(server: &ServerHost<T>) -> Stage {
+    let ledger = server.ledger();
+    let private = server.state().releases() > 0;
+    let epsilon = private.then(|| ledger.spent().ok()).flatten().map(|spent| spent.epsilon);
+    Stage::Done { epsilon, epsilon_max: ledger.terms().epsilon_max }
+}

@@ -1,0 +1,100 @@
+//! One method of one run from beginning to end, over whatever fabric holds its agents.
+//!
+//! A round: the last broadcast goes out; agents query and upload; the deadline closes the collection; the release is
+//! charged, written down, noised; the books are closed; if it is time, a checkpoint is written.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use sordino_core::federated::Aggregation;
+use sordino_core::math::Scalar;
+
+use super::books::Books;
+use super::context::MethodContext;
+use super::error::DriverError;
+use super::fabric::{Fabric, Order, Snapshot};
+use super::host;
+use super::saved::Saved;
+use crate::journal::checkpoint::Store;
+use crate::progress::{Progress, Stage};
+use crate::record::{MethodRun, stored_name};
+
+/// What a federation is executed with, beside its fabric.
+#[derive(Clone, Copy)]
+pub struct Surroundings<'s> {
+    /// Whom to tell.
+    pub progress: &'s dyn Progress,
+    /// Where to write checkpoints and the ledger.
+    pub store: Option<&'s Store>,
+    /// Set from outside to stop at the end of a round.
+    pub stop: &'s AtomicBool,
+}
+
+/// Runs one method. `build` makes the fabric: for fresh agents, or from a snapshot.
+pub async fn run_method<T: Scalar, F: Fabric<T>>(
+    method: Arc<MethodContext<T>>,
+    around: Surroundings<'_>,
+    build: impl FnOnce(Option<&Snapshot>) -> Result<F, DriverError>,
+) -> Result<MethodRun, DriverError>
+where
+    DriverError: From<F::Error>,
+{
+    let name = stored_name(method.run.index, method.method);
+    if let Some(done) = around.store.map_or(Ok(None), |store| store.finished(&name))? {
+        return Ok(done);
+    }
+    let saved = around.store.map_or(Ok(None), |store| store.latest::<Saved>(&name))?;
+    let ledger = around.store.map(|store| store.ledger(&name));
+    let p = method.config.parameters();
+    let shared = p.aggregation != Aggregation::None;
+    let (mut fabric, mut server, mut books) = match saved {
+        None => (build(None)?, host::server(&method, ledger.as_deref(), None)?, Books::new(&method)),
+        Some(saved) => {
+            let fabric = build(Some(&saved.agents))?;
+            let broadcast = saved.broadcast::<T>();
+            let server = host::server(&method, ledger.as_deref(), Some((saved.server, &broadcast)))?;
+            (fabric, server, Books::resume(saved.books))
+        }
+    };
+    let mut point = vec![T::ZERO; method.config.broadcast_len() + p.regions.splits().len()];
+    for round in books.read().chain.len() as u32..=p.rounds {
+        let tell = |stage| around.progress.advance(&method.step(round, stage));
+        let collecting = shared && round < p.rounds;
+        let broadcast: Option<Arc<[T]>> = server.broadcast().map(Arc::from);
+        let maximum = match &broadcast {
+            Some(vectors) => Some(method.public()?.maximize(&p.regions, vectors, &mut point).candidate),
+            None => None,
+        };
+        let share = if collecting && server.open()? { Some(server.share()?) } else { None };
+        tell(Stage::Agents { done: 0, of: p.agents });
+        let mut partials = fabric.round(Order { round, broadcast, maximum, share }).await?;
+        let mut counters = None;
+        if collecting {
+            tell(Stage::Release);
+            for collected in partials.iter().filter_map(|partial| partial.collected.as_ref()) {
+                server.merge(collected)?;
+            }
+            counters = Some(server.close()?);
+        }
+        let released = counters.and_then(|counters| server.broadcast().map(|vectors| (vectors, counters)));
+        books.end_round(&method, &mut partials, released);
+        let stop = around.stop.load(Ordering::Relaxed);
+        if let Some(store) = around.store.filter(|store| round < p.rounds && (stop || store.is_due(&name))) {
+            tell(Stage::Checkpoint);
+            let agents = Snapshot::join(fabric.snapshot().await?);
+            let broadcast = server.broadcast().unwrap_or_default().to_vec();
+            let state = Saved::new(server.store()?, &broadcast, books.read(), agents);
+            store.save(&name, books.read().chain.len(), &state)?;
+        }
+        tell(host::spent(&server));
+        if stop && round < p.rounds {
+            return Err(DriverError::Interrupted);
+        }
+    }
+    server.sync()?;
+    let finished = books.close();
+    if let Some(store) = around.store {
+        store.finish(&name, &finished)?;
+    }
+    Ok(finished)
+}

@@ -1,0 +1,230 @@
+//! Table, CSV, JSON, and the picture of the paper's figure 2: cumulative regret with standard errors.
+
+use std::fmt::Write as _;
+
+use serde_json::json;
+use sordino_core::digest::Digest;
+use sordino_core::digest::combine;
+
+use super::explain::explain;
+use super::run::{LocalRun, curve_rounds};
+use crate::metrics::Estimate;
+use crate::record::{Outcome, noise};
+use crate::report::page::{Page, Shown};
+use crate::report::svg::{Chart, Curve, Point, Scale};
+use crate::scenario::local::{LocalMethod, LocalScenario};
+use crate::text::significant;
+
+/// One method over all runs.
+struct MethodSummary {
+    method: LocalMethod,
+    digest: Digest,
+    regret: Estimate,
+    /// Mean over runs of the regret's ratio to random's on the same function; only if `random` takes part.
+    ratio: Option<Estimate>,
+    curve: Vec<Estimate>,
+    epsilon_spent: f64,
+}
+
+fn summarize(scenario: &LocalScenario, runs: &[LocalRun]) -> Vec<MethodSummary> {
+    let of = |method: LocalMethod| -> Vec<&LocalRun> { runs.iter().filter(|run| run.method == method).collect() };
+    let random = of(LocalMethod::Random);
+    let methods = scenario.learning.methods.iter().map(|method| {
+        let own = of(*method);
+        let ratios: Vec<f64> = own.iter().zip(&random).map(|(own, random)| own.regret() / random.regret()).collect();
+        let points = own.iter().map(|run| run.curve.len()).min().unwrap_or(0);
+        let at = |i: usize| Estimate::of(&own.iter().map(|run| run.curve[i]).collect::<Vec<_>>());
+        MethodSummary {
+            method: *method,
+            digest: combine(own.iter().map(|run| &run.digest)),
+            regret: Estimate::of(&own.iter().map(|run| run.regret()).collect::<Vec<_>>()),
+            ratio: (!ratios.is_empty()).then(|| Estimate::of(&ratios)),
+            curve: (0..points).map(at).collect(),
+            epsilon_spent: own.iter().map(|run| run.epsilon_spent).fold(0.0, f64::max),
+        }
+    });
+    methods.collect()
+}
+
+/// Columns of `rounds.csv`.
+const COLUMNS: &[(&str, &str)] = &[
+    ("run", "0-based; runs of one number are paired over methods: same function, same noise of rewards"),
+    ("method", "its name"),
+    ("round", "t, 1 to T; at most 200 rounds are kept, the last one always"),
+    ("cumulative_regret", "max f − f of what was played, summed over rounds 1 to t"),
+];
+
+/// What is shown and written.
+pub fn outcome(scenario: &LocalScenario, runs: &[LocalRun]) -> Outcome {
+    let methods = summarize(scenario, runs);
+    let digest = combine(runs.iter().map(|run| &run.digest));
+    let shown = shown(scenario, &methods);
+    let (line, chart) = figure(scenario, &methods);
+    let page = Page {
+        head: &scenario.head,
+        resolved: scenario.resolved(),
+        explanation: explain(scenario),
+        facts: vec![
+            ("rounds", scenario.learning.rounds.to_string()),
+            ("ε per report", scenario.users.epsilon.map_or("none".to_owned(), |epsilon| significant(epsilon, 3))),
+            ("reports per user", scenario.users.reports_per_user.to_string()),
+        ],
+        shown: &shown,
+        line,
+        charts: vec![chart],
+        ruler: None,
+        columns: COLUMNS,
+        digest: &digest,
+    };
+    let mut files = vec![("rounds.csv", rounds(scenario, runs))];
+    files.extend(page.files());
+    Outcome { table: shown.text(&digest), summary: summary(scenario, &methods, &digest), files }
+}
+
+/// What the reports promise, in words.
+fn guarantee(scenario: &LocalScenario) -> String {
+    let users = &scenario.users;
+    match users.epsilon {
+        Some(epsilon) => format!(
+            "ε = {epsilon} per report, {} per user: one user's reward, towards everybody; not that the user takes part, \
+             which candidate, when",
+            if users.reports_per_user == 1 {
+                "one report".to_owned()
+            } else {
+                format!("{} reports (ε = {})", users.reports_per_user, epsilon * f64::from(users.reports_per_user))
+            }
+        ),
+        None => "no privacy: rewards are sent as they are".to_owned(),
+    }
+}
+
+fn shown(scenario: &LocalScenario, methods: &[MethodSummary]) -> Shown {
+    let columns = ["method", "cumulative regret", "std. error", "ratio to random", "std. error", "ε spent per user"];
+    let error = |estimate: Estimate, digits: usize| {
+        estimate.standard_error.map_or("–".to_owned(), |error| significant(error, digits))
+    };
+    let row = |method: &MethodSummary| {
+        let ratio = method.ratio;
+        let spent = match (scenario.users.epsilon, method.method) {
+            (_, LocalMethod::Random) => "nobody is asked".to_owned(),
+            (None, _) => "not private".to_owned(),
+            (Some(_), _) => significant(method.epsilon_spent, 4),
+        };
+        vec![
+            method.method.name().to_owned(),
+            significant(method.regret.mean, 4),
+            error(method.regret, 2),
+            ratio.map_or("–".to_owned(), |ratio| format!("{:.3}", ratio.mean)),
+            ratio.map_or("–".to_owned(), |ratio| error(ratio, 2)),
+            spent,
+        ]
+    };
+    let rounds = scenario.learning.rounds;
+    let notes = vec![
+        format!(
+            "cumulative regret: max f − f of what was played, summed over rounds 1 to {rounds}; mean of {} runs. The ratio is \
+             formed function by function.",
+            scenario.head.runs
+        ),
+        format!("{}.", guarantee(scenario)),
+    ];
+    Shown {
+        columns: columns.map(str::to_owned).to_vec(),
+        rows: methods.iter().map(row).collect(),
+        words: vec![5],
+        notes,
+        noise: scenario.users.epsilon.is_some(),
+    }
+}
+
+fn summary(scenario: &LocalScenario, methods: &[MethodSummary], digest: &Digest) -> serde_json::Value {
+    let methods: Vec<serde_json::Value> = methods
+        .iter()
+        .map(|method| {
+            json!({
+                "name": method.method.name(),
+                "digest": method.digest.to_string(),
+                "cumulative_regret": {
+                    "mean": method.regret.mean,
+                    "standard_error": method.regret.standard_error,
+                },
+                "ratio_to_random": method.ratio.map(|ratio| json!({
+                    "mean": ratio.mean,
+                    "standard_error": ratio.standard_error,
+                })),
+                "epsilon_per_user": scenario.users.epsilon.map(|_| method.epsilon_spent),
+            })
+        })
+        .collect();
+    json!({
+        "scenario": scenario.head.name,
+        "trust": "local",
+        "seed": scenario.head.seed,
+        "runs": scenario.head.runs,
+        "noise": noise(),
+        "rounds": scenario.learning.rounds,
+        "digest": digest.to_string(),
+        "epsilon_per_report": scenario.users.epsilon,
+        "neighboring_relation": scenario.users.epsilon.map(|_| "replace_one"),
+        "methods": methods,
+    })
+}
+
+/// One line for each run, method and kept round.
+fn rounds(scenario: &LocalScenario, runs: &[LocalRun]) -> String {
+    let kept = curve_rounds(scenario.learning.rounds);
+    let mut out = String::from("run,method,round,cumulative_regret\n");
+    for run in runs {
+        for (round, regret) in kept.iter().zip(&run.curve) {
+            let _ = writeln!(out, "{},{},{round},{regret:?}", run.run, run.method.name());
+        }
+    }
+    out
+}
+
+/// The line below the title, and the picture.
+fn figure(scenario: &LocalScenario, methods: &[MethodSummary]) -> (String, Chart) {
+    let kept = curve_rounds(scenario.learning.rounds);
+    // The classes name colours of the house's palette.
+    let class = |method: LocalMethod| match method {
+        LocalMethod::Random => "pure-noise",
+        LocalMethod::TgpUcb => "ts",
+        LocalMethod::AtaGpUcb => "fts-de",
+        LocalMethod::MomaGpUcb => "dp-fts-de",
+    };
+    let curves: Vec<Curve> = methods
+        .iter()
+        .map(|method| Curve {
+            class: class(method.method),
+            label: method.method.name().to_owned(),
+            note: method.ratio.map_or(String::new(), |ratio| format!("{:.2} of random", ratio.mean)),
+            points: std::iter::once(Point::bare(0.0, 0.0))
+                .chain(kept.iter().zip(&method.curve).map(|(round, at)| {
+                    let error = at.standard_error.unwrap_or(0.0);
+                    Point { x: f64::from(*round), y: at.mean, low: (at.mean - error).max(0.0), high: at.mean + error }
+                }))
+                .collect(),
+        })
+        .collect();
+    let highest = curves.iter().flat_map(|curve| &curve.points).map(|point| point.high);
+    let chart = Chart {
+        title: "Cumulative regret".into(),
+        x_label: "round".into(),
+        y_label: "sum of max f − f(played)".into(),
+        y_max: 1.02 * highest.fold(f64::MIN_POSITIVE, f64::max),
+        curves,
+        scale: Scale::Linear { from: 0.0 },
+    };
+    let band = match scenario.head.runs {
+        1 => "one run".to_owned(),
+        runs => format!("mean of {runs} runs, band: ± one standard error"),
+    };
+    let line = format!(
+        "{band}. {}",
+        match scenario.users.epsilon {
+            Some(epsilon) => format!("ε = {epsilon} per report."),
+            None => "No privacy.".to_owned(),
+        }
+    );
+    (line, chart)
+}

@@ -1,0 +1,138 @@
+//! What is tuned: candidates, what each is worth, and the scores that a release may use.
+
+use sordino_core::kernel::{KernelError, StationaryKernel};
+use sordino_core::math::Scalar;
+use sordino_core::output::{FailureRule, Score, ScoreScale, WorstCase};
+use sordino_core::privacy::{Epsilon, Event};
+use sordino_core::random::{Party, Purpose, RunSeed};
+
+use crate::model::experiment::ExperimentError;
+use crate::scenario::output::{OutputObjective, OutputScenario, WineTuning};
+use crate::scenario::{GpSampleConfig, KernelConfig};
+use crate::world::gp_sample::{GpSamples, grid};
+use crate::world::{Family, tuning, winequality};
+
+/// What all runs share.
+pub struct Source {
+    /// Candidates, `dim` numbers each, in the unit box.
+    pub points: Vec<f64>,
+    /// 1 or 2.
+    pub dim: usize,
+    family: Option<GpSamples>,
+}
+
+/// One run's candidates.
+pub struct Problem {
+    /// What each candidate is worth.
+    pub values: Vec<f64>,
+    /// The same as the scores that a private release is made of.
+    pub scores: Vec<Score>,
+}
+
+impl OutputScenario {
+    /// The kernel of the prior, variance 1.
+    ///
+    /// **Errors**: none for a scenario that was read from TOML.
+    pub fn kernel(&self) -> Result<StationaryKernel<f64>, KernelError> {
+        StationaryKernel::with_shape(self.prior.kernel, self.prior.lengthscale, 1.0)
+    }
+
+    /// What a score is: its range, how far one record moves it.
+    ///
+    /// **Errors**: none for a scenario that was read from TOML.
+    pub fn scale(&self) -> Result<ScoreScale, ExperimentError> {
+        match &self.objective {
+            OutputObjective::GpSample(sample) => {
+                ScoreScale::promised_mean(-sample.score_bound, sample.score_bound, sample.records)
+            }
+            OutputObjective::Winequality(_) => ScoreScale::per_record(1, self.objective.records()),
+        }
+        .map_err(input)
+    }
+
+    /// The default release at this ε of candidate and score together.
+    ///
+    /// **Errors**: an ε that is outside a mechanism's range after it is shared.
+    pub fn worst_case(&self, epsilon: f64) -> Result<WorstCase, ExperimentError> {
+        let share = Epsilon::new(epsilon * self.release.value_share).map_err(input)?;
+        let rest = Epsilon::new(epsilon - share.value()).map_err(input)?;
+        WorstCase::new(self.objective.candidates(), self.scale()?, rest, share, FailureRule::Abort).map_err(input)
+    }
+
+    /// δ of the default release at this ε, as its two events are charged; they add.
+    ///
+    /// **Errors**: as [`OutputScenario::worst_case`].
+    pub fn worst_case_delta(&self, epsilon: f64) -> Result<f64, ExperimentError> {
+        let delta = |event: &Event| if let Event::ApproximateEpsilon { delta, .. } = event { *delta } else { 0.0 };
+        Ok(self.worst_case(epsilon)?.events().iter().map(delta).sum())
+    }
+}
+
+impl Source {
+    /// Factors the prior, or nothing.
+    ///
+    /// **Errors**: a prior too rough for its grid.
+    pub fn load(scenario: &OutputScenario) -> Result<Source, ExperimentError> {
+        match &scenario.objective {
+            OutputObjective::GpSample(sample) => {
+                let config = GpSampleConfig {
+                    dim: 1,
+                    points_per_axis: sample.points,
+                    kernel: KernelConfig {
+                        kernel: scenario.prior.kernel,
+                        lengthscale: scenario.prior.lengthscale,
+                        signal_variance: 1.0,
+                    },
+                    noise_variance: 0.0,
+                    perturbation: 0.0,
+                };
+                let family = Some(GpSamples::new(&config, 1).map_err(input)?);
+                Ok(Source { points: grid(sample.points, 1), dim: 1, family })
+            }
+            OutputObjective::Winequality(wine) => {
+                Ok(Source { points: grid(wine.points_per_axis, 2), dim: 2, family: None })
+            }
+        }
+    }
+
+    /// One run: another function, or another split of the wines.
+    pub fn realize(&self, scenario: &OutputScenario, run: RunSeed) -> Problem {
+        match (&scenario.objective, &self.family) {
+            (OutputObjective::Winequality(wine), _) => wines(wine, &self.points, run),
+            (OutputObjective::GpSample(_), Some(family)) => {
+                let objective = family.realize(run);
+                let values: Vec<f64> = (0..objective.candidate_count()).map(|i| objective.value(0, i)).collect();
+                let scores = values.iter().map(|value| Score::Number(*value)).collect();
+                Problem { values, scores }
+            }
+            // A family was made for every scenario of this kind.
+            (OutputObjective::GpSample(_), None) => Problem { values: Vec::new(), scores: Vec::new() },
+        }
+    }
+}
+
+/// C = 10^(4u − 2), γ = 10^(4v − 3).
+fn cost_and_gamma(point: &[f64]) -> (f64, f64) {
+    let power = |x: f64| Scalar::exp(x * std::f64::consts::LN_10);
+    (power(4.0 * point[0] - 2.0), power(4.0 * point[1] - 3.0))
+}
+
+fn wines(wine: &WineTuning, points: &[f64], run: RunSeed) -> Problem {
+    let mut order: Vec<u32> = (0..winequality::ROWS).collect();
+    let mut stream = run.stream(Party::World, Purpose::Candidates, 0);
+    for i in (1..order.len()).rev() {
+        order.swap(i, stream.below(i as u32 + 1) as usize);
+    }
+    let (train, test) = order.split_at(wine.training_records as usize);
+    let candidates: Vec<(f64, f64)> = points.chunks_exact(2).map(cost_and_gamma).collect();
+    let sums = tuning::correct(&winequality::task(train, test), &candidates);
+    let records = test.len() as f64;
+    Problem {
+        values: sums.iter().map(|sum| *sum as f64 / records).collect(),
+        scores: sums.iter().map(|sum| Score::Sum(*sum)).collect(),
+    }
+}
+
+fn input(error: impl std::fmt::Display) -> ExperimentError {
+    ExperimentError::Input(error.to_string())
+}

@@ -1,0 +1,292 @@
+//! Table, CSV, JSON, and the picture: utility over ε.
+
+use std::fmt::Write as _;
+
+use serde_json::json;
+use sordino_core::digest::Digest;
+use sordino_core::digest::combine;
+use sordino_core::math::Scalar;
+
+use super::explain::explain;
+use super::run::{OutputRun, Published};
+use crate::metrics::Estimate;
+use crate::record::{Outcome, noise};
+use crate::report::figure;
+use crate::report::page::{Page, Shown};
+use crate::report::svg::{Chart, Curve, Point, Ruler, plain};
+use crate::scenario::output::{OutputMethod, OutputObjective, OutputScenario};
+use crate::text::significant;
+
+/// Columns of `rounds.csv`.
+const COLUMNS: &[(&str, &str)] = &[
+    ("run", "0-based; runs of one number are paired over methods: same scores, same evaluations"),
+    ("method", "its name"),
+    ("guarantee", "`dp`, `private only under the GP prior`, `no protection`, `nothing released`"),
+    ("epsilon", "of the whole release; empty where nothing depends on it"),
+    ("regret", "worth of the best candidate − worth of the published one, mean over the releases of this run and ε"),
+    (
+        "score_error",
+        "|published score − worth of the best candidate|, the same mean; empty where no score is published",
+    ),
+];
+
+/// One method at one ε over all runs.
+struct Row {
+    method: OutputMethod,
+    epsilon: Option<f64>,
+    regret: Estimate,
+    error: Option<Estimate>,
+}
+
+fn summarize(runs: &[OutputRun]) -> Vec<Row> {
+    let places = runs.iter().map(|run| run.published.len()).min().unwrap_or(0);
+    let row = |place: usize| {
+        let own: Vec<&Published> = runs.iter().map(|run| &run.published[place]).collect();
+        let errors: Vec<f64> = own.iter().filter_map(|published| published.error).collect();
+        Row {
+            method: own[0].method,
+            epsilon: own[0].epsilon,
+            regret: Estimate::of(&own.iter().map(|published| published.regret).collect::<Vec<_>>()),
+            error: (errors.len() == own.len()).then(|| Estimate::of(&errors)),
+        }
+    };
+    (0..places).map(row).collect()
+}
+
+/// What is shown and written.
+pub fn outcome(scenario: &OutputScenario, runs: &[OutputRun]) -> Outcome {
+    let rows = summarize(runs);
+    let digest = combine(runs.iter().map(|run| &run.digest));
+    let shown = shown(scenario, &rows);
+    let has = |method| scenario.release.methods.contains(&method);
+    let band = match scenario.head.runs {
+        1 => "One run".to_owned(),
+        runs => format!("Mean of {runs} runs, band ± one standard error"),
+    };
+    let prior = if has(OutputMethod::PriorConditional) {
+        "; prior-conditional is private only if the GP prior is true"
+    } else {
+        ""
+    };
+    let page = Page {
+        head: &scenario.head,
+        resolved: scenario.resolved(),
+        explanation: explain(scenario),
+        facts: vec![
+            ("candidates", scenario.objective.candidates().to_string()),
+            ("records", scenario.objective.records().to_string()),
+            ("share of ε on the score", significant(scenario.release.value_share, 2)),
+            ("releases per run and ε", scenario.release.draws.to_string()),
+        ],
+        shown: &shown,
+        line: format!("{band}{prior}."),
+        charts: charts(scenario, &rows),
+        ruler: Some(ruler(&scenario.release.epsilons)),
+        columns: COLUMNS,
+        digest: &digest,
+    };
+    let mut files = vec![("rounds.csv", csv(runs))];
+    files.extend(page.files());
+    Outcome { table: shown.text(&digest), summary: summary(scenario, &rows, &digest), files }
+}
+
+fn protection(scenario: &OutputScenario, row: &Row) -> String {
+    match (row.method, row.epsilon) {
+        (OutputMethod::WorstCase, Some(epsilon)) => format!("ε = {}", significant(epsilon, 3)),
+        (OutputMethod::PriorConditional, Some(epsilon)) => format!(
+            "ε = {}, δ = {}, only under the GP prior",
+            significant(epsilon, 3),
+            significant(2.0 * scenario.prior.delta, 2)
+        ),
+        (method, _) => method.guarantee().to_owned(),
+    }
+}
+
+fn shown(scenario: &OutputScenario, rows: &[Row]) -> Shown {
+    let error = |estimate: Estimate| estimate.standard_error.map_or("–".to_owned(), |error| significant(error, 2));
+    let row = |row: &Row| {
+        vec![
+            row.method.name().to_owned(),
+            row.epsilon.map_or("–".to_owned(), |epsilon| significant(epsilon, 3)),
+            significant(row.regret.mean, 3),
+            error(row.regret),
+            row.error.map_or("–".to_owned(), |at| significant(at.mean, 3)),
+            row.error.map_or("–".to_owned(), error),
+            protection(scenario, row),
+        ]
+    };
+    let has = |method| scenario.release.methods.contains(&method);
+    let (unit, records) = (scenario.objective.unit(), scenario.objective.records());
+    let mut notes = vec![format!(
+        "regret in {unit}: best candidate − published candidate; score error: published score (clamped to its \
+         public range) against the best candidate's worth; mean of {} runs, {} releases each.",
+        scenario.head.runs, scenario.release.draws
+    )];
+    if has(OutputMethod::WorstCase) {
+        let rests = match scenario.objective {
+            OutputObjective::GpSample(_) => "the promise that a score is a mean over them",
+            OutputObjective::Winequality(_) => "the integers that are summed",
+        };
+        notes.push(format!(
+            "worst-case: ε for replacing one of {records} records, whatever the data; rests on {rests}. Every candidate is \
+             evaluated."
+        ));
+    }
+    if has(OutputMethod::PriorConditional) {
+        let wrong = match scenario.objective {
+            OutputObjective::GpSample(_) => "Here the prior is true by construction",
+            OutputObjective::Winequality(_) => {
+                "Here nobody knows whether the prior is true: read its ε as no guarantee"
+            }
+        };
+        notes.push(format!(
+            "prior-conditional: private only under the GP prior, and if k₁ = {} is the smallest covariance of neighbouring \
+             data sets. {wrong}.",
+            scenario.prior.similarity
+        ));
+    }
+    Shown {
+        columns: ["method", "ε", "regret", "std. error", "score error", "std. error", "protection of one record"]
+            .map(str::to_owned)
+            .to_vec(),
+        rows: rows.iter().map(row).collect(),
+        words: vec![6],
+        notes,
+        noise: scenario.release.methods.iter().any(|method| method.is_private()),
+    }
+}
+
+fn summary(scenario: &OutputScenario, rows: &[Row], digest: &Digest) -> serde_json::Value {
+    let estimate = |at: Estimate| json!({ "mean": at.mean, "standard_error": at.standard_error });
+    let releases: Vec<serde_json::Value> = rows
+        .iter()
+        .map(|row| {
+            let conditional = row.method == OutputMethod::PriorConditional;
+            json!({
+                "method": row.method.name(),
+                "guarantee": row.method.guarantee(),
+                "differentially_private": row.method == OutputMethod::WorstCase,
+                "epsilon": row.epsilon,
+                "delta": row.epsilon.and_then(|epsilon| match conditional {
+                    true => Some(2.0 * scenario.prior.delta),
+                    false => scenario.worst_case_delta(epsilon).ok(),
+                }),
+                "neighboring_relation": row.epsilon.map(|_| "replace_one"),
+                "regret": estimate(row.regret),
+                "score_error": row.error.map(estimate),
+            })
+        })
+        .collect();
+    json!({
+        "scenario": scenario.head.name,
+        "trust": "output",
+        "seed": scenario.head.seed,
+        "runs": scenario.head.runs,
+        "noise": noise(),
+        "candidates": scenario.objective.candidates(),
+        "records": scenario.objective.records(),
+        "digest": digest.to_string(),
+        "releases": releases,
+    })
+}
+
+/// One line for each run, method and ε.
+fn csv(runs: &[OutputRun]) -> String {
+    let mut out = String::from("run,method,guarantee,epsilon,regret,score_error\n");
+    let field = |value: Option<f64>| value.map_or(String::new(), |x| format!("{x:?}"));
+    for run in runs {
+        for published in &run.published {
+            let _ = writeln!(
+                out,
+                "{},{},{},{},{:?},{}",
+                run.run,
+                published.method.name(),
+                published.method.guarantee(),
+                field(published.epsilon),
+                published.regret,
+                field(published.error)
+            );
+        }
+    }
+    out
+}
+
+/// ln ε, with a number at every ε that has room for one.
+fn ruler(epsilons: &[f64]) -> Ruler {
+    let places: Vec<f64> = epsilons.iter().map(|epsilon| Scalar::ln(*epsilon)).collect();
+    let (from, to) = (places.first().copied().unwrap_or(0.0), places.last().copied().unwrap_or(0.0));
+    let mut ticks: Vec<(f64, String)> = Vec::new();
+    for (place, epsilon) in places.iter().zip(epsilons) {
+        if ticks.last().is_none_or(|(last, _)| place - last > 0.08 * (to - from)) {
+            ticks.push((*place, plain(*epsilon)));
+        }
+    }
+    // A single point is no line.
+    Ruler { from, to, ticks, marks: epsilons.len() < 2 }
+}
+
+/// Regret of the published candidate, and error of the published score, over ε.
+fn charts(scenario: &OutputScenario, rows: &[Row]) -> Vec<Chart> {
+    let unit = scenario.objective.unit();
+    vec![
+        chart(scenario, "Published candidate", &format!("regret in {unit}"), rows, |row| Some(row.regret)),
+        chart(scenario, "Published score", &format!("error against the best candidate, in {unit}"), rows, |row| {
+            row.error
+        }),
+    ]
+}
+
+fn chart(
+    scenario: &OutputScenario,
+    title: &str,
+    y_label: &str,
+    rows: &[Row],
+    of: impl Fn(&Row) -> Option<Estimate>,
+) -> Chart {
+    // The classes name colours of the house's palette.
+    let class = |method: OutputMethod| match method {
+        OutputMethod::Best => "ts",
+        OutputMethod::GpUcb => "fts-de",
+        OutputMethod::Random => "pure-noise",
+        OutputMethod::WorstCase => "dp-fts-de",
+        OutputMethod::PriorConditional => "dp-fts",
+    };
+    let epsilons = &scenario.release.epsilons;
+    let curve = |method: &OutputMethod| {
+        let own = rows.iter().filter(|row| row.method == *method);
+        let mut points = Vec::new();
+        for (row, at) in own.filter_map(|row| of(row).map(|at| (row, at))) {
+            let error = at.standard_error.unwrap_or(0.0);
+            // What does not depend on ε is a line through all of them.
+            for x in row.epsilon.as_slice().iter().chain(epsilons.iter().filter(|_| row.epsilon.is_none())) {
+                points.push(Point {
+                    x: Scalar::ln(*x),
+                    y: at.mean,
+                    low: (at.mean - error).max(0.0),
+                    high: at.mean + error,
+                });
+            }
+        }
+        let note = match method {
+            OutputMethod::WorstCase => "",
+            OutputMethod::PriorConditional => "under prior",
+            method => method.guarantee(),
+        };
+        Curve { class: class(*method), label: method.name().to_owned(), note: note.to_owned(), points }
+    };
+    let mut curves: Vec<Curve> = scenario.release.methods.iter().map(curve).collect();
+    curves.retain(|curve| !curve.points.is_empty());
+    // The default is drawn on top.
+    curves.sort_by_key(|curve| curve.class == "dp-fts-de");
+    let all = || curves.iter().flat_map(|curve| &curve.points);
+    let top = all().map(|point| point.high).fold(f64::MIN_POSITIVE, f64::max);
+    let (scale, y_max, name) = figure::scale(all().map(|point| point.y).filter(|y| *y > 0.0), top);
+    Chart {
+        title: title.to_owned(),
+        x_label: "ε of candidate and score together, logarithmic".into(),
+        y_label: format!("{y_label}{name}"),
+        curves,
+        scale,
+        y_max,
+    }
+}

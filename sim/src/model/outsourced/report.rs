@@ -1,0 +1,276 @@
+//! Table, CSV, JSON, and the picture: simple regret over rounds with standard errors.
+
+use std::fmt::Write as _;
+
+use serde_json::json;
+use sordino_core::digest::Digest;
+use sordino_core::digest::combine;
+use sordino_core::outsourced::Spectrum;
+
+use super::explain::explain;
+use super::run::{Compared, OutsourcedRun};
+use super::table::Source;
+use crate::metrics::Estimate;
+use crate::model::experiment::ExperimentError;
+use crate::record::{Outcome, noise};
+use crate::report::page::{Page, Shown};
+use crate::report::svg::{Chart, Curve, Point, RAMP};
+use crate::report::{figure, told_rounds};
+use crate::scenario::outsourced::{Goal, Kind, OutsourcedObjective, OutsourcedScenario};
+use crate::text::significant;
+
+/// Columns of `rounds.csv`.
+const COLUMNS: &[(&str, &str)] = &[
+    ("run", "0-based; runs of one number are paired over methods: same function, initial row, noise of observations"),
+    ("method", "its name"),
+    ("guarantee", "`dp`, `no protection`, `nothing released`, or `not differentially private`: the paper's projection"),
+    ("round", "t: 0 after the initial row, then 1 to T"),
+    ("simple_regret", "largest value of any row − largest noise-free value of the rows asked for so far"),
+];
+
+/// One method over all runs.
+struct MethodSummary {
+    compared: Compared,
+    digest: Digest,
+    curve: Vec<Estimate>,
+    raised: Option<bool>,
+}
+
+impl MethodSummary {
+    fn last(&self) -> Estimate {
+        self.curve.last().copied().unwrap_or_default()
+    }
+
+    fn guarantee(&self, scenario: &OutsourcedScenario) -> String {
+        match self.compared.kind {
+            Kind::GaussianProjection => {
+                format!("ε = {}, δ = {:e}", significant(scenario.curator.epsilon, 3), scenario.curator.delta)
+            }
+            kind => kind.guarantee().to_owned(),
+        }
+    }
+}
+
+/// What is shown and written.
+pub fn outcome(
+    scenario: &OutsourcedScenario,
+    source: &Source,
+    runs: &[OutsourcedRun],
+) -> Result<Outcome, ExperimentError> {
+    let methods: Vec<MethodSummary> = Compared::of(scenario)
+        .into_iter()
+        .map(|compared| {
+            let own: Vec<&OutsourcedRun> = runs.iter().filter(|run| run.compared == compared).collect();
+            let points = own.iter().map(|run| run.regret.len()).min().unwrap_or(0);
+            let at = |i: usize| Estimate::of(&own.iter().map(|run| run.regret[i]).collect::<Vec<_>>());
+            MethodSummary {
+                compared,
+                digest: combine(own.iter().map(|run| &run.digest)),
+                curve: (0..points).map(at).collect(),
+                raised: own.first().and_then(|run| run.raised),
+            }
+        })
+        .collect();
+    let digest = combine(runs.iter().map(|run| &run.digest));
+    let noise_std = source.problem.mechanism(scenario.curator.epsilon, scenario.curator.delta)?.noise_std();
+    let shown = shown(scenario, source, &methods, noise_std);
+    let (line, chart) = chart(scenario, &methods);
+    let page = Page {
+        head: &scenario.head,
+        resolved: scenario.resolved(),
+        explanation: explain(scenario),
+        facts: vec![
+            ("rows", source.problem.rows().to_string()),
+            ("inputs", source.problem.dim.to_string()),
+            ("rounds", scenario.modeler.rounds.to_string()),
+            ("ε", significant(scenario.curator.epsilon, 3)),
+            ("δ", format!("{:e}", scenario.curator.delta)),
+        ],
+        shown: &shown,
+        line,
+        charts: vec![chart],
+        ruler: None,
+        columns: COLUMNS,
+        digest: &digest,
+    };
+    let mut files = vec![("rounds.csv", rounds(runs))];
+    files.extend(page.files());
+    Ok(Outcome { table: shown.text(&digest), summary: summary(scenario, source, &methods, &digest), files })
+}
+
+/// What a regret is measured in.
+fn unit(scenario: &OutsourcedScenario) -> String {
+    match &scenario.objective {
+        OutsourcedObjective::Csv(columns) if columns.log_output => format!("ln {}", columns.output),
+        OutsourcedObjective::Csv(columns) => columns.output.clone(),
+        OutsourcedObjective::Branin { .. } => "−ln(Branin + 1)".to_owned(),
+        OutsourcedObjective::GpSample(_) => "y".to_owned(),
+    }
+}
+
+fn shown(scenario: &OutsourcedScenario, source: &Source, methods: &[MethodSummary], noise_std: f64) -> Shown {
+    let told = told_rounds(scenario.modeler.rounds);
+    let mut columns = vec!["method".to_owned()];
+    columns.extend(told.iter().map(|round| format!("round {round}")));
+    columns.extend(["std. error", "protection of the inputs"].map(str::to_owned));
+    let row = |method: &MethodSummary| {
+        let mut row = vec![method.compared.name()];
+        row.extend(
+            told.iter()
+                .map(|round| method.curve.get(*round as usize).map_or("–".to_owned(), |at| significant(at.mean, 3))),
+        );
+        row.push(method.last().standard_error.map_or("–".to_owned(), |error| significant(error, 2)));
+        let branch = match method.raised {
+            Some(true) => " (singular values raised)",
+            _ => "",
+        };
+        row.push(method.guarantee(scenario) + branch);
+        row
+    };
+    let has = |kind| scenario.modeler.methods.contains(&kind);
+    let sense = match &scenario.objective {
+        OutsourcedObjective::Csv(columns) if columns.goal == Goal::Minimize => {
+            "smallest value found so far − smallest value of all rows"
+        }
+        _ => "largest value of all rows − largest value found so far",
+    };
+    let mut notes = vec![format!(
+        "simple regret in {}: {sense}, noise-free, {} rows; mean of {} runs, the standard error of the last column of rounds.",
+        unit(scenario),
+        source.problem.rows(),
+        scenario.head.runs
+    )];
+    if has(Kind::PaperProjection) {
+        let smallest = match Spectrum::of(&source.problem.table, source.problem.dim) {
+            Ok(spectrum) => format!(" (σ_min of this table: {})", significant(spectrum.smallest(), 4)),
+            Err(_) => String::new(),
+        };
+        notes.push(format!(
+            "paper-projection is not differentially private, whatever its ε: if r is at least the number of inputs, \
+             one known row more than inputs gives every other row away; \"raised\" means that σ_min was below the paper's threshold{smallest}."
+        ));
+    }
+    if has(Kind::GaussianProjection) {
+        notes.push(format!(
+            "gaussian-projection: noise of standard deviation {} on every prepared coordinate; protects a shift of one row \
+             by at most 1 where half the diagonal of the public box is {}; not y, not which rows are asked for.",
+            significant(noise_std, 3),
+            significant(scenario.curator.largest_norm, 3)
+        ));
+    }
+    if source.moved > 0 {
+        notes.push(format!(
+            "{} of {} rows lie outside the declared ranges and were moved to their edge (not releasable).",
+            source.moved,
+            source.problem.rows()
+        ));
+    }
+    let words = vec![columns.len() - 1];
+    Shown { columns, rows: methods.iter().map(row).collect(), words, notes, noise: has(Kind::GaussianProjection) }
+}
+
+fn summary(
+    scenario: &OutsourcedScenario,
+    source: &Source,
+    methods: &[MethodSummary],
+    digest: &Digest,
+) -> serde_json::Value {
+    let methods: Vec<serde_json::Value> = methods
+        .iter()
+        .map(|method| {
+            let private = method.compared.kind == Kind::GaussianProjection;
+            json!({
+                "name": method.compared.name(),
+                "digest": method.digest.to_string(),
+                "guarantee": method.compared.kind.guarantee(),
+                "differentially_private": private,
+                "out_dim": method.compared.out_dim,
+                "raised": method.raised,
+                "simple_regret": { "mean": method.last().mean, "standard_error": method.last().standard_error },
+                "epsilon": private.then_some(scenario.curator.epsilon),
+                "delta": private.then_some(scenario.curator.delta),
+                "neighboring_relation": private.then_some("one row shifted by at most 1 in prepared units"),
+            })
+        })
+        .collect();
+    json!({
+        "scenario": scenario.head.name,
+        "trust": "outsourced",
+        "seed": scenario.head.seed,
+        "runs": scenario.head.runs,
+        "noise": noise(),
+        "rounds": scenario.modeler.rounds,
+        "rows": source.problem.rows(),
+        "digest": digest.to_string(),
+        "methods": methods,
+    })
+}
+
+/// One line for each run, method and round.
+fn rounds(runs: &[OutsourcedRun]) -> String {
+    let mut out = String::from("run,method,guarantee,round,simple_regret\n");
+    for run in runs {
+        let (name, guarantee) = (run.compared.name(), run.compared.kind.guarantee());
+        for (round, regret) in run.regret.iter().enumerate() {
+            let _ = writeln!(out, "{},{name},{guarantee},{round},{regret:?}", run.run);
+        }
+    }
+    out
+}
+
+/// The line below the title, and the picture.
+fn chart(scenario: &OutsourcedScenario, methods: &[MethodSummary]) -> (String, Chart) {
+    // The classes name colours of the house's palette; the values of r are a ramp.
+    let class = |compared: &Compared| match compared.kind {
+        Kind::Random => "pure-noise",
+        Kind::GpUcb => "ts",
+        Kind::GaussianProjection => "dp-fts-de",
+        Kind::PaperProjection => {
+            let place = scenario.curator.out_dims.iter().position(|r| Some(*r) == compared.out_dim);
+            RAMP[place.unwrap_or(0).min(RAMP.len() - 1)]
+        }
+    };
+    let label = |compared: &Compared| match compared.out_dim {
+        Some(r) => (format!("paper, r = {r}"), "not private".to_owned()),
+        None => match compared.kind {
+            Kind::GaussianProjection => {
+                ("private rows".to_owned(), format!("ε = {}", significant(scenario.curator.epsilon, 3)))
+            }
+            kind => (kind.name().to_owned(), kind.guarantee().to_owned()),
+        },
+    };
+    let mut curves: Vec<Curve> = methods
+        .iter()
+        .map(|method| {
+            let (label, note) = label(&method.compared);
+            let points = method.curve.iter().enumerate().map(|(round, at)| {
+                let error = at.standard_error.unwrap_or(0.0);
+                Point { x: round as f64, y: at.mean, low: (at.mean - error).max(0.0), high: at.mean + error }
+            });
+            Curve { class: class(&method.compared), label, note, points: points.collect() }
+        })
+        .collect();
+    // The private method is drawn on top.
+    curves.sort_by_key(|curve| curve.class == "dp-fts-de");
+    let all = || curves.iter().flat_map(|curve| &curve.points);
+    let top = all().map(|point| point.high).fold(f64::MIN_POSITIVE, f64::max);
+    let (scale, y_max, scale_name) = figure::scale(all().map(|point| point.y).filter(|y| *y > 0.0), top);
+    let chart = Chart {
+        title: "Simple regret".into(),
+        x_label: "round".into(),
+        y_label: format!("best so far against the best row, in {}{scale_name}", unit(scenario)),
+        curves,
+        scale,
+        y_max,
+    };
+    let band = match scenario.head.runs {
+        1 => "One run".to_owned(),
+        runs => format!("Mean of {runs} runs, band ± one standard error"),
+    };
+    let paper = if scenario.modeler.methods.contains(&Kind::PaperProjection) {
+        ". The paper's projection is not differentially private"
+    } else {
+        ""
+    };
+    (format!("{band}{paper}."), chart)
+}

@@ -1,0 +1,209 @@
+//! The curator's table, prepared with public constants, and a value for every row.
+
+use std::path::Path;
+
+use sordino_core::math::Scalar;
+use sordino_core::outsourced::preprocess::{Constants, isotropic};
+use sordino_core::random::RunSeed;
+
+use super::machines::Problem;
+use crate::files::read_bounded;
+use crate::model::experiment::ExperimentError;
+use crate::scenario::GpSampleConfig;
+use crate::scenario::outsourced::{CsvColumns, Goal, OutsourcedObjective, OutsourcedScenario};
+use crate::text::Quoted;
+use crate::world::Family;
+use crate::world::gp_sample::{GpSamples, grid};
+
+/// Data files are read up to this length.
+const BYTES_MAX: u64 = 256 << 20;
+/// Rows of the table times queries, so that a run's posterior stays within a gigabyte.
+const NUMBERS_MAX: u64 = 1 << 27;
+
+/// What all runs share: the table and where its values come from.
+pub struct Source {
+    /// Table and beliefs.
+    pub problem: Problem,
+    values: Values,
+    /// Rows of a file outside the declared ranges, moved to their edge. Simulation only: *not releasable*.
+    pub moved: usize,
+}
+
+enum Values {
+    Fixed(Vec<f64>),
+    Drawn(GpSamples),
+}
+
+impl Source {
+    /// Reads data, prepares the table.
+    ///
+    /// **Errors**: missing or malformed data with line and column; a table too large for the rounds asked for.
+    pub fn load(scenario: &OutsourcedScenario, data: Option<&Path>) -> Result<Source, ExperimentError> {
+        let modeler = &scenario.modeler;
+        let (mut observation_variance, mut sign, mut moved) = (0.0, 1.0, 0);
+        let (mut table, ranges, values) = match &scenario.objective {
+            OutsourcedObjective::GpSample(sample) => {
+                let config = GpSampleConfig {
+                    dim: sample.dim,
+                    points_per_axis: sample.points_per_axis,
+                    kernel: sample.kernel,
+                    noise_variance: 0.0,
+                    perturbation: 0.0,
+                };
+                observation_variance = sample.noise_variance;
+                let family = GpSamples::new(&config, 1).map_err(input)?;
+                let points = grid(sample.points_per_axis, sample.dim);
+                (points, vec![[0.0, 1.0]; sample.dim], Values::Drawn(family))
+            }
+            OutsourcedObjective::Branin { points_per_axis } => {
+                (grid(*points_per_axis, 2), vec![[0.0, 1.0]; 2], Values::Fixed(branin(*points_per_axis)))
+            }
+            OutsourcedObjective::Csv(columns) => {
+                let path = data.ok_or_else(|| {
+                    ExperimentError::Input("this scenario reads a CSV file; name it with --data PATH".into())
+                })?;
+                sign = if columns.goal == Goal::Minimize { -1.0 } else { 1.0 };
+                let read = read(path, columns)?;
+                moved = read.moved;
+                let ends = |(name, [low, high]): (&String, &[f64; 2])| {
+                    if columns.log_inputs.contains(name) {
+                        [Scalar::ln(*low), Scalar::ln(*high)]
+                    } else {
+                        [*low, *high]
+                    }
+                };
+                let ranges = columns.inputs.iter().zip(&columns.input_ranges).map(ends).collect();
+                (read.inputs, ranges, Values::Fixed(read.values))
+            }
+        };
+        let dim = scenario.objective.dim();
+        let rows = (table.len() / dim) as u64;
+        if rows * (u64::from(modeler.rounds) + 1) > NUMBERS_MAX {
+            return Err(ExperimentError::Input(format!(
+                "{rows} rows times {} queries are more than {NUMBERS_MAX} numbers; fewer rounds or rows",
+                modeler.rounds + 1
+            )));
+        }
+        let (factor, centre) = scale(&ranges, &modeler.lengthscales, scenario.curator.largest_norm);
+        isotropic(&mut table, &modeler.lengthscales).map_err(input)?;
+        let logarithms: Vec<bool> = match &scenario.objective {
+            OutsourcedObjective::Csv(columns) => {
+                columns.inputs.iter().map(|name| columns.log_inputs.contains(name)).collect()
+            }
+            _ => vec![false; dim],
+        };
+        let constants = Constants::public(&centre, factor)
+            .and_then(|constants| constants.of_columns(&modeler.lengthscales, &logarithms))
+            .map_err(input)?;
+        constants.apply(&mut table).map_err(input)?;
+        let problem = Problem {
+            table,
+            dim,
+            origin: constants.origin(),
+            kernel: modeler.kernel,
+            lengthscale: factor,
+            signal_variance: modeler.signal_variance,
+            noise_variance: modeler.noise_variance,
+            prior_mean: sign * modeler.prior_mean,
+            observation_variance,
+            repeats: modeler.repeats,
+        };
+        Ok(Source { problem, values, moved })
+    }
+
+    /// The value of every row in one run.
+    pub fn values(&self, run: RunSeed) -> Vec<f64> {
+        match &self.values {
+            Values::Fixed(values) => values.clone(),
+            Values::Drawn(family) => {
+                let objective = family.realize(run);
+                (0..objective.candidate_count()).map(|i| objective.value(0, i)).collect()
+            }
+        }
+    }
+}
+
+/// Public constants: the middle of the box of ranges in units of the lengthscales, and the factor that takes half its
+/// diagonal to `largest_norm`. The kernel's lengthscale in prepared units is that factor.
+pub fn scale(ranges: &[[f64; 2]], lengthscales: &[f64], largest_norm: f64) -> (f64, Vec<f64>) {
+    let sides = || ranges.iter().zip(lengthscales).map(|([low, high], lengthscale)| (high - low) / lengthscale);
+    let diagonal = sides().fold(0.0, |sum, side| sum + side * side);
+    let centre = ranges.iter().zip(lengthscales).map(|([low, high], l)| 0.5 * (low + high) / l).collect();
+    (2.0 * largest_norm / Scalar::sqrt(diagonal), centre)
+}
+
+/// −ln(Branin + 1) on a grid over [−5, 10] × [0, 15].
+pub fn branin(points_per_axis: u32) -> Vec<f64> {
+    let pi = std::f64::consts::PI;
+    grid(points_per_axis, 2)
+        .chunks(2)
+        .map(|u| {
+            let (x, y) = (15.0 * u[0] - 5.0, 15.0 * u[1]);
+            let bowl = y - 5.1 / (4.0 * pi * pi) * x * x + 5.0 / pi * x - 6.0;
+            -Scalar::ln(bowl * bowl + 10.0 * (1.0 - 1.0 / (8.0 * pi)) * Scalar::cos(x) + 10.0 + 1.0)
+        })
+        .collect()
+}
+
+struct Read {
+    inputs: Vec<f64>,
+    values: Vec<f64>,
+    moved: usize,
+}
+
+/// Named columns of a CSV file with a header, logarithms taken, values turned so that more is better.
+fn read(path: &Path, columns: &CsvColumns) -> Result<Read, ExperimentError> {
+    let at = |what: String| ExperimentError::Input(format!("{}{what}", path.display()));
+    let bytes = read_bounded(path, BYTES_MAX).map_err(|error| at(format!(": cannot be read: {error}")))?;
+    let mut reader = csv::Reader::from_reader(bytes.as_slice());
+    let header = reader.headers().map_err(|error| at(format!(":1: {error}")))?.clone();
+    let place = |name: &str| {
+        header.iter().position(|field| field.trim() == name).ok_or_else(|| {
+            let names: Vec<String> = header.iter().take(40).map(|field| Quoted(field).to_string()).collect();
+            at(format!(":1: there is no column `{}`; there are {}", Quoted(name), names.join(", ")))
+        })
+    };
+    let inputs: Vec<usize> = columns.inputs.iter().map(|name| place(name)).collect::<Result<_, _>>()?;
+    let output = place(&columns.output)?;
+    let logs: Vec<bool> = columns.inputs.iter().map(|name| columns.log_inputs.contains(name)).collect();
+    let mut found = Read { inputs: Vec::new(), values: Vec::new(), moved: 0 };
+    for record in reader.records() {
+        let record = record.map_err(|error| at(format!(": {error}")))?;
+        let line = record.position().map_or(0, csv::Position::line);
+        let number = |place: usize, name: &str, least: f64| {
+            let field = record.get(place).unwrap_or_default();
+            match field.trim().parse::<f64>() {
+                Ok(x) if x.abs() <= 1e12 && x > least => Ok(x),
+                _ => Err(at(format!(
+                    ":{line}: column `{}` is `{}`; admissible: a {}number up to 1e12",
+                    Quoted(name),
+                    Quoted(field),
+                    if least == 0.0 { "positive " } else { "" }
+                ))),
+            }
+        };
+        let mut outside = false;
+        for (j, place) in inputs.iter().enumerate() {
+            let x = number(*place, &columns.inputs[j], f64::NEG_INFINITY)?;
+            let [low, high] = columns.input_ranges[j];
+            outside |= !(low..=high).contains(&x);
+            let x = x.clamp(low, high);
+            found.inputs.push(if logs[j] { Scalar::ln(x) } else { x });
+        }
+        found.moved += usize::from(outside);
+        let y = if columns.log_output {
+            Scalar::ln(number(output, &columns.output, 0.0)?)
+        } else {
+            number(output, &columns.output, f64::NEG_INFINITY)?
+        };
+        found.values.push(if columns.goal == Goal::Minimize { -y } else { y });
+    }
+    if found.values.len() < 2 {
+        return Err(at(format!(": {} rows; at least two are needed", found.values.len())));
+    }
+    Ok(found)
+}
+
+fn input(error: impl std::fmt::Display) -> ExperimentError {
+    ExperimentError::Input(error.to_string())
+}

@@ -1,0 +1,25 @@
+//! Threads for arithmetic.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+/// The threads could not be made.
+#[derive(Debug)]
+pub struct PoolError(rayon::ThreadPoolBuildError);
+
+impl std::fmt::Display for PoolError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "no threads: {}", self.0)
+    }
+}
+
+impl std::error::Error for PoolError {}
+
+/// A pool of so many threads, all cores if nobody says.
+///
+/// **Errors**: [`PoolError`].
+pub fn pool(threads: Option<NonZeroUsize>) -> Result<Arc<rayon::ThreadPool>, PoolError> {
+    let threads = threads.or(std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(PoolError)?;
+    Ok(Arc::new(pool))
+}

@@ -1,0 +1,65 @@
+//! How far an execution has come, and how that is said.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`Progress`], [`Step`], [`Stage`] | whom to tell of a federation |
+//! | [`JobProgress`] | whom to tell of jobs |
+//! | [`teller`] | a bar, or lines, on standard error |
+//! | [`log`] | the same as JSON, for programs |
+
+use crate::scenario::Method;
+
+pub mod log;
+pub mod teller;
+
+/// How far one method of one run has come.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Step {
+    /// 0-based run.
+    pub run: u32,
+    /// Which method.
+    pub method: Method,
+    /// The round it is in; 0 is the initial one.
+    pub round: u32,
+    /// T, the last round.
+    pub rounds: u32,
+    /// What is awaited in the round, or that it is over.
+    pub stage: Stage,
+}
+
+/// What a round waits for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Stage {
+    /// The agents' steps. Tells how many agents have done theirs, not who was selected or answered.
+    Agents {
+        /// Agents that have done their step.
+        done: u32,
+        /// All enrolled agents.
+        of: u32,
+    },
+    /// The charge to be written down and the noise.
+    Release,
+    /// The checkpoint to be written and synced.
+    Checkpoint,
+    /// The round is over; told once for each round.
+    Done {
+        /// ε of all releases so far at the scenario's δ (Rényi accountant); nothing if nothing private was released.
+        epsilon: Option<f64>,
+        /// The ε that may be spent, if the scenario names one.
+        epsilon_max: Option<f64>,
+    },
+}
+
+/// Whom an execution tells how far it has come. Called from any thread.
+pub trait Progress: Sync {
+    /// A method entered a stage of a round.
+    fn advance(&self, step: &Step);
+}
+
+/// Tells nobody.
+impl Progress for () {
+    fn advance(&self, _step: &Step) {}
+}
+
+/// Told how far an execution has come: (jobs done, jobs in all, what was done last). Called from any thread.
+pub type JobProgress<'a> = &'a (dyn Fn(u64, u64, &str) + Sync);

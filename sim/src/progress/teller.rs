@@ -1,0 +1,352 @@
+//! What the program says on standard error while it works: a bar on a terminal, a line for every tenth elsewhere, JSON
+//! lines if asked for. Nothing is waited for in silence: what takes long is named again and again.
+
+use std::io::IsTerminal;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::log::{self, Line, Log};
+use super::{Progress, Stage, Step};
+use crate::text::significant;
+
+/// Between two `progress` lines of JSON.
+const PROGRESS_EVERY: Duration = Duration::from_millis(100);
+
+/// What happened last.
+#[derive(Debug)]
+struct Last {
+    what: String,
+    step: Option<Step>,
+    epsilon: (Option<f64>, Option<f64>),
+    at: Instant,
+    written: Option<Instant>,
+    /// Done when this process began.
+    found: u64,
+}
+
+#[derive(Debug)]
+struct Shared {
+    start: Instant,
+    log: Log,
+    bar: Option<ProgressBar>,
+    unit: &'static str,
+    done: AtomicU64,
+    total: AtomicU64,
+    ended: AtomicBool,
+    last: Mutex<Last>,
+}
+
+/// Tells people or programs how far an execution has come.
+#[derive(Debug)]
+pub struct Teller {
+    shared: Arc<Shared>,
+    ticker: Option<JoinHandle<()>>,
+}
+
+impl Teller {
+    /// Of a command that counts rounds of federations, of which there are `total`.
+    pub fn of_rounds(command: &str, scenario: &str, total: u64) -> Self {
+        Self::new(command, scenario, "rounds", total)
+    }
+
+    /// Of a command that counts jobs, of which the first one tells how many there are.
+    pub fn of_jobs(command: &str, scenario: &str) -> Self {
+        Self::new(command, scenario, "jobs", 0)
+    }
+
+    /// Of a sweep that counts run folders.
+    pub fn of_runs(command: &str, scenario: &str, total: u64) -> Self {
+        Self::new(command, scenario, "runs", total)
+    }
+
+    fn new(command: &str, scenario: &str, unit: &'static str, total: u64) -> Self {
+        let log = Log::chosen();
+        let what = "the functions".to_owned();
+        let bar = (log == Log::Text && std::io::stderr().is_terminal()).then(|| {
+            let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
+            let template =
+                format!("{{bar:24}} {{percent:>3}} %  {{elapsed}}, {{eta}} left, {{per_sec}} {unit}  {{wide_msg}}");
+            bar.set_style(ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar()));
+            bar.set_message(format!("waiting for {what}"));
+            bar.enable_steady_tick(Duration::from_millis(200));
+            bar
+        });
+        let now = Instant::now();
+        let last = Last { what, step: None, epsilon: (None, None), at: now, written: None, found: 0 };
+        let shared = Arc::new(Shared {
+            start: now,
+            log,
+            bar,
+            unit,
+            done: AtomicU64::new(0),
+            total: AtomicU64::new(total),
+            ended: AtomicBool::new(false),
+            last: Mutex::new(last),
+        });
+        if log == Log::Json {
+            let (version, total) = (Some(env!("CARGO_PKG_VERSION")), Some(total).filter(|total| *total > 0));
+            let unit = Some(unit);
+            Line {
+                event: "start",
+                command: Some(command),
+                version,
+                scenario: Some(scenario),
+                total,
+                unit,
+                ..Line::default()
+            }
+            .write();
+        }
+        let ticker = shared.bar.is_none().then(|| {
+            let shared = shared.clone();
+            std::thread::spawn(move || shared.tick())
+        });
+        Teller { shared, ticker }
+    }
+
+    /// So many units were found finished.
+    pub fn found(&self, units: u64) {
+        self.shared.done.fetch_add(units, Ordering::Relaxed);
+        self.shared.last().found += units;
+        if let Some(bar) = &self.shared.bar {
+            bar.inc(units);
+            bar.reset_eta();
+        }
+    }
+
+    /// Something a person wants to know.
+    pub fn note(&self, text: &str) {
+        match &self.shared.bar {
+            Some(bar) => bar.suspend(|| log::note(text)),
+            None => log::note(text),
+        }
+    }
+
+    /// An event of a sweep; a person is told the failures only.
+    pub fn event(&self, line: Line<'_>) {
+        match self.shared.log {
+            Log::Json => line.write(),
+            Log::Text => {
+                if let Some(message) = line.message {
+                    self.note(&format!("{}: {message}", line.folder.unwrap_or("")));
+                }
+            }
+        }
+    }
+
+    /// `done` of `total` jobs are done, the last was `what`.
+    pub fn job(&self, done: u64, total: u64, what: &str) {
+        self.shared.total.store(total, Ordering::Relaxed);
+        if let Some(bar) = &self.shared.bar {
+            bar.set_length(total);
+        }
+        let before = self.shared.done.fetch_max(done, Ordering::Relaxed);
+        if done > before {
+            self.shared.moved(done - before, None, what.to_owned(), (None, None), done == total);
+        }
+    }
+
+    /// Takes the bar away.
+    pub fn finish(&mut self) {
+        self.shared.ended.store(true, Ordering::Relaxed);
+        if let Some(ticker) = self.ticker.take() {
+            ticker.thread().unpark();
+            let _ = ticker.join();
+        }
+        if let Some(bar) = &self.shared.bar {
+            bar.finish_and_clear();
+        }
+    }
+
+    /// Tells what a run folder of a sweep does, with its name before it.
+    pub fn of_folder<'t>(&'t self, name: &'t str) -> FolderTeller<'t> {
+        FolderTeller { teller: self, name }
+    }
+
+    fn step(&self, step: &Step, name: &str) {
+        let method = step.method;
+        let place = format!(
+            "{name}{}run {}, {method}, round {} of {}",
+            if name.is_empty() { "" } else { ": " },
+            step.run + 1,
+            step.round,
+            step.rounds
+        );
+        match step.stage {
+            Stage::Agents { done: 0, of } => {
+                self.shared.awaits(Some(*step), format!("{place}: waiting for {of} agents"))
+            }
+            Stage::Agents { done, of } => {
+                self.shared.awaits(Some(*step), format!("{place}: waiting for agents, {done} of {of} are done"));
+            }
+            Stage::Release => {
+                self.shared
+                    .awaits(Some(*step), format!("{place}: waiting for the ledger and the noise of the release"));
+            }
+            Stage::Checkpoint => {
+                self.shared
+                    .awaits(Some(*step), format!("{place}: waiting for the checkpoint to be written and synced"));
+            }
+            Stage::Done { epsilon, epsilon_max } => {
+                let said = match (epsilon, epsilon_max) {
+                    (Some(epsilon), None) => format!("{place}; ε {} spent", significant(epsilon, 3)),
+                    (Some(epsilon), Some(most)) => format!(
+                        "{place}; ε {} spent, {} of {} left",
+                        significant(epsilon, 3),
+                        significant((most - epsilon).max(0.0), 3),
+                        significant(most, 3)
+                    ),
+                    _ => place,
+                };
+                self.shared.done.fetch_add(1, Ordering::Relaxed);
+                let left = epsilon_max.map(|most| (most - epsilon.unwrap_or(0.0)).max(0.0));
+                self.shared.moved(1, Some(*step), said, (epsilon, left), step.round == step.rounds);
+            }
+        }
+    }
+}
+
+impl Drop for Teller {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+impl Progress for Teller {
+    fn advance(&self, step: &Step) {
+        self.step(step, "");
+    }
+}
+
+/// Tells of one run folder among many.
+#[derive(Clone, Copy, Debug)]
+pub struct FolderTeller<'t> {
+    teller: &'t Teller,
+    name: &'t str,
+}
+
+impl FolderTeller<'_> {
+    /// `done` of the `total` jobs of this folder are done, the last was `what`.
+    pub fn job(&self, done: u64, total: u64, what: &str) {
+        let shared = &self.teller.shared;
+        shared.awaits(None, format!("{}: {what}, {done} of {total} jobs", self.name));
+        if done == total && shared.unit == "runs" {
+            shared.done.fetch_add(1, Ordering::Relaxed);
+            shared.moved(1, None, self.name.to_owned(), (None, None), true);
+        }
+    }
+}
+
+impl Progress for FolderTeller<'_> {
+    fn advance(&self, step: &Step) {
+        self.teller.step(step, self.name);
+    }
+}
+
+impl Shared {
+    fn last(&self) -> MutexGuard<'_, Last> {
+        self.last.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// A stage of a round begins.
+    fn awaits(&self, step: Option<Step>, what: String) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(what.clone());
+        }
+        let mut last = self.last();
+        (last.what, last.step, last.at) = (what, step, Instant::now());
+    }
+
+    /// So many units more are done.
+    fn moved(&self, more: u64, step: Option<Step>, what: String, epsilon: (Option<f64>, Option<f64>), ends: bool) {
+        let done = self.done.load(Ordering::Relaxed);
+        let total = self.total.load(Ordering::Relaxed).max(1);
+        if let Some(bar) = &self.bar {
+            bar.set_message(what);
+            bar.inc(more);
+            return;
+        }
+        let mut last = self.last();
+        let now = Instant::now();
+        (last.what, last.step, last.epsilon, last.at) = (what, step, epsilon, now);
+        match self.log {
+            Log::Json => {
+                if ends || last.written.is_none_or(|written| now - written >= PROGRESS_EVERY) {
+                    last.written = Some(now);
+                    self.progress("progress", &last, None);
+                }
+            }
+            Log::Text => {
+                let tenth = |done: u64| done * 10 / total;
+                if tenth(done) > tenth(done.saturating_sub(more)) && done < total {
+                    last.written = Some(now);
+                    eprintln!("{:>3} %  {}{}", tenth(done) * 10, last.what, self.left(&last));
+                }
+            }
+        }
+    }
+
+    /// (units a second, seconds left)
+    fn rate(&self, last: &Last) -> Option<(f64, f64)> {
+        let (done, total) = (self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed));
+        let here = done.saturating_sub(last.found);
+        let rate = here as f64 / self.start.elapsed().as_secs_f64();
+        (here > 0 && rate > 0.0).then(|| (rate, total.saturating_sub(done) as f64 / rate))
+    }
+
+    fn left(&self, last: &Last) -> String {
+        self.rate(last).map_or(String::new(), |(rate, left)| {
+            format!(" ({} {}/s, about {left:.0} s left)", significant(rate, 3), self.unit)
+        })
+    }
+
+    fn progress(&self, event: &str, last: &Last, waited: Option<Duration>) {
+        let rate = self.rate(last);
+        let of_step = |field: fn(&Step) -> u32| last.step.as_ref().map(field);
+        let total = self.total.load(Ordering::Relaxed);
+        Line {
+            event,
+            run: of_step(|step| step.run),
+            method: last.step.as_ref().map(|step| step.method.name()),
+            round: of_step(|step| step.round),
+            rounds: of_step(|step| step.rounds),
+            epsilon_spent: last.epsilon.0,
+            epsilon_left: last.epsilon.1,
+            what: Some(&last.what),
+            waited_seconds: waited.map(|waited| milli(waited.as_secs_f64())),
+            done: Some(self.done.load(Ordering::Relaxed)),
+            total: Some(total).filter(|total| *total > 0),
+            unit: Some(self.unit),
+            rate: rate.map(|(rate, _)| milli(rate)),
+            remaining_seconds: rate.map(|(_, left)| milli(left)),
+            ..Line::default()
+        }
+        .write();
+    }
+
+    /// Names what is awaited as long as nothing else is said.
+    fn tick(&self) {
+        let every = Duration::from_secs(if self.log == Log::Json { 5 } else { 30 });
+        while !self.ended.load(Ordering::Relaxed) {
+            std::thread::park_timeout(Duration::from_secs(1));
+            let mut last = self.last();
+            let (now, spoken) = (Instant::now(), last.written.unwrap_or(self.start));
+            if now - spoken < every || self.ended.load(Ordering::Relaxed) {
+                continue;
+            }
+            last.written = Some(now);
+            match self.log {
+                Log::Json => self.progress("waiting", &last, Some(now - last.at)),
+                Log::Text => eprintln!("       {}{}", last.what, self.left(&last)),
+            }
+        }
+    }
+}
+
+fn milli(x: f64) -> f64 {
+    (x * 1e3).round() / 1e3
+}

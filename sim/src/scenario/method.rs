@@ -1,0 +1,97 @@
+//! The methods of a federation by their names, and what they promise.
+
+use serde::{Deserialize, Serialize};
+
+/// A federated method or ablation of PAPERS.md §1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// Every agent alone: own posterior draws only.
+    Ts,
+    /// One region, server mean, uniform weights, nothing private.
+    Fts,
+    /// Sub-regions and weights, nothing private.
+    FtsDe,
+    /// One region, private.
+    DpFts,
+    /// Sub-regions and weights, private.
+    DpFtsDe,
+    /// Ablation of `dp-fts-de`: the signal replaced by zero, the noise kept.
+    PureNoise,
+    /// Ablation of `dp-fts-de`: every agent weighs the same in every region.
+    UniformWeights,
+    /// Ablation of `dp-fts-de`: initial points from the whole domain.
+    GlobalInit,
+}
+
+impl Method {
+    /// All methods, in the order of tables.
+    pub const ALL: [Method; 8] = [
+        Method::Ts,
+        Method::Fts,
+        Method::FtsDe,
+        Method::DpFts,
+        Method::DpFtsDe,
+        Method::PureNoise,
+        Method::UniformWeights,
+        Method::GlobalInit,
+    ];
+
+    /// The name in scenarios, tables and file names.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Method::Ts => "ts",
+            Method::Fts => "fts",
+            Method::FtsDe => "fts-de",
+            Method::DpFts => "dp-fts",
+            Method::DpFtsDe => "dp-fts-de",
+            Method::PureNoise => "pure-noise",
+            Method::UniformWeights => "uniform-weights",
+            Method::GlobalInit => "global-init",
+        }
+    }
+
+    /// The method of this name.
+    pub fn from_name(name: &str) -> Option<Method> {
+        Method::ALL.into_iter().find(|method| method.name() == name)
+    }
+
+    /// What the method's releases promise.
+    pub const fn guarantee(self) -> Guarantee {
+        match self {
+            Method::Ts => Guarantee::NothingReleased,
+            Method::Fts | Method::FtsDe => Guarantee::None,
+            _ => Guarantee::DifferentialPrivacy,
+        }
+    }
+
+    /// True if the domain is split into the scenario's regions; false if there is one region only.
+    pub const fn uses_regions(self) -> bool {
+        !matches!(self, Method::Ts | Method::Fts | Method::DpFts)
+    }
+
+    /// True for the variants of `dp-fts-de` with one thing changed.
+    pub const fn is_ablation(self) -> bool {
+        matches!(self, Method::PureNoise | Method::UniformWeights | Method::GlobalInit)
+    }
+}
+
+impl core::fmt::Display for Method {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// What the releases of a method promise to an agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Guarantee {
+    /// No vector leaves an agent.
+    #[serde(rename = "nothing released")]
+    NothingReleased,
+    /// Vectors leave and nothing protects them.
+    #[serde(rename = "none")]
+    None,
+    /// Differential privacy of the broadcasts, if the noise is secret.
+    #[serde(rename = "dp")]
+    DifferentialPrivacy,
+}

@@ -1,0 +1,13 @@
+//! Many runs and a judgement.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`mod@execute`] | one scenario into one run folder |
+//! | [`sweep`] | grids of scenarios, each run in a folder of its own |
+//! | [`reproduce`] | what of the papers comes out |
+//! | [`audit`] | does the shipped release path lose more than is claimed? |
+
+pub mod audit;
+pub mod execute;
+pub mod reproduce;
+pub mod sweep;

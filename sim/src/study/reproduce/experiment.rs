@@ -1,0 +1,154 @@
+//! An experiment that judges itself.
+
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use crate::text::significant;
+
+/// A bound as it is told: as it was written, or with four digits if it was computed. The comparison takes all of them.
+fn bound_text(bound: f64) -> String {
+    let text = bound.to_string();
+    if text.len() > 6 { significant(bound, 4) } else { text }
+}
+
+/// One statement and what became of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Band {
+    /// What is measured.
+    pub name: String,
+    /// Where it must lie, in words or as an interval.
+    pub expected: String,
+    /// What came out.
+    pub measured: f64,
+    /// Whether it lies there. A NaN lies nowhere.
+    pub holds: bool,
+}
+
+impl Band {
+    /// `measured` must lie in [low, high].
+    pub fn within(name: impl Into<String>, measured: f64, low: f64, high: f64) -> Self {
+        let expected = format!("in [{}, {}]", bound_text(low), bound_text(high));
+        Band { name: name.into(), expected, measured, holds: (low..=high).contains(&measured) }
+    }
+
+    /// `measured` must be what a paper prints with two decimals.
+    pub fn printed(name: impl Into<String>, measured: f64, printed: f64) -> Self {
+        let expected = format!("{printed:.2}");
+        Band { name: name.into(), holds: format!("{measured:.2}") == expected, expected, measured }
+    }
+
+    /// `measured` must be smaller than `bound`.
+    pub fn below(name: impl Into<String>, measured: f64, bound: f64) -> Self {
+        Band { name: name.into(), expected: format!("< {}", bound_text(bound)), measured, holds: measured < bound }
+    }
+
+    /// `measured` must be larger than `bound`.
+    pub fn above(name: impl Into<String>, measured: f64, bound: f64) -> Self {
+        Band { name: name.into(), expected: format!("> {}", bound_text(bound)), measured, holds: measured > bound }
+    }
+}
+
+/// How an experiment is executed. Nothing but `runs` changes a number.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Runs (functions); `None` is the experiment's own number.
+    pub runs: Option<u32>,
+    /// Threads for arithmetic; `None` is all cores.
+    pub threads: Option<NonZeroUsize>,
+    /// Where data files lie, for experiments that read some.
+    pub data: Option<PathBuf>,
+}
+
+/// What an experiment found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Report {
+    /// Name in the catalogue.
+    pub experiment: &'static str,
+    /// The statements, in order.
+    pub bands: Vec<Band>,
+    /// What a reader must know besides; printed as text, one paragraph each.
+    #[serde(skip)]
+    pub remarks: Vec<String>,
+    /// Pictures and tables: (name, text).
+    #[serde(skip)]
+    pub files: Vec<(String, String)>,
+}
+
+impl Report {
+    /// Bands that do not hold.
+    pub fn failed(&self) -> usize {
+        self.bands.iter().filter(|band| !band.holds).count()
+    }
+}
+
+/// Why an experiment could not be carried out; says so in one line.
+#[derive(Debug)]
+pub struct ReproduceError(String);
+
+impl ReproduceError {
+    /// From whatever went wrong.
+    pub fn new(error: impl fmt::Display) -> Self {
+        ReproduceError(error.to_string())
+    }
+}
+
+impl fmt::Display for ReproduceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ReproduceError {}
+
+/// An entry of the catalogue.
+#[derive(Clone, Copy, Debug)]
+pub struct Experiment {
+    /// Paper and part, as in `ldp/student-t`.
+    pub name: &'static str,
+    /// One line for people: what is shown, how long it takes.
+    pub description: &'static str,
+    /// Runs if nobody says.
+    pub runs: u32,
+    /// Measures; the second argument is the number of runs.
+    pub measure: fn(&Options, u32) -> Result<Outcome, ReproduceError>,
+}
+
+/// Bands and remarks, before they have a name.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// The statements, in order.
+    pub bands: Vec<Band>,
+    /// What a reader must know besides.
+    pub remarks: Vec<String>,
+    /// Pictures and tables, written into the folder that `--out` names: (name, text).
+    pub files: Vec<(String, String)>,
+}
+
+impl Experiment {
+    /// Carries it out.
+    ///
+    /// **Errors**: data that is missing or malformed, runs too few for the experiment.
+    pub fn execute(&self, options: &Options) -> Result<Report, ReproduceError> {
+        let Outcome { bands, remarks, files } = (self.measure)(options, options.runs.unwrap_or(self.runs))?;
+        Ok(Report { experiment: self.name, bands, remarks, files })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bands_judge_and_nan_never_holds() {
+        assert!(Band::below("x", 1.0, 2.0).holds && !Band::below("x", 2.0, 2.0).holds);
+        assert!(Band::above("x", 3.0, 2.0).holds && Band::within("x", 2.0, 2.0, 2.0).holds);
+        assert!(Band::printed("x", 9.908_479, 9.91).holds && !Band::printed("x", 9.916, 9.91).holds);
+        assert!(!Band::printed("x", f64::NAN, 9.91).holds);
+        let nan = f64::NAN;
+        assert!(!Band::below("x", nan, 2.0).holds && !Band::above("x", nan, 2.0).holds);
+        assert!(!Band::within("x", nan, f64::NEG_INFINITY, f64::INFINITY).holds);
+    }
+}

@@ -1,0 +1,240 @@
+//! Several settings of one federated scenario, compared run by run.
+//!
+//! Every variant has the scenario's seed: run i meets the same function, initial points, coins and noise in all of them,
+//! so that differences may be taken pair by pair.
+
+use std::fmt::Write as _;
+
+use super::{Band, Options, Outcome, ReproduceError};
+use crate::metrics::{MethodSummary, Paired, Summary, summarize};
+use crate::model::federated::{self, RunOptions};
+use crate::progress::teller::Teller;
+use crate::record::MethodRun;
+use crate::report::charts::element;
+use crate::report::figure::{self, compose};
+use crate::report::html::{document, section};
+use crate::report::svg::{Chart, Curve, Point, RAMP, Scale, escape};
+use crate::scenario::{Method, Scenario, Shipped};
+use crate::text::significant;
+
+/// A setting and the methods that are executed under it.
+#[derive(Clone, Copy, Debug)]
+pub struct Variant {
+    /// Its name in bands and pictures, as in `q = 0.15`; empty for the scenario as it is.
+    pub name: &'static str,
+    /// `--set` arguments.
+    pub settings: &'static [&'static str],
+    /// The methods.
+    pub methods: &'static [Method],
+}
+
+/// What a variant gave.
+pub struct Measured {
+    /// Which one.
+    pub variant: Variant,
+    /// The scenario with the settings.
+    pub scenario: Scenario,
+    /// What every method did in every run.
+    pub results: Vec<MethodRun>,
+    /// What they amount to.
+    pub summary: Summary,
+}
+
+/// All variants of an experiment.
+pub struct Comparison {
+    measured: Vec<Measured>,
+    regret_name: &'static str,
+}
+
+impl Comparison {
+    /// Executes the variants of a shipped scenario one after the other.
+    pub fn execute(shipped: &str, variants: &[Variant], options: &Options, runs: u32) -> Result<Self, ReproduceError> {
+        let shipped = Shipped::find(shipped).ok_or_else(|| ReproduceError::new("no such scenario"))?;
+        let mut measured = Vec::new();
+        for variant in variants {
+            let methods: Vec<String> = variant.methods.iter().map(|method| format!("\"{method}\"")).collect();
+            let mut settings = vec![format!("runs={runs}"), format!("federation.methods=[{}]", methods.join(", "))];
+            settings.extend(variant.settings.iter().map(ToString::to_string));
+            let scenario = shipped.parse(&settings).map_err(ReproduceError::new)?;
+            let what = format!("{} {}", scenario.name, variant.name);
+            let mut teller = Teller::of_rounds("reproduce", what.trim(), scenario.steps());
+            teller.note(&format!("{}: {runs} runs", what.trim()));
+            let run_options =
+                RunOptions { threads: options.threads, data: options.data.clone(), ..RunOptions::default() };
+            let results = federated::run(&scenario, &run_options, &teller);
+            teller.finish();
+            let results = results.map_err(ReproduceError::new)?;
+            let summary = summarize(&scenario, &results).map_err(ReproduceError::new)?;
+            measured.push(Measured { variant: *variant, scenario, results, summary });
+        }
+        let regret_name = measured.first().map_or("regret", |first| first.scenario.objective.regret_name());
+        Ok(Comparison { measured, regret_name })
+    }
+
+    /// One method under one variant.
+    ///
+    /// **Panics**: if the experiment asks for what it did not execute.
+    pub fn of(&self, variant: &str, method: Method) -> &MethodSummary {
+        self.measured
+            .iter()
+            .filter(|measured| measured.variant.name == variant)
+            .flat_map(|measured| &measured.summary.methods)
+            .find(|summary| summary.method == method)
+            .unwrap_or_else(|| panic!("{method} was not executed under `{variant}`"))
+    }
+
+    fn called(variant: &str, method: Method) -> String {
+        if variant.is_empty() { method.name().to_owned() } else { format!("{method}, {variant}") }
+    }
+
+    /// Name and value of the ratio of two summed regrets, for a band.
+    pub fn ratio(&self, first: (&str, Method), second: (&str, Method)) -> (String, f64) {
+        let name = format!(
+            "summed {}: {} / {}",
+            self.regret_name,
+            Self::called(first.0, first.1),
+            Self::called(second.0, second.1)
+        );
+        let sum = |of: (&str, Method)| self.of(of.0, of.1).summed_regret.mean;
+        (name, sum(first) / sum(second))
+    }
+
+    /// The paper's ε of a variant's releases, which must come out to two decimals.
+    pub fn epsilon_band(&self, variant: &str, method: Method, printed: f64) -> Band {
+        let loss = self.of(variant, method).losses.and_then(|[loss, _]| loss.moments).unwrap_or(f64::NAN);
+        Band::printed(format!("ε by moments: {}", Self::called(variant, method)), loss, printed)
+    }
+
+    /// The difference of two summed regrets, pair by pair, as a remark.
+    pub fn difference(&self, first: (&str, Method), second: (&str, Method)) -> String {
+        let paired = Paired::of(&self.of(first.0, first.1).sums, &self.of(second.0, second.1).sums);
+        format!(
+            "paired: {} minus {}: {} ± {} (95 %), smaller in {} of {}",
+            Self::called(first.0, first.1),
+            Self::called(second.0, second.1),
+            significant(paired.mean, 3),
+            paired.half_width.map_or("?".into(), |half| significant(half, 2)),
+            paired.smaller,
+            paired.pairs
+        )
+    }
+
+    /// Regret curves of all variants; the values of an ordered parameter get the colours of a ramp.
+    pub fn curves(&self, title: &str, ramp: bool) -> Chart {
+        let mut curves: Vec<Curve> = Vec::new();
+        for (place, measured) in self.measured.iter().enumerate() {
+            for summary in &measured.summary.methods {
+                let mut curve = figure::curve(summary);
+                if !measured.variant.name.is_empty() {
+                    curve.label = if ramp && summary.method != Method::PureNoise {
+                        measured.variant.name.to_owned()
+                    } else {
+                        format!("{}, {}", curve.label, measured.variant.name)
+                    };
+                }
+                if ramp && !measured.variant.name.is_empty() && summary.method != Method::PureNoise {
+                    curve.class = RAMP[place.min(RAMP.len() - 1)];
+                }
+                curves.push(curve);
+            }
+        }
+        // The method that matters is drawn on top.
+        curves.sort_by_key(|curve| curve.class == Method::DpFtsDe.name() || curve.class.starts_with('v'));
+        let values = || curves.iter().flat_map(|curve| &curve.points);
+        let top = values().map(|point| point.high).fold(f64::MIN_POSITIVE, f64::max);
+        let (scale, y_max, scale_name) = figure::scale(values().map(|point| point.y).filter(|y| *y > 0.0), top);
+        Chart {
+            title: title.to_owned(),
+            x_label: "round".into(),
+            y_label: format!("{}, mean over agents{scale_name}; lower is better", self.regret_name),
+            curves,
+            scale,
+            y_max,
+        }
+    }
+
+    /// Summed regret over ε: one point for each variant of `dp-fts-de`, and of `pure-noise` beside it.
+    pub fn utility(&self) -> Chart {
+        let of = |method: Method| -> Curve {
+            let mut points: Vec<Point> = self
+                .measured
+                .iter()
+                .flat_map(|measured| &measured.summary.methods)
+                .filter(|summary| summary.method == method)
+                .filter_map(|summary| {
+                    let epsilon = summary.losses?[0].moments?;
+                    let (mean, error) =
+                        (summary.summed_regret.mean, summary.summed_regret.standard_error.unwrap_or(0.0));
+                    Some(Point { x: epsilon, y: mean, low: mean - error, high: mean + error })
+                })
+                .collect();
+            points.sort_by(|a, b| a.x.total_cmp(&b.x));
+            Curve { class: method.name(), label: method.name().into(), note: String::new(), points }
+        };
+        let curves = vec![of(Method::PureNoise), of(Method::DpFtsDe)];
+        let top = curves.iter().flat_map(|curve| &curve.points).map(|point| point.high).fold(1e-9, f64::max);
+        Chart {
+            title: "Utility against privacy".into(),
+            x_label: "ε by moments, all releases".into(),
+            y_label: format!("summed {}", self.regret_name),
+            curves,
+            scale: Scale::Linear { from: 0.0 },
+            y_max: top * 1.05,
+        }
+    }
+
+    /// Bands, remarks, and a folder's worth of pictures and tables.
+    pub fn outcome(&self, title: &str, bands: Vec<Band>, remarks: Vec<String>, charts: Vec<Chart>) -> Outcome {
+        let runs = self.measured.first().map_or(0, |measured| measured.scenario.runs);
+        let said = format!("Mean of {runs} paired runs, band ± one standard error; simulation: not private");
+        let mut rows = String::from("variant,method,run,summed_regret\n");
+        let mut rounds = String::from("variant,method,run,round,regret\n");
+        for measured in &self.measured {
+            for result in &measured.results {
+                let key = format!("{},{},{}", measured.variant.name, result.method, result.run);
+                let _ = writeln!(rows, "{key},{:?}", result.regret.iter().sum::<f64>());
+                for (round, regret) in result.regret.iter().enumerate() {
+                    let _ = writeln!(rounds, "{key},{round},{regret:?}");
+                }
+            }
+        }
+        let files = vec![
+            ("figure.svg".to_owned(), compose(title, &[&said, ""], &charts)),
+            ("report.html".to_owned(), page(title, &said, &bands, &remarks, &charts)),
+            ("summed.csv".to_owned(), rows),
+            ("rounds.csv".to_owned(), rounds),
+        ];
+        Outcome { bands, remarks, files }
+    }
+}
+
+fn page(title: &str, said: &str, bands: &[Band], remarks: &[String], charts: &[Chart]) -> String {
+    let mut out = format!(
+        "<header>\n<p class=\"eyebrow\">sordino reproduce</p>\n<h1>{}</h1>\n<p class=\"lead\">{}</p>\n</header>\n",
+        escape(title),
+        escape(said)
+    );
+    let mut table = String::from(
+        "<div class=\"scroll\"><table>\n<thead><tr><th>band</th><th>expected</th><th>measured</th><th>holds</th></tr></thead>\n<tbody>\n",
+    );
+    for band in bands {
+        let (class, holds) = if band.holds { ("better", "yes") } else { ("worse", "no") };
+        let _ = writeln!(
+            table,
+            "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td class=\"{class}\">{holds}</td></tr>",
+            escape(&band.name),
+            escape(&band.expected),
+            significant(band.measured, 4)
+        );
+    }
+    table.push_str("</tbody></table></div>\n<ul>\n");
+    remarks.iter().for_each(|remark| {
+        let _ = writeln!(table, "<li>{}</li>", escape(remark));
+    });
+    table.push_str("</ul>\n");
+    section(&mut out, "Bands", "", &table);
+    let figures: String =
+        charts.iter().map(|chart| format!("<figure>{}</figure>\n", element(chart, (270.0, 260.0), 190.0))).collect();
+    section(&mut out, "Curves", "", &format!("<div class=\"pair\">\n{figures}</div>\n"));
+    document(title, &out)
+}

@@ -1,0 +1,321 @@
+//! The index of a sweep: one entry for each run, and what is condensed from them.
+
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+use sordino_core::digest::Frame;
+
+use super::grid::{Axis, Plan, Point};
+use crate::record::noise;
+use crate::report::outline::{Measure, MethodOutline, Outline, distinct};
+
+/// What became of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    /// Not yet begun, or interrupted.
+    Waiting,
+    /// Its folder is complete.
+    Done,
+    /// It ended with an error; `--resume` tries it again.
+    Failed,
+}
+
+impl Status {
+    /// Its name in the index.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Status::Waiting => "waiting",
+            Status::Done => "done",
+            Status::Failed => "failed",
+        }
+    }
+}
+
+/// One run of a sweep.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// 0-based place in the sweep.
+    pub number: usize,
+    /// Name of its folder under `runs/`.
+    pub folder: String,
+    /// One value for each axis.
+    pub values: Vec<String>,
+    /// Its seed.
+    pub seed: u64,
+    /// Paired runs within it.
+    pub runs: u32,
+    /// What became of it.
+    pub status: Status,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// What came out.
+    #[serde(flatten)]
+    pub outline: Outline,
+}
+
+impl Entry {
+    /// A run that is still to come.
+    pub fn waiting(plan: &Plan, point: &Point, runs: u32) -> Self {
+        Entry {
+            number: point.number,
+            folder: plan.folder(point),
+            values: point.values.clone(),
+            seed: point.seed,
+            runs,
+            status: Status::Waiting,
+            error: None,
+            outline: Outline::default(),
+        }
+    }
+}
+
+/// `index.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Index {
+    /// 1.
+    pub format: u32,
+    /// Version that wrote it.
+    pub version: String,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// One line for people.
+    pub description: String,
+    /// Its trust model.
+    pub trust: String,
+    /// What the losses of its entries are worth: "simulation: not private", also where an index does not say so.
+    #[serde(default = "noise")]
+    pub noise: String,
+    /// What is swept.
+    pub axes: Vec<Axis>,
+    /// Under which seeds.
+    pub seeds: Vec<u64>,
+    /// Digest over the digests of all runs, once all are done.
+    pub digest: Option<String>,
+    /// All runs in order.
+    pub entries: Vec<Entry>,
+}
+
+/// One method in one cell of the grid, over all seeds and runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pooled {
+    /// Runs that came in, over all seeds.
+    pub runs: u32,
+    /// Means over all of them.
+    pub outline: MethodOutline,
+}
+
+/// One cell of the grid.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cell {
+    /// One value for each axis.
+    pub values: Vec<String>,
+    /// Seeds that are done.
+    pub seeds: usize,
+    /// Its methods.
+    pub methods: Vec<Pooled>,
+}
+
+impl Index {
+    /// The runs of a status.
+    pub fn count(&self, status: Status) -> usize {
+        self.entries.iter().filter(|entry| entry.status == status).count()
+    }
+
+    /// Sets the digest if all runs are done.
+    pub fn seal(&mut self) {
+        let mut frame = Frame::leaf();
+        let all = self.entries.iter().all(|entry| match (&entry.outline.digest, entry.status) {
+            (Some(digest), Status::Done) => {
+                frame.bytes(digest.as_bytes());
+                true
+            }
+            _ => false,
+        });
+        self.digest = all.then(|| frame.end().to_string());
+    }
+
+    /// Cells with at least one finished run, in the order of the grid.
+    pub fn cells(&self) -> Vec<Cell> {
+        let mut cells: Vec<Cell> = Vec::new();
+        // The runs of a cell stand together.
+        for entries in self.entries.chunk_by(|a, b| a.values == b.values) {
+            let done: Vec<&Entry> = entries.iter().filter(|entry| entry.status == Status::Done).collect();
+            if let Some(first) = done.first() {
+                let methods = (0..first.outline.methods.len()).map(|i| pooled(&done, i)).collect();
+                cells.push(Cell { values: first.values.clone(), seeds: done.len(), methods });
+            }
+        }
+        cells
+    }
+
+    fn methods(&self) -> impl Iterator<Item = &MethodOutline> {
+        self.entries.iter().flat_map(|entry| &entry.outline.methods)
+    }
+
+    /// Names of all measures.
+    pub fn measures(&self) -> Vec<&str> {
+        distinct(self.methods().flat_map(|method| &method.measures).map(|measure| measure.name.as_str()))
+    }
+
+    /// Names of all losses.
+    pub fn losses(&self) -> Vec<&str> {
+        distinct(self.methods().flat_map(|method| &method.losses).map(|loss| loss.name.as_str()))
+    }
+
+    /// `index.csv`: one line for each run and method; a run that is not done has one line.
+    pub fn csv(&self) -> String {
+        let columns = (self.measures(), self.losses());
+        let mut out = String::from("number,folder");
+        // Every run says its number of paired runs, whether that is swept or not.
+        let shown: Vec<usize> = (0..self.axes.len()).filter(|i| self.axes[*i].key != "runs").collect();
+        shown.iter().for_each(|i| out.push_str(&format!(",{}", field(&self.axes[*i].key))));
+        out.push_str(",seed,runs,status,error,method,digest");
+        header(&mut out, &columns);
+        for entry in &self.entries {
+            let mut head = format!("{},{}", entry.number, field(&entry.folder));
+            shown.iter().for_each(|i| head.push_str(&format!(",{}", field(&entry.values[*i]))));
+            let error = field(entry.error.as_deref().unwrap_or(""));
+            let _ = write!(head, ",{},{},{},{error}", entry.seed, entry.runs, entry.status.name());
+            if entry.outline.methods.is_empty() {
+                let blank = ",".repeat(2 + 2 * columns.0.len() + columns.1.len());
+                let _ = writeln!(out, "{head}{blank}");
+            }
+            for method in &entry.outline.methods {
+                let _ = write!(out, "{head},{},{}", field(&method.name), method.digest.as_deref().unwrap_or(""));
+                numbers(&mut out, method, &columns);
+            }
+        }
+        out
+    }
+
+    /// `summary.csv`: one line for each cell and method, over all seeds and runs.
+    pub fn summary_csv(&self) -> String {
+        let columns = (self.measures(), self.losses());
+        let keys: Vec<String> = self.axes.iter().map(|axis| field(&axis.key) + ",").collect();
+        let mut out = format!("{}method,seeds,runs_in_all", keys.concat());
+        header(&mut out, &columns);
+        for cell in self.cells() {
+            let values: Vec<String> = cell.values.iter().map(|value| field(value) + ",").collect();
+            for method in &cell.methods {
+                let name = field(&method.outline.name);
+                let _ = write!(out, "{}{name},{},{}", values.concat(), cell.seeds, method.runs);
+                numbers(&mut out, &method.outline, &columns);
+            }
+        }
+        out
+    }
+}
+
+/// (measures, losses)
+type Columns<'i> = (Vec<&'i str>, Vec<&'i str>);
+
+fn header(out: &mut String, columns: &Columns<'_>) {
+    for measure in &columns.0 {
+        let _ = write!(out, ",{measure},{measure}_standard_error");
+    }
+    columns.1.iter().for_each(|loss| out.push_str(&format!(",{loss}")));
+    out.push('\n');
+}
+
+fn numbers(out: &mut String, method: &MethodOutline, columns: &Columns<'_>) {
+    for name in &columns.0 {
+        let measure = method.measure(name);
+        let error = measure.and_then(|measure| measure.standard_error);
+        let text = |x: Option<f64>| x.map_or(String::new(), |x| format!("{x:?}"));
+        let _ = write!(out, ",{},{}", text(measure.map(|measure| measure.mean)), text(error));
+    }
+    for name in &columns.1 {
+        // No finite bound is infinite; no claim is empty.
+        let loss = method
+            .loss(name)
+            .map_or(String::new(), |loss| loss.value.map_or("inf".to_owned(), |value| format!("{value:?}")));
+        let _ = write!(out, ",{loss}");
+    }
+    out.push('\n');
+}
+
+/// Method `i` of the finished runs of a cell: means and standard errors as if all runs stood in one list, which follow
+/// exactly from those of the parts; the largest loss.
+fn pooled(done: &[&Entry], i: usize) -> Pooled {
+    let parts: Vec<(u32, &MethodOutline)> =
+        done.iter().filter_map(|entry| Some((entry.runs, entry.outline.methods.get(i)?))).collect();
+    let mut outline = parts[0].1.clone();
+    for measure in &mut outline.measures {
+        let of: Vec<(f64, &Measure)> = parts
+            .iter()
+            .filter_map(|(runs, method)| Some((f64::from(*runs), method.measure(&measure.name)?)))
+            .collect();
+        let count: f64 = of.iter().map(|(n, _)| n).sum();
+        let mean = of.iter().map(|(n, part)| n * part.mean).sum::<f64>() / count;
+        // Sum of squared deviations: within a part (n−1)·n·s², between parts n·(mean of the part − mean)².
+        let squares: f64 = of
+            .iter()
+            .map(|(n, part)| {
+                let (error, off) = (part.standard_error.unwrap_or(0.0), part.mean - mean);
+                (n - 1.0) * n * error * error + n * off * off
+            })
+            .sum();
+        measure.mean = mean;
+        measure.standard_error = (count > 1.0).then(|| (squares / (count - 1.0) / count).sqrt());
+    }
+    for loss in &mut outline.losses {
+        let values = parts.iter().filter_map(|(_, method)| method.loss(&loss.name));
+        loss.value = values.map(|loss| loss.value).try_fold(0.0, |most: f64, value| Some(most.max(value?)));
+    }
+    Pooled { runs: parts.iter().map(|(runs, _)| runs).sum(), outline }
+}
+
+/// A field of a CSV line.
+fn field(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::Estimate;
+
+    #[test]
+    fn pooling_is_the_estimate_of_the_joined_list() {
+        let (a, b) = ([1.0, 4.0, 2.0], [7.0, 9.0, 8.5]);
+        let entry = |values: &[f64], epsilon| {
+            let estimate = Estimate::of(values);
+            let measure = Measure { name: "m".into(), mean: estimate.mean, standard_error: estimate.standard_error };
+            let losses = vec![crate::report::outline::Loss { name: "epsilon".into(), value: epsilon }];
+            let method = MethodOutline { name: "x".into(), digest: None, measures: vec![measure], losses };
+            Entry {
+                number: 0,
+                folder: String::new(),
+                values: vec![],
+                seed: 0,
+                runs: values.len() as u32,
+                status: Status::Done,
+                error: None,
+                outline: Outline { digest: None, methods: vec![method] },
+            }
+        };
+        let (first, second) = (entry(&a, Some(1.0)), entry(&b, Some(2.0)));
+        let joined = Estimate::of(&[a, b].concat());
+        let pooled = pooled(&[&first, &second], 0);
+        let measure = pooled.outline.measure("m").unwrap();
+        assert!((measure.mean - joined.mean).abs() < 1e-12);
+        assert!((measure.standard_error.unwrap() - joined.standard_error.unwrap()).abs() < 1e-12);
+        assert_eq!((pooled.runs, pooled.outline.loss("epsilon").unwrap().value), (6, Some(2.0)));
+        // No finite bound in one run is no finite bound.
+        let infinite = entry(&b, None);
+        assert_eq!(super::pooled(&[&first, &infinite], 0).outline.losses[0].value, None);
+        // Single runs under several seeds have a standard error, too.
+        let singles: Vec<Entry> = a.iter().map(|x| entry(&[*x], None)).collect();
+        let singles: Vec<&Entry> = singles.iter().collect();
+        let of_singles = super::pooled(&singles, 0).outline.measures[0].standard_error.unwrap();
+        assert!((of_singles - Estimate::of(&a).standard_error.unwrap()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn fields_are_quoted_where_they_must_be() {
+        assert_eq!(field("a,\"b\""), "\"a,\"\"b\"\"\"");
+        assert_eq!(field("1.5"), "1.5");
+    }
+}

@@ -1,0 +1,23 @@
+//! A sweep: every combination of some keys' values, under every seed, each in a run folder of its own.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`grid`] | which runs there are; refused as a whole if one of them is not admissible |
+//! | [`index`] | what became of them: `index.json`, `index.csv`, `summary.csv` |
+//! | [`folder`] | the sweep's folder: begun, gone on with, or of another sweep |
+//! | [`page`] | its report |
+//! | [`mod@run`] | all of them on all cores |
+//!
+//! Runs of equal seed are paired over the whole grid: run i meets the same functions, initial points and coins wherever
+//! the keys leave them the same. Nothing in the folder depends on threads, on the order in which runs end, or on
+//! interruptions.
+
+pub mod folder;
+pub mod grid;
+pub mod index;
+pub mod page;
+pub mod run;
+
+pub use folder::{SweepError, SweepFolder};
+pub use grid::{Axis, GridError, Plan, Point};
+pub use index::{Entry, Index, Status};

@@ -1,0 +1,224 @@
+//! All runs of a sweep on all cores.
+//!
+//! As many runs at a time as there are threads, and one pool for all of them: a run that ends late still has every core.
+//! A run that fails is written down and the others go on.
+
+use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use super::folder::{SweepError, SweepFolder};
+use super::index::{Entry, Index, Status};
+use super::page::page;
+use crate::journal::jobs::Journal;
+use crate::model::experiment::{Experiment, ExperimentError};
+use crate::model::federated::{DriverError, RunOptions};
+use crate::model::{self, Engine, engine};
+use crate::pool::pool;
+use crate::progress::log::Line;
+use crate::progress::teller::{FolderTeller, Teller};
+use crate::report::folder::RunFolder;
+use crate::report::outline::Outline;
+use crate::report::read;
+use crate::scenario::Scenario;
+use crate::study::execute::{self, ExecuteError, Place};
+
+/// The name of the file that says why a run failed.
+const ERROR: &str = "error.txt";
+/// Between two writes of the index while runs are going on.
+const INDEX_EVERY: Duration = Duration::from_secs(2);
+
+/// How to execute; none of it changes a result.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Threads for arithmetic; `None` is all cores.
+    pub threads: Option<NonZeroUsize>,
+    /// Where data lie, for scenarios that read some.
+    pub data: Option<PathBuf>,
+    /// Between two checkpoints of a method.
+    pub interval: Duration,
+    /// Set from outside to stop.
+    pub stop: Arc<AtomicBool>,
+}
+
+/// Executes all runs that are not done, and condenses what is there.
+///
+/// **Errors**: the folder's; [`SweepError::Interrupted`]. A failed run is no error: it is in the index.
+pub fn run(folder: &SweepFolder, mut index: Index, options: &Options, teller: &Teller) -> Result<Index, SweepError> {
+    let pool = pool(options.threads).map_err(SweepError::Threads)?;
+    let jobs: Vec<usize> =
+        index.entries.iter().filter(|entry| entry.status != Status::Done).map(|entry| entry.number).collect();
+    folder.write_index(&index)?;
+    let points = folder.plan.points();
+    let threads = pool.current_num_threads();
+    let workers = threads.min(jobs.len());
+    // Experiments without a shared pool get their part of the threads.
+    let share = NonZeroUsize::new(threads.checked_div(workers).unwrap_or(1));
+    let (next, of) = (AtomicUsize::new(0), index.entries.len() as u64);
+    let shared = Mutex::new((&mut index, Instant::now()));
+    let work = || -> Result<(), SweepError> {
+        while let Some(number) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if options.stop.load(Ordering::Relaxed) {
+                break;
+            }
+            let mut entry = lock(&shared).0.entries[*number].clone();
+            let name = entry.folder.clone();
+            let line = Line { folder: Some(&name), run_number: Some(*number as u64), of: Some(of), ..Line::default() };
+            teller.event(Line { event: "run_start", ..line.clone() });
+            let scenario = folder.plan.load(&points[*number]);
+            let one = || {
+                let scenario = scenario.map_err(|error| Ended::Failed(error.to_string()))?;
+                let path = folder.run(&name);
+                let told = teller.of_folder(&name);
+                match engine(scenario) {
+                    Engine::Rounds(scenario) => federated(&scenario, &path, options, &pool, &told),
+                    Engine::Jobs(experiment) => other(&*experiment, &path, options, share, &told),
+                }
+            };
+            let ended = catch_unwind(AssertUnwindSafe(one))
+                .unwrap_or_else(|_| Err(Ended::Failed("the program panicked: this is a fault of sordino".into())));
+            match ended {
+                Ok(outline) => (entry.status, entry.error, entry.outline) = (Status::Done, None, outline),
+                Err(Ended::Interrupted) => continue,
+                Err(Ended::Failed(error)) => {
+                    let error = error.replace('\n', " ");
+                    let path = folder.run(&name);
+                    // The reason also stands where somebody will look for the results.
+                    let _ = std::fs::create_dir_all(&path);
+                    let _ = std::fs::write(path.join(ERROR), format!("{error}\n"));
+                    (entry.status, entry.error, entry.outline) = (Status::Failed, Some(error), Outline::default());
+                }
+            }
+            folder.record(&entry)?;
+            let digest = entry.outline.digest.as_deref();
+            match &entry.error {
+                None => teller.event(Line { event: "run_done", digest, ..line }),
+                Some(error) => teller.event(Line { event: "run_failed", message: Some(error), ..line }),
+            }
+            let mut shared = lock(&shared);
+            shared.0.entries[*number] = entry.clone();
+            if shared.1.elapsed() > INDEX_EVERY {
+                shared.1 = Instant::now();
+                folder.write_index(shared.0)?;
+            }
+        }
+        Ok(())
+    };
+    let results: Vec<Result<(), SweepError>> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().map(|worker| worker.join().unwrap_or(Err(SweepError::WorkerLost))).collect()
+    });
+    let waiting = index.count(Status::Waiting);
+    if results.iter().any(Result::is_err) || waiting > 0 {
+        folder.write_index(&index)?;
+        results.into_iter().collect::<Result<(), _>>()?;
+        return Err(SweepError::Interrupted);
+    }
+    index.seal();
+    folder.condense(&index, &page(folder, &index))?;
+    folder.complete()?;
+    Ok(index)
+}
+
+fn lock<'m, V>(mutex: &'m Mutex<V>) -> std::sync::MutexGuard<'m, V> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Why a run has no result.
+enum Ended {
+    Interrupted,
+    Failed(String),
+}
+
+fn failed(error: impl std::fmt::Display) -> Ended {
+    Ended::Failed(error.to_string())
+}
+
+/// Removes what a run left that cannot be gone on with.
+fn clear(path: &Path) -> Result<(), Ended> {
+    match std::fs::remove_dir_all(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(failed(error)),
+        _ => Ok(()),
+    }
+}
+
+fn federated(
+    scenario: &Scenario,
+    path: &Path,
+    options: &Options,
+    pool: &Arc<::rayon::ThreadPool>,
+    told: &FolderTeller<'_>,
+) -> Result<Outline, Ended> {
+    if !path.join("state").exists() && !path.join("ledger.jsonl").exists() {
+        clear(path)?;
+    }
+    let (folder, store) = match execute::begin_or_resume(path, scenario, options.interval).map_err(failed)? {
+        Place::Open(folder, store) => (folder, store),
+        Place::Complete => {
+            let record = read::run_folder(path).map_err(failed)?;
+            if record.scenario != *scenario {
+                return Err(Ended::Failed("the folder holds a complete run of another scenario".into()));
+            }
+            return Ok(Outline::from(&record.summary));
+        }
+    };
+    let run_options = RunOptions {
+        pool: Some(pool.clone()),
+        data: options.data.clone(),
+        stop: options.stop.clone(),
+        ..RunOptions::default()
+    };
+    match execute::federated(scenario, folder, store, run_options, told) {
+        Ok(summary) => {
+            let _ = std::fs::remove_file(path.join(ERROR));
+            Ok(Outline::from(&summary))
+        }
+        Err(ExecuteError::Driver(DriverError::Interrupted)) => Err(Ended::Interrupted),
+        Err(error) => Err(failed(error)),
+    }
+}
+
+fn other(
+    scenario: &dyn Experiment,
+    path: &Path,
+    options: &Options,
+    threads: Option<NonZeroUsize>,
+    told: &FolderTeller<'_>,
+) -> Result<Outline, Ended> {
+    let folder = RunFolder::open(path).map_err(failed)?;
+    // Opened first: it refuses a folder of another scenario.
+    let journal = Journal::open(path, &scenario.resolved(), options.data.as_deref()).map_err(failed)?;
+    let journal = Arc::new(journal);
+    let how = model::Options {
+        threads,
+        data: options.data.clone(),
+        journal: Some(journal.clone()),
+        stop: Some(options.stop.clone()),
+    };
+    let outcome = scenario.execute(&how, &|done, total, what| told.job(done, total, what)).map_err(|e| match e {
+        ExperimentError::Interrupted => Ended::Interrupted,
+        error => {
+            journal.discard_if_empty();
+            failed(error)
+        }
+    })?;
+    folder.fill_with(&scenario.resolved(), &outcome).map_err(failed)?;
+    journal.remove().map_err(failed)?;
+    let _ = std::fs::remove_file(path.join(ERROR));
+    Ok(Outline::from_summary(&outcome.summary))
+}
+
+/// The runs of a status, by folder, as one line for people.
+pub fn named(index: &Index, status: Status) -> String {
+    let names: Vec<&str> = index
+        .entries
+        .iter()
+        .filter(|entry| entry.status == status)
+        .map(|entry: &Entry| entry.folder.as_str())
+        .collect();
+    let more = if names.len() > 3 { format!(" and {} more", names.len() - 3) } else { String::new() };
+    format!("{}{more}", names[..names.len().min(3)].join(", "))
+}

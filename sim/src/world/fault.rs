@@ -1,0 +1,305 @@
+//! Faults of links and machines, seeded: what happens to an agent and its messages in a round.
+//!
+//! A fate is a function of (run seed, agent, round) alone, never of who asks or what happened before: faults do not
+//! depend on shards, threads or a restart. A fault costs utility and nothing else: the divisor, the weights and the
+//! noise of a release never depend on who answered.
+//!
+//! | fault | what happens |
+//! |---|---|
+//! | dropout, outage, crash, trace | the agent is away for the round: no query, no upload |
+//! | broadcast loss | the agent does not get the broadcast and goes by its own posterior |
+//! | straggler | its upload misses the deadline, arrives in the next round and is refused as stale |
+//! | loss | its upload vanishes |
+//! | duplicate | its upload arrives twice; the second is refused |
+//! | corrupt | one bit of its frame flips; the checksum refuses it |
+//! | oversize | its frame promises more numbers than admitted; refused before anything is read |
+//! | reorder | its upload arrives after those of its neighbours |
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use sordino_core::random::{Party, Purpose, RunSeed, Stream};
+
+use crate::files::read_bounded;
+use crate::scenario::FaultConfig;
+use crate::text::Quoted;
+
+/// A longer trace is not read: a million agents with a dozen intervals each are shorter.
+const TRACE_BYTES_MAX: u64 = 1 << 28;
+
+/// What happened on the links of a round, summed over agents.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FaultCounts {
+    /// Agents away.
+    pub absent: u32,
+    /// Broadcasts that did not arrive.
+    pub broadcasts_lost: u32,
+    /// Uploads lost.
+    pub lost: u32,
+    /// Uploads that missed the deadline.
+    pub late: u32,
+    /// Frames refused because their broadcast was over.
+    pub refused_stale: u32,
+    /// Frames refused as second uploads.
+    pub refused_duplicate: u32,
+    /// Frames refused by their checksum or header.
+    pub refused_corrupt: u32,
+    /// Frames refused for their length.
+    pub refused_oversize: u32,
+}
+
+impl FaultCounts {
+    /// Names of the counts, in the order of [`FaultCounts::values`].
+    pub const NAMES: [&'static str; 8] = [
+        "absent",
+        "broadcasts_lost",
+        "lost",
+        "late",
+        "refused_stale",
+        "refused_duplicate",
+        "refused_corrupt",
+        "refused_oversize",
+    ];
+
+    /// The counts, in the order of [`FaultCounts::NAMES`].
+    pub fn values(&self) -> [u32; 8] {
+        [
+            self.absent,
+            self.broadcasts_lost,
+            self.lost,
+            self.late,
+            self.refused_stale,
+            self.refused_duplicate,
+            self.refused_corrupt,
+            self.refused_oversize,
+        ]
+    }
+
+    /// Adds another part of the federation.
+    pub fn add(&mut self, other: &FaultCounts) {
+        self.absent += other.absent;
+        self.broadcasts_lost += other.broadcasts_lost;
+        self.lost += other.lost;
+        self.late += other.late;
+        self.refused_stale += other.refused_stale;
+        self.refused_duplicate += other.refused_duplicate;
+        self.refused_corrupt += other.refused_corrupt;
+        self.refused_oversize += other.refused_oversize;
+    }
+}
+
+/// What happens to one agent in one round.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fate {
+    /// Away for the round.
+    pub absent: bool,
+    /// The broadcast does not arrive.
+    pub broadcast_lost: bool,
+    /// The upload vanishes.
+    pub lost: bool,
+    /// The upload misses the deadline.
+    pub late: bool,
+    /// The upload arrives twice.
+    pub duplicate: bool,
+    /// This bit, modulo the frame's length, flips.
+    pub flip: Option<u32>,
+    /// The frame promises too many numbers.
+    pub oversize: bool,
+    /// The upload arrives after the others of its shard.
+    pub held: bool,
+}
+
+/// Probabilities and the trace, ready to be asked.
+#[derive(Clone, Debug, Default)]
+pub struct FaultPlan {
+    config: FaultConfig,
+    /// Rounds an agent is there, as (from, to), both included; agents that are not listed are always there.
+    present: BTreeMap<u32, Vec<(u32, u32)>>,
+}
+
+impl FaultPlan {
+    /// Reads the trace if there is one.
+    ///
+    /// **Errors**: [`TraceError`] with the line.
+    pub fn new(config: &FaultConfig, agents: u32) -> Result<Self, TraceError> {
+        let present = match &config.trace {
+            Some(path) => read_trace(path, agents)?,
+            None => BTreeMap::new(),
+        };
+        Ok(FaultPlan { config: config.clone(), present })
+    }
+
+    /// Nothing ever goes wrong.
+    pub fn is_none(&self) -> bool {
+        self.config.is_none()
+    }
+
+    /// What happens to `agent`, which explores `region`, in `round`. Nobody is away in round 0.
+    ///
+    /// The coins of (agent, round) are drawn in the order of [`FaultConfig`]'s fields, each whether it matters or not.
+    pub fn fate(&self, seed: RunSeed, agent: u32, region: u32, round: u32) -> Fate {
+        if self.is_none() {
+            return Fate::default();
+        }
+        let c = &self.config;
+        let mut coins = self.coins(seed, agent, round);
+        let mut coin = |probability: f64| coins.unit::<f64>() < probability;
+        let (dropout, _crash) = (coin(c.dropout), coin(c.crash));
+        let (late, lost, broadcast_lost) = (coin(c.straggler), coin(c.loss), coin(c.broadcast_loss));
+        let (duplicate, corrupt, oversize, held) =
+            (coin(c.duplicate), coin(c.corrupt), coin(c.oversize), coin(c.reorder));
+        let flip = corrupt.then(|| (coins.word() >> 40) as u32);
+        let absent = round > 0
+            && (dropout
+                || self.outage(seed, region, round)
+                || self.crashed(seed, agent, round)
+                || self.away(agent, round));
+        Fate { absent, broadcast_lost, lost, late, duplicate, flip, oversize, held }
+    }
+
+    fn coins(&self, seed: RunSeed, agent: u32, round: u32) -> Stream {
+        seed.stream(Party::Agent(agent), Purpose::Faults, round)
+    }
+
+    fn outage(&self, seed: RunSeed, region: u32, round: u32) -> bool {
+        self.config.outage > 0.0 && {
+            let mut coins = seed.stream(Party::World, Purpose::Faults, round);
+            (0..=region).map(|_| coins.unit::<f64>()).last().is_some_and(|u| u < self.config.outage)
+        }
+    }
+
+    /// A crash in one of the last `crash_rounds` rounds still lasts.
+    fn crashed(&self, seed: RunSeed, agent: u32, round: u32) -> bool {
+        let last = self.config.crash_rounds.max(1);
+        self.config.crash > 0.0
+            && (round.saturating_sub(last - 1).max(1)..=round).any(|r| {
+                let mut coins = self.coins(seed, agent, r);
+                let (_dropout, crash): (f64, f64) = (coins.unit(), coins.unit());
+                crash < self.config.crash
+            })
+    }
+
+    fn away(&self, agent: u32, round: u32) -> bool {
+        self.present.get(&agent).is_some_and(|there| !there.iter().any(|(from, to)| (*from..=*to).contains(&round)))
+    }
+}
+
+/// A trace file that cannot be read.
+#[derive(Debug)]
+pub struct TraceError {
+    path: PathBuf,
+    line: u64,
+    message: String,
+}
+
+impl fmt::Display for TraceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.path.display())?;
+        if self.line > 0 {
+            write!(f, ", line {}", self.line)?;
+        }
+        write!(f, ": {}", self.message)
+    }
+}
+
+impl std::error::Error for TraceError {}
+
+/// Reads `agent,from,to` lines under that header: the rounds an agent is there, both ends included.
+fn read_trace(path: &Path, agents: u32) -> Result<BTreeMap<u32, Vec<(u32, u32)>>, TraceError> {
+    let error = |line, message: String| TraceError { path: path.to_owned(), line, message };
+    let bytes = read_bounded(path, TRACE_BYTES_MAX).map_err(|e| error(0, format!("cannot be read: {e}")))?;
+    let mut reader = csv::Reader::from_reader(bytes.as_slice());
+    let header = reader.headers().map_err(|e| error(1, e.to_string()))?.clone();
+    if header.iter().collect::<Vec<_>>() != ["agent", "from", "to"] {
+        return Err(error(
+            1,
+            format!("header `{}`, must be `agent,from,to`", Quoted(&header.iter().collect::<Vec<_>>().join(","))),
+        ));
+    }
+    let mut present: BTreeMap<u32, Vec<(u32, u32)>> = BTreeMap::new();
+    for record in reader.records() {
+        let record = record.map_err(|e| error(e.position().map_or(0, csv::Position::line), e.to_string()))?;
+        let line = record.position().map_or(0, csv::Position::line);
+        let field = |i: usize, name: &str, admissible: &str| {
+            let text = record.get(i).unwrap_or("").trim();
+            text.parse::<u32>().map_err(|_| error(line, format!("{name} `{}` is not {admissible}", Quoted(text))))
+        };
+        let agent = field(0, "agent", "a whole number")?;
+        if agent >= agents {
+            return Err(error(line, format!("agent {agent} is not in 0..{agents}")));
+        }
+        let (from, to) = (field(1, "from", "a round")?, field(2, "to", "a round")?);
+        if from > to {
+            return Err(error(line, format!("from {from} is after to {to}")));
+        }
+        present.entry(agent).or_default().push((from, to));
+    }
+    Ok(present)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(config: FaultConfig) -> FaultPlan {
+        FaultPlan { config, present: BTreeMap::new() }
+    }
+
+    #[test]
+    fn frequencies_are_those_asked_for_and_the_test_can_fail() {
+        let plan = plan(FaultConfig { dropout: 0.3, straggler: 0.1, ..FaultConfig::default() });
+        let seed = RunSeed::new(1, 0);
+        let n = 20_000;
+        let fates: Vec<Fate> = (0..n).map(|i| plan.fate(seed, i % 500, 0, 1 + i / 500)).collect();
+        let z = |count: usize, p: f64| (count as f64 - p * f64::from(n)) / (f64::from(n) * p * (1.0 - p)).sqrt();
+        let (absent, late) = (fates.iter().filter(|f| f.absent).count(), fates.iter().filter(|f| f.late).count());
+        assert!(z(absent, 0.3).abs() < 4.0 && z(late, 0.1).abs() < 4.0);
+        assert!(z(absent, 0.32).abs() > 4.0);
+        assert!(fates.iter().all(|f| !f.lost && !f.duplicate && f.flip.is_none()));
+    }
+
+    #[test]
+    fn a_crash_lasts_and_an_outage_takes_the_whole_region() {
+        let crashing = plan(FaultConfig { crash: 0.05, crash_rounds: 3, ..FaultConfig::default() });
+        let seed = RunSeed::new(2, 0);
+        let absent: Vec<bool> = (1..400).map(|t| crashing.fate(seed, 7, 0, t).absent).collect();
+        let runs: Vec<usize> = absent.split(|a| !a).map(<[bool]>::len).filter(|n| *n > 0).collect();
+        assert!(!runs.is_empty() && runs[..runs.len() - 1].iter().all(|n| *n >= 3), "{runs:?}");
+        let outages = plan(FaultConfig { outage: 0.2, ..FaultConfig::default() });
+        for t in 1..50 {
+            let first = outages.fate(seed, 0, 1, t).absent;
+            assert!((2..20).all(|agent| outages.fate(seed, agent, 1, t).absent == first));
+        }
+        assert!((1..50).any(|t| outages.fate(seed, 0, 1, t).absent != outages.fate(seed, 0, 0, t).absent));
+        assert!(!outages.fate(seed, 0, 1, 0).absent);
+    }
+
+    #[test]
+    fn traces_are_read_and_refused_with_their_line() {
+        let folder = std::env::temp_dir().join(format!("sordino-trace-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("trace.csv");
+        let read = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            FaultPlan::new(&FaultConfig { trace: Some(path.clone()), ..FaultConfig::default() }, 3)
+        };
+        let plan = read("agent,from,to\n1,0,4\n1,8,9\n").unwrap();
+        let seed = RunSeed::new(0, 0);
+        let there: Vec<u32> = (0..12).filter(|t| !plan.fate(seed, 1, 0, *t).absent).collect();
+        assert_eq!(there, [0, 1, 2, 3, 4, 8, 9]);
+        assert!(!plan.fate(seed, 0, 0, 11).absent);
+        for (text, message) in [
+            ("agent,to\n", "header"),
+            ("agent,from,to\n3,0,1\n", "line 2: agent 3 is not in 0..3"),
+            ("agent,from,to\n0,5,1\n", "line 2: from 5 is after to 1"),
+            ("agent,from,to\n0,1,2\n0,x,1\n", "line 3: from `x` is not a round"),
+            ("agent,from,to\n0,1\n", "line 2"),
+        ] {
+            let error = read(text).unwrap_err().to_string();
+            assert!(error.contains(message), "{error}");
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -1,0 +1,173 @@
+//! The mine fields of Xue, Liao, Carin, Krishnapuram 2007: 29 tasks, 14,820 rows, 9 features, mine or clutter.
+//!
+//! Read from a CSV file with a header that names at least `task` (0..=28), `split` (`train` or `test`), `label` (0 or 1)
+//! and `f1` to `f9`. Columns may stand in any order; others are not read.
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use super::ObjectiveError;
+use super::tuning::Task;
+use crate::files::read_bounded;
+
+/// What the file is called where it is handed out.
+pub use crate::scenario::federated::LANDMINE_FILE as FILE;
+/// Number of tasks, one agent each.
+pub const TASKS: usize = 29;
+/// Features of a row.
+pub const FEATURES: usize = 9;
+/// The reference file has 3 MB.
+const BYTES_MAX: u64 = 64 << 20;
+/// A kernel matrix of a larger task would not fit beside the others.
+const ROWS_MAX: usize = 5_000;
+
+/// Reads the file.
+///
+/// **Errors**: every way in which it can be wrong, with line and column.
+pub fn read(path: &Path) -> Result<Vec<Task>, ObjectiveError> {
+    let bytes = read_bounded(path, BYTES_MAX).map_err(|error| match error.kind() {
+        ErrorKind::IsADirectory => ObjectiveError::Folder { path: path.to_owned(), file: FILE },
+        ErrorKind::FileTooLarge => ObjectiveError::TooLong { path: path.to_owned(), bytes_max: BYTES_MAX },
+        _ => ObjectiveError::Unreadable { path: path.to_owned(), error },
+    })?;
+    parse(path, &bytes)
+}
+
+/// The same from bytes; `path` is for messages.
+pub fn parse(path: &Path, bytes: &[u8]) -> Result<Vec<Task>, ObjectiveError> {
+    let row_error = |error: csv::Error| ObjectiveError::Row {
+        path: path.to_owned(),
+        line: error.position().map_or(0, csv::Position::line),
+        message: one_line(&error),
+    };
+    let mut reader = csv::Reader::from_reader(bytes);
+    let header = reader.headers().map_err(row_error)?.clone();
+    let column = |name: &str| {
+        header
+            .iter()
+            .position(|title| title.trim() == name)
+            .ok_or_else(|| ObjectiveError::NoColumn { path: path.to_owned(), column: name.to_owned() })
+    };
+    let (task_column, split_column, label_column) = (column("task")?, column("split")?, column("label")?);
+    let mut feature_columns = [0; FEATURES];
+    for (i, at) in feature_columns.iter_mut().enumerate() {
+        *at = column(&format!("f{}", i + 1))?;
+    }
+    let mut tasks = vec![Task { width: FEATURES, ..Task::default() }; TASKS];
+    for record in reader.records() {
+        let record = record.map_err(row_error)?;
+        let refuse = |at: usize, admissible| ObjectiveError::Field {
+            path: path.to_owned(),
+            line: record.position().map_or(0, csv::Position::line),
+            column: header[at].trim().to_owned(),
+            value: record[at].to_owned(),
+            admissible,
+        };
+        let task: usize = record[task_column]
+            .trim()
+            .parse()
+            .ok()
+            .filter(|task| *task < TASKS)
+            .ok_or_else(|| refuse(task_column, "a whole number from 0 to 28"))?;
+        let rows = match record[split_column].trim() {
+            "train" => &mut tasks[task].train,
+            "test" => &mut tasks[task].test,
+            _ => return Err(refuse(split_column, "train, test")),
+        };
+        let positive = match record[label_column].trim() {
+            "1" => true,
+            "0" => false,
+            _ => return Err(refuse(label_column, "0, 1")),
+        };
+        if rows.positive.len() == ROWS_MAX {
+            return Err(refuse(task_column, "a task with at most 5,000 rows in each half"));
+        }
+        rows.positive.push(positive);
+        for at in feature_columns {
+            let feature: f64 = record[at]
+                .trim()
+                .parse()
+                .ok()
+                .filter(|x: &f64| x.abs() <= 1e6)
+                .ok_or_else(|| refuse(at, "a number from -1e6 to 1e6"))?;
+            rows.features.push(feature);
+        }
+    }
+    for (task, data) in tasks.iter().enumerate() {
+        for (split, rows) in [("train", &data.train), ("test", &data.test)] {
+            if !rows.has_both_labels() {
+                return Err(ObjectiveError::OneClass { path: path.to_owned(), task, split });
+            }
+        }
+    }
+    Ok(tasks)
+}
+
+fn one_line(error: &csv::Error) -> String {
+    match error.kind() {
+        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
+            format!("{len} fields; the header has {expected_len}")
+        }
+        csv::ErrorKind::Utf8 { .. } => "not UTF-8 text".to_owned(),
+        _ => error.to_string().replace('\n', " "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A valid file: two rows of each label in each half of each task.
+    fn lines() -> Vec<String> {
+        let mut lines = vec!["task,split,label,f1,f2,f3,f4,f5,f6,f7,f8,f9".to_owned()];
+        for task in 0..TASKS {
+            for split in ["train", "test"] {
+                for label in [0, 1] {
+                    lines.push(format!("{task},{split},{label},1,2,3,4,5,6,7,8,{label}.5"));
+                }
+            }
+        }
+        lines
+    }
+
+    fn refusal(change: impl FnOnce(&mut Vec<String>)) -> String {
+        let mut lines = lines();
+        change(&mut lines);
+        parse(Path::new("x.csv"), lines.join("\n").as_bytes()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn reads_a_valid_file() {
+        let tasks = parse(Path::new("x.csv"), lines().join("\n").as_bytes()).unwrap();
+        assert_eq!(tasks.len(), TASKS);
+        assert_eq!(tasks[28].test.positive, [false, true]);
+        assert_eq!(tasks[28].test.features[17], 1.5);
+    }
+
+    #[test]
+    fn every_refusal_names_line_column_and_range() {
+        assert_eq!(
+            refusal(|l| l[3] = l[3].replacen('0', "29", 1)),
+            "x.csv:4: `task` is `29`; admissible: a whole number from 0 to 28"
+        );
+        assert_eq!(
+            refusal(|l| l[2] = l[2].replace("train", "valid")),
+            "x.csv:3: `split` is `valid`; admissible: train, test"
+        );
+        assert_eq!(
+            refusal(|l| l[5] = "1,train,2,1,2,3,4,5,6,7,8,9".into()),
+            "x.csv:6: `label` is `2`; admissible: 0, 1"
+        );
+        assert_eq!(
+            refusal(|l| l[1] = l[1].replace(",4,", ",NaN,")),
+            "x.csv:2: `f4` is `NaN`; admissible: a number from -1e6 to 1e6"
+        );
+        assert_eq!(refusal(|l| l[1] = l[1].replace(",4,", ",")), "x.csv:2: 11 fields; the header has 12");
+        assert_eq!(refusal(|l| l[0] = l[0].replace("f9", "f10")), "x.csv:1: column `f9` is missing from the header");
+        assert_eq!(
+            refusal(|l| l.truncate(l.len() - 1)),
+            "x.csv: task 28 has only one label among its test rows; both are needed"
+        );
+        assert!(read(Path::new("/nowhere/x.csv")).unwrap_err().to_string().contains("cannot be read"));
+    }
+}
