@@ -16,7 +16,7 @@
 //! | [`sweep`] | grids of scenarios, each run in a folder of its own |
 //! | [`experiment`] | scenarios of the other trust models: one frame for all |
 //! | [`metrics`] | what the runs amount to |
-//! | [`privacy`] | the tight accountant, calibration by it, the audit |
+//! | [`privacy`] | the audit of the shipped release path |
 //! | [`report`] | tables, JSON, figures, the run folder |
 //! | [`reproduce`] | what of the papers comes out |
 //! | [`text`] | what users wrote, quoted in messages |

@@ -19,7 +19,7 @@ use sordino_core::privacy::mechanism::laplace::ClampedLaplace;
 use sordino_core::privacy::{Epsilon, Event, NeighboringRelation, NoiseSource, SamplingProbability, Simulated};
 use sordino_core::random::{Party, Purpose, RunSeed};
 
-use super::pld::{self, Options};
+use sordino_core::privacy::accountant::pld::{self, Options};
 
 /// The ε at which the claim is tested.
 pub const EPSILONS: [f64; 8] = [0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0];

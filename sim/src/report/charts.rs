@@ -9,8 +9,8 @@ use super::{advance, figure};
 use crate::driver::{Guarantee, MethodRun};
 use crate::fault::FaultCounts;
 use crate::metrics::{MethodSummary, SMALL_DELTA, Summary, privacy_loss, release_event};
-use crate::privacy::pld;
 use crate::scenario::Scenario;
+use sordino_core::privacy::accountant::pld;
 
 /// One chart as an element of a page; `labels` is the room that is wanted to the right of the plot, which becomes
 /// narrower if they need more.

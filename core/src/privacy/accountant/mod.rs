@@ -2,6 +2,7 @@
 //!
 //! | module | what | tight? |
 //! |---|---|---|
+//! | `pld` (feature `alloc`) | privacy-loss distributions, convolved: every event but fixed-size samples | within 1e-4 of the truth |
 //! | [`rdp`] | the Rényi accountant, every event, heterogeneous rounds | 15–35 % above the truth |
 //! | [`moments`] | the classic moments accountant, as papers print it | 30–50 % above |
 //! | [`poisson`] | Rényi divergence of the Poisson-sampled Gaussian at any order | exact |
@@ -10,13 +11,14 @@
 //! | [`pure`] | equal releases of pure ε | exact |
 //! | [`order`] | the grid of Rényi orders and the conversion to (ε, δ) | |
 //!
-//! The tight accountant (privacy-loss distributions) needs a heap and lives in the simulator crate. The central-limit
-//! approximation is no bound and is nowhere exposed as one.
+//! The central-limit approximation is no bound and is nowhere exposed as one.
 
 pub mod analytic;
 pub mod fixed_size;
 pub mod moments;
 pub mod order;
+#[cfg(feature = "alloc")]
+pub mod pld;
 pub mod poisson;
 pub mod pure;
 pub mod rdp;

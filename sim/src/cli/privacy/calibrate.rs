@@ -7,8 +7,8 @@ use sordino_core::privacy::{NeighboringRelation, SamplingProbability};
 
 use super::super::{print, print_json};
 use super::{Accountant, CliError, Format, failure, in_range, multiplier, probability, sampled};
-use crate::privacy::calibrate as tight;
 use crate::report::significant;
+use sordino_core::privacy::accountant::pld::calibrate as tight;
 
 /// Which accountant the search asks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]

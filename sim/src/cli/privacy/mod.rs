@@ -15,7 +15,7 @@ use sordino_core::privacy::{Event, NeighboringRelation};
 
 use super::Format;
 use super::error::CliError;
-use crate::privacy::pld::{self, Quality};
+use sordino_core::privacy::accountant::pld::{self, Quality};
 
 pub mod calibrate;
 pub mod compare;

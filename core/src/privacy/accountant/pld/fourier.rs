@@ -14,7 +14,11 @@
 //! products. Splitting the two halves, roots and three additions on both parts: at most √2(2t + 8u) of the norm.
 //! [`Plan::error`] is their sum.
 
+#![cfg(feature = "alloc")]
+
 use super::double::Real;
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// A complex number.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -69,7 +73,7 @@ impl<F: Real> Complex<F> {
     #[inline(always)]
     pub(super) fn norm(self) -> f64 {
         let z = self.to_f64();
-        sordino_core::math::Scalar::sqrt(z.re * z.re + z.im * z.im)
+        crate::math::Scalar::sqrt(z.re * z.re + z.im * z.im)
     }
     /// selfᵏ by repeated squaring.
     #[inline]
@@ -243,7 +247,7 @@ mod tests {
             for (k, c) in coefficients.iter().enumerate() {
                 let (mut re, mut im) = (0.0, 0.0);
                 for (j, v) in values.iter().enumerate() {
-                    let angle = -2.0 * std::f64::consts::PI * (j * k % n) as f64 / n as f64;
+                    let angle = -2.0 * core::f64::consts::PI * (j * k % n) as f64 / n as f64;
                     re += v * angle.cos();
                     im += v * angle.sin();
                 }

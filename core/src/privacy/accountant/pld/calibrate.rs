@@ -1,16 +1,18 @@
 //! From a target (ε, δ) back to parameters by the tight accountant; what is returned meets the target by its word.
 //!
-//! The Rényi accountant's answer ([`sordino_core::privacy::calibrate`]) is the start: it is a bound too, so it meets the
+//! The Rényi accountant's answer ([`crate::privacy::calibrate`]) is the start: it is a bound too, so it meets the
 //! target already. The search goes from there towards less noise, more rounds or more agents, and the end that was
 //! *seen* to meet the target is returned: [`noise_multiplier`] the smallest and [`sampling_probability`] the largest, both
 //! 1e-4 fine; [`rounds`] the most.
 //!
 //! **Cost**: 20 to 40 evaluations of the accountant.
 
-use sordino_core::privacy::calibrate::{self, CalibrateError, Target};
-use sordino_core::privacy::{Event, NeighboringRelation, SamplingProbability};
+#![cfg(feature = "alloc")]
 
-use super::pld::{self, Options};
+use crate::privacy::calibrate::{self, CalibrateError, Target};
+use crate::privacy::{Event, NeighboringRelation, SamplingProbability};
+
+use super::Options;
 
 /// Relative fineness of z and q.
 const FINE: f64 = 1e-4;
@@ -25,7 +27,7 @@ fn sampled(sampling_probability: f64, noise_multiplier: f64) -> Event {
 
 /// Whether so many releases stay within (ε, δ). An error of the accountant is a no.
 fn fits(event: &Event, rounds: u32, epsilon: f64, delta: f64) -> bool {
-    pld::epsilon(&[(*event, rounds)], delta, &Options::default()).is_ok_and(|loss| loss.epsilon <= epsilon)
+    super::epsilon(&[(*event, rounds)], delta, &Options::default()).is_ok_and(|loss| loss.epsilon <= epsilon)
 }
 
 /// The smallest noise multiplier, at least 0.05.
