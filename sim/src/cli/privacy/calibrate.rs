@@ -70,12 +70,12 @@ struct Answer {
 pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let target = Target::new(arguments.epsilon, arguments.delta).map_err(CliError::input)?;
     let probability = |q: f64| SamplingProbability::new(q).map_err(CliError::input);
-    let Arguments { epsilon, delta, sampling_probability, noise_multiplier, rounds, .. } = *arguments;
+    let Arguments { delta, sampling_probability, noise_multiplier, rounds, .. } = *arguments;
     let (found, q, z, rounds) = match (sampling_probability, noise_multiplier, rounds) {
         (Some(q), None, Some(rounds)) => {
             let z = match arguments.accountant {
                 Search::Rdp => calibrate::noise_multiplier(&target, probability(q)?, rounds),
-                Search::Pld => tight::noise_multiplier(epsilon, delta, probability(q)?, rounds),
+                Search::Pld => tight::noise_multiplier(&target, probability(q)?, rounds),
             };
             let z = z.map_err(CliError::input)?;
             ("noise_multiplier", q, z, rounds)
@@ -84,7 +84,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
             let event = sampled(q, z);
             let rounds = match arguments.accountant {
                 Search::Rdp => calibrate::rounds(&target, &event),
-                Search::Pld => tight::rounds(epsilon, delta, &event),
+                Search::Pld => tight::rounds(&target, &event),
             };
             let rounds = rounds.map_err(CliError::input)?;
             if rounds == 0 {
@@ -99,7 +99,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         (None, Some(z), Some(rounds)) => {
             let q = match arguments.accountant {
                 Search::Rdp => calibrate::sampling_probability(&target, z, rounds),
-                Search::Pld => tight::sampling_probability(epsilon, delta, z, rounds),
+                Search::Pld => tight::sampling_probability(&target, z, rounds),
             };
             let q = q.map_err(CliError::input)?;
             ("sampling_probability", q.value(), z, rounds)
