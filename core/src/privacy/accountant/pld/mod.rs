@@ -31,6 +31,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | `compose` | [`PldAccountant`]: events one after the other, as other accountants take them |
 //! | [`calibrate`] | parameters for a target (ε, δ), by this accountant |
 //! | `cells` | the losses of one release on a grid |
 //! | `grid` | sums of them: tilted, read at δ |
@@ -42,11 +43,15 @@
 
 use super::order::{self, ORDERS, Row};
 use super::{AccountantError, analytic, poisson, rdp};
+
+pub use super::Quality;
 use crate::math::{self, Scalar};
 use crate::privacy::Event;
+pub use compose::PldAccountant;
 
 pub mod calibrate;
 mod cells;
+mod compose;
 pub mod double;
 pub mod fourier;
 mod grid;
@@ -73,34 +78,12 @@ impl Default for Options {
     }
 }
 
-/// How close to the truth an answer is. None is below it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Quality {
-    /// Closed form.
-    Exact,
-    /// Within the tolerance.
-    Tight,
-    /// An upper bound; the memory cap or the refinement limit was met.
-    Upper,
-}
-
-impl Quality {
-    /// Lower-case name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Quality::Exact => "exact",
-            Quality::Tight => "tight",
-            Quality::Upper => "upper",
-        }
-    }
-}
-
 /// ε, with what it took.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Loss {
     /// ε, never below the truth.
     pub epsilon: f64,
-    /// How close.
+    /// How close; an upper bound if the memory cap or the refinement limit was met.
     pub quality: Quality,
     /// Step of the grid; 0 where none was used.
     pub step: f64,
