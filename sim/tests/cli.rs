@@ -94,8 +94,8 @@ fn run_answers_with_the_promised_object() {
             _ => {
                 assert_eq!(method["guarantee"], "dp");
                 assert_eq!(method["neighboring_relation"], "replace_special");
-                assert_eq!(keys(&method["epsilon"]), ["delta", "moments", "rdp"]);
-                assert!(method["epsilon"]["rdp"].as_f64() < method["epsilon"]["moments"].as_f64());
+                assert_eq!(keys(&method["epsilon"]), ["delta", "pld", "pld_at_1e-5"]);
+                assert!(method["epsilon"]["pld"].as_f64() < method["epsilon"]["pld_at_1e-5"].as_f64());
                 continue;
             }
         }
@@ -159,9 +159,9 @@ fn drivers_and_threads_leave_equal_folders_and_the_resolved_scenario_repeats_the
     done(&folder, &small(&["--out", "e", "--seed", "1"]));
     let rounds = |name: &str| std::fs::read_to_string(folder.join(name).join("rounds.csv")).unwrap();
     assert_ne!(rounds("a"), rounds("e"));
-    // 2 runs, 8 methods, 13 rounds, and the header; every line has nine fields.
+    // 2 runs, 8 methods, 13 rounds, and the header; every line has ten fields.
     assert_eq!(rounds("a").lines().count(), 1 + 2 * 8 * 13);
-    assert!(rounds("a").lines().all(|line| line.split(',').count() == 9));
+    assert!(rounds("a").lines().all(|line| line.split(',').count() == 10));
 }
 
 #[test]
@@ -169,7 +169,9 @@ fn text_names_loss_relation_and_simulation() {
     let folder = scratch("cli-text");
     let output = done(&folder, &small(&[]));
     let said = text(&output.stdout);
-    for needed in ["dp-fts-de", "ε moments", "ε RDP", "δ 1e-5", "zero-out", "simulation: not private", "digest "] {
+    for needed in
+        ["dp-fts-de", "ε tight", "δ 1e-5", "never below the truth", "zero-out", "simulation: not private", "digest "]
+    {
         assert!(said.contains(needed), "{needed}: {said}");
     }
     assert!(text(&output.stderr).contains("sordino-runs/0001-default"));
