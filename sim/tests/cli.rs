@@ -104,6 +104,32 @@ fn run_answers_with_the_promised_object() {
     assert!(text(&output.stderr).contains("simulation: not private"));
 }
 
+#[test]
+fn mended_epsilon_by_round_ends_at_the_tight_one_of_the_summary() {
+    let folder = scratch("cli-epsilon");
+    let answer = json(&done(&folder, &small(&["--format", "json", "--out", "a"])));
+    let rounds = std::fs::read_to_string(folder.join("a/rounds.csv")).unwrap();
+    assert!(rounds.lines().next().unwrap().ends_with(",epsilon"));
+    for method in answer["methods"].as_array().unwrap() {
+        let name = format!("1,{},", method["name"].as_str().unwrap());
+        let fields = rounds.lines().filter(|line| line.starts_with(&name));
+        let losses: Vec<&str> = fields.map(|line| line.rsplit(',').next().unwrap()).collect();
+        assert_eq!(losses.len(), 13);
+        match method["epsilon"]["pld"].as_f64() {
+            None => assert!(losses.iter().all(|loss| loss.is_empty()), "{name}"),
+            Some(last) => {
+                let losses: Vec<f64> = losses.iter().map(|loss| loss.parse().unwrap()).collect();
+                // One release after each round but the last, and rounded up.
+                assert!(
+                    losses[..12].windows(2).all(|pair| pair[0] < pair[1]) && losses[11] == losses[12],
+                    "{losses:?}"
+                );
+                assert!(losses[12] >= last && losses[12] < last + 2e-6, "{losses:?} {last}");
+            }
+        }
+    }
+}
+
 /// Every object that a program may read a loss from says that nobody is protected by it.
 #[test]
 fn whatever_is_simulated_says_so_in_json() {
@@ -169,9 +195,15 @@ fn text_names_loss_relation_and_simulation() {
     let folder = scratch("cli-text");
     let output = done(&folder, &small(&[]));
     let said = text(&output.stdout);
-    for needed in
-        ["dp-fts-de", "ε tight", "δ 1e-5", "never below the truth", "zero-out", "simulation: not private", "digest "]
-    {
+    for needed in [
+        "dp-fts-de",
+        "ε tight",
+        "δ 1e-5",
+        "never below the truth; neighbouring",
+        "zero-out",
+        "simulation: not private",
+        "digest ",
+    ] {
         assert!(said.contains(needed), "{needed}: {said}");
     }
     assert!(text(&output.stderr).contains("sordino-runs/0001-default"));

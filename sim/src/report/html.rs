@@ -144,8 +144,8 @@ fn methods_table(scenario: &Scenario, summary: &Summary, regret_name: &str) -> S
     let _ = write!(
         out,
         "</tbody></table></div>\n<p class=\"fine\">{regret_name}: mean over agents of the best so far, noise-free; summed over \
-         rounds 0 to {}; ± one standard error over {} paired runs. ε by privacy-loss distributions (tight, never below \
-         the truth), zero-out.</p>\n",
+         rounds 0 to {}; ± one standard error over {} paired runs. ε by privacy-loss distributions (tight; never below \
+         the truth before it is rounded here), zero-out.</p>\n",
         scenario.federation.rounds, scenario.runs
     );
     out
@@ -219,7 +219,7 @@ fn losses(out: &mut String, scenario: &Scenario, summary: &Summary) {
         "What the releases of one private method cost, one after the other. Neighbouring relation: an enrolled agent keeps \
          its slot and its public weight and contributes zero. By privacy-loss distributions: within 1e-4 of the truth and \
          never below. Dashed: δ = {SMALL_DELTA:e}. A budget (<code>privacy.max_epsilon</code>) counts by Rényi divergences, for \
-         which a filter is proven and which say more; <code>sordino privacy compare</code> draws them and the paper's."
+         which a filter is proven, and comes out higher; <code>sordino privacy compare</code> draws them and the paper's."
     );
     section(
         out,

@@ -65,7 +65,7 @@ pub fn methods(scenario: &Scenario, summary: &Summary, regret_name: &str) -> Str
     ));
     if let Some([loss, _]) = summary.methods.iter().find_map(|method| method.losses) {
         text.push_str(&format!(
-            "ε: by privacy-loss distributions, tight and never below the truth; neighbouring relation \"{}\": an agent \
+            "ε: by privacy-loss distributions, tight and, before it is rounded here, never below the truth; neighbouring relation \"{}\": an agent \
              keeps its slot and weight and contributes zero.\n",
             loss.relation
         ));
