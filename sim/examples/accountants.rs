@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 use sordino_core::privacy::accountant::RdpAccountant;
+use sordino_core::privacy::accountant::pld::{self, Options};
 use sordino_core::privacy::{Event, NeighboringRelation};
-use sordino_sim::privacy::pld::{self, Options};
 
 /// The shortest of so many repetitions counts.
 const REPETITIONS: usize = 200;

@@ -7,7 +7,6 @@
 //! |---|---|
 //! | [`text`] | what users wrote, quoted in messages |
 //! | [`mod@pool`] | threads for arithmetic |
-//! | [`privacy`] | the tight accountant, calibration by it |
 //! | [`files`] | bounded reads, atomic writes, one writer to a folder |
 //! | [`scenario`] | TOML to plain data: the only home of keys, of all four trust models, of methods |
 //! | [`world`] | objectives and faults: who answers queries |
@@ -26,7 +25,6 @@ pub mod journal;
 pub mod metrics;
 pub mod model;
 pub mod pool;
-pub mod privacy;
 pub mod progress;
 pub mod record;
 pub mod report;

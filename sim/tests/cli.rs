@@ -94,14 +94,40 @@ fn run_answers_with_the_promised_object() {
             _ => {
                 assert_eq!(method["guarantee"], "dp");
                 assert_eq!(method["neighboring_relation"], "replace_special");
-                assert_eq!(keys(&method["epsilon"]), ["delta", "moments", "rdp"]);
-                assert!(method["epsilon"]["rdp"].as_f64() < method["epsilon"]["moments"].as_f64());
+                assert_eq!(keys(&method["epsilon"]), ["delta", "pld", "pld_at_1e-5"]);
+                assert!(method["epsilon"]["pld"].as_f64() < method["epsilon"]["pld_at_1e-5"].as_f64());
                 continue;
             }
         }
         assert!(method["epsilon"].is_null() && method["neighboring_relation"].is_null());
     }
     assert!(text(&output.stderr).contains("simulation: not private"));
+}
+
+#[test]
+fn mended_epsilon_by_round_ends_at_the_tight_one_of_the_summary() {
+    let folder = scratch("cli-epsilon");
+    let answer = json(&done(&folder, &small(&["--format", "json", "--out", "a"])));
+    let rounds = std::fs::read_to_string(folder.join("a/rounds.csv")).unwrap();
+    assert!(rounds.lines().next().unwrap().ends_with(",epsilon"));
+    for method in answer["methods"].as_array().unwrap() {
+        let name = format!("1,{},", method["name"].as_str().unwrap());
+        let fields = rounds.lines().filter(|line| line.starts_with(&name));
+        let losses: Vec<&str> = fields.map(|line| line.rsplit(',').next().unwrap()).collect();
+        assert_eq!(losses.len(), 13);
+        match method["epsilon"]["pld"].as_f64() {
+            None => assert!(losses.iter().all(|loss| loss.is_empty()), "{name}"),
+            Some(last) => {
+                let losses: Vec<f64> = losses.iter().map(|loss| loss.parse().unwrap()).collect();
+                // One release after each round but the last, and rounded up.
+                assert!(
+                    losses[..12].windows(2).all(|pair| pair[0] < pair[1]) && losses[11] == losses[12],
+                    "{losses:?}"
+                );
+                assert!(losses[12] >= last && losses[12] < last + 2e-6, "{losses:?} {last}");
+            }
+        }
+    }
 }
 
 /// Every object that a program may read a loss from says that nobody is protected by it.
@@ -159,9 +185,9 @@ fn drivers_and_threads_leave_equal_folders_and_the_resolved_scenario_repeats_the
     done(&folder, &small(&["--out", "e", "--seed", "1"]));
     let rounds = |name: &str| std::fs::read_to_string(folder.join(name).join("rounds.csv")).unwrap();
     assert_ne!(rounds("a"), rounds("e"));
-    // 2 runs, 8 methods, 13 rounds, and the header; every line has nine fields.
+    // 2 runs, 8 methods, 13 rounds, and the header; every line has ten fields.
     assert_eq!(rounds("a").lines().count(), 1 + 2 * 8 * 13);
-    assert!(rounds("a").lines().all(|line| line.split(',').count() == 9));
+    assert!(rounds("a").lines().all(|line| line.split(',').count() == 10));
 }
 
 #[test]
@@ -169,7 +195,15 @@ fn text_names_loss_relation_and_simulation() {
     let folder = scratch("cli-text");
     let output = done(&folder, &small(&[]));
     let said = text(&output.stdout);
-    for needed in ["dp-fts-de", "ε moments", "ε RDP", "δ 1e-5", "zero-out", "simulation: not private", "digest "] {
+    for needed in [
+        "dp-fts-de",
+        "ε tight",
+        "δ 1e-5",
+        "never below the truth; neighbouring",
+        "zero-out",
+        "simulation: not private",
+        "digest ",
+    ] {
         assert!(said.contains(needed), "{needed}: {said}");
     }
     assert!(text(&output.stderr).contains("sordino-runs/0001-default"));

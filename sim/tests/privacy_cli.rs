@@ -52,7 +52,19 @@ fn epsilon_by_three_accountants_is_ordered() {
     let (moments, rdp, pld) = (epsilon("moments"), epsilon("rdp"), epsilon("pld"));
     // 7.05: the tight value of dp-accounting; 9.91: the paper's.
     assert!((pld - 7.05).abs() < 0.01 && pld < rdp && rdp < moments && (moments - 9.91).abs() < 0.01);
-    assert!(done(&folder, &format!("privacy epsilon {PAPER} --delta 1e-5 --accountant pld")).contains("PLD"));
+    assert!(done(&folder, &format!("privacy epsilon {PAPER} --delta 1e-5 --accountant rdp")).contains("RDP"));
+}
+
+#[test]
+fn mended_the_tight_accountant_is_asked_where_none_is_named() {
+    let folder = scratch("privacy-default");
+    let said = done(&folder, &format!("privacy epsilon {PAPER} --delta {DELTA}"));
+    assert!(said.starts_with("ε = 7.05") && said.contains("(PLD accountant, tight;"), "{said}");
+    assert!(done(&folder, &format!("privacy delta {PAPER} --epsilon 7.06")).contains("PLD"));
+    let rest = "--sampling-probability 0.25 --rounds 40";
+    let answer = json(&folder, &format!("privacy calibrate --epsilon 7.0546 --delta {DELTA} {rest}"));
+    assert_eq!(answer["accountant"], "pld");
+    assert!((answer["noise_multiplier"].as_f64().unwrap() - 1.0).abs() < 1e-3, "{answer}");
 }
 
 #[test]
@@ -119,6 +131,7 @@ fn table_keeps_the_rows_and_appends_the_losses() {
 fn calibrate_finds_what_is_left_out_and_meets_the_target() {
     let folder = scratch("privacy-calibrate");
     let target = "privacy calibrate --epsilon 8.3625 --delta 0.0029435200932623716";
+    let target = &format!("{target} --accountant rdp");
     // RDP says 8.362 at q 0.25, z 1, T 40.
     let cases = [
         ("--sampling-probability 0.25 --rounds 40", "noise_multiplier", 1.0),

@@ -3,6 +3,7 @@
 use sordino_core::output::publisher::PublisherPhase;
 use sordino_core::output::{PublisherState, ScoreScale};
 use sordino_core::outsourced::{CuratorPhase, CuratorState};
+use sordino_core::privacy::accountant::pld::{self, Options};
 use sordino_core::privacy::accountant::{AccountantError, MomentsAccountant, RdpAccountant, analytic, poisson, pure};
 use sordino_core::privacy::budget::Filter;
 use sordino_core::privacy::calibrate::{self, Target};
@@ -14,7 +15,6 @@ use sordino_core::privacy::mechanism::projection::GaussianProjection;
 use sordino_core::privacy::mechanism::selection::Selection;
 use sordino_core::privacy::{Epsilon, Event, NeighboringRelation, SamplingProbability};
 use sordino_core::random::{Simulated, Stream};
-use sordino_sim::privacy::pld::{self, Options};
 use sordino_tests::receipts::reporter_paid;
 
 /// Where arithmetic ends.

@@ -1,7 +1,7 @@
 //! The tight accountant against independent values: never below the truth, and within 1e-3 of it.
 
+use sordino_core::privacy::accountant::pld::{self, Options, Quality};
 use sordino_core::privacy::{Event, NeighboringRelation};
-use sordino_sim::privacy::pld::{self, Options, Quality};
 use sordino_tests::{cell as field, vectors_table};
 
 fn sampled(q: f64, z: f64) -> Event {

@@ -72,6 +72,16 @@ impl Target {
         Ok(Target { epsilon, delta })
     }
 
+    /// The ε to stay within.
+    pub const fn epsilon(&self) -> f64 {
+        self.epsilon
+    }
+
+    /// The δ to stay within.
+    pub const fn delta(&self) -> f64 {
+        self.delta
+    }
+
     /// ε of `rounds` releases of one event, at the target's δ.
     pub fn epsilon_of(&self, event: &Event, rounds: u32) -> Result<f64, AccountantError> {
         let mut row = Row::ZERO;

@@ -193,9 +193,9 @@ impl Teller {
             }
             Stage::Done { epsilon, epsilon_max } => {
                 let said = match (epsilon, epsilon_max) {
-                    (Some(epsilon), None) => format!("{place}; ε {} spent", significant(epsilon, 3)),
+                    (Some(epsilon), None) => format!("{place}; ε {} spent (Rényi)", significant(epsilon, 3)),
                     (Some(epsilon), Some(most)) => format!(
-                        "{place}; ε {} spent, {} of {} left",
+                        "{place}; ε {} spent (Rényi), {} of {} left",
                         significant(epsilon, 3),
                         significant((most - epsilon).max(0.0), 3),
                         significant(most, 3)

@@ -5,12 +5,14 @@ use std::fmt::Write as _;
 use super::layout::{Layout, Room, Sizes};
 use super::svg::{Chart, Curve, Point, Ruler, Scale, escape, line};
 use super::{advance, figure};
-use crate::metrics::{MethodSummary, SMALL_DELTA, Summary, privacy_loss, release_event};
-use crate::privacy::pld;
+use crate::metrics::{MethodSummary, SMALL_DELTA, Summary, loss_curve, release_event};
 use crate::record::MethodRun;
 use crate::scenario::{Guarantee, Scenario};
 use crate::text::significant;
 use crate::world::fault::FaultCounts;
+
+/// Number of counts at which the second curve of the losses is computed: a millisecond each.
+const SMALL_POINTS: u32 = 16;
 
 /// One chart as an element of a page; `labels` is the room that is wanted to the right of the plot, which becomes
 /// narrower if they need more.
@@ -39,38 +41,22 @@ fn sized(chart: &Chart, ruler: &Ruler, plot: (f64, f64), labels: f64, sizes: Siz
     )
 }
 
-/// ε after each release: moments and RDP at the scenario's δ and at [`SMALL_DELTA`], PLD at the scenario's. Nothing if nothing private
-/// was released.
+/// The tight ε over releases, at the scenario's δ and at [`SMALL_DELTA`]. Nothing if nothing private was released.
 pub fn losses(scenario: &Scenario, summary: &Summary) -> Option<Chart> {
-    let private = |method: &&MethodSummary| method.guarantee() == Guarantee::DifferentialPrivacy;
-    let releases = summary.methods.iter().filter(private).map(|method| method.releases).max().filter(|n| *n > 0)?;
-    let event = release_event(scenario);
-    // At most sixty points: composition is smooth.
-    let counts: Vec<u32> = (0..=60.min(releases))
-        .map(|i| (u64::from(releases) * u64::from(i) / u64::from(60.min(releases))) as u32)
-        .collect();
-    let mut curves = Vec::new();
-    for (delta, small) in [(SMALL_DELTA, true), (scenario.privacy.delta, false)] {
-        let (mut moments, mut rdp) = (Vec::new(), Vec::new());
-        for count in counts.iter().copied() {
-            let Ok(loss) = privacy_loss(&event, count, delta) else { continue };
-            moments.extend(loss.moments.map(|epsilon| Point::bare(f64::from(count), epsilon)));
-            rdp.extend(loss.rdp.map(|epsilon| Point::bare(f64::from(count), epsilon)));
+    let releases = summary.losses.last().map(|(count, _)| *count)?;
+    // An error would have stopped the summary, which asked for the same at the scenario's δ.
+    let small = loss_curve(&release_event(scenario), releases, SMALL_DELTA, SMALL_POINTS).ok()?;
+    let curve = |class: &'static str, losses: &[(u32, Option<f64>)], delta: f64| {
+        let points = losses.iter().filter_map(|(count, epsilon)| epsilon.map(|y| Point::bare(f64::from(*count), y)));
+        let last = losses.last().and_then(|(_, epsilon)| *epsilon);
+        Curve {
+            class,
+            label: format!("δ {}", significant(delta, 2)),
+            note: figure::epsilon(last),
+            points: points.collect(),
         }
-        for (name, class, points) in [
-            ("RDP", if small { "rdp-small" } else { "rdp" }, rdp),
-            ("moments", if small { "moments-small" } else { "moments" }, moments),
-        ] {
-            let last = points.last().map_or(String::new(), |point: &Point| significant(point.y, 3));
-            curves.push(Curve {
-                class,
-                label: name.into(),
-                note: format!("{last} at δ {}", significant(delta, 2)),
-                points,
-            });
-        }
-    }
-    curves.push(tight(scenario, releases));
+    };
+    let curves = vec![curve("pld-small", &small, SMALL_DELTA), curve("pld", &summary.losses, scenario.privacy.delta)];
     let top = curves.iter().flat_map(|curve| &curve.points).map(|point| point.y).fold(f64::MIN_POSITIVE, f64::max);
     Some(Chart {
         title: "Privacy loss".into(),
@@ -80,27 +66,6 @@ pub fn losses(scenario: &Scenario, summary: &Summary) -> Option<Chart> {
         scale: Scale::Linear { from: 0.0 },
         y_max: top * 1.05,
     })
-}
-
-/// ε by privacy-loss distributions at the scenario's δ, at a few counts: it costs milliseconds each.
-fn tight(scenario: &Scenario, releases: u32) -> Curve {
-    let options = pld::Options { tolerance: 1e-3, ..pld::Options::default() };
-    let event = release_event(scenario);
-    let steps = 16.min(releases);
-    let mut points = vec![Point::bare(0.0, 0.0)];
-    for i in 1..=steps {
-        let count = (u64::from(releases) * u64::from(i) / u64::from(steps)) as u32;
-        if let Ok(loss) = pld::epsilon(&[(event, count)], scenario.privacy.delta, &options) {
-            points.push(Point::bare(f64::from(count), loss.epsilon));
-        }
-    }
-    let last = points.last().map_or(String::new(), |point| significant(point.y, 3));
-    Curve {
-        class: "pld",
-        label: "PLD".into(),
-        note: format!("{last} at δ {}", significant(scenario.privacy.delta, 2)),
-        points,
-    }
 }
 
 /// One small chart for each method: median over agents and the range from the 10 % to the 90 % quantile.
@@ -206,9 +171,7 @@ pub fn utility(summary: &Summary, regret_name: &str) -> String {
     let from = if low > 0.4 * high { low - 0.05 * (high - low) } else { 0.0 };
     let note = |method: &MethodSummary| match (method.guarantee(), method.losses) {
         (Guarantee::NothingReleased, _) => "nothing released".to_owned(),
-        (_, Some([loss, _])) => {
-            loss.moments.map_or("ε = ∞".into(), |epsilon| format!("ε = {}", significant(epsilon, 3)))
-        }
+        (_, Some([loss, _])) => figure::epsilon(loss.tight),
         _ => "no protection".to_owned(),
     };
     let names = methods.iter().map(|method| advance::width(method.method.name(), sizes.label, true));

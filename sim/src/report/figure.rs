@@ -15,14 +15,14 @@ const METHODS: [Method; 6] =
 /// The right panel.
 const ABLATIONS: [Method; 4] = [Method::PureNoise, Method::UniformWeights, Method::GlobalInit, Method::DpFtsDe];
 
+/// A loss as it stands beside a name.
+pub fn epsilon(loss: Option<f64>) -> String {
+    loss.map_or("ε = ∞".to_owned(), |epsilon| format!("ε = {}", significant(epsilon, 3)))
+}
+
 /// The regret curve of a method with its band, and ε beside its name.
 pub fn curve(method: &MethodSummary) -> Curve {
-    let note = match method.losses {
-        Some([loss, _]) => {
-            loss.moments.map_or("ε = ∞".to_owned(), |epsilon| format!("ε = {}", significant(epsilon, 3)))
-        }
-        None => String::new(),
-    };
+    let note = method.losses.map_or(String::new(), |[loss, _]| epsilon(loss.tight));
     Curve {
         class: method.method.name(),
         label: method.method.name().to_owned(),
@@ -88,7 +88,7 @@ fn subtitle(scenario: &Scenario, summary: &Summary) -> String {
         "One run".to_owned()
     };
     match summary.methods.iter().find_map(|method| method.losses) {
-        Some([loss, _]) => format!("{band}; ε by moments at δ = {}, zero-out", significant(loss.delta, 3)),
+        Some([loss, _]) => format!("{band}; ε (tight) at δ = {}, zero-out", significant(loss.delta, 3)),
         None => band,
     }
 }

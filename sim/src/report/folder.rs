@@ -13,9 +13,9 @@ use super::read::RunRecord;
 use super::{figure, html, table};
 use crate::files::{FolderLock, LockError, write_atomically, write_durably};
 use crate::journal::checkpoint::SUMMARY;
-use crate::metrics::Summary;
+use crate::metrics::{Summary, loss_after};
 use crate::record::{MethodRun, Outcome, noise};
-use crate::scenario::Scenario;
+use crate::scenario::{Guarantee, Scenario};
 use crate::world::fault::FaultCounts;
 
 const README: &str = include_str!("folder.md");
@@ -154,7 +154,7 @@ impl RunFolder {
         let version = env!("CARGO_PKG_VERSION");
         self.write("README.md", README)?;
         self.write("scenario.toml", &format!("# Every key written out; sordino {version}.\n{}", scenario.resolved()))?;
-        self.write("rounds.csv", &rounds(results))?;
+        self.write("rounds.csv", &rounds(results, summary))?;
         if results.iter().any(|result| !result.faults.is_empty()) {
             self.write("faults.csv", &faults(results))?;
         }
@@ -176,16 +176,19 @@ fn pretty(value: &impl Serialize) -> String {
 }
 
 /// One line for each run, method and round. Empty fields are values that do not exist.
-fn rounds(results: &[MethodRun]) -> String {
+fn rounds(results: &[MethodRun], summary: &Summary) -> String {
     let mut out =
-        String::from("run,method,round,regret,regret_p10,regret_p50,regret_p90,clipped_share,selected_share\n");
+        String::from("run,method,round,regret,regret_p10,regret_p50,regret_p90,clipped_share,selected_share,epsilon\n");
     let field = |value: Option<&f64>| value.map_or(String::new(), |x| format!("{x:?}"));
     for result in results {
+        let private = result.method.guarantee() == Guarantee::DifferentialPrivacy;
         for (round, regret) in result.regret.iter().enumerate() {
             let quantiles = result.regret_quantiles.get(round);
+            // The broadcast after this round is counted.
+            let releases = result.releases.min(round as u32 + 1);
             let _ = writeln!(
                 out,
-                "{},{},{round},{regret:?},{},{},{},{},{}",
+                "{},{},{round},{regret:?},{},{},{},{},{},{}",
                 result.run,
                 result.method,
                 field(quantiles.map(|q| &q[0])),
@@ -193,10 +196,17 @@ fn rounds(results: &[MethodRun]) -> String {
                 field(quantiles.map(|q| &q[2])),
                 field(result.clipped_share.get(round)),
                 field(result.selected_share.get(round)),
+                if private { spent(summary, releases) } else { String::new() },
             );
         }
     }
     out
+}
+
+/// ε of so many releases to six decimals, rounded up; `inf` without a finite bound.
+fn spent(summary: &Summary, releases: u32) -> String {
+    loss_after(&summary.losses, releases)
+        .map_or("inf".to_owned(), |epsilon| format!("{:?}", (epsilon * 1e6).ceil() / 1e6))
 }
 
 /// What happened on the links. Simulation only: who answered is known to the server alone.

@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 use sordino_core::privacy::NeighboringRelation;
 
 use super::told_rounds;
+#[cfg(doc)]
+use crate::metrics::SMALL_DELTA;
 use crate::metrics::Summary;
 use crate::record::noise;
 use crate::scenario::{Guarantee, Scenario};
@@ -44,9 +46,12 @@ struct SummedRegret {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct EpsilonJson {
-    moments: Option<f64>,
-    rdp: Option<f64>,
+    /// By privacy-loss distributions, at `delta`.
+    pld: Option<f64>,
     delta: f64,
+    /// The same at [`SMALL_DELTA`].
+    #[serde(rename = "pld_at_1e-5")]
+    pld_small: Option<f64>,
 }
 
 fn in_order<S: Serializer>(pairs: &[(u32, f64)], serializer: S) -> Result<S::Ok, S::Error> {
@@ -73,7 +78,11 @@ pub fn summary(scenario: &Scenario, summary: &Summary) -> RunJson {
             .collect(),
         guarantee: method.guarantee(),
         neighboring_relation: method.losses.map(|[loss, _]| loss.relation),
-        epsilon: method.losses.map(|[loss, _]| EpsilonJson { moments: loss.moments, rdp: loss.rdp, delta: loss.delta }),
+        epsilon: method.losses.map(|[loss, small]| EpsilonJson {
+            pld: loss.tight,
+            delta: loss.delta,
+            pld_small: small.tight,
+        }),
     });
     RunJson {
         scenario: scenario.name.clone(),

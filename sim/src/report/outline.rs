@@ -20,7 +20,7 @@ pub struct Measure {
 /// What the releases of a method cost, or a parameter of that statement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Loss {
-    /// As in `epsilon_rdp`; `delta` is the δ of the others.
+    /// As in `epsilon_pld`; `delta` is the δ of those that name none.
     pub name: String,
     /// Nothing if there is no finite bound.
     pub value: Option<f64>,
@@ -85,11 +85,11 @@ impl From<&Summary> for Outline {
                 name: method.method.name().into(),
                 digest: Some(method.digest.to_string()),
                 measures: vec![measure("final_regret", last), measure("summed_regret", method.summed_regret)],
-                losses: method.losses.map_or(Vec::new(), |[at, _]| {
+                losses: method.losses.map_or(Vec::new(), |[at, small]| {
                     vec![
-                        loss("epsilon_moments", at.moments),
-                        loss("epsilon_rdp", at.rdp),
+                        loss("epsilon_pld", at.tight),
                         loss("delta", Some(at.delta)),
+                        loss("epsilon_pld_at_1e-5", small.tight),
                     ]
                 }),
             }
@@ -150,14 +150,14 @@ mod tests {
             "methods": [
                 {"name": "random", "cumulative_regret": {"mean": 2.5, "standard_error": null}, "epsilon_per_user": null},
                 {"name": "m", "cumulative_regret": {"mean": 1.5, "standard_error": 0.5}, "epsilon_per_user": 1.0,
-                 "epsilon": {"rdp": null, "delta": 0.1}, "note": "x"},
+                 "epsilon": {"pld": null, "delta": 0.1}, "note": "x"},
             ],
         });
         let outline = Outline::from_summary(&summary);
         assert_eq!(outline.methods[0].measures[0].mean, 2.5);
         assert!(outline.methods[0].losses.is_empty());
         assert_eq!(outline.methods[1].measure("cumulative_regret").unwrap().standard_error, Some(0.5));
-        assert_eq!(outline.methods[1].loss("epsilon_rdp").unwrap().value, None);
+        assert_eq!(outline.methods[1].loss("epsilon_pld").unwrap().value, None);
         assert_eq!(outline.methods[1].loss("delta").unwrap().value, Some(0.1));
         assert_eq!(Outline::from_summary(&Value::Null), Outline::default());
         let releases = serde_json::json!({"releases": [

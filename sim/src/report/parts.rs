@@ -19,7 +19,7 @@ pub fn look(name: &str, place: usize) -> &'static str {
 
 /// A name with spaces, as in `final regret`.
 pub fn words(name: &str) -> String {
-    name.replace('_', " ").replace("epsilon", "ε").replace("rdp", "RDP").replace("delta", "δ")
+    name.replace('_', " ").replace("epsilon", "ε").replace("pld", "PLD").replace("delta", "δ")
 }
 
 /// Name, description, facts, and that nothing of it is private.

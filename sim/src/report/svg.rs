@@ -28,14 +28,13 @@ text{font-family:system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue','Not
 .line.global-init{stroke:#a8417f;stroke-dasharray:4 3}.leader.global-init{stroke:#a8417f}.band.global-init{fill:#a8417f}text.global-init{fill:#a8417f}\
 .line.moments{stroke:#c23b00}.leader.moments{stroke:#c23b00}text.moments{fill:#c23b00}\
 .line.rdp{stroke:#0062a0}.leader.rdp{stroke:#0062a0}text.rdp{fill:#0062a0}\
-.line.moments-small{stroke:#c23b00;stroke-dasharray:6 4}.leader.moments-small{stroke:#c23b00}text.moments-small{fill:#c23b00}\
-.line.rdp-small{stroke:#0062a0;stroke-dasharray:6 4}.leader.rdp-small{stroke:#0062a0}text.rdp-small{fill:#0062a0}\
 .line.v0{stroke:#5e2a84}.leader.v0{stroke:#5e2a84}.band.v0{fill:#5e2a84}text.v0{fill:#5e2a84}\
 .line.v1{stroke:#3b528b}.leader.v1{stroke:#3b528b}.band.v1{fill:#3b528b}text.v1{fill:#3b528b}\
 .line.v2{stroke:#1c7c88}.leader.v2{stroke:#1c7c88}.band.v2{fill:#1c7c88}text.v2{fill:#1c7c88}\
 .line.v3{stroke:#2f8f50}.leader.v3{stroke:#2f8f50}.band.v3{fill:#2f8f50}text.v3{fill:#2f8f50}\
 .line.v4{stroke:#8a8f00}.leader.v4{stroke:#8a8f00}.band.v4{fill:#8a8f00}text.v4{fill:#8a8f00}\
 .line.v5{stroke:#b86e00}.leader.v5{stroke:#b86e00}.band.v5{fill:#b86e00}text.v5{fill:#b86e00}\
+.line.pld-small{stroke:#007a59;stroke-dasharray:6 4}.leader.pld-small{stroke:#007a59}text.pld-small{fill:#007a59}\
 .line.pld{stroke:#007a59}.leader.pld{stroke:#007a59}text.pld{fill:#007a59}";
 
 /// The dark variant, for a style sheet that asks the reader's preference.
@@ -52,14 +51,13 @@ text{fill:#e8eaed}.ground{fill:#15181c}.sub,.tick,.axis,.note{fill:#a3abb3}.grid
 .line.global-init{stroke:#e07fba}.leader.global-init{stroke:#e07fba}.band.global-init{fill:#e07fba}text.global-init{fill:#e07fba}\
 .line.moments{stroke:#ff7a45}.leader.moments{stroke:#ff7a45}text.moments{fill:#ff7a45}\
 .line.rdp{stroke:#3f9fe0}.leader.rdp{stroke:#3f9fe0}text.rdp{fill:#5db2ee}\
-.line.moments-small{stroke:#ff7a45}.leader.moments-small{stroke:#ff7a45}text.moments-small{fill:#ff7a45}\
-.line.rdp-small{stroke:#3f9fe0}.leader.rdp-small{stroke:#3f9fe0}text.rdp-small{fill:#5db2ee}\
 .line.v0{stroke:#b58be0}.leader.v0{stroke:#b58be0}.band.v0{fill:#b58be0}text.v0{fill:#b58be0}\
 .line.v1{stroke:#7f9fe0}.leader.v1{stroke:#7f9fe0}.band.v1{fill:#7f9fe0}text.v1{fill:#7f9fe0}\
 .line.v2{stroke:#4fc3c9}.leader.v2{stroke:#4fc3c9}.band.v2{fill:#4fc3c9}text.v2{fill:#4fc3c9}\
 .line.v3{stroke:#6fd08a}.leader.v3{stroke:#6fd08a}.band.v3{fill:#6fd08a}text.v3{fill:#6fd08a}\
 .line.v4{stroke:#d0dc5a}.leader.v4{stroke:#d0dc5a}.band.v4{fill:#d0dc5a}text.v4{fill:#d0dc5a}\
 .line.v5{stroke:#f0b64a}.leader.v5{stroke:#f0b64a}.band.v5{fill:#f0b64a}text.v5{fill:#f0b64a}\
+.line.pld-small{stroke:#2fbf95}.leader.pld-small{stroke:#2fbf95}text.pld-small{fill:#2fbf95}\
 .line.pld{stroke:#2fbf95}.leader.pld{stroke:#2fbf95}text.pld{fill:#2fbf95}";
 
 /// Classes for the values of one ordered parameter, from low to high.

@@ -24,9 +24,7 @@ pub fn methods(scenario: &Scenario, summary: &Summary, regret_name: &str) -> Str
     let delta = significant(scenario.privacy.delta, 3);
     let mut header = vec!["method".to_owned(), format!("summed\n{regret_name}"), "std.\nerror".to_owned()];
     header.extend(told.iter().map(|round| format!("round\n{round}")));
-    for delta in [delta, format!("{SMALL_DELTA:e}")] {
-        header.extend([format!("ε moments\nδ {delta}"), format!("ε RDP\nδ {delta}")]);
-    }
+    header.extend([delta, format!("{SMALL_DELTA:e}")].map(|delta| format!("ε tight\nδ {delta}")));
     let columns = header.len();
     let cell = |column: usize, text: String| {
         Cell::new(text).set_alignment(if column == 0 { CellAlignment::Left } else { CellAlignment::Right })
@@ -49,9 +47,7 @@ pub fn methods(scenario: &Scenario, summary: &Summary, regret_name: &str) -> Str
         match (method.guarantee(), &method.losses) {
             (Guarantee::DifferentialPrivacy, Some(losses)) => {
                 for loss in losses {
-                    for epsilon in [loss.moments, loss.rdp] {
-                        row.push(epsilon.map_or("∞".to_owned(), |epsilon| significant(epsilon, 3)));
-                    }
+                    row.push(loss.tight.map_or("∞".to_owned(), |epsilon| significant(epsilon, 3)));
                 }
             }
             (Guarantee::NothingReleased, _) => row.push("no release".to_owned()),
@@ -69,7 +65,8 @@ pub fn methods(scenario: &Scenario, summary: &Summary, regret_name: &str) -> Str
     ));
     if let Some([loss, _]) = summary.methods.iter().find_map(|method| method.losses) {
         text.push_str(&format!(
-            "ε: neighbouring relation \"{}\": an agent keeps its slot and weight and contributes zero.\n",
+            "ε: by privacy-loss distributions, tight and, before it is rounded here, never below the truth; neighbouring relation \"{}\": an agent \
+             keeps its slot and weight and contributes zero.\n",
             loss.relation
         ));
     }

@@ -40,7 +40,7 @@ pub const HOUSES: &[House] = &[
     House {
         sources: "sim/src/",
         floors: &[
-            &["text", "pool", "privacy"],
+            &["text", "pool"],
             &["files"],
             &["scenario"],
             &["world", "progress"],
@@ -64,7 +64,6 @@ const STRANGERS: &[(&str, &[&str])] = &[
 
 /// Circles of files that are still there: (files, why).
 const CIRCLES_ALLOWED: &[(&[&str], &str)] = &[
-    (&["sim/src/privacy/grid", "sim/src/privacy/pld"], "the tight accountant on its way to core"),
     (
         &[
             "sim/src/cli/privacy",

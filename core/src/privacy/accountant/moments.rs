@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::order::{ROUND_UP, check_delta};
-use super::{AccountantError, PrivacySpent, StoredError, add_up, judge, poisson};
+use super::{Accountant, AccountantError, PrivacySpent, Quality, StoredError, add_up, judge, poisson};
 use crate::math::Scalar;
 use crate::privacy::event::{Event, NeighboringRelation};
 
@@ -103,7 +103,14 @@ impl MomentsAccountant {
     /// ε at δ; `order` is λ + 1.
     pub fn epsilon(&self, delta: f64) -> Result<PrivacySpent, AccountantError> {
         check_delta(delta)?;
-        let mut spent = PrivacySpent { epsilon: 0.0, delta, order: None, at_edge: false, releases: self.releases };
+        let mut spent = PrivacySpent {
+            epsilon: 0.0,
+            delta,
+            quality: Quality::Upper,
+            order: None,
+            at_edge: false,
+            releases: self.releases,
+        };
         if self.log_moments.iter().all(|moment| *moment == 0.0) {
             return Ok(spent);
         }
@@ -121,6 +128,41 @@ impl MomentsAccountant {
         } else {
             Err(AccountantError::NoFiniteEpsilon { delta, delta_spent: 0.0 })
         }
+    }
+
+    /// δ at ε ≥ 0: min over λ of e^(Σ α(λ) − λε), at most 1; the equation of [`MomentsAccountant::epsilon`] solved for δ.
+    pub fn delta(&self, epsilon: f64) -> Result<f64, AccountantError> {
+        if !(epsilon >= 0.0) {
+            return Err(AccountantError::Epsilon(epsilon));
+        }
+        if self.log_moments.iter().all(|moment| *moment == 0.0) {
+            return Ok(0.0);
+        }
+        let mut least = 0.0;
+        for (moment, lambda) in self.log_moments.iter().zip(1u8..) {
+            let most = f64::from(lambda) * epsilon;
+            // What ε is pushed up by, the exponent is pushed up by as well. NaN, of two infinities, lowers nothing.
+            least = Scalar::min(least, moment - most + (ROUND_UP - 1.0) * (moment + most));
+        }
+        Ok(Scalar::min(Scalar::exp(least) * ROUND_UP, 1.0))
+    }
+}
+
+impl Accountant for MomentsAccountant {
+    fn supports(&self, event: &Event) -> bool {
+        matches!(event, Event::Gaussian { .. } | Event::PoissonSampledGaussian { .. })
+    }
+
+    fn compose(&mut self, event: &Event, count: u32) -> Result<(), AccountantError> {
+        self.compose(event, count)
+    }
+
+    fn epsilon(&self, delta: f64) -> Result<PrivacySpent, AccountantError> {
+        self.epsilon(delta)
+    }
+
+    fn delta(&self, epsilon: f64) -> Result<f64, AccountantError> {
+        self.delta(epsilon)
     }
 }
 

@@ -14,7 +14,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::order::{self, ORDER_COUNT, ORDERS, ROUND_UP, Row, check_delta};
-use super::{AccountantError, PrivacySpent, StoredError, add_up, fixed_size, judge, poisson};
+use super::{Accountant, AccountantError, PrivacySpent, Quality, StoredError, add_up, fixed_size, judge, poisson};
 use crate::math::{self, Scalar};
 use crate::privacy::event::{Event, NeighboringRelation};
 
@@ -190,7 +190,8 @@ impl RdpAccountant {
         releases: u64,
     ) -> Result<PrivacySpent, AccountantError> {
         check_delta(delta)?;
-        let mut spent = PrivacySpent { epsilon: f64::INFINITY, delta, order: None, at_edge: false, releases };
+        let quality = Quality::Upper;
+        let mut spent = PrivacySpent { epsilon: f64::INFINITY, delta, quality, order: None, at_edge: false, releases };
         let left = (delta - delta_spent).next_down();
         if delta_spent == 0.0 && (0..ORDER_COUNT).all(|i| divergence(i) == 0.0) {
             spent.epsilon = 0.0;
@@ -208,6 +209,25 @@ impl RdpAccountant {
             }
         }
         if spent.epsilon.is_finite() { Ok(spent) } else { Err(AccountantError::NoFiniteEpsilon { delta, delta_spent }) }
+    }
+}
+
+impl Accountant for RdpAccountant {
+    /// Every event.
+    fn supports(&self, _event: &Event) -> bool {
+        true
+    }
+
+    fn compose(&mut self, event: &Event, count: u32) -> Result<(), AccountantError> {
+        self.compose(event, count)
+    }
+
+    fn epsilon(&self, delta: f64) -> Result<PrivacySpent, AccountantError> {
+        self.epsilon(delta)
+    }
+
+    fn delta(&self, epsilon: f64) -> Result<f64, AccountantError> {
+        self.delta(epsilon)
     }
 }
 

@@ -2,23 +2,51 @@
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
+use sordino_core::privacy::accountant::pld::calibrate as tight;
 use sordino_core::privacy::calibrate::{self, CalibrateError, Target};
-use sordino_core::privacy::{NeighboringRelation, SamplingProbability};
+use sordino_core::privacy::{Event, NeighboringRelation, SamplingProbability};
 
-use super::{Accountant, CliError, Format, failure, in_range, multiplier, probability, sampled};
+use super::{Choice, CliError, Format, failure, in_range, multiplier, probability, sampled};
 use crate::cli::print::{print, print_json};
-use crate::privacy::calibrate as tight;
 use crate::text::significant;
 
 /// Which accountant the search asks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Search {
-    /// Rényi: what a budget filter charges while running
-    #[default]
-    Rdp,
     /// Privacy-loss distributions: less noise for the same ε
+    #[default]
     Pld,
+    /// Rényi: what a budget filter charges while running
+    Rdp,
+}
+
+/// Searches for each parameter that may be left out.
+struct Solver {
+    /// Its answer is judged again by this one.
+    accountant: Choice,
+    noise_multiplier: fn(&Target, SamplingProbability, u32) -> Result<f64, CalibrateError>,
+    rounds: fn(&Target, &Event) -> Result<u32, CalibrateError>,
+    sampling_probability: fn(&Target, f64, u32) -> Result<SamplingProbability, CalibrateError>,
+}
+
+impl Search {
+    const fn solver(self) -> Solver {
+        match self {
+            Search::Pld => Solver {
+                accountant: Choice::Pld,
+                noise_multiplier: tight::noise_multiplier,
+                rounds: tight::rounds,
+                sampling_probability: tight::sampling_probability,
+            },
+            Search::Rdp => Solver {
+                accountant: Choice::Rdp,
+                noise_multiplier: calibrate::noise_multiplier,
+                rounds: calibrate::rounds,
+                sampling_probability: calibrate::sampling_probability,
+            },
+        }
+    }
 }
 
 /// `sordino privacy calibrate`: what is left out of sampling probability, noise multiplier and rounds is found.
@@ -70,38 +98,24 @@ struct Answer {
 pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let target = Target::new(arguments.epsilon, arguments.delta).map_err(CliError::input)?;
     let probability = |q: f64| SamplingProbability::new(q).map_err(CliError::input);
-    let Arguments { epsilon, delta, sampling_probability, noise_multiplier, rounds, .. } = *arguments;
+    let solver = arguments.accountant.solver();
+    let Arguments { delta, sampling_probability, noise_multiplier, rounds, .. } = *arguments;
     let (found, q, z, rounds) = match (sampling_probability, noise_multiplier, rounds) {
         (Some(q), None, Some(rounds)) => {
-            let z = match arguments.accountant {
-                Search::Rdp => calibrate::noise_multiplier(&target, probability(q)?, rounds),
-                Search::Pld => tight::noise_multiplier(epsilon, delta, probability(q)?, rounds),
-            };
-            let z = z.map_err(CliError::input)?;
+            let z = (solver.noise_multiplier)(&target, probability(q)?, rounds).map_err(CliError::input)?;
             ("noise_multiplier", q, z, rounds)
         }
         (Some(q), Some(z), None) => {
             let event = sampled(q, z);
-            let rounds = match arguments.accountant {
-                Search::Rdp => calibrate::rounds(&target, &event),
-                Search::Pld => tight::rounds(epsilon, delta, &event),
-            };
-            let rounds = rounds.map_err(CliError::input)?;
+            let rounds = (solver.rounds)(&target, &event).map_err(CliError::input)?;
             if rounds == 0 {
-                let epsilon = match arguments.accountant {
-                    Search::Rdp => target.epsilon_of(&event, 1).map_err(CliError::input)?,
-                    Search::Pld => Accountant::Pld.epsilon(&event, 1, delta).map_err(CliError::input)?.epsilon,
-                };
+                let epsilon = solver.accountant.epsilon(&event, 1, delta).map_err(CliError::input)?.epsilon;
                 return Err(CliError::input(format!("the target cannot be met: one release costs epsilon {epsilon}")));
             }
             ("rounds", q, z, rounds)
         }
         (None, Some(z), Some(rounds)) => {
-            let q = match arguments.accountant {
-                Search::Rdp => calibrate::sampling_probability(&target, z, rounds),
-                Search::Pld => tight::sampling_probability(epsilon, delta, z, rounds),
-            };
-            let q = q.map_err(CliError::input)?;
+            let q = (solver.sampling_probability)(&target, z, rounds).map_err(CliError::input)?;
             ("sampling_probability", q.value(), z, rounds)
         }
         _ => {
@@ -111,15 +125,12 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         }
     };
     let event = sampled(q, z);
-    let by = |accountant: Accountant| {
-        accountant.epsilon(&event, rounds, arguments.delta).map(|loss| loss.epsilon).map_err(CliError::input)
+    let by = |accountant: Choice| {
+        accountant.epsilon(&event, rounds, delta).map(|loss| loss.epsilon).map_err(CliError::input)
     };
-    let (epsilon_rdp, epsilon_pld) = (by(Accountant::Rdp)?, by(Accountant::Pld)?);
+    let (epsilon_rdp, epsilon_pld) = (by(Choice::Rdp)?, by(Choice::Pld)?);
     // What is printed was checked by another call than the search's.
-    let (judged, name) = match arguments.accountant {
-        Search::Rdp => (epsilon_rdp, "RDP"),
-        Search::Pld => (epsilon_pld, "PLD"),
-    };
+    let (judged, name) = (by(solver.accountant)?, solver.accountant.name());
     if !(judged <= arguments.epsilon) {
         return Err(CliError::failure(CalibrateError::Unattainable { at: z, epsilon: judged }));
     }

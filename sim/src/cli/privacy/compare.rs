@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::super::print;
-use super::{Accountant, AccountantError, CliError, Releases, failure};
+use super::{AccountantError, Choice, CliError, Releases, failure};
 use crate::report::figure;
 use crate::report::svg::{Chart, Curve, Point, Scale};
 use crate::text::significant;
@@ -33,7 +33,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let steps = POINTS.min(rounds);
     let mut curves = Vec::new();
     let mut said = String::new();
-    for accountant in Accountant::ALL {
+    for accountant in Choice::ALL {
         let mut points = vec![Point::bare(0.0, 0.0)];
         for i in 1..=steps {
             let count = (u64::from(rounds) * u64::from(i) / u64::from(steps)) as u32;
@@ -49,9 +49,9 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         let told = if reached { format!("ε = {}", significant(end, 4)) } else { "ε = ∞".to_owned() };
         said.push_str(&format!("{:8}{told}\n", accountant.name()));
         let class = match accountant {
-            Accountant::Moments => "moments",
-            Accountant::Rdp => "rdp",
-            Accountant::Pld => "pld",
+            Choice::Moments => "moments",
+            Choice::Rdp => "rdp",
+            Choice::Pld => "pld",
         };
         curves.push(Curve { class, label: accountant.name().into(), note: told, points });
     }

@@ -4,7 +4,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::super::{print, print_json, run};
-use super::{Accountant, AccountantError, CliError, Format};
+use super::{AccountantError, Choice, CliError, Format};
 use crate::metrics::release_event;
 use crate::model::{Engine, engine};
 use crate::record::Explanation;
@@ -130,18 +130,16 @@ fn federated(scenario: &Scenario) -> Result<Answer, CliError> {
     if private.is_empty() {
         cost.push("No loss is bounded.".to_owned());
     } else {
-        for accountant in Accountant::ALL.into_iter().rev() {
+        for accountant in Choice::ALL {
             let (epsilon, quality) = match accountant.epsilon(&release_event(scenario), rounds, p.delta) {
-                Ok(loss) => {
-                    (format!("ε = {}", significant(loss.epsilon, 4)), loss.quality.map_or("", super::Quality::name))
-                }
+                Ok(loss) => (format!("ε = {}", significant(loss.epsilon, 4)), loss.quality.name()),
                 Err(AccountantError::NoFiniteEpsilon { .. }) => ("no finite ε".to_owned(), "none"),
                 Err(error) => return Err(CliError::input(error)),
             };
             let what = match accountant {
-                Accountant::Pld => quality,
-                Accountant::Rdp => "looser; what the budget's filter counts",
-                Accountant::Moments => "loosest; what the paper prints",
+                Choice::Pld => quality,
+                Choice::Rdp => "looser; what the budget's filter counts",
+                Choice::Moments => "loosest; what the paper prints",
             };
             cost.push(format!(
                 "{epsilon} at δ = {} after {rounds} releases by {} ({what}).",

@@ -4,7 +4,7 @@ use clap::Args;
 use serde::Serialize;
 use sordino_core::privacy::NeighboringRelation;
 
-use super::{Accountant, CliError, Format, Releases, failure, nonnegative};
+use super::{Choice, CliError, Format, Releases, failure, nonnegative};
 use crate::cli::print::{print, print_json};
 use crate::text::significant;
 
@@ -36,7 +36,7 @@ pub struct DeltaArguments {
 struct How {
     /// How the losses are added up
     #[arg(long, value_enum, default_value_t)]
-    accountant: Accountant,
+    accountant: Choice,
     /// Text for people or one JSON object
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -46,7 +46,7 @@ struct How {
 struct EpsilonAnswer {
     epsilon: f64,
     order: Option<f64>,
-    accountant: Accountant,
+    accountant: Choice,
     neighboring_relation: NeighboringRelation,
 }
 
@@ -54,7 +54,7 @@ struct EpsilonAnswer {
 struct DeltaAnswer {
     delta: f64,
     epsilon: f64,
-    accountant: Accountant,
+    accountant: Choice,
     neighboring_relation: NeighboringRelation,
 }
 
@@ -75,7 +75,7 @@ pub fn epsilon(arguments: &EpsilonArguments) -> Result<(), CliError> {
             significant(loss.epsilon, 6),
             how.accountant.name(),
             loss.order.map_or(String::new(), |order| format!(", order {order}")),
-            loss.quality.map_or(String::new(), |quality| format!(", {}", quality.name())),
+            if loss.order.is_none() { format!(", {}", loss.quality.name()) } else { String::new() },
             event.relation()
         )),
     }

@@ -10,12 +10,13 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
-use sordino_core::privacy::accountant::{AccountantError, MomentsAccountant, RdpAccountant};
+use sordino_core::privacy::accountant::{
+    Accountant, AccountantError, MomentsAccountant, PldAccountant, PrivacySpent, RdpAccountant,
+};
 use sordino_core::privacy::{Event, NeighboringRelation};
 
 use super::Format;
 use super::error::CliError;
-use crate::privacy::pld::{self, Quality};
 
 pub mod calibrate;
 pub mod compare;
@@ -86,87 +87,50 @@ fn sampled(sampling_probability: f64, noise_multiplier: f64) -> Event {
     }
 }
 
-/// Who adds the losses up.
+/// Who adds the losses up: the names that users know. What each can do is core's trait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
-enum Accountant {
+enum Choice {
+    /// Privacy-loss distributions: tight, never below the truth
+    #[default]
+    Pld,
+    /// Rényi divergences of fractional orders: what a budget's filter counts
+    Rdp,
     /// The paper's: integer orders 2 to 33
     Moments,
-    /// Rényi divergences of fractional orders
-    #[default]
-    Rdp,
-    /// Privacy-loss distributions: tight, never below the truth
-    Pld,
 }
 
-/// ε, with what is known of it.
-struct Loss {
-    epsilon: f64,
-    /// Rényi order, where one was chosen.
-    order: Option<f64>,
-    /// How close, where that is known.
-    quality: Option<Quality>,
-}
-
-impl Accountant {
-    const ALL: [Accountant; 3] = [Accountant::Moments, Accountant::Rdp, Accountant::Pld];
+impl Choice {
+    /// The closest first.
+    const ALL: [Choice; 3] = [Choice::Pld, Choice::Rdp, Choice::Moments];
 
     const fn name(self) -> &'static str {
         match self {
-            Accountant::Moments => "moments",
-            Accountant::Rdp => "RDP",
-            Accountant::Pld => "PLD",
+            Choice::Pld => "PLD",
+            Choice::Rdp => "RDP",
+            Choice::Moments => "moments",
         }
     }
 
-    /// ε of equal releases at δ.
-    fn epsilon(self, event: &Event, rounds: u32, delta: f64) -> Result<Loss, AccountantError> {
-        let spent = match self {
-            Accountant::Pld => {
-                let loss = pld::epsilon(&[(*event, rounds)], delta, &pld::Options::default())?;
-                return Ok(Loss { epsilon: loss.epsilon, order: None, quality: Some(loss.quality) });
-            }
-            Accountant::Moments => {
-                let mut accountant = MomentsAccountant::new();
-                accountant.compose(event, rounds)?;
-                accountant.epsilon(delta)?
-            }
-            Accountant::Rdp => {
-                let mut accountant = RdpAccountant::new();
-                accountant.compose(event, rounds)?;
-                accountant.epsilon(delta)?
-            }
+    /// The accountant of this name, after so many equal releases.
+    fn after(self, event: &Event, rounds: u32) -> Result<Box<dyn Accountant>, AccountantError> {
+        let mut accountant: Box<dyn Accountant> = match self {
+            Choice::Pld => Box::new(PldAccountant::new()),
+            Choice::Rdp => Box::new(RdpAccountant::new()),
+            Choice::Moments => Box::new(MomentsAccountant::new()),
         };
-        Ok(Loss { epsilon: spent.epsilon, order: spent.order, quality: None })
+        accountant.compose(event, rounds)?;
+        Ok(accountant)
+    }
+
+    /// ε of equal releases at δ.
+    fn epsilon(self, event: &Event, rounds: u32, delta: f64) -> Result<PrivacySpent, AccountantError> {
+        self.after(event, rounds)?.epsilon(delta)
     }
 
     /// δ of equal releases at ε; an upper bound.
     fn delta(self, event: &Event, rounds: u32, epsilon: f64) -> Result<f64, AccountantError> {
-        match self {
-            Accountant::Pld => pld::delta(&[(*event, rounds)], epsilon, &pld::Options::default()),
-            Accountant::Rdp => {
-                let mut accountant = RdpAccountant::new();
-                accountant.compose(event, rounds)?;
-                accountant.delta(epsilon)
-            }
-            Accountant::Moments => {
-                let mut accountant = MomentsAccountant::new();
-                accountant.compose(event, rounds)?;
-                // The smallest δ whose ε is small enough, by bisection of ln δ; the end kept was checked.
-                let (mut low, mut high) = (-700.0, 0.0f64);
-                for _ in 0..60 {
-                    let middle = 0.5 * (low + high);
-                    match accountant.epsilon(middle.exp()) {
-                        Ok(spent) if spent.epsilon <= epsilon => high = middle,
-                        Ok(_) | Err(AccountantError::NoFiniteEpsilon { .. }) => low = middle,
-                        // e^middle has rounded to 1.
-                        Err(AccountantError::Delta(_)) => break,
-                        Err(error) => return Err(error),
-                    }
-                }
-                Ok(high.exp().min(1.0))
-            }
-        }
+        self.after(event, rounds)?.delta(epsilon)
     }
 }
 

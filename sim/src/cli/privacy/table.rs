@@ -12,7 +12,7 @@ use csv::StringRecord;
 use rayon::prelude::*;
 
 use super::super::print;
-use super::{Accountant, AccountantError, CliError, sampled};
+use super::{AccountantError, Choice, CliError, sampled};
 
 /// `sordino privacy table`.
 #[derive(Debug, Args)]
@@ -178,12 +178,11 @@ fn row(record: &StringRecord, places: [usize; 4]) -> Result<Row, TableError> {
 /// The fields of [`APPENDED`].
 fn losses(row: &Row) -> Result<[String; 4], TableError> {
     let event = sampled(row.q, row.z);
-    let epsilon = |accountant: Accountant| match accountant.epsilon(&event, row.steps, row.delta) {
-        Ok(loss) => Ok((loss.epsilon.to_string(), loss.quality)),
-        Err(AccountantError::NoFiniteEpsilon { .. }) => Ok(("inf".to_owned(), None)),
+    let epsilon = |accountant: Choice| match accountant.epsilon(&event, row.steps, row.delta) {
+        Ok(loss) => Ok((loss.epsilon.to_string(), loss.quality.name())),
+        Err(AccountantError::NoFiniteEpsilon { .. }) => Ok(("inf".to_owned(), "none")),
         Err(error) => Err(TableError::Accountant { line: row.line, error }),
     };
-    let (tight, quality) = epsilon(Accountant::Pld)?;
-    let quality = quality.map_or("none", super::Quality::name).to_owned();
-    Ok([epsilon(Accountant::Rdp)?.0, tight, epsilon(Accountant::Moments)?.0, quality])
+    let (tight, quality) = epsilon(Choice::Pld)?;
+    Ok([epsilon(Choice::Rdp)?.0, tight, epsilon(Choice::Moments)?.0, quality.to_owned()])
 }

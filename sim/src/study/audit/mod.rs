@@ -34,11 +34,11 @@ mod ledger;
 mod local;
 mod workers;
 
+use sordino_core::privacy::accountant::pld::{self, Options};
 use sordino_core::privacy::{Event, NeighboringRelation, Simulated, SourceKind};
 use sordino_core::random::{Party, Purpose, RunSeed};
 use sordino_host::entropy;
 
-use crate::privacy::pld::{self, Options};
 use federation::Federation;
 use ledger::Foreseen;
 

@@ -125,6 +125,8 @@ impl Comparison {
         for (place, measured) in self.measured.iter().enumerate() {
             for summary in &measured.summary.methods {
                 let mut curve = figure::curve(summary);
+                // The paper's accountant, whose numbers are compared here.
+                curve.note = summary.losses.map_or(String::new(), |[loss, _]| figure::epsilon(loss.moments));
                 if !measured.variant.name.is_empty() {
                     curve.label = if ramp && summary.method != Method::PureNoise {
                         measured.variant.name.to_owned()

@@ -1,8 +1,10 @@
 //! The discrete Fourier transform of real sequences whose length is a power of two.
 //!
-//! Our own, because an accountant's number should not depend on the machine: plain arithmetic in a fixed order, where
-//! the libraries choose vector instructions at run time. (They would also switch on num-traits' `std` for the whole
-//! program, under nalgebra.)
+//! Our own for three reasons. A guarantee needs a *proven* bound on rounding, and the one below is derived for these
+//! butterflies and these roots; libraries state none. Where `f64` cannot tell a loss from its rounding the transform runs
+//! on pairs ([`super::double`]), roots included; libraries that are generic make their roots in `f64`. And rustfft needs
+//! `std` and switches on num-traits' `std` in its tree, for nalgebra as well and thus for everything that computes. (That
+//! libraries choose vector instructions at run time would be no reason: rustfft's scalar planner does not.)
 //!
 //! **Method**: Stockham's self-sorting radix 4, then radix 2 where a factor is left; a real sequence of n numbers is
 //! one complex sequence of n/2.
@@ -14,7 +16,11 @@
 //! products. Splitting the two halves, roots and three additions on both parts: at most √2(2t + 8u) of the norm.
 //! [`Plan::error`] is their sum.
 
+#![cfg(feature = "alloc")]
+
 use super::double::Real;
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// A complex number.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -69,7 +75,7 @@ impl<F: Real> Complex<F> {
     #[inline(always)]
     pub(super) fn norm(self) -> f64 {
         let z = self.to_f64();
-        sordino_core::math::Scalar::sqrt(z.re * z.re + z.im * z.im)
+        crate::math::Scalar::sqrt(z.re * z.re + z.im * z.im)
     }
     /// selfᵏ by repeated squaring.
     #[inline]
@@ -243,7 +249,7 @@ mod tests {
             for (k, c) in coefficients.iter().enumerate() {
                 let (mut re, mut im) = (0.0, 0.0);
                 for (j, v) in values.iter().enumerate() {
-                    let angle = -2.0 * std::f64::consts::PI * (j * k % n) as f64 / n as f64;
+                    let angle = -2.0 * core::f64::consts::PI * (j * k % n) as f64 / n as f64;
                     re += v * angle.cos();
                     im += v * angle.sin();
                 }

@@ -43,9 +43,13 @@
 //!
 //! **Source**: the bounds above are derived here; Fourier accounting: Koskela, Jälkö, Honkela 2020.
 
-use std::f64::consts::PI;
+#![cfg(feature = "alloc")]
 
-use sordino_core::math::{self, Scalar};
+use alloc::vec;
+use alloc::vec::Vec;
+use core::f64::consts::PI;
+
+use crate::math::{self, Scalar};
 
 use super::cells::{Pmf, UNIT_ROUNDOFF};
 use super::double::{Double, Real};

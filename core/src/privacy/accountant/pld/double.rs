@@ -7,9 +7,12 @@
 //! Muller, Popescu 2017, Algorithms 6 and 10); 2⁻¹⁰⁰ covers both, and what a complex product makes of them. Products of
 //! two `f64` are split after Dekker 1971: no fused operation, the same bits everywhere.
 
-use std::ops::{Add, Mul, Neg, Sub};
+#![cfg(feature = "alloc")]
 
-use sordino_core::math::Scalar;
+use alloc::vec::Vec;
+use core::ops::{Add, Mul, Neg, Sub};
+
+use crate::math::Scalar;
 
 /// What a transform calculates with.
 pub trait Real:
@@ -42,7 +45,7 @@ impl Real for f64 {
         // j/2ᵏ is exact; two roundings of an angle below π, sine and cosine good to 1.5 units.
         let scale = 1.0 / (1u64 << k) as f64;
         let root = |j: usize| {
-            let angle = -2.0 * std::f64::consts::PI * (j as f64 * scale);
+            let angle = -2.0 * core::f64::consts::PI * (j as f64 * scale);
             [Scalar::cos(angle), Scalar::sin(angle)]
         };
         ((0..count).map(root).collect(), 8.0 * Self::UNIT)
@@ -189,7 +192,9 @@ mod tests {
         // The second half of π from a root: sin(2π/2⁶⁰)·2⁶⁰ = 2π, to the last pair.
         let (roots, _) = Double::roots(60, 2);
         let pi = roots[1][1] * Double::from_f64(-((1u64 << 59) as f64));
-        assert!((pi.high - std::f64::consts::PI).abs() < 1e-15 && (pi.low / 1.2246467991473532e-16 - 1.0).abs() < 1e-6);
+        assert!(
+            (pi.high - core::f64::consts::PI).abs() < 1e-15 && (pi.low / 1.2246467991473532e-16 - 1.0).abs() < 1e-6
+        );
     }
 
     #[test]

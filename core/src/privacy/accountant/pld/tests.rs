@@ -1,11 +1,16 @@
 //! The tight accountant against sums made by hand, other windows, and far finer grids.
 
-use sordino_core::privacy::accountant::pure;
-use sordino_core::privacy::{Event, NeighboringRelation};
+use alloc::string::String;
+use alloc::vec::Vec;
+use alloc::{format, vec};
+
+use crate::privacy::accountant::pure;
+use crate::privacy::{Event, NeighboringRelation};
 
 use super::cells::{self, Pmf, Weight};
-use super::pld::{self, Options, Quality};
 use super::spectrum::{Spectrum, Tilted};
+use super::{Options, Quality};
+use crate::privacy::accountant::pld;
 
 fn sampled(q: f64, z: f64) -> Event {
     Event::PoissonSampledGaussian {
@@ -155,7 +160,7 @@ fn mended_few_rounds_and_rare_large_losses_are_tight() {
 /// Random settings (q from 1e-4 to 1, z from 0.3 to 30, T to 10,000, δ from 1e-12 to 1e-3, all but T on a logarithmic
 /// scale as T is, too) of ε in (0.001, 60]; returns those answered by an upper bound alone.
 fn not_tight(wanted: usize, seed: u64) -> Vec<String> {
-    let mut stream = sordino_core::random::Stream::from_seed(seed);
+    let mut stream = crate::random::Stream::from_seed(seed);
     let mut number = |low: f64, high: f64| low * (high / low).powf(stream.unit::<f64>());
     let (mut found, mut seen) = (Vec::new(), 0);
     while seen < wanted {

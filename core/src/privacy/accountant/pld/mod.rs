@@ -23,19 +23,44 @@
 //! up to a second. Memory: about 60 bytes a cell of a window, capped ([`Options::cells_max`]); at the cap the answer is
 //! marked [`Quality::Upper`], still no guarantee below the truth.
 //!
-//! **Rounding** is bounded, not estimated: the derivation is in `spectrum` and [`super::fourier`]. It assumes IEEE
+//! **Rounding** is bounded, not estimated: the derivation is in `spectrum` and [`fourier`]. It assumes IEEE
 //! arithmetic, sine, cosine, exponential and logarithm good to 1.5 units, and erfc to two. Above ε = 709 the larger
 //! P(L > ε) stands in for δ: up to 1 too large, as in other libraries.
 //!
 //! **Source**: Koskela, Jälkö, Honkela 2020; Gopi, Lee, Wutschitz 2021; Doroshenko et al. 2022.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `compose` | [`PldAccountant`]: events one after the other, as other accountants take them |
+//! | [`calibrate`] | parameters for a target (ε, δ), by this accountant |
+//! | `cells` | the losses of one release on a grid |
+//! | `grid` | sums of them: tilted, read at δ |
+//! | `spectrum` | δ on the grid from Fourier coefficients, with a bound on every error |
+//! | [`double`] | the numbers the transform calculates with, one or a pair |
+//! | [`fourier`] | the transform where all coefficients are needed |
 
-use sordino_core::math::{self, Scalar};
-use sordino_core::privacy::Event;
-use sordino_core::privacy::accountant::order::{self, ORDERS, Row};
-use sordino_core::privacy::accountant::{AccountantError, analytic, poisson, rdp};
+#![cfg(feature = "alloc")]
 
-use super::cells::{Weight, cells, loss_range, reach};
-use super::grid::{Direction, Grid, Reading, Tilts};
+use super::order::{self, ORDERS, Row};
+use super::{AccountantError, analytic, poisson, rdp};
+
+pub use super::Quality;
+use crate::math::{self, Scalar};
+use crate::privacy::Event;
+pub use compose::PldAccountant;
+
+pub mod calibrate;
+mod cells;
+mod compose;
+pub mod double;
+pub mod fourier;
+mod grid;
+mod spectrum;
+#[cfg(test)]
+mod tests;
+
+use cells::{Weight, cells, loss_range, reach};
+use grid::{Direction, Grid, Reading, Tilts};
 
 /// How far to go.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -53,34 +78,12 @@ impl Default for Options {
     }
 }
 
-/// How close to the truth an answer is. None is below it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Quality {
-    /// Closed form.
-    Exact,
-    /// Within the tolerance.
-    Tight,
-    /// An upper bound; the memory cap or the refinement limit was met.
-    Upper,
-}
-
-impl Quality {
-    /// Lower-case name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Quality::Exact => "exact",
-            Quality::Tight => "tight",
-            Quality::Upper => "upper",
-        }
-    }
-}
-
 /// ε, with what it took.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Loss {
     /// ε, never below the truth.
     pub epsilon: f64,
-    /// How close.
+    /// How close; an upper bound if the memory cap or the refinement limit was met.
     pub quality: Quality,
     /// Step of the grid; 0 where none was used.
     pub step: f64,

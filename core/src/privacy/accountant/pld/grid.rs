@@ -1,10 +1,13 @@
 //! Sums of many losses on one grid: tilted, convolved, read at δ.
 
-use sordino_core::math::{self, Scalar};
-use sordino_core::privacy::accountant::order;
+#![cfg(feature = "alloc")]
 
+use crate::math::{self, Scalar};
+use crate::privacy::accountant::order;
+use alloc::vec::Vec;
+
+use super::Options;
 use super::cells::{Moment, Pmf, UNIT_ROUNDOFF};
-use super::pld::Options;
 use super::spectrum::{Spectrum, Tilted};
 
 /// Which of the two neighbours the data is.

@@ -4,8 +4,12 @@
 //! release of q = 0.01 at T = 10,000 has 700 cells in place of 13,000, and the log moment gains 3 % of its error. No cell
 //! is wider than half of 1/λ: across a wider one the tilt grows e-fold, and a chord would lift mass by e^(λ·width).
 
-use sordino_core::math::{self, Scalar};
-use sordino_core::privacy::Event;
+#![cfg(feature = "alloc")]
+
+use crate::math::{self, Scalar};
+use crate::privacy::Event;
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// 2⁻⁵³.
 pub(super) const UNIT_ROUNDOFF: f64 = f64::EPSILON / 2.0;
@@ -104,7 +108,7 @@ struct Tail {
 
 impl Tail {
     fn at(x: f64) -> Self {
-        Tail { value: 0.5 * math::erfc(x.abs() * std::f64::consts::FRAC_1_SQRT_2), upper: x > 0.0 }
+        Tail { value: 0.5 * math::erfc(x.abs() * core::f64::consts::FRAC_1_SQRT_2), upper: x > 0.0 }
     }
 
     fn above(self) -> f64 {

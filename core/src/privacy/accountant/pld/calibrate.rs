@@ -1,16 +1,18 @@
 //! From a target (ε, δ) back to parameters by the tight accountant; what is returned meets the target by its word.
 //!
-//! The Rényi accountant's answer ([`sordino_core::privacy::calibrate`]) is the start: it is a bound too, so it meets the
+//! The Rényi accountant's answer ([`crate::privacy::calibrate`]) is the start: it is a bound too, so it meets the
 //! target already. The search goes from there towards less noise, more rounds or more agents, and the end that was
 //! *seen* to meet the target is returned: [`noise_multiplier`] the smallest and [`sampling_probability`] the largest, both
 //! 1e-4 fine; [`rounds`] the most.
 //!
 //! **Cost**: 20 to 40 evaluations of the accountant.
 
-use sordino_core::privacy::calibrate::{self, CalibrateError, Target};
-use sordino_core::privacy::{Event, NeighboringRelation, SamplingProbability};
+#![cfg(feature = "alloc")]
 
-use super::pld::{self, Options};
+use crate::privacy::calibrate::{self, CalibrateError, Target};
+use crate::privacy::{Event, NeighboringRelation, SamplingProbability};
+
+use super::Options;
 
 /// Relative fineness of z and q.
 const FINE: f64 = 1e-4;
@@ -24,16 +26,17 @@ fn sampled(sampling_probability: f64, noise_multiplier: f64) -> Event {
 }
 
 /// Whether so many releases stay within (ε, δ). An error of the accountant is a no.
-fn fits(event: &Event, rounds: u32, epsilon: f64, delta: f64) -> bool {
-    pld::epsilon(&[(*event, rounds)], delta, &Options::default()).is_ok_and(|loss| loss.epsilon <= epsilon)
+fn fits(event: &Event, rounds: u32, target: &Target) -> bool {
+    let loss = super::epsilon(&[(*event, rounds)], target.delta(), &Options::default());
+    loss.is_ok_and(|loss| loss.epsilon <= target.epsilon())
 }
 
 /// The smallest noise multiplier, at least 0.05.
 ///
 /// **Errors**: as [`calibrate::noise_multiplier`].
-pub fn noise_multiplier(epsilon: f64, delta: f64, q: SamplingProbability, rounds: u32) -> Result<f64, CalibrateError> {
-    let enough = |z: f64| fits(&sampled(q.value(), z), rounds, epsilon, delta);
-    let mut high = calibrate::noise_multiplier(&Target::new(epsilon, delta)?, q, rounds)?;
+pub fn noise_multiplier(target: &Target, q: SamplingProbability, rounds: u32) -> Result<f64, CalibrateError> {
+    let enough = |z: f64| fits(&sampled(q.value(), z), rounds, target);
+    let mut high = calibrate::noise_multiplier(target, q, rounds)?;
     let mut low = high;
     while low > 0.05 {
         low = (0.8 * low).max(0.05);
@@ -52,10 +55,10 @@ pub fn noise_multiplier(epsilon: f64, delta: f64, q: SamplingProbability, rounds
 /// The most releases, at most 10⁹; 0 if not even one fits.
 ///
 /// **Errors**: as [`calibrate::rounds`].
-pub fn rounds(epsilon: f64, delta: f64, event: &Event) -> Result<u32, CalibrateError> {
+pub fn rounds(target: &Target, event: &Event) -> Result<u32, CalibrateError> {
     const MOST: u32 = 1_000_000_000;
-    let enough = |count: u32| fits(event, count, epsilon, delta);
-    let mut low = calibrate::rounds(&Target::new(epsilon, delta)?, event)?.min(MOST);
+    let enough = |count: u32| fits(event, count, target);
+    let mut low = calibrate::rounds(target, event)?.min(MOST);
     if low == MOST {
         return Ok(MOST);
     }
@@ -76,29 +79,23 @@ pub fn rounds(epsilon: f64, delta: f64, event: &Event) -> Result<u32, CalibrateE
 /// The largest sampling probability.
 ///
 /// **Errors**: as [`calibrate::sampling_probability`].
-pub fn sampling_probability(
-    epsilon: f64,
-    delta: f64,
-    z: f64,
-    rounds: u32,
-) -> Result<SamplingProbability, CalibrateError> {
+pub fn sampling_probability(target: &Target, z: f64, rounds: u32) -> Result<SamplingProbability, CalibrateError> {
     // Probabilities are rounded up to their grid first: what is judged is what is returned.
-    let on_grid = |q: f64| SamplingProbability::new(q).ok();
-    let enough = |q: SamplingProbability| fits(&sampled(q.value(), z), rounds, epsilon, delta);
-    let mut best = calibrate::sampling_probability(&Target::new(epsilon, delta)?, z, rounds)?;
+    let enough = |q: SamplingProbability| fits(&sampled(q.value(), z), rounds, target);
+    let mut best = calibrate::sampling_probability(target, z, rounds)?;
     let (mut low, mut high) = (best.value(), best.value());
     while high < 1.0 {
         high = (1.25 * high).min(1.0);
-        match on_grid(high) {
-            Some(q) if enough(q) => (best, low) = (q, high),
-            _ => break,
+        match SamplingProbability::new(high) {
+            Ok(q) if enough(q) => (best, low) = (q, high),
+            Ok(_) | Err(_) => break,
         }
     }
     while high - low > FINE * high {
         let middle = 0.5 * (low + high);
-        match on_grid(middle) {
-            Some(q) if enough(q) => (best, low) = (q, middle),
-            _ => high = middle,
+        match SamplingProbability::new(middle) {
+            Ok(q) if enough(q) => (best, low) = (q, middle),
+            Ok(_) | Err(_) => high = middle,
         }
     }
     Ok(best)
@@ -110,17 +107,15 @@ mod tests {
 
     #[test]
     fn each_answer_meets_the_target_and_the_next_one_misses() {
-        let (epsilon, delta) = (4.0, 1e-5);
+        let target = Target::new(4.0, 1e-5).unwrap();
         let q = SamplingProbability::new(0.25).unwrap();
-        let z = noise_multiplier(epsilon, delta, q, 40).unwrap();
-        assert!(fits(&sampled(0.25, z), 40, epsilon, delta) && !fits(&sampled(0.25, z * 0.9997), 40, epsilon, delta));
-        let target = Target::new(epsilon, delta).unwrap();
+        let z = noise_multiplier(&target, q, 40).unwrap();
+        assert!(fits(&sampled(0.25, z), 40, &target) && !fits(&sampled(0.25, z * 0.9997), 40, &target));
         assert!(z < calibrate::noise_multiplier(&target, q, 40).unwrap() * 0.97);
         let event = sampled(0.25, z);
-        let most = rounds(epsilon, delta, &event).unwrap();
-        assert!(fits(&event, most, epsilon, delta) && !fits(&event, most + 1, epsilon, delta) && most >= 40);
-        let largest = sampling_probability(epsilon, delta, z, 40).unwrap().value();
-        assert!((largest / 0.25 - 1.0).abs() < 1e-3 && fits(&sampled(largest, z), 40, epsilon, delta));
-        assert!(noise_multiplier(f64::NAN, delta, q, 40).is_err() && rounds(1.0, 1.0, &event).is_err());
+        let most = rounds(&target, &event).unwrap();
+        assert!(fits(&event, most, &target) && !fits(&event, most + 1, &target) && most >= 40);
+        let largest = sampling_probability(&target, z, 40).unwrap().value();
+        assert!((largest / 0.25 - 1.0).abs() < 1e-3 && fits(&sampled(largest, z), 40, &target));
     }
 }
