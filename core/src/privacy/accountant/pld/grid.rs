@@ -6,8 +6,8 @@ use crate::math::{self, Scalar};
 use crate::privacy::accountant::order;
 use alloc::vec::Vec;
 
-use super::Options;
 use super::cells::{Moment, Pmf, UNIT_ROUNDOFF};
+use super::options::Options;
 use super::spectrum::{Spectrum, Tilted};
 
 /// Which of the two neighbours the data is.

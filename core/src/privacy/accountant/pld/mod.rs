@@ -35,6 +35,7 @@
 //! | [`calibrate`] | parameters for a target (ε, δ), by this accountant |
 //! | `cells` | the losses of one release on a grid |
 //! | `grid` | sums of them: tilted, read at δ |
+//! | `options` | how far a computation goes |
 //! | `spectrum` | δ on the grid from Fourier coefficients, with a bound on every error |
 //! | [`double`] | the numbers the transform calculates with, one or a pair |
 //! | [`fourier`] | the transform where all coefficients are needed |
@@ -55,28 +56,14 @@ mod compose;
 pub mod double;
 pub mod fourier;
 mod grid;
+mod options;
 mod spectrum;
 #[cfg(test)]
 mod tests;
 
 use cells::{Weight, cells, loss_range, reach};
 use grid::{Direction, Grid, Reading, Tilts};
-
-/// How far to go.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Options {
-    /// Relative accuracy of ε asked for.
-    pub tolerance: f64,
-    /// Largest number of cells of a window; memory is about 60 bytes each.
-    pub cells_max: usize,
-}
-
-impl Default for Options {
-    /// 1e-4 and a million cells.
-    fn default() -> Self {
-        Options { tolerance: 1e-4, cells_max: 1 << 20 }
-    }
-}
+pub use options::Options;
 
 /// ε, with what it took.
 #[derive(Clone, Copy, Debug, PartialEq)]
