@@ -154,7 +154,8 @@ const NAMES_MAX: u32 = 8;
 
 /// Writes a file so that a crash leaves the old one or the new one: beside its place, synced, renamed, folder synced.
 /// The new file has the permissions of the old one. Its name beside the place, `PATH.` 16 random hexadecimal digits
-/// `.new`, is that of no file before: no link that lies there is followed. Only a crash leaves it behind.
+/// `.new`, is that of no file before: no link that lies there is followed. Only a death leaves it behind, until
+/// [`remove_leftovers`].
 ///
 /// **Errors**: [`FileError::Io`]; the old file is untouched then, unless only its folder could not be synced.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
@@ -194,6 +195,27 @@ fn create_beside(path: &Path, private: bool) -> Result<(File, PathBuf), FileErro
             Err(error) => return Err(io_at(&beside)(error)),
         }
     }
+}
+
+/// Removes what a death in the midst of [`write_atomically`] left in a folder. To be called by the folder's only writer.
+///
+/// **Errors**: [`FileError::Io`].
+pub fn remove_leftovers(folder: &Path) -> Result<(), FileError> {
+    for entry in fs::read_dir(folder).map_err(io_at(folder))? {
+        let entry = entry.map_err(io_at(folder))?;
+        if entry.file_name().to_str().is_some_and(is_leftover) && entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            fs::remove_file(entry.path()).map_err(io_at(&entry.path()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a file name is one that [`write_atomically`] makes beside another.
+fn is_leftover(name: &str) -> bool {
+    let random = name.strip_suffix(".new").and_then(|name| name.rsplit_once('.'));
+    random.is_some_and(|(of, digits)| {
+        !of.is_empty() && digits.len() == 16 && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    })
 }
 
 /// Writes a file and waits until its bytes are on the disk.
@@ -297,6 +319,23 @@ mod tests {
         fs::create_dir(folder.join("taken")).unwrap();
         assert!(write_atomically(&folder.join("taken"), b"new").is_err());
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 3, "a.json, usual, taken");
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn leftovers_of_a_death_are_known_by_their_names() {
+        let folder = place("leftovers");
+        for name in
+            ["a.json", "a.json.new", "b.0123456789abcdef", "c.json.0123456789ABCDEF.new", ".0123456789abcdef.new"]
+        {
+            fs::write(folder.join(name), "").unwrap();
+        }
+        let (file, beside) = create_beside(&folder.join("a.json"), false).unwrap();
+        drop(file);
+        assert!(beside.is_file());
+        remove_leftovers(&folder).unwrap();
+        assert!(!beside.exists());
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 5);
         fs::remove_dir_all(folder).unwrap();
     }
 
