@@ -7,6 +7,8 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use crate::entropy;
+
 /// Why a file was not read or written.
 #[derive(Debug)]
 pub enum FileError {
@@ -147,14 +149,73 @@ pub(crate) fn read_all(mut file: &File, path: &Path, bytes_max: u64) -> Result<V
     Ok(bytes)
 }
 
+/// Random names that are tried beside a file; that even one of them is taken is an accident nobody will see.
+const NAMES_MAX: u32 = 8;
+
 /// Writes a file so that a crash leaves the old one or the new one: beside its place, synced, renamed, folder synced.
+/// The new file has the permissions of the old one. Its name beside the place, `PATH.` 16 random hexadecimal digits
+/// `.new`, is that of no file before: no link that lies there is followed. Only a death leaves it behind, until
+/// [`remove_leftovers`].
 ///
-/// **Errors**: [`FileError::Io`]; the old file is untouched then.
+/// **Errors**: [`FileError::Io`]; the old file is untouched then, unless only its folder could not be synced.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
-    let beside = with_suffix(path, ".new");
-    write_durably(&beside, bytes)?;
-    fs::rename(&beside, path).map_err(io_at(path))?;
+    let old = match fs::metadata(path) {
+        Ok(found) => Some(found.permissions()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(io_at(path)(error)),
+    };
+    let (mut file, beside) = create_beside(path, old.is_some())?;
+    let write = || {
+        // Before the first byte: what few may read is never open to many.
+        old.map_or(Ok(()), |permissions| file.set_permissions(permissions))?;
+        file.write_all(bytes)?;
+        file.sync_all()
+    };
+    let written = write().map_err(io_at(&beside)).and_then(|()| fs::rename(&beside, path).map_err(io_at(path)));
+    if written.is_err() {
+        // If this fails as well, the first error is the one to tell.
+        let _ = fs::remove_file(&beside);
+    }
+    written?;
     sync_folder(path)
+}
+
+/// A new file beside `path`, and where it is; for nobody else's eyes if it is `private`.
+fn create_beside(path: &Path, private: bool) -> Result<(File, PathBuf), FileError> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(if private { 0o600 } else { 0o666 });
+    let mut tries = 0;
+    loop {
+        let name = entropy::name().map_err(|error| io_at(path)(io::Error::other(error)))?;
+        let beside = with_suffix(path, &format!(".{}.new", &name[..16]));
+        tries += 1;
+        match options.open(&beside) {
+            Ok(file) => return Ok((file, beside)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && tries < NAMES_MAX => {}
+            Err(error) => return Err(io_at(&beside)(error)),
+        }
+    }
+}
+
+/// Removes what a death in the midst of [`write_atomically`] left in a folder. To be called by the folder's only writer.
+///
+/// **Errors**: [`FileError::Io`].
+pub fn remove_leftovers(folder: &Path) -> Result<(), FileError> {
+    for entry in fs::read_dir(folder).map_err(io_at(folder))? {
+        let entry = entry.map_err(io_at(folder))?;
+        if entry.file_name().to_str().is_some_and(is_leftover) && entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            fs::remove_file(entry.path()).map_err(io_at(&entry.path()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a file name is one that [`write_atomically`] makes beside another.
+fn is_leftover(name: &str) -> bool {
+    let random = name.strip_suffix(".new").and_then(|name| name.rsplit_once('.'));
+    random.is_some_and(|(of, digits)| {
+        !of.is_empty() && digits.len() == 16 && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    })
 }
 
 /// Writes a file and waits until its bytes are on the disk.
@@ -175,6 +236,16 @@ pub fn write_durably(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
 pub fn sync_folder(path: &Path) -> Result<(), FileError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(io_at(folder))
+}
+
+/// Makes a folder and those above it that are missing, and makes their names durable.
+///
+/// **Errors**: [`FileError::Io`].
+pub(crate) fn create_folders(path: &Path) -> Result<(), FileError> {
+    let missing: Vec<_> =
+        path.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.is_dir()).collect();
+    fs::create_dir_all(path).map_err(io_at(path))?;
+    missing.into_iter().rev().try_for_each(sync_folder)
 }
 
 /// The path with something added to its file name: `a.jsonl` and `.lock` give `a.jsonl.lock`.
@@ -225,6 +296,57 @@ mod tests {
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
         assert!(write_atomically(&folder.join("none/a"), b"").is_err());
         assert_eq!(with_suffix(Path::new("x/a.jsonl"), ".lock"), Path::new("x/a.jsonl.lock"));
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    /// A ledger of 0600 became 0644; a rename that failed left the temporary file.
+    #[test]
+    fn mended_a_new_file_has_the_old_ones_mode_and_nothing_is_left_beside_it() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = place("mode");
+        let path = folder.join("a.json");
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        write_atomically(&path, b"old").unwrap();
+        let usual = folder.join("usual");
+        File::create(&usual).unwrap();
+        assert_eq!(mode(&path), mode(&usual), "a first file is like every other");
+        for wanted in [0o600, 0o640, 0o444, 0o606] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(wanted)).unwrap();
+            write_atomically(&path, b"new").unwrap();
+            assert_eq!(mode(&path), wanted);
+        }
+        // A folder of this name cannot be replaced.
+        fs::create_dir(folder.join("taken")).unwrap();
+        assert!(write_atomically(&folder.join("taken"), b"new").is_err());
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 3, "a.json, usual, taken");
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn leftovers_of_a_death_are_known_by_their_names() {
+        let folder = place("leftovers");
+        for name in
+            ["a.json", "a.json.new", "b.0123456789abcdef", "c.json.0123456789ABCDEF.new", ".0123456789abcdef.new"]
+        {
+            fs::write(folder.join(name), "").unwrap();
+        }
+        let (file, beside) = create_beside(&folder.join("a.json"), false).unwrap();
+        drop(file);
+        assert!(beside.is_file());
+        remove_leftovers(&folder).unwrap();
+        assert!(!beside.exists());
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 5);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn folders_are_made_as_deep_as_asked() {
+        let folder = place("deep");
+        create_folders(&folder.join("a/b/c")).unwrap();
+        create_folders(&folder.join("a/b/c")).unwrap();
+        assert!(folder.join("a/b/c").is_dir());
+        fs::write(folder.join("file"), "").unwrap();
+        assert!(create_folders(&folder.join("file/a")).is_err());
         fs::remove_dir_all(folder).unwrap();
     }
 }

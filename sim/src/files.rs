@@ -91,7 +91,7 @@ pub struct FolderLock {
 }
 
 impl FolderLock {
-    /// Takes the lock of a folder that is there.
+    /// Takes the lock of a folder that is there, and clears away what a killed writer had half written.
     ///
     /// **Errors**: [`LockError::Held`], at once, if somebody else has it.
     pub fn take(folder: &Path) -> Result<Self, LockError> {
@@ -113,7 +113,12 @@ impl FolderLock {
                 let _ = file
                     .set_len(0)
                     .and_then(|()| (&file).write_all(format!("process {}\n", std::process::id()).as_bytes()));
-                return Ok(FolderLock { path, _file: file });
+                let taken = FolderLock { path, _file: file };
+                // What a writer that was killed had not finished.
+                return match files::remove_leftovers(folder) {
+                    Ok(()) => Ok(taken),
+                    Err(error) => Err(LockError::Io { path: folder.to_owned(), error: error.into() }),
+                };
             }
         }
     }

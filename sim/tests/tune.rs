@@ -280,6 +280,37 @@ fn mended_a_ledger_knows_its_data_set_its_maximum_and_its_age() {
     assert!(blind(&["--no-counter"]).status.success());
 }
 
+/// The hostile reading: a begins and aborts, b releases, a releases too; and six at once, with six ledgers, all released.
+#[test]
+fn mended_a_data_set_has_one_budget_whatever_the_number_of_ledgers() {
+    let case = Case::new("ledgers");
+    let start = |ledger: &str, command: &str| {
+        let more = ["--epsilon", "1", "--max-epsilon", "1", "--ledger", ledger];
+        case.prepared(command, &more).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let run = |ledger: &str, command: &str| start(ledger, command).wait_with_output().unwrap();
+    refused(&run("a", "exit 1"), 1, "nothing was charged");
+    let names = ["0", "1", "2", "3", "4", "5"];
+    let ends: Vec<Output> =
+        names.map(|name| start(name, "sleep 0.2; echo 1")).map(|child| child.wait_with_output().unwrap()).into();
+    assert_eq!(ends.iter().filter(|end| end.status.success()).count(), 1);
+    let told = "data set \"wards\"";
+    ends.iter().filter(|end| !end.status.success()).for_each(|end| refused(end, 2, told));
+    for name in names.iter().chain(&["a", "c"]) {
+        let again = run(name, "echo 1");
+        assert!(!again.status.success(), "{name}: the budget is spent");
+    }
+    refused(&run("a", "echo 1"), 2, "--another-ledger");
+    // Another name is another data set, but not the same one in capitals.
+    let named = |name: &str| {
+        let all = ["tune", "--space", "space.toml", "--command", "echo 1", "--epsilon", "1", "--max-epsilon", "1"];
+        case.program(&[&all[..], &["--ledger", "d", "--dataset", name]].concat()).output().unwrap()
+    };
+    refused(&named("Wards"), 2, "--another-ledger");
+    refused(&named("wards "), 2, "no white space at either end");
+    assert!(named("wards 2").status.success());
+}
+
 /// A torn last line was refused for ever.
 #[test]
 fn mended_a_torn_last_line_is_charged_and_tuning_goes_on() {
@@ -345,13 +376,14 @@ fn mended_a_rounded_score_is_refused_and_a_fraction_is_exact() {
     }
 }
 
-/// Item 5 (e): each of the three ended sordino and left the training command running.
+/// Item 5 (e): each of the first three ended sordino and left the training command running. The hostile
+/// reading: Ctrl-\ still did, and dumped core.
 #[test]
 fn mended_signals_end_the_command_and_its_group() {
     let ignored = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = ignored.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap_or("0").trim().to_owned();
     let ignored = u64::from_str_radix(&ignored, 16).unwrap_or(0);
-    for (signal, number) in [("INT", 2), ("TERM", 15), ("HUP", 1)] {
+    for (signal, number) in [("INT", 2), ("TERM", 15), ("HUP", 1), ("QUIT", 3)] {
         if ignored >> (number - 1) & 1 == 1 {
             // Started by a shell in the background: then it stays ignored, as `nohup` wants it.
             continue;

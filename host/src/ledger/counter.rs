@@ -3,17 +3,21 @@
 //! One small file for each ledger, named after the ledger's random id, in the user's state folder. It is written
 //! *before* the ledger's own line and holds that line in full. So the ledger is behind it by one line at most, after a
 //! death between the two, and then the missing or torn line is known to the last byte.
+//!
+//! The same folder knows which data sets have charges in which ledger. A lock for each data set, `data-` and the digest
+//! of its name, is held while one of its ledgers is open: what is asked of the other counts stays true until the charge.
 
 use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use super::LedgerError;
 use super::line::{Entry, unseal};
 use super::log::Log;
 use super::place::lock;
-use crate::files::{io_at, open_regular, read_bounded, with_suffix, write_atomically};
+use crate::files::{create_folders, io_at, open_regular, read_bounded, with_suffix, write_atomically};
 
 /// Counters are read up to this length.
 const BYTES_MAX: u64 = 1 << 20;
@@ -39,22 +43,47 @@ impl CounterPlace {
         Ok(CounterPlace::Folder(state.ok_or(LedgerError::NoStateFolder)?.join("sordino/ledgers")))
     }
 
-    /// The counter of one ledger, locked.
-    pub(super) fn open(&self, id: &str) -> Result<Option<Counter>, LedgerError> {
+    /// The counter of one ledger for `data`, locked, and the data set as well. Whoever says `another` once is not asked
+    /// again whether the data set has charges elsewhere.
+    ///
+    /// **Errors**: [`LedgerError::Busy`], [`LedgerError::DataSetBusy`], [`LedgerError::OtherLedger`],
+    /// [`LedgerError::Counter`], [`LedgerError::CounterDamaged`].
+    pub(super) fn open(&self, id: &str, data: &str, another: bool) -> Result<Option<Counter>, LedgerError> {
         let CounterPlace::Folder(folder) = self else {
             return Ok(None);
         };
-        let io = |path: &Path, error| LedgerError::Counter { error: io_at(path)(error) };
-        fs::create_dir_all(folder).map_err(|error| io(folder, error))?;
+        create_folders(folder).map_err(|error| LedgerError::Counter { error })?;
         let path = folder.join(format!("{id}.json"));
-        let beside = with_suffix(&path, ".lock");
-        let mut options = OpenOptions::new();
-        let held = open_regular(&beside, options.write(true).create(true).truncate(false))
-            .map_err(|error| LedgerError::Counter { error })?;
-        lock(&held, &beside)?;
+        let held = hold(&with_suffix(&path, ".lock"))?;
+        let name = folder.join(format!("data-{}.lock", digest(data)));
+        let held_data = hold(&name).map_err(|error| match error {
+            LedgerError::Busy { path } => LedgerError::DataSetBusy { data: data.to_owned(), path },
+            other => other,
+        })?;
         let kept = read(&path)?.filter(|kept| kept.ledger == id);
-        Ok(Some(Counter { path, kept, _held: held }))
+        let another = another || kept.as_ref().is_some_and(|kept| kept.another);
+        let counter = Counter { path, data: data.to_owned(), another, kept, _held: [held, held_data] };
+        counter.refuse_others()?;
+        Ok(Some(counter))
     }
+}
+
+/// Takes the lock at `path`.
+fn hold(path: &Path) -> Result<File, LedgerError> {
+    let held = open_regular(path, OpenOptions::new().write(true).create(true).truncate(false))
+        .map_err(|error| LedgerError::Counter { error })?;
+    lock(&held, path)?;
+    Ok(held)
+}
+
+/// The data set that a name means: names that a slip of the hand makes different are the same.
+fn meant(data: &str) -> String {
+    data.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
+}
+
+/// A file name for what a name means.
+fn digest(data: &str) -> String {
+    Sha256::digest(meant(data)).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// What is kept.
@@ -67,6 +96,9 @@ struct Kept {
     path: String,
     charges: u64,
     line: String,
+    /// That others hold charges for the same data set was accepted once.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    another: bool,
 }
 
 fn read(path: &Path) -> Result<Option<Kept>, LedgerError> {
@@ -82,8 +114,10 @@ fn read(path: &Path) -> Result<Option<Kept>, LedgerError> {
 /// The second count of one ledger.
 pub(super) struct Counter {
     path: PathBuf,
+    data: String,
+    another: bool,
     kept: Option<Kept>,
-    _held: File,
+    _held: [File; 2],
 }
 
 impl Counter {
@@ -92,8 +126,14 @@ impl Counter {
         self.kept.is_some()
     }
 
-    /// Refuses if another ledger holds charges for the same data set.
-    pub fn refuse_others(&self, data: &str) -> Result<(), LedgerError> {
+    /// Refuses if another ledger holds charges for the same data set, and that was never accepted.
+    ///
+    /// **Errors**: [`LedgerError::OtherLedger`], [`LedgerError::Counter`], [`LedgerError::CounterDamaged`].
+    pub fn refuse_others(&self) -> Result<(), LedgerError> {
+        if self.another {
+            return Ok(());
+        }
+        let data = meant(&self.data);
         let folder = self.path.parent().unwrap_or(Path::new("."));
         let io = |error| LedgerError::Counter { error: io_at(folder)(error) };
         for entry in fs::read_dir(folder).map_err(io)? {
@@ -101,7 +141,7 @@ impl Counter {
             if path == self.path || path.extension().is_none_or(|extension| extension != "json") {
                 continue;
             }
-            if let Some(kept) = read(&path)?.filter(|kept| kept.data == data && kept.charges > 0) {
+            if let Some(kept) = read(&path)?.filter(|kept| meant(&kept.data) == data && kept.charges > 0) {
                 let (charges, ledger) = (kept.charges, PathBuf::from(kept.path));
                 return Err(LedgerError::OtherLedger { data: kept.data, path: ledger, charges, counter: path });
             }
@@ -136,14 +176,15 @@ impl Counter {
     }
 
     /// Writes down durably that the ledger at `ledger` has this many charges, of which `line` is the last.
-    pub fn write(&mut self, id: &str, data: &str, ledger: &Path, charges: u64, line: &str) -> Result<(), LedgerError> {
+    pub fn write(&mut self, id: &str, ledger: &Path, charges: u64, line: &str) -> Result<(), LedgerError> {
         let kept = Kept {
             sordino_counter: VERSION,
             ledger: id.to_owned(),
-            data: data.to_owned(),
+            data: self.data.clone(),
             path: ledger.display().to_string(),
             charges,
             line: line.to_owned(),
+            another: self.another,
         };
         if self.kept.as_ref() == Some(&kept) {
             return Ok(());

@@ -62,6 +62,13 @@ pub enum LedgerError {
         /// Where that is kept.
         counter: PathBuf,
     },
+    /// Another ledger of the same data set is open.
+    DataSetBusy {
+        /// The name of the data set.
+        data: String,
+        /// The file whose lock is held.
+        path: PathBuf,
+    },
     /// The data set has charges in another ledger.
     OtherLedger {
         /// The name of the data set.
@@ -144,6 +151,12 @@ impl fmt::Display for LedgerError {
                  newest copy back",
                 path.display(),
                 counter.display()
+            ),
+            LedgerError::DataSetBusy { data, path } => write!(
+                f,
+                "another ledger of the data set {data:?} is in use by another process ({} is locked): one at a time, \
+                 because neither sees what the other is about to spend",
+                path.display()
             ),
             LedgerError::OtherLedger { data, path, charges, counter } => write!(
                 f,

@@ -5,6 +5,14 @@
 //! ([`mod@line`]), so that a line which was edited, removed or moved is refused with its number. One program at a time
 //! writes: the lock is a file beside the ledger, which stays when the ledger itself is exchanged under its name.
 //!
+//! **One ledger for each data set.** Losses in two ledgers add up and neither budget knows the other. So the folder of
+//! the second counts ([`counter`]) has a lock for each data set, held while any ledger for it is open, and a ledger is
+//! refused, at every opening and at every charge, if another one has charges for the same data set, unless
+//! [`Options::another`] was once said for it. Names that differ only in case or in the width of their white space are
+//! the same data set here; a name that begins or ends with white space is refused. This is knowledge of one folder of one
+//! machine: other state folders, other machines, other names for the same records are not seen, and
+//! [`CounterPlace::Nowhere`] sees nothing.
+//!
 //! | noise | a charge is | the same release again | a torn last line |
 //! |---|---|---|---|
 //! | secret | synced, then looked at again through the path, then acknowledged | charged again: it is another draw | counts as charged |
@@ -42,10 +50,10 @@
 
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
 use sordino_core::privacy::{Charge, Event, Provenance, SourceKind};
 
 mod budget;
+mod budgeted;
 pub mod counter;
 mod error;
 pub mod line;
@@ -55,6 +63,7 @@ mod place;
 mod tests;
 
 pub use budget::{Spent, loss};
+pub use budgeted::{Budgeted, Mark};
 pub use counter::CounterPlace;
 pub use error::LedgerError;
 pub use line::{Accounting, Entry};
@@ -69,13 +78,16 @@ use place::{Name, Place, is_begun};
 
 /// The longest name of a data set or unit, in bytes.
 const NAME_MAX: usize = 256;
+/// What a name may be, in words.
+const NAME_ADMISSIBLE: &str = "1 to 256 bytes without control characters, no white space at either end";
 
 /// What a ledger is for: its first line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Terms {
-    /// Name of the data set, or of the run of a simulation; 1 to 256 bytes.
+    /// Name of the data set, or of the run of a simulation; 1 to 256 bytes, no control characters, no white space at
+    /// either end.
     pub data: String,
-    /// Whose presence or value is protected, for example "agent"; 1 to 256 bytes.
+    /// Whose presence or value is protected, for example "agent"; as the name of the data set.
     pub unit: String,
     /// Number of records, public. Not asked for an existing ledger if none.
     pub records: Option<u64>,
@@ -91,12 +103,15 @@ pub struct Terms {
 impl Terms {
     fn check(&self) -> Result<(), LedgerError> {
         let refuse = |key, admissible| Err(LedgerError::Terms { key, admissible });
-        let is_name = |name: &str| (1..=NAME_MAX).contains(&name.len()) && !name.chars().any(char::is_control);
+        let is_name = |name: &str| {
+            let length = (1..=NAME_MAX).contains(&name.len());
+            length && !name.chars().any(char::is_control) && name.trim() == name
+        };
         if !is_name(&self.data) {
-            return refuse("data set", "1 to 256 bytes without control characters");
+            return refuse("data set", NAME_ADMISSIBLE);
         }
         if !is_name(&self.unit) {
-            return refuse("unit", "1 to 256 bytes without control characters");
+            return refuse("unit", NAME_ADMISSIBLE);
         }
         if self.epsilon_max.is_some_and(|most| !(most > 0.0 && most.is_finite())) {
             return refuse("epsilon_max", "a finite number above 0");
@@ -125,7 +140,8 @@ impl Terms {
 pub struct Options {
     /// Where the second count is kept.
     pub counter: CounterPlace,
-    /// Admit a ledger that this machine has not seen although the data set has charges in another one.
+    /// Admit the ledger although the data set has charges in another one. The second count remembers it: to be said once
+    /// for each ledger that others stand beside.
     pub another: bool,
     /// What the next charge will cost: what a torn line counts for if nothing else tells. Empty: a torn line of which
     /// nothing is known is refused.
@@ -167,8 +183,9 @@ impl Ledger {
         let kind = SourceKind::Simulation;
         let (mut place, bytes) = Place::open(path)?;
         let mut log = Log::parse(path, &bytes, kind)?;
-        if log.head.is_none() {
-            let (line, chain) = sealed(Chain::START, &terms.head(kind, None))?;
+        let (line, chain) = sealed(Chain::START, &terms.head(kind, None))?;
+        // Nothing, or as much of this very line as a death left: all else is no ledger, and not ours to empty.
+        if log.head.is_none() && format!("{line}\n").as_bytes().starts_with(&log.torn) {
             place.truncate(0)?;
             place.append(&line)?;
             (log.chain, log.lines) = (chain, vec![line]);
@@ -188,26 +205,19 @@ impl Ledger {
         let kind = SourceKind::Secret;
         let name = Name::take(path)?;
         let path = name.path.as_path();
-        let mut counter = None;
-        if !is_begun(path)? {
-            counter = begin(path, terms, options)?;
-        }
+        let begun = if is_begun(path)? { None } else { Some(begin(path, terms, options)?) };
+        let is_new = begun.is_some();
         let (mut place, bytes) = Place::open(path)?;
         let mut log = Log::parse(path, &bytes, kind)?;
         let terms = log.check_head(terms, kind)?;
         let id = log.head.as_ref().and_then(|head| head.id.clone()).unwrap_or_default();
-        let mut notes = Vec::new();
-        let mut counter = match counter.take() {
-            Some(counter) => Some(counter),
-            None => options.counter.open(&id)?,
+        let mut counter = match begun {
+            Some(counter) => counter,
+            None => options.counter.open(&id, &terms.data, options.another)?,
         };
-        if let Some(counter) = counter.as_ref().filter(|counter| !counter.is_known()) {
-            if !options.another {
-                counter.refuse_others(&terms.data)?;
-            }
-            if !log.entries.is_empty() {
-                notes.push("this ledger is seen for the first time here; an older copy cannot be noticed yet".into());
-            }
+        let mut notes = Vec::new();
+        if !is_new && counter.as_ref().is_some_and(|counter| !counter.is_known()) {
+            notes.push("this ledger is seen for the first time here; an older copy cannot be noticed yet".into());
         }
         let missing = counter.as_ref().map(|counter| counter.compare(&log)).transpose()?.flatten();
         if let Some(line) = completion(&log, missing, &options.next)? {
@@ -221,7 +231,7 @@ impl Ledger {
         }
         let last = log.lines.pop().unwrap_or_default();
         if let Some(counter) = &mut counter {
-            counter.write(&id, &terms.data, path, log.entries.len() as u64, &last)?;
+            counter.write(&id, path, log.entries.len() as u64, &last)?;
         }
         place.verify(&last)?;
         let ledger = Self::assemble(terms, kind, log.entries, log.chain, last)?;
@@ -257,7 +267,7 @@ impl Ledger {
     /// takes a party's [`Charge`] and gives the receipt.
     ///
     /// **Errors**: [`LedgerError::OverBudget`], [`LedgerError::Gap`], [`LedgerError::Changed`],
-    /// [`LedgerError::Accountant`]: nothing was written. Any other: the charge may count.
+    /// [`LedgerError::Accountant`], [`LedgerError::OtherLedger`]: nothing was written. Any other: the charge may count.
     pub fn charge(&mut self, release: u64, events: &[Event]) -> Result<(), LedgerError> {
         if self.broken {
             return Err(LedgerError::Broken);
@@ -276,10 +286,12 @@ impl Ledger {
         if let (SourceKind::Secret, Some(place)) = (self.kind, &self.place) {
             place.verify(&self.last)?;
         }
+        // Hours may have gone by since it was opened.
+        self.counter.as_ref().map_or(Ok(()), Counter::refuse_others)?;
         // Until all of it is done, what is in memory and what is on disk may differ.
         self.broken = true;
         if let (Some(counter), Some(name)) = (&mut self.counter, &self.name) {
-            counter.write(&self.id, &self.terms.data, &name.path, charges + 1, &line)?;
+            counter.write(&self.id, &name.path, charges + 1, &line)?;
         }
         if let Some(place) = &mut self.place {
             place.append(&line)?;
@@ -388,69 +400,13 @@ impl<P: Provenance> sordino_core::privacy::Ledger<P> for Ledger {
     }
 }
 
-/// What a server asks of its ledger beside writing charges down. [`Ledger`] is the one that is shipped; a test wraps it.
-pub trait Budgeted {
-    /// See [`Ledger::admits_release`].
-    ///
-    /// **Errors**: as there.
-    fn admits_release(&mut self, release: u64, events: &[Event]) -> Result<(), LedgerError>;
-
-    /// See [`Ledger::mark`].
-    fn mark(&self) -> Mark;
-
-    /// See [`Ledger::holds`].
-    ///
-    /// **Errors**: as there.
-    fn holds(&self, mark: &Mark) -> Result<bool, LedgerError>;
-
-    /// See [`Ledger::sync`].
-    ///
-    /// **Errors**: as there.
-    fn sync(&mut self) -> Result<(), LedgerError>;
-}
-
-impl Budgeted for Ledger {
-    fn admits_release(&mut self, release: u64, events: &[Event]) -> Result<(), LedgerError> {
-        Ledger::admits_release(self, release, events)
-    }
-
-    fn mark(&self) -> Mark {
-        Ledger::mark(self)
-    }
-
-    fn holds(&self, mark: &Mark) -> Result<bool, LedgerError> {
-        Ledger::holds(self, mark)
-    }
-
-    fn sync(&mut self) -> Result<(), LedgerError> {
-        Ledger::sync(self)
-    }
-}
-
-/// How far a ledger was written: a stored party keeps it, to know its ledger again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Mark {
-    charges: u64,
-    chain: Chain,
-}
-
-impl Mark {
-    /// Charges that the ledger held.
-    pub const fn charges(&self) -> u64 {
-        self.charges
-    }
-}
-
 /// Writes the first line of a new ledger, once its second count is known to be possible.
 fn begin(path: &Path, terms: &Terms, options: &Options) -> Result<Option<Counter>, LedgerError> {
     if terms.epsilon_max.is_none() {
         return Err(LedgerError::Terms { key: "epsilon_max", admissible: "a number above 0: a new ledger needs one" });
     }
     let id = entropy::name().map_err(LedgerError::NoEntropy)?;
-    let counter = options.counter.open(&id)?;
-    if let Some(counter) = counter.as_ref().filter(|_| !options.another) {
-        counter.refuse_others(&terms.data)?;
-    }
+    let counter = options.counter.open(&id, &terms.data, options.another)?;
     let (line, _) = sealed(Chain::START, &terms.head(SourceKind::Secret, Some(id)))?;
     write_atomically(path, format!("{line}\n").as_bytes())?;
     Ok(counter)

@@ -6,6 +6,9 @@ use std::path::PathBuf;
 use super::*;
 use sordino_core::privacy::NeighboringRelation;
 
+/// What a hostile reading of the mends found.
+mod hostile;
+
 struct Desk {
     folder: PathBuf,
     path: PathBuf,
@@ -268,6 +271,9 @@ fn mended_the_first_line_is_checked_by_name() {
     for bad in [
         Terms { data: String::new(), ..terms() },
         Terms { data: "a\nb".into(), ..terms() },
+        Terms { data: " wards".into(), ..terms() },
+        Terms { data: "wards\u{a0}".into(), ..terms() },
+        Terms { unit: "agent ".into(), ..terms() },
         Terms { epsilon_max: Some(f64::NAN), ..terms() },
         Terms { epsilon_max: Some(f64::INFINITY), ..terms() },
         Terms { delta: 0.0, ..rounds() },
@@ -410,61 +416,4 @@ fn a_state_folder_that_cannot_be_written_is_refused_unless_asked() {
     let counter = counter.into_iter().find(|path| path.extension().is_some_and(|end| end == "json")).unwrap();
     fs::write(counter, "{").unwrap();
     assert!(matches!(desk.open(), Err(LedgerError::CounterDamaged { .. })));
-}
-
-/// Hostile reading of the mends: two ledgers begun before either holds a charge both know their counters afterwards, and
-/// the question whether the data set has charges elsewhere is asked for unknown ones only. Budget 2, spent 4.
-#[test]
-fn hostile_two_ledgers_of_one_data_set_do_not_both_spend_the_budget() {
-    let desk = Desk::new("both");
-    let open = |name: &str| Ledger::open_secret(&desk.folder.join(name), &terms(), &desk.options());
-    // A first run that aborted: it began a ledger and charged nothing.
-    drop(open("first.jsonl").unwrap());
-    let mut second = open("second.jsonl").unwrap();
-    second.charge(0, &[pure(2.0)]).unwrap();
-    drop(second);
-    let refused = open("first.jsonl").and_then(|mut first| first.charge(0, &[pure(2.0)]));
-    assert!(matches!(refused, Err(LedgerError::OtherLedger { .. })), "{refused:?}");
-}
-
-/// The same with both open at once: the question is asked at opening, hours before the charge.
-#[test]
-fn hostile_two_open_ledgers_of_one_data_set_do_not_both_spend_the_budget() {
-    let desk = Desk::new("at-once");
-    let open = |name: &str| Ledger::open_secret(&desk.folder.join(name), &terms(), &desk.options());
-    let (first, second) = (open("first.jsonl"), open("second.jsonl"));
-    let charged = [first, second].map(|ledger| ledger.and_then(|mut ledger| ledger.charge(0, &[pure(2.0)])));
-    assert!(charged.iter().any(Result::is_err), "{charged:?}");
-}
-
-/// A temporary file of a predictable name is opened through whatever link lies there.
-#[test]
-fn hostile_a_link_beside_the_ledger_is_not_followed() {
-    let desk = Desk::new("beside");
-    let victim = desk.folder.join("victim");
-    fs::write(&victim, "precious").unwrap();
-    std::os::unix::fs::symlink(&victim, desk.folder.join("ledger.jsonl.new")).unwrap();
-    drop(desk.open());
-    assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
-}
-
-/// A file that is no ledger, and has no line feed, is emptied.
-#[test]
-fn hostile_a_file_that_is_no_ledger_is_left_alone() {
-    let desk = Desk::new("no-ledger");
-    fs::write(&desk.path, "precious").unwrap();
-    let opened = desk.simulated().map(|_| ());
-    assert!(opened.is_err() && desk.text() == "precious", "{opened:?}: {}", desk.text());
-}
-
-/// Completing a torn ledger widens who may read it.
-#[test]
-fn hostile_a_completed_ledger_keeps_its_permissions() {
-    use std::os::unix::fs::PermissionsExt;
-    let desk = Desk::new("mode");
-    drop(desk.open().unwrap());
-    fs::set_permissions(&desk.path, fs::Permissions::from_mode(0o600)).unwrap();
-    fs::write(&desk.path, format!("{}{{\"seq", desk.text())).unwrap();
-    drop(desk.open().unwrap());
-    assert_eq!(fs::metadata(&desk.path).unwrap().permissions().mode() & 0o777, 0o600);
 }

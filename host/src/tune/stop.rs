@@ -1,4 +1,4 @@
-//! SIGINT, SIGTERM and SIGHUP, which end a training command in order instead of leaving it behind.
+//! SIGINT, SIGTERM, SIGHUP and SIGQUIT, which end a training command in order instead of leaving it behind.
 //!
 //! A training command runs in a process group of its own, so that no signal of the terminal reaches it: whoever started
 //! it must pass the wish on. The signals are blocked in every thread and awaited by one, so nothing runs inside a
@@ -22,7 +22,7 @@ impl Stop {
         Arc::default()
     }
 
-    /// Takes over the three signals for the rest of the program; one that is ignored stays ignored (`nohup`). To be
+    /// Takes over the four signals for the rest of the program; one that is ignored stays ignored (`nohup`). To be
     /// called before any other thread exists. The first asks commands to end, the second kills them, the third ends
     /// this program on the spot.
     ///
@@ -30,7 +30,7 @@ impl Stop {
     pub fn on_signals() -> io::Result<Arc<Stop>> {
         let mut signals = SigSet::empty();
         let ignored = ignored();
-        for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
+        for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT] {
             if ignored >> (signal as u32 - 1) & 1 == 0 {
                 signals.add(signal);
             }

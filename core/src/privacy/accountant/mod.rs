@@ -142,7 +142,8 @@ impl core::error::Error for StoredError {}
 /// A release is costly if it costs something at the lowest order; it then does at every order.
 fn judge(losses: &[f64], releases: u64, costly: u64, related: bool) -> Result<(), StoredError> {
     // Additions round up by 2 units at most, at one order and not at the next: honest losses fall by no more than that.
-    let slack = 1e-9 + 5e-16 * releases as f64;
+    // The number of releases is as little believed as the losses: it excuses no more than 2e9 additions would.
+    let slack = (1e-9 + 5e-16 * releases as f64).min(1e-6);
     if let Some(i) = losses.windows(2).position(|pair| !(pair[1] >= pair[0] * (1.0 - slack))) {
         return Err(StoredError::Falling { place: i + 1 });
     }

@@ -230,6 +230,20 @@ mod tests {
         assert!(matches!(stored(|moments| moments[3] = -1.0), Err(StoredError::Negative { place: 3, .. })));
     }
 
+    /// The slack for rounding grew with the releases that are claimed, without a bound.
+    #[test]
+    fn mended_many_claimed_releases_do_not_excuse_a_moment_that_falls() {
+        let event = Event::Gaussian { noise_multiplier: 2.0, relation: NeighboringRelation::ReplaceSpecial };
+        let mut accountant = MomentsAccountant::new();
+        accountant.compose(&event, 1000).unwrap();
+        let (mut log_moments, relation) = (accountant.log_moments, accountant.relation);
+        let honest = Stored { log_moments, releases: u64::MAX, costly: 1000, relation };
+        assert!(MomentsAccountant::try_from(honest).is_ok(), "the control");
+        log_moments[7] = 0.0;
+        let read = MomentsAccountant::try_from(Stored { log_moments, releases: u64::MAX, costly: 1000, relation });
+        assert_eq!(read, Err(StoredError::Falling { place: 7 }));
+    }
+
     #[test]
     fn what_is_spent_is_never_below_the_sum() {
         // 2⁻⁵⁶ is a unit of every moment from 1/16 to 2¹⁰, and 128-bit integers say what the sum is.

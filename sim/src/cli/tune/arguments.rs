@@ -23,7 +23,8 @@ pub struct Arguments {
     /// TOML file with the parameters and their ranges; --help shows one
     #[arg(long, value_name = "FILE")]
     pub space: PathBuf,
-    /// Name of the data set that is scored. The ledger is for this one alone, and a second ledger for it is refused
+    /// Name of the data set that is scored. The ledger is for this one alone, and a second ledger for it is refused; also
+    /// if its name differs only in case or in the width of white space. No white space at either end
     #[arg(long, value_name = "NAME")]
     pub dataset: String,
     /// Privacy loss of the whole release
@@ -67,12 +68,13 @@ pub struct Arguments {
     /// File in which every charge is written, durably, before anything is released
     #[arg(long, value_name = "FILE", default_value = "sordino-ledger.jsonl")]
     pub ledger: PathBuf,
-    /// Begin or use a ledger that was never seen here although the data set has charges in another one: their losses
-    /// add up, and neither budget knows the other
+    /// Begin or use this ledger although the data set has charges in another one: their losses add up, and neither budget
+    /// knows the other. Remembered for this ledger alone; two at a time are refused all the same
     #[arg(long)]
     pub another_ledger: bool,
-    /// Keep no second count of charges in the state folder ($XDG_STATE_HOME/sordino, else ~/.local/state/sordino): an
-    /// older copy of the ledger is then not noticed
+    /// Keep no second count of charges in the state folder ($XDG_STATE_HOME/sordino, else ~/.local/state/sordino): then
+    /// nothing notices an older copy of the ledger, nor that another ledger spends, or has spent, the budget of the same
+    /// data set
     #[arg(long)]
     pub no_counter: bool,
     /// Write the result, as JSON, to this new file as well

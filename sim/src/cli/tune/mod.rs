@@ -144,7 +144,8 @@ fn open(arguments: &Arguments, events: &[Event]) -> Result<Ledger, CliError> {
         let hint = match error {
             LedgerError::Terms { key: "epsilon_max", .. } => "; name it by --max-epsilon",
             LedgerError::Counter { .. } | LedgerError::NoStateFolder => {
-                "; --no-counter goes on without it, and an older copy of the ledger is then not noticed"
+                "; --no-counter goes on without it, and neither an older copy of the ledger nor another ledger of the \
+                 data set is then noticed"
             }
             LedgerError::OtherLedger { .. } => "; --another-ledger goes on all the same",
             _ => "",

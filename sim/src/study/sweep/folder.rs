@@ -124,9 +124,8 @@ impl SweepFolder {
         let (file, lock) = (path.join(PLAN), FolderLock::take(path)?);
         if !file.exists() {
             let mut entries = fs::read_dir(path).into_iter().flatten().flatten();
-            // Killed at the very beginning: empty, or the plan not yet renamed.
-            let new = Path::new(PLAN).with_extension("new");
-            let foreign = entries.any(|entry| entry.file_name() != new.as_os_str() && entry.file_name() != LOCK);
+            // Killed at the very beginning: empty, as the lock has cleared away a plan that was not yet renamed.
+            let foreign = entries.any(|entry| entry.file_name() != LOCK);
             return if foreign { Err(SweepError::NoSweep(path.to_owned())) } else { Self::fill(path, plan, lock) };
         }
         let there = read_plan(&file)?;
