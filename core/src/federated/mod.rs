@@ -25,6 +25,7 @@ mod collector;
 mod config;
 mod messages;
 mod partial;
+pub mod prior;
 mod public;
 mod server;
 pub mod transcript;
