@@ -5,6 +5,7 @@ pub mod firmware_script;
 pub mod fuzz;
 pub mod local;
 pub mod outsourced;
+pub mod prior;
 pub mod receipts;
 pub mod secret;
 
