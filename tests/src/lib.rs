@@ -1,5 +1,6 @@
 //! What the cross-crate tests share: where the known answers lie and how a number is compared.
 
+pub mod dense;
 pub mod federation;
 pub mod firmware_script;
 pub mod fuzz;

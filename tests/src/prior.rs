@@ -78,3 +78,38 @@ impl<T: Scalar> World<T> {
         self.prior_rows.chunks(self.rank).map(|row| dot(row, &z).to_f64()).collect()
     }
 }
+
+/// Agents of the small world.
+pub const N: u32 = 12;
+/// Features of the small world.
+pub const M: usize = 9;
+/// Observations of an agent of the small world.
+pub const POINTS: u32 = 5;
+/// The weight of the clip coordinate.
+pub const GAMMA: f64 = 0.25;
+
+/// Forty candidates, lengthscale .2, noise variance .05.
+pub fn small(agents: u32) -> World<f64> {
+    let parameters =
+        Parameters { designs: 32, clip_weight: GAMMA, ..Parameters::usual(agents, M as u32, POINTS, 0.05) };
+    World::new(parameters, 40, 0.2, RunSeed::new(7, 0))
+}
+
+/// Logs of all agents: a common function, plus `own` times one of the agent's, at uniform points.
+pub fn logs(world: &World<f64>, seed: RunSeed, own: f64) -> Vec<Vec<f64>> {
+    let p = world.config.parameters();
+    let common = world.function(seed, Party::World);
+    (0..p.agents)
+        .map(|n| {
+            let mine = world.function(seed, Party::Agent(n));
+            let mut stream = seed.stream(Party::Agent(n), Purpose::InitialPoints, 0);
+            (0..POINTS)
+                .flat_map(|_| {
+                    let x = stream.below(world.candidates) as usize;
+                    let noise = p.noise_variance.sqrt() * normal::draw::<f64>(&mut stream);
+                    [x as f64, common[x] + own * mine[x] + noise]
+                })
+                .collect()
+        })
+        .collect()
+}
