@@ -15,6 +15,7 @@ use sordino_core::federated::prior::{
 };
 use sordino_core::kernel::{Kernel, SquaredExponential};
 use sordino_core::linalg::{dot, packed_len, pivoted_cholesky};
+use sordino_core::math::{self, Scalar};
 use sordino_core::random::{Party, Purpose, RunSeed, Simulated, normal};
 
 const POINTS: u32 = 1000;
@@ -131,7 +132,7 @@ fn run(world: &World, method: Method, population: Population, seed: RunSeed) -> 
     let observe = |n: usize, x: u32, log: &mut Vec<f64>, best: &mut f64| {
         let mut stream = seed.stream(Party::Agent(n as u32), Purpose::ObservationNoise, log.len() as u32 / 2);
         let value = functions[n][x as usize];
-        log.extend([f64::from(x), value + NOISE.sqrt() * normal::draw::<f64>(&mut stream)]);
+        log.extend([f64::from(x), value + Scalar::sqrt(NOISE) * normal::draw::<f64>(&mut stream)]);
         *best = best.max(value);
     };
     for n in 0..functions.len() {
@@ -145,7 +146,7 @@ fn run(world: &World, method: Method, population: Population, seed: RunSeed) -> 
     let mut scratch = vec![0.0; scratch_len(m, INITIAL as usize)];
     let mut z = [0.0; RELEASES.len()];
     if let Some(epsilon) = method.epsilon {
-        let delta = f64::from(p.agents).powf(-1.1);
+        let delta = math::pow(f64::from(p.agents), -1.1);
         shares(total_mu(epsilon, delta)?, &[1.0; RELEASES.len()], &mut z)?;
     }
     let sharing: [Model<f64>; 6] = models(method.power);
@@ -235,12 +236,12 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
             let mean = |x: &[f64]| x.iter().sum::<f64>() / x.len() as f64;
             let centre = mean(&sums);
-            let spread = sums.iter().map(|x| (x - centre).powi(2)).sum::<f64>() / (sums.len().max(2) - 1) as f64;
+            let spread = sums.iter().map(|x| (x - centre) * (x - centre)).sum::<f64>() / (sums.len().max(2) - 1) as f64;
             let wins = sums.iter().zip(&baseline).filter(|(a, b)| a < b).count();
             println!(
                 "{:36} {centre:6.2} ({:.2})  {:5.2}  {wins:2} of {runs}  ratio {:.2}  [{:.1} s]",
                 method.name,
-                (spread / sums.len() as f64).sqrt(),
+                Scalar::sqrt(spread / sums.len() as f64),
                 mean(&found.iter().map(|pair| pair.1).collect::<Vec<_>>()),
                 centre / mean(&baseline),
                 clock.elapsed().as_secs_f64(),

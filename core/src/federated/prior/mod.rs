@@ -15,6 +15,7 @@
 //! | release, 3 | mean innovation s, mean clip factor ḡ | [`PublicState::update`] |
 //! | release, 4 | Kalman step in Joseph's form | [`PublicState::update`] |
 //! | release, 5 | heterogeneity h | [`PublicState::update`] |
+//! | the machine | open, uploads, charge, receipt, noise, update | [`server`] |
 //! | query | a common draw w + Σ^{1/2}ξ, models weighed by evidence, Matheron update, argmax | [`PublicState::draw`], [`query()`] |
 //!
 //! Where this differs from the note it began as, and why:
@@ -32,6 +33,7 @@ mod error;
 mod plan;
 mod public;
 mod query;
+pub mod server;
 mod state;
 
 pub use config::{Config, Parameters};

@@ -96,6 +96,29 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
         Ok(PublicState { config, heterogeneity: T::ZERO, clip_factor: T::ONE, terms: None, storage })
     }
 
+    /// The posterior whose w and Σ `storage` already holds, as an earlier one left it; no release is prepared.
+    ///
+    /// **Errors**: [`PriorError::Length`]; [`PriorError::Number`] for a stored number that no posterior has: h below 0,
+    /// ḡ outside [.1, 1], a variance that is not positive, anything that is not finite.
+    pub fn resume(config: Config, heterogeneity: T, clip_factor: T, storage: S) -> Result<Self, PriorError> {
+        let m = config.features();
+        at_least("storage", storage.as_ref().len(), storage_len(m))?;
+        let judge = |what, value: T, holds: bool, admissible| {
+            if holds { Ok(()) } else { Err(PriorError::Number { what, value: value.to_f64(), admissible }) }
+        };
+        let (h, clip) = (heterogeneity, clip_factor);
+        judge("heterogeneity", h, h >= T::ZERO && h.is_finite(), "[0, inf)")?;
+        judge("clip factor", clip, clip >= T::from_f64(CLIP_MIN) && clip <= T::ONE, "[0.1, 1]")?;
+        let stored = slice::head(storage.as_ref(), m + m * m);
+        for x in stored {
+            judge("stored posterior", *x, x.is_finite(), "(-inf, inf)")?;
+        }
+        for x in slice::tail(stored, m).iter().step_by(m + 1) {
+            judge("stored variance", *x, *x > T::ZERO, "(0, inf)")?;
+        }
+        Ok(PublicState { config, heterogeneity, clip_factor, terms: None, storage })
+    }
+
     /// The configuration it was made with.
     pub fn config(&self) -> &Config {
         &self.config
