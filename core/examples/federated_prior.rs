@@ -1,7 +1,7 @@
 //! Summed regret of the federated prior against agents that share nothing, on draws of a Gaussian process: 200 agents, 40
 //! rounds, 1,000 points of [0, 1], at two privacy budgets. An experiment, no proof: the means it prints have errors.
 //!
-//! `cargo run --release -p sordino-core --example federated_prior [runs] [agents]`
+//! `cargo run --release -p sordino-core --example federated_prior [runs] [agents] [all]`; `all` adds agents that differ.
 
 use std::error::Error;
 use std::thread;
@@ -86,6 +86,10 @@ enum Population {
     Common,
     /// Each agent's own draw: sharing cannot help.
     Unrelated,
+    /// The common function and one of the agent's own, as large.
+    Smooth,
+    /// Half of the agents have f, half −f.
+    Camps,
 }
 
 /// One way to share.
@@ -120,6 +124,11 @@ fn run(world: &World, method: Method, population: Population, seed: RunSeed) -> 
     let functions: Vec<Vec<f64>> = (0..p.agents)
         .map(|n| match population {
             Population::Unrelated => world.function(seed, Party::Agent(n)),
+            Population::Smooth => {
+                let own = world.function(seed, Party::Agent(n));
+                common.iter().zip(own).map(|(f, g)| f + g).collect()
+            }
+            Population::Camps => common.iter().map(|f| if n % 2 == 0 { *f } else { -f }).collect(),
             Population::Common => {
                 let mut stream = seed.stream(Party::Agent(n), Purpose::Perturbation, 0);
                 common.iter().map(|f| f + 0.02 * (2.0 * stream.unit::<f64>() - 1.0)).collect()
@@ -209,9 +218,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let agents: u32 = arguments.next().map_or(Ok(200), |text| text.parse())?;
     let world = World::new(agents)?;
     println!("{agents} agents, {runs} paired runs, releases at {RELEASES:?}, prior factor of {} columns", world.rank);
-    for (population, title) in
-        [(Population::Common, "one common function"), (Population::Unrelated, "unrelated functions")]
-    {
+    let populations = [
+        (Population::Common, "one common function"),
+        (Population::Unrelated, "unrelated functions"),
+        (Population::Smooth, "a smooth function of each agent's own, as large as the common one"),
+        (Population::Camps, "two equal camps"),
+    ];
+    let count = if arguments.next().is_some() { populations.len() } else { 2 };
+    for (population, title) in populations.into_iter().take(count) {
         println!("\n{title}: summed regret, mean (standard error), of which round 0; wins over ts");
         let mut baseline: Vec<f64> = Vec::new();
         for method in METHODS {

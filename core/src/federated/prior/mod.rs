@@ -15,7 +15,7 @@
 //! | release, 3 | mean innovation s, mean clip factor ḡ | [`PublicState::update`] |
 //! | release, 4 | Kalman step in Joseph's form | [`PublicState::update`] |
 //! | release, 5 | heterogeneity h | [`PublicState::update`] |
-//! | the machine | open, uploads, charge, receipt, noise, update | [`server`] |
+//! | the machines | a party each: one input in, one borrowed output out | [`agent`], [`server`] |
 //! | query | a common draw w + Σ^{1/2}ξ, models weighed by evidence, Matheron update, argmax | [`PublicState::draw`], [`query()`] |
 //!
 //! Where this differs from the note it began as, and why:
@@ -27,6 +27,7 @@
 //!   branch, h ← min(h, excess), never does anything. It is left out; no number moves.
 //! * K is the covariance of the factor FFᵀ that draws are made from; no kernel is evaluated inside the method.
 
+pub mod agent;
 mod config;
 mod contribution;
 mod error;
