@@ -1,5 +1,6 @@
 //! Summed regret of the federated prior against agents that share nothing, on draws of a Gaussian process: 200 agents, 40
-//! rounds, 1,000 points of [0, 1], at two privacy budgets. An experiment, no proof: the means it prints have errors. Six runs take about half a minute of two cores.
+//! rounds, 1,000 points of [0, 1], at two privacy budgets. An experiment, no proof: the means it prints have errors. Six
+//! runs take about half a minute of two cores.
 //!
 //! `cargo run --release -p sordino-core --example federated_prior [runs] [agents] [all]`; `all` adds agents that differ.
 
