@@ -5,8 +5,8 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`files`] | writing so that a crash leaves the old file or the new one; reading with a bound |
 //! | [`entropy`] | a secret noise source seeded by the system |
+//! | [`files`] | writing so that a crash leaves the old file or the new one; reading with a bound |
 //! | [`ledger`] | every charge, durable, locked, chained, with the budget it is held against |
 //! | [`server`] | the server of a federation with its numbers, sources and ledger |
 //! | [`tune`] | somebody's own training command: candidates in, scores out |

@@ -1,10 +1,12 @@
 //! What the cross-crate tests share: where the known answers lie and how a number is compared.
 
+pub mod dense;
 pub mod federation;
 pub mod firmware_script;
 pub mod fuzz;
 pub mod local;
 pub mod outsourced;
+pub mod prior;
 pub mod receipts;
 pub mod secret;
 

@@ -17,6 +17,9 @@
 //! | line 5: weighted sums over q | [`Collector::upload`], [`crate::privacy::mechanism::gaussian`] |
 //! | line 6: noise of std zφ_max S/q, here zΔ_s ([`l2_sensitivity`]) | `Server::release` |
 //!
+//! [`prior`] is another method under the same trust model, with parties of its own: no paper's, and not yet in the
+//! simulator.
+//!
 //! Deviations from the paper, each marked at its line: no βₜ by default (theirs in line 6 is misprinted, their code has
 //! none); the authors' temperature schedule; nobody uploads what nobody will read (after query T).
 
@@ -26,6 +29,7 @@ mod config;
 mod encoding;
 mod messages;
 mod partial;
+pub mod prior;
 mod public;
 mod server;
 pub mod transcript;

@@ -36,7 +36,7 @@ pub const HOUSES: &[House] = &[
             &["wire"],
         ],
     },
-    House { sources: "host/src/", floors: &[&["files", "entropy"], &["ledger"], &["server"], &["tune"]] },
+    House { sources: "host/src/", floors: &[&["entropy"], &["files"], &["ledger"], &["server"], &["tune"]] },
     House {
         sources: "sim/src/",
         floors: &[

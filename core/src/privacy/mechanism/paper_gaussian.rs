@@ -63,7 +63,7 @@ impl PaperGaussian {
         self.noise_multiplier * self.l2_sensitivity()
     }
 
-    /// Adds (1/q)·φ⁽ⁱ⁾·ω̂ of one selected party to the sums, laid out as in [`Encoder::add`].
+    /// Adds (1/q)·φ⁽ⁱ⁾·ω̂ of one selected party to the sums, laid out as in [`crate::privacy::encode::Encoder::add`].
     pub fn add<T: Scalar>(&self, vector: &[T], weights: &[f64], sums: &mut [f64]) -> Result<Outcome, EncodeError> {
         if vector.is_empty() || weights.is_empty() || vector.len().checked_mul(weights.len()) != Some(sums.len()) {
             return Err(EncodeError::Length { sums: sums.len(), vector: vector.len(), weights: weights.len() });

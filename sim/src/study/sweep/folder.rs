@@ -251,9 +251,10 @@ impl SweepFolder {
         fs::remove_dir_all(&dropped).map_err(io_at(&dropped))
     }
 
-    /// True if everything is done and condensed.
+    /// True if everything is done and condensed, and nothing of the state is left: a program may die while it is dropped.
     pub fn is_complete(&self, index: &Index) -> bool {
-        index.count(Status::Done) == index.entries.len() && !self.path.join(STATE).exists()
+        let left = [STATE, DROPPED].iter().any(|name| self.path.join(name).exists());
+        index.count(Status::Done) == index.entries.len() && !left
     }
 }
 

@@ -1,0 +1,358 @@
+//! The agent of a federated prior: contributes when a release is announced, looks where the round's draw and its own data
+//! say.
+//!
+//! | when | it is told | it answers |
+//! |---|---|---|
+//! | once | [`Input::Start`] | its initial points, one after the other |
+//! | before a release | [`Input::Terms`] | its joint vector |
+//! | every round | [`Input::Draw`], or [`Input::NoDraw`] if there is none | where to look |
+//! | then | [`Input::Observed`] | nothing, until the next round |
+//!
+//! Uploads happen when a release is announced, from everybody, whatever the data are.
+
+use core::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::super::messages::Phase;
+use super::config::Config;
+use super::contribution::{Observations, contribution, contribution_scratch_len};
+use super::error::{PriorError, at_least, exactly};
+use super::public::Public;
+use super::query::{Model, query, query_scratch_len};
+use super::state::Terms;
+use crate::linalg::slice;
+use crate::math::Scalar;
+use crate::random::{Party, Purpose, RunSeed};
+
+/// Numbers of the log of an agent of so many initial points and rounds: a candidate and a value each.
+pub const fn log_len(initial_points: usize, rounds: usize) -> usize {
+    2 * (initial_points + rounds)
+}
+
+/// Numbers of the workspace for n observations in all, M features and a prior factor of `rank` columns (M where there is
+/// none): M + 1 and the larger of a contribution's and a query's scratch. It holds nothing between inputs and may be
+/// lent. With the log 4,631 numbers for n = 64, M = 50 without a factor: 18.5 kB in `f32`.
+pub const fn workspace_len(observations: usize, m: usize, rank: usize) -> usize {
+    let (first, second) = (contribution_scratch_len(observations), query_scratch_len(observations, m, rank));
+    m + 1 + if first > second { first } else { second }
+}
+
+/// What the agent is told.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Input<'i, T> {
+    /// Begin with the initial points.
+    Start,
+    /// The value observed where it was told to look.
+    Observed(T),
+    /// A release is made: contribute.
+    Terms {
+        /// κ and C.
+        terms: Terms<T>,
+        /// w, M numbers.
+        weights: &'i [T],
+    },
+    /// The common draw of the next round, M numbers: query.
+    Draw(&'i [T]),
+    /// There is no draw this round: query by its own data alone.
+    NoDraw,
+    /// A round passed without this agent.
+    Missed,
+}
+
+impl<T> Input<'_, T> {
+    const fn name(&self) -> &'static str {
+        match self {
+            Input::Start => "start",
+            Input::Observed(_) => "observed",
+            Input::Terms { .. } => "terms",
+            Input::Draw(_) => "draw",
+            Input::NoDraw => "no draw",
+            Input::Missed => "missed",
+        }
+    }
+}
+
+/// What the agent answers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[must_use]
+pub enum Output<'o, T> {
+    /// Observe this candidate.
+    Evaluate(u32),
+    /// Send these M + 1 numbers to the server.
+    Upload(&'o [T]),
+    /// Nothing until it is told.
+    Wait,
+    /// All rounds are over.
+    Done,
+}
+
+/// Why an input was refused; nothing changed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum AgentError {
+    /// An input that does not belong to the phase.
+    UnexpectedInput {
+        /// The phase.
+        phase: Phase,
+        /// The input.
+        input: &'static str,
+    },
+    /// An index that is not enrolled.
+    NotEnrolled {
+        /// The index.
+        agent: u32,
+        /// N.
+        agents: u32,
+    },
+    /// A stored state that no run can have been in.
+    State {
+        /// Observations it says were made.
+        observations: u32,
+        /// The round it says it is in.
+        round: u32,
+        /// T.
+        rounds: u32,
+    },
+    /// A step of the method.
+    Prior(PriorError),
+}
+
+impl fmt::Display for AgentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            AgentError::UnexpectedInput { phase, input } => write!(f, "{input} does not belong to phase {phase:?}"),
+            AgentError::NotEnrolled { agent, agents } => write!(f, "agent {agent} is not among the {agents} enrolled"),
+            AgentError::State { observations, round, rounds } => {
+                write!(f, "stored agent: {observations} observations in round {round} of {rounds}")
+            }
+            AgentError::Prior(ref error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for AgentError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            AgentError::Prior(error) => error.source(),
+            _ => None,
+        }
+    }
+}
+
+impl From<PriorError> for AgentError {
+    fn from(error: PriorError) -> Self {
+        AgentError::Prior(error)
+    }
+}
+
+/// What the agent keeps between inputs, apart from its log.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AgentState {
+    agent: u32,
+    seed: RunSeed,
+    phase: Phase,
+    round: u32,
+    observations: u32,
+    pending: u32,
+}
+
+impl AgentState {
+    /// Agent n before its start; `seed` is its own source of draws, secret in a real federation.
+    pub const fn new(agent: u32, seed: RunSeed) -> Self {
+        AgentState { agent, seed, phase: Phase::Fresh, round: 0, observations: 0, pending: 0 }
+    }
+
+    /// Where it stands.
+    pub const fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// Queries begun after the initial points.
+    pub const fn round(&self) -> u32 {
+        self.round
+    }
+
+    /// Observations in its log.
+    pub const fn observations(&self) -> u32 {
+        self.observations
+    }
+
+    /// Whether a run of T rounds can be here.
+    fn judge(&self, config: &Config, rounds: u32, candidates: usize) -> Result<(), AgentError> {
+        let p = config.parameters();
+        if self.agent >= p.agents {
+            return Err(AgentError::NotEnrolled { agent: self.agent, agents: p.agents });
+        }
+        let AgentState { phase, round, observations, .. } = *self;
+        // Missed rounds leave fewer observations than rounds.
+        let first = p.initial_points;
+        let holds = match phase {
+            Phase::Fresh => round == 0 && observations == 0,
+            Phase::Initial => round == 0 && observations < first,
+            Phase::Evaluating => (1..=rounds).contains(&round) && (first..first + round).contains(&observations),
+            Phase::Waiting => round < rounds && (first..=first + round).contains(&observations),
+            Phase::Done => round == rounds && (first..=first + round).contains(&observations),
+        };
+        if !holds || self.pending as usize >= candidates {
+            return Err(AgentError::State { observations, round, rounds });
+        }
+        Ok(())
+    }
+}
+
+/// The agent at work: what is public, its state and its numbers, all borrowed.
+#[derive(Debug)]
+pub struct Agent<'a, T> {
+    config: &'a Config,
+    public: &'a Public<'a, T>,
+    models: &'a [Model<T>],
+    rounds: u32,
+    state: &'a mut AgentState,
+    log: &'a mut [T],
+    workspace: &'a mut [T],
+}
+
+impl<'a, T: Scalar> Agent<'a, T> {
+    /// Joins a state with its log ([`log_len`]) and a workspace ([`workspace_len`]) for T = `rounds`.
+    ///
+    /// **Parameters**: `models` as for [`super::query()`]; without a draw only the first with trust 0 is used, so there
+    /// should be one.
+    ///
+    /// **Errors**: [`AgentError::NotEnrolled`], [`AgentError::State`], [`AgentError::Prior`] for what does not fit, what
+    /// was stored in the log included.
+    pub fn attach(
+        config: &'a Config,
+        public: &'a Public<'a, T>,
+        models: &'a [Model<T>],
+        rounds: u32,
+        state: &'a mut AgentState,
+        log: &'a mut [T],
+        workspace: &'a mut [T],
+    ) -> Result<Self, AgentError> {
+        public.check(config)?;
+        let (_, rank) = public.prior(config.features());
+        let expected = log_len(config.design_len(), rounds as usize);
+        exactly("log", log.len(), expected)?;
+        at_least("workspace", workspace.len(), workspace_len(expected / 2, config.features(), rank))?;
+        let candidates = public.candidates(config);
+        state.judge(config, rounds, candidates)?;
+        Observations::new(slice::head(log, 2 * state.observations as usize), candidates)?;
+        if !models.iter().any(|model| model.trust == T::ZERO) {
+            return Err(PriorError::Length { what: "models with trust 0", len: 0, expected: 1 }.into());
+        }
+        Ok(Agent { config, public, models, rounds, state, log, workspace })
+    }
+
+    /// Where it stands.
+    pub fn state(&self) -> &AgentState {
+        self.state
+    }
+
+    /// One step of the machine: one input in, one borrowed output out.
+    ///
+    /// **Errors**: [`AgentError`]; nothing changed then. An agent whose contribution is refused sends nothing.
+    pub fn handle(&mut self, input: Input<'_, T>) -> Result<Output<'_, T>, AgentError> {
+        match (self.state.phase, input) {
+            (Phase::Fresh, Input::Start) => {
+                self.state.phase = Phase::Initial;
+                Ok(self.initial_point())
+            }
+            (Phase::Initial, Input::Observed(y)) => {
+                self.record(y)?;
+                if self.state.observations < self.config.parameters().initial_points {
+                    return Ok(self.initial_point());
+                }
+                Ok(self.end_round())
+            }
+            (Phase::Evaluating, Input::Observed(y)) => {
+                self.record(y)?;
+                Ok(self.end_round())
+            }
+            (Phase::Waiting, Input::Terms { terms, weights }) => self.contribute(&terms, weights),
+            (Phase::Waiting, Input::Draw(draw)) => {
+                exactly("draw", draw.len(), self.config.features())?;
+                if let Some(value) = draw.iter().find(|x| !x.is_finite()) {
+                    let value = value.to_f64();
+                    return Err(PriorError::Number { what: "draw", value, admissible: "(-inf, inf)" }.into());
+                }
+                self.begin_round(Some(draw))
+            }
+            (Phase::Waiting, Input::NoDraw) => self.begin_round(None),
+            (Phase::Waiting, Input::Missed) => {
+                self.state.round += 1;
+                Ok(self.end_round())
+            }
+            (phase, input) => Err(AgentError::UnexpectedInput { phase, input: input.name() }),
+        }
+    }
+
+    /// Initial point i: one word of the stream (agent, initial points, i), uniform with replacement over the candidates,
+    /// as the virtual designs are.
+    fn initial_point(&mut self) -> Output<'_, T> {
+        let count = self.public.candidates(self.config) as u32;
+        let party = Party::Agent(self.state.agent);
+        let mut stream = self.state.seed.stream(party, Purpose::InitialPoints, self.state.observations);
+        self.state.pending = stream.below(count);
+        Output::Evaluate(self.state.pending)
+    }
+
+    /// Adds (candidate, y) to the log.
+    fn record(&mut self, y: T) -> Result<(), AgentError> {
+        if !y.is_finite() {
+            let value = y.to_f64();
+            return Err(PriorError::Number { what: "observation", value, admissible: "(-inf, inf)" }.into());
+        }
+        let (start, len) = (2 * self.state.observations as usize, self.log.len());
+        let Some([candidate, value]) = self.log.get_mut(start..start + 2) else {
+            return Err(PriorError::Length { what: "log", len, expected: start + 2 }.into());
+        };
+        (*candidate, *value) = (T::from_u32(self.state.pending), y);
+        self.state.observations += 1;
+        Ok(())
+    }
+
+    fn end_round(&mut self) -> Output<'_, T> {
+        if self.state.round == self.rounds {
+            self.state.phase = Phase::Done;
+            return Output::Done;
+        }
+        self.state.phase = Phase::Waiting;
+        Output::Wait
+    }
+
+    /// Release step 2.
+    fn contribute(&mut self, terms: &Terms<T>, weights: &[T]) -> Result<Output<'_, T>, AgentError> {
+        for (what, value) in [("ridge", terms.ridge), ("clip_radius", terms.clip_radius)] {
+            if !(value > T::ZERO && value.is_finite()) {
+                return Err(PriorError::Number { what, value: value.to_f64(), admissible: "(0, inf)" }.into());
+            }
+        }
+        let log = slice::head(self.log, 2 * self.state.observations as usize);
+        let observations = Observations::new(log, self.public.candidates(self.config))?;
+        let (upload, scratch) = slice::split(self.workspace, self.config.contribution_len());
+        contribution(self.config, self.public, terms, weights, &observations, scratch, upload)?;
+        Ok(Output::Upload(upload))
+    }
+
+    /// The query of the next round.
+    fn begin_round(&mut self, draw: Option<&[T]>) -> Result<Output<'_, T>, AgentError> {
+        let round = self.state.round + 1;
+        let log = slice::head(self.log, 2 * self.state.observations as usize);
+        let observations = Observations::new(log, self.public.candidates(self.config))?;
+        let mut stream = self.state.seed.stream(Party::Agent(self.state.agent), Purpose::OwnDraw, round);
+        let (zero, scratch) = slice::split(self.workspace, self.config.contribution_len());
+        let own = self.models.iter().position(|model| model.trust == T::ZERO).unwrap_or(0);
+        let (models, draw) = match draw {
+            Some(draw) => (self.models, draw),
+            None => {
+                zero.fill(T::ZERO);
+                (slice::part(self.models, own, 1), slice::head(zero, self.config.features()))
+            }
+        };
+        let next = query(self.config, self.public, models, draw, &observations, &mut stream, scratch)?;
+        self.state.pending = next.candidate;
+        self.state.round = round;
+        self.state.phase = Phase::Evaluating;
+        Ok(Output::Evaluate(next.candidate))
+    }
+}

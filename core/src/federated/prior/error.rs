@@ -1,0 +1,79 @@
+//! Why a step of the federated prior was refused.
+
+use core::fmt;
+
+use crate::linalg::NotPositiveDefinite;
+
+/// A step that was refused; the object it belongs to is as before unless its documentation says otherwise. No variant
+/// depends on another party's data.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum PriorError {
+    /// A slice of the wrong length.
+    Length {
+        /// Which.
+        what: &'static str,
+        /// Its length.
+        len: usize,
+        /// The length needed.
+        expected: usize,
+    },
+    /// A number that is not finite, or outside the range its documentation states.
+    Number {
+        /// Which.
+        what: &'static str,
+        /// The number.
+        value: f64,
+        /// The admissible range.
+        admissible: &'static str,
+    },
+    /// A candidate that does not exist.
+    Candidate {
+        /// Its place in the list it was found in.
+        entry: usize,
+        /// Candidates there are.
+        candidates: usize,
+    },
+    /// An update without the terms of its release: [`super::PublicState::prepare`] comes first.
+    NotPrepared,
+    /// A covariance that is not positive definite at working precision.
+    Singular(NotPositiveDefinite),
+}
+
+impl fmt::Display for PriorError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PriorError::Length { what, len, expected } => write!(f, "{what}: {len} entries, {expected} expected"),
+            PriorError::Number { what, value, admissible } => write!(f, "{what} = {value} is outside {admissible}"),
+            PriorError::Candidate { entry, candidates } => {
+                write!(f, "entry {entry} names no candidate of the {candidates} there are")
+            }
+            PriorError::NotPrepared => f.write_str("the release has no terms yet: prepare comes before update"),
+            PriorError::Singular(_) => f.write_str("a covariance of the federated prior cannot be factored"),
+        }
+    }
+}
+
+impl core::error::Error for PriorError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            PriorError::Singular(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<NotPositiveDefinite> for PriorError {
+    fn from(error: NotPositiveDefinite) -> Self {
+        PriorError::Singular(error)
+    }
+}
+
+/// `len` is exactly `expected`.
+pub(super) fn exactly(what: &'static str, len: usize, expected: usize) -> Result<(), PriorError> {
+    if len == expected { Ok(()) } else { Err(PriorError::Length { what, len, expected }) }
+}
+
+/// `len` is at least `expected`.
+pub(super) fn at_least(what: &'static str, len: usize, expected: usize) -> Result<(), PriorError> {
+    if len >= expected { Ok(()) } else { Err(PriorError::Length { what, len, expected }) }
+}

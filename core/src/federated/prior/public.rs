@@ -1,0 +1,147 @@
+//! The public context of a federated prior: what everybody can compute from a seed and a list of candidates.
+
+use super::config::Config;
+use super::error::{PriorError, at_least, exactly};
+use crate::domain::Candidates;
+use crate::features::Nystrom;
+use crate::kernel::Kernel;
+use crate::linalg::slice::{part, part_mut};
+use crate::linalg::{axpy, sum_of_squares};
+use crate::math::Scalar;
+use crate::random::{Party, Purpose, RunSeed};
+
+/// What all parties share and nobody changes, borrowed.
+#[derive(Clone, Copy, Debug)]
+pub struct Public<'a, T> {
+    /// Φ, the features φ of every candidate: D rows of M numbers.
+    pub feature_rows: &'a [T],
+    /// F, a factor of the prior covariance over the candidates, K ≈ FFᵀ: D rows of `prior_rank` numbers. Empty: K = ΦΦᵀ,
+    /// which saves a device the second table and costs what the features cannot express.
+    pub prior_rows: &'a [T],
+    /// Columns of F; not looked at where F is empty.
+    pub prior_rank: usize,
+    /// Ḡ = ΦᵀΦ/D, M × M; see [`gram`]. Needed where the public state is updated, may be empty on an agent.
+    pub gram: &'a [T],
+    /// V virtual designs, each as many candidates as an agent's initial points; see [`draw_designs`]. As `gram`.
+    pub designs: &'a [u32],
+}
+
+impl<'a, T: Scalar> Public<'a, T> {
+    /// Checks what an agent needs.
+    ///
+    /// **Errors**: [`PriorError::Length`] naming what does not fit.
+    pub fn check(&self, config: &Config) -> Result<(), PriorError> {
+        let m = config.features();
+        let candidates = self.feature_rows.len() / m;
+        if candidates == 0 || self.feature_rows.len() != candidates * m {
+            return Err(PriorError::Length { what: "feature rows", len: self.feature_rows.len(), expected: m });
+        }
+        if !self.prior_rows.is_empty() {
+            at_least("prior rank", self.prior_rank, 1)?;
+            exactly("prior rows", self.prior_rows.len(), candidates * self.prior_rank)?;
+        }
+        Ok(())
+    }
+
+    /// Checks what an update needs besides: Ḡ, and designs that name candidates.
+    pub(super) fn check_update(&self, config: &Config) -> Result<(), PriorError> {
+        self.check(config)?;
+        let m = config.features();
+        exactly("gram", self.gram.len(), m * m)?;
+        exactly("designs", self.designs.len(), config.design_len() * config.parameters().designs as usize)?;
+        let candidates = self.candidates(config);
+        match self.designs.iter().position(|candidate| *candidate as usize >= candidates) {
+            Some(entry) => Err(PriorError::Candidate { entry, candidates }),
+            None => Ok(()),
+        }
+    }
+
+    /// D.
+    pub fn candidates(&self, config: &Config) -> usize {
+        self.feature_rows.len() / config.features()
+    }
+
+    /// φ of a candidate; empty if there is none.
+    #[inline]
+    pub(super) fn feature_row(&self, m: usize, candidate: u32) -> &'a [T] {
+        part(self.feature_rows, candidate as usize * m, m)
+    }
+
+    /// F and its width.
+    #[inline]
+    pub(super) fn prior(&self, m: usize) -> (&'a [T], usize) {
+        if self.prior_rows.is_empty() { (self.feature_rows, m) } else { (self.prior_rows, self.prior_rank.max(1)) }
+    }
+}
+
+/// Ḡ = ΦᵀΦ/D into `out`, M × M numbers, row by row in the order of the candidates.
+///
+/// **Errors**: [`PriorError::Length`]. **Cost**: D·M² multiply-adds.
+pub fn gram<T: Scalar>(config: &Config, feature_rows: &[T], out: &mut [T]) -> Result<(), PriorError> {
+    let m = config.features();
+    exactly("gram", out.len(), m * m)?;
+    let count = feature_rows.len() / m;
+    if count == 0 || feature_rows.len() != count * m {
+        return Err(PriorError::Length { what: "feature rows", len: feature_rows.len(), expected: m });
+    }
+    out.fill(T::ZERO);
+    for phi in feature_rows.chunks_exact(m) {
+        for (row, x) in out.chunks_exact_mut(m).zip(phi) {
+            axpy(*x, phi, row);
+        }
+    }
+    let share = T::ONE / T::from_u32(count as u32);
+    out.iter_mut().for_each(|x| *x *= share);
+    Ok(())
+}
+
+/// V designs of uniform candidates with replacement, from a public seed: design v by the stream (world, initial points,
+/// v), one word a point.
+///
+/// **Errors**: [`PriorError::Length`]; [`PriorError::Candidate`] if there is no candidate.
+pub fn draw_designs(config: &Config, seed: RunSeed, candidates: u32, out: &mut [u32]) -> Result<(), PriorError> {
+    let n = config.design_len();
+    exactly("designs", out.len(), n * config.parameters().designs as usize)?;
+    if candidates == 0 {
+        return Err(PriorError::Candidate { entry: 0, candidates: 0 });
+    }
+    for (v, design) in out.chunks_exact_mut(n).enumerate() {
+        let mut stream = seed.stream(Party::World, Purpose::InitialPoints, v as u32);
+        design.iter_mut().for_each(|candidate| *candidate = stream.below(candidates));
+    }
+    Ok(())
+}
+
+/// Numbers of scratch [`nystrom_rows`] needs.
+pub const fn nystrom_scratch_len(dim: usize, points: usize) -> usize {
+    dim + points
+}
+
+/// The rows Φ of Nyström features on every candidate, D × M numbers. Inducing points are public: a regular grid in one
+/// or two dimensions.
+///
+/// **Errors**: [`PriorError::Length`]; [`PriorError::Number`] for a row that is not finite.
+///
+/// **Cost**: D·2M² flops, once.
+pub fn nystrom_rows<T: Scalar, K: Kernel<T>, D: AsRef<[T]>, S: AsRef<[T]>>(
+    map: &Nystrom<K, D, S>,
+    candidates: &Candidates<'_, T>,
+    out: &mut [T],
+    scratch: &mut [T],
+) -> Result<(), PriorError> {
+    let (m, dim) = (map.count(), candidates.dim());
+    exactly("dimension of the features", map.dim(), dim)?;
+    exactly("feature rows", out.len(), candidates.count() as usize * m)?;
+    at_least("scratch", scratch.len(), nystrom_scratch_len(dim, m))?;
+    let (point, column) = scratch.split_at_mut(dim);
+    for candidate in 0..candidates.count() {
+        candidates.point(candidate, point);
+        let row = part_mut(out, candidate as usize * m, m);
+        map.features(point, row, column);
+        let norm = sum_of_squares(row);
+        if !norm.is_finite() {
+            return Err(PriorError::Number { what: "a feature", value: norm.to_f64(), admissible: "(-inf, inf)" });
+        }
+    }
+    Ok(())
+}

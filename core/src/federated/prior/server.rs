@@ -1,0 +1,399 @@
+//! The server of a federated prior: hands out terms, sums joint vectors in integers, charges, noises, updates.
+//!
+//! The two steps of a release are those of [`super::super::Server`]: [`Input::Close`] answers [`Output::Charge`], a
+//! ledger of the host makes it durable and gives a receipt, and only [`Input::Charged`] draws noise. Everybody
+//! contributes: there are no coins. Sums, noise and receipt of a release are of one opening, which a nonce names; a
+//! restored server begins its release again, and is charged again.
+//!
+//! Who answered, how many, and what was clipped never leaves the server except through the noised sums.
+
+use core::fmt;
+
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroize;
+
+use super::super::messages::{ServerError, ServerPhase};
+use super::contribution::Mechanism;
+use super::error::{PriorError, exactly};
+use super::plan;
+use super::public::Public;
+use super::state::{PublicState, Terms, scratch_len};
+use crate::math::Scalar;
+use crate::privacy::encode::EncodeError;
+use crate::privacy::event::{Event, Release};
+use crate::privacy::mechanism::gaussian::{GaussianError, Sample};
+use crate::privacy::sampling::SamplingProbability;
+use crate::privacy::{Charge, Receipt};
+use crate::random::{NoiseError, NoiseSource, Nonce, Provenance};
+
+/// When releases are made and at which multipliers: public, fixed beforehand.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Plan<'a> {
+    /// Release j is made before the queries of round `rounds[j]` + 1; not decreasing.
+    pub rounds: &'a [u32],
+    /// z_j, as many.
+    pub noise_multipliers: &'a [f64],
+}
+
+impl Plan<'_> {
+    /// What release j costs; nothing beyond the last.
+    pub fn event(&self, index: u32) -> Option<Event> {
+        self.noise_multipliers.get(index as usize).copied().map(plan::event)
+    }
+
+    fn check(&self) -> Result<(), PriorError> {
+        exactly("multipliers", self.noise_multipliers.len(), self.rounds.len())?;
+        match self.rounds.windows(2).find(|pair| pair[1] < pair[0]) {
+            Some(pair) => {
+                let value = f64::from(pair[1]);
+                Err(PriorError::Number { what: "round of a release", value, admissible: "from the one before on" })
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// What the server is told.
+#[derive(Debug)]
+pub enum Input<'i, T, P: Provenance> {
+    /// Begin the next release: its terms are computed.
+    Open,
+    /// An agent's joint vector.
+    Upload {
+        /// Who.
+        agent: u32,
+        /// For which release.
+        release: u32,
+        /// M + 1 numbers, any at all.
+        vector: &'i [T],
+    },
+    /// The deadline has passed, whoever has answered. Said again while charging, it names the charge again.
+    Close,
+    /// The charge is durable: release.
+    Charged(Receipt<P>),
+    /// The budget refuses: this release does not take place.
+    Skip,
+}
+
+impl<T, P: Provenance> Input<'_, T, P> {
+    const fn name(&self) -> &'static str {
+        match self {
+            Input::Open => "open",
+            Input::Upload { .. } => "upload",
+            Input::Close => "close",
+            Input::Charged(_) => "charged",
+            Input::Skip => "skip",
+        }
+    }
+}
+
+/// What the server answers.
+#[derive(Debug, PartialEq)]
+#[must_use]
+pub enum Output<'o, T, P: Provenance> {
+    /// Tell everybody: contributions to this release are made with these public numbers.
+    Terms {
+        /// Which release.
+        release: u32,
+        /// κ and C.
+        terms: Terms<T>,
+        /// w, M numbers.
+        weights: &'o [T],
+    },
+    /// Nothing yet. The same whatever the vector was.
+    Wait,
+    /// Let a ledger write this down and answer [`Input::Charged`]; or do not, and nothing is released.
+    Charge(Charge<P>),
+    /// The release was made and is in the public state; everybody may have its numbers too.
+    Broadcast {
+        /// Which release.
+        release: u32,
+        /// The noised sums (Σ u·d, Σ γCu). The grid writes its event as a sample of probability 1, which is the same
+        /// mechanism as the Gaussian that was charged.
+        sums: Release<&'o [T], P>,
+    },
+    /// This release does not take place.
+    NoBroadcast {
+        /// Which release.
+        release: u32,
+    },
+}
+
+/// Why an input was refused.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ReleaseError {
+    /// As any server of [`super::super`] refuses; `broadcast` means the release there.
+    Server(ServerError),
+    /// A step of the method.
+    Prior(PriorError),
+}
+
+impl fmt::Display for ReleaseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ReleaseError::Server(error) => error.fmt(f),
+            ReleaseError::Prior(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for ReleaseError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            ReleaseError::Server(error) => error.source(),
+            ReleaseError::Prior(error) => error.source(),
+        }
+    }
+}
+
+impl From<ServerError> for ReleaseError {
+    fn from(error: ServerError) -> Self {
+        ReleaseError::Server(error)
+    }
+}
+
+impl From<PriorError> for ReleaseError {
+    fn from(error: PriorError) -> Self {
+        ReleaseError::Prior(error)
+    }
+}
+
+impl From<GaussianError> for ReleaseError {
+    fn from(error: GaussianError) -> Self {
+        ReleaseError::Server(error.into())
+    }
+}
+
+impl From<EncodeError> for ReleaseError {
+    fn from(error: EncodeError) -> Self {
+        ReleaseError::Server(error.into())
+    }
+}
+
+impl From<NoiseError> for ReleaseError {
+    fn from(error: NoiseError) -> Self {
+        ReleaseError::Server(error.into())
+    }
+}
+
+/// What the server keeps between inputs, apart from its numbers. Not `Clone`: two servers that go on from one state would
+/// release twice from one charge.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ServerState {
+    release: u32,
+    made: u32,
+    /// The opening that is collected or charged, and whether it is closed. Never stored.
+    #[serde(skip)]
+    opened: Option<(Nonce, bool)>,
+}
+
+impl ServerState {
+    /// Before release 0.
+    pub const fn new() -> Self {
+        ServerState { release: 0, made: 0, opened: None }
+    }
+
+    /// The release that is collected, or next to be.
+    pub const fn release(&self) -> u32 {
+        self.release
+    }
+
+    /// Releases made so far, each charged once.
+    pub const fn made(&self) -> u32 {
+        self.made
+    }
+}
+
+/// The server's numbers; prints their lengths, never what they hold.
+pub struct ServerStorage<'a, T> {
+    /// Integer sums, M + 1.
+    pub sums: &'a mut [i64],
+    /// Integer noise, M + 1.
+    pub noise: &'a mut [i64],
+    /// One byte an agent: whether it answered.
+    pub flags: &'a mut [u8],
+    /// The released numbers, M + 1.
+    pub released: &'a mut [T],
+    /// Scratch of [`scratch_len`].
+    pub scratch: &'a mut [T],
+}
+
+impl<T> fmt::Debug for ServerStorage<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ServerStorage {{ coordinates: {}, agents: {} }}", self.sums.len(), self.flags.len())
+    }
+}
+
+/// The server at work: plan, public context, state, posterior and numbers, all borrowed.
+#[derive(Debug)]
+pub struct Server<'a, T, S> {
+    plan: Plan<'a>,
+    public: Public<'a, T>,
+    state: &'a mut ServerState,
+    posterior: &'a mut PublicState<T, S>,
+    storage: ServerStorage<'a, T>,
+}
+
+impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Server<'a, T, S> {
+    /// Joins a state with its numbers.
+    ///
+    /// **Errors**: [`PriorError::Length`], [`PriorError::Number`], [`PriorError::Candidate`] for a plan, a context or
+    /// storage that do not fit; [`ServerError::State`] for a state that no run of this plan can be in;
+    /// [`ServerError::Reconfigured`] inside a release whose terms the posterior no longer has.
+    pub fn attach(
+        plan: Plan<'a>,
+        public: Public<'a, T>,
+        state: &'a mut ServerState,
+        posterior: &'a mut PublicState<T, S>,
+        storage: ServerStorage<'a, T>,
+    ) -> Result<Self, ReleaseError> {
+        plan.check()?;
+        let config = posterior.config();
+        public.check_update(config)?;
+        let (len, agents) = (config.contribution_len(), config.parameters().agents as usize);
+        for (what, found, expected) in [
+            ("sums", storage.sums.len(), len),
+            ("noise", storage.noise.len(), len),
+            ("flags", storage.flags.len(), agents),
+            ("released", storage.released.len(), len),
+            ("scratch", storage.scratch.len(), scratch_len(config.features(), config.design_len())),
+        ] {
+            exactly(what, found, expected)?;
+        }
+        let (ServerState { release, made, opened }, rounds) = (&*state, plan.rounds.len() as u32);
+        if made > release || *release > rounds {
+            return Err(ServerError::State { broadcast: *release, releases: *made, rounds }.into());
+        }
+        if opened.is_some() && posterior.terms().is_none() {
+            return Err(ServerError::Reconfigured { broadcast: *release }.into());
+        }
+        Ok(Server { plan, public, state, posterior, storage })
+    }
+
+    /// Where it stands.
+    pub fn state(&self) -> &ServerState {
+        self.state
+    }
+
+    /// The public posterior.
+    pub fn posterior(&self) -> &PublicState<T, S> {
+        self.posterior
+    }
+
+    /// The phase.
+    pub fn phase(&self) -> ServerPhase {
+        match self.state.opened {
+            _ if self.state.release as usize >= self.plan.rounds.len() => ServerPhase::Done,
+            None => ServerPhase::Idle,
+            Some((_, false)) => ServerPhase::Collecting,
+            Some((_, true)) => ServerPhase::Charging,
+        }
+    }
+
+    /// One step of the machine: one input in, one borrowed output out.
+    ///
+    /// **Errors**: [`ReleaseError`]; nothing left then. A failure after the noise was drawn begins the release again.
+    pub fn handle<N: NoiseSource>(
+        &mut self,
+        input: Input<'_, T, N::Provenance>,
+        source: &mut N,
+    ) -> Result<Output<'_, T, N::Provenance>, ReleaseError> {
+        let (phase, release) = (self.phase(), self.state.release);
+        match (phase, self.state.opened, input) {
+            (ServerPhase::Idle, _, Input::Open) => {
+                let nonce = source.nonce()?;
+                let terms = self.posterior.prepare(&self.public, self.storage.scratch)?;
+                self.mechanism()?;
+                self.storage.sums.fill(0);
+                self.storage.flags.fill(0);
+                self.state.opened = Some((nonce, false));
+                Ok(Output::Terms { release, terms, weights: self.posterior.weights() })
+            }
+            (ServerPhase::Collecting, _, Input::Upload { agent, release: found, vector }) => {
+                self.upload(agent, found, vector)?;
+                Ok(Output::Wait)
+            }
+            (ServerPhase::Collecting | ServerPhase::Charging, Some((nonce, _)), Input::Close) => {
+                let event = self.mechanism()?.event();
+                self.state.opened = Some((nonce, true));
+                Ok(Output::Charge(Charge::one(nonce, u64::from(self.state.made), event)))
+            }
+            (ServerPhase::Charging, Some((nonce, _)), Input::Charged(receipt)) => self.release(nonce, &receipt, source),
+            (ServerPhase::Idle | ServerPhase::Charging, _, Input::Skip) => {
+                begin_again(self.state, &mut self.storage);
+                self.state.release += 1;
+                Ok(Output::NoBroadcast { release })
+            }
+            (phase, _, input) => Err(ServerError::UnexpectedInput { phase, input: input.name() }.into()),
+        }
+    }
+    /// The mechanism of the release that is prepared.
+    fn mechanism(&self) -> Result<Mechanism, ReleaseError> {
+        let terms = self.posterior.terms().ok_or(PriorError::NotPrepared)?;
+        let (index, len) = (self.state.release as usize, self.plan.noise_multipliers.len());
+        match self.plan.noise_multipliers.get(index) {
+            Some(z) => Ok(Mechanism::new(self.posterior.config(), &terms, *z)?),
+            None => Err(PriorError::Length { what: "multipliers", len, expected: index + 1 }.into()),
+        }
+    }
+
+    /// Adds one agent's joint vector, clipped and checked in integers; a second one is refused.
+    fn upload(&mut self, agent: u32, found: u32, vector: &[T]) -> Result<(), ReleaseError> {
+        let (expected, agents) = (self.state.release, self.storage.flags.len() as u32);
+        if found != expected {
+            return Err(ServerError::WrongBroadcast { agent, found, expected }.into());
+        }
+        let (len, expected) = (vector.len(), self.storage.sums.len());
+        if len != expected {
+            return Err(ServerError::VectorLength { agent, len, expected }.into());
+        }
+        let encoder = self.mechanism()?.encoder()?;
+        let Some(flag) = self.storage.flags.get_mut(agent as usize) else {
+            return Err(ServerError::UnknownAgent { agent, agents }.into());
+        };
+        if *flag != 0 {
+            return Err(ServerError::DuplicateUpload { agent, broadcast: found }.into());
+        }
+        encoder.add(vector, &[1.0], self.storage.sums)?;
+        *flag = 1;
+        Ok(())
+    }
+
+    /// Takes the receipt, draws the noise, releases, and brings the posterior up to date. Missing agents count as zero;
+    /// the divisor is N whoever answered.
+    fn release<N: NoiseSource>(
+        &mut self,
+        nonce: Nonce,
+        receipt: &Receipt<N::Provenance>,
+        source: &mut N,
+    ) -> Result<Output<'_, T, N::Provenance>, ReleaseError> {
+        let index = self.state.release;
+        let mechanism = self.mechanism()?;
+        if !receipt.pays(nonce, &[mechanism.event()]) {
+            return Err(ServerError::OtherReceipt { broadcast: index }.into());
+        }
+        let ServerStorage { sums, noise, flags, released, scratch } = &mut self.storage;
+        let (kind, sensitivity) = (source.kind(), mechanism.l2_sensitivity());
+        // Nobody flips a coin for a sample of everybody, so it is of whatever kind the noise is.
+        let sample = Sample::drawn_before(SamplingProbability::ONE, kind)
+            .ok_or(ServerError::MixedSources { coins: kind, noise: kind })?;
+        let pool = mechanism.grid().fill_noise(source, noise)?;
+        let release = mechanism.grid().release(sums, sample, pool, sensitivity, released)?;
+        sums.zeroize();
+        flags.zeroize();
+        self.state.opened = None;
+        let repeats = plan::repeats(self.plan.rounds, index as usize);
+        let noise_std = T::from_f64(mechanism.noise_std());
+        self.posterior.update(release.value(), noise_std, repeats, scratch)?;
+        self.state.release += 1;
+        self.state.made += 1;
+        Ok(Output::Broadcast { release: index, sums: release })
+    }
+}
+
+/// Leaves an opening: nothing of it is kept.
+fn begin_again<T>(state: &mut ServerState, storage: &mut ServerStorage<'_, T>) {
+    state.opened = None;
+    storage.sums.zeroize();
+    storage.flags.zeroize();
+}

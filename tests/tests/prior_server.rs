@@ -1,0 +1,218 @@
+//! The server of the federated prior: the same bits as the loop, one charge a release, nothing without a receipt.
+
+use sordino_core::federated::prior::server::{Input, Output, Plan, ReleaseError, Server, ServerState, ServerStorage};
+use sordino_core::federated::prior::{
+    Mechanism, Observations, PublicState, contribution, contribution_scratch_len, event, repeats, scratch_len,
+    storage_len,
+};
+use sordino_core::federated::{ServerError, ServerPhase};
+use sordino_core::privacy::Event;
+use sordino_core::random::{Party, Purpose, RunSeed, Simulated};
+use sordino_tests::prior::{M, N, POINTS, World, logs, small};
+use sordino_tests::receipts::receipt;
+
+const ROUNDS: [u32; 3] = [0, 0, 4];
+const MULTIPLIERS: [f64; 3] = [1.5, 1.5, 0.8];
+const PLAN: Plan<'static> = Plan { rounds: &ROUNDS, noise_multipliers: &MULTIPLIERS };
+
+/// A server's numbers, owned.
+struct Numbers {
+    sums: Vec<i64>,
+    noise: Vec<i64>,
+    flags: Vec<u8>,
+    released: Vec<f64>,
+    scratch: Vec<f64>,
+}
+
+impl Numbers {
+    fn new() -> Self {
+        Numbers {
+            sums: vec![7; M + 1],
+            noise: vec![7; M + 1],
+            flags: vec![7; N as usize],
+            released: vec![7.0; M + 1],
+            scratch: vec![7.0; scratch_len(M, POINTS as usize)],
+        }
+    }
+
+    fn borrow(&mut self) -> ServerStorage<'_, f64> {
+        let Numbers { sums, noise, flags, released, scratch } = self;
+        ServerStorage { sums, noise, flags, released, scratch }
+    }
+}
+
+fn source(j: u32) -> Simulated {
+    Simulated::new(RunSeed::new(3, 1).stream(Party::Server, Purpose::Release, j))
+}
+
+fn vector(world: &World<f64>, state: &PublicState<f64, Vec<f64>>, log: &[f64]) -> Vec<f64> {
+    let observations = Observations::new(log, world.candidates as usize).unwrap();
+    let mut scratch = vec![0.0; contribution_scratch_len(observations.len())];
+    let mut out = vec![0.0; M + 1];
+    let (terms, w) = (state.terms().unwrap(), state.weights());
+    contribution(&world.config, &world.public(true), &terms, w, &observations, &mut scratch, &mut out).unwrap();
+    out
+}
+
+fn fresh(world: &World<f64>) -> PublicState<f64, Vec<f64>> {
+    PublicState::new(world.config, vec![0.0; storage_len(M)]).unwrap()
+}
+
+/// The whole plan through the machine, uploads in an order that `reversed` chooses, agents below `absent` silent.
+fn machine(world: &World<f64>, reversed: bool, absent: usize) -> (Vec<f64>, Vec<Event>) {
+    let logs = logs(world, RunSeed::new(3, 1), 0.3);
+    let (mut state, mut posterior, mut numbers) = (ServerState::new(), fresh(world), Numbers::new());
+    let mut charged = Vec::new();
+    for j in 0..3 {
+        let source = &mut source(j);
+        let mut server =
+            Server::attach(PLAN, world.public(true), &mut state, &mut posterior, numbers.borrow()).unwrap();
+        assert!(matches!(server.handle(Input::Open, source).unwrap(), Output::Terms { release, .. } if release == j));
+        let mut uploads: Vec<(u32, Vec<f64>)> =
+            (0..N).zip(logs.iter().map(|log| vector(world, server.posterior(), log))).skip(absent).collect();
+        if reversed {
+            uploads.reverse();
+        }
+        for (agent, vector) in &uploads {
+            let input = Input::Upload { agent: *agent, release: j, vector };
+            assert_eq!(server.handle(input, source), Ok(Output::Wait));
+        }
+        let Ok(Output::Charge(charge)) = server.handle(Input::Close, source) else { panic!("a release is charged") };
+        charged.extend_from_slice(charge.events());
+        let output = server.handle(Input::Charged(receipt(charge)), source).unwrap();
+        assert!(matches!(output, Output::Broadcast { release, .. } if release == j));
+        assert_eq!((server.state().made(), server.state().release()), (j + 1, j + 1));
+    }
+    assert!(numbers.sums.iter().chain(&numbers.noise).all(|x| *x == 0) && numbers.flags == [0; N as usize]);
+    (posterior.weights().iter().chain(posterior.covariance()).copied().collect(), charged)
+}
+
+/// The same as straight lines.
+fn straight(world: &World<f64>, absent: usize) -> Vec<f64> {
+    let logs = logs(world, RunSeed::new(3, 1), 0.3);
+    let mut state = fresh(world);
+    let mut scratch = vec![0.0; scratch_len(M, POINTS as usize)];
+    for j in 0..3 {
+        let terms = state.prepare(&world.public(true), &mut scratch).unwrap();
+        let mechanism = Mechanism::new(&world.config, &terms, MULTIPLIERS[j]).unwrap();
+        let mut sums = vec![0; M + 1];
+        for log in &logs[absent..] {
+            mechanism.encoder().unwrap().add(&vector(world, &state, log), &[1.0], &mut sums).unwrap();
+        }
+        let (mut noise, mut out, source) = (vec![0; M + 1], vec![0.0; M + 1], &mut source(j as u32));
+        let pool = mechanism.grid().fill_noise(source, &mut noise).unwrap();
+        let sample = mechanism.grid().sample(source, &mut []).unwrap();
+        let delta = mechanism.l2_sensitivity();
+        let released = mechanism.grid().release(&mut sums, sample, pool, delta, &mut out).unwrap();
+        let c = repeats(&ROUNDS, j);
+        state.update(released.value(), mechanism.noise_std(), c, &mut scratch).unwrap();
+    }
+    state.weights().iter().chain(state.covariance()).copied().collect()
+}
+
+#[test]
+fn the_machine_is_its_loop_in_any_order_and_charges_every_release() {
+    let world = small(N);
+    let bits = |x: &[f64]| x.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+    for absent in [0, 5, N as usize] {
+        let (found, charged) = machine(&world, false, absent);
+        assert_eq!(bits(&found), bits(&straight(&world, absent)));
+        assert_eq!(bits(&found), bits(&machine(&world, true, absent).0), "the order of uploads changes nothing");
+        assert_eq!(charged, MULTIPLIERS.map(event), "unsampled Gaussians, zero-out");
+    }
+    // Negative control: one agent less is seen.
+    assert_ne!(bits(&machine(&world, false, 0).0), bits(&machine(&world, false, 1).0));
+}
+
+#[test]
+fn nothing_leaves_without_its_own_receipt() {
+    let world = small(N);
+    let (mut state, mut posterior, mut numbers) = (ServerState::new(), fresh(&world), Numbers::new());
+    let mut other = ServerState::new();
+    let (mut other_posterior, mut other_numbers) = (fresh(&world), Numbers::new());
+    let source = &mut source(0);
+    // The receipt of another opening.
+    let foreign = {
+        let source = &mut self::source(9);
+        let mut server =
+            Server::attach(PLAN, world.public(true), &mut other, &mut other_posterior, other_numbers.borrow()).unwrap();
+        let _ = server.handle(Input::Open, source).unwrap();
+        let Ok(Output::Charge(charge)) = server.handle(Input::Close, source) else { panic!("charged") };
+        receipt(charge)
+    };
+    let mut server = Server::attach(PLAN, world.public(true), &mut state, &mut posterior, numbers.borrow()).unwrap();
+    let zeros = [0.0; M + 1];
+    let upload = |agent, release| Input::Upload { agent, release, vector: &zeros };
+    assert!(matches!(
+        server.handle(upload(0, 0), source),
+        Err(ReleaseError::Server(ServerError::UnexpectedInput { phase: ServerPhase::Idle, input: "upload" }))
+    ));
+    let _ = server.handle(Input::Open, source).unwrap();
+    assert_eq!(server.handle(upload(0, 0), source), Ok(Output::Wait));
+    let refused = |error: ServerError| Err(ReleaseError::Server(error));
+    assert_eq!(server.handle(upload(0, 0), source), refused(ServerError::DuplicateUpload { agent: 0, broadcast: 0 }));
+    assert_eq!(server.handle(upload(N, 0), source), refused(ServerError::UnknownAgent { agent: N, agents: N }));
+    assert_eq!(
+        server.handle(upload(1, 1), source),
+        refused(ServerError::WrongBroadcast { agent: 1, found: 1, expected: 0 })
+    );
+    let short = Input::Upload { agent: 1, release: 0, vector: &[0.0; M] };
+    assert_eq!(server.handle(short, source), refused(ServerError::VectorLength { agent: 1, len: M, expected: M + 1 }));
+    // A vector of nonsense is taken without a word, and counts as zero.
+    let hostile = Input::Upload { agent: 1, release: 0, vector: &[f64::NAN; M + 1] };
+    assert_eq!(server.handle(hostile, source), Ok(Output::Wait));
+    let Ok(Output::Charge(first)) = server.handle(Input::Close, source) else { panic!("charged") };
+    assert_eq!(server.handle(Input::Charged(foreign), source), refused(ServerError::OtherReceipt { broadcast: 0 }));
+    let Ok(Output::Charge(again)) = server.handle(Input::Close, source) else { panic!("charged again") };
+    assert_eq!(first, again);
+    assert!(matches!(server.handle(Input::Charged(receipt(again)), source), Ok(Output::Broadcast { release: 0, .. })));
+    // The budget refuses the second; the third is the last.
+    assert_eq!(server.handle(Input::Skip, source), Ok(Output::NoBroadcast { release: 1 }));
+    let _ = server.handle(Input::Open, source).unwrap();
+    let Ok(Output::Charge(charge)) = server.handle(Input::Close, source) else { panic!("charged") };
+    assert_eq!((charge.release(), charge.events()), (1, &[event(0.8)][..]));
+    let _ = server.handle(Input::Charged(receipt(charge)), source).unwrap();
+    assert_eq!(server.phase(), ServerPhase::Done);
+    assert!(server.handle(Input::Open, source).is_err());
+}
+
+/// A server that was stored inside a release begins it again; its old receipt is worth nothing; its posterior goes on
+/// with the same bits.
+#[test]
+fn a_restored_server_is_charged_again() {
+    let world = small(N);
+    let (mut state, mut posterior, mut numbers) = (ServerState::new(), fresh(&world), Numbers::new());
+    let source = &mut source(0);
+    let old = {
+        let mut server =
+            Server::attach(PLAN, world.public(true), &mut state, &mut posterior, numbers.borrow()).unwrap();
+        let _ = server.handle(Input::Open, source).unwrap();
+        let Ok(Output::Charge(charge)) = server.handle(Input::Close, source) else { panic!("charged") };
+        assert_eq!(server.phase(), ServerPhase::Charging);
+        receipt(charge)
+    };
+    let mut state: ServerState = postcard::from_bytes(&postcard::to_allocvec(&state).unwrap()).unwrap();
+    let mut stored = vec![0.0; storage_len(M)];
+    stored[..M].copy_from_slice(posterior.weights());
+    stored[M..M + M * M].copy_from_slice(posterior.covariance());
+    let (h, clip) = (posterior.heterogeneity(), posterior.clip_factor());
+    let mut posterior = PublicState::resume(world.config, h, clip, stored.clone()).unwrap();
+    for (place, value) in [(0, f64::NAN), (M, 0.0), (M + 1, f64::INFINITY)] {
+        let mut bad = stored.clone();
+        bad[place] = value;
+        assert!(PublicState::resume(world.config, h, clip, bad).is_err(), "{place}");
+    }
+    assert!(PublicState::resume(world.config, -1.0, clip, stored.clone()).is_err());
+    assert!(PublicState::resume(world.config, h, 1.5, stored).is_err());
+    let source = &mut self::source(1);
+    let mut server = Server::attach(PLAN, world.public(true), &mut state, &mut posterior, numbers.borrow()).unwrap();
+    assert_eq!(server.phase(), ServerPhase::Idle);
+    let _ = server.handle(Input::Open, source).unwrap();
+    let Ok(Output::Charge(charge)) = server.handle(Input::Close, source) else { panic!("charged") };
+    assert!(server.handle(Input::Charged(old), source).is_err());
+    assert!(server.handle(Input::Charged(receipt(charge)), source).is_ok());
+    // A state that no run can be in.
+    let mut impossible: ServerState = postcard::from_bytes(&[1, 2]).unwrap();
+    let refused = Server::attach(PLAN, world.public(true), &mut impossible, &mut posterior, numbers.borrow());
+    assert!(matches!(refused.err(), Some(ReleaseError::Server(ServerError::State { releases: 2, .. }))));
+}
