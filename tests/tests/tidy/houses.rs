@@ -76,18 +76,6 @@ const CIRCLES_ALLOWED: &[(&[&str], &str)] = &[
         "the arguments of the subcommands stand with their dispatcher",
     ),
     (
-        &[
-            "sim/src/study/audit",
-            "sim/src/study/audit/error",
-            "sim/src/study/audit/federation",
-            "sim/src/study/audit/judge",
-            "sim/src/study/audit/ledger",
-            "sim/src/study/audit/local",
-            "sim/src/study/audit/workers",
-        ],
-        "claim and defect stand with the audit that uses its parts",
-    ),
-    (
         &["host/src/ledger", "host/src/ledger/budget", "host/src/ledger/counter", "host/src/ledger/log"],
         "the ledger's pieces are halves of one type",
     ),

@@ -12,7 +12,7 @@ use sordino_core::privacy::mechanism::laplace::LaplaceError;
 use sordino_core::privacy::{Event, NoiseError};
 use sordino_host::entropy::NoEntropy;
 
-use super::Defect;
+use super::defect::Defect;
 
 /// Why an audit has no outcome: something refused, failed or answered what it should not. Nothing is left out and
 /// nothing counts as zero, because scores that are missing would pass for a mechanism that leaks nothing.
@@ -169,4 +169,9 @@ impl From<NoiseError> for RunError {
     fn from(error: NoiseError) -> Self {
         RunError::Noise(error)
     }
+}
+
+/// Without this no bound would exceed anything.
+pub(super) fn check_error(error: f64) -> Result<(), AuditError> {
+    if error > 0.0 && error < 1.0 { Ok(()) } else { Err(AuditError::ErrorProbability(error)) }
 }

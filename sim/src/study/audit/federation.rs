@@ -16,9 +16,10 @@ use sordino_core::privacy::mechanism::gaussian::GridGaussian;
 use sordino_core::privacy::{Event, Ledger, SamplingProbability, Simulated};
 use sordino_core::schedule::{Mixing, WeightConcentration};
 
+use super::claim::GaussianAudit;
+use super::defect::Defect;
 use super::error::{AuditError, RunError};
 use super::ledger::{AuditLedger, Foreseen};
-use super::{Defect, GaussianAudit};
 
 /// The agent in question, of largest weight.
 const AUDITED: u32 = 1;

@@ -2,7 +2,7 @@
 
 use sordino_core::math::{self, Scalar};
 
-use super::{EPSILONS, Line, Report};
+use super::outcome::{EPSILONS, Line, Report};
 
 /// Both directions at every ε, thresholds from the first half, bounds from the second.
 pub(super) fn judge(present: &[f64], absent: &[f64], claimed: &[f64], error: f64) -> Report {

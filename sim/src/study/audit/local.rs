@@ -7,11 +7,12 @@ use sordino_core::privacy::{Epsilon, Event, Ledger, NeighboringRelation, NoiseSo
 use sordino_core::random::{Party, Purpose, RunSeed};
 use sordino_host::entropy;
 
-use super::error::{AuditError, RunError};
+use super::defect::Defect;
+use super::error::{AuditError, RunError, check_error};
 use super::judge::judge;
 use super::ledger::AuditLedger;
+use super::outcome::{EPSILONS, Report};
 use super::workers::gather;
-use super::{Defect, EPSILONS, Report, check_error};
 
 /// A claim about one clamped report, and how hard to look.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -6,7 +6,8 @@
 //! | `local` | one local report: a reporter with one reward or the other |
 //! | `ledger` | the ledger of an audit, which pays for what is claimed and for nothing else |
 //! | `workers` | many runs, none of which may be lost |
-//! | `judge` | scores in, lower bounds on δ(ε) out |
+//! | `claim`, `defect` | what is claimed; what is broken on purpose |
+//! | `judge`, `outcome` | scores in, lower bounds on δ(ε) out, a report |
 //! | `error` | why an audit has no outcome |
 //!
 //! **Method** (hockey-stick audit). Worst neighbours: the agent of largest weight sends its whole clipping norm in one
@@ -27,136 +28,33 @@
 //!
 //! **Negative controls** ([`Defect`]) break the same path on purpose; an audit that does not reject them has no power.
 
+mod claim;
+mod defect;
 mod error;
 mod federation;
 mod judge;
 mod ledger;
 mod local;
+mod outcome;
 mod workers;
 
 use sordino_core::privacy::accountant::pld::{self, Options};
-use sordino_core::privacy::{Event, NeighboringRelation, Simulated, SourceKind};
+use sordino_core::privacy::{Simulated, SourceKind};
 use sordino_core::random::{Party, Purpose, RunSeed};
 use sordino_host::entropy;
 
+use error::check_error;
 use federation::Federation;
 use ledger::Foreseen;
 
+pub use claim::{Claim, GaussianAudit};
+pub use defect::Defect;
 pub use error::{AuditError, RunError};
 pub use local::LocalAudit;
+pub use outcome::{EPSILONS, Line, Report};
 pub use workers::RUNS_MIN;
 
-/// The ε at which the claim is tested.
-pub const EPSILONS: [f64; 8] = [0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0];
-
-/// What is broken on purpose.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Defect {
-    /// Nothing: the shipped path.
-    None,
-    /// The noise is this fraction of what it should be.
-    NoiseFactor(f64),
-    /// Coins fall with this probability.
-    SampledWith(f64),
-    /// More or fewer rounds are run than are claimed.
-    RoundsRun(u32),
-    /// The agent's contribution is counted a second time, as that of another agent of the sample: twice the sensitivity.
-    CountedTwice,
-    /// The observer knows the seed of the coins, though not that of the noise.
-    KnownCoins,
-    /// The host looks at the noise and releases only when it points the agent's way.
-    NoiseOfOneSign,
-    /// The reward spans this many times the sensitivity that is claimed (a local report).
-    SensitivityFactor(f64),
-    /// The reward is not clamped, this many times the bound (a local report).
-    NoClamp(f64),
-}
-
-impl Defect {
-    /// Whether it knows coins or noise before they are drawn.
-    const fn foresees(self) -> bool {
-        matches!(self, Defect::CountedTwice | Defect::KnownCoins | Defect::NoiseOfOneSign)
-    }
-}
-
-/// A claim about the sampled Gaussian, and how hard to look.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct GaussianAudit {
-    /// Sampling probability claimed.
-    pub sampling_probability: f64,
-    /// Noise multiplier claimed.
-    pub noise_multiplier: f64,
-    /// Releases claimed.
-    pub rounds: u32,
-    /// Runs for each of the two neighbours.
-    pub runs: u32,
-    /// Probability that a correct mechanism is rejected, over all tests together.
-    pub error: f64,
-    /// Scenario seed.
-    pub seed: u64,
-}
-
-/// δ claimed at each of [`EPSILONS`].
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Claim([f64; EPSILONS.len()]);
-
-/// One ε of the report.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Line {
-    /// ε.
-    pub epsilon: f64,
-    /// δ claimed there.
-    pub delta_claimed: f64,
-    /// Lower bound measured, the larger of both directions.
-    pub delta_measured: f64,
-}
-
-/// The outcome.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Report {
-    /// One line for each ε.
-    pub lines: Vec<Line>,
-    /// Runs for each neighbour.
-    pub runs: u32,
-    /// Error of the whole.
-    pub error: f64,
-}
-
-impl Report {
-    /// More leaked than claimed.
-    pub fn rejected(&self) -> bool {
-        !(self.margin() <= 0.0)
-    }
-
-    /// Largest measured − claimed; NaN if one of them is no number.
-    pub fn margin(&self) -> f64 {
-        let worse = |worst: f64, margin: f64| if worst >= margin || worst.is_nan() { worst } else { margin };
-        self.lines.iter().map(|line| line.delta_measured - line.delta_claimed).fold(f64::NEG_INFINITY, worse)
-    }
-}
-
 impl GaussianAudit {
-    /// The size asked for in the notes: 200,000 runs of 40 rounds at q = 0.25, z = 1.
-    pub const fn standard(seed: u64) -> Self {
-        GaussianAudit {
-            sampling_probability: 0.25,
-            noise_multiplier: 1.0,
-            rounds: 40,
-            runs: 200_000,
-            error: 1e-6,
-            seed,
-        }
-    }
-
-    /// What one round is claimed to cost.
-    pub const fn event(&self) -> Event {
-        Event::PoissonSampledGaussian {
-            sampling_probability: self.sampling_probability,
-            noise_multiplier: self.noise_multiplier,
-            relation: NeighboringRelation::ReplaceSpecial,
-        }
-    }
-
     /// What all rounds are claimed to cost, by the tight accountant. It takes seconds and holds for any runs and seed.
     ///
     /// **Errors**: [`AuditError::Claim`].
@@ -201,11 +99,6 @@ impl GaussianAudit {
         };
         Ok(judge::judge(&scores(true)?, &scores(false)?, &claim.0, self.error))
     }
-}
-
-/// Without this no bound would exceed anything.
-fn check_error(error: f64) -> Result<(), AuditError> {
-    if error > 0.0 && error < 1.0 { Ok(()) } else { Err(AuditError::ErrorProbability(error)) }
 }
 
 #[cfg(test)]

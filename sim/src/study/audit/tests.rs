@@ -117,7 +117,7 @@ fn mended_a_refused_mechanism_is_an_error() {
     let error = refused(GaussianAudit { noise_multiplier: 1e6, ..audit(1_000) }, Defect::None);
     assert_eq!(
         error.to_string(),
-        "the audit has no outcome: the federation was refused: noise_multiplier = 1000000 is outside [0.01, 1e4]"
+        "the audit has no outcome: the federation was refused: noise_multiplier = 1000000 is outside [0.05, 1e3]"
     );
     assert!(matches!(refused(audit(1_000), Defect::NoClamp(5.0)), AuditError::NoSuchControl(_)));
     assert!(matches!(refused(audit(999), Defect::None), AuditError::Runs { runs: 999, .. }));
