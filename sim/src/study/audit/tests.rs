@@ -247,7 +247,7 @@ fn mended_what_is_charged_is_what_is_claimed() {
 #[test]
 fn a_collector_of_another_configuration_cannot_be_merged() {
     let federation = |factor| Federation::new(&audit(1_000), Defect::NoiseFactor(factor)).unwrap();
-    let (shipped, loud) = (federation(1.0), federation(0.01));
+    let (shipped, loud) = (federation(1.0), federation(0.1));
     let refused = opened(&shipped, |server, _| {
         let (mut sums, mut flags, mut counters) = ([0; 4], [0; 2], Counters::default());
         let storage = CollectorStorage { sums: &mut sums, flags: &mut flags, counters: &mut counters };
