@@ -260,6 +260,8 @@ fn mended_data_that_nobody_reads_are_refused() {
             assert!(message.contains(&format!("--data x.csv: scenario `{scenario}` reads no data")), "{message}");
         }
     }
+    let message = refused(&folder, 2, &["reproduce", "ldp/student-t", "--data", "x.csv"]);
+    assert!(message.contains("--data x.csv: `ldp/student-t` reads no data"), "{message}");
     assert!(!folder.join("s").exists() && !folder.join("sordino-runs").exists());
     // Negative control: one that reads data gets as far as the file; and a folder gets advice.
     assert!(refused(&folder, 2, &["run", "landmine", "--data", "x.csv"]).contains("x.csv: cannot be read"));

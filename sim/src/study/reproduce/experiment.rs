@@ -112,6 +112,8 @@ pub struct Experiment {
     pub description: &'static str,
     /// Runs if nobody says.
     pub runs: u32,
+    /// Whether it reads the data that `--data` names.
+    pub reads_data: bool,
     /// Measures; the second argument is the number of runs.
     pub measure: fn(&Options, u32) -> Result<Outcome, ReproduceError>,
 }
@@ -130,8 +132,15 @@ pub struct Outcome {
 impl Experiment {
     /// Carries it out.
     ///
-    /// **Errors**: data that is missing or malformed, runs too few for the experiment.
+    /// **Errors**: data that is missing or malformed, or that nobody reads; runs too few for the experiment.
     pub fn execute(&self, options: &Options) -> Result<Report, ReproduceError> {
+        if let Some(path) = options.data.as_ref().filter(|_| !self.reads_data) {
+            let path = path.display();
+            return Err(ReproduceError::new(format!(
+                "--data {path}: `{}` reads no data; leave --data away",
+                self.name
+            )));
+        }
         let Outcome { bands, remarks, files } = (self.measure)(options, options.runs.unwrap_or(self.runs))?;
         Ok(Report { experiment: self.name, bands, remarks, files })
     }

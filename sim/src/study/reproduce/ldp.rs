@@ -19,18 +19,21 @@ pub const EXPERIMENTS: &[Experiment] = &[
         description: "figure 2a: MoMA < ATA < TGP with order-wise widths; not with the theorems', not with tuned ones \
                       (20 functions, half a minute)",
         runs: 20,
+        reads_data: false,
         measure: synthetic_se,
     },
     Experiment {
         name: "ldp/synthetic-matern",
         description: "figure 2b: MoMA < TGP (20 functions, one minute)",
         runs: 20,
+        reads_data: false,
         measure: synthetic_matern,
     },
     Experiment {
         name: "ldp/student-t",
         description: "figure 2d: heavy tails without privacy, MoMA < ATA < TGP (20 functions)",
         runs: 20,
+        reads_data: false,
         measure: student_t,
     },
 ];

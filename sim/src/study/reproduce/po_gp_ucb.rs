@@ -28,7 +28,7 @@ const fn experiment(
     description: &'static str,
     measure: fn(&Options, u32) -> Result<Outcome, ReproduceError>,
 ) -> Experiment {
-    Experiment { name, description, runs: 50, measure }
+    Experiment { name, description, runs: 50, reads_data: false, measure }
 }
 
 /// The catalogue's entries.
