@@ -12,7 +12,7 @@
 //! written to a file besides.
 
 mod ledger;
-mod mutate;
+pub mod mutate;
 pub mod targets;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
