@@ -35,7 +35,7 @@ fn release_as_a_loop(vectors: &[Vec<f64>], mechanism: &Mechanism, seed: RunSeed,
     let source = &mut Simulated::new(seed.stream(Party::Server, Purpose::Release, round));
     let pool = mechanism.grid().fill_noise(source, &mut noise).unwrap();
     let mut out = vec![0.0; M + 1];
-    let sample = mechanism.grid().sample(source, &mut []).unwrap();
+    let sample = mechanism.grid().sample(&mut source.clone(), &mut [0]).unwrap();
     let release = mechanism.grid().release(&mut sums, sample, pool, delta, &mut out).unwrap();
     assert_eq!(release.value().len(), M + 1);
     // Decoded by hand: one unit is Δ/K.
@@ -51,7 +51,7 @@ fn release(vectors: &[Vec<f64>], mechanism: &Mechanism, seed: RunSeed, round: u3
     let (mut noise, mut out) = (vec![0i64; M + 1], vec![0.0; M + 1]);
     let source = &mut Simulated::new(seed.stream(Party::Server, Purpose::Release, round));
     let pool = mechanism.grid().fill_noise(source, &mut noise).unwrap();
-    let sample = mechanism.grid().sample(source, &mut []).unwrap();
+    let sample = mechanism.grid().sample(&mut source.clone(), &mut [0]).unwrap();
     let release = mechanism.grid().release(&mut sums, sample, pool, mechanism.l2_sensitivity(), &mut out).unwrap();
     assert_eq!(release.value().len(), M + 1);
     out

@@ -101,7 +101,7 @@ fn straight(world: &World<f64>, absent: usize) -> Vec<f64> {
         }
         let (mut noise, mut out, source) = (vec![0; M + 1], vec![0.0; M + 1], &mut source(j as u32));
         let pool = mechanism.grid().fill_noise(source, &mut noise).unwrap();
-        let sample = mechanism.grid().sample(source, &mut []).unwrap();
+        let sample = mechanism.grid().sample(&mut source.clone(), &mut [0]).unwrap();
         let delta = mechanism.l2_sensitivity();
         let released = mechanism.grid().release(&mut sums, sample, pool, delta, &mut out).unwrap();
         let c = repeats(&ROUNDS, j);

@@ -117,8 +117,9 @@ impl<P: Provenance> PartialEq for Receipt<P> {
 ///     type Error = &'static str;
 ///     fn write(&mut self, charge: &Charge<Private>) -> Result<(), Self::Error> {
 ///         for event in charge.events() {
-///             let entry = postcard::to_allocvec(&(charge.release(), event)).map_err(|_| "an event that is too long")?;
-///             self.0.extend(entry); // and wait until it is durable
+///             let mut buffer = [0; 64];
+///             let entry = postcard::to_slice(&(charge.release(), event), &mut buffer).map_err(|_| "too long an event")?;
+///             self.0.extend_from_slice(entry); // and wait until it is durable
 ///         }
 ///         Ok(())
 ///     }
