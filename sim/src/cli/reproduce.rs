@@ -51,6 +51,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         return Err(CliError::input(format!("there is no experiment `{name}`; there are {}", names.join(", "))));
     };
     let options = Options { runs: arguments.runs, threads: arguments.threads, data: arguments.data.clone() };
+    experiment.check(&options).map_err(CliError::input)?;
     log::note(&format!("{}: {}", experiment.name, experiment.description));
     let folder = arguments.out.as_deref().map(RunFolder::create).transpose()?;
     let report = match experiment.execute(&options) {

@@ -130,17 +130,24 @@ pub struct Outcome {
 }
 
 impl Experiment {
+    /// Whether these options are for it.
+    ///
+    /// **Errors**: data that it does not read.
+    pub fn check(&self, options: &Options) -> Result<(), ReproduceError> {
+        match options.data.as_ref().filter(|_| !self.reads_data) {
+            Some(path) => {
+                let (path, name) = (path.display(), self.name);
+                Err(ReproduceError::new(format!("--data {path}: `{name}` reads no data; leave --data away")))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Carries it out.
     ///
     /// **Errors**: data that is missing or malformed, or that nobody reads; runs too few for the experiment.
     pub fn execute(&self, options: &Options) -> Result<Report, ReproduceError> {
-        if let Some(path) = options.data.as_ref().filter(|_| !self.reads_data) {
-            let path = path.display();
-            return Err(ReproduceError::new(format!(
-                "--data {path}: `{}` reads no data; leave --data away",
-                self.name
-            )));
-        }
+        self.check(options)?;
         let Outcome { bands, remarks, files } = (self.measure)(options, options.runs.unwrap_or(self.runs))?;
         Ok(Report { experiment: self.name, bands, remarks, files })
     }
