@@ -337,7 +337,10 @@ impl Store {
                 return Err(StoreError::Ledger { path, line: text.lines().count(), message });
             }
             for line in text.lines().skip(1) {
-                lines.push_str(&line.replacen('{', &format!("{{{},", part.fields), 1));
+                // The chain runs through the ledger of one method: nothing could be checked by it among others.
+                let charge =
+                    line.rsplit_once(",\"chain\":").map_or(line.to_owned(), |(charge, _)| format!("{charge}}}"));
+                lines.push_str(&charge.replacen('{', &format!("{{{},", part.fields), 1));
                 lines.push('\n');
             }
         }
