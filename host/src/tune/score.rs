@@ -35,9 +35,9 @@ pub fn decimals_needed(range: f64, records: u32) -> u32 {
     (0..=300).find(|decimals| last_place(*decimals) <= step).unwrap_or(300)
 }
 
-/// 10⁻ᵈ, correctly rounded.
+/// 10⁻ᵈ, correctly rounded; what cannot be told is no promise at all.
 fn last_place(decimals: u32) -> f64 {
-    format!("1e-{decimals}").parse().unwrap_or(0.0)
+    format!("1e-{decimals}").parse().unwrap_or(f64::INFINITY)
 }
 
 /// The largest number of records whose promise covers range/records + 10⁻ᵈ, the step of the last decimal included.
