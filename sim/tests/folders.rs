@@ -145,10 +145,10 @@ fn mended_a_folder_has_one_writer_at_a_time() {
         let arguments = [&arguments[..], &[out]].concat();
         let mut first = command(&folder, &arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         assert!(appeared(&folder.join(out).join(sign), &mut first));
-        // Killed after some seconds: where both would be let in, this one would run for hours.
+        // Killed after a minute: where both would be let in, this one would run for hours.
         let mut second = command(&folder, &arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let began = Instant::now();
-        while second.try_wait().unwrap().is_none() && began.elapsed() < Duration::from_secs(10) {
+        while second.try_wait().unwrap().is_none() && began.elapsed() < Duration::from_secs(60) {
             std::thread::sleep(Duration::from_millis(20));
         }
         let _ = second.kill();
