@@ -1,7 +1,7 @@
 //! One upload to a server, with the sender in the secret sample and outside it: what both must cost alike.
 //!
 //! The count is the caller's: the device reads a timer that ticks with instructions, the host runs under callgrind
-//! (`tests/tests/upload_work.rs`).
+//! (`tests/tests/it/upload_work.rs`).
 
 use core::hint::black_box;
 

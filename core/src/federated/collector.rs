@@ -123,7 +123,7 @@ pub(super) fn upload<T: Scalar>(
     *flag |= UPLOADED;
     storage.counters.received += 1;
     // Every vector takes the same way, selected or not: how long a reply takes must not tell the secret sample. Nothing
-    // from here on branches on the coin; `tests/tests/upload_work.rs` counts the instructions.
+    // from here on branches on the coin; `tests/tests/it/upload_work.rs` counts the instructions.
     let selected = *flag & SELECTED & u8::from(encoding.signal == Signal::Vectors);
     let mut buffer = [0.0; REGION_WEIGHTS_MAX];
     let weights = encoding.weights.of_agent(config.region_of_agent(agent) as usize, &mut buffer);

@@ -10,7 +10,7 @@
 //!
 //! **Time.** A vector costs the same whether its party is in the secret sample or not: the same reads, the same writes to
 //! the same addresses, the same instructions ([`Encoder::add_if`]). That is counted on three processors
-//! (`tests/tests/upload_work.rs`, `firmware-example/src/device/uploads.rs`), because no language rule forbids an optimiser
+//! (`tests/tests/it/upload_work.rs`, `firmware-example/src/device/uploads.rs`), because no language rule forbids an optimiser
 //! to leave out work that is thrown away. What the vector itself costs may depend on the vector.
 //!
 //! **Privacy** rests on the check alone: whatever the steps before it did, the contribution is an integer vector of

@@ -4,8 +4,10 @@
 //! `advances.py`), not with those that the program lays them out with.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
+
+use crate::util::scratch;
 
 const SMALL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/small.toml");
 
@@ -14,7 +16,7 @@ type Widths = BTreeMap<char, f64>;
 type Fonts = BTreeMap<String, BTreeMap<String, Widths>>;
 
 fn fonts() -> Fonts {
-    serde_json::from_str(include_str!("advances.json")).unwrap()
+    serde_json::from_str(include_str!("../advances.json")).unwrap()
 }
 
 /// Sizes of type of a class: (size in a file and on a wide page, on a phone, in small pictures on a phone, bold).
@@ -135,14 +137,6 @@ fn faults(text: &str, page: bool) -> Vec<String> {
         }
     }
     wrong
-}
-
-/// A folder of this test alone, empty at the beginning.
-fn scratch(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder).unwrap();
-    folder
 }
 
 /// Every kind of picture, from scenarios made small where that changes no text's length for the better.

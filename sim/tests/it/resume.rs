@@ -12,7 +12,7 @@ use sordino_sim::record::MethodRun;
 use sordino_sim::scenario::Scenario;
 use sordino_sim::study::execute::ledger_parts;
 
-const SMALL: &str = include_str!("small.toml");
+const SMALL: &str = include_str!("../small.toml");
 
 fn scenario(settings: &[&str]) -> Scenario {
     let settings: Vec<String> = settings.iter().map(|s| s.to_string()).collect();

@@ -1,14 +1,15 @@
 //! `kill -9` at random moments, `--resume`, and the folder is the one of an uninterrupted run or sweep, byte for byte.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use sordino_core::random::Stream;
 
+use crate::util::{SMALL, files};
+
 const KILLS: u32 = 20;
-const SCENARIO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/small.toml");
+
 const METHODS: &str = "federation.methods=[\"ts\",\"fts-de\",\"dp-fts-de\"]";
 
 /// What is executed, and killed.
@@ -26,22 +27,6 @@ impl Case {
         command.stdout(Stdio::null()).stderr(Stdio::null());
         command
     }
-}
-
-/// All files below a folder, by name.
-fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let (mut found, mut open) = (BTreeMap::new(), vec![folder.to_owned()]);
-    while let Some(next) = open.pop() {
-        for entry in std::fs::read_dir(next).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                open.push(path);
-            } else {
-                found.insert(path.strip_prefix(folder).unwrap().to_owned(), std::fs::read(&path).unwrap());
-            }
-        }
-    }
-    found
 }
 
 fn killed_and_resumed_leaves_the_same_folder(case: &Case) {
@@ -88,7 +73,7 @@ fn killed_and_resumed_leaves_the_same_folder(case: &Case) {
 fn a_run() {
     killed_and_resumed_leaves_the_same_folder(&Case {
         name: "run",
-        arguments: vec!["run", SCENARIO, "--set", "faults.straggler=0.2", "--set", METHODS],
+        arguments: vec!["run", SMALL, "--set", "faults.straggler=0.2", "--set", METHODS],
         releases: 2 * 14,
     });
 }
@@ -98,7 +83,7 @@ fn a_sweep() {
     let values = "federation.rounds=8,14";
     killed_and_resumed_leaves_the_same_folder(&Case {
         name: "sweep",
-        arguments: vec!["sweep", SCENARIO, "--set", METHODS, "--set", values, "--runs", "1", "--seeds", "0..2"],
+        arguments: vec!["sweep", SMALL, "--set", METHODS, "--set", values, "--runs", "1", "--seeds", "0..2"],
         releases: 2 * (8 + 14),
     });
 }

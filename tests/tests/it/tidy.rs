@@ -4,13 +4,9 @@
 use houses::HOUSES;
 use source::{code, forbidden, occurrences, over_sources, root, shipped};
 
-#[path = "tidy/dependencies.rs"]
 mod dependencies;
-#[path = "tidy/errors.rs"]
 mod errors;
-#[path = "tidy/houses.rs"]
 mod houses;
-#[path = "tidy/source.rs"]
 mod source;
 
 /// A file that is longer is two concepts.

@@ -173,7 +173,7 @@ fn mended_parser_and_core_have_one_range() {
 /// The keys that a refusal names are those of the table, with their order.
 #[test]
 fn mended_every_key_of_faults_is_documented() {
-    let readme = include_str!("../scenarios/README.md");
+    let readme = include_str!("../../scenarios/README.md");
     let table = readme.split("`[faults]`").nth(1).expect("a section on faults").split("\n\n").nth(1).unwrap();
     let documented: Vec<&str> = table.lines().skip(2).map(|row| row.split('`').nth(1).unwrap()).collect();
     let message = set(&["faults.sabotage=1"]).unwrap_err();

@@ -1,48 +1,14 @@
 //! Folders and files of runs as hostile hands leave them: of another scenario, half written, in use, endless.
 
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-const SMALL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/small.toml");
+use crate::util::{SMALL, command, done, refused, said, scratch, sordino};
+
 const METHODS: &str = "federation.methods=[\"ts\",\"dp-fts-de\"]";
 const LOCAL: [&str; 7] =
     ["ldp-se", "--set", "learning.rounds=200", "--set", "objective.points=20", "--set", "learning.width_factor=0.05"];
-
-/// A folder of this test alone, empty at the beginning.
-fn scratch(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder).unwrap();
-    folder
-}
-
-fn command(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_sordino"));
-    command.args(arguments).current_dir(folder);
-    command
-}
-
-fn sordino(folder: &Path, arguments: &[&str]) -> Output {
-    command(folder, arguments).output().unwrap()
-}
-
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-fn done(folder: &Path, arguments: &[&str]) -> Output {
-    let output = sordino(folder, arguments);
-    assert!(output.status.success(), "{arguments:?}: {}", said(&output));
-    output
-}
-
-fn refused(folder: &Path, code: i32, arguments: &[&str]) -> String {
-    let output = sordino(folder, arguments);
-    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", said(&output));
-    assert!(said(&output).starts_with("error: ") && said(&output).lines().count() == 1, "{}", said(&output));
-    said(&output)
-}
 
 /// A federated run and one of another trust model: arguments, and a setting that makes another scenario of it.
 fn models() -> [(&'static str, Vec<&'static str>, &'static str, [&'static str; 2]); 2] {
@@ -188,7 +154,11 @@ fn briefly(folder: &Path, arguments: &[&str]) -> Result<String, &'static str> {
         std::thread::sleep(Duration::from_millis(10));
     }
     let output = child.wait_with_output().unwrap();
-    if output.status.code() == Some(2) || output.status.code() == Some(1) { Ok(said(&output)) } else { Err("dies") }
+    if output.status.code() == Some(2) || output.status.code() == Some(1) {
+        Ok(said(&output).to_owned())
+    } else {
+        Err("dies")
+    }
 }
 
 #[cfg(unix)]

@@ -9,7 +9,7 @@ use sordino_sim::record::MethodRun;
 use sordino_sim::scenario::{Method, Scenario};
 
 /// A small federation in which every part of the protocol takes place.
-const SMALL: &str = include_str!("small.toml");
+const SMALL: &str = include_str!("../small.toml");
 
 fn scenario(settings: &[&str]) -> Scenario {
     let settings: Vec<String> = settings.iter().map(|s| s.to_string()).collect();

@@ -1,41 +1,25 @@
 //! `sordino privacy` and `sordino audit` as a user calls them.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
 
 use serde_json::Value;
 
-/// A folder of this test alone, empty at the beginning.
-fn scratch(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder).unwrap();
-    folder
-}
+use crate::util::{self, scratch};
 
-fn sordino(folder: &Path, line: &str) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_sordino")).args(line.split_whitespace()).current_dir(folder).output().unwrap()
-}
-
-/// Runs and expects success.
+/// Runs the words of a line and expects success.
 fn done(folder: &Path, line: &str) -> String {
-    let output = sordino(folder, line);
-    assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
+    let words: Vec<&str> = line.split_whitespace().collect();
+    String::from_utf8(util::done(folder, &words).stdout).unwrap()
 }
 
 fn json(folder: &Path, line: &str) -> Value {
     serde_json::from_str(&done(folder, &format!("{line} --format json"))).unwrap()
 }
 
-/// Expects code 2, one line on standard error and nothing on standard output.
+/// Runs the words of a line and expects code 2.
 fn refused(folder: &Path, line: &str) -> String {
-    let output = sordino(folder, line);
-    let message = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{line}: {message}");
-    assert!(output.stdout.is_empty(), "{line}");
-    assert!(message.starts_with("error: ") && message.lines().count() == 1, "{line}: {message}");
-    message
+    let words: Vec<&str> = line.split_whitespace().collect();
+    util::refused(folder, 2, &words)
 }
 
 const PAPER: &str = "--sampling-probability 0.25 --noise-multiplier 1 --rounds 40";
@@ -221,7 +205,10 @@ fn compare_draws_three_curves() {
     for name in ["moments", "RDP", "PLD"] {
         assert!(said.contains(name) && picture.contains(&format!(">{name}<")), "{name}");
     }
-    let output = sordino(&folder, &format!("privacy compare {PAPER} --delta 1e-5 --out no/a.svg"));
+    let output = util::sordino(
+        &folder,
+        &format!("privacy compare {PAPER} --delta 1e-5 --out no/a.svg").split(' ').collect::<Vec<_>>(),
+    );
     assert_eq!(output.status.code(), Some(1));
     assert!(refused(&folder, &format!("privacy compare {PAPER} --delta 1 --out b.svg")).contains("--delta"));
 }

@@ -1,47 +1,10 @@
 //! The program as a user calls it.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
 
 use serde_json::Value;
 
-/// A folder of this test alone, empty at the beginning.
-fn scratch(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder).unwrap();
-    folder
-}
-
-fn sordino(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_sordino")).args(arguments).current_dir(folder).output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).unwrap()
-}
-
-/// Runs and expects success.
-fn done(folder: &Path, arguments: &[&str]) -> Output {
-    let output = sordino(folder, arguments);
-    assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
-    output
-}
-
-/// Runs, expects one line on standard error, nothing on standard output, and this code.
-fn refused(folder: &Path, code: i32, arguments: &[&str]) -> String {
-    let output = sordino(folder, arguments);
-    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", text(&output.stderr));
-    assert!(output.stdout.is_empty(), "{arguments:?}");
-    let message = text(&output.stderr);
-    assert_eq!(message.lines().count(), 1, "{arguments:?}: {message}");
-    assert!(message.starts_with("error: "), "{message}");
-    message.trim_end().to_owned()
-}
-
-fn json(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout).unwrap()
-}
+use crate::util::{done, json, refused, scratch, sordino, text};
 
 const SMALL: [&str; 8] = [
     "--set",

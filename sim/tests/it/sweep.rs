@@ -1,58 +1,13 @@
 //! `sordino sweep` as a user calls it, and what it leaves.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
+use std::process::Output;
 
 use serde_json::Value;
 
-const SMALL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/small.toml");
+use crate::util::{SMALL, done, files, refused, scratch, sordino, text};
+
 const METHODS: &str = "federation.methods=[\"ts\",\"dp-fts-de\"]";
-
-/// A folder of this test alone, empty at the beginning.
-fn scratch(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder).unwrap();
-    folder
-}
-
-fn sordino(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_sordino")).args(arguments).current_dir(folder).output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).unwrap()
-}
-
-fn done(folder: &Path, arguments: &[&str]) -> Output {
-    let output = sordino(folder, arguments);
-    assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
-    output
-}
-
-fn refused(folder: &Path, arguments: &[&str]) -> String {
-    let output = sordino(folder, arguments);
-    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", text(&output.stderr));
-    let message = text(&output.stderr).to_owned();
-    assert!(message.starts_with("error: ") && message.lines().count() == 1, "{message}");
-    message
-}
-
-fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let (mut found, mut open) = (BTreeMap::new(), vec![folder.to_owned()]);
-    while let Some(next) = open.pop() {
-        for entry in std::fs::read_dir(next).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                open.push(path);
-            } else {
-                found.insert(path.strip_prefix(folder).unwrap().to_owned(), std::fs::read(&path).unwrap());
-            }
-        }
-    }
-    found
-}
 
 fn index(folder: &Path) -> Value {
     serde_json::from_slice(&std::fs::read(folder.join("index.json")).unwrap()).unwrap()
@@ -106,7 +61,7 @@ fn threads_change_nothing_and_a_run_is_a_normal_run() {
 #[test]
 fn nothing_begins_if_one_run_is_refused() {
     let folder = scratch("sweep-refused");
-    let sweep = |more: &[&str]| refused(&folder, &[&["sweep", "default", "--out", "x"][..], more].concat());
+    let sweep = |more: &[&str]| refused(&folder, 2, &[&["sweep", "default", "--out", "x"][..], more].concat());
     let message = sweep(&["--set", "privacy.noise_multiplier=1,0"]);
     assert!(
         message.contains("`privacy.noise_multiplier = 0` is not admissible; admissible: a number from 0.05"),
@@ -114,12 +69,12 @@ fn nothing_begins_if_one_run_is_refused() {
     );
     assert!(sweep(&["--set", "privacy.noise=1,2"]).contains("unknown key `privacy.noise`"));
     assert!(sweep(&["--seeds", "5..1"]).contains("--seeds: `5..1`"));
-    assert!(refused(&folder, &["sweep", "defualt", "--out", "x"]).contains("there is no scenario `defualt`"));
+    assert!(refused(&folder, 2, &["sweep", "defualt", "--out", "x"]).contains("there is no scenario `defualt`"));
     assert!(!folder.join("x").exists());
     std::fs::create_dir(folder.join("taken")).unwrap();
-    assert!(refused(&folder, &["sweep", "default", "--out", "taken"]).contains("exists already"));
+    assert!(refused(&folder, 2, &["sweep", "default", "--out", "taken"]).contains("exists already"));
     std::fs::write(folder.join("taken/else"), "").unwrap();
-    assert!(refused(&folder, &["sweep", "default", "--out", "taken", "--resume"]).contains("holds no sweep"));
+    assert!(refused(&folder, 2, &["sweep", "default", "--out", "taken", "--resume"]).contains("holds no sweep"));
 }
 
 /// A run that cannot be carried out is named, the others are done, and `--resume` tries it again.
@@ -139,7 +94,7 @@ fn failed_runs_are_kept_and_tried_again() {
     assert!(std::fs::read_to_string(folder.join("s/report.html")).unwrap().contains("What is missing"));
     let first = std::fs::metadata(folder.join("s/runs/00000-trace=a.csv/rounds.csv")).unwrap().modified().unwrap();
     // Another sweep is refused with the difference.
-    let other = refused(&folder, &[&sweep[..], &["--seeds", "1..3"]].concat());
+    let other = refused(&folder, 2, &[&sweep[..], &["--seeds", "1..3"]].concat());
     assert!(other.contains("belongs to another sweep (- seeds 5; + seeds 1,2)"), "{other}");
     std::fs::write(folder.join("b.csv"), "agent,from,to\n1,0,5\n").unwrap();
     done(&folder, &sweep);

@@ -4,6 +4,10 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
 struct Case {
     folder: PathBuf,
 }
@@ -52,10 +56,6 @@ impl Drop for Case {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.folder);
     }
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
 }
 
 /// 0.1, 0.3, 0.5, 0.9, 0.2 for x = 0..4, from the environment and checked against standard input.

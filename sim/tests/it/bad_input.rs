@@ -1,19 +1,13 @@
 //! Bad input of the trust models beside `federated`, as a user meets it: one line, exit code 2, no panic, no folder left.
 //!
 //! What the program cannot be given from outside is tested in core: a table kernel that is not positive semidefinite
-//! (`tests/tests/local.rs`, `nonsense_is_refused_by_name`; every table that a file makes is a covariance matrix), a
+//! (`tests/tests/it/local.rs`, `nonsense_is_refused_by_name`; every table that a file makes is a covariance matrix), a
 //! decomposition that fails (`core/src/outsourced/spectrum.rs`, `paper.rs`). A user's command that hangs is in `tune.rs`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-/// A folder of this test alone, empty at the beginning.
-fn scratch(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder).unwrap();
-    folder
-}
+use crate::util::scratch;
 
 /// Runs, expects code 2, one line on standard error, nothing on standard output.
 fn refused(folder: &Path, arguments: &[&str]) -> String {

@@ -21,7 +21,7 @@ struct Case {
 }
 
 fn reference() -> Reference {
-    serde_json::from_str(include_str!("auc.json")).unwrap()
+    serde_json::from_str(include_str!("../auc.json")).unwrap()
 }
 
 /// One pair of rows that changes places is worth 3e-4 in the smallest half of a mine field; two or three do where many

@@ -1,0 +1,19 @@
+//! The integration tests of the simulator, in one program: `util` starts `sordino`.
+
+mod bad_input;
+mod cli;
+mod drivers;
+mod faults;
+mod folders;
+mod kill;
+mod local;
+mod output;
+mod outsourced;
+mod pictures;
+mod privacy_cli;
+mod resume;
+mod scenarios;
+mod sweep;
+mod tune;
+mod tuning;
+mod util;

@@ -1,0 +1,76 @@
+//! Starts `sordino` as a user does, in a folder of the test's own, and looks at what it leaves.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// A small federated scenario of all methods.
+pub const SMALL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/small.toml");
+
+/// A folder of one test alone, empty at the beginning; it stays for whoever looks into a failure.
+pub fn scratch(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// The program with its arguments, called in `folder`.
+pub fn command(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sordino"));
+    command.args(arguments).current_dir(folder);
+    command
+}
+
+pub fn sordino(folder: &Path, arguments: &[&str]) -> Output {
+    command(folder, arguments).output().unwrap()
+}
+
+pub fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+/// What the program said on standard error.
+pub fn said(output: &Output) -> &str {
+    text(&output.stderr)
+}
+
+/// Runs and expects success.
+pub fn done(folder: &Path, arguments: &[&str]) -> Output {
+    let output = sordino(folder, arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", said(&output));
+    output
+}
+
+/// Runs, expects one line on standard error, nothing on standard output, and this code.
+pub fn refused(folder: &Path, code: i32, arguments: &[&str]) -> String {
+    let output = sordino(folder, arguments);
+    let message = said(&output);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {message}");
+    assert!(output.stdout.is_empty(), "{arguments:?}: {}", text(&output.stdout));
+    assert!(message.starts_with("error: ") && message.lines().count() == 1, "{arguments:?}: {message}");
+    message.trim_end().to_owned()
+}
+
+/// What the program printed, as JSON.
+pub fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// All files below a folder, by their names inside it.
+pub fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let (mut found, mut open) = (BTreeMap::new(), vec![folder.to_owned()]);
+    while let Some(next) = open.pop() {
+        for entry in std::fs::read_dir(next).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else {
+                found.insert(path.strip_prefix(folder).unwrap().to_owned(), std::fs::read(&path).unwrap());
+            }
+        }
+    }
+    found
+}

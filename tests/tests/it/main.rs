@@ -1,0 +1,33 @@
+//! The tests that need several packages, in one program.
+
+mod accountant;
+mod digests;
+mod documentation;
+mod doors;
+mod engines;
+mod federated;
+mod firmware;
+mod fts_server;
+mod fuzz;
+mod local;
+mod mechanisms;
+mod mended_agent;
+mod output;
+mod outsourced;
+mod paper_loops;
+mod paper_loops_local;
+mod paper_loops_prior;
+mod partials;
+mod prior_agent;
+mod prior_query;
+mod prior_server;
+mod release_kills;
+mod samplers;
+mod tidy;
+mod tight_accountant;
+mod upload_work;
+mod vectors_schedules;
+mod vectors_surrogates;
+mod vectors_traces;
+mod vectors_weights;
+mod worst_case;
