@@ -104,8 +104,14 @@ pub fn contribution<T: Scalar>(
     at_least("scratch", scratch.len(), contribution_scratch_len(n))?;
     let (factor, residual) = slice::split(scratch, packed_len(n));
     let residual = head_mut(residual, n);
-    covariance(public, m, observations, terms.ridge, factor);
-    lower::factor(factor, n, T::ZERO)?;
+    for i in 0..n {
+        let row = lower::row_mut(factor, i);
+        kernel_row(public, m, observations, row);
+        if let Some(diagonal) = row.last_mut() {
+            *diagonal += terms.ridge;
+        }
+        lower::append_row(factor, i, T::ZERO)?;
+    }
     for (r, (candidate, y)) in residual.iter_mut().zip(observations.iter()) {
         *r = y - dot(public.feature_row(m, candidate), weights);
     }
@@ -123,24 +129,18 @@ pub fn contribution<T: Scalar>(
     Ok(clip)
 }
 
-/// The packed lower triangle of K + ridge·I over the observed points.
-pub(super) fn covariance<T: Scalar>(
+/// Row i of K over the observed points, for `out` of i + 1 numbers.
+pub(super) fn kernel_row<T: Scalar>(
     public: &Public<'_, T>,
     m: usize,
     observations: &Observations<'_, T>,
-    ridge: T,
     out: &mut [T],
 ) {
     let (rows, width) = public.prior(m);
     let prior = |candidate: u32| part(rows, candidate as usize * width, width);
-    for (i, (candidate, _)) in observations.iter().enumerate() {
-        let row = lower::row_mut(out, i);
-        for (k, (other, _)) in row.iter_mut().zip(observations.iter()) {
-            *k = dot(prior(candidate), prior(other));
-        }
-        if let Some(diagonal) = row.last_mut() {
-            *diagonal += ridge;
-        }
+    let Some((newest, _)) = observations.iter().nth(out.len().saturating_sub(1)) else { return };
+    for (k, (other, _)) in out.iter_mut().zip(observations.iter()) {
+        *k = dot(prior(newest), prior(other));
     }
 }
 

@@ -16,7 +16,7 @@
 //! | release, 4 | Kalman step in Joseph's form | [`PublicState::update`] |
 //! | release, 5 | heterogeneity h | [`PublicState::update`] |
 //! | the machines | a party each: one input in, one borrowed output out | [`agent`], [`server`] |
-//! | query | a common draw w + Σ^{1/2}ξ, models weighed by evidence, Matheron update, argmax | [`PublicState::draw`], [`query()`] |
+//! | query | a common draw w + Σ^{1/2}ξ, models weighed by evidence, Matheron update, argmax | [`PublicState::draw`], [`Factors`], [`query()`] |
 //!
 //! Where this differs from the note it began as, and why:
 //! * **The same data released c times** are no c independent samples of the population: the sampling part of R is
@@ -31,6 +31,7 @@ pub mod agent;
 mod config;
 mod contribution;
 mod error;
+mod evidence;
 mod plan;
 mod public;
 mod query;
@@ -40,7 +41,8 @@ mod state;
 pub use config::{Config, Parameters};
 pub use contribution::{Mechanism, Observations, contribution, contribution_scratch_len, l2_sensitivity};
 pub use error::PriorError;
+pub use evidence::{Factors, MODELS_MAX, Model, factors_len, levels, models};
 pub use plan::{event, mu_spent, repeats, shares, total_mu};
 pub use public::{Public, draw_designs, gram, nystrom_rows, nystrom_scratch_len};
-pub use query::{MODELS_MAX, Model, Query, models, query, query_scratch_len};
+pub use query::{Draw, Query, query, query_scratch_len};
 pub use state::{PublicState, Terms, scratch_len, storage_len};
