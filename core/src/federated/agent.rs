@@ -240,8 +240,8 @@ impl<'a, T: Scalar> Agent<'a, T> {
         let own = match broadcast {
             None => true,
             Some(_) => {
-                let coin: f64 = self.state.seed.stream(self.party(), Purpose::Mixing, round).unit();
-                coin < p.mixing.own_draw_probability(round)
+                let coin = self.state.seed.stream(self.party(), Purpose::Mixing, round).word();
+                p.mixing.own_draw(round, coin)
             }
         };
         self.state.pending = match broadcast {
