@@ -16,7 +16,7 @@ use core::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::config::{Config, Signal};
+use super::config::Signal;
 use super::encoding::{Counters, Encoding, MEAN_LIMIT, SELECTED, UPLOADED};
 use crate::digest::Digest;
 use crate::random::Nonce;
@@ -92,13 +92,14 @@ impl<F: AsRef<[u8]>, S: AsRef<[i64]>> Partial<F, S> {
 }
 
 impl Partial<&[u8], &[i64]> {
-    /// Judges it against the server's own opening and flags; the range of its agents if it may be merged.
+    /// Judges it against the server's own opening and flags; the range of its agents if it may be merged. `len` sums are
+    /// expected; `within` says whether they can be what so many agents of the sample, and so many in all, sent.
     pub(super) fn judge(
         &self,
-        config: &Config,
-        encoding: &Encoding,
+        len: usize,
         opening: &Opening,
         own: &[u8],
+        within: impl FnOnce(&[i64], u64, u32) -> Result<(), PartialError>,
     ) -> Result<Range<usize>, PartialError> {
         let (flags, sums) = (self.flags, self.sums);
         if self.opening.broadcast != opening.broadcast {
@@ -111,9 +112,8 @@ impl Partial<&[u8], &[i64]> {
         if self.opening.nonce != opening.nonce {
             return Err(PartialError::Opening);
         }
-        let (len, expected) = (sums.len(), config.broadcast_len());
-        if len != expected {
-            return Err(PartialError::Length { len, expected });
+        if sums.len() != len {
+            return Err(PartialError::Length { len: sums.len(), expected: len });
         }
         let first = self.first as usize;
         let range = first..first.saturating_add(flags.len());
@@ -132,20 +132,25 @@ impl Partial<&[u8], &[i64]> {
         if told.received != uploaded || told.clipped.saturating_add(told.zeroed) > contributed as u32 {
             return Err(PartialError::Counters);
         }
-        within(sums, contributed as u64, uploaded, encoding).map(|()| range)
+        within(sums, contributed as u64, uploaded).map(|()| range)
     }
 }
 
 /// Whether sums can be what `contributed` agents of the sample sent.
-fn within(sums: &[i64], contributed: u64, uploaded: u32, encoding: &Encoding) -> Result<(), PartialError> {
+pub(super) fn within(sums: &[i64], contributed: u64, uploaded: u32, encoding: &Encoding) -> Result<(), PartialError> {
     let Some(mechanism) = &encoding.mechanism else {
         // The mean that protects nobody: weights sum to 1, so no coordinate passes the limit; one unit each for rounding.
         let limit = if uploaded == 0 { 0 } else { MEAN_LIMIT + u64::from(uploaded) };
         return if sums.iter().all(|sum| sum.unsigned_abs() <= limit) { Ok(()) } else { Err(PartialError::Bound) };
     };
     let contributed = if encoding.signal == Signal::Vectors { contributed } else { 0 };
-    // n·K < 2⁶² by the mechanism's configuration, so its square is below 2¹²⁴ and one more square never overflows.
-    let limit = u128::from(contributed * mechanism.radius()).pow(2);
+    norm_within(sums, contributed, mechanism.radius())
+}
+
+/// ‖Σu‖₂ ≤ n·K, exactly. n·K < 2⁶² by the mechanism's configuration, so its square is below 2¹²⁴ and one more square
+/// never overflows.
+pub(super) fn norm_within(sums: &[i64], contributed: u64, radius: u64) -> Result<(), PartialError> {
+    let limit = u128::from(contributed * radius).pow(2);
     let mut squares = 0u128;
     for sum in sums {
         let size = u128::from(sum.unsigned_abs());

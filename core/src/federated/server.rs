@@ -22,7 +22,7 @@ use super::collector::{self, CollectorStorage};
 use super::config::Config;
 use super::encoding::{Counters, Encoding, MEAN_FRACTION, RoundWeights, SELECTED, UPLOADED};
 use super::messages::{ServerError, ServerInput, ServerOutput, ServerPhase};
-use super::partial::{Opening, Partial, PartialError, Share};
+use super::partial::{Opening, Partial, PartialError, Share, within};
 use crate::math::Scalar;
 use crate::privacy::encode::EncodeError;
 use crate::privacy::event::Event;
@@ -189,7 +189,12 @@ impl<'a, T: Scalar> Server<'a, T> {
         let (opening, _) = self.collecting("merge")?;
         // Read once: what is judged is what is added.
         let partial = partial.borrowed();
-        let range = partial.judge(self.config, &self.encoding, &opening, self.storage.flags)?;
+        let range = partial.judge(
+            self.config.broadcast_len(),
+            &opening,
+            self.storage.flags,
+            |sums, contributed, uploaded| within(sums, contributed, uploaded, &self.encoding),
+        )?;
         let (flags, sums) = (partial.flags, partial.sums);
         if self.storage.sums.iter().zip(sums).any(|(sum, part)| sum.checked_add(*part).is_none()) {
             return Err(EncodeError::SumOverflow.into());

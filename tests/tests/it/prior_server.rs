@@ -2,10 +2,10 @@
 
 use sordino_core::federated::prior::server::{Input, Output, Plan, ReleaseError, Server, ServerState, ServerStorage};
 use sordino_core::federated::prior::{
-    Mechanism, Observations, PublicState, contribution, contribution_scratch_len, event, repeats, scratch_len,
-    storage_len,
+    Collector, Mechanism, Observations, PublicState, contribution, contribution_scratch_len, event, repeats,
+    scratch_len, storage_len,
 };
-use sordino_core::federated::{ServerError, ServerPhase};
+use sordino_core::federated::{CollectorStorage, Counters, PartialError, ServerError, ServerPhase};
 use sordino_core::privacy::Event;
 use sordino_core::random::{Party, Purpose, RunSeed, Simulated};
 use sordino_tests::prior::{M, N, POINTS, World, logs, small};
@@ -215,4 +215,52 @@ fn a_restored_server_is_charged_again() {
     let mut impossible: ServerState = postcard::from_bytes(&[1, 2]).unwrap();
     let refused = Server::attach(PLAN, world.public(true), &mut impossible, &mut posterior, numbers.borrow());
     assert!(matches!(refused.err(), Some(ReleaseError::Server(ServerError::State { releases: 2, .. }))));
+}
+
+/// Shards with collectors of their own: the same release to the last bit; what was not made for this opening, or cannot
+/// be what its agents sent, is refused.
+#[test]
+fn partial_sums_are_the_server_and_are_not_believed() {
+    let world = small(N);
+    let logs = logs(&world, RunSeed::new(3, 1), 0.3);
+    let (mut state, mut posterior, mut numbers) = (ServerState::new(), fresh(&world), Numbers::new());
+    let partial = |server: &Server<'_, f64, Vec<f64>>, agents: std::ops::Range<u32>, z: f64| {
+        let share = server.share(agents.clone()).unwrap();
+        let terms = server.posterior().terms().unwrap();
+        let (mut sums, mut flags, mut counters) = (vec![3; M + 1], vec![9; agents.len()], Counters::default());
+        let storage = CollectorStorage { sums: &mut sums, flags: &mut flags, counters: &mut counters };
+        let mut collector = Collector::new(&world.config, &terms, z, &share, storage)?;
+        for agent in agents.rev() {
+            let vector = vector(&world, server.posterior(), &logs[agent as usize]);
+            collector.upload(agent, share.broadcast(), &vector)?;
+            assert!(collector.upload(agent, share.broadcast(), &vector).is_err(), "a second one is refused");
+        }
+        Ok::<_, ReleaseError>(collector.finish().to_owned())
+    };
+    let mut earlier = None;
+    for j in 0..3 {
+        let source = &mut source(j);
+        let z = MULTIPLIERS[j as usize];
+        let mut server =
+            Server::attach(PLAN, world.public(true), &mut state, &mut posterior, numbers.borrow()).unwrap();
+        assert!(server.share(0..N).is_err(), "nothing is collected yet");
+        let _ = server.handle(Input::Open, source).unwrap();
+        let reconfigured = |e: &ReleaseError| matches!(e, ReleaseError::Server(ServerError::Reconfigured { .. }));
+        assert!(partial(&server, 0..N, z * 1.5).err().is_some_and(|e| reconfigured(&e)));
+        let parts = [7..N, 0..3, 3..7].map(|agents| partial(&server, agents, z).unwrap());
+        if let Some(earlier) = &earlier {
+            assert!(matches!(server.merge(earlier), Err(ReleaseError::Server(ServerError::Partial(_)))));
+        }
+        for part in &parts {
+            server.merge(part).unwrap();
+            let counted = PartialError::Counted { agent: part.agents().start };
+            assert_eq!(server.merge(part), Err(ReleaseError::Server(ServerError::Partial(counted))));
+        }
+        let [_, part, _] = parts;
+        earlier = Some(part);
+        let Ok(Output::Charge(charge)) = server.handle(Input::Close, source) else { panic!("a release is charged") };
+        let _ = server.handle(Input::Charged(receipt(charge)), source).unwrap();
+    }
+    let found: Vec<f64> = posterior.weights().iter().chain(posterior.covariance()).copied().collect();
+    assert_eq!(found, machine(&world, false, 0).0);
 }

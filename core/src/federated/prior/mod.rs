@@ -15,6 +15,7 @@
 //! | release, 3 | mean innovation s, mean clip factor ḡ | [`PublicState::update`] |
 //! | release, 4 | Kalman step in Joseph's form | [`PublicState::update`] |
 //! | release, 5 | heterogeneity h | [`PublicState::update`] |
+//! | sums of shards | integer sums of a part of the agents, and the server that believes none | [`Collector`], [`server::Server::merge`] |
 //! | the machines | a party each: one input in, one borrowed output out | [`agent`], [`server`] |
 //! | query | a common draw w + Σ^{1/2}ξ, models weighed by evidence, Matheron update, argmax | [`PublicState::draw`], [`query()`] |
 //!
@@ -28,6 +29,7 @@
 //! * K is the covariance of the factor FFᵀ that draws are made from; no kernel is evaluated inside the method.
 
 pub mod agent;
+mod collector;
 mod config;
 mod contribution;
 mod error;
@@ -37,6 +39,7 @@ mod query;
 pub mod server;
 mod state;
 
+pub use collector::Collector;
 pub use config::{Config, Parameters};
 pub use contribution::{Mechanism, Observations, contribution, contribution_scratch_len, l2_sensitivity};
 pub use error::PriorError;

@@ -8,12 +8,17 @@
 //! Who answered, how many, and what was clipped never leaves the server except through the noised sums.
 
 use core::fmt;
+use core::ops::Range;
 
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroize;
 
+use super::super::encoding::{SELECTED, UPLOADED};
 use super::super::messages::{ServerError, ServerPhase};
+use super::super::partial::{Opening, Partial, Share, norm_within};
+use super::collector::{Collected, configuration};
 use super::contribution::Mechanism;
+pub use super::error::ReleaseError;
 use super::error::{PriorError, exactly};
 use super::plan;
 use super::public::Public;
@@ -21,10 +26,10 @@ use super::state::{PublicState, Terms, scratch_len};
 use crate::math::Scalar;
 use crate::privacy::encode::EncodeError;
 use crate::privacy::event::{Event, Release};
-use crate::privacy::mechanism::gaussian::{GaussianError, Sample};
+use crate::privacy::mechanism::gaussian::Sample;
 use crate::privacy::sampling::SamplingProbability;
 use crate::privacy::{Charge, Receipt};
-use crate::random::{NoiseError, NoiseSource, Nonce, Provenance};
+use crate::random::{NoiseSource, Nonce, Provenance};
 
 /// When releases are made and at which multipliers: public, fixed beforehand.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -119,63 +124,6 @@ pub enum Output<'o, T, P: Provenance> {
     },
 }
 
-/// Why an input was refused.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum ReleaseError {
-    /// As any server of [`super::super`] refuses; `broadcast` means the release there.
-    Server(ServerError),
-    /// A step of the method.
-    Prior(PriorError),
-}
-
-impl fmt::Display for ReleaseError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ReleaseError::Server(error) => error.fmt(f),
-            ReleaseError::Prior(error) => error.fmt(f),
-        }
-    }
-}
-
-impl core::error::Error for ReleaseError {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        match self {
-            ReleaseError::Server(error) => error.source(),
-            ReleaseError::Prior(error) => error.source(),
-        }
-    }
-}
-
-impl From<ServerError> for ReleaseError {
-    fn from(error: ServerError) -> Self {
-        ReleaseError::Server(error)
-    }
-}
-
-impl From<PriorError> for ReleaseError {
-    fn from(error: PriorError) -> Self {
-        ReleaseError::Prior(error)
-    }
-}
-
-impl From<GaussianError> for ReleaseError {
-    fn from(error: GaussianError) -> Self {
-        ReleaseError::Server(error.into())
-    }
-}
-
-impl From<EncodeError> for ReleaseError {
-    fn from(error: EncodeError) -> Self {
-        ReleaseError::Server(error.into())
-    }
-}
-
-impl From<NoiseError> for ReleaseError {
-    fn from(error: NoiseError) -> Self {
-        ReleaseError::Server(error.into())
-    }
-}
-
 /// What the server keeps between inputs, apart from its numbers. Not `Clone`: two servers that go on from one state would
 /// release twice from one charge.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -210,7 +158,7 @@ pub struct ServerStorage<'a, T> {
     pub sums: &'a mut [i64],
     /// Integer noise, M + 1.
     pub noise: &'a mut [i64],
-    /// One byte an agent: whether it answered.
+    /// One byte an agent: that it is in the sample, and whether it answered.
     pub flags: &'a mut [u8],
     /// The released numbers, M + 1.
     pub released: &'a mut [T],
@@ -305,7 +253,7 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Server<'a, T, S> {
                 let terms = self.posterior.prepare(&self.public, self.storage.scratch)?;
                 self.mechanism()?;
                 self.storage.sums.fill(0);
-                self.storage.flags.fill(0);
+                self.storage.flags.fill(SELECTED);
                 self.state.opened = Some((nonce, false));
                 Ok(Output::Terms { release, terms, weights: self.posterior.weights() })
             }
@@ -339,23 +287,56 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Server<'a, T, S> {
 
     /// Adds one agent's joint vector, clipped and checked in integers; a second one is refused.
     fn upload(&mut self, agent: u32, found: u32, vector: &[T]) -> Result<(), ReleaseError> {
-        let (expected, agents) = (self.state.release, self.storage.flags.len() as u32);
-        if found != expected {
-            return Err(ServerError::WrongBroadcast { agent, found, expected }.into());
-        }
-        let (len, expected) = (vector.len(), self.storage.sums.len());
-        if len != expected {
-            return Err(ServerError::VectorLength { agent, len, expected }.into());
-        }
-        let encoder = self.mechanism()?.encoder()?;
-        let Some(flag) = self.storage.flags.get_mut(agent as usize) else {
-            return Err(ServerError::UnknownAgent { agent, agents }.into());
+        let (encoder, agents) = (self.mechanism()?.encoder()?, self.storage.flags.len() as u32);
+        let collected = Collected { encoder: &encoder, release: self.state.release, agents };
+        let ServerStorage { sums, flags, .. } = &mut self.storage;
+        collected.take(0, sums, flags, (agent, found), vector).map(|_| ())
+    }
+
+    /// The opening, while uploads are accepted.
+    fn collecting(&self, input: &'static str) -> Result<(Opening, Mechanism), ReleaseError> {
+        let phase = self.phase();
+        let (Some((nonce, false)), Some(terms)) = (self.state.opened, self.posterior.terms()) else {
+            return Err(ServerError::UnexpectedInput { phase, input }.into());
         };
-        if *flag != 0 {
-            return Err(ServerError::DuplicateUpload { agent, broadcast: found }.into());
+        let mechanism = self.mechanism()?;
+        let z = mechanism.grid().noise_multiplier();
+        let configuration = configuration(self.posterior.config(), &terms, z);
+        Ok((Opening { nonce, broadcast: self.state.release, configuration }, mechanism))
+    }
+
+    /// The opening for a collector of these agents ([`Collector`](super::Collector)). There is no secret sample in it:
+    /// everybody contributes.
+    ///
+    /// **Errors**: [`ServerError::UnexpectedInput`] unless collecting; [`ServerError::Range`].
+    pub fn share(&self, agents: Range<u32>) -> Result<Share<&[u8]>, ReleaseError> {
+        let (opening, _) = self.collecting("share")?;
+        let Range { start: first, end } = agents;
+        match self.storage.flags.get(first as usize..end as usize) {
+            Some(flags) => Ok(Share { opening, first, flags }),
+            None => Err(ServerError::Range { first, end, agents: self.storage.flags.len() as u32 }.into()),
         }
-        encoder.add(vector, &[1.0], self.storage.sums)?;
-        *flag = 1;
+    }
+
+    /// Adds what a collector took, if it was made for this opening and can be what its agents sent.
+    ///
+    /// **Errors**: [`ServerError::UnexpectedInput`] unless collecting; [`ServerError::Partial`] with the reason; a sum
+    /// that would overflow. Nothing changed then.
+    pub fn merge<F: AsRef<[u8]>, N: AsRef<[i64]>>(&mut self, partial: &Partial<F, N>) -> Result<(), ReleaseError> {
+        let (opening, mechanism) = self.collecting("merge")?;
+        // Read once: what is judged is what is added.
+        let partial = partial.borrowed();
+        let ServerStorage { sums, flags, .. } = &mut self.storage;
+        let radius = mechanism.grid().radius();
+        let range = partial
+            .judge(sums.len(), &opening, flags, |sums, contributed, _| norm_within(sums, contributed, radius))
+            .map_err(ServerError::from)?;
+        if sums.iter().zip(partial.sums).any(|(sum, part)| sum.checked_add(*part).is_none()) {
+            return Err(EncodeError::SumOverflow.into());
+        }
+        let own = flags.iter_mut().skip(range.start);
+        own.zip(partial.flags).for_each(|(own, part)| *own |= part & UPLOADED);
+        sums.iter_mut().zip(partial.sums).for_each(|(sum, part)| *sum += part);
         Ok(())
     }
 
