@@ -224,7 +224,7 @@ fn release(
     }
     let source = &mut Simulated::new(seed.stream(Party::Server, Purpose::Release, j as u32));
     let pool = mechanism.grid().fill_noise(source, &mut noise)?;
-    let everybody = mechanism.grid().sample(&mut source.clone(), &mut [0])?;
+    let everybody = mechanism.grid().everybody()?;
     let released = mechanism.grid().release(&mut sums, everybody, pool, mechanism.l2_sensitivity(), &mut out)?;
     let c = if method.repeats { repeats(&RELEASES, j) } else { 1 };
     state.update(released.value(), mechanism.noise_std(), c, scratch)?;
