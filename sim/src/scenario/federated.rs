@@ -8,6 +8,7 @@ use super::faults::{FaultConfig, faults};
 use super::head::Head;
 use super::kernel::{KernelConfig, kernel};
 use super::method::Method;
+use super::prior::{PriorConfig, prior};
 use super::reader::{Problem, ScenarioError, Section};
 use super::root::with_root;
 use super::trust::Trust;
@@ -39,6 +40,9 @@ pub struct Scenario {
     pub surrogate: SurrogateConfig,
     /// What a release may tell.
     pub privacy: PrivacyConfig,
+    /// The federated prior; nothing if neither a method nor a key asks for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prior: Option<PriorConfig>,
     /// What goes wrong; nothing by default.
     #[serde(skip_serializing_if = "FaultConfig::is_none")]
     pub faults: FaultConfig,
@@ -205,7 +209,18 @@ impl Scenario {
 
 pub(super) fn federated(mut root: Section) -> Result<Scenario, Problem> {
     root.choice("trust", &[(Trust::Federated.name(), ())], Some(()))?;
-    root.only(&["name", "description", "seed", "runs", "objective", "federation", "surrogate", "privacy", "faults"])?;
+    root.only(&[
+        "name",
+        "description",
+        "seed",
+        "runs",
+        "objective",
+        "federation",
+        "surrogate",
+        "privacy",
+        "prior",
+        "faults",
+    ])?;
     let name = root.text("name")?;
     let description = root.text("description")?;
     let seed = root.integer("seed", 0..=i64::MAX as u64, Some(0))?;
@@ -214,9 +229,11 @@ pub(super) fn federated(mut root: Section) -> Result<Scenario, Problem> {
     let federation = federation(root.section("federation")?, &objective)?;
     let surrogate = surrogate(root.section("surrogate")?, &objective)?;
     let privacy = privacy(root.section("privacy")?, &federation, &surrogate)?;
+    let required = federation.methods.iter().any(|method| method.is_prior());
+    let prior = prior(root.section("prior")?, required, &objective, &federation, &privacy)?;
     let faults = faults(root.section("faults")?)?;
     root.finish()?;
-    Ok(Scenario { name, description, seed, runs, objective, federation, surrogate, privacy, faults })
+    Ok(Scenario { name, description, seed, runs, objective, federation, surrogate, privacy, prior, faults })
 }
 
 #[derive(Clone, Copy)]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A federated method or ablation of PAPERS.md §1.
+/// A federated method or ablation: of PAPERS.md §1, or the federated prior, which is no paper's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
@@ -22,11 +22,21 @@ pub enum Method {
     UniformWeights,
     /// Ablation of `dp-fts-de`: initial points from the whole domain.
     GlobalInit,
+    /// The federated prior with noise that protects nobody (multiplier 2⁻¹⁰): what sharing could bring.
+    Prior,
+    /// The federated prior: few releases to all, a public posterior of what agents share, private.
+    DpPrior,
+    /// Ablation of `dp-prior`: the signal replaced by zero, the noise kept.
+    PriorNoise,
+    /// Ablation of `dp-prior`: agents follow the posterior's mean, not a draw of it.
+    PriorMean,
+    /// Ablation of `dp-prior`: without the model that trusts the agent's own data alone.
+    PriorUnsafe,
 }
 
 impl Method {
     /// All methods, in the order of tables.
-    pub const ALL: [Method; 8] = [
+    pub const ALL: [Method; 13] = [
         Method::Ts,
         Method::Fts,
         Method::FtsDe,
@@ -35,6 +45,11 @@ impl Method {
         Method::PureNoise,
         Method::UniformWeights,
         Method::GlobalInit,
+        Method::Prior,
+        Method::PriorNoise,
+        Method::PriorMean,
+        Method::PriorUnsafe,
+        Method::DpPrior,
     ];
 
     /// The name in scenarios, tables and file names.
@@ -48,6 +63,11 @@ impl Method {
             Method::PureNoise => "pure-noise",
             Method::UniformWeights => "uniform-weights",
             Method::GlobalInit => "global-init",
+            Method::Prior => "prior",
+            Method::DpPrior => "dp-prior",
+            Method::PriorNoise => "prior-noise",
+            Method::PriorMean => "prior-mean",
+            Method::PriorUnsafe => "prior-unsafe",
         }
     }
 
@@ -60,19 +80,32 @@ impl Method {
     pub const fn guarantee(self) -> Guarantee {
         match self {
             Method::Ts => Guarantee::NothingReleased,
-            Method::Fts | Method::FtsDe => Guarantee::None,
+            Method::Fts | Method::FtsDe | Method::Prior => Guarantee::None,
             _ => Guarantee::DifferentialPrivacy,
         }
     }
 
     /// True if the domain is split into the scenario's regions; false if there is one region only.
     pub const fn uses_regions(self) -> bool {
-        !matches!(self, Method::Ts | Method::Fts | Method::DpFts)
+        !matches!(self, Method::Ts | Method::Fts | Method::DpFts) && !self.is_prior()
     }
 
-    /// True for the variants of `dp-fts-de` with one thing changed.
+    /// True for the federated prior and its variants, whose parties are their own.
+    pub const fn is_prior(self) -> bool {
+        matches!(self, Method::Prior | Method::DpPrior | Method::PriorNoise | Method::PriorMean | Method::PriorUnsafe)
+    }
+
+    /// True for the variants of a private method with one thing changed.
     pub const fn is_ablation(self) -> bool {
-        matches!(self, Method::PureNoise | Method::UniformWeights | Method::GlobalInit)
+        matches!(
+            self,
+            Method::PureNoise
+                | Method::UniformWeights
+                | Method::GlobalInit
+                | Method::PriorNoise
+                | Method::PriorMean
+                | Method::PriorUnsafe
+        )
     }
 }
 

@@ -7,6 +7,7 @@
 //! | [`trust`], [`method`] | trust models and federated methods by their names |
 //! | `head`, `kernel`, `faults` | keys that several trust models share; what goes wrong |
 //! | [`federated`], [`outsourced`], [`local`], [`output`] | every key of a trust model, its range and its default |
+//! | `prior` | `[prior]` of `federated`: releases, shares, features and ε of the federated prior |
 //! | [`any`] | a scenario of any of them |
 //! | `shipped` | the scenarios compiled into the program |
 //!
@@ -21,6 +22,7 @@ pub mod local;
 pub mod method;
 pub mod output;
 pub mod outsourced;
+mod prior;
 mod reader;
 mod root;
 mod shipped;
@@ -35,6 +37,7 @@ pub use federated::{
 pub use head::Head;
 pub use kernel::KernelConfig;
 pub use method::{Guarantee, Method};
+pub use prior::PriorConfig;
 pub use reader::{Problem, ScenarioError, nearest};
 pub use shipped::{SHIPPED, Shipped};
 pub use trust::Trust;

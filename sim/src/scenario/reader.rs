@@ -136,6 +136,11 @@ impl Section {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
+    /// Whether no key is left.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.table.is_empty()
+    }
+
     fn refuse(&self, key: &str, value: impl Display, admissible: impl Into<String>) -> Problem {
         Problem::Value { key: self.path_of(key), value: value.to_string(), admissible: admissible.into() }
     }
