@@ -7,7 +7,7 @@ use sordino_core::digest::combine;
 use sordino_core::privacy::accountant::{Accountant, AccountantError, MomentsAccountant, PldAccountant};
 use sordino_core::privacy::{Event, NeighboringRelation};
 
-use crate::record::MethodRun;
+use crate::record::{Measure, MethodRun};
 use crate::scenario::{Guarantee, Method, Scenario};
 
 /// The δ at which losses are shown beside the scenario's own.
@@ -29,6 +29,11 @@ impl Estimate {
         let mean = values.iter().sum::<f64>() / n;
         let squares: f64 = values.iter().map(|x| (x - mean) * (x - mean)).sum();
         Estimate { mean, standard_error: (values.len() > 1).then(|| (squares / (n - 1.0) / n).sqrt()) }
+    }
+
+    /// The estimate under a name, as it is written down.
+    pub fn measure(self, name: &str) -> Measure {
+        Measure { name: name.to_owned(), mean: self.mean, standard_error: self.standard_error }
     }
 }
 

@@ -1,10 +1,13 @@
 //! What an execution leaves: the numbers of one method in one run, the files of a run folder, what may be said of it.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use sordino_core::digest::Digest;
 use sordino_core::privacy::SourceKind;
 
-use crate::scenario::Method;
+use crate::scenario::{Head, Method};
 use crate::world::fault::FaultCounts;
 
 /// What one method did in one run. Everything but the times and the fields marked *not releasable* is in the digest.
@@ -37,13 +40,151 @@ pub fn stored_name(run: u32, method: Method) -> String {
     format!("run-{run:05}.{method}")
 }
 
+/// Version of the form of [`Summary`]; 1 were those without one.
+const SUMMARY_VERSION: u32 = 2;
+
+/// What an execution of any trust model amounts to, in terms that all have: `summary.json`, which is written and read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Version of this form.
+    pub version: u32,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Its trust model.
+    pub trust: String,
+    /// Its seed.
+    pub seed: u64,
+    /// Its number of runs.
+    pub runs: u32,
+    /// What the losses are worth: "simulation: not private".
+    pub noise: String,
+    /// Digest over all runs and methods.
+    pub digest: String,
+    /// What this trust model alone has to say.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub facts: Map<String, Value>,
+    /// In the order of the scenario.
+    pub methods: Vec<MethodSummary>,
+}
+
+/// One method over all runs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MethodSummary {
+    /// Its name.
+    pub name: String,
+    /// Digest over its runs, where methods have one of their own.
+    pub digest: Option<String>,
+    /// What its releases promise, in a few words.
+    pub guarantee: String,
+    /// Which two inputs that compares; nothing where nothing is promised.
+    pub neighboring_relation: Option<String>,
+    /// What it reached; the first is what pictures show.
+    pub measures: Vec<Measure>,
+    /// Means of the regret after some rounds.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub regret_at: BTreeMap<u32, f64>,
+    /// What it cost; empty if nothing is claimed.
+    pub losses: Vec<Loss>,
+    /// What this trust model alone has to say.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub facts: Map<String, Value>,
+}
+
+/// A mean over runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measure {
+    /// As in `final_regret`.
+    pub name: String,
+    /// The mean.
+    pub mean: f64,
+    /// Its standard error; unknown from a single run.
+    pub standard_error: Option<f64>,
+}
+
+/// What the releases of a method cost, or a parameter of that statement.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Loss {
+    /// As in `epsilon_pld`; `delta` is the δ of those that name none.
+    pub name: String,
+    /// Nothing if there is no finite bound.
+    pub value: Option<f64>,
+}
+
+impl Summary {
+    /// Of an execution of the scenario with this head.
+    pub fn new(head: &Head, digest: &Digest, methods: Vec<MethodSummary>) -> Self {
+        Summary {
+            version: SUMMARY_VERSION,
+            scenario: head.name.clone(),
+            trust: head.trust.name().to_owned(),
+            seed: head.seed,
+            runs: head.runs,
+            noise: noise(),
+            digest: digest.to_string(),
+            facts: Map::new(),
+            methods,
+        }
+    }
+
+    /// Reads the text of a `summary.json`.
+    ///
+    /// **Errors**: in words: text that is none, or of another version.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let version = |text| serde_json::from_str::<Value>(text).ok()?.get("version")?.as_u64();
+        match version(text) {
+            Some(version) if version == u64::from(SUMMARY_VERSION) => {
+                serde_json::from_str(text).map_err(|error| error.to_string())
+            }
+            other => Err(format!(
+                "version {} is unknown; this program reads version {SUMMARY_VERSION}",
+                other.map_or("none".to_owned(), |version| version.to_string())
+            )),
+        }
+    }
+
+    /// A method by its name.
+    pub fn method(&self, name: &str) -> Option<&MethodSummary> {
+        self.methods.iter().find(|method| method.name == name)
+    }
+}
+
+impl MethodSummary {
+    /// A measure by its name.
+    pub fn measure(&self, name: &str) -> Option<&Measure> {
+        self.measures.iter().find(|measure| measure.name == name)
+    }
+
+    /// A loss by its name; `None` if nothing is claimed.
+    pub fn loss(&self, name: &str) -> Option<&Loss> {
+        self.losses.iter().find(|loss| loss.name == name)
+    }
+}
+
+impl Loss {
+    /// A loss, or that it has no finite bound.
+    pub fn new(name: &str, value: impl Into<Option<f64>>) -> Self {
+        Loss { name: name.to_owned(), value: value.into() }
+    }
+}
+
+/// Names in the order of their first occurrence.
+pub fn distinct<'n>(names: impl Iterator<Item = &'n str>) -> Vec<&'n str> {
+    let mut found = Vec::new();
+    for name in names {
+        if !found.contains(&name) {
+            found.push(name);
+        }
+    }
+    found
+}
+
 /// What an execution leaves.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The text on the terminal.
     pub table: String,
     /// The same for programs.
-    pub summary: serde_json::Value,
+    pub summary: Summary,
     /// Further files of the run folder: (name, text).
     pub files: Vec<(&'static str, String)>,
 }
@@ -64,4 +205,26 @@ pub struct Explanation {
 /// The value of `noise` of everything simulated: "simulation: not private".
 pub fn noise() -> String {
     SourceKind::Simulation.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_is_read_as_it_was_written_and_another_version_is_refused() {
+        let scenario = crate::scenario::Shipped::find("default").unwrap().parse(&[]).unwrap();
+        let measures = vec![Measure { name: "final_regret".into(), mean: 0.1 + 0.2, standard_error: None }];
+        let losses = vec![Loss::new("epsilon_pld", 1.0 / 3.0), Loss::new("epsilon", None)];
+        let regret_at = BTreeMap::from([(2, 0.5), (10, 1e-300)]);
+        let facts = serde_json::json!({"raised": true}).as_object().unwrap().clone();
+        let method = MethodSummary { name: "m".into(), measures, losses, regret_at, facts, ..MethodSummary::default() };
+        let summary = Summary::new(&scenario.head(), &Digest::default(), vec![method]);
+        let text = serde_json::to_string_pretty(&summary).unwrap();
+        assert_eq!(Summary::parse(&text).unwrap(), summary);
+        let refused = |from: &str, to: &str| Summary::parse(&text.replace(from, to)).unwrap_err();
+        assert!(refused("\"version\": 2", "\"version\": 3").contains("version 3 is unknown"));
+        assert!(refused("\"version\": 2,", "").contains("version none is unknown"));
+        assert!(refused("\"digest\": \"", "\"digset\": \"").contains("missing field `digest`"));
+    }
 }

@@ -1,9 +1,11 @@
 //! What the cross-crate tests share: where the known answers lie and how a number is compared.
 
 pub mod dense;
+pub mod drawings;
 pub mod federation;
 pub mod firmware_script;
 pub mod fuzz;
+pub mod houses;
 pub mod local;
 pub mod outsourced;
 pub mod prior;

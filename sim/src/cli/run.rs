@@ -180,7 +180,7 @@ fn execute_other(scenario: &dyn Experiment, arguments: &Arguments) -> Result<(),
             head.name, head.description, head.seed, head.runs, outcome.table
         ))?,
     }
-    log::done(Some(folder.path()), outcome.summary["digest"].as_str());
+    log::done(Some(folder.path()), Some(&outcome.summary.digest));
     Ok(())
 }
 

@@ -173,17 +173,17 @@ fn table(index: &Index) -> String {
     for cell in index.cells() {
         for method in &cell.methods {
             let mut row: Vec<Cell> = varying.iter().map(|i| Cell::new(&cell.values[*i])).collect();
-            row.push(Cell::new(&method.outline.name));
+            row.push(Cell::new(&method.summary.name));
             let mut number = |text: String| row.push(Cell::new(text).set_alignment(CellAlignment::Right));
             number(method.runs.to_string());
             for name in &measures {
-                let measure = method.outline.measure(name);
+                let measure = method.summary.measure(name);
                 number(measure.map_or("–".into(), |measure| significant(measure.mean, 4)));
                 let error = measure.and_then(|measure| measure.standard_error);
                 number(error.map_or("–".into(), |error| significant(error, 2)));
             }
             for name in &losses {
-                let loss = method.outline.loss(name);
+                let loss = method.summary.loss(name);
                 number(loss.map_or("–".into(), |loss| loss.value.map_or("∞".into(), |x| significant(x, 3))));
             }
             table.add_row(row);

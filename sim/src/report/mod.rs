@@ -3,7 +3,7 @@
 //! | module | what it makes |
 //! |---|---|
 //! | [`table`] | the text on the terminal |
-//! | [`json`] | the same for programs |
+//! | [`json`] | the summary of a federation, for programs |
 //! | [`figure`] | regret curves as SVG |
 //! | [`chart`] | a chart before it is drawn |
 //! | [`svg`] | axes, curves, bands, labels that do not overlap |
@@ -11,7 +11,6 @@
 //! | [`charts`] | privacy loss, spread over agents, clipping, utility against privacy |
 //! | [`html`] | one page with all of it |
 //! | [`read`] | a run folder, read back and checked |
-//! | [`outline`] | what an execution of any trust model amounts to |
 //! | [`curves`] | `rounds.csv` of any trust model |
 //! | [`parts`] | parts of pages that do not know whose results they show |
 //! | [`page`] | the report and the README of a run folder of the other trust models |
@@ -26,7 +25,6 @@ pub mod folder;
 pub mod html;
 pub mod json;
 pub mod layout;
-pub mod outline;
 pub mod page;
 pub mod parts;
 pub mod read;

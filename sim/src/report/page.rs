@@ -193,7 +193,7 @@ impl Page<'_> {
              Real releases take it from secret entropy.\n\n\
              | file | what it is |\n|---|---|\n\
              | `scenario.toml` | the scenario with every key written out; `sordino run scenario.toml` repeats the run |\n\
-             | `table.txt` | the table |\n| `summary.json` | the same for programs; its `noise` says what these losses are worth, \
+             | `table.txt` | the table |\n| `summary.json` | the same for programs, in one form for all trust models (`version` 2); its `noise` says what these losses are worth, \
              \"simulation: not private\" |\n\
              | `rounds.csv` | all numbers behind the picture |\n| `regret.svg` | the picture |\n\
              | `report.html` | all of it on one page that needs no network, with who is protected from whom |\n\n\

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use super::curves::MethodCurve;
-use super::outline::MethodOutline;
 use super::svg::{Chart, Curve, Point, escape};
 use super::{figure, table};
+use crate::record::MethodSummary;
 use crate::scenario::Method;
 use crate::text::significant;
 
@@ -47,7 +47,7 @@ pub fn swatch(name: &str, place: usize) -> String {
 }
 
 /// Cells of the measures and losses of a method.
-pub fn numbers(method: &MethodOutline, measures: &[&str], losses: &[&str]) -> String {
+pub fn numbers(method: &MethodSummary, measures: &[&str], losses: &[&str]) -> String {
     let mut out = String::new();
     for name in measures {
         match method.measure(name) {

@@ -116,15 +116,23 @@ impl core::fmt::Display for Method {
 }
 
 /// What the releases of a method promise to an agent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guarantee {
     /// No vector leaves an agent.
-    #[serde(rename = "nothing released")]
     NothingReleased,
     /// Vectors leave and nothing protects them.
-    #[serde(rename = "none")]
     None,
     /// Differential privacy of the broadcasts, if the noise is secret.
-    #[serde(rename = "dp")]
     DifferentialPrivacy,
+}
+
+impl Guarantee {
+    /// As it stands in a summary.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Guarantee::NothingReleased => "nothing released",
+            Guarantee::None => "none",
+            Guarantee::DifferentialPrivacy => "dp",
+        }
+    }
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde_json::Value;
+use sordino_sim::record::Summary;
 
 use crate::util::{done, json, refused, scratch, sordino, text};
 
@@ -34,35 +35,37 @@ fn run_answers_with_the_promised_object() {
     let output = done(&folder, &small(&["--format", "json", "--out", "a"]));
     let answer = json(&output);
     // Alphabetical: serde_json's map. The text keeps the order of the promise.
-    assert_eq!(keys(&answer), ["digest", "methods", "noise", "runs", "scenario", "seed"]);
-    assert!(
-        text(&output.stdout)
-            .trim_start()
-            .starts_with("{\n  \"scenario\": \"default\",\n  \"seed\": 0,\n  \"runs\": 2,")
-    );
+    assert_eq!(keys(&answer), ["digest", "methods", "noise", "runs", "scenario", "seed", "trust", "version"]);
+    let begin = "{\n  \"version\": 2,\n  \"scenario\": \"default\",\n  \"trust\": \"federated\",\n  \"seed\": 0,\n  \"runs\": 2,";
+    assert!(text(&output.stdout).trim_start().starts_with(begin));
+    // What is written is what is read.
+    let summary = Summary::parse(&std::fs::read_to_string(folder.join("a/summary.json")).unwrap()).unwrap();
+    assert_eq!(serde_json::to_value(&summary).unwrap(), answer);
     assert_eq!(answer["digest"].as_str().unwrap().len(), 64);
     let methods = answer["methods"].as_array().unwrap();
     assert_eq!(methods.len(), 8);
-    for method in methods {
+    for (method, read) in methods.iter().zip(&summary.methods) {
         assert_eq!(
             keys(method),
-            ["digest", "epsilon", "guarantee", "name", "neighboring_relation", "regret_at", "summed_regret"]
+            ["digest", "guarantee", "losses", "measures", "name", "neighboring_relation", "regret_at"]
         );
-        assert_eq!(keys(&method["summed_regret"]), ["mean", "standard_error"]);
-        assert!(method["summed_regret"]["mean"].as_f64().unwrap() > 0.0);
+        assert_eq!(keys(&method["measures"][0]), ["mean", "name", "standard_error"]);
+        assert!(read.measure("summed_regret").unwrap().mean > 0.0);
+        assert_eq!(read.measure("final_regret").unwrap().mean, read.regret_at[&12]);
         assert_eq!(keys(&method["regret_at"]), ["10", "12", "2"]);
-        match method["name"].as_str().unwrap() {
-            "ts" => assert_eq!(method["guarantee"], "nothing released"),
-            "fts" | "fts-de" => assert_eq!(method["guarantee"], "none"),
-            _ => {
-                assert_eq!(method["guarantee"], "dp");
-                assert_eq!(method["neighboring_relation"], "replace_special");
-                assert_eq!(keys(&method["epsilon"]), ["delta", "pld", "pld_at_1e-5"]);
-                assert!(method["epsilon"]["pld"].as_f64() < method["epsilon"]["pld_at_1e-5"].as_f64());
-                continue;
-            }
+        let expected = match read.name.as_str() {
+            "ts" => "nothing released",
+            "fts" | "fts-de" => "none",
+            _ => "dp",
+        };
+        assert_eq!(read.guarantee, expected);
+        if expected == "dp" {
+            assert_eq!(read.neighboring_relation.as_deref(), Some("replace_special"));
+            let losses = ["epsilon_pld", "delta", "epsilon_pld_at_1e-5"].map(|name| read.loss(name).unwrap().value);
+            assert!(losses[0] < losses[2] && losses[1] > Some(1e-5), "{losses:?}");
+        } else {
+            assert!(method["losses"] == serde_json::json!([]) && method["neighboring_relation"].is_null());
         }
-        assert!(method["epsilon"].is_null() && method["neighboring_relation"].is_null());
     }
     assert!(text(&output.stderr).contains("simulation: not private"));
 }
@@ -70,15 +73,16 @@ fn run_answers_with_the_promised_object() {
 #[test]
 fn mended_epsilon_by_round_ends_at_the_tight_one_of_the_summary() {
     let folder = scratch("cli-epsilon");
-    let answer = json(&done(&folder, &small(&["--format", "json", "--out", "a"])));
+    let output = done(&folder, &small(&["--format", "json", "--out", "a"]));
+    let summary = Summary::parse(text(&output.stdout)).unwrap();
     let rounds = std::fs::read_to_string(folder.join("a/rounds.csv")).unwrap();
     assert!(rounds.lines().next().unwrap().ends_with(",epsilon"));
-    for method in answer["methods"].as_array().unwrap() {
-        let name = format!("1,{},", method["name"].as_str().unwrap());
+    for method in &summary.methods {
+        let name = format!("1,{},", method.name);
         let fields = rounds.lines().filter(|line| line.starts_with(&name));
         let losses: Vec<&str> = fields.map(|line| line.rsplit(',').next().unwrap()).collect();
         assert_eq!(losses.len(), 13);
-        match method["epsilon"]["pld"].as_f64() {
+        match method.loss("epsilon_pld").and_then(|loss| loss.value) {
             None => assert!(losses.iter().all(|loss| loss.is_empty()), "{name}"),
             Some(last) => {
                 let losses: Vec<f64> = losses.iter().map(|loss| loss.parse().unwrap()).collect();

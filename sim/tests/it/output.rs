@@ -30,9 +30,8 @@ fn file<'o>(outcome: &'o Outcome, name: &str) -> &'o str {
 
 /// Regret or score error of a method at an ε (none: of a method that does not depend on it).
 fn mean(outcome: &Outcome, method: &str, epsilon: Option<f64>, what: &str) -> f64 {
-    let releases = outcome.summary["releases"].as_array().unwrap();
-    let found = releases.iter().find(|at| at["method"] == method && at["epsilon"].as_f64() == epsilon).unwrap();
-    found[what]["mean"].as_f64().unwrap()
+    let name = epsilon.map_or(method.to_owned(), |epsilon| format!("{method} at ε = {epsilon}"));
+    outcome.summary.method(&name).unwrap().measure(what).unwrap().mean
 }
 
 const SMALL: [&str; 5] =
@@ -42,7 +41,7 @@ const SMALL: [&str; 5] =
 #[test]
 fn digest_of_a_small_run_is_frozen() {
     let one = run("output-gp", &SMALL, 1);
-    assert_eq!(one.summary["digest"], FROZEN);
+    assert_eq!(one.summary.digest, FROZEN);
 }
 const FROZEN: &str = "157de60a6b918a000d7fcf07ea075e233f86f5b45a8eb0de6850c132e8985b64";
 
@@ -96,12 +95,14 @@ fn red_wines_are_tuned_and_every_release_says_what_it_is() {
         "prior.rounds=5",
     ];
     let outcome = run("output-winequality", &settings, 2);
-    assert_eq!((outcome.summary["candidates"].as_u64(), outcome.summary["records"].as_u64()), (Some(9), Some(1539)));
+    assert_eq!((&outcome.summary.facts["candidates"], &outcome.summary.facts["records"]), (&9.into(), &1539.into()));
     assert!(mean(&outcome, "worst-case", Some(100.0), "regret") < 0.25 * mean(&outcome, "random", None, "regret"));
-    for release in outcome.summary["releases"].as_array().unwrap() {
-        let (method, private) = (release["method"].as_str().unwrap(), release["differentially_private"] == true);
-        assert_eq!(private, method == "worst-case");
-        assert_eq!(release["guarantee"] == "private only under the GP prior", method == "prior-conditional");
+    for release in &outcome.summary.methods {
+        assert_eq!(release.guarantee == "dp", release.name.starts_with("worst-case"));
+        assert_eq!(
+            release.guarantee == "private only under the GP prior",
+            release.name.starts_with("prior-conditional")
+        );
     }
     for line in file(&outcome, "rounds.csv").lines().filter(|line| line.contains("prior-conditional")) {
         assert!(line.contains("only under the GP prior"), "{line}");
@@ -176,6 +177,6 @@ fn mended_delta_is_told_as_it_is_charged() {
     let small =
         ["runs=1", "release.epsilons=[1, 3]", "objective.points_per_axis=2", "prior.rounds=2", "release.draws=1"];
     let outcome = run("output-winequality", &[&small[..], &["release.methods=[\"worst-case\"]"]].concat(), 1);
-    let releases = outcome.summary["releases"].as_array().unwrap();
-    assert_eq!([&releases[0]["delta"], &releases[1]["delta"]].map(|delta| delta.as_f64().unwrap()), [0.0, 1e-300]);
+    let deltas: Vec<_> = outcome.summary.methods.iter().map(|at| at.loss("delta").unwrap().value).collect();
+    assert_eq!(deltas, [Some(0.0), Some(1e-300)]);
 }

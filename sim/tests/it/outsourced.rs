@@ -42,7 +42,7 @@ const SMALL: [&str; 4] = ["runs=2", "modeler.rounds=12", "objective.points_per_a
 #[test]
 fn digest_of_a_small_run_is_frozen() {
     let one = run(&*shipped("outsourced-grid", &SMALL).unwrap(), &Options::default()).unwrap();
-    assert_eq!(one.summary["digest"], FROZEN);
+    assert_eq!(one.summary.digest, FROZEN);
 }
 const FROZEN: &str = "467d7932fb6da949c0ed0d9da4c64c6d603425d2d80e4b34aa5d237f3366873b";
 
@@ -76,11 +76,11 @@ fn the_papers_projection_is_named_as_not_private_wherever_it_stands() {
     for line in file(&outcome, "rounds.csv").lines().filter(|line| line.contains("paper")) {
         assert!(line.contains(said), "{line}");
     }
-    for method in outcome.summary["methods"].as_array().unwrap() {
-        let private = method["name"] == "gaussian-projection";
-        assert_eq!(method["differentially_private"], private, "{method}");
-        assert_eq!(method["epsilon"].is_null(), !private);
-        assert_eq!(method["guarantee"] == said, method["name"].as_str().unwrap().starts_with("paper"));
+    for method in &outcome.summary.methods {
+        let private = method.name == "gaussian-projection";
+        assert_eq!(method.guarantee == "dp", private, "{method:?}");
+        assert_eq!(method.losses.is_empty(), !private);
+        assert_eq!(method.guarantee == said, method.name.starts_with("paper"));
     }
     for name in ["regret.svg", "report.html", "README.md"] {
         assert!(file(&outcome, name).contains(said), "{name}");
@@ -97,16 +97,12 @@ fn the_papers_projection_is_named_as_not_private_wherever_it_stands() {
 fn knowing_the_inputs_helps_and_nobody_repeats_rows_unasked() {
     let settings = ["runs=3", "modeler.rounds=40", "objective.points_per_axis=20", "curator.out_dims=[10]"];
     let outcome = run(&*shipped("outsourced-grid", &settings).unwrap(), &Options::default()).unwrap();
-    let regret = |name: &str| {
-        let methods = outcome.summary["methods"].as_array().unwrap();
-        let found = methods.iter().find(|method| method["name"] == name).unwrap();
-        found["simple_regret"]["mean"].as_f64().unwrap()
-    };
+    let regret = |name: &str| outcome.summary.method(name).unwrap().measures[0].mean;
     assert!(regret("gp-ucb") < 0.5 * regret("random"), "{}", outcome.table);
     // 9 rows, 8 rounds, no repeats: every row is asked for, so nothing is missed.
     let all = ["runs=2", "modeler.rounds=8", "objective.points_per_axis=3", "modeler.methods=[\"gp-ucb\"]"];
     let outcome = run(&*shipped("outsourced-branin", &all).unwrap(), &Options::default()).unwrap();
-    assert_eq!(outcome.summary["methods"][0]["simple_regret"]["mean"], 0.0);
+    assert_eq!(outcome.summary.methods[0].measures[0].mean, 0.0);
 }
 
 const CSV: &str = "name = \"flats\"\ndescription = \"d\"\ntrust = \"outsourced\"\nruns = 2\n[objective]\nkind = \"csv\"\n\
@@ -145,15 +141,15 @@ fn columns_are_found_by_name_and_the_smallest_is_sought() {
     let rows: String = (0..7).map(|i| format!("x,{},{},{}\n", 500 + 10 * i, i % 4, 20 + 7 * i)).collect();
     let data = Data::new("named", &format!("note,rent,floor, size\n{rows}y,495,30,50\n"));
     let outcome = data.run(&["modeler.rounds=7"]).unwrap();
-    assert_eq!(outcome.summary["rows"], 8);
+    assert_eq!(outcome.summary.facts["rows"], 8);
     assert!(outcome.table.contains("1 of 8 rows lie outside the declared ranges"), "{}", outcome.table);
     assert!(outcome.table.contains("ln rent: smallest value"), "{}", outcome.table);
     // All rows asked for: the smallest is found.
-    assert_eq!(outcome.summary["methods"][0]["simple_regret"]["mean"], 0.0);
+    assert_eq!(outcome.summary.methods[0].measures[0].mean, 0.0);
     // Another end, another answer after one query.
     let first = |goal: &str| {
         let outcome = data.run(&["modeler.rounds=1", goal]).unwrap();
-        outcome.summary["methods"][0]["simple_regret"]["mean"].as_f64().unwrap()
+        outcome.summary.methods[0].measures[0].mean
     };
     assert_ne!(first("objective.goal=minimize"), first("objective.goal=maximize"));
 }
@@ -280,7 +276,7 @@ fn real_tables_run() {
         }
         let options = Options { data: Some(path), ..Options::default() };
         let outcome = run(&*shipped(name, &["runs=1", "modeler.rounds=10"]).unwrap(), &options).unwrap();
-        assert_eq!(outcome.summary["rows"], rows);
+        assert_eq!(outcome.summary.facts["rows"], rows);
     }
 }
 

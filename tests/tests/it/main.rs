@@ -4,6 +4,7 @@ mod accountant;
 mod digests;
 mod documentation;
 mod doors;
+mod drawings;
 mod engines;
 mod federated;
 mod firmware;

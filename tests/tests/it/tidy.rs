@@ -1,7 +1,7 @@
 //! The rules of the house as a test. Each rule is a function from text to complaints, with a negative control below:
 //! a snippet that breaks the rule must be reported.
 
-use houses::HOUSES;
+use sordino_tests::houses::HOUSES;
 use source::{code, forbidden, occurrences, over_sources, root, shipped};
 
 mod dependencies;

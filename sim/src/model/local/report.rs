@@ -2,14 +2,13 @@
 
 use std::fmt::Write as _;
 
-use serde_json::json;
 use sordino_core::digest::Digest;
 use sordino_core::digest::combine;
 
 use super::explain::explain;
 use super::run::{LocalRun, curve_rounds};
 use crate::metrics::Estimate;
-use crate::record::{Outcome, noise};
+use crate::record::{self, Loss, Outcome, Summary};
 use crate::report::page::{Page, Shown};
 use crate::report::svg::{Chart, Curve, Point, Scale};
 use crate::scenario::local::{LocalMethod, LocalScenario};
@@ -137,37 +136,20 @@ fn shown(scenario: &LocalScenario, methods: &[MethodSummary]) -> Shown {
     }
 }
 
-fn summary(scenario: &LocalScenario, methods: &[MethodSummary], digest: &Digest) -> serde_json::Value {
-    let methods: Vec<serde_json::Value> = methods
-        .iter()
-        .map(|method| {
-            json!({
-                "name": method.method.name(),
-                "digest": method.digest.to_string(),
-                "cumulative_regret": {
-                    "mean": method.regret.mean,
-                    "standard_error": method.regret.standard_error,
-                },
-                "ratio_to_random": method.ratio.map(|ratio| json!({
-                    "mean": ratio.mean,
-                    "standard_error": ratio.standard_error,
-                })),
-                "epsilon_per_user": scenario.users.epsilon.map(|_| method.epsilon_spent),
-            })
-        })
-        .collect();
-    json!({
-        "scenario": scenario.head.name,
-        "trust": "local",
-        "seed": scenario.head.seed,
-        "runs": scenario.head.runs,
-        "noise": noise(),
-        "rounds": scenario.learning.rounds,
-        "digest": digest.to_string(),
-        "epsilon_per_report": scenario.users.epsilon,
-        "neighboring_relation": scenario.users.epsilon.map(|_| "replace_one"),
-        "methods": methods,
-    })
+fn summary(scenario: &LocalScenario, methods: &[MethodSummary], digest: &Digest) -> Summary {
+    let private = scenario.users.epsilon.is_some();
+    let methods = methods.iter().map(|method| record::MethodSummary {
+        name: method.method.name().to_owned(),
+        digest: Some(method.digest.to_string()),
+        guarantee: if private { "dp" } else { "no protection" }.to_owned(),
+        neighboring_relation: private.then(|| "replace_one".to_owned()),
+        measures: std::iter::once(method.regret.measure("cumulative_regret"))
+            .chain(method.ratio.map(|ratio| ratio.measure("ratio_to_random")))
+            .collect(),
+        losses: private.then(|| Loss::new("epsilon_per_user", method.epsilon_spent)).into_iter().collect(),
+        ..record::MethodSummary::default()
+    });
+    Summary::new(&scenario.head, digest, methods.collect())
 }
 
 /// One line for each run, method and kept round.

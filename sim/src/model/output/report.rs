@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use serde_json::json;
 use sordino_core::digest::Digest;
 use sordino_core::digest::combine;
 use sordino_core::math::Scalar;
@@ -10,7 +9,7 @@ use sordino_core::math::Scalar;
 use super::explain::explain;
 use super::run::{OutputRun, Published};
 use crate::metrics::Estimate;
-use crate::record::{Outcome, noise};
+use crate::record::{Loss, MethodSummary, Outcome, Summary};
 use crate::report::figure;
 use crate::report::page::{Page, Shown};
 use crate::report::svg::{Chart, Curve, Point, Ruler, plain};
@@ -156,38 +155,31 @@ fn shown(scenario: &OutputScenario, rows: &[Row]) -> Shown {
     }
 }
 
-fn summary(scenario: &OutputScenario, rows: &[Row], digest: &Digest) -> serde_json::Value {
-    let estimate = |at: Estimate| json!({ "mean": at.mean, "standard_error": at.standard_error });
-    let releases: Vec<serde_json::Value> = rows
-        .iter()
-        .map(|row| {
-            let conditional = row.method == OutputMethod::PriorConditional;
-            json!({
-                "method": row.method.name(),
-                "guarantee": row.method.guarantee(),
-                "differentially_private": row.method == OutputMethod::WorstCase,
-                "epsilon": row.epsilon,
-                "delta": row.epsilon.and_then(|epsilon| match conditional {
-                    true => Some(2.0 * scenario.prior.delta),
-                    false => scenario.worst_case_delta(epsilon).ok(),
-                }),
-                "neighboring_relation": row.epsilon.map(|_| "replace_one"),
-                "regret": estimate(row.regret),
-                "score_error": row.error.map(estimate),
-            })
-        })
-        .collect();
-    json!({
-        "scenario": scenario.head.name,
-        "trust": "output",
-        "seed": scenario.head.seed,
-        "runs": scenario.head.runs,
-        "noise": noise(),
-        "candidates": scenario.objective.candidates(),
-        "records": scenario.objective.records(),
-        "digest": digest.to_string(),
-        "releases": releases,
-    })
+fn summary(scenario: &OutputScenario, rows: &[Row], digest: &Digest) -> Summary {
+    let methods = rows.iter().map(|row| {
+        let name = row.method.name();
+        let delta = |epsilon| match row.method {
+            OutputMethod::PriorConditional => Some(2.0 * scenario.prior.delta),
+            _ => scenario.worst_case_delta(epsilon).ok(),
+        };
+        let losses = |epsilon| [Some(Loss::new("epsilon", epsilon)), delta(epsilon).map(|at| Loss::new("delta", at))];
+        MethodSummary {
+            // A method at several ε counts once for each.
+            name: row.epsilon.map_or(name.to_owned(), |epsilon| format!("{name} at ε = {epsilon}")),
+            digest: None,
+            guarantee: row.method.guarantee().to_owned(),
+            neighboring_relation: row.epsilon.map(|_| "replace_one".to_owned()),
+            measures: std::iter::once(row.regret.measure("regret"))
+                .chain(row.error.map(|error| error.measure("score_error")))
+                .collect(),
+            losses: row.epsilon.into_iter().flat_map(losses).flatten().collect(),
+            ..MethodSummary::default()
+        }
+    });
+    let (candidates, records) = (scenario.objective.candidates(), scenario.objective.records());
+    let facts = [("candidates", candidates.into()), ("records", records.into())];
+    let facts = facts.map(|(name, number)| (name.to_owned(), number)).into_iter().collect();
+    Summary { facts, ..Summary::new(&scenario.head, digest, methods.collect()) }
 }
 
 /// One line for each run, method and ε.

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use serde_json::json;
 use sordino_core::digest::Digest;
 use sordino_core::digest::combine;
 use sordino_core::outsourced::Spectrum;
@@ -12,7 +11,7 @@ use super::run::{Compared, OutsourcedRun};
 use super::table::Source;
 use crate::metrics::Estimate;
 use crate::model::experiment::ExperimentError;
-use crate::record::{Outcome, noise};
+use crate::record::{self, Loss, Outcome, Summary};
 use crate::report::page::{Page, Shown};
 use crate::report::svg::{Chart, Curve, Point, RAMP};
 use crate::report::{figure, told_rounds};
@@ -169,41 +168,23 @@ fn shown(scenario: &OutsourcedScenario, source: &Source, methods: &[MethodSummar
     Shown { columns, rows: methods.iter().map(row).collect(), words, notes, noise: has(Kind::GaussianProjection) }
 }
 
-fn summary(
-    scenario: &OutsourcedScenario,
-    source: &Source,
-    methods: &[MethodSummary],
-    digest: &Digest,
-) -> serde_json::Value {
-    let methods: Vec<serde_json::Value> = methods
-        .iter()
-        .map(|method| {
-            let private = method.compared.kind == Kind::GaussianProjection;
-            json!({
-                "name": method.compared.name(),
-                "digest": method.digest.to_string(),
-                "guarantee": method.compared.kind.guarantee(),
-                "differentially_private": private,
-                "out_dim": method.compared.out_dim,
-                "raised": method.raised,
-                "simple_regret": { "mean": method.last().mean, "standard_error": method.last().standard_error },
-                "epsilon": private.then_some(scenario.curator.epsilon),
-                "delta": private.then_some(scenario.curator.delta),
-                "neighboring_relation": private.then_some("one row shifted by at most 1 in prepared units"),
-            })
-        })
-        .collect();
-    json!({
-        "scenario": scenario.head.name,
-        "trust": "outsourced",
-        "seed": scenario.head.seed,
-        "runs": scenario.head.runs,
-        "noise": noise(),
-        "rounds": scenario.modeler.rounds,
-        "rows": source.problem.rows(),
-        "digest": digest.to_string(),
-        "methods": methods,
-    })
+fn summary(scenario: &OutsourcedScenario, source: &Source, methods: &[MethodSummary], digest: &Digest) -> Summary {
+    let methods = methods.iter().map(|method| {
+        let private = method.compared.kind == Kind::GaussianProjection;
+        let losses = [Loss::new("epsilon", scenario.curator.epsilon), Loss::new("delta", scenario.curator.delta)];
+        record::MethodSummary {
+            name: method.compared.name(),
+            digest: Some(method.digest.to_string()),
+            guarantee: method.compared.kind.guarantee().to_owned(),
+            neighboring_relation: private.then(|| "one row shifted by at most 1 in prepared units".to_owned()),
+            measures: vec![method.last().measure("simple_regret")],
+            losses: if private { losses.to_vec() } else { Vec::new() },
+            facts: method.raised.map(|raised| ("raised".to_owned(), raised.into())).into_iter().collect(),
+            ..record::MethodSummary::default()
+        }
+    });
+    let facts = std::iter::once(("rows".to_owned(), source.problem.rows().into())).collect();
+    Summary { facts, ..Summary::new(&scenario.head, digest, methods.collect()) }
 }
 
 /// One line for each run, method and round.

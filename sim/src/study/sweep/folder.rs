@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::grid::Plan;
-use super::index::{Entry, Index, Status};
+use super::index::{Entry, FORMAT, Index, Status};
 use crate::files::{FolderLock, LOCK, LockError, read_to_string_bounded, write_atomically};
 
 const README: &str = include_str!("folder.md");
@@ -171,8 +171,8 @@ impl SweepFolder {
         let path = self.path.join(INDEX);
         if path.exists() {
             let there: Index = read_json(&path)?;
-            if there.format != 1 {
-                let message = format!("format {} is unknown; this program reads format 1", there.format);
+            if there.format != FORMAT {
+                let message = format!("format {} is unknown; this program reads format {FORMAT}", there.format);
                 return Err(SweepError::Damaged { path, message });
             }
             for entry in there.entries.into_iter().filter(|entry| entry.status != Status::Waiting) {
@@ -210,7 +210,7 @@ impl SweepFolder {
         let (axes, seeds) = (self.plan.axes.clone(), self.plan.seeds.clone());
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let noise = crate::record::noise();
-        Ok(Index { format: 1, version, scenario, description, trust, noise, axes, seeds, digest: None, entries })
+        Ok(Index { format: FORMAT, version, scenario, description, trust, noise, axes, seeds, digest: None, entries })
     }
 
     /// Writes down what became of a run: durable when this returns.

@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 use sordino_core::digest::Frame;
 
 use super::grid::{Axis, Plan, Point};
-use crate::record::noise;
-use crate::report::outline::{Measure, MethodOutline, Outline, distinct};
+use crate::record::{Measure, MethodSummary, distinct, noise};
 
 /// What became of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,9 +49,10 @@ pub struct Entry {
     /// Why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What came out.
-    #[serde(flatten)]
-    pub outline: Outline,
+    /// Digest over all its runs and methods, once it is done.
+    pub digest: Option<String>,
+    /// What came out, method by method.
+    pub methods: Vec<MethodSummary>,
 }
 
 impl Entry {
@@ -66,15 +66,19 @@ impl Entry {
             runs,
             status: Status::Waiting,
             error: None,
-            outline: Outline::default(),
+            digest: None,
+            methods: Vec::new(),
         }
     }
 }
 
+/// Version of the form of [`Index`]; 1 had methods without their guarantees.
+pub const FORMAT: u32 = 2;
+
 /// `index.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Index {
-    /// 1.
+    /// [`FORMAT`].
     pub format: u32,
     /// Version that wrote it.
     pub version: String,
@@ -103,7 +107,7 @@ pub struct Pooled {
     /// Runs that came in, over all seeds.
     pub runs: u32,
     /// Means over all of them.
-    pub outline: MethodOutline,
+    pub summary: MethodSummary,
 }
 
 /// One cell of the grid.
@@ -126,7 +130,7 @@ impl Index {
     /// Sets the digest if all runs are done.
     pub fn seal(&mut self) {
         let mut frame = Frame::leaf();
-        let all = self.entries.iter().all(|entry| match (&entry.outline.digest, entry.status) {
+        let all = self.entries.iter().all(|entry| match (&entry.digest, entry.status) {
             (Some(digest), Status::Done) => {
                 frame.bytes(digest.as_bytes());
                 true
@@ -143,15 +147,15 @@ impl Index {
         for entries in self.entries.chunk_by(|a, b| a.values == b.values) {
             let done: Vec<&Entry> = entries.iter().filter(|entry| entry.status == Status::Done).collect();
             if let Some(first) = done.first() {
-                let methods = (0..first.outline.methods.len()).map(|i| pooled(&done, i)).collect();
+                let methods = (0..first.methods.len()).map(|i| pooled(&done, i)).collect();
                 cells.push(Cell { values: first.values.clone(), seeds: done.len(), methods });
             }
         }
         cells
     }
 
-    fn methods(&self) -> impl Iterator<Item = &MethodOutline> {
-        self.entries.iter().flat_map(|entry| &entry.outline.methods)
+    fn methods(&self) -> impl Iterator<Item = &MethodSummary> {
+        self.entries.iter().flat_map(|entry| &entry.methods)
     }
 
     /// Names of all measures.
@@ -178,11 +182,11 @@ impl Index {
             shown.iter().for_each(|i| head.push_str(&format!(",{}", field(&entry.values[*i]))));
             let error = field(entry.error.as_deref().unwrap_or(""));
             let _ = write!(head, ",{},{},{},{error}", entry.seed, entry.runs, entry.status.name());
-            if entry.outline.methods.is_empty() {
+            if entry.methods.is_empty() {
                 let blank = ",".repeat(2 + 2 * columns.0.len() + columns.1.len());
                 let _ = writeln!(out, "{head}{blank}");
             }
-            for method in &entry.outline.methods {
+            for method in &entry.methods {
                 let _ = write!(out, "{head},{},{}", field(&method.name), method.digest.as_deref().unwrap_or(""));
                 numbers(&mut out, method, &columns);
             }
@@ -199,9 +203,9 @@ impl Index {
         for cell in self.cells() {
             let values: Vec<String> = cell.values.iter().map(|value| field(value) + ",").collect();
             for method in &cell.methods {
-                let name = field(&method.outline.name);
+                let name = field(&method.summary.name);
                 let _ = write!(out, "{}{name},{},{}", values.concat(), cell.seeds, method.runs);
-                numbers(&mut out, &method.outline, &columns);
+                numbers(&mut out, &method.summary, &columns);
             }
         }
         out
@@ -219,7 +223,7 @@ fn header(out: &mut String, columns: &Columns<'_>) {
     out.push('\n');
 }
 
-fn numbers(out: &mut String, method: &MethodOutline, columns: &Columns<'_>) {
+fn numbers(out: &mut String, method: &MethodSummary, columns: &Columns<'_>) {
     for name in &columns.0 {
         let measure = method.measure(name);
         let error = measure.and_then(|measure| measure.standard_error);
@@ -239,10 +243,10 @@ fn numbers(out: &mut String, method: &MethodOutline, columns: &Columns<'_>) {
 /// Method `i` of the finished runs of a cell: means and standard errors as if all runs stood in one list, which follow
 /// exactly from those of the parts; the largest loss.
 fn pooled(done: &[&Entry], i: usize) -> Pooled {
-    let parts: Vec<(u32, &MethodOutline)> =
-        done.iter().filter_map(|entry| Some((entry.runs, entry.outline.methods.get(i)?))).collect();
-    let mut outline = parts[0].1.clone();
-    for measure in &mut outline.measures {
+    let parts: Vec<(u32, &MethodSummary)> =
+        done.iter().filter_map(|entry| Some((entry.runs, entry.methods.get(i)?))).collect();
+    let mut summary = parts[0].1.clone();
+    for measure in &mut summary.measures {
         let of: Vec<(f64, &Measure)> = parts
             .iter()
             .filter_map(|(runs, method)| Some((f64::from(*runs), method.measure(&measure.name)?)))
@@ -260,11 +264,11 @@ fn pooled(done: &[&Entry], i: usize) -> Pooled {
         measure.mean = mean;
         measure.standard_error = (count > 1.0).then(|| (squares / (count - 1.0) / count).sqrt());
     }
-    for loss in &mut outline.losses {
+    for loss in &mut summary.losses {
         let values = parts.iter().filter_map(|(_, method)| method.loss(&loss.name));
         loss.value = values.map(|loss| loss.value).try_fold(0.0, |most: f64, value| Some(most.max(value?)));
     }
-    Pooled { runs: parts.iter().map(|(runs, _)| runs).sum(), outline }
+    Pooled { runs: parts.iter().map(|(runs, _)| runs).sum(), summary }
 }
 
 /// A field of a CSV line.
@@ -282,9 +286,10 @@ mod tests {
         let (a, b) = ([1.0, 4.0, 2.0], [7.0, 9.0, 8.5]);
         let entry = |values: &[f64], epsilon| {
             let estimate = Estimate::of(values);
-            let measure = Measure { name: "m".into(), mean: estimate.mean, standard_error: estimate.standard_error };
-            let losses = vec![crate::report::outline::Loss { name: "epsilon".into(), value: epsilon }];
-            let method = MethodOutline { name: "x".into(), digest: None, measures: vec![measure], losses };
+            let measure = estimate.measure("m");
+            let losses = vec![crate::record::Loss::new("epsilon", epsilon)];
+            let method =
+                MethodSummary { name: "x".into(), measures: vec![measure], losses, ..MethodSummary::default() };
             Entry {
                 number: 0,
                 folder: String::new(),
@@ -293,23 +298,24 @@ mod tests {
                 runs: values.len() as u32,
                 status: Status::Done,
                 error: None,
-                outline: Outline { digest: None, methods: vec![method] },
+                digest: None,
+                methods: vec![method],
             }
         };
         let (first, second) = (entry(&a, Some(1.0)), entry(&b, Some(2.0)));
         let joined = Estimate::of(&[a, b].concat());
         let pooled = pooled(&[&first, &second], 0);
-        let measure = pooled.outline.measure("m").unwrap();
+        let measure = pooled.summary.measure("m").unwrap();
         assert!((measure.mean - joined.mean).abs() < 1e-12);
         assert!((measure.standard_error.unwrap() - joined.standard_error.unwrap()).abs() < 1e-12);
-        assert_eq!((pooled.runs, pooled.outline.loss("epsilon").unwrap().value), (6, Some(2.0)));
+        assert_eq!((pooled.runs, pooled.summary.loss("epsilon").unwrap().value), (6, Some(2.0)));
         // No finite bound in one run is no finite bound.
         let infinite = entry(&b, None);
-        assert_eq!(super::pooled(&[&first, &infinite], 0).outline.losses[0].value, None);
+        assert_eq!(super::pooled(&[&first, &infinite], 0).summary.losses[0].value, None);
         // Single runs under several seeds have a standard error, too.
         let singles: Vec<Entry> = a.iter().map(|x| entry(&[*x], None)).collect();
         let singles: Vec<&Entry> = singles.iter().collect();
-        let of_singles = super::pooled(&singles, 0).outline.measures[0].standard_error.unwrap();
+        let of_singles = super::pooled(&singles, 0).summary.measures[0].standard_error.unwrap();
         assert!((of_singles - Estimate::of(&a).standard_error.unwrap()).abs() < 1e-12);
     }
 

@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use super::folder::SweepFolder;
 use super::grid::Axis;
 use super::index::{Cell, Index, Status};
+use crate::record::distinct;
 use crate::report::charts::{element, element_over};
 use crate::report::curves::{Curves, MethodCurve};
 use crate::report::html::{document, section};
-use crate::report::outline::distinct;
 use crate::report::parts::{header, look, numbers, points, scaled, swatch, words};
 use crate::report::svg::{Chart, Curve, Point, RAMP, Ruler, escape};
 use crate::text::significant;
@@ -118,7 +118,7 @@ fn panels<'c>(index: &Index, cells: &'c [Cell], main: usize) -> Vec<(String, Vec
 
 /// Names of the methods of all cells, in order.
 fn methods(cells: &[Cell]) -> Vec<&str> {
-    distinct(cells.iter().flat_map(|cell| &cell.methods).map(|method| method.outline.name.as_str()))
+    distinct(cells.iter().flat_map(|cell| &cell.methods).map(|method| method.summary.name.as_str()))
 }
 
 /// One curve for each method along the main axis; `value` is (mean, error) of a method in a cell.
@@ -132,7 +132,7 @@ fn along(
         let mut points: Vec<Point> = panel
             .iter()
             .filter_map(|(at, cell)| {
-                let method = cell.methods.iter().find(|method| method.outline.name == **name)?;
+                let method = cell.methods.iter().find(|method| method.summary.name == **name)?;
                 let (mean, error) = value(method)?;
                 Some(Point { x: positions.places[*at], y: mean, low: mean - error, high: mean + error })
             })
@@ -159,7 +159,7 @@ fn comparison(out: &mut String, index: &Index, cells: &[Cell], main: usize, meas
         .take(PANELS_MAX)
         .map(|(name, panel)| {
             let value = |method: &super::index::Pooled| {
-                let measure = method.outline.measure(measure)?;
+                let measure = method.summary.measure(measure)?;
                 Some((measure.mean, measure.standard_error.unwrap_or(0.0)))
             };
             let title = if name.is_empty() { "All methods" } else { name };
@@ -200,7 +200,7 @@ fn losses(out: &mut String, index: &Index, cells: &[Cell], main: usize) {
             let mut points: Vec<Point> = panel
                 .iter()
                 .filter_map(|(at, cell)| {
-                    let values = cell.methods.iter().filter_map(|method| method.outline.loss(name)?.value);
+                    let values = cell.methods.iter().filter_map(|method| method.summary.loss(name)?.value);
                     Some(Point::bare(positions.places[*at], values.reduce(f64::max)?))
                 })
                 .collect();
@@ -251,9 +251,9 @@ fn table(out: &mut String, index: &Index, cells: &[Cell]) {
             varying.iter().for_each(|i| {
                 let _ = write!(body, "<td>{}</td>", escape(&cell.values[*i]));
             });
-            let name = &method.outline.name;
+            let name = &method.summary.name;
             let place = names.iter().position(|known| known == name).unwrap_or(0);
-            let (swatch, cells) = (swatch(name, place), numbers(&method.outline, &measures, &losses));
+            let (swatch, cells) = (swatch(name, place), numbers(&method.summary, &measures, &losses));
             let _ = writeln!(body, "<th scope=\"row\">{swatch}</th><td>{}</td>{cells}</tr>", method.runs);
         }
     }
@@ -343,7 +343,7 @@ fn runs(out: &mut String, index: &Index) {
         let name = escape(&entry.folder);
         let link =
             if entry.status == Status::Done { format!("<a href=\"runs/{name}/report.html\">{name}</a>") } else { name };
-        let digest = entry.outline.digest.as_deref().unwrap_or("–");
+        let digest = entry.digest.as_deref().unwrap_or("–");
         let _ = writeln!(
             body,
             "<tr><th scope=\"row\">{link}</th><td>{}</td><td>{}</td><td class=\"digest\">{}</td></tr>",

@@ -20,9 +20,9 @@ use crate::model::{self, Engine, engine};
 use crate::pool::pool;
 use crate::progress::log::Line;
 use crate::progress::teller::{FolderTeller, Teller};
+use crate::record::Summary;
 use crate::report::folder::RunFolder;
-use crate::report::outline::Outline;
-use crate::report::read;
+use crate::report::{json, read};
 use crate::scenario::Scenario;
 use crate::study::execute::{self, ExecuteError, Place};
 
@@ -81,7 +81,10 @@ pub fn run(folder: &SweepFolder, mut index: Index, options: &Options, teller: &T
             let ended = catch_unwind(AssertUnwindSafe(one))
                 .unwrap_or_else(|_| Err(Ended::Failed("the program panicked: this is a fault of sordino".into())));
             match ended {
-                Ok(outline) => (entry.status, entry.error, entry.outline) = (Status::Done, None, outline),
+                Ok(summary) => {
+                    (entry.status, entry.error) = (Status::Done, None);
+                    (entry.digest, entry.methods) = (Some(summary.digest), summary.methods);
+                }
                 Err(Ended::Interrupted) => continue,
                 Err(Ended::Failed(error)) => {
                     let error = error.replace('\n', " ");
@@ -89,11 +92,12 @@ pub fn run(folder: &SweepFolder, mut index: Index, options: &Options, teller: &T
                     // The reason also stands where somebody will look for the results.
                     let _ = std::fs::create_dir_all(&path);
                     let _ = std::fs::write(path.join(ERROR), format!("{error}\n"));
-                    (entry.status, entry.error, entry.outline) = (Status::Failed, Some(error), Outline::default());
+                    (entry.status, entry.error) = (Status::Failed, Some(error));
+                    (entry.digest, entry.methods) = (None, Vec::new());
                 }
             }
             folder.record(&entry)?;
-            let digest = entry.outline.digest.as_deref();
+            let digest = entry.digest.as_deref();
             match &entry.error {
                 None => teller.event(Line { event: "run_done", digest, ..line }),
                 Some(error) => teller.event(Line { event: "run_failed", message: Some(error), ..line }),
@@ -151,7 +155,7 @@ fn federated(
     options: &Options,
     pool: &Arc<::rayon::ThreadPool>,
     told: &FolderTeller<'_>,
-) -> Result<Outline, Ended> {
+) -> Result<Summary, Ended> {
     if !path.join("state").exists() && !path.join("ledger.jsonl").exists() {
         clear(path)?;
     }
@@ -162,7 +166,7 @@ fn federated(
             if record.scenario != *scenario {
                 return Err(Ended::Failed("the folder holds a complete run of another scenario".into()));
             }
-            return Ok(Outline::from(&record.summary));
+            return Ok(json::summary(scenario, &record.summary));
         }
     };
     let run_options = RunOptions {
@@ -174,7 +178,7 @@ fn federated(
     match execute::federated(scenario, folder, store, run_options, told) {
         Ok(summary) => {
             let _ = std::fs::remove_file(path.join(ERROR));
-            Ok(Outline::from(&summary))
+            Ok(json::summary(scenario, &summary))
         }
         Err(ExecuteError::Driver(DriverError::Interrupted)) => Err(Ended::Interrupted),
         Err(error) => Err(failed(error)),
@@ -187,7 +191,7 @@ fn other(
     options: &Options,
     threads: Option<NonZeroUsize>,
     told: &FolderTeller<'_>,
-) -> Result<Outline, Ended> {
+) -> Result<Summary, Ended> {
     let folder = RunFolder::open(path).map_err(failed)?;
     // Opened first: it refuses a folder of another scenario.
     let journal = Journal::open(path, &scenario.resolved(), options.data.as_deref()).map_err(failed)?;
@@ -208,7 +212,7 @@ fn other(
     folder.fill_with(&scenario.resolved(), &outcome).map_err(failed)?;
     journal.remove().map_err(failed)?;
     let _ = std::fs::remove_file(path.join(ERROR));
-    Ok(Outline::from_summary(&outcome.summary))
+    Ok(outcome.summary)
 }
 
 /// The runs of a status, by folder, as one line for people.

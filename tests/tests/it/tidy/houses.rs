@@ -7,52 +7,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use sordino_tests::houses::{HOUSES, House};
+
 use super::source::{shipped, sources, used_modules};
-
-/// A package and its floors, lowest first; a room uses only those of earlier floors.
-pub struct House {
-    pub sources: &'static str,
-    pub floors: &'static [&'static [&'static str]],
-}
-
-pub const HOUSES: &[House] = &[
-    House {
-        sources: "core/src/",
-        floors: &[
-            &["math"],
-            &["parameter"],
-            &["digest"],
-            &["linalg"],
-            &["random"],
-            &["kernel"],
-            &["features"],
-            &["domain"],
-            &["surrogate"],
-            &["acquisition"],
-            &["schedule"],
-            &["optimizer"],
-            &["privacy"],
-            &["federated", "outsourced", "local", "output"],
-            &["wire"],
-        ],
-    },
-    House { sources: "host/src/", floors: &[&["entropy"], &["files"], &["ledger"], &["server"], &["tune"]] },
-    House {
-        sources: "sim/src/",
-        floors: &[
-            &["text", "pool"],
-            &["files"],
-            &["scenario"],
-            &["world", "progress"],
-            &["record"],
-            &["metrics", "journal"],
-            &["report"],
-            &["model"],
-            &["study"],
-            &["cli"],
-        ],
-    },
-];
 
 /// Learning and privacy do not know each other, whatever their order: (room of core, what it must not use).
 const STRANGERS: &[(&str, &[&str])] = &[
@@ -80,12 +37,6 @@ const CIRCLES_ALLOWED: &[(&[&str], &str)] = &[
         "the ledger's pieces are halves of one type",
     ),
 ];
-
-impl House {
-    pub fn floor(&self, room: &str) -> Option<usize> {
-        self.floors.iter().position(|floor| floor.contains(&room))
-    }
-}
 
 /// The house of a file, and its place in it; nothing for crate roots, which only list rooms.
 pub fn house(path: &str) -> Option<(&'static House, &str)> {

@@ -1,0 +1,57 @@
+//! The floors of every package: which rooms there are and which of them a room may use. `tidy` checks them, the picture
+//! in ARCHITECTURE.md draws them.
+
+/// A package and its floors, lowest first; a room uses only those of earlier floors.
+pub struct House {
+    /// Folder of its sources, as in `core/src/`.
+    pub sources: &'static str,
+    /// Its rooms by floors.
+    pub floors: &'static [&'static [&'static str]],
+}
+
+/// All of them, the lowest package first.
+pub const HOUSES: &[House] = &[
+    House {
+        sources: "core/src/",
+        floors: &[
+            &["math"],
+            &["parameter"],
+            &["digest"],
+            &["linalg"],
+            &["random"],
+            &["kernel"],
+            &["features"],
+            &["domain"],
+            &["surrogate"],
+            &["acquisition"],
+            &["schedule"],
+            &["optimizer"],
+            &["privacy"],
+            &["federated", "outsourced", "local", "output"],
+            &["wire"],
+        ],
+    },
+    House { sources: "host/src/", floors: &[&["entropy"], &["files"], &["ledger"], &["server"], &["tune"]] },
+    House {
+        sources: "sim/src/",
+        floors: &[
+            &["text", "pool"],
+            &["files"],
+            &["scenario"],
+            &["world", "progress"],
+            &["record"],
+            &["metrics", "journal"],
+            &["report"],
+            &["model"],
+            &["study"],
+            &["cli"],
+        ],
+    },
+];
+
+impl House {
+    /// The floor of a room, 0 the lowest; nothing if it is not in the list.
+    pub fn floor(&self, room: &str) -> Option<usize> {
+        self.floors.iter().position(|floor| floor.contains(&room))
+    }
+}
