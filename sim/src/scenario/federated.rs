@@ -92,6 +92,30 @@ pub struct GpSampleConfig {
     pub noise_variance: f64,
     /// An agent's function is the common one plus U[−a, a] at every point, independently; this is a.
     pub perturbation: f64,
+    /// How agents' functions differ besides; not at all by default.
+    #[serde(flatten)]
+    pub differences: Differences,
+}
+
+/// How agents' functions differ: coins are the agent's own, independent of its region.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Differences {
+    /// Variance of a smooth function of the agent's own, a draw of a Gaussian process that is added.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub own_variance: f64,
+    /// Its lengthscale; not looked at where the variance is 0.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub own_lengthscale: f64,
+    /// Probability that an agent's function is an independent draw in place of the common one.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unrelated: f64,
+    /// Probability that an agent has minus the common function.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub flipped: f64,
+}
+
+fn is_zero(x: &f64) -> bool {
+    *x == 0.0
 }
 
 /// Tuning of a support vector machine.
@@ -256,15 +280,22 @@ fn objective(mut section: Section) -> Result<ObjectiveConfig, Problem> {
                 "signal_variance",
                 "noise_variance",
                 "perturbation",
+                "own_variance",
+                "own_lengthscale",
+                "unrelated",
+                "flipped",
             ])?;
             let dim = section.integer("dim", 1..=2, Some(1))? as usize;
             let most = if dim == 1 { 20_000 } else { 100 };
+            let points_per_axis = section.integer("points_per_axis", 2..=most, None)? as u32;
+            let kernel = kernel(&mut section, None)?;
             ObjectiveConfig::GpSample(GpSampleConfig {
                 dim,
-                points_per_axis: section.integer("points_per_axis", 2..=most, None)? as u32,
-                kernel: kernel(&mut section, None)?,
+                points_per_axis,
+                kernel,
                 noise_variance: section.number("noise_variance", 0.0..=1e6, "a number from 0 to 1e6", None)?,
                 perturbation: section.number("perturbation", 0.0..=1e3, "a number from 0 to 1000", Some(0.0))?,
+                differences: differences(&mut section, kernel.lengthscale)?,
             })
         }
         Kind::Landmine => ObjectiveConfig::Landmine(tuning(&mut section)?),
@@ -272,6 +303,23 @@ fn objective(mut section: Section) -> Result<ObjectiveConfig, Problem> {
     };
     section.finish()?;
     Ok(objective)
+}
+
+fn differences(section: &mut Section, lengthscale: f64) -> Result<Differences, Problem> {
+    let own_variance = section.number("own_variance", 0.0..=1e6, "a number from 0 to 1e6", Some(0.0))?;
+    let path = section.path_of("own_lengthscale");
+    let own = section.optional_number("own_lengthscale", 1e-3..=1e3, "a number from 0.001 to 1000")?;
+    if let Some(given) = own.filter(|_| own_variance == 0.0) {
+        let admissible = "a lengthscale beside an own_variance above 0".to_owned();
+        return Err(Problem::Value { key: path, value: given.to_string(), admissible });
+    }
+    let mut probability = |key| section.number(key, 0.0..=1.0, "a probability from 0 to 1", Some(0.0));
+    Ok(Differences {
+        own_variance,
+        own_lengthscale: if own_variance > 0.0 { own.unwrap_or(lengthscale) } else { 0.0 },
+        unrelated: probability("unrelated")?,
+        flipped: probability("flipped")?,
+    })
 }
 
 fn tuning(section: &mut Section) -> Result<TuningConfig, Problem> {

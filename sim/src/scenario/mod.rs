@@ -31,8 +31,8 @@ pub mod trust;
 pub use any::AnyScenario;
 pub use faults::FaultConfig;
 pub use federated::{
-    FederationConfig, GpSampleConfig, ObjectiveConfig, PrivacyConfig, ScalarKind, Scenario, SurrogateConfig,
-    TuningConfig,
+    Differences, FederationConfig, GpSampleConfig, ObjectiveConfig, PrivacyConfig, ScalarKind, Scenario,
+    SurrogateConfig, TuningConfig,
 };
 pub use head::Head;
 pub use kernel::KernelConfig;

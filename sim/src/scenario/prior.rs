@@ -14,7 +14,7 @@ use super::reader::{Problem, Section};
 /// Rounds after which the note's releases are made, as far as the run has them.
 const RELEASES: [u32; 6] = [0, 0, 0, 4, 8, 16];
 /// What may be asked of all releases together.
-const EPSILON: (f64, f64, &str) = (0.01, 1000.0, "a number from 0.01 to 1000");
+const EPSILON: (f64, f64, &str) = (0.01, 1e6, "a number from 0.01 to 1e6");
 
 /// What the methods of the federated prior share. Public, and nothing of it fitted to private data.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -98,7 +98,7 @@ fn releases(section: &mut Section, rounds: u32) -> Result<Vec<u32>, Problem> {
     Ok(found.into_iter().map(|x| x as u32).collect())
 }
 
-/// ε as given, or that of `dp-fts-de` at the scenario's (q, z, T, δ).
+/// ε as given, or that of `dp-fts-de` at the scenario's (q, z, T, δ), at least the least admissible.
 fn epsilon(section: &mut Section, federation: &FederationConfig, privacy: &PrivacyConfig) -> Result<f64, Problem> {
     let (low, high, admissible) = EPSILON;
     if let Some(epsilon) = section.optional_number("epsilon", low..=high, admissible)? {
@@ -112,7 +112,7 @@ fn epsilon(section: &mut Section, federation: &FederationConfig, privacy: &Priva
     let mut accountant = PldAccountant::new();
     let spent = accountant.compose(&event, federation.rounds).and_then(|()| accountant.epsilon(privacy.delta));
     match spent {
-        Ok(spent) if (low..=high).contains(&spent.epsilon) => Ok(spent.epsilon),
+        Ok(spent) if spent.epsilon <= high => Ok(spent.epsilon.max(low)),
         spent => Err(Problem::MissingKey {
             key: section.path_of("epsilon"),
             admissible: format!(
@@ -123,7 +123,8 @@ fn epsilon(section: &mut Section, federation: &FederationConfig, privacy: &Priva
     }
 }
 
-/// z_j by shares, so that all together stay within (ε, δ) by privacy-loss distributions.
+/// z_j by shares, so that all together stay within (ε, δ) by privacy-loss distributions; no less noise than the search's
+/// least multiplier, .05, however large ε is.
 fn multipliers(epsilon: f64, delta: f64, weights: &[f64]) -> Option<Vec<f64>> {
     let target = Target::new(epsilon, delta).ok()?;
     let together = calibrate::noise_multiplier(&target, SamplingProbability::ONE, 1).ok()?;

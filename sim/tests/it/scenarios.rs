@@ -18,7 +18,7 @@ fn default_is_the_published_experiment() {
     let scenario = Shipped::find("default").unwrap().parse(&[]).unwrap();
     let (federation, surrogate, privacy) = (&scenario.federation, &scenario.surrogate, &scenario.privacy);
     assert_eq!((federation.agents, federation.rounds, federation.initial_points), (200, 40, 10));
-    assert_eq!((federation.regions(), federation.methods.len(), scenario.runs), (2, 8, 10));
+    assert_eq!((federation.regions(), federation.methods.len(), scenario.runs), (2, 10, 10));
     assert_eq!((surrogate.features, surrogate.regularization, surrogate.kernel.lengthscale), (50, 0.01, 0.03));
     assert_eq!((privacy.sampling_probability, privacy.noise_multiplier, privacy.clipping_norm), (0.25, 1.0, 11.0));
     assert!((privacy.delta - 0.002_943_520_093).abs() < 1e-12);
