@@ -38,11 +38,11 @@ pub fn draw() -> String {
     picture(WIDTH, (y + 12.0).ceil(), "The floors of the packages", &out)
 }
 
-/// As much of a sentence as there is room for: whole, or its first clause, or cut.
+/// As many clauses of a sentence as there is room for; if there is room for none, it is cut.
 fn shortened(sentence: &str, most: f64) -> String {
-    let clauses = [sentence.len()].into_iter().chain(["; ", ": ", ", "].iter().filter_map(|end| sentence.find(end)));
-    let mut fitting = clauses.map(|end| &sentence[..end]).filter(|text| width(text, SIZE, false) <= most);
-    fitting.next().map_or_else(|| fitted(sentence, SIZE, false, most), str::to_owned)
+    let clauses = ["; ", ": ", ", "].into_iter().flat_map(|end| sentence.match_indices(end)).map(|found| found.0);
+    let fitting = clauses.chain([sentence.len()]).filter(|end| width(&sentence[..*end], SIZE, false) <= most);
+    fitting.max().map_or_else(|| fitted(sentence, SIZE, false, most), |end| sentence[..end].to_owned())
 }
 
 /// The first sentence of a room's documentation, without marks of code.
@@ -55,7 +55,9 @@ fn sentence(house: &House, room: &str) -> String {
     let text = text.unwrap_or_else(|| panic!("{}{room}: no such room", house.sources));
     let lines = text.lines().map_while(|line| line.strip_prefix("//!")).map(str::trim);
     let paragraph: Vec<&str> = lines.take_while(|line| !line.is_empty()).collect();
-    let paragraph = paragraph.join(" ").replace(['`', '[', ']', '*'], "").replace("Trust model ", "trust model ");
+    let paragraph = paragraph.join(" ").replace(['`', '[', ']', '*'], "");
+    // A trust model's room carries its name already.
+    let paragraph = paragraph.strip_prefix(&format!("Trust model {room}: ")).unwrap_or(&paragraph);
     let end = paragraph.find(". ").unwrap_or(paragraph.len());
     paragraph[..end].trim_end_matches(['.', ':']).to_owned()
 }

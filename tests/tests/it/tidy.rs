@@ -1,7 +1,7 @@
 //! The rules of the house as a test. Each rule is a function from text to complaints, with a negative control below:
 //! a snippet that breaks the rule must be reported.
 
-use sordino_tests::houses::HOUSES;
+use sordino_tests::houses::{HOUSES, House};
 use source::{code, forbidden, occurrences, over_sources, root, shipped};
 
 mod dependencies;
@@ -118,7 +118,7 @@ fn check_unsafe(path: &str, text: &str) -> Vec<String> {
 }
 
 /// The table of a package's rooms and their declarations follow the floors.
-fn check_module_table(house: &houses::House, text: &str) -> Vec<String> {
+fn check_module_table(house: &House, text: &str) -> Vec<String> {
     let rows = text.lines().filter_map(|line| line.strip_prefix("//! | [`")).filter_map(|rest| rest.split('`').next());
     let rows: Vec<&str> = rows.map(|row| row.trim_start_matches("mod@")).collect();
     let declared =
