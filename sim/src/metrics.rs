@@ -101,11 +101,7 @@ pub struct PrivacyLoss {
 
 /// The release of a private method, as accountants see it.
 pub fn release_event(scenario: &Scenario) -> Event {
-    Event::PoissonSampledGaussian {
-        sampling_probability: scenario.privacy.sampling_probability,
-        noise_multiplier: scenario.privacy.noise_multiplier,
-        relation: NeighboringRelation::ReplaceSpecial,
-    }
+    scenario.privacy.event()
 }
 
 /// What the first `releases` releases of a private method cost: an event and how often.

@@ -2,37 +2,95 @@
 
 use serde::Serialize;
 use sordino_core::federated::NOISE_MULTIPLIER;
-use sordino_core::federated::prior::{mu_spent, shares};
+use sordino_core::federated::prior::{mu_spent, shares as spread};
 use sordino_core::privacy::accountant::pld::calibrate;
 use sordino_core::privacy::accountant::{Accountant, PldAccountant};
 use sordino_core::privacy::calibrate::Target;
 use sordino_core::privacy::{Event, NeighboringRelation, SamplingProbability};
 
-use super::federated::{FederationConfig, ObjectiveConfig, PrivacyConfig};
+use super::keys::keys;
 use super::reader::{Problem, Section};
+use super::rule::{number, whole};
 
-/// Rounds after which the note's releases are made, as far as the run has them.
+/// Rounds after which releases are made unless the scenario says otherwise, as far as the run has them.
 const RELEASES: [u32; 6] = [0, 0, 0, 4, 8, 16];
-/// What may be asked of all releases together.
-const EPSILON: (f64, f64, &str) = (0.01, 1e6, "a number from 0.01 to 1e6");
+/// The most releases of a plan.
+const RELEASES_MAX: usize = 64;
+/// The least ε of all releases together that a plan may have.
+const EPSILON_MIN: f64 = 0.01;
+/// The largest.
+const EPSILON_MAX: f64 = 1e6;
+
+keys! {
+    /// When the federated prior releases, through which features, at which ε; of `dp-prior` and its variants, in which
+    /// everybody contributes to every release.
+    pub struct PriorPlan(dim: usize, rounds: u32, spent: Option<f64>) {
+        /// Release j follows the queries of this round; none before the one it follows.
+        releases: Vec<u32> [like "0, 0, 0, 4, 8, 16 as far as there are rounds" usual(rounds)]
+            in whole(0, 9_999).list(1, RELEASES_MAX)
+            => whole(0, u64::from(rounds.saturating_sub(1))).list(1, RELEASES_MAX);
+        /// How Σ 1/z² is divided over the releases, up to one factor.
+        shares: Vec<f64> [like "all 1" vec![1.0; releases.len()]] in number(1e-3, 1e3).list(1, RELEASES_MAX).each("release")
+            => number(1e-3, 1e3).list(releases.len(), releases.len()).each("release");
+        /// Inducing points of the Nyström features in each dimension, at most 22 in two; M is all of them.
+        points_per_axis: u32 [like "50 (two dimensions: 7)" if dim == 1 { 50 } else { 7 }]
+            in whole(2, 512) => whole(2, if dim == 1 { 512 } else { 22 });
+        /// ε of all releases together at `privacy.delta`, by privacy-loss distributions; the multipliers follow.
+        epsilon: f64 [given 1.0, "what `dp-fts-de` spends in this scenario, at least 0.01" spent]
+            in number(EPSILON_MIN, EPSILON_MAX).because("its default is what dp-fts-de spends, which is more here");
+    }
+}
+
+fn usual(rounds: u32) -> Vec<u32> {
+    RELEASES.into_iter().filter(|round| *round < rounds).collect()
+}
+
+/// ε of `dp-fts-de` at the scenario's (q, z, T, δ), at least the least admissible; nothing if it is not admissible.
+fn spent(event: &Event, rounds: u32, delta: f64) -> Option<f64> {
+    let mut accountant = PldAccountant::new();
+    accountant.compose(event, rounds).ok()?;
+    let spent = accountant.epsilon(delta).ok()?.epsilon;
+    (spent <= EPSILON_MAX).then_some(spent.max(EPSILON_MIN))
+}
 
 /// What the methods of the federated prior share. Public, and nothing of it fitted to private data.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PriorConfig {
-    /// Release j is made after round `releases[j]`; not decreasing, every one below T.
-    pub releases: Vec<u32>,
-    /// Share of the budget that release j spends, of Σ 1/z², up to one factor.
-    pub shares: Vec<f64>,
-    /// Inducing points of the Nyström features in each dimension: M is this to the power D.
-    pub points_per_axis: u32,
-    /// ε of all releases together at `privacy.delta`, by privacy-loss distributions.
-    pub epsilon: f64,
+    /// Its keys.
+    #[serde(flatten)]
+    pub plan: PriorPlan,
     /// z_j of every release: what `epsilon` and `shares` come to.
     #[serde(skip)]
     pub noise_multipliers: Vec<f64>,
 }
 
 impl PriorConfig {
+    /// Reads the section; nothing if neither a key nor a method (`required`) asks for it. `event` is a release of
+    /// `dp-fts-de`, of which there are `rounds`.
+    pub(super) fn read(
+        section: Section,
+        required: bool,
+        dim: usize,
+        (event, rounds, delta): (&Event, u32, f64),
+    ) -> Result<Option<Self>, Problem> {
+        if section.is_empty() && !required {
+            return Ok(None);
+        }
+        let plan = PriorPlan::read(section, dim, rounds, spent(event, rounds, delta))?;
+        if !plan.releases.is_sorted() {
+            let admissible = "rounds none of which is before the one it follows";
+            return Err(Problem::value("prior.releases", format!("{:?}", plan.releases), admissible));
+        }
+        let Some(noise_multipliers) = multipliers(plan.epsilon, delta, &plan.shares) else {
+            let (low, high) = (NOISE_MULTIPLIER.start(), NOISE_MULTIPLIER.end());
+            let admissible = format!(
+                "an ε that at δ = {delta:e} and with these shares gives every release a noise multiplier from {low} to {high}"
+            );
+            return Err(Problem::value("prior.epsilon", plan.epsilon, admissible));
+        };
+        Ok(Some(PriorConfig { plan, noise_multipliers }))
+    }
+
     /// What the first `releases` releases cost together: unsampled Gaussians of multipliers z_j are one of 1/√Σ1/z_j²
     /// (the theorem of `core/src/federated/prior/plan.rs`). Nothing before the first.
     pub fn event(&self, releases: u32) -> Option<Event> {
@@ -43,83 +101,7 @@ impl PriorConfig {
 
     /// Releases made after round `round` or before.
     pub fn releases_after(&self, round: u32) -> u32 {
-        self.releases.iter().filter(|at| **at <= round).count() as u32
-    }
-}
-
-/// Reads the section. `required` if a method needs it; nothing if neither a key nor a method asks for it.
-pub(super) fn prior(
-    mut section: Section,
-    required: bool,
-    objective: &ObjectiveConfig,
-    federation: &FederationConfig,
-    privacy: &PrivacyConfig,
-) -> Result<Option<PriorConfig>, Problem> {
-    section.only(&["releases", "shares", "points_per_axis", "epsilon"])?;
-    if !required && section.is_empty() {
-        return Ok(None);
-    }
-    let releases = releases(&mut section, federation.rounds)?;
-    let path = section.path_of("shares");
-    let given = section.numbers("shares", Some(releases.len()), 1e-3..=1e3, "a number from 0.001 to 1000")?;
-    let shares_of = given.unwrap_or_else(|| vec![1.0; releases.len()]);
-    let (most, usual) = match objective {
-        ObjectiveConfig::GpSample(config) if config.dim == 1 => (512, 50),
-        _ => (22, 7),
-    };
-    let points_per_axis = section.integer("points_per_axis", 2..=most, Some(usual))? as u32;
-    let epsilon = epsilon(&mut section, federation, privacy)?;
-    section.finish()?;
-    let noise_multipliers = multipliers(epsilon, privacy.delta, &shares_of).ok_or_else(|| Problem::Value {
-        key: path,
-        value: format!("{shares_of:?}"),
-        admissible: format!(
-            "shares that give every release a noise multiplier from {} to {} at ε = {epsilon} and δ = {:e}",
-            NOISE_MULTIPLIER.start(),
-            NOISE_MULTIPLIER.end(),
-            privacy.delta
-        ),
-    })?;
-    Ok(Some(PriorConfig { releases, shares: shares_of, points_per_axis, epsilon, noise_multipliers }))
-}
-
-fn releases(section: &mut Section, rounds: u32) -> Result<Vec<u32>, Problem> {
-    let last = rounds.saturating_sub(1);
-    let (key, admissible) = ("releases", format!("whole rounds from 0 to {last}, none before the one it follows"));
-    let path = section.path_of(key);
-    let Some(found) = section.numbers(key, None, 0.0..=f64::from(last), &admissible)? else {
-        return Ok(RELEASES.into_iter().filter(|round| *round < rounds).collect());
-    };
-    let whole = found.iter().all(|x| x.fract() == 0.0) && found.windows(2).all(|pair| pair[0] <= pair[1]);
-    if !whole {
-        let admissible = format!("a list of 1 to 64 {admissible}");
-        return Err(Problem::Value { key: path, value: format!("{found:?}"), admissible });
-    }
-    Ok(found.into_iter().map(|x| x as u32).collect())
-}
-
-/// ε as given, or that of `dp-fts-de` at the scenario's (q, z, T, δ), at least the least admissible.
-fn epsilon(section: &mut Section, federation: &FederationConfig, privacy: &PrivacyConfig) -> Result<f64, Problem> {
-    let (low, high, admissible) = EPSILON;
-    if let Some(epsilon) = section.optional_number("epsilon", low..=high, admissible)? {
-        return Ok(epsilon);
-    }
-    let event = Event::PoissonSampledGaussian {
-        sampling_probability: privacy.sampling_probability,
-        noise_multiplier: privacy.noise_multiplier,
-        relation: NeighboringRelation::ReplaceSpecial,
-    };
-    let mut accountant = PldAccountant::new();
-    let spent = accountant.compose(&event, federation.rounds).and_then(|()| accountant.epsilon(privacy.delta));
-    match spent {
-        Ok(spent) if spent.epsilon <= high => Ok(spent.epsilon.max(low)),
-        spent => Err(Problem::MissingKey {
-            key: section.path_of("epsilon"),
-            admissible: format!(
-                "{admissible}; its default is what dp-fts-de spends, which is {} here",
-                spent.map_or("not finite".to_owned(), |spent| format!("{}", spent.epsilon))
-            ),
-        }),
+        self.plan.releases.iter().filter(|at| **at <= round).count() as u32
     }
 }
 
@@ -129,7 +111,7 @@ fn multipliers(epsilon: f64, delta: f64, weights: &[f64]) -> Option<Vec<f64>> {
     let target = Target::new(epsilon, delta).ok()?;
     let together = calibrate::noise_multiplier(&target, SamplingProbability::ONE, 1).ok()?;
     let mut multipliers = vec![0.0; weights.len()];
-    shares((1.0 / together).next_down(), weights, &mut multipliers).ok()?;
+    spread((1.0 / together).next_down(), weights, &mut multipliers).ok()?;
     multipliers.iter().all(|z| NOISE_MULTIPLIER.contains(z)).then_some(multipliers)
 }
 
@@ -144,7 +126,8 @@ mod tests {
         for (epsilon, weights) in [(7.054, vec![1.0; 6]), (0.91, vec![3.0, 3.0, 3.0, 1.0, 1.0, 1.0])] {
             let noise_multipliers = multipliers(epsilon, delta, &weights).unwrap();
             let releases = vec![0; weights.len()];
-            let config = PriorConfig { releases, shares: weights, points_per_axis: 50, epsilon, noise_multipliers };
+            let plan = PriorPlan { releases, shares: weights, points_per_axis: 50, epsilon };
+            let config = PriorConfig { plan, noise_multipliers };
             let spent = |releases: u32| {
                 let mut accountant = PldAccountant::new();
                 config.event(releases).iter().for_each(|event| accountant.compose(event, 1).unwrap());

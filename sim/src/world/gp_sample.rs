@@ -131,7 +131,7 @@ impl Family for GpSamples {
         let shared = Arc::clone(&self.0);
         let z = shared.factor.coordinates(run.stream(Party::World, Purpose::Objective, 0));
         let common = (0..shared.points.len() / shared.dim).map(|i| shared.factor.at(&z, i)).collect();
-        let members = if shared.own.is_none() && shared.differences == Differences::default() {
+        let members = if shared.differences.is_none() {
             Vec::new()
         } else {
             (0..shared.agents).map(|agent| Member::new(&shared, run, agent)).collect()
@@ -222,7 +222,7 @@ mod tests {
             kernel: KernelConfig { kernel, lengthscale: 0.2, signal_variance: 2.0 },
             noise_variance: 0.01,
             perturbation: 0.02,
-            differences: Differences::default(),
+            differences: Differences::NONE,
         }
     }
 
@@ -281,25 +281,25 @@ mod tests {
                 GpSampleConfig { perturbation: 0.0, differences, ..config(Stationary::SquaredExponential, 24, 1) };
             GpSamples::new(&plain, agents).unwrap().realize(RunSeed::new(4, 2))
         };
-        let (common, at) = (draw(Differences::default()), 7);
+        let (common, at) = (draw(Differences::NONE), 7);
         let f = common.value(0, at);
         assert!((0..agents).all(|agent| common.value(agent, at) == f));
         let share = |count: usize| count as f64 / f64::from(agents);
         let error = |p: f64| 5.0 * (p * (1.0 - p) / f64::from(agents)).sqrt();
-        let flipped = draw(Differences { flipped: 0.3, ..Differences::default() });
+        let flipped = draw(Differences { flipped: 0.3, ..Differences::NONE });
         let minus = (0..agents).filter(|agent| flipped.value(*agent, at) == -f).count();
         let plus = (0..agents).filter(|agent| flipped.value(*agent, at) == f).count();
         assert!((share(minus) - 0.3).abs() < error(0.3) && minus + plus == agents as usize);
         // Coins do not follow regions, which are counted by agents modulo P.
         let of_parity = |parity| (0..agents).filter(|n| n % 2 == parity && flipped.value(*n, at) == -f).count();
         assert!((share(of_parity(0)) - share(of_parity(1))).abs() < error(0.3));
-        let unrelated = draw(Differences { unrelated: 0.2, ..Differences::default() });
+        let unrelated = draw(Differences { unrelated: 0.2, ..Differences::NONE });
         let others: Vec<f64> = (0..agents).map(|n| unrelated.value(n, at)).filter(|value| *value != f).collect();
         assert!((share(others.len()) - 0.2).abs() < error(0.2));
         let variance = |values: &[f64]| values.iter().map(|x| x * x).sum::<f64>() / values.len() as f64;
         let wide = |n: usize, of: f64| 5.0 * of * (2.0 / n as f64).sqrt();
         assert!((variance(&others) - 2.0).abs() < wide(others.len(), 2.0), "the kernel's variance");
-        let smooth = Differences { own_variance: 0.5, own_lengthscale: 0.1, ..Differences::default() };
+        let smooth = Differences { own_variance: 0.5, own_lengthscale: 0.1, ..Differences::NONE };
         let smooth = draw(smooth);
         let own: Vec<f64> = (0..agents).map(|n| smooth.value(n, at) - f).collect();
         assert!((variance(&own) - 0.5).abs() < wide(own.len(), 0.5), "{}", variance(&own));

@@ -149,8 +149,8 @@ fn relation(scenario: &Scenario, private: &str) -> Vec<String> {
             "With {everybody}: {} releases, after the rounds {:?}. Every agent enters each of them; its joint vector is \
              clipped to a norm that follows from earlier releases alone, and the noise is {} times the most it can change \
              the sum.",
-            prior.releases.len(),
-            prior.releases,
+            prior.plan.releases.len(),
+            prior.plan.releases,
             multipliers.join(", ")
         ));
     }
@@ -171,7 +171,7 @@ fn cost(scenario: &Scenario) -> Result<Vec<String>, CliError> {
             continue;
         };
         let planned = scenario.prior.as_ref().filter(|_| prior);
-        let releases = planned.map_or(scenario.federation.rounds, |plan| plan.releases.len() as u32);
+        let releases = planned.map_or(scenario.federation.rounds, |prior| prior.plan.releases.len() as u32);
         let (event, count) = spending(scenario, *method, releases);
         for accountant in Choice::ALL {
             let (epsilon, quality) = match accountant.epsilon(&event, count, p.delta) {

@@ -85,7 +85,7 @@ impl Source {
                     },
                     noise_variance: 0.0,
                     perturbation: 0.0,
-                    differences: Differences::default(),
+                    differences: Differences::NONE,
                 };
                 let family = Some(GpSamples::new(&config, 1).map_err(input)?);
                 Ok(Source { points: grid(sample.points, 1), dim: 1, family })

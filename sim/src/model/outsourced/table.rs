@@ -9,7 +9,7 @@ use sordino_core::random::RunSeed;
 use super::machines::Problem;
 use crate::files::read_bounded;
 use crate::model::experiment::ExperimentError;
-use crate::scenario::outsourced::{CsvColumns, Goal, OutsourcedObjective, OutsourcedScenario};
+use crate::scenario::outsourced::{BraninGrid, CsvColumns, Goal, OutsourcedObjective, OutsourcedScenario};
 use crate::scenario::{Differences, GpSampleConfig};
 use crate::text::Quoted;
 use crate::world::Family;
@@ -49,14 +49,14 @@ impl Source {
                     kernel: sample.kernel,
                     noise_variance: 0.0,
                     perturbation: 0.0,
-                    differences: Differences::default(),
+                    differences: Differences::NONE,
                 };
                 observation_variance = sample.noise_variance;
                 let family = GpSamples::new(&config, 1).map_err(input)?;
                 let points = grid(sample.points_per_axis, sample.dim);
                 (points, vec![[0.0, 1.0]; sample.dim], Values::Drawn(family))
             }
-            OutsourcedObjective::Branin { points_per_axis } => {
+            OutsourcedObjective::Branin(BraninGrid { points_per_axis }) => {
                 (grid(*points_per_axis, 2), vec![[0.0, 1.0]; 2], Values::Fixed(branin(*points_per_axis)))
             }
             OutsourcedObjective::Csv(columns) => {

@@ -70,7 +70,7 @@ impl Setting {
             kernel,
             noise_variance: 0.0,
             perturbation: 0.0,
-            differences: Differences::default(),
+            differences: Differences::NONE,
         };
         GpSamples::new(&config, 1).map_err(ReproduceError::new)
     }

@@ -121,7 +121,7 @@ impl Table {
             kernel,
             noise_variance: 0.0,
             perturbation: 0.0,
-            differences: Differences::default(),
+            differences: Differences::NONE,
         };
         GpSamples::new(&config, 1).map(Some).map_err(ReproduceError::new)
     }

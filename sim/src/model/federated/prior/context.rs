@@ -26,7 +26,7 @@ const NEVER: f64 = -1e30;
 /// Features of every candidate, their Gram matrix and the virtual designs: the same in all runs of a scenario.
 pub struct PriorNumbers<T> {
     config: Config,
-    plan: PriorConfig,
+    prior: PriorConfig,
     feature_rows: Vec<T>,
     gram: Vec<T>,
     designs: Vec<u32>,
@@ -39,9 +39,9 @@ impl<T: Scalar> PriorNumbers<T> {
     ///
     /// **Errors**: [`DriverError`] for features or designs that cannot be.
     pub fn new(scenario: &Scenario, candidates: &[f64], dim: usize) -> Result<Option<Arc<Self>>, DriverError> {
-        let Some(plan) = &scenario.prior else { return Ok(None) };
+        let Some(prior) = &scenario.prior else { return Ok(None) };
         let (federation, surrogate) = (&scenario.federation, &scenario.surrogate);
-        let inducing = grid(plan.points_per_axis, dim);
+        let inducing = grid(prior.plan.points_per_axis, dim);
         let m = inducing.len() / dim;
         let config = Config::new(Parameters {
             grid_exponent: scenario.privacy.grid_exponent,
@@ -56,17 +56,17 @@ impl<T: Scalar> PriorNumbers<T> {
         let count = candidates.len() / dim;
         let mut rows = vec![0.0; count * m];
         let list = Candidates::list(candidates, dim).map_err(DriverError::Domain)?;
-        nystrom_rows(&map, &list, &mut rows, &mut vec![0.0; nystrom_scratch_len(dim, m)]).map_err(prior)?;
+        nystrom_rows(&map, &list, &mut rows, &mut vec![0.0; nystrom_scratch_len(dim, m)]).map_err(refused)?;
         let feature_rows: Vec<T> = rows.into_iter().map(T::from_f64).collect();
         let mut mean = vec![T::ZERO; m * m];
-        gram(&config, &feature_rows, &mut mean).map_err(prior)?;
+        gram(&config, &feature_rows, &mut mean).map_err(refused)?;
         let mut designs = vec![0; config.design_len() * config.parameters().designs as usize];
-        draw_designs(&config, RunSeed::new(surrogate.feature_seed, 0), count as u32, &mut designs).map_err(prior)?;
-        Ok(Some(Arc::new(PriorNumbers { config, plan: plan.clone(), feature_rows, gram: mean, designs })))
+        draw_designs(&config, RunSeed::new(surrogate.feature_seed, 0), count as u32, &mut designs).map_err(refused)?;
+        Ok(Some(Arc::new(PriorNumbers { config, prior: prior.clone(), feature_rows, gram: mean, designs })))
     }
 }
 
-fn prior(error: sordino_core::federated::prior::PriorError) -> DriverError {
+fn refused(error: sordino_core::federated::prior::PriorError) -> DriverError {
     DriverError::Release(ReleaseError::Prior(error))
 }
 
@@ -94,13 +94,13 @@ impl<T: Scalar> PriorContext<T> {
     ) -> Result<Self, DriverError> {
         let mut base = MethodContext::new(scenario, method, run, None)?;
         let noise_multipliers = match method {
-            Method::Prior => vec![UNPROTECTED; numbers.plan.releases.len()],
-            _ => numbers.plan.noise_multipliers.clone(),
+            Method::Prior => vec![UNPROTECTED; numbers.prior.plan.releases.len()],
+            _ => numbers.prior.noise_multipliers.clone(),
         };
         if method == Method::Prior {
             base.budget.0 = f64::INFINITY;
         }
-        base.config_id = wire::config_id(&(&numbers.config, &numbers.plan.releases, &noise_multipliers));
+        base.config_id = wire::config_id(&(&numbers.config, &numbers.prior.plan.releases, &noise_multipliers));
         let mut models = models::<T>(0).to_vec();
         if method == Method::PriorUnsafe {
             let own = models.iter_mut().filter(|model| model.trust == T::ZERO);
@@ -116,7 +116,7 @@ impl<T: Scalar> PriorContext<T> {
 
     /// When releases are made, and at which multipliers.
     pub fn plan(&self) -> Plan<'_> {
-        Plan { rounds: &self.numbers.plan.releases, noise_multipliers: &self.noise_multipliers }
+        Plan { rounds: &self.numbers.prior.plan.releases, noise_multipliers: &self.noise_multipliers }
     }
 
     /// The public context of all parties.
