@@ -33,8 +33,8 @@ pub fn sentences(scenario: &Scenario, summary: &Summary) -> Vec<String> {
         .collect()
 }
 
-/// One number, or the ends of several.
-fn shown(multipliers: &[f64]) -> String {
+/// One multiplier, or the ends of several.
+pub fn shown(multipliers: &[f64]) -> String {
     let low = multipliers.iter().copied().fold(f64::INFINITY, f64::min);
     let high = multipliers.iter().copied().fold(0.0, f64::max);
     let (low, high) = (significant(low, 3), significant(high, 3));

@@ -90,7 +90,9 @@ fn pieces_of_any_length_make_the_same_run() {
     let methods = "federation.methods=[\"ts\",\"fts-de\",\"dp-fts-de\",\"prior\",\"dp-prior\"]";
     let plan = ["prior.points_per_axis=12", "prior.releases=[0, 0, 4, 5]", methods];
     let faults = ["faults.dropout=0.2", "faults.straggler=0.2", "faults.duplicate=0.2"];
-    for settings in [&plan[..], &[&plan[..], &faults].concat()] {
+    // Three blocks of the transcript.
+    let blocks = ["federation.agents=2500", "federation.rounds=11", "runs=1", "surrogate.own_draw=features"];
+    for settings in [&plan[..], &[&plan[..], &faults].concat(), &[&plan[..], &blocks].concat()] {
         let scenario = scenario(settings);
         let reference = execute(&scenario, None, u32::MAX, DriverKind::Lockstep).unwrap();
         let folder = Folder::new("whole");

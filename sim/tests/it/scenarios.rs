@@ -134,37 +134,37 @@ fn set(settings: &[&str]) -> Result<Scenario, String> {
 #[test]
 fn the_priors_section_has_defaults_that_follow_and_refusals_that_say_why() {
     let prior = |settings: &[&str]| set(settings).map(|scenario| scenario.prior.unwrap());
-    let shipped = prior(&[]).unwrap();
+    let plan = |settings: &[&str]| prior(settings).unwrap().plan;
+    let shipped = plan(&[]);
     assert_eq!((&shipped.releases[..], shipped.points_per_axis), (&[0, 0, 0, 4, 8, 16][..], 50));
     // As much as 40 sampled releases of multiplier 1, by privacy-loss distributions.
     assert!((shipped.epsilon - 7.054).abs() < 1e-3, "{}", shipped.epsilon);
-    assert_eq!(prior(&["federation.rounds=6"]).unwrap().releases, [0, 0, 0, 4]);
-    assert!(prior(&["privacy.noise_multiplier=4"]).unwrap().epsilon < 0.95);
+    assert_eq!(plan(&["federation.rounds=6"]).releases, [0, 0, 0, 4]);
+    assert!(plan(&["privacy.noise_multiplier=4"]).epsilon < 0.95);
     let unequal = prior(&["prior.releases=[0,3]", "prior.shares=[3,1]", "prior.epsilon=1"]).unwrap();
     assert!((unequal.noise_multipliers[1] / unequal.noise_multipliers[0] - 3f64.sqrt()).abs() < 1e-12);
     for (setting, needed) in [
-        ("prior.releases=[0,40]", "from 0 to 39"),
-        ("prior.releases=[4,0]", "none before the one it follows"),
-        ("prior.releases=[0.5]", "whole rounds"),
+        ("prior.releases=[0,40]", "a list of 1 to 64 whole numbers from 0 to 39"),
+        ("prior.releases=[4,0]", "rounds none of which is before the one it follows"),
+        ("prior.releases=[0.5]", "whole numbers"),
         ("prior.releases=[]", "a list of 1 to 64"),
-        ("prior.shares=[1]", "a list of 6"),
+        ("prior.shares=[1]", "a list of 6 numbers from 0.001 to 1000, one for each release"),
         ("prior.shares=[1,1,1,1,1,0]", "0.001 to 1000"),
         ("prior.epsilon=0", "`prior.epsilon = 0`"),
         ("prior.points_per_axis=1", "2 to 512"),
         ("prior.rounds=[0]", "unknown key `prior.rounds`"),
-        ("objective.own_lengthscale=0.1", "beside an own_variance above 0"),
-        ("objective.flipped=1.5", "a probability from 0 to 1"),
+        ("objective.flipped=1.5", "a number from 0 to 1"),
     ] {
         let refusal = set(&[setting]).unwrap_err();
         assert!(refusal.contains(needed) && refusal.starts_with("--set: "), "{setting}: {refusal}");
     }
     // What no noise multiplier can keep is refused; the message says what was asked.
     let refusal = set(&["prior.epsilon=0.01", "privacy.delta=1e-15"]).unwrap_err();
-    assert!(refusal.contains("at ε = 0.01 and δ = 1e-15"), "{refusal}");
+    assert!(refusal.contains("an ε that at δ = 1e-15 and with these shares gives"), "{refusal}");
     // No method and no key: no section.
-    let methods = "federation.methods=[\"ts\"]";
     let text = Shipped::find("winequality").unwrap().text;
-    assert!(Scenario::parse("wine", text, &[methods.to_owned()]).unwrap().prior.is_none());
+    let alone = Scenario::parse("wine", text, &["federation.methods=[\"ts\"]".to_owned()]).unwrap();
+    assert!(alone.prior.is_none());
 }
 
 #[test]

@@ -8,6 +8,7 @@ use super::{AccountantError, Choice, CliError, Format};
 use crate::metrics::spending;
 use crate::model::{Engine, engine};
 use crate::record::Explanation;
+use crate::report::events::shown;
 use crate::scenario::{Guarantee, ObjectiveConfig, Scenario, Trust};
 use crate::text::significant;
 
@@ -144,14 +145,13 @@ fn relation(scenario: &Scenario, private: &str) -> Vec<String> {
     }
     let everybody = names(scenario, Guarantee::DifferentialPrivacy, Some(true));
     if let Some(prior) = scenario.prior.as_ref().filter(|_| !everybody.is_empty()) {
-        let multipliers: Vec<String> = prior.noise_multipliers.iter().map(|z| significant(*z, 4)).collect();
         said.push(format!(
             "With {everybody}: {} releases, after the rounds {:?}. Every agent enters each of them; its joint vector is \
              clipped to a norm that follows from earlier releases alone, and the noise is {} times the most it can change \
              the sum.",
             prior.plan.releases.len(),
             prior.plan.releases,
-            multipliers.join(", ")
+            shown(&prior.noise_multipliers)
         ));
     }
     said

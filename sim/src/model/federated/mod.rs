@@ -8,7 +8,8 @@
 //! | [`lockstep`], [`tokio`] | the two executors |
 //! | [`mod@run`] | one method from beginning to end, over any [`fabric::Fabric`] |
 //! | [`prior`] | the parties of the federated prior, over the same fabric |
-//! | [`context`], [`shard`], [`host`], [`books`], [`saved`] | what the parties borrow; the agents; the server; what is written down; what is stored |
+//! | [`context`], [`shard`], [`host`], [`saved`] | what the parties borrow; the agents; the server; what is stored |
+//! | [`blocks`], [`books`] | the transcript in blocks of agents; what is written down of a round |
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
@@ -28,6 +29,7 @@ use lockstep::Lockstep;
 use prior::context::{PriorContext, PriorNumbers};
 use run::Surroundings;
 
+pub mod blocks;
 pub mod books;
 pub mod context;
 mod error;

@@ -90,7 +90,7 @@ where
         tell(Stage::Agents { done: 0, of: context.config().parameters().agents });
         let order = PriorOrder::Query { round, draw: draw(&context, &server, round)? };
         let mut partials = fabric.round(order).await?;
-        books.end_round::<T>(base, &mut partials, None);
+        books.end_round::<T>(base, &mut partials, None)?;
         if server.next_round() == Some(round) {
             tell(Stage::Release);
         }
@@ -137,8 +137,7 @@ where
     for collected in partials.iter().filter_map(|partial| partial.collected.as_ref()) {
         server.merge(public, collected)?;
     }
-    books.add_release(&context.base, &mut partials, server.close(public)?);
-    Ok(())
+    books.add_release(&context.base, &mut partials, server.close(public)?)
 }
 
 /// The end of a round as it is told: what was spent, and of how much.

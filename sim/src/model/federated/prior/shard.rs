@@ -10,11 +10,13 @@ use sordino_core::federated::{CollectorStorage, Counters, ServerError, Share, Wi
 use sordino_core::math::Scalar;
 use sordino_core::wire::{self, Kind, ScalarTag};
 
+use super::super::blocks;
 use super::super::error::DriverError;
 use super::super::fabric::{Crew, Partial, Snapshot};
 use super::super::shard::{Collects, Round};
 use super::context::PriorContext;
 use crate::progress::{Stage, Step};
+use crate::record::is_report_round;
 use crate::scenario::Method;
 use crate::world::fault::FaultCounts;
 
@@ -157,10 +159,15 @@ impl<T: Scalar> PriorShard<T> {
         Ok(round)
     }
 
-    fn partial<C>(&mut self, round: Round<C>) -> (Option<C>, Partial) {
+    fn partial<C>(&mut self, round: Round<C>, report: bool) -> (Option<C>, Partial) {
         let Round { collector, leaves, faults, late, .. } = round;
         self.late.extend(late);
-        (collector, Partial { first: self.first, collected: None, leaves, best: self.best.clone(), faults })
+        let (agents, run) = (self.range(), &self.context.base.run);
+        let optima = &run.optima[agents.start as usize..];
+        let regrets: Vec<f64> = self.best.iter().zip(optima).map(|(best, optimum)| optimum - best).collect();
+        let pieces = blocks::cut(agents.start, Self::enrolled(&self.context), &leaves, &regrets);
+        let regrets = if report { regrets } else { Vec::new() };
+        (collector, Partial { agents, collected: None, pieces, regrets, faults })
     }
 
     /// Takes every agent through the queries of a round: until it waits, is away or is done.
@@ -194,7 +201,7 @@ impl<T: Scalar> PriorShard<T> {
             }
             round.leaves.push(record.end::<T>(&[]));
         }
-        Ok(self.partial(round).1)
+        Ok(self.partial(round, is_report_round(t, context.rounds())).1)
     }
 
     /// Lets every agent that is there contribute to a release.
@@ -245,7 +252,7 @@ impl<T: Scalar> PriorShard<T> {
         for frame in std::mem::take(&mut round.held) {
             round.deliver(base, &frame, &mut incoming)?;
         }
-        let (collector, partial) = self.partial(round);
+        let (collector, partial) = self.partial(round, false);
         Ok(Partial { collected: collector.map(|collector| collector.finish().to_owned()), ..partial })
     }
 }
