@@ -1,5 +1,6 @@
 //! The server of one federation as a program runs it: core's machine with its numbers, its coins and noise, and its
-//! ledger. The simulator uses this one, and so does a server that is not a simulation.
+//! ledger. The simulator uses this one, and so does a server that is not a simulation. [`prior`] is the same for a
+//! federated prior.
 //!
 //! | step | what |
 //! |---|---|
@@ -11,10 +12,13 @@
 //! **After a crash** the ledger holds every release that left. Secret noise: the broadcast that was being made is opened
 //! again with new coins and charged again. Simulated noise: the same release is made again and charged once.
 
+pub mod prior;
+
 use std::sync::Arc;
 
 use rand_core::TryCryptoRng;
 use serde::{Deserialize, Serialize};
+use sordino_core::federated::prior::server::ReleaseError;
 use sordino_core::federated::{
     Config, Counters, Partial, Server, ServerError, ServerInput, ServerOutput, ServerPhase, ServerState, ServerStorage,
     Share, Wiped, storage_lens,
@@ -86,6 +90,8 @@ pub struct StoredServer<S = ServerState> {
 pub enum HostError {
     /// The server refused.
     Server(ServerError),
+    /// The server of a federated prior refused.
+    Prior(ReleaseError),
     /// The ledger refused.
     Ledger(LedgerError),
     /// The ledger does not hold what the stored server was charged: it was exchanged, edited or cut.
@@ -108,6 +114,7 @@ impl std::fmt::Display for HostError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             HostError::Server(error) => error.fmt(f),
+            HostError::Prior(error) => error.fmt(f),
             HostError::Ledger(error) => error.fmt(f),
             HostError::OtherLedger { releases, charges } => write!(
                 f,
@@ -125,6 +132,7 @@ impl std::error::Error for HostError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             HostError::Server(error) => error.source(),
+            HostError::Prior(error) => error.source(),
             HostError::Ledger(error) => error.source(),
             _ => None,
         }
@@ -134,6 +142,12 @@ impl std::error::Error for HostError {
 impl From<ServerError> for HostError {
     fn from(error: ServerError) -> Self {
         HostError::Server(error)
+    }
+}
+
+impl From<ReleaseError> for HostError {
+    fn from(error: ReleaseError) -> Self {
+        HostError::Prior(error)
     }
 }
 

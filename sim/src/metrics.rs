@@ -101,10 +101,20 @@ pub struct PrivacyLoss {
 
 /// The release of a private method, as accountants see it.
 pub fn release_event(scenario: &Scenario) -> Event {
-    Event::PoissonSampledGaussian {
-        sampling_probability: scenario.privacy.sampling_probability,
-        noise_multiplier: scenario.privacy.noise_multiplier,
-        relation: NeighboringRelation::ReplaceSpecial,
+    scenario.privacy.event()
+}
+
+/// What the first `releases` releases of a private method cost: an event and how often.
+///
+/// Those of a federated prior are unsampled Gaussians of multipliers of their own, together one Gaussian
+/// ([`PriorConfig::event`](crate::scenario::PriorConfig::event)); those of every other method are equal.
+pub fn spending(scenario: &Scenario, method: Method, releases: u32) -> (Event, u32) {
+    if !method.is_prior() {
+        return (release_event(scenario), releases);
+    }
+    match scenario.prior.as_ref().and_then(|prior| prior.event(releases)) {
+        Some(event) => (event, 1),
+        None => (release_event(scenario), 0),
     }
 }
 
@@ -198,6 +208,8 @@ pub struct Summary {
     /// The tight ε at the scenario's δ over releases of any private method, up to the most of any run; for
     /// [`loss_after`]. Empty if nothing private was released.
     pub losses: Vec<(u32, Option<f64>)>,
+    /// The tight ε at the scenario's δ after 0, 1, 2, … releases of the federated prior, up to the most of any run.
+    pub prior_losses: Vec<(u32, Option<f64>)>,
 }
 
 /// Column means of rows of equal length.
@@ -221,12 +233,22 @@ pub fn summarize(scenario: &Scenario, results: &[MethodRun]) -> Result<Summary, 
         .collect();
     let methods = scenario.federation.methods.iter().map(|method| method_summary(scenario, *method, results));
     let methods = methods.collect::<Result<Vec<_>, _>>()?;
-    let releases = methods.iter().filter(|method| method.losses.is_some()).map(|method| method.releases).max();
+    let most = |prior: bool| {
+        let private = methods.iter().filter(|method| method.losses.is_some() && method.method.is_prior() == prior);
+        private.map(|method| method.releases).max()
+    };
+    let delta = scenario.privacy.delta;
+    let prior_losses = (0..=most(true).unwrap_or(0)).map(|made| {
+        let (event, count) = spending(scenario, Method::DpPrior, made);
+        Ok((made, loss_by(&mut PldAccountant::new(), &event, count, delta)?))
+    });
+    let prior_losses = if most(true).is_some() { prior_losses.collect::<Result<_, _>>()? } else { Vec::new() };
+    let releases = most(false);
     let losses = match releases.filter(|releases| *releases > 0) {
-        Some(releases) => loss_curve(&release_event(scenario), releases, scenario.privacy.delta, LOSSES_MAX)?,
+        Some(releases) => loss_curve(&release_event(scenario), releases, delta, LOSSES_MAX)?,
         None => Vec::new(),
     };
-    Ok(Summary { digest: combine(runs.iter()), methods, losses })
+    Ok(Summary { digest: combine(runs.iter()), methods, losses, prior_losses })
 }
 
 fn method_summary(
@@ -250,8 +272,8 @@ fn method_summary(
     let releases = runs.iter().map(|run| run.releases).max().unwrap_or(0);
     let losses = match method.guarantee() {
         Guarantee::DifferentialPrivacy => {
-            let event = release_event(scenario);
-            let loss = |delta| privacy_loss(&event, releases, delta);
+            let (event, count) = spending(scenario, method, releases);
+            let loss = |delta| privacy_loss(&event, count, delta);
             Some([loss(scenario.privacy.delta)?, loss(SMALL_DELTA)?])
         }
         Guarantee::NothingReleased | Guarantee::None => None,

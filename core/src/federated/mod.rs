@@ -19,8 +19,7 @@
 //!
 //! [`exchange`] is what carries them between machines: who asks, who answers, what is said again.
 //!
-//! [`prior`] is another method under the same trust model, with parties of its own: no paper's, and not yet in the
-//! simulator.
+//! [`prior`] is another method under the same trust model, with parties of its own: no paper's.
 //!
 //! Deviations from the paper, each marked at its line: no βₜ by default (theirs in line 6 is misprinted, their code has
 //! none); the authors' temperature schedule; nobody uploads what nobody will read (after query T).

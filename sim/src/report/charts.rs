@@ -56,7 +56,12 @@ pub fn losses(scenario: &Scenario, summary: &Summary) -> Option<Chart> {
             points: points.collect(),
         }
     };
-    let curves = vec![curve("pld-small", &small, SMALL_DELTA), curve("pld", &summary.losses, scenario.privacy.delta)];
+    let delta = scenario.privacy.delta;
+    let mut curves = vec![curve("pld-small", &small, SMALL_DELTA), curve("pld", &summary.losses, delta)];
+    if summary.prior_losses.len() > 1 {
+        let prior = curve("dp-prior", &summary.prior_losses, delta);
+        curves.push(Curve { label: "dp-prior".to_owned(), ..prior });
+    }
     let top = curves.iter().flat_map(|curve| &curve.points).map(|point| point.y).fold(f64::MIN_POSITIVE, f64::max);
     Some(Chart {
         title: "Privacy loss".into(),

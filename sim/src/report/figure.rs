@@ -10,10 +10,23 @@ use crate::scenario::{Method, Scenario};
 use crate::text::significant;
 
 /// The left panel; the last is drawn on top.
-const METHODS: [Method; 6] =
-    [Method::PureNoise, Method::Ts, Method::Fts, Method::FtsDe, Method::DpFts, Method::DpFtsDe];
-/// The right panel.
+const METHODS: [Method; 9] = [
+    Method::PureNoise,
+    Method::PriorNoise,
+    Method::Ts,
+    Method::Fts,
+    Method::FtsDe,
+    Method::DpFts,
+    Method::DpFtsDe,
+    Method::Prior,
+    Method::DpPrior,
+];
+/// The panel beside it.
 const ABLATIONS: [Method; 4] = [Method::PureNoise, Method::UniformWeights, Method::GlobalInit, Method::DpFtsDe];
+
+/// The last panel.
+const PRIOR_ABLATIONS: [Method; 5] =
+    [Method::PriorNoise, Method::PriorUnsafe, Method::PriorMean, Method::Prior, Method::DpPrior];
 
 /// A loss as it stands beside a name.
 pub fn epsilon(loss: Option<f64>) -> String {
@@ -39,7 +52,7 @@ pub fn curve(method: &MethodSummary) -> Curve {
     }
 }
 
-/// The panels: methods, ablations. The second is missing if the scenario has no ablation to compare.
+/// The panels: methods, ablations of either private method. Those are missing if the scenario has none to compare.
 pub fn panels(summary: &Summary, regret_name: &str) -> Vec<Chart> {
     let pick = |wanted: &[Method]| -> Vec<Curve> {
         wanted
@@ -59,9 +72,13 @@ pub fn panels(summary: &Summary, regret_name: &str) -> Vec<Chart> {
         scale,
         y_max,
     };
+    let has = |wanted: [Method; 2]| summary.methods.iter().any(|found| wanted.contains(&found.method));
     let mut panels = vec![chart("Methods", pick(&METHODS))];
-    if summary.methods.iter().any(|method| matches!(method.method, Method::UniformWeights | Method::GlobalInit)) {
+    if has([Method::UniformWeights, Method::GlobalInit]) {
         panels.push(chart("dp-fts-de with one thing changed", pick(&ABLATIONS)));
+    }
+    if has([Method::PriorMean, Method::PriorUnsafe]) {
+        panels.push(chart("dp-prior with one thing changed", pick(&PRIOR_ABLATIONS)));
     }
     panels.retain(|panel| !panel.curves.is_empty());
     panels
@@ -88,7 +105,11 @@ fn subtitle(scenario: &Scenario, summary: &Summary) -> String {
         "One run".to_owned()
     };
     match summary.methods.iter().find_map(|method| method.losses) {
-        Some([loss, _]) => format!("{band}; ε (tight) at δ = {}, zero-out", significant(loss.delta, 3)),
+        Some([loss, _]) => format!(
+            "{band}; ε (tight) at δ = {}, zero-out. {}.",
+            significant(loss.delta, 3),
+            super::events::sentences(scenario, summary).join(". ")
+        ),
         None => band,
     }
 }

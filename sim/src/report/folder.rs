@@ -154,7 +154,7 @@ impl RunFolder {
         let version = env!("CARGO_PKG_VERSION");
         self.write("README.md", README)?;
         self.write("scenario.toml", &format!("# Every key written out; sordino {version}.\n{}", scenario.resolved()))?;
-        self.write("rounds.csv", &rounds(results, summary))?;
+        self.write("rounds.csv", &rounds(scenario, results, summary))?;
         if results.iter().any(|result| !result.faults.is_empty()) {
             self.write("faults.csv", &faults(results))?;
         }
@@ -176,7 +176,7 @@ fn pretty(value: &impl Serialize) -> String {
 }
 
 /// One line for each run, method and round. Empty fields are values that do not exist.
-fn rounds(results: &[MethodRun], summary: &Summary) -> String {
+fn rounds(scenario: &Scenario, results: &[MethodRun], summary: &Summary) -> String {
     let mut out =
         String::from("run,method,round,regret,regret_p10,regret_p50,regret_p90,clipped_share,selected_share,epsilon\n");
     let field = |value: Option<&f64>| value.map_or(String::new(), |x| format!("{x:?}"));
@@ -184,8 +184,11 @@ fn rounds(results: &[MethodRun], summary: &Summary) -> String {
         let private = result.method.guarantee() == Guarantee::DifferentialPrivacy;
         for (round, regret) in result.regret.iter().enumerate() {
             let quantiles = result.regret_quantiles.iter().find(|(t, _)| *t as usize == round).map(|(_, three)| three);
-            // The broadcast after this round is counted.
-            let releases = result.releases.min(round as u32 + 1);
+            // The releases after this round are counted.
+            let planned = scenario.prior.as_ref().filter(|_| result.method.is_prior());
+            let planned = planned.map_or(round as u32 + 1, |prior| prior.releases_after(round as u32));
+            let releases = result.releases.min(planned);
+            let losses = if result.method.is_prior() { &summary.prior_losses } else { &summary.losses };
             let _ = writeln!(
                 out,
                 "{},{},{round},{regret:?},{},{},{},{},{},{}",
@@ -196,7 +199,7 @@ fn rounds(results: &[MethodRun], summary: &Summary) -> String {
                 field(quantiles.map(|three| &three[2])),
                 field(result.clipped_share.get(round)),
                 field(result.selected_share.get(round)),
-                if private { spent(summary, releases) } else { String::new() },
+                if private { spent(losses, releases) } else { String::new() },
             );
         }
     }
@@ -204,9 +207,8 @@ fn rounds(results: &[MethodRun], summary: &Summary) -> String {
 }
 
 /// ε of so many releases to six decimals, rounded up; `inf` without a finite bound.
-fn spent(summary: &Summary, releases: u32) -> String {
-    loss_after(&summary.losses, releases)
-        .map_or("inf".to_owned(), |epsilon| format!("{:?}", (epsilon * 1e6).ceil() / 1e6))
+fn spent(losses: &[(u32, Option<f64>)], releases: u32) -> String {
+    loss_after(losses, releases).map_or("inf".to_owned(), |epsilon| format!("{:?}", (epsilon * 1e6).ceil() / 1e6))
 }
 
 /// What happened on the links. Simulation only: who answered is known to the server alone.

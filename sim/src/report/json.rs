@@ -1,6 +1,6 @@
 //! The summary of a federation for programs: one object on standard output and in the run folder.
 
-use super::told_rounds;
+use super::{events, told_rounds};
 use crate::metrics::Summary;
 use crate::record::{self, Loss, MethodSummary};
 use crate::scenario::Scenario;
@@ -25,7 +25,10 @@ pub fn summary(scenario: &Scenario, summary: &Summary) -> record::Summary {
                 Loss::new("epsilon_pld_at_1e-5", small.tight),
             ]
         }),
-        ..MethodSummary::default()
+        facts: events::event(scenario, summary, method.method)
+            .map(|event| ("event".to_owned(), event.into()))
+            .into_iter()
+            .collect(),
     });
     record::Summary::new(&scenario.head(), &summary.digest, methods.collect())
 }

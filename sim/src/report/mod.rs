@@ -20,6 +20,7 @@ pub mod advance;
 pub mod chart;
 pub mod charts;
 pub mod curves;
+pub mod events;
 pub mod figure;
 pub mod folder;
 pub mod html;

@@ -26,6 +26,11 @@ text{font-family:system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue','Not
 .line.pure-noise{stroke:#8a9199;stroke-dasharray:2 4}.leader.pure-noise{stroke:#8a9199}.band.pure-noise{fill:#8a9199}text.pure-noise{fill:#6b727a}\
 .line.uniform-weights{stroke:#007a59;stroke-dasharray:9 3 2 3}.leader.uniform-weights{stroke:#007a59}.band.uniform-weights{fill:#007a59}text.uniform-weights{fill:#007a59}\
 .line.global-init{stroke:#a8417f;stroke-dasharray:4 3}.leader.global-init{stroke:#a8417f}.band.global-init{fill:#a8417f}text.global-init{fill:#a8417f}\
+.line.prior{stroke:#7a4fb5;stroke-dasharray:7 4}.leader.prior{stroke:#7a4fb5}.band.prior{fill:#7a4fb5}text.prior{fill:#7a4fb5}\
+.line.dp-prior{stroke:#5e2a9a}.leader.dp-prior{stroke:#5e2a9a}.band.dp-prior{fill:#5e2a9a}text.dp-prior{fill:#5e2a9a}\
+.line.prior-noise{stroke:#b09a6d;stroke-dasharray:1 4}.leader.prior-noise{stroke:#b09a6d}.band.prior-noise{fill:#b09a6d}text.prior-noise{fill:#7d6a3f}\
+.line.prior-mean{stroke:#00808c;stroke-dasharray:9 3 2 3}.leader.prior-mean{stroke:#00808c}.band.prior-mean{fill:#00808c}text.prior-mean{fill:#00707b}\
+.line.prior-unsafe{stroke:#a8417f;stroke-dasharray:4 3}.leader.prior-unsafe{stroke:#a8417f}.band.prior-unsafe{fill:#a8417f}text.prior-unsafe{fill:#a8417f}\
 .line.moments{stroke:#c23b00}.leader.moments{stroke:#c23b00}text.moments{fill:#c23b00}\
 .line.rdp{stroke:#0062a0}.leader.rdp{stroke:#0062a0}text.rdp{fill:#0062a0}\
 .line.v0{stroke:#5e2a84}.leader.v0{stroke:#5e2a84}.band.v0{fill:#5e2a84}text.v0{fill:#5e2a84}\
@@ -49,6 +54,11 @@ text{fill:#e8eaed}.ground{fill:#15181c}.sub,.tick,.axis,.note{fill:#a3abb3}.grid
 .line.pure-noise{stroke:#8a9199}.leader.pure-noise{stroke:#8a9199}.band.pure-noise{fill:#8a9199}text.pure-noise{fill:#a3abb3}\
 .line.uniform-weights{stroke:#2fbf95}.leader.uniform-weights{stroke:#2fbf95}.band.uniform-weights{fill:#2fbf95}text.uniform-weights{fill:#2fbf95}\
 .line.global-init{stroke:#e07fba}.leader.global-init{stroke:#e07fba}.band.global-init{fill:#e07fba}text.global-init{fill:#e07fba}\
+.line.prior{stroke:#b794f0}.leader.prior{stroke:#b794f0}.band.prior{fill:#b794f0}text.prior{fill:#b794f0}\
+.line.dp-prior{stroke:#a77bff}.leader.dp-prior{stroke:#a77bff}.band.dp-prior{fill:#a77bff}text.dp-prior{fill:#b48dff}\
+.line.prior-noise{stroke:#c9b58a}.leader.prior-noise{stroke:#c9b58a}.band.prior-noise{fill:#c9b58a}text.prior-noise{fill:#c9b58a}\
+.line.prior-mean{stroke:#4fc3c9}.leader.prior-mean{stroke:#4fc3c9}.band.prior-mean{fill:#4fc3c9}text.prior-mean{fill:#4fc3c9}\
+.line.prior-unsafe{stroke:#e07fba}.leader.prior-unsafe{stroke:#e07fba}.band.prior-unsafe{fill:#e07fba}text.prior-unsafe{fill:#e07fba}\
 .line.moments{stroke:#ff7a45}.leader.moments{stroke:#ff7a45}text.moments{fill:#ff7a45}\
 .line.rdp{stroke:#3f9fe0}.leader.rdp{stroke:#3f9fe0}text.rdp{fill:#5db2ee}\
 .line.v0{stroke:#b58be0}.leader.v0{stroke:#b58be0}.band.v0{fill:#b58be0}text.v0{fill:#b58be0}\

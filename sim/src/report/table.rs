@@ -2,7 +2,7 @@
 
 use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 
-use super::told_rounds;
+use super::{events, told_rounds};
 use crate::metrics::{SMALL_DELTA, Summary};
 use crate::scenario::{Guarantee, Scenario};
 use crate::text::significant;
@@ -69,6 +69,9 @@ pub fn methods(scenario: &Scenario, summary: &Summary, regret_name: &str) -> Str
              keeps its slot and weight and contributes zero.\n",
             loss.relation
         ));
+        for sentence in events::sentences(scenario, summary) {
+            text.push_str(&format!("{sentence}.\n"));
+        }
     }
     text.push_str(NOT_PRIVATE);
     text.push('\n');

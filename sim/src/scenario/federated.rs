@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use sordino_core::federated::{CLIPPING_NORM, NOISE_MULTIPLIER, OwnDraw};
+use sordino_core::privacy::{Event, NeighboringRelation};
 use sordino_core::schedule::Mixing;
 
 use super::faults::FaultConfig;
@@ -9,6 +10,7 @@ use super::head::Head;
 use super::kernel::KernelConfig;
 use super::keys::{keys, kinds};
 use super::method::Method;
+use super::prior::{PriorConfig, PriorPlan};
 use super::reader::{Problem, ScenarioError, Section};
 use super::root::with_root;
 use super::rule::{Rule, names, number, one_of, whole};
@@ -41,6 +43,9 @@ pub struct Scenario {
     pub surrogate: SurrogateConfig,
     /// What a release may tell.
     pub privacy: PrivacyConfig,
+    /// The federated prior; nothing if neither a method nor a key asks for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prior: Option<PriorConfig>,
     /// What goes wrong; nothing by default.
     #[serde(skip_serializing_if = "FaultConfig::is_none")]
     pub faults: FaultConfig,
@@ -89,6 +94,34 @@ keys! {
         noise_variance: f64 [given 0.01] in number(0.0, 1e6);
         /// a: an agent's function is the common one plus U[−a, a], independently at every point.
         perturbation: f64 [is 0.0] in number(0.0, 1e3);
+        /// How agents' functions differ besides.
+        differences: Differences [group "" kernel.lengthscale];
+    }
+}
+
+keys! {
+    /// How agents' functions differ; coins are the agent's own, independent of its region.
+    pub struct Differences(lengthscale: f64) {
+        /// Variance of a smooth function of each agent's own, a draw of a Gaussian process, which is added; unit y².
+        own_variance: f64 [is 0.0] in number(0.0, 1e6);
+        /// Its lengthscale; its kernel is of the common one's shape.
+        own_lengthscale: f64 [like "`lengthscale`" lengthscale] in number(1e-3, 1e3).unit("units of the unit box");
+        /// Probability that an agent has an independent draw in place of the common function.
+        unrelated: f64 [is 0.0] in number(0.0, 1.0);
+        /// Probability that an agent has minus that function.
+        flipped: f64 [is 0.0] in number(0.0, 1.0);
+    }
+}
+
+impl Copy for Differences {}
+
+impl Differences {
+    /// Agents differ point by point at most.
+    pub const NONE: Self = Differences { own_variance: 0.0, own_lengthscale: 1.0, unrelated: 0.0, flipped: 0.0 };
+
+    /// Whether agents differ by more than points.
+    pub fn is_none(&self) -> bool {
+        *self == Differences { own_lengthscale: self.own_lengthscale, ..Differences::NONE }
     }
 }
 
@@ -101,7 +134,7 @@ keys! {
 }
 
 impl ObjectiveConfig {
-    fn dim(&self) -> usize {
+    pub(super) fn dim(&self) -> usize {
         if let ObjectiveConfig::GpSample(config) = self { config.dim } else { 2 }
     }
 
@@ -232,6 +265,17 @@ keys! {
     }
 }
 
+impl PrivacyConfig {
+    /// One release of the private methods but the federated prior.
+    pub fn event(&self) -> Event {
+        Event::PoissonSampledGaussian {
+            sampling_probability: self.sampling_probability,
+            noise_multiplier: self.noise_multiplier,
+            relation: NeighboringRelation::ReplaceSpecial,
+        }
+    }
+}
+
 impl Scenario {
     /// Reads a scenario from TOML, after the `key=value` settings were applied to it.
     ///
@@ -266,8 +310,11 @@ impl Scenario {
         federation.check()?;
         let surrogate = SurrogateConfig::read(root.section("surrogate")?, &objective)?;
         let privacy = PrivacyConfig::read(root.section("privacy")?, &federation, &surrogate)?;
+        let required = federation.methods.iter().any(|method| method.is_prior());
+        let spent = (&privacy.event(), federation.rounds, privacy.delta);
+        let prior = PriorConfig::read(root.section("prior")?, required, objective.dim(), spent)?;
         let faults = FaultConfig::read(root.section("faults")?)?;
-        Ok(Scenario { name, description, seed, runs, objective, federation, surrogate, privacy, faults })
+        Ok(Scenario { name, description, seed, runs, objective, federation, surrogate, privacy, prior, faults })
     }
 
     pub(super) fn sections() -> Vec<SectionTables> {
@@ -276,6 +323,7 @@ impl Scenario {
             SectionTables::of::<FederationConfig>("federation"),
             SectionTables::of::<SurrogateConfig>("surrogate"),
             SectionTables::of::<PrivacyConfig>("privacy"),
+            SectionTables::of::<PriorPlan>("prior"),
             SectionTables::of::<FaultConfig>("faults"),
         ]
     }

@@ -3,7 +3,7 @@
 use super::rule::names;
 
 names! {
-    /// A federated method or ablation of PAPERS.md §1.
+    /// A federated method or ablation: of PAPERS.md §1, or the federated prior, which is no paper's.
     pub enum Method {
         /// Every agent alone: own posterior draws only.
         Ts = "ts",
@@ -21,6 +21,16 @@ names! {
         UniformWeights = "uniform-weights",
         /// Ablation of `dp-fts-de`: initial points from the whole domain.
         GlobalInit = "global-init",
+        /// The federated prior with noise that protects nobody (multiplier 2⁻¹⁰): what sharing could bring.
+        Prior = "prior",
+        /// Ablation of `dp-prior`: the signal replaced by zero, the noise kept.
+        PriorNoise = "prior-noise",
+        /// Ablation of `dp-prior`: agents follow the posterior's mean, not a draw of it.
+        PriorMean = "prior-mean",
+        /// Ablation of `dp-prior`: without the model that trusts the agent's own data alone.
+        PriorUnsafe = "prior-unsafe",
+        /// The federated prior: few releases of everybody, a public posterior of what agents share, private.
+        DpPrior = "dp-prior",
     }
 }
 
@@ -34,19 +44,32 @@ impl Method {
     pub const fn guarantee(self) -> Guarantee {
         match self {
             Method::Ts => Guarantee::NothingReleased,
-            Method::Fts | Method::FtsDe => Guarantee::None,
+            Method::Fts | Method::FtsDe | Method::Prior => Guarantee::None,
             _ => Guarantee::DifferentialPrivacy,
         }
     }
 
     /// True if the domain is split into the scenario's regions; false if there is one region only.
     pub const fn uses_regions(self) -> bool {
-        !matches!(self, Method::Ts | Method::Fts | Method::DpFts)
+        !matches!(self, Method::Ts | Method::Fts | Method::DpFts) && !self.is_prior()
     }
 
-    /// True for the variants of `dp-fts-de` with one thing changed.
+    /// True for the federated prior and its variants, whose parties are their own.
+    pub const fn is_prior(self) -> bool {
+        matches!(self, Method::Prior | Method::DpPrior | Method::PriorNoise | Method::PriorMean | Method::PriorUnsafe)
+    }
+
+    /// True for the variants of a private method with one thing changed.
     pub const fn is_ablation(self) -> bool {
-        matches!(self, Method::PureNoise | Method::UniformWeights | Method::GlobalInit)
+        matches!(
+            self,
+            Method::PureNoise
+                | Method::UniformWeights
+                | Method::GlobalInit
+                | Method::PriorNoise
+                | Method::PriorMean
+                | Method::PriorUnsafe
+        )
     }
 }
 

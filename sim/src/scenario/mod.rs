@@ -9,6 +9,7 @@
 //! | [`trust`], [`method`] | trust models and federated methods by their names |
 //! | `head`, `kernel`, `faults` | keys that several trust models share; what goes wrong |
 //! | [`federated`], [`outsourced`], [`local`], [`output`] | the tables of each trust model, and what no single key can know |
+//! | `prior` | `[prior]` of `federated`: releases, shares, features and ε of the federated prior |
 //! | `sections` | a scenario as the head and its sections |
 //! | [`any`] | a scenario of any trust model |
 //! | `tell`, `starter` | the tables for README, terminal and editors; a scenario to begin with |
@@ -26,6 +27,7 @@ pub mod local;
 pub mod method;
 pub mod output;
 pub mod outsourced;
+mod prior;
 mod reader;
 mod root;
 pub mod rule;
@@ -38,12 +40,13 @@ pub mod trust;
 pub use any::AnyScenario;
 pub use faults::FaultConfig;
 pub use federated::{
-    FederationConfig, GpSampleConfig, ObjectiveConfig, PrivacyConfig, ScalarKind, Scenario, SurrogateConfig,
-    TuningConfig,
+    Differences, FederationConfig, GpSampleConfig, ObjectiveConfig, PrivacyConfig, ScalarKind, Scenario,
+    SurrogateConfig, TuningConfig,
 };
 pub use head::Head;
 pub use kernel::KernelConfig;
 pub use method::{Guarantee, Method};
+pub use prior::{PriorConfig, PriorPlan};
 pub use reader::{Problem, ScenarioError, nearest};
 pub use sections::SectionTables;
 pub use shipped::{SHIPPED, Shipped};

@@ -145,6 +145,11 @@ impl Section {
         Section { path: String::new(), table, taken: Vec::new() }
     }
 
+    /// Whether no key is left.
+    pub(super) fn is_empty(&self) -> bool {
+        self.table.is_empty()
+    }
+
     fn path_of(&self, key: &str) -> String {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }

@@ -1,17 +1,19 @@
 //! Draws of a Gaussian process on a grid, one for all agents, perturbed for each.
 //!
 //! **Equation**: f = F·z with FFᵀ ≈ K (pivoted Cholesky, cut at 1e-8 of the signal variance) and z ~ N(0, I);
-//! fₙ(i) = f(i) + a·(2u − 1), u a hash of (run, agent, point); yₙ = fₙ(i) + σe.
+//! fₙ(i) = ±f(i) + gₙ(i) + a·(2u − 1), u a hash of (run, agent, point); yₙ = fₙ(i) + σe. Agents may differ by a smooth
+//! function gₙ ~ GP of their own lengthscale and variance, by an independent draw in place of f, by its sign; whose turn
+//! it is decide coins of (run, agent).
 
 use std::sync::Arc;
 
 use sordino_core::kernel::Kernel;
 use sordino_core::linalg::{dot, pivoted_cholesky};
 use sordino_core::math::Scalar;
-use sordino_core::random::{Party, Purpose, RunSeed, normal};
+use sordino_core::random::{Party, Purpose, RunSeed, Stream, normal};
 
 use super::{Family, Objective, ObjectiveError};
-use crate::scenario::GpSampleConfig;
+use crate::scenario::{Differences, GpSampleConfig, KernelConfig};
 
 /// The most columns of a factor: beyond, a draw costs more than the experiment.
 pub const RANK_MAX: usize = 2048;
@@ -40,12 +42,58 @@ struct Shared {
     agents: u32,
     dim: usize,
     points: Vec<f64>,
-    /// n rows of `width` numbers, of which the first `rank` are not zero.
-    factor: Vec<f64>,
-    width: usize,
-    rank: usize,
+    factor: Factor,
+    /// Of the agents' own functions.
+    own: Option<Factor>,
+    differences: Differences,
     noise_std: f64,
     perturbation: f64,
+}
+
+/// F with FFᵀ ≈ K over a grid.
+struct Factor {
+    /// n rows of `width` numbers, of which the first `rank` are not zero.
+    rows: Vec<f64>,
+    width: usize,
+    rank: usize,
+}
+
+impl Factor {
+    /// **Errors**: [`ObjectiveError::TooRough`]. **Cost**: n·rank² flops.
+    fn new(kernel: &KernelConfig, points: &[f64], dim: usize, rank_max: usize) -> Result<Self, ObjectiveError> {
+        let n = points.len() / dim;
+        let tolerance = TOLERANCE * kernel.signal_variance;
+        let kernel = kernel.build::<f64>().expect("a scenario's ranges are inside the kernel's");
+        let point = |i: usize| &points[i * dim..][..dim];
+        let mut diagonal = vec![0.0; n];
+        let mut width = n.min(128).min(rank_max);
+        loop {
+            let mut rows = vec![0.0; n * width];
+            let reached = pivoted_cholesky(n, width, &mut rows, &mut diagonal, tolerance, |i, j| {
+                kernel.covariance(point(i), point(j))
+            });
+            if reached.residual <= tolerance {
+                return Ok(Factor { rows, width, rank: reached.rank });
+            }
+            if width >= n.min(rank_max) {
+                return Err(ObjectiveError::TooRough { rank: width, residual: reached.residual, tolerance });
+            }
+            // The columns already found come out the same again.
+            width = (2 * width).min(n).min(rank_max);
+        }
+    }
+
+    /// z of a draw.
+    fn coordinates(&self, mut stream: Stream) -> Vec<f64> {
+        let mut z = vec![0.0; self.rank];
+        normal::fill(&mut stream, &mut z);
+        z
+    }
+
+    /// (Fz)ᵢ.
+    fn at(&self, z: &[f64], i: usize) -> f64 {
+        dot(&self.rows[i * self.width..][..self.rank], z)
+    }
 }
 
 impl GpSamples {
@@ -57,35 +105,20 @@ impl GpSamples {
     }
 
     fn within(config: &GpSampleConfig, agents: u32, rank_max: usize) -> Result<Self, ObjectiveError> {
-        let dim = config.dim;
+        let (dim, differences) = (config.dim, config.differences);
         let points = grid(config.points_per_axis, dim);
-        let n = points.len() / dim;
-        let tolerance = TOLERANCE * config.kernel.signal_variance;
-        let kernel = config.kernel.build::<f64>().expect("a scenario's ranges are inside the kernel's");
-        let point = |i: usize| &points[i * dim..][..dim];
-        let mut diagonal = vec![0.0; n];
-        let mut width = n.min(128).min(rank_max);
-        let (factor, rank) = loop {
-            let mut factor = vec![0.0; n * width];
-            let reached = pivoted_cholesky(n, width, &mut factor, &mut diagonal, tolerance, |i, j| {
-                kernel.covariance(point(i), point(j))
-            });
-            if reached.residual <= tolerance {
-                break (factor, reached.rank);
-            }
-            if width >= n.min(rank_max) {
-                return Err(ObjectiveError::TooRough { rank: width, residual: reached.residual, tolerance });
-            }
-            // The columns already found come out the same again.
-            width = (2 * width).min(n).min(rank_max);
+        let own = KernelConfig {
+            kernel: config.kernel.kernel,
+            lengthscale: differences.own_lengthscale,
+            signal_variance: differences.own_variance,
         };
         Ok(GpSamples(Arc::new(Shared {
             agents,
             dim,
+            factor: Factor::new(&config.kernel, &points, dim, rank_max)?,
+            own: (own.signal_variance > 0.0).then(|| Factor::new(&own, &points, dim, rank_max)).transpose()?,
             points,
-            factor,
-            width,
-            rank,
+            differences,
             noise_std: config.noise_variance.sqrt(),
             perturbation: config.perturbation,
         })))
@@ -93,12 +126,39 @@ impl GpSamples {
 }
 
 impl Family for GpSamples {
+    /// **Cost**: nothing for each agent if agents differ by points alone, else the normals of its own draw.
     fn realize(&self, run: RunSeed) -> Box<dyn Objective> {
         let shared = Arc::clone(&self.0);
-        let mut z = vec![0.0; shared.rank];
-        normal::fill(&mut run.stream(Party::World, Purpose::Objective, 0), &mut z);
-        let common = shared.factor.chunks_exact(shared.width).map(|row| dot(&row[..shared.rank], &z)).collect();
-        Box::new(GpSample { shared, run, common })
+        let z = shared.factor.coordinates(run.stream(Party::World, Purpose::Objective, 0));
+        let common = (0..shared.points.len() / shared.dim).map(|i| shared.factor.at(&z, i)).collect();
+        let members = if shared.differences.is_none() {
+            Vec::new()
+        } else {
+            (0..shared.agents).map(|agent| Member::new(&shared, run, agent)).collect()
+        };
+        Box::new(GpSample { shared, run, common, members })
+    }
+}
+
+/// How one agent's function differs.
+struct Member {
+    /// Of an independent draw in place of the common function.
+    unrelated: Option<Vec<f64>>,
+    flipped: bool,
+    /// Of the smooth function that is added; empty if there is none.
+    own: Vec<f64>,
+}
+
+impl Member {
+    /// Coins and draws of (run, agent): 0 is the smooth function, 1 and 2 the coins, 3 the independent draw.
+    fn new(shared: &Shared, run: RunSeed, agent: u32) -> Self {
+        let stream = |place| run.stream(Party::Agent(agent), Purpose::Objective, place);
+        let coin = |place, probability: f64| stream(place).unit::<f64>() < probability;
+        Member {
+            unrelated: coin(1, shared.differences.unrelated).then(|| shared.factor.coordinates(stream(3))),
+            flipped: coin(2, shared.differences.flipped),
+            own: shared.own.as_ref().map_or(Vec::new(), |own| own.coordinates(stream(0))),
+        }
     }
 }
 
@@ -107,6 +167,18 @@ struct GpSample {
     shared: Arc<Shared>,
     run: RunSeed,
     common: Vec<f64>,
+    /// One for each agent; empty if agents differ by points alone.
+    members: Vec<Member>,
+}
+
+impl GpSample {
+    /// The agent's function without what is drawn point by point.
+    fn smooth(&self, agent: u32, i: usize) -> f64 {
+        let Some(member) = self.members.get(agent as usize) else { return self.common[i] };
+        let base = member.unrelated.as_ref().map_or(self.common[i], |z| self.shared.factor.at(z, i));
+        let own = self.shared.own.as_ref().map_or(0.0, |own| own.at(&member.own, i));
+        own + if member.flipped { -base } else { base }
+    }
 }
 
 impl Objective for GpSample {
@@ -124,7 +196,7 @@ impl Objective for GpSample {
     }
     fn value(&self, agent: u32, candidate: u32) -> f64 {
         let unit = f64::unit(self.run.word(Party::Agent(agent), Purpose::Perturbation, candidate));
-        self.common[candidate as usize] + self.shared.perturbation * (2.0 * unit - 1.0)
+        self.smooth(agent, candidate as usize) + self.shared.perturbation * (2.0 * unit - 1.0)
     }
     fn observe(&self, agent: u32, candidate: u32, observation: u32) -> f64 {
         let mut stream = self.run.stream(Party::Agent(agent), Purpose::ObservationNoise, observation);
@@ -141,7 +213,6 @@ impl Objective for GpSample {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::KernelConfig;
     use sordino_core::kernel::Stationary;
 
     fn config(kernel: Stationary, points_per_axis: u32, dim: usize) -> GpSampleConfig {
@@ -151,6 +222,7 @@ mod tests {
             kernel: KernelConfig { kernel, lengthscale: 0.2, signal_variance: 2.0 },
             noise_variance: 0.01,
             perturbation: 0.02,
+            differences: Differences::NONE,
         }
     }
 
@@ -195,8 +267,42 @@ mod tests {
 
     #[test]
     fn a_wide_factor_is_found_and_a_too_rough_kernel_refused() {
-        assert_eq!(GpSamples::new(&config(Stationary::Matern12, 300, 1), 1).unwrap().0.rank, 300);
+        assert_eq!(GpSamples::new(&config(Stationary::Matern12, 300, 1), 1).unwrap().0.factor.rank, 300);
         let rough = config(Stationary::Matern12, 300, 1);
         assert!(matches!(GpSamples::within(&rough, 1, 200), Err(ObjectiveError::TooRough { rank: 200, .. })));
+    }
+
+    /// What every key does, agent by agent: correlation with the common function, shares, sizes. Level: 5 standard errors.
+    #[test]
+    fn agents_differ_as_asked_and_methods_of_a_run_meet_the_same() {
+        let agents = 2000;
+        let draw = |differences: Differences| {
+            let plain =
+                GpSampleConfig { perturbation: 0.0, differences, ..config(Stationary::SquaredExponential, 24, 1) };
+            GpSamples::new(&plain, agents).unwrap().realize(RunSeed::new(4, 2))
+        };
+        let (common, at) = (draw(Differences::NONE), 7);
+        let f = common.value(0, at);
+        assert!((0..agents).all(|agent| common.value(agent, at) == f));
+        let share = |count: usize| count as f64 / f64::from(agents);
+        let error = |p: f64| 5.0 * (p * (1.0 - p) / f64::from(agents)).sqrt();
+        let flipped = draw(Differences { flipped: 0.3, ..Differences::NONE });
+        let minus = (0..agents).filter(|agent| flipped.value(*agent, at) == -f).count();
+        let plus = (0..agents).filter(|agent| flipped.value(*agent, at) == f).count();
+        assert!((share(minus) - 0.3).abs() < error(0.3) && minus + plus == agents as usize);
+        // Coins do not follow regions, which are counted by agents modulo P.
+        let of_parity = |parity| (0..agents).filter(|n| n % 2 == parity && flipped.value(*n, at) == -f).count();
+        assert!((share(of_parity(0)) - share(of_parity(1))).abs() < error(0.3));
+        let unrelated = draw(Differences { unrelated: 0.2, ..Differences::NONE });
+        let others: Vec<f64> = (0..agents).map(|n| unrelated.value(n, at)).filter(|value| *value != f).collect();
+        assert!((share(others.len()) - 0.2).abs() < error(0.2));
+        let variance = |values: &[f64]| values.iter().map(|x| x * x).sum::<f64>() / values.len() as f64;
+        let wide = |n: usize, of: f64| 5.0 * of * (2.0 / n as f64).sqrt();
+        assert!((variance(&others) - 2.0).abs() < wide(others.len(), 2.0), "the kernel's variance");
+        let smooth = Differences { own_variance: 0.5, own_lengthscale: 0.1, ..Differences::NONE };
+        let smooth = draw(smooth);
+        let own: Vec<f64> = (0..agents).map(|n| smooth.value(n, at) - f).collect();
+        assert!((variance(&own) - 0.5).abs() < wide(own.len(), 0.5), "{}", variance(&own));
+        assert!((variance(&own) - 0.7).abs() > wide(own.len(), 0.5), "negative control");
     }
 }

@@ -16,6 +16,14 @@ fn scenario(settings: &[&str]) -> Scenario {
     Scenario::parse("small", SMALL, &settings).unwrap_or_else(|error| panic!("{error}"))
 }
 
+/// All methods of the federated prior, in a plan with two releases of the same data.
+const PRIOR: [&str; 4] = [
+    "federation.methods=[\"prior\", \"prior-noise\", \"prior-mean\", \"prior-unsafe\", \"dp-prior\"]",
+    "prior.points_per_axis=12",
+    "prior.releases=[0, 0, 4]",
+    "prior.epsilon=8",
+];
+
 fn options(driver: DriverKind, threads: usize, shards: u32) -> RunOptions {
     RunOptions { driver, threads: NonZeroUsize::new(threads), shards: NonZeroU32::new(shards), ..RunOptions::default() }
 }
@@ -30,7 +38,8 @@ fn digest(runs: &[MethodRun]) -> Digest {
 
 #[test]
 fn digests_do_not_depend_on_driver_threads_or_shards() {
-    for settings in [&[][..], &["surrogate.scalar=f32", "surrogate.own_draw=features"][..]] {
+    let single = ["surrogate.scalar=f32", "surrogate.own_draw=features"];
+    for settings in [&[][..], &single, &PRIOR, &[&PRIOR[..], &single].concat()] {
         let scenario = scenario(settings);
         let reference = run(&scenario, &options(DriverKind::Lockstep, 1, 1));
         for threads in [1, 2, 7] {
@@ -100,6 +109,36 @@ fn exactly_t_releases_and_none_without_privacy() {
     }
 }
 
+/// Every method of the federated prior releases as planned, and each does something else.
+#[test]
+fn the_prior_releases_by_its_plan_and_its_ablations_differ() {
+    let runs = run(&scenario(&PRIOR), &options(DriverKind::Lockstep, 1, 1));
+    for run in &runs {
+        assert_eq!((run.releases, run.chain.len(), run.regret.len()), (3, 15, 15), "{}", run.method);
+        assert!(run.regret.windows(2).all(|pair| pair[1] <= pair[0]), "best so far never gets worse");
+        // Initial points are those of `ts`, and the only thing that precedes a release.
+        let ts = scenario(&["federation.methods=[\"ts\"]"]);
+        assert_eq!(run.regret[0], self::run(&ts, &options(DriverKind::Lockstep, 1, 1))[run.run as usize].regret[0]);
+    }
+    let mut digests: Vec<String> = runs.iter().map(|run| run.digest.to_string()).collect();
+    digests.sort();
+    digests.dedup();
+    assert_eq!(digests.len(), 10, "two runs of five methods");
+}
+
+/// The plan's budget is what is told; a budget of the filter below it ends the releases and nothing else.
+#[test]
+fn a_spent_budget_ends_the_priors_releases() {
+    let free = run(&scenario(&PRIOR), &options(DriverKind::Lockstep, 1, 1));
+    let tight = run(&scenario(&[&PRIOR[..], &["privacy.max_epsilon=8"]].concat()), &options(DriverKind::Tokio, 2, 3));
+    for (free, tight) in free.iter().zip(&tight) {
+        // `prior` protects nobody, so no budget holds it.
+        let expected = if free.method == Method::Prior { 3 } else { 2 };
+        assert_eq!((tight.releases, tight.regret.len()), (expected, 15), "{}", tight.method);
+        assert_eq!(tight.chain[..4], free.chain[..4]);
+    }
+}
+
 /// A budget for a few releases stops them; the runs go on alone.
 #[test]
 fn a_spent_budget_ends_the_releases_and_nothing_else() {
@@ -130,7 +169,13 @@ fn faults_cost_utility_and_nothing_else() {
         "faults.oversize=0.05",
         "faults.reorder=0.2",
     ];
-    let (calm, faulty) = (scenario(&[]), scenario(&all));
+    for methods in [&[][..], &PRIOR] {
+        faulty(&all, methods);
+    }
+}
+
+fn faulty(all: &[&str], methods: &[&str]) {
+    let (calm, faulty) = (scenario(methods), scenario(&[methods, all].concat()));
     let (calm, reference) =
         (run(&calm, &options(DriverKind::Lockstep, 1, 1)), run(&faulty, &options(DriverKind::Lockstep, 1, 1)));
     assert_eq!(run(&faulty, &options(DriverKind::Tokio, 2, 3)), reference);
@@ -154,7 +199,7 @@ fn faults_cost_utility_and_nothing_else() {
         assert!(count > 0, "{what}");
     }
     // Duplicates and reordering change nothing at all.
-    let harmless = scenario(&["faults.duplicate=0.5", "faults.reorder=0.5"]);
+    let harmless = scenario(&[methods, &["faults.duplicate=0.5", "faults.reorder=0.5"]].concat());
     for (calm, other) in calm.iter().zip(run(&harmless, &options(DriverKind::Lockstep, 1, 1))) {
         assert_eq!(other.digest, calm.digest);
     }

@@ -160,6 +160,16 @@ fn explain_says_who_from_whom_for_every_shipped_scenario() {
     for needed in ["Not from the server", "Zero-out", "200 agents", "PLD (tight)", "With fts, fts-de: nobody"] {
         assert!(federated.contains(needed), "{needed}: {federated}");
     }
+    // Both events, each with its methods and its ε.
+    for needed in [
+        "Each agent enters one with probability 0.25, in secret",
+        "With prior-noise, dp-prior: 6 releases, after the rounds [0, 0, 0, 4, 8, 16]. Every agent enters each",
+        "prior-noise, dp-prior: ε = 7.05",
+        "after 6 releases by PLD (exact)",
+        "dp-fts-de, pure-noise, uniform-weights, global-init: ε = 7.05",
+    ] {
+        assert!(federated.contains(needed), "{needed}: {federated}");
+    }
     let open = done(&folder, "privacy explain default --set federation.methods=[\"fts\"]");
     assert!(open.contains("no method of this scenario is private") && !open.contains("ε ="), "{open}");
     let local = json(&folder, "privacy explain ldp-se");

@@ -87,11 +87,12 @@ fn in_pieces(scenario: &Scenario, folder: &Path, piece: u32) -> (Vec<MethodRun>,
 
 #[test]
 fn pieces_of_any_length_make_the_same_run() {
-    let methods = "federation.methods=[\"ts\",\"fts-de\",\"dp-fts-de\"]";
+    let methods = "federation.methods=[\"ts\",\"fts-de\",\"dp-fts-de\",\"prior\",\"dp-prior\"]";
+    let plan = ["prior.points_per_axis=12", "prior.releases=[0, 0, 4, 5]", methods];
     let faults = ["faults.dropout=0.2", "faults.straggler=0.2", "faults.duplicate=0.2"];
     // Three blocks of the transcript.
     let blocks = ["federation.agents=2500", "federation.rounds=11", "runs=1", "surrogate.own_draw=features"];
-    for settings in [&[methods][..], &[&[methods], &faults[..]].concat(), &[&[methods], &blocks[..]].concat()] {
+    for settings in [&plan[..], &[&plan[..], &faults].concat(), &[&plan[..], &blocks].concat()] {
         let scenario = scenario(settings);
         let reference = execute(&scenario, None, u32::MAX, DriverKind::Lockstep).unwrap();
         let folder = Folder::new("whole");
@@ -99,7 +100,8 @@ fn pieces_of_any_length_make_the_same_run() {
         assert_eq!((&whole, pieces), (&reference, 1));
         let releases: u32 = reference.iter().map(|run| run.releases).sum();
         assert_eq!(ledger.lines().count(), releases as usize);
-        for piece in [5, 31] {
+        // 6 and 7 stop before and after the last release of the prior's.
+        for piece in [5, 6, 7, 31] {
             let folder = Folder::new("pieces");
             let (results, pieces_ledger, pieces) = in_pieces(&scenario, &folder.0, piece);
             assert!(pieces > 1);

@@ -20,7 +20,7 @@ fn default_is_the_published_experiment() {
     let scenario = Shipped::find("default").unwrap().parse(&[]).unwrap();
     let (federation, surrogate, privacy) = (&scenario.federation, &scenario.surrogate, &scenario.privacy);
     assert_eq!((federation.agents, federation.rounds, federation.initial_points), (200, 40, 10));
-    assert_eq!((federation.regions(), federation.methods.len(), scenario.runs), (2, 8, 10));
+    assert_eq!((federation.regions(), federation.methods.len(), scenario.runs), (2, 10, 10));
     assert_eq!((surrogate.features, surrogate.regularization, surrogate.kernel.lengthscale), (50, 0.01, 0.03));
     assert_eq!((privacy.sampling_probability, privacy.noise_multiplier, privacy.clipping_norm), (0.25, 1.0, 11.0));
     assert!((privacy.delta - 0.002_943_520_093).abs() < 1e-12);
@@ -128,6 +128,43 @@ fn mended_what_core_refuses_is_refused_with_key_and_line() {
 fn set(settings: &[&str]) -> Result<Scenario, String> {
     let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
     Shipped::find("default").unwrap().parse(&settings).map_err(|error| error.to_string())
+}
+
+/// The section of the federated prior: what is missing follows from the scenario, what is wrong is refused with its reason.
+#[test]
+fn the_priors_section_has_defaults_that_follow_and_refusals_that_say_why() {
+    let prior = |settings: &[&str]| set(settings).map(|scenario| scenario.prior.unwrap());
+    let plan = |settings: &[&str]| prior(settings).unwrap().plan;
+    let shipped = plan(&[]);
+    assert_eq!((&shipped.releases[..], shipped.points_per_axis), (&[0, 0, 0, 4, 8, 16][..], 50));
+    // As much as 40 sampled releases of multiplier 1, by privacy-loss distributions.
+    assert!((shipped.epsilon - 7.054).abs() < 1e-3, "{}", shipped.epsilon);
+    assert_eq!(plan(&["federation.rounds=6"]).releases, [0, 0, 0, 4]);
+    assert!(plan(&["privacy.noise_multiplier=4"]).epsilon < 0.95);
+    let unequal = prior(&["prior.releases=[0,3]", "prior.shares=[3,1]", "prior.epsilon=1"]).unwrap();
+    assert!((unequal.noise_multipliers[1] / unequal.noise_multipliers[0] - 3f64.sqrt()).abs() < 1e-12);
+    for (setting, needed) in [
+        ("prior.releases=[0,40]", "a list of 1 to 64 whole numbers from 0 to 39"),
+        ("prior.releases=[4,0]", "rounds none of which is before the one it follows"),
+        ("prior.releases=[0.5]", "whole numbers"),
+        ("prior.releases=[]", "a list of 1 to 64"),
+        ("prior.shares=[1]", "a list of 6 numbers from 0.001 to 1000, one for each release"),
+        ("prior.shares=[1,1,1,1,1,0]", "0.001 to 1000"),
+        ("prior.epsilon=0", "`prior.epsilon = 0`"),
+        ("prior.points_per_axis=1", "2 to 512"),
+        ("prior.rounds=[0]", "unknown key `prior.rounds`"),
+        ("objective.flipped=1.5", "a number from 0 to 1"),
+    ] {
+        let refusal = set(&[setting]).unwrap_err();
+        assert!(refusal.contains(needed) && refusal.starts_with("--set: "), "{setting}: {refusal}");
+    }
+    // What no noise multiplier can keep is refused; the message says what was asked.
+    let refusal = set(&["prior.epsilon=0.01", "privacy.delta=1e-15"]).unwrap_err();
+    assert!(refusal.contains("an ε that at δ = 1e-15 and with these shares gives"), "{refusal}");
+    // No method and no key: no section.
+    let text = Shipped::find("winequality").unwrap().text;
+    let alone = Scenario::parse("wine", text, &["federation.methods=[\"ts\"]".to_owned()]).unwrap();
+    assert!(alone.prior.is_none());
 }
 
 #[test]

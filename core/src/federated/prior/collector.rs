@@ -71,7 +71,7 @@ impl<'a> Collector<'a> {
     /// Takes one joint vector, or refuses it by name.
     ///
     /// **Errors**: as a server's upload; nothing changed then.
-    pub fn upload<T: Scalar>(&mut self, agent: u32, release: u32, vector: &[T]) -> Result<(), ReleaseError> {
+    pub fn upload<T: Scalar>(&mut self, agent: u32, release: u32, vector: &[T]) -> Result<(), ServerError> {
         let CollectorStorage { sums, flags, .. } = &mut self.storage;
         let collected = Collected { encoder: &self.encoder, release: self.opening.broadcast, agents: self.agents };
         let outcome = collected.take(self.first, sums, flags, (agent, release), vector)?;
@@ -106,20 +106,20 @@ impl Collected<'_> {
         flags: &mut [u8],
         (agent, release): (u32, u32),
         vector: &[T],
-    ) -> Result<Outcome, ReleaseError> {
+    ) -> Result<Outcome, ServerError> {
         let (expected, agents) = (self.release, self.agents);
         if release != expected {
-            return Err(ServerError::WrongBroadcast { agent, found: release, expected }.into());
+            return Err(ServerError::WrongBroadcast { agent, found: release, expected });
         }
         let (len, expected) = (vector.len(), sums.len());
         if len != expected {
-            return Err(ServerError::VectorLength { agent, len, expected }.into());
+            return Err(ServerError::VectorLength { agent, len, expected });
         }
         let Some(flag) = agent.checked_sub(first).and_then(|i| flags.get_mut(i as usize)) else {
-            return Err(ServerError::UnknownAgent { agent, agents }.into());
+            return Err(ServerError::UnknownAgent { agent, agents });
         };
         if *flag & UPLOADED != 0 {
-            return Err(ServerError::DuplicateUpload { agent, broadcast: release }.into());
+            return Err(ServerError::DuplicateUpload { agent, broadcast: release });
         }
         let outcome = self.encoder.add(vector, &[1.0], sums)?;
         *flag |= UPLOADED;

@@ -287,7 +287,8 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Server<'a, T, S> {
         let (encoder, agents) = (self.mechanism()?.encoder()?, self.storage.flags.len() as u32);
         let collected = Collected { encoder: &encoder, release: self.state.release, agents };
         let ServerStorage { sums, flags, .. } = &mut self.storage;
-        collected.take(0, sums, flags, (agent, found), vector).map(|_| ())
+        collected.take(0, sums, flags, (agent, found), vector)?;
+        Ok(())
     }
 
     /// The opening, while uploads are accepted.

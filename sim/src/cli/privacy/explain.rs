@@ -5,9 +5,10 @@ use serde::Serialize;
 
 use super::super::{print, print_json, run};
 use super::{AccountantError, Choice, CliError, Format};
-use crate::metrics::release_event;
+use crate::metrics::spending;
 use crate::model::{Engine, engine};
 use crate::record::Explanation;
+use crate::report::events::shown;
 use crate::scenario::{Guarantee, ObjectiveConfig, Scenario, Trust};
 use crate::text::significant;
 
@@ -73,49 +74,18 @@ impl Answer {
     }
 }
 
+/// The methods of one guarantee, by name; of the federated prior or not.
+fn names(scenario: &Scenario, guarantee: Guarantee, prior: Option<bool>) -> String {
+    let methods = scenario.federation.methods.iter().filter(|method| method.guarantee() == guarantee);
+    let of: Vec<&str> = methods
+        .filter(|method| prior.is_none_or(|prior| method.is_prior() == prior))
+        .map(|method| method.name())
+        .collect();
+    of.join(", ")
+}
+
 fn federated(scenario: &Scenario) -> Result<Answer, CliError> {
-    let names = |guarantee: Guarantee| {
-        let of: Vec<&str> = scenario
-            .federation
-            .methods
-            .iter()
-            .filter(|method| method.guarantee() == guarantee)
-            .map(|method| method.name())
-            .collect();
-        of.join(", ")
-    };
-    let (private, open, alone) =
-        (names(Guarantee::DifferentialPrivacy), names(Guarantee::None), names(Guarantee::NothingReleased));
-    let (p, rounds) = (&scenario.privacy, scenario.federation.rounds);
-    let mut protected = Vec::new();
-    if !private.is_empty() {
-        protected.push(format!(
-            "With {private}: each of the {} agents, with everything it observed, is protected from the other agents \
-             and from every reader of the server's {rounds} broadcasts, whatever else they know.",
-            scenario.federation.agents
-        ));
-        protected.push("Not from the server: it sees the vectors of agents and is trusted.".into());
-    }
-    if !open.is_empty() {
-        protected.push(format!("With {open}: nobody; the server's broadcasts carry no noise."));
-    }
-    if !alone.is_empty() {
-        protected.push(format!("With {alone}: nothing leaves an agent, so nothing needs protection."));
-    }
-    let relation = if private.is_empty() {
-        vec!["None: no method of this scenario is private.".to_owned()]
-    } else {
-        vec![
-            "Zero-out: an agent that takes part against the same agent sending nothing. It keeps its slot and its \
-             weights, so the number of agents is public."
-                .to_owned(),
-            format!(
-                "Each agent enters a broadcast with probability {}, in secret; its joint vector is clipped to norm {} \
-                 and the noise is {} times the most it can change the sum.",
-                p.sampling_probability, p.clipping_norm, p.noise_multiplier
-            ),
-        ]
-    };
+    let private = names(scenario, Guarantee::DifferentialPrivacy, None);
     let mut not_protected = vec![
         "That an agent is enrolled, how many there are, their weights and their regions.".to_owned(),
         "An agent's own queries, from whoever evaluates them.".to_owned(),
@@ -126,12 +96,85 @@ fn federated(scenario: &Scenario) -> Result<Answer, CliError> {
     if matches!(scenario.objective, ObjectiveConfig::Landmine(_) | ObjectiveConfig::Winequality(_)) {
         not_protected.push("One record of an agent's data by itself: the unit of protection is the agent.".to_owned());
     }
-    let mut cost = Vec::new();
+    let explanation = Explanation {
+        protected: protected(scenario, &private),
+        relation: relation(scenario, &private),
+        not_protected,
+        cost: if private.is_empty() { vec!["No loss is bounded.".to_owned()] } else { cost(scenario)? },
+    };
+    Ok(Answer { scenario: scenario.name.clone(), trust: Trust::Federated, explanation, simulation: SIMULATION })
+}
+
+fn protected(scenario: &Scenario, private: &str) -> Vec<String> {
+    let mut said = Vec::new();
+    if !private.is_empty() {
+        said.push(format!(
+            "With {private}: each of the {} agents, with everything it observed, is protected from the other agents and \
+             from every reader of the server's broadcasts, whatever else they know.",
+            scenario.federation.agents
+        ));
+        said.push("Not from the server: it sees the vectors of agents and is trusted.".into());
+    }
+    let (open, alone) = (names(scenario, Guarantee::None, None), names(scenario, Guarantee::NothingReleased, None));
+    if !open.is_empty() {
+        said.push(format!("With {open}: nobody; what the server broadcasts carries no noise that protects anybody."));
+    }
+    if !alone.is_empty() {
+        said.push(format!("With {alone}: nothing leaves an agent, so nothing needs protection."));
+    }
+    said
+}
+
+fn relation(scenario: &Scenario, private: &str) -> Vec<String> {
     if private.is_empty() {
-        cost.push("No loss is bounded.".to_owned());
-    } else {
+        return vec!["None: no method of this scenario is private.".to_owned()];
+    }
+    let p = &scenario.privacy;
+    let mut said = vec![
+        "Zero-out: an agent that takes part against the same agent sending nothing. It keeps its slot and its weights, so \
+         the number of agents is public."
+            .to_owned(),
+    ];
+    let sampled = names(scenario, Guarantee::DifferentialPrivacy, Some(false));
+    if !sampled.is_empty() {
+        said.push(format!(
+            "With {sampled}: {} broadcasts. Each agent enters one with probability {}, in secret; its joint vector is \
+             clipped to norm {} and the noise is {} times the most it can change the sum.",
+            scenario.federation.rounds, p.sampling_probability, p.clipping_norm, p.noise_multiplier
+        ));
+    }
+    let everybody = names(scenario, Guarantee::DifferentialPrivacy, Some(true));
+    if let Some(prior) = scenario.prior.as_ref().filter(|_| !everybody.is_empty()) {
+        said.push(format!(
+            "With {everybody}: {} releases, after the rounds {:?}. Every agent enters each of them; its joint vector is \
+             clipped to a norm that follows from earlier releases alone, and the noise is {} times the most it can change \
+             the sum.",
+            prior.plan.releases.len(),
+            prior.plan.releases,
+            shown(&prior.noise_multipliers)
+        ));
+    }
+    said
+}
+
+/// ε of all releases by every accountant: of the sampled ones, then of the federated prior's.
+fn cost(scenario: &Scenario) -> Result<Vec<String>, CliError> {
+    let (p, mut said) = (&scenario.privacy, Vec::new());
+    for prior in [false, true] {
+        let names = names(scenario, Guarantee::DifferentialPrivacy, Some(prior));
+        let Some(method) = scenario
+            .federation
+            .methods
+            .iter()
+            .find(|method| method.guarantee() == Guarantee::DifferentialPrivacy && method.is_prior() == prior)
+        else {
+            continue;
+        };
+        let planned = scenario.prior.as_ref().filter(|_| prior);
+        let releases = planned.map_or(scenario.federation.rounds, |prior| prior.plan.releases.len() as u32);
+        let (event, count) = spending(scenario, *method, releases);
         for accountant in Choice::ALL {
-            let (epsilon, quality) = match accountant.epsilon(&release_event(scenario), rounds, p.delta) {
+            let (epsilon, quality) = match accountant.epsilon(&event, count, p.delta) {
                 Ok(loss) => (format!("ε = {}", significant(loss.epsilon, 4)), loss.quality.name()),
                 Err(AccountantError::NoFiniteEpsilon { .. }) => ("no finite ε".to_owned(), "none"),
                 Err(error) => return Err(CliError::input(error)),
@@ -141,22 +184,17 @@ fn federated(scenario: &Scenario) -> Result<Answer, CliError> {
                 Choice::Rdp => "looser; what the budget's filter counts",
                 Choice::Moments => "loosest; what the paper prints",
             };
-            cost.push(format!(
-                "{epsilon} at δ = {} after {rounds} releases by {} ({what}).",
+            said.push(format!(
+                "{names}: {epsilon} at δ = {} after {releases} releases by {} ({what}).",
                 significant(p.delta, 3),
                 accountant.name()
             ));
         }
-        cost.push("One loss for each method alone: who publishes several pays for each.".to_owned());
-        cost.push(match p.max_epsilon {
-            Some(most) => format!("A release that would lead beyond ε = {most} is refused before noise is drawn."),
-            None => "No budget is set (privacy.max_epsilon): nothing is refused.".to_owned(),
-        });
     }
-    Ok(Answer {
-        scenario: scenario.name.clone(),
-        trust: Trust::Federated,
-        explanation: Explanation { protected, relation, not_protected, cost },
-        simulation: SIMULATION,
-    })
+    said.push("One loss for each method alone: who publishes several pays for each.".to_owned());
+    said.push(match p.max_epsilon {
+        Some(most) => format!("A release that would lead beyond ε = {most} is refused before noise is drawn."),
+        None => "No budget is set (privacy.max_epsilon): nothing is refused.".to_owned(),
+    });
+    Ok(said)
 }

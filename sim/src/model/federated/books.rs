@@ -47,6 +47,30 @@ impl Books {
         self.0
     }
 
+    /// Adds a release that followed the last round, of a federated prior: its partials, and what was released. The round's
+    /// link of the chain is replaced by one after it.
+    ///
+    /// **Errors**: as [`Books::end_round`].
+    pub fn add_release<T: Scalar>(
+        &mut self,
+        method: &MethodContext<T>,
+        partials: &mut [Partial],
+        released: &[T],
+    ) -> Result<(), DriverError> {
+        partials.sort_by_key(|partial| partial.agents.start);
+        let (agents, round) = (method.config.parameters().agents, (self.0.chain.len() as u32).saturating_sub(1));
+        let (leaves, _) = blocks::join(agents, partials.iter().flat_map(|partial| &partial.pieces))?;
+        self.0.digest = link(&self.0.digest, round, leaves.into_iter(), released);
+        if let Some(last) = self.0.chain.last_mut() {
+            *last = self.0.digest;
+        }
+        if let Some(faults) = self.0.faults.last_mut().filter(|_| !method.faults.is_none()) {
+            partials.iter().for_each(|partial| faults.add(&partial.faults));
+        }
+        self.0.releases += 1;
+        Ok(())
+    }
+
     /// Ends round t. `partials` in any order; `released` the broadcast that followed the round and what happened to
     /// the vectors in it.
     ///

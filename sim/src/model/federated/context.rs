@@ -54,6 +54,11 @@ impl<T: Scalar> ScenarioContext<T> {
         Ok(ScenarioContext { points, dim, prior_rows, prior_rank: rank, prior_residual: residual })
     }
 
+    /// The factor of the prior over the candidates and its columns; empty without joint draws.
+    pub fn prior(&self) -> (&[T], usize) {
+        (&self.prior_rows, self.prior_rank)
+    }
+
     /// The candidates.
     pub fn candidates(&self) -> Candidates<'_, T> {
         Candidates::List { points: &self.points, dim: self.dim }
@@ -247,7 +252,8 @@ pub fn config(scenario: &Scenario, method: Method) -> Result<Config, DriverError
         _ => WeightConcentration { start: privacy.weight_concentration, ..WeightConcentration::PAPER },
     };
     let aggregation = match method {
-        Method::Ts => Aggregation::None,
+        // The federated prior has a server of its own.
+        method if method == Method::Ts || method.is_prior() => Aggregation::None,
         Method::Fts | Method::FtsDe => Aggregation::Mean,
         _ => Aggregation::Private {
             clipping_norm: privacy.clipping_norm,

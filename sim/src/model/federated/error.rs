@@ -4,6 +4,8 @@ use std::fmt;
 
 use sordino_core::domain::DomainError;
 use sordino_core::features::FeatureError;
+use sordino_core::federated::prior::agent::AgentError as PriorAgentError;
+use sordino_core::federated::prior::server::ReleaseError;
 use sordino_core::federated::{AgentError, ConfigError, PublicError, ServerError};
 use sordino_core::kernel::KernelError;
 use sordino_core::wire::WireError;
@@ -34,6 +36,10 @@ pub enum DriverError {
     Agent(AgentError),
     /// The server refused.
     Server(ServerError),
+    /// An agent of a federated prior refused.
+    PriorAgent(PriorAgentError),
+    /// A step of a federated prior, or its collector, refused.
+    Release(ReleaseError),
     /// The server's host refused; an exhausted budget is no error.
     Host(HostError),
     /// A frame was refused.
@@ -79,6 +85,8 @@ impl fmt::Display for DriverError {
             DriverError::Public(error) => write!(f, "{error}"),
             DriverError::Agent(error) => write!(f, "{error}"),
             DriverError::Server(error) => write!(f, "{error}"),
+            DriverError::PriorAgent(error) => write!(f, "{error}"),
+            DriverError::Release(error) => write!(f, "{error}"),
             DriverError::Host(error) => write!(f, "{error}"),
             DriverError::Wire(error) => write!(f, "{error}"),
             DriverError::ForeignFrame { deployment, config } => {

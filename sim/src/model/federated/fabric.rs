@@ -10,13 +10,15 @@
 //! own agents alone. **Devices never come behind this trait**: they are sent broadcasts and send frames, and learn
 //! nothing of the sample.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use sordino_core::federated::{self, AgentState, Share, Wiped};
-use sordino_core::math::Scalar;
 
 use super::blocks::Piece;
+use super::error::DriverError;
+use crate::progress::{Stage, Step};
 use crate::world::fault::FaultCounts;
 
 /// What all members are told at the beginning of a round. (Neither it nor a partial prints: both hold secrets.)
@@ -47,12 +49,12 @@ pub struct Partial {
 }
 
 /// Everything that consecutive agents are: states, logs, what is still on its way.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Snapshot {
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Snapshot<S = AgentState> {
     /// The first agent.
     pub first: u32,
     /// Their states.
-    pub states: Vec<AgentState>,
+    pub states: Vec<S>,
     /// Their logs, little-endian, only what is filled, one after the other.
     pub logs: Vec<u8>,
     /// Their best noise-free values so far.
@@ -61,11 +63,12 @@ pub struct Snapshot {
     pub late: Vec<(u32, Vec<u8>)>,
 }
 
-impl Snapshot {
+impl<S> Snapshot<S> {
     /// Joins snapshots of consecutive ranges.
-    pub fn join(mut parts: Vec<Snapshot>) -> Snapshot {
+    pub fn join(mut parts: Vec<Self>) -> Self {
         parts.sort_by_key(|part| part.first);
-        let mut whole = Snapshot { first: parts.first().map_or(0, |part| part.first), ..Snapshot::default() };
+        let first = parts.first().map_or(0, |part| part.first);
+        let mut whole = Snapshot { first, states: Vec::new(), logs: Vec::new(), best: Vec::new(), late: Vec::new() };
         for part in parts {
             whole.states.extend(part.states);
             whole.logs.extend(part.logs);
@@ -76,17 +79,53 @@ impl Snapshot {
     }
 }
 
+/// Consecutive agents of one federation, of whatever method: what a member holds.
+pub trait Crew: Sized + Send + 'static {
+    /// What all its agents borrow.
+    type Context: Send + Sync;
+    /// What it is told.
+    type Order: Clone + Send + 'static;
+    /// The state of one agent.
+    type State: Send;
+
+    /// Enrolled agents of the federation.
+    fn enrolled(context: &Self::Context) -> u32;
+
+    /// These agents before their first point, or as they were when the snapshot of all agents was taken.
+    ///
+    /// **Errors**: a context or a snapshot that does not fit.
+    fn muster(
+        context: &Arc<Self::Context>,
+        agents: Range<u32>,
+        snapshot: Option<&Snapshot<Self::State>>,
+    ) -> Result<Self, DriverError>;
+
+    /// Its agents.
+    fn range(&self) -> Range<u32>;
+
+    /// Takes every agent through one order.
+    ///
+    /// **Errors**: an agent or a collector that refuses what it must not refuse.
+    fn advance(&mut self, order: &Self::Order) -> Result<Partial, DriverError>;
+
+    /// What its agents are.
+    fn snapshot(&self) -> Snapshot<Self::State>;
+
+    /// An order in a stage, to be told.
+    fn step(context: &Self::Context, order: &Self::Order, stage: Stage) -> Step;
+}
+
 /// Members that hold all agents of one federation.
-pub trait Fabric<T: Scalar> {
+pub trait Fabric<C: Crew> {
     /// Why a round or a snapshot fails.
     type Error;
 
     /// The ranges of agents that members hold now, in any order; together they are all enrolled agents.
-    fn members(&self) -> Vec<std::ops::Range<u32>>;
+    fn members(&self) -> Vec<Range<u32>>;
 
-    /// Takes all members through a round and waits for all answers, which come in any order.
-    fn round(&mut self, order: Order<T>) -> impl Future<Output = Result<Vec<Partial>, Self::Error>>;
+    /// Takes all members through an order and waits for all answers, which come in any order.
+    fn round(&mut self, order: C::Order) -> impl Future<Output = Result<Vec<Partial>, Self::Error>>;
 
-    /// What all members are, between rounds.
-    fn snapshot(&mut self) -> impl Future<Output = Result<Vec<Snapshot>, Self::Error>>;
+    /// What all members are, between orders.
+    fn snapshot(&mut self) -> impl Future<Output = Result<Vec<Snapshot<C::State>>, Self::Error>>;
 }

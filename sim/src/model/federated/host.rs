@@ -24,6 +24,14 @@ pub fn server<T: Scalar>(
     path: Option<&Path>,
     stored: Option<(StoredServer, &[T])>,
 ) -> Result<ServerHost<T>, DriverError> {
+    let sources = SimulatedSources::new(method.run.seed);
+    Ok(ServerHost::new(Arc::new(method.config.clone()), sources, ledger(method, path)?, stored)?)
+}
+
+/// The ledger of one method with the budget of its scenario, in memory if there is no path.
+///
+/// **Errors**: one that cannot be used.
+pub fn ledger<T>(method: &MethodContext<T>, path: Option<&Path>) -> Result<Ledger, DriverError> {
     let (epsilon_max, delta) = method.budget;
     let terms = Terms {
         data: format!("run {}, {}", method.run.index, method.method),
@@ -33,12 +41,10 @@ pub fn server<T: Scalar>(
         epsilon_max: Some(epsilon_max).filter(|epsilon| epsilon.is_finite()),
         delta,
     };
-    let ledger = match path {
+    Ok(match path {
         Some(path) => Ledger::open_simulated(path, &terms)?,
         None => Ledger::in_memory(&terms)?,
-    };
-    let sources = SimulatedSources::new(method.run.seed);
-    Ok(ServerHost::new(Arc::new(method.config.clone()), sources, ledger, stored)?)
+    })
 }
 
 /// The end of a round as it is told: what was spent, and of how much.

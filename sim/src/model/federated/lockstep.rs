@@ -8,23 +8,21 @@ use sordino_core::math::Scalar;
 
 use super::context::MethodContext;
 use super::error::DriverError;
-use super::fabric::{Fabric, Order, Partial, Snapshot};
+use super::fabric::{Crew, Fabric, Partial, Snapshot};
 use super::run::{self, Surroundings};
 use super::shard::Shard;
 use crate::progress::Progress;
 use crate::record::MethodRun;
 
 /// All agents in this thread.
-pub struct Lockstep<T>(Shard<T>);
+pub struct Lockstep<C>(C);
 
-impl<T: Scalar> Lockstep<T> {
+impl<C: Crew> Lockstep<C> {
     /// Fresh agents, or agents as they were.
-    pub fn new(method: &Arc<MethodContext<T>>, snapshot: Option<&Snapshot>) -> Result<Self, DriverError> {
-        let agents = method.config.parameters().agents;
-        Ok(Lockstep(match snapshot {
-            None => Shard::new(method, 0, agents)?,
-            Some(snapshot) => Shard::restore(method, 0, agents, snapshot)?,
-        }))
+    ///
+    /// **Errors**: as [`Crew::muster`].
+    pub fn new(context: &Arc<C::Context>, snapshot: Option<&Snapshot<C::State>>) -> Result<Self, DriverError> {
+        C::muster(context, 0..C::enrolled(context), snapshot).map(Lockstep)
     }
 }
 
@@ -34,23 +32,23 @@ pub fn run_method<T: Scalar>(
     progress: &dyn Progress,
 ) -> Result<MethodRun, DriverError> {
     let around = Surroundings { progress, store: None, stop: &AtomicBool::new(false) };
-    let build = |snapshot: Option<&_>| Lockstep::new(method, snapshot);
+    let build = |snapshot: Option<&_>| Lockstep::<Shard<T>>::new(method, snapshot);
     // One member in one thread never waits for another.
     run::run_method(method.clone(), around, build).now_or_never().unwrap_or(Err(DriverError::WorkerLost))
 }
 
-impl<T: Scalar> Fabric<T> for Lockstep<T> {
+impl<C: Crew> Fabric<C> for Lockstep<C> {
     type Error = DriverError;
 
     fn members(&self) -> Vec<std::ops::Range<u32>> {
         vec![self.0.range()]
     }
 
-    async fn round(&mut self, order: Order<T>) -> Result<Vec<Partial>, DriverError> {
+    async fn round(&mut self, order: C::Order) -> Result<Vec<Partial>, DriverError> {
         Ok(vec![self.0.advance(&order)?])
     }
 
-    async fn snapshot(&mut self) -> Result<Vec<Snapshot>, DriverError> {
+    async fn snapshot(&mut self) -> Result<Vec<Snapshot<C::State>>, DriverError> {
         Ok(vec![self.0.snapshot()])
     }
 }

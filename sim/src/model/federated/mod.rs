@@ -7,6 +7,7 @@
 //! | [`run()`] | executes a scenario |
 //! | [`lockstep`], [`tokio`] | the two executors |
 //! | [`mod@run`] | one method from beginning to end, over any [`fabric::Fabric`] |
+//! | [`prior`] | the parties of the federated prior, over the same fabric |
 //! | [`context`], [`shard`], [`host`], [`saved`] | what the parties borrow; the agents; the server; what is stored |
 //! | [`blocks`], [`books`] | the transcript in blocks of agents; what is written down of a round |
 
@@ -21,9 +22,11 @@ use crate::journal::checkpoint::Store;
 use crate::pool::pool;
 use crate::progress::Progress;
 use crate::record::MethodRun;
-use crate::scenario::{ScalarKind, Scenario};
+use crate::scenario::{Method, ScalarKind, Scenario};
 use crate::world::Family;
 use context::{MethodContext, RunContext, ScenarioContext};
+use lockstep::Lockstep;
+use prior::context::{PriorContext, PriorNumbers};
 use run::Surroundings;
 
 pub mod blocks;
@@ -33,12 +36,14 @@ mod error;
 pub mod fabric;
 pub mod host;
 pub mod lockstep;
+pub mod prior;
 pub mod run;
 pub mod saved;
 pub mod shard;
 pub mod tokio;
 
 pub use error::DriverError;
+use tokio::Pooled;
 
 /// Who executes the parties. The transcript is the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -89,13 +94,10 @@ fn run_in<T: Scalar>(
     options: &RunOptions,
     progress: &dyn Progress,
 ) -> Result<Vec<MethodRun>, DriverError> {
-    let shared = {
-        let objective = family.realize(run_seed(scenario, 0));
-        Arc::new(ScenarioContext::<T>::new(scenario, objective.candidates(), objective.dim())?)
-    };
+    let job = Job::<T>::new(scenario, family, options)?;
     let run_context = |index| {
         let objective = family.realize(run_seed(scenario, index));
-        RunContext::new(scenario, shared.clone(), index, objective).map(Arc::new)
+        RunContext::new(scenario, job.shared.clone(), index, objective).map(Arc::new)
     };
     let around = Surroundings { progress, store: options.store.as_deref(), stop: &options.stop };
     let control = ::tokio::runtime::Builder::new_current_thread().build().map_err(DriverError::Runtime)?;
@@ -106,10 +108,7 @@ fn run_in<T: Scalar>(
             for index in 0..scenario.runs {
                 let run = run_context(index)?;
                 for method in methods {
-                    let context =
-                        Arc::new(MethodContext::new(scenario, *method, run.clone(), options.workspace_bytes)?);
-                    let build = |snapshot: Option<&_>| lockstep::Lockstep::new(&context, snapshot);
-                    results.push(run::run_method(context.clone(), around, build).await?);
+                    results.push(job.method(*method, run.clone(), None, around).await?);
                 }
             }
             Ok(results)
@@ -121,20 +120,12 @@ fn run_in<T: Scalar>(
             // Enough jobs keep the pool busy by themselves; otherwise one job is cut into parts, small enough to even out.
             let shards =
                 options.shards.map_or(if jobs >= 4 * threads { 1 } else { 4 * threads as u32 }, NonZeroU32::get);
-            let run_context = &run_context;
+            let (job, run_context) = (&job, &run_context);
             control.block_on(async {
                 let runs = (0..scenario.runs).map(|index| async move {
                     let run = run_context(index)?;
-                    let jobs = methods.iter().map(|method| {
-                        let context =
-                            MethodContext::new(scenario, *method, run.clone(), options.workspace_bytes).map(Arc::new);
-                        async move {
-                            let context = context?;
-                            let build =
-                                |snapshot: Option<&_>| tokio::Pooled::new(pool, &context, shards, snapshot, progress);
-                            run::run_method(context.clone(), around, build).await
-                        }
-                    });
+                    let jobs =
+                        methods.iter().map(|method| job.method(*method, run.clone(), Some((pool, shards)), around));
                     let results: Vec<_> = stream::iter(jobs).buffered(threads + 1).collect().await;
                     results.into_iter().collect::<Result<Vec<_>, DriverError>>()
                 });
@@ -142,6 +133,54 @@ fn run_in<T: Scalar>(
                 let results: Vec<_> = stream::iter(runs).buffered(2).collect().await;
                 Ok(results.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
             })
+        }
+    }
+}
+
+/// What all runs and methods of an execution share.
+struct Job<'j, T> {
+    scenario: &'j Scenario,
+    workspace_bytes: Option<usize>,
+    shared: Arc<ScenarioContext<T>>,
+    prior: Option<Arc<PriorNumbers<T>>>,
+}
+
+impl<'j, T: Scalar> Job<'j, T> {
+    fn new(scenario: &'j Scenario, family: &dyn Family, options: &RunOptions) -> Result<Self, DriverError> {
+        let objective = family.realize(run_seed(scenario, 0));
+        let (candidates, dim) = (objective.candidates(), objective.dim());
+        let shared = Arc::new(ScenarioContext::new(scenario, candidates, dim)?);
+        let needed = scenario.federation.methods.iter().any(|method| method.is_prior());
+        let prior = if needed { PriorNumbers::new(scenario, candidates, dim)? } else { None };
+        Ok(Job { scenario, workspace_bytes: options.workspace_bytes, shared, prior })
+    }
+
+    /// One method in one run: by one member in this thread, or by so many shards on a pool.
+    async fn method(
+        &self,
+        method: Method,
+        run: Arc<RunContext<T>>,
+        pool: Option<(&::rayon::ThreadPool, u32)>,
+        around: Surroundings<'_>,
+    ) -> Result<MethodRun, DriverError> {
+        if let Some(numbers) = self.prior.as_ref().filter(|_| method.is_prior()) {
+            let (shared, numbers) = (self.shared.clone(), numbers.clone());
+            let context = &Arc::new(PriorContext::new(self.scenario, method, run, shared, numbers)?);
+            return match pool {
+                None => prior::run::run_method(context.clone(), around, |was| Lockstep::new(context, was)).await,
+                Some((pool, shards)) => {
+                    let build = |was: Option<&_>| Pooled::new(pool, context, shards, was, around.progress);
+                    prior::run::run_method(context.clone(), around, build).await
+                }
+            };
+        }
+        let context = &Arc::new(MethodContext::new(self.scenario, method, run, self.workspace_bytes)?);
+        match pool {
+            None => run::run_method(context.clone(), around, |was| Lockstep::new(context, was)).await,
+            Some((pool, shards)) => {
+                let build = |was: Option<&_>| Pooled::new(pool, context, shards, was, around.progress);
+                run::run_method(context.clone(), around, build).await
+            }
         }
     }
 }

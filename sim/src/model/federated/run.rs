@@ -15,6 +15,7 @@ use super::error::DriverError;
 use super::fabric::{Fabric, Order, Snapshot};
 use super::host;
 use super::saved::Saved;
+use super::shard::Shard;
 use crate::journal::checkpoint::Store;
 use crate::progress::{Progress, Stage};
 use crate::record::{MethodRun, stored_name};
@@ -31,7 +32,7 @@ pub struct Surroundings<'s> {
 }
 
 /// Runs one method. `build` makes the fabric: for fresh agents, or from a snapshot.
-pub async fn run_method<T: Scalar, F: Fabric<T>>(
+pub async fn run_method<T: Scalar, F: Fabric<Shard<T>>>(
     method: Arc<MethodContext<T>>,
     around: Surroundings<'_>,
     build: impl FnOnce(Option<&Snapshot>) -> Result<F, DriverError>,

@@ -1,5 +1,6 @@
 //! Agents side by side in one arena, their links, and the collector of their uploads.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use sordino_core::digest::Digest;
@@ -14,7 +15,8 @@ use sordino_core::wire::{self, Header, Kind, ScalarTag, WireError};
 use super::blocks;
 use super::context::MethodContext;
 use super::error::DriverError;
-use super::fabric::{Order, Partial, Snapshot};
+use super::fabric::{Crew, Order, Partial, Snapshot};
+use crate::progress::{Stage, Step};
 use crate::record::is_report_round;
 use crate::world::fault::{Fate, FaultCounts};
 
@@ -33,17 +35,29 @@ pub struct Shard<T> {
 }
 
 /// What a round leaves behind while it goes on.
-struct Round<'a> {
-    collector: Option<Collector<'a>>,
-    leaves: Vec<Digest>,
-    faults: FaultCounts,
-    held: Vec<Vec<u8>>,
-    late: Vec<(u32, Vec<u8>)>,
+pub(super) struct Round<C> {
+    pub(super) collector: Option<C>,
+    pub(super) leaves: Vec<Digest>,
+    pub(super) faults: FaultCounts,
+    pub(super) held: Vec<Vec<u8>>,
+    pub(super) late: Vec<(u32, Vec<u8>)>,
+}
+
+/// Takes the uploads of one broadcast or release, of whichever method.
+pub(super) trait Collects {
+    /// Takes one upload, or refuses it by name.
+    fn take<T: Scalar>(&mut self, agent: u32, broadcast: u32, vector: &[T]) -> Result<(), ServerError>;
+}
+
+impl Collects for Collector<'_> {
+    fn take<T: Scalar>(&mut self, agent: u32, broadcast: u32, vector: &[T]) -> Result<(), ServerError> {
+        self.upload(agent, broadcast, vector)
+    }
 }
 
 impl<T: Scalar> Shard<T> {
     /// Agents `first..first + count`, before their first point.
-    pub fn new(method: &Arc<MethodContext<T>>, first: u32, count: u32) -> Result<Self, DriverError> {
+    fn new(method: &Arc<MethodContext<T>>, first: u32, count: u32) -> Result<Self, DriverError> {
         let (config, public) = (&method.config, method.public()?);
         let length = workspace_len(config, &public);
         let kept = length * size_of::<T>() * config.parameters().agents as usize <= method.workspace_bytes;
@@ -60,7 +74,7 @@ impl<T: Scalar> Shard<T> {
     }
 
     /// The same agents as they were when the snapshot of all agents was taken.
-    pub fn restore(
+    fn restore(
         method: &Arc<MethodContext<T>>,
         first: u32,
         count: u32,
@@ -88,9 +102,34 @@ impl<T: Scalar> Shard<T> {
         shard.late = snapshot.late.iter().filter(|(agent, _)| range.contains(agent)).cloned().collect();
         Ok(shard)
     }
+}
 
-    /// What its agents are.
-    pub fn snapshot(&self) -> Snapshot {
+impl<T: Scalar> Crew for Shard<T> {
+    type Context = MethodContext<T>;
+    type Order = Order<T>;
+    type State = AgentState;
+
+    fn enrolled(method: &MethodContext<T>) -> u32 {
+        method.config.parameters().agents
+    }
+
+    fn muster(
+        method: &Arc<MethodContext<T>>,
+        agents: Range<u32>,
+        snapshot: Option<&Snapshot>,
+    ) -> Result<Self, DriverError> {
+        let (first, count) = (agents.start, agents.end - agents.start);
+        match snapshot {
+            None => Shard::new(method, first, count),
+            Some(snapshot) => Shard::restore(method, first, count, snapshot),
+        }
+    }
+
+    fn step(method: &MethodContext<T>, order: &Order<T>, stage: Stage) -> Step {
+        method.step(order.round, stage)
+    }
+
+    fn snapshot(&self) -> Snapshot {
         let length = self.logs.len() / self.states.len().max(1);
         let mut logs = Vec::new();
         for (state, log) in self.states.iter().zip(self.logs.chunks(length.max(1))) {
@@ -104,13 +143,12 @@ impl<T: Scalar> Shard<T> {
         Snapshot { first, states, logs, best, late }
     }
 
-    /// Its agents.
-    pub fn range(&self) -> std::ops::Range<u32> {
+    fn range(&self) -> Range<u32> {
         self.first..self.first + self.states.len() as u32
     }
 
-    /// Takes every agent through one round: until it uploads, waits, is away or is done.
-    pub fn advance(&mut self, order: &Order<T>) -> Result<Partial, DriverError> {
+    /// One round: until every agent uploads, waits, is away or is done.
+    fn advance(&mut self, order: &Order<T>) -> Result<Partial, DriverError> {
         let method = self.method.clone();
         let (config, objective) = (&method.config, &*method.run.objective);
         let public = method.public()?;
@@ -198,9 +236,9 @@ impl<T: Scalar> Shard<T> {
     }
 }
 
-impl Round<'_> {
+impl<C: Collects> Round<C> {
     /// Puts an agent's frame on its link.
-    fn send<T: Scalar>(
+    pub(super) fn send<T: Scalar>(
         &mut self,
         method: &MethodContext<T>,
         fate: &Fate,
@@ -238,7 +276,7 @@ impl Round<'_> {
     }
 
     /// Takes a frame off a link: to the collector, or refused by name.
-    fn deliver<T: Scalar>(
+    pub(super) fn deliver<T: Scalar>(
         &mut self,
         method: &MethodContext<T>,
         frame: &[u8],
@@ -263,7 +301,7 @@ impl Round<'_> {
             return Ok(());
         };
         payload.read(incoming).map_err(DriverError::Wire)?;
-        match collector.upload(header.agent, header.round, incoming) {
+        match collector.take(header.agent, header.round, incoming) {
             Ok(()) => Ok(()),
             Err(ServerError::DuplicateUpload { .. }) => {
                 self.faults.refused_duplicate += 1;

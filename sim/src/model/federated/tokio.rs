@@ -8,13 +8,10 @@ use std::sync::Arc;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use rayon::ThreadPool;
-use sordino_core::math::Scalar;
 use tokio::sync::oneshot;
 
-use super::context::MethodContext;
 use super::error::DriverError;
-use super::fabric::{Fabric, Order, Partial, Snapshot};
-use super::shard::Shard;
+use super::fabric::{Crew, Fabric, Partial, Snapshot};
 use crate::progress::{Progress, Stage};
 
 /// Runs `work` on the pool and waits for its result without blocking a thread.
@@ -31,47 +28,43 @@ pub async fn on_pool<R: Send + 'static>(
 }
 
 /// Agents in shards of consecutive indices, advanced on a pool.
-pub struct Pooled<'p, T> {
+pub struct Pooled<'p, C: Crew> {
     pool: &'p ThreadPool,
-    method: Arc<MethodContext<T>>,
-    shards: Vec<Shard<T>>,
+    context: Arc<C::Context>,
+    shards: Vec<C>,
     progress: &'p dyn Progress,
 }
 
-impl<'p, T: Scalar> Pooled<'p, T> {
+impl<'p, C: Crew> Pooled<'p, C> {
     /// At most `shards` parts of nearly equal length, fresh or as they were.
+    ///
+    /// **Errors**: as [`Crew::muster`].
     pub fn new(
         pool: &'p ThreadPool,
-        method: &Arc<MethodContext<T>>,
+        context: &Arc<C::Context>,
         shards: u32,
-        snapshot: Option<&Snapshot>,
+        snapshot: Option<&Snapshot<C::State>>,
         progress: &'p dyn Progress,
     ) -> Result<Self, DriverError> {
-        let agents = method.config.parameters().agents;
+        let agents = C::enrolled(context);
         let parts = shards.clamp(1, agents);
         let edge = |i: u32| (u64::from(agents) * u64::from(i) / u64::from(parts)) as u32;
-        let build = |i: u32| {
-            let (first, count) = (edge(i), edge(i + 1) - edge(i));
-            match snapshot {
-                None => Shard::new(method, first, count),
-                Some(snapshot) => Shard::restore(method, first, count, snapshot),
-            }
-        };
+        let build = |i: u32| C::muster(context, edge(i)..edge(i + 1), snapshot);
         let shards = (0..parts).map(build).collect::<Result<_, _>>()?;
-        Ok(Pooled { pool, method: method.clone(), shards, progress })
+        Ok(Pooled { pool, context: context.clone(), shards, progress })
     }
 }
 
-impl<T: Scalar> Fabric<T> for Pooled<'_, T> {
+impl<C: Crew> Fabric<C> for Pooled<'_, C> {
     type Error = DriverError;
 
     fn members(&self) -> Vec<std::ops::Range<u32>> {
-        self.shards.iter().map(Shard::range).collect()
+        self.shards.iter().map(C::range).collect()
     }
 
-    async fn round(&mut self, order: Order<T>) -> Result<Vec<Partial>, DriverError> {
-        let of = self.method.config.parameters().agents;
-        let (mut done, parts, round) = (0, self.shards.len(), order.round);
+    async fn round(&mut self, order: C::Order) -> Result<Vec<Partial>, DriverError> {
+        let of = C::enrolled(&self.context);
+        let (mut done, parts) = (0, self.shards.len());
         let mut working: FuturesUnordered<_> = std::mem::take(&mut self.shards)
             .into_iter()
             .map(|mut shard| {
@@ -87,7 +80,7 @@ impl<T: Scalar> Fabric<T> for Pooled<'_, T> {
             let (shard, partial) = arrived?;
             done += shard.range().len() as u32;
             if parts > 1 {
-                self.progress.advance(&self.method.step(round, Stage::Agents { done, of }));
+                self.progress.advance(&C::step(&self.context, &order, Stage::Agents { done, of }));
             }
             self.shards.push(shard);
             partials.push(partial?);
@@ -95,7 +88,7 @@ impl<T: Scalar> Fabric<T> for Pooled<'_, T> {
         Ok(partials)
     }
 
-    async fn snapshot(&mut self) -> Result<Vec<Snapshot>, DriverError> {
-        Ok(self.shards.iter().map(Shard::snapshot).collect())
+    async fn snapshot(&mut self) -> Result<Vec<Snapshot<C::State>>, DriverError> {
+        Ok(self.shards.iter().map(C::snapshot).collect())
     }
 }

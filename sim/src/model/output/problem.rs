@@ -8,7 +8,7 @@ use sordino_core::random::{Party, Purpose, RunSeed};
 
 use crate::model::experiment::ExperimentError;
 use crate::scenario::output::{OutputObjective, OutputScenario, WineTuning};
-use crate::scenario::{GpSampleConfig, KernelConfig};
+use crate::scenario::{Differences, GpSampleConfig, KernelConfig};
 use crate::world::gp_sample::{GpSamples, grid};
 use crate::world::{Family, tuning, winequality};
 
@@ -85,6 +85,7 @@ impl Source {
                     },
                     noise_variance: 0.0,
                     perturbation: 0.0,
+                    differences: Differences::NONE,
                 };
                 let family = Some(GpSamples::new(&config, 1).map_err(input)?);
                 Ok(Source { points: grid(sample.points, 1), dim: 1, family })

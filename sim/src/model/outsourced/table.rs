@@ -9,8 +9,8 @@ use sordino_core::random::RunSeed;
 use super::machines::Problem;
 use crate::files::read_bounded;
 use crate::model::experiment::ExperimentError;
-use crate::scenario::GpSampleConfig;
 use crate::scenario::outsourced::{BraninGrid, CsvColumns, Goal, OutsourcedObjective, OutsourcedScenario};
+use crate::scenario::{Differences, GpSampleConfig};
 use crate::text::Quoted;
 use crate::world::Family;
 use crate::world::gp_sample::{GpSamples, grid};
@@ -49,6 +49,7 @@ impl Source {
                     kernel: sample.kernel,
                     noise_variance: 0.0,
                     perturbation: 0.0,
+                    differences: Differences::NONE,
                 };
                 observation_variance = sample.noise_variance;
                 let family = GpSamples::new(&config, 1).map_err(input)?;

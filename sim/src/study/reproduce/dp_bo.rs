@@ -16,7 +16,7 @@ use sordino_core::random::{Party, Purpose, RunSeed, normal};
 use sordino_core::surrogate::{FiniteGp, finite, information_gain};
 
 use super::{Band, Experiment, Options, Outcome, ReproduceError};
-use crate::scenario::{GpSampleConfig, KernelConfig};
+use crate::scenario::{Differences, GpSampleConfig, KernelConfig};
 use crate::world::Family;
 use crate::world::gp_sample::{GpSamples, grid};
 
@@ -64,7 +64,14 @@ impl Setting {
             signal_variance: 1.0,
         };
         let (dim, points_per_axis) = (1, POINTS as u32);
-        let config = GpSampleConfig { dim, points_per_axis, kernel, noise_variance: 0.0, perturbation: 0.0 };
+        let config = GpSampleConfig {
+            dim,
+            points_per_axis,
+            kernel,
+            noise_variance: 0.0,
+            perturbation: 0.0,
+            differences: Differences::NONE,
+        };
         GpSamples::new(&config, 1).map_err(ReproduceError::new)
     }
 

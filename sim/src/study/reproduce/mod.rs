@@ -11,8 +11,10 @@
 //! | [`ldp`] | `ldp/…`: Zhou, Tan 2021 |
 //! | [`po_gp_ucb`] | `po-gp-ucb/…`: Kharkovskii, Dai, Low 2020 |
 //! | [`dp_bo`] | `dp-bo/…`: Kusner, Gardner, Garnett, Weinberger 2015 |
+//! | [`beyond`] | `beyond/…`: the federated prior, which is no paper's |
 //! | [`variants`] | several settings of one federated scenario, compared run by run |
 
+pub mod beyond;
 pub mod dp_bo;
 pub mod dp_fts_de;
 mod experiment;
@@ -24,7 +26,7 @@ pub use experiment::{Band, Experiment, Options, Outcome, Report, ReproduceError}
 
 /// All experiments, in the order in which they are listed.
 pub const CATALOGUE: &[&[Experiment]] =
-    &[dp_fts_de::EXPERIMENTS, po_gp_ucb::EXPERIMENTS, ldp::EXPERIMENTS, dp_bo::EXPERIMENTS];
+    &[dp_fts_de::EXPERIMENTS, po_gp_ucb::EXPERIMENTS, ldp::EXPERIMENTS, dp_bo::EXPERIMENTS, beyond::EXPERIMENTS];
 
 impl Experiment {
     /// All experiments.

@@ -14,7 +14,7 @@ use sordino_core::random::{Party, Purpose, RunSeed, normal};
 use super::{Band, Experiment, Options, Outcome, ReproduceError};
 use crate::model::outsourced::table::branin;
 use crate::model::outsourced::{Method, Problem};
-use crate::scenario::{GpSampleConfig, KernelConfig};
+use crate::scenario::{Differences, GpSampleConfig, KernelConfig};
 use crate::text::significant;
 use crate::world::Family;
 use crate::world::gp_sample::{GpSamples, grid};
@@ -115,7 +115,14 @@ impl Table {
             lengthscale: 6.25 / (25.0 * 2f64.sqrt()),
             signal_variance: 1.0,
         };
-        let config = GpSampleConfig { dim: 2, points_per_axis: 100, kernel, noise_variance: 0.0, perturbation: 0.0 };
+        let config = GpSampleConfig {
+            dim: 2,
+            points_per_axis: 100,
+            kernel,
+            noise_variance: 0.0,
+            perturbation: 0.0,
+            differences: Differences::NONE,
+        };
         GpSamples::new(&config, 1).map(Some).map_err(ReproduceError::new)
     }
 }

@@ -10,10 +10,10 @@ use crate::metrics::{MethodSummary, Paired, Summary, summarize};
 use crate::model::federated::{self, RunOptions};
 use crate::progress::teller::Teller;
 use crate::record::MethodRun;
-use crate::report::charts::element;
-use crate::report::figure::{self, compose};
+use crate::report::charts::{element, element_over};
+use crate::report::figure::{self, compose_over};
 use crate::report::html::{document, section};
-use crate::report::svg::{Chart, Curve, Point, RAMP, Scale, escape};
+use crate::report::svg::{Chart, Curve, Point, RAMP, Ruler, Scale, escape};
 use crate::scenario::{Method, Scenario, Shipped};
 use crate::text::significant;
 
@@ -105,6 +105,13 @@ impl Comparison {
         Band::printed(format!("ε by moments: {}", Self::called(variant, method)), loss, printed)
     }
 
+    /// The tight ε of one method over another's: equal, and never more.
+    pub fn equal_loss_band(&self, variant: &str, first: Method, second: Method) -> Band {
+        let loss = |method| self.of(variant, method).losses.and_then(|[loss, _]| loss.tight).unwrap_or(f64::NAN);
+        let name = format!("ε: {} / {}", Self::called(variant, first), Self::called(variant, second));
+        Band::within(name, loss(first) / loss(second), 0.999, 1.0)
+    }
+
     /// The difference of two summed regrets, pair by pair, as a remark.
     pub fn difference(&self, first: (&str, Method), second: (&str, Method)) -> String {
         let paired = Paired::of(&self.of(first.0, first.1).sums, &self.of(second.0, second.1).sums);
@@ -185,8 +192,59 @@ impl Comparison {
         }
     }
 
+    /// Summed regret over the tight ε of these methods, from left to right, and its logarithmic axis: one point for each
+    /// variant in which only the noise differs.
+    pub fn against_epsilon(&self, methods: &[Method]) -> (Chart, Ruler) {
+        let only_noise = |measured: &&Measured| {
+            measured.variant.settings.iter().all(|setting| setting.starts_with("privacy.noise_multiplier="))
+        };
+        let curves: Vec<Curve> = methods
+            .iter()
+            .map(|method| {
+                let of = self.measured.iter().filter(only_noise).flat_map(|measured| &measured.summary.methods);
+                let mut points: Vec<Point> = of
+                    .filter(|summary| summary.method == *method)
+                    .filter_map(|summary| {
+                        let (x, at) = (summary.losses?[0].tight?.log10(), summary.summed_regret);
+                        let error = at.standard_error.unwrap_or(0.0);
+                        Some(Point { x, y: at.mean, low: at.mean - error, high: at.mean + error })
+                    })
+                    .collect();
+                points.sort_by(|a, b| a.x.total_cmp(&b.x));
+                Curve { class: method.name(), label: method.name().into(), note: String::new(), points }
+            })
+            .collect();
+        let points = || curves.iter().flat_map(|curve| &curve.points);
+        let top = points().map(|point| point.high).fold(1e-9, f64::max);
+        let from = points().map(|point| point.x).fold(f64::INFINITY, f64::min);
+        let to = points().map(|point| point.x).fold(f64::NEG_INFINITY, f64::max);
+        let ticks = [0.1f64, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0].map(|epsilon| (epsilon.log10(), epsilon.to_string()));
+        let ticks = ticks.into_iter().filter(|(x, _)| (from - 0.03..=to + 0.03).contains(x)).collect();
+        let chart = Chart {
+            title: "Utility against privacy".into(),
+            x_label: "ε of all releases, tight, logarithmic".into(),
+            y_label: format!("summed {}; lower is better", self.regret_name),
+            curves,
+            scale: Scale::Linear { from: 0.0 },
+            y_max: top * 1.05,
+        };
+        (chart, Ruler { from: from - 0.03, to: to + 0.03, ticks, marks: false })
+    }
+
     /// Bands, remarks, and a folder's worth of pictures and tables.
     pub fn outcome(&self, title: &str, bands: Vec<Band>, remarks: Vec<String>, charts: Vec<Chart>) -> Outcome {
+        self.outcome_over(title, bands, remarks, charts, None)
+    }
+
+    /// The same, with a horizontal axis that is given for all charts.
+    pub fn outcome_over(
+        &self,
+        title: &str,
+        bands: Vec<Band>,
+        remarks: Vec<String>,
+        charts: Vec<Chart>,
+        ruler: Option<&Ruler>,
+    ) -> Outcome {
         let runs = self.measured.first().map_or(0, |measured| measured.scenario.runs);
         let said = format!("Mean of {runs} paired runs, band ± one standard error; simulation: not private");
         let mut rows = String::from("variant,method,run,summed_regret\n");
@@ -201,8 +259,8 @@ impl Comparison {
             }
         }
         let files = vec![
-            ("figure.svg".to_owned(), compose(title, &[&said, ""], &charts)),
-            ("report.html".to_owned(), page(title, &said, &bands, &remarks, &charts)),
+            ("figure.svg".to_owned(), compose_over(title, &[&said, ""], &charts, ruler)),
+            ("report.html".to_owned(), page(title, &said, &bands, &remarks, (&charts, ruler))),
             ("summed.csv".to_owned(), rows),
             ("rounds.csv".to_owned(), rounds),
         ];
@@ -210,7 +268,13 @@ impl Comparison {
     }
 }
 
-fn page(title: &str, said: &str, bands: &[Band], remarks: &[String], charts: &[Chart]) -> String {
+fn page(
+    title: &str,
+    said: &str,
+    bands: &[Band],
+    remarks: &[String],
+    (charts, ruler): (&[Chart], Option<&Ruler>),
+) -> String {
     let mut out = format!(
         "<header>\n<p class=\"eyebrow\">sordino reproduce</p>\n<h1>{}</h1>\n<p class=\"lead\">{}</p>\n</header>\n",
         escape(title),
@@ -235,8 +299,16 @@ fn page(title: &str, said: &str, bands: &[Band], remarks: &[String], charts: &[C
     });
     table.push_str("</ul>\n");
     section(&mut out, "Bands", "", &table);
-    let figures: String =
-        charts.iter().map(|chart| format!("<figure>{}</figure>\n", element(chart, (270.0, 260.0), 190.0))).collect();
+    let figures: String = charts
+        .iter()
+        .map(|chart| {
+            let drawn = match ruler {
+                Some(ruler) => element_over(chart, ruler, (270.0, 260.0), 190.0),
+                None => element(chart, (270.0, 260.0), 190.0),
+            };
+            format!("<figure>{drawn}</figure>\n")
+        })
+        .collect();
     section(&mut out, "Curves", "", &format!("<div class=\"pair\">\n{figures}</div>\n"));
     document(title, &out)
 }

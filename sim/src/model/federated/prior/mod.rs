@@ -1,0 +1,15 @@
+//! The federated prior in the simulator: parties of its own, over the fabric, links, ledger, books and checkpoints of
+//! every federated method.
+//!
+//! | name | what it is |
+//! |---|---|
+//! | [`context`] | what its parties borrow: features, designs, plan, models |
+//! | [`shard`] | agents in an arena; the two orders they get |
+//! | [`mod@run`] | one method from beginning to end |
+//!
+//! A round: the common draw goes out; agents query; where the plan says so, releases follow one after the other, each
+//! with terms that depend on the one before: terms out, joint vectors in, charge, noise, posterior.
+
+pub mod context;
+pub mod run;
+pub mod shard;

@@ -1,0 +1,149 @@
+//! One method of the federated prior from beginning to end, over whatever fabric holds its agents.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use serde::{Deserialize, Serialize};
+use sordino_core::federated::prior::agent::AgentState;
+use sordino_core::federated::prior::server::ServerState;
+use sordino_core::linalg::packed_len;
+use sordino_core::math::Scalar;
+use sordino_core::random::{Party, Purpose};
+use sordino_host::server::SimulatedSources;
+use sordino_host::server::prior::{PriorHost, StoredPrior};
+
+use super::super::books::Books;
+use super::super::error::DriverError;
+use super::super::fabric::{Fabric, Snapshot};
+use super::super::host::ledger;
+use super::super::run::Surroundings;
+use super::context::PriorContext;
+use super::shard::{PriorOrder, PriorShard};
+use crate::progress::Stage;
+use crate::record::{MethodRun, stored_name};
+use crate::scenario::{Guarantee, Method};
+
+/// The server of one simulated federated prior.
+type Host<T> = PriorHost<T, SimulatedSources>;
+
+/// A method between two rounds.
+#[derive(Serialize, Deserialize)]
+struct Saved<S = ServerState> {
+    server: StoredPrior<S>,
+    books: MethodRun,
+    agents: Snapshot<AgentState>,
+}
+
+/// A server before release 0 with the budget of its scenario, or as it was stored.
+fn server<T: Scalar>(
+    context: &PriorContext<T>,
+    path: Option<&Path>,
+    stored: Option<StoredPrior>,
+) -> Result<Host<T>, DriverError> {
+    let (sources, ledger) = (SimulatedSources::new(context.base.run.seed), ledger(&context.base, path)?);
+    Ok(PriorHost::new(*context.config(), context.plan(), context.public(), sources, ledger, stored)?)
+}
+
+/// The common draw of round t, from a public stream; nothing in round 0 and before the first release.
+fn draw<T: Scalar>(context: &PriorContext<T>, server: &Host<T>, round: u32) -> Result<Option<Arc<[T]>>, DriverError> {
+    if round == 0 || server.state().made() == 0 {
+        return Ok(None);
+    }
+    let posterior = server.posterior();
+    let mut draw = posterior.weights().to_vec();
+    if context.base.method != Method::PriorMean {
+        let stream = &mut context.base.run.seed.stream(Party::World, Purpose::WeightDraw, round);
+        let mut scratch = vec![T::ZERO; packed_len(draw.len())];
+        posterior.draw(stream, &mut scratch, &mut draw).map_err(|error| DriverError::Release(error.into()))?;
+    }
+    Ok(Some(draw.into()))
+}
+
+/// Runs one method. `build` makes the fabric: for fresh agents, or from a snapshot.
+///
+/// **Errors**: [`DriverError`]; [`DriverError::Interrupted`] after a checkpoint.
+pub async fn run_method<T: Scalar, F: Fabric<PriorShard<T>>>(
+    context: Arc<PriorContext<T>>,
+    around: Surroundings<'_>,
+    build: impl FnOnce(Option<&Snapshot<AgentState>>) -> Result<F, DriverError>,
+) -> Result<MethodRun, DriverError>
+where
+    DriverError: From<F::Error>,
+{
+    let base = &context.base;
+    let name = stored_name(base.run.index, base.method);
+    if let Some(done) = around.store.map_or(Ok(None), |store| store.finished(&name))? {
+        return Ok(done);
+    }
+    let saved = around.store.map_or(Ok(None), |store| store.latest::<Saved>(&name))?;
+    let path = around.store.map(|store| store.ledger(&name));
+    let (mut fabric, mut server, mut books) = match saved {
+        None => (build(None)?, server(&context, path.as_deref(), None)?, Books::new(base)),
+        Some(Saved { server: stored, books, agents }) => {
+            let server = server(&context, path.as_deref(), Some(stored))?;
+            (build(Some(&agents))?, server, Books::resume(books))
+        }
+    };
+    for round in books.read().chain.len() as u32..=context.rounds() {
+        let tell = |stage| around.progress.advance(&base.step(round, stage));
+        tell(Stage::Agents { done: 0, of: context.config().parameters().agents });
+        let order = PriorOrder::Query { round, draw: draw(&context, &server, round)? };
+        let mut partials = fabric.round(order).await?;
+        books.end_round::<T>(base, &mut partials, None)?;
+        if server.next_round() == Some(round) {
+            tell(Stage::Release);
+        }
+        while server.next_round() == Some(round) {
+            release(&context, &mut fabric, &mut server, &mut books, round).await?;
+        }
+        let stop = around.stop.load(Ordering::Relaxed);
+        let last = round == context.rounds();
+        if let Some(store) = around.store.filter(|store| !last && (stop || store.is_due(&name))) {
+            tell(Stage::Checkpoint);
+            let agents = Snapshot::join(fabric.snapshot().await?);
+            let books = books.read().clone();
+            store.save(&name, books.chain.len(), &Saved { server: server.store()?, books, agents })?;
+        }
+        tell(spent(&context, &server));
+        if stop && !last {
+            return Err(DriverError::Interrupted);
+        }
+    }
+    server.sync()?;
+    let finished = books.close();
+    if let Some(store) = around.store {
+        store.finish(&name, &finished)?;
+    }
+    Ok(finished)
+}
+
+/// One release: terms, joint vectors, charge, noise, posterior. Refused by the budget: nothing.
+async fn release<T: Scalar, F: Fabric<PriorShard<T>>>(
+    context: &PriorContext<T>,
+    fabric: &mut F,
+    server: &mut Host<T>,
+    books: &mut Books,
+    round: u32,
+) -> Result<(), DriverError>
+where
+    DriverError: From<F::Error>,
+{
+    let (public, release) = (context.public(), server.state().release());
+    let Some((terms, noise_multiplier)) = server.open(public)? else { return Ok(()) };
+    let (share, weights) = (server.share(public)?, Arc::from(server.posterior().weights()));
+    let order = PriorOrder::Release { round, release, terms, weights, noise_multiplier, share };
+    let mut partials = fabric.round(order).await?;
+    for collected in partials.iter().filter_map(|partial| partial.collected.as_ref()) {
+        server.merge(public, collected)?;
+    }
+    books.add_release(&context.base, &mut partials, server.close(public)?)
+}
+
+/// The end of a round as it is told: what was spent, and of how much.
+fn spent<T: Scalar>(context: &PriorContext<T>, server: &Host<T>) -> Stage {
+    let ledger = server.ledger();
+    let private = server.state().made() > 0 && context.base.method.guarantee() == Guarantee::DifferentialPrivacy;
+    let epsilon = private.then(|| ledger.spent().ok()).flatten().map(|spent| spent.epsilon);
+    Stage::Done { epsilon, epsilon_max: ledger.terms().epsilon_max }
+}

@@ -1,0 +1,149 @@
+//! The section `[prior]`: when the federated prior releases, through which features, at which total ε.
+
+use serde::Serialize;
+use sordino_core::federated::NOISE_MULTIPLIER;
+use sordino_core::federated::prior::{mu_spent, shares as spread};
+use sordino_core::privacy::accountant::pld::calibrate;
+use sordino_core::privacy::accountant::{Accountant, PldAccountant};
+use sordino_core::privacy::calibrate::Target;
+use sordino_core::privacy::{Event, NeighboringRelation, SamplingProbability};
+
+use super::keys::keys;
+use super::reader::{Problem, Section};
+use super::rule::{number, whole};
+
+/// Rounds after which releases are made unless the scenario says otherwise, as far as the run has them.
+const RELEASES: [u32; 6] = [0, 0, 0, 4, 8, 16];
+/// The most releases of a plan.
+const RELEASES_MAX: usize = 64;
+/// The least ε of all releases together that a plan may have.
+const EPSILON_MIN: f64 = 0.01;
+/// The largest.
+const EPSILON_MAX: f64 = 1e6;
+
+keys! {
+    /// When the federated prior releases, through which features, at which ε; of `dp-prior` and its variants, in which
+    /// everybody contributes to every release.
+    pub struct PriorPlan(dim: usize, rounds: u32, spent: Option<f64>) {
+        /// Release j follows the queries of this round; none before the one it follows.
+        releases: Vec<u32> [like "0, 0, 0, 4, 8, 16 as far as there are rounds" usual(rounds)]
+            in whole(0, 9_999).list(1, RELEASES_MAX)
+            => whole(0, u64::from(rounds.saturating_sub(1))).list(1, RELEASES_MAX);
+        /// How Σ 1/z² is divided over the releases, up to one factor.
+        shares: Vec<f64> [like "all 1" vec![1.0; releases.len()]] in number(1e-3, 1e3).list(1, RELEASES_MAX).each("release")
+            => number(1e-3, 1e3).list(releases.len(), releases.len()).each("release");
+        /// Inducing points of the Nyström features in each dimension, at most 22 in two; M is all of them.
+        points_per_axis: u32 [like "50 (two dimensions: 7)" if dim == 1 { 50 } else { 7 }]
+            in whole(2, 512) => whole(2, if dim == 1 { 512 } else { 22 });
+        /// ε of all releases together at `privacy.delta`, by privacy-loss distributions; the multipliers follow.
+        epsilon: f64 [given 1.0, "what `dp-fts-de` spends in this scenario, at least 0.01" spent]
+            in number(EPSILON_MIN, EPSILON_MAX).because("its default is what dp-fts-de spends, which is more here");
+    }
+}
+
+fn usual(rounds: u32) -> Vec<u32> {
+    RELEASES.into_iter().filter(|round| *round < rounds).collect()
+}
+
+/// ε of `dp-fts-de` at the scenario's (q, z, T, δ), at least the least admissible; nothing if it is not admissible.
+fn spent(event: &Event, rounds: u32, delta: f64) -> Option<f64> {
+    let mut accountant = PldAccountant::new();
+    accountant.compose(event, rounds).ok()?;
+    let spent = accountant.epsilon(delta).ok()?.epsilon;
+    (spent <= EPSILON_MAX).then_some(spent.max(EPSILON_MIN))
+}
+
+/// What the methods of the federated prior share. Public, and nothing of it fitted to private data.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PriorConfig {
+    /// Its keys.
+    #[serde(flatten)]
+    pub plan: PriorPlan,
+    /// z_j of every release: what `epsilon` and `shares` come to.
+    #[serde(skip)]
+    pub noise_multipliers: Vec<f64>,
+}
+
+impl PriorConfig {
+    /// Reads the section; nothing if neither a key nor a method (`required`) asks for it. `event` is a release of
+    /// `dp-fts-de`, of which there are `rounds`.
+    pub(super) fn read(
+        section: Section,
+        required: bool,
+        dim: usize,
+        (event, rounds, delta): (&Event, u32, f64),
+    ) -> Result<Option<Self>, Problem> {
+        if section.is_empty() && !required {
+            return Ok(None);
+        }
+        let plan = PriorPlan::read(section, dim, rounds, spent(event, rounds, delta))?;
+        if !plan.releases.is_sorted() {
+            let admissible = "rounds none of which is before the one it follows";
+            return Err(Problem::value("prior.releases", format!("{:?}", plan.releases), admissible));
+        }
+        let Some(noise_multipliers) = multipliers(plan.epsilon, delta, &plan.shares) else {
+            let (low, high) = (NOISE_MULTIPLIER.start(), NOISE_MULTIPLIER.end());
+            let admissible = format!(
+                "an ε that at δ = {delta:e} and with these shares gives every release a noise multiplier from {low} to {high}"
+            );
+            return Err(Problem::value("prior.epsilon", plan.epsilon, admissible));
+        };
+        Ok(Some(PriorConfig { plan, noise_multipliers }))
+    }
+
+    /// What the first `releases` releases cost together: unsampled Gaussians of multipliers z_j are one of 1/√Σ1/z_j²
+    /// (the theorem of `core/src/federated/prior/plan.rs`). Nothing before the first.
+    pub fn event(&self, releases: u32) -> Option<Event> {
+        let made = self.noise_multipliers.get(..releases as usize).filter(|made| !made.is_empty())?;
+        let relation = NeighboringRelation::ReplaceSpecial;
+        Some(Event::Gaussian { noise_multiplier: 1.0 / mu_spent(made), relation })
+    }
+
+    /// Releases made after round `round` or before.
+    pub fn releases_after(&self, round: u32) -> u32 {
+        self.plan.releases.iter().filter(|at| **at <= round).count() as u32
+    }
+}
+
+/// z_j by shares, so that all together stay within (ε, δ) by privacy-loss distributions; no less noise than the search's
+/// least multiplier, .05, however large ε is.
+fn multipliers(epsilon: f64, delta: f64, weights: &[f64]) -> Option<Vec<f64>> {
+    let target = Target::new(epsilon, delta).ok()?;
+    let together = calibrate::noise_multiplier(&target, SamplingProbability::ONE, 1).ok()?;
+    let mut multipliers = vec![0.0; weights.len()];
+    spread((1.0 / together).next_down(), weights, &mut multipliers).ok()?;
+    multipliers.iter().all(|z| NOISE_MULTIPLIER.contains(z)).then_some(multipliers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The note's setting: as much ε as 40 sampled releases of multiplier 1, in six that are not sampled.
+    #[test]
+    fn the_budget_is_spent_and_never_more() {
+        let delta = 200f64.powf(-1.1);
+        for (epsilon, weights) in [(7.054, vec![1.0; 6]), (0.91, vec![3.0, 3.0, 3.0, 1.0, 1.0, 1.0])] {
+            let noise_multipliers = multipliers(epsilon, delta, &weights).unwrap();
+            let releases = vec![0; weights.len()];
+            let plan = PriorPlan { releases, shares: weights, points_per_axis: 50, epsilon };
+            let config = PriorConfig { plan, noise_multipliers };
+            let spent = |releases: u32| {
+                let mut accountant = PldAccountant::new();
+                config.event(releases).iter().for_each(|event| accountant.compose(event, 1).unwrap());
+                accountant.epsilon(delta).unwrap().epsilon
+            };
+            assert!(spent(6) <= epsilon && spent(6) > 0.999 * epsilon, "{} {epsilon}", spent(6));
+            // Release by release, by the same accountant: the theorem costs nothing and hides nothing.
+            let mut accountant = PldAccountant::new();
+            for z in &config.noise_multipliers {
+                let relation = NeighboringRelation::ReplaceSpecial;
+                accountant.compose(&Event::Gaussian { noise_multiplier: *z, relation }, 1).unwrap();
+            }
+            let singly = accountant.epsilon(delta).unwrap().epsilon;
+            assert!((singly / spent(6) - 1.0).abs() < 1e-3, "{singly}");
+            assert!((1..6).all(|made| spent(made) < spent(made + 1)) && config.event(0).is_none());
+        }
+        assert!(multipliers(1e-9, delta, &[1.0]).is_none() && multipliers(7.0, delta, &[1e-3, 1e3]).is_none());
+    }
+}
