@@ -103,7 +103,7 @@ pub struct PrivacyLoss {
 pub fn release_event(scenario: &Scenario) -> Event {
     Event::PoissonSampledGaussian {
         sampling_probability: scenario.privacy.sampling_probability,
-        noise_multiplier: scenario.privacy.noise_multiplier,
+        noise_multiplier: scenario.privacy.noise_multiplier.value(),
         relation: NeighboringRelation::ReplaceSpecial,
     }
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use serde_json::{Value as Json, json};
+use sordino_core::privacy::{ClippingNorm, NoiseMultiplier};
 use toml::Value;
 
 /// One value.
@@ -282,6 +283,8 @@ ruled! {
     String: rule(Item::Text);
     PathBuf: rule(Item::Text);
     [f64; 2]: rule(Item::Interval);
+    NoiseMultiplier: number(NoiseMultiplier::RANGE.0, NoiseMultiplier::RANGE.1);
+    ClippingNorm: number(ClippingNorm::RANGE.0, ClippingNorm::RANGE.1);
 }
 
 impl<T: Ruled> Ruled for Option<T> {
