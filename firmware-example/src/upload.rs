@@ -10,7 +10,7 @@ use sordino_core::federated::{
     Aggregation, Config, InitialRegion, OwnDraw, Parameters, Server, ServerInput, ServerState, ServerStorage, Signal,
 };
 use sordino_core::math::Scalar;
-use sordino_core::privacy::SamplingProbability;
+use sordino_core::privacy::{ClippingNorm, NoiseMultiplier, SamplingProbability};
 use sordino_core::random::{Simulated, Stream};
 use sordino_core::schedule::{Mixing, WeightConcentration};
 
@@ -154,9 +154,9 @@ fn config(features: usize) -> Option<Config> {
         own_draw: OwnDraw::Features,
         concentration: WeightConcentration { start: 1.0, hold: 1, decay: 0 },
         aggregation: Aggregation::Private {
-            clipping_norm: CLIPPING_NORM,
+            clipping_norm: ClippingNorm::new(CLIPPING_NORM).ok()?,
             sampling_probability: HALF,
-            noise_multiplier: 1.0,
+            noise_multiplier: NoiseMultiplier::new(1.0).ok()?,
             grid_exponent: 16,
             signal: Signal::Vectors,
         },

@@ -1,7 +1,5 @@
 //! A secret noise source seeded by the system.
 
-use core::fmt;
-
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use sordino_core::random::Secret;
@@ -11,20 +9,9 @@ use zeroize::Zeroize;
 pub type SystemNoise = Secret<ChaCha20Rng>;
 
 /// The system gave no randomness. Nothing may be released then.
-#[derive(Debug)]
-pub struct NoEntropy(getrandom::Error);
-
-impl fmt::Display for NoEntropy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no entropy from the system: {}", self.0)
-    }
-}
-
-impl std::error::Error for NoEntropy {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.0)
-    }
-}
+#[derive(Debug, thiserror::Error)]
+#[error("no entropy from the system: {0}")]
+pub struct NoEntropy(#[source] getrandom::Error);
 
 /// A new generator with a seed of 256 bits from the system; the seed itself is wiped.
 ///

@@ -1,7 +1,6 @@
 //! Files: writing so that a crash leaves the old one or the new one, reading with a bound.
 
 use std::ffi::OsString;
-use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
@@ -10,16 +9,19 @@ use std::path::{Path, PathBuf};
 use crate::entropy;
 
 /// Why a file was not read or written.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// The system refused.
+    #[error("{path}: {error}")]
     Io {
         /// The file.
         path: PathBuf,
         /// What the system says.
+        #[source]
         error: io::Error,
     },
     /// A folder, a pipe, a device or a socket: its end may never come.
+    #[error("{path}: is not a regular file but a {found}")]
     NotRegular {
         /// The path.
         path: PathBuf,
@@ -27,6 +29,7 @@ pub enum FileError {
         found: &'static str,
     },
     /// More than the bound.
+    #[error("{path}: longer than {bytes_max} bytes")]
     TooLong {
         /// The file.
         path: PathBuf,
@@ -34,6 +37,7 @@ pub enum FileError {
         bytes_max: u64,
     },
     /// Not UTF-8.
+    #[error("{path}: not UTF-8 text")]
     NotText {
         /// The file.
         path: PathBuf,
@@ -44,28 +48,6 @@ impl FileError {
     /// Whether there is no such file.
     pub fn is_missing(&self) -> bool {
         matches!(self, FileError::Io { error, .. } if error.kind() == io::ErrorKind::NotFound)
-    }
-}
-
-impl fmt::Display for FileError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            FileError::Io { path, error } => write!(f, "{}: {error}", path.display()),
-            FileError::NotRegular { path, found } => {
-                write!(f, "{}: is not a regular file but a {found}", path.display())
-            }
-            FileError::TooLong { path, bytes_max } => write!(f, "{}: longer than {bytes_max} bytes", path.display()),
-            FileError::NotText { path } => write!(f, "{}: not UTF-8 text", path.display()),
-        }
-    }
-}
-
-impl std::error::Error for FileError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            FileError::Io { error, .. } => Some(error),
-            _ => None,
-        }
     }
 }
 

@@ -86,15 +86,22 @@ pub struct StoredServer<S = ServerState> {
 }
 
 /// Why a server cannot go on. Nothing left.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum HostError {
     /// The server refused.
-    Server(ServerError),
+    #[error(transparent)]
+    Server(#[from] ServerError),
     /// The server of a federated prior refused.
-    Prior(ReleaseError),
+    #[error(transparent)]
+    Prior(#[from] ReleaseError),
     /// The ledger refused.
-    Ledger(LedgerError),
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
     /// The ledger does not hold what the stored server was charged: it was exchanged, edited or cut.
+    #[error(
+        "the ledger ({charges} charges) is not the one in which the {releases} releases of the stored server were \
+         charged: it was exchanged, edited or cut; nothing is released"
+    )]
     OtherLedger {
         /// Releases that the stored server made.
         releases: u32,
@@ -102,59 +109,13 @@ pub enum HostError {
         charges: u64,
     },
     /// The server was stored after a broadcast that took place, and its vectors are not there.
+    #[error("stored server: {found} numbers of its last broadcast, {expected} expected")]
     NoVectors {
         /// Numbers that are there.
         found: usize,
         /// Numbers of a broadcast.
         expected: usize,
     },
-}
-
-impl std::fmt::Display for HostError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            HostError::Server(error) => error.fmt(f),
-            HostError::Prior(error) => error.fmt(f),
-            HostError::Ledger(error) => error.fmt(f),
-            HostError::OtherLedger { releases, charges } => write!(
-                f,
-                "the ledger ({charges} charges) is not the one in which the {releases} releases of the stored server \
-                 were charged: it was exchanged, edited or cut; nothing is released"
-            ),
-            HostError::NoVectors { found, expected } => {
-                write!(f, "stored server: {found} numbers of its last broadcast, {expected} expected")
-            }
-        }
-    }
-}
-
-impl std::error::Error for HostError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            HostError::Server(error) => error.source(),
-            HostError::Prior(error) => error.source(),
-            HostError::Ledger(error) => error.source(),
-            _ => None,
-        }
-    }
-}
-
-impl From<ServerError> for HostError {
-    fn from(error: ServerError) -> Self {
-        HostError::Server(error)
-    }
-}
-
-impl From<ReleaseError> for HostError {
-    fn from(error: ReleaseError) -> Self {
-        HostError::Prior(error)
-    }
-}
-
-impl From<LedgerError> for HostError {
-    fn from(error: LedgerError) -> Self {
-        HostError::Ledger(error)
-    }
 }
 
 /// How coins and noise of these sources are made, as a type.

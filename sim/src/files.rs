@@ -45,9 +45,14 @@ pub fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Why a folder cannot be written into.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Another process writes into it.
+    #[error(
+        "{folder}: another process writes into this folder{}{}; wait until it ends, stop it, or name another folder",
+        if .holder.is_empty() { "" } else { ": " },
+        crate::text::Quoted(.holder)
+    )]
     Held {
         /// The folder.
         folder: PathBuf,
@@ -55,30 +60,15 @@ pub enum LockError {
         holder: String,
     },
     /// The system refused.
+    #[error("{path}: cannot be locked: {error}")]
     Io {
         /// The lock file.
         path: PathBuf,
         /// What the system says.
+        #[source]
         error: io::Error,
     },
 }
-
-impl std::fmt::Display for LockError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            LockError::Held { folder, holder } => write!(
-                f,
-                "{}: another process writes into this folder{}{}; wait until it ends, stop it, or name another folder",
-                folder.display(),
-                if holder.is_empty() { "" } else { ": " },
-                crate::text::Quoted(holder)
-            ),
-            LockError::Io { path, error } => write!(f, "{}: cannot be locked: {error}", path.display()),
-        }
-    }
-}
-
-impl std::error::Error for LockError {}
 
 /// The right to write into a folder, held until this value is dropped or the process ends, however it ends.
 ///

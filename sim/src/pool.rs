@@ -4,16 +4,9 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 /// The threads could not be made.
-#[derive(Debug)]
-pub struct PoolError(rayon::ThreadPoolBuildError);
-
-impl std::fmt::Display for PoolError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "no threads: {}", self.0)
-    }
-}
-
-impl std::error::Error for PoolError {}
+#[derive(Debug, thiserror::Error)]
+#[error("no threads: {0}")]
+pub struct PoolError(#[source] rayon::ThreadPoolBuildError);
 
 /// A pool of so many threads, all cores if nobody says.
 ///

@@ -26,6 +26,19 @@ impl Display for Quoted<'_> {
     }
 }
 
+/// An error and its causes in one line, each behind a colon. A cause that the line already ends with is not said twice.
+pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let (mut line, mut cause) = (error.to_string(), error.source());
+    while let Some(error) = cause {
+        let text = error.to_string();
+        if !line.ends_with(&text) {
+            line = format!("{line}: {text}");
+        }
+        cause = error.source();
+    }
+    line
+}
+
 /// A number with about `digits` significant digits, without an exponent where it can be read without.
 pub fn significant(x: f64, digits: usize) -> String {
     if x == 0.0 || !x.is_finite() {
@@ -46,6 +59,19 @@ mod tests {
     fn one_line_of_bounded_length() {
         assert_eq!(Quoted("a\n\u{0}ä").to_string(), "a\\n\\u{0}ä");
         assert_eq!(Quoted(&"x".repeat(500)).to_string().chars().count(), LENGTH_MAX + 1);
+    }
+
+    #[test]
+    fn causes_are_told_once() {
+        #[derive(Debug, thiserror::Error)]
+        enum Layer {
+            #[error("outer")]
+            Outer(#[source] Box<Layer>),
+            #[error("said: {0}")]
+            Said(#[source] std::fmt::Error),
+        }
+        let error = Layer::Outer(Box::new(Layer::Said(std::fmt::Error)));
+        assert_eq!(chain(&error), format!("outer: said: {}", std::fmt::Error));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use sordino_core::federated::*;
 use sordino_core::kernel::{Kernel, SquaredExponential, Stationary};
 use sordino_core::linalg::pivoted_cholesky;
 use sordino_core::privacy::event::Event;
+use sordino_core::privacy::{ClippingNorm, NoiseMultiplier};
 use sordino_core::random::{Party, Purpose, RunSeed, Simulated, normal};
 use sordino_core::schedule::{Mixing, WeightConcentration};
 
@@ -105,9 +106,9 @@ pub fn parameters(own_draw: OwnDraw) -> Parameters {
 /// Private aggregation with this clipping norm and sampling probability.
 pub fn private(clipping_norm: f64, sampling_probability: f64) -> Aggregation {
     Aggregation::Private {
-        clipping_norm,
+        clipping_norm: ClippingNorm::new(clipping_norm).expect("an admissible norm"),
         sampling_probability,
-        noise_multiplier: Z,
+        noise_multiplier: NoiseMultiplier::new(Z).expect("an admissible multiplier"),
         grid_exponent: GRID_EXPONENT,
         signal: Signal::Vectors,
     }

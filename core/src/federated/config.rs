@@ -1,22 +1,16 @@
 //! What all parties of a federation agree on. Everything here is public, and none of it is fitted on pooled private data.
 
-use core::ops::RangeInclusive;
-
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
 use crate::domain::{REGIONS_MAX, Regions};
 use crate::parameter::{ConfigError, check, whole};
+use crate::privacy::{ClippingNorm, NoiseMultiplier};
 use crate::schedule::{Mixing, WeightConcentration, region_weight};
 
 /// The most agents of a federation: their contributions are summed in 64 bits.
 pub const AGENTS_MAX: u32 = 1 << 24;
 
-/// Admissible clipping norms S.
-pub const CLIPPING_NORM: RangeInclusive<f64> = 1e-6..=1e6;
-
-/// Admissible noise multipliers z. Below, a release protects nobody in any useful sense; above, it says nothing.
-pub const NOISE_MULTIPLIER: RangeInclusive<f64> = 0.05..=1e3;
 /// The largest concentration: e^(−700) is 1e-304, and every weight a normal number.
 pub const CONCENTRATION_MAX: f64 = 700.0;
 
@@ -64,11 +58,11 @@ pub enum Aggregation {
     /// Poisson sampling, clipping, and exact Gaussian noise on an integer grid.
     Private {
         /// S: bound on the norm of one agent's vector times √P.
-        clipping_norm: f64,
+        clipping_norm: ClippingNorm,
         /// q ∈ (0, 1], independently for every agent and broadcast.
         sampling_probability: f64,
         /// z: standard deviation of the noise over the sensitivity.
-        noise_multiplier: f64,
+        noise_multiplier: NoiseMultiplier,
         /// m: the noise has standard deviation 2ᵐ grid units.
         grid_exponent: u32,
         /// What is summed.
@@ -140,13 +134,9 @@ impl Config {
         )?;
         let a = p.concentration.start;
         check("concentration.start", a, (0.0..=CONCENTRATION_MAX).contains(&a), "[0, 700]")?;
-        if let Aggregation::Private { clipping_norm, sampling_probability, noise_multiplier, grid_exponent, .. } =
-            p.aggregation
-        {
-            check("clipping_norm", clipping_norm, CLIPPING_NORM.contains(&clipping_norm), "[1e-6, 1e6]")?;
+        if let Aggregation::Private { sampling_probability, grid_exponent, .. } = p.aggregation {
             let q = sampling_probability;
             check("sampling_probability", q, q > 0.0 && q <= 1.0, "(0, 1]")?;
-            check("noise_multiplier", noise_multiplier, NOISE_MULTIPLIER.contains(&noise_multiplier), "[0.05, 1e3]")?;
             whole("grid_exponent", grid_exponent, 16..=20, "16..=20")?;
         }
         Ok(Config(parameters))
@@ -216,9 +206,9 @@ mod tests {
             own_draw: OwnDraw::Features,
             concentration,
             aggregation: Aggregation::Private {
-                clipping_norm: 1e-6,
+                clipping_norm: ClippingNorm::new(1e-6).unwrap(),
                 sampling_probability: 0.5,
-                noise_multiplier: 1.0,
+                noise_multiplier: NoiseMultiplier::new(1.0).unwrap(),
                 grid_exponent: 20,
                 signal: Signal::Vectors,
             },

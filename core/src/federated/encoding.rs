@@ -85,7 +85,7 @@ impl RoundWeights {
 pub fn l2_sensitivity(config: &Config, broadcast: u32) -> Option<f64> {
     match config.parameters().aggregation {
         Aggregation::Private { clipping_norm, .. } => {
-            let radius = clipping_norm / Scalar::sqrt(config.region_count() as f64);
+            let radius = clipping_norm.value() / Scalar::sqrt(config.region_count() as f64);
             Some(RoundWeights::new(config, broadcast).norm_max * radius)
         }
         _ => None,
@@ -113,8 +113,9 @@ impl Encoding {
         {
             let q = SamplingProbability::new(sampling_probability)
                 .map_err(|_| GaussianError::Constant(sampling_probability))?;
-            mechanism = Some(GridGaussian::new(grid_exponent, noise_multiplier, q, config.parameters().agents)?);
-            clipping_radius = clipping_norm / Scalar::sqrt(config.region_count() as f64);
+            mechanism =
+                Some(GridGaussian::new(grid_exponent, noise_multiplier.value(), q, config.parameters().agents)?);
+            clipping_radius = clipping_norm.value() / Scalar::sqrt(config.region_count() as f64);
             signal = carried;
         }
         Ok(Encoding { mechanism, clipping_radius, weights: RoundWeights::new(config, broadcast), signal })

@@ -40,9 +40,7 @@ mod wiped;
 pub use crate::parameter::{ConfigError, StateError};
 pub use agent::{Agent, AgentState, AgentStorage, Workspace, log_len, storage_len, workspace_len};
 pub use collector::{Collector, CollectorStorage};
-pub use config::{
-    AGENTS_MAX, Aggregation, CLIPPING_NORM, Config, InitialRegion, NOISE_MULTIPLIER, OwnDraw, Parameters, Signal,
-};
+pub use config::{AGENTS_MAX, Aggregation, Config, InitialRegion, OwnDraw, Parameters, Signal};
 pub use encoding::{Counters, l2_sensitivity};
 pub use messages::{AgentError, Input, Output, Phase, ServerError, ServerInput, ServerOutput, ServerPhase};
 pub use partial::{Opening, Partial, PartialError, Share};

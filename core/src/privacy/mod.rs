@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`event`] | what a release costs: mechanism, parameters, neighbouring relation |
 //! | [`shift`] | how far a protected shift goes, in the data owner's units |
+//! | [`quantity`] | noise multiplier and clipping norm, checked once |
 //! | [`sampling`] | exact coins for Poisson sampling |
 //! | [`epsilon`] | pure ε as an exact rational; budgets per person |
 //! | [`sensitivity`] | the weighted sum's sensitivity, tight and the paper's |
@@ -27,6 +28,7 @@ pub mod encode;
 pub mod epsilon;
 pub mod event;
 pub mod mechanism;
+pub mod quantity;
 pub mod sampling;
 pub mod sensitivity;
 pub mod shift;
@@ -37,5 +39,6 @@ pub use crate::random::{
 pub use charge::{Charge, Ledger, Receipt};
 pub use epsilon::Epsilon;
 pub use event::{Event, NeighboringRelation, Release};
+pub use quantity::{ClippingNorm, NoiseMultiplier};
 pub use sampling::SamplingProbability;
 pub use shift::ShiftUnit;

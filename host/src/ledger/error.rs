@@ -1,6 +1,5 @@
 //! Why a ledger cannot be used, or a charge was refused.
 
-use std::fmt;
 use std::path::PathBuf;
 
 use sordino_core::privacy::SourceKind;
@@ -10,16 +9,19 @@ use crate::entropy::NoEntropy;
 use crate::files::FileError;
 
 /// Why a ledger cannot be opened, or a charge was not written down. Nothing may be released then.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
     /// A file could not be read or written.
-    File(FileError),
+    #[error(transparent)]
+    File(#[from] FileError),
     /// Another process has it open.
+    #[error("{path}: in use by another process")]
     Busy {
         /// The file whose lock is held.
         path: PathBuf,
     },
     /// A line is not what this program wrote there.
+    #[error("{path}, line {line}: {problem}")]
     Damaged {
         /// The ledger.
         path: PathBuf,
@@ -29,6 +31,7 @@ pub enum LedgerError {
         problem: String,
     },
     /// The ledger is for something else than what is asked.
+    #[error("{path}: the ledger is for {key} {ledger}, asked is {key} {asked}")]
     Mismatch {
         /// The ledger.
         path: PathBuf,
@@ -40,6 +43,7 @@ pub enum LedgerError {
         asked: String,
     },
     /// A term that no ledger can have.
+    #[error("{key} of a ledger: admissible: {admissible}")]
     Terms {
         /// Which term.
         key: &'static str,
@@ -47,11 +51,16 @@ pub enum LedgerError {
         admissible: &'static str,
     },
     /// The file at the path is no longer the one that was opened, or does not end as it was left.
+    #[error("{path}: the ledger was removed, replaced or edited while it was open; leave it alone and start again")]
     Replaced {
         /// The ledger.
         path: PathBuf,
     },
     /// The ledger holds fewer charges than were seen in it before, or others: an older copy, or another history.
+    #[error(
+        "{path}: holds {found} charges, or others than the {known} that were made in it (as {counter} says): put its \
+         newest copy back"
+    )]
     RolledBack {
         /// The ledger.
         path: PathBuf,
@@ -63,6 +72,10 @@ pub enum LedgerError {
         counter: PathBuf,
     },
     /// Another ledger of the same data set is open.
+    #[error(
+        "another ledger of the data set {data:?} is in use by another process ({path} is locked): one at a time, \
+         because neither sees what the other is about to spend"
+    )]
     DataSetBusy {
         /// The name of the data set.
         data: String,
@@ -70,6 +83,10 @@ pub enum LedgerError {
         path: PathBuf,
     },
     /// The data set has charges in another ledger.
+    #[error(
+        "the data set {data:?} has {charges} charges in another ledger, last seen at {path} (as {counter} says): use \
+         that one, because losses in two ledgers add up and neither budget knows the other"
+    )]
     OtherLedger {
         /// The name of the data set.
         data: String,
@@ -81,18 +98,26 @@ pub enum LedgerError {
         counter: PathBuf,
     },
     /// The second counter cannot be kept.
+    #[error("the second count of charges cannot be kept: {error}")]
     Counter {
         /// Why.
+        #[source]
         error: FileError,
     },
     /// No folder for the second counter: neither `XDG_STATE_HOME` nor `HOME` is an absolute path.
+    #[error("the second count of charges cannot be kept: neither XDG_STATE_HOME nor HOME is an absolute path")]
     NoStateFolder,
     /// The counter's own file does not say what a counter says.
+    #[error("{path}: not a count of charges; remove it if the ledger it belongs to is known to be the newest")]
     CounterDamaged {
         /// The file.
         path: PathBuf,
     },
     /// The charge would exceed the budget. Nothing was written.
+    #[error(
+        "budget spent: epsilon would be {epsilon}, at most {epsilon_max} is admitted{}",
+        if .delta > .delta_max { format!("; delta {delta:e}, at most {delta_max:e}") } else { String::new() }
+    )]
     OverBudget {
         /// ε after the charge.
         epsilon: f64,
@@ -104,11 +129,13 @@ pub enum LedgerError {
         delta_max: f64,
     },
     /// A simulated release was charged before at another cost.
+    #[error("release {release} was charged before at another cost")]
     Changed {
         /// Its number.
         release: u64,
     },
     /// The charge of a release whose coins and noise are made otherwise than the ledger is for.
+    #[error("the ledger is for releases by {ledger}, this one is by {release}")]
     OtherKind {
         /// What the ledger is for.
         ledger: SourceKind,
@@ -116,6 +143,7 @@ pub enum LedgerError {
         release: SourceKind,
     },
     /// An earlier release was never charged.
+    #[error("release {release} is charged where the ledger holds {charges} charges: one is missing")]
     Gap {
         /// The release that is charged now.
         release: u64,
@@ -123,94 +151,12 @@ pub enum LedgerError {
         charges: u64,
     },
     /// The events cannot be accounted.
-    Accountant(AccountantError),
+    #[error(transparent)]
+    Accountant(#[from] AccountantError),
     /// An earlier charge failed half-way; open the ledger again.
+    #[error("an earlier charge failed half-way; the ledger must be opened again")]
     Broken,
     /// No random name for a new ledger.
-    NoEntropy(NoEntropy),
-}
-
-impl fmt::Display for LedgerError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            LedgerError::File(error) => error.fmt(f),
-            LedgerError::Busy { path } => write!(f, "{}: in use by another process", path.display()),
-            LedgerError::Damaged { path, line, problem } => write!(f, "{}, line {line}: {problem}", path.display()),
-            LedgerError::Mismatch { path, key, ledger, asked } => {
-                write!(f, "{}: the ledger is for {key} {ledger}, asked is {key} {asked}", path.display())
-            }
-            LedgerError::Terms { key, admissible } => write!(f, "{key} of a ledger: admissible: {admissible}"),
-            LedgerError::Replaced { path } => write!(
-                f,
-                "{}: the ledger was removed, replaced or edited while it was open; leave it alone and start again",
-                path.display()
-            ),
-            LedgerError::RolledBack { path, found, known, counter } => write!(
-                f,
-                "{}: holds {found} charges, or others than the {known} that were made in it (as {} says): put its \
-                 newest copy back",
-                path.display(),
-                counter.display()
-            ),
-            LedgerError::DataSetBusy { data, path } => write!(
-                f,
-                "another ledger of the data set {data:?} is in use by another process ({} is locked): one at a time, \
-                 because neither sees what the other is about to spend",
-                path.display()
-            ),
-            LedgerError::OtherLedger { data, path, charges, counter } => write!(
-                f,
-                "the data set {data:?} has {charges} charges in another ledger, last seen at {} (as {} says): use \
-                 that one, because losses in two ledgers add up and neither budget knows the other",
-                path.display(),
-                counter.display()
-            ),
-            LedgerError::Counter { error } => write!(f, "the second count of charges cannot be kept: {error}"),
-            LedgerError::NoStateFolder => f.write_str(
-                "the second count of charges cannot be kept: neither XDG_STATE_HOME nor HOME is an absolute path",
-            ),
-            LedgerError::CounterDamaged { path } => write!(
-                f,
-                "{}: not a count of charges; remove it if the ledger it belongs to is known to be the newest",
-                path.display()
-            ),
-            LedgerError::OverBudget { epsilon, epsilon_max, delta, delta_max } => {
-                write!(f, "budget spent: epsilon would be {epsilon}, at most {epsilon_max} is admitted")?;
-                if delta > delta_max { write!(f, "; delta {delta:e}, at most {delta_max:e}") } else { Ok(()) }
-            }
-            LedgerError::Changed { release } => write!(f, "release {release} was charged before at another cost"),
-            LedgerError::OtherKind { ledger, release } => {
-                write!(f, "the ledger is for releases by {ledger}, this one is by {release}")
-            }
-            LedgerError::Gap { release, charges } => {
-                write!(f, "release {release} is charged where the ledger holds {charges} charges: one is missing")
-            }
-            LedgerError::Accountant(error) => error.fmt(f),
-            LedgerError::Broken => f.write_str("an earlier charge failed half-way; the ledger must be opened again"),
-            LedgerError::NoEntropy(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for LedgerError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            LedgerError::File(error) | LedgerError::Counter { error } => error.source(),
-            LedgerError::Accountant(error) => error.source(),
-            LedgerError::NoEntropy(error) => error.source(),
-            _ => None,
-        }
-    }
-}
-
-impl From<FileError> for LedgerError {
-    fn from(error: FileError) -> Self {
-        LedgerError::File(error)
-    }
-}
-
-impl From<AccountantError> for LedgerError {
-    fn from(error: AccountantError) -> Self {
-        LedgerError::Accountant(error)
-    }
+    #[error(transparent)]
+    NoEntropy(#[from] NoEntropy),
 }

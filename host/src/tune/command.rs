@@ -1,6 +1,5 @@
 //! One run of the user's own command: parameters in, the last line of its output out, or what went wrong.
 
-use std::fmt;
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
@@ -18,19 +17,27 @@ const TAIL: usize = 1 << 16;
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Why a run gave no score.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Failure {
     /// The system could not start it.
+    #[error("could not be started: {0}")]
     NotStarted(String),
     /// It ran longer than allowed and was killed, with everything it had started in its process group.
+    #[error("ran out of time and was killed")]
     TimeOut,
     /// It ended with this code; none if a signal ended it.
+    #[error("{}", .0.map_or("was ended by a signal".to_owned(), |code| format!("ended with exit code {code}")))]
     Exit(Option<i32>),
     /// The last line of its output is no number, or there is none.
+    #[error("ended without a number on the last line of its output")]
     NoNumber,
     /// The last line is NaN or infinite.
+    #[error("ended with NaN or an infinity on the last line of its output")]
     NotFinite,
     /// The last line has too few decimals for what was promised.
+    #[error(
+        "ended with a score of {found} decimals where {needed} are needed: print a fixed number of them, zeros included"
+    )]
     Decimals {
         /// Decimals found; trailing zeros count.
         found: i64,
@@ -38,37 +45,15 @@ pub enum Failure {
         needed: u32,
     },
     /// The last line is not `COUNT/RECORDS` with the promised number of records.
+    #[error("ended without COUNT/{records} on the last line of its output")]
     NoFraction {
         /// The promised number.
         records: u32,
     },
     /// A stop was wished for, and it was ended.
+    #[error("was interrupted")]
     Interrupted,
 }
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Failure::NotStarted(error) => write!(f, "could not be started: {error}"),
-            Failure::TimeOut => f.write_str("ran out of time and was killed"),
-            Failure::Exit(Some(code)) => write!(f, "ended with exit code {code}"),
-            Failure::Exit(None) => f.write_str("was ended by a signal"),
-            Failure::NoNumber => f.write_str("ended without a number on the last line of its output"),
-            Failure::NotFinite => f.write_str("ended with NaN or an infinity on the last line of its output"),
-            Failure::Decimals { found, needed } => write!(
-                f,
-                "ended with a score of {found} decimals where {needed} are needed: print a fixed number of them, zeros \
-                 included"
-            ),
-            Failure::NoFraction { records } => {
-                write!(f, "ended without COUNT/{records} on the last line of its output")
-            }
-            Failure::Interrupted => f.write_str("was interrupted"),
-        }
-    }
-}
-
-impl std::error::Error for Failure {}
 
 /// What is run.
 #[derive(Clone, Copy, Debug)]

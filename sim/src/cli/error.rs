@@ -1,5 +1,6 @@
-//! One line for every error, and its exit code.
+//! One line for every error with its causes, and its exit code.
 
+use std::error::Error;
 use std::process::ExitCode;
 
 use crate::journal::checkpoint::StoreError;
@@ -11,6 +12,7 @@ use crate::report::folder::FolderError;
 use crate::scenario::ScenarioError;
 use crate::study::audit::AuditError;
 use crate::study::execute::ExecuteError;
+use crate::text::chain;
 use crate::world::ObjectiveError;
 
 /// Why a command ended early.
@@ -22,13 +24,13 @@ pub struct CliError {
 
 impl CliError {
     /// Usage or bad input: exit code 2.
-    pub fn input(message: impl ToString) -> Self {
-        CliError { code: 2, message: message.to_string() }
+    pub fn input(why: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        CliError { code: 2, message: chain(&*why.into()) }
     }
 
     /// Anything else: exit code 1.
-    pub fn failure(message: impl ToString) -> Self {
-        CliError { code: 1, message: message.to_string() }
+    pub fn failure(why: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        CliError { code: 1, message: chain(&*why.into()) }
     }
 
     /// What clap says in several lines, in one.

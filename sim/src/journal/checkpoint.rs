@@ -58,16 +58,19 @@ pub struct LedgerPart {
 }
 
 /// Why a stored file cannot be used.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The system refused.
+    #[error("{path}: {error}")]
     Io {
         /// The file.
         path: PathBuf,
         /// What the system says.
+        #[source]
         error: io::Error,
     },
     /// The file is damaged or of another format.
+    #[error("{path}: {what}; remove it to go on from an older checkpoint")]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -75,6 +78,7 @@ pub enum StoreError {
         what: &'static str,
     },
     /// The folder belongs to another scenario.
+    #[error("{path} belongs to another scenario ({difference})")]
     OtherScenario {
         /// The folder.
         path: PathBuf,
@@ -82,11 +86,13 @@ pub enum StoreError {
         difference: String,
     },
     /// The folder holds no unfinished execution.
+    #[error("{path}: holds no unfinished run; name a new folder, or leave --resume away to see what it is")]
     NothingToResume {
         /// The folder.
         path: PathBuf,
     },
     /// The ledger does not fit the execution.
+    #[error("{path}, line {line}: {message}")]
     Ledger {
         /// The file.
         path: PathBuf,
@@ -96,28 +102,6 @@ pub enum StoreError {
         message: String,
     },
 }
-
-impl std::fmt::Display for StoreError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            StoreError::Io { path, error } => write!(f, "{}: {error}", path.display()),
-            StoreError::Damaged { path, what } => {
-                write!(f, "{}: {what}; remove it to go on from an older checkpoint", path.display())
-            }
-            StoreError::OtherScenario { path, difference } => {
-                write!(f, "{} belongs to another scenario ({difference})", path.display())
-            }
-            StoreError::NothingToResume { path } => write!(
-                f,
-                "{}: holds no unfinished run; name a new folder, or leave --resume away to see what it is",
-                path.display()
-            ),
-            StoreError::Ledger { path, line, message } => write!(f, "{}, line {line}: {message}", path.display()),
-        }
-    }
-}
-
-impl std::error::Error for StoreError {}
 
 pub(crate) fn io_at(path: &Path) -> impl Fn(io::Error) -> StoreError + '_ {
     |error| StoreError::Io { path: path.to_owned(), error }

@@ -29,23 +29,15 @@ const DIGEST: usize = 32;
 const BYTES_MAX: u64 = 1 << 28;
 
 /// Why a journal cannot be used; says so in one line.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// It is of another scenario, other data or another version, or damaged: exit code 2.
+    #[error("{0}")]
     Input(String),
     /// Anything else.
+    #[error("{0}")]
     Failure(String),
 }
-
-impl std::fmt::Display for JournalError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            JournalError::Input(text) | JournalError::Failure(text) => f.write_str(text),
-        }
-    }
-}
-
-impl std::error::Error for JournalError {}
 
 /// Finished jobs on disk.
 #[derive(Debug)]

@@ -24,26 +24,18 @@ pub struct Options {
 }
 
 /// Why an execution ended early; says so in one line.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum ExperimentError {
     /// The scenario, its settings or its data do not fit: exit code 2.
+    #[error("{0}")]
     Input(String),
     /// Anything else.
+    #[error("{0}")]
     Failure(String),
     /// Somebody asked for it; finished jobs are in the journal.
+    #[error("interrupted")]
     Interrupted,
 }
-
-impl std::fmt::Display for ExperimentError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            ExperimentError::Input(text) | ExperimentError::Failure(text) => f.write_str(text),
-            ExperimentError::Interrupted => f.write_str("interrupted"),
-        }
-    }
-}
-
-impl std::error::Error for ExperimentError {}
 
 impl From<JournalError> for ExperimentError {
     fn from(error: JournalError) -> Self {

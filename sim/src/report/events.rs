@@ -12,7 +12,7 @@ pub fn event(scenario: &Scenario, summary: &Summary, method: Method) -> Option<S
         let (q, z) = (scenario.privacy.sampling_probability, scenario.privacy.noise_multiplier);
         return Some(format!(
             "{releases} Gaussian releases of multiplier {}, each of a secret {q} of the agents",
-            shown(&[z])
+            shown(&[z.value()])
         ));
     };
     let made = prior.noise_multipliers.get(..releases as usize).unwrap_or(&prior.noise_multipliers);

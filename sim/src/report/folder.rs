@@ -21,39 +21,26 @@ use crate::world::fault::FaultCounts;
 const README: &str = include_str!("folder.md");
 
 /// A run folder that could not be made or filled.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum FolderError {
     /// There is something at this place already.
+    #[error(
+        "--out {0}: exists already; name a new folder, nothing is overwritten (--resume goes on with an interrupted run)"
+    )]
     Exists(PathBuf),
     /// Another process writes into it.
-    Lock(LockError),
+    #[error(transparent)]
+    Lock(#[from] LockError),
     /// The system refused.
+    #[error("{path}: cannot be written: {error}")]
     Io {
         /// What was to be written.
         path: PathBuf,
         /// What the system says.
+        #[source]
         error: io::Error,
     },
 }
-
-impl std::fmt::Display for FolderError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            FolderError::Exists(path) => {
-                write!(
-                    f,
-                    "--out {}: exists already; name a new folder, nothing is overwritten (--resume goes on with an \
-                     interrupted run)",
-                    path.display()
-                )
-            }
-            FolderError::Lock(error) => write!(f, "{error}"),
-            FolderError::Io { path, error } => write!(f, "{}: cannot be written: {error}", path.display()),
-        }
-    }
-}
-
-impl std::error::Error for FolderError {}
 
 /// A folder to be filled, by this process alone: it is locked as long as this value lives.
 #[derive(Debug)]

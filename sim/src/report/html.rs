@@ -82,7 +82,7 @@ fn header(out: &mut String, scenario: &Scenario, version: &str) {
         ("regions", federation.regions().to_string()),
         ("features", scenario.surrogate.features.to_string()),
         ("q", significant(scenario.privacy.sampling_probability, 3)),
-        ("noise multiplier", significant(scenario.privacy.noise_multiplier, 3)),
+        ("noise multiplier", significant(scenario.privacy.noise_multiplier.value(), 3)),
         ("seed", scenario.seed.to_string()),
     ];
     let _ = write!(

@@ -1,7 +1,6 @@
 //! A run folder, read back and checked.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -21,18 +20,22 @@ pub(super) const FORMAT: u32 = transcript::VERSION;
 const BYTES_MAX: u64 = 1 << 30;
 
 /// Why a folder is not a run folder.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// A file is missing or cannot be read.
+    #[error("{path}: cannot be read: {error}; is this a run folder?")]
     Unreadable {
         /// Which file.
         path: PathBuf,
         /// What the system says.
+        #[source]
         error: std::io::Error,
     },
     /// The scenario is not one.
-    Scenario(ScenarioError),
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
     /// A line that is not as `README.md` of the folder describes it.
+    #[error("{path}:{line}: {message}")]
     Line {
         /// Which file.
         path: PathBuf,
@@ -42,6 +45,7 @@ pub enum ReadError {
         message: String,
     },
     /// The parts do not belong together.
+    #[error("{path}: {message}")]
     Inconsistent {
         /// Which file.
         path: PathBuf,
@@ -49,24 +53,9 @@ pub enum ReadError {
         message: String,
     },
     /// A loss cannot be computed.
-    Accountant(AccountantError),
+    #[error(transparent)]
+    Accountant(#[from] AccountantError),
 }
-
-impl fmt::Display for ReadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ReadError::Unreadable { path, error } => {
-                write!(f, "{}: cannot be read: {error}; is this a run folder?", path.display())
-            }
-            ReadError::Scenario(error) => write!(f, "{error}"),
-            ReadError::Line { path, line, message } => write!(f, "{}:{line}: {message}", path.display()),
-            ReadError::Inconsistent { path, message } => write!(f, "{}: {message}", path.display()),
-            ReadError::Accountant(error) => write!(f, "{error}"),
-        }
-    }
-}
-
-impl std::error::Error for ReadError {}
 
 /// What a run folder says.
 #[derive(Debug)]

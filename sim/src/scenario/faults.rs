@@ -8,6 +8,7 @@ use super::rule::{number, whole};
 
 keys! {
     /// What goes wrong on links and machines; every key may be missing.
+    #[derive(Default)]
     pub struct FaultConfig {
         /// Probability that an agent is away for one round: no query, no upload.
         dropout: f64 [is 0.0] in number(0.0, 1.0);
@@ -33,26 +34,6 @@ keys! {
         reorder: f64 [is 0.0] in number(0.0, 1.0);
         /// File of the rounds in which agents are there, relative to where `sordino` is started.
         trace: Option<PathBuf> [none "trace.csv"];
-    }
-}
-
-impl Default for FaultConfig {
-    fn default() -> Self {
-        let (p, trace) = (0.0, None);
-        FaultConfig {
-            dropout: p,
-            outage: p,
-            crash: p,
-            crash_rounds: 3,
-            straggler: p,
-            loss: p,
-            broadcast_loss: p,
-            duplicate: p,
-            corrupt: p,
-            oversize: p,
-            reorder: p,
-            trace,
-        }
     }
 }
 

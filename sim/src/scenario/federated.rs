@@ -1,8 +1,8 @@
 //! Every key of a scenario of the trust model `federated`.
 
 use serde::Serialize;
-use sordino_core::federated::{CLIPPING_NORM, NOISE_MULTIPLIER, OwnDraw};
-use sordino_core::privacy::{Event, NeighboringRelation};
+use sordino_core::federated::OwnDraw;
+use sordino_core::privacy::{ClippingNorm, Event, NeighboringRelation, NoiseMultiplier};
 use sordino_core::schedule::Mixing;
 
 use super::faults::FaultConfig;
@@ -243,17 +243,20 @@ keys! {
     }
 }
 
+fn prior_norm(federation: &FederationConfig, surrogate: &SurrogateConfig) -> Result<ClippingNorm, Problem> {
+    let norm = 1.1 * (f64::from(surrogate.features) * f64::from(federation.regions())).sqrt();
+    ClippingNorm::new(norm).map_err(|error| Problem::value("privacy.clipping_norm", norm, error.admissible))
+}
+
 keys! {
     /// What a release may tell; of the private methods.
     pub struct PrivacyConfig(federation: &FederationConfig, surrogate: &SurrogateConfig) {
         /// q: each agent is selected independently, in secret.
         sampling_probability: f64 [given 0.25] in number(1e-6, 1.0);
         /// Noise standard deviation over the sensitivity of the release.
-        noise_multiplier: f64 [given 1.0] in number(*NOISE_MULTIPLIER.start(), *NOISE_MULTIPLIER.end());
+        noise_multiplier: NoiseMultiplier [given 1.0];
         /// S: an agent's vector is clipped to S/√P. An unclipped one has about the norm of its prior draw, √(M·P).
-        clipping_norm: f64 [like "1.1·√(M·P)"
-            1.1 * (f64::from(surrogate.features) * f64::from(federation.regions())).sqrt()]
-            in number(*CLIPPING_NORM.start(), *CLIPPING_NORM.end());
+        clipping_norm: ClippingNorm [like "1.1·√(M·P)" prior_norm(federation, surrogate)?];
         /// Releases are integers on a grid of 2^this units.
         grid_exponent: u32 [is 20] in whole(16, 20);
         /// δ at which ε is told; tables show δ = 1e-5 beside it.
@@ -270,7 +273,7 @@ impl PrivacyConfig {
     pub fn event(&self) -> Event {
         Event::PoissonSampledGaussian {
             sampling_probability: self.sampling_probability,
-            noise_multiplier: self.noise_multiplier,
+            noise_multiplier: self.noise_multiplier.value(),
             relation: NeighboringRelation::ReplaceSpecial,
         }
     }

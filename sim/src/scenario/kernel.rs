@@ -9,6 +9,7 @@ use super::rule::number;
 
 keys! {
     /// An isotropic kernel.
+    #[derive(Copy)]
     pub struct KernelConfig(default: Option<KernelConfig>) {
         /// The covariance function.
         kernel: Stationary [like "`squared-exponential`" default.map_or(Stationary::SquaredExponential, |k| k.kernel)];
@@ -19,8 +20,6 @@ keys! {
         signal_variance: f64 [like "1" default.map_or(1.0, |k| k.signal_variance)] in number(1e-6, 1e6);
     }
 }
-
-impl Copy for KernelConfig {}
 
 impl KernelConfig {
     /// The kernel in the format asked for.

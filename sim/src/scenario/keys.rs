@@ -88,12 +88,13 @@ pub(super) trait Documented {
 macro_rules! keys {
     (
         $(#[doc = $about:literal])+
+        $(#[derive($Also:ident)])?
         pub struct $Struct:ident $(($($given:ident: $Given:ty),+))? {
             $($(#[doc = $doc:literal])+ $name:ident: $ty:ty [$($default:tt)+] $(in $rule:expr $(=> $here:expr)?)?;)*
         }
     ) => {
         $(#[doc = $about])+
-        #[derive(Clone, Debug, PartialEq)]
+        #[derive(Clone, Debug, PartialEq $(, $Also)?)]
         pub struct $Struct {
             $($(#[doc = $doc])+ pub $name: $ty,)*
         }
@@ -148,17 +149,28 @@ macro_rules! take {
     ($section:ident, $name:ident, $ty:ty, [none $example:expr], $($rule:tt)*) => {
         $section.optional(stringify!($name), &$crate::scenario::keys::rule!($ty, $($rule)*))?
     };
-    ($section:ident, $name:ident, $ty:ty, [given $example:expr], $($rule:tt)*) => {
-        $section.required(stringify!($name), &$crate::scenario::keys::rule!($ty, $($rule)*), None)?
+    ($section:ident, $name:ident, $ty:ty, $default:tt, $($rule:tt)*) => {
+        $section.required(
+            stringify!($name),
+            &$crate::scenario::keys::rule!($ty, $($rule)*),
+            $crate::scenario::keys::value!($default),
+        )?
     };
-    ($section:ident, $name:ident, $ty:ty, [given $example:expr, $words:literal $value:expr], $($rule:tt)*) => {
-        $section.required(stringify!($name), &$crate::scenario::keys::rule!($ty, $($rule)*), $value)?
+}
+
+/// The value of a key that is missing, if there is one.
+macro_rules! value {
+    ([given $example:expr]) => {
+        None
     };
-    ($section:ident, $name:ident, $ty:ty, [is $value:expr], $($rule:tt)*) => {
-        $section.required(stringify!($name), &$crate::scenario::keys::rule!($ty, $($rule)*), Some($value))?
+    ([given $example:expr, $words:literal $value:expr]) => {
+        $value
     };
-    ($section:ident, $name:ident, $ty:ty, [like $words:literal $value:expr], $($rule:tt)*) => {
-        $section.required(stringify!($name), &$crate::scenario::keys::rule!($ty, $($rule)*), Some($value))?
+    ([is $value:expr]) => {
+        Some($value)
+    };
+    ([like $words:literal $value:expr]) => {
+        Some($value)
     };
 }
 
@@ -272,7 +284,7 @@ macro_rules! kinds {
     };
 }
 
-pub(super) use {keys, kinds, preset, put, rule, take, tell};
+pub(super) use {keys, kinds, preset, put, rule, take, tell, value};
 
 #[cfg(test)]
 mod tests {

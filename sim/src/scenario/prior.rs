@@ -1,12 +1,11 @@
 //! The section `[prior]`: when the federated prior releases, through which features, at which total ε.
 
 use serde::Serialize;
-use sordino_core::federated::NOISE_MULTIPLIER;
 use sordino_core::federated::prior::{mu_spent, shares as spread};
 use sordino_core::privacy::accountant::pld::calibrate;
 use sordino_core::privacy::accountant::{Accountant, PldAccountant};
 use sordino_core::privacy::calibrate::Target;
-use sordino_core::privacy::{Event, NeighboringRelation, SamplingProbability};
+use sordino_core::privacy::{Event, NeighboringRelation, NoiseMultiplier, SamplingProbability};
 
 use super::keys::keys;
 use super::reader::{Problem, Section};
@@ -82,7 +81,7 @@ impl PriorConfig {
             return Err(Problem::value("prior.releases", format!("{:?}", plan.releases), admissible));
         }
         let Some(noise_multipliers) = multipliers(plan.epsilon, delta, &plan.shares) else {
-            let (low, high) = (NOISE_MULTIPLIER.start(), NOISE_MULTIPLIER.end());
+            let (low, high) = NoiseMultiplier::RANGE;
             let admissible = format!(
                 "an ε that at δ = {delta:e} and with these shares gives every release a noise multiplier from {low} to {high}"
             );
@@ -112,7 +111,7 @@ fn multipliers(epsilon: f64, delta: f64, weights: &[f64]) -> Option<Vec<f64>> {
     let together = calibrate::noise_multiplier(&target, SamplingProbability::ONE, 1).ok()?;
     let mut multipliers = vec![0.0; weights.len()];
     spread((1.0 / together).next_down(), weights, &mut multipliers).ok()?;
-    multipliers.iter().all(|z| NOISE_MULTIPLIER.contains(z)).then_some(multipliers)
+    multipliers.iter().all(|z| NoiseMultiplier::new(*z).is_ok()).then_some(multipliers)
 }
 
 #[cfg(test)]

@@ -13,10 +13,11 @@ use super::rule::Rule;
 use crate::text::Quoted;
 
 /// Why a scenario was refused.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{file}{}: {problem}", .line.map_or(String::new(), |line| format!(":{line}")))]
 pub struct ScenarioError {
     /// File or shipped name.
-    pub source: String,
+    pub file: String,
     /// 1-based line of the text, where it is known.
     pub line: Option<usize>,
     /// What is wrong.
@@ -24,14 +25,16 @@ pub struct ScenarioError {
 }
 
 /// What is wrong with a scenario.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Problem {
     /// The text is not TOML.
+    #[error("not valid TOML: {}", Quoted(.message))]
     Syntax {
         /// What the TOML reader says, on one line.
         message: String,
     },
     /// A key that means nothing here.
+    #[error("unknown key `{}`; {}", Quoted(.key), meant(.key, .admissible))]
     UnknownKey {
         /// Dotted key.
         key: String,
@@ -39,6 +42,7 @@ pub enum Problem {
         admissible: Vec<&'static str>,
     },
     /// A key that must be given.
+    #[error("`{key}` is missing; admissible: {admissible}")]
     MissingKey {
         /// Dotted key.
         key: String,
@@ -46,6 +50,7 @@ pub enum Problem {
         admissible: String,
     },
     /// A value that is of another kind or outside its range.
+    #[error("`{} = {}` is not admissible; admissible: {admissible}", Quoted(.key), Quoted(.value))]
     Value {
         /// Dotted key.
         key: String,
@@ -55,6 +60,10 @@ pub enum Problem {
         admissible: String,
     },
     /// A `--set` that is not `key=value`.
+    #[error(
+        "`{}` is not a setting; write --set section.key=value, as in --set federation.agents=50",
+        Quoted(.setting)
+    )]
     Setting {
         /// As it was given.
         setting: String,
@@ -80,38 +89,13 @@ impl Problem {
     }
 }
 
-impl Display for ScenarioError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}", self.source)?;
-        if let Some(line) = self.line {
-            write!(f, ":{line}")?;
-        }
-        match &self.problem {
-            Problem::Syntax { message } => write!(f, ": not valid TOML: {}", Quoted(message)),
-            Problem::UnknownKey { key, admissible } => {
-                write!(f, ": unknown key `{}`", Quoted(key))?;
-                let last = key.rsplit('.').next().unwrap_or(key);
-                match nearest(last, admissible) {
-                    Some(near) => write!(f, "; did you mean `{near}`?"),
-                    None => write!(f, "; admissible here: {}", admissible.join(", ")),
-                }
-            }
-            Problem::MissingKey { key, admissible } => write!(f, ": `{key}` is missing; admissible: {admissible}"),
-            Problem::Value { key, value, admissible } => {
-                write!(f, ": `{} = {}` is not admissible; admissible: {admissible}", Quoted(key), Quoted(value))
-            }
-            Problem::Setting { setting } => {
-                write!(
-                    f,
-                    ": `{}` is not a setting; write --set section.key=value, as in --set federation.agents=50",
-                    Quoted(setting)
-                )
-            }
-        }
+/// What was meant by a key that means nothing, or what would mean something.
+fn meant(key: &str, admissible: &[&str]) -> String {
+    match nearest(key.rsplit('.').next().unwrap_or(key), admissible) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("admissible here: {}", admissible.join(", ")),
     }
 }
-
-impl std::error::Error for ScenarioError {}
 
 /// The admissible name nearest to a misspelt one, if any is near.
 pub fn nearest<'a>(name: &str, admissible: &[&'a str]) -> Option<&'a str> {

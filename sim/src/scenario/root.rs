@@ -12,20 +12,20 @@ pub(super) fn with_root<S>(
     settings: &[String],
     read: impl FnOnce(Section) -> Result<S, Problem>,
 ) -> Result<S, ScenarioError> {
-    let error = |line, problem| ScenarioError { source: source.to_owned(), line, problem };
+    let error = |line, problem| ScenarioError { file: source.to_owned(), line, problem };
     let mut table: Table = text.parse().map_err(|e: toml::de::Error| {
         let line = e.span().map(|span| line_at(text, span.start));
         error(line, Problem::Syntax { message: e.message().replace('\n', "; ") })
     })?;
     for setting in settings {
-        apply(&mut table, setting).map_err(|problem| ScenarioError { source: "--set".into(), line: None, problem })?;
+        apply(&mut table, setting).map_err(|problem| ScenarioError { file: "--set".into(), line: None, problem })?;
     }
     read(Section::root(table)).map_err(|problem| {
         let set = problem.key().is_some_and(|key| {
             settings.iter().any(|setting| setting.split_once('=').is_some_and(|(name, _)| name.trim() == key))
         });
         if set {
-            ScenarioError { source: "--set".into(), line: None, problem }
+            ScenarioError { file: "--set".into(), line: None, problem }
         } else {
             error(problem.key().and_then(|key| line_of(text, key)), problem)
         }

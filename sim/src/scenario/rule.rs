@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use serde_json::{Value as Json, json};
+use sordino_core::privacy::{ClippingNorm, NoiseMultiplier};
 use toml::Value;
 
 /// One value.
@@ -16,23 +17,17 @@ enum Item {
     Interval,
 }
 
-/// How many values, and how they stand to each other.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct List {
-    least: usize,
-    most: usize,
-    each: &'static str,
-    different: bool,
-    ascending: bool,
-}
-
 /// What a key admits. NaN and infinite numbers are in no range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rule {
     item: Item,
-    list: Option<List>,
     unit: &'static str,
     reason: &'static str,
+    /// Fewest and most values of a list; none if the key has one value.
+    list: Option<(usize, usize)>,
+    each: &'static str,
+    different: bool,
+    ascending: bool,
 }
 
 /// A value that a rule does not admit: the offending part of it, and what would have been taken.
@@ -42,7 +37,7 @@ pub(super) struct Inadmissible {
 }
 
 const fn rule(item: Item) -> Rule {
-    Rule { item, list: None, unit: "", reason: "" }
+    Rule { item, unit: "", reason: "", list: None, each: "", different: false, ascending: false }
 }
 
 /// A number from `low` to `high`.
@@ -78,35 +73,22 @@ impl Rule {
 
     /// A list of `least` to `most` such values.
     pub const fn list(self, least: usize, most: usize) -> Rule {
-        let list = match self.list {
-            Some(list) => List { least, most, ..list },
-            None => List { least, most, each: "", different: false, ascending: false },
-        };
-        Rule { list: Some(list), ..self }
+        Rule { list: Some((least, most)), ..self }
     }
 
     /// The list has one value for each of these.
     pub const fn each(self, each: &'static str) -> Rule {
-        match self.list {
-            Some(list) => Rule { list: Some(List { each, ..list }), ..self },
-            None => self,
-        }
+        Rule { each, ..self }
     }
 
     /// No value of the list stands in it twice.
     pub const fn different(self) -> Rule {
-        match self.list {
-            Some(list) => Rule { list: Some(List { different: true, ..list }), ..self },
-            None => self,
-        }
+        Rule { different: true, ..self }
     }
 
     /// Every number of the list is above the one before.
     pub const fn ascending(self) -> Rule {
-        match self.list {
-            Some(list) => Rule { list: Some(List { ascending: true, ..list }), ..self },
-            None => self,
-        }
+        Rule { ascending: true, ..self }
     }
 
     /// The ends of the range, or the names with `quote` around each.
@@ -127,29 +109,38 @@ impl Rule {
 
     /// For the column of ranges in a table.
     pub fn brief(&self) -> String {
-        let range = self.range("`");
-        let unit = if self.unit.is_empty() { String::new() } else { format!(", in {}", self.unit) };
-        match (self.list, self.item) {
-            (None, _) => format!("{range}{unit}"),
-            (Some(_), Item::OneOf(_)) => format!("a list of {range}"),
-            (Some(list), _) => format!("{}{unit}", self.of_many(&list)),
+        match self.list {
+            None => self.with_unit(self.range("`")),
+            Some(_) => self.admissible().replace('"', "`"),
         }
     }
 
     /// What would be taken, for a refusal.
     pub fn admissible(&self) -> String {
-        let range = self.range("\"");
-        let one = match (self.list, self.item) {
-            (Some(list), _) => self.of_many(&list),
-            (None, Item::Number { open: false, .. }) => format!("a number from {range}"),
-            (None, Item::Number { open: true, .. }) => format!("a number in {range}"),
-            (None, Item::Whole { low, high }) if low != high => format!("a whole number from {range}"),
-            (None, Item::Whole { .. } | Item::OneOf(_)) => range,
-            (None, Item::Flag) => "true or false".to_owned(),
-            (None, Item::Text) => "one line of text".to_owned(),
-            (None, Item::Interval) => "an interval [low, high] of finite numbers, low below high".to_owned(),
+        let (range, many) = (self.range("\""), self.list.is_some());
+        let said = match self.item {
+            Item::Number { open: false, .. } if many => format!("numbers from {range}"),
+            Item::Number { open: false, .. } => format!("a number from {range}"),
+            Item::Number { open: true, .. } if many => format!("numbers in {range}"),
+            Item::Number { open: true, .. } => format!("a number in {range}"),
+            Item::Whole { .. } if many => format!("whole numbers from {range}"),
+            Item::Whole { low, high } if low != high => format!("a whole number from {range}"),
+            Item::OneOf(_) if many => return format!("a list of at least one of {range}"),
+            Item::Whole { .. } | Item::OneOf(_) => range,
+            Item::Flag => "true or false".to_owned(),
+            Item::Text => if many { "names" } else { "one line of text" }.to_owned(),
+            Item::Interval => "intervals [low, high] of finite numbers, low below high".to_owned(),
         };
-        if self.unit.is_empty() { one } else { format!("{one}, in {}", self.unit) }
+        let Some((least, most)) = self.list else { return self.with_unit(said) };
+        let count = if least == most { most.to_string() } else { format!("{least} to {most}") };
+        let different = if self.different { "different " } else { "" };
+        let ascending = if self.ascending { ", in ascending order" } else { "" };
+        let each = if self.each.is_empty() { String::new() } else { format!(", one for each {}", self.each) };
+        self.with_unit(format!("a list of {count} {different}{said}{ascending}{each}"))
+    }
+
+    fn with_unit(&self, said: String) -> String {
+        if self.unit.is_empty() { said } else { format!("{said}, in {}", self.unit) }
     }
 
     /// What would be taken and why it must be given, for a refusal of a scenario that lacks it.
@@ -158,49 +149,25 @@ impl Rule {
         if self.reason.is_empty() { admissible } else { format!("{admissible}; {}", self.reason) }
     }
 
-    fn of_many(&self, list: &List) -> String {
-        let range = self.range("\"");
-        let many = match self.item {
-            Item::Number { open: false, .. } => format!("numbers from {range}"),
-            Item::Number { open: true, .. } => format!("numbers in {range}"),
-            Item::Whole { .. } => format!("whole numbers from {range}"),
-            Item::Interval => "intervals [low, high] of finite numbers, low below high".to_owned(),
-            Item::OneOf(_) => return format!("a list of at least one of {range}"),
-            Item::Flag | Item::Text => "names".to_owned(),
-        };
-        let count = if list.least == list.most { String::new() } else { format!("{} to ", list.least) };
-        let different = if list.different { "different " } else { "" };
-        let ascending = if list.ascending { ", in ascending order" } else { "" };
-        let each = if list.each.is_empty() { String::new() } else { format!(", one for each {}", list.each) };
-        format!("a list of {count}{} {different}{many}{ascending}{each}", list.most)
-    }
-
     /// Refuses what is of another kind or outside the range.
     pub(super) fn check(&self, value: &Value) -> Result<(), Inadmissible> {
         let refused = |value: &Value, admissible: String| Err(Inadmissible { value: shown(value), admissible });
-        let Some(list) = self.list else {
+        let Some((least, most)) = self.list else {
             return if self.item.admits(value) { Ok(()) } else { refused(value, self.admissible()) };
         };
-        let Some(items) = value.as_array().filter(|items| (list.least..=list.most).contains(&items.len())) else {
+        let Some(items) = value.as_array().filter(|items| !items.is_empty() || least == 0) else {
             return refused(value, self.admissible());
         };
-        if let Item::OneOf(_) = self.item {
+        let wrong = items.iter().find(|item| !self.item.admits(item));
+        let twice = items.iter().enumerate().find(|(i, item)| self.different && items[..*i].contains(item));
+        let falls = self.ascending && !items.windows(2).all(|pair| number_of(&pair[0]) < number_of(&pair[1]));
+        match (self.item, wrong, twice) {
             // Of a list of names the one that is wrong is told, not all of them.
-            for (i, item) in items.iter().enumerate() {
-                if !self.item.admits(item) {
-                    return refused(item, self.range("\""));
-                }
-                if items[..i].contains(item) {
-                    return refused(item, "every name at most once".to_owned());
-                }
-            }
+            (Item::OneOf(_), Some(item), _) => refused(item, self.range("\"")),
+            (Item::OneOf(_), None, Some((_, item))) => refused(item, "every name at most once".to_owned()),
+            (_, None, None) if !falls && (least..=most).contains(&items.len()) => Ok(()),
+            _ => refused(value, self.admissible()),
         }
-        let twice = list.different && items.iter().enumerate().any(|(i, item)| items[..i].contains(item));
-        let falls = list.ascending && !items.windows(2).all(|pair| number_of(&pair[0]) < number_of(&pair[1]));
-        if twice || falls || !items.iter().all(|item| self.item.admits(item)) {
-            return refused(value, self.admissible());
-        }
-        Ok(())
     }
 
     /// The rule as JSON schema; what depends on other keys is left to the reader.
@@ -216,12 +183,13 @@ impl Rule {
             Item::OneOf(names) => json!({"enum": names}),
             Item::Interval => json!({"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}),
         };
-        match self.list {
-            None => item,
-            Some(List { least, most, different, .. }) => {
-                json!({"type": "array", "items": item, "minItems": least, "maxItems": most, "uniqueItems": different})
-            }
-        }
+        let Some((least, most)) = self.list else { return item };
+        json!({"type": "array", "items": item, "minItems": least, "maxItems": most, "uniqueItems": self.different})
+    }
+
+    /// A list of as many different values as there can be, at least one.
+    const fn some(self) -> Rule {
+        self.list(1, if let Item::OneOf(names) = self.item { names.len() } else { 64 }).different()
     }
 }
 
@@ -282,6 +250,8 @@ ruled! {
     String: rule(Item::Text);
     PathBuf: rule(Item::Text);
     [f64; 2]: rule(Item::Interval);
+    NoiseMultiplier: number(NoiseMultiplier::RANGE.0, NoiseMultiplier::RANGE.1);
+    ClippingNorm: number(ClippingNorm::RANGE.0, ClippingNorm::RANGE.1);
 }
 
 impl<T: Ruled> Ruled for Option<T> {
@@ -289,7 +259,7 @@ impl<T: Ruled> Ruled for Option<T> {
 }
 
 impl<T: Ruled> Ruled for Vec<T> {
-    const RULE: Rule = T::RULE.list(1, usize::MAX);
+    const RULE: Rule = T::RULE.some();
 }
 
 /// An enumeration whose values stand in scenarios by their names.

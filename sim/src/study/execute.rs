@@ -16,41 +16,20 @@ use crate::report::json;
 use crate::scenario::Scenario;
 
 /// Why an execution left no complete folder.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum ExecuteError {
     /// The execution ended early.
-    Driver(DriverError),
+    #[error(transparent)]
+    Driver(#[from] DriverError),
     /// The folder could not be made or filled.
-    Folder(FolderError),
+    #[error(transparent)]
+    Folder(#[from] FolderError),
     /// What survives a kill could not be kept or used.
-    Store(StoreError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// A loss cannot be computed.
-    Accountant(AccountantError),
-}
-
-impl std::fmt::Display for ExecuteError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            ExecuteError::Driver(error) => write!(f, "{error}"),
-            ExecuteError::Folder(error) => write!(f, "{error}"),
-            ExecuteError::Store(error) => write!(f, "{error}"),
-            ExecuteError::Accountant(error) => write!(f, "{error}"),
-        }
-    }
-}
-
-impl std::error::Error for ExecuteError {}
-
-impl From<DriverError> for ExecuteError {
-    fn from(error: DriverError) -> Self {
-        ExecuteError::Driver(error)
-    }
-}
-
-impl From<FolderError> for ExecuteError {
-    fn from(error: FolderError) -> Self {
-        ExecuteError::Folder(error)
-    }
+    #[error(transparent)]
+    Accountant(#[from] AccountantError),
 }
 
 /// A folder and its state, or that there is nothing left to do in it.

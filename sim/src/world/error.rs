@@ -1,20 +1,24 @@
 //! Why an objective could not be built.
 
-use std::fmt;
 use std::path::PathBuf;
 
 use crate::text::Quoted;
 
 /// Why an objective could not be built.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ObjectiveError {
     /// The objective reads a file and none was named.
+    #[error("this scenario reads {file}; name it with --data PATH")]
     NoData {
         /// The file that is meant.
         file: &'static str,
     },
     /// A folder is named where one file is read.
+    #[error(
+        "{path}: is a folder, and this scenario reads one file; name it, as in --data {}",
+        .path.join(.file).display()
+    )]
     Folder {
         /// The folder.
         path: PathBuf,
@@ -22,13 +26,16 @@ pub enum ObjectiveError {
         file: &'static str,
     },
     /// The file cannot be read.
+    #[error("{path}: cannot be read: {error}")]
     Unreadable {
         /// Which file.
         path: PathBuf,
         /// What the system says.
+        #[source]
         error: std::io::Error,
     },
     /// The file is longer than any that is meant.
+    #[error("{path}: longer than {bytes_max} bytes; is this the right file?")]
     TooLong {
         /// Which file.
         path: PathBuf,
@@ -36,6 +43,7 @@ pub enum ObjectiveError {
         bytes_max: u64,
     },
     /// A column that must be there is not.
+    #[error("{path}:1: column `{column}` is missing from the header")]
     NoColumn {
         /// Which file.
         path: PathBuf,
@@ -43,6 +51,7 @@ pub enum ObjectiveError {
         column: String,
     },
     /// A row with another number of fields than the header, or bytes that are not text.
+    #[error("{path}:{line}: {}", Quoted(.message))]
     Row {
         /// Which file.
         path: PathBuf,
@@ -52,6 +61,7 @@ pub enum ObjectiveError {
         message: String,
     },
     /// A field that is not admissible.
+    #[error("{path}:{line}: `{}` is `{}`; admissible: {admissible}", Quoted(.column), Quoted(.value))]
     Field {
         /// Which file.
         path: PathBuf,
@@ -65,6 +75,7 @@ pub enum ObjectiveError {
         admissible: &'static str,
     },
     /// A task without both labels in both halves: no machine can be trained or judged.
+    #[error("{path}: task {task} has only one label among its {split} rows; both are needed")]
     OneClass {
         /// Which file.
         path: PathBuf,
@@ -74,6 +85,10 @@ pub enum ObjectiveError {
         split: &'static str,
     },
     /// The kernel is too rough for the grid.
+    #[error(
+        "the kernel is too rough for this grid: {rank} columns leave a variance of {residual:.2e}, at most \
+         {tolerance:.2e} may be left; take fewer points, a longer lengthscale or a smoother kernel"
+    )]
     TooRough {
         /// Columns that were tried.
         rank: usize,
@@ -83,46 +98,3 @@ pub enum ObjectiveError {
         tolerance: f64,
     },
 }
-
-impl fmt::Display for ObjectiveError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ObjectiveError::NoData { file } => write!(f, "this scenario reads {file}; name it with --data PATH"),
-            ObjectiveError::Folder { path, file } => write!(
-                f,
-                "{}: is a folder, and this scenario reads one file; name it, as in --data {}",
-                path.display(),
-                path.join(file).display()
-            ),
-            ObjectiveError::Unreadable { path, error } => write!(f, "{}: cannot be read: {error}", path.display()),
-            ObjectiveError::TooLong { path, bytes_max } => {
-                write!(f, "{}: longer than {bytes_max} bytes; is this the right file?", path.display())
-            }
-            ObjectiveError::NoColumn { path, column } => {
-                write!(f, "{}:1: column `{column}` is missing from the header", path.display())
-            }
-            ObjectiveError::Row { path, line, message } => {
-                write!(f, "{}:{line}: {}", path.display(), Quoted(message))
-            }
-            ObjectiveError::Field { path, line, column, value, admissible } => {
-                write!(
-                    f,
-                    "{}:{line}: `{}` is `{}`; admissible: {admissible}",
-                    path.display(),
-                    Quoted(column),
-                    Quoted(value)
-                )
-            }
-            ObjectiveError::OneClass { path, task, split } => {
-                write!(f, "{}: task {task} has only one label among its {split} rows; both are needed", path.display())
-            }
-            ObjectiveError::TooRough { rank, residual, tolerance } => write!(
-                f,
-                "the kernel is too rough for this grid: {rank} columns leave a variance of {residual:.2e}, \
-                 at most {tolerance:.2e} may be left; take fewer points, a longer lengthscale or a smoother kernel"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for ObjectiveError {}

@@ -16,7 +16,6 @@
 //! | reorder | its upload arrives after those of its neighbours |
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -187,24 +186,13 @@ impl FaultPlan {
 }
 
 /// A trace file that cannot be read.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{path}{}: {message}", if *.line > 0 { format!(", line {line}") } else { String::new() })]
 pub struct TraceError {
     path: PathBuf,
     line: u64,
     message: String,
 }
-
-impl fmt::Display for TraceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.path.display())?;
-        if self.line > 0 {
-            write!(f, ", line {}", self.line)?;
-        }
-        write!(f, ": {}", self.message)
-    }
-}
-
-impl std::error::Error for TraceError {}
 
 /// Reads `agent,from,to` lines under that header: the rounds an agent is there, both ends included.
 fn read_trace(path: &Path, agents: u32) -> Result<BTreeMap<u32, Vec<(u32, u32)>>, TraceError> {

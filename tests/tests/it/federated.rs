@@ -210,7 +210,6 @@ fn configurations_name_what_is_wrong() {
     refuse(|p| p.noise_variance = f64::NAN, "noise_variance");
     refuse(|p| p.offset = f64::INFINITY, "offset");
     refuse(|p| p.concentration.start = -1.0, "concentration.start");
-    refuse(|p| p.aggregation = private(0.0, Q), "clipping_norm");
     refuse(|p| p.aggregation = private(S, 1.5), "sampling_probability");
     refuse(|p| p.aggregation = private(S, f64::NAN), "sampling_probability");
 }

@@ -4,7 +4,7 @@
 use serde_json::Value;
 use sordino_core::federated::*;
 use sordino_core::privacy::mechanism::gaussian::GridGaussian;
-use sordino_core::privacy::{NoiseSource, SamplingProbability, Secret};
+use sordino_core::privacy::{NoiseMultiplier, NoiseSource, SamplingProbability, Secret};
 use sordino_core::random::{Party, Purpose, Simulated};
 use sordino_tests::federation::*;
 use sordino_tests::receipts::server_paid;
@@ -75,7 +75,7 @@ fn config() -> Config {
 fn loud() -> Config {
     let mut p = config().parameters().clone();
     if let Aggregation::Private { noise_multiplier, .. } = &mut p.aggregation {
-        *noise_multiplier /= 10.0;
+        *noise_multiplier = NoiseMultiplier::new(noise_multiplier.value() / 10.0).unwrap();
     }
     Config::new(p).unwrap()
 }

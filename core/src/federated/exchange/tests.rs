@@ -8,6 +8,7 @@ use super::*;
 use crate::domain::Regions;
 use crate::federated::{Aggregation, Config, InitialRegion, OwnDraw, Parameters, Signal};
 use crate::kernel::Stationary;
+use crate::privacy::{ClippingNorm, NoiseMultiplier};
 use crate::random::Stream;
 use crate::schedule::{Mixing, WeightConcentration};
 use crate::wire::{self, ScalarTag};
@@ -29,9 +30,9 @@ fn agreement(agents: u32) -> Agreement {
         own_draw: OwnDraw::Features,
         concentration: WeightConcentration::PAPER,
         aggregation: Aggregation::Private {
-            clipping_norm: 1.0,
+            clipping_norm: ClippingNorm::new(1.0).unwrap(),
             sampling_probability: 0.5,
-            noise_multiplier: 1.0,
+            noise_multiplier: NoiseMultiplier::new(1.0).unwrap(),
             grid_exponent: 16,
             signal: Signal::Vectors,
         },

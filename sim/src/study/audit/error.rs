@@ -68,17 +68,22 @@ pub enum AuditError {
 }
 
 /// Why one run of an audit failed.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, PartialEq, thiserror::Error)]
 pub enum RunError {
     /// The server refused an input, a share, a partial or a release.
-    Server(ServerError),
+    #[error("the server refused: {0}")]
+    Server(#[from] ServerError),
     /// The server of a federated prior refused.
-    Prior(ReleaseError),
+    #[error("the server of the prior refused: {0}")]
+    Prior(#[from] ReleaseError),
     /// The reporter refused.
-    Reporter(ReporterError),
+    #[error("the reporter refused: {0}")]
+    Reporter(#[from] ReporterError),
     /// No coin or no noise.
-    Noise(NoiseError),
+    #[error(transparent)]
+    Noise(#[from] NoiseError),
     /// The party charged another event than the one that is claimed.
+    #[error("{found:?} was charged, {claimed:?} is claimed")]
     Charge {
         /// What it charged.
         found: Event,
@@ -86,11 +91,13 @@ pub enum RunError {
         claimed: Event,
     },
     /// The party answered something else.
+    #[error("{expected} was expected")]
     Answer {
         /// What it was to answer.
         expected: &'static str,
     },
     /// The party released something that is not a number.
+    #[error("{0} was released")]
     NotFinite(f64),
 }
 
@@ -129,56 +136,6 @@ impl Error for AuditError {
             AuditError::Run { error, .. } => Some(error),
             _ => None,
         }
-    }
-}
-
-impl fmt::Display for RunError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RunError::Server(error) => write!(f, "the server refused: {error}"),
-            RunError::Prior(error) => write!(f, "the server of the prior refused: {error}"),
-            RunError::Reporter(error) => write!(f, "the reporter refused: {error}"),
-            RunError::Noise(error) => write!(f, "{error}"),
-            RunError::Charge { found, claimed } => write!(f, "{found:?} was charged, {claimed:?} is claimed"),
-            RunError::Answer { expected } => write!(f, "{expected} was expected"),
-            RunError::NotFinite(x) => write!(f, "{x} was released"),
-        }
-    }
-}
-
-impl Error for RunError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            RunError::Server(error) => Some(error),
-            RunError::Prior(error) => Some(error),
-            RunError::Reporter(error) => Some(error),
-            RunError::Noise(error) => Some(error),
-            _ => None,
-        }
-    }
-}
-
-impl From<ServerError> for RunError {
-    fn from(error: ServerError) -> Self {
-        RunError::Server(error)
-    }
-}
-
-impl From<ReleaseError> for RunError {
-    fn from(error: ReleaseError) -> Self {
-        RunError::Prior(error)
-    }
-}
-
-impl From<ReporterError> for RunError {
-    fn from(error: ReporterError) -> Self {
-        RunError::Reporter(error)
-    }
-}
-
-impl From<NoiseError> for RunError {
-    fn from(error: NoiseError) -> Self {
-        RunError::Noise(error)
     }
 }
 

@@ -13,7 +13,7 @@ use sordino_core::federated::{
 };
 use sordino_core::math::{self, Scalar};
 use sordino_core::privacy::mechanism::gaussian::GridGaussian;
-use sordino_core::privacy::{Event, Ledger, SamplingProbability, Simulated};
+use sordino_core::privacy::{ClippingNorm, Event, Ledger, NoiseMultiplier, SamplingProbability, Simulated};
 use sordino_core::schedule::{Mixing, WeightConcentration};
 
 use super::claim::GaussianAudit;
@@ -286,7 +286,7 @@ fn mechanism(config: &Config) -> Result<GridGaussian, RunError> {
     };
     let q = SamplingProbability::new(sampling_probability)
         .map_err(|_| RunError::Answer { expected: "a sampling probability" })?;
-    GridGaussian::new(grid_exponent, noise_multiplier, q, parameters.agents).map_err(refused)
+    GridGaussian::new(grid_exponent, noise_multiplier.value(), q, parameters.agents).map_err(refused)
 }
 
 fn sampling_probability(config: &Config) -> f64 {
@@ -331,9 +331,9 @@ fn config(audit: &GaussianAudit, defect: Defect) -> Result<Config, AuditError> {
         // Weights that move from round to round.
         concentration: WeightConcentration { start: 1.0, ..WeightConcentration::PAPER },
         aggregation: Aggregation::Private {
-            clipping_norm: CLIPPING_NORM,
+            clipping_norm: ClippingNorm::new(CLIPPING_NORM).map_err(AuditError::Config)?,
             sampling_probability,
-            noise_multiplier,
+            noise_multiplier: NoiseMultiplier::new(noise_multiplier).map_err(AuditError::Config)?,
             grid_exponent: GRID_EXPONENT,
             signal: Signal::Vectors,
         },

@@ -3,6 +3,8 @@
 //! The synthetic experiments are the scenario `default` with one thing changed. The bands come from an independent
 //! program on 200 functions; they leave room for the spread between functions, which is larger than most differences.
 
+use sordino_core::privacy::NoiseMultiplier;
+
 use super::variants::{Comparison, Variant};
 use super::{Band, Experiment, Options, Outcome, ReproduceError};
 use crate::metrics::privacy_loss;
@@ -206,7 +208,8 @@ fn landmine(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
     let mut bands = Vec::new();
     for (q, z, printed) in printed {
         let mut changed = scenario.clone();
-        (changed.privacy.sampling_probability, changed.privacy.noise_multiplier) = (q, z);
+        changed.privacy.sampling_probability = q;
+        changed.privacy.noise_multiplier = NoiseMultiplier::new(z).map_err(ReproduceError::new)?;
         let event = crate::metrics::release_event(&changed);
         let loss =
             privacy_loss(&event, changed.federation.rounds, changed.privacy.delta).map_err(ReproduceError::new)?;

@@ -85,7 +85,8 @@ impl Report {
 }
 
 /// Why an experiment could not be carried out; says so in one line.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 pub struct ReproduceError(String);
 
 impl ReproduceError {
@@ -94,14 +95,6 @@ impl ReproduceError {
         ReproduceError(error.to_string())
     }
 }
-
-impl fmt::Display for ReproduceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for ReproduceError {}
 
 /// An entry of the catalogue.
 #[derive(Clone, Copy, Debug)]

@@ -20,11 +20,13 @@ const DROPPED: &str = "state.dropped";
 const BYTES_MAX: u64 = 1 << 30;
 
 /// Why a sweep's folder cannot be used.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum SweepError {
     /// There is something at this place already.
+    #[error("--out {0}: exists already; name a new folder, nothing is overwritten (--resume goes on with a sweep)")]
     Exists(PathBuf),
     /// The folder belongs to another sweep.
+    #[error("{path} belongs to another sweep ({difference})")]
     Other {
         /// The folder.
         path: PathBuf,
@@ -32,8 +34,10 @@ pub enum SweepError {
         difference: String,
     },
     /// The folder holds something else.
+    #[error("{0}: holds no sweep (no {PLAN}); name a new folder")]
     NoSweep(PathBuf),
     /// A file that is not as the sweep wrote it.
+    #[error("{path}: {message}")]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -41,52 +45,26 @@ pub enum SweepError {
         message: String,
     },
     /// The system refused.
+    #[error("{path}: {error}")]
     Io {
         /// The file.
         path: PathBuf,
         /// What the system says.
+        #[source]
         error: io::Error,
     },
     /// Another process writes into the folder.
-    Lock(LockError),
+    #[error(transparent)]
+    Lock(#[from] LockError),
     /// No threads.
-    Threads(crate::pool::PoolError),
+    #[error(transparent)]
+    Threads(#[from] crate::pool::PoolError),
     /// A worker ended without a result: it panicked.
+    #[error("a worker ended without a result")]
     WorkerLost,
     /// Stopped from outside; what was finished is in the index.
+    #[error("interrupted")]
     Interrupted,
-}
-
-impl std::fmt::Display for SweepError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            SweepError::Exists(path) => write!(
-                f,
-                "--out {}: exists already; name a new folder, nothing is overwritten (--resume goes on with a sweep)",
-                path.display()
-            ),
-            SweepError::Other { path, difference } => {
-                write!(f, "{} belongs to another sweep ({difference})", path.display())
-            }
-            SweepError::NoSweep(path) => {
-                write!(f, "{}: holds no sweep (no {PLAN}); name a new folder", path.display())
-            }
-            SweepError::Damaged { path, message } => write!(f, "{}: {message}", path.display()),
-            SweepError::Io { path, error } => write!(f, "{}: {error}", path.display()),
-            SweepError::Lock(error) => write!(f, "{error}"),
-            SweepError::Threads(error) => write!(f, "{error}"),
-            SweepError::WorkerLost => write!(f, "a worker ended without a result"),
-            SweepError::Interrupted => write!(f, "interrupted"),
-        }
-    }
-}
-
-impl std::error::Error for SweepError {}
-
-impl From<LockError> for SweepError {
-    fn from(error: LockError) -> Self {
-        SweepError::Lock(error)
-    }
 }
 
 fn io_at(path: &Path) -> impl Fn(io::Error) -> SweepError + '_ {

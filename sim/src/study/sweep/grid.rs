@@ -1,6 +1,5 @@
 //! Which runs a sweep has: the product of the values of its keys, times seeds.
 
-use std::fmt;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
@@ -45,13 +44,19 @@ pub struct Point {
 }
 
 /// Why a sweep is none.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum GridError {
     /// A `--set` that is not `key=value,value,…`.
+    #[error(
+        "--set: `{}` is not a setting; write --set section.key=value,value, as in --set federation.agents=50,200",
+        Quoted(.0)
+    )]
     Setting(String),
     /// A key that is given twice.
+    #[error("--set: `{}` is given twice; list its values once", Quoted(.0))]
     Twice(String),
     /// A value that is given twice.
+    #[error("--set: `{} = {}` is given twice; every value at most once", Quoted(.key), Quoted(.value))]
     TwiceTheValue {
         /// The key.
         key: String,
@@ -59,15 +64,24 @@ pub enum GridError {
         value: String,
     },
     /// Seeds are named otherwise.
+    #[error("--set: `seed` is swept by --seeds, as in --seeds 0..5")]
     Seed,
     /// `--seeds` that are none.
+    #[error(
+        "--seeds: `{}` is not admissible; admissible: a range as 0..5 (0 to 4) or 0..=5, or a list as 1,2,7; whole \
+         numbers from 0 to {}, each once",
+        Quoted(.0),
+        i64::MAX
+    )]
     Seeds(String),
     /// More runs than [`RUNS_MAX`].
+    #[error("the sweep has {runs} runs; admissible: at most {RUNS_MAX}")]
     TooMany {
         /// How many.
         runs: u128,
     },
     /// A run whose scenario is refused.
+    #[error("{error} (in the run {})", Quoted(.settings))]
     Scenario {
         /// Its settings.
         settings: String,
@@ -75,34 +89,6 @@ pub enum GridError {
         error: Box<ScenarioError>,
     },
 }
-
-impl fmt::Display for GridError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            GridError::Setting(text) => write!(
-                f,
-                "--set: `{}` is not a setting; write --set section.key=value,value, as in --set federation.agents=50,200",
-                Quoted(text)
-            ),
-            GridError::Twice(key) => write!(f, "--set: `{}` is given twice; list its values once", Quoted(key)),
-            GridError::TwiceTheValue { key, value } => {
-                write!(f, "--set: `{} = {}` is given twice; every value at most once", Quoted(key), Quoted(value))
-            }
-            GridError::Seed => write!(f, "--set: `seed` is swept by --seeds, as in --seeds 0..5"),
-            GridError::Seeds(text) => write!(
-                f,
-                "--seeds: `{}` is not admissible; admissible: a range as 0..5 (0 to 4) or 0..=5, or a list as 1,2,7; whole \
-                 numbers from 0 to {}, each once",
-                Quoted(text),
-                i64::MAX
-            ),
-            GridError::TooMany { runs } => write!(f, "the sweep has {runs} runs; admissible: at most {RUNS_MAX}"),
-            GridError::Scenario { settings, error } => write!(f, "{error} (in the run {})", Quoted(settings)),
-        }
-    }
-}
-
-impl std::error::Error for GridError {}
 
 impl Axis {
     /// Reads `key=value,value,…`; commas inside brackets, braces and quotes belong to a value.

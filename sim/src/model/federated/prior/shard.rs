@@ -4,9 +4,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use sordino_core::federated::prior::agent::{Agent, AgentState, Input, Output, log_len, workspace_len};
-use sordino_core::federated::prior::{Collector, Terms};
+use sordino_core::federated::prior::{Collector, Draw, Terms, levels};
 use sordino_core::federated::transcript::AgentLeaf;
-use sordino_core::federated::{CollectorStorage, Counters, ServerError, Share, Wiped};
+use sordino_core::federated::{CollectorStorage, Counters, ServerError, Share, Wiped, Workspace};
 use sordino_core::math::Scalar;
 use sordino_core::wire::{self, Kind, ScalarTag};
 
@@ -47,14 +47,14 @@ pub enum PriorOrder<T> {
     },
 }
 
-/// Consecutive agents: a few words of state and a slice of `logs` each. They share one workspace, which holds nothing
-/// between inputs.
+/// Consecutive agents: a few words of state and a slice of `logs` each. A few agents keep a workspace each, which makes a
+/// query of round t cost t²; many share one, and it costs t³. The bits are the same.
 pub struct PriorShard<T> {
     context: Arc<PriorContext<T>>,
     first: u32,
     states: Vec<AgentState>,
     logs: Vec<T>,
-    workspace: Vec<T>,
+    workspaces: Workspaces<T>,
     best: Vec<f64>,
     late: Vec<(u32, Vec<u8>)>,
 }
@@ -62,6 +62,30 @@ pub struct PriorShard<T> {
 impl Collects for Collector<'_> {
     fn take<T: Scalar>(&mut self, agent: u32, release: u32, vector: &[T]) -> Result<(), ServerError> {
         self.upload(agent, release, vector)
+    }
+}
+
+/// Numbers of all workspaces of a shard that are kept: 64 MB in `f64`.
+const KEPT_MAX: usize = 1 << 23;
+
+/// One workspace for each agent, or one for all.
+struct Workspaces<T> {
+    len: usize,
+    numbers: Vec<T>,
+}
+
+impl<T: Scalar> Workspaces<T> {
+    fn new(len: usize, agents: usize) -> Self {
+        let kept = agents.checked_mul(len).filter(|numbers| *numbers <= KEPT_MAX);
+        Workspaces { len, numbers: vec![T::ZERO; kept.unwrap_or(len)] }
+    }
+
+    /// That of the agent at this place of the shard.
+    fn of(&mut self, place: usize) -> Workspace<'_, T> {
+        if self.numbers.len() == self.len {
+            return Workspace::Lent(&mut self.numbers);
+        }
+        Workspace::Kept(&mut self.numbers[place * self.len..][..self.len])
     }
 }
 
@@ -91,7 +115,7 @@ impl<T: Scalar> Crew for PriorShard<T> {
             first: agents.start,
             states: agents.clone().map(|agent| AgentState::new(agent, seed)).collect(),
             logs: vec![T::ZERO; length * agents.len()],
-            workspace: vec![T::ZERO; workspace_len(length / 2, m, rank)],
+            workspaces: Workspaces::new(workspace_len(length / 2, m, rank, levels(&context.models)), agents.len()),
             best: vec![f64::NEG_INFINITY; agents.len()],
             late: Vec::new(),
             context: context.clone(),
@@ -177,19 +201,25 @@ impl<T: Scalar> PriorShard<T> {
         let objective = &*base.run.objective;
         let mut incoming = vec![T::ZERO; config.contribution_len()];
         let mut round = self.begin::<Collector<'_>>(None, &mut incoming)?;
-        let (range, initial) = (self.range(), config.parameters().initial_points);
+        let (first, range, initial) = (self.first, self.range(), config.parameters().initial_points);
+        let mut values = Vec::new();
+        if let Some(weights) = draw {
+            values.resize(public.candidates(config), T::ZERO);
+            Draw::values_of(config, &public, weights, &mut values)
+                .map_err(|error| DriverError::Release(error.into()))?;
+        }
         let logs = self.logs.chunks_exact_mut(log_of(&context));
         for (((index, state), log), best) in range.zip(&mut self.states).zip(logs).zip(&mut self.best) {
             let fate = base.faults.fate(base.run.seed, index, base.config.region_of_agent(index), t);
             round.faults.absent += u32::from(fate.absent);
             round.faults.broadcasts_lost += u32::from(!fate.absent && fate.broadcast_lost && draw.is_some());
-            let mut agent =
-                Agent::attach(config, &public, &context.models, context.rounds(), state, log, &mut self.workspace)
-                    .map_err(DriverError::PriorAgent)?;
+            let workspace = self.workspaces.of((index - first) as usize);
+            let mut agent = Agent::attach(config, &public, &context.models, context.rounds(), state, log, workspace)
+                .map_err(DriverError::PriorAgent)?;
             let (mut input, observations) = match draw.filter(|_| !fate.broadcast_lost) {
                 _ if t == 0 => (Input::Start, initial),
                 _ if fate.absent => (Input::Missed, 0),
-                Some(draw) => (Input::Draw(draw), 1),
+                Some(weights) => (Input::Draw(Draw { weights, values: &values }), 1),
                 None => (Input::NoDraw, 1),
             };
             let mut record = AgentLeaf::new(index, t, observations);
@@ -214,7 +244,7 @@ impl<T: Scalar> PriorShard<T> {
         };
         let context = self.context.clone();
         let (base, config, public) = (&context.base, context.config(), context.public());
-        let (range, len) = (self.range(), config.contribution_len());
+        let (first, range, len) = (self.first, self.range(), config.contribution_len());
         let share = share.part(range.clone());
         let share = share.ok_or(DriverError::Check("an order without the opening of a member's own agents"))?;
         let (mut sums, mut flags, mut counters) = (vec![0; len], vec![0; range.len()], Counters::default());
@@ -236,9 +266,9 @@ impl<T: Scalar> PriorShard<T> {
                 round.leaves.push(record.end::<T>(&[]));
                 continue;
             }
-            let mut agent =
-                Agent::attach(config, &public, &context.models, context.rounds(), state, log, &mut self.workspace)
-                    .map_err(DriverError::PriorAgent)?;
+            let workspace = self.workspaces.of((index - first) as usize);
+            let mut agent = Agent::attach(config, &public, &context.models, context.rounds(), state, log, workspace)
+                .map_err(DriverError::PriorAgent)?;
             let input = Input::Terms { terms: *terms, weights };
             let Output::Upload(vector) = agent.handle(input).map_err(DriverError::PriorAgent)? else {
                 return Err(DriverError::Check("an agent that was given terms sent nothing"));
