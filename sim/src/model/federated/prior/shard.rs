@@ -4,9 +4,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use sordino_core::federated::prior::agent::{Agent, AgentState, Input, Output, log_len, workspace_len};
-use sordino_core::federated::prior::{Collector, Terms};
+use sordino_core::federated::prior::{Collector, Draw, Terms, levels};
 use sordino_core::federated::transcript::AgentLeaf;
-use sordino_core::federated::{CollectorStorage, Counters, ServerError, Share, Wiped};
+use sordino_core::federated::{CollectorStorage, Counters, ServerError, Share, Wiped, Workspace};
 use sordino_core::math::Scalar;
 use sordino_core::wire::{self, Kind, ScalarTag};
 
@@ -27,8 +27,8 @@ pub enum PriorOrder<T> {
     Query {
         /// t = 0..=T.
         round: u32,
-        /// The common draw, M numbers; nothing before the first release.
-        draw: Option<Arc<[T]>>,
+        /// The common draw w_t, M numbers, and Φw_t, one for each candidate; nothing before the first release.
+        draw: Option<Arc<(Vec<T>, Vec<T>)>>,
     },
     /// Contributions to a release.
     Release {
@@ -47,14 +47,15 @@ pub enum PriorOrder<T> {
     },
 }
 
-/// Consecutive agents: a few words of state and a slice of `logs` each. They share one workspace, which holds nothing
-/// between inputs.
+/// Consecutive agents: a few words of state and a slice of `logs` each, and a workspace that keeps their factors, or one
+/// for all that is rebuilt from the logs; the same bits.
 pub struct PriorShard<T> {
     context: Arc<PriorContext<T>>,
     first: u32,
     states: Vec<AgentState>,
     logs: Vec<T>,
-    workspace: Vec<T>,
+    workspaces: Vec<T>,
+    kept: bool,
     best: Vec<f64>,
     late: Vec<(u32, Vec<u8>)>,
 }
@@ -87,11 +88,14 @@ impl<T: Scalar> Crew for PriorShard<T> {
         let (length, seed) = (log_of(context), context.base.run.seed);
         let (m, public) = (context.config().features(), context.public());
         let rank = if public.prior_rows.is_empty() { m } else { public.prior_rank };
+        let workspace = workspace_len(length / 2, m, rank, levels(&context.models));
+        let kept = workspace * size_of::<T>() * Self::enrolled(context) as usize <= context.base.workspace_bytes;
         let mut shard = PriorShard {
             first: agents.start,
             states: agents.clone().map(|agent| AgentState::new(agent, seed)).collect(),
             logs: vec![T::ZERO; length * agents.len()],
-            workspace: vec![T::ZERO; workspace_len(length / 2, m, rank)],
+            workspaces: vec![T::ZERO; workspace * if kept { agents.len() } else { 1 }],
+            kept,
             best: vec![f64::NEG_INFINITY; agents.len()],
             late: Vec::new(),
             context: context.clone(),
@@ -123,7 +127,10 @@ impl<T: Scalar> Crew for PriorShard<T> {
 
     fn advance(&mut self, order: &PriorOrder<T>) -> Result<Partial, DriverError> {
         match order {
-            PriorOrder::Query { round, draw } => self.query(*round, draw.as_deref()),
+            PriorOrder::Query { round, draw } => {
+                let draw = draw.as_deref().map(|(weights, values)| Draw { weights, values });
+                self.query(*round, draw)
+            }
             PriorOrder::Release { .. } => self.contribute(order),
         }
     }
@@ -145,6 +152,29 @@ impl<T: Scalar> Crew for PriorShard<T> {
     fn step(context: &PriorContext<T>, order: &PriorOrder<T>, stage: Stage) -> Step {
         let (PriorOrder::Query { round, .. } | PriorOrder::Release { round, .. }) = order;
         context.base.step(*round, stage)
+    }
+}
+
+/// The workspaces of agents one after the other: each its own, or one that is lent to all.
+struct Workspaces<'w, T> {
+    rest: &'w mut [T],
+    length: usize,
+    kept: bool,
+}
+
+impl<'w, T> Workspaces<'w, T> {
+    fn of(all: &'w mut [T], kept: bool, agents: usize) -> Self {
+        let length = all.len() / if kept { agents.max(1) } else { 1 };
+        Workspaces { rest: all, length, kept }
+    }
+
+    fn next(&mut self) -> Workspace<'_, T> {
+        if !self.kept {
+            return Workspace::Lent(self.rest);
+        }
+        let (own, rest) = std::mem::take(&mut self.rest).split_at_mut(self.length);
+        self.rest = rest;
+        Workspace::Kept(own)
     }
 }
 
@@ -171,7 +201,7 @@ impl<T: Scalar> PriorShard<T> {
     }
 
     /// Takes every agent through the queries of a round: until it waits, is away or is done.
-    fn query(&mut self, t: u32, draw: Option<&[T]>) -> Result<Partial, DriverError> {
+    fn query(&mut self, t: u32, draw: Option<Draw<'_, T>>) -> Result<Partial, DriverError> {
         let context = self.context.clone();
         let (base, config, public) = (&context.base, context.config(), context.public());
         let objective = &*base.run.objective;
@@ -179,12 +209,13 @@ impl<T: Scalar> PriorShard<T> {
         let mut round = self.begin::<Collector<'_>>(None, &mut incoming)?;
         let (range, initial) = (self.range(), config.parameters().initial_points);
         let logs = self.logs.chunks_exact_mut(log_of(&context));
+        let mut workspaces = Workspaces::of(&mut self.workspaces, self.kept, self.states.len());
         for (((index, state), log), best) in range.zip(&mut self.states).zip(logs).zip(&mut self.best) {
             let fate = base.faults.fate(base.run.seed, index, base.config.region_of_agent(index), t);
             round.faults.absent += u32::from(fate.absent);
             round.faults.broadcasts_lost += u32::from(!fate.absent && fate.broadcast_lost && draw.is_some());
             let mut agent =
-                Agent::attach(config, &public, &context.models, context.rounds(), state, log, &mut self.workspace)
+                Agent::attach(config, &public, &context.models, context.rounds(), state, log, workspaces.next())
                     .map_err(DriverError::PriorAgent)?;
             let (mut input, observations) = match draw.filter(|_| !fate.broadcast_lost) {
                 _ if t == 0 => (Input::Start, initial),
@@ -225,7 +256,9 @@ impl<T: Scalar> PriorShard<T> {
         let mut frame = vec![0; wire::frame_len_max(ScalarTag::of::<T>(), len)];
         let mut round = self.begin(Some(collector), &mut incoming)?;
         let logs = self.logs.chunks_exact_mut(log_of(&context));
+        let mut workspaces = Workspaces::of(&mut self.workspaces, self.kept, self.states.len());
         for ((index, state), log) in range.zip(&mut self.states).zip(logs) {
+            let workspace = workspaces.next();
             let region = base.config.region_of_agent(index);
             let absent = base.faults.fate(base.run.seed, index, region, *t).absent;
             let link = base.faults.fate(base.run.seed, index, region, context.rounds() + 1 + release);
@@ -236,9 +269,8 @@ impl<T: Scalar> PriorShard<T> {
                 round.leaves.push(record.end::<T>(&[]));
                 continue;
             }
-            let mut agent =
-                Agent::attach(config, &public, &context.models, context.rounds(), state, log, &mut self.workspace)
-                    .map_err(DriverError::PriorAgent)?;
+            let mut agent = Agent::attach(config, &public, &context.models, context.rounds(), state, log, workspace)
+                .map_err(DriverError::PriorAgent)?;
             let input = Input::Terms { terms: *terms, weights };
             let Output::Upload(vector) = agent.handle(input).map_err(DriverError::PriorAgent)? else {
                 return Err(DriverError::Check("an agent that was given terms sent nothing"));
