@@ -9,7 +9,7 @@ use sordino_core::federated::{Agent, AgentState, AgentStorage, Input, Output, st
 use sordino_core::random::RunSeed;
 use sordino_sim::model::federated::blocks::Piece;
 use sordino_sim::model::federated::context::{MethodContext, RunContext, ScenarioContext};
-use sordino_sim::model::federated::fabric::Order;
+use sordino_sim::model::federated::fabric::{Crew, Order};
 use sordino_sim::model::federated::shard::Shard;
 use sordino_sim::model::federated::{self, RunOptions, host};
 use sordino_sim::record::MethodRun;
@@ -71,7 +71,9 @@ pub fn script() -> Vec<u8> {
     let storage = AgentStorage::split(&method.config, &public, &mut storage).expect("storage");
     let mut agent = Agent::attach(&method.config, &public, &mut state, storage).expect("an agent");
     // Agents one by one, each a member: a member that held a whole block would not tell its agents' leaves.
-    let shards = (0..parameters.agents).map(|agent| Shard::new(&method, agent, 1)).collect::<Result<Vec<_>, _>>();
+    let shards = (0..parameters.agents)
+        .map(|agent| Shard::muster(&method, agent..agent + 1, None))
+        .collect::<Result<Vec<_>, _>>();
     let mut shards = shards.expect("agents");
     let mut server = host::server(&method, None, None).expect("a server");
     for round in 0..=parameters.rounds {

@@ -165,7 +165,8 @@ impl<'j, T: Scalar> Job<'j, T> {
     ) -> Result<MethodRun, DriverError> {
         if let Some(numbers) = self.prior.as_ref().filter(|_| method.is_prior()) {
             let (shared, numbers) = (self.shared.clone(), numbers.clone());
-            let context = &Arc::new(PriorContext::new(self.scenario, method, run, shared, numbers)?);
+            let context =
+                &Arc::new(PriorContext::new(self.scenario, method, run, shared, numbers, self.workspace_bytes)?);
             return match pool {
                 None => prior::run::run_method(context.clone(), around, |was| Lockstep::new(context, was)).await,
                 Some((pool, shards)) => {

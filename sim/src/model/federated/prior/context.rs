@@ -91,8 +91,9 @@ impl<T: Scalar> PriorContext<T> {
         run: Arc<RunContext<T>>,
         shared: Arc<ScenarioContext<T>>,
         numbers: Arc<PriorNumbers<T>>,
+        workspace_bytes: Option<usize>,
     ) -> Result<Self, DriverError> {
-        let mut base = MethodContext::new(scenario, method, run, None)?;
+        let mut base = MethodContext::new(scenario, method, run, workspace_bytes)?;
         let noise_multipliers = match method {
             Method::Prior => vec![UNPROTECTED; numbers.prior.plan.releases.len()],
             _ => numbers.prior.noise_multipliers.clone(),

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use serde::{Deserialize, Serialize};
 use sordino_core::federated::prior::agent::AgentState;
 use sordino_core::federated::prior::server::ServerState;
+use sordino_core::federated::prior::{Draw, PriorError};
 use sordino_core::linalg::packed_len;
 use sordino_core::math::Scalar;
 use sordino_core::random::{Party, Purpose};
@@ -45,19 +46,27 @@ fn server<T: Scalar>(
     Ok(PriorHost::new(*context.config(), context.plan(), context.public(), sources, ledger, stored)?)
 }
 
-/// The common draw of round t, from a public stream; nothing in round 0 and before the first release.
-fn draw<T: Scalar>(context: &PriorContext<T>, server: &Host<T>, round: u32) -> Result<Option<Arc<[T]>>, DriverError> {
+/// The common draw w_t of round t, from a public stream, and Φw_t; nothing in round 0 and before the first release.
+fn draw<T: Scalar>(
+    context: &PriorContext<T>,
+    server: &Host<T>,
+    round: u32,
+) -> Result<Option<Arc<(Vec<T>, Vec<T>)>>, DriverError> {
     if round == 0 || server.state().made() == 0 {
         return Ok(None);
     }
+    let refused = |error: PriorError| DriverError::Release(error.into());
     let posterior = server.posterior();
     let mut draw = posterior.weights().to_vec();
     if context.base.method != Method::PriorMean {
         let stream = &mut context.base.run.seed.stream(Party::World, Purpose::WeightDraw, round);
         let mut scratch = vec![T::ZERO; packed_len(draw.len())];
-        posterior.draw(stream, &mut scratch, &mut draw).map_err(|error| DriverError::Release(error.into()))?;
+        posterior.draw(stream, &mut scratch, &mut draw).map_err(refused)?;
     }
-    Ok(Some(draw.into()))
+    let (config, public) = (context.config(), context.public());
+    let mut values = vec![T::ZERO; public.candidates(config)];
+    Draw::values_of(config, &public, &draw, &mut values).map_err(refused)?;
+    Ok(Some(Arc::new((draw, values))))
 }
 
 /// Runs one method. `build` makes the fabric: for fresh agents, or from a snapshot.

@@ -27,8 +27,8 @@ pub enum PriorOrder<T> {
     Query {
         /// t = 0..=T.
         round: u32,
-        /// The common draw, M numbers; nothing before the first release.
-        draw: Option<Arc<[T]>>,
+        /// The common draw w_t, M numbers, and Φw_t, one for each candidate; nothing before the first release.
+        draw: Option<Arc<(Vec<T>, Vec<T>)>>,
     },
     /// Contributions to a release.
     Release {
@@ -47,14 +47,15 @@ pub enum PriorOrder<T> {
     },
 }
 
-/// Consecutive agents: a few words of state and a slice of `logs` each. A few agents keep a workspace each, which makes a
-/// query of round t cost t²; many share one, and it costs t³. The bits are the same.
+/// Consecutive agents: a few words of state and a slice of `logs` each, and a workspace that keeps their factors, or one
+/// for all that is rebuilt from the logs; the same bits.
 pub struct PriorShard<T> {
     context: Arc<PriorContext<T>>,
     first: u32,
     states: Vec<AgentState>,
     logs: Vec<T>,
-    workspaces: Workspaces<T>,
+    workspaces: Vec<T>,
+    kept: bool,
     best: Vec<f64>,
     late: Vec<(u32, Vec<u8>)>,
 }
@@ -62,30 +63,6 @@ pub struct PriorShard<T> {
 impl Collects for Collector<'_> {
     fn take<T: Scalar>(&mut self, agent: u32, release: u32, vector: &[T]) -> Result<(), ServerError> {
         self.upload(agent, release, vector)
-    }
-}
-
-/// Numbers of all workspaces of a shard that are kept: 64 MB in `f64`.
-const KEPT_MAX: usize = 1 << 23;
-
-/// One workspace for each agent, or one for all.
-struct Workspaces<T> {
-    len: usize,
-    numbers: Vec<T>,
-}
-
-impl<T: Scalar> Workspaces<T> {
-    fn new(len: usize, agents: usize) -> Self {
-        let kept = agents.checked_mul(len).filter(|numbers| *numbers <= KEPT_MAX);
-        Workspaces { len, numbers: vec![T::ZERO; kept.unwrap_or(len)] }
-    }
-
-    /// That of the agent at this place of the shard.
-    fn of(&mut self, place: usize) -> Workspace<'_, T> {
-        if self.numbers.len() == self.len {
-            return Workspace::Lent(&mut self.numbers);
-        }
-        Workspace::Kept(&mut self.numbers[place * self.len..][..self.len])
     }
 }
 
@@ -111,11 +88,14 @@ impl<T: Scalar> Crew for PriorShard<T> {
         let (length, seed) = (log_of(context), context.base.run.seed);
         let (m, public) = (context.config().features(), context.public());
         let rank = if public.prior_rows.is_empty() { m } else { public.prior_rank };
+        let workspace = workspace_len(length / 2, m, rank, levels(&context.models));
+        let kept = workspace * size_of::<T>() * Self::enrolled(context) as usize <= context.base.workspace_bytes;
         let mut shard = PriorShard {
             first: agents.start,
             states: agents.clone().map(|agent| AgentState::new(agent, seed)).collect(),
             logs: vec![T::ZERO; length * agents.len()],
-            workspaces: Workspaces::new(workspace_len(length / 2, m, rank, levels(&context.models)), agents.len()),
+            workspaces: vec![T::ZERO; workspace * if kept { agents.len() } else { 1 }],
+            kept,
             best: vec![f64::NEG_INFINITY; agents.len()],
             late: Vec::new(),
             context: context.clone(),
@@ -147,7 +127,10 @@ impl<T: Scalar> Crew for PriorShard<T> {
 
     fn advance(&mut self, order: &PriorOrder<T>) -> Result<Partial, DriverError> {
         match order {
-            PriorOrder::Query { round, draw } => self.query(*round, draw.as_deref()),
+            PriorOrder::Query { round, draw } => {
+                let draw = draw.as_deref().map(|(weights, values)| Draw { weights, values });
+                self.query(*round, draw)
+            }
             PriorOrder::Release { .. } => self.contribute(order),
         }
     }
@@ -169,6 +152,29 @@ impl<T: Scalar> Crew for PriorShard<T> {
     fn step(context: &PriorContext<T>, order: &PriorOrder<T>, stage: Stage) -> Step {
         let (PriorOrder::Query { round, .. } | PriorOrder::Release { round, .. }) = order;
         context.base.step(*round, stage)
+    }
+}
+
+/// The workspaces of agents one after the other: each its own, or one that is lent to all.
+struct Workspaces<'w, T> {
+    rest: &'w mut [T],
+    length: usize,
+    kept: bool,
+}
+
+impl<'w, T> Workspaces<'w, T> {
+    fn of(all: &'w mut [T], kept: bool, agents: usize) -> Self {
+        let length = all.len() / if kept { agents.max(1) } else { 1 };
+        Workspaces { rest: all, length, kept }
+    }
+
+    fn next(&mut self) -> Workspace<'_, T> {
+        if !self.kept {
+            return Workspace::Lent(self.rest);
+        }
+        let (own, rest) = std::mem::take(&mut self.rest).split_at_mut(self.length);
+        self.rest = rest;
+        Workspace::Kept(own)
     }
 }
 
@@ -195,31 +201,26 @@ impl<T: Scalar> PriorShard<T> {
     }
 
     /// Takes every agent through the queries of a round: until it waits, is away or is done.
-    fn query(&mut self, t: u32, draw: Option<&[T]>) -> Result<Partial, DriverError> {
+    fn query(&mut self, t: u32, draw: Option<Draw<'_, T>>) -> Result<Partial, DriverError> {
         let context = self.context.clone();
         let (base, config, public) = (&context.base, context.config(), context.public());
         let objective = &*base.run.objective;
         let mut incoming = vec![T::ZERO; config.contribution_len()];
         let mut round = self.begin::<Collector<'_>>(None, &mut incoming)?;
-        let (first, range, initial) = (self.first, self.range(), config.parameters().initial_points);
-        let mut values = Vec::new();
-        if let Some(weights) = draw {
-            values.resize(public.candidates(config), T::ZERO);
-            Draw::values_of(config, &public, weights, &mut values)
-                .map_err(|error| DriverError::Release(error.into()))?;
-        }
+        let (range, initial) = (self.range(), config.parameters().initial_points);
         let logs = self.logs.chunks_exact_mut(log_of(&context));
+        let mut workspaces = Workspaces::of(&mut self.workspaces, self.kept, self.states.len());
         for (((index, state), log), best) in range.zip(&mut self.states).zip(logs).zip(&mut self.best) {
             let fate = base.faults.fate(base.run.seed, index, base.config.region_of_agent(index), t);
             round.faults.absent += u32::from(fate.absent);
             round.faults.broadcasts_lost += u32::from(!fate.absent && fate.broadcast_lost && draw.is_some());
-            let workspace = self.workspaces.of((index - first) as usize);
-            let mut agent = Agent::attach(config, &public, &context.models, context.rounds(), state, log, workspace)
-                .map_err(DriverError::PriorAgent)?;
+            let mut agent =
+                Agent::attach(config, &public, &context.models, context.rounds(), state, log, workspaces.next())
+                    .map_err(DriverError::PriorAgent)?;
             let (mut input, observations) = match draw.filter(|_| !fate.broadcast_lost) {
                 _ if t == 0 => (Input::Start, initial),
                 _ if fate.absent => (Input::Missed, 0),
-                Some(weights) => (Input::Draw(Draw { weights, values: &values }), 1),
+                Some(draw) => (Input::Draw(draw), 1),
                 None => (Input::NoDraw, 1),
             };
             let mut record = AgentLeaf::new(index, t, observations);
@@ -244,7 +245,7 @@ impl<T: Scalar> PriorShard<T> {
         };
         let context = self.context.clone();
         let (base, config, public) = (&context.base, context.config(), context.public());
-        let (first, range, len) = (self.first, self.range(), config.contribution_len());
+        let (range, len) = (self.range(), config.contribution_len());
         let share = share.part(range.clone());
         let share = share.ok_or(DriverError::Check("an order without the opening of a member's own agents"))?;
         let (mut sums, mut flags, mut counters) = (vec![0; len], vec![0; range.len()], Counters::default());
@@ -255,7 +256,9 @@ impl<T: Scalar> PriorShard<T> {
         let mut frame = vec![0; wire::frame_len_max(ScalarTag::of::<T>(), len)];
         let mut round = self.begin(Some(collector), &mut incoming)?;
         let logs = self.logs.chunks_exact_mut(log_of(&context));
+        let mut workspaces = Workspaces::of(&mut self.workspaces, self.kept, self.states.len());
         for ((index, state), log) in range.zip(&mut self.states).zip(logs) {
+            let workspace = workspaces.next();
             let region = base.config.region_of_agent(index);
             let absent = base.faults.fate(base.run.seed, index, region, *t).absent;
             let link = base.faults.fate(base.run.seed, index, region, context.rounds() + 1 + release);
@@ -266,7 +269,6 @@ impl<T: Scalar> PriorShard<T> {
                 round.leaves.push(record.end::<T>(&[]));
                 continue;
             }
-            let workspace = self.workspaces.of((index - first) as usize);
             let mut agent = Agent::attach(config, &public, &context.models, context.rounds(), state, log, workspace)
                 .map_err(DriverError::PriorAgent)?;
             let input = Input::Terms { terms: *terms, weights };
