@@ -143,6 +143,6 @@ mod tests {
             assert!((singly / spent(6) - 1.0).abs() < 1e-3, "{singly}");
             assert!((1..6).all(|made| spent(made) < spent(made + 1)) && config.event(0).is_none());
         }
-        assert!(multipliers(1e-9, delta, &[1.0]).is_none() && multipliers(7.0, delta, &[1e-5, 1e5]).is_none());
+        assert!(multipliers(1e-9, 1e-9, &[1.0]).is_none() && multipliers(7.0, delta, &[1e-5, 1e5]).is_none());
     }
 }
