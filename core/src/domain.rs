@@ -33,6 +33,17 @@ pub enum DomainError {
         /// Upper bound given.
         high: f64,
     },
+    /// An axis of which a format does not hold two different ends, or not their distance.
+    Format {
+        /// The axis, 0-based.
+        axis: usize,
+        /// Lower bound.
+        low: f64,
+        /// Upper bound.
+        high: f64,
+        /// The format, `"f32"` or `"f64"`.
+        format: &'static str,
+    },
     /// A list whose length is not a positive multiple of the dimension, or a grid axis without points.
     Length {
         /// Numbers given.
@@ -68,6 +79,12 @@ impl fmt::Display for DomainError {
             DomainError::Bounds { axis, low, high } => {
                 write!(f, "axis {axis}: bounds [{low}, {high}] must be finite with low < high")
             }
+            DomainError::Format { axis, low, high, format } => {
+                write!(
+                    f,
+                    "axis {axis}: bounds [{low}, {high}] must differ, by a finite number, when rounded to {format}"
+                )
+            }
             DomainError::Length { len, dim } => write!(f, "{len} numbers are not a positive number of {dim}-D points"),
             DomainError::TooManyCandidates { count } => {
                 write!(f, "{count} candidates; at most {CANDIDATES_MAX} are admissible")
@@ -81,6 +98,18 @@ impl fmt::Display for DomainError {
 }
 
 impl core::error::Error for DomainError {}
+
+/// Whether low < high and both are finite, by their bits: a device without double precision links no `f64` comparison
+/// for it.
+fn below(low: f64, high: f64) -> bool {
+    let finite = |x: f64| x.to_bits() >> 52 & 0x7ff != 0x7ff;
+    // Sign and magnitude to two's complement: integers in the order of the numbers, both zeros at 0.
+    let order = |x: f64| {
+        let bits = x.to_bits() as i64;
+        if bits < 0 { i64::MIN.wrapping_sub(bits) } else { bits }
+    };
+    finite(low) && finite(high) && order(low) < order(high)
+}
 
 /// A box in the user's units.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -98,7 +127,7 @@ impl BoxDomain {
             return Err(DomainError::Dimension { dim: bounds.len() });
         }
         for (axis, &(low, high)) in bounds.iter().enumerate() {
-            if !(low < high && low.is_finite() && high.is_finite()) {
+            if !below(low, high) {
                 return Err(DomainError::Bounds { axis, low, high });
             }
         }
@@ -113,16 +142,35 @@ impl BoxDomain {
         self.low.len()
     }
 
-    /// Coordinate `unit` ∈ [0, 1] of `axis` in the user's units; `None` if there is no such axis.
-    pub fn from_unit(&self, axis: usize, unit: f64) -> Option<f64> {
-        let (low, high) = (self.low.get(axis)?, self.high.get(axis)?);
+    /// Coordinate `unit` ∈ [0, 1] of `axis` in the user's units, low + unit·(high − low) in the format of `unit`; `None` if
+    /// there is no such axis.
+    pub fn from_unit<T: Scalar>(&self, axis: usize, unit: T) -> Option<T> {
+        let (low, high) = self.ends::<T>(axis)?;
         Some(low + unit * (high - low))
     }
 
     /// The inverse of [`BoxDomain::from_unit`].
-    pub fn to_unit(&self, axis: usize, value: f64) -> Option<f64> {
-        let (low, high) = (self.low.get(axis)?, self.high.get(axis)?);
+    pub fn to_unit<T: Scalar>(&self, axis: usize, value: T) -> Option<T> {
+        let (low, high) = self.ends::<T>(axis)?;
         Some((value - low) / (high - low))
+    }
+
+    /// Whether every axis has two ends, and a finite length, in the format of `T` too: 1e9 and 1e9 + 1 are one number in
+    /// `f32`.
+    ///
+    /// **Errors**: [`DomainError::Format`].
+    pub fn check_format<T: Scalar>(&self) -> Result<(), DomainError> {
+        for (axis, (low, high)) in self.low.iter().zip(&self.high).enumerate() {
+            let side = T::from_f64(*high) - T::from_f64(*low);
+            if !(side > T::ZERO && side.is_finite()) {
+                return Err(DomainError::Format { axis, low: *low, high: *high, format: T::NAME });
+            }
+        }
+        Ok(())
+    }
+
+    fn ends<T: Scalar>(&self, axis: usize) -> Option<(T, T)> {
+        Some((T::from_f64(*self.low.get(axis)?), T::from_f64(*self.high.get(axis)?)))
     }
 }
 
@@ -312,9 +360,31 @@ mod tests {
         assert_eq!(Regions::new(&[65]), Err(DomainError::Regions { count: 65 }));
         assert!(Candidates::list(&[0.0, f64::NAN], 1).is_err());
         assert!(Candidates::<f32>::grid(5000, 2).is_err());
-        assert!(BoxDomain::new(&[(1.0, 1.0)]).is_err());
+        let numbers = [
+            f64::NEG_INFINITY,
+            -1e300,
+            -1.0,
+            -1e-310,
+            -0.0,
+            0.0,
+            1e-310,
+            1.0,
+            1e300,
+            f64::INFINITY,
+            f64::NAN,
+            -f64::NAN,
+        ];
+        for (low, high) in numbers.iter().flat_map(|low| numbers.iter().map(move |high| (*low, *high))) {
+            let admissible = low < high && low.is_finite() && high.is_finite();
+            assert_eq!(BoxDomain::new(&[(low, high)]).is_ok(), admissible, "{low} {high}");
+        }
         let domain = BoxDomain::new(&[(1e-4, 10.0)]).unwrap();
         assert_eq!(domain.from_unit(0, 1.0), Some(10.0));
         assert_eq!(domain.to_unit(0, 1e-4), Some(0.0));
+        assert_eq!(domain.from_unit::<f32>(1, 0.0), None);
+        let narrow = BoxDomain::new(&[(0.0, 1.0), (1e9, 1e9 + 1.0)]).unwrap();
+        let refused = DomainError::Format { axis: 1, low: 1e9, high: 1e9 + 1.0, format: "f32" };
+        assert_eq!((narrow.check_format::<f32>(), narrow.check_format::<f64>()), (Err(refused), Ok(())));
+        assert!(BoxDomain::new(&[(-3e38, 3e38)]).unwrap().check_format::<f32>().is_err());
     }
 }

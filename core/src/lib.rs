@@ -10,6 +10,7 @@
 //! | [`math`] | floating-point formats; the only door to transcendental functions |
 //! | [`parameter`] | checks of numbers in configurations |
 //! | [`digest`] | the chain of hashes that says "same bits" |
+//! | [`wire`] | versioned frames for links |
 //! | [`linalg`] | packed triangles, fixed-order sums |
 //! | [`random`] | named streams, normal and Laplace draws for simulation; exact integer samplers for privacy |
 //! | [`kernel`] | covariance functions |
@@ -24,7 +25,6 @@
 //! | [`outsourced`] | a curator holds the inputs, a modeler optimises on a transformed copy |
 //! | [`local`] | nobody trusted: every user perturbs the own reward |
 //! | [`output`] | one party tunes on its own data and publishes the result |
-//! | [`wire`] | versioned frames for links |
 #![no_std]
 // Expected values of tests may come from the host's own functions.
 #![cfg_attr(test, allow(clippy::disallowed_methods))]

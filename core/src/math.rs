@@ -80,6 +80,8 @@ pub trait Scalar:
     fn exp_nonpositive(self) -> Self;
     /// ln x by `libm`.
     fn ln(self) -> Self;
+    /// xʸ by `libm`.
+    fn pow(self, y: Self) -> Self;
     /// cos x, x in radians. `f32`: integer range reduction, no `f64` arithmetic; non-finite gives NaN.
     fn cos(self) -> Self;
     /// sin x, x in radians. `f32`: integer range reduction, no `f64` arithmetic; non-finite gives NaN.
@@ -172,6 +174,10 @@ impl Scalar for f64 {
     #[inline]
     fn ln(self) -> Self {
         libm::log(self)
+    }
+    #[inline]
+    fn pow(self, y: Self) -> Self {
+        libm::pow(self, y)
     }
     #[inline]
     fn cos(self) -> Self {
@@ -270,6 +276,10 @@ impl Scalar for f32 {
         libm::logf(self)
     }
     #[inline]
+    fn pow(self, y: Self) -> Self {
+        libm::powf(self, y)
+    }
+    #[inline]
     fn cos(self) -> Self {
         if !f32::is_finite(self) {
             return f32::NAN;
@@ -364,10 +374,10 @@ pub fn ln_1p(x: f64) -> f64 {
     libm::log1p(x)
 }
 
-/// xʸ, `f64`, by `libm`.
+/// xʸ, [`Scalar::pow`].
 #[inline]
-pub fn pow(x: f64, y: f64) -> f64 {
-    libm::pow(x, y)
+pub fn pow<T: Scalar>(x: T, y: T) -> T {
+    x.pow(y)
 }
 
 /// The error function, `f64`, by `libm`.

@@ -119,13 +119,15 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         if given < needed {
             return Err(SurrogateError::Storage { needed, given }.into());
         }
+        domain.check_format::<T>()?;
         if let Acquisition::UpperConfidenceBound { width } = settings.acquisition
-            && !width.is_finite()
+            && !T::from_f64(width).is_finite()
         {
             return Err(OptimizerError::Width { width });
         }
         let noise = T::from_f64(settings.noise_fraction);
-        if !(noise >= T::ZERO && noise.is_finite()) {
+        // Not `noise >= 0`, which compilers turn into a comparison of the f64.
+        if !(noise.abs() == noise && noise.is_finite()) {
             return Err(SurrogateError::NoiseVariance { value: settings.noise_fraction }.into());
         }
         let parameters = Parameters {
@@ -254,9 +256,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
                 let left = T::ONE - sum_of_squares(column);
                 let variance = if left > unresolved { level.variance * left } else { T::ZERO };
                 match settings.acquisition {
-                    Acquisition::ExpectedImprovement => {
-                        T::from_f64(log_expected_improvement::value(mean, variance, level.value))
-                    }
+                    Acquisition::ExpectedImprovement => log_expected_improvement::value(mean, variance, level.value),
                     Acquisition::UpperConfidenceBound { width } => {
                         upper_confidence_bound::bound(mean, variance, T::from_f64(width))
                     }
@@ -291,11 +291,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         if point.len() != dim {
             return Err(SurrogateError::Dimension { expected: dim, given: point.len() }.into());
         }
-        let unit: Point<T> = point
-            .iter()
-            .enumerate()
-            .map(|(axis, x)| T::from_f64(self.domain.to_unit(axis, x.to_f64()).unwrap_or(f64::NAN)))
-            .collect();
+        let unit: Point<T> =
+            point.iter().enumerate().map(|(axis, x)| self.domain.to_unit(axis, *x).unwrap_or(T::INFINITY)).collect();
         let (mut gp, _) = self.parts()?;
         let observed = gp.observe(&unit, value);
         // Also after a refusal: a sliding window has dropped a row before it.
@@ -391,7 +388,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     }
 
     fn to_user(&self, unit: &[T]) -> Point<T> {
-        let user = |(axis, x): (usize, &T)| T::from_f64(self.domain.from_unit(axis, x.to_f64()).unwrap_or(f64::NAN));
+        let user = |(axis, x): (usize, &T)| self.domain.from_unit(axis, *x).unwrap_or(T::INFINITY);
         unit.iter().enumerate().map(user).collect()
     }
 

@@ -27,6 +27,19 @@ impl Mixing {
             Mixing::Inverse => 1.0 - 1.0 / t,
         }
     }
+
+    /// Whether the coin of a random word says "own draw" in round t ≥ 1 (0 is read as 1): u < pₜ for u = the top 53 bits
+    /// of `word` over 2⁵³, decided in integers, hence exactly and without `f64` arithmetic on a device.
+    ///
+    /// **Equation**: with v = 2⁵³(1 − u), t·v > 2⁵³ for 1/t, t·v² > 2¹⁰⁶ for 1/√t.
+    pub fn own_draw(self, round: u32, word: u64) -> bool {
+        let (t, v) = (u128::from(round.max(1)), u128::from((1u64 << 53) - (word >> 11)));
+        match self {
+            // Rounds are below 2²², so nothing overflows; if they were not, the larger side stays the larger.
+            Mixing::InverseSqrt => t.saturating_mul(v * v) > 1 << 106,
+            Mixing::Inverse => t * v > 1 << 53,
+        }
+    }
 }
 
 /// Concentration a_s of the softmax that weighs agents of a region against all others, by broadcast index s.
@@ -95,6 +108,25 @@ mod tests {
         assert_eq!(Mixing::InverseSqrt.own_draw_probability(1), 0.0);
         assert_eq!(Mixing::Inverse.own_draw_probability(1), 0.0);
         assert_eq!(Mixing::InverseSqrt.own_draw_probability(16), 0.75);
+    }
+
+    #[test]
+    fn coins_in_integers_say_what_the_probability_says() {
+        let mut stream = crate::random::Stream::from_seed(24);
+        for mixing in [Mixing::InverseSqrt, Mixing::Inverse] {
+            let mut own = 0;
+            for i in 0..40_000u32 {
+                let (round, word) = (i % 200, stream.word());
+                let coin = mixing.own_draw(round, word);
+                assert_eq!(coin, f64::unit(word) < mixing.own_draw_probability(round), "{round} {word}");
+                own += u32::from(coin);
+            }
+            assert!(own > 20_000 && own < 40_000);
+            assert!(!mixing.own_draw(1, u64::MAX) && !mixing.own_draw(1, 0) && !mixing.own_draw(0, 0));
+            assert!(mixing.own_draw(u32::MAX, 0) && !mixing.own_draw(1 << 20, u64::MAX));
+        }
+        // On the border itself, p₄ = 1/2: the coin 1/2 is not below it, the one before is.
+        assert!(!Mixing::InverseSqrt.own_draw(4, 1 << 63) && Mixing::InverseSqrt.own_draw(4, (1 << 63) - 1));
     }
 
     #[test]

@@ -16,9 +16,9 @@ use crate::digest::Digest;
 use crate::math::Scalar;
 
 /// The only version this code speaks.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 /// Bytes no header exceeds.
-pub const HEADER_MAX: usize = 40;
+pub const HEADER_MAX: usize = 53;
 const CRC_LEN: usize = 4;
 const CRC32C: Crc<u32> = Crc::<u32>::new(&CRC_32_ISCSI);
 
@@ -77,10 +77,15 @@ pub struct Header {
     pub deployment: u64,
     /// [`config_id`] of what both sides agreed on.
     pub config: u64,
+    /// First 64 bits of the digest of all broadcasts, this one among them; of an upload, of those its sender knows. Two
+    /// histories under one name are found out by it. 0 where there is no history.
+    pub chain: u64,
     /// Sender or addressee; a broadcast carries 0.
     pub agent: u32,
     /// The round it belongs to.
     pub round: u32,
+    /// How often the round was begun before: a server that restarts inside a round begins it again.
+    pub attempt: u16,
     /// Numbers that follow.
     pub len: u32,
 }
@@ -168,7 +173,7 @@ pub const fn frame_len_max(scalar: ScalarTag, len: usize) -> usize {
 /// **Errors**: [`WireError::TooLong`] with the most numbers that fit, if the frame exceeds `bytes_max`, the end of the
 /// address space: 2³² − 1 on most devices, where 2²⁹ numbers of 8 bytes would otherwise count as none.
 fn frame_len(header_len: usize, scalar: ScalarTag, len: u32, bytes_max: usize) -> Result<usize, WireError> {
-    // 40 + 8·(2³² − 1) + 4 at most: far from the end of 64 bits.
+    // 53 + 8·(2³² − 1) + 4 at most: far from the end of 64 bits.
     let (around, each, limit) = ((header_len + CRC_LEN) as u64, scalar.bytes() as u64, bytes_max as u64);
     let needed = around + each * u64::from(len);
     if needed > limit {
@@ -240,6 +245,11 @@ pub struct Payload<'b> {
 }
 
 impl Payload<'_> {
+    /// The bytes of the numbers as they came, little-endian: what a digest of them is made of.
+    pub fn bytes(&self) -> &[u8] {
+        self.bytes
+    }
+
     /// Copies the numbers into `out`, which must have their number and format. The numbers are not judged: whether NaN
     /// is an error or a silent zero is the receiving party's rule.
     ///
@@ -258,10 +268,12 @@ impl Payload<'_> {
 
 /// First 64 bits of the digest of a value's postcard form: both sides of a link compare it before anything else.
 pub fn config_id<V: Serialize>(value: &V) -> u64 {
-    let digest = Digest::of(value);
-    let mut id = [0; 8];
-    id.copy_from_slice(&digest.0[..8]);
-    u64::from_le_bytes(id)
+    prefix(&Digest::of(value))
+}
+
+/// First 64 bits of a digest, as frames carry them: enough to tell accidents, and never the only comparison.
+pub fn prefix(digest: &Digest) -> u64 {
+    digest.0.iter().take(8).rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
 }
 
 #[cfg(test)]
@@ -277,8 +289,10 @@ mod tests {
             scalar: ScalarTag::F64,
             deployment: u64::MAX,
             config: 7,
+            chain: u64::MAX,
             agent: 3,
             round: 40,
+            attempt: u16::MAX,
             len: 0,
         }
     }
@@ -302,7 +316,7 @@ mod tests {
         assert_eq!(hex, FROZEN);
         assert!(bytes.len() <= frame_len_max(ScalarTag::F32, 3));
     }
-    const FROZEN: &str = "010000ffffffffffffffffff01070328030000c03f000000c0ffff7f7f008ab722";
+    const FROZEN: &str = "020000ffffffffffffffffff0107ffffffffffffffffff010328ffff03030000c03f000000c0ffff7f7fd5c7b8cf";
 
     #[test]
     fn every_truncation_extension_and_bit_flip_is_refused() {

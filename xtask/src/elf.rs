@@ -13,6 +13,8 @@ const SYMTAB: u32 = 2;
 const NOBITS: u32 = 8;
 const WRITE: u32 = 1;
 const ALLOC: u32 = 2;
+/// Length of one entry of a symbol table, which begins with the place of its name.
+const SYMBOL_BYTES: usize = 16;
 
 /// One entry of the section table.
 struct Section {
@@ -49,13 +51,18 @@ pub fn size(file: &[u8]) -> Option<Size> {
     Some(size)
 }
 
-/// Whether a symbol of the image has `part` in its name; nothing if there is no symbol table.
-pub fn has_symbol(file: &[u8], part: &str) -> Option<bool> {
+/// The names of all symbols of an image; nothing if there is no symbol table.
+pub fn symbols(file: &[u8]) -> Option<Vec<String>> {
     let sections = sections(file)?;
+    let part = |section: &Section| file.get(section.offset as usize..)?.get(..section.bytes as usize);
     let table = sections.iter().find(|section| section.kind == SYMTAB)?;
-    let names = sections.get(table.link as usize)?;
-    let names = file.get(names.offset as usize..names.offset as usize + names.bytes as usize)?;
-    Some(names.windows(part.len()).any(|window| window == part.as_bytes()))
+    let names = part(sections.get(table.link as usize)?)?;
+    let name = |entry: &[u8]| {
+        let start = u32::from_le_bytes(entry.get(..4)?.try_into().ok()?) as usize;
+        let name = names.get(start..)?.split(|byte| *byte == 0).next()?;
+        Some(String::from_utf8_lossy(name).into_owned())
+    };
+    part(table)?.chunks_exact(SYMBOL_BYTES).map(name).collect()
 }
 
 #[cfg(test)]
@@ -94,9 +101,12 @@ mod tests {
     }
 
     #[test]
-    fn finds_symbols_in_the_table_of_names_only() {
-        let file = file(&[(1, ALLOC, b"panicking in code", 0), (SYMTAB, 0, &[], 2), (3, 0, b"\0main\0dot\0", 0)]);
-        assert_eq!((has_symbol(&file, "panicking"), has_symbol(&file, "dot")), (Some(false), Some(true)));
-        assert_eq!(has_symbol(b"no elf", "dot"), None);
+    fn names_are_those_of_the_symbol_table_only() {
+        let (mut first, mut second) = ([0u8; 16], [0u8; 16]);
+        (first[0], second[0]) = (1, 6);
+        let table = [first, second].concat();
+        let file = file(&[(1, ALLOC, b"panicking in code", 0), (SYMTAB, 0, &table, 2), (3, 0, b"\0main\0dot\0", 0)]);
+        assert_eq!(symbols(&file), Some(vec!["main".to_owned(), "dot".to_owned()]));
+        assert_eq!(symbols(b"no elf"), None);
     }
 }

@@ -4,6 +4,10 @@
 //! The proof is the optimiser's, hence of one profile (release, thin LTO) and one compiler; it covers the operations
 //! listed and nothing else. The list is that of the names in `firmware-example/examples/panic_free/`; those that begin
 //! with `control` can panic in five different ways, and must be found to.
+//!
+//! Those that begin with `single` are whole parties in `f32`. Of them it is proved instead that the image holds no
+//! arithmetic, comparison or integer conversion of `f64`, which a device without double precision does in software:
+//! nothing but the conversions between the two formats, for numbers of the configuration and of errors.
 
 use std::fs;
 
@@ -15,36 +19,52 @@ use crate::tools::M4F;
 const SOURCES: &str = "firmware-example/examples/panic_free";
 /// Fewer operations or controls than there are: the list was not read.
 const LEAST: (usize, usize) = (45, 5);
+/// An operation known to compute in `f64`, which the test must see.
+const DOUBLE: &str = "privacy::encode";
 
-/// Links every operation and looks for a way to panic.
+/// Links every operation and looks for a way to panic, or for arithmetic in `f64`.
 pub fn run(report: &mut Report) {
     report.step("panic-free operations on M4F", || {
         let names = names()?;
-        let (controls, operations): (Vec<_>, Vec<_>) = names.iter().partition(|name| name.starts_with("control"));
+        let of = |prefix: &str| names.iter().filter(|name| name.starts_with(prefix)).collect::<Vec<_>>();
+        let (controls, single) = (of("control"), of("single"));
+        let operations: Vec<_> =
+            names.iter().filter(|name| !controls.contains(name) && !single.contains(name)).collect();
         if operations.len() < LEAST.0 || controls.len() < LEAST.1 {
             return Err(format!("only {} operations and {} controls found", operations.len(), controls.len()));
         }
         for control in &controls {
-            if !image(control)?.1 {
+            if !image(control)?.panics {
                 return Err(format!("{control}: links without a panic, so this test does not see it"));
             }
         }
-        let (empty, _) = image("nothing")?;
-        let mut can_panic = Vec::new();
+        let least = image("nothing")?.flash + 64;
+        // An operation that was not linked at all would pass.
+        let linked = |operation: &str| {
+            let image = image(operation)?;
+            let missing = format!("{operation} is not in its image ({} bytes, at least {least} expected)", image.flash);
+            if image.flash < least { Err(missing) } else { Ok(image) }
+        };
+        let mut faults = Vec::new();
         for operation in &operations {
-            let (flash, panics) = image(operation)?;
-            // An operation that was not linked at all would pass.
-            if flash < empty + 64 {
-                return Err(format!("{operation} is not in its image ({flash} bytes, {empty} without)"));
-            }
-            if panics {
-                can_panic.push(operation.as_str());
+            if linked(operation)?.panics {
+                faults.push(format!("{operation} can panic"));
             }
         }
-        if !can_panic.is_empty() {
-            return Err(format!("can panic: {}", can_panic.join("; ")));
+        for operation in &single {
+            let doubles = linked(operation)?.doubles;
+            if !doubles.is_empty() {
+                faults.push(format!("{operation} computes in f64: {}", doubles.join(", ")));
+            }
         }
-        Ok(format!("{} operations, and {} controls panic", operations.len(), controls.len()))
+        if image(DOUBLE)?.doubles.is_empty() {
+            faults.push(format!("{DOUBLE}: links without f64, so this test does not see it"));
+        }
+        if !faults.is_empty() {
+            return Err(faults.join("; "));
+        }
+        let (operations, controls, single) = (operations.len(), controls.len(), single.len());
+        Ok(format!("{operations} operations, and {controls} controls panic; {single} without f64 arithmetic"))
     });
 }
 
@@ -67,16 +87,41 @@ fn names_in(source: &str) -> impl Iterator<Item = String> {
     code.filter_map(|line| Some(line.split_once("is(\"")?.1.split_once("\")")?.0.to_owned()))
 }
 
-/// Bytes of flash of the image with one operation, and whether it can panic.
-fn image(operation: &str) -> Result<(u32, bool), String> {
+/// What an image holds.
+struct Image {
+    /// Bytes.
+    flash: u32,
+    /// A function of `core::panicking`.
+    panics: bool,
+    /// Functions that compute in `f64`.
+    doubles: Vec<String>,
+}
+
+/// The image with one operation.
+fn image(operation: &str) -> Result<Image, String> {
     let mut command =
         cargo(&["build", "-q", "--release", "-p", "firmware-example", "--example", "panic_free", "--target", M4F]);
     process::run(command.env("SORDINO_ONLY", operation))?;
     let path = process::target_folder().join(M4F).join("release/examples/panic_free");
     let file = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     let size = elf::size(&file).ok_or_else(|| format!("{} is no ELF file", path.display()))?;
-    let panics = elf::has_symbol(&file, "panicking").ok_or_else(|| format!("{} has no symbols", path.display()))?;
-    Ok((size.flash, panics))
+    let symbols = elf::symbols(&file).ok_or_else(|| format!("{} has no symbols", path.display()))?;
+    let panics = symbols.iter().any(|name| name.contains("panicking"));
+    let doubles = symbols.into_iter().filter(|name| computes_in_double(name)).collect();
+    Ok(Image { flash: size.flash, panics, doubles })
+}
+
+/// Whether a symbol is a function of the run-time library that computes or compares in `f64`, or makes one of an integer
+/// or an integer of one: `__aeabi_dadd`, `__aeabi_cdcmple`, `__aeabi_ui2d`, `__adddf3`. The two conversions between `f32`
+/// and `f64` are none.
+fn computes_in_double(symbol: &str) -> bool {
+    match symbol.strip_prefix("__aeabi_") {
+        Some("d2f" | "f2d") => false,
+        Some(name) => name.starts_with('d') || name.starts_with("cd") || name.ends_with("2d"),
+        None => {
+            symbol.starts_with("__") && symbol.contains("df") && !symbol.contains("sfdf") && !symbol.contains("dfsf")
+        }
+    }
 }
 
 #[cfg(test)]
@@ -89,5 +134,15 @@ mod tests {
         assert_eq!(names_in(source).collect::<Vec<_>>(), ["a::b", "c: d"]);
         let all = names().unwrap();
         assert!(all.len() >= LEAST.0 + LEAST.1, "{}", all.len());
+        assert!(all.iter().any(|name| name == DOUBLE));
+    }
+
+    #[test]
+    fn knows_the_functions_of_double_precision() {
+        let doubles = ["__aeabi_dadd", "__aeabi_dcmpeq", "__aeabi_cdcmple", "__aeabi_ui2d", "__aeabi_d2iz", "__muldf3"];
+        let others =
+            ["__aeabi_d2f", "__aeabi_f2d", "__aeabi_memcpy", "__aeabi_fadd", "__extendsfdf2", "dot", "__truncdfsf2"];
+        assert!(doubles.iter().all(|name| computes_in_double(name)));
+        assert!(!others.iter().any(|name| computes_in_double(name)));
     }
 }

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::math::Scalar;
+use crate::math::{Scalar, pow};
 use crate::surrogate::fit::halton;
 
 /// Points that are climbed from, at most.
@@ -93,7 +93,7 @@ pub fn over_box<T: Scalar>(
         insert(top, width, at, point);
     }
     // A step of the scan's own spacing.
-    let spacing = T::from_f64(crate::math::pow(f64::from(search.scan.max(1)), -1.0 / dim as f64));
+    let spacing = pow(T::from_u32(search.scan.max(1)), -T::ONE / T::from_u32(dim as u32));
     for entry in top.chunks_exact_mut(width) {
         let (at, x) = entry.split_at_mut(1);
         if !(at[0] > -T::INFINITY) {

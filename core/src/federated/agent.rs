@@ -153,6 +153,22 @@ impl<'a, T: Scalar> Agent<'a, T> {
         }
     }
 
+    /// Says its last output again: the point that is awaited, or the upload of its round, drawn again from its address,
+    /// the same bits. For an agent that was restarted, and for a server that was and lacks the upload. Of a round that
+    /// was [`Input::Missed`] there was no upload; the one that is drawn then was never sent, and need not be.
+    ///
+    /// **Returns** [`Output::Wait`] before the beginning and if nothing is ever uploaded.
+    ///
+    /// **Errors**: [`AgentError::UploadNotFinite`], as when the upload was drawn first. The state is as before.
+    pub fn repeat(&mut self) -> Result<Output<'_, T>, AgentError> {
+        match self.state.phase {
+            Phase::Initial | Phase::Evaluating => Ok(self.evaluate()),
+            Phase::Waiting => self.upload(),
+            Phase::Fresh => Ok(Output::Wait),
+            Phase::Done => Ok(Output::Done),
+        }
+    }
+
     fn evaluate(&mut self) -> Output<'_, T> {
         let dim = self.public.candidates.dim();
         let point = &mut self.scratch[..dim];
@@ -205,7 +221,12 @@ impl<'a, T: Scalar> Agent<'a, T> {
             return Ok(Output::Done);
         }
         self.state.phase = Phase::Waiting;
-        if p.aggregation == Aggregation::None {
+        self.upload()
+    }
+
+    /// The draw of the round, a function of seed, round and log.
+    fn upload(&mut self) -> Result<Output<'_, T>, AgentError> {
+        if self.config.parameters().aggregation == Aggregation::None {
             return Ok(Output::Wait);
         }
         let mut stream = self.state.seed.stream(self.party(), Purpose::WeightDraw, self.state.round);
@@ -240,8 +261,8 @@ impl<'a, T: Scalar> Agent<'a, T> {
         let own = match broadcast {
             None => true,
             Some(_) => {
-                let coin: f64 = self.state.seed.stream(self.party(), Purpose::Mixing, round).unit();
-                coin < p.mixing.own_draw_probability(round)
+                let coin = self.state.seed.stream(self.party(), Purpose::Mixing, round).word();
+                p.mixing.own_draw(round, coin)
             }
         };
         self.state.pending = match broadcast {

@@ -17,6 +17,8 @@
 //! | line 5: weighted sums over q | [`Collector::upload`], [`crate::privacy::mechanism::gaussian`] |
 //! | line 6: noise of std zφ_max S/q, here zΔ_s ([`l2_sensitivity`]) | `Server::release` |
 //!
+//! [`exchange`] is what carries them between machines: who asks, who answers, what is said again.
+//!
 //! [`prior`] is another method under the same trust model, with parties of its own: no paper's, and not yet in the
 //! simulator.
 //!
@@ -27,6 +29,7 @@ mod agent;
 mod collector;
 mod config;
 mod encoding;
+pub mod exchange;
 mod messages;
 mod partial;
 pub mod prior;

@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use crate::domain::DomainError;
 use crate::kernel::KernelError;
 use crate::surrogate::SurrogateError;
 
@@ -9,6 +10,8 @@ use crate::surrogate::SurrogateError;
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum OptimizerError {
+    /// The box is none, or none in the format computed with.
+    Domain(DomainError),
     /// A lengthscale that is not positive and finite.
     Kernel(KernelError),
     /// The surrogate refuses: storage, noise, capacity, numbers.
@@ -20,6 +23,12 @@ pub enum OptimizerError {
         /// The width given.
         width: f64,
     },
+}
+
+impl From<DomainError> for OptimizerError {
+    fn from(error: DomainError) -> Self {
+        OptimizerError::Domain(error)
+    }
 }
 
 impl From<KernelError> for OptimizerError {
@@ -37,6 +46,7 @@ impl From<SurrogateError> for OptimizerError {
 impl fmt::Display for OptimizerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            OptimizerError::Domain(error) => error.fmt(f),
             OptimizerError::Kernel(error) => error.fmt(f),
             OptimizerError::Surrogate(error) => error.fmt(f),
             OptimizerError::Fit(SurrogateError::Singular(inner)) => {

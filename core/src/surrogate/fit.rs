@@ -397,11 +397,25 @@ impl<T: Scalar> Search<'_, T> {
     }
 }
 
-/// Element `index` of the Halton sequence in the base that belongs to `axis`, in (0, 1).
+/// Element `index` of the Halton sequence in the base that belongs to `axis`, in (0, 1): the digits of `index`, mirrored
+/// at the point.
+///
+/// **Numerics**: `f32` divides the mirrored digits, as an integer, by a power of the base, without `f64` arithmetic: the
+/// correctly rounded element while that power is below 2²⁴, which is what rounding the `f64` sum gives.
 pub(crate) fn halton<T: Scalar>(index: u32, axis: usize) -> T {
     const PRIMES: [u32; PARAMETERS_MAX] = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61];
-    let base = PRIMES[axis % PARAMETERS_MAX];
-    let (mut rest, mut fraction, mut value) = (index, 1.0, 0.0);
+    // Never 0, and the compiler sees it.
+    let base = PRIMES.get(axis % PARAMETERS_MAX).copied().unwrap_or(2).max(2);
+    let mut rest = index;
+    if T::BYTES == 4 {
+        let (mut mirrored, mut power, whole) = (T::ZERO, T::ONE, T::from_u32(base));
+        while rest > 0 {
+            (mirrored, power) = (mirrored * whole + T::from_u32(rest % base), power * whole);
+            rest /= base;
+        }
+        return mirrored / power;
+    }
+    let (mut fraction, mut value) = (1.0, 0.0);
     while rest > 0 {
         fraction /= f64::from(base);
         value += fraction * f64::from(rest % base);

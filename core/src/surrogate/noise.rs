@@ -37,5 +37,6 @@ impl<T: Scalar> RowNoise<T> {
 /// rows above the threshold (rows + 8)·ε at which it counts as rounding: four times that threshold. In `f32` 5e-5 at 100
 /// rows, in `f64` 1e-13.
 pub(crate) fn least_resolved<T: Scalar>(rows: usize) -> T {
-    T::from_u32(4) * T::from_f64(rows as f64 + 8.0) * T::EPSILON
+    let rows = u32::try_from(rows.saturating_add(8)).unwrap_or(u32::MAX);
+    T::from_u32(4) * T::from_u32(rows) * T::EPSILON
 }

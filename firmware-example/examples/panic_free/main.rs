@@ -9,12 +9,15 @@
 //! | `controls` | what must be found to panic |
 //! | `basics` | linalg, random, digest, encoding, features, kernels, maxima |
 //! | `posteriors` | the four engines and draws |
+//! | `parties` | optimizer and agent in single precision, without `f64` arithmetic |
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 #[cfg(target_os = "none")]
 mod basics;
 #[cfg(target_os = "none")]
 mod controls;
+#[cfg(target_os = "none")]
+mod parties;
 #[cfg(target_os = "none")]
 mod posteriors;
 
@@ -29,7 +32,7 @@ mod device {
     use cortex_m as _;
     use cortex_m_rt::entry;
 
-    use super::{basics, controls, posteriors};
+    use super::{basics, controls, parties, posteriors};
 
     #[panic_handler]
     fn panic(_: &PanicInfo<'_>) -> ! {
@@ -53,6 +56,7 @@ mod device {
         controls::run(MEMORY);
         basics::run(MEMORY);
         posteriors::run(MEMORY);
+        parties::run(MEMORY);
         loop {
             core::hint::spin_loop();
         }

@@ -15,8 +15,10 @@ fn header(len: u32) -> Header {
         scalar: ScalarTag::F64,
         deployment: 1,
         config: 7,
+        chain: 0,
         agent: 3,
         round: 0,
+        attempt: 0,
         len,
     }
 }

@@ -33,7 +33,8 @@ pub(super) fn rows(emit: Emit<'_>) {
     emit("surrogate::weights f32", &weight_posterior::<f32>);
     emit("acquisition::thompson f64", &maxima::<f64>);
     emit("acquisition::thompson f32", &maxima::<f32>);
-    emit("acquisition f64", &acquisitions);
+    emit("acquisition f64", &acquisitions::<f64>);
+    emit("acquisition f32", &acquisitions::<f32>);
     emit("schedule f64", &schedules);
 }
 
@@ -145,11 +146,12 @@ fn finite_posterior<T: Scalar>(fold: &mut Fold) {
     }
 }
 
-fn acquisitions(fold: &mut Fold) {
+fn acquisitions<T: Scalar>(fold: &mut Fold) {
+    let number = T::from_f64;
     for i in 0..64 {
-        let (mean, variance) = (f64::from(i) * 0.2 - 9.0, 0.1 + f64::from(i % 7));
-        fold.add(log_expected_improvement::value(mean, variance, 0.5));
-        fold.add(upper_confidence_bound::bound(mean, variance, 2.5));
+        let (mean, variance) = (T::from_u32(i) * number(0.2) - number(9.0), number(0.1) + T::from_u32(i % 7));
+        fold.add(log_expected_improvement::value(mean, variance, number(0.5)));
+        fold.add(upper_confidence_bound::bound(mean, variance, number(2.5)));
     }
 }
 

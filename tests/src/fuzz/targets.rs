@@ -343,8 +343,10 @@ fn frames() -> Vec<Vec<u8>> {
         scalar: ScalarTag::F64,
         deployment: 7,
         config: u64::MAX,
+        chain: 1 << 40,
         agent: 3,
         round: 300,
+        attempt: 2,
         len: 0,
     };
     let mut out = vec![0; wire::frame_len_max(ScalarTag::F64, 5)];

@@ -308,3 +308,70 @@ fn mended_an_argmax_beyond_the_candidates_is_refused() {
     }
     assert!(found > 0, "no agent followed the broadcast");
 }
+
+/// What an agent said last, with the point or the vector to the bit.
+fn said(output: &Output<'_, f32>) -> (Option<u32>, Vec<u32>) {
+    match output {
+        Output::Evaluate { candidate, point, .. } => (Some(*candidate), point.iter().map(|x| x.to_bits()).collect()),
+        Output::Upload(vector) => (None, vector.iter().map(|x| x.to_bits()).collect()),
+        Output::Wait | Output::Done => (None, Vec::new()),
+    }
+}
+
+/// At every step a machine that was put together again from what was stored repeats what it said last, in a workspace of
+/// its own, and goes on as if nothing had happened.
+#[test]
+fn an_agent_that_was_restarted_repeats_its_last_word() {
+    for own_draw in [OwnDraw::Features, OwnDraw::Joint] {
+        let (features, config) = (features(), Config::new(parameters(own_draw)).unwrap());
+        let rows = identity();
+        let public = public(&features, if own_draw == OwnDraw::Joint { &rows } else { &[] }, &[]);
+        let mut numbers = vec![0.0; storage_len(&config, &public)];
+        let mut state = AgentState::new(AGENT, SEED);
+        let vectors = vec![0.25f32; config.broadcast_len()];
+        let (mut input, mut uploads, mut points) = (Input::Start, 0, 0);
+        loop {
+            let storage = AgentStorage::split(&config, &public, &mut numbers).unwrap();
+            let mut agent = Agent::attach(&config, &public, &mut state, storage).unwrap();
+            let output = agent.handle(input).unwrap();
+            let (first, done) = (said(&output), output == Output::Done);
+            let bytes = postcard::to_allocvec(agent.state()).unwrap();
+            let mut restored: AgentState = postcard::from_bytes(&bytes).unwrap();
+            let mut log = numbers[..log_len(&config)].to_vec();
+            let mut workspace = vec![9.0; workspace_len(&config, &public)];
+            let storage = AgentStorage { log: &mut log, workspace: Workspace::Lent(&mut workspace) };
+            let mut again = Agent::attach(&config, &public, &mut restored, storage).unwrap();
+            for _ in 0..2 {
+                assert_eq!(said(&again.repeat().unwrap()), first);
+            }
+            assert_eq!(restored, state);
+            if done {
+                break;
+            }
+            input = match first {
+                (Some(candidate), _) => {
+                    points += 1;
+                    Input::Observed(sensor(candidate))
+                }
+                (None, vector) => {
+                    assert_eq!(vector.len(), M);
+                    uploads += 1;
+                    Input::Broadcast { vectors: &vectors, maximum: None }
+                }
+            };
+        }
+        assert_eq!((points, uploads), (INIT + T, T));
+    }
+    let config = Config::new(Parameters { aggregation: Aggregation::None, ..parameters(OwnDraw::Features) }).unwrap();
+    let features = features();
+    let public = public(&features, &[], &[]);
+    let (mut numbers, mut state) = (vec![0.0; storage_len(&config, &public)], AgentState::new(AGENT, SEED));
+    let storage = AgentStorage::split(&config, &public, &mut numbers).unwrap();
+    let mut agent = Agent::attach(&config, &public, &mut state, storage).unwrap();
+    assert_eq!(agent.repeat(), Ok(Output::Wait), "nothing was said yet");
+    agent.handle(Input::Start).unwrap();
+    while agent.state().phase() == Phase::Initial {
+        agent.handle(Input::Observed(0.5)).unwrap();
+    }
+    assert_eq!(agent.repeat(), Ok(Output::Wait), "nothing is ever uploaded");
+}

@@ -215,7 +215,7 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
             Ok(pivot) => pivot,
             Err(error) if self.when_repeated == WhenRepeated::Refuse => return Err(SurrogateError::Singular(error)),
             Err(error) => {
-                let hopeless = !(error.pivot > (rounding * diagonal).to_f64());
+                let hopeless = !(T::from_f64(error.pivot) > rounding * diagonal);
                 let tolerance = if hopeless { T::EPSILON.sqrt().max(rounding) } else { rounding };
                 if let Some(index) = self.nearest(x, tolerance) {
                     return self.merge(index, target);

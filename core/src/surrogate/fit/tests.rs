@@ -181,3 +181,17 @@ fn mended_the_likelihood_on_the_floor_has_its_gradient() {
     let mut other = [0.0; 3];
     assert!((value(&parameters, 0.0, &mut other) - at).abs() > 1e-3 && (other[1] - gradient[1]).abs() > 1e-3);
 }
+
+#[test]
+fn single_precision_elements_are_the_double_ones_rounded() {
+    for axis in 0..PARAMETERS_MAX {
+        for index in 0..20_000 {
+            let (single, double) = (halton::<f32>(index, axis), halton::<f64>(index, axis));
+            assert_eq!(single.to_bits(), (double as f32).to_bits(), "{index} {axis}");
+        }
+    }
+    // Beyond 2²⁴ both roundings and the sum are off by a few units.
+    for index in [1 << 25, u32::MAX / 3, u32::MAX] {
+        assert!((f64::from(halton::<f32>(index, 1)) - halton::<f64>(index, 1)).abs() < 1e-6);
+    }
+}

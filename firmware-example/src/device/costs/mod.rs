@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`basics`] | digest, draws, features, maximum |
 //! | [`posteriors`] | the four engines at n, N and M of 16, 32, 64, 100 |
+//! | [`optimizer`] | ask and tell |
 //! | [`private`] | encoding, accounting, an agent of a federation |
 
 use core::fmt::Write;
@@ -12,6 +13,7 @@ use super::hardware;
 use super::memory::Memory;
 
 mod basics;
+mod optimizer;
 mod posteriors;
 mod private;
 
@@ -108,6 +110,7 @@ const fn equal(a: &[u8], b: &[u8]) -> bool {
 const TABLE: &[(&str, &[Operation])] = &[
     ("Basics", basics::TABLE),
     ("Posteriors: n observations, N points, M features", posteriors::TABLE),
+    ("Ask and tell over a box of two axes, room for 64 observations", optimizer::TABLE),
     ("Private releases and a federation", private::TABLE),
 ];
 

@@ -224,7 +224,9 @@ impl<T> MethodContext<T> {
     /// The header of a frame of this run; its payload decides format and length.
     pub fn frame_header(&self, kind: Kind, agent: u32, round: u32) -> Header {
         let (deployment, config) = (self.deployment, self.config_id);
-        Header { version: wire::VERSION, kind, scalar: ScalarTag::F64, deployment, config, agent, round, len: 0 }
+        let (version, scalar) = (wire::VERSION, ScalarTag::F64);
+        // A simulated link has one history and no restarts.
+        Header { version, kind, scalar, deployment, config, chain: 0, agent, round, attempt: 0, len: 0 }
     }
 
     /// This method in a stage of `round`.

@@ -1,0 +1,93 @@
+//! What both sides of a federation must have in common before a vector means the same to both.
+
+use serde::{Deserialize, Serialize};
+
+use super::super::config::Config;
+use crate::digest::{Digest, Frame};
+use crate::domain::Candidates;
+use crate::kernel::Stationary;
+use crate::math::Scalar;
+use crate::wire::{Header, Kind, ScalarTag, VERSION, prefix};
+
+/// Where the shared features come from.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PublicFeatures {
+    /// The public seed, as [`crate::features::random_fourier::draw`] takes it.
+    pub seed: u64,
+    /// The index of the run under that seed.
+    pub run: u32,
+    /// The shape of the kernel.
+    pub kernel: Stationary,
+    /// Its lengthscale on the unit box, > 0.
+    pub lengthscale: f64,
+    /// s², > 0, unit y².
+    pub signal_variance: f64,
+    /// Whether every φ(x) is rescaled to norm s.
+    pub unit_norm: bool,
+    /// Share of the prior variance that the factor of joint own draws may lack, in [0, 1).
+    pub prior_tolerance: f64,
+}
+
+/// What the server promises about privacy, beside the numbers of the mechanism, which are in the configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Announced {
+    /// The most ε, beyond which nothing is released; none without a budget.
+    pub epsilon_max: Option<f64>,
+    /// δ of the budget, in (0, 1).
+    pub delta: f64,
+    /// How long a round is open at most, in milliseconds.
+    pub deadline_ms: u64,
+    /// Whether a round may end before, when all have answered: that presence is then visible is part of the terms.
+    pub may_close_early: bool,
+}
+
+/// Everything public that both sides compute with. Two parties with the same [`Agreement::digest`] compute the same
+/// features, regions and weights, to the bit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Agreement {
+    /// The numbers of the federation.
+    pub config: Config,
+    /// The shared features.
+    pub features: PublicFeatures,
+    /// [`candidates_digest`] of the list that may be queried.
+    pub candidates: Digest,
+    /// D, coordinates of a candidate.
+    pub dim: u32,
+    /// The format that agents compute with and frames carry.
+    pub scalar: ScalarTag,
+    /// The run: a random public number, drawn once. **Never a seed.**
+    pub deployment: u64,
+    /// The privacy that is promised.
+    pub announced: Announced,
+}
+
+impl Agreement {
+    /// 256 bits that are compared when an agent joins; frames carry the first 64.
+    pub fn digest(&self) -> Digest {
+        Digest::of(self)
+    }
+
+    /// Numbers of a frame from the server at most: P·M.
+    pub fn frame_numbers_max(&self) -> u32 {
+        self.config.broadcast_len() as u32
+    }
+}
+
+/// The header of a frame under an agreement with this digest; the payload decides format and length.
+pub(super) fn header(deployment: u64, agreement: &Digest, kind: Kind, agent: u32, round: u32) -> Header {
+    let config = prefix(agreement);
+    let (version, scalar) = (VERSION, ScalarTag::F64);
+    Header { version, kind, scalar, deployment, config, chain: 0, agent, round, attempt: 0, len: 0 }
+}
+
+/// SHA-256 of D (u32) and all coordinates in the order of the candidates, in the format of the list: a 64-bit list on
+/// hosts, whatever format they compute with.
+pub fn candidates_digest<T: Scalar>(candidates: &Candidates<'_, T>, point: &mut [T]) -> Digest {
+    let mut frame = Frame::leaf();
+    frame.u32(candidates.dim() as u32);
+    for index in 0..candidates.count() {
+        candidates.point(index, point);
+        frame.scalars(point);
+    }
+    frame.end()
+}

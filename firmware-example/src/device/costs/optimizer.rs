@@ -1,0 +1,72 @@
+//! Ask and tell in single precision.
+
+use core::hint::black_box;
+
+use sordino_core::domain::BoxDomain;
+use sordino_core::optimizer::{self, Acquisition, Optimizer, Settings};
+
+use super::{DIM, Memory, Operation, Probe};
+
+/// Observations there is room for.
+const CAPACITY: usize = 64;
+
+const fn storage(_: usize) -> usize {
+    4 * optimizer::storage_len(DIM, CAPACITY)
+}
+
+pub(super) const TABLE: &[Operation] = &[
+    Operation::new(
+        "suggestion after n, expected improvement",
+        &[(6, 2_000_000), (32, 7_000_000), (63, 16_000_000)],
+        storage,
+        |memory, probe, n| suggest(memory, probe, Acquisition::ExpectedImprovement, n),
+    ),
+    Operation::new(
+        "suggestion after n, upper confidence bound",
+        &[(6, 2_000_000), (32, 7_000_000)],
+        storage,
+        |memory, probe, n| {
+            suggest(memory, probe, Acquisition::UpperConfidenceBound { width: 2.0 }, n);
+        },
+    ),
+    Operation::new(
+        "observation n of the optimizer",
+        &[(6, 4_000), (32, 20_000), (63, 56_000)],
+        storage,
+        |memory, probe, n| {
+            with(memory, Settings::default(), n - 1, |optimizer| {
+                let (x, y) = told(n - 1);
+                probe.measure(|| {
+                    let _ = black_box(optimizer.observe(black_box(&x), y));
+                });
+            });
+        },
+    ),
+];
+
+/// Point i of a fixed sequence that fills the box, and its value: a hill at (6.5, 18).
+fn told(i: usize) -> ([f32; DIM], f32) {
+    let x = [20.0 * (i as f32 * 0.137 % 1.0), 1.0 + 49.0 * (i as f32 * 0.291 % 1.0)];
+    let (a, b) = ((x[0] - 6.5) / 4.0, (x[1] - 18.0) / 12.0);
+    (x, 40.0 - 10.0 * (a * a + b * b))
+}
+
+/// An optimizer that was told `count` values.
+fn with(memory: &mut Memory, settings: Settings, count: usize, measured: impl FnOnce(&mut Optimizer<f32, &mut [f32]>)) {
+    let Ok(domain) = BoxDomain::new(&[(0.0, 20.0), (1.0, 50.0)]) else { return };
+    let numbers = &mut memory.numbers[..optimizer::storage_len(DIM, CAPACITY)];
+    let Ok(mut optimizer) = Optimizer::new(domain, settings, CAPACITY, numbers) else { return };
+    let all = (0..count).map(told).all(|(x, y)| optimizer.observe(&x, y).is_ok());
+    if all && optimizer.len() == count {
+        measured(&mut optimizer);
+    }
+}
+
+/// The suggestion after `n` observations.
+fn suggest(memory: &mut Memory, probe: &mut Probe, acquisition: Acquisition, n: usize) {
+    with(memory, Settings { acquisition, ..Settings::default() }, n, |optimizer| {
+        probe.measure(|| {
+            let _ = black_box(optimizer.suggest());
+        });
+    });
+}
