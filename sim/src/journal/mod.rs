@@ -8,6 +8,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -351,6 +352,25 @@ impl Journal {
         let dropped = self.folder.parent().unwrap_or(&self.folder).join(DROPPED);
         fs::rename(&self.folder, &dropped).map_err(io_at(&self.folder))?;
         fs::remove_dir_all(&dropped).map_err(io_at(&dropped))
+    }
+}
+
+/// How often a part keeps a checkpoint.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    last: Instant,
+    every: Duration,
+}
+
+impl Pace {
+    /// Counts from now on.
+    pub fn new(every: Duration) -> Self {
+        Pace { last: Instant::now(), every }
+    }
+
+    /// Whether it is time.
+    pub fn is_due(&self) -> bool {
+        self.last.elapsed() >= self.every
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use sordino_core::federated::Aggregation;
 use sordino_core::math::Scalar;
@@ -16,7 +16,7 @@ use super::error::DriverError;
 use super::fabric::{Fabric, Order, Snapshot};
 use super::saved::Saved;
 use super::{host, ledger};
-use crate::journal::Journal;
+use crate::journal::{Journal, Pace};
 use crate::progress::{Progress, Stage};
 use crate::record::{MethodRun, stored_name};
 
@@ -60,7 +60,7 @@ where
         }
     };
     let mut point = vec![T::ZERO; method.config.broadcast_len() + p.regions.splits().len()];
-    let mut saved_at = Instant::now();
+    let mut pace = Pace::new(around.interval);
     for round in books.read().chain.len() as u32..=p.rounds {
         let tell = |stage| around.progress.advance(&method.step(round, stage));
         let collecting = shared && round < p.rounds;
@@ -81,17 +81,15 @@ where
             counters = Some(server.close()?);
         }
         let released = counters.and_then(|counters| server.broadcast().map(|vectors| (vectors, counters)));
-        books.end_round(&method, &mut partials, released);
+        books.end_round(&method, &mut partials, released)?;
         let stop = around.stop.load(Ordering::Relaxed);
-        if let Some(journal) =
-            around.journal.filter(|_| round < p.rounds && (stop || saved_at.elapsed() >= around.interval))
-        {
+        if let Some(journal) = around.journal.filter(|_| round < p.rounds && (stop || pace.is_due())) {
             tell(Stage::Checkpoint);
             let agents = Snapshot::join(fabric.snapshot().await?);
             let broadcast = server.broadcast().unwrap_or_default().to_vec();
             let state = Saved::new(server.store()?, &broadcast, books.read(), agents);
             journal.save(&name, books.read().chain.len(), &state)?;
-            saved_at = Instant::now();
+            pace = Pace::new(around.interval);
         }
         tell(host::spent(&server));
         if stop && round < p.rounds {
