@@ -16,7 +16,7 @@ use crate::math::Scalar;
 pub fn maximize_rows<T: Scalar>(rows: &[T], width: usize, region_of: &[u32], weights: &[T]) -> Maximum<T> {
     /// Values computed before they are compared.
     const BLOCK: usize = 64;
-    let mut best = Maximum { candidate: 0, value: -T::INFINITY };
+    let mut best = Maximum::none();
     let mut values = [T::ZERO; BLOCK];
     let count = rows.len() / width.max(1);
     let mut start = 0;
@@ -33,11 +33,7 @@ pub fn maximize_rows<T: Scalar>(rows: &[T], width: usize, region_of: &[u32], wei
         };
         let values = &mut values[..end - start];
         matvec(block, weights, values);
-        for (i, value) in values.iter().enumerate() {
-            if *value > best.value {
-                best = Maximum { candidate: (start + i) as u32, value: *value };
-            }
-        }
+        best.look(start as u32, values);
         start = end;
     }
     best
@@ -54,7 +50,7 @@ pub fn maximize_streamed<T: Scalar>(
     scratch: &mut [T],
 ) -> Maximum<T> {
     let width = features.count();
-    let mut best = Maximum { candidate: 0, value: -T::INFINITY };
+    let mut best = Maximum::none();
     let Some((point, phi)) = scratch.split_at_mut_checked(candidates.dim()) else { return best };
     for candidate in 0..candidates.count() {
         candidates.point(candidate, point);
