@@ -4,7 +4,7 @@ use std::num::{NonZeroU32, NonZeroUsize};
 
 use sordino_core::digest::Digest;
 use sordino_core::digest::combine;
-use sordino_sim::model::federated::{self, DriverKind, RunOptions};
+use sordino_sim::model::{DriverKind, Options, federated};
 use sordino_sim::record::{MethodRun, is_report_round};
 use sordino_sim::scenario::{Method, Scenario};
 
@@ -24,11 +24,11 @@ const PRIOR: [&str; 4] = [
     "prior.epsilon=8",
 ];
 
-fn options(driver: DriverKind, threads: usize, shards: u32) -> RunOptions {
-    RunOptions { driver, threads: NonZeroUsize::new(threads), shards: NonZeroU32::new(shards), ..RunOptions::default() }
+fn options(driver: DriverKind, threads: usize, shards: u32) -> Options {
+    Options { driver, threads: NonZeroUsize::new(threads), shards: NonZeroU32::new(shards), ..Options::default() }
 }
 
-fn run(scenario: &Scenario, options: &RunOptions) -> Vec<MethodRun> {
+fn run(scenario: &Scenario, options: &Options) -> Vec<MethodRun> {
     federated::run(scenario, options, &()).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -210,6 +210,6 @@ fn faulty(all: &[&str], methods: &[&str]) {
 fn a_fleet_without_workspaces_decides_the_same() {
     let scenario = scenario(&["federation.methods=[\"dp-fts-de\",\"ts\"]"]);
     let kept = run(&scenario, &options(DriverKind::Lockstep, 1, 1));
-    let shared = run(&scenario, &RunOptions { workspace_bytes: Some(0), ..options(DriverKind::Tokio, 2, 3) });
+    let shared = run(&scenario, &Options { workspace_bytes: Some(0), ..options(DriverKind::Tokio, 2, 3) });
     assert_eq!(shared, kept);
 }

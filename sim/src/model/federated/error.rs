@@ -1,17 +1,22 @@
 //! What can go wrong while a scenario is executed.
 
+use std::path::PathBuf;
+
 use sordino_core::domain::DomainError;
 use sordino_core::features::FeatureError;
 use sordino_core::federated::prior::agent::AgentError as PriorAgentError;
 use sordino_core::federated::prior::server::ReleaseError;
 use sordino_core::federated::{AgentError, ConfigError, PublicError, ServerError};
 use sordino_core::kernel::KernelError;
+use sordino_core::privacy::accountant::AccountantError;
 use sordino_core::wire::WireError;
 use sordino_host::ledger::LedgerError;
 use sordino_host::server::HostError;
 
-use crate::journal::checkpoint::StoreError;
+use crate::journal::JournalError;
+use crate::model::contract::ModelError;
 use crate::pool::PoolError;
+use crate::report::read::ReadError;
 use crate::world::ObjectiveError;
 use crate::world::fault::TraceError;
 
@@ -62,12 +67,37 @@ pub enum DriverError {
         /// Its configuration.
         config: u64,
     },
-    /// A file that outlives the program could not be written or used.
+    /// What survives a kill could not be kept or used.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Journal(#[from] JournalError),
     /// The ledger cannot be used.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
+    /// A ledger cannot be read once its method is finished.
+    #[error("{}: {error}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        error: std::io::Error,
+    },
+    /// The ledger of a finished method does not have one charge for each release.
+    #[error("{}: {charges} charges for {releases} releases", path.display())]
+    Charges {
+        /// The file.
+        path: PathBuf,
+        /// How many charges it has.
+        charges: usize,
+        /// How many releases there were.
+        releases: u32,
+    },
+    /// A loss cannot be computed.
+    #[error(transparent)]
+    Accountant(#[from] AccountantError),
+    /// A run folder cannot be read back.
+    #[error(transparent)]
+    Folder(ReadError),
     /// The trace of availability could not be read.
     #[error(transparent)]
     Trace(#[from] TraceError),
@@ -92,4 +122,15 @@ pub enum DriverError {
     /// A worker ended without a result: it panicked.
     #[error("a worker ended without a result")]
     WorkerLost,
+}
+
+impl From<DriverError> for ModelError {
+    fn from(error: DriverError) -> Self {
+        match error {
+            DriverError::Interrupted => ModelError::Interrupted,
+            DriverError::Journal(error) => error.into(),
+            DriverError::Objective(_) | DriverError::Folder(_) => ModelError::Input(error.to_string()),
+            error => ModelError::Failure(error.to_string()),
+        }
+    }
 }

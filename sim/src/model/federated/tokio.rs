@@ -6,26 +6,12 @@
 
 use std::sync::Arc;
 
-use futures_util::stream::{FuturesUnordered, StreamExt};
 use rayon::ThreadPool;
-use tokio::sync::oneshot;
+use tokio::sync::mpsc;
 
 use super::error::DriverError;
 use super::fabric::{Crew, Fabric, Partial, Snapshot};
 use crate::progress::{Progress, Stage};
-
-/// Runs `work` on the pool and waits for its result without blocking a thread.
-pub async fn on_pool<R: Send + 'static>(
-    pool: &ThreadPool,
-    work: impl FnOnce() -> R + Send + 'static,
-) -> Result<R, DriverError> {
-    let (sender, receiver) = oneshot::channel();
-    pool.spawn(move || {
-        // The receiver is gone only if the execution was given up; then nobody misses the result.
-        let _ = sender.send(work());
-    });
-    receiver.await.map_err(|_| DriverError::WorkerLost)
-}
 
 /// Agents in shards of consecutive indices, advanced on a pool.
 pub struct Pooled<'p, C: Crew> {
@@ -65,19 +51,19 @@ impl<C: Crew> Fabric<C> for Pooled<'_, C> {
     async fn round(&mut self, order: C::Order) -> Result<Vec<Partial>, DriverError> {
         let of = C::enrolled(&self.context);
         let (mut done, parts) = (0, self.shards.len());
-        let mut working: FuturesUnordered<_> = std::mem::take(&mut self.shards)
-            .into_iter()
-            .map(|mut shard| {
-                let order = order.clone();
-                on_pool(self.pool, move || {
-                    let partial = shard.advance(&order);
-                    (shard, partial)
-                })
-            })
-            .collect();
+        let (sender, mut arrivals) = mpsc::unbounded_channel();
+        for mut shard in std::mem::take(&mut self.shards) {
+            let (order, sender) = (order.clone(), sender.clone());
+            self.pool.spawn(move || {
+                let partial = shard.advance(&order);
+                // The receiver is gone only if the execution was given up; then nobody misses the result.
+                let _ = sender.send((shard, partial));
+            });
+        }
+        drop(sender);
         let mut partials = Vec::new();
-        while let Some(arrived) = working.next().await {
-            let (shard, partial) = arrived?;
+        // The channel ends when every worker has sent, or died.
+        while let Some((shard, partial)) = arrivals.recv().await {
             done += shard.range().len() as u32;
             if parts > 1 {
                 self.progress.advance(&C::step(&self.context, &order, Stage::Agents { done, of }));
@@ -85,7 +71,7 @@ impl<C: Crew> Fabric<C> for Pooled<'_, C> {
             self.shards.push(shard);
             partials.push(partial?);
         }
-        Ok(partials)
+        if partials.len() == parts { Ok(partials) } else { Err(DriverError::WorkerLost) }
     }
 
     async fn snapshot(&mut self) -> Result<Vec<Snapshot<C::State>>, DriverError> {

@@ -17,10 +17,11 @@ use sordino_host::server::prior::{PriorHost, StoredPrior};
 use super::super::books::Books;
 use super::super::error::DriverError;
 use super::super::fabric::{Fabric, Snapshot};
-use super::super::host::ledger;
 use super::super::run::Surroundings;
+use super::super::{host, ledger};
 use super::context::PriorContext;
 use super::shard::{PriorOrder, PriorShard};
+use crate::journal::Pace;
 use crate::progress::Stage;
 use crate::record::{MethodRun, stored_name};
 use crate::scenario::{Guarantee, Method};
@@ -42,7 +43,7 @@ fn server<T: Scalar>(
     path: Option<&Path>,
     stored: Option<StoredPrior>,
 ) -> Result<Host<T>, DriverError> {
-    let (sources, ledger) = (SimulatedSources::new(context.base.run.seed), ledger(&context.base, path)?);
+    let (sources, ledger) = (SimulatedSources::new(context.base.run.seed), host::ledger(&context.base, path)?);
     Ok(PriorHost::new(*context.config(), context.plan(), context.public(), sources, ledger, stored)?)
 }
 
@@ -81,12 +82,12 @@ where
     DriverError: From<F::Error>,
 {
     let base = &context.base;
-    let name = stored_name(base.run.index, base.method);
-    if let Some(done) = around.store.map_or(Ok(None), |store| store.finished(&name))? {
+    let name = stored_name(base.run.index, base.method.name());
+    if let Some(done) = around.journal.map_or(Ok(None), |journal| journal.finished(&name))? {
         return Ok(done);
     }
-    let saved = around.store.map_or(Ok(None), |store| store.latest::<Saved>(&name))?;
-    let path = around.store.map(|store| store.ledger(&name));
+    let saved = around.journal.map_or(Ok(None), |journal| journal.latest::<Saved>(&name))?;
+    let path = around.journal.map(|journal| ledger::path(journal, &name));
     let (mut fabric, mut server, mut books) = match saved {
         None => (build(None)?, server(&context, path.as_deref(), None)?, Books::new(base)),
         Some(Saved { server: stored, books, agents }) => {
@@ -94,6 +95,7 @@ where
             (build(Some(&agents))?, server, Books::resume(books))
         }
     };
+    let mut pace = Pace::new(around.interval);
     for round in books.read().chain.len() as u32..=context.rounds() {
         let tell = |stage| around.progress.advance(&base.step(round, stage));
         tell(Stage::Agents { done: 0, of: context.config().parameters().agents });
@@ -108,11 +110,12 @@ where
         }
         let stop = around.stop.load(Ordering::Relaxed);
         let last = round == context.rounds();
-        if let Some(store) = around.store.filter(|store| !last && (stop || store.is_due(&name))) {
+        if let Some(journal) = around.journal.filter(|_| !last && (stop || pace.is_due())) {
             tell(Stage::Checkpoint);
             let agents = Snapshot::join(fabric.snapshot().await?);
             let books = books.read().clone();
-            store.save(&name, books.chain.len(), &Saved { server: server.store()?, books, agents })?;
+            journal.save(&name, books.chain.len(), &Saved { server: server.store()?, books, agents })?;
+            pace = Pace::new(around.interval);
         }
         tell(spent(&context, &server));
         if stop && !last {
@@ -121,8 +124,8 @@ where
     }
     server.sync()?;
     let finished = books.close();
-    if let Some(store) = around.store {
-        store.finish(&name, &finished)?;
+    if let Some(journal) = around.journal {
+        journal.finish(&name, &finished)?;
     }
     Ok(finished)
 }
