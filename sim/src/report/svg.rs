@@ -9,60 +9,6 @@ use std::fmt::Write as _;
 pub use super::chart::{Chart, Curve, Frame, Point, Ruler, Scale};
 use super::layout::{LEADER, Layout, NOTE_BELOW, NOTE_GAP};
 
-/// Colours and type: Okabe and Ito's palette, darkened where a thin line would be pale on white; and its dark variant.
-/// Curves of one family share a hue, and dashes tell them apart without any.
-pub const STYLE: &str = "\
-text{font-family:system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue','Noto Sans','DejaVu Sans',sans-serif;fill:#1c2024}\
-.ground{fill:#ffffff}.title{font-size:19px;font-weight:650}.sub{font-size:13px;fill:#5b636b}\
-.panel{font-size:14px;font-weight:600}.tick,.axis{font-size:12px;fill:#5b636b}.label{font-size:13px;font-weight:600}\
-.note{font-weight:400;fill:#5b636b;font-size:12px}.grid{stroke:#e4e7ea;stroke-width:1}.base{stroke:#9aa1a8;stroke-width:1}\
-.line{fill:none;stroke-width:2;stroke-linejoin:round;stroke-linecap:round}.band{fill-opacity:.13}\
-.leader{fill:none;stroke-width:1;stroke-opacity:.55}.main{stroke-width:3}\
-.line.ts{stroke:#4a4f55}.leader.ts{stroke:#4a4f55}.band.ts{fill:#4a4f55}text.ts{fill:#4a4f55}\
-.line.fts{stroke:#2b93cf;stroke-dasharray:7 4}.leader.fts{stroke:#2b93cf}.band.fts{fill:#2b93cf}text.fts{fill:#1c7db5}\
-.line.fts-de{stroke:#0062a0}.leader.fts-de{stroke:#0062a0}.band.fts-de{fill:#0062a0}text.fts-de{fill:#0062a0}\
-.line.dp-fts{stroke:#cc7a00;stroke-dasharray:7 4}.leader.dp-fts{stroke:#cc7a00}.band.dp-fts{fill:#cc7a00}text.dp-fts{fill:#a86400}\
-.line.dp-fts-de{stroke:#c23b00}.leader.dp-fts-de{stroke:#c23b00}.band.dp-fts-de{fill:#c23b00}text.dp-fts-de{fill:#c23b00}\
-.line.pure-noise{stroke:#8a9199;stroke-dasharray:2 4}.leader.pure-noise{stroke:#8a9199}.band.pure-noise{fill:#8a9199}text.pure-noise{fill:#6b727a}\
-.line.uniform-weights{stroke:#007a59;stroke-dasharray:9 3 2 3}.leader.uniform-weights{stroke:#007a59}.band.uniform-weights{fill:#007a59}text.uniform-weights{fill:#007a59}\
-.line.global-init{stroke:#a8417f;stroke-dasharray:4 3}.leader.global-init{stroke:#a8417f}.band.global-init{fill:#a8417f}text.global-init{fill:#a8417f}\
-.line.moments{stroke:#c23b00}.leader.moments{stroke:#c23b00}text.moments{fill:#c23b00}\
-.line.rdp{stroke:#0062a0}.leader.rdp{stroke:#0062a0}text.rdp{fill:#0062a0}\
-.line.v0{stroke:#5e2a84}.leader.v0{stroke:#5e2a84}.band.v0{fill:#5e2a84}text.v0{fill:#5e2a84}\
-.line.v1{stroke:#3b528b}.leader.v1{stroke:#3b528b}.band.v1{fill:#3b528b}text.v1{fill:#3b528b}\
-.line.v2{stroke:#1c7c88}.leader.v2{stroke:#1c7c88}.band.v2{fill:#1c7c88}text.v2{fill:#1c7c88}\
-.line.v3{stroke:#2f8f50}.leader.v3{stroke:#2f8f50}.band.v3{fill:#2f8f50}text.v3{fill:#2f8f50}\
-.line.v4{stroke:#8a8f00}.leader.v4{stroke:#8a8f00}.band.v4{fill:#8a8f00}text.v4{fill:#8a8f00}\
-.line.v5{stroke:#b86e00}.leader.v5{stroke:#b86e00}.band.v5{fill:#b86e00}text.v5{fill:#b86e00}\
-.line.pld-small{stroke:#007a59;stroke-dasharray:6 4}.leader.pld-small{stroke:#007a59}text.pld-small{fill:#007a59}\
-.line.pld{stroke:#007a59}.leader.pld{stroke:#007a59}text.pld{fill:#007a59}";
-
-/// The dark variant, for a style sheet that asks the reader's preference.
-pub const STYLE_DARK: &str = "\
-text{fill:#e8eaed}.ground{fill:#15181c}.sub,.tick,.axis,.note{fill:#a3abb3}.grid{stroke:#2b3036}.base{stroke:#6b727a}\
-.band{fill-opacity:.2}\
-.line.ts{stroke:#c3c8ce}.leader.ts{stroke:#c3c8ce}.band.ts{fill:#c3c8ce}text.ts{fill:#c3c8ce}\
-.line.fts{stroke:#6cc0f0}.leader.fts{stroke:#6cc0f0}.band.fts{fill:#6cc0f0}text.fts{fill:#6cc0f0}\
-.line.fts-de{stroke:#3f9fe0}.leader.fts-de{stroke:#3f9fe0}.band.fts-de{fill:#3f9fe0}text.fts-de{fill:#5db2ee}\
-.line.dp-fts{stroke:#f0a83a}.leader.dp-fts{stroke:#f0a83a}.band.dp-fts{fill:#f0a83a}text.dp-fts{fill:#f0a83a}\
-.line.dp-fts-de{stroke:#ff7a45}.leader.dp-fts-de{stroke:#ff7a45}.band.dp-fts-de{fill:#ff7a45}text.dp-fts-de{fill:#ff7a45}\
-.line.pure-noise{stroke:#8a9199}.leader.pure-noise{stroke:#8a9199}.band.pure-noise{fill:#8a9199}text.pure-noise{fill:#a3abb3}\
-.line.uniform-weights{stroke:#2fbf95}.leader.uniform-weights{stroke:#2fbf95}.band.uniform-weights{fill:#2fbf95}text.uniform-weights{fill:#2fbf95}\
-.line.global-init{stroke:#e07fba}.leader.global-init{stroke:#e07fba}.band.global-init{fill:#e07fba}text.global-init{fill:#e07fba}\
-.line.moments{stroke:#ff7a45}.leader.moments{stroke:#ff7a45}text.moments{fill:#ff7a45}\
-.line.rdp{stroke:#3f9fe0}.leader.rdp{stroke:#3f9fe0}text.rdp{fill:#5db2ee}\
-.line.v0{stroke:#b58be0}.leader.v0{stroke:#b58be0}.band.v0{fill:#b58be0}text.v0{fill:#b58be0}\
-.line.v1{stroke:#7f9fe0}.leader.v1{stroke:#7f9fe0}.band.v1{fill:#7f9fe0}text.v1{fill:#7f9fe0}\
-.line.v2{stroke:#4fc3c9}.leader.v2{stroke:#4fc3c9}.band.v2{fill:#4fc3c9}text.v2{fill:#4fc3c9}\
-.line.v3{stroke:#6fd08a}.leader.v3{stroke:#6fd08a}.band.v3{fill:#6fd08a}text.v3{fill:#6fd08a}\
-.line.v4{stroke:#d0dc5a}.leader.v4{stroke:#d0dc5a}.band.v4{fill:#d0dc5a}text.v4{fill:#d0dc5a}\
-.line.v5{stroke:#f0b64a}.leader.v5{stroke:#f0b64a}.band.v5{fill:#f0b64a}text.v5{fill:#f0b64a}\
-.line.pld-small{stroke:#2fbf95}.leader.pld-small{stroke:#2fbf95}text.pld-small{fill:#2fbf95}\
-.line.pld{stroke:#2fbf95}.leader.pld{stroke:#2fbf95}text.pld{fill:#2fbf95}";
-
-/// Classes for the values of one ordered parameter, from low to high.
-pub const RAMP: [&str; 6] = ["v0", "v1", "v2", "v3", "v4", "v5"];
-
 /// Text with the characters that mean something in XML written out.
 pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
