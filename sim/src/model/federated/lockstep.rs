@@ -1,10 +1,11 @@
 //! The reference: one thread, virtual time, one member that holds all agents.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use futures_util::FutureExt;
 use sordino_core::math::Scalar;
 
 use super::context::MethodContext;
@@ -37,7 +38,11 @@ pub fn run_method<T: Scalar>(
     let around = Surroundings { progress, journal: None, interval: Duration::ZERO, stop: &AtomicBool::new(false) };
     let build = |snapshot: Option<&_>| Lockstep::new(method, snapshot);
     // One member in one thread never waits for another.
-    run::run_method(method.clone(), around, build).now_or_never().unwrap_or(Err(DriverError::WorkerLost))
+    let run = pin!(run::run_method(method.clone(), around, build));
+    match run.poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(result) => result,
+        Poll::Pending => Err(DriverError::WorkerLost),
+    }
 }
 
 impl<T: Scalar> Fabric<T> for Lockstep<T> {

@@ -13,7 +13,6 @@ use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::Arc;
 
-use futures_util::stream::{self, StreamExt};
 use sordino_core::math::Scalar;
 
 use super::contract::{DriverKind, Jobs, Model, ModelError, Options};
@@ -40,6 +39,7 @@ pub mod lockstep;
 pub mod run;
 pub mod saved;
 pub mod shard;
+mod together;
 pub mod tokio;
 
 pub use error::DriverError;
@@ -166,11 +166,11 @@ fn run_in<T: Scalar>(
                             run::run_method(context.clone(), around, build).await
                         }
                     });
-                    let results: Vec<_> = stream::iter(jobs).buffered(threads + 1).collect().await;
+                    let results: Vec<_> = together::at_most(threads + 1, jobs).await;
                     results.into_iter().collect::<Result<Vec<_>, DriverError>>()
                 });
                 // Two runs at a time hide the end of one behind the beginning of the next; more would only hold memory.
-                let results: Vec<_> = stream::iter(runs).buffered(2).collect().await;
+                let results: Vec<_> = together::at_most(2, runs).await;
                 Ok(results.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
             })
         }

@@ -6,29 +6,15 @@
 
 use std::sync::Arc;
 
-use futures_util::stream::{FuturesUnordered, StreamExt};
 use rayon::ThreadPool;
 use sordino_core::math::Scalar;
-use tokio::sync::oneshot;
+use tokio::sync::mpsc;
 
 use super::context::MethodContext;
 use super::error::DriverError;
 use super::fabric::{Fabric, Order, Partial, Snapshot};
 use super::shard::Shard;
 use crate::progress::{Progress, Stage};
-
-/// Runs `work` on the pool and waits for its result without blocking a thread.
-pub async fn on_pool<R: Send + 'static>(
-    pool: &ThreadPool,
-    work: impl FnOnce() -> R + Send + 'static,
-) -> Result<R, DriverError> {
-    let (sender, receiver) = oneshot::channel();
-    pool.spawn(move || {
-        // The receiver is gone only if the execution was given up; then nobody misses the result.
-        let _ = sender.send(work());
-    });
-    receiver.await.map_err(|_| DriverError::WorkerLost)
-}
 
 /// Agents in shards of consecutive indices, advanced on a pool.
 pub struct Pooled<'p, T> {
@@ -72,19 +58,19 @@ impl<T: Scalar> Fabric<T> for Pooled<'_, T> {
     async fn round(&mut self, order: Order<T>) -> Result<Vec<Partial>, DriverError> {
         let of = self.method.config.parameters().agents;
         let (mut done, parts, round) = (0, self.shards.len(), order.round);
-        let mut working: FuturesUnordered<_> = std::mem::take(&mut self.shards)
-            .into_iter()
-            .map(|mut shard| {
-                let order = order.clone();
-                on_pool(self.pool, move || {
-                    let partial = shard.advance(&order);
-                    (shard, partial)
-                })
-            })
-            .collect();
+        let (sender, mut arrivals) = mpsc::unbounded_channel();
+        for mut shard in std::mem::take(&mut self.shards) {
+            let (order, sender) = (order.clone(), sender.clone());
+            self.pool.spawn(move || {
+                let partial = shard.advance(&order);
+                // The receiver is gone only if the execution was given up; then nobody misses the result.
+                let _ = sender.send((shard, partial));
+            });
+        }
+        drop(sender);
         let mut partials = Vec::new();
-        while let Some(arrived) = working.next().await {
-            let (shard, partial) = arrived?;
+        // The channel ends when every worker has sent, or died.
+        while let Some((shard, partial)) = arrivals.recv().await {
             done += shard.range().len() as u32;
             if parts > 1 {
                 self.progress.advance(&self.method.step(round, Stage::Agents { done, of }));
@@ -92,7 +78,7 @@ impl<T: Scalar> Fabric<T> for Pooled<'_, T> {
             self.shards.push(shard);
             partials.push(partial?);
         }
-        Ok(partials)
+        if partials.len() == parts { Ok(partials) } else { Err(DriverError::WorkerLost) }
     }
 
     async fn snapshot(&mut self) -> Result<Vec<Snapshot>, DriverError> {
