@@ -220,6 +220,18 @@ pub struct Explanation {
     pub cost: Vec<String>,
 }
 
+impl Explanation {
+    /// The questions with their answers.
+    pub fn questions(&self) -> [(&'static str, &[String]); 4] {
+        [
+            ("Who is protected from whom", &self.protected),
+            ("Which inputs are compared", &self.relation),
+            ("What is not protected", &self.not_protected),
+            ("What it costs", &self.cost),
+        ]
+    }
+}
+
 /// The value of `noise` of everything simulated: "simulation: not private".
 pub fn noise() -> String {
     SourceKind::Simulation.to_string()

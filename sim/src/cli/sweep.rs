@@ -11,9 +11,12 @@ use super::run::{check_data, scenario_text, seconds};
 use super::{Format, interrupt, print, print_json};
 use crate::progress::log::{self, Log};
 use crate::progress::teller::Teller;
-use crate::report::table::NOT_PRIVATE;
+use crate::record::Loss;
+use crate::report::page::Shown;
+use crate::report::parts::words;
 use crate::study::sweep::run::{Options, named, run};
 use crate::study::sweep::{Index, Plan, Status, SweepError, SweepFolder, grid};
+use crate::text::significant;
 
 /// `sordino sweep`.
 #[derive(Clone, Debug, Args)]
@@ -121,7 +124,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     };
     match arguments.format {
         Format::Json => print_json(&index)?,
-        Format::Text => print(&format!("{}\n{NOT_PRIVATE}\n", table(&index)))?,
+        Format::Text => print(&table(&index))?,
     }
     log::done(Some(folder.path()), index.digest.as_deref());
     match index.count(Status::Failed) {
@@ -149,38 +152,28 @@ fn steps(folder: &SweepFolder) -> Result<(&'static str, Vec<u64>), CliError> {
 
 /// One line for each cell and method.
 fn table(index: &Index) -> String {
-    use comfy_table::{Cell, CellAlignment, Table};
-
-    use crate::text::significant;
     let (measures, losses) = (index.measures(), index.losses());
     let varying: Vec<usize> = (0..index.axes.len()).filter(|i| index.axes[*i].varies()).collect();
-    let mut header: Vec<String> = varying.iter().map(|i| index.axes[*i].short().to_owned()).collect();
-    header.extend(["method".to_owned(), "runs in all".to_owned()]);
-    for measure in &measures {
-        header.extend([measure.replace('_', " "), "std. error".to_owned()]);
-    }
-    header.extend(losses.iter().map(|loss| crate::report::parts::words(loss)));
-    let mut table = Table::new();
-    table.load_style(crate::report::table::LINES).set_header(header);
+    let mut columns: Vec<String> = varying.iter().map(|i| index.axes[*i].short().to_owned()).collect();
+    columns.extend(["method".to_owned(), "runs in all".to_owned()]);
+    columns.extend(measures.iter().flat_map(|measure| [measure.replace('_', " "), "std. error".to_owned()]));
+    columns.extend(losses.iter().map(|loss| words(loss)));
+    let number = |value: Option<f64>, digits| value.map_or("–".to_owned(), |x| significant(x, digits));
+    let mut rows = Vec::new();
     for cell in index.cells() {
         for method in &cell.methods {
-            let mut row: Vec<Cell> = varying.iter().map(|i| Cell::new(&cell.values[*i])).collect();
-            row.push(Cell::new(&method.summary.name));
-            let mut number = |text: String| row.push(Cell::new(text).set_alignment(CellAlignment::Right));
-            number(method.runs.to_string());
-            for name in &measures {
-                let measure = method.summary.measure(name);
-                number(measure.map_or("–".into(), |measure| significant(measure.mean, 4)));
-                let error = measure.and_then(|measure| measure.standard_error);
-                number(error.map_or("–".into(), |error| significant(error, 2)));
+            let mut row: Vec<String> = varying.iter().map(|i| cell.values[*i].clone()).collect();
+            row.extend([method.summary.name.clone(), method.runs.to_string()]);
+            for measure in measures.iter().map(|name| method.summary.measure(name)) {
+                row.push(number(measure.map(|measure| measure.mean), 4));
+                row.push(number(measure.and_then(|measure| measure.standard_error), 2));
             }
-            for name in &losses {
-                let loss = method.summary.loss(name);
-                number(loss.map_or("–".into(), |loss| loss.value.map_or("∞".into(), |x| significant(x, 3))));
-            }
-            table.add_row(row);
+            let told = |loss: &Loss| loss.value.map_or("∞".to_owned(), |x| significant(x, 3));
+            row.extend(losses.iter().map(|name| method.summary.loss(name).map_or("–".to_owned(), told)));
+            rows.push(row);
         }
     }
-    let digest = index.digest.as_deref().unwrap_or("none: not all runs are done");
-    format!("{table}\nmeans over all runs of all {} seeds\n\ndigest {digest}", index.seeds.len())
+    let notes = vec![format!("means over all runs of all {} seeds", index.seeds.len())];
+    let shown = Shown { columns, rows, words: (0..=varying.len()).collect(), notes, noise: true, ..Shown::default() };
+    shown.text(index.digest.as_deref().unwrap_or("none: not all runs are done"))
 }

@@ -23,7 +23,7 @@ impl Point {
 /// One curve.
 #[derive(Clone, Debug)]
 pub struct Curve {
-    /// Class of colour and dash, one of those in [`super::svg::STYLE`].
+    /// Class of colour and dash, one of those in [`super::palette`].
     pub class: &'static str,
     /// What stands at its end.
     pub label: String,

@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use super::layout::{Layout, Room, Sizes};
 use super::svg::{Chart, Curve, Point, Ruler, Scale, escape, line};
-use super::{advance, figure};
+use super::{advance, figure, palette};
 use crate::metrics::{MethodSummary, SMALL_DELTA, Summary, loss_curve, release_event};
 use crate::record::MethodRun;
-use crate::scenario::{Guarantee, Scenario};
+use crate::scenario::{Guarantee, Method, Scenario};
 use crate::text::significant;
 use crate::world::fault::FaultCounts;
 
@@ -57,10 +57,10 @@ pub fn losses(scenario: &Scenario, summary: &Summary) -> Option<Chart> {
         }
     };
     let delta = scenario.privacy.delta;
-    let mut curves = vec![curve("pld-small", &small, SMALL_DELTA), curve("pld", &summary.losses, delta)];
+    let mut curves = vec![curve("fern", &small, SMALL_DELTA), curve("green", &summary.losses, delta)];
     if summary.prior_losses.len() > 1 {
-        let prior = curve("dp-prior", &summary.prior_losses, delta);
-        curves.push(Curve { label: "dp-prior".to_owned(), ..prior });
+        let prior = curve(palette::of(Method::DpPrior), &summary.prior_losses, delta);
+        curves.push(Curve { label: Method::DpPrior.name().to_owned(), ..prior });
     }
     let top = curves.iter().flat_map(|curve| &curve.points).map(|point| point.y).fold(f64::MIN_POSITIVE, f64::max);
     Some(Chart {
@@ -87,7 +87,7 @@ pub fn spreads(summary: &Summary, regret_name: &str) -> Vec<Chart> {
             x_label: "round".into(),
             y_label: regret_name.into(),
             curves: vec![Curve {
-                class: method.method.name(),
+                class: palette::of(method.method),
                 label: String::new(),
                 note: String::new(),
                 points: method
@@ -109,9 +109,6 @@ pub fn spreads(summary: &Summary, regret_name: &str) -> Vec<Chart> {
 
 /// What happened on the links, by round: means over methods and runs. Nothing without faults.
 pub fn faults(results: &[MethodRun]) -> Option<Chart> {
-    /// Looks of other curves: a fault is no method.
-    const LOOKS: [&str; 8] =
-        ["ts", "fts", "fts-de", "dp-fts", "dp-fts-de", "pure-noise", "uniform-weights", "global-init"];
     let with: Vec<&MethodRun> = results.iter().filter(|result| !result.faults.is_empty()).collect();
     let rounds = with.iter().map(|result| result.faults.len()).min()?;
     let mean = |i: usize, round: usize| {
@@ -122,7 +119,7 @@ pub fn faults(results: &[MethodRun]) -> Option<Chart> {
         .enumerate()
         .filter(|(i, _)| (0..rounds).any(|round| mean(*i, round) > 0.0))
         .map(|(i, name)| Curve {
-            class: LOOKS[i],
+            class: palette::DISTINCT[i],
             label: name.replace('_', " "),
             note: String::new(),
             points: (0..rounds).map(|round| Point::bare(round as f64, mean(i, round))).collect(),
@@ -146,7 +143,7 @@ pub fn clipping(summary: &Summary) -> Option<Chart> {
         .iter()
         .filter(|method| method.guarantee() == Guarantee::DifferentialPrivacy && method.clipped_share.len() > 1)
         .map(|method| Curve {
-            class: method.method.name(),
+            class: palette::of(method.method),
             label: method.method.name().into(),
             note: String::new(),
             points: method
@@ -200,9 +197,10 @@ pub fn utility(summary: &Summary, regret_name: &str) -> String {
     }
     line(&mut out, "axis", left + plot, bottom + 34.0, "end", &format!("summed {regret_name}, 95 % interval"));
     for (i, method) in methods.iter().enumerate() {
-        let (y, class, half) = (34.0 + ROW * (i as f64 + 0.5), method.method.name(), interval(method));
+        let (y, class, half) = (34.0 + ROW * (i as f64 + 0.5), palette::of(method.method), interval(method));
+        let name = method.method.name();
         let mean = method.summed_regret.mean;
-        let _ = writeln!(out, r#"<text class="label {class}" x="8" y="{:.1}">{class}</text>"#, y + 4.5);
+        let _ = writeln!(out, r#"<text class="label {class}" x="8" y="{:.1}">{name}</text>"#, y + 4.5);
         let _ = writeln!(
             out,
             r#"<path class="leader {class}" style="stroke-width:3" d="M{:.1} {y:.1}H{:.1}"/>"#,

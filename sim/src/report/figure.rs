@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use super::advance::wrapped;
 use super::layout::{Layout, Room, Sizes};
-use super::svg::{Chart, Curve, Point, Ruler, STYLE, STYLE_DARK, Scale, line};
+use super::palette;
+use super::svg::{Chart, Curve, Point, Ruler, Scale, line};
 use crate::metrics::{MethodSummary, Summary};
 use crate::scenario::{Method, Scenario};
 use crate::text::significant;
@@ -37,7 +38,7 @@ pub fn epsilon(loss: Option<f64>) -> String {
 pub fn curve(method: &MethodSummary) -> Curve {
     let note = method.losses.map_or(String::new(), |[loss, _]| epsilon(loss.tight));
     Curve {
-        class: method.method.name(),
+        class: palette::of(method.method),
         label: method.method.name().to_owned(),
         note,
         points: method
@@ -159,7 +160,8 @@ pub fn compose_over(title: &str, lines: &[&str; 2], panels: &[Chart], ruler: Opt
     let height = blocks.iter().map(|block| top + block.height).fold(top + 20.0, f64::max).ceil();
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
-         role=\"img\">\n<style>{STYLE}@media (prefers-color-scheme:dark){{{STYLE_DARK}}}</style>\n"
+         role=\"img\">\n<style>{}</style>\n",
+        palette::style("", "")
     );
     let _ = writeln!(out, r#"<rect class="ground" width="{width}" height="{height}"/>"#);
     heading(&mut out, title, lines, width - 2.0 * EDGE);

@@ -2,19 +2,22 @@
 //!
 //! | module | what it makes |
 //! |---|---|
-//! | [`table`] | the text on the terminal |
+//! | [`table`] | how tables look on the terminal |
+//! | [`rows`] | the one writer of CSV |
 //! | [`json`] | the summary of a federation, for programs |
 //! | [`figure`] | regret curves as SVG |
 //! | [`chart`] | a chart before it is drawn |
 //! | [`svg`] | axes, curves, bands, labels that do not overlap |
+//! | [`palette`] | colours in light and dark, and the style sheets made of them |
 //! | [`layout`], [`advance`] | room for every text of a chart; how wide a text is |
 //! | [`charts`] | privacy loss, spread over agents, clipping, utility against privacy |
-//! | [`html`] | one page with all of it |
+//! | [`html`] | a page and its sections |
 //! | [`read`] | a run folder, read back and checked |
 //! | [`curves`] | `rounds.csv` of any trust model |
 //! | [`parts`] | parts of pages that do not know whose results they show |
-//! | [`page`] | the report and the README of a run folder of the other trust models |
-//! | [`federation`] | what an execution of a federation leaves |
+//! | [`pictured`] | what an execution leaves that shows one table and one picture |
+//! | [`page`], [`readme`] | table, page and README of a run folder, whatever its trust model |
+//! | [`federation`] | what an execution of a federation leaves: its files, and what its page adds |
 //! | [`folder`] | the run folder: filled by what an execution left, the summary last |
 
 pub mod advance;
@@ -29,8 +32,12 @@ pub mod html;
 pub mod json;
 pub mod layout;
 pub mod page;
+pub mod palette;
 pub mod parts;
+pub mod pictured;
 pub mod read;
+pub mod readme;
+pub mod rows;
 pub mod svg;
 pub mod table;
 

@@ -1,16 +1,15 @@
-//! What every experiment shows: one table for terminal and page, the report, the README of its folder.
+//! The page of a run folder, whatever its trust model: head, table, what it adds, who is protected from whom, provenance.
 
 use std::fmt::Write as _;
 
 use comfy_table::{Cell, CellAlignment, Table};
-use sordino_core::digest::Digest;
 
 use super::charts::{element, element_over};
-use super::figure::compose_over;
 use super::html::{document, section};
+use super::parts::{header, line};
 use super::svg::{Chart, Ruler, escape};
-use super::table::NOT_PRIVATE;
-use crate::record::Explanation;
+use super::table::{LINES, NOT_PRIVATE};
+use crate::record::{Explanation, Summary};
 use crate::scenario::Head;
 
 /// A table: the first column and those in `words` hold words, the others numbers.
@@ -20,6 +19,8 @@ pub struct Shown {
     pub columns: Vec<String>,
     /// Rows as long as `columns`.
     pub rows: Vec<Vec<String>>,
+    /// Classes of the rows' curves, if the page shows a piece of each.
+    pub looks: Vec<&'static str>,
     /// Columns of words, besides the first.
     pub words: Vec<usize>,
     /// What must be said with it, a paragraph each.
@@ -34,22 +35,22 @@ impl Shown {
     }
 
     /// The text on the terminal.
-    pub fn text(&self, digest: &Digest) -> String {
-        let mut table = Table::new();
-        table.load_style(crate::report::table::LINES).set_header(&self.columns);
-        for row in &self.rows {
-            table.add_row(row.iter().enumerate().map(|(column, text)| {
+    pub fn text(&self, digest: &str) -> String {
+        let cells = |row: &[String]| -> Vec<Cell> {
+            let aligned = |(column, text): (usize, &String)| {
                 let alignment = if self.is_numeric(column) { CellAlignment::Right } else { CellAlignment::Left };
                 Cell::new(text).set_alignment(alignment)
-            }));
-        }
+            };
+            row.iter().enumerate().map(aligned).collect()
+        };
+        let mut table = Table::new();
+        table.load_style(LINES).set_header(cells(&self.columns));
+        table.add_rows(self.rows.iter().map(|row| cells(row)));
         let mut text = format!("{table}\n");
-        self.notes.iter().for_each(|note| {
+        let warning = self.noise.then_some(NOT_PRIVATE);
+        self.notes.iter().map(String::as_str).chain(warning).for_each(|note| {
             let _ = writeln!(text, "{note}");
         });
-        if self.noise {
-            let _ = writeln!(text, "{NOT_PRIVATE}");
-        }
         let _ = writeln!(text, "\ndigest {digest}");
         text
     }
@@ -58,14 +59,15 @@ impl Shown {
         let mut out = String::from("<div class=\"scroll\"><table>\n<thead><tr>");
         let left = |column: usize| if self.is_numeric(column) { "" } else { " style=\"text-align:left\"" };
         for (column, head) in self.columns.iter().enumerate() {
-            let _ = write!(out, "<th{}>{}</th>", left(column), escape(head));
+            let _ = write!(out, "<th{}>{}</th>", left(column), escape(&head.replace('\n', " ")));
         }
         out.push_str("</tr></thead>\n<tbody>\n");
-        for row in &self.rows {
+        for (place, row) in self.rows.iter().enumerate() {
             out.push_str("<tr>");
+            let swatch = self.looks.get(place).map_or(String::new(), |class| line(class));
             for (column, text) in row.iter().enumerate() {
                 let _ = match column {
-                    0 => write!(out, "<th scope=\"row\">{}</th>", escape(text)),
+                    0 => write!(out, "<th scope=\"row\">{swatch}{}</th>", escape(text)),
                     _ => write!(out, "<td{}>{}</td>", left(column), escape(text)),
                 };
             }
@@ -79,104 +81,66 @@ impl Shown {
     }
 }
 
-/// What a run folder of an experiment holds besides tables for programs.
+/// What the page of a run folder shows.
 pub struct Page<'a> {
     /// Name, seed and runs of the scenario.
     pub head: &'a Head,
+    /// Version that computed what is shown.
+    pub version: &'a str,
     /// The scenario with every key written out.
     pub resolved: String,
     /// Who is protected from whom.
     pub explanation: Explanation,
-    /// Numbers beside the title.
+    /// Numbers beside the title, besides those that all have.
     pub facts: Vec<(&'static str, String)>,
-    /// The table.
+    /// The table, and what stands below it: markup.
     pub shown: &'a Shown,
-    /// Below the title of the picture.
-    pub line: String,
-    /// The pictures, side by side.
-    pub charts: Vec<Chart>,
-    /// Their horizontal axis, if it is not rounds from 0.
-    pub ruler: Option<Ruler>,
-    /// Columns of `rounds.csv` and what they mean.
-    pub columns: &'static [(&'static str, &'static str)],
-    /// Digest of everything.
-    pub digest: &'a Digest,
+    /// Below the table: markup.
+    pub below: String,
+    /// Further sections, the pictures among them: markup.
+    pub sections: String,
+    /// Digests of everything and of each method.
+    pub summary: &'a Summary,
+}
+
+/// Charts side by side; `ruler` is their horizontal axis, if it is not rounds from 0.
+pub fn side_by_side(charts: &[Chart], ruler: Option<&Ruler>, labels: f64) -> String {
+    let drawn = |chart: &Chart| match ruler {
+        Some(ruler) => element_over(chart, ruler, (270.0, 260.0), labels),
+        None => element(chart, (270.0, 260.0), labels),
+    };
+    let figures: String = charts.iter().map(|chart| format!("<figure>{}</figure>\n", drawn(chart))).collect();
+    format!("<div class=\"pair\">\n{figures}</div>\n")
 }
 
 impl Page<'_> {
-    /// `regret.svg`, `report.html`, `README.md`.
-    pub fn files(&self) -> Vec<(&'static str, String)> {
+    /// The page as a file of its own.
+    pub fn html(&self) -> String {
         let head = self.head;
-        vec![
-            (
-                "regret.svg",
-                compose_over(&head.name, &[&head.description, &self.line], &self.charts, self.ruler.as_ref()),
-            ),
-            ("report.html", self.html()),
-            ("README.md", self.readme()),
-        ]
-    }
-
-    fn html(&self) -> String {
-        let head = self.head;
-        let version = env!("CARGO_PKG_VERSION");
-        let mut out = format!(
-            "<header>\n<p class=\"eyebrow\">sordino {version}</p>\n<h1>{}</h1>\n<p class=\"lead\">{}</p>\n<dl class=\"facts\">",
-            escape(&head.name),
-            escape(&head.description)
-        );
         let common = [
             ("trust model", head.trust.name().to_owned()),
-            ("runs", head.runs.to_string()),
+            ("paired runs", head.runs.to_string()),
             ("seed", head.seed.to_string()),
         ];
-        for (name, value) in common.iter().chain(&self.facts) {
-            let _ = write!(out, "<div><dt>{name}</dt><dd>{}</dd></div>", escape(value));
-        }
-        out.push_str("</dl>\n");
-        if self.shown.noise {
-            let _ = writeln!(out, "<p class=\"warning\"><strong>{}</strong></p>", escape(NOT_PRIVATE));
-        }
-        out.push_str("</header>\n");
-        section(&mut out, "Result", "", &self.shown.html());
-        let figures: String = self
-            .charts
-            .iter()
-            .map(|chart| {
-                let (plot, labels) = ((270.0, 260.0), 216.0);
-                let drawn = match &self.ruler {
-                    Some(ruler) => element_over(chart, ruler, plot, labels),
-                    None => element(chart, plot, labels),
-                };
-                format!("<figure>{drawn}</figure>\n")
-            })
-            .collect();
-        section(&mut out, "Picture", &escape(&self.line), &format!("<div class=\"pair\">\n{figures}</div>\n"));
+        let facts: Vec<_> = common.into_iter().chain(self.facts.iter().cloned()).collect();
+        let mut out = String::new();
+        let eyebrow = format!("sordino {}", self.version);
+        header(&mut out, &eyebrow, &head.name, &head.description, &facts, self.shown.noise);
+        section(&mut out, "Result", "", &(self.shown.html() + &self.below));
+        out.push_str(&self.sections);
         section(&mut out, "Who is protected from whom", "", &self.explained());
-        let provenance = format!(
-            "<p>Digest of all runs and methods:</p>\n<p class=\"digest\">{}</p>\n<details><summary>Resolved scenario</summary>\
-             <pre>{}</pre></details>\n",
-            self.digest,
-            escape(&self.resolved)
-        );
         section(
             &mut out,
             "Provenance",
-            "Equal digests mean equal queries and equal observations, bit by bit.",
-            &provenance,
+            "Equal digests mean equal queries and equal observations, uploads and releases, bit by bit.",
+            &self.provenance(),
         );
         document(&head.name, &out)
     }
 
     fn explained(&self) -> String {
-        let said = &self.explanation;
         let mut out = String::new();
-        for (title, sentences) in [
-            ("Protected", &said.protected),
-            ("Which inputs are compared", &said.relation),
-            ("Not protected", &said.not_protected),
-            ("Cost", &said.cost),
-        ] {
+        for (title, sentences) in self.explanation.questions() {
             let _ = write!(out, "<h3>{title}</h3>\n<ul>\n");
             sentences.iter().for_each(|sentence| {
                 let _ = writeln!(out, "<li>{}</li>", escape(sentence));
@@ -186,23 +150,30 @@ impl Page<'_> {
         out
     }
 
-    fn readme(&self) -> String {
+    fn provenance(&self) -> String {
         let mut out = format!(
-            "# A run of sordino, trust model {}\n\nEqual scenarios (and equal data) leave equal folders: nothing here depends \
-             on the machine, the time or the number of threads.\n**Simulation: not private.** Noise comes from the seed. \
-             Real releases take it from secret entropy.\n\n\
-             | file | what it is |\n|---|---|\n\
-             | `scenario.toml` | the scenario with every key written out; `sordino run scenario.toml` repeats the run |\n\
-             | `table.txt` | the table |\n| `summary.json` | the same for programs, in one form for all trust models (`version` 2); its `noise` says what these losses are worth, \
-             \"simulation: not private\" |\n\
-             | `rounds.csv` | all numbers behind the picture |\n| `regret.svg` | the picture |\n\
-             | `report.html` | all of it on one page that needs no network, with who is protected from whom |\n\n\
-             Columns of `rounds.csv`:\n\n| column | meaning |\n|---|---|\n",
-            self.head.trust.name()
+            "<p>Written by sordino {}. Digest of all runs and methods:</p>\n<p class=\"digest\">{}</p>\n",
+            escape(self.version),
+            self.summary.digest
         );
-        self.columns.iter().for_each(|(name, meaning)| {
-            let _ = writeln!(out, "| `{name}` | {meaning} |");
-        });
+        let digests = self.summary.methods.iter().filter_map(|method| Some((&method.name, method.digest.as_ref()?)));
+        let rows: String = digests
+            .map(|(name, digest)| {
+                format!("<tr><th scope=\"row\">{}</th><td class=\"digest\">{digest}</td></tr>\n", escape(name))
+            })
+            .collect();
+        if !rows.is_empty() {
+            let _ = write!(
+                out,
+                "<div class=\"scroll\"><table>\n<thead><tr><th>method</th><th class=\"name\">digest over runs</th></tr>\
+                 </thead>\n<tbody>\n{rows}</tbody></table></div>\n"
+            );
+        }
+        let _ = writeln!(
+            out,
+            "<details><summary>Resolved scenario</summary><pre>{}</pre></details>",
+            escape(&self.resolved)
+        );
         out
     }
 }

@@ -3,18 +3,16 @@
 use std::fmt::Write as _;
 
 use super::curves::MethodCurve;
+use super::palette::{self, DISTINCT};
 use super::svg::{Chart, Curve, Point, escape};
 use super::{figure, table};
 use crate::record::MethodSummary;
 use crate::scenario::Method;
 use crate::text::significant;
 
-/// Looks for methods that are not the federated ones.
-const LOOKS: [&str; 8] = ["pure-noise", "ts", "fts-de", "dp-fts-de", "dp-fts", "uniform-weights", "global-init", "fts"];
-
-/// The class of a method: its own, or that of its place.
+/// The class of a method: a federated one has its own, others that of their place.
 pub fn look(name: &str, place: usize) -> &'static str {
-    Method::from_name(name).map_or(LOOKS[place % LOOKS.len()], Method::name)
+    Method::from_name(name).map_or(DISTINCT[place % DISTINCT.len()], palette::of)
 }
 
 /// A name with spaces, as in `final regret`.
@@ -22,8 +20,8 @@ pub fn words(name: &str) -> String {
     name.replace('_', " ").replace("epsilon", "ε").replace("pld", "PLD").replace("delta", "δ")
 }
 
-/// Name, description, facts, and that nothing of it is private.
-pub fn header(out: &mut String, eyebrow: &str, name: &str, description: &str, facts: &[(&str, String)]) {
+/// Name, description, facts, and, where there is `noise`, that nothing of it is private.
+pub fn header(out: &mut String, eyebrow: &str, name: &str, description: &str, facts: &[(&str, String)], noise: bool) {
     let _ = write!(
         out,
         "<header>\n<p class=\"eyebrow\">{}</p>\n<h1>{}</h1>\n<p class=\"lead\">{}</p>\n<dl class=\"facts\">",
@@ -34,16 +32,23 @@ pub fn header(out: &mut String, eyebrow: &str, name: &str, description: &str, fa
     for (name, value) in facts {
         let _ = write!(out, "<div><dt>{}</dt><dd>{}</dd></div>", escape(name), escape(value));
     }
-    let _ = writeln!(out, "</dl>\n<p class=\"warning\"><strong>{}</strong></p>\n</header>", escape(table::NOT_PRIVATE));
+    out.push_str("</dl>\n");
+    if noise {
+        let _ = writeln!(out, "<p class=\"warning\"><strong>{}</strong></p>", escape(table::NOT_PRIVATE));
+    }
+    out.push_str("</header>\n");
+}
+
+/// A piece of a curve of this class.
+pub fn line(class: &str) -> String {
+    format!(
+        "<svg class=\"swatch\" viewBox=\"0 0 28 10\" aria-hidden=\"true\"><path class=\"line {class}\" d=\"M1 5H27\"/></svg>"
+    )
 }
 
 /// A method's name with a piece of its line.
 pub fn swatch(name: &str, place: usize) -> String {
-    format!(
-        "<svg class=\"swatch\" viewBox=\"0 0 28 10\" aria-hidden=\"true\"><path class=\"line {}\" d=\"M1 5H27\"/></svg>{}",
-        look(name, place),
-        escape(name)
-    )
+    line(look(name, place)) + &escape(name)
 }
 
 /// Cells of the measures and losses of a method.

@@ -14,6 +14,7 @@ mod privacy_cli;
 mod resume;
 mod scenarios;
 mod sweep;
+mod toy;
 mod tune;
 mod tuning;
 mod util;

@@ -220,7 +220,7 @@ fn mended_every_text_of_every_picture_lies_inside_it() {
 fn a_text_without_room_is_found() {
     let picture = |texts: &str| format!("<svg viewBox=\"0 0 300 100\" width=\"300\">\n{texts}</svg>\n");
     let good =
-        "<text class=\"label ts\" x=\"100\" y=\"50\">ts<tspan class=\"note\" dx=\"6\">0.61 of random</tspan></text>\n";
+        "<text class=\"label ink\" x=\"100\" y=\"50\">ts<tspan class=\"note\" dx=\"6\">0.61 of random</tspan></text>\n";
     assert_eq!(faults(&picture(good), false), Vec::<String>::new());
     for (bad, found) in [
         (good.replace("\"100\"", "\"195\""), 1),

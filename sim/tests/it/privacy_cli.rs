@@ -209,7 +209,7 @@ fn compare_draws_three_curves() {
     let folder = scratch("privacy-compare");
     let said = done(&folder, &format!("privacy compare {PAPER} --delta 1e-5 --out a.svg"));
     let picture = std::fs::read_to_string(folder.join("a.svg")).unwrap();
-    for class in ["moments", "rdp", "pld"] {
+    for class in ["red", "blue", "green"] {
         assert!(picture.contains(&format!("class=\"line {class}")), "{class}");
     }
     for name in ["moments", "RDP", "PLD"] {

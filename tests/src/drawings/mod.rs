@@ -8,7 +8,7 @@ mod lanes;
 
 use std::fmt::Write;
 
-use sordino_sim::report::svg::{STYLE, STYLE_DARK};
+use sordino_sim::report::palette;
 
 /// Every drawing: its path in the repository and its text.
 pub fn all() -> Vec<(&'static str, String)> {
@@ -33,7 +33,8 @@ fn picture(width: f64, height: f64, title: &str, contents: &str) -> String {
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
          role=\"img\" aria-label=\"{title}\">\n\
-         <style>{STYLE}{SHAPES}@media (prefers-color-scheme:dark){{{STYLE_DARK}{SHAPES_DARK}}}</style>\n"
+         <style>{}</style>\n",
+        palette::style(SHAPES, SHAPES_DARK)
     );
     let _ = writeln!(out, r#"<rect class="ground" width="{width}" height="{height}"/>"#);
     out.push_str(contents);

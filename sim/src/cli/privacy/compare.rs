@@ -49,9 +49,9 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         let told = if reached { format!("ε = {}", significant(end, 4)) } else { "ε = ∞".to_owned() };
         said.push_str(&format!("{:8}{told}\n", accountant.name()));
         let class = match accountant {
-            Choice::Moments => "moments",
-            Choice::Rdp => "rdp",
-            Choice::Pld => "pld",
+            Choice::Moments => "red",
+            Choice::Rdp => "blue",
+            Choice::Pld => "green",
         };
         curves.push(Curve { class, label: accountant.name().into(), note: told, points });
     }

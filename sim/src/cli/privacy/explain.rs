@@ -49,12 +49,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
 impl Answer {
     fn text(&self) -> String {
         let mut out = format!("{}: {} ({})\n", self.scenario, self.trust.name(), self.trust.description());
-        for (title, sentences) in [
-            ("Who is protected from whom", &self.explanation.protected),
-            ("Which inputs are compared", &self.explanation.relation),
-            ("What is not protected", &self.explanation.not_protected),
-            ("What it costs", &self.explanation.cost),
-        ] {
+        for (title, sentences) in self.explanation.questions() {
             out.push_str(&format!("\n{title}\n"));
             sentences.iter().for_each(|sentence| out.push_str(&format!("  - {sentence}\n")));
         }

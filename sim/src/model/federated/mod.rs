@@ -22,7 +22,7 @@ use crate::journal::Journal;
 use crate::metrics::summarize;
 use crate::progress::Progress;
 use crate::record::{Explanation, MethodRun, Record, stored_name};
-use crate::report::{federation, html, read};
+use crate::report::{federation, read};
 use crate::scenario::{Head, Method, ScalarKind, Scenario};
 use crate::world::Family;
 use context::{MethodContext, RunContext, ScenarioContext};
@@ -70,7 +70,7 @@ impl Model for Scenario {
         let results = run(self, options, progress)?;
         let summary = summarize(self, &results).map_err(DriverError::Accountant)?;
         let ledger = options.journal.as_deref().map(|journal| ledger::joined(journal, &results)).transpose()?;
-        Ok(federation::record(self, results, summary, ledger))
+        Ok(federation::record(self, results, summary, self.explain()?, ledger))
     }
 
     fn explain(&self) -> Result<Explanation, ModelError> {
@@ -93,7 +93,7 @@ impl Model for Scenario {
 
     fn page_again(&self, folder: &Path) -> Result<Option<String>, ModelError> {
         let record = read::run_folder(folder, self).map_err(DriverError::Folder)?;
-        Ok(Some(html::page(&record, self.objective.regret_name())))
+        Ok(Some(federation::page::page(&record, self.explain()?)))
     }
 }
 

@@ -1,7 +1,5 @@
 //! Table, CSV, JSON, and the picture of the paper's figure 2: cumulative regret with standard errors.
 
-use std::fmt::Write as _;
-
 use sordino_core::digest::Digest;
 use sordino_core::digest::combine;
 
@@ -9,7 +7,9 @@ use super::explain::explain;
 use super::run::{LocalRun, curve_rounds};
 use crate::metrics::Estimate;
 use crate::record::{self, Loss, Record, Summary};
-use crate::report::page::{Page, Shown};
+use crate::report::page::Shown;
+use crate::report::pictured::Pictured;
+use crate::report::rows::{csv, number};
 use crate::report::svg::{Chart, Curve, Point, Scale};
 use crate::scenario::local::{LocalMethod, LocalScenario};
 use crate::text::significant;
@@ -59,7 +59,7 @@ pub fn record(scenario: &LocalScenario, runs: &[LocalRun]) -> Record {
     let digest = combine(runs.iter().map(|run| &run.digest));
     let shown = shown(scenario, &methods);
     let (line, chart) = figure(scenario, &methods);
-    let page = Page {
+    let pictured = Pictured {
         head: &scenario.head,
         resolved: scenario.resolved(),
         explanation: explain(scenario),
@@ -68,16 +68,15 @@ pub fn record(scenario: &LocalScenario, runs: &[LocalRun]) -> Record {
             ("ε per report", scenario.users.epsilon.map_or("none".to_owned(), |epsilon| significant(epsilon, 3))),
             ("reports per user", scenario.users.reports_per_user.to_string()),
         ],
-        shown: &shown,
+        shown,
         line,
         charts: vec![chart],
         ruler: None,
+        rounds: rounds(scenario, runs),
         columns: COLUMNS,
-        digest: &digest,
+        summary: summary(scenario, &methods, &digest),
     };
-    let mut files = vec![("rounds.csv", rounds(scenario, runs))];
-    files.extend(page.files());
-    Record { table: shown.text(&digest), summary: summary(scenario, &methods, &digest), files }
+    pictured.record()
 }
 
 /// What the reports promise, in words.
@@ -130,6 +129,7 @@ fn shown(scenario: &LocalScenario, methods: &[MethodSummary]) -> Shown {
     Shown {
         columns: columns.map(str::to_owned).to_vec(),
         rows: methods.iter().map(row).collect(),
+        looks: Vec::new(),
         words: vec![5],
         notes,
         noise: scenario.users.epsilon.is_some(),
@@ -155,23 +155,21 @@ fn summary(scenario: &LocalScenario, methods: &[MethodSummary], digest: &Digest)
 /// One line for each run, method and kept round.
 fn rounds(scenario: &LocalScenario, runs: &[LocalRun]) -> String {
     let kept = curve_rounds(scenario.learning.rounds);
-    let mut out = String::from("run,method,round,cumulative_regret\n");
-    for run in runs {
-        for (round, regret) in kept.iter().zip(&run.curve) {
-            let _ = writeln!(out, "{},{},{round},{regret:?}", run.run, run.method.name());
-        }
-    }
-    out
+    let row = |run: &LocalRun, (round, regret): (&u32, &f64)| {
+        [run.run.to_string(), run.method.name().to_owned(), round.to_string(), number(Some(*regret))]
+    };
+    let rows = runs.iter().flat_map(|run| kept.iter().zip(&run.curve).map(|at| row(run, at)));
+    csv(COLUMNS.iter().map(|(name, _)| *name), rows)
 }
 
 /// The line below the title, and the picture.
 fn figure(scenario: &LocalScenario, methods: &[MethodSummary]) -> (String, Chart) {
     let kept = curve_rounds(scenario.learning.rounds);
     let class = |method: LocalMethod| match method {
-        LocalMethod::Random => "pure-noise",
-        LocalMethod::TgpUcb => "ts",
-        LocalMethod::AtaGpUcb => "fts-de",
-        LocalMethod::MomaGpUcb => "dp-fts-de",
+        LocalMethod::Random => "ash",
+        LocalMethod::TgpUcb => "ink",
+        LocalMethod::AtaGpUcb => "blue",
+        LocalMethod::MomaGpUcb => "red",
     };
     let curves: Vec<Curve> = methods
         .iter()

@@ -1,7 +1,5 @@
 //! Table, CSV, JSON, and the picture: utility over ε.
 
-use std::fmt::Write as _;
-
 use sordino_core::digest::Digest;
 use sordino_core::digest::combine;
 use sordino_core::math::Scalar;
@@ -11,7 +9,9 @@ use super::run::{OutputRun, Published};
 use crate::metrics::Estimate;
 use crate::record::{Loss, MethodSummary, Record, Summary};
 use crate::report::figure;
-use crate::report::page::{Page, Shown};
+use crate::report::page::Shown;
+use crate::report::pictured::Pictured;
+use crate::report::rows::{csv, number};
 use crate::report::svg::{Chart, Curve, Point, Ruler, plain};
 use crate::scenario::output::{OutputMethod, OutputObjective, OutputScenario};
 use crate::text::significant;
@@ -67,7 +67,7 @@ pub fn record(scenario: &OutputScenario, runs: &[OutputRun]) -> Record {
     } else {
         ""
     };
-    let page = Page {
+    let pictured = Pictured {
         head: &scenario.head,
         resolved: scenario.resolved(),
         explanation: explain(scenario),
@@ -77,16 +77,15 @@ pub fn record(scenario: &OutputScenario, runs: &[OutputRun]) -> Record {
             ("share of ε on the score", significant(scenario.release.value_share, 2)),
             ("releases per run and ε", scenario.release.draws.to_string()),
         ],
-        shown: &shown,
+        shown,
         line: format!("{band}{prior}."),
         charts: charts(scenario, &rows),
         ruler: Some(ruler(&scenario.release.epsilons)),
+        rounds: rounds(runs),
         columns: COLUMNS,
-        digest: &digest,
+        summary: summary(scenario, &rows, &digest),
     };
-    let mut files = vec![("rounds.csv", csv(runs))];
-    files.extend(page.files());
-    Record { table: shown.text(&digest), summary: summary(scenario, &rows, &digest), files }
+    pictured.record()
 }
 
 fn protection(scenario: &OutputScenario, row: &Row) -> String {
@@ -149,6 +148,7 @@ fn shown(scenario: &OutputScenario, rows: &[Row]) -> Shown {
             .map(str::to_owned)
             .to_vec(),
         rows: rows.iter().map(row).collect(),
+        looks: Vec::new(),
         words: vec![6],
         notes,
         noise: scenario.release.methods.iter().any(|method| method.is_private()),
@@ -183,24 +183,19 @@ fn summary(scenario: &OutputScenario, rows: &[Row], digest: &Digest) -> Summary 
 }
 
 /// One line for each run, method and ε.
-fn csv(runs: &[OutputRun]) -> String {
-    let mut out = String::from("run,method,guarantee,epsilon,regret,score_error\n");
-    let field = |value: Option<f64>| value.map_or(String::new(), |x| format!("{x:?}"));
-    for run in runs {
-        for published in &run.published {
-            let _ = writeln!(
-                out,
-                "{},{},{},{},{:?},{}",
-                run.run,
-                published.method.name(),
-                published.method.guarantee(),
-                field(published.epsilon),
-                published.regret,
-                field(published.error)
-            );
-        }
-    }
-    out
+fn rounds(runs: &[OutputRun]) -> String {
+    let row = |run: &OutputRun, published: &Published| {
+        [
+            run.run.to_string(),
+            published.method.name().to_owned(),
+            published.method.guarantee().to_owned(),
+            number(published.epsilon),
+            number(Some(published.regret)),
+            number(published.error),
+        ]
+    };
+    let rows = runs.iter().flat_map(|run| run.published.iter().map(|published| row(run, published)));
+    csv(COLUMNS.iter().map(|(name, _)| *name), rows)
 }
 
 /// ln ε, with a number at every ε that has room for one.
@@ -236,11 +231,11 @@ fn chart(
     of: impl Fn(&Row) -> Option<Estimate>,
 ) -> Chart {
     let class = |method: OutputMethod| match method {
-        OutputMethod::Best => "ts",
-        OutputMethod::GpUcb => "fts-de",
-        OutputMethod::Random => "pure-noise",
-        OutputMethod::WorstCase => "dp-fts-de",
-        OutputMethod::PriorConditional => "dp-fts",
+        OutputMethod::Best => "ink",
+        OutputMethod::GpUcb => "blue",
+        OutputMethod::Random => "ash",
+        OutputMethod::WorstCase => "red",
+        OutputMethod::PriorConditional => "amber",
     };
     let epsilons = &scenario.release.epsilons;
     let curve = |method: &OutputMethod| {
@@ -268,7 +263,7 @@ fn chart(
     let mut curves: Vec<Curve> = scenario.release.methods.iter().map(curve).collect();
     curves.retain(|curve| !curve.points.is_empty());
     // The default is drawn on top.
-    curves.sort_by_key(|curve| curve.class == "dp-fts-de");
+    curves.sort_by_key(|curve| curve.class == "red");
     let all = || curves.iter().flat_map(|curve| &curve.points);
     let top = all().map(|point| point.high).fold(f64::MIN_POSITIVE, f64::max);
     let (scale, y_max, name) = figure::scale(all().map(|point| point.y).filter(|y| *y > 0.0), top);

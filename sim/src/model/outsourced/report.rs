@@ -1,7 +1,5 @@
 //! Table, CSV, JSON, and the picture: simple regret over rounds with standard errors.
 
-use std::fmt::Write as _;
-
 use sordino_core::digest::Digest;
 use sordino_core::digest::combine;
 use sordino_core::outsourced::Spectrum;
@@ -12,8 +10,11 @@ use super::table::Source;
 use crate::metrics::Estimate;
 use crate::model::contract::ModelError;
 use crate::record::{self, Loss, Record, Summary};
-use crate::report::page::{Page, Shown};
-use crate::report::svg::{Chart, Curve, Point, RAMP};
+use crate::report::page::Shown;
+use crate::report::palette::RAMP;
+use crate::report::pictured::Pictured;
+use crate::report::rows::{csv, number};
+use crate::report::svg::{Chart, Curve, Point};
 use crate::report::{figure, told_rounds};
 use crate::scenario::outsourced::{Goal, Kind, OutsourcedObjective, OutsourcedScenario};
 use crate::text::significant;
@@ -70,7 +71,7 @@ pub fn record(scenario: &OutsourcedScenario, source: &Source, runs: &[Outsourced
     let noise_std = source.problem.mechanism(scenario.curator.epsilon, scenario.curator.delta)?.noise_std();
     let shown = shown(scenario, source, &methods, noise_std);
     let (line, chart) = chart(scenario, &methods);
-    let page = Page {
+    let pictured = Pictured {
         head: &scenario.head,
         resolved: scenario.resolved(),
         explanation: explain(scenario),
@@ -81,16 +82,15 @@ pub fn record(scenario: &OutsourcedScenario, source: &Source, runs: &[Outsourced
             ("ε", significant(scenario.curator.epsilon, 3)),
             ("δ", format!("{:e}", scenario.curator.delta)),
         ],
-        shown: &shown,
+        shown,
         line,
         charts: vec![chart],
         ruler: None,
+        rounds: rounds(runs),
         columns: COLUMNS,
-        digest: &digest,
+        summary: summary(scenario, source, &methods, &digest),
     };
-    let mut files = vec![("rounds.csv", rounds(runs))];
-    files.extend(page.files());
-    Ok(Record { table: shown.text(&digest), summary: summary(scenario, source, &methods, &digest), files })
+    Ok(pictured.record())
 }
 
 /// What a regret is measured in.
@@ -161,7 +161,8 @@ fn shown(scenario: &OutsourcedScenario, source: &Source, methods: &[MethodSummar
         ));
     }
     let words = vec![columns.len() - 1];
-    Shown { columns, rows: methods.iter().map(row).collect(), words, notes, noise: has(Kind::GaussianProjection) }
+    let (rows, noise) = (methods.iter().map(row).collect(), has(Kind::GaussianProjection));
+    Shown { columns, rows, looks: Vec::new(), words, notes, noise }
 }
 
 fn summary(scenario: &OutsourcedScenario, source: &Source, methods: &[MethodSummary], digest: &Digest) -> Summary {
@@ -185,23 +186,21 @@ fn summary(scenario: &OutsourcedScenario, source: &Source, methods: &[MethodSumm
 
 /// One line for each run, method and round.
 fn rounds(runs: &[OutsourcedRun]) -> String {
-    let mut out = String::from("run,method,guarantee,round,simple_regret\n");
-    for run in runs {
-        let (name, guarantee) = (run.compared.name(), run.compared.kind.guarantee());
-        for (round, regret) in run.regret.iter().enumerate() {
-            let _ = writeln!(out, "{},{name},{guarantee},{round},{regret:?}", run.run);
-        }
-    }
-    out
+    let row = |run: &OutsourcedRun, (round, regret): (usize, &f64)| {
+        let (name, guarantee) = (run.compared.name(), run.compared.kind.guarantee().to_owned());
+        [run.run.to_string(), name, guarantee, round.to_string(), number(Some(*regret))]
+    };
+    let rows = runs.iter().flat_map(|run| run.regret.iter().enumerate().map(|at| row(run, at)));
+    csv(COLUMNS.iter().map(|(name, _)| *name), rows)
 }
 
 /// The line below the title, and the picture.
 fn chart(scenario: &OutsourcedScenario, methods: &[MethodSummary]) -> (String, Chart) {
-    // The classes name colours of the house's palette; the values of r are a ramp.
+    // The values of r are a ramp.
     let class = |compared: &Compared| match compared.kind {
-        Kind::Random => "pure-noise",
-        Kind::GpUcb => "ts",
-        Kind::GaussianProjection => "dp-fts-de",
+        Kind::Random => "ash",
+        Kind::GpUcb => "ink",
+        Kind::GaussianProjection => "red",
         Kind::PaperProjection => {
             let place = scenario.curator.out_dims.iter().position(|r| Some(*r) == compared.out_dim);
             RAMP[place.unwrap_or(0).min(RAMP.len() - 1)]
@@ -228,7 +227,7 @@ fn chart(scenario: &OutsourcedScenario, methods: &[MethodSummary]) -> (String, C
         })
         .collect();
     // The private method is drawn on top.
-    curves.sort_by_key(|curve| curve.class == "dp-fts-de");
+    curves.sort_by_key(|curve| curve.class == "red");
     let all = || curves.iter().flat_map(|curve| &curve.points);
     let top = all().map(|point| point.high).fold(f64::MIN_POSITIVE, f64::max);
     let (scale, y_max, scale_name) = figure::scale(all().map(|point| point.y).filter(|y| *y > 0.0), top);

@@ -10,10 +10,13 @@ use crate::metrics::{MethodSummary, Paired, Summary, summarize};
 use crate::model::{self, federated};
 use crate::progress::teller::Teller;
 use crate::record::MethodRun;
-use crate::report::charts::{element, element_over};
 use crate::report::figure::{self, compose_over};
 use crate::report::html::{document, section};
-use crate::report::svg::{Chart, Curve, Point, RAMP, Ruler, Scale, escape};
+use crate::report::page::side_by_side;
+use crate::report::palette::{self, RAMP};
+use crate::report::parts::header;
+use crate::report::rows::{csv, number};
+use crate::report::svg::{Chart, Curve, Point, Ruler, Scale, escape};
 use crate::scenario::{Method, Scenario, Shipped};
 use crate::text::significant;
 
@@ -178,7 +181,7 @@ impl Comparison {
                 })
                 .collect();
             points.sort_by(|a, b| a.x.total_cmp(&b.x));
-            Curve { class: method.name(), label: method.name().into(), note: String::new(), points }
+            Curve { class: palette::of(method), label: method.name().into(), note: String::new(), points }
         };
         let curves = vec![of(Method::PureNoise), of(Method::DpFtsDe)];
         let top = curves.iter().flat_map(|curve| &curve.points).map(|point| point.high).fold(1e-9, f64::max);
@@ -211,7 +214,7 @@ impl Comparison {
                     })
                     .collect();
                 points.sort_by(|a, b| a.x.total_cmp(&b.x));
-                Curve { class: method.name(), label: method.name().into(), note: String::new(), points }
+                Curve { class: palette::of(*method), label: method.name().into(), note: String::new(), points }
             })
             .collect();
         let points = || curves.iter().flat_map(|curve| &curve.points);
@@ -247,22 +250,25 @@ impl Comparison {
     ) -> Outcome {
         let runs = self.measured.first().map_or(0, |measured| measured.scenario.runs);
         let said = format!("Mean of {runs} paired runs, band ± one standard error; simulation: not private");
-        let mut rows = String::from("variant,method,run,summed_regret\n");
-        let mut rounds = String::from("variant,method,run,round,regret\n");
+        let key = |variant: &str, result: &MethodRun| {
+            vec![variant.to_owned(), result.method.to_string(), result.run.to_string()]
+        };
+        let mut all: Vec<(&str, &MethodRun)> = Vec::new();
         for measured in &self.measured {
-            for result in &measured.results {
-                let key = format!("{},{},{}", measured.variant.name, result.method, result.run);
-                let _ = writeln!(rows, "{key},{:?}", result.regret.iter().sum::<f64>());
-                for (round, regret) in result.regret.iter().enumerate() {
-                    let _ = writeln!(rounds, "{key},{round},{regret:?}");
-                }
-            }
+            all.extend(measured.results.iter().map(|result| (measured.variant.name, result)));
         }
+        let sums = all
+            .iter()
+            .map(|(variant, result)| [key(variant, result), vec![number(Some(result.regret.iter().sum()))]].concat());
+        let rounds = all.iter().flat_map(|(variant, result)| {
+            let at = |(round, regret): (usize, &f64)| vec![round.to_string(), number(Some(*regret))];
+            result.regret.iter().enumerate().map(move |point| [key(variant, result), at(point)].concat())
+        });
         let files = vec![
             ("figure.svg".to_owned(), compose_over(title, &[&said, ""], &charts, ruler)),
             ("report.html".to_owned(), page(title, &said, &bands, &remarks, (&charts, ruler))),
-            ("summed.csv".to_owned(), rows),
-            ("rounds.csv".to_owned(), rounds),
+            ("summed.csv".to_owned(), csv(["variant", "method", "run", "summed_regret"], sums)),
+            ("rounds.csv".to_owned(), csv(["variant", "method", "run", "round", "regret"], rounds)),
         ];
         Outcome { bands, remarks, files }
     }
@@ -275,11 +281,8 @@ fn page(
     remarks: &[String],
     (charts, ruler): (&[Chart], Option<&Ruler>),
 ) -> String {
-    let mut out = format!(
-        "<header>\n<p class=\"eyebrow\">sordino reproduce</p>\n<h1>{}</h1>\n<p class=\"lead\">{}</p>\n</header>\n",
-        escape(title),
-        escape(said)
-    );
+    let mut out = String::new();
+    header(&mut out, "sordino reproduce", title, said, &[], false);
     let mut table = String::from(
         "<div class=\"scroll\"><table>\n<thead><tr><th>band</th><th>expected</th><th>measured</th><th>holds</th></tr></thead>\n<tbody>\n",
     );
@@ -299,16 +302,6 @@ fn page(
     });
     table.push_str("</ul>\n");
     section(&mut out, "Bands", "", &table);
-    let figures: String = charts
-        .iter()
-        .map(|chart| {
-            let drawn = match ruler {
-                Some(ruler) => element_over(chart, ruler, (270.0, 260.0), 190.0),
-                None => element(chart, (270.0, 260.0), 190.0),
-            };
-            format!("<figure>{drawn}</figure>\n")
-        })
-        .collect();
-    section(&mut out, "Curves", "", &format!("<div class=\"pair\">\n{figures}</div>\n"));
+    section(&mut out, "Curves", "", &side_by_side(charts, ruler, 190.0));
     document(title, &out)
 }

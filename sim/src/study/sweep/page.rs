@@ -9,8 +9,9 @@ use crate::record::distinct;
 use crate::report::charts::{element, element_over};
 use crate::report::curves::{Curves, MethodCurve};
 use crate::report::html::{document, section};
+use crate::report::palette::RAMP;
 use crate::report::parts::{header, look, numbers, points, scaled, swatch, words};
-use crate::report::svg::{Chart, Curve, Point, RAMP, Ruler, escape};
+use crate::report::svg::{Chart, Curve, Point, Ruler, escape};
 use crate::text::significant;
 
 /// Panels of one picture; a sweep over several keys may have more.
@@ -28,7 +29,7 @@ pub fn page(folder: &SweepFolder, index: &Index) -> String {
         ("keys compared", varying.len().to_string()),
         ("seeds", index.seeds.len().to_string()),
     ];
-    header(&mut out, &format!("sweep, sordino {}", index.version), &index.scenario, &index.description, &facts);
+    header(&mut out, &format!("sweep, sordino {}", index.version), &index.scenario, &index.description, &facts, true);
     let cells = index.cells();
     failures(&mut out, index);
     let main = main_axis(index);
@@ -206,7 +207,7 @@ fn losses(out: &mut String, index: &Index, cells: &[Cell], main: usize) {
                 .collect();
             points.sort_by(|a, b| a.x.total_cmp(&b.x));
             varies |= points.windows(2).any(|pair| pair[0].y != pair[1].y);
-            let class = ["dp-fts-de", "fts-de", "uniform-weights"][place % 3];
+            let class = ["red", "blue", "fern"][place % 3];
             let label = words(name);
             curves.push(Curve { class, label, note: String::new(), points });
         }

@@ -1,0 +1,154 @@
+//! What an execution of a federation leaves: table, summary, page, and its files for programs.
+
+pub mod page;
+
+use serde::Serialize;
+
+use super::read::{FORMAT, RunRecord};
+use super::readme::readme;
+use super::rows::{csv, number};
+use super::{figure, json};
+use crate::metrics::{Summary, loss_after};
+use crate::record::{Explanation, MethodRun, Record, noise};
+use crate::scenario::{Guarantee, Scenario};
+use crate::world::fault::FaultCounts;
+
+/// Columns of `rounds.csv`.
+const COLUMNS: &[(&str, &str)] = &[
+    ("run", "0-based; runs of one number are paired over methods: same functions, initial points and noise"),
+    ("method", "its name"),
+    ("round", "t: 0 after the initial points, then 1 to T"),
+    ("regret", "mean over agents of the best-so-far noise-free regret (model tuning: 1 − AUC)"),
+    ("regret_p10", "10 % quantile of the same over agents; at the first round, the last and every ⌈T/20⌉-th"),
+    ("regret_p50", "the median"),
+    ("regret_p90", "the 90 % quantile"),
+    (
+        "clipped_share",
+        "share of uploads longer than the clipping radius, at the broadcast after this round. *Not releasable*",
+    ),
+    ("selected_share", "share of agents that were selected for that broadcast. *Not releasable*"),
+    (
+        "epsilon",
+        "tight ε of all releases up to that round, at the scenario's δ, rounded up to six decimals; private methods only",
+    ),
+];
+
+/// What stands below the columns.
+const REMARK: &str = "The columns marked *not releasable* exist in simulation only: a server that told them would break its \
+                      guarantee.\n\n```python\nimport pandas as pd\ncurves = \
+                      pd.read_csv(\"rounds.csv\").groupby([\"method\", \"round\"])[\"regret\"].agg([\"mean\", \"sem\"])\n```";
+
+/// Everything but what a folder adds; `ledger` with the charges of all methods, if they were written down.
+pub fn record(
+    scenario: &Scenario,
+    results: Vec<MethodRun>,
+    summary: Summary,
+    explanation: Explanation,
+    ledger: Option<String>,
+) -> Record {
+    let mut files = vec![
+        ("rounds.csv", rounds(scenario, &results, &summary)),
+        ("transcript.jsonl", transcript(scenario, &results, &summary)),
+        ("regret.svg", figure::regret(scenario, &summary, scenario.objective.regret_name())),
+    ];
+    if results.iter().any(|result| !result.faults.is_empty()) {
+        files.push(("faults.csv", faults(&results)));
+    }
+    files.extend(ledger.map(|ledger| ("ledger.jsonl", ledger)));
+    let table = page::shown(scenario, &summary).text(&summary.digest.to_string());
+    let written = json::summary(scenario, &summary);
+    let record =
+        RunRecord { scenario: scenario.clone(), version: env!("CARGO_PKG_VERSION").to_owned(), results, summary };
+    files.push(("report.html", page::page(&record, explanation)));
+    let names: Vec<&str> = files.iter().map(|(name, _)| *name).collect();
+    files.push(("README.md", readme(scenario.head().trust, &names, COLUMNS, REMARK)));
+    Record { summary: written, table, files }
+}
+
+/// One line for each run, method and round. Empty fields are values that do not exist.
+fn rounds(scenario: &Scenario, results: &[MethodRun], summary: &Summary) -> String {
+    let row = |result: &MethodRun, round: usize| {
+        let private = result.method.guarantee() == Guarantee::DifferentialPrivacy;
+        let quantiles = result.regret_quantiles.iter().find(|(t, _)| *t as usize == round).map(|(_, three)| three);
+        // The releases after this round are counted.
+        let planned = scenario.prior.as_ref().filter(|_| result.method.is_prior());
+        let planned = planned.map_or(round as u32 + 1, |prior| prior.releases_after(round as u32));
+        let releases = result.releases.min(planned);
+        let losses = if result.method.is_prior() { &summary.prior_losses } else { &summary.losses };
+        [
+            result.run.to_string(),
+            result.method.to_string(),
+            round.to_string(),
+            number(result.regret.get(round).copied()),
+            number(quantiles.map(|three| three[0])),
+            number(quantiles.map(|three| three[1])),
+            number(quantiles.map(|three| three[2])),
+            number(result.clipped_share.get(round).copied()),
+            number(result.selected_share.get(round).copied()),
+            if private { spent(losses, releases) } else { String::new() },
+        ]
+    };
+    let rows = results.iter().flat_map(|result| (0..result.regret.len()).map(move |round| row(result, round)));
+    csv(COLUMNS.iter().map(|(name, _)| *name), rows)
+}
+
+/// ε of so many releases to six decimals, rounded up; `inf` without a finite bound.
+fn spent(losses: &[(u32, Option<f64>)], releases: u32) -> String {
+    loss_after(losses, releases).map_or("inf".to_owned(), |epsilon| format!("{:?}", (epsilon * 1e6).ceil() / 1e6))
+}
+
+/// What happened on the links. Simulation only: who answered is known to the server alone.
+fn faults<'r>(results: &'r [MethodRun]) -> String {
+    let row = |result: &MethodRun, round: usize, counts: &FaultCounts| {
+        let address = [result.run.to_string(), result.method.to_string(), round.to_string()];
+        address.into_iter().chain(counts.values().map(|count| count.to_string()))
+    };
+    let of =
+        |result: &'r MethodRun| result.faults.iter().enumerate().map(move |(round, counts)| row(result, round, counts));
+    csv(["run", "method", "round"].into_iter().chain(FaultCounts::NAMES), results.iter().flat_map(of))
+}
+
+#[derive(Serialize)]
+struct Head<'a> {
+    format: u32,
+    version: &'a str,
+    scenario: &'a str,
+    seed: u64,
+    runs: u32,
+    noise: String,
+    digest: String,
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    run: u32,
+    method: &'a str,
+    digest: String,
+    releases: u32,
+    chain: Vec<String>,
+}
+
+/// A head line, then one line for each run and method with the chain of digests, round by round.
+fn transcript(scenario: &Scenario, results: &[MethodRun], summary: &Summary) -> String {
+    let head = Head {
+        format: FORMAT,
+        version: env!("CARGO_PKG_VERSION"),
+        scenario: &scenario.name,
+        seed: scenario.seed,
+        runs: scenario.runs,
+        noise: noise(),
+        digest: summary.digest.to_string(),
+    };
+    let line = |value: serde_json::Result<String>| value.unwrap_or_else(|error| error.to_string()) + "\n";
+    let mut out = line(serde_json::to_string(&head));
+    for result in results {
+        out.push_str(&line(serde_json::to_string(&Line {
+            run: result.run,
+            method: result.method.name(),
+            digest: result.digest.to_string(),
+            releases: result.releases,
+            chain: result.chain.iter().map(ToString::to_string).collect(),
+        })));
+    }
+    out
+}

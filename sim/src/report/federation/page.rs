@@ -1,0 +1,202 @@
+//! The page and the table of a federation.
+
+use std::fmt::Write as _;
+
+use crate::metrics::{MethodSummary, Paired, SMALL_DELTA, Summary};
+use crate::record::Explanation;
+use crate::report::html::section;
+use crate::report::page::{Page, Shown, side_by_side};
+use crate::report::parts::swatch;
+use crate::report::read::RunRecord;
+use crate::report::{charts, events, figure, json, palette, told_rounds};
+use crate::scenario::{Guarantee, Method, Scenario};
+use crate::text::significant;
+
+/// The whole page.
+pub fn page(record: &RunRecord, explanation: Explanation) -> String {
+    let RunRecord { scenario, version, summary, .. } = record;
+    let regret_name = scenario.objective.regret_name();
+    let federation = &scenario.federation;
+    let facts = vec![
+        ("agents", federation.agents.to_string()),
+        ("rounds", federation.rounds.to_string()),
+        ("regions", federation.regions().to_string()),
+        ("features", scenario.surrogate.features.to_string()),
+        ("q", significant(scenario.privacy.sampling_probability, 3)),
+        ("noise multiplier", significant(scenario.privacy.noise_multiplier.value(), 3)),
+    ];
+    let mut sections = String::new();
+    let out = &mut sections;
+    let text =
+        if scenario.runs > 1 { "Mean over runs; the bands are one standard error." } else { "One run: no bands." };
+    section(out, "Regret", text, &side_by_side(&figure::panels(summary, regret_name), None, 176.0));
+    differences(out, summary, regret_name);
+    losses(out, scenario, summary);
+    spread(out, summary, regret_name);
+    clipping(out, summary);
+    faults(out, record);
+    Page {
+        head: &scenario.head(),
+        version,
+        resolved: scenario.resolved(),
+        explanation,
+        facts,
+        shown: &shown(scenario, summary),
+        below: charts::utility(summary, regret_name),
+        sections,
+        summary: &json::summary(scenario, summary),
+    }
+    .html()
+}
+
+/// The methods' table with its legend.
+pub fn shown(scenario: &Scenario, summary: &Summary) -> Shown {
+    let told = told_rounds(scenario.federation.rounds);
+    let regret_name = scenario.objective.regret_name();
+    let mut columns = vec!["method".to_owned(), format!("summed\n{regret_name}"), "std.\nerror".to_owned()];
+    columns.extend(told.iter().map(|round| format!("round\n{round}")));
+    let deltas = [significant(scenario.privacy.delta, 3), format!("{SMALL_DELTA:e}")];
+    columns.extend(deltas.map(|delta| format!("ε tight\nδ {delta}")));
+    let row =
+        |method: &MethodSummary| {
+            let mut row = vec![
+                method.method.name().to_owned(),
+                significant(method.summed_regret.mean, 4),
+                method.summed_regret.standard_error.map_or("–".to_owned(), |error| significant(error, 2)),
+            ];
+            row.extend(told.iter().map(|round| {
+                method.curve.get(*round as usize).map_or("–".to_owned(), |at| format!("{:.4}", at.mean))
+            }));
+            match (method.guarantee(), &method.losses) {
+                (Guarantee::DifferentialPrivacy, Some(losses)) => {
+                    row.extend(losses.map(|loss| loss.tight.map_or("∞".to_owned(), |epsilon| significant(epsilon, 3))));
+                }
+                (Guarantee::NothingReleased, _) => row.extend(["no release".to_owned(), String::new()]),
+                _ => row.extend(["unprotected".to_owned(), String::new()]),
+            }
+            row
+        };
+    let mut notes = vec![format!(
+        "{regret_name}: mean over {} agents of the best so far, summed over rounds 0 to {}; {}.",
+        scenario.federation.agents,
+        scenario.federation.rounds,
+        if scenario.runs == 1 { "one run".to_owned() } else { format!("mean of {} paired runs", scenario.runs) },
+    )];
+    notes.extend(summary.methods.iter().find_map(|method| method.losses).map(|[loss, _]| {
+        format!(
+            "ε: by privacy-loss distributions, tight and, before it is rounded here, never below the truth; neighbouring \
+             relation \"{}\": an agent keeps its slot and weight and contributes zero.",
+            loss.relation
+        )
+    }));
+    notes.extend(events::sentences(scenario, summary).into_iter().map(|sentence| format!("{sentence}.")));
+    Shown {
+        columns,
+        rows: summary.methods.iter().map(row).collect(),
+        looks: summary.methods.iter().map(|method| palette::of(method.method)).collect(),
+        words: Vec::new(),
+        notes,
+        noise: true,
+    }
+}
+
+fn differences(out: &mut String, summary: &Summary, regret_name: &str) {
+    let find = |method| summary.methods.iter().find(|found: &&MethodSummary| found.method == method);
+    let baselines: Vec<&MethodSummary> = [Method::Ts, Method::PureNoise].into_iter().filter_map(find).collect();
+    let runs = summary.methods.first().map_or(0, |method| method.sums.len());
+    if baselines.is_empty() || runs < 2 {
+        return;
+    }
+    let mut body = String::from("<div class=\"scroll\"><table>\n<thead><tr><th>method</th>");
+    for baseline in &baselines {
+        let _ = write!(body, "<th>minus {}</th><th>better in</th>", baseline.method);
+    }
+    body.push_str("</tr></thead>\n<tbody>\n");
+    for method in &summary.methods {
+        let _ = write!(body, "<tr><th scope=\"row\">{}</th>", swatch(method.method.name(), 0));
+        for baseline in &baselines {
+            if baseline.method == method.method {
+                body.push_str("<td>–</td><td>–</td>");
+                continue;
+            }
+            let paired = Paired::of(&method.sums, &baseline.sums);
+            let class = match (paired.is_clear(), paired.mean < 0.0) {
+                (true, true) => "better",
+                (true, false) => "worse",
+                _ => "open",
+            };
+            let _ = write!(
+                body,
+                "<td class=\"{class}\">{} <span class=\"error\">± {}</span></td><td>{} of {}</td>",
+                signed(paired.mean),
+                significant(paired.half_width.unwrap_or(f64::NAN), 2),
+                paired.smaller,
+                paired.pairs
+            );
+        }
+        body.push_str("</tr>\n");
+    }
+    body.push_str("</tbody></table></div>\n");
+    let text = format!(
+        "Summed {regret_name}, run by run, with 95 % confidence intervals (Student). Below zero is better. What \
+         <code>pure-noise</code> reaches is owed to noise and initial points, not to federation."
+    );
+    section(out, "Paired differences", &text, &body);
+}
+
+fn signed(x: f64) -> String {
+    let text = significant(x.abs(), 3);
+    if x < 0.0 { format!("−{text}") } else { format!("+{text}") }
+}
+
+fn losses(out: &mut String, scenario: &Scenario, summary: &Summary) {
+    let Some(chart) = charts::losses(scenario, summary) else {
+        return;
+    };
+    let text = format!(
+        "What the releases of one private method cost, one after the other; those of the federated prior are fewer and of \
+         everybody. Neighbouring relation: an enrolled agent keeps its slot and its public weight and contributes zero. By privacy-loss distributions: within 1e-4 of the truth and \
+         never below. Dashed: δ = {SMALL_DELTA:e}. A budget (<code>privacy.max_epsilon</code>) counts by Rényi divergences, for \
+         which a filter is proven, and comes out higher; <code>sordino privacy compare</code> draws them and the paper's."
+    );
+    section(
+        out,
+        "Privacy loss over releases",
+        &text,
+        &format!("<figure class=\"single\">{}</figure>\n", charts::element(&chart, (290.0, 240.0), 190.0)),
+    );
+}
+
+fn spread(out: &mut String, summary: &Summary, regret_name: &str) {
+    let charts: String = charts::spreads(summary, regret_name)
+        .iter()
+        .map(|chart| format!("<figure>{}</figure>\n", charts::element_small(chart, (230.0, 170.0), 14.0)))
+        .collect();
+    if !charts.is_empty() {
+        let text = "Median over agents, and the range from the 10 % to the 90 % quantile; means over runs.";
+        section(out, "Spread over agents", text, &format!("<div class=\"grid-small\">\n{charts}</div>\n"));
+    }
+}
+
+fn clipping(out: &mut String, summary: &Summary) {
+    if let Some(chart) = charts::clipping(summary) {
+        let text = "<strong>Not releasable.</strong> A server that told how many vectors it clipped would break its guarantee; \
+                    the simulator may, because nobody's data are in it.";
+        let body = format!("<figure class=\"single\">{}</figure>\n", charts::element(&chart, (310.0, 220.0), 130.0));
+        section(out, "Clipping", text, &body);
+    }
+}
+
+fn faults(out: &mut String, record: &RunRecord) {
+    match charts::faults(&record.results) {
+        None => section(out, "Faults", "No faults were simulated: every message arrived in its round.", ""),
+        Some(chart) => section(
+            out,
+            "Faults",
+            "Mean number of agents or frames for each method, run and round. <em>Not releasable</em>: who answered is known \
+             to the server alone. Divisor, weights and noise of a release do not depend on it, so ε is what it is \
+             without faults.",
+            &format!("<figure class=\"single\">{}</figure>\n", charts::element(&chart, (310.0, 220.0), 150.0)),
+        ),
+    }
+}

@@ -1,0 +1,65 @@
+//! What an execution leaves of a trust model that shows one table and one picture.
+
+use super::figure::compose_over;
+use super::html::section;
+use super::page::{Page, Shown, side_by_side};
+use super::readme::readme;
+use super::svg::{Chart, Ruler, escape};
+use crate::record::{Explanation, Record, Summary};
+use crate::scenario::Head;
+
+/// All that is shown and written.
+pub struct Pictured<'a> {
+    /// Name, seed and runs of the scenario.
+    pub head: &'a Head,
+    /// The scenario with every key written out.
+    pub resolved: String,
+    /// Who is protected from whom.
+    pub explanation: Explanation,
+    /// Numbers beside the title.
+    pub facts: Vec<(&'static str, String)>,
+    /// The table.
+    pub shown: Shown,
+    /// Below the title of the picture.
+    pub line: String,
+    /// The pictures, side by side.
+    pub charts: Vec<Chart>,
+    /// Their horizontal axis, if it is not rounds from 0.
+    pub ruler: Option<Ruler>,
+    /// `rounds.csv`.
+    pub rounds: String,
+    /// Its columns and what they mean.
+    pub columns: &'static [(&'static str, &'static str)],
+    /// The summary for programs.
+    pub summary: Summary,
+}
+
+impl Pictured<'_> {
+    /// The record, with picture, page and README.
+    pub fn record(self) -> Record {
+        let (head, ruler) = (self.head, self.ruler.as_ref());
+        let picture = compose_over(&head.name, &[&head.description, &self.line], &self.charts, ruler);
+        let mut sections = String::new();
+        section(&mut sections, "Picture", &escape(&self.line), &side_by_side(&self.charts, ruler, 216.0));
+        let page = Page {
+            head,
+            version: env!("CARGO_PKG_VERSION"),
+            resolved: self.resolved,
+            explanation: self.explanation,
+            facts: self.facts,
+            shown: &self.shown,
+            below: String::new(),
+            sections,
+            summary: &self.summary,
+        };
+        let (page, table) = (page.html(), self.shown.text(&self.summary.digest));
+        let names = ["rounds.csv", "regret.svg", "report.html"];
+        let files = vec![
+            ("README.md", readme(head.trust, &names, self.columns, "")),
+            ("rounds.csv", self.rounds),
+            ("regret.svg", picture),
+            ("report.html", page),
+        ];
+        Record { summary: self.summary, table, files }
+    }
+}

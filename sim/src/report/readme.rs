@@ -1,0 +1,54 @@
+//! `README.md` of a run folder: what its files and the columns of its table are.
+
+use std::fmt::Write as _;
+
+use crate::scenario::Trust;
+
+/// Every file that a run folder may hold.
+const FILES: &[(&str, &str)] = &[
+    ("scenario.toml", "the scenario with every key written out; `sordino run scenario.toml` repeats the run"),
+    ("table.txt", "the table"),
+    (
+        "summary.json",
+        "the same for programs, in one form for all trust models (`version` 2), written last: the folder is complete when \
+         it is there; its `noise` says what these losses are worth, \"simulation: not private\"",
+    ),
+    ("rounds.csv", "all numbers behind the pictures"),
+    ("faults.csv", "what happened on the links, by run, method and round"),
+    (
+        "transcript.jsonl",
+        "a head line, then one line for each run and method: the chain of digests after each round; with `noise`, too",
+    ),
+    ("ledger.jsonl", "one line for each release: what it was charged; with `noise`, too"),
+    ("regret.svg", "the picture, with bands of one standard error"),
+    (
+        "report.html",
+        "all of it on one page that needs no network, with who is protected from whom; `sordino report DIR` writes it \
+         again where the folder holds enough",
+    ),
+];
+
+/// The text for a folder that holds these files, and what all hold; `columns` of `rounds.csv` with their meanings.
+pub fn readme(trust: Trust, files: &[&str], columns: &[(&str, &str)], remark: &str) -> String {
+    let mut out = format!(
+        "# A run of sordino, trust model {}\n\nEqual scenarios (and equal data) leave equal folders: nothing here depends \
+         on the machine, the time, the driver or the number of threads.\n**Simulation: not private.** Noise and coins come \
+         from the seed. Real releases take them from secret entropy.\n\n| file | what it is |\n|---|---|\n",
+        trust.name()
+    );
+    let all = ["scenario.toml", "table.txt", "summary.json"];
+    for (name, what) in FILES.iter().filter(|(name, _)| all.contains(name) || files.contains(name)) {
+        let _ = writeln!(out, "| `{name}` | {what} |");
+    }
+    out.push_str("\nColumns of `rounds.csv` (an empty field is a value that does not exist):\n\n| column | meaning |\n|---|---|\n");
+    for (name, meaning) in columns {
+        let _ = writeln!(out, "| `{name}` | {meaning} |");
+    }
+    out.push_str(
+        "\nWhile a run goes on, `.lock` says which process writes here, and `state/` holds what is finished.\n",
+    );
+    if !remark.is_empty() {
+        let _ = writeln!(out, "\n{remark}");
+    }
+    out
+}
