@@ -1,7 +1,8 @@
 //! The chain of hashes by which two executions prove that they computed the same bits.
 //!
 //! **Equation**: d₀ = 0, d_t = SHA-256(d_{t−1} ‖ frame_t), frame_t a canonical little-endian record. A frame of many
-//! parties holds one SHA-256 *leaf* for each party in index order, so that leaves may be computed on any thread.
+//! parties holds SHA-256 *leaves* in index order (of parties, or of blocks of their leaves), so that leaves may be computed
+//! on any thread and machine.
 //! Only what an execution decided goes in: never a clock, a thread count or a privacy loss. The state is 32 bytes, so
 //! a checkpoint carries it.
 

@@ -15,7 +15,7 @@ use sordino_core::digest::Digest;
 use sordino_core::digest::combine;
 use sordino_core::domain::Candidates;
 use sordino_core::features::{RandomFourier, random_fourier};
-use sordino_core::federated::transcript::{AgentLeaf, link};
+use sordino_core::federated::transcript::{AgentLeaf, BLOCK, BlockLeaf, link};
 use sordino_core::federated::{Agent, AgentState, AgentStorage, Config, Input, Output, Public, storage_len};
 use sordino_core::kernel::Stationary;
 use sordino_core::math::Scalar;
@@ -23,9 +23,6 @@ use sordino_core::random::RunSeed;
 
 /// The script that is checked in.
 pub const SCRIPT: &[u8] = include_bytes!("../federation.bin");
-
-/// Most agents of a scripted federation.
-pub const AGENTS_MAX: usize = 16;
 
 /// What all parties agree on, and which of them is the one here.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -59,7 +56,7 @@ pub enum ScriptError {
     Header,
     /// The script ends early or goes on after its end.
     Length,
-    /// More agents than this player holds.
+    /// More agents than one block of the transcript.
     TooLarge,
     /// Storage too short.
     Storage {
@@ -150,7 +147,7 @@ fn with_agent<R>(
     let (header, body) = postcard::take_from_bytes::<Header>(script).map_err(|_| ScriptError::Header)?;
     let parameters = header.config.parameters();
     let (dim, m) = (parameters.regions.splits().len(), parameters.feature_count as usize);
-    if parameters.agents as usize > AGENTS_MAX {
+    if parameters.agents > BLOCK {
         return Err(ScriptError::TooLarge);
     }
     let (features_len, broadcast_len) = (random_fourier::storage_len(dim, m), header.config.broadcast_len());
@@ -192,18 +189,26 @@ fn one_round(
             Output::Wait | Output::Done => break leaf.end::<f32>(&[]),
         }
     };
-    let mut leaves = [Digest::default(); AGENTS_MAX];
-    let leaves = leaves.get_mut(..parameters.agents as usize).ok_or(ScriptError::TooLarge)?;
-    for (i, other) in leaves.iter_mut().enumerate() {
-        *other = if i == header.agent as usize { leaf } else { script.digest()? };
-    }
+    let block = block_leaf(header, &leaf, script)?;
     let released = if round < parameters.rounds { broadcast } else { &mut [] };
     for x in released.iter_mut() {
         *x = script.number()?;
     }
-    let chain = link(previous, round, leaves.iter(), released);
+    let chain = link(previous, round, [block].into_iter(), released);
     each(&Round { round, query, value, observations: agent.state().observations(), leaf, chain });
     Ok(chain)
+}
+
+/// The leaf of the only block: the agent's own among those of the script. Apart, so that its frame does not lie on the
+/// stack beside that of the round.
+#[inline(never)]
+fn block_leaf(header: &Header, own: &Digest, script: &mut Reader<'_>) -> Result<Digest, ScriptError> {
+    let agents = header.config.parameters().agents;
+    let mut block = BlockLeaf::new(0, agents);
+    for agent in 0..agents {
+        block.agent(&if agent == header.agent { *own } else { script.digest()? });
+    }
+    Ok(block.end())
 }
 
 /// Draws the features into `storage` and puts the public context around them: nothing cached.

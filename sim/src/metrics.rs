@@ -171,8 +171,8 @@ pub struct MethodSummary {
     pub summed_regret: Estimate,
     /// Mean over runs of the regret, t = 0..=T.
     pub curve: Vec<Estimate>,
-    /// Mean over runs of the 10 %, 50 % and 90 % quantiles over agents, t = 0..=T; empty if they were not kept.
-    pub spread: Vec<[f64; 3]>,
+    /// Mean over runs of the 10 %, 50 % and 90 % quantiles over agents, with t, at report rounds.
+    pub spread: Vec<(u32, [f64; 3])>,
     /// Mean over runs of the share of uploads that were clipped, by broadcast. Simulation only: *not releasable*.
     pub clipped_share: Vec<f64>,
     /// Releases of one run (the most of any).
@@ -241,10 +241,12 @@ fn method_summary(
     let curve = (0..rounds).map(|t| Estimate::of(&runs.iter().map(|run| run.regret[t]).collect::<Vec<_>>())).collect();
     let quantile = |which: usize| {
         let rows: Vec<Vec<f64>> =
-            runs.iter().map(|run| run.regret_quantiles.iter().map(|quantiles| quantiles[which]).collect()).collect();
+            runs.iter().map(|run| run.regret_quantiles.iter().map(|(_, three)| three[which]).collect()).collect();
         column_means(rows.iter().map(Vec::as_slice))
     };
     let (low, middle, high) = (quantile(0), quantile(1), quantile(2));
+    let reports = runs.first().into_iter().flat_map(|run| &run.regret_quantiles).map(|(round, _)| *round);
+    let spread = reports.zip(low.into_iter().zip(middle).zip(high));
     let releases = runs.iter().map(|run| run.releases).max().unwrap_or(0);
     let losses = match method.guarantee() {
         Guarantee::DifferentialPrivacy => {
@@ -260,7 +262,7 @@ fn method_summary(
         summed_regret: Estimate::of(&sums),
         sums,
         curve,
-        spread: low.into_iter().zip(middle).zip(high).map(|((low, middle), high)| [low, middle, high]).collect(),
+        spread: spread.map(|(round, ((low, middle), high))| (round, [low, middle, high])).collect(),
         clipped_share: column_means(runs.iter().map(|run| run.clipped_share.as_slice())),
         releases,
         losses,

@@ -23,8 +23,8 @@ pub struct MethodRun {
     pub chain: Vec<Digest>,
     /// Mean over agents of the best-so-far noise-free regret, t = 0..=T: T+1 numbers.
     pub regret: Vec<f64>,
-    /// The 10 %, 50 % and 90 % quantiles over agents of the same, t = 0..=T; empty if not kept.
-    pub regret_quantiles: Vec<[f64; 3]>,
+    /// The 10 %, 50 % and 90 % quantiles over agents of the same, with t, at report rounds ([`is_report_round`]).
+    pub regret_quantiles: Vec<(u32, [f64; 3])>,
     /// Broadcasts that were made, each charged once.
     pub releases: u32,
     /// Share of uploads longer than the clipping radius, by broadcast. Simulation only: *not releasable*.
@@ -38,6 +38,12 @@ pub struct MethodRun {
 /// The name under which one method of one run is stored.
 pub fn stored_name(run: u32, method: Method) -> String {
     format!("run-{run:05}.{method}")
+}
+
+/// True at the rounds at which quantiles over agents are kept: the first, the last and every ⌈T/20⌉-th, at most 21. They
+/// are the one number of a run for which every agent's own is needed in one place.
+pub fn is_report_round(round: u32, rounds: u32) -> bool {
+    round == rounds || round.is_multiple_of(rounds.div_ceil(20).max(1))
 }
 
 /// Version of the form of [`Summary`]; 1 were those without one.

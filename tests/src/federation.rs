@@ -3,7 +3,7 @@
 use sordino_core::digest::Digest;
 use sordino_core::domain::{Candidates, Regions};
 use sordino_core::features::{RandomFourier, random_fourier};
-use sordino_core::federated::transcript::{AgentLeaf, link};
+use sordino_core::federated::transcript::{AgentLeaf, block_leaves, link};
 use sordino_core::federated::*;
 use sordino_core::kernel::{Kernel, SquaredExponential, Stationary};
 use sordino_core::linalg::pivoted_cholesky;
@@ -213,7 +213,7 @@ pub fn run(
             }
             done.broadcasts.push(broadcast.clone());
         }
-        done.chain = link(&done.chain, t, leaves.iter(), &broadcast);
+        done.chain = link(&done.chain, t, block_leaves(&leaves), &broadcast);
     }
     done
 }

@@ -7,6 +7,7 @@ use sordino_core::digest::Digest;
 use sordino_core::federated::transcript::AgentLeaf;
 use sordino_core::federated::{Agent, AgentState, AgentStorage, Input, Output, storage_len};
 use sordino_core::random::RunSeed;
+use sordino_sim::model::federated::blocks::Piece;
 use sordino_sim::model::federated::context::{MethodContext, RunContext, ScenarioContext};
 use sordino_sim::model::federated::fabric::Order;
 use sordino_sim::model::federated::shard::Shard;
@@ -69,7 +70,9 @@ pub fn script() -> Vec<u8> {
     let mut state = AgentState::new(AGENT, seed);
     let storage = AgentStorage::split(&method.config, &public, &mut storage).expect("storage");
     let mut agent = Agent::attach(&method.config, &public, &mut state, storage).expect("an agent");
-    let mut shard = Shard::new(&method, 0, parameters.agents).expect("agents");
+    // Agents one by one, each a member: a member that held a whole block would not tell its agents' leaves.
+    let shards = (0..parameters.agents).map(|agent| Shard::new(&method, agent, 1)).collect::<Result<Vec<_>, _>>();
+    let mut shards = shards.expect("agents");
     let mut server = host::server(&method, None, None).expect("a server");
     for round in 0..=parameters.rounds {
         let vectors = server.broadcast().unwrap_or_default().to_vec();
@@ -77,17 +80,21 @@ pub fn script() -> Vec<u8> {
         let collecting = round < parameters.rounds && server.open().expect("an opening");
         let share = collecting.then(|| server.share().expect("a sample"));
         let broadcast = (round > 0).then(|| Arc::from(&vectors[..]));
-        let partial = shard.advance(&Order { round, broadcast, maximum: None, share }).expect("a round");
         let leaf = record(&mut agent, input, round, &method, &mut script);
-        for (i, other) in partial.leaves.iter().enumerate() {
-            if i == AGENT as usize {
-                assert_eq!(*other, leaf, "round {round}: alone and among the others");
+        let order = Order { round, broadcast, maximum: None, share };
+        for shard in &mut shards {
+            let partial = shard.advance(&order).expect("a round");
+            let [Piece::Part { leaves, .. }] = &partial.pieces[..] else { panic!("one agent is a part of its block") };
+            if partial.agents.start == AGENT {
+                assert_eq!(leaves[..], [leaf], "round {round}: alone and among the others");
             } else {
-                script.extend(other.0);
+                script.extend(leaves[0].0);
+            }
+            if collecting {
+                server.merge(partial.collected.as_ref().expect("uploads")).expect("uploads of this opening");
             }
         }
         if round < parameters.rounds {
-            server.merge(partial.collected.as_ref().expect("uploads")).expect("uploads of this opening");
             server.close().expect("a release");
             let vectors = server.broadcast().expect("a budget that suffices");
             vectors.iter().for_each(|x| script.extend(x.to_le_bytes()));

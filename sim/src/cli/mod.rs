@@ -5,6 +5,7 @@
 //! | [`run`] | `sordino run`, and bare `sordino` |
 //! | [`sweep`] | `sordino sweep` |
 //! | [`list`] | `sordino list` |
+//! | [`scenario`] | `sordino scenario`, `sordino init` |
 //! | [`report`] | `sordino report` |
 //! | `unfinished` | what it says of a folder that is not complete |
 //! | [`privacy`] | `sordino privacy` |
@@ -31,6 +32,7 @@ pub mod privacy;
 pub mod report;
 pub mod reproduce;
 pub mod run;
+pub mod scenario;
 pub mod sweep;
 pub mod tune;
 mod unfinished;
@@ -56,6 +58,10 @@ enum Command {
     Sweep(sweep::Arguments),
     /// List the scenarios that are compiled in, by trust model (some read data: `--data`)
     List,
+    /// What a scenario may say
+    Scenario(scenario::Arguments),
+    /// Write a scenario to begin with: every key with its meaning; it runs as it stands
+    Init(scenario::Init),
     /// Write the page of a run folder or of a sweep: one HTML file that needs no network
     Report(report::Arguments),
     /// What releases cost
@@ -85,6 +91,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Some(Command::Run(arguments)) => run::execute(&arguments),
         Some(Command::Sweep(arguments)) => sweep::execute(&arguments),
         Some(Command::List) => list::execute(),
+        Some(Command::Scenario(arguments)) => scenario::execute(&arguments),
+        Some(Command::Init(arguments)) => scenario::init(&arguments),
         Some(Command::Report(arguments)) => report::execute(&arguments),
         Some(Command::Privacy(arguments)) => privacy::execute(&arguments),
         Some(Command::Audit(arguments)) => audit::execute(&arguments),

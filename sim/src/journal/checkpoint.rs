@@ -19,7 +19,7 @@ pub use crate::files::write_atomically;
 use crate::files::{LOCK, read_bounded, read_to_string_bounded};
 
 /// First line of every file, before the scenario's digest.
-const MAGIC: &str = "sordino checkpoint 2";
+const MAGIC: &str = "sordino checkpoint 3";
 /// Folder of the state within a run folder.
 const STATE: &str = "state";
 /// The same while it is being dropped.

@@ -73,8 +73,8 @@ pub fn spreads(summary: &Summary, regret_name: &str) -> Vec<Chart> {
     let kept = || summary.methods.iter().filter(|method| !method.spread.is_empty());
     let all = || kept().flat_map(|method| &method.spread);
     let (scale, y_max, _) = figure::scale(
-        all().flatten().copied().filter(|x| *x > 0.0),
-        all().map(|q| q[2]).fold(f64::MIN_POSITIVE, f64::max),
+        all().flat_map(|(_, three)| three).copied().filter(|x| *x > 0.0),
+        all().map(|(_, three)| three[2]).fold(f64::MIN_POSITIVE, f64::max),
     );
     kept()
         .map(|method| Chart {
@@ -88,8 +88,12 @@ pub fn spreads(summary: &Summary, regret_name: &str) -> Vec<Chart> {
                 points: method
                     .spread
                     .iter()
-                    .enumerate()
-                    .map(|(round, [low, middle, high])| Point { x: round as f64, y: *middle, low: *low, high: *high })
+                    .map(|(round, [low, middle, high])| Point {
+                        x: f64::from(*round),
+                        y: *middle,
+                        low: *low,
+                        high: *high,
+                    })
                     .collect(),
             }],
             scale,

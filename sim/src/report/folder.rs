@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::read::RunRecord;
+use super::read::{FORMAT, RunRecord};
 use super::{figure, html, table};
 use crate::files::{FolderLock, LockError, write_atomically, write_durably};
 use crate::journal::checkpoint::SUMMARY;
@@ -183,7 +183,7 @@ fn rounds(results: &[MethodRun], summary: &Summary) -> String {
     for result in results {
         let private = result.method.guarantee() == Guarantee::DifferentialPrivacy;
         for (round, regret) in result.regret.iter().enumerate() {
-            let quantiles = result.regret_quantiles.get(round);
+            let quantiles = result.regret_quantiles.iter().find(|(t, _)| *t as usize == round).map(|(_, three)| three);
             // The broadcast after this round is counted.
             let releases = result.releases.min(round as u32 + 1);
             let _ = writeln!(
@@ -191,9 +191,9 @@ fn rounds(results: &[MethodRun], summary: &Summary) -> String {
                 "{},{},{round},{regret:?},{},{},{},{},{},{}",
                 result.run,
                 result.method,
-                field(quantiles.map(|q| &q[0])),
-                field(quantiles.map(|q| &q[1])),
-                field(quantiles.map(|q| &q[2])),
+                field(quantiles.map(|three| &three[0])),
+                field(quantiles.map(|three| &three[1])),
+                field(quantiles.map(|three| &three[2])),
                 field(result.clipped_share.get(round)),
                 field(result.selected_share.get(round)),
                 if private { spent(summary, releases) } else { String::new() },
@@ -244,7 +244,7 @@ struct Line<'a> {
 /// A head line, then one line for each run and method with the chain of digests, round by round.
 fn transcript(scenario: &Scenario, results: &[MethodRun], summary: &Summary) -> String {
     let head = Head {
-        format: 1,
+        format: FORMAT,
         version: env!("CARGO_PKG_VERSION"),
         scenario: &scenario.name,
         seed: scenario.seed,

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use sordino_core::digest::Digest;
+use sordino_core::federated::transcript;
 use sordino_core::privacy::accountant::AccountantError;
 
 use crate::files::read_to_string_bounded;
@@ -14,6 +15,8 @@ use crate::record::MethodRun;
 use crate::scenario::{AnyScenario, Method, Scenario, ScenarioError};
 use crate::world::fault::FaultCounts;
 
+/// Format of `transcript.jsonl`: that of the digests in it.
+pub(super) const FORMAT: u32 = transcript::VERSION;
 /// The longest file that is read.
 const BYTES_MAX: u64 = 1 << 30;
 
@@ -176,8 +179,8 @@ fn transcript_lines(path: &Path, text: &str) -> Result<(Head, Vec<MethodRun>), R
         Some((line, text)) => serde_json::from_str(text).map_err(|error| bad(line, error.to_string()))?,
         None => return Err(bad(0, "the file is empty".into())),
     };
-    if head.format != 1 {
-        return Err(bad(0, format!("format {} is unknown; this program reads format 1", head.format)));
+    if head.format != FORMAT {
+        return Err(bad(0, format!("format {} is unknown; this program reads format {FORMAT}", head.format)));
     }
     let mut results: Vec<MethodRun> = Vec::new();
     let mut seen = BTreeSet::new();
@@ -264,7 +267,7 @@ fn fill_rounds(path: &Path, text: &str, results: &mut [MethodRun]) -> Result<(),
         }
         result.regret.push(row.regret);
         if let (Some(low), Some(middle), Some(high)) = (row.regret_p10, row.regret_p50, row.regret_p90) {
-            result.regret_quantiles.push([low, middle, high]);
+            result.regret_quantiles.push((row.round as u32, [low, middle, high]));
         }
         result.clipped_share.extend(row.clipped_share);
         result.selected_share.extend(row.selected_share);

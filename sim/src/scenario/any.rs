@@ -1,12 +1,14 @@
 //! A scenario of any trust model; the key `trust` decides, federated if it is missing.
 
-use super::federated::{Scenario, federated};
+use super::federated::Scenario;
 use super::head::Head;
 use super::local::LocalScenario;
 use super::output::OutputScenario;
 use super::outsourced::OutsourcedScenario;
-use super::reader::{Problem, ScenarioError, Section};
+use super::reader::ScenarioError;
 use super::root::with_root;
+use super::rule::Ruled;
+use super::sections::SectionTables;
 use super::trust::Trust;
 
 /// A scenario of any trust model.
@@ -27,16 +29,13 @@ impl AnyScenario {
     ///
     /// **Errors**: as [`Scenario::parse`].
     pub fn parse(source: &str, text: &str, settings: &[String]) -> Result<AnyScenario, ScenarioError> {
-        with_root(source, text, settings, |mut root| {
-            let trust = trust(&root)?;
-            if trust == Trust::Federated {
-                return Ok(AnyScenario::Federated(Box::new(federated(root)?)));
-            }
-            let head = Head::read(trust, &mut root)?;
+        with_root(source, text, settings, |root| {
+            let trust = root.clone().required("trust", &Trust::RULE, Some(Trust::Federated))?;
             Ok(match trust {
-                Trust::Outsourced => AnyScenario::Outsourced(Box::new(OutsourcedScenario::read(head, root)?)),
-                Trust::Local => AnyScenario::Local(Box::new(LocalScenario::read(head, root)?)),
-                Trust::Output | Trust::Federated => AnyScenario::Output(Box::new(OutputScenario::read(head, root)?)),
+                Trust::Federated => AnyScenario::Federated(Box::new(Scenario::read(root)?)),
+                Trust::Outsourced => AnyScenario::Outsourced(Box::new(OutsourcedScenario::read(root)?)),
+                Trust::Local => AnyScenario::Local(Box::new(LocalScenario::read(root)?)),
+                Trust::Output => AnyScenario::Output(Box::new(OutputScenario::read(root)?)),
             })
         })
     }
@@ -82,7 +81,15 @@ impl AnyScenario {
     }
 }
 
-fn trust(root: &Section) -> Result<Trust, Problem> {
-    let choices = Trust::ALL.map(|trust| (trust.name(), trust));
-    root.clone().choice("trust", &choices, Some(Trust::Federated))
+impl Trust {
+    /// Everything that its scenarios may say, section by section; first what stands above all sections.
+    pub fn sections(self) -> Vec<SectionTables> {
+        let sections = match self {
+            Trust::Federated => Scenario::sections(),
+            Trust::Outsourced => OutsourcedScenario::sections(),
+            Trust::Local => LocalScenario::sections(),
+            Trust::Output => OutputScenario::sections(),
+        };
+        [SectionTables::of::<Head>("")].into_iter().chain(sections).collect()
+    }
 }

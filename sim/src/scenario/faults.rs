@@ -2,38 +2,58 @@
 
 use std::path::PathBuf;
 
-use serde::Serialize;
-
+use super::keys::keys;
 use super::reader::{Problem, Section};
+use super::rule::{number, whole};
 
-/// Probabilities of faults; all 0 by default.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct FaultConfig {
-    /// An agent is away for one round.
-    pub dropout: f64,
-    /// All agents of a region are away for one round.
-    pub outage: f64,
-    /// An agent crashes and is away for `crash_rounds` rounds.
-    pub crash: f64,
-    /// How long a crash lasts.
-    pub crash_rounds: u32,
-    /// An upload misses the deadline of its round.
-    pub straggler: f64,
-    /// An upload is lost.
-    pub loss: f64,
-    /// A broadcast does not reach an agent.
-    pub broadcast_loss: f64,
-    /// An upload arrives twice.
-    pub duplicate: f64,
-    /// One bit of an upload flips.
-    pub corrupt: f64,
-    /// An upload promises more numbers than admitted.
-    pub oversize: f64,
-    /// An upload arrives late within its round.
-    pub reorder: f64,
-    /// File of availability intervals.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub trace: Option<PathBuf>,
+keys! {
+    /// What goes wrong on links and machines; every key may be missing.
+    pub struct FaultConfig {
+        /// Probability that an agent is away for one round: no query, no upload.
+        dropout: f64 [is 0.0] in number(0.0, 1.0);
+        /// Probability that all agents of a region are away for one round.
+        outage: f64 [is 0.0] in number(0.0, 1.0);
+        /// Probability that an agent crashes and is away for `crash_rounds` rounds.
+        crash: f64 [is 0.0] in number(0.0, 1.0);
+        /// Number of rounds that a crash lasts, that of the crash included.
+        crash_rounds: u32 [is 3] in whole(1, 64);
+        /// Probability that an upload misses the deadline; it arrives in the next round and is refused as stale.
+        straggler: f64 [is 0.0] in number(0.0, 1.0);
+        /// Probability that an upload is lost.
+        loss: f64 [is 0.0] in number(0.0, 1.0);
+        /// Probability that a broadcast does not reach an agent.
+        broadcast_loss: f64 [is 0.0] in number(0.0, 1.0);
+        /// Probability that an upload arrives twice; the second is refused.
+        duplicate: f64 [is 0.0] in number(0.0, 1.0);
+        /// Probability that one bit of an upload's frame flips; the checksum refuses it.
+        corrupt: f64 [is 0.0] in number(0.0, 1.0);
+        /// Probability that a frame promises more numbers than are admitted; it is refused unread.
+        oversize: f64 [is 0.0] in number(0.0, 1.0);
+        /// Probability that an upload arrives after those of its neighbours.
+        reorder: f64 [is 0.0] in number(0.0, 1.0);
+        /// File of the rounds in which agents are there, relative to where `sordino` is started.
+        trace: Option<PathBuf> [none "trace.csv"];
+    }
+}
+
+impl Default for FaultConfig {
+    fn default() -> Self {
+        let (p, trace) = (0.0, None);
+        FaultConfig {
+            dropout: p,
+            outage: p,
+            crash: p,
+            crash_rounds: 3,
+            straggler: p,
+            loss: p,
+            broadcast_loss: p,
+            duplicate: p,
+            corrupt: p,
+            oversize: p,
+            reorder: p,
+            trace,
+        }
+    }
 }
 
 impl FaultConfig {
@@ -41,40 +61,4 @@ impl FaultConfig {
     pub fn is_none(&self) -> bool {
         *self == FaultConfig { crash_rounds: self.crash_rounds, ..FaultConfig::default() }
     }
-}
-
-pub(super) fn faults(mut section: Section) -> Result<FaultConfig, Problem> {
-    section.only(&[
-        "dropout",
-        "outage",
-        "crash",
-        "crash_rounds",
-        "straggler",
-        "loss",
-        "broadcast_loss",
-        "duplicate",
-        "corrupt",
-        "oversize",
-        "reorder",
-        "trace",
-    ])?;
-    let mut probability = |key| section.number(key, 0.0..=1.0, "a probability from 0 to 1", Some(0.0));
-    let mut config = FaultConfig {
-        dropout: probability("dropout")?,
-        outage: probability("outage")?,
-        crash: probability("crash")?,
-        straggler: probability("straggler")?,
-        loss: probability("loss")?,
-        broadcast_loss: probability("broadcast_loss")?,
-        duplicate: probability("duplicate")?,
-        corrupt: probability("corrupt")?,
-        oversize: probability("oversize")?,
-        reorder: probability("reorder")?,
-        crash_rounds: 0,
-        trace: None,
-    };
-    config.crash_rounds = section.integer("crash_rounds", 1..=64, Some(3))? as u32;
-    config.trace = section.optional_text("trace")?.map(PathBuf::from);
-    section.finish()?;
-    Ok(config)
 }

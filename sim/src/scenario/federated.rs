@@ -1,22 +1,24 @@
-//! A scenario of the trust model `federated`: every key, its type, its range, its default.
+//! Every key of a scenario of the trust model `federated`.
 
 use serde::Serialize;
 use sordino_core::federated::{CLIPPING_NORM, NOISE_MULTIPLIER, OwnDraw};
 use sordino_core::schedule::Mixing;
 
-use super::faults::{FaultConfig, faults};
+use super::faults::FaultConfig;
 use super::head::Head;
-use super::kernel::{KernelConfig, kernel};
+use super::kernel::KernelConfig;
+use super::keys::{keys, kinds};
 use super::method::Method;
 use super::reader::{Problem, ScenarioError, Section};
 use super::root::with_root;
+use super::rule::{Rule, names, number, one_of, whole};
+use super::sections::SectionTables;
 use super::trust::Trust;
 
 /// Name of the file with the mine fields, or of the file in a folder.
 pub const LANDMINE_FILE: &str = "landmine.csv";
-/// Agents of the model-tuning objectives: their data sets decide.
-const LANDMINE_AGENTS: u64 = 29;
-const WINE_AGENTS: u64 = 16;
+/// The most agents that a scenario may have.
+const AGENTS_MAX: u64 = 1_000_000;
 /// The most sub-regions that core's domain may be split into.
 const REGIONS_MAX: u32 = 64;
 
@@ -44,16 +46,16 @@ pub struct Scenario {
     pub faults: FaultConfig,
 }
 
-/// What is optimised.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum ObjectiveConfig {
-    /// Draws of a Gaussian process on a grid over [0, 1]^dim, perturbed for each agent.
-    GpSample(GpSampleConfig),
-    /// SVM tuning on the landmine fields: 29 agents, data by path.
-    Landmine(TuningConfig),
-    /// SVM tuning on the red wines of linfa-datasets: 16 agents of 100 rows.
-    Winequality(TuningConfig),
+kinds! {
+    /// What is optimised.
+    pub enum ObjectiveConfig {
+        /// Draws of a Gaussian process on a grid over [0, 1]^dim, perturbed for each agent.
+        GpSample(GpSampleConfig) = "gp-sample",
+        /// SVM tuning on the mine fields: 29 agents, `--data landmine.csv`.
+        Landmine(TuningConfig) = "landmine",
+        /// SVM tuning on the red wines of linfa-datasets: 16 agents of 100 rows.
+        Winequality(TuningConfig) = "winequality",
+    }
 }
 
 impl ObjectiveConfig {
@@ -74,46 +76,82 @@ impl ObjectiveConfig {
     }
 }
 
-/// A Gaussian process on a grid.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct GpSampleConfig {
-    /// Dimension, 1 or 2.
-    pub dim: usize,
-    /// Grid points in each dimension, from 0 to 1 inclusive.
-    pub points_per_axis: u32,
-    /// Covariance of the common function.
-    #[serde(flatten)]
-    pub kernel: KernelConfig,
-    /// Variance of the normal noise of an observation.
-    pub noise_variance: f64,
-    /// An agent's function is the common one plus U[−a, a] at every point, independently; this is a.
-    pub perturbation: f64,
+keys! {
+    /// A Gaussian process on a grid.
+    pub struct GpSampleConfig {
+        /// Dimension of the grid.
+        dim: usize [is 1] in whole(1, 2);
+        /// Grid points in each dimension, from 0 to 1 inclusive; at most 100 in two dimensions.
+        points_per_axis: u32 [given 100] in whole(2, 20_000) => whole(2, if dim == 1 { 20_000 } else { 100 });
+        /// Covariance of the common function.
+        kernel: KernelConfig [group "" None];
+        /// Variance of the normal noise of an observation.
+        noise_variance: f64 [given 0.01] in number(0.0, 1e6);
+        /// a: an agent's function is the common one plus U[−a, a], independently at every point.
+        perturbation: f64 [is 0.0] in number(0.0, 1e3);
+    }
 }
 
-/// Tuning of a support vector machine.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct TuningConfig {
-    /// Length of the fixed list of candidates.
-    pub candidates: u32,
+keys! {
+    /// Tuning of a support vector machine.
+    pub struct TuningConfig {
+        /// Length of the fixed list of (C, γ).
+        candidates: u32 [is 1000] in whole(16, 10_000);
+    }
 }
 
-/// Who takes part and how.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct FederationConfig {
-    /// Number of enrolled agents N.
-    pub agents: u32,
-    /// Number of queries T after the initial points; there are T releases.
-    pub rounds: u32,
-    /// Initial points of each agent.
-    pub initial_points: u32,
-    /// Number of equal parts in each dimension; P is their product.
-    pub splits: Vec<u32>,
-    /// How the probability of using the server's vector falls.
-    pub mixing: Mixing,
-    /// What is compared, in the order of tables; no duplicates.
-    pub methods: Vec<Method>,
-    /// The public constant c₀ that every agent subtracts from its observations.
-    pub constant: f64,
+impl ObjectiveConfig {
+    fn dim(&self) -> usize {
+        if let ObjectiveConfig::GpSample(config) = self { config.dim } else { 2 }
+    }
+
+    fn parts_max(&self) -> u64 {
+        u64::from(if let ObjectiveConfig::GpSample(config) = self {
+            config.points_per_axis.min(REGIONS_MAX)
+        } else {
+            4
+        })
+    }
+
+    /// The number of agents that the data decide.
+    fn agents(&self) -> Option<u32> {
+        match self {
+            ObjectiveConfig::GpSample(_) => None,
+            ObjectiveConfig::Landmine(_) => Some(29),
+            ObjectiveConfig::Winequality(_) => Some(16),
+        }
+    }
+
+    fn truth(&self) -> Option<&GpSampleConfig> {
+        if let ObjectiveConfig::GpSample(config) = self { Some(config) } else { None }
+    }
+}
+
+keys! {
+    /// Who takes part and how.
+    pub struct FederationConfig(objective: &ObjectiveConfig) {
+        /// Enrolled agents N.
+        agents: u32 [given 50, "29 (`landmine`), 16 (`winequality`), and no other" objective.agents()]
+            in whole(1, AGENTS_MAX)
+            => objective.agents().map_or(whole(1, AGENTS_MAX), |agents| whole(u64::from(agents), u64::from(agents)));
+        /// Queries T after the initial points; exactly T releases.
+        rounds: u32 [given 20] in whole(1, 10_000);
+        /// Number of points drawn uniformly in the agent's own region before the first query.
+        initial_points: u32 [given 5] in whole(1, 1_000);
+        /// Equal parts in each dimension; P is their product, at most 64 and at most the number of agents.
+        splits: Vec<u32> [like "all 1" vec![1; objective.dim()]]
+            in parts(u64::from(REGIONS_MAX), 1, 2) => parts(objective.parts_max(), objective.dim(), objective.dim());
+        /// Probability 1−p_t of using the server's vector in query t: 1/√t or 1/t.
+        mixing: Mixing [is Mixing::InverseSqrt];
+        /// What is compared, in the order of tables.
+        methods: Vec<Method> [like "all" Method::ALL.to_vec()];
+        /// c₀: one public constant that every agent subtracts from its observations.
+        constant: f64 [is 0.0] in number(-1e6, 1e6);
+    }
+}
+
+const fn parts(parts_max: u64, least: usize, most: usize) -> Rule {
+    whole(1, parts_max).list(least, most).each("dimension")
 }
 
 impl FederationConfig {
@@ -121,60 +159,77 @@ impl FederationConfig {
     pub fn regions(&self) -> u32 {
         self.splits.iter().product()
     }
+
+    fn check(&self) -> Result<(), Problem> {
+        let most = REGIONS_MAX.min(self.agents);
+        if self.regions() <= most {
+            return Ok(());
+        }
+        let admissible = if most == REGIONS_MAX {
+            format!("parts whose product is at most {most}")
+        } else {
+            let why = "every region needs one that explores it";
+            format!("parts whose product is at most the number of agents, {most}: {why}")
+        };
+        Err(Problem::value("federation.splits", format!("{:?}", self.splits), admissible))
+    }
 }
 
-/// What the agents believe about their functions. Public, and nothing of it fitted to private data.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct SurrogateConfig {
-    /// Kernel of the agents' Gaussian processes and of the public features.
-    #[serde(flatten)]
-    pub kernel: KernelConfig,
-    /// Noise variance in the own posterior.
-    pub noise_variance: f64,
-    /// Number of random Fourier features M, the length of an uploaded vector.
-    pub features: u32,
-    /// Public seed of the features.
-    pub feature_seed: u64,
-    /// λ in the posterior of the uploaded weights.
-    pub regularization: f64,
-    /// Features rescaled so that every φ(x) has norm √signal_variance.
-    pub normalize_features: bool,
-    /// How an agent draws from its own posterior.
-    pub own_draw: OwnDraw,
-    /// Largest variance that the factor of the prior may lack at any candidate (`own_draw = "joint"`).
-    pub prior_tolerance: f64,
-    /// Format in which agents compute.
-    pub scalar: ScalarKind,
+names! {
+    /// A floating-point format by name.
+    pub enum ScalarKind {
+        /// Double precision.
+        F64 = "f64",
+        /// Single precision.
+        F32 = "f32",
+    }
 }
 
-/// A floating-point format by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ScalarKind {
-    /// Double precision.
-    F64,
-    /// Single precision.
-    F32,
+keys! {
+    /// What the agents believe about their functions; public, and nothing of it fitted to private data.
+    pub struct SurrogateConfig(objective: &ObjectiveConfig) {
+        /// Kernel of the agents' Gaussian processes and of the public features.
+        kernel: KernelConfig [group "the objective's" objective.truth().map(|truth| truth.kernel)];
+        /// Noise variance in the agent's own posterior, unit y².
+        noise_variance: f64 [given 0.01, "the objective's, at least 1e-6"
+            objective.truth().map(|truth| truth.noise_variance.max(1e-6))] in number(1e-9, 1e6);
+        /// M, length of a vector for one region.
+        features: u32 [given 30] in whole(2, 4096);
+        /// Public; run i draws its features from hash(`feature_seed`, i).
+        feature_seed: u64 [is 0];
+        /// λ in the posterior of the uploaded weights; it decides their norms and so what `clipping_norm` means.
+        regularization: f64 [like "`noise_variance`" noise_variance] in number(1e-9, 1e6);
+        /// Whether φ(x) is rescaled to norm √`signal_variance`.
+        normalize_features: bool [is true];
+        /// The agent's own draw: joint over the candidates, or weights of the public features.
+        own_draw: OwnDraw [is OwnDraw::Joint];
+        /// `joint`: variance that the factor of the prior may lack at any candidate.
+        prior_tolerance: f64 [is 1e-8] in number(1e-14, 1.0).unit("units of y squared");
+        /// Format in which the agents compute.
+        scalar: ScalarKind [is ScalarKind::F64];
+    }
 }
 
-/// What a release may tell.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct PrivacyConfig {
-    /// Probability q with which each agent is selected for a release.
-    pub sampling_probability: f64,
-    /// Standard deviation of the noise over the sensitivity of the release.
-    pub noise_multiplier: f64,
-    /// Norm S to which an agent's joint vector is clipped.
-    pub clipping_norm: f64,
-    /// The integer grid has 2^this units.
-    pub grid_exponent: u32,
-    /// δ at which ε is stated.
-    pub delta: f64,
-    /// a of the softmax weights by which the agents of a region count more in it.
-    pub weight_concentration: f64,
-    /// The filter refuses a release that would lead beyond this ε at `delta`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_epsilon: Option<f64>,
+keys! {
+    /// What a release may tell; of the private methods.
+    pub struct PrivacyConfig(federation: &FederationConfig, surrogate: &SurrogateConfig) {
+        /// q: each agent is selected independently, in secret.
+        sampling_probability: f64 [given 0.25] in number(1e-6, 1.0);
+        /// Noise standard deviation over the sensitivity of the release.
+        noise_multiplier: f64 [given 1.0] in number(*NOISE_MULTIPLIER.start(), *NOISE_MULTIPLIER.end());
+        /// S: an agent's vector is clipped to S/√P. An unclipped one has about the norm of its prior draw, √(M·P).
+        clipping_norm: f64 [like "1.1·√(M·P)"
+            1.1 * (f64::from(surrogate.features) * f64::from(federation.regions())).sqrt()]
+            in number(*CLIPPING_NORM.start(), *CLIPPING_NORM.end());
+        /// Releases are integers on a grid of 2^this units.
+        grid_exponent: u32 [is 20] in whole(16, 20);
+        /// δ at which ε is told; tables show δ = 1e-5 beside it.
+        delta: f64 [like "N^−1.1" f64::from(federation.agents).powf(-1.1).min(0.5)] in number(1e-15, 0.5);
+        /// a: how much more the agents of a region count in it at first.
+        weight_concentration: f64 [is 15.0] in number(0.0, 100.0);
+        /// The filter refuses a release that would lead beyond this ε (Rényi accountant, at `delta`).
+        max_epsilon: Option<f64> [none 10.0] in number(1e-6, 1e6);
+    }
 }
 
 impl Scenario {
@@ -182,7 +237,7 @@ impl Scenario {
     ///
     /// **Errors**: the first problem in the order of the text's sections, with key, value, admissible range and line.
     pub fn parse(source: &str, text: &str, settings: &[String]) -> Result<Scenario, ScenarioError> {
-        with_root(source, text, settings, federated)
+        with_root(source, text, settings, Scenario::read)
     }
 
     /// What it has in common with scenarios of the other trust models.
@@ -201,205 +256,27 @@ impl Scenario {
     pub fn resolved(&self) -> String {
         toml::to_string(self).unwrap_or_else(|error| format!("# {error}"))
     }
-}
 
-pub(super) fn federated(mut root: Section) -> Result<Scenario, Problem> {
-    root.choice("trust", &[(Trust::Federated.name(), ())], Some(()))?;
-    root.only(&["name", "description", "seed", "runs", "objective", "federation", "surrogate", "privacy", "faults"])?;
-    let name = root.text("name")?;
-    let description = root.text("description")?;
-    let seed = root.integer("seed", 0..=i64::MAX as u64, Some(0))?;
-    let runs = root.integer("runs", 1..=100_000, Some(10))? as u32;
-    let objective = objective(root.section("objective")?)?;
-    let federation = federation(root.section("federation")?, &objective)?;
-    let surrogate = surrogate(root.section("surrogate")?, &objective)?;
-    let privacy = privacy(root.section("privacy")?, &federation, &surrogate)?;
-    let faults = faults(root.section("faults")?)?;
-    root.finish()?;
-    Ok(Scenario { name, description, seed, runs, objective, federation, surrogate, privacy, faults })
-}
-
-#[derive(Clone, Copy)]
-enum Kind {
-    GpSample,
-    Landmine,
-    Winequality,
-}
-
-fn objective(mut section: Section) -> Result<ObjectiveConfig, Problem> {
-    let kinds = [("gp-sample", Kind::GpSample), ("landmine", Kind::Landmine), ("winequality", Kind::Winequality)];
-    let objective = match section.choice("kind", &kinds, None)? {
-        Kind::GpSample => {
-            section.only(&[
-                "kind",
-                "dim",
-                "points_per_axis",
-                "kernel",
-                "lengthscale",
-                "signal_variance",
-                "noise_variance",
-                "perturbation",
-            ])?;
-            let dim = section.integer("dim", 1..=2, Some(1))? as usize;
-            let most = if dim == 1 { 20_000 } else { 100 };
-            ObjectiveConfig::GpSample(GpSampleConfig {
-                dim,
-                points_per_axis: section.integer("points_per_axis", 2..=most, None)? as u32,
-                kernel: kernel(&mut section, None)?,
-                noise_variance: section.number("noise_variance", 0.0..=1e6, "a number from 0 to 1e6", None)?,
-                perturbation: section.number("perturbation", 0.0..=1e3, "a number from 0 to 1000", Some(0.0))?,
-            })
-        }
-        Kind::Landmine => ObjectiveConfig::Landmine(tuning(&mut section)?),
-        Kind::Winequality => ObjectiveConfig::Winequality(tuning(&mut section)?),
-    };
-    section.finish()?;
-    Ok(objective)
-}
-
-fn tuning(section: &mut Section) -> Result<TuningConfig, Problem> {
-    section.only(&["kind", "candidates"])?;
-    Ok(TuningConfig { candidates: section.integer("candidates", 16..=10_000, Some(1000))? as u32 })
-}
-
-fn federation(mut section: Section, objective: &ObjectiveConfig) -> Result<FederationConfig, Problem> {
-    let parts_max = match objective {
-        ObjectiveConfig::GpSample(config) => config.points_per_axis.min(REGIONS_MAX),
-        ObjectiveConfig::Landmine(_) | ObjectiveConfig::Winequality(_) => 4,
-    };
-    let (dim, agents, agents_default) = match objective {
-        ObjectiveConfig::GpSample(config) => (config.dim, 1..=1_000_000, None),
-        ObjectiveConfig::Landmine(_) => (2, LANDMINE_AGENTS..=LANDMINE_AGENTS, Some(LANDMINE_AGENTS)),
-        ObjectiveConfig::Winequality(_) => (2, WINE_AGENTS..=WINE_AGENTS, Some(WINE_AGENTS)),
-    };
-    let methods = Method::ALL.map(|method| (method.name(), method));
-    section.only(&["agents", "rounds", "initial_points", "splits", "mixing", "methods", "constant"])?;
-    let path = section.path_of("splits");
-    let config = FederationConfig {
-        agents: section.integer("agents", agents, agents_default)? as u32,
-        rounds: section.integer("rounds", 1..=10_000, None)? as u32,
-        initial_points: section.integer("initial_points", 1..=1_000, None)? as u32,
-        splits: section
-            .integers("splits", dim, 1..=u64::from(parts_max), 1)?
-            .into_iter()
-            .map(|parts| parts as u32)
-            .collect(),
-        mixing: section.choice(
-            "mixing",
-            &[("inverse-sqrt", Mixing::InverseSqrt), ("inverse", Mixing::Inverse)],
-            Some(Mixing::InverseSqrt),
-        )?,
-        methods: section.choices("methods", &methods, &Method::ALL)?,
-        constant: section.number("constant", -1e6..=1e6, "a number from -1e6 to 1e6", Some(0.0))?,
-    };
-    section.finish()?;
-    if config.regions() > REGIONS_MAX {
-        return Err(Problem::Value {
-            key: path,
-            value: format!("{:?}", config.splits),
-            admissible: format!("parts whose product is at most {REGIONS_MAX}"),
-        });
+    pub(super) fn read(mut root: Section) -> Result<Self, Problem> {
+        root.required("trust", &one_of(&["federated"]), Some(Trust::Federated))?;
+        let sections: Vec<_> = Scenario::sections().iter().map(|section| section.name).collect();
+        let Head { name, description, seed, runs, .. } = Head::take_before(&mut root, &sections)?;
+        let objective = ObjectiveConfig::read(root.section("objective")?)?;
+        let federation = FederationConfig::read(root.section("federation")?, &objective)?;
+        federation.check()?;
+        let surrogate = SurrogateConfig::read(root.section("surrogate")?, &objective)?;
+        let privacy = PrivacyConfig::read(root.section("privacy")?, &federation, &surrogate)?;
+        let faults = FaultConfig::read(root.section("faults")?)?;
+        Ok(Scenario { name, description, seed, runs, objective, federation, surrogate, privacy, faults })
     }
-    if config.regions() > config.agents {
-        return Err(Problem::Value {
-            key: path,
-            value: format!("{:?}", config.splits),
-            admissible: format!(
-                "parts whose product is at most the number of agents, {}: every region needs one that explores it",
-                config.agents
-            ),
-        });
+
+    pub(super) fn sections() -> Vec<SectionTables> {
+        vec![
+            SectionTables::of::<ObjectiveConfig>("objective"),
+            SectionTables::of::<FederationConfig>("federation"),
+            SectionTables::of::<SurrogateConfig>("surrogate"),
+            SectionTables::of::<PrivacyConfig>("privacy"),
+            SectionTables::of::<FaultConfig>("faults"),
+        ]
     }
-    Ok(config)
-}
-
-fn surrogate(mut section: Section, objective: &ObjectiveConfig) -> Result<SurrogateConfig, Problem> {
-    let truth = match objective {
-        ObjectiveConfig::GpSample(config) => Some((config.kernel, config.noise_variance)),
-        ObjectiveConfig::Landmine(_) | ObjectiveConfig::Winequality(_) => None,
-    };
-    section.only(&[
-        "kernel",
-        "lengthscale",
-        "signal_variance",
-        "noise_variance",
-        "features",
-        "feature_seed",
-        "regularization",
-        "normalize_features",
-        "own_draw",
-        "prior_tolerance",
-        "scalar",
-    ])?;
-    let positive = "a number from 1e-9 to 1e6";
-    let kernel = kernel(&mut section, truth.map(|(kernel, _)| kernel))?;
-    // A noise-free objective still needs a positive noise variance in the surrogate.
-    let noise = truth.map(|(_, noise)| noise.max(1e-6));
-    let noise_variance = section.number("noise_variance", 1e-9..=1e6, positive, noise)?;
-    let config = SurrogateConfig {
-        kernel,
-        noise_variance,
-        features: section.integer("features", 2..=4096, None)? as u32,
-        feature_seed: section.integer("feature_seed", 0..=i64::MAX as u64, Some(0))?,
-        regularization: section.number("regularization", 1e-9..=1e6, positive, Some(noise_variance))?,
-        normalize_features: section.flag("normalize_features", true)?,
-        own_draw: section.choice(
-            "own_draw",
-            &[("joint", OwnDraw::Joint), ("features", OwnDraw::Features)],
-            Some(OwnDraw::Joint),
-        )?,
-        prior_tolerance: section.number(
-            "prior_tolerance",
-            1e-14..=1.0,
-            "a number from 1e-14 to 1, in units of y squared",
-            Some(1e-8),
-        )?,
-        scalar: section.choice(
-            "scalar",
-            &[("f64", ScalarKind::F64), ("f32", ScalarKind::F32)],
-            Some(ScalarKind::F64),
-        )?,
-    };
-    section.finish()?;
-    Ok(config)
-}
-
-fn privacy(
-    mut section: Section,
-    federation: &FederationConfig,
-    surrogate: &SurrogateConfig,
-) -> Result<PrivacyConfig, Problem> {
-    section.only(&[
-        "sampling_probability",
-        "noise_multiplier",
-        "clipping_norm",
-        "grid_exponent",
-        "delta",
-        "weight_concentration",
-        "max_epsilon",
-    ])?;
-    let agents = f64::from(federation.agents);
-    let length = f64::from(surrogate.features) * f64::from(federation.regions());
-    let config = PrivacyConfig {
-        sampling_probability: section.number(
-            "sampling_probability",
-            1e-6..=1.0,
-            "a probability from 1e-6 to 1",
-            None,
-        )?,
-        noise_multiplier: section.number_within("noise_multiplier", NOISE_MULTIPLIER, None)?,
-        // An unclipped vector has about the norm of its prior draw, √M in each of P regions.
-        clipping_norm: section.number_within("clipping_norm", CLIPPING_NORM, Some(1.1 * length.sqrt()))?,
-        grid_exponent: section.integer("grid_exponent", 16..=20, Some(20))? as u32,
-        delta: section.number("delta", 1e-15..=0.5, "a number from 1e-15 to 0.5", Some(agents.powf(-1.1).min(0.5)))?,
-        weight_concentration: section.number(
-            "weight_concentration",
-            0.0..=100.0,
-            "a number from 0 to 100",
-            Some(15.0),
-        )?,
-        max_epsilon: section.optional_number("max_epsilon", 1e-6..=1e6, "a number from 1e-6 to 1e6")?,
-    };
-    section.finish()?;
-    Ok(config)
 }

@@ -1,35 +1,31 @@
 //! What every scenario has.
 
-use serde::Serialize;
-
+use super::keys::{Documented, keys};
 use super::reader::{Problem, Section};
+use super::rule::whole;
 use super::trust::Trust;
 
-/// What every scenario has.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Head {
-    /// The trust model.
-    pub trust: Trust,
-    /// Name in tables and folders.
-    pub name: String,
-    /// One line for people.
-    pub description: String,
-    /// Seed of everything that is simulated.
-    pub seed: u64,
-    /// Number of runs, at least 1.
-    pub runs: u32,
+keys! {
+    /// What every scenario has.
+    pub struct Head {
+        /// Who may see what; decides which sections there are.
+        trust: Trust [is Trust::Federated];
+        /// Name in tables and folders.
+        name: String [given "my-scenario"];
+        /// One line for people.
+        description: String [given "what it shows"];
+        /// Seed of everything that is simulated; run i draws from hash(seed, i), so ten runs are a prefix of thirty.
+        seed: u64 [is 0];
+        /// Paired runs: in one run all methods meet the same functions, initial points and noise.
+        runs: u32 [is 10] in whole(1, 100_000);
+    }
 }
 
 impl Head {
-    /// Takes the keys that every scenario has.
-    pub(super) fn read(trust: Trust, root: &mut Section) -> Result<Head, Problem> {
-        root.text("trust")?;
-        Ok(Head {
-            trust,
-            name: root.text("name")?,
-            description: root.text("description")?,
-            seed: root.integer("seed", 0..=i64::MAX as u64, Some(0))?,
-            runs: root.integer("runs", 1..=100_000, Some(10))? as u32,
-        })
+    /// Takes its keys from the root, which may have these sections beside them and nothing else.
+    pub(super) fn take_before(root: &mut Section, sections: &[&'static str]) -> Result<Self, Problem> {
+        let keys = Self::tables().into_iter().flat_map(|table| table.keys).map(|key| key.name);
+        root.only_names(keys.chain(sections.iter().copied()).collect())?;
+        Self::take(root)
     }
 }

@@ -1,52 +1,66 @@
 //! Every key of a scenario of the trust model `local`.
 
-use serde::{Deserialize, Serialize};
 use sordino_core::local::{Config, Constants, FirstQuery, Parameters, Rewards};
 
-use super::head::Head;
-use super::kernel::{KernelConfig, kernel};
+use super::kernel::KernelConfig;
+use super::keys::{keys, kinds};
 use super::reader::{Problem, Section};
+use super::rule::{Rule, between, names, number, whole};
+use super::sections::sections;
 
-/// Who learns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum LocalMethod {
-    /// Uniform queries.
-    Random,
-    /// Truncated rewards, exact posterior.
-    TgpUcb,
-    /// Adaptive truncation of Nyström features.
-    AtaGpUcb,
-    /// Median of means over epochs.
-    MomaGpUcb,
-}
-
-impl LocalMethod {
-    /// All, in the order of tables.
-    pub const ALL: [LocalMethod; 4] =
-        [LocalMethod::Random, LocalMethod::TgpUcb, LocalMethod::AtaGpUcb, LocalMethod::MomaGpUcb];
-
-    /// Name in scenarios and tables.
-    pub const fn name(self) -> &'static str {
-        match self {
-            LocalMethod::Random => "random",
-            LocalMethod::TgpUcb => "tgp-ucb",
-            LocalMethod::AtaGpUcb => "ata-gp-ucb",
-            LocalMethod::MomaGpUcb => "moma-gp-ucb",
-        }
+names! {
+    /// Who learns.
+    pub enum LocalMethod {
+        /// Uniform queries.
+        Random = "random",
+        /// Truncated rewards, exact posterior.
+        TgpUcb = "tgp-ucb",
+        /// Adaptive truncation of Nyström features.
+        AtaGpUcb = "ata-gp-ucb",
+        /// Median of means over epochs.
+        MomaGpUcb = "moma-gp-ucb",
     }
 }
 
-/// What is optimised.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum LocalObjective {
-    /// f = Σ weightᵢ·k(centreᵢ, ·) over equally spaced points of [0, 1], centres among them, weights U[−1, 1].
-    KernelSum(KernelSum),
-    /// 41 light sensors: the folder with `train_sensordata.csv` and `test_sensordata.csv`.
-    LightSensor,
-    /// 29 stocks: the file `fin.csv`.
-    Stocks,
+names! {
+    /// The noise of a reward.
+    pub enum RewardNoise {
+        /// U[−R, R].
+        Uniform = "uniform",
+        /// Student's t with three degrees of freedom: variance 3, no bound.
+        StudentT = "student-t",
+    }
+}
+
+kinds! {
+    /// What is optimised.
+    pub enum LocalObjective {
+        /// f = Σ weightᵢ·k(centreᵢ, ·) over equally spaced points of [0, 1], centres among them, weights U[−1, 1].
+        KernelSum(KernelSum) = "kernel-sum",
+        /// 41 light sensors: the folder with `train_sensordata.csv` and `test_sensordata.csv`.
+        LightSensor(NoKeys) = "light-sensor",
+        /// 29 stocks: the file `fin.csv`.
+        Stocks(NoKeys) = "stocks",
+    }
+}
+
+keys! {
+    /// Objectives that the data decide.
+    pub struct NoKeys {}
+}
+
+keys! {
+    /// A sum of kernels.
+    pub struct KernelSum {
+        /// Candidates, equally spaced in [0, 1].
+        points: u32 [is 100] in whole(2, 1000);
+        /// Terms of the sum.
+        centers: u32 [is 100] in whole(1, 10_000);
+        /// The kernel, also the learners'.
+        kernel: KernelConfig [group "" None];
+        /// The noise of a reward: U[−R, R], or Student's t with three degrees of freedom.
+        noise: RewardNoise [is RewardNoise::Uniform];
+    }
 }
 
 impl LocalObjective {
@@ -54,118 +68,91 @@ impl LocalObjective {
     pub fn reads(&self) -> Option<&'static str> {
         match self {
             LocalObjective::KernelSum(_) => None,
-            LocalObjective::LightSensor => Some("the folder of train_sensordata.csv and test_sensordata.csv"),
-            LocalObjective::Stocks => Some("fin.csv"),
+            LocalObjective::LightSensor(_) => Some("the folder of train_sensordata.csv and test_sensordata.csv"),
+            LocalObjective::Stocks(_) => Some("fin.csv"),
         }
     }
 }
 
-/// A sum of kernels.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct KernelSum {
-    /// Candidates.
-    pub points: u32,
-    /// Terms of the sum.
-    pub centers: u32,
-    /// The kernel, also the learners'.
-    #[serde(flatten)]
-    pub kernel: KernelConfig,
-    /// The noise of a reward.
-    pub noise: RewardNoise,
+/// B and R.
+const fn bound() -> Rule {
+    number(1e-6, 1e9)
 }
 
-/// The noise of a reward.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RewardNoise {
-    /// U[−R, R].
-    Uniform,
-    /// Student's t with three degrees of freedom: variance 3, no bound.
-    StudentT,
-}
-
-/// What users do with their rewards.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct UsersConfig {
-    /// ε of one report; missing: rewards are sent as they are and nothing is private.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub epsilon: Option<f64>,
-    /// Reports of one user, each costing ε.
-    pub reports_per_user: u32,
-    /// Public B ≥ |f|; missing for a sum of kernels: max |f| of the run's function, which only a simulation knows.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub norm_bound: Option<f64>,
-    /// Public R ≥ |noise of a reward|; missing where nothing is private and the noise has heavy tails.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub noise_bound: Option<f64>,
-    /// The grid of reports has 2^this steps.
-    pub grid_exponent: u32,
-}
-
-/// How the learners learn.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct LearningConfig {
-    /// T.
-    pub rounds: u32,
-    /// What is compared.
-    pub methods: Vec<LocalMethod>,
-    /// Constants of the widths.
-    pub constants: Constants,
-    /// Multiplies every width.
-    pub width_factor: f64,
-    /// λ.
-    pub regularization: f64,
-    /// δ of the confidence bounds.
-    pub failure_probability: f64,
-    /// Accuracy of the Nyström approximation.
-    pub accuracy: f64,
-    /// k of MoMA; missing: that of the constants.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub epoch_len: Option<u32>,
-    /// ATA estimates anew after at most so many rounds.
-    pub stride: u32,
-}
-
-/// A scenario of the trust model `local`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct LocalScenario {
-    /// Name, seed, runs.
-    #[serde(flatten)]
-    pub head: Head,
-    /// What is optimised.
-    pub objective: LocalObjective,
+keys! {
     /// What users do with their rewards.
-    pub users: UsersConfig,
+    pub struct UsersConfig {
+        /// ε of one report; missing: rewards travel as they are and nothing is private.
+        epsilon: Option<f64> [none 1.0] in number(1e-5, 256.0);
+        /// Number of reports of one user; each costs ε, and together at most 256.
+        reports_per_user: u32 [is 1] in whole(1, 1_000_000);
+        /// B, public; for `kernel-sum` it may be missing: max |f| of the run's function, which only a simulation knows.
+        norm_bound: Option<f64> [none 1.0] in bound();
+        /// R, public; rewards are clamped to ±(B + R). It may be missing for `student-t` without ε alone.
+        noise_bound: Option<f64> [none 1.0] in bound();
+        /// Reports are integers on a grid of 2^this steps.
+        grid_exponent: u32 [is 20] in whole(4, 24);
+    }
+}
+
+keys! {
     /// How the learners learn.
-    pub learning: LearningConfig,
+    pub struct LearningConfig {
+        /// T; at least one epoch of `moma-gp-ucb`.
+        rounds: u32 [given 1000] in whole(1, 10_000_000);
+        /// What is compared, in the order of tables.
+        methods: Vec<LocalMethod> [like "all" LocalMethod::ALL.to_vec()];
+        /// Constants of the widths: the theorems', or dropped as in the paper's experiments.
+        constants: Constants [is Constants::OrderWise];
+        /// Multiplies every width.
+        width_factor: f64 [is 1.0] in number(0.0, 1e3);
+        /// Regularization λ of the posteriors.
+        regularization: f64 [is 1.0] in number(1e-6, 1e6);
+        /// δ of the confidence bounds; no privacy parameter.
+        failure_probability: f64 [is 0.1] in between(0.0, 1.0);
+        /// Accuracy of the Nyström approximation; no privacy parameter.
+        accuracy: f64 [is 0.5] in between(0.0, 1.0);
+        /// k of `moma-gp-ucb`; missing or 0: that of the constants (12 or 334 at T = 10⁴).
+        epoch_len: Option<u32> [none 12] in whole(0, 1 << 20);
+        /// `ata-gp-ucb` estimates again every round while t < 64, then every ⌊t/64⌋ rounds, at most every `stride`.
+        stride: u32 [is 25] in whole(1, 1 << 20);
+    }
+}
+
+sections! {
+    /// A scenario of the trust model `local`.
+    pub struct LocalScenario {
+        objective: LocalObjective = ();
+        users: UsersConfig = ();
+        learning: LearningConfig = ();
+    }
 }
 
 impl LocalScenario {
-    /// The scenario with every default written out: TOML that reads back as the same scenario.
-    pub fn resolved(&self) -> String {
-        toml::to_string(self).unwrap_or_else(|error| format!("# {error}"))
-    }
-
-    pub(super) fn read(head: Head, mut root: Section) -> Result<Self, Problem> {
-        root.only(&["objective", "users", "learning"])?;
-        let objective = objective(root.section("objective")?)?;
-        let users = users(root.section("users")?, &objective)?;
-        let learning = learning(root.section("learning")?)?;
-        root.finish()?;
-        let scenario = LocalScenario { head, objective, users, learning };
+    fn check(&self) -> Result<(), Problem> {
+        let LocalScenario { objective, users, learning, .. } = self;
+        let heavy = matches!(objective, LocalObjective::KernelSum(sum) if sum.noise == RewardNoise::StudentT);
+        if users.norm_bound.is_none() && !matches!(objective, LocalObjective::KernelSum(_)) {
+            let rule = bound().because("it is public and must not be estimated from rewards");
+            return Err(Problem::missing("users.norm_bound", &rule));
+        }
+        if users.noise_bound.is_none() && (!heavy || users.epsilon.is_some()) {
+            let rule = bound().because("it is public, and rewards are clamped to ±(B + R)");
+            return Err(Problem::missing("users.noise_bound", &rule));
+        }
+        if users.epsilon.is_some_and(|epsilon| epsilon * f64::from(users.reports_per_user) > 256.0) {
+            let admissible = "a number of reports that costs a user at most ε = 256";
+            return Err(Problem::value("users.reports_per_user", users.reports_per_user, admissible));
+        }
         // Longer epochs than the run: known before anything runs. B does not enter.
-        if scenario.learning.methods.contains(&LocalMethod::MomaGpUcb) {
-            let bound = scenario.users.norm_bound.unwrap_or(1.0);
-            let k = scenario.config(2, bound).map_or(1, |config| config.epoch_len());
-            if k > scenario.learning.rounds {
-                return Err(Problem::Value {
-                    key: "learning.rounds".into(),
-                    value: scenario.learning.rounds.to_string(),
-                    admissible: format!("at least one epoch of moma-gp-ucb, {k} rounds"),
-                });
+        if learning.methods.contains(&LocalMethod::MomaGpUcb) {
+            let k = self.config(2, users.norm_bound.unwrap_or(1.0)).map_or(1, |config| config.epoch_len());
+            if k > learning.rounds {
+                let admissible = format!("at least one epoch of moma-gp-ucb, {k} rounds");
+                return Err(Problem::value("learning.rounds", learning.rounds, admissible));
             }
         }
-        Ok(scenario)
+        Ok(())
     }
 
     /// What is known of the reports, |f| ≤ `norm_bound`.
@@ -200,107 +187,4 @@ impl LocalScenario {
             stride: l.stride,
         })
     }
-}
-
-#[derive(Clone, Copy)]
-enum Kind {
-    KernelSum,
-    LightSensor,
-    Stocks,
-}
-
-fn objective(mut section: Section) -> Result<LocalObjective, Problem> {
-    let kinds = [("kernel-sum", Kind::KernelSum), ("light-sensor", Kind::LightSensor), ("stocks", Kind::Stocks)];
-    let kind = section.choice("kind", &kinds, None)?;
-    match kind {
-        Kind::KernelSum => {
-            section.only(&["kind", "points", "centers", "kernel", "lengthscale", "signal_variance", "noise"])?;
-        }
-        Kind::LightSensor | Kind::Stocks => section.only(&["kind"])?,
-    }
-    let objective = match kind {
-        Kind::KernelSum => LocalObjective::KernelSum(KernelSum {
-            points: section.integer("points", 2..=1000, Some(100))? as u32,
-            centers: section.integer("centers", 1..=10_000, Some(100))? as u32,
-            kernel: kernel(&mut section, None)?,
-            noise: section.choice(
-                "noise",
-                &[("uniform", RewardNoise::Uniform), ("student-t", RewardNoise::StudentT)],
-                Some(RewardNoise::Uniform),
-            )?,
-        }),
-        Kind::LightSensor => LocalObjective::LightSensor,
-        Kind::Stocks => LocalObjective::Stocks,
-    };
-    section.finish()?;
-    Ok(objective)
-}
-
-fn users(mut section: Section, objective: &LocalObjective) -> Result<UsersConfig, Problem> {
-    section.only(&["epsilon", "reports_per_user", "norm_bound", "noise_bound", "grid_exponent"])?;
-    let positive = "a positive number from 1e-6 to 1e9";
-    let epsilon = section.optional_number("epsilon", 1e-5..=256.0, "a number from 1e-5 to 256")?;
-    let reports_per_user = section.integer("reports_per_user", 1..=1_000_000, Some(1))? as u32;
-    let bound = section.optional_number("norm_bound", 1e-6..=1e9, positive)?;
-    let noise = section.optional_number("noise_bound", 1e-6..=1e9, positive)?;
-    let missing = |section: &Section, key: &str, why: &str| Problem::MissingKey {
-        key: section.path_of(key),
-        admissible: format!("{positive}; {why}"),
-    };
-    let heavy = matches!(objective, LocalObjective::KernelSum(KernelSum { noise: RewardNoise::StudentT, .. }));
-    if bound.is_none() && !matches!(objective, LocalObjective::KernelSum(_)) {
-        return Err(missing(&section, "norm_bound", "it is public and must not be estimated from rewards"));
-    }
-    if noise.is_none() && (!heavy || epsilon.is_some()) {
-        return Err(missing(&section, "noise_bound", "it is public, and rewards are clamped to ±(B + R)"));
-    }
-    if let Some(epsilon) = epsilon
-        && epsilon * f64::from(reports_per_user) > 256.0
-    {
-        return Err(Problem::Value {
-            key: section.path_of("reports_per_user"),
-            value: reports_per_user.to_string(),
-            admissible: "a number of reports that costs a user at most ε = 256".into(),
-        });
-    }
-    let grid_exponent = section.integer("grid_exponent", 4..=24, Some(20))? as u32;
-    section.finish()?;
-    Ok(UsersConfig { epsilon, reports_per_user, norm_bound: bound, noise_bound: noise, grid_exponent })
-}
-
-fn learning(mut section: Section) -> Result<LearningConfig, Problem> {
-    section.only(&[
-        "rounds",
-        "methods",
-        "constants",
-        "width_factor",
-        "regularization",
-        "failure_probability",
-        "accuracy",
-        "epoch_len",
-        "stride",
-    ])?;
-    let methods = LocalMethod::ALL.map(|method| (method.name(), method));
-    let open = "a number in (0, 1)";
-    let (low, high) = (f64::MIN_POSITIVE, 1.0 - f64::EPSILON);
-    let config = LearningConfig {
-        rounds: section.integer("rounds", 1..=10_000_000, None)? as u32,
-        methods: section.choices("methods", &methods, &LocalMethod::ALL)?,
-        constants: section.choice(
-            "constants",
-            &[("theorem", Constants::Theorem), ("order-wise", Constants::OrderWise)],
-            Some(Constants::OrderWise),
-        )?,
-        width_factor: section.number("width_factor", 0.0..=1e3, "a number from 0 to 1000", Some(1.0))?,
-        regularization: section.number("regularization", 1e-6..=1e6, "a number from 1e-6 to 1e6", Some(1.0))?,
-        failure_probability: section.number("failure_probability", low..=high, open, Some(0.1))?,
-        accuracy: section.number("accuracy", low..=high, open, Some(0.5))?,
-        epoch_len: match section.integer("epoch_len", 0..=1 << 20, Some(0))? {
-            0 => None,
-            k => Some(k as u32),
-        },
-        stride: section.integer("stride", 1..=1 << 20, Some(25))? as u32,
-    };
-    section.finish()?;
-    Ok(config)
 }

@@ -1,56 +1,30 @@
 //! The methods of a federation by their names, and what they promise.
 
-use serde::{Deserialize, Serialize};
+use super::rule::names;
 
-/// A federated method or ablation of PAPERS.md §1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Method {
-    /// Every agent alone: own posterior draws only.
-    Ts,
-    /// One region, server mean, uniform weights, nothing private.
-    Fts,
-    /// Sub-regions and weights, nothing private.
-    FtsDe,
-    /// One region, private.
-    DpFts,
-    /// Sub-regions and weights, private.
-    DpFtsDe,
-    /// Ablation of `dp-fts-de`: the signal replaced by zero, the noise kept.
-    PureNoise,
-    /// Ablation of `dp-fts-de`: every agent weighs the same in every region.
-    UniformWeights,
-    /// Ablation of `dp-fts-de`: initial points from the whole domain.
-    GlobalInit,
+names! {
+    /// A federated method or ablation of PAPERS.md §1.
+    pub enum Method {
+        /// Every agent alone: own posterior draws only.
+        Ts = "ts",
+        /// One region, server mean, uniform weights, nothing private.
+        Fts = "fts",
+        /// Sub-regions and weights, nothing private.
+        FtsDe = "fts-de",
+        /// One region, private.
+        DpFts = "dp-fts",
+        /// Sub-regions and weights, private.
+        DpFtsDe = "dp-fts-de",
+        /// Ablation of `dp-fts-de`: the signal replaced by zero, the noise kept.
+        PureNoise = "pure-noise",
+        /// Ablation of `dp-fts-de`: every agent weighs the same in every region.
+        UniformWeights = "uniform-weights",
+        /// Ablation of `dp-fts-de`: initial points from the whole domain.
+        GlobalInit = "global-init",
+    }
 }
 
 impl Method {
-    /// All methods, in the order of tables.
-    pub const ALL: [Method; 8] = [
-        Method::Ts,
-        Method::Fts,
-        Method::FtsDe,
-        Method::DpFts,
-        Method::DpFtsDe,
-        Method::PureNoise,
-        Method::UniformWeights,
-        Method::GlobalInit,
-    ];
-
-    /// The name in scenarios, tables and file names.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Method::Ts => "ts",
-            Method::Fts => "fts",
-            Method::FtsDe => "fts-de",
-            Method::DpFts => "dp-fts",
-            Method::DpFtsDe => "dp-fts-de",
-            Method::PureNoise => "pure-noise",
-            Method::UniformWeights => "uniform-weights",
-            Method::GlobalInit => "global-init",
-        }
-    }
-
     /// The method of this name.
     pub fn from_name(name: &str) -> Option<Method> {
         Method::ALL.into_iter().find(|method| method.name() == name)

@@ -2,28 +2,37 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `reader` | a TOML table from which every key is taken once: its type, its admissible range, its line |
+//! | [`rule`] | what a key admits: checked, and told in English, Markdown and JSON schema |
+//! | [`keys`] | one line for each key: struct, reader, refusals and tables are made of it |
+//! | `reader` | a TOML table from which every key is taken once; refusals with key, value, range, line |
 //! | `root` | text and `--set` to such a table |
 //! | [`trust`], [`method`] | trust models and federated methods by their names |
 //! | `head`, `kernel`, `faults` | keys that several trust models share; what goes wrong |
-//! | [`federated`], [`outsourced`], [`local`], [`output`] | every key of a trust model, its range and its default |
-//! | [`any`] | a scenario of any of them |
+//! | [`federated`], [`outsourced`], [`local`], [`output`] | the tables of each trust model, and what no single key can know |
+//! | `sections` | a scenario as the head and its sections |
+//! | [`any`] | a scenario of any trust model |
+//! | `tell`, `starter` | the tables for README, terminal and editors; a scenario to begin with |
 //! | `shipped` | the scenarios compiled into the program |
 //!
-//! The meaning of every key is in `sim/scenarios/README.md`.
+//! The meaning of every key is in `sim/scenarios/README.md`, whose tables are made here, and in `sordino scenario keys`.
 
 pub mod any;
 mod faults;
 pub mod federated;
 mod head;
 mod kernel;
+pub mod keys;
 pub mod local;
 pub mod method;
 pub mod output;
 pub mod outsourced;
 mod reader;
 mod root;
+pub mod rule;
+mod sections;
 mod shipped;
+mod starter;
+mod tell;
 pub mod trust;
 
 pub use any::AnyScenario;
@@ -36,5 +45,8 @@ pub use head::Head;
 pub use kernel::KernelConfig;
 pub use method::{Guarantee, Method};
 pub use reader::{Problem, ScenarioError, nearest};
+pub use sections::SectionTables;
 pub use shipped::{SHIPPED, Shipped};
+pub use starter::starter;
+pub use tell::{json_schema, with_tables};
 pub use trust::Trust;

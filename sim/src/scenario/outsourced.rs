@@ -1,43 +1,31 @@
 //! Every key of a scenario of the trust model `outsourced`.
 
-use serde::{Deserialize, Serialize};
 use sordino_core::domain::DIM_MAX;
 use sordino_core::kernel::Stationary;
 use sordino_core::outsourced::preprocess::LARGEST_NORM;
 use sordino_core::privacy::mechanism::projection::GaussianProjection;
 
-use super::head::Head;
-use super::kernel::{KernelConfig, kernel};
+use super::kernel::KernelConfig;
+use super::keys::{keys, kinds};
 use super::reader::{Problem, Section};
+use super::rule::{Rule, Ruled, between, names, number, whole};
+use super::sections::sections;
 
-/// What is compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// GP-UCB on the inputs themselves: protects nothing.
-    GpUcb,
-    /// Rows drawn uniformly.
-    Random,
-    /// The paper's projection, once for every r of `curator.out_dims`. **Not differentially private.**
-    PaperProjection,
-    /// Gaussian noise on every row: private.
-    GaussianProjection,
+names! {
+    /// What is compared.
+    pub enum Kind {
+        /// GP-UCB on the inputs themselves: protects nothing.
+        GpUcb = "gp-ucb",
+        /// Rows drawn uniformly.
+        Random = "random",
+        /// The paper's projection, once for every r of `curator.out_dims`. **Not differentially private.**
+        PaperProjection = "paper-projection",
+        /// Gaussian noise on every row: private.
+        GaussianProjection = "gaussian-projection",
+    }
 }
 
 impl Kind {
-    /// All, in the order of tables.
-    pub const ALL: [Kind; 4] = [Kind::GpUcb, Kind::Random, Kind::PaperProjection, Kind::GaussianProjection];
-
-    /// Name in scenarios.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Kind::GpUcb => "gp-ucb",
-            Kind::Random => "random",
-            Kind::PaperProjection => "paper-projection",
-            Kind::GaussianProjection => "gaussian-projection",
-        }
-    }
-
     /// What stands beside it in every table, file and picture.
     pub const fn guarantee(self) -> &'static str {
         match self {
@@ -49,60 +37,71 @@ impl Kind {
     }
 }
 
-/// What is optimised: a value for every row of a table of inputs.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum OutsourcedObjective {
-    /// Draws of a Gaussian process on a grid over the unit box.
-    GpSample(GridSample),
-    /// −ln(Branin + 1) on a grid over [−5, 10] × [0, 15], seen as the unit square.
-    Branin {
-        /// Grid points in each dimension.
-        points_per_axis: u32,
-    },
-    /// Columns of a CSV file of the user's own: `--data FILE`.
-    Csv(CsvColumns),
-}
-
-/// A Gaussian process on a grid.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct GridSample {
-    /// 1 or 2.
-    pub dim: usize,
-    /// Grid points in each dimension.
-    pub points_per_axis: u32,
-    /// Its kernel, in units of the unit box.
-    #[serde(flatten)]
-    pub kernel: KernelConfig,
-    /// Variance of the normal noise of an observation.
-    pub noise_variance: f64,
-}
-
-/// Columns of a CSV file.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct CsvColumns {
-    /// Names of the input columns.
-    pub inputs: Vec<String>,
-    /// **Public** range of each, in the file's units: what lies outside is moved to its edge. Known without the data.
-    pub input_ranges: Vec<[f64; 2]>,
-    /// Those inputs of which the logarithm is taken, after the range.
-    pub log_inputs: Vec<String>,
-    /// Name of the column that is optimised.
-    pub output: String,
-    /// Whether its logarithm is taken.
-    pub log_output: bool,
+names! {
     /// Which end is sought.
-    pub goal: Goal,
+    pub enum Goal {
+        /// The largest value.
+        Maximize = "maximize",
+        /// The smallest value.
+        Minimize = "minimize",
+    }
 }
 
-/// Which end is sought.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Goal {
-    /// The largest value.
-    Maximize,
-    /// The smallest value.
-    Minimize,
+kinds! {
+    /// What is optimised: a value for every row of a table of inputs.
+    pub enum OutsourcedObjective {
+        /// Draws of a Gaussian process on a grid over the unit box.
+        GpSample(GridSample) = "gp-sample",
+        /// −ln(Branin + 1) on a grid over [−5, 10] × [0, 15], seen as the unit square.
+        Branin(BraninGrid) = "branin",
+        /// Columns of a CSV file of your own: `--data FILE`.
+        Csv(CsvColumns) = "csv",
+    }
+}
+
+keys! {
+    /// A Gaussian process on a grid.
+    pub struct GridSample {
+        /// Dimension of the grid.
+        dim: usize [is 2] in whole(1, 2);
+        /// Grid points in each dimension; at most 200 in two dimensions.
+        points_per_axis: u32 [given 15] in whole(2, 20_000) => whole(2, if dim == 1 { 20_000 } else { 200 });
+        /// Kernel of the function.
+        kernel: KernelConfig [group "" None];
+        /// Variance of the normal noise of an observation.
+        noise_variance: f64 [is 0.0] in number(0.0, 1e6);
+    }
+}
+
+keys! {
+    /// The grid of Branin's function.
+    pub struct BraninGrid {
+        /// Grid points in each dimension.
+        points_per_axis: u32 [is 31] in whole(2, 200);
+    }
+}
+
+keys! {
+    /// Columns of a CSV file.
+    pub struct CsvColumns {
+        /// Columns of the inputs, found by the header.
+        inputs: Vec<String> [given ["area", "floor"]] in String::RULE.list(1, DIM_MAX).different();
+        /// **Public** range of each input in the file's units; a row outside is moved to its edge. Never measured on the
+        /// data: centre and scale come from it, and constants of the data would void the guarantee.
+        input_ranges: Vec<[f64; 2]> [given [[10, 200], [1, 50]]] in ranges(1, DIM_MAX) => ranges(inputs.len(), inputs.len());
+        /// Inputs of which the logarithm is taken, after the range, which must be positive.
+        log_inputs: Vec<String> [is Vec::new()] in String::RULE.list(0, DIM_MAX).different();
+        /// The column that is optimised; not among the inputs.
+        output: String [given "price"];
+        /// Whether its logarithm is taken; it must be positive then.
+        log_output: bool [is false];
+        /// Which end is sought.
+        goal: Goal [given "minimize"];
+    }
+}
+
+const fn ranges(least: usize, most: usize) -> Rule {
+    <[f64; 2]>::RULE.list(least, most).each("input").because("they are public and must not be measured on the data")
 }
 
 impl OutsourcedObjective {
@@ -110,280 +109,132 @@ impl OutsourcedObjective {
     pub fn dim(&self) -> usize {
         match self {
             OutsourcedObjective::GpSample(sample) => sample.dim,
-            OutsourcedObjective::Branin { .. } => 2,
+            OutsourcedObjective::Branin(_) => 2,
             OutsourcedObjective::Csv(columns) => columns.inputs.len(),
         }
     }
-}
 
-/// What leaves the curator.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct CuratorConfig {
-    /// ε of the private release, and the one the paper claims for its own.
-    pub epsilon: f64,
-    /// δ of both.
-    pub delta: f64,
-    /// r of the paper's projection, one method each.
-    pub out_dims: Vec<u32>,
-    /// Half the diagonal of the box of public ranges becomes this norm; a shift of a row by 1 is then what is protected.
-    pub largest_norm: f64,
-}
-
-/// What the modeler believes; public, and nothing of it fitted to the curator's rows or values.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ModelerConfig {
-    /// Queries T after the initial row.
-    pub rounds: u32,
-    /// What is compared, in the order of tables.
-    pub methods: Vec<Kind>,
-    /// Shape of the kernel.
-    pub kernel: Stationary,
-    /// One for each input, in its units (logarithms where they are taken; the unit box for grids).
-    pub lengthscales: Vec<f64>,
-    /// Unit y².
-    pub signal_variance: f64,
-    /// Unit y².
-    pub noise_variance: f64,
-    /// The same on noisy rows, where it must cover what their noise does to y.
-    pub private_noise_variance: f64,
-    /// Constant mean of y (of its logarithm; before the sign of `minimize`).
-    pub prior_mean: f64,
-    /// Probability with which the confidence bound may fail; no privacy parameter.
-    pub failure_probability: f64,
-    /// Whether a row may be queried again.
-    pub repeats: bool,
-}
-
-/// A scenario of the trust model `outsourced`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct OutsourcedScenario {
-    /// Name, seed, runs.
-    #[serde(flatten)]
-    pub head: Head,
-    /// What is optimised.
-    pub objective: OutsourcedObjective,
-    /// What leaves the curator.
-    pub curator: CuratorConfig,
-    /// What the modeler believes.
-    pub modeler: ModelerConfig,
-}
-
-impl OutsourcedObjective {
     /// What `--data` must name; nothing if no data are read.
     pub fn reads(&self) -> Option<&'static str> {
         matches!(self, OutsourcedObjective::Csv(_)).then_some("a CSV file")
     }
 }
 
+keys! {
+    /// What leaves the curator.
+    pub struct CuratorConfig {
+        /// ε of `gaussian-projection`, one release; also what the paper's formula is given.
+        epsilon: f64 [given 3.0] in number(1e-3, 256.0);
+        /// δ of both.
+        delta: f64 [given 1e-5] in number(1e-15, 0.5);
+        /// r of `paper-projection`, one method each.
+        out_dims: Vec<u32> [is vec![10]] in whole(1, 1024).list(1, 6).different();
+        /// Half the diagonal of the box of ranges becomes this norm; a smaller one makes a unit longer, protects more and
+        /// costs more.
+        largest_norm: f64 [is LARGEST_NORM] in number(1e-3, LARGEST_NORM);
+    }
+}
+
+/// What `modeler` takes from the objective: kernel, lengthscales, signal and noise variance.
+fn truth(objective: &OutsourcedObjective) -> Option<(KernelConfig, f64)> {
+    match objective {
+        OutsourcedObjective::GpSample(sample) => Some((sample.kernel, sample.noise_variance.max(1e-9))),
+        _ => None,
+    }
+}
+
+keys! {
+    /// What the modeler believes; public, and none of it fitted to the curator's rows or values.
+    pub struct ModelerConfig(objective: &OutsourcedObjective) {
+        /// T, queries after one random initial row.
+        rounds: u32 [given 20] in whole(1, 10_000);
+        /// What is compared, in the order of tables.
+        methods: Vec<Kind> [like "all" Kind::ALL.to_vec()];
+        /// The covariance function.
+        kernel: Stationary [like "the objective's; `squared-exponential`"
+            truth(objective).map_or(Stationary::SquaredExponential, |(kernel, _)| kernel.kernel)];
+        /// In units of the inputs, of their logarithms where they are taken, of the unit box for grids.
+        lengthscales: Vec<f64> [given [20, 5], "the objective's (`gp-sample`)"
+            truth(objective).map(|(kernel, _)| vec![kernel.lengthscale; objective.dim()])]
+            in scales(1, DIM_MAX) => scales(objective.dim(), objective.dim());
+        /// Variance at a point, unit y².
+        signal_variance: f64 [given 1.0, "the objective's (`gp-sample`)"
+            truth(objective).map(|(kernel, _)| kernel.signal_variance)] in number(1e-9, 1e9);
+        /// Variance of an observation, unit y².
+        noise_variance: f64 [given 0.01, "the objective's (`gp-sample`)" truth(objective).map(|(_, noise)| noise)]
+            in number(1e-9, 1e9);
+        /// The same on noisy rows, where it must cover what their noise does to y.
+        private_noise_variance: f64 [like "the larger of `noise_variance` and a tenth of `signal_variance`"
+            noise_variance.max(0.1 * signal_variance)] in number(1e-9, 1e9);
+        /// Constant mean of y (of its logarithm; before the sign of `minimize`).
+        prior_mean: f64 [is 0.0] in number(-1e12, 1e12);
+        /// Probability with which the confidence bound may fail; no privacy parameter.
+        failure_probability: f64 [is 0.05] in between(0.0, 1.0);
+        /// Whether a row may be asked for again.
+        repeats: bool [is true];
+    }
+}
+
+const fn scales(least: usize, most: usize) -> Rule {
+    number(1e-9, 1e9).list(least, most).each("input").because("public, not fitted to the data")
+}
+
+sections! {
+    /// A scenario of the trust model `outsourced`.
+    pub struct OutsourcedScenario {
+        objective: OutsourcedObjective = ();
+        curator: CuratorConfig = ();
+        modeler: ModelerConfig = (&objective);
+    }
+}
+
 impl OutsourcedScenario {
-    /// The scenario with every default written out: TOML that reads back as the same scenario.
-    pub fn resolved(&self) -> String {
-        toml::to_string(self).unwrap_or_else(|error| format!("# {error}"))
-    }
-
-    pub(super) fn read(head: Head, mut root: Section) -> Result<Self, Problem> {
-        root.only(&["objective", "curator", "modeler"])?;
-        let objective = objective(root.section("objective")?)?;
-        let curator = curator(root.section("curator")?, objective.dim())?;
-        let modeler = modeler(root.section("modeler")?, &objective)?;
-        root.finish()?;
-        Ok(OutsourcedScenario { head, objective, curator, modeler })
-    }
-}
-
-#[derive(Clone, Copy)]
-enum Source {
-    GpSample,
-    Branin,
-    Csv,
-}
-
-fn objective(mut section: Section) -> Result<OutsourcedObjective, Problem> {
-    let kinds = [("gp-sample", Source::GpSample), ("branin", Source::Branin), ("csv", Source::Csv)];
-    let objective = match section.choice("kind", &kinds, None)? {
-        Source::GpSample => {
-            section.only(&[
-                "kind",
-                "dim",
-                "points_per_axis",
-                "kernel",
-                "lengthscale",
-                "signal_variance",
-                "noise_variance",
-            ])?;
-            let dim = section.integer("dim", 1..=2, Some(2))? as usize;
-            let most = if dim == 1 { 20_000 } else { 200 };
-            OutsourcedObjective::GpSample(GridSample {
-                dim,
-                points_per_axis: section.integer("points_per_axis", 2..=most, None)? as u32,
-                kernel: kernel(&mut section, None)?,
-                noise_variance: section.number("noise_variance", 0.0..=1e6, "a number from 0 to 1e6", Some(0.0))?,
-            })
+    fn check(&self) -> Result<(), Problem> {
+        if let OutsourcedObjective::Csv(columns) = &self.objective {
+            columns.check()?;
         }
-        Source::Branin => {
-            section.only(&["kind", "points_per_axis"])?;
-            let points_per_axis = section.integer("points_per_axis", 2..=200, Some(31))? as u32;
-            OutsourcedObjective::Branin { points_per_axis }
+        let CuratorConfig { epsilon, delta, .. } = self.curator;
+        let dim = self.objective.dim();
+        // Known before anything runs: some (ε, δ) no noise reaches.
+        GaussianProjection::identity(dim, epsilon, delta, LARGEST_NORM, 20).map_err(|error| {
+            let admissible = format!("what the Gaussian mechanism reaches ({error})");
+            Problem::value("curator.epsilon", format!("{epsilon} at delta = {delta}"), admissible)
+        })?;
+        let rows = match &self.objective {
+            OutsourcedObjective::GpSample(sample) => sample.points_per_axis.pow(dim as u32),
+            OutsourcedObjective::Branin(grid) => grid.points_per_axis * grid.points_per_axis,
+            OutsourcedObjective::Csv(_) => u32::MAX,
+        };
+        let ModelerConfig { rounds, repeats, .. } = self.modeler;
+        if !repeats && rounds >= rows {
+            let admissible = format!("fewer than the {rows} rows, because `repeats = false`");
+            return Err(Problem::value("modeler.rounds", rounds, admissible));
         }
-        Source::Csv => OutsourcedObjective::Csv(columns(&mut section)?),
-    };
-    section.finish()?;
-    Ok(objective)
+        Ok(())
+    }
 }
 
-fn columns(section: &mut Section) -> Result<CsvColumns, Problem> {
-    section.only(&["kind", "inputs", "input_ranges", "log_inputs", "output", "log_output", "goal"])?;
-    let refuse = |section: &Section, key: &str, value: String, admissible: &str| Problem::Value {
-        key: section.path_of(key),
-        value,
-        admissible: admissible.to_owned(),
-    };
-    let names = "a list of names of columns, 1 to 16";
-    let inputs = section
-        .texts("inputs")?
-        .ok_or_else(|| Problem::MissingKey { key: section.path_of("inputs"), admissible: names.to_owned() })?;
-    if inputs.is_empty() || inputs.len() > DIM_MAX {
-        return Err(refuse(section, "inputs", format!("{} names", inputs.len()), names));
-    }
-    let input_ranges = section.intervals("input_ranges", inputs.len())?.ok_or_else(|| Problem::MissingKey {
-        key: section.path_of("input_ranges"),
-        admissible: format!(
-            "{} intervals [low, high]; they are public and must not be measured on the data",
-            inputs.len()
-        ),
-    })?;
-    let log_inputs = section.texts("log_inputs")?.unwrap_or_default();
-    for name in &log_inputs {
-        match inputs.iter().position(|input| input == name) {
-            None => return Err(refuse(section, "log_inputs", name.clone(), "names that are among `inputs`")),
-            Some(i) if !(input_ranges[i][0] > 0.0) => {
-                let value = format!("{:?} of `{name}`", input_ranges[i]);
-                return Err(refuse(section, "input_ranges", value, "positive where the logarithm is taken"));
+impl CsvColumns {
+    fn check(&self) -> Result<(), Problem> {
+        for name in &self.log_inputs {
+            match self.inputs.iter().position(|input| input == name) {
+                None => {
+                    return Err(Problem::value("objective.log_inputs", name, "names that are among `inputs`"));
+                }
+                Some(i) if !(self.input_ranges[i][0] > 0.0) => {
+                    let value = format!("{:?} of `{name}`", self.input_ranges[i]);
+                    return Err(Problem::value(
+                        "objective.input_ranges",
+                        value,
+                        "positive where the logarithm is taken",
+                    ));
+                }
+                Some(_) => {}
             }
-            Some(_) => {}
         }
+        if self.inputs.contains(&self.output) {
+            return Err(Problem::value("objective.output", &self.output, "a column that is not among `inputs`"));
+        }
+        Ok(())
     }
-    let output = section.text("output")?;
-    if inputs.contains(&output) {
-        return Err(refuse(section, "output", output, "a column that is not among `inputs`"));
-    }
-    Ok(CsvColumns {
-        inputs,
-        input_ranges,
-        log_inputs,
-        output,
-        log_output: section.flag("log_output", false)?,
-        goal: section.choice("goal", &[("maximize", Goal::Maximize), ("minimize", Goal::Minimize)], None)?,
-    })
-}
-
-fn curator(mut section: Section, dim: usize) -> Result<CuratorConfig, Problem> {
-    section.only(&["epsilon", "delta", "out_dims", "largest_norm"])?;
-    let out_dims: Vec<u32> = match section.numbers("out_dims", None, 1.0..=1024.0, "a whole number from 1 to 1024")? {
-        None => vec![10],
-        Some(list)
-            if list.len() <= 6 && list.iter().enumerate().all(|(i, r)| r.fract() == 0.0 && !list[..i].contains(r)) =>
-        {
-            list.iter().map(|r| *r as u32).collect()
-        }
-        Some(list) => {
-            return Err(Problem::Value {
-                key: section.path_of("out_dims"),
-                value: format!("{list:?}"),
-                admissible: "1 to 6 different whole numbers from 1 to 1024".into(),
-            });
-        }
-    };
-    let config = CuratorConfig {
-        epsilon: section.number("epsilon", 1e-3..=256.0, "a number from 0.001 to 256", None)?,
-        delta: section.number("delta", 1e-15..=0.5, "a number from 1e-15 to 0.5", None)?,
-        out_dims,
-        largest_norm: section.number(
-            "largest_norm",
-            1e-3..=LARGEST_NORM,
-            "a number from 0.001 to 25",
-            Some(LARGEST_NORM),
-        )?,
-    };
-    // Known before anything runs: some (ε, δ) no noise reaches.
-    GaussianProjection::identity(dim, config.epsilon, config.delta, LARGEST_NORM, 20).map_err(|error| {
-        Problem::Value {
-            key: section.path_of("epsilon"),
-            value: format!("{} at delta = {}", config.epsilon, config.delta),
-            admissible: format!("what the Gaussian mechanism reaches ({error})"),
-        }
-    })?;
-    section.finish()?;
-    Ok(config)
-}
-
-fn modeler(mut section: Section, objective: &OutsourcedObjective) -> Result<ModelerConfig, Problem> {
-    section.only(&[
-        "rounds",
-        "methods",
-        "kernel",
-        "lengthscales",
-        "signal_variance",
-        "noise_variance",
-        "private_noise_variance",
-        "prior_mean",
-        "failure_probability",
-        "repeats",
-    ])?;
-    let dim = objective.dim();
-    let (shape, scales, signal, noise) = match objective {
-        OutsourcedObjective::GpSample(sample) => {
-            let kernel = sample.kernel;
-            let noise = sample.noise_variance.max(1e-9);
-            (kernel.kernel, Some(vec![kernel.lengthscale; dim]), Some(kernel.signal_variance), Some(noise))
-        }
-        _ => (Stationary::SquaredExponential, None, None, None),
-    };
-    let kinds = Kind::ALL.map(|kind| (kind.name(), kind));
-    let shapes = Stationary::ALL.map(|kind| (kind.name(), kind));
-    let rounds = section.integer("rounds", 1..=10_000, None)? as u32;
-    let positive = "a number from 1e-9 to 1e9";
-    let lengthscales = section.numbers("lengthscales", Some(dim), 1e-9..=1e9, positive)?.or(scales);
-    let lengthscales = lengthscales.ok_or_else(|| Problem::MissingKey {
-        key: section.path_of("lengthscales"),
-        admissible: format!("a list of {dim}, each {positive}; public, not fitted to the data"),
-    })?;
-    let signal_variance = section.number("signal_variance", 1e-9..=1e9, positive, signal)?;
-    let noise_variance = section.number("noise_variance", 1e-9..=1e9, positive, noise)?;
-    let config = ModelerConfig {
-        rounds,
-        methods: section.choices("methods", &kinds, &Kind::ALL)?,
-        kernel: section.choice("kernel", &shapes, Some(shape))?,
-        lengthscales,
-        signal_variance,
-        noise_variance,
-        private_noise_variance: section.number(
-            "private_noise_variance",
-            1e-9..=1e9,
-            positive,
-            Some(noise_variance.max(0.1 * signal_variance)),
-        )?,
-        prior_mean: section.number("prior_mean", -1e12..=1e12, "a number from -1e12 to 1e12", Some(0.0))?,
-        failure_probability: section.number(
-            "failure_probability",
-            f64::MIN_POSITIVE..=1.0 - f64::EPSILON,
-            "a number in (0, 1)",
-            Some(0.05),
-        )?,
-        repeats: section.flag("repeats", true)?,
-    };
-    let rows = match objective {
-        OutsourcedObjective::GpSample(sample) => Some(sample.points_per_axis.pow(dim as u32)),
-        OutsourcedObjective::Branin { points_per_axis } => Some(points_per_axis * points_per_axis),
-        OutsourcedObjective::Csv(_) => None,
-    };
-    if let Some(rows) = rows.filter(|rows| !config.repeats && rounds >= *rows) {
-        return Err(Problem::Value {
-            key: section.path_of("rounds"),
-            value: rounds.to_string(),
-            admissible: format!("fewer than the {rows} rows, because `repeats = false`"),
-        });
-    }
-    section.finish()?;
-    Ok(config)
 }

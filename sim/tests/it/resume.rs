@@ -88,9 +88,10 @@ fn in_pieces(scenario: &Scenario, folder: &Path, piece: u32) -> (Vec<MethodRun>,
 #[test]
 fn pieces_of_any_length_make_the_same_run() {
     let methods = "federation.methods=[\"ts\",\"fts-de\",\"dp-fts-de\"]";
-    for settings in
-        [&[methods][..], &[methods, "faults.dropout=0.2", "faults.straggler=0.2", "faults.duplicate=0.2"][..]]
-    {
+    let faults = ["faults.dropout=0.2", "faults.straggler=0.2", "faults.duplicate=0.2"];
+    // Three blocks of the transcript.
+    let blocks = ["federation.agents=2500", "federation.rounds=11", "runs=1", "surrogate.own_draw=features"];
+    for settings in [&[methods][..], &[&[methods], &faults[..]].concat(), &[&[methods], &blocks[..]].concat()] {
         let scenario = scenario(settings);
         let reference = execute(&scenario, None, u32::MAX, DriverKind::Lockstep).unwrap();
         let folder = Folder::new("whole");

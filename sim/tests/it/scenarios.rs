@@ -1,7 +1,9 @@
 //! Scenario files: what is shipped reads back, what is wrong is refused with key, value, range and line.
 
 use sordino_sim::model::federated::context::config;
-use sordino_sim::scenario::{AnyScenario, Method, SHIPPED, Scenario, Shipped};
+use sordino_sim::scenario::{AnyScenario, Method, SHIPPED, Scenario, Shipped, Trust, with_tables};
+
+use crate::util::{done, json, refused, scratch, text};
 
 #[test]
 fn shipped_scenarios_read_back_from_their_resolved_form() {
@@ -170,27 +172,114 @@ fn mended_parser_and_core_have_one_range() {
     );
 }
 
-/// The keys that a refusal names are those of the table, with their order.
+const README: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/README.md");
+
+/// Written again with `SORDINO_WRITE=1`.
 #[test]
-fn mended_every_key_of_faults_is_documented() {
-    let readme = include_str!("../../scenarios/README.md");
-    let table = readme.split("`[faults]`").nth(1).expect("a section on faults").split("\n\n").nth(1).unwrap();
-    let documented: Vec<&str> = table.lines().skip(2).map(|row| row.split('`').nth(1).unwrap()).collect();
+fn the_readme_has_the_tables_of_keys() {
+    let readme = std::fs::read_to_string(README).unwrap();
+    let made = with_tables(&readme).unwrap();
+    if std::env::var_os("SORDINO_WRITE").is_some() {
+        std::fs::write(README, &made).unwrap();
+    } else {
+        assert!(
+            made == readme,
+            "sim/scenarios/README.md is not what the tables of keys say: SORDINO_WRITE=1 cargo test -p sordino-sim --test it readme"
+        );
+    }
+    // Every section has its place.
+    for (trust, section) in Trust::ALL.into_iter().flat_map(|t| t.sections().into_iter().map(move |s| (t, s))) {
+        assert!(
+            section.name.is_empty() || readme.contains(&format!("<!-- keys {}.{} -->", trust.name(), section.name))
+        );
+    }
+    assert!(with_tables("<!-- keys federated.nothing --><!-- end -->").is_err());
+    assert!(readme.contains("the header `agent,from,to`"));
+}
+
+/// The ends of a range are admitted, what is outside is refused, and a default is what holds.
+#[test]
+fn ranges_and_defaults_of_the_faults_are_those_in_effect() {
+    let sections = Trust::Federated.sections();
+    let faults = sections.iter().find(|section| section.name == "faults").unwrap();
+    let keys = &faults.tables[0].keys;
+    assert_eq!(keys.len(), 12);
     let message = set(&["faults.sabotage=1"]).unwrap_err();
     let admissible: Vec<&str> = message.split("admissible here: ").nth(1).unwrap().split(", ").collect();
-    assert_eq!(documented, admissible);
-    assert_eq!(documented.len(), 12);
-    // Ranges and defaults as they are in effect.
+    assert_eq!(keys.iter().map(|key| key.name).collect::<Vec<_>>(), admissible);
     let resolved = set(&["faults.dropout=0.5"]).unwrap().resolved();
-    for (row, key) in table.lines().skip(2).zip(&documented).filter(|(_, key)| **key != "trace") {
-        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
-        let (low, high) = cells[2].split_once(" to ").unwrap();
+    for key in keys.iter().filter(|key| key.name != "trace") {
+        let (name, brief) = (key.name, key.rule.brief());
+        let (low, high) = brief.split_once(" to ").unwrap();
         for (value, admitted) in [(low, true), (high, true), ("-1", false), ("65", false)] {
-            assert_eq!(set(&[&format!("faults.{key}={value}")]).is_ok(), admitted, "{key} = {value}");
+            assert_eq!(set(&[&format!("faults.{name}={value}")]).is_ok(), admitted, "{name} = {value}");
         }
-        let line = resolved.lines().find(|line| line.starts_with(&format!("{key} = "))).unwrap();
+        let line = resolved.lines().find(|line| line.starts_with(&format!("{name} = "))).unwrap();
         let in_effect: f64 = line.split(" = ").nth(1).unwrap().parse().unwrap();
-        assert!(*key == "dropout" || in_effect == cells[3].parse::<f64>().unwrap(), "{line}: {row}");
+        assert!(name == "dropout" || in_effect == key.default_in("").parse::<f64>().unwrap(), "{line}");
     }
-    assert!(readme.contains("the header `agent,from,to`"));
+}
+
+/// A starter runs as it is written, and says what each of its keys is.
+#[test]
+fn init_writes_a_scenario_that_runs() {
+    let folder = scratch("init");
+    for trust in Trust::ALL {
+        let file = format!("{}.toml", trust.name());
+        done(&folder, &["init", &file, "--trust", trust.name()]);
+        let text = std::fs::read_to_string(folder.join(&file)).unwrap();
+        for section in trust.sections() {
+            for key in &section.tables[0].keys {
+                let line = |line: &str| line.trim_start_matches("# ").starts_with(&format!("{} = ", key.name));
+                assert!(text.lines().any(line) && text.contains(key.sentence), "{} of {file}", key.name);
+            }
+        }
+        // What stands behind `#` is admissible, too: each line for itself.
+        let lines: Vec<&str> = text.lines().collect();
+        for (i, line) in lines.iter().enumerate() {
+            let Some(key) = line.strip_prefix("# ").filter(|key| key.split(' ').nth(1) == Some("=")) else { continue };
+            let text: Vec<&str> = lines.iter().enumerate().map(|(j, line)| if i == j { key } else { line }).collect();
+            AnyScenario::parse(&file, &text.join("\n"), &[]).unwrap_or_else(|error| panic!("{error}"));
+        }
+        done(&folder, &["run", &file, "--out", trust.name(), "--format", "json"]);
+        assert!(folder.join(trust.name()).join("summary.json").exists());
+        assert!(refused(&folder, 2, &["init", &file]).contains("cannot be written"));
+    }
+}
+
+/// The schema has every key, and what is shipped keeps to it as far as kinds and names go.
+#[test]
+fn the_schema_has_every_key_with_its_range() {
+    let folder = scratch("schema");
+    let schema = json(&done(&folder, &["scenario", "keys", "--json-schema"]));
+    let models = schema["oneOf"].as_array().unwrap();
+    assert_eq!(models.len(), Trust::ALL.len());
+    let multiplier = &models[0]["properties"]["privacy"]["properties"]["noise_multiplier"];
+    assert_eq!((multiplier["minimum"].as_f64(), multiplier["maximum"].as_f64()), (Some(0.05), Some(1000.0)));
+    let said = done(&folder, &["scenario", "keys"]);
+    for (trust, model) in Trust::ALL.into_iter().zip(models) {
+        for section in trust.sections() {
+            let schema = if section.name.is_empty() { model } else { &model["properties"][section.name] };
+            for table in &section.tables {
+                let kinds = schema["oneOf"].as_array().map_or(vec![schema], |kinds| kinds.iter().collect());
+                for key in &table.keys {
+                    assert!(kinds.iter().any(|kind| kind["properties"][key.name].is_object()), "{}", key.name);
+                    assert!(text(&said.stdout).contains(key.sentence), "{}", key.name);
+                }
+            }
+        }
+    }
+    // Every key of a resolved scenario is in the schema.
+    for shipped in SHIPPED {
+        let scenario = shipped.load(&[]).unwrap();
+        let model = models.iter().find(|model| model["title"] == scenario.trust().name()).unwrap();
+        for (name, value) in scenario.resolved().parse::<toml::Table>().unwrap() {
+            let schema = &model["properties"][&name];
+            assert!(schema.is_object(), "{name}");
+            let kinds = schema["oneOf"].as_array().map_or(vec![schema], |kinds| kinds.iter().collect());
+            for key in value.as_table().into_iter().flat_map(toml::Table::keys) {
+                assert!(kinds.iter().any(|kind| kind["properties"][key].is_object()), "{}: {name}.{key}", shipped.name);
+            }
+        }
+    }
 }

@@ -4,7 +4,7 @@
 use sordino_core::acquisition::thompson;
 use sordino_core::digest::Digest;
 use sordino_core::federated::OwnDraw;
-use sordino_core::federated::transcript::{AgentLeaf, link};
+use sordino_core::federated::transcript::{AgentLeaf, block_leaves, link};
 use sordino_core::privacy::mechanism::gaussian::GridGaussian;
 use sordino_core::privacy::sampling::SamplingProbability;
 use sordino_core::random::{Party, Purpose, Simulated, Stream};
@@ -68,9 +68,9 @@ fn dp_fts_de_as_a_loop(shared: &Shared, own_draw: OwnDraw) -> Digest {
         }
         if t < T {
             broadcast = release(t, &uploads);
-            chain = link(&chain, t, leaves.iter(), &broadcast);
+            chain = link(&chain, t, block_leaves(&leaves), &broadcast);
         } else {
-            chain = link::<f64>(&chain, t, leaves.iter(), &[]);
+            chain = link::<f64>(&chain, t, block_leaves(&leaves), &[]);
         }
     }
     chain

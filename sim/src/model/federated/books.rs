@@ -5,9 +5,11 @@ use sordino_core::federated::transcript::link;
 use sordino_core::federated::{Aggregation, Counters};
 use sordino_core::math::Scalar;
 
+use super::blocks;
 use super::context::MethodContext;
+use super::error::DriverError;
 use super::fabric::Partial;
-use crate::record::MethodRun;
+use crate::record::{MethodRun, is_report_round};
 use crate::world::fault::FaultCounts;
 
 /// The books of one method.
@@ -47,31 +49,27 @@ impl Books {
 
     /// Ends round t. `partials` in any order; `released` the broadcast that followed the round and what happened to
     /// the vectors in it.
+    ///
+    /// **Errors**: [`DriverError::Check`] if the partials are not those of all agents, each once.
     pub fn end_round<T: Scalar>(
         &mut self,
         method: &MethodContext<T>,
         partials: &mut [Partial],
         released: Option<(&[T], Counters)>,
-    ) {
-        partials.sort_by_key(|partial| partial.first);
-        let agents = method.config.parameters().agents;
-        let mut regrets: Vec<f64> = Vec::with_capacity(agents as usize);
-        let mut faults = FaultCounts::default();
-        for partial in partials.iter() {
-            let optima = &method.run.optima[partial.first as usize..];
-            regrets.extend(partial.best.iter().zip(optima).map(|(best, optimum)| optimum - best));
-            faults.add(&partial.faults);
-        }
-        // A serial sum in agent order: the same bits for any number of shards.
-        self.0.regret.push(regrets.iter().sum::<f64>() / regrets.len() as f64);
-        let last = regrets.len() - 1;
-        self.0.regret_quantiles.push([0.1, 0.5, 0.9].map(|share| {
-            let place = (last as f64 * share + 0.5) as usize;
-            *regrets.select_nth_unstable_by(place, f64::total_cmp).1
-        }));
+    ) -> Result<(), DriverError> {
+        partials.sort_by_key(|partial| partial.agents.start);
+        let (agents, rounds) = (method.config.parameters().agents, method.config.parameters().rounds);
         let round = self.0.chain.len() as u32;
-        let leaves = partials.iter().flat_map(|partial| &partial.leaves);
-        self.0.digest = link(&self.0.digest, round, leaves, released.map_or(&[][..], |(vectors, _)| vectors));
+        let (leaves, sum) = blocks::join(agents, partials.iter().flat_map(|partial| &partial.pieces))?;
+        self.0.regret.push(sum / f64::from(agents));
+        if is_report_round(round, rounds) {
+            let regrets = partials.iter().flat_map(|partial| &partial.regrets).copied().collect();
+            self.0.regret_quantiles.push((round, quantiles(regrets)?));
+        }
+        let mut faults = FaultCounts::default();
+        partials.iter().for_each(|partial| faults.add(&partial.faults));
+        let broadcast = released.map_or(&[][..], |(vectors, _)| vectors);
+        self.0.digest = link(&self.0.digest, round, leaves.into_iter(), broadcast);
         self.0.chain.push(self.0.digest);
         if !method.faults.is_none() {
             self.0.faults.push(faults);
@@ -83,5 +81,15 @@ impl Books {
             self.0.selected_share.push(selected / f64::from(agents));
             self.0.clipped_share.push(f64::from(counters.clipped) / selected.max(1.0));
         }
+        Ok(())
     }
+}
+
+/// The 10 %, 50 % and 90 % quantiles of the agents' regrets: of the nearest rank.
+fn quantiles(mut regrets: Vec<f64>) -> Result<[f64; 3], DriverError> {
+    let last = regrets.len().checked_sub(1).ok_or(DriverError::Check("a report round without regrets"))?;
+    Ok([0.1, 0.5, 0.9].map(|share| {
+        let place = (last as f64 * share + 0.5) as usize;
+        *regrets.select_nth_unstable_by(place, f64::total_cmp).1
+    }))
 }

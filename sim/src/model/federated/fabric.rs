@@ -13,10 +13,10 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use sordino_core::digest::Digest;
 use sordino_core::federated::{self, AgentState, Share, Wiped};
 use sordino_core::math::Scalar;
 
+use super::blocks::Piece;
 use crate::world::fault::FaultCounts;
 
 /// What all members are told at the beginning of a round. (Neither it nor a partial prints: both hold secrets.)
@@ -34,14 +34,14 @@ pub struct Order<T> {
 
 /// What a member answers.
 pub struct Partial {
-    /// Its first agent; the length of `leaves` says how many.
-    pub first: u32,
+    /// Its agents.
+    pub agents: std::ops::Range<u32>,
     /// What its collector took; nothing if nothing was collected.
     pub collected: Option<federated::Partial<Wiped<u8>, Wiped<i64>>>,
-    /// Its agents' leaves of the transcript.
-    pub leaves: Vec<Digest>,
-    /// Its agents' best noise-free values so far: simulation only.
-    pub best: Vec<f64>,
+    /// Its agents' part of the transcript and of the summed regret, in blocks.
+    pub pieces: Vec<Piece>,
+    /// Its agents' best-so-far noise-free regrets, at report rounds only: simulation only.
+    pub regrets: Vec<f64>,
     /// What happened on its links.
     pub faults: FaultCounts,
 }

@@ -7,7 +7,8 @@
 //! | [`run()`] | executes a scenario |
 //! | [`lockstep`], [`tokio`] | the two executors |
 //! | [`mod@run`] | one method from beginning to end, over any [`fabric::Fabric`] |
-//! | [`context`], [`shard`], [`host`], [`books`], [`saved`] | what the parties borrow; the agents; the server; what is written down; what is stored |
+//! | [`context`], [`shard`], [`host`], [`saved`] | what the parties borrow; the agents; the server; what is stored |
+//! | [`blocks`], [`books`] | the transcript in blocks of agents; what is written down of a round |
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
@@ -25,6 +26,7 @@ use crate::world::Family;
 use context::{MethodContext, RunContext, ScenarioContext};
 use run::Surroundings;
 
+pub mod blocks;
 pub mod books;
 pub mod context;
 mod error;

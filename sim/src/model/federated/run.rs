@@ -77,7 +77,7 @@ where
             counters = Some(server.close()?);
         }
         let released = counters.and_then(|counters| server.broadcast().map(|vectors| (vectors, counters)));
-        books.end_round(&method, &mut partials, released);
+        books.end_round(&method, &mut partials, released)?;
         let stop = around.stop.load(Ordering::Relaxed);
         if let Some(store) = around.store.filter(|store| round < p.rounds && (stop || store.is_due(&name))) {
             tell(Stage::Checkpoint);

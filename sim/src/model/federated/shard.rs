@@ -11,9 +11,11 @@ use sordino_core::federated::{
 use sordino_core::math::Scalar;
 use sordino_core::wire::{self, Header, Kind, ScalarTag, WireError};
 
+use super::blocks;
 use super::context::MethodContext;
 use super::error::DriverError;
 use super::fabric::{Order, Partial, Snapshot};
+use crate::record::is_report_round;
 use crate::world::fault::{Fate, FaultCounts};
 
 /// Consecutive agents of one federation.
@@ -184,11 +186,13 @@ impl<T: Scalar> Shard<T> {
         }
         let Round { collector, leaves, faults, late, .. } = round;
         self.late = late;
+        let optima = &method.run.optima[range.start as usize..];
+        let regrets: Vec<f64> = self.best.iter().zip(optima).map(|(best, optimum)| optimum - best).collect();
         Ok(Partial {
-            first: range.start,
             collected: collector.map(|collector| collector.finish().to_owned()),
-            leaves,
-            best: self.best.clone(),
+            pieces: blocks::cut(range.start, p.agents, &leaves, &regrets),
+            agents: range,
+            regrets: if is_report_round(order.round, p.rounds) { regrets } else { Vec::new() },
             faults,
         })
     }

@@ -66,7 +66,7 @@ impl Source {
                 let matrix = KernelMatrix::new(&kernel, 1, &grid(config.points, 1)).map_err(input)?;
                 Ok(Source::KernelSum(config.clone(), Arc::new(matrix)))
             }
-            LocalObjective::LightSensor => {
+            LocalObjective::LightSensor(_) => {
                 let folder = need()?;
                 if folder.is_file() {
                     return Err(ExperimentError::Input(format!(
@@ -83,7 +83,7 @@ impl Source {
                 }
                 readings(folder, &train, test)
             }
-            LocalObjective::Stocks => {
+            LocalObjective::Stocks(_) => {
                 let path = need()?;
                 let path = if path.is_dir() { path.join("fin.csv") } else { path.to_owned() };
                 let all = table(&path, true)?;

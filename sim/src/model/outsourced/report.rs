@@ -102,7 +102,7 @@ fn unit(scenario: &OutsourcedScenario) -> String {
     match &scenario.objective {
         OutsourcedObjective::Csv(columns) if columns.log_output => format!("ln {}", columns.output),
         OutsourcedObjective::Csv(columns) => columns.output.clone(),
-        OutsourcedObjective::Branin { .. } => "−ln(Branin + 1)".to_owned(),
+        OutsourcedObjective::Branin(_) => "−ln(Branin + 1)".to_owned(),
         OutsourcedObjective::GpSample(_) => "y".to_owned(),
     }
 }

@@ -10,7 +10,7 @@ use super::machines::Problem;
 use crate::files::read_bounded;
 use crate::model::experiment::ExperimentError;
 use crate::scenario::GpSampleConfig;
-use crate::scenario::outsourced::{CsvColumns, Goal, OutsourcedObjective, OutsourcedScenario};
+use crate::scenario::outsourced::{BraninGrid, CsvColumns, Goal, OutsourcedObjective, OutsourcedScenario};
 use crate::text::Quoted;
 use crate::world::Family;
 use crate::world::gp_sample::{GpSamples, grid};
@@ -55,7 +55,7 @@ impl Source {
                 let points = grid(sample.points_per_axis, sample.dim);
                 (points, vec![[0.0, 1.0]; sample.dim], Values::Drawn(family))
             }
-            OutsourcedObjective::Branin { points_per_axis } => {
+            OutsourcedObjective::Branin(BraninGrid { points_per_axis }) => {
                 (grid(*points_per_axis, 2), vec![[0.0, 1.0]; 2], Values::Fixed(branin(*points_per_axis)))
             }
             OutsourcedObjective::Csv(columns) => {

@@ -1,0 +1,68 @@
+//! `sordino scenario keys` and `sordino init`: what a scenario may say, and one to begin with.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, builder::PossibleValuesParser, builder::TypedValueParser};
+
+use super::error::CliError;
+use super::{print, print_json};
+use crate::scenario::{Trust, json_schema, starter};
+
+/// `sordino scenario`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Every key of a scenario: what it admits, its default, what it means
+    Keys(Keys),
+}
+
+#[derive(Debug, Args)]
+struct Keys {
+    /// Of this trust model only [default: all]
+    #[arg(long, value_parser = trusts(), conflicts_with = "json_schema")]
+    trust: Option<Trust>,
+    /// As JSON schema, for editors
+    #[arg(long)]
+    json_schema: bool,
+}
+
+/// `sordino init`.
+#[derive(Debug, Args)]
+pub struct Init {
+    /// The file to write, which must not exist
+    file: PathBuf,
+    /// Who may see what
+    #[arg(long, value_parser = trusts(), default_value = Trust::Federated.name())]
+    trust: Trust,
+}
+
+fn trusts() -> impl TypedValueParser<Value = Trust> {
+    PossibleValuesParser::new(Trust::ALL.map(Trust::name))
+        .try_map(|name| Trust::ALL.into_iter().find(|trust| trust.name() == name).ok_or("no trust model"))
+}
+
+/// Prints the keys.
+pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
+    let Command::Keys(keys) = &arguments.command;
+    if keys.json_schema {
+        return print_json(&json_schema());
+    }
+    let trusts = keys.trust.map_or(Trust::ALL.to_vec(), |trust| vec![trust]);
+    print(&trusts.into_iter().map(Trust::keys_text).collect::<Vec<_>>().join("\n"))
+}
+
+/// Writes the file.
+pub fn init(arguments: &Init) -> Result<(), CliError> {
+    let path = arguments.file.display();
+    let refused = |error: std::io::Error| CliError::input(format!("{path}: cannot be written: {error}"));
+    let text = starter(arguments.trust)?;
+    let mut file = std::fs::File::create_new(&arguments.file).map_err(refused)?;
+    file.write_all(text.as_bytes()).map_err(refused)?;
+    print(&format!("{path} is written; to run it: sordino run {path}\n"))
+}

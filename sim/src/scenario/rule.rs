@@ -1,0 +1,329 @@
+//! What a key admits, said once: the reader checks it, refusals, tables and the JSON schema tell it.
+
+use std::path::PathBuf;
+
+use serde_json::{Value as Json, json};
+use toml::Value;
+
+/// One value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Item {
+    Number { low: f64, high: f64, open: bool },
+    Whole { low: u64, high: u64 },
+    Flag,
+    Text,
+    OneOf(&'static [&'static str]),
+    Interval,
+}
+
+/// How many values, and how they stand to each other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct List {
+    least: usize,
+    most: usize,
+    each: &'static str,
+    different: bool,
+    ascending: bool,
+}
+
+/// What a key admits. NaN and infinite numbers are in no range.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rule {
+    item: Item,
+    list: Option<List>,
+    unit: &'static str,
+    reason: &'static str,
+}
+
+/// A value that a rule does not admit: the offending part of it, and what would have been taken.
+pub(super) struct Inadmissible {
+    pub(super) value: String,
+    pub(super) admissible: String,
+}
+
+const fn rule(item: Item) -> Rule {
+    Rule { item, list: None, unit: "", reason: "" }
+}
+
+/// A number from `low` to `high`.
+pub const fn number(low: f64, high: f64) -> Rule {
+    rule(Item::Number { low, high, open: false })
+}
+
+/// A number strictly between `low` and `high`.
+pub const fn between(low: f64, high: f64) -> Rule {
+    rule(Item::Number { low, high, open: true })
+}
+
+/// A whole number from `low` to `high`.
+pub const fn whole(low: u64, high: u64) -> Rule {
+    rule(Item::Whole { low, high })
+}
+
+/// One of these names.
+pub const fn one_of(names: &'static [&'static str]) -> Rule {
+    rule(Item::OneOf(names))
+}
+
+impl Rule {
+    /// Names the unit of the number.
+    pub const fn unit(self, unit: &'static str) -> Rule {
+        Rule { unit, ..self }
+    }
+
+    /// Says why the key must be given, where it is missing.
+    pub const fn because(self, reason: &'static str) -> Rule {
+        Rule { reason, ..self }
+    }
+
+    /// A list of `least` to `most` such values.
+    pub const fn list(self, least: usize, most: usize) -> Rule {
+        let list = match self.list {
+            Some(list) => List { least, most, ..list },
+            None => List { least, most, each: "", different: false, ascending: false },
+        };
+        Rule { list: Some(list), ..self }
+    }
+
+    /// The list has one value for each of these.
+    pub const fn each(self, each: &'static str) -> Rule {
+        match self.list {
+            Some(list) => Rule { list: Some(List { each, ..list }), ..self },
+            None => self,
+        }
+    }
+
+    /// No value of the list stands in it twice.
+    pub const fn different(self) -> Rule {
+        match self.list {
+            Some(list) => Rule { list: Some(List { different: true, ..list }), ..self },
+            None => self,
+        }
+    }
+
+    /// Every number of the list is above the one before.
+    pub const fn ascending(self) -> Rule {
+        match self.list {
+            Some(list) => Rule { list: Some(List { ascending: true, ..list }), ..self },
+            None => self,
+        }
+    }
+
+    /// The ends of the range, or the names with `quote` around each.
+    fn range(&self, quote: &str) -> String {
+        match self.item {
+            Item::Number { low, high, open: false } => format!("{} to {}", end(low), end(high)),
+            Item::Number { low, high, open: true } => format!("({}, {})", end(low), end(high)),
+            Item::Whole { low, high } if low == high => low.to_string(),
+            Item::Whole { low, high } => format!("{low} to {high}"),
+            Item::Flag => format!("{quote}true{quote}, {quote}false{quote}"),
+            Item::Text => "one line".to_owned(),
+            Item::OneOf(names) => {
+                names.iter().map(|name| format!("{quote}{name}{quote}")).collect::<Vec<_>>().join(", ")
+            }
+            Item::Interval => "[low, high]".to_owned(),
+        }
+    }
+
+    /// For the column of ranges in a table.
+    pub fn brief(&self) -> String {
+        let range = self.range("`");
+        let unit = if self.unit.is_empty() { String::new() } else { format!(", in {}", self.unit) };
+        match (self.list, self.item) {
+            (None, _) => format!("{range}{unit}"),
+            (Some(_), Item::OneOf(_)) => format!("a list of {range}"),
+            (Some(list), _) => format!("{}{unit}", self.of_many(&list)),
+        }
+    }
+
+    /// What would be taken, for a refusal.
+    pub fn admissible(&self) -> String {
+        let range = self.range("\"");
+        let one = match (self.list, self.item) {
+            (Some(list), _) => self.of_many(&list),
+            (None, Item::Number { open: false, .. }) => format!("a number from {range}"),
+            (None, Item::Number { open: true, .. }) => format!("a number in {range}"),
+            (None, Item::Whole { low, high }) if low != high => format!("a whole number from {range}"),
+            (None, Item::Whole { .. } | Item::OneOf(_)) => range,
+            (None, Item::Flag) => "true or false".to_owned(),
+            (None, Item::Text) => "one line of text".to_owned(),
+            (None, Item::Interval) => "an interval [low, high] of finite numbers, low below high".to_owned(),
+        };
+        if self.unit.is_empty() { one } else { format!("{one}, in {}", self.unit) }
+    }
+
+    /// What would be taken and why it must be given, for a refusal of a scenario that lacks it.
+    pub(super) fn wanted(&self) -> String {
+        let admissible = self.admissible();
+        if self.reason.is_empty() { admissible } else { format!("{admissible}; {}", self.reason) }
+    }
+
+    fn of_many(&self, list: &List) -> String {
+        let range = self.range("\"");
+        let many = match self.item {
+            Item::Number { open: false, .. } => format!("numbers from {range}"),
+            Item::Number { open: true, .. } => format!("numbers in {range}"),
+            Item::Whole { .. } => format!("whole numbers from {range}"),
+            Item::Interval => "intervals [low, high] of finite numbers, low below high".to_owned(),
+            Item::OneOf(_) => return format!("a list of at least one of {range}"),
+            Item::Flag | Item::Text => "names".to_owned(),
+        };
+        let count = if list.least == list.most { String::new() } else { format!("{} to ", list.least) };
+        let different = if list.different { "different " } else { "" };
+        let ascending = if list.ascending { ", in ascending order" } else { "" };
+        let each = if list.each.is_empty() { String::new() } else { format!(", one for each {}", list.each) };
+        format!("a list of {count}{} {different}{many}{ascending}{each}", list.most)
+    }
+
+    /// Refuses what is of another kind or outside the range.
+    pub(super) fn check(&self, value: &Value) -> Result<(), Inadmissible> {
+        let refused = |value: &Value, admissible: String| Err(Inadmissible { value: shown(value), admissible });
+        let Some(list) = self.list else {
+            return if self.item.admits(value) { Ok(()) } else { refused(value, self.admissible()) };
+        };
+        let Some(items) = value.as_array().filter(|items| (list.least..=list.most).contains(&items.len())) else {
+            return refused(value, self.admissible());
+        };
+        if let Item::OneOf(_) = self.item {
+            // Of a list of names the one that is wrong is told, not all of them.
+            for (i, item) in items.iter().enumerate() {
+                if !self.item.admits(item) {
+                    return refused(item, self.range("\""));
+                }
+                if items[..i].contains(item) {
+                    return refused(item, "every name at most once".to_owned());
+                }
+            }
+        }
+        let twice = list.different && items.iter().enumerate().any(|(i, item)| items[..i].contains(item));
+        let falls = list.ascending && !items.windows(2).all(|pair| number_of(&pair[0]) < number_of(&pair[1]));
+        if twice || falls || !items.iter().all(|item| self.item.admits(item)) {
+            return refused(value, self.admissible());
+        }
+        Ok(())
+    }
+
+    /// The rule as JSON schema; what depends on other keys is left to the reader.
+    pub(super) fn schema(&self) -> Json {
+        let item = match self.item {
+            Item::Number { low, high, open: false } => json!({"type": "number", "minimum": low, "maximum": high}),
+            Item::Number { low, high, open: true } => {
+                json!({"type": "number", "exclusiveMinimum": low, "exclusiveMaximum": high})
+            }
+            Item::Whole { low, high } => json!({"type": "integer", "minimum": low, "maximum": high}),
+            Item::Flag => json!({"type": "boolean"}),
+            Item::Text => json!({"type": "string", "minLength": 1}),
+            Item::OneOf(names) => json!({"enum": names}),
+            Item::Interval => json!({"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}),
+        };
+        match self.list {
+            None => item,
+            Some(List { least, most, different, .. }) => {
+                json!({"type": "array", "items": item, "minItems": least, "maxItems": most, "uniqueItems": different})
+            }
+        }
+    }
+}
+
+impl Item {
+    fn admits(&self, value: &Value) -> bool {
+        match *self {
+            Item::Number { low, high, open } => number_of(value)
+                .is_some_and(|x| x.is_finite() && if open { low < x && x < high } else { low <= x && x <= high }),
+            Item::Whole { low, high } => {
+                value.as_integer().and_then(|x| u64::try_from(x).ok()).is_some_and(|x| (low..=high).contains(&x))
+            }
+            Item::Flag => value.is_bool(),
+            Item::Text => value.as_str().is_some_and(|text| !text.trim().is_empty() && !text.contains('\n')),
+            Item::OneOf(names) => value.as_str().is_some_and(|name| names.contains(&name)),
+            Item::Interval => match value.as_array().map(|ends| ends.iter().map(number_of).collect::<Vec<_>>()) {
+                Some(ends) => {
+                    matches!(ends[..], [Some(low), Some(high)] if low < high && low.abs().max(high.abs()) <= 1e12)
+                }
+                None => false,
+            },
+        }
+    }
+}
+
+fn number_of(value: &Value) -> Option<f64> {
+    value.as_float().or_else(|| value.as_integer().map(|x| x as f64))
+}
+
+/// The value as a refusal quotes it: numbers without TOML's decorations.
+fn shown(value: &Value) -> String {
+    value.as_float().map_or_else(|| value.to_string(), |x| x.to_string())
+}
+
+/// An end of a range, without an exponent where it can be read without.
+pub(super) fn end(x: f64) -> String {
+    if x == 0.0 || (1e-3..1e5).contains(&x.abs()) { x.to_string() } else { format!("{x:e}") }
+}
+
+/// A type that a key may have, with what it admits unless the key says something narrower.
+pub(super) trait Ruled {
+    const RULE: Rule;
+}
+
+macro_rules! ruled {
+    ($($Type:ty: $rule:expr;)+) => {
+        $(impl Ruled for $Type {
+            const RULE: Rule = $rule;
+        })+
+    };
+}
+
+ruled! {
+    f64: number(f64::MIN, f64::MAX);
+    u32: whole(0, u32::MAX as u64);
+    u64: whole(0, i64::MAX as u64);
+    usize: whole(0, u32::MAX as u64);
+    bool: rule(Item::Flag);
+    String: rule(Item::Text);
+    PathBuf: rule(Item::Text);
+    [f64; 2]: rule(Item::Interval);
+}
+
+impl<T: Ruled> Ruled for Option<T> {
+    const RULE: Rule = T::RULE;
+}
+
+impl<T: Ruled> Ruled for Vec<T> {
+    const RULE: Rule = T::RULE.list(1, usize::MAX);
+}
+
+/// An enumeration whose values stand in scenarios by their names.
+macro_rules! names {
+    ($(#[$meta:meta])* pub enum $Enum:ident { $($(#[$doc:meta])* $Variant:ident = $name:literal,)+ }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+        pub enum $Enum {
+            $($(#[$doc])* #[serde(rename = $name)] $Variant,)+
+        }
+
+        impl $Enum {
+            /// All, in the order of tables.
+            pub const ALL: [$Enum; [$($name),+].len()] = [$($Enum::$Variant),+];
+
+            /// The name in scenarios, tables and file names.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $($Enum::$Variant => $name,)+
+                }
+            }
+        }
+
+        $crate::scenario::rule::names!($Enum: $($name)+);
+    };
+    ($Enum:ty: $($name:literal)+) => {
+        impl $crate::scenario::rule::Ruled for $Enum {
+            const RULE: $crate::scenario::rule::Rule = $crate::scenario::rule::one_of(&[$($name),+]);
+        }
+    };
+}
+pub(super) use names;
+
+names!(sordino_core::schedule::Mixing: "inverse-sqrt" "inverse");
+names!(sordino_core::federated::OwnDraw: "joint" "features");
+names!(sordino_core::local::Constants: "theorem" "order-wise");
+names!(sordino_core::kernel::Stationary: "squared-exponential" "matern-1/2" "matern-3/2" "matern-5/2");
