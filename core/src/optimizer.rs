@@ -19,13 +19,13 @@ mod settings;
 mod suggest;
 #[cfg(test)]
 mod tests;
+mod work;
 
 pub use error::OptimizerError;
 pub use log::{LogEntry, Parameters};
 pub use settings::{Acquisition, Settings};
 
-use self::refit::Refit;
-use self::suggest::Suggesting;
+use self::work::{Level, Work};
 use crate::acquisition::maximize;
 use crate::domain::{BoxDomain, DIM_MAX};
 use crate::kernel::StationaryKernel;
@@ -83,14 +83,6 @@ pub struct Optimizer<T, S> {
     storage: S,
 }
 
-/// What is being done in slices. An observation ends it, and either of the two the other.
-#[derive(Clone, Debug)]
-enum Work<T> {
-    None,
-    Suggest(Suggesting<T>),
-    Fit(Refit<T>),
-}
-
 struct Parts<'a, T> {
     /// Of the exact posterior.
     model: &'a mut [T],
@@ -113,16 +105,6 @@ fn split<T>(storage: &mut [T], dim: usize, capacity: usize) -> Parts<'_, T> {
 }
 
 type Model<'a, T> = ExactGp<T, StationaryKernel<T>, &'a mut [T]>;
-
-/// What the data say about mean and scale, and the best point so far.
-#[derive(Clone, Copy, Debug)]
-struct Level<T> {
-    mean: T,
-    variance: T,
-    incumbent: usize,
-    /// Its posterior mean.
-    value: T,
-}
 
 impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     /// Nothing observed yet; room for `capacity` observations in `storage` of [`storage_len`].

@@ -8,6 +8,7 @@
 //! `attach` is the one door: configuration, public numbers, state and log are checked there, in the format computed
 //! with. What can be refused afterwards is an input, or a draw that came out NaN or infinite.
 
+mod effort;
 mod state;
 mod storage;
 mod work;
@@ -17,8 +18,8 @@ use core::task::Poll;
 pub use self::state::AgentState;
 pub use self::storage::{AgentStorage, Workspace, log_len, storage_len, workspace_len};
 
+use self::effort::{Effort, Work};
 use self::state::Digested;
-use self::work::{Effort, Work};
 use super::config::{Config, OwnDraw};
 use super::messages::{AgentError, Output, Phase};
 use super::public::Public;

@@ -2,16 +2,14 @@
 
 use core::task::Poll;
 
-use super::{Optimizer, OptimizerError, Parameters, Work, fit_scratch_len, least_resolved, split};
+use super::work::{Refit, Work};
+use super::{Optimizer, OptimizerError, Parameters, fit_scratch_len, least_resolved, split};
 use crate::kernel::{Stationary, StationaryKernel};
 use crate::linalg::slice;
 use crate::math::Scalar;
 use crate::surrogate::SurrogateError;
 use crate::surrogate::exact;
 use crate::surrogate::fit::{Fit, FitConfig, Fitting, Observations};
-
-/// A fit under way: of lengthscale, signal variance and noise variance.
-pub(super) type Refit<T> = Fitting<T, 3>;
 
 impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     /// Refits lengthscale and noise by maximum marginal likelihood: three starts of 40 evaluations.

@@ -2,7 +2,8 @@
 
 use core::task::Poll;
 
-use super::{Acquisition, Level, Optimizer, OptimizerError, Point, Work, level};
+use super::work::{Suggesting, Work};
+use super::{Acquisition, Optimizer, OptimizerError, Point, level};
 use crate::acquisition::maximize::{BoxSearch, Searching};
 use crate::acquisition::{log_expected_improvement, upper_confidence_bound};
 use crate::kernel::Kernel;
@@ -10,13 +11,6 @@ use crate::linalg::slice::{self, head, head_mut, part};
 use crate::linalg::{dot, lower, sum_of_squares};
 use crate::math::Scalar;
 use crate::surrogate::fit::halton;
-
-/// A suggestion under way.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Suggesting<T> {
-    level: Level<T>,
-    searching: Searching<T>,
-}
 
 impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     /// The point to try next, in the user's units. Asking again without telling gives the same point; after a refused

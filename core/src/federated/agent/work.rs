@@ -4,69 +4,12 @@ use core::task::Poll;
 
 use super::super::config::{Aggregation, InitialRegion};
 use super::super::messages::{AgentError, Input, Output, Phase};
+use super::effort::{Answer, CANDIDATE, Effort, Work};
 use super::{Agent, entry, finite, widen};
 use crate::acquisition::thompson::{self, Streaming};
 use crate::linalg::slice;
 use crate::math::Scalar;
 use crate::random::Purpose;
-
-/// What was begun and is not finished. It is given up, without a trace, when the agent is dropped or told something else.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Work<T> {
-    None,
-    /// Candidates of the agent's region before `next` were counted.
-    Counting {
-        next: u32,
-        eligible: u32,
-    },
-    /// The initial point is the `left`th eligible candidate from `next` on, 0-based.
-    Choosing {
-        next: u32,
-        left: u32,
-    },
-    /// A draw is there, and being maximised.
-    Maximizing {
-        own: bool,
-        streaming: Streaming<T>,
-    },
-}
-
-/// What the agent will say.
-#[derive(Clone, Copy)]
-pub(super) enum Answer {
-    Evaluate,
-    Upload,
-    Wait,
-    Done,
-}
-
-/// How much may still be done in this call, in tests of a candidate's region.
-pub(super) struct Effort {
-    left: u64,
-    /// Nothing was done yet: one piece of work always is.
-    fresh: bool,
-}
-
-/// What a candidate's features and their product with a weight vector cost, in tests of a region.
-const CANDIDATE: u64 = 32;
-
-impl Effort {
-    pub(super) const fn unlimited() -> Self {
-        Effort { left: u64::MAX, fresh: true }
-    }
-
-    fn candidates(count: u32) -> Self {
-        Effort { left: CANDIDATE * count as u64, fresh: true }
-    }
-
-    /// Pieces of work of this cost that may be done, at most `count`; they count as done.
-    fn take(&mut self, cost: u64, count: u32) -> u32 {
-        let most = (self.left / cost.max(1)).max(u64::from(self.fresh)).min(u64::from(count));
-        self.left = self.left.saturating_sub(most * cost);
-        self.fresh &= most == 0;
-        most as u32
-    }
-}
 
 impl<T: Scalar> Agent<'_, T> {
     /// One step of the machine: one input in, one borrowed output out.
@@ -273,16 +216,19 @@ impl<T: Scalar> Agent<'_, T> {
         let point = slice::head_mut(self.scratch, public.candidates.dim());
         while self.shared.observations() < count as usize {
             // One at a time only if not all can be afforded.
-            let mut rows = if effort.left == u64::MAX { usize::MAX } else { effort.take(cost, 1) as usize };
+            let mut rows = if effort.is_unlimited() { usize::MAX } else { effort.take(cost, 1) as usize };
             if rows == 0 {
                 return Poll::Pending;
             }
-            let _ = self.shared.extend_step(count as usize, &mut rows, |i, phi| {
+            let step = self.shared.extend_step(count as usize, &mut rows, |i, phi| {
                 let (candidate, y) = entry(log, i);
                 public.feature_row(candidate as u32, point, phi);
                 y
             });
             self.state.digested.shared = self.shared.observations() as u32;
+            if step.is_ready() {
+                break;
+            }
         }
         Poll::Ready(())
     }

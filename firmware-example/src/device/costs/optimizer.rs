@@ -21,7 +21,8 @@ pub(super) const TABLE: &[Operation] = &[
         &[(6, 2_000_000), (32, 7_000_000), (63, 16_000_000)],
         storage,
         |memory, probe, n| suggest(memory, probe, Acquisition::ExpectedImprovement, n),
-    ),
+    )
+    .with_stack_max(1536),
     Operation::new(
         "suggestion after n, upper confidence bound",
         &[(6, 2_000_000), (32, 7_000_000)],
@@ -29,7 +30,8 @@ pub(super) const TABLE: &[Operation] = &[
         |memory, probe, n| {
             suggest(memory, probe, Acquisition::UpperConfidenceBound { width: 2.0 }, n);
         },
-    ),
+    )
+    .with_stack_max(1536),
     Operation::new(
         "observation n of the optimizer",
         &[(6, 4_000), (32, 20_000), (63, 56_000)],
