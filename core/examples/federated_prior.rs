@@ -10,9 +10,9 @@ use std::thread;
 use sordino_core::domain::Candidates;
 use sordino_core::features::{Nystrom, nystrom};
 use sordino_core::federated::prior::{
-    Config, Mechanism, Model, Observations, Parameters, Public, PublicState, contribution, contribution_scratch_len,
-    draw_designs, gram, models, nystrom_rows, nystrom_scratch_len, query, query_scratch_len, repeats, scratch_len,
-    shares, storage_len, total_mu,
+    Config, Draw, Factors, Mechanism, Model, Observations, Parameters, Public, PublicState, contribution,
+    contribution_scratch_len, draw_designs, factors_len, gram, levels, models, nystrom_rows, nystrom_scratch_len,
+    query, query_scratch_len, repeats, scratch_len, shares, storage_len, total_mu,
 };
 use sordino_core::kernel::{Kernel, SquaredExponential};
 use sordino_core::linalg::{dot, packed_len, pivoted_cholesky};
@@ -172,7 +172,11 @@ fn run(world: &World, method: Method, population: Population, seed: RunSeed) -> 
     }
     let sharing: [Model<f64>; 6] = models(method.power);
     let (used, alone) = (method.epsilon.is_some(), [sharing[0]]);
-    let mut draw = vec![0.0; m];
+    let models = if used { &sharing[..] } else { &alone };
+    let capacity = (INITIAL + ROUNDS) as usize;
+    let mut factors = vec![(0, vec![0.0; factors_len(capacity, levels(models))]); functions.len()];
+    let mut work = vec![0.0; query_scratch_len(capacity, m.max(world.rank))];
+    let (mut weights, mut values) = (vec![0.0; m], vec![0.0; POINTS as usize]);
     let first = regret(&best);
     let mut sum = first;
     for round in 0..ROUNDS {
@@ -181,14 +185,17 @@ fn run(world: &World, method: Method, population: Population, seed: RunSeed) -> 
         }
         if used {
             let mut stream = seed.stream(Party::World, Purpose::WeightDraw, round + 1);
-            state.draw(&mut stream, &mut scratch[..packed_len(m)], &mut draw)?;
+            state.draw(&mut stream, &mut scratch[..packed_len(m)], &mut weights)?;
+            Draw::values_of(&world.config, &public, &weights, &mut values)?;
         }
-        let models = if used { &sharing[..] } else { &alone };
-        let mut work = vec![0.0; query_scratch_len((INITIAL + round) as usize, m, world.rank)];
+        let draw = used.then_some(Draw { weights: &weights, values: &values });
         for n in 0..functions.len() {
             let observations = Observations::new(&logs[n], POINTS as usize)?;
             let mut stream = seed.stream(Party::Agent(n as u32), Purpose::OwnDraw, round + 1);
-            let next = query(&world.config, &public, models, &draw, &observations, &mut stream, &mut work)?;
+            let (rows, numbers) = &mut factors[n];
+            let factors = &mut Factors::new(capacity, rows, numbers);
+            let next =
+                query(&world.config, &public, models, draw.as_ref(), &observations, &mut stream, factors, &mut work)?;
             observe(n, next.candidate, &mut logs[n], &mut best[n]);
         }
         sum += regret(&best);
@@ -217,7 +224,7 @@ fn release(
     }
     let source = &mut Simulated::new(seed.stream(Party::Server, Purpose::Release, j as u32));
     let pool = mechanism.grid().fill_noise(source, &mut noise)?;
-    let everybody = mechanism.grid().sample(&mut source.clone(), &mut [0])?;
+    let everybody = mechanism.grid().everybody()?;
     let released = mechanism.grid().release(&mut sums, everybody, pool, mechanism.l2_sensitivity(), &mut out)?;
     let c = if method.repeats { repeats(&RELEASES, j) } else { 1 };
     state.update(released.value(), mechanism.noise_std(), c, scratch)?;

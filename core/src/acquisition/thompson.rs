@@ -18,7 +18,7 @@ use crate::math::Scalar;
 pub fn maximize_rows<T: Scalar>(rows: &[T], width: usize, region_of: &[u32], weights: &[T]) -> Maximum<T> {
     /// Values computed before they are compared.
     const BLOCK: usize = 64;
-    let mut best = Maximum { candidate: 0, value: -T::INFINITY };
+    let mut best = Maximum::none();
     let mut values = [T::ZERO; BLOCK];
     let count = rows.len() / width.max(1);
     let mut start = 0;
@@ -35,11 +35,7 @@ pub fn maximize_rows<T: Scalar>(rows: &[T], width: usize, region_of: &[u32], wei
         };
         let values = &mut values[..end - start];
         matvec(block, weights, values);
-        for (i, value) in values.iter().enumerate() {
-            if *value > best.value {
-                best = Maximum { candidate: (start + i) as u32, value: *value };
-            }
-        }
+        best.look(start as u32, values);
         start = end;
     }
     best
@@ -76,7 +72,7 @@ pub struct Streaming<T> {
 impl<T: Scalar> Streaming<T> {
     /// No candidate looked at yet.
     pub fn begin() -> Self {
-        Streaming { next: 0, best: Maximum { candidate: 0, value: -T::INFINITY } }
+        Streaming { next: 0, best: Maximum::none() }
     }
 
     /// At most `count` candidates more (at least one); the maximum after the last, and again if asked again.

@@ -24,8 +24,19 @@ fn accumulate<T: Scalar>(mut lane: [T; LANES], a: &[T; LANES], b: &[T; LANES]) -
 /// Adds what is left after the last whole chunk, element i to lane i.
 #[inline(always)]
 fn finish<T: Scalar>(mut lane: [T; LANES], a: &[T], b: &[T]) -> [T; LANES] {
-    for (l, (x, y)) in lane.iter_mut().zip(a.iter().zip(b)) {
-        *l += *x * *y;
+    // Spelt out, because a loop over the lanes would take them through memory.
+    match (a, b) {
+        ([a0], [b0]) => lane[0] += *a0 * *b0,
+        ([a0, a1], [b0, b1]) => {
+            lane[0] += *a0 * *b0;
+            lane[1] += *a1 * *b1;
+        }
+        ([a0, a1, a2], [b0, b1, b2]) => {
+            lane[0] += *a0 * *b0;
+            lane[1] += *a1 * *b1;
+            lane[2] += *a2 * *b2;
+        }
+        _ => {}
     }
     lane
 }
@@ -98,16 +109,18 @@ pub fn matvec<T: Scalar>(matrix: &[T], x: &[T], out: &mut [T]) {
 
 #[inline]
 fn dot_four_rows<T: Scalar>(r0: &[T], r1: &[T], r2: &[T], r3: &[T], x: &[T]) -> [T; 4] {
-    four_rows(r0, r1, r2, r3, x).map(tree)
+    let lanes = four_rows(r0, r1, r2, r3, x);
+    let whole = x.len() - x.len() % LANES;
+    close(&lanes, [r0, r1, r2, r3].map(|row| slice::tail(row, whole)), slice::tail(x, whole))
 }
 
-/// The lanes of [`dot`] for four rows at once, before their tree sum: x is read once, and four chains of additions hide
+/// The lanes of [`dot`] for four rows at once, over the whole chunks: x is read once, and four chains of additions hide
 /// each other's latency.
 #[inline(always)]
 pub(super) fn four_rows<T: Scalar>(r0: &[T], r1: &[T], r2: &[T], r3: &[T], x: &[T]) -> [[T; LANES]; 4] {
-    let (x, x_rest) = x.as_chunks::<LANES>();
-    let ((r0, rest0), (r1, rest1)) = (r0.as_chunks::<LANES>(), r1.as_chunks::<LANES>());
-    let ((r2, rest2), (r3, rest3)) = (r2.as_chunks::<LANES>(), r3.as_chunks::<LANES>());
+    let x = x.as_chunks::<LANES>().0;
+    let (r0, r1) = (r0.as_chunks::<LANES>().0, r1.as_chunks::<LANES>().0);
+    let (r2, r3) = (r2.as_chunks::<LANES>().0, r3.as_chunks::<LANES>().0);
     let zero = [T::ZERO; LANES];
     let (mut l0, mut l1, mut l2, mut l3) = (zero, zero, zero, zero);
     for ((((x, a), b), c), d) in x.iter().zip(r0).zip(r1).zip(r2).zip(r3) {
@@ -116,7 +129,18 @@ pub(super) fn four_rows<T: Scalar>(r0: &[T], r1: &[T], r2: &[T], r3: &[T], x: &[
         l2 = accumulate(l2, c, x);
         l3 = accumulate(l3, d, x);
     }
-    [finish(l0, rest0, x_rest), finish(l1, rest1, x_rest), finish(l2, rest2, x_rest), finish(l3, rest3, x_rest)]
+    [l0, l1, l2, l3]
+}
+
+/// What is left after the last whole chunk of four rows, and their tree sums. Not inlined: seen together with the loop
+/// before it, it makes compilers pair lanes of different rows, which do not lie beside each other in memory.
+#[inline(never)]
+fn close<T: Scalar>(lanes: &[[T; LANES]; 4], rows: [&[T]; 4], x: &[T]) -> [T; 4] {
+    let mut sums = [T::ZERO; 4];
+    for ((sum, lane), row) in sums.iter_mut().zip(lanes).zip(rows) {
+        *sum = tree(finish(*lane, row, x));
+    }
+    sums
 }
 
 #[cfg(test)]

@@ -105,6 +105,7 @@ fn solve_four_rows<T: Scalar>(rows: &[T], done: &[T], current: &mut [T]) -> Opti
     let (l2, [a20, a21, a22]) = r2.split_last_chunk()?;
     let (l3, [a30, a31, a32, a33]) = r3.split_last_chunk()?;
     let ([x0, x1, x2, x3], _) = current.split_first_chunk_mut()?;
+    // Whole chunks, as i is a multiple of 4.
     let [lanes0, mut lanes1, mut lanes2, mut lanes3] = four_rows(l0, l1, l2, l3, done);
     *x0 = (*x0 - tree(lanes0)) / *a00;
     lanes1[0] += *a10 * *x0;

@@ -11,7 +11,7 @@ use sordino_core::privacy::SourceKind;
 
 use super::error::CliError;
 use super::{Format, print, print_json};
-use crate::study::audit::{AuditError, Claim, Defect, GaussianAudit, LocalAudit, Report};
+use crate::study::audit::{AuditError, Claim, Defect, GaussianAudit, LocalAudit, PriorAudit, Report};
 
 /// `sordino audit`.
 #[derive(Debug, Args)]
@@ -53,6 +53,8 @@ enum Mechanism {
     Gaussian,
     /// One clamped report.
     Laplace,
+    /// Three releases of a federated prior.
+    Prior,
 }
 
 impl Mechanism {
@@ -60,6 +62,7 @@ impl Mechanism {
         match self {
             Mechanism::Gaussian => "gaussian",
             Mechanism::Laplace => "laplace",
+            Mechanism::Prior => "prior",
         }
     }
 }
@@ -92,11 +95,13 @@ const fn secret(case: Case) -> Case {
 }
 
 /// The shipped paths first; among controls of less noise the finer first.
-const CASES: [Case; 17] = [
+const CASES: [Case; 25] = [
     case(Mechanism::Gaussian, "shipped", Defect::None, 0),
     case(Mechanism::Laplace, "shipped", Defect::None, 0),
+    case(Mechanism::Prior, "shipped", Defect::None, 0),
     secret(case(Mechanism::Gaussian, "shipped", Defect::None, 0)),
     secret(case(Mechanism::Laplace, "shipped", Defect::None, 0)),
+    secret(case(Mechanism::Prior, "shipped", Defect::None, 0)),
     case(Mechanism::Gaussian, "noise 5 % low", Defect::NoiseFactor(0.95), 200_000),
     case(Mechanism::Gaussian, "noise 15 % low", Defect::NoiseFactor(0.85), 20_000),
     case(Mechanism::Gaussian, "noise 40 % low", Defect::NoiseFactor(0.6), 5_000),
@@ -110,6 +115,12 @@ const CASES: [Case; 17] = [
     case(Mechanism::Laplace, "noise 10 % low", Defect::NoiseFactor(0.9), 20_000),
     case(Mechanism::Laplace, "halved sensitivity", Defect::SensitivityFactor(2.0), 5_000),
     case(Mechanism::Laplace, "no clamp", Defect::NoClamp(5.0), 5_000),
+    case(Mechanism::Prior, "noise 5 % low", Defect::NoiseFactor(0.95), 120_000),
+    case(Mechanism::Prior, "noise 15 % low", Defect::NoiseFactor(0.85), 20_000),
+    secret(case(Mechanism::Prior, "noise 40 % low", Defect::NoiseFactor(0.6), 5_000)),
+    case(Mechanism::Prior, "4 releases charged as 3", Defect::RoundsRun(4), 20_000),
+    case(Mechanism::Prior, "clip coordinate left out", Defect::ClipCoordinateLeftOut, 5_000),
+    case(Mechanism::Prior, "radius of private data", Defect::PrivateRadius(0.5), 5_000),
 ];
 
 #[derive(Serialize)]
@@ -195,6 +206,10 @@ fn measure(case: &Case, arguments: &Arguments, claim: &Claim) -> Result<Report, 
         Mechanism::Laplace => {
             let (epsilon, runs) = (LOCAL_EPSILON, runs.saturating_mul(REPORTS_PER_RUN));
             LocalAudit { epsilon, runs, error: ERROR, seed: arguments.seed }.run(case.defect, kind, threads)
+        }
+        Mechanism::Prior => {
+            let audit = PriorAudit { runs, error: ERROR, ..PriorAudit::standard(arguments.seed) };
+            audit.run(case.defect, kind, threads)
         }
     }
 }

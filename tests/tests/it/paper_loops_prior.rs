@@ -2,7 +2,7 @@
 //! form. Nothing here is fast or careful; core must agree with it to 1e-9, and where integers decide, to the last bit.
 
 use sordino_core::federated::prior::{
-    Mechanism, Observations, Parameters, PriorError, PublicState, Terms, contribution, contribution_scratch_len,
+    Mechanism, Observations, Parameters, PriorError, PublicState, Terms, contribution, contribution_scratch_len, event,
     l2_sensitivity, mu_spent, repeats, scratch_len, shares, storage_len, total_mu,
 };
 use sordino_core::linalg::packed_len;
@@ -35,9 +35,9 @@ fn release_as_a_loop(vectors: &[Vec<f64>], mechanism: &Mechanism, seed: RunSeed,
     let source = &mut Simulated::new(seed.stream(Party::Server, Purpose::Release, round));
     let pool = mechanism.grid().fill_noise(source, &mut noise).unwrap();
     let mut out = vec![0.0; M + 1];
-    let sample = mechanism.grid().sample(&mut source.clone(), &mut [0]).unwrap();
+    let sample = mechanism.grid().everybody().unwrap();
     let release = mechanism.grid().release(&mut sums, sample, pool, delta, &mut out).unwrap();
-    assert_eq!(release.value().len(), M + 1);
+    assert_eq!((release.value().len(), release.event()), (M + 1, event(mechanism.grid().noise_multiplier())));
     // Decoded by hand: one unit is Δ/K.
     sums.iter().map(|sum| *sum as f64 * (delta / k as f64)).collect()
 }
@@ -51,9 +51,9 @@ fn release(vectors: &[Vec<f64>], mechanism: &Mechanism, seed: RunSeed, round: u3
     let (mut noise, mut out) = (vec![0i64; M + 1], vec![0.0; M + 1]);
     let source = &mut Simulated::new(seed.stream(Party::Server, Purpose::Release, round));
     let pool = mechanism.grid().fill_noise(source, &mut noise).unwrap();
-    let sample = mechanism.grid().sample(&mut source.clone(), &mut [0]).unwrap();
+    let sample = mechanism.grid().everybody().unwrap();
     let release = mechanism.grid().release(&mut sums, sample, pool, mechanism.l2_sensitivity(), &mut out).unwrap();
-    assert_eq!(release.value().len(), M + 1);
+    assert_eq!((release.value().len(), release.event()), (M + 1, event(mechanism.grid().noise_multiplier())));
     out
 }
 
@@ -142,6 +142,8 @@ fn updated(world: &World<f64>, state: &Dense, step: &Moments, released: &[f64], 
     let change = product(&covariance, &product(&weighted, &column(&s)));
     let w = state.w.iter().zip(&change).map(|(w, c)| w + c[0]).collect();
     let excess = ((radius / clip).powi(2) - trace(&step.without)) / trace(&step.squares);
+    // tr S(h) = C², so the excess is never below h: the note's second branch never acts.
+    assert!(excess >= state.h * (1.0 - 1e-9), "{excess} {}", state.h);
     let h = if clip < 0.85 { excess.max(0.0) } else { state.h.min(excess.max(0.0)) };
     Dense { w, covariance, h }
 }

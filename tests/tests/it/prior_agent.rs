@@ -1,12 +1,12 @@
 //! A whole federation of prior agents and their server: the same decisions as straight lines over the same functions,
 //! also when storage is lent, states are stored, rounds are missed.
 
-use sordino_core::federated::Phase;
 use sordino_core::federated::prior::agent::{Agent, AgentError, AgentState, Input, Output, log_len, workspace_len};
 use sordino_core::federated::prior::{
-    Observations, PriorError, PublicState, Terms, contribution, contribution_scratch_len, models, query,
-    query_scratch_len, scratch_len, storage_len,
+    Draw, Factors, Observations, PriorError, PublicState, Terms, contribution, contribution_scratch_len, factors_len,
+    levels, models, query, query_scratch_len, scratch_len, storage_len,
 };
+use sordino_core::federated::{Phase, Workspace};
 use sordino_core::linalg::packed_len;
 use sordino_core::math::Scalar;
 use sordino_core::random::{Party, Purpose, RunSeed, normal};
@@ -67,9 +67,12 @@ fn as_a_loop(world: &World<f64>) -> Vec<Vec<f64>> {
         let draw = draws(&uploads, &mut state, round);
         for (n, log) in (0..N).zip(&mut logs) {
             let seen = Observations::new(log, 40).unwrap();
-            let mut work = vec![0.0; query_scratch_len(seen.len(), M, world.rank)];
+            let mut work = vec![0.0; query_scratch_len(seen.len(), world.rank)];
+            let (mut rows, mut numbers) = (0, vec![0.0; factors_len(seen.len(), levels(&models::<f64>(0)))]);
+            let factors = &mut Factors::new(seen.len(), &mut rows, &mut numbers);
+            let draw = Some(&Draw { weights: &draw, values: &[] });
             let stream = &mut SEED.stream(Party::Agent(n), Purpose::OwnDraw, round);
-            let next = query(&world.config, &public, &models(0), &draw, &seen, stream, &mut work).unwrap();
+            let next = query(&world.config, &public, &models(0), draw, &seen, stream, factors, &mut work).unwrap();
             let y = observe(&common, n, next.candidate, POINTS + round - 1);
             log.extend([f64::from(next.candidate), y]);
         }
@@ -77,19 +80,39 @@ fn as_a_loop(world: &World<f64>) -> Vec<Vec<f64>> {
     logs
 }
 
-/// The same by machines that share one workspace; between inputs every state is stored and read again.
-fn by_machines(world: &World<f64>) -> Vec<Vec<f64>> {
+/// How machines are run.
+#[derive(Clone, Copy, PartialEq)]
+enum Run {
+    /// One workspace for all; between inputs every state is stored and read again.
+    Lent,
+    /// Each agent its own.
+    Kept,
+    /// Each agent its own, and states are stored and read again now and then.
+    Restored,
+}
+
+/// The same by machines.
+fn by_machines(world: &World<f64>, run: Run) -> Vec<Vec<f64>> {
     let common = world.function(SEED, Party::World);
     let public = world.public(true);
     let models = models::<f64>(0);
     let len = log_len(POINTS as usize, ROUNDS as usize);
-    let mut workspace = vec![f64::NAN; workspace_len(len / 2, M, world.rank)];
+    let needed = workspace_len(len / 2, M, world.rank, levels(&models));
+    let mut workspaces = vec![vec![f64::NAN; needed]; if run == Run::Lent { 1 } else { N as usize }];
+    let mut told = 0;
     let mut states: Vec<AgentState> = (0..N).map(|n| AgentState::new(n, SEED)).collect();
     let mut logs = vec![vec![0.0; len]; N as usize];
     let mut tell = |n: usize, input: Input<'_, f64>, states: &mut [AgentState], logs: &mut [Vec<f64>]| {
-        states[n] = postcard::from_bytes(&postcard::to_allocvec(&states[n]).unwrap()).unwrap();
+        told += 1;
+        if run == Run::Lent || (run == Run::Restored && told % 7 == 0) {
+            states[n] = postcard::from_bytes(&postcard::to_allocvec(&states[n]).unwrap()).unwrap();
+        }
+        let workspace = match &mut workspaces[..] {
+            [one] => Workspace::Lent(one),
+            own => Workspace::Kept(&mut own[n]),
+        };
         let (state, log) = (&mut states[n], &mut logs[n][..]);
-        let mut agent = Agent::attach(&world.config, &public, &models, ROUNDS, state, log, &mut workspace).unwrap();
+        let mut agent = Agent::attach(&world.config, &public, &models, ROUNDS, state, log, workspace).unwrap();
         match agent.handle(input).unwrap() {
             Output::Evaluate(candidate) => (Some(candidate), Vec::new()),
             Output::Upload(vector) => (None, vector.to_vec()),
@@ -114,8 +137,11 @@ fn by_machines(world: &World<f64>) -> Vec<Vec<f64>> {
             .map(|n| tell(n, Input::Terms { terms, weights: &weights }, &mut states, &mut logs).1)
             .collect();
         let draw = draws(&uploads, &mut state, round);
+        let mut values = vec![0.0; world.candidates as usize];
+        Draw::values_of(&world.config, &public, &draw, &mut values).unwrap();
         for n in 0..N as usize {
-            let candidate = tell(n, Input::Draw(&draw), &mut states, &mut logs).0.unwrap();
+            let draw = Draw { weights: &draw, values: if run == Run::Kept { &values } else { &[] } };
+            let candidate = tell(n, Input::Draw(draw), &mut states, &mut logs).0.unwrap();
             let y = observe(&common, n as u32, candidate, POINTS + round - 1);
             let _ = tell(n, Input::Observed(y), &mut states, &mut logs);
         }
@@ -127,9 +153,11 @@ fn by_machines(world: &World<f64>) -> Vec<Vec<f64>> {
 #[test]
 fn agents_are_their_loop() {
     let world = small(N);
-    let (straight, machines) = (as_a_loop(&world), by_machines(&world));
+    let straight = as_a_loop(&world);
     let bits = |logs: &[Vec<f64>]| logs.concat().iter().map(|x| x.to_bits()).collect::<Vec<_>>();
-    assert_eq!(bits(&straight), bits(&machines));
+    for run in [Run::Lent, Run::Kept, Run::Restored] {
+        assert_eq!(bits(&straight), bits(&by_machines(&world, run)));
+    }
     // Negative control: agents do not all look at the same points.
     assert!(straight.windows(2).any(|pair| pair[0][2 * POINTS as usize] != pair[1][2 * POINTS as usize]));
 }
@@ -140,18 +168,19 @@ fn an_agent_refuses_what_does_not_belong_and_goes_on_alone() {
     let public = world.public(true);
     let models = models::<f64>(0);
     let len = log_len(POINTS as usize, ROUNDS as usize);
-    let (mut log, mut workspace) = (vec![0.0; len], vec![0.0; workspace_len(len / 2, M, world.rank)]);
+    let (mut log, mut workspace) = (vec![0.0; len], vec![0.0; workspace_len(len / 2, M, world.rank, levels(&models))]);
     let mut state = AgentState::new(0, SEED);
     let mut agent =
-        Agent::attach(&world.config, &public, &models, ROUNDS, &mut state, &mut log, &mut workspace).unwrap();
+        Agent::attach(&world.config, &public, &models, ROUNDS, &mut state, &mut log, Workspace::Lent(&mut workspace))
+            .unwrap();
     assert_eq!(agent.handle(Input::NoDraw), Err(AgentError::UnexpectedInput { phase: Phase::Fresh, input: "no draw" }));
     let _ = agent.handle(Input::Start).unwrap();
     assert!(agent.handle(Input::Observed(f64::NAN)).is_err());
     for _ in 0..POINTS {
         let _ = agent.handle(Input::Observed(0.5)).unwrap();
     }
-    assert!(agent.handle(Input::Draw(&[0.0; M - 1])).is_err());
-    assert!(agent.handle(Input::Draw(&[f64::INFINITY; M])).is_err());
+    assert!(agent.handle(Input::Draw(Draw { weights: &[0.0; M - 1], values: &[] })).is_err());
+    assert!(agent.handle(Input::Draw(Draw { weights: &[f64::INFINITY; M], values: &[] })).is_err());
     let terms = Terms { ridge: f64::NAN, clip_radius: 1.0, response: 1.0 };
     assert!(matches!(
         agent.handle(Input::Terms { terms, weights: &[0.0; M] }),
@@ -166,10 +195,32 @@ fn an_agent_refuses_what_does_not_belong_and_goes_on_alone() {
     assert_eq!(agent.state().observations(), POINTS + ROUNDS - 1);
     // Stored states and logs that cannot be.
     log[0] = 40.5;
-    assert!(Agent::attach(&world.config, &public, &models, ROUNDS, &mut state, &mut log, &mut workspace).is_err());
+    assert!(
+        Agent::attach(&world.config, &public, &models, ROUNDS, &mut state, &mut log, Workspace::Lent(&mut workspace))
+            .is_err()
+    );
     log[0] = 1.0;
-    assert!(Agent::attach(&world.config, &public, &models[1..], ROUNDS, &mut state, &mut log, &mut workspace).is_err());
+    assert!(
+        Agent::attach(
+            &world.config,
+            &public,
+            &models[1..],
+            ROUNDS,
+            &mut state,
+            &mut log,
+            Workspace::Lent(&mut workspace)
+        )
+        .is_err()
+    );
     let mut stranger = AgentState::new(N, SEED);
-    let refused = Agent::attach(&world.config, &public, &models, ROUNDS, &mut stranger, &mut log, &mut workspace);
+    let refused = Agent::attach(
+        &world.config,
+        &public,
+        &models,
+        ROUNDS,
+        &mut stranger,
+        &mut log,
+        Workspace::Lent(&mut workspace),
+    );
     assert_eq!(refused.err(), Some(AgentError::NotEnrolled { agent: N, agents: N }));
 }

@@ -1,7 +1,8 @@
 //! The query of the federated prior against dense computations: the law of its draws, and whom it trusts.
 
-use sordino_core::federated::prior::{Model, Observations, models, query, query_scratch_len};
-use sordino_core::linalg::packed_len;
+use sordino_core::federated::prior::{
+    Draw, Factors, Model, Observations, factors_len, levels, models, query, query_scratch_len,
+};
 use sordino_core::random::{Party, Purpose, RunSeed};
 use sordino_tests::dense::*;
 use sordino_tests::prior::{M, N, World, logs, small};
@@ -39,15 +40,18 @@ fn a_draw_follows_its_model_and_the_notes_reading_does_not() {
         let mut sum = 0.0;
         for i in 0..draws {
             let model = [Model { trust, variance, log_prior: 0.0 }];
-            let mut scratch = vec![0.0; query_scratch_len(observations.len(), M, world.rank)];
+            let mut scratch = vec![0.0; query_scratch_len(observations.len(), world.rank)];
             let stream = &mut RunSeed::new(1, i).stream(Party::Agent(0), Purpose::OwnDraw, 1);
             list.designs = &[];
-            let drawn = query(&world.config, &list, &model, &w, &observations, stream, &mut scratch).unwrap();
-            // The function of this draw: its weights are what the scratch ends with.
-            let tail = 2 * packed_len(observations.len()) + 3 * observations.len();
-            let (trusted, zeta) = scratch[tail..].split_at(M);
+            let (mut rows, mut numbers) = (0, vec![f64::NAN; factors_len(observations.len(), 1)]);
+            let factors = &mut Factors::new(observations.len(), &mut rows, &mut numbers);
+            let draw = Some(&Draw { weights: &w, values: &[] });
+            let drawn =
+                query(&world.config, &list, &model, draw, &observations, stream, factors, &mut scratch).unwrap();
+            // The function of this draw: its own weights are what the scratch ends with.
+            let zeta = &scratch[3 * observations.len()..];
             let value = |phi: &[f64], prior: &[f64]| -> f64 {
-                phi.iter().zip(trusted).map(|(a, b)| a * b).sum::<f64>()
+                trust * phi.iter().zip(&w).map(|(a, b)| a * b).sum::<f64>()
                     + prior.iter().zip(zeta).map(|(a, b)| a * b).sum::<f64>()
             };
             let best = (0..40).map(|x| value(&phi[x], &f[x])).fold(f64::MIN, f64::max);
@@ -102,9 +106,13 @@ fn evidence_decides_whom_to_trust() {
         let runs = 4000;
         for i in 0..runs {
             let stream = &mut RunSeed::new(2, i).stream(Party::Agent(0), Purpose::OwnDraw, 1);
-            let mut scratch = vec![0.0; query_scratch_len(observations.len(), M, world.rank)];
+            let mut scratch = vec![0.0; query_scratch_len(observations.len(), world.rank)];
             let public = world.public(true);
-            let drawn = query(&world.config, &public, &models, &draw, &observations, stream, &mut scratch).unwrap();
+            let (mut rows, mut numbers) = (0, vec![f64::NAN; factors_len(observations.len(), levels(&models))]);
+            let factors = &mut Factors::new(observations.len(), &mut rows, &mut numbers);
+            let draw = Some(&Draw { weights: &draw, values: &[] });
+            let drawn =
+                query(&world.config, &public, &models, draw, &observations, stream, factors, &mut scratch).unwrap();
             counts[drawn.model] += 1.0;
         }
         for (count, density) in counts.iter().zip(&densities) {
@@ -115,4 +123,52 @@ fn evidence_decides_whom_to_trust() {
         let trusting = 1.0 - densities[0] / total;
         assert!(if sign > 0.0 { trusting > 0.9 } else { trusting < 0.7 }, "{sign}: {trusting}");
     }
+}
+
+/// Factors that grow, factors that are rebuilt, values of the draw that are given and that are not, with a prior factor
+/// and without: the same queries to the last bit. A factor that fails leaves what is there.
+#[test]
+fn what_is_kept_and_what_is_shared_changes_no_bit() {
+    let world = small(N);
+    let log = logs(&world, RunSeed::new(5, 0), 0.5).concat();
+    let w: Vec<f64> = (0..M).map(|i| 0.3 - 0.1 * i as f64).collect();
+    let (models, capacity) = (models::<f64>(1), 24);
+    let mut chosen = [0; 6];
+    for with_factor in [true, false] {
+        let public = world.public(with_factor);
+        let mut values = vec![0.0; world.candidates as usize];
+        Draw::values_of(&world.config, &public, &w, &mut values).unwrap();
+        let mut ask = |n: usize, values: &[f64], rows: &mut u32, numbers: &mut [f64]| {
+            let observations = Observations::new(&log[..2 * n], world.candidates as usize).unwrap();
+            let stream = &mut RunSeed::new(1, n as u32).stream(Party::Agent(0), Purpose::OwnDraw, 1);
+            let mut scratch = vec![f64::NAN; query_scratch_len(capacity, world.rank)];
+            let (draw, factors) = (Draw { weights: &w, values }, &mut Factors::new(capacity, rows, numbers));
+            let drawn =
+                query(&world.config, &public, &models, Some(&draw), &observations, stream, factors, &mut scratch);
+            drawn.map(|query| {
+                chosen[query.model] += 1;
+                (query.candidate, query.value.to_bits(), query.model)
+            })
+        };
+        let (mut rows, mut kept) = (0, vec![f64::NAN; factors_len(capacity, levels(&models))]);
+        for n in 0..capacity {
+            let grown = ask(n, &values, &mut rows, &mut kept).unwrap();
+            assert_eq!(rows as usize, n);
+            assert_eq!(grown, ask(n, &[], &mut 0, &mut vec![f64::NAN; kept.len()]).unwrap());
+        }
+        // More observations than fit, fewer than the factors hold, numbers that are missing.
+        let before = (rows, kept.clone());
+        assert!(ask(capacity + 1, &values, &mut rows, &mut kept).is_err());
+        assert!(ask(3, &values, &mut rows, &mut kept).is_err());
+        assert!(ask(capacity, &values[1..], &mut rows, &mut kept).is_err());
+        let short = kept.len() - 1;
+        assert!(ask(capacity, &values, &mut rows, &mut kept[..short]).is_err());
+        assert!(rows == before.0 && kept.iter().zip(&before.1).all(|(a, b)| a.to_bits() == b.to_bits()));
+        // Negative control: rows of other observations are another posterior.
+        let mut wrong = before.1;
+        wrong[0] *= 1.5;
+        let right = ask(capacity, &values, &mut 0, &mut kept);
+        assert!(right.is_ok() && ask(capacity, &values, &mut rows, &mut wrong) != right);
+    }
+    assert!(chosen.iter().filter(|count| **count > 0).count() >= 3, "{chosen:?}");
 }

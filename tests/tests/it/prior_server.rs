@@ -79,8 +79,12 @@ fn machine(world: &World<f64>, reversed: bool, absent: usize) -> (Vec<f64>, Vec<
         }
         let Ok(Output::Charge(charge)) = server.handle(Input::Close, source) else { panic!("a release is charged") };
         charged.extend_from_slice(charge.events());
-        let output = server.handle(Input::Charged(receipt(charge)), source).unwrap();
-        assert!(matches!(output, Output::Broadcast { release, .. } if release == j));
+        match server.handle(Input::Charged(receipt(charge)), source).unwrap() {
+            Output::Broadcast { release, sums } => {
+                assert_eq!((release, sums.event()), (j, event(MULTIPLIERS[j as usize])), "what was charged, unsampled");
+            }
+            other => panic!("{other:?}"),
+        }
         assert_eq!((server.state().made(), server.state().release()), (j + 1, j + 1));
     }
     assert!(numbers.sums.iter().chain(&numbers.noise).all(|x| *x == 0) && numbers.flags == [0; N as usize]);
@@ -101,7 +105,7 @@ fn straight(world: &World<f64>, absent: usize) -> Vec<f64> {
         }
         let (mut noise, mut out, source) = (vec![0; M + 1], vec![0.0; M + 1], &mut source(j as u32));
         let pool = mechanism.grid().fill_noise(source, &mut noise).unwrap();
-        let sample = mechanism.grid().sample(&mut source.clone(), &mut [0]).unwrap();
+        let sample = mechanism.grid().everybody().unwrap();
         let delta = mechanism.l2_sensitivity();
         let released = mechanism.grid().release(&mut sums, sample, pool, delta, &mut out).unwrap();
         let c = repeats(&ROUNDS, j);

@@ -14,12 +14,14 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::super::agent::Workspace;
 use super::super::messages::Phase;
 use super::config::Config;
 use super::contribution::{Observations, contribution, contribution_scratch_len};
 use super::error::{PriorError, at_least, exactly};
+use super::evidence::{Factors, Model, factors_len, levels};
 use super::public::Public;
-use super::query::{Model, query, query_scratch_len};
+use super::query::{Draw, query, query_scratch_len};
 use super::state::Terms;
 use crate::linalg::slice;
 use crate::math::Scalar;
@@ -30,12 +32,13 @@ pub const fn log_len(initial_points: usize, rounds: usize) -> usize {
     2 * (initial_points + rounds)
 }
 
-/// Numbers of the workspace for n observations in all, M features and a prior factor of `rank` columns (M where there is
-/// none): M + 1 and the larger of a contribution's and a query's scratch. It holds nothing between inputs and may be
-/// lent. With the log 4,631 numbers for n = 64, M = 50 without a factor: 18.5 kB in `f32`.
-pub const fn workspace_len(observations: usize, m: usize, rank: usize) -> usize {
-    let (first, second) = (contribution_scratch_len(observations), query_scratch_len(observations, m, rank));
-    m + 1 + if first > second { first } else { second }
+/// Numbers of the workspace for n observations in all, M features, a prior factor of `rank` columns (M where there is
+/// none) and models of so many [`levels`]: their factors, which an agent may keep ([`Workspace::Kept`]), M + 1, and the
+/// larger of a contribution's and a query's scratch. With the log 12,728 numbers for n = 64, M = 50 without a prior
+/// factor, 5 levels: 50.9 kB in `f32`.
+pub const fn workspace_len(observations: usize, m: usize, rank: usize, levels: usize) -> usize {
+    let (first, second) = (contribution_scratch_len(observations), query_scratch_len(observations, rank));
+    factors_len(observations, levels) + m + 1 + if first > second { first } else { second }
 }
 
 /// What the agent is told.
@@ -52,8 +55,8 @@ pub enum Input<'i, T> {
         /// w, M numbers.
         weights: &'i [T],
     },
-    /// The common draw of the next round, M numbers: query.
-    Draw(&'i [T]),
+    /// The common draw of the next round: query.
+    Draw(Draw<'i, T>),
     /// There is no draw this round: query by its own data alone.
     NoDraw,
     /// A round passed without this agent.
@@ -154,12 +157,31 @@ pub struct AgentState {
     round: u32,
     observations: u32,
     pending: u32,
+    #[serde(skip)]
+    kept: KeptRows,
+}
+
+/// Observations whose rows the factors in the workspace hold: known only to the very state that was joined with that
+/// workspace. A copy, or a state that was stored, begins with none; equality does not look here.
+#[derive(Debug, Default)]
+struct KeptRows(u32);
+
+impl Clone for KeptRows {
+    fn clone(&self) -> Self {
+        KeptRows(0)
+    }
+}
+
+impl PartialEq for KeptRows {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 impl AgentState {
     /// Agent n before its start; `seed` is its own source of draws, secret in a real federation.
     pub const fn new(agent: u32, seed: RunSeed) -> Self {
-        AgentState { agent, seed, phase: Phase::Fresh, round: 0, observations: 0, pending: 0 }
+        AgentState { agent, seed, phase: Phase::Fresh, round: 0, observations: 0, pending: 0, kept: KeptRows(0) }
     }
 
     /// Where it stands.
@@ -209,11 +231,13 @@ pub struct Agent<'a, T> {
     rounds: u32,
     state: &'a mut AgentState,
     log: &'a mut [T],
-    workspace: &'a mut [T],
+    factors: &'a mut [T],
+    scratch: &'a mut [T],
 }
 
 impl<'a, T: Scalar> Agent<'a, T> {
-    /// Joins a state with its log ([`log_len`]) and a workspace ([`workspace_len`]) for T = `rounds`.
+    /// Joins a state with its log ([`log_len`]) and a workspace ([`workspace_len`]) for T = `rounds`. A query of round t
+    /// costs t² with a workspace that is kept and t³ with one that is lent, and is the same to the last bit.
     ///
     /// **Parameters**: `models` as for [`super::query()`]; without a draw only the first with trust 0 is used, so there
     /// should be one.
@@ -227,20 +251,29 @@ impl<'a, T: Scalar> Agent<'a, T> {
         rounds: u32,
         state: &'a mut AgentState,
         log: &'a mut [T],
-        workspace: &'a mut [T],
+        workspace: Workspace<'a, T>,
     ) -> Result<Self, AgentError> {
         public.check(config)?;
+        let workspace = match workspace {
+            Workspace::Kept(workspace) => workspace,
+            Workspace::Lent(workspace) => {
+                state.kept = KeptRows(0);
+                workspace
+            }
+        };
         let (_, rank) = public.prior(config.features());
         let expected = log_len(config.design_len(), rounds as usize);
         exactly("log", log.len(), expected)?;
-        at_least("workspace", workspace.len(), workspace_len(expected / 2, config.features(), rank))?;
+        let levels = levels(models);
+        at_least("workspace", workspace.len(), workspace_len(expected / 2, config.features(), rank, levels))?;
         let candidates = public.candidates(config);
         state.judge(config, rounds, candidates)?;
         Observations::new(slice::head(log, 2 * state.observations as usize), candidates)?;
         if !models.iter().any(|model| model.trust == T::ZERO) {
             return Err(PriorError::Length { what: "models with trust 0", len: 0, expected: 1 }.into());
         }
-        Ok(Agent { config, public, models, rounds, state, log, workspace })
+        let (factors, scratch) = slice::split(workspace, factors_len(expected / 2, levels));
+        Ok(Agent { config, public, models, rounds, state, log, factors, scratch })
     }
 
     /// Where it stands.
@@ -269,14 +302,7 @@ impl<'a, T: Scalar> Agent<'a, T> {
                 Ok(self.end_round())
             }
             (Phase::Waiting, Input::Terms { terms, weights }) => self.contribute(&terms, weights),
-            (Phase::Waiting, Input::Draw(draw)) => {
-                exactly("draw", draw.len(), self.config.features())?;
-                if let Some(value) = draw.iter().find(|x| !x.is_finite()) {
-                    let value = value.to_f64();
-                    return Err(PriorError::Number { what: "draw", value, admissible: "(-inf, inf)" }.into());
-                }
-                self.begin_round(Some(draw))
-            }
+            (Phase::Waiting, Input::Draw(draw)) => self.begin_round(Some(&draw)),
             (Phase::Waiting, Input::NoDraw) => self.begin_round(None),
             (Phase::Waiting, Input::Missed) => {
                 self.state.round += 1;
@@ -329,27 +355,20 @@ impl<'a, T: Scalar> Agent<'a, T> {
         }
         let log = slice::head(self.log, 2 * self.state.observations as usize);
         let observations = Observations::new(log, self.public.candidates(self.config))?;
-        let (upload, scratch) = slice::split(self.workspace, self.config.contribution_len());
+        let (upload, scratch) = slice::split(self.scratch, self.config.contribution_len());
         contribution(self.config, self.public, terms, weights, &observations, scratch, upload)?;
         Ok(Output::Upload(upload))
     }
 
     /// The query of the next round.
-    fn begin_round(&mut self, draw: Option<&[T]>) -> Result<Output<'_, T>, AgentError> {
+    fn begin_round(&mut self, draw: Option<&Draw<'_, T>>) -> Result<Output<'_, T>, AgentError> {
         let round = self.state.round + 1;
         let log = slice::head(self.log, 2 * self.state.observations as usize);
         let observations = Observations::new(log, self.public.candidates(self.config))?;
         let mut stream = self.state.seed.stream(Party::Agent(self.state.agent), Purpose::OwnDraw, round);
-        let (zero, scratch) = slice::split(self.workspace, self.config.contribution_len());
-        let own = self.models.iter().position(|model| model.trust == T::ZERO).unwrap_or(0);
-        let (models, draw) = match draw {
-            Some(draw) => (self.models, draw),
-            None => {
-                zero.fill(T::ZERO);
-                (slice::part(self.models, own, 1), slice::head(zero, self.config.features()))
-            }
-        };
-        let next = query(self.config, self.public, models, draw, &observations, &mut stream, scratch)?;
+        let mut factors = Factors::new(self.log.len() / 2, &mut self.state.kept.0, self.factors);
+        let (config, models, scratch) = (self.config, self.models, &mut *self.scratch);
+        let next = query(config, self.public, models, draw, &observations, &mut stream, &mut factors, scratch)?;
         self.state.pending = next.candidate;
         self.state.round = round;
         self.state.phase = Phase::Evaluating;

@@ -11,7 +11,7 @@
 //! equality for ‖d‖ = C. So Δ is the least bound that leaves honest vectors as they are. (b) Any vector at all, hostile
 //! or not finite: [`Encoder`] clips the *joint* vector of M + 1 entries, one block of weight 1, to Δ, maps Δ to K grid
 //! units and checks Σu² ≤ K² in exact integers, else it contributes zero. Zero-out neighbours differ in one such integer
-//! vector, whose norm is at most K. (c) The theorem of [`crate::privacy::mechanism::gaussian`] with q = 1: the released
+//! vector, whose norm is at most K. (c) The theorem of [`crate::privacy::mechanism::gaussian`] without sampling: the released
 //! integers are a function of X + 2ᵐG with sensitivity K, a Gaussian of multiplier 2ᵐ/K ≥ z. (d) C, w, κ and Δ are
 //! functions of earlier *releases* and public constants; given those, (a) to (c) hold, and [`super::event`] composes
 //! adaptively (see [`super::total_mu`]'s module). ∎
@@ -25,7 +25,6 @@
 
 use super::config::Config;
 use super::error::{PriorError, at_least, exactly};
-use super::plan;
 use super::public::Public;
 use super::state::Terms;
 use crate::linalg::slice::{self, head_mut, part};
@@ -34,7 +33,6 @@ use crate::math::Scalar;
 use crate::privacy::encode::{EncodeError, Encoder};
 use crate::privacy::event::Event;
 use crate::privacy::mechanism::gaussian::{GaussianError, GridGaussian};
-use crate::privacy::sampling::SamplingProbability;
 
 /// An agent's observations, as its log keeps them: (candidate, value) pairs of numbers, checked.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -104,8 +102,14 @@ pub fn contribution<T: Scalar>(
     at_least("scratch", scratch.len(), contribution_scratch_len(n))?;
     let (factor, residual) = slice::split(scratch, packed_len(n));
     let residual = head_mut(residual, n);
-    covariance(public, m, observations, terms.ridge, factor);
-    lower::factor(factor, n, T::ZERO)?;
+    for i in 0..n {
+        let row = lower::row_mut(factor, i);
+        kernel_row(public, m, observations, row);
+        if let Some(diagonal) = row.last_mut() {
+            *diagonal += terms.ridge;
+        }
+        lower::append_row(factor, i, T::ZERO)?;
+    }
     for (r, (candidate, y)) in residual.iter_mut().zip(observations.iter()) {
         *r = y - dot(public.feature_row(m, candidate), weights);
     }
@@ -123,24 +127,18 @@ pub fn contribution<T: Scalar>(
     Ok(clip)
 }
 
-/// The packed lower triangle of K + ridge·I over the observed points.
-pub(super) fn covariance<T: Scalar>(
+/// Row i of K over the observed points, for `out` of i + 1 numbers.
+pub(super) fn kernel_row<T: Scalar>(
     public: &Public<'_, T>,
     m: usize,
     observations: &Observations<'_, T>,
-    ridge: T,
     out: &mut [T],
 ) {
     let (rows, width) = public.prior(m);
     let prior = |candidate: u32| part(rows, candidate as usize * width, width);
-    for (i, (candidate, _)) in observations.iter().enumerate() {
-        let row = lower::row_mut(out, i);
-        for (k, (other, _)) in row.iter_mut().zip(observations.iter()) {
-            *k = dot(prior(candidate), prior(other));
-        }
-        if let Some(diagonal) = row.last_mut() {
-            *diagonal += ridge;
-        }
+    let Some((newest, _)) = observations.iter().nth(out.len().saturating_sub(1)) else { return };
+    for (k, (other, _)) in out.iter_mut().zip(observations.iter()) {
+        *k = dot(prior(newest), prior(other));
     }
 }
 
@@ -163,7 +161,7 @@ impl Mechanism {
     /// **Errors**: [`GaussianError`] for a multiplier the grid cannot hold, or a Δ that is not a positive number.
     pub fn new<T: Scalar>(config: &Config, terms: &Terms<T>, noise_multiplier: f64) -> Result<Self, GaussianError> {
         let p = config.parameters();
-        let grid = GridGaussian::new(p.grid_exponent, noise_multiplier, SamplingProbability::ONE, p.agents)?;
+        let grid = GridGaussian::unsampled(p.grid_exponent, noise_multiplier, p.agents)?;
         let l2_sensitivity = l2_sensitivity(config, terms);
         grid.decode_unit(l2_sensitivity)?;
         Ok(Mechanism { grid, l2_sensitivity })
@@ -179,10 +177,9 @@ impl Mechanism {
         self.l2_sensitivity
     }
 
-    /// What the release costs: [`super::event`] at z. The grid calls the same mechanism a Poisson sample of
-    /// probability 1; accountants agree on the two.
-    pub const fn event(&self) -> Event {
-        plan::event(self.grid.noise_multiplier())
+    /// What the release costs: [`super::event`] at z, a Gaussian without sampling.
+    pub fn event(&self) -> Event {
+        self.grid.event()
     }
 
     /// Standard deviation of the noise on every coordinate of the decoded sum: Δ·2ᵐ/K.

@@ -17,7 +17,7 @@
 //! | release, 5 | heterogeneity h | [`PublicState::update`] |
 //! | sums of shards | integer sums of a part of the agents, and the server that believes none | [`Collector`], [`server::Server::merge`] |
 //! | the machines | a party each: one input in, one borrowed output out | [`agent`], [`server`] |
-//! | query | a common draw w + Σ^{1/2}ξ, models weighed by evidence, Matheron update, argmax | [`PublicState::draw`], [`query()`] |
+//! | query | a common draw w + Σ^{1/2}ξ, models weighed by evidence, Matheron update, argmax | [`PublicState::draw`], [`Factors`], [`query()`] |
 //!
 //! Where this differs from the note it began as, and why:
 //! * **The same data released c times** are no c independent samples of the population: the sampling part of R is
@@ -33,6 +33,7 @@ mod collector;
 mod config;
 mod contribution;
 mod error;
+mod evidence;
 mod plan;
 mod public;
 mod query;
@@ -43,7 +44,8 @@ pub use collector::Collector;
 pub use config::{Config, Parameters};
 pub use contribution::{Mechanism, Observations, contribution, contribution_scratch_len, l2_sensitivity};
 pub use error::PriorError;
+pub use evidence::{Factors, MODELS_MAX, Model, factors_len, levels, models};
 pub use plan::{event, mu_spent, repeats, shares, total_mu};
 pub use public::{Public, draw_designs, gram, nystrom_rows, nystrom_scratch_len};
-pub use query::{MODELS_MAX, Model, Query, models, query, query_scratch_len};
+pub use query::{Draw, Query, query, query_scratch_len};
 pub use state::{PublicState, Terms, scratch_len, storage_len};

@@ -105,7 +105,7 @@ mod tests {
         assert_eq!([0, 3, 4, 9].map(|j| repeats(&[0, 0, 0, 4, 8], j)), [3, 1, 1, 1]);
     }
 
-    /// The grid's own event, a Poisson sample of probability 1, costs what the event charged costs.
+    /// A Poisson sample of probability 1, as the other server charges everybody, costs what the event charged here costs.
     #[test]
     fn everybody_is_a_gaussian() {
         let q_is_one = Event::PoissonSampledGaussian {

@@ -5,6 +5,8 @@
 //! f = αm + F(sζ + s²Fₙᵀa), a = A⁻¹(yₙ − αmₙ − sFₙζ − e), ζ ~ N(0, I), e ~ N(0, λI) (Matheron's rule), and the query is
 //! the argmax of f; ties: lowest index.
 //!
+//! [`super::Factors`] hold L of LLᵀ = A for every s²; see there for the weights.
+//!
 //! **Numerics**: weights are formed in log space from the largest. With s² = .01 the covariance A is the best conditioned
 //! of all; with s² = 1 it is that of the agent's own Gaussian process, so `f32` suffices where it does there.
 //!
@@ -13,37 +15,55 @@
 //! **Source**: Wilson et al. 2020 for the update; the mixture of models is ours.
 
 use super::config::Config;
-use super::contribution::{Observations, covariance};
+use super::contribution::Observations;
 use super::error::{PriorError, at_least, exactly};
+use super::evidence::{Factors, Model, pick};
 use super::public::Public;
-use crate::acquisition::thompson;
+use crate::acquisition::{Maximum, thompson};
 use crate::linalg::slice::{self, head_mut, part};
-use crate::linalg::{NotPositiveDefinite, axpy, dot, lower, packed_len, sum_of_squares};
+use crate::linalg::{axpy, dot, lower, matvec};
 use crate::math::Scalar;
 use crate::random::{Stream, normal};
 
-/// The most models of one query.
-pub const MODELS_MAX: usize = 16;
-
-/// How an agent's function may relate to the common draw m: αm + s·g.
+/// The common draw of a round, one for all agents.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Model<T> {
-    /// α ≥ 0: 0 ignores the common draw, 1 trusts it.
-    pub trust: T,
-    /// s² > 0: variance of what is the agent's own, in units of the kernel's.
-    pub variance: T,
-    /// ln of its prior weight, up to a constant.
-    pub log_prior: T,
+pub struct Draw<'d, T> {
+    /// w_t, M numbers ([`super::PublicState::draw`]).
+    pub weights: &'d [T],
+    /// m = Φw_t, D numbers ([`Draw::values_of`]), or none: a host that runs many agents computes it once a round, a device
+    /// never. The query is the same to the last bit.
+    pub values: &'d [T],
 }
 
-/// The usual models: (0, 1) and (1, s²) for s² in 1, .3, .1, .03, .01; prior weight ∝ s^`power`: 0 for even weights, 1
-/// or 2 for a smaller price where nothing can be shared.
-pub fn models<T: Scalar>(power: u32) -> [Model<T>; 6] {
-    [(0.0, 1.0), (1.0, 1.0), (1.0, 0.3), (1.0, 0.1), (1.0, 0.03), (1.0, 0.01)].map(|(trust, variance)| Model {
-        trust: T::from_f64(trust),
-        variance: T::from_f64(variance),
-        log_prior: T::from_f64(0.5 * f64::from(power) * Scalar::ln(variance)),
-    })
+impl<'d, T: Scalar> Draw<'d, T> {
+    /// Φw_t into `out`, D numbers. **Cost**: D·M multiply-adds. **Errors**: [`PriorError::Length`].
+    pub fn values_of(config: &Config, public: &Public<'_, T>, weights: &[T], out: &mut [T]) -> Result<(), PriorError> {
+        public.check(config)?;
+        exactly("draw", weights.len(), config.features())?;
+        exactly("values of the draw", out.len(), public.candidates(config))?;
+        matvec(public.feature_rows, weights, out);
+        Ok(())
+    }
+
+    /// Its lengths, and that every number is finite.
+    fn check(&self, m: usize, candidates: usize) -> Result<(), PriorError> {
+        exactly("draw", self.weights.len(), m)?;
+        if !self.values.is_empty() {
+            exactly("values of the draw", self.values.len(), candidates)?;
+        }
+        match self.weights.iter().chain(self.values).find(|x| !x.is_finite()) {
+            Some(value) => Err(PriorError::Number { what: "draw", value: value.to_f64(), admissible: "(-inf, inf)" }),
+            None => Ok(()),
+        }
+    }
+
+    /// m at a candidate.
+    fn at(&self, public: &Public<'_, T>, candidate: u32) -> T {
+        match self.values.get(candidate as usize) {
+            Some(value) => *value,
+            None => dot(public.feature_row(self.weights.len(), candidate), self.weights),
+        }
+    }
 }
 
 /// What a query decided.
@@ -57,51 +77,58 @@ pub struct Query<T> {
     pub model: usize,
 }
 
-/// Numbers of scratch [`query()`] needs for n observations, M features and a prior factor of R columns (M where there is
-/// none).
-pub const fn query_scratch_len(observations: usize, m: usize, rank: usize) -> usize {
-    2 * packed_len(observations) + 3 * observations + m + rank
+/// Numbers of scratch [`query()`] needs for n observations and a prior factor of R columns (M where there is none). At its
+/// end it leaves sζ + s²Fₙᵀa, R numbers (αw_t added where there is no factor).
+pub const fn query_scratch_len(observations: usize, rank: usize) -> usize {
+    3 * observations + rank
 }
 
 /// The query of one agent.
 ///
-/// **Parameters**: `models` 1 to [`MODELS_MAX`]; `draw` w_t, M numbers ([`super::PublicState::draw`]); `stream` the
-/// agent's own of the round: one word for the model, R normals for ζ, n for e; `scratch` of [`query_scratch_len`].
+/// **Parameters**: `models` 1 to [`super::MODELS_MAX`]; `draw` of the round, or none: then the first model of trust 0 is
+/// used; `stream` the agent's own of the round: one word for the model, R normals for ζ, n for e; `factors` of earlier
+/// observations, which this extends; `scratch` of [`query_scratch_len`].
 ///
 /// **Errors**: [`PriorError::Length`], [`PriorError::Number`], [`PriorError::Singular`].
 ///
-/// **Cost**: n²R flops, a factor (n³/3 flops) for every s² that differs from the one before and one for the draw; D·(M + R)
-/// multiply-adds, D·M where there is no factor F.
+/// **Cost**: nR + n²/2 multiply-adds for every observation and level that `factors` lacks, n²/2 for every model, n² and
+/// 2nR for the draw; D·(M + R), D·R with the draw's values, D·M where there is no factor F.
 pub fn query<T: Scalar>(
     config: &Config,
     public: &Public<'_, T>,
     models: &[Model<T>],
-    draw: &[T],
+    draw: Option<&Draw<'_, T>>,
     observations: &Observations<'_, T>,
     stream: &mut Stream,
+    factors: &mut Factors<'_, T>,
     scratch: &mut [T],
 ) -> Result<Query<T>, PriorError> {
     public.check(config)?;
     let (m, n) = (config.features(), observations.len());
     let (rows, width) = public.prior(m);
-    exactly("draw", draw.len(), m)?;
-    at_least("scratch", scratch.len(), query_scratch_len(n, m, width))?;
-    let (kernel, rest) = slice::split(scratch, packed_len(n));
-    let (factor, rest) = slice::split(rest, packed_len(n));
-    let (common, rest) = slice::split(rest, n);
+    if let Some(draw) = draw {
+        draw.check(m, public.candidates(config))?;
+    }
+    at_least("scratch", scratch.len(), query_scratch_len(n, width))?;
+    let (common, rest) = slice::split(scratch, n);
     let (residual, rest) = slice::split(rest, n);
     let (noise, rest) = slice::split(rest, n);
-    let (trusted, rest) = slice::split(rest, m);
     let zeta = head_mut(rest, width);
-    for (value, (candidate, _)) in common.iter_mut().zip(observations.iter()) {
-        *value = dot(public.feature_row(m, candidate), draw);
-    }
     let noise_variance = T::from_f64(config.parameters().noise_variance);
-    covariance(public, m, observations, T::ZERO, kernel);
-    let weights = log_weights(models, noise_variance, kernel, common, observations, factor, residual)?;
-    let chosen = pick(slice::head(&weights, models.len()), stream.unit());
-    let Some(Model { trust, variance, .. }) = models.get(chosen).copied() else {
-        return Err(PriorError::Length { what: "models", len: 0, expected: 1 });
+    factors.extend(public, (m, noise_variance), models, observations, residual)?;
+    for (value, (candidate, _)) in common.iter_mut().zip(observations.iter()) {
+        *value = draw.map_or(T::ZERO, |draw| draw.at(public, candidate));
+    }
+    let unit = stream.unit();
+    let chosen = match draw {
+        Some(_) => {
+            let weights = factors.log_weights(models, common, observations, residual);
+            Some(pick(slice::head(&weights, models.len()), unit))
+        }
+        None => models.iter().position(|model| model.trust == T::ZERO),
+    };
+    let Some((chosen, Model { trust, variance, .. })) = chosen.and_then(|i| Some((i, *models.get(i)?))) else {
+        return Err(PriorError::Length { what: "models with trust 0", len: 0, expected: 1 });
     };
     // A sample of the chosen model.
     let (std, noise_std) = (variance.sqrt(), noise_variance.sqrt());
@@ -113,125 +140,39 @@ pub fn query<T: Scalar>(
         let own = y - trust * slice::at(common, i) - dot(prior(candidate), zeta);
         slice::set(residual, i, own - noise_std * slice::at(noise, i));
     }
-    scaled_factor(kernel, n, variance, noise_variance, factor)?;
+    let factor = factors.of(models, chosen);
     lower::solve(factor, residual);
     lower::solve_transposed(factor, residual);
     for (a, (candidate, _)) in residual.iter().zip(observations.iter()) {
         axpy(variance * *a, prior(candidate), zeta);
     }
-    trusted.iter_mut().zip(draw).for_each(|(to, from)| *to = trust * *from);
-    let (candidate, value) = maximize(public, m, trusted, zeta);
+    let Maximum { candidate, value } = maximize(public, draw, trust, zeta);
     Ok(Query { candidate, value, model: chosen })
 }
 
-/// ln of every model's weight, up to one constant.
-fn log_weights<T: Scalar>(
-    models: &[Model<T>],
-    noise_variance: T,
-    kernel: &[T],
-    common: &[T],
-    observations: &Observations<'_, T>,
-    factor: &mut [T],
-    residual: &mut [T],
-) -> Result<[T; MODELS_MAX], PriorError> {
-    if models.is_empty() || models.len() > MODELS_MAX {
-        return Err(PriorError::Length { what: "models", len: models.len(), expected: MODELS_MAX });
-    }
-    let half = T::from_f64(0.5);
-    let (mut weights, mut factored) = ([T::ZERO; MODELS_MAX], None);
-    for (weight, Model { trust, variance, log_prior }) in weights.iter_mut().zip(models) {
-        if !(*variance > T::ZERO && variance.is_finite() && trust.is_finite() && log_prior.is_finite()) {
-            return Err(PriorError::Number {
-                what: "variance of a model",
-                value: variance.to_f64(),
-                admissible: "(0, inf), trust and prior finite",
-            });
-        }
-        if factored != Some(*variance) {
-            scaled_factor(kernel, observations.len(), *variance, noise_variance, factor)?;
-            factored = Some(*variance);
-        }
-        for ((r, common), (_, y)) in residual.iter_mut().zip(common).zip(observations.iter()) {
-            *r = y - *trust * *common;
-        }
-        lower::solve(factor, residual);
-        *weight = *log_prior - half * (sum_of_squares(residual) + lower::ln_det(factor, observations.len()));
-    }
-    Ok(weights)
-}
-
-/// The factor of s²K + λI, K packed.
-fn scaled_factor<T: Scalar>(
-    kernel: &[T],
-    n: usize,
-    variance: T,
-    noise_variance: T,
-    factor: &mut [T],
-) -> Result<(), NotPositiveDefinite> {
-    for i in 0..n {
-        let row = lower::row_mut(factor, i);
-        for (to, k) in row.iter_mut().zip(lower::row(kernel, i)) {
-            *to = variance * *k;
-        }
-        if let Some(diagonal) = row.last_mut() {
-            *diagonal += noise_variance;
-        }
-        lower::append_row(factor, i, T::ZERO)?;
-    }
-    Ok(())
-}
-
-/// The first model at which the sum of weights passes `unit` times the whole.
-fn pick<T: Scalar>(log_weights: &[T], unit: T) -> usize {
-    let largest = log_weights.iter().fold(-T::INFINITY, |largest, w| largest.max(*w));
-    let weight = |w: &T| (*w - largest).exp();
-    let mut total = T::ZERO;
-    for w in log_weights {
-        total += weight(w);
-    }
-    let (mut sum, target) = (T::ZERO, unit * total);
-    for (i, w) in log_weights.iter().enumerate() {
-        sum += weight(w);
-        if sum > target {
-            return i;
-        }
-    }
-    log_weights.len().saturating_sub(1)
-}
-
-/// argmax over the candidates of φ(x)·trusted + F(x)·own; `trusted` is destroyed.
-fn maximize<T: Scalar>(public: &Public<'_, T>, m: usize, trusted: &mut [T], own: &[T]) -> (u32, T) {
+/// argmax over the candidates of α·m(x) + F(x)·own. Without a factor F the draw's weights are added to `own`, which is
+/// one product instead of two.
+fn maximize<T: Scalar>(public: &Public<'_, T>, draw: Option<&Draw<'_, T>>, trust: T, own: &mut [T]) -> Maximum<T> {
+    let (weights, known) = draw.map_or((&[][..], &[][..]), |draw| (draw.weights, draw.values));
     if public.prior_rows.is_empty() {
-        axpy(T::ONE, own, trusted);
-        let best = thompson::maximize_rows(public.feature_rows, m, &[], trusted);
-        return (best.candidate, best.value);
+        own.iter_mut().zip(weights).for_each(|(to, from)| *to = trust * *from + *to);
+        return thompson::maximize_rows(public.feature_rows, own.len(), &[], own);
     }
-    let (rows, width) = public.prior(m);
-    let mut best = (0, -T::INFINITY);
-    for (i, (phi, row)) in public.feature_rows.chunks_exact(m).zip(rows.chunks_exact(width)).enumerate() {
-        let value = dot(phi, trusted) + dot(row, own);
-        if value > best.1 {
-            best = (i as u32, value);
+    /// Values computed before they are compared.
+    const BLOCK: usize = 64;
+    let (width, m) = (own.len().max(1), weights.len());
+    let (mut common, mut values) = ([T::ZERO; BLOCK], [T::ZERO; BLOCK]);
+    let mut best = Maximum::none();
+    for (block, rows) in public.prior_rows.chunks(BLOCK * width).enumerate() {
+        let (start, count) = (block * BLOCK, rows.len() / width);
+        let (common, values) = (head_mut(&mut common, count), head_mut(&mut values, count));
+        match known.get(start..start + count) {
+            Some(known) => slice::copy(known, common),
+            None => matvec(part(public.feature_rows, start * m, count * m), weights, common),
         }
+        matvec(rows, own, values);
+        values.iter_mut().zip(&*common).for_each(|(own, m)| *own = trust * *m + *own);
+        best.look(start as u32, values);
     }
     best
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn models_are_drawn_by_weight_however_small_the_evidence() {
-        let shift = |by: f64| [0.25f64, 0.5, 0.25].map(|p| p.ln() + by);
-        for by in [0.0, -1e5, 1e5] {
-            let picked = [0.0, 0.2, 0.3, 0.7, 0.8, 0.999].map(|u| pick(&shift(by), u));
-            assert_eq!(picked, [0, 0, 1, 1, 2, 2], "{by}");
-        }
-        // Nothing to choose from, one that is impossible, single precision.
-        assert_eq!(pick(&[-f64::INFINITY, 0.0], 0.0), 1);
-        assert_eq!(pick(&[-3e4f32, -3e4], 0.6), 1);
-        assert_eq!(models::<f64>(0).map(|model| model.log_prior), [0.0; 6]);
-        assert!((models::<f64>(2)[5].log_prior - 0.01f64.ln()).abs() < 1e-15);
-    }
 }

@@ -26,8 +26,6 @@ use super::state::{PublicState, Terms, scratch_len};
 use crate::math::Scalar;
 use crate::privacy::encode::EncodeError;
 use crate::privacy::event::{Event, Release};
-use crate::privacy::mechanism::gaussian::Sample;
-use crate::privacy::sampling::SamplingProbability;
 use crate::privacy::{Charge, Receipt};
 use crate::random::{NoiseSource, Nonce, Provenance};
 
@@ -113,8 +111,7 @@ pub enum Output<'o, T, P: Provenance> {
     Broadcast {
         /// Which release.
         release: u32,
-        /// The noised sums (Σ u·d, Σ γCu). The grid writes its event as a sample of probability 1, which is the same
-        /// mechanism as the Gaussian that was charged.
+        /// The noised sums (Σ u·d, Σ γCu), with the event that was charged.
         sums: Release<&'o [T], P>,
     },
     /// This release does not take place.
@@ -354,10 +351,7 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Server<'a, T, S> {
             return Err(ServerError::OtherReceipt { broadcast: index }.into());
         }
         let ServerStorage { sums, noise, flags, released, scratch } = &mut self.storage;
-        let (kind, sensitivity) = (source.kind(), mechanism.l2_sensitivity());
-        // Nobody flips a coin for a sample of everybody, so it is of whatever kind the noise is.
-        let sample = Sample::drawn_before(SamplingProbability::ONE, kind)
-            .ok_or(ServerError::MixedSources { coins: kind, noise: kind })?;
+        let (sample, sensitivity) = (mechanism.grid().everybody()?, mechanism.l2_sensitivity());
         let pool = mechanism.grid().fill_noise(source, noise)?;
         let release = mechanism.grid().release(sums, sample, pool, sensitivity, released)?;
         sums.zeroize();

@@ -4,7 +4,8 @@
 //! ([`crate::privacy::encode`]), G independent standard normals, K = ⌊2^m/z⌋.
 //!
 //! **Theorem.** With Poisson sampling of probability q the release is exactly a (q, z′)-sampled Gaussian mechanism
-//! under zero-out neighbours, z′ = 2^m/K ≥ z, with no extra δ for discretisation.
+//! under zero-out neighbours, z′ = 2^m/K ≥ z, with no extra δ for discretisation. Where everybody contributes
+//! ([`GridGaussian::unsampled`]) it is the Gaussian mechanism of that multiplier, and its event says so.
 //!
 //! **Proof.** Let X = Σu, an integer vector. ⌊X + 2^m·G⌋ = X + ⌊2^m·G⌋ coordinate by coordinate, because X is whole; so
 //! the released integers are a deterministic function of X + 2^m·G, the *continuous* Gaussian mechanism of std 2^m.
@@ -62,6 +63,8 @@ pub enum GaussianError {
         /// That of the mechanism.
         expected: f64,
     },
+    /// Everybody, for a mechanism that samples with this probability.
+    Sampled(f64),
     /// No noise.
     Noise(NoiseError),
     /// A contribution does not fit.
@@ -85,6 +88,7 @@ impl fmt::Display for GaussianError {
             GaussianError::OtherSample { drawn, expected } => {
                 write!(f, "a sample of probability {drawn} for a release charged at {expected}")
             }
+            GaussianError::Sampled(q) => write!(f, "everybody, for a release charged as a sample of probability {q}"),
             GaussianError::Noise(e) => e.fmt(f),
             GaussianError::Encode(e) => e.fmt(f),
         }
@@ -111,7 +115,8 @@ pub struct GridGaussian {
     grid_exponent: u32,
     noise_multiplier: f64,
     radius: u64,
-    sampling_probability: SamplingProbability,
+    /// Nothing: everybody contributes, and nobody flips a coin.
+    sampling: Option<SamplingProbability>,
 }
 
 /// Noise that was drawn and not yet used. It is consumed by the release, so that it cannot serve twice, and remembers
@@ -168,7 +173,7 @@ impl<P: Provenance> Sample<P> {
 }
 
 impl GridGaussian {
-    /// A mechanism.
+    /// A mechanism over a Poisson sample.
     ///
     /// **Parameters**: `grid_exponent` m in 10..=24: the noise has std 2^m grid units; `noise_multiplier` z > 0;
     /// `sampling_probability` > 0; `contributors_max` the largest number of vectors in one sum, N·K < 2⁶².
@@ -178,17 +183,25 @@ impl GridGaussian {
         sampling_probability: SamplingProbability,
         contributors_max: u32,
     ) -> Result<Self, GaussianError> {
-        if !(10..=24).contains(&grid_exponent) {
-            return Err(GaussianError::GridExponent(grid_exponent));
-        }
         if sampling_probability == SamplingProbability::ZERO {
             return Err(GaussianError::NobodySampled);
+        }
+        let unsampled = Self::unsampled(grid_exponent, noise_multiplier, contributors_max)?;
+        Ok(GridGaussian { sampling: Some(sampling_probability), ..unsampled })
+    }
+
+    /// A mechanism over everybody: no coins, q = 1 in decoding, and the event is a Gaussian without sampling.
+    ///
+    /// **Parameters**: as [`GridGaussian::new`].
+    pub fn unsampled(grid_exponent: u32, noise_multiplier: f64, contributors_max: u32) -> Result<Self, GaussianError> {
+        if !(10..=24).contains(&grid_exponent) {
+            return Err(GaussianError::GridExponent(grid_exponent));
         }
         let radius = radius(grid_exponent, noise_multiplier).ok_or(GaussianError::NoiseMultiplier(noise_multiplier))?;
         if u128::from(contributors_max) * u128::from(radius) >= 1 << 62 {
             return Err(GaussianError::Contributors(contributors_max));
         }
-        Ok(GridGaussian { grid_exponent, noise_multiplier, radius, sampling_probability })
+        Ok(GridGaussian { grid_exponent, noise_multiplier, radius, sampling: None })
     }
 
     /// m: the noise has std 2^m grid units.
@@ -211,17 +224,33 @@ impl GridGaussian {
         (1u64 << self.grid_exponent) as f64 / self.radius as f64
     }
 
-    /// q, for coins and decoding.
+    /// q, for coins and decoding: 1 where everybody contributes.
     pub const fn sampling_probability(&self) -> SamplingProbability {
-        self.sampling_probability
+        match self.sampling {
+            Some(probability) => probability,
+            None => SamplingProbability::ONE,
+        }
     }
 
     /// What one release costs.
     pub fn event(&self) -> Event {
-        Event::PoissonSampledGaussian {
-            sampling_probability: self.sampling_probability.value(),
-            noise_multiplier: self.noise_multiplier,
-            relation: NeighboringRelation::ReplaceSpecial,
+        let (noise_multiplier, relation) = (self.noise_multiplier, NeighboringRelation::ReplaceSpecial);
+        match self.sampling {
+            Some(probability) => {
+                let sampling_probability = probability.value();
+                Event::PoissonSampledGaussian { sampling_probability, noise_multiplier, relation }
+            }
+            None => Event::Gaussian { noise_multiplier, relation },
+        }
+    }
+
+    /// The sample of a mechanism without sampling: everybody, without a coin, so that it goes with noise of any kind.
+    ///
+    /// **Errors**: [`GaussianError::Sampled`] for a mechanism that samples, be it with probability 1.
+    pub fn everybody<P: Provenance>(&self) -> Result<Sample<P>, GaussianError> {
+        match self.sampling {
+            None => Ok(Sample { probability: SamplingProbability::ONE, provenance: PhantomData }),
+            Some(probability) => Err(GaussianError::Sampled(probability.value())),
         }
     }
 
@@ -244,7 +273,7 @@ impl GridGaussian {
             return Err(GaussianError::NobodySampled);
         }
         for i in 0..selected.len() {
-            match self.sampling_probability.coin(source) {
+            match self.sampling_probability().coin(source) {
                 Ok(heads) => selected[i] = u8::from(heads),
                 Err(error) => {
                     selected.zeroize();
@@ -252,7 +281,7 @@ impl GridGaussian {
                 }
             }
         }
-        Ok(Sample { probability: self.sampling_probability, provenance: PhantomData })
+        Ok(Sample { probability: self.sampling_probability(), provenance: PhantomData })
     }
 
     /// Fills `pool` with ⌊2^m·G⌋, before any data is touched.
@@ -301,8 +330,8 @@ impl GridGaussian {
         if noise.grid_exponent != self.grid_exponent {
             return Err(GaussianError::OtherNoise { drawn: noise.grid_exponent, expected: self.grid_exponent });
         }
-        if sample.probability != self.sampling_probability {
-            let (drawn, expected) = (sample.probability.value(), self.sampling_probability.value());
+        if sample.probability != self.sampling_probability() {
+            let (drawn, expected) = (sample.probability.value(), self.sampling_probability().value());
             return Err(GaussianError::OtherSample { drawn, expected });
         }
         let unit = self.decode_unit(l2_sensitivity)?;
@@ -319,7 +348,7 @@ impl GridGaussian {
 
     /// C/(K·q): what one grid unit is worth in the released vector.
     pub fn decode_unit(&self, l2_sensitivity: f64) -> Result<f64, GaussianError> {
-        let unit = l2_sensitivity / (self.radius as f64 * self.sampling_probability.value());
+        let unit = l2_sensitivity / (self.radius as f64 * self.sampling_probability().value());
         if unit > 0.0 && unit.is_finite() { Ok(unit) } else { Err(GaussianError::Constant(l2_sensitivity)) }
     }
 }
@@ -421,6 +450,28 @@ mod tests {
         let refused = mechanism.release(&mut sums, sample, noise, 4.0, &mut out).unwrap_err();
         assert_eq!(refused, GaussianError::OtherSample { drawn: 1.0, expected: 0.5 });
         assert_eq!((sums, out), before);
+    }
+
+    /// Without sampling: the integers of a Poisson sample of probability 1, an event that names no sample, and no way to
+    /// pass off everybody as a sample.
+    #[test]
+    fn everybody_is_no_sample() {
+        let sampled = GridGaussian::new(16, 2.0, SamplingProbability::ONE, 10).unwrap();
+        let unsampled = GridGaussian::unsampled(16, 2.0, 10).unwrap();
+        let relation = NeighboringRelation::ReplaceSpecial;
+        assert_eq!(unsampled.event(), Event::Gaussian { noise_multiplier: 2.0, relation });
+        assert_eq!((sampled.radius(), sampled.decode_unit(3.0)), (unsampled.radius(), unsampled.decode_unit(3.0)));
+        let released = |mechanism: &GridGaussian, out: &mut [f64]| {
+            let (mut source, mut pool, mut sums) = (Simulated::new(Stream::from_seed(5)), [0i64; 3], [100, -200, 0]);
+            let noise = mechanism.fill_noise(&mut source, &mut pool).unwrap();
+            let sample = mechanism.everybody().or_else(|_| mechanism.sample(&mut source, &mut [0])).unwrap();
+            mechanism.release(&mut sums, sample, noise, 4.0, out).unwrap().event()
+        };
+        let (mut one, mut other) = ([0.0; 3], [0.0; 3]);
+        let events = (released(&sampled, &mut one), released(&unsampled, &mut other));
+        assert_eq!((one, events), (other, (sampled.event(), unsampled.event())));
+        let refused = sampled.everybody::<crate::random::Simulation>().unwrap_err();
+        assert_eq!(refused, GaussianError::Sampled(1.0));
     }
 
     #[test]

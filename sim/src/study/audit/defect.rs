@@ -17,6 +17,12 @@ pub enum Defect {
     KnownCoins,
     /// The host looks at the noise and releases only when it points the agent's way.
     NoiseOfOneSign,
+    /// The noise of a federated prior's release is that of C alone, though the joint vector with the clip coordinate is
+    /// longer.
+    ClipCoordinateLeftOut,
+    /// The radius C of a federated prior's release is the norm of the longest innovation of this very release: that of
+    /// the agent in question, and without it this fraction of it.
+    PrivateRadius(f64),
     /// The reward spans this many times the sensitivity that is claimed (a local report).
     SensitivityFactor(f64),
     /// The reward is not clamped, this many times the bound (a local report).

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::ops::Range;
 
+use sordino_core::federated::prior::server::ReleaseError;
 use sordino_core::federated::{ConfigError, ServerError};
 use sordino_core::local::ReporterError;
 use sordino_core::privacy::accountant::AccountantError;
@@ -71,6 +72,8 @@ pub enum AuditError {
 pub enum RunError {
     /// The server refused an input, a share, a partial or a release.
     Server(ServerError),
+    /// The server of a federated prior refused.
+    Prior(ReleaseError),
     /// The reporter refused.
     Reporter(ReporterError),
     /// No coin or no noise.
@@ -133,6 +136,7 @@ impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             RunError::Server(error) => write!(f, "the server refused: {error}"),
+            RunError::Prior(error) => write!(f, "the server of the prior refused: {error}"),
             RunError::Reporter(error) => write!(f, "the reporter refused: {error}"),
             RunError::Noise(error) => write!(f, "{error}"),
             RunError::Charge { found, claimed } => write!(f, "{found:?} was charged, {claimed:?} is claimed"),
@@ -146,6 +150,7 @@ impl Error for RunError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             RunError::Server(error) => Some(error),
+            RunError::Prior(error) => Some(error),
             RunError::Reporter(error) => Some(error),
             RunError::Noise(error) => Some(error),
             _ => None,
@@ -156,6 +161,12 @@ impl Error for RunError {
 impl From<ServerError> for RunError {
     fn from(error: ServerError) -> Self {
         RunError::Server(error)
+    }
+}
+
+impl From<ReleaseError> for RunError {
+    fn from(error: ReleaseError) -> Self {
+        RunError::Prior(error)
     }
 }
 

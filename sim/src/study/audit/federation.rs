@@ -307,7 +307,10 @@ fn config(audit: &GaussianAudit, defect: Defect) -> Result<Config, AuditError> {
         Defect::RoundsRun(run) => rounds = run,
         // So many that another one of the same weight is in nearly every sample.
         Defect::CountedTwice => agents = 33,
-        other @ (Defect::SensitivityFactor(_) | Defect::NoClamp(_)) => return Err(AuditError::NoSuchControl(other)),
+        other @ (Defect::SensitivityFactor(_)
+        | Defect::NoClamp(_)
+        | Defect::ClipCoordinateLeftOut
+        | Defect::PrivateRadius(_)) => return Err(AuditError::NoSuchControl(other)),
     }
     let Ok(regions) = Regions::new(&[REGIONS as u32]) else {
         let (field, value) = ("regions", REGIONS as f64);

@@ -3,6 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `federation` | the sampled Gaussian: a server, collectors, partials, receipts, and one agent that is there or is not |
+//! | `prior` | the releases of a federated prior: a server, collectors, and one joint vector that is there or is not |
 //! | `local` | one local report: a reporter with one reward or the other |
 //! | `ledger` | the ledger of an audit, which pays for what is claimed and for nothing else |
 //! | `workers` | many runs, none of which may be lost |
@@ -36,6 +37,7 @@ mod judge;
 mod ledger;
 mod local;
 mod outcome;
+mod prior;
 mod workers;
 
 use sordino_core::privacy::accountant::pld::{self, Options};
@@ -52,6 +54,7 @@ pub use defect::Defect;
 pub use error::{AuditError, RunError};
 pub use local::LocalAudit;
 pub use outcome::{EPSILONS, Line, Report};
+pub use prior::PriorAudit;
 pub use workers::RUNS_MIN;
 
 impl GaussianAudit {
