@@ -14,22 +14,26 @@
 
 mod error;
 mod log;
+mod refit;
 mod settings;
+mod suggest;
 #[cfg(test)]
 mod tests;
+mod work;
 
 pub use error::OptimizerError;
 pub use log::{LogEntry, Parameters};
 pub use settings::{Acquisition, Settings};
 
-use crate::acquisition::maximize::{self, BoxSearch};
-use crate::acquisition::{log_expected_improvement, upper_confidence_bound};
+use self::work::{Level, Work};
+use crate::acquisition::maximize;
 use crate::domain::{BoxDomain, DIM_MAX};
-use crate::kernel::{Kernel, StationaryKernel};
-use crate::linalg::{dot, lower, sum_of_squares};
+use crate::kernel::StationaryKernel;
+use crate::linalg::slice::{self, head_mut, part};
+use crate::linalg::{lower, sum_of_squares};
 use crate::math::Scalar;
 use crate::surrogate::exact::{self, ExactGp};
-use crate::surrogate::fit::{self, Fit, FitConfig, Observations, halton};
+use crate::surrogate::fit;
 use crate::surrogate::noise::least_resolved;
 use crate::surrogate::{Observed, SurrogateError};
 
@@ -75,6 +79,7 @@ pub struct Optimizer<T, S> {
     refused: u32,
     /// The last one was.
     last_refused: bool,
+    work: Work<T>,
     storage: S,
 }
 
@@ -91,24 +96,15 @@ struct Parts<'a, T> {
 }
 
 fn split<T>(storage: &mut [T], dim: usize, capacity: usize) -> Parts<'_, T> {
-    let (model, rest) = storage.split_at_mut(exact::storage_len(dim, capacity));
-    let (whitened, rest) = rest.split_at_mut(capacity);
-    let (column, rest) = rest.split_at_mut(capacity);
-    let (search, rest) = rest.split_at_mut(maximize::scratch_len(dim));
-    let (point, rest) = rest.split_at_mut(dim);
-    Parts { model, whitened, column, search, point, incumbent: &mut rest[..dim] }
+    let (model, rest) = slice::split(storage, exact::storage_len(dim, capacity));
+    let (whitened, rest) = slice::split(rest, capacity);
+    let (column, rest) = slice::split(rest, capacity);
+    let (search, rest) = slice::split(rest, maximize::scratch_len(dim));
+    let (point, rest) = slice::split(rest, dim);
+    Parts { model, whitened, column, search, point, incumbent: head_mut(rest, dim) }
 }
 
 type Model<'a, T> = ExactGp<T, StationaryKernel<T>, &'a mut [T]>;
-
-/// What the data say about mean and scale, and the best point so far.
-struct Level<T> {
-    mean: T,
-    variance: T,
-    incumbent: usize,
-    /// Its posterior mean.
-    value: T,
-}
 
 impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     /// Nothing observed yet; room for `capacity` observations in `storage` of [`storage_len`].
@@ -134,9 +130,9 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
             lengthscale: T::from_f64(settings.lengthscale),
             noise_fraction: noise.max(least_resolved(capacity)),
         };
-        let (len, told, refused, last_refused) = (0, 0, 0, false);
+        let (len, told, refused, last_refused, work) = (0, 0, 0, false, Work::None);
         let mut optimizer =
-            Optimizer { domain, settings, parameters, capacity, len, told, refused, last_refused, storage };
+            Optimizer { domain, settings, parameters, capacity, len, told, refused, last_refused, work, storage };
         optimizer.parts()?;
         Ok(optimizer)
     }
@@ -228,57 +224,12 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         least_resolved(self.capacity)
     }
 
-    /// The point to try next, in the user's units. Asking again without telling gives the same point; after a refused
-    /// observation it is the next point of a Halton sequence, so that a refusal is not met for ever.
-    ///
-    /// **Errors**: [`OptimizerError`]. **Cost**: at most [`BoxSearch`]'s evaluations of n² flops each; no random draw.
-    pub fn suggest(&mut self) -> Result<Point<T>, OptimizerError> {
-        let dim = self.domain.dim();
-        let initial = match self.settings.initial_points {
-            0 => 2 * dim as u32 + 2,
-            points => points,
-        };
-        let (told, len, settings) = (self.told, self.len, self.settings);
-        let element = told.saturating_add(self.refused).saturating_add(1);
-        let planned = !(told < initial || len == 0 || self.last_refused);
-        let unresolved = self.noise_floor() + self.noise_floor();
-        let (mut gp, rest) = self.parts()?;
-        let mut found = -T::INFINITY;
-        if planned {
-            let level = level(&mut gp, rest.whitened, rest.column);
-            let (whitened, column) = (&rest.whitened[..len], &mut rest.column[..len]);
-            rest.incumbent.copy_from_slice(&gp.inputs()[level.incumbent * dim..][..dim]);
-            let acquisition = |x: &[T]| {
-                gp.kernel().covariances(x, gp.inputs(), column);
-                lower::solve(gp.factor(), column);
-                let mean = level.mean + dot(column, whitened);
-                // Less than that is what the rows' floor leaves: asking there again would teach nothing.
-                let left = T::ONE - sum_of_squares(column);
-                let variance = if left > unresolved { level.variance * left } else { T::ZERO };
-                match settings.acquisition {
-                    Acquisition::ExpectedImprovement => log_expected_improvement::value(mean, variance, level.value),
-                    Acquisition::UpperConfidenceBound { width } => {
-                        upper_confidence_bound::bound(mean, variance, T::from_f64(width))
-                    }
-                }
-            };
-            let search = settings.search.unwrap_or(BoxSearch::for_dim(dim));
-            found = maximize::over_box(search, rest.incumbent, rest.point, rest.search, acquisition).value;
-        }
-        // Nowhere an improvement: all values are 0, say.
-        if !(found > -T::INFINITY) {
-            rest.point.iter_mut().enumerate().for_each(|(axis, x)| *x = halton(element, axis));
-        }
-        let mut unit: Point<T> = Point::new();
-        unit.extend_from_slice(rest.point).unwrap_or(());
-        Ok(self.to_user(&unit))
-    }
-
     /// Tells the value of a point, a suggested one or any other of the box (outside it the model still holds).
     ///
     /// **Errors**: [`OptimizerError`]; what is not finite is refused. The model is as it was, except that a sliding window
     /// may have forgotten its oldest observation; the next suggestion is another one.
     pub fn observe(&mut self, point: &[T], value: T) -> Result<Observed, OptimizerError> {
+        self.work = Work::None;
         let observed = self.tell(point, value);
         self.last_refused = observed.is_err();
         let counter = if self.last_refused { &mut self.refused } else { &mut self.told };
@@ -306,70 +257,12 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         if self.len == 0 {
             return None;
         }
+        // The same numbers as those a suggestion under way holds there.
         let (mut gp, rest) = self.parts().ok()?;
         let level = level(&mut gp, rest.whitened, rest.column);
         let mut unit: Point<T> = Point::new();
-        unit.extend_from_slice(&gp.inputs()[level.incumbent * dim..][..dim]).ok()?;
+        unit.extend_from_slice(part(gp.inputs(), level.incumbent * dim, dim)).ok()?;
         Some((self.to_user(&unit), level.value))
-    }
-
-    /// Refits lengthscale and noise by maximum marginal likelihood: three starts of 40 evaluations.
-    ///
-    /// **Parameters**: `scratch` of [`fit_scratch_len`].
-    ///
-    /// **Errors**: [`OptimizerError::Fit`], [`SurrogateError::Storage`]; parameters and model are as they were. Fewer than
-    /// three observations, or values that are all the same, change nothing and give `None`.
-    ///
-    /// **Numerics**: what is fitted is the model as it is used, with no row's noise below the floor.
-    ///
-    /// **Cost**: up to 120 n³ flops.
-    pub fn fit(&mut self, scratch: &mut [T]) -> Result<Option<Fit<T>>, OptimizerError> {
-        let (n, dim, capacity) = (self.len, self.domain.dim(), self.capacity);
-        if n < 3 {
-            return Ok(None);
-        }
-        let (needed, given) = (fit_scratch_len(n), scratch.len());
-        if given < needed {
-            return Err(SurrogateError::Storage { needed, given }.into());
-        }
-        let (y, scratch) = scratch.split_at_mut(n);
-        let (scatters, scratch) = scratch.split_at_mut(n);
-        let (gp, _) = self.parts()?;
-        let least = least_resolved::<T>(capacity);
-        let count = T::from_u32(n as u32);
-        let mean = gp.targets().iter().fold(T::ZERO, |sum, y| sum + *y / count);
-        let deviation = gp.targets().iter().fold(T::ZERO, |sum, y| sum + (*y - mean) * (*y - mean) / count).sqrt();
-        if !(deviation > T::ZERO) {
-            return Ok(None);
-        }
-        if !deviation.is_finite() {
-            return Err(OptimizerError::Fit(SurrogateError::NonFinite { value: deviation.to_f64() }));
-        }
-        y.iter_mut().zip(gp.targets()).for_each(|(out, y)| *out = (*y - mean) / deviation);
-        scatters.iter_mut().zip(gp.scatters()).for_each(|(out, scatter)| *out = *scatter / deviation / deviation);
-        let data = Observations { points: gp.inputs(), y, counts: gp.counts(), scatters };
-        let number = T::from_f64;
-        let floor = number(if T::BYTES == 4 { 1e-4 } else { 1e-8 });
-        let bounds = [(number(0.02), number(4.0)), (number(0.05), number(20.0)), (floor, T::ONE)];
-        let config = FitConfig { bounds: &bounds, starts: 3, evaluations_per_start: 40 };
-        let mut parameters = [gp.kernel().lengthscale(0), T::ONE, gp.noise_variance().max(floor)];
-        let shape = *gp.kernel().shape();
-        let make = |p: &[T]| match *p {
-            [lengthscale, signal] => StationaryKernel::with_shape(shape, lengthscale, signal).ok(),
-            _ => None,
-        };
-        let found =
-            fit::maximize_above(least, &config, &mut parameters, &data, scratch, make).map_err(OptimizerError::Fit)?;
-        let [lengthscale, signal, noise] = parameters;
-        let fitted = Parameters { lengthscale, noise_fraction: (noise / signal).max(least) };
-        // The same observations under the new parameters: rows are factored anew, averages of repeats stay rows. The old
-        // factor stands until the new one is there.
-        let kernel = StationaryKernel::with_shape(shape, lengthscale, T::ONE)?;
-        let model = split(self.storage.as_mut(), dim, capacity).model;
-        exact::refactor(&kernel, fitted.noise_fraction, least, dim, capacity, n, model, scratch)
-            .map_err(OptimizerError::Fit)?;
-        self.parameters = fitted;
-        Ok(Some(found))
     }
 
     /// The parameters of an earlier fit. If they are refused the model is lost.
@@ -420,10 +313,10 @@ fn level<T: Scalar>(gp: &mut Model<'_, T>, whitened: &mut [T], column: &mut [T])
     let n = gp.len();
     let count = T::from_u32(n as u32);
     let mean = gp.targets().iter().fold(T::ZERO, |sum, y| sum + *y / count);
-    let (whitened, alpha) = (&mut whitened[..n], &mut column[..n]);
+    let (whitened, alpha) = (head_mut(whitened, n), head_mut(column, n));
     whitened.iter_mut().zip(gp.targets()).for_each(|(out, y)| *out = *y - mean);
     lower::solve(gp.factor(), whitened);
-    alpha.copy_from_slice(whitened);
+    slice::copy(whitened, alpha);
     lower::solve_transposed(gp.factor(), alpha);
     let scale = (sum_of_squares(whitened) / count).max(T::EPSILON * (mean * mean));
     let mut level = Level { mean, variance: scale, incumbent: 0, value: -T::INFINITY };

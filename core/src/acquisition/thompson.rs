@@ -3,6 +3,8 @@
 //! Two ways to the same bits: a host caches the rows φ(x) once and multiplies, a device computes one row at a time and
 //! never stores more.
 
+use core::task::Poll;
+
 use super::Maximum;
 use crate::domain::{Candidates, Regions};
 use crate::features::RandomFourier;
@@ -41,7 +43,8 @@ pub fn maximize_rows<T: Scalar>(rows: &[T], width: usize, region_of: &[u32], wei
 
 /// The same argmax with every row computed when it is needed: `scratch` holds D + M numbers.
 ///
-/// **Cost**: count·M·(D multiply-adds + one cosine), M + D numbers of memory whatever the count.
+/// **Cost**: count·M·(D multiply-adds + one cosine), M + D numbers of memory whatever the count. [`Streaming`] takes them a
+/// few at a time.
 pub fn maximize_streamed<T: Scalar>(
     candidates: &Candidates<'_, T>,
     features: &RandomFourier<T, &[T]>,
@@ -49,19 +52,59 @@ pub fn maximize_streamed<T: Scalar>(
     weights: &[T],
     scratch: &mut [T],
 ) -> Maximum<T> {
-    let width = features.count();
-    let mut best = Maximum::none();
-    let Some((point, phi)) = scratch.split_at_mut_checked(candidates.dim()) else { return best };
-    for candidate in 0..candidates.count() {
-        candidates.point(candidate, point);
-        let region = regions.region_of(point) as usize;
-        let Some(weights) = weights.get(region * width..(region + 1) * width) else { return best };
-        let value = features.value(point, weights, phi);
-        if value > best.value {
-            best = Maximum { candidate, value };
+    let mut streaming = Streaming::begin();
+    loop {
+        if let Poll::Ready(best) = streaming.step(u32::MAX, candidates, features, regions, weights, scratch) {
+            return best;
         }
     }
-    best
+}
+
+/// [`maximize_streamed`] under way, in slices of a number of candidates, with the same bits: the best of those looked at.
+///
+/// Everything but the scratch must be the same at every step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Streaming<T> {
+    next: u32,
+    best: Maximum<T>,
+}
+
+impl<T: Scalar> Streaming<T> {
+    /// No candidate looked at yet.
+    pub fn begin() -> Self {
+        Streaming { next: 0, best: Maximum::none() }
+    }
+
+    /// At most `count` candidates more (at least one); the maximum after the last, and again if asked again.
+    ///
+    /// **Parameters**: as [`maximize_streamed`]. Weights that lack a region's end the search.
+    pub fn step(
+        &mut self,
+        count: u32,
+        candidates: &Candidates<'_, T>,
+        features: &RandomFourier<T, &[T]>,
+        regions: &Regions,
+        weights: &[T],
+        scratch: &mut [T],
+    ) -> Poll<Maximum<T>> {
+        let width = features.count();
+        let Some((point, phi)) = scratch.split_at_mut_checked(candidates.dim()) else { return Poll::Ready(self.best) };
+        let all = candidates.count();
+        let end = all.min(self.next.saturating_add(count.max(1)));
+        for candidate in self.next..end {
+            candidates.point(candidate, point);
+            let region = regions.region_of(point) as usize;
+            let Some(weights) = weights.get(region * width..(region + 1) * width) else {
+                return Poll::Ready(self.best);
+            };
+            let value = features.value(point, weights, phi);
+            if value > self.best.value {
+                self.best = Maximum { candidate, value };
+            }
+        }
+        self.next = end;
+        if end == all { Poll::Ready(self.best) } else { Poll::Pending }
+    }
 }
 
 #[cfg(test)]
@@ -93,6 +136,17 @@ mod tests {
             let cached = maximize_rows(&rows, M, &region_of, &weights);
             let streamed = maximize_streamed(&candidates, &features, &regions, &weights, &mut [0.0; M + 2]);
             assert_eq!((cached.candidate, cached.value.to_bits()), (streamed.candidate, streamed.value.to_bits()));
+            for slice in [0, 1, 7, 288, 289, 1000] {
+                let (mut streaming, mut steps) = (Streaming::begin(), 1);
+                let found = loop {
+                    let scratch = &mut [f32::NAN; M + 2];
+                    match streaming.step(slice, &candidates, &features, &regions, &weights, scratch) {
+                        Poll::Ready(found) => break found,
+                        Poll::Pending => steps += 1,
+                    }
+                };
+                assert_eq!((found, steps), (streamed, 289u32.div_ceil(slice.max(1))));
+            }
         }
     }
 

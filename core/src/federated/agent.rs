@@ -8,21 +8,25 @@
 //! `attach` is the one door: configuration, public numbers, state and log are checked there, in the format computed
 //! with. What can be refused afterwards is an input, or a draw that came out NaN or infinite.
 
+mod effort;
 mod state;
 mod storage;
+mod work;
+
+use core::task::Poll;
 
 pub use self::state::AgentState;
 pub use self::storage::{AgentStorage, Workspace, log_len, storage_len, workspace_len};
 
+use self::effort::{Effort, Work};
 use self::state::Digested;
-use super::config::{Aggregation, Config, InitialRegion, OwnDraw};
-use super::messages::{AgentError, Input, Output, Phase};
+use super::config::{Config, OwnDraw};
+use super::messages::{AgentError, Output, Phase};
 use super::public::Public;
-use crate::acquisition::thompson;
 use crate::domain::Regions;
 use crate::linalg::slice;
 use crate::math::Scalar;
-use crate::random::{Party, Purpose};
+use crate::random::Party;
 use crate::surrogate::WeightPosterior;
 use crate::surrogate::weights::Regularization;
 
@@ -42,6 +46,9 @@ pub struct Agent<'a, T> {
     offset: T,
     /// The domain as one region: an own draw is one weight vector for all of it.
     whole: Regions,
+    /// What is being done in slices, and the name of the input it is for.
+    work: Work<T>,
+    begun: Option<&'static str>,
 }
 
 impl<'a, T: Scalar> Agent<'a, T> {
@@ -80,6 +87,10 @@ impl<'a, T: Scalar> Agent<'a, T> {
         }
         state.judge(config, public.candidates.count())?;
         judge_log(log, state.observations, public.candidates.count())?;
+        if state.digested.shared.max(state.digested.own) > state.observations {
+            // An observation that was given up in the middle of its slices.
+            state.digested = Digested::default();
+        }
         let lambda = regularization("regularization", p.regularization)?;
         let noise_variance = regularization("noise_variance", p.noise_variance)?;
         let offset = number("offset", p.offset, "(-inf, inf)", T::is_finite)?;
@@ -96,7 +107,21 @@ impl<'a, T: Scalar> Agent<'a, T> {
             OwnDraw::Joint => Some(posterior(public.prior_rank, noise_variance, state.digested.own, own)?),
         };
         let whole = Regions::whole(public.candidates.dim()).map_err(AgentError::Domain)?;
-        Ok(Agent { config, public, state, log, shared, own, upload, draw, scratch, offset, whole })
+        Ok(Agent {
+            config,
+            public,
+            state,
+            log,
+            shared,
+            own,
+            upload,
+            draw,
+            scratch,
+            offset,
+            whole,
+            work: Work::None,
+            begun: None,
+        })
     }
 
     /// Where it stands.
@@ -109,50 +134,6 @@ impl<'a, T: Scalar> Agent<'a, T> {
         self.log.chunks_exact(2).take(self.state.observations as usize).map(|entry| (candidate_of(entry[0]), entry[1]))
     }
 
-    /// One step of the machine: one input in, one borrowed output out.
-    ///
-    /// **Errors**: [`AgentError`]; nothing changed then, except where the variant says so.
-    pub fn handle(&mut self, input: Input<'_, T>) -> Result<Output<'_, T>, AgentError> {
-        match (self.state.phase, input) {
-            (Phase::Fresh, Input::Start) => {
-                self.state.phase = Phase::Initial;
-                self.state.pending = self.initial_point(0);
-                Ok(self.evaluate())
-            }
-            (Phase::Initial, Input::Observed(y)) => {
-                self.record(y)?;
-                if self.state.observations < self.config.parameters().initial_points {
-                    self.state.pending = self.initial_point(self.state.observations);
-                    Ok(self.evaluate())
-                } else {
-                    self.end_round()
-                }
-            }
-            (Phase::Evaluating, Input::Observed(y)) => {
-                self.record(y)?;
-                self.end_round()
-            }
-            (Phase::Waiting, Input::Broadcast { vectors, maximum }) => {
-                self.check_broadcast(vectors, maximum)?;
-                self.begin_round(Some((vectors, maximum)))?;
-                Ok(self.evaluate())
-            }
-            (Phase::Waiting, Input::NoBroadcast) => {
-                self.begin_round(None)?;
-                Ok(self.evaluate())
-            }
-            (Phase::Waiting, Input::Missed) => {
-                self.state.round += 1;
-                if self.state.round == self.config.parameters().rounds {
-                    self.state.phase = Phase::Done;
-                    return Ok(Output::Done);
-                }
-                Ok(Output::Wait)
-            }
-            (phase, input) => Err(AgentError::UnexpectedInput { phase, input: input.name() }),
-        }
-    }
-
     /// Says its last output again: the point that is awaited, or the upload of its round, drawn again from its address,
     /// the same bits. For an agent that was restarted, and for a server that was and lacks the upload. Of a round that
     /// was [`Input::Missed`] there was no upload; the one that is drawn then was never sent, and need not be.
@@ -163,7 +144,14 @@ impl<'a, T: Scalar> Agent<'a, T> {
     pub fn repeat(&mut self) -> Result<Output<'_, T>, AgentError> {
         match self.state.phase {
             Phase::Initial | Phase::Evaluating => Ok(self.evaluate()),
-            Phase::Waiting => self.upload(),
+            Phase::Waiting => {
+                self.forget_work();
+                loop {
+                    if let Poll::Ready(answer) = self.upload(self.state.observations, &mut Effort::unlimited())? {
+                        return Ok(self.output(answer));
+                    }
+                }
+            }
             Phase::Fresh => Ok(Output::Wait),
             Phase::Done => Ok(Output::Done),
         }
@@ -171,71 +159,13 @@ impl<'a, T: Scalar> Agent<'a, T> {
 
     fn evaluate(&mut self) -> Output<'_, T> {
         let dim = self.public.candidates.dim();
-        let point = &mut self.scratch[..dim];
+        let point = slice::head_mut(self.scratch, dim);
         self.public.candidates.point(self.state.pending, point);
         Output::Evaluate { candidate: self.state.pending, point, number: self.state.observations }
     }
 
-    /// Initial point i: one word of the stream (agent, initial points) picks a candidate of the region, uniformly and
-    /// with replacement.
-    fn initial_point(&mut self, i: u32) -> u32 {
-        let p = self.config.parameters();
-        let own = self.config.region_of_agent(self.state.agent);
-        let count = self.public.candidates.count();
-        let mut stream = self.state.seed.stream(self.party(), Purpose::InitialPoints, i);
-        if p.initial_region == InitialRegion::Whole || p.regions.count() == 1 {
-            return stream.below(count);
-        }
-        let point = &mut self.scratch[..self.public.candidates.dim()];
-        let mut inside = |candidate: &u32| self.public.region(&p.regions, *candidate, point) == own;
-        let eligible = (0..count).filter(&mut inside).count() as u32;
-        let chosen = stream.below(eligible) as usize;
-        // A region without a candidate falls back on the whole list: `below(0)` is 0 and the search finds nothing.
-        (0..count).filter(&mut inside).nth(chosen).unwrap_or_else(|| stream.below(count))
-    }
-
     fn party(&self) -> Party {
         Party::Agent(self.state.agent)
-    }
-
-    /// Line "observe y, add (x, y − c₀)".
-    fn record(&mut self, y: T) -> Result<(), AgentError> {
-        let value = y - self.offset;
-        if !(y.is_finite() && value.is_finite()) {
-            return Err(AgentError::ObservationNotFinite { round: self.state.round });
-        }
-        let (start, len) = (2 * self.state.observations as usize, self.log.len());
-        let Some([candidate, place]) = self.log.get_mut(start..start + 2) else {
-            return Err(AgentError::Storage { what: "log", len, expected: start + 2 });
-        };
-        (*candidate, *place) = (T::from_u32(self.state.pending), value);
-        self.state.observations += 1;
-        Ok(())
-    }
-
-    /// Line "draw ω ~ N(ν, λΣ⁻¹) and upload it". The round is over whatever the draw is.
-    fn end_round(&mut self) -> Result<Output<'_, T>, AgentError> {
-        let p = self.config.parameters();
-        if self.state.round == p.rounds {
-            self.state.phase = Phase::Done;
-            return Ok(Output::Done);
-        }
-        self.state.phase = Phase::Waiting;
-        self.upload()
-    }
-
-    /// The draw of the round, a function of seed, round and log.
-    fn upload(&mut self) -> Result<Output<'_, T>, AgentError> {
-        if self.config.parameters().aggregation == Aggregation::None {
-            return Ok(Output::Wait);
-        }
-        let mut stream = self.state.seed.stream(self.party(), Purpose::WeightDraw, self.state.round);
-        self.digest_log();
-        self.shared.draw(&mut stream, self.upload);
-        match self.upload.iter().position(|x| !x.is_finite()) {
-            Some(index) => Err(AgentError::UploadNotFinite { index }),
-            None => Ok(Output::Upload(self.upload)),
-        }
     }
 
     fn check_broadcast(&self, vectors: &[T], maximum: Option<u32>) -> Result<(), AgentError> {
@@ -251,69 +181,6 @@ impl<'a, T: Scalar> Agent<'a, T> {
             Some(found) if found >= candidates => Err(AgentError::BroadcastMaximum { found, candidates }),
             _ => Ok(()),
         }
-    }
-
-    /// Lines "if u < pₜ maximise the own draw, else the broadcast": picks the query of the next round. An own draw that
-    /// is refused leaves the agent waiting.
-    fn begin_round(&mut self, broadcast: Option<(&[T], Option<u32>)>) -> Result<(), AgentError> {
-        let p = self.config.parameters();
-        let round = self.state.round + 1;
-        let own = match broadcast {
-            None => true,
-            Some(_) => {
-                let coin = self.state.seed.stream(self.party(), Purpose::Mixing, round).word();
-                p.mixing.own_draw(round, coin)
-            }
-        };
-        self.state.pending = match broadcast {
-            Some((_, Some(maximum))) if !own => maximum,
-            Some((vectors, None)) if !own => self.public.maximize(&p.regions, vectors, self.scratch).candidate,
-            _ => self.own_draw(round)?,
-        };
-        self.state.round = round;
-        self.state.phase = Phase::Evaluating;
-        Ok(())
-    }
-
-    /// Line "maximise f ~ GP(μ, β²σ²)".
-    fn own_draw(&mut self, round: u32) -> Result<u32, AgentError> {
-        let width = self.public.confidence_widths.get(round as usize - 1).copied().unwrap_or(T::ONE);
-        let mut stream = self.state.seed.stream(self.party(), Purpose::OwnDraw, round);
-        let (public, count) = (self.public, self.state.observations);
-        match &mut self.own {
-            None => {
-                self.digest_log();
-                self.shared.draw(&mut stream, self.draw);
-                widen(&mut self.shared, width, self.draw, self.upload);
-                let draw = finite(self.draw, public.features.count())?;
-                Ok(public.maximize(&self.whole, draw, self.scratch).candidate)
-            }
-            Some(own) => {
-                let (log, rank) = (&*self.log, public.prior_rank);
-                own.extend(count as usize, |i, phi| {
-                    let (candidate, y) = entry(log, i);
-                    let row = slice::part(public.prior_rows, candidate * rank, rank);
-                    phi.iter_mut().zip(row).for_each(|(to, from)| *to = *from);
-                    y
-                });
-                self.state.digested.own = count;
-                own.draw(&mut stream, self.draw);
-                widen(own, width, self.draw, self.scratch);
-                Ok(thompson::maximize_rows(public.prior_rows, rank, &[], finite(self.draw, rank)?).candidate)
-            }
-        }
-    }
-
-    /// Brings the shared posterior up to the log.
-    fn digest_log(&mut self) {
-        let (public, log) = (self.public, &*self.log);
-        let point = &mut self.scratch[..public.candidates.dim()];
-        self.shared.extend(self.state.observations as usize, |i, phi| {
-            let (candidate, y) = entry(log, i);
-            public.feature_row(candidate as u32, point, phi);
-            y
-        });
-        self.state.digested.shared = self.state.observations;
     }
 }
 
@@ -380,3 +247,6 @@ fn entry<T: Scalar>(log: &[T], i: usize) -> (usize, T) {
 fn candidate_of<T: Scalar>(x: T) -> u32 {
     x.to_u32()
 }
+
+#[cfg(test)]
+mod tests;

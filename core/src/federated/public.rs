@@ -1,9 +1,11 @@
 //! What all agents share and nobody changes.
 
 use core::fmt;
+use core::task::Poll;
 
 use super::config::{Config, OwnDraw};
-use crate::acquisition::{Maximum, thompson};
+use crate::acquisition::Maximum;
+use crate::acquisition::thompson::{self, Streaming};
 use crate::domain::{Candidates, Regions};
 use crate::features::RandomFourier;
 use crate::math::Scalar;
@@ -98,11 +100,27 @@ impl<T: Scalar> Public<'_, T> {
 
     /// argmax of φ(x)·ω^(region of x), the lowest index among equals; `scratch` holds D + M numbers.
     pub fn maximize(&self, regions: &Regions, weights: &[T], scratch: &mut [T]) -> Maximum<T> {
-        if self.feature_rows.is_empty() {
-            thompson::maximize_streamed(&self.candidates, &self.features, regions, weights, scratch)
-        } else {
-            let region_of = if regions.count() == 1 { &[] } else { self.region_of };
-            thompson::maximize_rows(self.feature_rows, self.features.count(), region_of, weights)
+        let mut streaming = Streaming::begin();
+        loop {
+            if let Poll::Ready(best) = self.maximize_step(&mut streaming, u32::MAX, regions, weights, scratch) {
+                return best;
+            }
         }
+    }
+
+    /// At most `count` candidates of [`Public::maximize`]; all at once where their features are cached.
+    pub(super) fn maximize_step(
+        &self,
+        streaming: &mut Streaming<T>,
+        count: u32,
+        regions: &Regions,
+        weights: &[T],
+        scratch: &mut [T],
+    ) -> Poll<Maximum<T>> {
+        if self.feature_rows.is_empty() {
+            return streaming.step(count, &self.candidates, &self.features, regions, weights, scratch);
+        }
+        let region_of = if regions.count() == 1 { &[] } else { self.region_of };
+        Poll::Ready(thompson::maximize_rows(self.feature_rows, self.features.count(), region_of, weights))
     }
 }

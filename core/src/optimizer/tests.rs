@@ -2,6 +2,7 @@
 
 extern crate std;
 use super::*;
+use crate::acquisition::maximize::BoxSearch;
 use crate::kernel::Stationary;
 use crate::linalg::NotPositiveDefinite;
 use crate::random::{Stream, normal};
@@ -324,4 +325,75 @@ fn mended_a_log_that_cannot_be_this_optimizers_is_refused() {
     }
     assert!(resume(&[LogEntry::told(&[0.1, 0.2], 1.0).unwrap()]).is_err(), "of another box");
     assert!(LogEntry::told(&[0.0f32; 17], 1.0).is_err());
+}
+
+/// Suggestions and fits in slices of `slice` evaluations; what was suggested and fitted, and how many slices it took.
+fn sliced<T: Scalar>(slice: u32) -> (Vec<f64>, u32) {
+    use core::task::Poll;
+    let domain = BoxDomain::new(&[(-5.0, 10.0), (0.0, 15.0)]).unwrap();
+    let settings =
+        Settings { search: Some(BoxSearch { scan: 60, climbs: 2, evaluations_per_climb: 30 }), ..Settings::default() };
+    let mut optimizer = Optimizer::new(domain, settings, 20, vec![T::ZERO; storage_len(2, 20)]).unwrap();
+    let (mut path, mut steps) = (Vec::new(), 0);
+    for round in 0..14 {
+        let x = loop {
+            steps += 1;
+            if let Poll::Ready(x) = optimizer.suggest_step(slice).unwrap() {
+                break x;
+            }
+            // A look at the best point in between changes nothing.
+            let _ = optimizer.best();
+        };
+        path.extend(x.iter().map(|x| x.to_f64()));
+        optimizer.observe(&x, T::from_f64(-branin(x[0].to_f64(), x[1].to_f64()))).unwrap();
+        if round % 4 == 3 {
+            let found = loop {
+                steps += 1;
+                // Another scratch every time.
+                let step = optimizer.fit_step(slice, &mut vec![T::from_f64(f64::from(steps)); fit_scratch_len(20)]);
+                if let Poll::Ready(found) = step.unwrap() {
+                    break found.unwrap();
+                }
+            };
+            path.extend(
+                [found.log_marginal_likelihood, optimizer.lengthscale(), optimizer.noise_fraction()].map(T::to_f64),
+            );
+            path.push(f64::from(found.evaluations));
+        }
+    }
+    (path, steps)
+}
+
+#[test]
+fn slices_suggest_and_fit_the_same_bits() {
+    let (whole, once) = (sliced::<f64>(u32::MAX), sliced::<f32>(u32::MAX));
+    assert_eq!(whole.1, 14 + 3);
+    for slice in [1, 5, 64] {
+        let (double, single) = (sliced::<f64>(slice), sliced::<f32>(slice));
+        assert_eq!(double.0, whole.0, "{slice}");
+        assert_eq!(single.0, once.0, "{slice}");
+        assert!(double.1 > whole.1 + 10 && single.1 > once.1 + 10);
+    }
+}
+
+#[test]
+fn an_observation_between_slices_begins_again() {
+    use core::task::Poll;
+    let domain = BoxDomain::new(&[(0.0, 1.0)]).unwrap();
+    let mut optimizer = Optimizer::new(domain, Settings::default(), 20, vec![0.0f64; storage_len(1, 20)]).unwrap();
+    let mut other = optimizer.clone();
+    for i in 0..8 {
+        let x = f64::from(i) / 8.0;
+        for optimizer in [&mut optimizer, &mut other] {
+            optimizer.observe(&[x], Scalar::sin(7.0 * x)).unwrap();
+        }
+        // Only one of them is interrupted, in a suggestion and in a fit.
+        if i > 4 {
+            assert_eq!(optimizer.suggest_step(3), Ok(Poll::Pending));
+            assert_eq!(optimizer.fit_step(1, &mut [0.0; 100]).unwrap(), Poll::Pending);
+        }
+    }
+    assert_eq!(optimizer.suggest(), other.suggest());
+    assert_eq!(optimizer.fit(&mut [0.0; 100]), other.fit(&mut [7.0; 100]));
+    assert_eq!(optimizer.suggest(), other.suggest());
 }

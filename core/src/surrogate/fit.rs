@@ -7,6 +7,11 @@
 //! the signs of the gradient, needs no line search and a few words per parameter, so a device can afford it, and the same
 //! data give the same bits everywhere. Source of the gradient: Rasmussen and Williams 2006, equation 5.9.
 
+mod search;
+
+use core::task::Poll;
+
+pub use self::search::Fitting;
 use super::SurrogateError;
 use crate::kernel::LogGradient;
 use crate::linalg::slice::{self, at, head_mut, set};
@@ -253,147 +258,15 @@ pub fn maximize<T: Scalar, K: LogGradient<T>>(
     parameters: &mut [T],
     data: &Observations<'_, T>,
     scratch: &mut [T],
-    kernel: impl FnMut(&[T]) -> Option<K>,
-) -> Result<Fit<T>, SurrogateError> {
-    maximize_above(T::ZERO, config, parameters, data, scratch, kernel)
-}
-
-/// [`maximize`] for a model whose rows have a noise variance of at least `floor` times the prior's, whatever the bounds
-/// say: noise and signal may be fitted separately and the factor still be resolved.
-pub(crate) fn maximize_above<T: Scalar, K: LogGradient<T>>(
-    floor: T,
-    config: &FitConfig<'_, T>,
-    parameters: &mut [T],
-    data: &Observations<'_, T>,
-    scratch: &mut [T],
     mut kernel: impl FnMut(&[T]) -> Option<K>,
 ) -> Result<Fit<T>, SurrogateError> {
-    let count = parameters.len();
-    if count == 0 || count > PARAMETERS_MAX || config.bounds.len() != count {
-        return Err(SurrogateError::Dimension { expected: config.bounds.len(), given: count });
-    }
-    let (mut low, mut high, mut start) =
-        ([T::ZERO; PARAMETERS_MAX], [T::ZERO; PARAMETERS_MAX], [T::ZERO; PARAMETERS_MAX]);
-    for (i, ((a, b), value)) in config.bounds.iter().zip(parameters.iter()).enumerate() {
-        for x in [*a, *b, *value] {
-            if !(x > T::ZERO && x.is_finite()) {
-                return Err(SurrogateError::NonFinite { value: x.to_f64() });
-            }
+    let mut fitting = Fitting::<T, PARAMETERS_MAX>::begin(config, parameters)?;
+    loop {
+        if let Poll::Ready(found) = fitting.step(u32::MAX, T::ZERO, data, scratch, &mut kernel) {
+            let fit = found?;
+            slice::copy(fitting.parameters(), parameters);
+            return Ok(fit);
         }
-        if !(*a <= *b) {
-            return Err(SurrogateError::NonFinite { value: b.to_f64() });
-        }
-        (low[i], high[i]) = (a.ln(), b.ln());
-        start[i] = value.ln().max(low[i]).min(high[i]);
-    }
-    let mut evaluate = |theta: &[T], gradient: &mut [T]| {
-        let mut values = [T::ZERO; PARAMETERS_MAX];
-        for (i, (value, theta)) in values.iter_mut().zip(theta).enumerate() {
-            // exp(ln bound) may leave the bounds by a rounding.
-            *value = theta.exp().max(config.bounds[i].0).min(config.bounds[i].1);
-        }
-        let noise = values[count - 1];
-        match kernel(&values[..count - 1]) {
-            Some(kernel) => likelihood(&kernel, noise, floor, data, gradient, scratch),
-            None => Err(SurrogateError::NonFinite { value: values[0].to_f64() }),
-        }
-    };
-    let mut best: Option<(Fit<T>, [T; PARAMETERS_MAX])> = None;
-    let (mut failed, mut evaluations) = (SurrogateError::Index { index: 0, len: 0 }, 0);
-    for index in 0..config.starts.max(1) {
-        let mut theta = start;
-        if index > 0 {
-            for (i, theta) in theta.iter_mut().enumerate().take(count) {
-                *theta = low[i] + halton::<T>(index, i) * (high[i] - low[i]);
-            }
-        }
-        let search = Search { low: &low[..count], high: &high[..count], budget: config.evaluations_per_start.max(1) };
-        match search.run(&mut theta[..count], &mut evaluations, &mut evaluate) {
-            Ok((value, ending)) => {
-                if best.is_none_or(|(best, _)| value > best.log_marginal_likelihood) {
-                    let on = |i: &usize| theta[*i] <= low[*i] || theta[*i] >= high[*i];
-                    let at_bound = (0..count).filter(on).count() as u32;
-                    best = Some((Fit { log_marginal_likelihood: value, evaluations: 0, ending, at_bound }, theta));
-                }
-            }
-            Err(error) => failed = error,
-        }
-    }
-    let Some((mut fit, theta)) = best else { return Err(failed) };
-    fit.evaluations = evaluations;
-    for (i, (value, theta)) in parameters.iter_mut().zip(theta).enumerate() {
-        *value = theta.exp().max(config.bounds[i].0).min(config.bounds[i].1);
-    }
-    Ok(fit)
-}
-
-struct Search<'a, T> {
-    low: &'a [T],
-    high: &'a [T],
-    budget: u32,
-}
-
-impl<T: Scalar> Search<'_, T> {
-    /// iRprop⁻ from `theta`, which ends as the best point seen. A point where the likelihood cannot be computed is left
-    /// again by half the step.
-    fn run(
-        &self,
-        theta: &mut [T],
-        evaluations: &mut u32,
-        evaluate: &mut impl FnMut(&[T], &mut [T]) -> Result<T, SurrogateError>,
-    ) -> Result<(T, Ending), SurrogateError> {
-        let n = theta.len();
-        let zero = [T::ZERO; PARAMETERS_MAX];
-        let (mut at, mut gradient, mut previous) = (zero, zero, zero);
-        let mut step = [T::from_f64(0.3); PARAMETERS_MAX];
-        at[..n].copy_from_slice(theta);
-        let mut best = None;
-        for _ in 0..self.budget {
-            *evaluations += 1;
-            match evaluate(&at[..n], &mut gradient[..n]) {
-                Ok(value) => {
-                    if best.is_none_or(|best| value > best) {
-                        best = Some(value);
-                        theta.copy_from_slice(&at[..n]);
-                    }
-                }
-                Err(error) if best.is_none() => return Err(error),
-                Err(_) => {
-                    at[..n].copy_from_slice(theta);
-                    step.iter_mut().for_each(|step| *step *= T::from_f64(0.5));
-                    previous = zero;
-                    continue;
-                }
-            }
-            let mut largest = T::ZERO;
-            for i in 0..n {
-                let product = gradient[i] * previous[i];
-                if product > T::ZERO {
-                    step[i] = (step[i] * T::from_f64(1.2)).min(T::from_f64(1.0));
-                } else if product < T::ZERO {
-                    step[i] *= T::from_f64(0.5);
-                    gradient[i] = T::ZERO;
-                }
-                previous[i] = gradient[i];
-                let wanted = if gradient[i] > T::ZERO {
-                    at[i] + step[i]
-                } else if gradient[i] < T::ZERO {
-                    at[i] - step[i]
-                } else {
-                    at[i]
-                };
-                let next = wanted.max(self.low[i]).min(self.high[i]);
-                // A parameter that is pushed against its bound does not keep the search alive.
-                if next != at[i] || product < T::ZERO {
-                    largest = largest.max(step[i]);
-                }
-                at[i] = next;
-            }
-            if !(largest > T::from_f64(1e-4)) {
-                return best.map(|value| (value, Ending::Converged)).ok_or(SurrogateError::Index { index: 0, len: 0 });
-            }
-        }
-        best.map(|value| (value, Ending::Budget)).ok_or(SurrogateError::Index { index: 0, len: 0 })
     }
 }
 

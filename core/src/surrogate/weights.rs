@@ -14,6 +14,7 @@
 mod batch;
 
 use core::fmt;
+use core::task::Poll;
 
 pub use self::batch::batch_scratch_len;
 use super::clamp;
@@ -159,6 +160,8 @@ pub struct WeightPosterior<T, S> {
     feature_count: usize,
     regularization: T,
     observations: usize,
+    /// Rows in a root that is being built; 0 if none is.
+    rebuilt: usize,
     storage: S,
     variance_clamps: u32,
     pivot_floors: u32,
@@ -192,10 +195,16 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
             feature_count,
             regularization: regularization.value(),
             observations,
+            rebuilt: 0,
             storage,
             variance_clamps: 0,
             pivot_floors: 0,
         })
+    }
+
+    /// Forgets everything: the prior again.
+    pub fn clear(&mut self) {
+        (self.observations, self.rebuilt) = (0, 0);
     }
 
     /// Observations digested so far.
@@ -218,17 +227,37 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
     ///
     /// When n passes M/2 the primal form is built from observation 0, so `replay` may be asked for old ones.
     ///
-    /// **Cost** per observation: dual n·M + n² flops, primal 3M² flops. **Panics**: never, if `replay` does not.
+    /// **Cost** per observation: dual n·M + n² flops, primal 3M² flops. [`WeightPosterior::extend_step`] takes them a few at
+    /// a time. **Panics**: never, if `replay` does not.
     pub fn extend(&mut self, count: usize, mut replay: impl FnMut(usize, &mut [T]) -> T) {
-        if count <= self.observations {
-            return;
+        let mut rows = usize::MAX;
+        while self.extend_step(count, &mut rows, &mut replay).is_pending() {
+            rows = usize::MAX;
         }
-        let (m, lambda, done) = (self.feature_count, self.regularization, self.observations);
-        let form = Form::of(count, m);
-        match form {
+    }
+
+    /// [`WeightPosterior::extend`] in slices: digests at most `rows` observations, from which it subtracts those it
+    /// digested. The same bits, whatever the slices are.
+    ///
+    /// Until the primal form, which is built from observation 0, holds `count` of them, the posterior says that it holds
+    /// none, and is the prior.
+    pub fn extend_step(
+        &mut self,
+        count: usize,
+        rows: &mut usize,
+        mut replay: impl FnMut(usize, &mut [T]) -> T,
+    ) -> Poll<()> {
+        if count <= self.observations {
+            return Poll::Ready(());
+        }
+        let (m, lambda) = (self.feature_count, self.regularization);
+        match Form::of(count, m) {
             Form::Dual => {
+                self.rebuilt = 0;
+                let end = count.min(self.observations.saturating_add(*rows));
+                *rows -= end - self.observations;
                 let dual = split_dual(self.storage.as_mut(), m);
-                for n in done..count {
+                for n in self.observations..end {
                     let (old, rest) = slice::split(dual.rows, n * m);
                     let phi = head_mut(rest, m);
                     set(dual.y, n, replay(n, phi));
@@ -243,22 +272,32 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
                         self.pivot_floors = self.pivot_floors.saturating_add(1);
                     }
                 }
+                self.observations = end;
             }
             Form::Primal => {
                 let primal = split_primal(self.storage.as_mut(), m);
-                let from = if Form::of(done, m) == Form::Dual {
-                    root::reset(primal.root, primal.rhs, lambda);
-                    0
-                } else {
-                    done
-                };
-                for n in from..count {
+                // A posterior in the primal form goes on; one in the dual form is rebuilt, and so is one without rows.
+                let mut done = self.observations;
+                if Form::of(done, m) == Form::Dual {
+                    if self.rebuilt == 0 {
+                        root::reset(primal.root, primal.rhs, lambda);
+                    }
+                    (self.observations, done) = (0, self.rebuilt);
+                }
+                let end = count.min(done.saturating_add(*rows));
+                *rows -= end - done;
+                for n in done..end {
                     let y = replay(n, primal.phi);
                     root::rotate_in(primal.root, primal.rhs, primal.phi, y);
                 }
+                if Form::of(end, m) == Form::Primal {
+                    (self.observations, self.rebuilt) = (end, 0);
+                } else {
+                    self.rebuilt = end;
+                }
             }
         }
-        self.observations = count;
+        if self.observations == count { Poll::Ready(()) } else { Poll::Pending }
     }
 
     /// Removes the oldest observation, for a sliding window: observation i becomes i − 1.
@@ -276,7 +315,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
         if n == 0 {
             return Forgotten::Removed;
         }
-        self.observations = n - 1;
+        (self.observations, self.rebuilt) = (n - 1, 0);
         match (Form::of(n, m), self.form()) {
             (Form::Dual, _) => {
                 let dual = split_dual(self.storage.as_mut(), m);

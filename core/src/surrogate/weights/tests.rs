@@ -209,3 +209,51 @@ fn mended_lambda_is_checked_in_the_format_computed_with() {
         assert_eq!(Regularization::<f64>::from_f64(value).unwrap().value(), value);
     }
 }
+
+#[test]
+fn digesting_in_slices_gives_the_same_bits() {
+    const M: usize = 10;
+    let (mut stream, mut rows) = (Stream::from_seed(31), [0.0f64; 20 * M]);
+    normal::fill(&mut stream, &mut rows);
+    let replay = |i: usize, phi: &mut [f64]| {
+        phi.copy_from_slice(&rows[i * M..][..M]);
+        i as f64 * 0.1 - 0.5
+    };
+    let lambda = Regularization::new(0.02).unwrap();
+    let new = || WeightPosterior::new(M, lambda, [f64::NAN; storage_len(M)]).unwrap();
+    // Within the dual form, to the first primal count, over it, and in two stages.
+    for counts in [&[4][..], &[6], &[20], &[5, 6], &[3, 12, 20]] {
+        for slice in [1, 2, 5, 100] {
+            let (mut whole, mut sliced) = (new(), new());
+            for count in counts {
+                whole.extend(*count, replay);
+                let mut steps = 0;
+                loop {
+                    let mut left = slice;
+                    steps += 1;
+                    let step = sliced.extend_step(*count, &mut left, replay);
+                    assert!(left < slice);
+                    if step.is_ready() {
+                        break;
+                    }
+                    assert!(left == 0 && sliced.observations() < *count);
+                }
+                assert!(slice < 100 || steps == 1);
+                let (mut a, mut b) = ([0.0; M], [0.0; M]);
+                whole.draw(&mut Stream::from_seed(32), &mut a);
+                sliced.draw(&mut Stream::from_seed(32), &mut b);
+                assert_eq!((a.map(f64::to_bits), sliced.observations()), (b.map(f64::to_bits), *count));
+            }
+        }
+    }
+    // A rebuild that is given up for a smaller count.
+    let (mut whole, mut sliced) = (new(), new());
+    assert!(sliced.extend_step(8, &mut 3, replay).is_pending());
+    assert_eq!(sliced.observations(), 0);
+    sliced.extend(4, replay);
+    whole.extend(4, replay);
+    let (mut a, mut b) = ([0.0; M], [0.0; M]);
+    whole.mean(&mut a);
+    sliced.mean(&mut b);
+    assert_eq!(a, b);
+}

@@ -6,12 +6,14 @@
 //! | [`posteriors`] | the four engines at n, N and M of 16, 32, 64, 100 |
 //! | [`optimizer`] | ask and tell |
 //! | [`private`] | encoding, accounting, an agent of a federation |
+//! | [`agent`] | slices of an agent's work |
 
 use core::fmt::Write;
 
 use super::hardware;
 use super::memory::Memory;
 
+mod agent;
 mod basics;
 mod optimizer;
 mod posteriors;
@@ -38,6 +40,23 @@ impl Probe {
             Mode::Instructions => hardware::instructions(&mut work),
             Mode::Stack => hardware::stack(&mut work),
         };
+    }
+
+    /// The dearest slice of a work that goes on until `slice` says that it is done; of stack, among the first few, because
+    /// painting takes longer than a slice.
+    fn dearest(&mut self, mut slice: impl FnMut() -> bool) {
+        const PAINTED: u32 = 64;
+        let (mut done, mut most, mut slices) = (false, 0, 0);
+        while !done {
+            if slices < PAINTED || matches!(self.mode, Mode::Instructions) {
+                self.measure(|| done = slice());
+                most = self.result.max(most);
+            } else {
+                done = slice();
+            }
+            slices += 1;
+        }
+        self.result = most;
     }
 }
 
@@ -112,6 +131,7 @@ const TABLE: &[(&str, &[Operation])] = &[
     ("Posteriors: n observations, N points, M features", posteriors::TABLE),
     ("Ask and tell over a box of two axes, room for 64 observations", optimizer::TABLE),
     ("Private releases and a federation", private::TABLE),
+    ("An agent in slices", agent::TABLE),
 ];
 
 /// Prints the table and returns how many rows it has and how many bounds were exceeded.

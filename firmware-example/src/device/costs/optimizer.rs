@@ -1,6 +1,7 @@
 //! Ask and tell in single precision.
 
 use core::hint::black_box;
+use core::task::Poll;
 
 use sordino_core::domain::BoxDomain;
 use sordino_core::optimizer::{self, Acquisition, Optimizer, Settings};
@@ -20,7 +21,8 @@ pub(super) const TABLE: &[Operation] = &[
         &[(6, 2_000_000), (32, 7_000_000), (63, 16_000_000)],
         storage,
         |memory, probe, n| suggest(memory, probe, Acquisition::ExpectedImprovement, n),
-    ),
+    )
+    .with_stack_max(1536),
     Operation::new(
         "suggestion after n, upper confidence bound",
         &[(6, 2_000_000), (32, 7_000_000)],
@@ -28,13 +30,14 @@ pub(super) const TABLE: &[Operation] = &[
         |memory, probe, n| {
             suggest(memory, probe, Acquisition::UpperConfidenceBound { width: 2.0 }, n);
         },
-    ),
+    )
+    .with_stack_max(1536),
     Operation::new(
         "observation n of the optimizer",
         &[(6, 4_000), (32, 20_000), (63, 56_000)],
         storage,
         |memory, probe, n| {
-            with(memory, Settings::default(), n - 1, |optimizer| {
+            with(memory, Settings::default(), n - 1, |optimizer, _| {
                 let (x, y) = told(n - 1);
                 probe.measure(|| {
                     let _ = black_box(optimizer.observe(black_box(&x), y));
@@ -42,7 +45,32 @@ pub(super) const TABLE: &[Operation] = &[
             });
         },
     ),
+    Operation::new(
+        "suggestion after n, dearest slice of 4 evaluations",
+        &[(6, 20_000), (32, 60_000), (63, 180_000)],
+        storage,
+        |memory, probe, n| {
+            with(memory, Settings::default(), n, |optimizer, _| {
+                probe.dearest(|| !matches!(black_box(optimizer.suggest_step(4)), Ok(Poll::Pending)));
+            });
+        },
+    ),
+    Operation::new(
+        "fit at n, dearest slice of one evaluation",
+        &[(32, 900_000), (63, 4_000_000)],
+        |n| storage(n) + 4 * optimizer::fit_scratch_len(n),
+        fit,
+    )
+    .with_stack_max(1536),
 ];
+
+/// A fit of `n` observations.
+fn fit(memory: &mut Memory, probe: &mut Probe, n: usize) {
+    with(memory, Settings::default(), n, |optimizer, scratch| {
+        let scratch = &mut scratch[..optimizer::fit_scratch_len(n)];
+        probe.dearest(|| !matches!(black_box(optimizer.fit_step(1, scratch)), Ok(Poll::Pending)));
+    });
+}
 
 /// Point i of a fixed sequence that fills the box, and its value: a hill at (6.5, 18).
 fn told(i: usize) -> ([f32; DIM], f32) {
@@ -52,19 +80,24 @@ fn told(i: usize) -> ([f32; DIM], f32) {
 }
 
 /// An optimizer that was told `count` values.
-fn with(memory: &mut Memory, settings: Settings, count: usize, measured: impl FnOnce(&mut Optimizer<f32, &mut [f32]>)) {
+fn with(
+    memory: &mut Memory,
+    settings: Settings,
+    count: usize,
+    measured: impl FnOnce(&mut Optimizer<f32, &mut [f32]>, &mut [f32]),
+) {
     let Ok(domain) = BoxDomain::new(&[(0.0, 20.0), (1.0, 50.0)]) else { return };
-    let numbers = &mut memory.numbers[..optimizer::storage_len(DIM, CAPACITY)];
+    let (numbers, scratch) = memory.numbers.split_at_mut(optimizer::storage_len(DIM, CAPACITY));
     let Ok(mut optimizer) = Optimizer::new(domain, settings, CAPACITY, numbers) else { return };
     let all = (0..count).map(told).all(|(x, y)| optimizer.observe(&x, y).is_ok());
     if all && optimizer.len() == count {
-        measured(&mut optimizer);
+        measured(&mut optimizer, scratch);
     }
 }
 
 /// The suggestion after `n` observations.
 fn suggest(memory: &mut Memory, probe: &mut Probe, acquisition: Acquisition, n: usize) {
-    with(memory, Settings { acquisition, ..Settings::default() }, n, |optimizer| {
+    with(memory, Settings { acquisition, ..Settings::default() }, n, |optimizer, _| {
         probe.measure(|| {
             let _ = black_box(optimizer.suggest());
         });
