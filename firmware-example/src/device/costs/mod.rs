@@ -6,6 +6,7 @@
 //! | [`posteriors`] | the four engines at n, N and M of 16, 32, 64, 100 |
 //! | [`optimizer`] | ask and tell |
 //! | [`private`] | encoding, accounting, an agent of a federation |
+//! | [`prior`] | an agent of a federated prior |
 
 use core::fmt::Write;
 
@@ -15,6 +16,7 @@ use super::memory::Memory;
 mod basics;
 mod optimizer;
 mod posteriors;
+mod prior;
 mod private;
 
 /// Input dimension of all measurements.
@@ -112,6 +114,7 @@ const TABLE: &[(&str, &[Operation])] = &[
     ("Posteriors: n observations, N points, M features", posteriors::TABLE),
     ("Ask and tell over a box of two axes, room for 64 observations", optimizer::TABLE),
     ("Private releases and a federation", private::TABLE),
+    ("Federated prior: n observations, M features, 256 candidates", prior::TABLE),
 ];
 
 /// Prints the table and returns how many rows it has and how many bounds were exceeded.
