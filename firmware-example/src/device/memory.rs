@@ -3,7 +3,9 @@
 use sordino_core::privacy::accountant::RdpAccountant;
 
 /// Largest storage of an operation, in `f32`.
-pub const NUMBERS: usize = 8192;
+pub const NUMBERS: usize = 12_800;
+/// Largest public context of an operation, in `f32`: a device keeps it in flash.
+pub const PUBLIC: usize = 12_800;
 /// Coordinates of the largest vector in integers.
 pub const INTEGERS: usize = 128;
 
@@ -11,6 +13,8 @@ pub const INTEGERS: usize = 128;
 pub struct Memory {
     /// Storage of the object under work.
     pub numbers: [f32; NUMBERS],
+    /// Public context: rows of features.
+    pub public: [f32; PUBLIC],
     /// Frequencies and phases of the shared features.
     pub features: [f32; 320],
     /// Vectors: points, weights, scratch.
@@ -26,6 +30,7 @@ impl Memory {
     pub const fn new() -> Self {
         Memory {
             numbers: [0.0; NUMBERS],
+            public: [0.0; PUBLIC],
             features: [0.0; 320],
             vectors: [0.0; 512],
             integers: [0; INTEGERS],

@@ -11,6 +11,7 @@
 //! | `release` | exact samplers, privacy |
 //! | `local` | the trust model of that name |
 //! | `frames` | what goes over a link |
+//! | `prior` | the federated prior: a whole federation |
 
 use core::fmt;
 
@@ -22,6 +23,7 @@ mod frames;
 mod learning;
 mod local;
 mod models;
+mod prior;
 mod release;
 
 /// One line of the table.
@@ -98,5 +100,6 @@ pub fn table(mut each: impl FnMut(&Row)) -> Digest {
     local::rows(&mut emit);
     models::rows(&mut emit);
     frames::rows(&mut emit);
+    prior::rows(&mut emit);
     all.end()
 }

@@ -7,6 +7,7 @@
 //! | [`optimizer`] | ask and tell |
 //! | [`private`] | encoding, accounting, an agent of a federation |
 //! | [`agent`] | slices of an agent's work |
+//! | [`prior`] | an agent of a federated prior |
 
 use core::fmt::Write;
 
@@ -17,6 +18,7 @@ mod agent;
 mod basics;
 mod optimizer;
 mod posteriors;
+mod prior;
 mod private;
 
 /// Input dimension of all measurements.
@@ -132,6 +134,7 @@ const TABLE: &[(&str, &[Operation])] = &[
     ("Ask and tell over a box of two axes, room for 64 observations", optimizer::TABLE),
     ("Private releases and a federation", private::TABLE),
     ("An agent in slices", agent::TABLE),
+    ("Federated prior: n observations, M features, 256 candidates", prior::TABLE),
 ];
 
 /// Prints the table and returns how many rows it has and how many bounds were exceeded.
