@@ -8,6 +8,7 @@ use super::*;
 use crate::domain::Candidates;
 use crate::features::{RandomFourier, random_fourier};
 use crate::kernel::Stationary;
+use crate::privacy::{ClippingNorm, NoiseMultiplier};
 use crate::random::{RunSeed, Stream, normal};
 use crate::schedule::{Mixing, WeightConcentration};
 use std::vec;
@@ -32,9 +33,9 @@ fn config() -> Config {
         own_draw: OwnDraw::Features,
         concentration: WeightConcentration::PAPER,
         aggregation: Aggregation::Private {
-            clipping_norm: 5.0,
+            clipping_norm: ClippingNorm::new(5.0).unwrap(),
             sampling_probability: 0.5,
-            noise_multiplier: 1.0,
+            noise_multiplier: NoiseMultiplier::new(1.0).unwrap(),
             grid_exponent: 16,
             signal: Signal::Vectors,
         },

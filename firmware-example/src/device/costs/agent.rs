@@ -7,6 +7,7 @@ use sordino_core::federated::{
     Agent, AgentState, AgentStorage, Aggregation, Config, InitialRegion, Input, Output, OwnDraw, Parameters, Phase,
     Public, Signal,
 };
+use sordino_core::privacy::{ClippingNorm, NoiseMultiplier};
 use sordino_core::random::RunSeed;
 use sordino_core::schedule::{Mixing, WeightConcentration};
 
@@ -44,9 +45,9 @@ fn config() -> Option<Config> {
         own_draw: OwnDraw::Features,
         concentration: WeightConcentration::PAPER,
         aggregation: Aggregation::Private {
-            clipping_norm: 17.6,
+            clipping_norm: ClippingNorm::new(17.6).ok()?,
             sampling_probability: 0.25,
-            noise_multiplier: 1.0,
+            noise_multiplier: NoiseMultiplier::new(1.0).ok()?,
             grid_exponent: 20,
             signal: Signal::Vectors,
         },
