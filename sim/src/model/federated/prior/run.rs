@@ -20,7 +20,7 @@ use super::super::fabric::{Fabric, Snapshot};
 use super::super::run::Surroundings;
 use super::super::{host, ledger};
 use super::context::PriorContext;
-use super::shard::{PriorOrder, PriorShard};
+use super::shard::{CommonDraw, PriorOrder, PriorShard};
 use crate::journal::Pace;
 use crate::progress::Stage;
 use crate::record::{MethodRun, stored_name};
@@ -52,7 +52,7 @@ fn draw<T: Scalar>(
     context: &PriorContext<T>,
     server: &Host<T>,
     round: u32,
-) -> Result<Option<Arc<(Vec<T>, Vec<T>)>>, DriverError> {
+) -> Result<Option<CommonDraw<T>>, DriverError> {
     if round == 0 || server.state().made() == 0 {
         return Ok(None);
     }

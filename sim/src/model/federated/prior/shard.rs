@@ -20,6 +20,9 @@ use crate::record::is_report_round;
 use crate::scenario::Method;
 use crate::world::fault::FaultCounts;
 
+/// The common draw w_t, M numbers, and Φw_t, one for each candidate; shared by all members.
+pub type CommonDraw<T> = Arc<(Vec<T>, Vec<T>)>;
+
 /// What all members are told.
 #[derive(Clone)]
 pub enum PriorOrder<T> {
@@ -27,8 +30,8 @@ pub enum PriorOrder<T> {
     Query {
         /// t = 0..=T.
         round: u32,
-        /// The common draw w_t, M numbers, and Φw_t, one for each candidate; nothing before the first release.
-        draw: Option<Arc<(Vec<T>, Vec<T>)>>,
+        /// Nothing before the first release.
+        draw: Option<CommonDraw<T>>,
     },
     /// Contributions to a release.
     Release {
