@@ -136,7 +136,7 @@ impl<'a, T: Scalar> Agent<'a, T> {
 
     /// Says its last output again: the point that is awaited, or the upload of its round, drawn again from its address,
     /// the same bits. For an agent that was restarted, and for a server that was and lacks the upload. Of a round that
-    /// was [`Input::Missed`] there was no upload; the one that is drawn then was never sent, and need not be.
+    /// was [`Input::Missed`](super::Input::Missed) there was no upload; the one that is drawn then was never sent, and need not be.
     ///
     /// **Returns** [`Output::Wait`] before the beginning and if nothing is ever uploaded.
     ///
