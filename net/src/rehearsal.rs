@@ -185,7 +185,7 @@ async fn rehearse_in<T: Scalar>(
     let mut agents = place.agents::<T>(&terms, &context)?;
     let mut fabric = Network { context: context.clone(), rounds: &mut rounds, deadline_ms, failed: None };
     let (stop, nobody) = (AtomicBool::new(false), &());
-    let around = Surroundings { progress: nobody, store: None, stop: &stop };
+    let around = Surroundings { progress: nobody, journal: None, interval: Duration::MAX, stop: &stop };
     let running = run_method(context, around, |_| Ok(&mut fabric));
     // An agent that ends before the run does has failed, and the run would wait for it.
     let finished = tokio::select! {

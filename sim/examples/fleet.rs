@@ -7,7 +7,7 @@ use std::error::Error;
 use std::time::Instant;
 
 use rustix::time::{ClockId, clock_gettime};
-use sordino_sim::model::federated::{self, RunOptions};
+use sordino_sim::model::{Options, federated};
 use sordino_sim::progress::{Progress, Stage, Step};
 use sordino_sim::scenario::Shipped;
 
@@ -43,7 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn line(agents: u32, rounds: u32, workspace_bytes: Option<usize>) -> Result<(), Box<dyn Error>> {
     let settings = [format!("federation.agents={agents}"), format!("federation.rounds={rounds}")];
     let scenario = Shipped::find("fleet").ok_or("no fleet scenario")?.parse(&settings)?;
-    let options = RunOptions { workspace_bytes, ..RunOptions::default() };
+    let options = Options { workspace_bytes, ..Options::default() };
     let (wall, cpu) = (Instant::now(), cpu_seconds());
     let result = federated::run(&scenario, &options, &Rounds(wall))?;
     let (wall, cpu) = (wall.elapsed().as_secs_f64(), cpu_seconds() - cpu);

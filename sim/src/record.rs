@@ -36,8 +36,13 @@ pub struct MethodRun {
 }
 
 /// The name under which one method of one run is stored.
-pub fn stored_name(run: u32, method: Method) -> String {
+pub fn stored_name(run: u32, method: &str) -> String {
     format!("run-{run:05}.{method}")
+}
+
+/// The run of such a name.
+pub fn stored_run(name: &str) -> Option<u32> {
+    name.strip_prefix("run-")?.split_once('.')?.0.parse().ok()
 }
 
 /// True at the rounds at which quantiles over agents are kept: the first, the last and every ⌈T/20⌉-th, at most 21. They
@@ -186,13 +191,20 @@ pub fn distinct<'n>(names: impl Iterator<Item = &'n str>) -> Vec<&'n str> {
 
 /// What an execution leaves.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct Record {
     /// The text on the terminal.
     pub table: String,
     /// The same for programs.
     pub summary: Summary,
     /// Further files of the run folder: (name, text).
     pub files: Vec<(&'static str, String)>,
+}
+
+impl Record {
+    /// The text of one of its files; empty if there is none of this name.
+    pub fn file(&self, name: &str) -> &str {
+        self.files.iter().find(|file| file.0 == name).map_or("", |file| &file.1)
+    }
 }
 
 /// Who is protected from whom: sentences under four questions.

@@ -7,11 +7,12 @@ use sordino_core::digest::Digest;
 use sordino_core::federated::transcript::AgentLeaf;
 use sordino_core::federated::{Agent, AgentState, AgentStorage, Input, Output, storage_len};
 use sordino_core::random::RunSeed;
+use sordino_sim::model::Options;
 use sordino_sim::model::federated::blocks::Piece;
 use sordino_sim::model::federated::context::{MethodContext, RunContext, ScenarioContext};
 use sordino_sim::model::federated::fabric::Order;
 use sordino_sim::model::federated::shard::Shard;
-use sordino_sim::model::federated::{self, RunOptions, host};
+use sordino_sim::model::federated::{self, host};
 use sordino_sim::record::MethodRun;
 use sordino_sim::scenario::{ObjectiveConfig, Scenario, Shipped};
 use sordino_sim::world;
@@ -30,7 +31,7 @@ pub fn scenario() -> Scenario {
 ///
 /// **Panics**: if the execution fails.
 pub fn host_run() -> MethodRun {
-    let mut runs = federated::run(&scenario(), &RunOptions::default(), &()).expect("a run");
+    let mut runs = federated::run(&scenario(), &Options::default(), &()).expect("a run");
     assert_eq!(runs.len(), 1, "the scenario has one method and one run");
     runs.remove(0)
 }

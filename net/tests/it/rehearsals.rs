@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use sordino_core::digest::{Digest, combine};
 use sordino_net::rehearsal::{Options, Outcome, rehearse};
-use sordino_sim::model::federated::{RunOptions, run};
+use sordino_sim::model::Options as Executing;
+use sordino_sim::model::federated::run;
 use sordino_sim::scenario::{Method, Scenario, Shipped};
 
 use super::util::runtime;
@@ -18,7 +19,7 @@ fn scenario(name: &str, settings: &[&str]) -> Scenario {
 fn simulated(scenario: &Scenario, method: Method) -> Digest {
     let mut scenario = scenario.clone();
     (scenario.runs, scenario.federation.methods) = (1, vec![method]);
-    let runs = run(&scenario, &RunOptions::default(), &()).unwrap();
+    let runs = run(&scenario, &Executing::default(), &()).unwrap();
     combine([combine(runs.iter().map(|run| &run.digest))].iter())
 }
 

@@ -2,10 +2,8 @@
 
 use std::process::ExitCode;
 
-use crate::journal::checkpoint::StoreError;
-use crate::journal::jobs::JournalError;
-use crate::model::experiment::ExperimentError;
-use crate::model::federated::DriverError;
+use crate::journal::JournalError;
+use crate::model::ModelError;
 use crate::progress::log::{Line, Log};
 use crate::report::folder::FolderError;
 use crate::scenario::ScenarioError;
@@ -64,11 +62,11 @@ impl From<ScenarioError> for CliError {
     }
 }
 
-impl From<ExperimentError> for CliError {
-    fn from(error: ExperimentError) -> Self {
+impl From<ModelError> for CliError {
+    fn from(error: ModelError) -> Self {
         match error {
-            ExperimentError::Input(text) => CliError::input(text),
-            ExperimentError::Failure(_) | ExperimentError::Interrupted => CliError::failure(error),
+            ModelError::Input(text) => CliError::input(text),
+            ModelError::Failure(_) | ModelError::Interrupted => CliError::failure(error),
         }
     }
 }
@@ -76,10 +74,9 @@ impl From<ExperimentError> for CliError {
 impl From<ExecuteError> for CliError {
     fn from(error: ExecuteError) -> Self {
         match error {
-            ExecuteError::Driver(error) => error.into(),
+            ExecuteError::Model(error) => error.into(),
             ExecuteError::Folder(error) => error.into(),
-            ExecuteError::Store(error) => error.into(),
-            ExecuteError::Accountant(error) => CliError::failure(error),
+            ExecuteError::Journal(error) => error.into(),
         }
     }
 }
@@ -99,27 +96,11 @@ impl From<ObjectiveError> for CliError {
     }
 }
 
-impl From<DriverError> for CliError {
-    fn from(error: DriverError) -> Self {
-        match error {
-            DriverError::Objective(error) => error.into(),
-            DriverError::Store(error) => error.into(),
-            error => CliError::failure(error),
-        }
-    }
-}
-
-impl From<StoreError> for CliError {
-    fn from(error: StoreError) -> Self {
-        match error {
-            StoreError::OtherScenario { .. } => CliError::input(error),
-            error => CliError::failure(error),
-        }
-    }
-}
-
 impl From<JournalError> for CliError {
     fn from(error: JournalError) -> Self {
-        ExperimentError::from(error).into()
+        match error {
+            JournalError::OtherScenario { .. } | JournalError::OtherData { .. } => CliError::input(error),
+            error => CliError::failure(error),
+        }
     }
 }

@@ -7,11 +7,14 @@ use clap::Args;
 use super::error::CliError;
 use super::{print, unfinished};
 use crate::files::write_atomically;
+use crate::model;
 use crate::progress::log;
-use crate::report::{html, read};
+use crate::report::read;
 use crate::scenario::AnyScenario;
 use crate::study::sweep::SweepFolder;
 
+/// The scenario within a folder.
+const SCENARIO: &str = "scenario.toml";
 /// The page within a folder.
 const PAGE: &str = "report.html";
 
@@ -36,24 +39,19 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     } else if let Some(page) = unfinished::page(folder)? {
         page
     } else {
-        match read::scenario(folder).map_err(CliError::input)? {
-            AnyScenario::Federated(_) => {
-                let record = read::run_folder(folder).map_err(CliError::input)?;
-                html::page(&record, record.scenario.objective.regret_name())
-            }
-            // Its page is made from what the runs held in memory; the folder has it since.
-            scenario => {
-                let path = folder.join(PAGE);
-                return if path.exists() {
-                    print(&format!("{}\n", path.display()))
-                } else {
-                    Err(CliError::input(format!(
-                        "{}: is not there; pages of trust model {} are written by the run: sordino run {} --out NEW",
-                        path.display(),
-                        scenario.trust().name(),
-                        folder.join("scenario.toml").display()
-                    )))
-                };
+        let (scenario, text) = read::text(folder, SCENARIO).map_err(CliError::input)?;
+        let model = model::of(AnyScenario::parse(&scenario.display().to_string(), &text, &[])?);
+        match model.page_again(folder)? {
+            Some(page) => page,
+            // The page was made from what the runs held in memory; the folder has it since.
+            None if folder.join(PAGE).exists() => return print(&format!("{}\n", folder.join(PAGE).display())),
+            None => {
+                return Err(CliError::input(format!(
+                    "{}: is not there; pages of trust model {} are written by the run: sordino run {} --out NEW",
+                    folder.join(PAGE).display(),
+                    model.head().trust.name(),
+                    scenario.display()
+                )));
             }
         }
     };

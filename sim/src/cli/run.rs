@@ -2,7 +2,6 @@
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -10,16 +9,12 @@ use clap::{Args, ValueEnum};
 use super::error::CliError;
 use super::{Format, interrupt, print, print_json};
 use crate::files::read_to_string_bounded;
-use crate::journal::checkpoint::is_complete;
-use crate::journal::jobs::Journal;
-use crate::model::experiment::{Experiment, ExperimentError};
-use crate::model::federated::{DriverError, DriverKind, RunOptions};
-use crate::model::{self, Engine, engine};
+use crate::model::{self, DriverKind, Model, ModelError, Options};
 use crate::progress::log::{self, Log};
 use crate::progress::teller::Teller;
 use crate::report::folder::RunFolder;
-use crate::report::{json, table};
-use crate::scenario::{AnyScenario, SHIPPED, Scenario, Shipped, nearest};
+use crate::report::table;
+use crate::scenario::{AnyScenario, SHIPPED, Shipped, nearest};
 use crate::study::execute::{self, ExecuteError, Place};
 
 /// Scenario files are read up to this length.
@@ -78,20 +73,16 @@ enum DriverArgument {
 }
 
 /// A shipped scenario by name, or a file, of whichever trust model.
-pub fn load(name: &str, settings: &[String]) -> Result<AnyScenario, CliError> {
+pub fn load(name: &str, settings: &[String]) -> Result<Box<dyn Model>, CliError> {
     let (source, text) = scenario_text(name)?;
-    Ok(AnyScenario::parse(&source, &text, settings)?)
+    Ok(model::of(AnyScenario::parse(&source, &text, settings)?))
 }
 
 /// Refuses `--data` that nobody would read: whoever gives it believes that it counts.
-pub fn check_data<'s>(
-    scenarios: impl IntoIterator<Item = &'s AnyScenario>,
-    data: Option<&Path>,
-) -> Result<(), CliError> {
-    let mut scenarios = scenarios.into_iter().peekable();
-    let name = scenarios.peek().map_or(String::new(), |scenario| format!(" `{}`", scenario.head().name));
+pub fn check_data(scenarios: &[Box<dyn Model>], data: Option<&Path>) -> Result<(), CliError> {
+    let name = scenarios.first().map_or(String::new(), |scenario| format!(" `{}`", scenario.head().name));
     match data {
-        Some(path) if scenarios.all(|scenario| scenario.reads().is_none()) => Err(CliError::input(format!(
+        Some(path) if scenarios.iter().all(|scenario| scenario.reads().is_none()) => Err(CliError::input(format!(
             "--data {}: scenario{name} reads no data; leave --data away, or run one that does (see sordino list)",
             path.display()
         ))),
@@ -123,12 +114,53 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let mut settings = arguments.settings.clone();
     settings.extend(arguments.seed.map(|seed| format!("seed={seed}")));
     settings.extend(arguments.runs.map(|runs| format!("runs={runs}")));
-    let scenario = load(arguments.scenario.as_deref().unwrap_or("default"), &settings)?;
-    check_data([&scenario], arguments.data.as_deref())?;
-    match engine(scenario) {
-        Engine::Rounds(scenario) => execute_federated(&scenario, arguments),
-        Engine::Jobs(experiment) => execute_other(&*experiment, arguments),
+    let scenarios = [load(arguments.scenario.as_deref().unwrap_or("default"), &settings)?];
+    check_data(&scenarios, arguments.data.as_deref())?;
+    let [model] = scenarios;
+    let (head, data) = (model.head(), arguments.data.as_deref());
+    let place = match &arguments.out {
+        Some(path) if arguments.resume => execute::begin_or_resume(path, &*model, data)?,
+        _ => execute::begin(folder(arguments, &head.name)?, &*model, data)?,
+    };
+    let Place::Open(folder, journal) = place else {
+        let path = arguments.out.as_deref().unwrap_or(Path::new("."));
+        log::note(&format!("{}: complete already; nothing to resume", path.display()));
+        return Ok(());
+    };
+    let (path, jobs) = (folder.path().to_owned(), model.jobs());
+    let mut teller = Teller::new("run", &head.name, jobs.unit, jobs.count);
+    let options = Options {
+        threads: arguments.threads,
+        driver: match arguments.driver {
+            DriverArgument::Lockstep => DriverKind::Lockstep,
+            DriverArgument::Tokio => DriverKind::Tokio,
+        },
+        data: arguments.data.clone(),
+        interval: Duration::from_secs_f64(arguments.checkpoint_every),
+        stop: interrupt::flag(),
+        ..Options::default()
+    };
+    let result = execute::execute(&*model, folder, journal, options, &teller);
+    teller.finish();
+    let record = match result {
+        Err(ExecuteError::Model(ModelError::Interrupted)) => {
+            let again = interrupt::command(&std::env::args().collect::<Vec<_>>(), &path);
+            return Err(CliError::failure(format!("interrupted; what is finished is kept; to go on: {again}")));
+        }
+        result => result?,
+    };
+    match arguments.format {
+        Format::Json => {
+            print_json(&record.summary)?;
+            log::note(table::NOT_PRIVATE);
+        }
+        Format::Text => print(&format!(
+            "{}: {}\nseed {}, runs {}\n\n{}",
+            head.name, head.description, head.seed, head.runs, record.table
+        ))?,
     }
+    log::done(Some(&path), Some(&record.summary.digest));
+    Ok(())
 }
 
 fn folder(arguments: &Arguments, name: &str) -> Result<RunFolder, CliError> {
@@ -138,107 +170,10 @@ fn folder(arguments: &Arguments, name: &str) -> Result<RunFolder, CliError> {
     })
 }
 
-fn execute_other(scenario: &dyn Experiment, arguments: &Arguments) -> Result<(), CliError> {
-    let head = scenario.head();
-    let folder = match &arguments.out {
-        Some(path) if arguments.resume => RunFolder::open(path)?,
-        _ => folder(arguments, &head.name)?,
-    };
-    if is_complete(folder.path(), &scenario.resolved())? {
-        Journal::remove_left(folder.path());
-        log::note(&format!("{}: complete already; nothing to resume", folder.path().display()));
-        return Ok(());
-    }
-    let journal = Arc::new(Journal::open(folder.path(), &scenario.resolved(), arguments.data.as_deref())?);
-    let options = model::Options {
-        threads: arguments.threads,
-        data: arguments.data.clone(),
-        journal: Some(journal.clone()),
-        stop: Some(interrupt::flag()),
-    };
-    let mut teller = Teller::of_jobs("run", &head.name);
-    let result = scenario.execute(&options, &|done, total, what| teller.job(done, total, what));
-    teller.finish();
-    let outcome = match result {
-        Ok(outcome) => outcome,
-        Err(ExperimentError::Interrupted) => {
-            let again = interrupt::command(&std::env::args().collect::<Vec<_>>(), folder.path());
-            return Err(CliError::failure(format!("interrupted; finished parts are kept; to go on: {again}")));
-        }
-        Err(error) => {
-            journal.discard_if_empty();
-            folder.discard_if_empty();
-            return Err(error.into());
-        }
-    };
-    folder.fill_with(&scenario.resolved(), &outcome)?;
-    journal.remove()?;
-    match arguments.format {
-        Format::Json => print_json(&outcome.summary)?,
-        Format::Text => print(&format!(
-            "{}: {}\nseed {}, runs {}\n\n{}",
-            head.name, head.description, head.seed, head.runs, outcome.table
-        ))?,
-    }
-    log::done(Some(folder.path()), Some(&outcome.summary.digest));
-    Ok(())
-}
-
 /// A number of seconds up to a day.
 pub fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(seconds) if (0.0..=86_400.0).contains(&seconds) => Ok(seconds),
         _ => Err("a number of seconds from 0 to 86400".into()),
     }
-}
-
-fn execute_federated(scenario: &Scenario, arguments: &Arguments) -> Result<(), CliError> {
-    let interval = Duration::from_secs_f64(arguments.checkpoint_every);
-    let place = match &arguments.out {
-        Some(path) if arguments.resume => execute::begin_or_resume(path, scenario, interval)?,
-        _ => execute::begin(folder(arguments, &scenario.name)?, scenario, interval)?,
-    };
-    let Place::Open(folder, store) = place else {
-        let path = arguments.out.as_deref().unwrap_or(Path::new("."));
-        log::note(&format!("{}: complete already; nothing to resume", path.display()));
-        return Ok(());
-    };
-    let path = folder.path().to_owned();
-    let mut teller = Teller::of_rounds("run", &scenario.name, scenario.steps());
-    let options = RunOptions {
-        threads: arguments.threads,
-        driver: match arguments.driver {
-            DriverArgument::Lockstep => DriverKind::Lockstep,
-            DriverArgument::Tokio => DriverKind::Tokio,
-        },
-        data: arguments.data.clone(),
-        stop: interrupt::flag(),
-        ..RunOptions::default()
-    };
-    let result = execute::federated(scenario, folder, store, options, &teller);
-    teller.finish();
-    let summary = match result {
-        Err(ExecuteError::Driver(DriverError::Interrupted)) => {
-            let again = interrupt::command(&std::env::args().collect::<Vec<_>>(), &path);
-            return Err(CliError::failure(format!("interrupted after a checkpoint; to go on: {again}")));
-        }
-        result => result?,
-    };
-    match arguments.format {
-        Format::Json => print_json(&json::summary(scenario, &summary))?,
-        Format::Text => print(&format!(
-            "{}: {}\nseed {}, runs {}\n\n{}\ndigest {}\n",
-            scenario.name,
-            scenario.description,
-            scenario.seed,
-            scenario.runs,
-            table::methods(scenario, &summary, scenario.objective.regret_name()),
-            summary.digest
-        ))?,
-    }
-    if arguments.format == Format::Json {
-        log::note(table::NOT_PRIVATE);
-    }
-    log::done(Some(&path), Some(&summary.digest.to_string()));
-    Ok(())
 }

@@ -12,7 +12,6 @@ use super::{Format, interrupt, print, print_json};
 use crate::progress::log::{self, Log};
 use crate::progress::teller::Teller;
 use crate::report::table::NOT_PRIVATE;
-use crate::scenario::AnyScenario;
 use crate::study::sweep::run::{Options, named, run};
 use crate::study::sweep::{Index, Plan, Status, SweepError, SweepFolder, grid};
 
@@ -98,13 +97,9 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         log::note(&format!("{}: complete already; nothing to resume", folder.path().display()));
         return Ok(());
     }
-    let (done, steps) = (index.count(Status::Done), steps(&folder));
+    let (done, (unit, steps)) = (index.count(Status::Done), steps(&folder)?);
     let total: u64 = steps.iter().sum();
-    let mut teller = if index.trust == "federated" {
-        Teller::of_rounds("sweep", &index.scenario, total)
-    } else {
-        Teller::of_runs("sweep", &index.scenario, total)
-    };
+    let mut teller = Teller::new("sweep", &index.scenario, unit, total);
     teller.found(
         index.entries.iter().zip(&steps).filter(|(entry, _)| entry.status == Status::Done).map(|(_, n)| n).sum(),
     );
@@ -139,20 +134,17 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     }
 }
 
-/// What each run counts in the progress: rounds of all its methods, or itself.
-fn steps(folder: &SweepFolder) -> Vec<u64> {
-    let mut last = 1;
-    let points = folder.plan.points();
-    let steps = points.iter().map(|point| {
-        if point.number % folder.plan.seeds.len() == 0 {
-            last = match folder.plan.load(point) {
-                Ok(AnyScenario::Federated(scenario)) => scenario.steps(),
-                _ => 1,
-            };
-        }
-        last
-    });
-    steps.collect()
+/// What progress is counted in, and how much of it each run has.
+fn steps(folder: &SweepFolder) -> Result<(&'static str, Vec<u64>), CliError> {
+    let (points, seeds) = (folder.plan.points(), folder.plan.seeds.len());
+    let (mut unit, mut steps) = ("jobs", Vec::new());
+    for point in points.iter().step_by(seeds) {
+        let jobs = folder.plan.load(point).map_err(CliError::input)?.jobs();
+        unit = jobs.unit;
+        // The seed decides nothing of this.
+        steps.extend(std::iter::repeat_n(jobs.count, seeds));
+    }
+    Ok((unit, steps))
 }
 
 /// One line for each cell and method.

@@ -1,9 +1,405 @@
-//! What survives a kill: bytes under names.
+//! What survives a kill: bytes under names, of any trust model; no type that is stored is known here.
 //!
-//! | module | what it holds |
-//! |---|---|
-//! | [`checkpoint`] | checkpoints and finished methods of a federation |
-//! | [`jobs`] | finished jobs of the other trust models |
+//! An execution has parts. A part that is finished leaves its result, one that goes on leaves a checkpoint now and then.
+//! Everything is written beside its place, synced, renamed, and the folder synced: a crash leaves the old file or the
+//! new one. A file begins with the digest of what it belongs to (program, scenario, data) and ends with a SHA-256 of all
+//! before it; one that does not fit is refused, never guessed at.
 
-pub mod checkpoint;
-pub mod jobs;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use sordino_core::digest::{Digest, Frame};
+
+use crate::files::{LOCK, read_bounded, read_to_string_bounded, write_atomically};
+
+/// The file that makes a folder complete: the last that is written.
+pub const SUMMARY: &str = "summary.json";
+/// Folder of the state within a run folder.
+const STATE: &str = "state";
+/// The same while it is being dropped.
+const DROPPED: &str = "state.dropped";
+/// What the state belongs to, as far as people can read it; and the folder.
+const SCENARIO: &str = "scenario.toml";
+/// The same with program and data, as a digest.
+const HEAD: &str = "head";
+/// Endings of the files of parts.
+const DONE: &str = "done";
+const CHECKPOINT: &str = "checkpoint";
+/// Version of the form of what is stored.
+const VERSION: u32 = 4;
+/// Checkpoints kept of a part that goes on.
+const KEEP: usize = 2;
+/// A longer file is not read.
+const BYTES_MAX: u64 = 1 << 34;
+/// A resolved scenario longer than this is not read.
+const SCENARIO_BYTES_MAX: u64 = 1 << 22;
+/// Files of data beyond this length are told apart by length and name alone.
+const DATA_BYTES_MAX: u64 = 1 << 28;
+/// Bytes of a digest.
+const DIGEST: usize = 32;
+
+/// Why what is stored cannot be used.
+#[derive(Debug)]
+pub enum JournalError {
+    /// The system refused.
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// The file is damaged or of another format.
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// The folder belongs to another scenario.
+    OtherScenario {
+        /// The folder.
+        path: PathBuf,
+        /// Lines that differ: `-` there, `+` here.
+        difference: String,
+    },
+    /// The folder belongs to this scenario over other data, or was begun by another version.
+    OtherData {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The folder holds no unfinished execution.
+    NothingToResume {
+        /// The folder.
+        path: PathBuf,
+    },
+}
+
+impl std::fmt::Display for JournalError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            JournalError::Io { path, error } => write!(f, "{}: {error}", path.display()),
+            JournalError::Damaged { path, what } => {
+                write!(f, "{}: {what}; remove it to do this part again from what is left", path.display())
+            }
+            JournalError::OtherScenario { path, difference } => {
+                write!(f, "{} belongs to another scenario ({difference})", path.display())
+            }
+            JournalError::OtherData { path } => write!(f, "{}: of other data or another version", path.display()),
+            JournalError::NothingToResume { path } => write!(
+                f,
+                "{}: holds no unfinished run; name a new folder, or leave --resume away to see what it is",
+                path.display()
+            ),
+        }
+    }
+}
+
+impl std::error::Error for JournalError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            JournalError::Io { error, .. } => Some(error),
+            _ => None,
+        }
+    }
+}
+
+fn io_at(path: &Path) -> impl Fn(io::Error) -> JournalError + '_ {
+    |error| JournalError::Io { path: path.to_owned(), error }
+}
+
+/// True if the folder holds a whole execution of the scenario that is written out in `resolved`.
+///
+/// **Errors**: [`JournalError::OtherScenario`] with the lines that differ, if it holds one of another scenario.
+fn is_complete(folder: &Path, resolved: &str) -> Result<bool, JournalError> {
+    if !folder.join(SUMMARY).is_file() {
+        return Ok(false);
+    }
+    let path = folder.join(SCENARIO);
+    let there = read_to_string_bounded(&path, SCENARIO_BYTES_MAX).map_err(io_at(&path))?;
+    // Its first line says which version wrote it.
+    let comments = there.lines().take_while(|line| line.starts_with('#')).map(|line| line.len() + 1).sum::<usize>();
+    same(folder, there.get(comments..).unwrap_or(""), resolved).map(|()| true)
+}
+
+/// Both are the same scenario written out.
+fn same(folder: &Path, there: &str, here: &str) -> Result<(), JournalError> {
+    if there == here {
+        return Ok(());
+    }
+    Err(JournalError::OtherScenario { path: folder.to_owned(), difference: difference(there, here) })
+}
+
+/// The first few lines in which two scenarios differ.
+fn difference(there: &str, here: &str) -> String {
+    let (old, new): (Vec<&str>, Vec<&str>) = (there.lines().collect(), here.lines().collect());
+    let gone = old.iter().filter(|line| !new.contains(line)).map(|line| format!("- {line}"));
+    let come = new.iter().filter(|line| !old.contains(line)).map(|line| format!("+ {line}"));
+    gone.chain(come).take(6).collect::<Vec<_>>().join("; ")
+}
+
+/// Where an execution keeps what it must not lose.
+#[derive(Debug)]
+pub struct Journal {
+    folder: PathBuf,
+    head: Digest,
+}
+
+impl Journal {
+    /// Begins in a run folder that holds no state yet; `scenario` with every key written out, `data` that it reads.
+    ///
+    /// **Errors**: the system's.
+    pub fn create(folder: &Path, scenario: &str, data: Option<&Path>) -> Result<Self, JournalError> {
+        let state = folder.join(STATE);
+        fs::create_dir_all(&state).map_err(io_at(&state))?;
+        let path = state.join(SCENARIO);
+        write_atomically(&path, scenario.as_bytes()).map_err(io_at(&path))?;
+        Self::open(folder, state, head(scenario, data))
+    }
+
+    /// Goes on in a run folder whose state is that of the same scenario and data.
+    ///
+    /// **Errors**: [`JournalError::NothingToResume`], [`JournalError::OtherScenario`] with the lines that differ,
+    /// [`JournalError::OtherData`].
+    pub fn resume(folder: &Path, scenario: &str, data: Option<&Path>) -> Result<Self, JournalError> {
+        Self::check(folder, scenario)?;
+        Self::open(folder, folder.join(STATE), head(scenario, data))
+    }
+
+    /// Looks at what is finished in a run folder, over whichever data; nothing may be written.
+    ///
+    /// **Errors**: as [`Journal::resume`].
+    pub fn look(folder: &Path, scenario: &str) -> Result<Self, JournalError> {
+        Self::check(folder, scenario)?;
+        let state = folder.join(STATE);
+        let path = state.join(HEAD);
+        let found = match read_bounded(&path, DIGEST as u64) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => head(scenario, None),
+            bytes => {
+                let bytes = bytes.map_err(io_at(&path))?;
+                let what = "is no digest";
+                Digest(bytes.try_into().map_err(|_| JournalError::Damaged { path: path.clone(), what })?)
+            }
+        };
+        Ok(Journal { folder: state, head: found })
+    }
+
+    /// Begins in a new folder, or goes on in one that holds state. Nothing if the execution there is complete.
+    ///
+    /// **Errors**: as [`Journal::resume`], also if the execution there is complete; a folder that holds anything else.
+    pub fn begin_or_resume(folder: &Path, scenario: &str, data: Option<&Path>) -> Result<Option<Self>, JournalError> {
+        let state = folder.join(STATE);
+        if is_complete(folder, scenario)? {
+            // Killed before the state was dropped, or while it was.
+            let _ = fs::remove_dir_all(folder.join(DROPPED));
+            let _ = fs::remove_dir_all(&state);
+            return Ok(None);
+        }
+        let entries = fs::read_dir(folder).map_err(io_at(folder))?.flatten();
+        // A folder with a state that says nothing yet: killed at the very beginning.
+        let mut names = entries.map(|entry| entry.file_name());
+        let fresh = names.all(|name| name == STATE || name == LOCK) && !state.join(SCENARIO).exists();
+        let begun = if fresh { Self::create } else { Self::resume };
+        begun(folder, scenario, data).map(Some)
+    }
+
+    fn check(folder: &Path, scenario: &str) -> Result<(), JournalError> {
+        let path = Self::scenario_file(folder);
+        match read_to_string_bounded(&path, SCENARIO_BYTES_MAX) {
+            Ok(there) => same(folder, &there, scenario),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(JournalError::NothingToResume { path: folder.to_owned() })
+            }
+            Err(error) => Err(JournalError::Io { path, error }),
+        }
+    }
+
+    fn open(run_folder: &Path, folder: PathBuf, head: Digest) -> Result<Self, JournalError> {
+        let path = folder.join(HEAD);
+        match read_bounded(&path, DIGEST as u64) {
+            Ok(found) if found == head.0 => {}
+            Ok(_) => return Err(JournalError::OtherData { path: run_folder.to_owned() }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                write_atomically(&path, &head.0).map_err(io_at(&path))?;
+            }
+            Err(error) => return Err(JournalError::Io { path, error }),
+        }
+        Ok(Journal { folder, head })
+    }
+
+    /// The scenario file of an unfinished execution in this run folder.
+    pub fn scenario_file(folder: &Path) -> PathBuf {
+        folder.join(STATE).join(SCENARIO)
+    }
+
+    /// True if something of an execution is stored in this run folder, or all of it.
+    pub fn is_begun(folder: &Path) -> bool {
+        folder.join(STATE).exists() || folder.join(SUMMARY).exists()
+    }
+
+    /// Where what belongs to a part is, under an ending of the caller's own.
+    pub fn path(&self, part: &str, ending: &str) -> PathBuf {
+        self.folder.join(format!("{part}.{ending}"))
+    }
+
+    /// The names of all parts that are finished, sorted.
+    ///
+    /// **Errors**: the system's.
+    pub fn finished_parts(&self) -> Result<Vec<String>, JournalError> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&self.folder).map_err(io_at(&self.folder))? {
+            let name = entry.map_err(io_at(&self.folder))?.file_name();
+            let part = name.to_str().and_then(|name| name.strip_suffix(DONE)?.strip_suffix('.'));
+            names.extend(part.map(str::to_owned));
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    /// The result of a part that was finished before.
+    ///
+    /// **Errors**: a file that is damaged or of another execution; the system's.
+    pub fn finished<V: DeserializeOwned>(&self, part: &str) -> Result<Option<V>, JournalError> {
+        self.read(&self.path(part, DONE))
+    }
+
+    /// Keeps the result of a part and drops its checkpoints.
+    ///
+    /// **Errors**: the system's.
+    pub fn finish(&self, part: &str, result: &impl Serialize) -> Result<(), JournalError> {
+        self.write(&self.path(part, DONE), result)?;
+        for (_, path) in self.checkpoints(part)? {
+            fs::remove_file(&path).map_err(io_at(&path))?;
+        }
+        Ok(())
+    }
+
+    /// Keeps a checkpoint of a part and drops all but the last few; a larger `number` is later.
+    ///
+    /// **Errors**: the system's.
+    pub fn save(&self, part: &str, number: usize, state: &impl Serialize) -> Result<(), JournalError> {
+        self.write(&self.path(part, &format!("{number:08}.{CHECKPOINT}")), state)?;
+        let mut old = self.checkpoints(part)?;
+        old.sort();
+        for (_, path) in old.iter().rev().skip(KEEP) {
+            fs::remove_file(path).map_err(io_at(path))?;
+        }
+        Ok(())
+    }
+
+    /// The last checkpoint of a part.
+    ///
+    /// **Errors**: as [`Journal::finished`].
+    pub fn latest<V: DeserializeOwned>(&self, part: &str) -> Result<Option<V>, JournalError> {
+        match self.checkpoints(part)?.into_iter().max() {
+            Some((_, path)) => self.read(&path),
+            None => Ok(None),
+        }
+    }
+
+    fn checkpoints(&self, part: &str) -> Result<Vec<(u64, PathBuf)>, JournalError> {
+        let (prefix, suffix) = (format!("{part}."), format!(".{CHECKPOINT}"));
+        let mut found = Vec::new();
+        for entry in fs::read_dir(&self.folder).map_err(io_at(&self.folder))? {
+            let path = entry.map_err(io_at(&self.folder))?.path();
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("");
+            let number = name.strip_prefix(&prefix).and_then(|rest| rest.strip_suffix(&suffix));
+            if let Some(number) = number.and_then(|digits| digits.parse().ok()) {
+                found.push((number, path));
+            }
+        }
+        Ok(found)
+    }
+
+    fn write<V: Serialize>(&self, path: &Path, value: &V) -> Result<(), JournalError> {
+        let damaged = |_| JournalError::Damaged { path: path.to_owned(), what: "cannot be encoded" };
+        let mut bytes = self.head.0.to_vec();
+        bytes.extend(postcard::to_allocvec(value).map_err(damaged)?);
+        let end = seal(&bytes);
+        bytes.extend(end.0);
+        write_atomically(path, &bytes).map_err(io_at(path))
+    }
+
+    fn read<V: DeserializeOwned>(&self, path: &Path) -> Result<Option<V>, JournalError> {
+        let damaged = |what| JournalError::Damaged { path: path.to_owned(), what };
+        let bytes = match read_bounded(path, BYTES_MAX) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            bytes => bytes.map_err(io_at(path))?,
+        };
+        let (content, digest) = bytes.split_last_chunk::<DIGEST>().ok_or_else(|| damaged("is too short"))?;
+        if seal(content).0 != *digest {
+            return Err(damaged("is damaged: it does not have the digest it ends with"));
+        }
+        let body = content.strip_prefix(&self.head.0).ok_or_else(|| damaged("is of another scenario or other data"))?;
+        postcard::from_bytes(body).map(Some).map_err(|_| damaged("does not decode"))
+    }
+
+    /// Removes the state if no part got far enough to leave any.
+    pub fn discard_if_empty(&self) {
+        let mut left = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        if !left.any(|file| file.path().extension().is_some_and(|ending| ending == DONE || ending == CHECKPOINT)) {
+            let _ = fs::remove_dir_all(&self.folder);
+        }
+    }
+
+    /// Drops the state: the folder holds everything.
+    ///
+    /// **Errors**: the system's.
+    pub fn discard(&self) -> Result<(), JournalError> {
+        let dropped = self.folder.parent().unwrap_or(&self.folder).join(DROPPED);
+        fs::rename(&self.folder, &dropped).map_err(io_at(&self.folder))?;
+        fs::remove_dir_all(&dropped).map_err(io_at(&dropped))
+    }
+}
+
+/// How often a part keeps a checkpoint.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    last: Instant,
+    every: Duration,
+}
+
+impl Pace {
+    /// Counts from now on.
+    pub fn new(every: Duration) -> Self {
+        Pace { last: Instant::now(), every }
+    }
+
+    /// Whether it is time.
+    pub fn is_due(&self) -> bool {
+        self.last.elapsed() >= self.every
+    }
+}
+
+fn seal(bytes: &[u8]) -> Digest {
+    let mut frame = Frame::leaf();
+    frame.bytes(bytes);
+    frame.end()
+}
+
+/// What stored parts belong to: form and program, scenario, the bytes of its data (of a folder those of its files by
+/// name).
+fn head(scenario: &str, data: Option<&Path>) -> Digest {
+    let mut frame = Frame::leaf();
+    frame.u32(VERSION);
+    frame.bytes(env!("CARGO_PKG_VERSION").as_bytes());
+    frame.digest(&seal(scenario.as_bytes()));
+    let mut files: Vec<PathBuf> = match data {
+        Some(path) if path.is_dir() => fs::read_dir(path).into_iter().flatten().flatten().map(|e| e.path()).collect(),
+        Some(path) => vec![path.to_owned()],
+        None => Vec::new(),
+    };
+    files.sort();
+    for file in files {
+        let length = fs::metadata(&file).map_or(0, |found| found.len());
+        frame.bytes(file.file_name().unwrap_or_default().as_encoded_bytes());
+        frame.u64(length);
+        if length <= DATA_BYTES_MAX {
+            frame.digest(&seal(&read_bounded(&file, DATA_BYTES_MAX).unwrap_or_default()));
+        }
+    }
+    frame.end()
+}

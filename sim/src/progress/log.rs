@@ -130,7 +130,7 @@ pub struct Line<'a> {
     /// Units in all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<u64>,
-    /// What is counted: `rounds`, `jobs`, or `runs` (run folders).
+    /// What is counted: `rounds` of all methods and runs, or `jobs`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unit: Option<&'a str>,
     /// Units a second.

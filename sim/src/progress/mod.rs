@@ -2,8 +2,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`Progress`], [`Step`], [`Stage`] | whom to tell of a federation |
-//! | [`JobProgress`] | whom to tell of jobs |
+//! | [`Progress`], [`Step`], [`Stage`] | whom to tell: of rounds of a federation, of jobs |
 //! | [`teller`] | a bar, or lines, on standard error |
 //! | [`log`] | the same as JSON, for programs |
 
@@ -52,14 +51,12 @@ pub enum Stage {
 
 /// Whom an execution tells how far it has come. Called from any thread.
 pub trait Progress: Sync {
-    /// A method entered a stage of a round.
-    fn advance(&self, step: &Step);
+    /// A method of a federation entered a stage of a round.
+    fn advance(&self, _step: &Step) {}
+
+    /// A job of another trust model is done, by name.
+    fn job(&self, _name: &str) {}
 }
 
 /// Tells nobody.
-impl Progress for () {
-    fn advance(&self, _step: &Step) {}
-}
-
-/// Told how far an execution has come: (jobs done, jobs in all, what was done last). Called from any thread.
-pub type JobProgress<'a> = &'a (dyn Fn(u64, u64, &str) + Sync);
+impl Progress for () {}

@@ -35,7 +35,7 @@ struct Shared {
     bar: Option<ProgressBar>,
     unit: &'static str,
     done: AtomicU64,
-    total: AtomicU64,
+    total: u64,
     ended: AtomicBool,
     last: Mutex<Last>,
 }
@@ -48,22 +48,8 @@ pub struct Teller {
 }
 
 impl Teller {
-    /// Of a command that counts rounds of federations, of which there are `total`.
-    pub fn of_rounds(command: &str, scenario: &str, total: u64) -> Self {
-        Self::new(command, scenario, "rounds", total)
-    }
-
-    /// Of a command that counts jobs, of which the first one tells how many there are.
-    pub fn of_jobs(command: &str, scenario: &str) -> Self {
-        Self::new(command, scenario, "jobs", 0)
-    }
-
-    /// Of a sweep that counts run folders.
-    pub fn of_runs(command: &str, scenario: &str, total: u64) -> Self {
-        Self::new(command, scenario, "runs", total)
-    }
-
-    fn new(command: &str, scenario: &str, unit: &'static str, total: u64) -> Self {
+    /// Of a command that counts `total` of something, named in the plural.
+    pub fn new(command: &str, scenario: &str, unit: &'static str, total: u64) -> Self {
         let log = Log::chosen();
         let what = "the functions".to_owned();
         let bar = (log == Log::Text && std::io::stderr().is_terminal()).then(|| {
@@ -83,7 +69,7 @@ impl Teller {
             bar,
             unit,
             done: AtomicU64::new(0),
-            total: AtomicU64::new(total),
+            total,
             ended: AtomicBool::new(false),
             last: Mutex::new(last),
         });
@@ -135,18 +121,6 @@ impl Teller {
                     self.note(&format!("{}: {message}", line.folder.unwrap_or("")));
                 }
             }
-        }
-    }
-
-    /// `done` of `total` jobs are done, the last was `what`.
-    pub fn job(&self, done: u64, total: u64, what: &str) {
-        self.shared.total.store(total, Ordering::Relaxed);
-        if let Some(bar) = &self.shared.bar {
-            bar.set_length(total);
-        }
-        let before = self.shared.done.fetch_max(done, Ordering::Relaxed);
-        if done > before {
-            self.shared.moved(done - before, None, what.to_owned(), (None, None), done == total);
         }
     }
 
@@ -220,6 +194,10 @@ impl Progress for Teller {
     fn advance(&self, step: &Step) {
         self.step(step, "");
     }
+
+    fn job(&self, name: &str) {
+        self.shared.job(name.to_owned());
+    }
 }
 
 /// Tells of one run folder among many.
@@ -229,27 +207,25 @@ pub struct FolderTeller<'t> {
     name: &'t str,
 }
 
-impl FolderTeller<'_> {
-    /// `done` of the `total` jobs of this folder are done, the last was `what`.
-    pub fn job(&self, done: u64, total: u64, what: &str) {
-        let shared = &self.teller.shared;
-        shared.awaits(None, format!("{}: {what}, {done} of {total} jobs", self.name));
-        if done == total && shared.unit == "runs" {
-            shared.done.fetch_add(1, Ordering::Relaxed);
-            shared.moved(1, None, self.name.to_owned(), (None, None), true);
-        }
-    }
-}
-
 impl Progress for FolderTeller<'_> {
     fn advance(&self, step: &Step) {
         self.teller.step(step, self.name);
+    }
+
+    fn job(&self, name: &str) {
+        self.teller.shared.job(format!("{}: {name}", self.name));
     }
 }
 
 impl Shared {
     fn last(&self) -> MutexGuard<'_, Last> {
         self.last.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// A job is done.
+    fn job(&self, what: String) {
+        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+        self.moved(1, None, what, (None, None), done == self.total);
     }
 
     /// A stage of a round begins.
@@ -264,7 +240,7 @@ impl Shared {
     /// So many units more are done.
     fn moved(&self, more: u64, step: Option<Step>, what: String, epsilon: (Option<f64>, Option<f64>), ends: bool) {
         let done = self.done.load(Ordering::Relaxed);
-        let total = self.total.load(Ordering::Relaxed).max(1);
+        let total = self.total.max(1);
         if let Some(bar) = &self.bar {
             bar.set_message(what);
             bar.inc(more);
@@ -292,7 +268,7 @@ impl Shared {
 
     /// (units a second, seconds left)
     fn rate(&self, last: &Last) -> Option<(f64, f64)> {
-        let (done, total) = (self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed));
+        let (done, total) = (self.done.load(Ordering::Relaxed), self.total);
         let here = done.saturating_sub(last.found);
         let rate = here as f64 / self.start.elapsed().as_secs_f64();
         (here > 0 && rate > 0.0).then(|| (rate, total.saturating_sub(done) as f64 / rate))
@@ -307,7 +283,7 @@ impl Shared {
     fn progress(&self, event: &str, last: &Last, waited: Option<Duration>) {
         let rate = self.rate(last);
         let of_step = |field: fn(&Step) -> u32| last.step.as_ref().map(field);
-        let total = self.total.load(Ordering::Relaxed);
+        let total = self.total;
         Line {
             event,
             run: of_step(|step| step.run),

@@ -14,12 +14,14 @@
 //! | [`curves`] | `rounds.csv` of any trust model |
 //! | [`parts`] | parts of pages that do not know whose results they show |
 //! | [`page`] | the report and the README of a run folder of the other trust models |
-//! | [`folder`] | the run folder: scenario, tables, transcript, figure |
+//! | [`federation`] | what an execution of a federation leaves |
+//! | [`folder`] | the run folder: filled by what an execution left, the summary last |
 
 pub mod advance;
 pub mod chart;
 pub mod charts;
 pub mod curves;
+pub mod federation;
 pub mod figure;
 pub mod folder;
 pub mod html;

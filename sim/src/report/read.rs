@@ -12,7 +12,7 @@ use sordino_core::privacy::accountant::AccountantError;
 use crate::files::read_to_string_bounded;
 use crate::metrics::{Summary, summarize};
 use crate::record::MethodRun;
-use crate::scenario::{AnyScenario, Method, Scenario, ScenarioError};
+use crate::scenario::{Method, Scenario};
 use crate::world::fault::FaultCounts;
 
 /// Format of `transcript.jsonl`: that of the digests in it.
@@ -30,8 +30,6 @@ pub enum ReadError {
         /// What the system says.
         error: std::io::Error,
     },
-    /// The scenario is not one.
-    Scenario(ScenarioError),
     /// A line that is not as `README.md` of the folder describes it.
     Line {
         /// Which file.
@@ -58,7 +56,6 @@ impl fmt::Display for ReadError {
             ReadError::Unreadable { path, error } => {
                 write!(f, "{}: cannot be read: {error}; is this a run folder?", path.display())
             }
-            ReadError::Scenario(error) => write!(f, "{error}"),
             ReadError::Line { path, line, message } => write!(f, "{}:{line}: {message}", path.display()),
             ReadError::Inconsistent { path, message } => write!(f, "{}: {message}", path.display()),
             ReadError::Accountant(error) => write!(f, "{error}"),
@@ -110,18 +107,9 @@ struct Row {
     selected_share: Option<f64>,
 }
 
-/// Reads the scenario of a folder, of whichever trust model.
-pub fn scenario(folder: &Path) -> Result<AnyScenario, ReadError> {
-    let (path, scenario) = text(folder, "scenario.toml")?;
-    AnyScenario::parse(&path.display().to_string(), &scenario, &[]).map_err(ReadError::Scenario)
-}
-
-/// Reads a folder and checks that its parts belong together: every run and method of the scenario is there once, with
+/// Reads the folder of a scenario and checks that its parts belong together: every run and method of the scenario is there once, with
 /// every round, and the digests combine to the one in the head.
-pub fn run_folder(folder: &Path) -> Result<RunRecord, ReadError> {
-    let (_, scenario) = text(folder, "scenario.toml")?;
-    let name = folder.join("scenario.toml").display().to_string();
-    let scenario = Scenario::parse(&name, &scenario, &[]).map_err(ReadError::Scenario)?;
+pub fn run_folder(folder: &Path, scenario: &Scenario) -> Result<RunRecord, ReadError> {
     let (path, transcript) = text(folder, "transcript.jsonl")?;
     let (head, mut results) = transcript_lines(&path, &transcript)?;
     let (path, rounds) = text(folder, "rounds.csv")?;
@@ -145,15 +133,15 @@ pub fn run_folder(folder: &Path) -> Result<RunRecord, ReadError> {
             )));
         }
     }
-    let summary = summarize(&scenario, &results).map_err(ReadError::Accountant)?;
+    let summary = summarize(scenario, &results).map_err(ReadError::Accountant)?;
     if summary.digest.to_string() != head.digest {
         return Err(inconsistent(format!("the digests combine to {}, the head says {}", summary.digest, head.digest)));
     }
-    Ok(RunRecord { scenario, version: head.version, results, summary })
+    Ok(RunRecord { scenario: scenario.clone(), version: head.version, results, summary })
 }
 
 /// A file of a folder, if it is not endless.
-pub(super) fn text(folder: &Path, name: &str) -> Result<(PathBuf, String), ReadError> {
+pub fn text(folder: &Path, name: &str) -> Result<(PathBuf, String), ReadError> {
     let path = folder.join(name);
     let unreadable = |error| ReadError::Unreadable { path: path.clone(), error };
     let text = read_to_string_bounded(&path, BYTES_MAX).map_err(unreadable)?;

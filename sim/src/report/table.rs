@@ -70,7 +70,6 @@ pub fn methods(scenario: &Scenario, summary: &Summary, regret_name: &str) -> Str
             loss.relation
         ));
     }
-    text.push_str(NOT_PRIVATE);
-    text.push('\n');
+    text.push_str(&format!("{NOT_PRIVATE}\n\ndigest {}\n", summary.digest));
     text
 }

@@ -1,51 +1,36 @@
-//! One scenario into one run folder.
+//! One scenario of any trust model into one run folder.
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
-use sordino_core::privacy::accountant::AccountantError;
-
-use crate::journal::checkpoint::{LedgerPart, Store, StoreError};
-use crate::metrics::{Summary, summarize};
-use crate::model::federated::{self, DriverError, RunOptions};
+use crate::journal::{Journal, JournalError};
+use crate::model::{Model, ModelError, Options};
 use crate::progress::Progress;
-use crate::record::{MethodRun, stored_name};
+use crate::record::Record;
 use crate::report::folder::{FolderError, RunFolder};
-use crate::report::json;
-use crate::scenario::Scenario;
 
 /// Why an execution left no complete folder.
 #[derive(Debug)]
 pub enum ExecuteError {
     /// The execution ended early.
-    Driver(DriverError),
+    Model(ModelError),
     /// The folder could not be made or filled.
     Folder(FolderError),
     /// What survives a kill could not be kept or used.
-    Store(StoreError),
-    /// A loss cannot be computed.
-    Accountant(AccountantError),
+    Journal(JournalError),
 }
 
 impl std::fmt::Display for ExecuteError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            ExecuteError::Driver(error) => write!(f, "{error}"),
+            ExecuteError::Model(error) => write!(f, "{error}"),
             ExecuteError::Folder(error) => write!(f, "{error}"),
-            ExecuteError::Store(error) => write!(f, "{error}"),
-            ExecuteError::Accountant(error) => write!(f, "{error}"),
+            ExecuteError::Journal(error) => write!(f, "{error}"),
         }
     }
 }
 
 impl std::error::Error for ExecuteError {}
-
-impl From<DriverError> for ExecuteError {
-    fn from(error: DriverError) -> Self {
-        ExecuteError::Driver(error)
-    }
-}
 
 impl From<FolderError> for ExecuteError {
     fn from(error: FolderError) -> Self {
@@ -53,67 +38,62 @@ impl From<FolderError> for ExecuteError {
     }
 }
 
-/// A folder and its state, or that there is nothing left to do in it.
+impl From<JournalError> for ExecuteError {
+    fn from(error: JournalError) -> Self {
+        ExecuteError::Journal(error)
+    }
+}
+
+/// A folder and what is kept in it until it is complete, or that there is nothing left to do in it.
 pub enum Place {
-    /// To be executed, from the beginning or from a checkpoint.
-    Open(RunFolder, Arc<Store>),
+    /// To be executed, from the beginning or from what is finished.
+    Open(RunFolder, Arc<Journal>),
     /// The folder holds the whole execution already.
     Complete,
 }
 
-/// Goes on in the folder at `path`, or begins it if it is new or empty.
+/// Goes on in the folder at `path`, or begins it if it is new or empty; `data` is what the scenario reads.
 ///
 /// **Errors**: a folder of another scenario, complete or not, with the difference; of anything else; one that another
 /// process writes into.
-pub fn begin_or_resume(path: &Path, scenario: &Scenario, interval: Duration) -> Result<Place, ExecuteError> {
+pub fn begin_or_resume(path: &Path, model: &dyn Model, data: Option<&Path>) -> Result<Place, ExecuteError> {
     let folder = RunFolder::open(path)?;
-    let store = Store::begin_or_resume(path, &scenario.resolved(), interval).map_err(ExecuteError::Store)?;
-    Ok(store.map_or(Place::Complete, |store| Place::Open(folder, Arc::new(store))))
+    let journal = Journal::begin_or_resume(path, &model.resolved(), data)?;
+    Ok(journal.map_or(Place::Complete, |journal| Place::Open(folder, Arc::new(journal))))
 }
 
 /// Begins in a folder that is new.
-pub fn begin(folder: RunFolder, scenario: &Scenario, interval: Duration) -> Result<Place, ExecuteError> {
-    let store = Store::create(folder.path(), &scenario.resolved(), interval).map_err(ExecuteError::Store)?;
-    Ok(Place::Open(folder, Arc::new(store)))
+///
+/// **Errors**: the system's.
+pub fn begin(folder: RunFolder, model: &dyn Model, data: Option<&Path>) -> Result<Place, ExecuteError> {
+    let journal = Journal::create(folder.path(), &model.resolved(), data)?;
+    Ok(Place::Open(folder, Arc::new(journal)))
 }
 
-/// Executes the scenario, fills the folder, joins the ledgers, seals the folder and drops the state.
+/// Executes the scenario, fills the folder, seals it and drops the state.
 ///
-/// **Errors**: [`ExecuteError`]; [`DriverError::Interrupted`] after a checkpoint. What a method left stays for whoever
-/// resumes; a folder in which nothing was left is removed.
-pub fn federated(
-    scenario: &Scenario,
+/// **Errors**: [`ExecuteError`]; [`ModelError::Interrupted`] with what is finished in the journal. What was left stays for
+/// a run that resumes; a folder in which nothing was left is removed.
+pub fn execute(
+    model: &dyn Model,
     folder: RunFolder,
-    store: Arc<Store>,
-    options: RunOptions,
+    journal: Arc<Journal>,
+    options: Options,
     progress: &dyn Progress,
-) -> Result<Summary, ExecuteError> {
-    let options = RunOptions { store: Some(store.clone()), ..options };
-    let results = match federated::run(scenario, &options, progress) {
-        Ok(results) => results,
+) -> Result<Record, ExecuteError> {
+    let options = Options { journal: Some(journal.clone()), ..options };
+    let record = match model.run(&options, progress) {
+        Ok(record) => record,
         Err(error) => {
-            if !matches!(error, DriverError::Interrupted) {
-                store.discard_if_empty();
+            if !matches!(error, ModelError::Interrupted) {
+                journal.discard_if_empty();
                 folder.discard_if_empty();
             }
-            return Err(error.into());
+            return Err(ExecuteError::Model(error));
         }
     };
-    let summary = summarize(scenario, &results).map_err(ExecuteError::Accountant)?;
-    folder.fill(scenario, &results, &summary, scenario.objective.regret_name())?;
-    store.join_ledgers(&ledger_parts(&results)).map_err(ExecuteError::Store)?;
-    // Nothing is written after it; what is left of the state is dropped by whoever comes next.
-    folder.seal(&json::summary(scenario, &summary))?;
-    store.discard().map_err(ExecuteError::Store)?;
-    Ok(summary)
-}
-
-/// What each method must have charged, in the order of the results.
-pub fn ledger_parts(results: &[MethodRun]) -> Vec<LedgerPart> {
-    let part = |result: &MethodRun| LedgerPart {
-        name: stored_name(result.run, result.method),
-        fields: format!("\"run\":{},\"method\":\"{}\"", result.run, result.method),
-        charges: result.releases,
-    };
-    results.iter().map(part).collect()
+    folder.fill(&model.resolved(), &record)?;
+    // Nothing is written after it; what is left of the state is dropped by the next run that comes here.
+    journal.discard()?;
+    Ok(record)
 }

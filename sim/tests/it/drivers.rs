@@ -4,7 +4,7 @@ use std::num::{NonZeroU32, NonZeroUsize};
 
 use sordino_core::digest::Digest;
 use sordino_core::digest::combine;
-use sordino_sim::model::federated::{self, DriverKind, RunOptions};
+use sordino_sim::model::{DriverKind, Options, federated};
 use sordino_sim::record::{MethodRun, is_report_round};
 use sordino_sim::scenario::{Method, Scenario};
 
@@ -16,11 +16,11 @@ fn scenario(settings: &[&str]) -> Scenario {
     Scenario::parse("small", SMALL, &settings).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn options(driver: DriverKind, threads: usize, shards: u32) -> RunOptions {
-    RunOptions { driver, threads: NonZeroUsize::new(threads), shards: NonZeroU32::new(shards), ..RunOptions::default() }
+fn options(driver: DriverKind, threads: usize, shards: u32) -> Options {
+    Options { driver, threads: NonZeroUsize::new(threads), shards: NonZeroU32::new(shards), ..Options::default() }
 }
 
-fn run(scenario: &Scenario, options: &RunOptions) -> Vec<MethodRun> {
+fn run(scenario: &Scenario, options: &Options) -> Vec<MethodRun> {
     federated::run(scenario, options, &()).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -165,6 +165,6 @@ fn faults_cost_utility_and_nothing_else() {
 fn a_fleet_without_workspaces_decides_the_same() {
     let scenario = scenario(&["federation.methods=[\"dp-fts-de\",\"ts\"]"]);
     let kept = run(&scenario, &options(DriverKind::Lockstep, 1, 1));
-    let shared = run(&scenario, &RunOptions { workspace_bytes: Some(0), ..options(DriverKind::Tokio, 2, 3) });
+    let shared = run(&scenario, &Options { workspace_bytes: Some(0), ..options(DriverKind::Tokio, 2, 3) });
     assert_eq!(shared, kept);
 }

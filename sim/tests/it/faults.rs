@@ -1,7 +1,7 @@
 //! The scenario `faults`: the run finishes, the checkers hold, ε is what it is without faults, and regret shows the price.
 
 use sordino_sim::metrics::{Paired, Summary, summarize};
-use sordino_sim::model::federated::{self, RunOptions};
+use sordino_sim::model::{Options, federated};
 use sordino_sim::record::MethodRun;
 use sordino_sim::scenario::{Method, Shipped};
 
@@ -10,7 +10,7 @@ fn run(settings: &[&str]) -> (Vec<MethodRun>, Summary) {
     settings.push("runs=6".into());
     let scenario = Shipped::find("faults").unwrap().parse(&settings).unwrap();
     // The checkers are part of the server: an error here is a finding of theirs.
-    let results = federated::run(&scenario, &RunOptions::default(), &()).unwrap();
+    let results = federated::run(&scenario, &Options::default(), &()).unwrap();
     let summary = summarize(&scenario, &results).unwrap();
     (results, summary)
 }

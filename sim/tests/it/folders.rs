@@ -28,6 +28,13 @@ fn models() -> [(&'static str, Vec<&'static str>, &'static str, [&'static str; 2
     ]
 }
 
+/// Makes a folder one that holds the beginning of the run in a whole one.
+fn begin(folder: &Path, place: &str, whole: &Path) {
+    let scenario = std::fs::read_to_string(whole.join("scenario.toml")).unwrap();
+    std::fs::create_dir(folder.join(place).join("state")).unwrap();
+    std::fs::write(folder.join(place).join("state/scenario.toml"), scenario.split_once('\n').unwrap().1).unwrap();
+}
+
 #[test]
 fn mended_a_folder_of_another_scenario_is_refused_with_the_difference() {
     let folder = scratch("folders-other");
@@ -44,6 +51,7 @@ fn mended_a_folder_of_another_scenario_is_refused_with_the_difference() {
     // An unfinished folder of another trust model says the lines, too.
     let (_, run, setting, lines) = &models()[1];
     std::fs::create_dir_all(folder.join("half/table.txt")).unwrap();
+    begin(&folder, "half", &folder.join("local"));
     assert_eq!(sordino(&folder, &[&run[..], &["--out", "half", "--resume"]].concat()).status.code(), Some(1));
     let message = refused(&folder, 2, &[&run[..], &["--out", "half", "--resume", "--set", setting]].concat());
     assert!(lines.iter().all(|line| message.contains(line)), "{message}");
@@ -65,13 +73,7 @@ fn mended_the_summary_is_written_last() {
         for file in names {
             let place = format!("{name}-without-{file}");
             std::fs::create_dir_all(folder.join(&place).join(&file).join("in the way")).unwrap();
-            if name == "federated" {
-                // A folder that holds the beginning of this run.
-                let scenario = std::fs::read_to_string(folder.join(&whole).join("scenario.toml")).unwrap();
-                std::fs::create_dir(folder.join(&place).join("state")).unwrap();
-                let resolved = scenario.split_once('\n').unwrap().1;
-                std::fs::write(folder.join(&place).join("state/scenario.toml"), resolved).unwrap();
-            }
+            begin(&folder, &place, &folder.join(&whole));
             let arguments = [&run[..], &["--out", &place, "--resume"]].concat();
             let output = sordino(&folder, &arguments);
             assert!(!output.status.success() && said(&output).contains(&file), "{file}: {}", said(&output));
@@ -105,7 +107,7 @@ fn mended_a_folder_has_one_writer_at_a_time() {
     };
     for (out, arguments, sign) in [
         ("federated", long("run", &[SMALL], "100000"), "state/scenario.toml"),
-        ("local", long("run", &LOCAL, "100000"), "jobs/head"),
+        ("local", long("run", &LOCAL, "100000"), "state/head"),
         ("sweep", long("sweep", &[SMALL, "--seeds", "0..50"], "2000"), "index.json"),
     ] {
         let arguments = [&arguments[..], &[out]].concat();
@@ -171,7 +173,7 @@ fn mended_what_is_no_regular_file_is_not_read() {
     done(&folder, &["run", SMALL, "--set", METHODS, "--runs", "1", "--out", "whole"]);
     done(&folder, &["sweep", SMALL, "--set", METHODS, "--runs", "1", "--out", "sweep"]);
     done(&folder, &[&local[..], &["--runs", "1", "--out", "local"]].concat());
-    for path in ["half/state", "half-local/jobs"] {
+    for path in ["half/state", "half-local/state"] {
         std::fs::create_dir_all(folder.join(path)).unwrap();
     }
     let tune = ["--command", "echo 0.5", "--epsilon", "1", "--dataset", "d", "--max-epsilon", "2", "--ledger", "l"];
@@ -187,7 +189,7 @@ fn mended_what_is_no_regular_file_is_not_read() {
         (None, vec!["privacy", "table", "THING"]),
         (None, [&["tune", "--space", "THING"], &tune[..]].concat()),
         within("half/state/scenario.toml", &["run", SMALL, "--out", "half", "--resume"]),
-        (Some("half-local/jobs/head"), [&local[..], &["--out", "half-local", "--resume"]].concat()),
+        (Some("half-local/state/head"), [&local[..], &["--out", "half-local", "--resume"]].concat()),
         within("whole/scenario.toml", &["report", "whole"]),
         within("whole/transcript.jsonl", &["report", "whole"]),
         within("whole/rounds.csv", &["report", "whole"]),
@@ -273,7 +275,7 @@ fn mended_a_report_of_an_unfinished_folder_says_how_to_go_on_and_draws_what_is_t
         let one = [run, &["--runs", "60", "--checkpoint-every", "0", "--threads", "1", "--out", name]].concat();
         let files = match name {
             "federated" => &["state/run-00001.dp-fts-de.done", "state/run-00001.ts.done"][..],
-            _ => &["jobs/000008.bin"],
+            _ => &["state/run-00002.random.done", "state/run-00001.moma-gp-ucb.done"],
         };
         // On a machine that is busy otherwise the kill may come too late: then once more.
         for attempt in 0.. {

@@ -2,19 +2,12 @@
 
 use std::num::NonZeroUsize;
 
-use sordino_sim::model::experiment::{Experiment, Options};
-use sordino_sim::model::{Engine, engine};
+use sordino_sim::model::{self, Model, Options};
 use sordino_sim::scenario::{AnyScenario, Shipped};
 
-fn scenario(name: &str, settings: &[&str]) -> Result<Box<dyn Experiment>, String> {
+fn scenario(name: &str, settings: &[&str]) -> Result<Box<dyn Model>, String> {
     let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
-    match Shipped::find(name).unwrap().load(&settings) {
-        Ok(scenario) => match engine(scenario) {
-            Engine::Jobs(experiment) => Ok(experiment),
-            Engine::Rounds(other) => panic!("{other:?}"),
-        },
-        Err(error) => Err(error.to_string()),
-    }
+    Shipped::find(name).unwrap().load(&settings).map(model::of).map_err(|error| error.to_string())
 }
 
 const SMALL: [&str; 5] =
@@ -22,7 +15,7 @@ const SMALL: [&str; 5] =
 
 fn execute(settings: &[&str], threads: usize) -> (String, String, String) {
     let options = Options { threads: NonZeroUsize::new(threads), ..Options::default() };
-    let outcome = scenario("ldp-se", settings).unwrap().execute(&options, &|_, _, _| ()).unwrap();
+    let outcome = scenario("ldp-se", settings).unwrap().run(&options, &()).unwrap();
     let file = |name: &str| outcome.files.iter().find(|(file, _)| *file == name).unwrap().1.clone();
     (outcome.table.clone(), file("rounds.csv"), file("regret.svg"))
 }
@@ -82,7 +75,7 @@ fn refusals_name_the_key() {
         let error = AnyScenario::parse("my.toml", &without, &[]).unwrap_err().to_string();
         assert!(error.contains(&format!("users.{key}")) && error.contains("public"), "{error}");
     }
-    let missing = scenario("ldp-stocks", &[]).unwrap().execute(&Options::default(), &|_, _, _| ()).unwrap_err();
+    let missing = scenario("ldp-stocks", &[]).unwrap().run(&Options::default(), &()).unwrap_err();
     assert!(missing.to_string().contains("--data"), "{missing}");
 }
 
@@ -96,7 +89,7 @@ fn tables_are_read_from_files() {
     let settings = ["runs=2", "learning.rounds=100", "users.norm_bound=5", "users.noise_bound=5"];
     let run = |data: &std::path::Path| {
         let options = Options { data: Some(data.to_owned()), ..Options::default() };
-        scenario("ldp-stocks", &settings).unwrap().execute(&options, &|_, _, _| ())
+        scenario("ldp-stocks", &settings).unwrap().run(&options, &())
     };
     assert!(run(&path).unwrap().table.contains("moma-gp-ucb"));
     assert!(run(&folder).unwrap().table.contains("moma-gp-ucb"));

@@ -3,33 +3,26 @@
 
 use std::num::NonZeroUsize;
 
-use sordino_sim::model::experiment::{Experiment, Options};
-use sordino_sim::model::{Engine, engine};
-use sordino_sim::record::Outcome;
+use sordino_sim::model::{self, Model, Options};
+use sordino_sim::record::Record;
 use sordino_sim::scenario::{AnyScenario, Shipped};
 
-fn scenario(name: &str, settings: &[&str]) -> Result<Box<dyn Experiment>, String> {
+fn scenario(name: &str, settings: &[&str]) -> Result<Box<dyn Model>, String> {
     let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
-    match Shipped::find(name).unwrap().load(&settings) {
-        Ok(scenario) => match engine(scenario) {
-            Engine::Jobs(experiment) => Ok(experiment),
-            Engine::Rounds(other) => panic!("{other:?}"),
-        },
-        Err(error) => Err(error.to_string()),
-    }
+    Shipped::find(name).unwrap().load(&settings).map(model::of).map_err(|error| error.to_string())
 }
 
-fn run(name: &str, settings: &[&str], threads: usize) -> Outcome {
+fn run(name: &str, settings: &[&str], threads: usize) -> Record {
     let options = Options { threads: NonZeroUsize::new(threads), ..Options::default() };
-    scenario(name, settings).unwrap().execute(&options, &|_, _, _| ()).unwrap()
+    scenario(name, settings).unwrap().run(&options, &()).unwrap()
 }
 
-fn file<'o>(outcome: &'o Outcome, name: &str) -> &'o str {
-    &outcome.files.iter().find(|(file, _)| *file == name).unwrap().1
+fn file<'o>(record: &'o Record, name: &str) -> &'o str {
+    record.file(name)
 }
 
 /// Regret or score error of a method at an ε (none: of a method that does not depend on it).
-fn mean(outcome: &Outcome, method: &str, epsilon: Option<f64>, what: &str) -> f64 {
+fn mean(outcome: &Record, method: &str, epsilon: Option<f64>, what: &str) -> f64 {
     let name = epsilon.map_or(method.to_owned(), |epsilon| format!("{method} at ε = {epsilon}"));
     outcome.summary.method(&name).unwrap().measure(what).unwrap().mean
 }
@@ -167,7 +160,7 @@ fn mended_delta_is_told_as_it_is_charged() {
     let epsilons = [0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 256.0];
     assert_eq!(epsilons.map(charged), [0.0, 0.0, 0.0, 1e-300, 1e-300, 1e-300, 1e-300, 1e-300]);
     let said = |settings: &[&str]| {
-        let cost = scenario("output-winequality", settings).unwrap().explain().cost;
+        let cost = scenario("output-winequality", settings).unwrap().explain().unwrap().cost;
         cost.into_iter().find(|sentence| sentence.starts_with("worst-case")).unwrap()
     };
     let sentence = said(&[]);

@@ -5,35 +5,29 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use sordino_sim::journal::jobs::Journal;
-use sordino_sim::model::experiment::{Experiment, ExperimentError, Options};
-use sordino_sim::model::{Engine, engine};
-use sordino_sim::record::Outcome;
+use sordino_sim::journal::Journal;
+use sordino_sim::model::{self, Model, ModelError, Options};
+use sordino_sim::progress::Progress;
+use sordino_sim::record::Record;
 use sordino_sim::scenario::{AnyScenario, Shipped};
 
-fn parse(text: &str, settings: &[&str]) -> Result<Box<dyn Experiment>, String> {
+fn parse(text: &str, settings: &[&str]) -> Result<Box<dyn Model>, String> {
     let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
-    match AnyScenario::parse("my.toml", text, &settings) {
-        Ok(scenario) => match engine(scenario) {
-            Engine::Jobs(experiment) => Ok(experiment),
-            Engine::Rounds(other) => panic!("{other:?}"),
-        },
-        Err(error) => Err(error.to_string()),
-    }
+    AnyScenario::parse("my.toml", text, &settings).map(model::of).map_err(|error| error.to_string())
 }
 
-fn shipped(name: &str, settings: &[&str]) -> Result<Box<dyn Experiment>, String> {
+fn shipped(name: &str, settings: &[&str]) -> Result<Box<dyn Model>, String> {
     parse(Shipped::find(name).unwrap().text, settings)
 }
 
-fn run(scenario: &dyn Experiment, options: &Options) -> Result<Outcome, ExperimentError> {
-    scenario.execute(options, &|_, _, _| ())
+fn run(scenario: &dyn Model, options: &Options) -> Result<Record, ModelError> {
+    scenario.run(options, &())
 }
 
-fn file<'o>(outcome: &'o Outcome, name: &str) -> &'o str {
-    &outcome.files.iter().find(|(file, _)| *file == name).unwrap().1
+fn file<'o>(record: &'o Record, name: &str) -> &'o str {
+    record.file(name)
 }
 
 const SMALL: [&str; 4] = ["runs=2", "modeler.rounds=12", "objective.points_per_axis=12", "curator.out_dims=[2, 5]"];
@@ -119,10 +113,10 @@ impl Data {
         Data(path)
     }
 
-    fn run(&self, settings: &[&str]) -> Result<Outcome, String> {
+    fn run(&self, settings: &[&str]) -> Result<Record, String> {
         let options = Options { data: Some(self.0.clone()), ..Options::default() };
         run(&*parse(CSV, settings)?, &options).map_err(|error| {
-            assert!(matches!(error, ExperimentError::Input(_)), "bad input, exit code 2: {error:?}");
+            assert!(matches!(error, ModelError::Input(_)), "bad input, exit code 2: {error:?}");
             assert!(!error.to_string().contains('\n'), "{error}");
             error.to_string()
         })
@@ -280,6 +274,15 @@ fn real_tables_run() {
     }
 }
 
+/// Stops the execution after so many jobs.
+struct StopAfter(AtomicU32, Arc<AtomicBool>);
+
+impl Progress for StopAfter {
+    fn job(&self, _name: &str) {
+        self.1.store(self.0.fetch_sub(1, Ordering::Relaxed) <= 1, Ordering::Relaxed);
+    }
+}
+
 /// Three jobs, an interruption, `--resume`: the same folder as in one go; a second time there is nothing to do.
 #[test]
 fn an_interrupted_run_goes_on_to_the_same_folder() {
@@ -294,17 +297,13 @@ fn an_interrupted_run_goes_on_to_the_same_folder() {
     assert!(sordino(&["--out", "a"]).status.success());
     let scenario = shipped("outsourced-grid", &SMALL).unwrap();
     let stop = Arc::new(AtomicBool::new(false));
-    let journal = Arc::new(Journal::open(&folder.join("b"), &scenario.resolved(), None).unwrap());
-    let options = Options {
-        threads: NonZeroUsize::new(1),
-        journal: Some(journal),
-        stop: Some(stop.clone()),
-        ..Options::default()
-    };
-    let result = scenario.execute(&options, &|done, _, _| stop.store(done >= 3, Ordering::Relaxed));
-    assert!(matches!(result, Err(ExperimentError::Interrupted)));
+    let journal = Arc::new(Journal::create(&folder.join("b"), &scenario.resolved(), None).unwrap());
+    let options =
+        Options { threads: NonZeroUsize::new(1), journal: Some(journal), stop: stop.clone(), ..Options::default() };
+    let result = scenario.run(&options, &StopAfter(AtomicU32::new(3), stop));
+    assert!(matches!(result, Err(ModelError::Interrupted)));
     // Three jobs and what they belong to, as a digest and in words.
-    assert_eq!(std::fs::read_dir(folder.join("b/jobs")).unwrap().count(), 5);
+    assert_eq!(std::fs::read_dir(folder.join("b/state")).unwrap().count(), 5);
     let other = sordino(&["--out", "b", "--resume", "--seed", "1"]);
     assert_eq!(other.status.code(), Some(2), "{}", String::from_utf8_lossy(&other.stderr));
     assert!(String::from_utf8_lossy(&other.stderr).contains("another scenario"));

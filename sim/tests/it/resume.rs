@@ -3,14 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::Duration;
 
-use sordino_sim::journal::checkpoint::{Store, StoreError};
-use sordino_sim::model::federated::{self, DriverError, DriverKind, RunOptions};
+use sordino_sim::journal::{Journal, JournalError};
+use sordino_sim::model::federated::{self, DriverError, ledger};
+use sordino_sim::model::{DriverKind, Options};
 use sordino_sim::progress::{Progress, Stage, Step};
 use sordino_sim::record::MethodRun;
 use sordino_sim::scenario::Scenario;
-use sordino_sim::study::execute::ledger_parts;
 
 const SMALL: &str = include_str!("../small.toml");
 
@@ -53,32 +52,30 @@ impl Progress for StopAfter {
 
 fn execute(
     scenario: &Scenario,
-    store: Option<Store>,
+    journal: Option<Journal>,
     stop_after: u32,
     driver: DriverKind,
 ) -> Result<Vec<MethodRun>, DriverError> {
     let stop = Arc::new(AtomicBool::new(false));
     let progress = StopAfter { left: AtomicU32::new(stop_after), stop: stop.clone() };
-    let options = RunOptions { driver, store: store.map(Arc::new), stop, ..RunOptions::default() };
+    let options = Options { driver, journal: journal.map(Arc::new), stop, ..Options::default() };
     federated::run(scenario, &options, &progress)
 }
 
 /// Runs in pieces of `piece` rounds until it is done; returns results, ledger, number of pieces.
 fn in_pieces(scenario: &Scenario, folder: &Path, piece: u32) -> (Vec<MethodRun>, String, u32) {
-    let mut store = Store::create(folder, &scenario.resolved(), Duration::ZERO).unwrap();
+    let mut journal = Journal::create(folder, &scenario.resolved(), None).unwrap();
     for pieces in 1.. {
         // Whoever continues may be another driver with another number of shards.
         let driver = if pieces % 2 == 0 { DriverKind::Tokio } else { DriverKind::Lockstep };
-        match execute(scenario, Some(store), piece, driver) {
+        match execute(scenario, Some(journal), piece, driver) {
             Ok(results) => {
-                let store = Store::resume(folder, &scenario.resolved(), Duration::ZERO).unwrap();
-                store.join_ledgers(&ledger_parts(&results)).unwrap();
-                store.discard().unwrap();
-                return (results, std::fs::read_to_string(folder.join("ledger.jsonl")).unwrap(), pieces);
+                let journal = Journal::resume(folder, &scenario.resolved(), None).unwrap();
+                let ledger = ledger::joined(&journal, &results).unwrap();
+                journal.discard().unwrap();
+                return (results, ledger, pieces);
             }
-            Err(DriverError::Interrupted) => {
-                store = Store::resume(folder, &scenario.resolved(), Duration::ZERO).unwrap()
-            }
+            Err(DriverError::Interrupted) => journal = Journal::resume(folder, &scenario.resolved(), None).unwrap(),
             Err(error) => panic!("{error}"),
         }
     }
@@ -114,12 +111,9 @@ fn pieces_of_any_length_make_the_same_run() {
 fn another_scenario_is_refused_with_the_difference() {
     let folder = Folder::new("other");
     let (one, other) = (scenario(&[]), scenario(&["privacy.noise_multiplier=2.5"]));
-    assert!(matches!(
-        Store::resume(&folder.0, &one.resolved(), Duration::ZERO),
-        Err(StoreError::NothingToResume { .. })
-    ));
-    Store::create(&folder.0, &one.resolved(), Duration::ZERO).unwrap();
-    let error = Store::resume(&folder.0, &other.resolved(), Duration::ZERO).unwrap_err().to_string();
+    assert!(matches!(Journal::resume(&folder.0, &one.resolved(), None), Err(JournalError::NothingToResume { .. })));
+    Journal::create(&folder.0, &one.resolved(), None).unwrap();
+    let error = Journal::resume(&folder.0, &other.resolved(), None).unwrap_err().to_string();
     assert!(error.contains("noise_multiplier = 1.0") && error.contains("noise_multiplier = 2.5"), "{error}");
 }
 
@@ -127,8 +121,8 @@ fn another_scenario_is_refused_with_the_difference() {
 fn damaged_files_are_refused_by_name() {
     let scenario = scenario(&["federation.methods=[\"dp-fts-de\"]", "runs=1"]);
     let folder = Folder::new("damaged");
-    let store = Store::create(&folder.0, &scenario.resolved(), Duration::ZERO).unwrap();
-    assert!(matches!(execute(&scenario, Some(store), 9, DriverKind::Lockstep), Err(DriverError::Interrupted)));
+    let journal = Journal::create(&folder.0, &scenario.resolved(), None).unwrap();
+    assert!(matches!(execute(&scenario, Some(journal), 9, DriverKind::Lockstep), Err(DriverError::Interrupted)));
     let state = folder.0.join("state");
     let newest = std::fs::read_dir(&state)
         .unwrap()
@@ -138,8 +132,8 @@ fn damaged_files_are_refused_by_name() {
         .unwrap();
     let bytes = std::fs::read(&newest).unwrap();
     let resume = || {
-        let store = Store::resume(&folder.0, &scenario.resolved(), Duration::ZERO).unwrap();
-        execute(&scenario, Some(store), u32::MAX, DriverKind::Lockstep)
+        let journal = Journal::resume(&folder.0, &scenario.resolved(), None).unwrap();
+        execute(&scenario, Some(journal), u32::MAX, DriverKind::Lockstep)
     };
     for (damage, expected) in [
         (bytes[..bytes.len() - 1].to_vec(), "digest"),
@@ -163,21 +157,21 @@ fn a_ledger_that_does_not_fit_stops_everything() {
         [("{\"schema\":9,\"sequence\":0,\"event\":null}\n", "line 1"), ("nonsense\n", "line 1"), ("", "")]
     {
         let folder = Folder::new("ledger");
-        let store = Store::create(&folder.0, &scenario.resolved(), Duration::ZERO).unwrap();
-        assert!(matches!(execute(&scenario, Some(store), 9, DriverKind::Lockstep), Err(DriverError::Interrupted)));
+        let journal = Journal::create(&folder.0, &scenario.resolved(), None).unwrap();
+        assert!(matches!(execute(&scenario, Some(journal), 9, DriverKind::Lockstep), Err(DriverError::Interrupted)));
         let path = folder.0.join("state/run-00000.dp-fts-de.ledger.jsonl");
         let good = std::fs::read_to_string(&path).unwrap();
         assert!(good.lines().count() >= 3);
-        let store = || Store::resume(&folder.0, &scenario.resolved(), Duration::ZERO).unwrap();
+        let journal = || Journal::resume(&folder.0, &scenario.resolved(), None).unwrap();
         if expected.is_empty() {
             // A charge whose line was cut off was never acted upon: written again.
             std::fs::write(&path, format!("{good}{{\"schema\":1,\"seq")).unwrap();
-            execute(&scenario, Some(store()), u32::MAX, DriverKind::Lockstep).unwrap();
+            execute(&scenario, Some(journal()), u32::MAX, DriverKind::Lockstep).unwrap();
             // What it is for, and one line for each release.
             assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 1 + 14);
         } else {
             std::fs::write(&path, tamper).unwrap();
-            let error = execute(&scenario, Some(store()), u32::MAX, DriverKind::Lockstep).unwrap_err().to_string();
+            let error = execute(&scenario, Some(journal()), u32::MAX, DriverKind::Lockstep).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
         }
     }
@@ -188,15 +182,15 @@ fn a_ledger_that_does_not_fit_stops_everything() {
 fn mended_a_ledger_edited_to_a_cheaper_noise_is_refused() {
     let scenario = scenario(&["federation.methods=[\"dp-fts-de\"]", "runs=1"]);
     let folder = Folder::new("cheaper");
-    let store = Store::create(&folder.0, &scenario.resolved(), Duration::ZERO).unwrap();
-    assert!(matches!(execute(&scenario, Some(store), 9, DriverKind::Lockstep), Err(DriverError::Interrupted)));
+    let journal = Journal::create(&folder.0, &scenario.resolved(), None).unwrap();
+    assert!(matches!(execute(&scenario, Some(journal), 9, DriverKind::Lockstep), Err(DriverError::Interrupted)));
     let path = folder.0.join("state/run-00000.dp-fts-de.ledger.jsonl");
     let good = std::fs::read_to_string(&path).unwrap();
     let cheaper = good.replace("\"noise_multiplier\":1.0", "\"noise_multiplier\":9.0");
     assert_ne!(good, cheaper);
     let resume = || {
-        let store = Store::resume(&folder.0, &scenario.resolved(), Duration::ZERO).unwrap();
-        execute(&scenario, Some(store), u32::MAX, DriverKind::Lockstep)
+        let journal = Journal::resume(&folder.0, &scenario.resolved(), None).unwrap();
+        execute(&scenario, Some(journal), u32::MAX, DriverKind::Lockstep)
     };
     std::fs::write(&path, cheaper).unwrap();
     let error = resume().unwrap_err().to_string();

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use sordino_core::digest::Frame;
 use sordino_core::wire::{self, Header, Kind, ScalarTag, WireError};
-use sordino_sim::journal::checkpoint::Store;
-use sordino_sim::model::federated::{self, DriverError, DriverKind, RunOptions};
-use sordino_sim::model::{self, Engine, Experiment, engine};
+use sordino_sim::journal::Journal;
+use sordino_sim::model::federated::{self, DriverError};
+use sordino_sim::model::{self, DriverKind, Model, Options};
 use sordino_sim::progress::{Progress, Stage, Step};
 use sordino_sim::record::MethodRun;
 use sordino_sim::scenario::{AnyScenario, FaultConfig, SHIPPED, Scenario, Shipped};
@@ -167,9 +167,7 @@ pub fn tidy_up() {
 
 fn scenario(bytes: &[u8]) -> Result<(), Refusal> {
     let read = AnyScenario::parse("edited", &text(bytes), &[]).map_err(line)?;
-    if let Engine::Jobs(scenario) = engine(read.clone())
-        && scenario.explain().protected.is_empty()
-    {
+    if !model::of(read.clone()).explain().is_ok_and(|explanation| !explanation.protected.is_empty()) {
         return Err(Refusal::Broken("whatever can be read can be explained".into()));
     }
     let once = read.resolved();
@@ -223,24 +221,24 @@ fn mine_fields() -> String {
     lines.join("\n")
 }
 
-fn small(name: &str, settings: &[&str]) -> Box<dyn Experiment> {
+fn small(name: &str, settings: &[&str]) -> Box<dyn Model> {
     let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
-    match Shipped::find(name).map(|shipped| shipped.load(&settings).map(engine)) {
-        Some(Ok(Engine::Jobs(scenario))) => scenario,
+    match Shipped::find(name).map(|shipped| shipped.load(&settings).map(model::of)) {
+        Some(Ok(scenario)) => scenario,
         other => panic!("{name}: {other:?}"),
     }
 }
 
 fn table(bytes: &[u8]) -> Result<(), Refusal> {
-    static STOCKS: OnceLock<Box<dyn Experiment>> = OnceLock::new();
-    static FLATS: OnceLock<Box<dyn Experiment>> = OnceLock::new();
+    static STOCKS: OnceLock<Box<dyn Model>> = OnceLock::new();
+    static FLATS: OnceLock<Box<dyn Model>> = OnceLock::new();
     let stocks =
         || small("ldp-stocks", &["runs=1", "learning.rounds=100", "users.norm_bound=5", "users.noise_bound=5"]);
     let flats = || small("outsourced-hdb", &["runs=1", "modeler.rounds=2", "curator.out_dims=[2]"]);
     let path = place("table.csv");
     write(&path, bytes);
-    let how = model::Options { threads: std::num::NonZeroUsize::new(1), data: Some(path), ..model::Options::default() };
-    let execute = |scenario: &dyn Experiment| scenario.execute(&how, &|_, _, _| ()).map_err(line);
+    let how = Options { threads: std::num::NonZeroUsize::new(1), data: Some(path), ..Options::default() };
+    let execute = |scenario: &dyn Model| scenario.run(&how, &()).map_err(line);
     let (first, second) = (execute(&**STOCKS.get_or_init(stocks)), execute(&**FLATS.get_or_init(flats)));
     // A table for the one is none for the other; both must say so well.
     match (first, second) {
@@ -258,7 +256,7 @@ struct Execution {
     scenario: Scenario,
     /// Name of its checkpoint.
     name: String,
-    /// The checkpoint's first line.
+    /// What the checkpoint begins with: the digest of what it belongs to.
     head: Vec<u8>,
     /// What follows, without the digest.
     body: Vec<u8>,
@@ -280,10 +278,11 @@ impl Progress for StopAfter {
     }
 }
 
-fn run(scenario: &Scenario, store: Store, rounds: u32) -> Result<Vec<MethodRun>, DriverError> {
+fn run(scenario: &Scenario, journal: Journal, rounds: u32) -> Result<Vec<MethodRun>, DriverError> {
     let stop = std::sync::Arc::new(AtomicBool::new(false));
-    let store = Some(std::sync::Arc::new(store));
-    let options = RunOptions { driver: DriverKind::Lockstep, store, stop: stop.clone(), ..RunOptions::default() };
+    let journal = Some(std::sync::Arc::new(journal));
+    let (driver, interval) = (DriverKind::Lockstep, DAY);
+    let options = Options { driver, journal, interval, stop: stop.clone(), ..Options::default() };
     federated::run(scenario, &options, &StopAfter(AtomicU32::new(rounds), stop))
 }
 
@@ -296,19 +295,18 @@ fn execution() -> &'static Execution {
         let folder = place("execution");
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).expect("a temporary folder");
-        let store = Store::create(&folder, &scenario.resolved(), DAY).expect("a store");
-        assert!(matches!(run(&scenario, store, 4), Err(DriverError::Interrupted)), "stopped");
+        let journal = Journal::create(&folder, &scenario.resolved(), None).expect("a journal");
+        assert!(matches!(run(&scenario, journal, 4), Err(DriverError::Interrupted)), "stopped");
         let state = folder.join("state");
         let files = std::fs::read_dir(&state).expect("the state").flatten().map(|entry| entry.path());
         let path = files.into_iter().find(|path| path.extension().is_some_and(|e| e == "checkpoint"));
         let path = path.expect("a checkpoint");
         let bytes = std::fs::read(&path).expect("the checkpoint");
-        let end = bytes.iter().position(|byte| *byte == b'\n').expect("a first line") + 1;
         Execution {
             scenario,
             name: path.file_name().and_then(|name| name.to_str()).expect("a name").to_owned(),
-            head: bytes[..end].to_vec(),
-            body: bytes[end..bytes.len() - 32].to_vec(),
+            head: bytes[..32].to_vec(),
+            body: bytes[32..bytes.len() - 32].to_vec(),
             ledger: std::fs::read(state.join("run-00000.dp-fts-de.ledger.jsonl")).expect("the ledger"),
         }
     })
@@ -327,8 +325,8 @@ fn checkpoint(body: &[u8]) -> Result<(), Refusal> {
     digest.bytes(&bytes);
     bytes.extend(digest.end().0);
     write(&state.join(&execution.name), &bytes);
-    let store = Store::resume(&folder, &execution.scenario.resolved(), DAY).map_err(line)?;
-    let results = run(&execution.scenario, store, u32::MAX).map_err(line)?;
+    let journal = Journal::resume(&folder, &execution.scenario.resolved(), None).map_err(line)?;
+    let results = run(&execution.scenario, journal, u32::MAX).map_err(line)?;
     let rounds = execution.scenario.federation.rounds as usize + 1;
     let complete = |run: &MethodRun| run.chain.len() == rounds && run.regret.len() == rounds;
     if results.len() == 1 && results.iter().all(complete) {

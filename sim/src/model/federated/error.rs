@@ -1,17 +1,21 @@
 //! What can go wrong while a scenario is executed.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use sordino_core::domain::DomainError;
 use sordino_core::features::FeatureError;
 use sordino_core::federated::{AgentError, ConfigError, PublicError, ServerError};
 use sordino_core::kernel::KernelError;
+use sordino_core::privacy::accountant::AccountantError;
 use sordino_core::wire::WireError;
 use sordino_host::ledger::LedgerError;
 use sordino_host::server::HostError;
 
-use crate::journal::checkpoint::StoreError;
+use crate::journal::JournalError;
+use crate::model::contract::ModelError;
 use crate::pool::PoolError;
+use crate::report::read::ReadError;
 use crate::world::ObjectiveError;
 use crate::world::fault::TraceError;
 
@@ -45,10 +49,30 @@ pub enum DriverError {
         /// Its configuration.
         config: u64,
     },
-    /// A file that outlives the program could not be written or used.
-    Store(StoreError),
+    /// What survives a kill could not be kept or used.
+    Journal(JournalError),
     /// The ledger cannot be used.
     Ledger(LedgerError),
+    /// A ledger cannot be read once its method is finished.
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        error: std::io::Error,
+    },
+    /// The ledger of a finished method does not have one charge for each release.
+    Charges {
+        /// The file.
+        path: PathBuf,
+        /// How many charges it has.
+        charges: usize,
+        /// How many releases there were.
+        releases: u32,
+    },
+    /// A loss cannot be computed.
+    Accountant(AccountantError),
+    /// A run folder cannot be read back.
+    Folder(ReadError),
     /// The trace of availability could not be read.
     Trace(TraceError),
     /// A snapshot does not hold what its agents need.
@@ -87,7 +111,13 @@ impl fmt::Display for DriverError {
                     "a frame of another execution arrived (deployment {deployment:016x}, configuration {config:016x})"
                 )
             }
-            DriverError::Store(error) => write!(f, "{error}"),
+            DriverError::Journal(error) => write!(f, "{error}"),
+            DriverError::Unreadable { path, error } => write!(f, "{}: {error}", path.display()),
+            DriverError::Charges { path, charges, releases } => {
+                write!(f, "{}: {charges} charges for {releases} releases", path.display())
+            }
+            DriverError::Accountant(error) => write!(f, "{error}"),
+            DriverError::Folder(error) => write!(f, "{error}"),
             DriverError::Ledger(error) => write!(f, "{error}"),
             DriverError::Trace(error) => write!(f, "{error}"),
             DriverError::Snapshot { agent } => write!(f, "the checkpoint does not hold agent {agent}"),
@@ -108,9 +138,26 @@ impl From<PoolError> for DriverError {
     }
 }
 
-impl From<StoreError> for DriverError {
-    fn from(error: StoreError) -> Self {
-        DriverError::Store(error)
+impl From<JournalError> for DriverError {
+    fn from(error: JournalError) -> Self {
+        DriverError::Journal(error)
+    }
+}
+
+impl From<AccountantError> for DriverError {
+    fn from(error: AccountantError) -> Self {
+        DriverError::Accountant(error)
+    }
+}
+
+impl From<DriverError> for ModelError {
+    fn from(error: DriverError) -> Self {
+        match error {
+            DriverError::Interrupted => ModelError::Interrupted,
+            DriverError::Journal(error) => error.into(),
+            DriverError::Objective(_) | DriverError::Folder(_) => ModelError::Input(error.to_string()),
+            error => ModelError::Failure(error.to_string()),
+        }
     }
 }
 

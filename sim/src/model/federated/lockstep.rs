@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use sordino_core::math::Scalar;
@@ -33,7 +34,7 @@ pub fn run_method<T: Scalar>(
     method: &Arc<MethodContext<T>>,
     progress: &dyn Progress,
 ) -> Result<MethodRun, DriverError> {
-    let around = Surroundings { progress, store: None, stop: &AtomicBool::new(false) };
+    let around = Surroundings { progress, journal: None, interval: Duration::ZERO, stop: &AtomicBool::new(false) };
     let build = |snapshot: Option<&_>| Lockstep::new(method, snapshot);
     // One member in one thread never waits for another.
     run::run_method(method.clone(), around, build).now_or_never().unwrap_or(Err(DriverError::WorkerLost))

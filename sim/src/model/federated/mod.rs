@@ -2,26 +2,28 @@
 //!
 //! | name | what it is |
 //! |---|---|
-//! | [`DriverKind`] | which executor; both give the same transcript |
-//! | [`RunOptions`] | what may change how long an execution takes, and nothing else |
 //! | [`run()`] | executes a scenario |
 //! | [`lockstep`], [`tokio`] | the two executors |
+//! | `explain`, [`ledger`] | who is protected from whom; the charges of all methods |
 //! | [`mod@run`] | one method from beginning to end, over any [`fabric::Fabric`] |
 //! | [`context`], [`shard`], [`host`], [`saved`] | what the parties borrow; the agents; the server; what is stored |
 //! | [`blocks`], [`books`] | the transcript in blocks of agents; what is written down of a round |
 
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::num::NonZeroU32;
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use futures_util::stream::{self, StreamExt};
 use sordino_core::math::Scalar;
 
-use crate::journal::checkpoint::Store;
-use crate::pool::pool;
+use super::contract::{DriverKind, Jobs, Model, ModelError, Options};
+use super::jobs::{unfinished, whole_runs};
+use crate::journal::Journal;
+use crate::metrics::summarize;
 use crate::progress::Progress;
-use crate::record::MethodRun;
-use crate::scenario::{ScalarKind, Scenario};
+use crate::record::{Explanation, MethodRun, Record, stored_name};
+use crate::report::{federation, html, read};
+use crate::scenario::{Head, Method, ScalarKind, Scenario};
 use crate::world::Family;
 use context::{MethodContext, RunContext, ScenarioContext};
 use run::Surroundings;
@@ -30,8 +32,10 @@ pub mod blocks;
 pub mod books;
 pub mod context;
 mod error;
+mod explain;
 pub mod fabric;
 pub mod host;
+pub mod ledger;
 pub mod lockstep;
 pub mod run;
 pub mod saved;
@@ -40,42 +44,68 @@ pub mod tokio;
 
 pub use error::DriverError;
 
-/// Who executes the parties. The transcript is the same.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum DriverKind {
-    /// One thread, virtual time: the reference.
-    Lockstep,
-    /// Parties as tasks, arithmetic spread over the cores.
-    #[default]
-    Tokio,
-}
+impl Model for Scenario {
+    fn head(&self) -> Head {
+        Scenario::head(self)
+    }
 
-/// How to execute; none of it changes a result.
-#[derive(Clone, Debug, Default)]
-pub struct RunOptions {
-    /// Threads for arithmetic; `None` is all cores.
-    pub threads: Option<NonZeroUsize>,
-    /// The executor.
-    pub driver: DriverKind,
-    /// Parts into which the tokio driver cuts the agents of a federation; `None` lets it choose.
-    pub shards: Option<NonZeroU32>,
-    /// Memory for posteriors that are kept between rounds; `None` is 256 MiB. A larger federation rebuilds them.
-    pub workspace_bytes: Option<usize>,
-    /// Where the data of a model-tuning objective lies.
-    pub data: Option<std::path::PathBuf>,
-    /// Where checkpoints and the ledger go; `None` keeps nothing.
-    pub store: Option<Arc<Store>>,
-    /// Set from outside to stop at the end of a round, after a checkpoint.
-    pub stop: Arc<AtomicBool>,
-    /// Threads shared with other executions; `None` makes `threads` of its own.
-    pub pool: Option<Arc<::rayon::ThreadPool>>,
+    fn resolved(&self) -> String {
+        Scenario::resolved(self)
+    }
+
+    fn reads(&self) -> Option<&'static str> {
+        self.objective.reads()
+    }
+
+    fn jobs(&self) -> Jobs {
+        Jobs { count: self.steps(), unit: "rounds" }
+    }
+
+    fn run(&self, options: &Options, progress: &dyn Progress) -> Result<Record, ModelError> {
+        let results = run(self, options, progress)?;
+        let summary = summarize(self, &results).map_err(DriverError::Accountant)?;
+        let ledger = options.journal.as_deref().map(|journal| ledger::joined(journal, &results)).transpose()?;
+        Ok(federation::record(self, results, summary, ledger))
+    }
+
+    fn explain(&self) -> Result<Explanation, ModelError> {
+        Ok(explain::explain(self).map_err(DriverError::Accountant)?)
+    }
+
+    /// If no run is whole, the methods of the first run that are.
+    fn finished(&self, journal: &Journal) -> Result<Option<Box<dyn Model>>, ModelError> {
+        let (mut shorter, all) = (self.clone(), self.federation.methods.len());
+        let runs = whole_runs(journal, self.runs, all)?;
+        let parts = journal.finished_parts()?;
+        shorter.federation.methods.retain(|method| runs > 0 || parts.contains(&stored_name(0, method.name())));
+        let said = match runs {
+            0 => format!("{} of {all} methods of one run", shorter.federation.methods.len()),
+            _ => format!("{runs} of {} runs", self.runs),
+        };
+        (shorter.runs, shorter.description) = (runs.max(1), unfinished(&said, &self.description));
+        Ok((!shorter.federation.methods.is_empty()).then(|| Box::new(shorter) as Box<dyn Model>))
+    }
+
+    fn page_again(&self, folder: &Path) -> Result<Option<String>, ModelError> {
+        let record = read::run_folder(folder, self).map_err(DriverError::Folder)?;
+        Ok(Some(html::page(&record, self.objective.regret_name())))
+    }
 }
 
 /// Executes every method of every run of a scenario. The result is in the order of runs, then of methods, and is the
-/// same for every [`RunOptions`].
+/// same for every [`Options`].
 ///
 /// **Errors**: [`DriverError`]; the first that occurred ends the execution.
-pub fn run(scenario: &Scenario, options: &RunOptions, progress: &dyn Progress) -> Result<Vec<MethodRun>, DriverError> {
+pub fn run(scenario: &Scenario, options: &Options, progress: &dyn Progress) -> Result<Vec<MethodRun>, DriverError> {
+    // Without data, too, what is finished can be looked at.
+    let jobs = (0..scenario.runs).flat_map(|run| scenario.federation.methods.iter().map(move |method| (run, method)));
+    let done = |(run, method): (u32, &Method)| match &options.journal {
+        Some(journal) => journal.finished(&stored_name(run, method.name())),
+        None => Ok(None),
+    };
+    if let Some(results) = jobs.map(done).collect::<Result<Option<Vec<MethodRun>>, _>>()? {
+        return Ok(results);
+    }
     let family = crate::world::load(scenario, options.data.as_deref()).map_err(DriverError::Objective)?;
     match scenario.surrogate.scalar {
         ScalarKind::F64 => run_in::<f64>(scenario, &*family, options, progress),
@@ -86,7 +116,7 @@ pub fn run(scenario: &Scenario, options: &RunOptions, progress: &dyn Progress) -
 fn run_in<T: Scalar>(
     scenario: &Scenario,
     family: &dyn Family,
-    options: &RunOptions,
+    options: &Options,
     progress: &dyn Progress,
 ) -> Result<Vec<MethodRun>, DriverError> {
     let shared = {
@@ -97,7 +127,8 @@ fn run_in<T: Scalar>(
         let objective = family.realize(run_seed(scenario, index));
         RunContext::new(scenario, shared.clone(), index, objective).map(Arc::new)
     };
-    let around = Surroundings { progress, store: options.store.as_deref(), stop: &options.stop };
+    let around =
+        Surroundings { progress, journal: options.journal.as_deref(), interval: options.interval, stop: &options.stop };
     let control = ::tokio::runtime::Builder::new_current_thread().build().map_err(DriverError::Runtime)?;
     let methods = &scenario.federation.methods;
     match options.driver {
@@ -115,7 +146,7 @@ fn run_in<T: Scalar>(
             Ok(results)
         }),
         DriverKind::Tokio => {
-            let pool = &*options.pool.clone().map_or_else(|| pool(options.threads), Ok)?;
+            let pool = &*options.pool()?;
             let threads = pool.current_num_threads();
             let jobs = scenario.runs as usize * methods.len();
             // Enough jobs keep the pool busy by themselves; otherwise one job is cut into parts, small enough to even out.

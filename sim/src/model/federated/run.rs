@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use sordino_core::federated::Aggregation;
 use sordino_core::math::Scalar;
@@ -13,9 +14,9 @@ use super::books::Books;
 use super::context::MethodContext;
 use super::error::DriverError;
 use super::fabric::{Fabric, Order, Snapshot};
-use super::host;
 use super::saved::Saved;
-use crate::journal::checkpoint::Store;
+use super::{host, ledger};
+use crate::journal::{Journal, Pace};
 use crate::progress::{Progress, Stage};
 use crate::record::{MethodRun, stored_name};
 
@@ -24,8 +25,10 @@ use crate::record::{MethodRun, stored_name};
 pub struct Surroundings<'s> {
     /// Whom to tell.
     pub progress: &'s dyn Progress,
-    /// Where to write checkpoints and the ledger.
-    pub store: Option<&'s Store>,
+    /// Where to keep checkpoints and the ledger.
+    pub journal: Option<&'s Journal>,
+    /// Between two checkpoints.
+    pub interval: Duration,
     /// Set from outside to stop at the end of a round.
     pub stop: &'s AtomicBool,
 }
@@ -39,12 +42,12 @@ pub async fn run_method<T: Scalar, F: Fabric<T>>(
 where
     DriverError: From<F::Error>,
 {
-    let name = stored_name(method.run.index, method.method);
-    if let Some(done) = around.store.map_or(Ok(None), |store| store.finished(&name))? {
+    let name = stored_name(method.run.index, method.method.name());
+    if let Some(done) = around.journal.map_or(Ok(None), |journal| journal.finished(&name))? {
         return Ok(done);
     }
-    let saved = around.store.map_or(Ok(None), |store| store.latest::<Saved>(&name))?;
-    let ledger = around.store.map(|store| store.ledger(&name));
+    let saved = around.journal.map_or(Ok(None), |journal| journal.latest::<Saved>(&name))?;
+    let ledger = around.journal.map(|journal| ledger::path(journal, &name));
     let p = method.config.parameters();
     let shared = p.aggregation != Aggregation::None;
     let (mut fabric, mut server, mut books) = match saved {
@@ -57,6 +60,7 @@ where
         }
     };
     let mut point = vec![T::ZERO; method.config.broadcast_len() + p.regions.splits().len()];
+    let mut pace = Pace::new(around.interval);
     for round in books.read().chain.len() as u32..=p.rounds {
         let tell = |stage| around.progress.advance(&method.step(round, stage));
         let collecting = shared && round < p.rounds;
@@ -79,12 +83,13 @@ where
         let released = counters.and_then(|counters| server.broadcast().map(|vectors| (vectors, counters)));
         books.end_round(&method, &mut partials, released)?;
         let stop = around.stop.load(Ordering::Relaxed);
-        if let Some(store) = around.store.filter(|store| round < p.rounds && (stop || store.is_due(&name))) {
+        if let Some(journal) = around.journal.filter(|_| round < p.rounds && (stop || pace.is_due())) {
             tell(Stage::Checkpoint);
             let agents = Snapshot::join(fabric.snapshot().await?);
             let broadcast = server.broadcast().unwrap_or_default().to_vec();
             let state = Saved::new(server.store()?, &broadcast, books.read(), agents);
-            store.save(&name, books.read().chain.len(), &state)?;
+            journal.save(&name, books.read().chain.len(), &state)?;
+            pace = Pace::new(around.interval);
         }
         tell(host::spent(&server));
         if stop && round < p.rounds {
@@ -93,8 +98,8 @@ where
     }
     server.sync()?;
     let finished = books.close();
-    if let Some(store) = around.store {
-        store.finish(&name, &finished)?;
+    if let Some(journal) = around.journal {
+        journal.finish(&name, &finished)?;
     }
     Ok(finished)
 }

@@ -14,27 +14,41 @@ pub mod run;
 
 pub use run::{LocalRun, run};
 
-use super::experiment::{Experiment, ExperimentError, Options};
-use crate::progress::JobProgress;
-use crate::record::{Explanation, Outcome};
+use super::contract::{Jobs, Model, ModelError, Options};
+use super::jobs;
+use crate::journal::Journal;
+use crate::progress::Progress;
+use crate::record::{Explanation, Record};
 use crate::scenario::Head;
 use crate::scenario::local::LocalScenario;
 
-impl Experiment for LocalScenario {
-    fn head(&self) -> &Head {
-        &self.head
+impl Model for LocalScenario {
+    fn head(&self) -> Head {
+        self.head.clone()
     }
 
     fn resolved(&self) -> String {
         LocalScenario::resolved(self)
     }
 
-    fn execute(&self, options: &Options, progress: JobProgress<'_>) -> Result<Outcome, ExperimentError> {
-        let runs = run(self, options, progress)?;
-        Ok(report::outcome(self, &runs))
+    fn reads(&self) -> Option<&'static str> {
+        self.objective.reads()
     }
 
-    fn explain(&self) -> Explanation {
-        explain::explain(self)
+    fn jobs(&self) -> Jobs {
+        jobs::jobs(&self.head, self.learning.methods.len())
+    }
+
+    fn run(&self, options: &Options, progress: &dyn Progress) -> Result<Record, ModelError> {
+        let runs = run(self, options, progress)?;
+        Ok(report::record(self, &runs))
+    }
+
+    fn explain(&self) -> Result<Explanation, ModelError> {
+        Ok(explain::explain(self))
+    }
+
+    fn finished(&self, journal: &Journal) -> Result<Option<Box<dyn Model>>, ModelError> {
+        jobs::finished(self, journal, |shorter| &mut shorter.head)
     }
 }

@@ -8,7 +8,7 @@ use sordino_core::digest::combine;
 use super::explain::explain;
 use super::run::{LocalRun, curve_rounds};
 use crate::metrics::Estimate;
-use crate::record::{self, Loss, Outcome, Summary};
+use crate::record::{self, Loss, Record, Summary};
 use crate::report::page::{Page, Shown};
 use crate::report::svg::{Chart, Curve, Point, Scale};
 use crate::scenario::local::{LocalMethod, LocalScenario};
@@ -54,7 +54,7 @@ const COLUMNS: &[(&str, &str)] = &[
 ];
 
 /// What is shown and written.
-pub fn outcome(scenario: &LocalScenario, runs: &[LocalRun]) -> Outcome {
+pub fn record(scenario: &LocalScenario, runs: &[LocalRun]) -> Record {
     let methods = summarize(scenario, runs);
     let digest = combine(runs.iter().map(|run| &run.digest));
     let shown = shown(scenario, &methods);
@@ -77,7 +77,7 @@ pub fn outcome(scenario: &LocalScenario, runs: &[LocalRun]) -> Outcome {
     };
     let mut files = vec![("rounds.csv", rounds(scenario, runs))];
     files.extend(page.files());
-    Outcome { table: shown.text(&digest), summary: summary(scenario, &methods, &digest), files }
+    Record { table: shown.text(&digest), summary: summary(scenario, &methods, &digest), files }
 }
 
 /// What the reports promise, in words.
@@ -167,7 +167,6 @@ fn rounds(scenario: &LocalScenario, runs: &[LocalRun]) -> String {
 /// The line below the title, and the picture.
 fn figure(scenario: &LocalScenario, methods: &[MethodSummary]) -> (String, Chart) {
     let kept = curve_rounds(scenario.learning.rounds);
-    // The classes name colours of the house's palette.
     let class = |method: LocalMethod| match method {
         LocalMethod::Random => "pure-noise",
         LocalMethod::TgpUcb => "ts",

@@ -12,9 +12,9 @@ use sordino_core::privacy::{Epsilon, Simulated};
 use sordino_core::random::{Party, Purpose, RunSeed};
 
 use super::problem::{Problem, Source};
-use crate::model::experiment::{ExperimentError, Options};
+use crate::model::contract::{ModelError, Options};
 use crate::model::jobs;
-use crate::progress::JobProgress;
+use crate::progress::Progress;
 use crate::scenario::local::{LocalMethod, LocalScenario};
 
 /// Points of a regret curve that are kept.
@@ -51,19 +51,15 @@ pub fn curve_rounds(rounds: u32) -> Vec<u32> {
 /// Executes every method of every run. The result is in the order of runs, then of methods, whatever the threads.
 ///
 /// **Errors**: missing or malformed data; a B of a run that core refuses.
-pub fn run(
-    scenario: &LocalScenario,
-    options: &Options,
-    progress: JobProgress<'_>,
-) -> Result<Vec<LocalRun>, ExperimentError> {
+pub fn run(scenario: &LocalScenario, options: &Options, progress: &dyn Progress) -> Result<Vec<LocalRun>, ModelError> {
     let source = Source::load(scenario, options.data.as_deref())?;
     let jobs: Vec<(u32, LocalMethod)> =
         (0..scenario.head.runs).flat_map(|run| scenario.learning.methods.iter().map(move |m| (run, *m))).collect();
-    let label = |(run, method): &(u32, LocalMethod)| format!("run {}, {}", run + 1, method.name());
-    jobs::execute(&jobs, options, progress, label, |(run, method)| one(scenario, &source, *run, *method))
+    let name = |(run, method): &(u32, LocalMethod)| (*run, method.name().to_owned());
+    jobs::execute(&jobs, options, progress, name, |(run, method)| one(scenario, &source, *run, *method))
 }
 
-fn one(scenario: &LocalScenario, source: &Source, run: u32, method: LocalMethod) -> Result<LocalRun, ExperimentError> {
+fn one(scenario: &LocalScenario, source: &Source, run: u32, method: LocalMethod) -> Result<LocalRun, ModelError> {
     let seed = RunSeed::new(scenario.head.seed, run);
     let problem = source.realize(scenario, seed);
     let bound = scenario.users.norm_bound.unwrap_or(problem.largest);
@@ -108,7 +104,7 @@ struct Users {
 }
 
 impl Users {
-    fn new(scenario: &LocalScenario, norm_bound: f64, seed: RunSeed) -> Result<Self, ExperimentError> {
+    fn new(scenario: &LocalScenario, norm_bound: f64, seed: RunSeed) -> Result<Self, ModelError> {
         let users = &scenario.users;
         let (Some(epsilon), Some(noise_bound)) = (users.epsilon, users.noise_bound) else {
             return Ok(Users { mechanism: None, states: Vec::new(), seed });
@@ -123,7 +119,7 @@ impl Users {
     }
 
     /// The report of this round's user.
-    fn report(&mut self, round: u32, candidate: u32, problem: &Problem) -> Result<f64, ExperimentError> {
+    fn report(&mut self, round: u32, candidate: u32, problem: &Problem) -> Result<f64, ModelError> {
         let Some(mechanism) = &self.mechanism else {
             return Ok(problem.reward(round, candidate));
         };
@@ -171,12 +167,12 @@ impl<'a> Record<'a> {
     }
 }
 
-fn input(error: impl std::fmt::Display) -> ExperimentError {
-    ExperimentError::Input(error.to_string())
+fn input(error: impl std::fmt::Display) -> ModelError {
+    ModelError::Input(error.to_string())
 }
 
-fn failure(error: impl std::fmt::Display) -> ExperimentError {
-    ExperimentError::Failure(error.to_string())
+fn failure(error: impl std::fmt::Display) -> ModelError {
+    ModelError::Failure(error.to_string())
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use sordino_core::output::{FailureRule, Score, ScoreScale, WorstCase};
 use sordino_core::privacy::{Epsilon, Event};
 use sordino_core::random::{Party, Purpose, RunSeed};
 
-use crate::model::experiment::ExperimentError;
+use crate::model::contract::ModelError;
 use crate::scenario::output::{OutputObjective, OutputScenario, WineTuning};
 use crate::scenario::{GpSampleConfig, KernelConfig};
 use crate::world::gp_sample::{GpSamples, grid};
@@ -40,7 +40,7 @@ impl OutputScenario {
     /// What a score is: its range, how far one record moves it.
     ///
     /// **Errors**: none for a scenario that was read from TOML.
-    pub fn scale(&self) -> Result<ScoreScale, ExperimentError> {
+    pub fn scale(&self) -> Result<ScoreScale, ModelError> {
         match &self.objective {
             OutputObjective::GpSample(sample) => {
                 ScoreScale::promised_mean(-sample.score_bound, sample.score_bound, sample.records)
@@ -53,7 +53,7 @@ impl OutputScenario {
     /// The default release at this ε of candidate and score together.
     ///
     /// **Errors**: an ε that is outside a mechanism's range after it is shared.
-    pub fn worst_case(&self, epsilon: f64) -> Result<WorstCase, ExperimentError> {
+    pub fn worst_case(&self, epsilon: f64) -> Result<WorstCase, ModelError> {
         let share = Epsilon::new(epsilon * self.release.value_share).map_err(input)?;
         let rest = Epsilon::new(epsilon - share.value()).map_err(input)?;
         WorstCase::new(self.objective.candidates(), self.scale()?, rest, share, FailureRule::Abort).map_err(input)
@@ -62,7 +62,7 @@ impl OutputScenario {
     /// δ of the default release at this ε, as its two events are charged; they add.
     ///
     /// **Errors**: as [`OutputScenario::worst_case`].
-    pub fn worst_case_delta(&self, epsilon: f64) -> Result<f64, ExperimentError> {
+    pub fn worst_case_delta(&self, epsilon: f64) -> Result<f64, ModelError> {
         let delta = |event: &Event| if let Event::ApproximateEpsilon { delta, .. } = event { *delta } else { 0.0 };
         Ok(self.worst_case(epsilon)?.events().iter().map(delta).sum())
     }
@@ -72,7 +72,7 @@ impl Source {
     /// Factors the prior, or nothing.
     ///
     /// **Errors**: a prior too rough for its grid.
-    pub fn load(scenario: &OutputScenario) -> Result<Source, ExperimentError> {
+    pub fn load(scenario: &OutputScenario) -> Result<Source, ModelError> {
         match &scenario.objective {
             OutputObjective::GpSample(sample) => {
                 let config = GpSampleConfig {
@@ -133,6 +133,6 @@ fn wines(wine: &WineTuning, points: &[f64], run: RunSeed) -> Problem {
     }
 }
 
-fn input(error: impl std::fmt::Display) -> ExperimentError {
-    ExperimentError::Input(error.to_string())
+fn input(error: impl std::fmt::Display) -> ModelError {
+    ModelError::Input(error.to_string())
 }

@@ -9,7 +9,7 @@ use sordino_core::math::Scalar;
 use super::explain::explain;
 use super::run::{OutputRun, Published};
 use crate::metrics::Estimate;
-use crate::record::{Loss, MethodSummary, Outcome, Summary};
+use crate::record::{Loss, MethodSummary, Record, Summary};
 use crate::report::figure;
 use crate::report::page::{Page, Shown};
 use crate::report::svg::{Chart, Curve, Point, Ruler, plain};
@@ -53,7 +53,7 @@ fn summarize(runs: &[OutputRun]) -> Vec<Row> {
 }
 
 /// What is shown and written.
-pub fn outcome(scenario: &OutputScenario, runs: &[OutputRun]) -> Outcome {
+pub fn record(scenario: &OutputScenario, runs: &[OutputRun]) -> Record {
     let rows = summarize(runs);
     let digest = combine(runs.iter().map(|run| &run.digest));
     let shown = shown(scenario, &rows);
@@ -86,7 +86,7 @@ pub fn outcome(scenario: &OutputScenario, runs: &[OutputRun]) -> Outcome {
     };
     let mut files = vec![("rounds.csv", csv(runs))];
     files.extend(page.files());
-    Outcome { table: shown.text(&digest), summary: summary(scenario, &rows, &digest), files }
+    Record { table: shown.text(&digest), summary: summary(scenario, &rows, &digest), files }
 }
 
 fn protection(scenario: &OutputScenario, row: &Row) -> String {
@@ -235,7 +235,6 @@ fn chart(
     rows: &[Row],
     of: impl Fn(&Row) -> Option<Estimate>,
 ) -> Chart {
-    // The classes name colours of the house's palette.
     let class = |method: OutputMethod| match method {
         OutputMethod::Best => "ts",
         OutputMethod::GpUcb => "fts-de",

@@ -13,9 +13,9 @@ use sordino_core::random::{Party, Purpose, RunSeed, normal};
 use sordino_core::surrogate::{FiniteGp, finite, information_gain};
 
 use super::problem::{Problem, Source};
-use crate::model::experiment::{ExperimentError, Options};
+use crate::model::contract::{ModelError, Options};
 use crate::model::jobs;
-use crate::progress::JobProgress;
+use crate::progress::Progress;
 use crate::scenario::output::{OutputMethod, OutputScenario};
 
 /// What one method published at one ε in one run.
@@ -48,26 +48,17 @@ pub struct OutputRun {
 pub fn run(
     scenario: &OutputScenario,
     options: &Options,
-    progress: JobProgress<'_>,
-) -> Result<Vec<OutputRun>, ExperimentError> {
+    progress: &dyn Progress,
+) -> Result<Vec<OutputRun>, ModelError> {
     let source = Source::load(scenario)?;
     let template = tuning(scenario, &source, 1.0)?;
     let jobs: Vec<u32> = (0..scenario.head.runs).collect();
-    jobs::execute(
-        &jobs,
-        options,
-        progress,
-        |run| format!("run {}", run + 1),
-        |run| one(scenario, &source, &template, *run),
-    )
+    let name = |run: &u32| (*run, "releases".to_owned());
+    jobs::execute(&jobs, options, progress, name, |run| one(scenario, &source, &template, *run))
 }
 
 /// Kusner's Algorithm 1 at this ε for one of both releases.
-pub fn tuning(
-    scenario: &OutputScenario,
-    source: &Source,
-    epsilon: f64,
-) -> Result<Checked<NoisyTuning>, ExperimentError> {
+pub fn tuning(scenario: &OutputScenario, source: &Source, epsilon: f64) -> Result<Checked<NoisyTuning>, ModelError> {
     let prior = &scenario.prior;
     let count = source.points.len() / source.dim;
     let kernel = scenario.kernel().map_err(input)?;
@@ -95,7 +86,7 @@ struct Tuned {
     digest: Digest,
 }
 
-fn tune(scenario: &OutputScenario, source: &Source, values: &[f64], run: RunSeed) -> Result<Tuned, ExperimentError> {
+fn tune(scenario: &OutputScenario, source: &Source, values: &[f64], run: RunSeed) -> Result<Tuned, ModelError> {
     let prior = &scenario.prior;
     let (rounds, variance) = (prior.rounds, prior.noise_std * prior.noise_std);
     let (mut state, mut log) = (TunerState::new(), vec![0.0; log_len(rounds)]);
@@ -116,12 +107,7 @@ fn tune(scenario: &OutputScenario, source: &Source, values: &[f64], run: RunSeed
     Ok(Tuned { mean: tuner.mean().to_vec(), best: tuner.best_value(), digest: frame.end() })
 }
 
-fn one(
-    scenario: &OutputScenario,
-    source: &Source,
-    template: &NoisyTuning,
-    run: u32,
-) -> Result<OutputRun, ExperimentError> {
+fn one(scenario: &OutputScenario, source: &Source, template: &NoisyTuning, run: u32) -> Result<OutputRun, ModelError> {
     let seed = RunSeed::new(scenario.head.seed, run);
     let problem = source.realize(scenario, seed);
     let tuned = tune(scenario, source, &problem.values, seed)?;
@@ -186,7 +172,7 @@ fn worst_case_release(
     mechanism: &WorstCase,
     problem: &Problem,
     noise: &mut Simulated,
-) -> Result<(u32, f64), ExperimentError> {
+) -> Result<(u32, f64), ModelError> {
     let count = problem.scores.len();
     let (mut state, mut levels, mut order) = (PublisherState::new(), vec![0; count], vec![0; count]);
     let mut publisher = Publisher::attach(mechanism, &mut state, &mut levels, &mut order).map_err(input)?;
@@ -196,11 +182,11 @@ fn worst_case_release(
     }
     let receipt = match publisher.handle(PublisherInput::Close, noise).map_err(failure)? {
         PublisherOutput::Charge(charge) => Unwritten::receipt(charge),
-        other => return Err(ExperimentError::Failure(format!("nothing is charged: {other:?}"))),
+        other => return Err(ModelError::Failure(format!("nothing is charged: {other:?}"))),
     };
     match publisher.handle(PublisherInput::Charged(receipt), noise).map_err(failure)? {
         PublisherOutput::Released { candidate, score } => Ok((*candidate.value(), *score.value())),
-        other => Err(ExperimentError::Failure(format!("nothing is released: {other:?}"))),
+        other => Err(ModelError::Failure(format!("nothing is released: {other:?}"))),
     }
 }
 
@@ -211,7 +197,7 @@ fn conditional_release(
     candidate: Epsilon,
     value: Epsilon,
     noise: &mut Simulated,
-) -> Result<(u32, f64), ExperimentError> {
+) -> Result<(u32, f64), ModelError> {
     let mut scratch = vec![0; tuned.mean.len()];
     let of = |epsilon| NoisyTuning { epsilon, ..*template }.checked().map_err(input);
     let chosen = of(candidate)?.release_candidate(&tuned.mean, &mut scratch, noise).map_err(failure)?;
@@ -223,10 +209,10 @@ fn maximum(values: &[f64]) -> f64 {
     values.iter().copied().fold(f64::NEG_INFINITY, f64::max)
 }
 
-fn input(error: impl std::fmt::Display) -> ExperimentError {
-    ExperimentError::Input(error.to_string())
+fn input(error: impl std::fmt::Display) -> ModelError {
+    ModelError::Input(error.to_string())
 }
 
-fn failure(error: impl std::fmt::Display) -> ExperimentError {
-    ExperimentError::Failure(error.to_string())
+fn failure(error: impl std::fmt::Display) -> ModelError {
+    ModelError::Failure(error.to_string())
 }

@@ -15,7 +15,7 @@ use sordino_core::privacy::charge::Unwritten;
 use sordino_core::privacy::mechanism::projection::GaussianProjection;
 use sordino_core::random::{Party, Purpose, RunSeed, normal};
 
-use crate::model::experiment::ExperimentError;
+use crate::model::contract::ModelError;
 
 /// Private rows lie on a grid of 2^this units.
 const GRID_EXPONENT: u32 = 20;
@@ -91,21 +91,15 @@ impl Problem {
 
     /// Best-so-far noise-free regret after the initial row and after each of `rounds` queries.
     ///
-    /// **Errors**: [`ExperimentError`]: what a machine refuses.
-    pub fn regrets(
-        &self,
-        values: &[f64],
-        method: Method,
-        rounds: u32,
-        run: RunSeed,
-    ) -> Result<Vec<f64>, ExperimentError> {
+    /// **Errors**: [`ModelError`]: what a machine refuses.
+    pub fn regrets(&self, values: &[f64], method: Method, rounds: u32, run: RunSeed) -> Result<Vec<f64>, ModelError> {
         Ok(regrets(values, &self.play(values, method, rounds, run)?.queries))
     }
 
     /// Curator and modeler from beginning to end.
     ///
-    /// **Errors**: [`ExperimentError`]: what a machine refuses.
-    pub fn play(&self, values: &[f64], method: Method, rounds: u32, run: RunSeed) -> Result<Played, ExperimentError> {
+    /// **Errors**: [`ModelError`]: what a machine refuses.
+    pub fn play(&self, values: &[f64], method: Method, rounds: u32, run: RunSeed) -> Result<Played, ModelError> {
         match method {
             Method::Random => {
                 let mut stream = run.stream(Party::Server, Purpose::RandomPolicy, 0);
@@ -139,8 +133,8 @@ impl Problem {
 
     /// The private release: every row as it is, plus noise.
     ///
-    /// **Errors**: [`ExperimentError`]: no noise reaches this (ε, δ).
-    pub fn mechanism(&self, epsilon: f64, delta: f64) -> Result<GaussianProjection<'static>, ExperimentError> {
+    /// **Errors**: [`ModelError`]: no noise reaches this (ε, δ).
+    pub fn mechanism(&self, epsilon: f64, delta: f64) -> Result<GaussianProjection<'static>, ModelError> {
         // Rounding may lift a row of the largest norm a little above it.
         let norm = LARGEST_NORM * (1.0 + 1e-9);
         GaussianProjection::identity(self.dim, epsilon, delta, norm, GRID_EXPONENT).map_err(input)
@@ -153,7 +147,7 @@ impl Problem {
         out_dim: usize,
         pool: usize,
         run: RunSeed,
-    ) -> Result<Vec<f64>, ExperimentError> {
+    ) -> Result<Vec<f64>, ModelError> {
         let mut source = Simulated::new(run.stream(Party::Server, Purpose::Release, 0));
         let (mut state, mut pool, mut out) = (CuratorState::new(), vec![0; pool], vec![0.0; self.rows() * out_dim]);
         let mut curator =
@@ -178,7 +172,7 @@ impl Problem {
         rounds: u32,
         run: RunSeed,
         start: Digest,
-    ) -> Result<Played, ExperimentError> {
+    ) -> Result<Played, ModelError> {
         let config = Config::new(Parameters {
             rows: self.rows() as u32,
             out_dim: out_dim as u32,
@@ -229,8 +223,8 @@ fn released(rows: &[f64]) -> Digest {
     frame.end()
 }
 
-fn input(error: impl std::fmt::Display) -> ExperimentError {
-    ExperimentError::Input(error.to_string())
+fn input(error: impl std::fmt::Display) -> ModelError {
+    ModelError::Input(error.to_string())
 }
 
 #[cfg(test)]

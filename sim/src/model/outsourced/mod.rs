@@ -19,28 +19,42 @@ pub mod table;
 
 pub use machines::{Method, Problem};
 
-use super::experiment::{Experiment, ExperimentError, Options};
-use crate::progress::JobProgress;
-use crate::record::{Explanation, Outcome};
+use super::contract::{Jobs, Model, ModelError, Options};
+use super::jobs;
+use crate::journal::Journal;
+use crate::progress::Progress;
+use crate::record::{Explanation, Record};
 use crate::scenario::Head;
 use crate::scenario::outsourced::OutsourcedScenario;
 
-impl Experiment for OutsourcedScenario {
-    fn head(&self) -> &Head {
-        &self.head
+impl Model for OutsourcedScenario {
+    fn head(&self) -> Head {
+        self.head.clone()
     }
 
     fn resolved(&self) -> String {
         OutsourcedScenario::resolved(self)
     }
 
-    fn execute(&self, options: &Options, progress: JobProgress<'_>) -> Result<Outcome, ExperimentError> {
-        let source = table::Source::load(self, options.data.as_deref())?;
-        let runs = run::run(self, &source, options, progress)?;
-        report::outcome(self, &source, &runs)
+    fn reads(&self) -> Option<&'static str> {
+        self.objective.reads()
     }
 
-    fn explain(&self) -> Explanation {
-        explain::explain(self)
+    fn jobs(&self) -> Jobs {
+        jobs::jobs(&self.head, run::Compared::of(self).len())
+    }
+
+    fn run(&self, options: &Options, progress: &dyn Progress) -> Result<Record, ModelError> {
+        let source = table::Source::load(self, options.data.as_deref())?;
+        let runs = run::run(self, &source, options, progress)?;
+        report::record(self, &source, &runs)
+    }
+
+    fn explain(&self) -> Result<Explanation, ModelError> {
+        Ok(explain::explain(self))
+    }
+
+    fn finished(&self, journal: &Journal) -> Result<Option<Box<dyn Model>>, ModelError> {
+        jobs::finished(self, journal, |shorter| &mut shorter.head)
     }
 }

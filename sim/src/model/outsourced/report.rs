@@ -10,8 +10,8 @@ use super::explain::explain;
 use super::run::{Compared, OutsourcedRun};
 use super::table::Source;
 use crate::metrics::Estimate;
-use crate::model::experiment::ExperimentError;
-use crate::record::{self, Loss, Outcome, Summary};
+use crate::model::contract::ModelError;
+use crate::record::{self, Loss, Record, Summary};
 use crate::report::page::{Page, Shown};
 use crate::report::svg::{Chart, Curve, Point, RAMP};
 use crate::report::{figure, told_rounds};
@@ -51,11 +51,7 @@ impl MethodSummary {
 }
 
 /// What is shown and written.
-pub fn outcome(
-    scenario: &OutsourcedScenario,
-    source: &Source,
-    runs: &[OutsourcedRun],
-) -> Result<Outcome, ExperimentError> {
+pub fn record(scenario: &OutsourcedScenario, source: &Source, runs: &[OutsourcedRun]) -> Result<Record, ModelError> {
     let methods: Vec<MethodSummary> = Compared::of(scenario)
         .into_iter()
         .map(|compared| {
@@ -94,7 +90,7 @@ pub fn outcome(
     };
     let mut files = vec![("rounds.csv", rounds(runs))];
     files.extend(page.files());
-    Ok(Outcome { table: shown.text(&digest), summary: summary(scenario, source, &methods, &digest), files })
+    Ok(Record { table: shown.text(&digest), summary: summary(scenario, source, &methods, &digest), files })
 }
 
 /// What a regret is measured in.

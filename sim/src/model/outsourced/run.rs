@@ -6,9 +6,9 @@ use sordino_core::random::RunSeed;
 
 use super::machines::{Method, regrets};
 use super::table::Source;
-use crate::model::experiment::{ExperimentError, Options};
+use crate::model::contract::{ModelError, Options};
 use crate::model::jobs;
-use crate::progress::JobProgress;
+use crate::progress::Progress;
 use crate::scenario::outsourced::{Kind, OutsourcedScenario};
 
 /// A method of a scenario: the paper's projection counts once for each r.
@@ -77,13 +77,13 @@ pub fn run(
     scenario: &OutsourcedScenario,
     source: &Source,
     options: &Options,
-    progress: JobProgress<'_>,
-) -> Result<Vec<OutsourcedRun>, ExperimentError> {
+    progress: &dyn Progress,
+) -> Result<Vec<OutsourcedRun>, ModelError> {
     let compared = Compared::of(scenario);
     let jobs: Vec<(u32, Compared)> =
         (0..scenario.head.runs).flat_map(|run| compared.iter().map(move |compared| (run, *compared))).collect();
-    let label = |(run, compared): &(u32, Compared)| format!("run {}, {}", run + 1, compared.name());
-    jobs::execute(&jobs, options, progress, label, |(run, compared)| {
+    let name = |(run, compared): &(u32, Compared)| (*run, compared.name());
+    jobs::execute(&jobs, options, progress, name, |(run, compared)| {
         let seed = RunSeed::new(scenario.head.seed, *run);
         let values = source.values(seed);
         let played = source.problem.play(&values, compared.method(scenario), scenario.modeler.rounds, seed)?;

@@ -8,7 +8,7 @@ use sordino_core::random::RunSeed;
 
 use super::machines::Problem;
 use crate::files::read_bounded;
-use crate::model::experiment::ExperimentError;
+use crate::model::contract::ModelError;
 use crate::scenario::GpSampleConfig;
 use crate::scenario::outsourced::{BraninGrid, CsvColumns, Goal, OutsourcedObjective, OutsourcedScenario};
 use crate::text::Quoted;
@@ -38,7 +38,7 @@ impl Source {
     /// Reads data, prepares the table.
     ///
     /// **Errors**: missing or malformed data with line and column; a table too large for the rounds asked for.
-    pub fn load(scenario: &OutsourcedScenario, data: Option<&Path>) -> Result<Source, ExperimentError> {
+    pub fn load(scenario: &OutsourcedScenario, data: Option<&Path>) -> Result<Source, ModelError> {
         let modeler = &scenario.modeler;
         let (mut observation_variance, mut sign, mut moved) = (0.0, 1.0, 0);
         let (mut table, ranges, values) = match &scenario.objective {
@@ -60,7 +60,7 @@ impl Source {
             }
             OutsourcedObjective::Csv(columns) => {
                 let path = data.ok_or_else(|| {
-                    ExperimentError::Input("this scenario reads a CSV file; name it with --data PATH".into())
+                    ModelError::Input("this scenario reads a CSV file; name it with --data PATH".into())
                 })?;
                 sign = if columns.goal == Goal::Minimize { -1.0 } else { 1.0 };
                 let read = read(path, columns)?;
@@ -79,7 +79,7 @@ impl Source {
         let dim = scenario.objective.dim();
         let rows = (table.len() / dim) as u64;
         if rows * (u64::from(modeler.rounds) + 1) > NUMBERS_MAX {
-            return Err(ExperimentError::Input(format!(
+            return Err(ModelError::Input(format!(
                 "{rows} rows times {} queries are more than {NUMBERS_MAX} numbers; fewer rounds or rows",
                 modeler.rounds + 1
             )));
@@ -152,8 +152,8 @@ struct Read {
 }
 
 /// Named columns of a CSV file with a header, logarithms taken, values turned so that more is better.
-fn read(path: &Path, columns: &CsvColumns) -> Result<Read, ExperimentError> {
-    let at = |what: String| ExperimentError::Input(format!("{}{what}", path.display()));
+fn read(path: &Path, columns: &CsvColumns) -> Result<Read, ModelError> {
+    let at = |what: String| ModelError::Input(format!("{}{what}", path.display()));
     let bytes = read_bounded(path, BYTES_MAX).map_err(|error| at(format!(": cannot be read: {error}")))?;
     let mut reader = csv::Reader::from_reader(bytes.as_slice());
     let header = reader.headers().map_err(|error| at(format!(":1: {error}")))?.clone();
@@ -204,6 +204,6 @@ fn read(path: &Path, columns: &CsvColumns) -> Result<Read, ExperimentError> {
     Ok(found)
 }
 
-fn input(error: impl std::fmt::Display) -> ExperimentError {
-    ExperimentError::Input(error.to_string())
+fn input(error: impl std::fmt::Display) -> ModelError {
+    ModelError::Input(error.to_string())
 }

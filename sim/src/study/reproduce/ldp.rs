@@ -5,7 +5,7 @@
 
 use super::{Band, Experiment, Options, Outcome, ReproduceError};
 use crate::model;
-use crate::model::experiment::ExperimentError;
+use crate::model::contract::ModelError;
 use crate::model::local::{LocalRun, run};
 use crate::progress::teller::Teller;
 use crate::scenario::local::LocalMethod;
@@ -63,20 +63,17 @@ impl Measured {
             return Err(ReproduceError::new("the scenario is of another trust model"));
         };
         let how = model::Options { threads: options.threads, data: options.data.clone(), ..Default::default() };
-        let teller = Teller::of_jobs("reproduce", label);
-        let tell = |done, total, what: &str| teller.job(done, total, what);
-        let runs = run(&scenario, &how, &tell).map_err(|error: ExperimentError| ReproduceError::new(error))?;
-        let outcome = model::local::report::outcome(&scenario, &runs);
+        let jobs = model::Model::jobs(&*scenario);
+        let teller = Teller::new("reproduce", label, jobs.unit, jobs.count);
+        let runs = run(&scenario, &how, &teller).map_err(|error: ModelError| ReproduceError::new(error))?;
+        let outcome = model::local::report::record(&scenario, &runs);
         let stem = label.replace([' ', ',', '=', '/'], "-");
-        let file = |name: &str| {
-            outcome.files.iter().find(|(file, _)| *file == name).map(|(_, text)| text.clone()).unwrap_or_default()
-        };
         let head = format!("{label}\n{}\n{}", scenario.head.description, outcome.table);
         Ok(Measured {
             label: label.to_owned(),
             runs,
             table: (format!("{stem}.txt"), head),
-            figure: (format!("{stem}.svg"), file("regret.svg")),
+            figure: (format!("{stem}.svg"), outcome.file("regret.svg").to_owned()),
         })
     }
 

@@ -154,7 +154,7 @@ fn table(table: Table, options: &Options, runs: u32) -> Result<Outcome, Reproduc
                     let last = |method| Ok(*problem.regrets(&values, method, ROUNDS, run)?.last().unwrap_or(&f64::NAN));
                     methods.iter().map(|method| last(*method)).collect()
                 })
-                .collect::<Result<Vec<Vec<f64>>, crate::model::experiment::ExperimentError>>()
+                .collect::<Result<Vec<Vec<f64>>, crate::model::contract::ModelError>>()
         })
         .map_err(ReproduceError::new)?;
     let of = |method: usize| mean(&rows.iter().map(|row| row[method]).collect::<Vec<f64>>());

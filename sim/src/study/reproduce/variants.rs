@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use super::{Band, Options, Outcome, ReproduceError};
 use crate::metrics::{MethodSummary, Paired, Summary, summarize};
-use crate::model::federated::{self, RunOptions};
+use crate::model::{self, federated};
 use crate::progress::teller::Teller;
 use crate::record::MethodRun;
 use crate::report::charts::element;
@@ -57,10 +57,10 @@ impl Comparison {
             settings.extend(variant.settings.iter().map(ToString::to_string));
             let scenario = shipped.parse(&settings).map_err(ReproduceError::new)?;
             let what = format!("{} {}", scenario.name, variant.name);
-            let mut teller = Teller::of_rounds("reproduce", what.trim(), scenario.steps());
+            let mut teller = Teller::new("reproduce", what.trim(), "rounds", scenario.steps());
             teller.note(&format!("{}: {runs} runs", what.trim()));
             let run_options =
-                RunOptions { threads: options.threads, data: options.data.clone(), ..RunOptions::default() };
+                model::Options { threads: options.threads, data: options.data.clone(), ..Default::default() };
             let results = federated::run(&scenario, &run_options, &teller);
             teller.finish();
             let results = results.map_err(ReproduceError::new)?;

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use crate::model::{self, Model};
 use crate::scenario::{AnyScenario, ScenarioError};
 use crate::text::Quoted;
 
@@ -218,8 +219,9 @@ impl Plan {
         keys.chain(seed.map(|seed| format!("seed={seed}"))).collect()
     }
 
-    fn parse(&self, settings: &[String]) -> Result<AnyScenario, GridError> {
+    fn parse(&self, settings: &[String]) -> Result<Box<dyn Model>, GridError> {
         AnyScenario::parse(&self.source, &self.scenario, settings)
+            .map(model::of)
             .map_err(|error| GridError::Scenario { settings: settings.join(" "), error: Box::new(error) })
     }
 
@@ -247,7 +249,7 @@ impl Plan {
     /// The scenario of a run.
     ///
     /// **Errors**: none for a plan that was made by [`Plan::new`] of this program.
-    pub fn load(&self, point: &Point) -> Result<AnyScenario, GridError> {
+    pub fn load(&self, point: &Point) -> Result<Box<dyn Model>, GridError> {
         self.parse(&self.settings(&point.values, Some(point.seed)))
     }
 
@@ -284,8 +286,9 @@ mod tests {
         assert_eq!((points[1].values.join(" "), points[1].seed), ("0.5 50 2".into(), 4));
         assert_eq!((points[6].values.join(" "), points[6].seed), ("1 200 2".into(), 3));
         assert_eq!(plan.folder(&points[6]), "00006-noise_multiplier=1-agents=200-seed=3");
-        let AnyScenario::Federated(scenario) = plan.load(&points[6]).unwrap() else { panic!() };
-        assert_eq!((scenario.seed, scenario.federation.agents, scenario.runs), (3, 200, 2));
+        let scenario = plan.load(&points[6]).unwrap();
+        assert_eq!((scenario.head().seed, scenario.head().runs), (3, 2));
+        assert!(scenario.resolved().contains("agents = 200\n"));
     }
 
     #[test]

@@ -13,21 +13,19 @@ use std::time::{Duration, Instant};
 use super::folder::{SweepError, SweepFolder};
 use super::index::{Entry, Index, Status};
 use super::page::page;
-use crate::journal::jobs::Journal;
-use crate::model::experiment::{Experiment, ExperimentError};
-use crate::model::federated::{DriverError, RunOptions};
-use crate::model::{self, Engine, engine};
+use crate::files::read_to_string_bounded;
+use crate::journal::{Journal, SUMMARY};
+use crate::model::{self, Model, ModelError};
 use crate::pool::pool;
 use crate::progress::log::Line;
 use crate::progress::teller::{FolderTeller, Teller};
 use crate::record::Summary;
-use crate::report::folder::RunFolder;
-use crate::report::{json, read};
-use crate::scenario::Scenario;
 use crate::study::execute::{self, ExecuteError, Place};
 
 /// The name of the file that says why a run failed.
 const ERROR: &str = "error.txt";
+/// A longer summary is not read.
+const SUMMARY_BYTES_MAX: u64 = 1 << 26;
 /// Between two writes of the index while runs are going on.
 const INDEX_EVERY: Duration = Duration::from_secs(2);
 
@@ -55,8 +53,6 @@ pub fn run(folder: &SweepFolder, mut index: Index, options: &Options, teller: &T
     let points = folder.plan.points();
     let threads = pool.current_num_threads();
     let workers = threads.min(jobs.len());
-    // Experiments without a shared pool get their part of the threads.
-    let share = NonZeroUsize::new(threads.checked_div(workers).unwrap_or(1));
     let (next, of) = (AtomicUsize::new(0), index.entries.len() as u64);
     let shared = Mutex::new((&mut index, Instant::now()));
     let work = || -> Result<(), SweepError> {
@@ -69,16 +65,12 @@ pub fn run(folder: &SweepFolder, mut index: Index, options: &Options, teller: &T
             let line = Line { folder: Some(&name), run_number: Some(*number as u64), of: Some(of), ..Line::default() };
             teller.event(Line { event: "run_start", ..line.clone() });
             let scenario = folder.plan.load(&points[*number]);
-            let one = || {
+            let execute = || {
                 let scenario = scenario.map_err(|error| Ended::Failed(error.to_string()))?;
                 let path = folder.run(&name);
-                let told = teller.of_folder(&name);
-                match engine(scenario) {
-                    Engine::Rounds(scenario) => federated(&scenario, &path, options, &pool, &told),
-                    Engine::Jobs(experiment) => other(&*experiment, &path, options, share, &told),
-                }
+                one(&*scenario, &path, options, &pool, &teller.of_folder(&name))
             };
-            let ended = catch_unwind(AssertUnwindSafe(one))
+            let ended = catch_unwind(AssertUnwindSafe(execute))
                 .unwrap_or_else(|_| Err(Ended::Failed("the program panicked: this is a fault of sordino".into())));
             match ended {
                 Ok(summary) => {
@@ -149,70 +141,42 @@ fn clear(path: &Path) -> Result<(), Ended> {
     }
 }
 
-fn federated(
-    scenario: &Scenario,
+fn one(
+    model: &dyn Model,
     path: &Path,
     options: &Options,
     pool: &Arc<::rayon::ThreadPool>,
     told: &FolderTeller<'_>,
 ) -> Result<Summary, Ended> {
-    if !path.join("state").exists() && !path.join("ledger.jsonl").exists() {
+    if !Journal::is_begun(path) {
         clear(path)?;
     }
-    let (folder, store) = match execute::begin_or_resume(path, scenario, options.interval).map_err(failed)? {
-        Place::Open(folder, store) => (folder, store),
-        Place::Complete => {
-            let record = read::run_folder(path).map_err(failed)?;
-            if record.scenario != *scenario {
-                return Err(Ended::Failed("the folder holds a complete run of another scenario".into()));
-            }
-            return Ok(json::summary(scenario, &record.summary));
-        }
+    let place = execute::begin_or_resume(path, model, options.data.as_deref()).map_err(failed)?;
+    let Place::Open(folder, journal) = place else {
+        return summary(&path.join(SUMMARY));
     };
-    let run_options = RunOptions {
+    let how = model::Options {
         pool: Some(pool.clone()),
         data: options.data.clone(),
+        interval: options.interval,
         stop: options.stop.clone(),
-        ..RunOptions::default()
+        ..model::Options::default()
     };
-    match execute::federated(scenario, folder, store, run_options, told) {
-        Ok(summary) => {
+    match execute::execute(model, folder, journal, how, told) {
+        Ok(record) => {
             let _ = std::fs::remove_file(path.join(ERROR));
-            Ok(json::summary(scenario, &summary))
+            Ok(record.summary)
         }
-        Err(ExecuteError::Driver(DriverError::Interrupted)) => Err(Ended::Interrupted),
+        Err(ExecuteError::Model(ModelError::Interrupted)) => Err(Ended::Interrupted),
         Err(error) => Err(failed(error)),
     }
 }
 
-fn other(
-    scenario: &dyn Experiment,
-    path: &Path,
-    options: &Options,
-    threads: Option<NonZeroUsize>,
-    told: &FolderTeller<'_>,
-) -> Result<Summary, Ended> {
-    let folder = RunFolder::open(path).map_err(failed)?;
-    // Opened first: it refuses a folder of another scenario.
-    let journal = Journal::open(path, &scenario.resolved(), options.data.as_deref()).map_err(failed)?;
-    let journal = Arc::new(journal);
-    let how = model::Options {
-        threads,
-        data: options.data.clone(),
-        journal: Some(journal.clone()),
-        stop: Some(options.stop.clone()),
-    };
-    let outcome = scenario.execute(&how, &|done, total, what| told.job(done, total, what)).map_err(|e| match e {
-        ExperimentError::Interrupted => Ended::Interrupted,
-        error => {
-            journal.discard_if_empty();
-            failed(error)
-        }
-    })?;
-    folder.fill_with(&scenario.resolved(), &outcome).map_err(failed)?;
-    journal.remove().map_err(failed)?;
-    let _ = std::fs::remove_file(path.join(ERROR));
-    Ok(outcome.summary)
+/// What a run that was complete before amounts to.
+fn summary(path: &Path) -> Result<Summary, Ended> {
+    let at = |error: String| Ended::Failed(format!("{}: {error}", path.display()));
+    let text = read_to_string_bounded(path, SUMMARY_BYTES_MAX).map_err(|error| at(error.to_string()))?;
+    Summary::parse(&text).map_err(at)
 }
 
 /// The runs of a status, by folder, as one line for people.

@@ -1,0 +1,141 @@
+//! What every trust model is to the rest of the program, and how it is executed.
+
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use rayon::ThreadPool;
+
+use crate::journal::{Journal, JournalError};
+use crate::pool::PoolError;
+use crate::progress::Progress;
+use crate::record::{Explanation, Record};
+use crate::scenario::Head;
+
+/// Who executes the parties of a federation. The transcript is the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DriverKind {
+    /// One thread, virtual time: the reference.
+    Lockstep,
+    /// Parties as tasks, arithmetic spread over the cores.
+    #[default]
+    Tokio,
+}
+
+/// How to execute; none of it changes a result.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Threads for arithmetic; `None` is all cores.
+    pub threads: Option<NonZeroUsize>,
+    /// Threads shared with other executions; `None` makes `threads` of its own.
+    pub pool: Option<Arc<ThreadPool>>,
+    /// File or folder of scenarios that read data.
+    pub data: Option<PathBuf>,
+    /// Where finished parts and checkpoints are kept; `None` keeps nothing.
+    pub journal: Option<Arc<Journal>>,
+    /// Between two checkpoints of a part.
+    pub interval: Duration,
+    /// Set from outside: no further part is begun, and a federation stops at the end of a round, after a checkpoint.
+    pub stop: Arc<AtomicBool>,
+    /// The executor of federations.
+    pub driver: DriverKind,
+    /// Parts into which the tokio driver cuts the agents of a federation; `None` lets it choose.
+    pub shards: Option<NonZeroU32>,
+    /// Memory for posteriors that are kept between rounds; `None` is 256 MiB. A larger federation rebuilds them.
+    pub workspace_bytes: Option<usize>,
+}
+
+impl Options {
+    /// The threads to compute on.
+    ///
+    /// **Errors**: the system's.
+    pub fn pool(&self) -> Result<Arc<ThreadPool>, PoolError> {
+        self.pool.clone().map_or_else(|| crate::pool::pool(self.threads), Ok)
+    }
+}
+
+/// Why an execution ended early; says so in one line.
+#[derive(Debug)]
+pub enum ModelError {
+    /// The scenario, its settings or its data do not fit: exit code 2.
+    Input(String),
+    /// Anything else.
+    Failure(String),
+    /// Somebody asked for it; what is finished is in the journal.
+    Interrupted,
+}
+
+impl std::fmt::Display for ModelError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ModelError::Input(text) | ModelError::Failure(text) => f.write_str(text),
+            ModelError::Interrupted => f.write_str("interrupted"),
+        }
+    }
+}
+
+impl std::error::Error for ModelError {}
+
+impl From<JournalError> for ModelError {
+    fn from(error: JournalError) -> Self {
+        match error {
+            JournalError::Io { .. } => ModelError::Failure(error.to_string()),
+            error => ModelError::Input(error.to_string()),
+        }
+    }
+}
+
+impl From<PoolError> for ModelError {
+    fn from(error: PoolError) -> Self {
+        ModelError::Failure(error.to_string())
+    }
+}
+
+/// What an execution is counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Jobs {
+    /// How many there are.
+    pub count: u64,
+    /// What they are, in the plural.
+    pub unit: &'static str,
+}
+
+/// A scenario of one trust model, ready to be executed: what every trust model must be, and all that is known of it.
+pub trait Model: std::fmt::Debug + Send + Sync {
+    /// Trust model, name, seed, runs.
+    fn head(&self) -> Head;
+
+    /// The scenario with every default written out: TOML that reads back as the same scenario.
+    fn resolved(&self) -> String;
+
+    /// What `--data` must name, for scenarios that read a file or a folder; nothing for all others.
+    fn reads(&self) -> Option<&'static str>;
+
+    /// In how many steps progress is told.
+    fn jobs(&self) -> Jobs;
+
+    /// Executes all runs of all methods. The result is the same for all [`Options`].
+    ///
+    /// **Errors**: [`ModelError`]; the first that occurred ends the execution.
+    fn run(&self, options: &Options, progress: &dyn Progress) -> Result<Record, ModelError>;
+
+    /// What its releases promise, in plain words.
+    ///
+    /// **Errors**: a loss that cannot be computed.
+    fn explain(&self) -> Result<Explanation, ModelError>;
+
+    /// A smaller scenario, of the runs of which every part is in the journal; nothing if there is none.
+    ///
+    /// **Errors**: the journal's.
+    fn finished(&self, journal: &Journal) -> Result<Option<Box<dyn Model>>, ModelError>;
+
+    /// The page of a complete run folder, made again from what the folder holds and checked; nothing where the folder
+    /// does not hold enough.
+    ///
+    /// **Errors**: a folder that was changed.
+    fn page_again(&self, _folder: &std::path::Path) -> Result<Option<String>, ModelError> {
+        Ok(None)
+    }
+}
