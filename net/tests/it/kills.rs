@@ -1,6 +1,8 @@
-//! A private server under kill −9, and a folder that is older than its releases.
+//! A private server and its agents under kill −9, a folder that is older than its releases, a disk without room.
 
-use std::time::Duration;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use sordino_core::federated::exchange::{AgentExchange, Heard, Millis, Reply, Want};
@@ -12,7 +14,7 @@ use sordino_net::link::Link;
 use sordino_net::rounds::Asked;
 use sordino_net::terms::Terms;
 
-use super::util::{Federation, PATIENCE, ended, holds, runtime, take_part};
+use super::util::{Federation, PATIENCE, Process, bounded, holds, program, runtime, take_part};
 
 /// A number whose bytes stand in no other file.
 const MARK: f32 = f32::from_bits(0x4b1d_5ec7);
@@ -78,116 +80,187 @@ async fn marked(invitation: Invitation) -> String {
 
 /// Rounds of the federation.
 const ROUNDS: u32 = 40;
+/// The server dies at least so often.
+const KILLS: u32 = 40;
+
+/// An agent as a process of its own, whose command measures.
+fn agent_process(federation: &Federation, invitation: &Invitation) -> Process {
+    let folder = federation.joining(invitation).folder.display().to_string();
+    let mut command = program(&["join", &invitation.to_string(), "--command", "echo {x0}", "--folder", &folder]);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    Process::start(command)
+}
+
+/// A server with a linger so short that it ends with its agents, and rounds long enough to die in.
+fn killable(name: &str, agents: u32, rounds: u32) -> Federation {
+    let more = ["--close-early", "--deadline", "60s", "--linger", "2s", "--delay", "20ms"];
+    Federation::new(name, agents, rounds, &more)
+}
 
 #[test]
-fn a_killed_server_charges_once_tells_one_history_and_stores_no_upload() {
-    let federation = Federation::new("kills", 5, ROUNDS, &["--close-early", "--deadline", "60s", "--linger", "2s"]);
-    let mut server = federation.serve();
-    let mut invitations = federation.invite();
-    let runtime = runtime();
-    let marked = runtime.spawn(marked(invitations.remove(0)));
-    let joining: Vec<_> = invitations.iter().map(|invitation| federation.joining(invitation)).collect();
-    let agents: Vec<_> = joining.into_iter().map(|joining| runtime.spawn(take_part(joining))).collect();
-    let (mut stream, mut kills) = (Stream::from_seed(5), 0);
-    let mark = MARK.to_le_bytes();
-    let folder = federation.place.server();
-    // The last frame is left alone: agents that have it are gone.
-    let last = folder.join(format!("frames/{ROUNDS:06}.frame"));
-    let frames = || whole_frames(&folder);
-    loop {
-        // A life of a round or more, so that it gets on, and a death at any moment of the next.
-        let (before, start) = (frames(), std::time::Instant::now());
-        while frames() == before && !last.exists() {
-            assert!(start.elapsed() < PATIENCE, "the server does not get on");
-            std::thread::sleep(Duration::from_millis(1));
+fn a_server_killed_forty_times_charges_once_tells_one_history_and_stores_no_upload() {
+    bounded(|| {
+        let federation = killable("kills", 5, ROUNDS);
+        let mut server = federation.serve();
+        let mut invitations = federation.invite();
+        let runtime = runtime();
+        // One agent marks its uploads, one is a process that dies as well.
+        let marked = runtime.spawn(marked(invitations.remove(0)));
+        let mortal = invitations.remove(0);
+        let mut agent = agent_process(&federation, &mortal);
+        let rest = invitations.iter().map(|invitation| runtime.spawn(take_part(federation.joining(invitation))));
+        let rest: Vec<_> = rest.collect();
+        let (mut stream, mut kills) = (Stream::from_seed(5), 0);
+        let mark = MARK.to_le_bytes();
+        let folder = federation.place.server();
+        // The last frame is left alone: agents that have it are gone.
+        let last = folder.join(format!("frames/{ROUNDS:06}.frame"));
+        let frames = || whole_frames(&folder);
+        loop {
+            // Half of all lives get on, the other half may end before anybody noticed; death at any moment.
+            let (before, start, gets_on) = (frames(), Instant::now(), stream.below(2) == 0);
+            while gets_on && frames() == before && !last.exists() {
+                assert!(start.elapsed() < PATIENCE, "the server does not get on: {}", federation.heard());
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            std::thread::sleep(Duration::from_micros(u64::from(stream.below(40_000))));
+            if last.exists() {
+                break;
+            }
+            server.kill();
+            kills += 1;
+            assert!(!holds(&folder, &[mark, mark].concat()), "an upload is on the disk");
+            if stream.below(2) == 0 {
+                agent.kill();
+                agent = agent_process(&federation, &mortal);
+            }
+            server = federation.serve();
         }
-        std::thread::sleep(Duration::from_micros(u64::from(stream.below(40_000))));
-        if last.exists() {
-            break;
-        }
-        server.kill().unwrap();
-        server.wait().unwrap();
-        kills += 1;
-        assert!(!holds(&folder, &[mark, mark].concat()), "an upload is on the disk");
-        server = federation.serve();
-    }
-    let chains = runtime.block_on(async {
-        let mut chains = vec![tokio::time::timeout(PATIENCE, marked).await.unwrap().unwrap()];
-        for agent in agents {
-            let joined = tokio::time::timeout(PATIENCE, agent).await.unwrap().unwrap().unwrap();
-            assert_eq!(joined.given.len(), ROUNDS as usize, "every round was contributed to once");
-            chains.push(joined.chain.to_string());
-        }
-        chains
+        let chains = runtime.block_on(async {
+            let mut chains = vec![tokio::time::timeout(PATIENCE, marked).await.unwrap().unwrap()];
+            for agent in rest {
+                let joined = tokio::time::timeout(PATIENCE, agent).await.unwrap().unwrap().unwrap();
+                assert_eq!(joined.given.len(), ROUNDS as usize, "every round was contributed to once");
+                chains.push(joined.chain.to_string());
+            }
+            chains
+        });
+        assert!(agent.ended().success());
+        let mortal = federation.agent(&mortal);
+        assert_eq!(mortal.given(), (0..ROUNDS).collect::<Vec<u32>>(), "every round, and once");
+        assert_eq!(mortal.exchange().have().chain.to_string(), chains[0]);
+        assert!(server.ended().success(), "{}", federation.heard());
+        assert!(chains.iter().all(|chain| *chain == chains[0]), "{chains:?}");
+        let said = federation.replay();
+        assert!(said.contains("frames 41, broadcasts 40, charges 40"), "{said} after {kills} kills");
+        assert!(said.contains(&chains[0]), "{said}");
+        println!("{kills} kills");
+        assert!(kills >= KILLS, "only {kills} kills: the machine is too fast for this test");
+        // Negative control of the search.
+        std::fs::write(folder.join("frames/x"), [mark, mark].concat()).unwrap();
+        assert!(holds(&folder, &[mark, mark].concat()));
     });
-    assert!(ended(server).status.success());
-    assert!(chains.iter().all(|chain| *chain == chains[0]), "{chains:?}");
-    let replay = federation.command("replay");
-    let said = String::from_utf8(replay.stdout).unwrap();
-    assert!(replay.status.success(), "{said}{}", String::from_utf8_lossy(&replay.stderr));
-    assert!(said.contains("frames 41, broadcasts 40, charges 40"), "{said} after {kills} kills");
-    assert!(said.contains(&chains[0]), "{said}");
-    assert!(!holds(&folder, &[mark, mark].concat()));
-    println!("{kills} kills");
-    assert!(kills >= 10, "only {kills} kills: the machine is too fast for this test");
-    // Negative control of the search.
-    std::fs::write(folder.join("frames/x"), [mark, mark].concat()).unwrap();
-    assert!(holds(&folder, &[mark, mark].concat()));
+}
+
+fn wait_for_frames(federation: &Federation, count: usize) {
+    let (folder, start) = (federation.place.server(), Instant::now());
+    while whole_frames(&folder) < count {
+        assert!(start.elapsed() < PATIENCE, "{} frames: {}", whole_frames(&folder), federation.heard());
+        std::thread::sleep(Duration::from_millis(2));
+    }
 }
 
 #[test]
 fn a_folder_from_yesterday_is_refused_by_the_ledger_and_by_the_agents() {
-    let federation = Federation::new("yesterday", 2, 60, &["--close-early", "--deadline", "60s"]);
-    let mut server = federation.serve();
-    let invitations = federation.invite();
-    let runtime = runtime();
-    let agents: Vec<_> =
-        invitations.iter().map(|invitation| runtime.spawn(take_part(federation.joining(invitation)))).collect();
-    let (folder, counter) = (federation.place.server(), federation.place.0.join("counter"));
-    let frames = || whole_frames(&folder);
-    let wait_for = |count| {
-        let start = std::time::Instant::now();
-        while frames() < count {
-            assert!(start.elapsed() < PATIENCE, "{} frames", frames());
-            std::thread::sleep(Duration::from_millis(2));
+    bounded(|| {
+        let federation = killable("yesterday", 2, 60);
+        let mut server = federation.serve();
+        let invitations = federation.invite();
+        let runtime = runtime();
+        let agents: Vec<_> =
+            invitations.iter().map(|invitation| runtime.spawn(take_part(federation.joining(invitation)))).collect();
+        let (folder, counter) = (federation.place.server(), federation.place.0.join("counter"));
+        wait_for_frames(&federation, 4);
+        // Not while it writes: whole files of one moment.
+        server.kill();
+        let old = federation.place.0.join("old");
+        copy(&folder, &old.join("server"));
+        copy(&counter, &old.join("counter"));
+        let mut server = federation.serve();
+        wait_for_frames(&federation, whole_frames(&folder) + 4);
+        server.kill();
+        // The folder alone: its ledger is older than the second count says.
+        std::fs::remove_dir_all(&folder).unwrap();
+        copy(&old.join("server"), &folder);
+        let said = federation.refused();
+        assert!(said.contains("ledger"), "{said}");
+        // Folder and second count, everything the machine had: now only the agents know better.
+        std::fs::remove_dir_all(&counter).unwrap();
+        copy(&old.join("counter"), &counter);
+        let said = federation.refused();
+        assert!(said.contains("its folder is older than what it released"), "{said}");
+        agents.iter().for_each(|agent| agent.abort());
+    });
+}
+
+#[test]
+fn nothing_leaves_a_server_that_cannot_write() {
+    const ROUNDS: u32 = 12;
+    bounded(|| {
+        let federation = killable("full", 2, ROUNDS);
+        let mut server = federation.serve();
+        let invitations = federation.invite();
+        let runtime = runtime();
+        let agents: Vec<_> =
+            invitations.iter().map(|invitation| runtime.spawn(take_part(federation.joining(invitation)))).collect();
+        wait_for_frames(&federation, 3);
+        server.kill();
+        let folder = federation.place.server();
+        let ledger = folder.join("ledger.jsonl");
+        // From here on no file can grow beyond the next kilobyte that the ledger fills, as on a full disk: a write fails
+        // in its middle.
+        let blocks = std::fs::metadata(&ledger).unwrap().len() / 512 + 1;
+        let mut limited = Command::new("sh");
+        let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
+        limited.args(["-c", &script, env!("CARGO_BIN_EXE_sordino-net")]);
+        let status = federation.serve_as(limited).ended();
+        assert_eq!(status.code(), Some(1), "{}", federation.heard());
+        let (whole, kept) = (whole_lines(&ledger), whole_frames(&folder));
+        assert!(kept < ROUNDS as usize, "it was to stop before its end");
+        for invitation in &invitations {
+            // Frame 0 tells nothing, every other one a release: each is kept, and was charged before it left.
+            let heard = federation.agent(invitation).exchange().have().frames as usize;
+            assert!(heard <= kept && heard <= whole, "{heard} frames heard, {kept} kept, {whole} charges");
         }
-    };
-    wait_for(4);
-    // Not while it writes: whole files of one moment.
-    server.kill().unwrap();
-    server.wait().unwrap();
-    let old = federation.place.0.join("old");
-    copy(&folder, &old.join("server"));
-    copy(&counter, &old.join("counter"));
-    let mut server = federation.serve();
-    let before = frames();
-    wait_for(before + 4);
-    server.kill().unwrap();
-    server.wait().unwrap();
-    // The folder alone: its ledger is older than the second count says.
-    std::fs::remove_dir_all(&folder).unwrap();
-    copy(&old.join("server"), &folder);
-    let refused = federation.serve_to_end();
-    assert_eq!(refused.status.code(), Some(1));
-    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(said.contains("ledger"), "{said}");
-    // Folder and second count, everything the machine had: now only the agents know better.
-    std::fs::remove_dir_all(&counter).unwrap();
-    copy(&old.join("counter"), &counter);
-    let refused = federation.serve_to_end();
-    assert_eq!(refused.status.code(), Some(1));
-    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(said.contains("its folder is older than what it released"), "{said}");
-    agents.iter().for_each(|agent| agent.abort());
+        // With room again it goes on, and what was charged was charged once.
+        let server = federation.serve();
+        let chains = runtime.block_on(async {
+            let mut chains = Vec::new();
+            for agent in agents {
+                let joined = tokio::time::timeout(PATIENCE, agent).await.unwrap().unwrap().unwrap();
+                chains.push(joined.chain);
+            }
+            chains
+        });
+        assert!(server.ended().success(), "{}", federation.heard());
+        let said = federation.replay();
+        assert!(said.contains("frames 13, broadcasts 12, charges 12"), "{said}");
+        assert!(chains.iter().all(|chain| said.contains(&chain.to_string())), "{said} {chains:?}");
+    });
+}
+
+/// Lines that were written to their end: the head of a ledger, then a charge each.
+fn whole_lines(path: &Path) -> usize {
+    std::fs::read(path).unwrap().iter().filter(|byte| **byte == b'\n').count()
 }
 
 /// Frames that were kept, not those that are just being written.
-fn whole_frames(folder: &std::path::Path) -> usize {
+fn whole_frames(folder: &Path) -> usize {
     let files = std::fs::read_dir(folder.join("frames")).unwrap();
     files.filter(|file| file.as_ref().unwrap().path().extension().is_some_and(|end| end == "frame")).count()
 }
 
-fn copy(from: &std::path::Path, to: &std::path::Path) {
+fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
         let path = entry.unwrap().path();

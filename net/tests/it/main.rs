@@ -1,5 +1,6 @@
 //! Real federations on loopback: rehearsals against the simulator, private servers under kill −9, hostile bodies.
 
+mod bodies;
 mod deadlines;
 mod kills;
 mod rehearsals;
