@@ -24,6 +24,7 @@ use sordino_core::privacy::budget::{BudgetError, Filter};
 use sordino_core::random::RunSeed;
 use sordino_core::wire::{self, Header, Kind, ScalarTag, WireError};
 use sordino_host::files::{FileError, read_bounded, write_atomically};
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::time::Instant;
 
 use crate::link::{Link, LinkError};
@@ -260,7 +261,7 @@ impl<T: Scalar> HostAgent<T> {
         let mut bytes = postcard::to_allocvec(&stored).map_err(|_| AgentEnd::NotOurs { what: "cannot be written" })?;
         let sum = Sha256::digest(&bytes);
         bytes.extend_from_slice(&sum);
-        Ok(write_atomically(path, &bytes)?)
+        Ok(beside(|| write_atomically(path, &bytes))?)
     }
 
     fn with<R>(&mut self, act: impl FnOnce(&mut Agent<'_, T>) -> Result<R, AgentError>) -> Result<R, AgentEnd> {
@@ -437,6 +438,14 @@ impl<T: Scalar> HostAgent<T> {
     fn event(&self) -> Result<Option<Event>, AgentEnd> {
         let refused = |_| AgentEnd::NotOurs { what: "a configuration without a mechanism" };
         Server::<T>::event_of(&self.shared.agreement.config).map_err(refused)
+    }
+}
+
+/// Waits for a disk, which may take as long as a round, without holding up the other tasks of a runtime that can.
+fn beside<R>(work: impl FnOnce() -> R) -> R {
+    match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
+        _ => work(),
     }
 }
 

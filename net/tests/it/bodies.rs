@@ -77,6 +77,8 @@ fn a_million_random_bodies_reach_the_round_and_none_is_taken() {
         let (frame, chain) = rounds.frame::<f32>(0, 0, None).unwrap();
         let marks = wire::decode(&frame, 0).unwrap().0;
         rounds.announce(0, 0, frame, chain, 170_000, true).unwrap();
+        // The door stays open until the end.
+        let _door = sender.clone();
         let flood = async move {
             let mut stream = Stream::from_seed(12);
             let honest = upload(Header { kind: wire::Kind::Upload, agent: 1, ..marks }, m);
