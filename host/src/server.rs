@@ -181,7 +181,13 @@ where
     /// **Errors**: the ledger's.
     pub fn store(&mut self) -> Result<StoredServer<&ServerState>, HostError> {
         self.ledger.sync()?;
-        Ok(StoredServer { state: &self.state, mark: self.ledger.mark(), took_place: self.took_place })
+        Ok(self.stored())
+    }
+
+    /// The server between two rounds as it will be when its ledger is synced: for a host that makes state, broadcast and
+    /// charge durable in one step, with [`Deferred`](crate::ledger::Deferred), and syncs the ledger after.
+    pub fn stored(&self) -> StoredServer<&ServerState> {
+        StoredServer { state: &self.state, mark: self.ledger.mark(), took_place: self.took_place }
     }
 
     /// Its state.

@@ -47,6 +47,26 @@ pub const HOUSES: &[House] = &[
             &["cli"],
         ],
     },
+    House {
+        sources: "net/src/",
+        floors: &[
+            &["text"],
+            &["identity"],
+            &["invitation", "terms"],
+            &["enrolment"],
+            &["rounds"],
+            &["folder"],
+            &["door"],
+            &["progress"],
+            &["serve"],
+            &["link"],
+            &["agent"],
+            &["join"],
+            &["chaos"],
+            &["rehearsal"],
+            &["cli"],
+        ],
+    },
 ];
 
 impl House {

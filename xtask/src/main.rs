@@ -2,7 +2,7 @@
 //!
 //! | command | what it does |
 //! |---|---|
-//! | `cargo xtask test` | what CI runs: tools, formatting, lints, documentation, host tests, firmware in QEMU, digests everywhere |
+//! | `cargo xtask test` | what CI runs: tools, formatting, lints, documentation, host tests, real federations on loopback, firmware in QEMU, digests everywhere |
 //! | `cargo xtask firmware [--write]` | runs the firmware on Cortex-M4F and M0 code and links operations that cannot panic; `--write` regenerates its script `firmware-example/federation.bin` and `docs/device-table.md` |
 //! | `cargo xtask digests [--write]` | compares the digest tables on five targets; `--write` regenerates them in `tests/vectors/` |
 //! | `cargo xtask bench [WORKLOAD …]` | the comparisons under `bench/` and where the time of one default run goes |

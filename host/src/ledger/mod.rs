@@ -55,6 +55,7 @@ use sordino_core::privacy::{Charge, Event, Provenance, SourceKind};
 mod budget;
 mod budgeted;
 pub mod counter;
+mod deferred;
 mod error;
 pub mod line;
 mod log;
@@ -65,6 +66,7 @@ mod tests;
 pub use budget::{Spent, loss};
 pub use budgeted::{Budgeted, Mark};
 pub use counter::CounterPlace;
+pub use deferred::{Deferred, Planned};
 pub use error::LedgerError;
 pub use line::{Accounting, Entry};
 
@@ -269,12 +271,20 @@ impl Ledger {
     /// **Errors**: [`LedgerError::OverBudget`], [`LedgerError::Gap`], [`LedgerError::Changed`],
     /// [`LedgerError::Accountant`], [`LedgerError::OtherLedger`]: nothing was written. Any other: the charge may count.
     pub fn charge(&mut self, release: u64, events: &[Event]) -> Result<(), LedgerError> {
+        self.plan(release, events)?.map_or(Ok(()), |planned| self.settle(&planned))
+    }
+
+    /// A charge as it would be written, if the budget admits it; nothing is. None if it is there already, which only
+    /// simulated noise allows.
+    ///
+    /// **Errors**: as [`Ledger::charge`]; nothing was written.
+    pub fn plan(&mut self, release: u64, events: &[Event]) -> Result<Option<Planned>, LedgerError> {
         if self.broken {
             return Err(LedgerError::Broken);
         }
         let charges = self.entries.len() as u64;
         if let Some(before) = self.entries.get(release as usize).filter(|_| self.kind == SourceKind::Simulation) {
-            return if before.events == events { Ok(()) } else { Err(LedgerError::Changed { release }) };
+            return if before.events == events { Ok(None) } else { Err(LedgerError::Changed { release }) };
         }
         if release > charges {
             return Err(LedgerError::Gap { release, charges });
@@ -282,7 +292,27 @@ impl Ledger {
         self.admits(events)?;
         let noise = self.kind.to_string();
         let entry = Entry { sequence: charges, release, events: events.to_vec(), noise, note: None };
-        let (line, chain) = sealed(self.chain, &entry)?;
+        let chain = sealed(self.chain, &entry)?.1;
+        Ok(Some(Planned { mark: Mark { charges: charges + 1, chain }, entry }))
+    }
+
+    /// Writes down what was planned, by this ledger or by an earlier opening of it; what is there already, once.
+    ///
+    /// **Errors**: [`LedgerError::Changed`] if something else was charged in its place, or it follows something else;
+    /// any other: the charge may count.
+    pub fn settle(&mut self, planned: &Planned) -> Result<(), LedgerError> {
+        if self.broken {
+            return Err(LedgerError::Broken);
+        }
+        let changed = LedgerError::Changed { release: planned.entry.release };
+        let charges = self.entries.len() as u64;
+        if planned.entry.sequence < charges {
+            return if self.holds(&planned.mark)? { Ok(()) } else { Err(changed) };
+        }
+        let (line, chain) = sealed(self.chain, &planned.entry)?;
+        if planned.entry.sequence != charges || chain != planned.mark.chain {
+            return Err(changed);
+        }
         if let (SourceKind::Secret, Some(place)) = (self.kind, &self.place) {
             place.verify(&self.last)?;
         }
@@ -300,8 +330,8 @@ impl Ledger {
                 place.verify(&line)?;
             }
         }
-        self.budget.charge(events)?;
-        self.entries.push(entry);
+        self.budget.charge(&planned.entry.events)?;
+        self.entries.push(planned.entry.clone());
         (self.chain, self.last, self.broken) = (chain, line, false);
         Ok(())
     }

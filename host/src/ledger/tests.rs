@@ -8,6 +8,8 @@ use sordino_core::privacy::NeighboringRelation;
 
 /// What a hostile reading of the mends found.
 mod hostile;
+/// Charges that become durable with what they pay for.
+mod planned;
 
 struct Desk {
     folder: PathBuf,

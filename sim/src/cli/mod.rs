@@ -12,6 +12,7 @@
 //! | [`audit`] | `sordino audit` |
 //! | [`reproduce`] | `sordino reproduce` |
 //! | [`tune`] | `sordino tune` |
+//! | [`handover`] | `sordino serve`, `join` and the others of `sordino-net` |
 //! | `print` | results on standard output |
 //! | [`error`] | one line for every error, and its exit code |
 //!
@@ -25,6 +26,7 @@ use clap::{Parser, Subcommand};
 
 pub mod audit;
 pub mod error;
+pub mod handover;
 mod interrupt;
 pub mod list;
 mod print;
@@ -44,7 +46,7 @@ pub use print::{Format, print, print_json};
 ///
 /// Without a command: `sordino run default`.
 #[derive(Debug, Parser)]
-#[command(name = "sordino", version, max_term_width = 100)]
+#[command(name = "sordino", version, max_term_width = 100, after_help = handover::HELP)]
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
@@ -77,6 +79,10 @@ enum Command {
 
 /// Executes one command line, the program's name included.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    if handover::is_for_net(&arguments) {
+        return handover::hand_over(&arguments).report();
+    }
     let parsed = match Arguments::try_parse_from(arguments) {
         Ok(parsed) => parsed,
         // Help and version arrive as errors that belong on standard output.

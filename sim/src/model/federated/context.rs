@@ -69,7 +69,12 @@ impl<T: Scalar> ScenarioContext<T> {
 ///
 /// The rank is not known beforehand: the factor is tried at growing widths (its columns do not depend on the width) and
 /// packed to the rank it reached.
-fn prior_factor(kernel: &impl Kernel<f64>, candidates: &[f64], dim: usize, tolerance: f64) -> (Vec<f64>, usize, f64) {
+pub fn prior_factor(
+    kernel: &impl Kernel<f64>,
+    candidates: &[f64],
+    dim: usize,
+    tolerance: f64,
+) -> (Vec<f64>, usize, f64) {
     let n = candidates.len() / dim;
     let point = |i: usize| &candidates[i * dim..(i + 1) * dim];
     let tolerance = tolerance * kernel.variance(point(0));

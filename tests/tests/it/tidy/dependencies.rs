@@ -61,11 +61,14 @@ fn dependencies_cannot_change_the_bits() {
     // run time) and must call libm by name, which makes it indifferent to num-traits.
     let own = cargo_tree(&["-p", "sordino-core", "--all-features", "-e", "features,normal"]);
     let all = cargo_tree(&["-p", "sordino-sim", "-p", "sordino-core", "-p", "sordino-tests", "-e", "features,normal"]);
+    // What a real federation adds is computed with the same library: nothing of the network may switch on `std` there.
+    let net = cargo_tree(&["-p", "sordino-net", "-e", "features,normal"]);
     let matrices = ["nalgebra", "simba"];
     let numbers = ["nalgebra", "simba", "num-traits", "num-complex"];
     assert_eq!(check_features(&own, &numbers, &["std", "default"]), Vec::<String>::new());
     assert_eq!(check_features(&own, &["rand_core", "serde", "postcard"], &["std"]), Vec::<String>::new());
     assert_eq!(check_features(&all, &matrices, &["std", "default"]), Vec::<String>::new());
+    assert_eq!(check_features(&net, &numbers, &["std", "default"]), Vec::<String>::new());
     assert!(own.contains("nalgebra feature \"libm-force\""), "nalgebra does not call libm by name");
     assert!(!own.contains("matrixmultiply") && !own.contains("getrandom"));
     // Negative control, in the form that cargo prints.

@@ -9,7 +9,7 @@ pub fn root() -> PathBuf {
 /// Every Rust file of ours: (path from the root with `/`, text), sorted.
 pub fn sources() -> Vec<(String, String)> {
     let mut files = Vec::new();
-    for folder in ["core", "host", "sim", "tests", "xtask", "firmware-example", "bench"] {
+    for folder in ["core", "host", "sim", "net", "tests", "xtask", "firmware-example", "bench"] {
         collect(&root().join(folder), &mut files);
     }
     assert!(files.len() > 20, "the walk found {} files", files.len());

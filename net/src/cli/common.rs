@@ -1,0 +1,75 @@
+//! What several commands read: scenarios, methods, times, ranges of agents; and the runtime they wait in.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use sordino_sim::cli::error::CliError;
+use sordino_sim::cli::run::scenario_text;
+use sordino_sim::scenario::{Method, Scenario};
+
+/// A federated scenario by its name or file, and the one method that is asked for.
+pub fn scenario(name: &str, settings: &[String], method: Option<&str>) -> Result<(Scenario, Method), CliError> {
+    let (source, text) = scenario_text(name)?;
+    let scenario = Scenario::parse(&source, &text, settings)?;
+    let method = match (method, scenario.federation.methods.as_slice()) {
+        (Some(name), _) => Method::from_name(name)
+            .ok_or_else(|| CliError::input(format!("--method {name}: no such method; sordino list names them")))?,
+        (None, [only]) => *only,
+        (None, _) => Method::DpFtsDe,
+    };
+    Ok((scenario, method))
+}
+
+/// `90`, `90s`, `15m`, `6h`, `250ms`: a time above 0.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "ms" => 1,
+        "" | "s" => 1000,
+        "m" | "min" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        other => return Err(format!("unit {other:?} is none of ms, s, m, h, d")),
+    };
+    let count: u64 = digits.parse().map_err(|_| "a whole number and a unit is expected, as in 15m".to_owned())?;
+    match count.checked_mul(unit).filter(|ms| (1..=YEAR_MS).contains(ms)) {
+        Some(ms) => Ok(Duration::from_millis(ms)),
+        None => Err("a time between 1ms and 365d is expected".to_owned()),
+    }
+}
+
+const YEAR_MS: u64 = 365 * 86_400_000;
+
+/// `3` or `0..200`.
+pub fn agents(text: &str) -> Result<Range<u32>, String> {
+    let number = |text: &str| text.parse::<u32>().map_err(|_| format!("{text:?} is not an agent; as in 3 or 0..200"));
+    let range = match text.split_once("..") {
+        Some((first, end)) => number(first)?..number(end)?,
+        None => number(text).map(|one| one..one.saturating_add(1))?,
+    };
+    if range.is_empty() { Err("no agent is in this range".to_owned()) } else { Ok(range) }
+}
+
+/// Waits for this to end, on two threads.
+pub fn wait<R>(work: impl Future<Output = R>) -> Result<R, CliError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    Ok(runtime.map_err(CliError::failure)?.block_on(work))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_and_ranges_are_read_or_refused() {
+        let ms = |text| duration(text).map(|time| time.as_millis() as u64);
+        assert_eq!((ms("90"), ms("15m"), ms("6h"), ms("250ms")), (Ok(90_000), Ok(900_000), Ok(21_600_000), Ok(250)));
+        for bad in ["", "0s", "5w", "-3s", "366d", "1.5h", "h"] {
+            assert!(duration(bad).is_err(), "{bad}");
+        }
+        assert_eq!((agents("0..3"), agents("7")), (Ok(0..3), Ok(7..8)));
+        for bad in ["", "3..3", "5..2", "a", "1..", "-1"] {
+            assert!(agents(bad).is_err(), "{bad}");
+        }
+    }
+}

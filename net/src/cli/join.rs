@@ -1,0 +1,72 @@
+//! `sordino-net join`: takes part with a command of the user's that measures.
+
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use clap::Args;
+use sordino_sim::cli::error::CliError;
+
+use super::common;
+use crate::agent::Query;
+use crate::invitation::Invitation;
+use crate::join::{Joining, join};
+
+/// Arguments of `join`.
+#[derive(Clone, Debug, Args)]
+pub struct Join {
+    /// The whole line that `sordino-net invite` printed
+    invitation: Invitation,
+    /// What measures a point, run by `sh`: {x0}, {x1}, … are replaced by coordinates in [0, 1]; the last line it prints
+    /// is the value, larger is better
+    #[arg(long)]
+    command: String,
+    /// Where key and state are kept; the same folder continues [default: ./sordino-agent-RUN-SLOT]
+    #[arg(long)]
+    folder: Option<PathBuf>,
+    /// Stop by itself before contributing to more than this ε
+    #[arg(long, value_name = "EPSILON")]
+    max_epsilon: Option<f64>,
+}
+
+/// Executes the command.
+pub fn execute(arguments: &Join) -> Result<(), CliError> {
+    if arguments.max_epsilon.is_some_and(|most| !(most > 0.0 && most.is_finite())) {
+        return Err(CliError::input("--max-epsilon: a number above 0 is expected"));
+    }
+    let invitation = arguments.invitation.clone();
+    let beside = || PathBuf::from(format!("sordino-agent-{:016x}-{}", invitation.deployment, invitation.slot));
+    let folder = arguments.folder.clone().unwrap_or_else(beside);
+    let joining = Joining { invitation, folder, epsilon_max: arguments.max_epsilon, wait: Duration::from_secs(25) };
+    let joined =
+        common::wait(join(&joining, |query| measure(&arguments.command, query)))?.map_err(CliError::failure)?;
+    println!(
+        "agent {}: {} points measured, {} rounds contributed to, chain {}",
+        joined.agent,
+        joined.observations,
+        joined.given.len(),
+        joined.chain
+    );
+    Ok(())
+}
+
+/// Runs the command for one point.
+async fn measure(command: &str, query: Query) -> Result<f64, String> {
+    let mut text = command.to_owned();
+    // From the last: {x1} is no beginning of {x10}, but the other way round it would not matter either.
+    for (i, x) in query.point.iter().enumerate().rev() {
+        text = text.replace(&format!("{{x{i}}}"), &x.to_string());
+    }
+    let mut shell = tokio::process::Command::new("sh");
+    shell.args(["-c", &text]).stdin(Stdio::null()).stderr(Stdio::inherit()).kill_on_drop(true);
+    let output = shell.output().await.map_err(|error| format!("sh: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("`{text}` ended with {}", output.status));
+    }
+    let printed = String::from_utf8_lossy(&output.stdout);
+    let last = printed.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    match last.trim().parse::<f64>() {
+        Ok(value) if value.is_finite() => Ok(value),
+        _ => Err(format!("`{text}` printed {last:?} last, a finite number is expected")),
+    }
+}

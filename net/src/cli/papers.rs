@@ -1,0 +1,88 @@
+//! `sordino-net replay`, `promise`: what a server's folder says, checked, and what was promised, signed.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use sordino_core::federated::{Aggregation, Server};
+use sordino_core::privacy::accountant::RdpAccountant;
+use sordino_core::wire::{self, Kind};
+use sordino_sim::cli::error::CliError;
+
+use crate::folder;
+use crate::text::hex;
+
+/// Arguments of both.
+#[derive(Clone, Debug, Args)]
+pub struct Folder {
+    /// The server's folder
+    folder: PathBuf,
+}
+
+/// Compares history, charges and loss: every frame continues the ones before, every broadcast has one charge.
+pub fn replay(arguments: &Folder) -> Result<(), CliError> {
+    let folder = folder::Folder::open(&arguments.folder).map_err(CliError::failure)?;
+    let agreement = &folder.terms.agreement;
+    let frames = folder.frames().map_err(CliError::failure)?;
+    let history = folder.history(&frames).map_err(CliError::failure)?;
+    let mut broadcasts = 0;
+    for frame in &frames {
+        let (header, _) = wire::decode(frame, agreement.frame_numbers_max()).map_err(CliError::failure)?;
+        broadcasts += u64::from(header.kind == Kind::Broadcast);
+    }
+    let ledger = folder.path().join("ledger.jsonl");
+    let text = sordino_host::files::read_text(&ledger, 1 << 28).map_err(CliError::failure)?;
+    let charges = text.lines().skip(1).count() as u64;
+    let event = Server::<f64>::event_of(&agreement.config).map_err(CliError::failure)?;
+    let epsilon = match event.filter(|_| charges > 0) {
+        Some(event) => epsilon_of(&event, charges as u32, agreement.announced.delta)?,
+        None => 0.0,
+    };
+    let chain = history.last().copied().unwrap_or_default();
+    println!("frames {}, broadcasts {broadcasts}, charges {charges}, ε {epsilon:.3}", frames.len());
+    println!("chain {chain}");
+    if charges < broadcasts {
+        return Err(CliError::failure(format!(
+            "{broadcasts} broadcasts and {charges} charges: a release was not charged"
+        )));
+    }
+    Ok(())
+}
+
+fn epsilon_of(event: &sordino_core::privacy::Event, times: u32, delta: f64) -> Result<f64, CliError> {
+    let mut accountant = RdpAccountant::new();
+    accountant.compose(event, times).map_err(CliError::failure)?;
+    Ok(accountant.epsilon(delta).map_err(CliError::failure)?.epsilon)
+}
+
+/// Prints what is promised to agents, and the server's signature of it.
+pub fn promise(arguments: &Folder) -> Result<(), CliError> {
+    let folder = folder::Folder::open(&arguments.folder).map_err(CliError::failure)?;
+    let agreement = &folder.terms.agreement;
+    let p = agreement.config.parameters();
+    let Aggregation::Private { clipping_norm, sampling_probability, noise_multiplier, .. } = p.aggregation else {
+        return Err(CliError::failure("this method's releases protect nobody"));
+    };
+    let event = Server::<f64>::event_of(&agreement.config).map_err(CliError::failure)?;
+    let event = event.ok_or_else(|| CliError::failure("this method's releases protect nobody"))?;
+    let (delta, most) = (agreement.announced.delta, agreement.announced.epsilon_max);
+    let text = serde_json::json!({
+        "agreement": agreement.digest().to_string(),
+        "run": format!("{:016x}", agreement.deployment),
+        "unit": "agent: all contributions of one enrolled agent",
+        "relation": "zero-out: one agent's vectors replaced by zero; N and weights public",
+        "agents": p.agents, "rounds": p.rounds, "sampling_probability": sampling_probability,
+        "noise_multiplier": noise_multiplier, "clipping_norm": clipping_norm, "delta": delta,
+        "epsilon_of_all_rounds": epsilon_of(&event, p.rounds, delta)?, "epsilon_max": most,
+        "accountant": "Renyi, rounded up",
+        "round_deadline_ms": agreement.announced.deadline_ms,
+        "closes_early": agreement.announced.may_close_early,
+        "trusted": "the server: it sees every agent's vectors",
+        "not_covered": ["who takes part and when, which the network shows", "an agent's own queries, which whoever measures sees"],
+    });
+    let text = text.to_string();
+    let signature = folder.identity.sign(text.as_bytes()).map_err(CliError::failure)?;
+    println!("{text}");
+    let key = folder.identity.fingerprint().map_err(CliError::failure)?;
+    println!("signed by {key} (ECDSA P-256, SHA-256, of the line above): {}", hex(&signature));
+    Ok(())
+}

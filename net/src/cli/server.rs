@@ -1,0 +1,181 @@
+//! `sordino-net serve`, `invite`, `revoke`: what is done on the server's machine.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use sordino_core::federated::Aggregation;
+use sordino_core::federated::exchange::{Announced, Pace};
+use sordino_core::random::RunSeed;
+use sordino_host::entropy;
+use sordino_host::ledger::CounterPlace;
+use sordino_sim::cli::error::CliError;
+
+use super::common;
+use crate::enrolment;
+use crate::folder::Folder;
+use crate::invitation::Invitation;
+use crate::serve::{self, Serving};
+use crate::terms::Terms;
+
+/// Arguments of `serve`.
+#[derive(Clone, Debug, Args)]
+pub struct Serve {
+    /// A federated scenario from `sordino list`, or a TOML file: numbers, candidates and privacy of the federation
+    #[arg(value_name = "SCENARIO|FILE")]
+    scenario: String,
+    /// Everything that must not be lost; the same folder continues
+    #[arg(long)]
+    folder: PathBuf,
+    /// Where to listen
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8443")]
+    listen: String,
+    /// What invitations name [default: --listen]
+    #[arg(long, value_name = "HOST:PORT")]
+    address: Option<String>,
+    /// How long a round is open
+    #[arg(long, value_name = "TIME", default_value = "6h", value_parser = common::duration)]
+    deadline: Duration,
+    /// End a round when all have answered: everybody then sees that nobody was absent, which no ε covers
+    #[arg(long)]
+    close_early: bool,
+    /// How long agents are sent away for at most
+    #[arg(long, value_name = "TIME", default_value = "15m", value_parser = common::duration)]
+    ask_again: Duration,
+    /// From the end of a round to the next announcement
+    #[arg(long, value_name = "TIME", default_value = "250ms", value_parser = common::duration)]
+    delay: Duration,
+    /// How long the server stays after the last frame at most
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = common::duration)]
+    linger: Duration,
+    /// Which method [default: the scenario's only one, or dp-fts-de]
+    #[arg(long)]
+    method: Option<String>,
+    /// Replace a value of the scenario; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    settings: Vec<String>,
+    /// Name of the data set in the ledger: charges under one name add up [default: the folder's run]
+    #[arg(long, value_name = "NAME")]
+    data_name: Option<String>,
+    /// Folder of the ledger's second count [default: the user's state folder]
+    #[arg(long, value_name = "DIR")]
+    counter: Option<PathBuf>,
+    /// Where to tell metrics in plain HTTP; for a machine's own address only
+    #[arg(long, value_name = "HOST:PORT")]
+    admin: Option<String>,
+}
+
+/// Serves to the end.
+pub fn serve(arguments: &Serve) -> Result<(), CliError> {
+    let folder = begin(arguments)?;
+    let run = format!("federation {:016x}", folder.terms.agreement.deployment);
+    let counter = match &arguments.counter {
+        Some(folder) => CounterPlace::Folder(folder.clone()),
+        None => CounterPlace::of_user().map_err(CliError::failure)?,
+    };
+    let spread_ms = arguments.deadline.as_millis() as u64 / 20;
+    let serving = Serving {
+        listen: arguments.listen.clone(),
+        admin: arguments.admin.clone(),
+        data: arguments.data_name.clone().unwrap_or(run),
+        counter,
+        delay: arguments.delay,
+        pace: Pace { ask_again_ms: arguments.ask_again.as_millis() as u64, spread_ms },
+        linger: arguments.linger,
+    };
+    let (address, path) = (folder.address().map_err(CliError::failure)?, folder.path().display());
+    eprintln!("serving {path} at {address}; invitations: sordino-net invite {path} --agents 0..N");
+    let ended = common::wait(async {
+        tokio::select! {
+            ended = serve::serve(&folder, serving) => ended.map_err(CliError::failure),
+            _ = tokio::signal::ctrl_c() => Err(CliError::failure("interrupted; the same command goes on")),
+        }
+    });
+    ended??;
+    println!("done; sordino-net replay {path} checks it");
+    Ok(())
+}
+
+/// The folder of these arguments, begun if it is new.
+fn begin(arguments: &Serve) -> Result<Folder, CliError> {
+    let (scenario, method) = common::scenario(&arguments.scenario, &arguments.settings, arguments.method.as_deref())?;
+    if scenario.privacy.max_epsilon.is_none() {
+        return Err(CliError::input(
+            "privacy.max_epsilon is not set: a real federation has a budget; say --set privacy.max_epsilon=8",
+        ));
+    }
+    // Only the list of points is used: what agents measure there is theirs.
+    let functions =
+        sordino_sim::world::load(&scenario, None).map_err(CliError::input)?.realize(RunSeed::new(scenario.seed, 0));
+    let announced = Announced {
+        epsilon_max: scenario.privacy.max_epsilon,
+        delta: scenario.privacy.delta,
+        deadline_ms: arguments.deadline.as_millis() as u64,
+        may_close_early: arguments.close_early,
+    };
+    let run = entropy::deployment().map_err(CliError::failure)?;
+    let terms = Terms::new(&scenario, method, functions.candidates(), functions.dim(), run, announced)
+        .map_err(CliError::input)?;
+    if !matches!(terms.agreement.config.parameters().aggregation, Aggregation::Private { .. }) {
+        return Err(CliError::input(serve::ServeError::Unprotected));
+    }
+    let folder = Folder::begin(&arguments.folder, terms).map_err(CliError::failure)?;
+    folder.set_address(arguments.address.as_ref().unwrap_or(&arguments.listen)).map_err(CliError::failure)?;
+    Ok(folder)
+}
+
+/// Arguments of `invite`.
+#[derive(Clone, Debug, Args)]
+pub struct Invite {
+    /// The server's folder
+    folder: PathBuf,
+    /// Which agents, as in 3 or 0..200
+    #[arg(long, value_name = "RANGE", value_parser = common::agents)]
+    agents: Range<u32>,
+}
+
+/// Prints an invitation a line. Each is a secret until it was used.
+pub fn invite(arguments: &Invite) -> Result<(), CliError> {
+    let folder = open(&arguments.folder)?;
+    let agreement = &folder.terms.agreement;
+    let count = agreement.config.parameters().agents;
+    if arguments.agents.end > count {
+        return Err(CliError::input(format!("--agents {:?}: this federation has {count} agents", arguments.agents)));
+    }
+    let (address, pin) = (folder.address(), folder.identity.fingerprint().map_err(CliError::failure)?);
+    let address = address.map_err(CliError::failure)?;
+    for slot in arguments.agents.clone() {
+        let mut token = [0; 16];
+        getrandom::fill(&mut token).map_err(CliError::failure)?;
+        enrolment::invite(folder.path(), slot, &token).map_err(CliError::failure)?;
+        let (address, deployment, terms) = (address.clone(), agreement.deployment, agreement.digest());
+        println!("{}", Invitation { address, deployment, slot, terms, pins: vec![pin], token });
+    }
+    Ok(())
+}
+
+/// Arguments of `revoke`.
+#[derive(Clone, Debug, Args)]
+pub struct Revoke {
+    /// The server's folder
+    folder: PathBuf,
+    /// Index of the agent
+    agent: u32,
+}
+
+/// Shuts an agent out.
+pub fn revoke(arguments: &Revoke) -> Result<(), CliError> {
+    let folder = open(&arguments.folder)?;
+    let count = folder.terms.agreement.config.parameters().agents;
+    if arguments.agent >= count {
+        return Err(CliError::input(format!("agent {}: this federation has {count} agents", arguments.agent)));
+    }
+    enrolment::revoke(folder.path(), arguments.agent).map_err(CliError::failure)?;
+    println!("agent {} is shut out; a server that runs notices within a second", arguments.agent);
+    Ok(())
+}
+
+fn open(path: &Path) -> Result<Folder, CliError> {
+    Folder::open(path).map_err(CliError::failure)
+}

@@ -1,0 +1,296 @@
+//! The door: HTTP over TLS, a status for every answer, a bound on everything.
+//!
+//! | request | answers |
+//! |---|---|
+//! | `GET /v1/RUN/agreement` | 200 the terms |
+//! | `POST /v1/RUN/enrol/SLOT`, the token | 200; 403 not invited, shut out |
+//! | `GET /v1/RUN/rounds/T`: "I have T frames" | 200 a frame; 204 later; 403 not you; 409 a fork; 422 a history that was never made |
+//! | `PUT /v1/RUN/rounds/T/agents/N`: "here is mine" | 200 taken; 409 already; 410 over; 403 not you; 422 no such frame |
+//! | any of them | 404 another run; 413 too long; 503 the queue is full |
+//!
+//! Who is asking is the key of the connection. The path of an upload names the agent for people who read logs; a frame or
+//! a path that says otherwise than the key is 403.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, Extension, Path, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post, put};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use sordino_core::digest::Digest;
+use sordino_core::federated::exchange::{Have, Reply, Seal};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio_rustls::TlsAcceptor;
+
+use crate::enrolment::{Enrolment, Refusal};
+use crate::identity::Fingerprint;
+use crate::rounds::{Asked, Given, Request};
+use crate::text::{from_hex, hex};
+
+/// The digest of what the sender has.
+pub const CHAIN: HeaderName = HeaderName::from_static("sordino-chain");
+/// The seal that came with the last frame.
+pub const SEAL: HeaderName = HeaderName::from_static("sordino-seal");
+/// For how many milliseconds the sender waits for an answer.
+pub const WAIT: HeaderName = HeaderName::from_static("sordino-wait-ms");
+/// The round that is open.
+pub const ROUND: HeaderName = HeaderName::from_static("sordino-round");
+/// In how many milliseconds to come back.
+pub const LATER: HeaderName = HeaderName::from_static("sordino-later-ms");
+
+/// Bounds of a door.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Connections at one time.
+    pub connections: usize,
+    /// Connections of one key.
+    pub per_key: u32,
+    /// A handshake, a header, a request that stands still: no longer than this.
+    pub patience: Duration,
+    /// The longest that a question is kept waiting.
+    pub wait_max: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        let (patience, wait_max) = (Duration::from_secs(20), Duration::from_secs(30));
+        Limits { connections: 20_000, per_key: 2, patience, wait_max }
+    }
+}
+
+/// What a door counts, for metrics.
+#[derive(Debug, Default)]
+pub struct Counts {
+    /// Handshakes that failed.
+    pub tls_failures: AtomicU64,
+    /// Requests by the first digit of their status: 2, 4, 5.
+    pub requests: [AtomicU64; 3],
+}
+
+/// A door of one federation.
+pub struct Door {
+    /// The public number of the run.
+    pub deployment: u64,
+    /// What is published.
+    pub terms: Bytes,
+    /// The longest body, in bytes.
+    pub body_max: usize,
+    /// Whose key is which.
+    pub enrolment: Arc<Enrolment>,
+    /// Where requests go.
+    pub requests: mpsc::Sender<Request>,
+    /// Bounds of everything.
+    pub limits: Limits,
+    /// What is counted here.
+    pub counts: Arc<Counts>,
+}
+
+/// The key of the connection.
+#[derive(Clone, Copy)]
+struct Caller(Fingerprint);
+
+type Shared = Arc<Door>;
+
+impl Door {
+    fn is_run(&self, run: &str) -> bool {
+        from_hex(run).map(u64::from_be_bytes) == Some(self.deployment)
+    }
+
+    fn later(&self, status: StatusCode, after_ms: u64) -> Response {
+        let seconds = HeaderValue::from(after_ms.div_ceil(1000));
+        (status, [(LATER, HeaderValue::from(after_ms)), (axum::http::header::RETRY_AFTER, seconds)]).into_response()
+    }
+}
+
+async fn agreement(State(door): State<Shared>, Path(run): Path<String>) -> Response {
+    if !door.is_run(&run) {
+        return StatusCode::NOT_FOUND.into_response();
+    }
+    door.terms.clone().into_response()
+}
+
+async fn enrol(
+    State(door): State<Shared>,
+    Extension(Caller(key)): Extension<Caller>,
+    Path((run, slot)): Path<(String, u32)>,
+    body: Bytes,
+) -> Response {
+    if !door.is_run(&run) {
+        return StatusCode::NOT_FOUND.into_response();
+    }
+    let Ok(token) = body[..].try_into() else {
+        return (StatusCode::UNPROCESSABLE_ENTITY, "a token is 16 bytes").into_response();
+    };
+    match door.enrolment.enrol(slot, token, key) {
+        Ok(()) => StatusCode::OK.into_response(),
+        Err(Refusal::NotInvited) => (StatusCode::FORBIDDEN, "not invited").into_response(),
+        Err(Refusal::Revoked) => (StatusCode::FORBIDDEN, "shut out").into_response(),
+        Err(Refusal::NotWritten) => door.later(StatusCode::SERVICE_UNAVAILABLE, 1000),
+    }
+}
+
+fn header<const N: usize>(headers: &HeaderMap, name: &HeaderName) -> Option<[u8; N]> {
+    headers.get(name).and_then(|value| value.to_str().ok()).and_then(from_hex)
+}
+
+async fn ask(
+    State(door): State<Shared>,
+    Extension(Caller(key)): Extension<Caller>,
+    Path((run, frames)): Path<(String, u32)>,
+    headers: HeaderMap,
+) -> Response {
+    if !door.is_run(&run) {
+        return StatusCode::NOT_FOUND.into_response();
+    }
+    let Some(who) = door.enrolment.slot(&key) else {
+        return StatusCode::FORBIDDEN.into_response();
+    };
+    let (Some(chain), Some(seal)) = (header(&headers, &CHAIN), header::<16>(&headers, &SEAL)) else {
+        return (StatusCode::BAD_REQUEST, "the headers sordino-chain and sordino-seal are needed").into_response();
+    };
+    let have = Have { frames, chain: Digest(chain), seal: seal as Seal };
+    let wait = headers.get(&WAIT).and_then(|value| value.to_str().ok()).and_then(|value| value.parse().ok());
+    let wait = Duration::from_millis(wait.unwrap_or(0)).min(door.limits.wait_max);
+    let (reply, answer) = oneshot::channel();
+    if door.requests.try_send(Request::Ask { who, have, wait, reply }).is_err() {
+        return door.later(StatusCode::SERVICE_UNAVAILABLE, 1000);
+    }
+    match answer.await {
+        Ok(Asked::Frame { bytes, current, seal }) => {
+            let seal = HeaderValue::from_str(&hex(&seal)).unwrap_or(HeaderValue::from_static(""));
+            ([(ROUND, HeaderValue::from(current)), (SEAL, seal)], bytes).into_response()
+        }
+        Ok(Asked::Later { after_ms }) => door.later(StatusCode::NO_CONTENT, after_ms),
+        Ok(Asked::NotYou) => StatusCode::FORBIDDEN.into_response(),
+        Ok(Asked::Fork) => (StatusCode::CONFLICT, "another history than this server's").into_response(),
+        Ok(Asked::Unsealed) => (StatusCode::UNPROCESSABLE_ENTITY, "a history that was never sent").into_response(),
+        // The server is about to end.
+        Err(_) => door.later(StatusCode::SERVICE_UNAVAILABLE, 1000),
+    }
+}
+
+async fn give(
+    State(door): State<Shared>,
+    Extension(Caller(key)): Extension<Caller>,
+    Path((run, _round, agent)): Path<(String, u32, u32)>,
+    frame: Bytes,
+) -> Response {
+    if !door.is_run(&run) {
+        return StatusCode::NOT_FOUND.into_response();
+    }
+    let Some(who) = door.enrolment.slot(&key).filter(|slot| *slot == agent) else {
+        return StatusCode::FORBIDDEN.into_response();
+    };
+    let (reply, answer) = oneshot::channel();
+    if door.requests.try_send(Request::Give { who, frame, reply }).is_err() {
+        return door.later(StatusCode::SERVICE_UNAVAILABLE, 1000);
+    }
+    match answer.await {
+        Ok(Given::Reply(Reply::Taken)) => StatusCode::OK.into_response(),
+        Ok(Given::Reply(Reply::Already)) => StatusCode::CONFLICT.into_response(),
+        Ok(Given::Reply(Reply::Over)) => StatusCode::GONE.into_response(),
+        Ok(Given::Reply(Reply::NotYou)) => StatusCode::FORBIDDEN.into_response(),
+        Ok(Given::Reply(Reply::Later { after_ms })) => door.later(StatusCode::SERVICE_UNAVAILABLE, after_ms),
+        Ok(Given::Refused(reason)) => (StatusCode::UNPROCESSABLE_ENTITY, reason).into_response(),
+        Err(_) => door.later(StatusCode::SERVICE_UNAVAILABLE, 1000),
+    }
+}
+
+/// Counts every answer by its status.
+async fn counted(
+    State(counts): State<Arc<Counts>>,
+    request: axum::extract::Request,
+    next: axum::middleware::Next,
+) -> Response {
+    let response = next.run(request).await;
+    let class = match response.status().as_u16() {
+        ..400 => 0,
+        400..500 => 1,
+        500.. => 2,
+    };
+    counts.requests[class].fetch_add(1, Ordering::Relaxed);
+    response
+}
+
+/// Connections of each key that are open.
+type Open = Arc<Mutex<BTreeMap<Fingerprint, u32>>>;
+
+/// One connection of a key; its place is free again when it is dropped.
+struct Place(Open, Fingerprint);
+
+impl Place {
+    fn take(open: &Open, key: Fingerprint, most: u32) -> Option<Place> {
+        let mut counts = open.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = counts.entry(key).or_insert(0);
+        if *count >= most {
+            return None;
+        }
+        *count += 1;
+        Some(Place(open.clone(), key))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = counts.get_mut(&self.1) {
+            *count -= 1;
+            if *count == 0 {
+                counts.remove(&self.1);
+            }
+        }
+    }
+}
+
+/// Opens a door on a listener and serves until the task is dropped. An error of one connection ends that connection.
+pub async fn serve(listener: TcpListener, tls: Arc<rustls::ServerConfig>, door: Door) {
+    let (limits, counts, body_max) = (door.limits, door.counts.clone(), door.body_max);
+    let app = Router::new()
+        .route("/v1/{run}/agreement", get(agreement))
+        .route("/v1/{run}/enrol/{slot}", post(enrol))
+        .route("/v1/{run}/rounds/{frames}", get(ask))
+        .route("/v1/{run}/rounds/{round}/agents/{agent}", put(give))
+        .layer(axum::middleware::from_fn_with_state(counts.clone(), counted))
+        .layer(DefaultBodyLimit::max(body_max))
+        .with_state(Arc::new(door));
+    let (acceptor, free, open) =
+        (TlsAcceptor::from(tls), Arc::new(Semaphore::new(limits.connections)), Open::default());
+    loop {
+        // Nobody closes the semaphore; a listener that fails for want of file handles works again soon.
+        let Ok(permit) = free.clone().acquire_owned().await else { return };
+        let Ok((tcp, _from)): Result<(TcpStream, SocketAddr), _> = listener.accept().await else {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            continue;
+        };
+        let (app, acceptor, counts, open) = (app.clone(), acceptor.clone(), counts.clone(), open.clone());
+        tokio::spawn(async move {
+            let _permit = permit;
+            if connection(tcp, acceptor, app, limits, open).await.is_none() {
+                counts.tls_failures.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+    }
+}
+
+/// One connection to its end; none if it never became one.
+async fn connection(tcp: TcpStream, acceptor: TlsAcceptor, app: Router, limits: Limits, open: Open) -> Option<()> {
+    tcp.set_nodelay(true).ok()?;
+    let tls = tokio::time::timeout(limits.patience, acceptor.accept(tcp)).await.ok()?.ok()?;
+    let key = Fingerprint::of(tls.get_ref().1.peer_certificates()?.first()?).ok()?;
+    let _place = Place::take(&open, key, limits.per_key)?;
+    let service = TowerToHyperService::new(app.layer(Extension(Caller(key))));
+    let mut http = hyper::server::conn::http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(limits.patience).max_buf_size(16 << 10);
+    // A peer that hangs up in the middle is an everyday thing.
+    drop(http.serve_connection(TokioIo::new(tls), service).await);
+    Some(())
+}

@@ -1,0 +1,293 @@
+//! Whose key is which agent's: slots, invitations that were not used yet, and who was shut out.
+//!
+//! Three files of lines in the server's folder, which people may read. `invitations.jsonl` and `revoked.jsonl` are
+//! written by commands beside a server that runs and looked at again whenever they have grown; `enrolled.jsonl` is
+//! written by the server.
+//!
+//! Shutting an agent out changes no weight: its slot stays and counts as zero.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::fs::OpenOptions;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use sordino_host::files::{FileError, read_text, sync_folder};
+
+use crate::identity::Fingerprint;
+use crate::invitation::Token;
+use crate::text::hex;
+
+const INVITATIONS: &str = "invitations.jsonl";
+const ENROLLED: &str = "enrolled.jsonl";
+const REVOKED: &str = "revoked.jsonl";
+/// Each of the files is read up to this length.
+const BYTES_MAX: u64 = 1 << 30;
+
+/// Why a list could not be read or written.
+#[derive(Debug)]
+pub enum EnrolmentError {
+    /// Its file cannot be used.
+    File(FileError),
+    /// A line that is none.
+    Line {
+        /// Path of the file.
+        path: PathBuf,
+        /// Its number, from 1.
+        line: usize,
+        /// What is wrong with it.
+        error: serde_json::Error,
+    },
+}
+
+impl fmt::Display for EnrolmentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            EnrolmentError::File(error) => write!(f, "{error}"),
+            EnrolmentError::Line { path, line, error } => write!(f, "{}: line {line}: {error}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for EnrolmentError {}
+
+impl From<FileError> for EnrolmentError {
+    fn from(error: FileError) -> Self {
+        EnrolmentError::File(error)
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Invited {
+    slot: u32,
+    /// SHA-256 of the token: whoever reads the file cannot join with it.
+    token: String,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Enrolled {
+    slot: u32,
+    key: Fingerprint,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Revoked {
+    slot: u32,
+}
+
+/// Why somebody was not enrolled; said to the sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// No such invitation: another slot, another token, or used by another key.
+    NotInvited,
+    /// The slot was shut out.
+    Revoked,
+    /// The server cannot write it down; not the sender's fault.
+    NotWritten,
+}
+
+#[derive(Default)]
+struct Lists {
+    invited: BTreeMap<u32, BTreeSet<String>>,
+    slots: BTreeMap<Fingerprint, u32>,
+    keys: BTreeMap<u32, Fingerprint>,
+    revoked: BTreeSet<u32>,
+    /// Lengths of the files that others write, as they were read.
+    read: [u64; 2],
+}
+
+/// Whose key is which agent's.
+pub struct Enrolment {
+    folder: Option<PathBuf>,
+    lists: Mutex<Lists>,
+}
+
+impl Enrolment {
+    /// Without a folder: for rehearsals.
+    pub fn in_memory() -> Self {
+        Enrolment { folder: None, lists: Mutex::default() }
+    }
+
+    /// As the folder has it.
+    ///
+    /// **Errors**: [`EnrolmentError`].
+    pub fn open(folder: &Path) -> Result<Self, EnrolmentError> {
+        let mut lists = Lists::default();
+        for Enrolled { slot, key } in lines(&folder.join(ENROLLED))? {
+            lists.slots.insert(key, slot);
+            lists.keys.insert(slot, key);
+        }
+        let enrolment = Enrolment { folder: Some(folder.to_owned()), lists: Mutex::new(lists) };
+        enrolment.refresh()?;
+        Ok(enrolment)
+    }
+
+    fn lists(&self) -> MutexGuard<'_, Lists> {
+        // Every change is one insertion: a thread that panicked left whole lists.
+        self.lists.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks again at what others write, if it has grown.
+    ///
+    /// **Errors**: [`EnrolmentError`]; the lists are as before then.
+    pub fn refresh(&self) -> Result<(), EnrolmentError> {
+        let Some(folder) = &self.folder else {
+            return Ok(());
+        };
+        let [invitations, revoked] = [INVITATIONS, REVOKED].map(|name| folder.join(name));
+        let lengths = [&invitations, &revoked].map(|path| std::fs::metadata(path).map_or(0, |found| found.len()));
+        let mut lists = self.lists();
+        if lists.read == lengths {
+            return Ok(());
+        }
+        let (found, shut): (Vec<Invited>, Vec<Revoked>) = (lines(&invitations)?, lines(&revoked)?);
+        lists.invited.clear();
+        for Invited { slot, token } in found {
+            lists.invited.entry(slot).or_default().insert(token);
+        }
+        lists.revoked = shut.into_iter().map(|revoked| revoked.slot).collect();
+        lists.read = lengths;
+        Ok(())
+    }
+
+    /// Which agent has this key; none that is unknown or shut out.
+    pub fn slot(&self, key: &Fingerprint) -> Option<u32> {
+        let lists = self.lists();
+        lists.slots.get(key).copied().filter(|slot| !lists.revoked.contains(slot))
+    }
+
+    /// Slots that have a key and were not shut out.
+    pub fn count(&self) -> usize {
+        let lists = self.lists();
+        lists.keys.keys().filter(|slot| !lists.revoked.contains(slot)).count()
+    }
+
+    /// Makes a slot's invitation known, without a file.
+    pub fn admit(&self, slot: u32, token: &Token) {
+        self.lists().invited.entry(slot).or_default().insert(digest(token));
+    }
+
+    /// Binds a slot to a key that shows its token; the same key again is no error, another one is refused.
+    ///
+    /// **Errors**: [`Refusal`].
+    pub fn enrol(&self, slot: u32, token: &Token, key: Fingerprint) -> Result<(), Refusal> {
+        self.refresh().map_err(|_| Refusal::NotWritten)?;
+        let mut lists = self.lists();
+        if lists.revoked.contains(&slot) {
+            return Err(Refusal::Revoked);
+        }
+        let other_slot = lists.slots.get(&key).is_some_and(|taken| *taken != slot);
+        if other_slot || !lists.invited.get(&slot).is_some_and(|tokens| tokens.contains(&digest(token))) {
+            return Err(Refusal::NotInvited);
+        }
+        match lists.keys.get(&slot) {
+            Some(known) if *known == key => return Ok(()),
+            Some(_) => return Err(Refusal::NotInvited),
+            None => {}
+        }
+        if let Some(folder) = &self.folder {
+            append(folder, ENROLLED, &Enrolled { slot, key }).map_err(|_| Refusal::NotWritten)?;
+        }
+        lists.slots.insert(key, slot);
+        lists.keys.insert(slot, key);
+        Ok(())
+    }
+}
+
+fn digest(token: &Token) -> String {
+    hex(&Sha256::digest(token))
+}
+
+/// Writes an invitation down beside a server that may be running.
+///
+/// **Errors**: [`FileError`].
+pub fn invite(folder: &Path, slot: u32, token: &Token) -> Result<(), FileError> {
+    append(folder, INVITATIONS, &Invited { slot, token: digest(token) })
+}
+
+/// Shuts a slot out, for good.
+///
+/// **Errors**: [`FileError`].
+pub fn revoke(folder: &Path, slot: u32) -> Result<(), FileError> {
+    append(folder, REVOKED, &Revoked { slot })
+}
+
+fn append(folder: &Path, name: &str, line: &impl Serialize) -> Result<(), FileError> {
+    let path = folder.join(name);
+    let write = || -> std::io::Result<()> {
+        let mut file = OpenOptions::new().append(true).read(true).create(true).open(&path)?;
+        let mut before = Vec::new();
+        file.read_to_end(&mut before)?;
+        // A line that was cut off must not swallow this one.
+        let whole = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        if whole < before.len() {
+            file.set_len(whole as u64)?;
+        }
+        let mut text = serde_json::to_string(line)?;
+        text.push('\n');
+        // One write: lines of two writers do not mix.
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
+    };
+    write().map_err(|error| FileError::Io { path: path.clone(), error })?;
+    sync_folder(&path)
+}
+
+/// All whole lines; what follows the last line feed was cut off while it was written, and was never acted upon.
+fn lines<V: for<'de> Deserialize<'de>>(path: &Path) -> Result<Vec<V>, EnrolmentError> {
+    let text = match read_text(path, BYTES_MAX) {
+        Ok(text) => text,
+        Err(error) if error.is_missing() => return Ok(Vec::new()),
+        Err(error) => return Err(error.into()),
+    };
+    let whole = &text[..text.rfind('\n').map_or(0, |at| at + 1)];
+    let read = |(i, line): (usize, &str)| {
+        serde_json::from_str(line).map_err(|error| EnrolmentError::Line { path: path.to_owned(), line: i + 1, error })
+    };
+    whole.lines().enumerate().map(read).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(n: u8) -> Fingerprint {
+        hex(&[n; 32]).parse().unwrap()
+    }
+
+    #[test]
+    fn a_token_is_good_for_one_key_and_a_revoked_slot_for_none() {
+        let folder = std::env::temp_dir().join(format!("sordino-net-enrolment-{}", std::process::id()));
+        drop(std::fs::remove_dir_all(&folder));
+        std::fs::create_dir_all(&folder).unwrap();
+        let enrolment = Enrolment::open(&folder).unwrap();
+        assert_eq!(enrolment.enrol(3, &[1; 16], key(1)), Err(Refusal::NotInvited));
+        // Invited while the server runs.
+        invite(&folder, 3, &[1; 16]).unwrap();
+        invite(&folder, 4, &[2; 16]).unwrap();
+        assert_eq!(enrolment.enrol(3, &[2; 16], key(1)), Err(Refusal::NotInvited));
+        assert_eq!(enrolment.enrol(3, &[1; 16], key(1)), Ok(()));
+        assert_eq!(enrolment.enrol(3, &[1; 16], key(1)), Ok(()), "the same key again");
+        assert_eq!(enrolment.enrol(3, &[1; 16], key(2)), Err(Refusal::NotInvited), "another key");
+        assert_eq!(enrolment.enrol(4, &[2; 16], key(1)), Err(Refusal::NotInvited), "one key, two slots");
+        assert_eq!((enrolment.slot(&key(1)), enrolment.slot(&key(2)), enrolment.count()), (Some(3), None, 1));
+        // A line that was cut off was never acted upon.
+        let torn = std::fs::read_to_string(folder.join(ENROLLED)).unwrap() + "{\"slot\":9";
+        std::fs::write(folder.join(ENROLLED), torn).unwrap();
+        let again = Enrolment::open(&folder).unwrap();
+        assert_eq!(again.slot(&key(1)), Some(3));
+        again.enrol(4, &[2; 16], key(5)).unwrap();
+        assert_eq!(Enrolment::open(&folder).unwrap().slot(&key(5)), Some(4), "it swallows no other line");
+        revoke(&folder, 3).unwrap();
+        again.refresh().unwrap();
+        assert_eq!((again.slot(&key(1)), again.count()), (None, 1));
+        assert_eq!(again.enrol(3, &[1; 16], key(1)), Err(Refusal::Revoked));
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}

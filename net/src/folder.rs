@@ -1,0 +1,291 @@
+//! The folder of a server: everything that must not be lost, and nothing of any one agent.
+//!
+//! | file | what |
+//! |---|---|
+//! | `terms.bin` | the agreement with its candidates, written once |
+//! | `server.key` | the server's key, for its owner's eyes |
+//! | `address` | what invitations name |
+//! | `round.bin` | the round that is open: its frame, the server's state, the charge it cost; replaced in one rename |
+//! | `frames/000017.frame` | every frame that was announced |
+//! | `ledger.jsonl` | every charge |
+//! | `invitations.jsonl`, `enrolled.jsonl`, `revoked.jsonl` | whose key is which ([`crate::enrolment`]) |
+//! | `.lock` | held by the one server that runs here |
+//!
+//! **Uploads are never here.** A server that restarts inside a round asks everybody again.
+
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use sordino_core::digest::Digest;
+use sordino_core::federated::ServerState;
+use sordino_core::federated::exchange::after;
+use sordino_core::wire::{self, WireError};
+use sordino_host::files::{FileError, read_bounded, read_text, remove_leftovers, write_atomically};
+use sordino_host::ledger::Planned;
+use sordino_host::server::StoredServer;
+
+use crate::identity::{Identity, IdentityError};
+use crate::terms::{TERMS_BYTES_MAX, Terms, TermsError};
+
+/// A frame is read up to this length: 64 regions of 2¹⁴ numbers.
+const FRAME_BYTES_MAX: u64 = (64 << 17) + 1024;
+
+/// Why a folder cannot be used.
+#[derive(Debug)]
+pub enum FolderError {
+    /// A file cannot be used.
+    File(FileError),
+    /// The key cannot be used.
+    Identity(IdentityError),
+    /// The terms of the federation.
+    Terms(TermsError),
+    /// Another server holds it.
+    Busy {
+        /// Path of the folder.
+        path: PathBuf,
+    },
+    /// It belongs to other terms than the scenario that is served.
+    OtherTerms {
+        /// Path of the folder.
+        path: PathBuf,
+        /// What differs, in words.
+        what: &'static str,
+    },
+    /// `round.bin` does not decode.
+    Round {
+        /// What is wrong with it.
+        what: String,
+    },
+    /// A frame of the history does not decode, or does not continue the one before.
+    Frame {
+        /// The round it is of.
+        round: u32,
+        /// Why, if it does not decode.
+        error: Option<WireError>,
+    },
+}
+
+impl fmt::Display for FolderError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FolderError::File(error) => write!(f, "{error}"),
+            FolderError::Identity(error) => write!(f, "{error}"),
+            FolderError::Terms(error) => write!(f, "{error}"),
+            FolderError::Busy { path } => write!(f, "{}: another server runs in this folder", path.display()),
+            FolderError::OtherTerms { path, what } => write!(
+                f,
+                "{}: begun under other terms ({what}); agents agreed to those, so serve the scenario it was begun with, \
+                 or another folder",
+                path.display()
+            ),
+            FolderError::Round { what } => write!(f, "round.bin: {what}"),
+            FolderError::Frame { round, error: Some(error) } => write!(f, "frame of round {round}: {error}"),
+            FolderError::Frame { round, error: None } => {
+                write!(f, "frame of round {round}: does not continue the frames before it")
+            }
+        }
+    }
+}
+
+impl std::error::Error for FolderError {}
+
+impl From<FileError> for FolderError {
+    fn from(error: FileError) -> Self {
+        FolderError::File(error)
+    }
+}
+
+impl From<IdentityError> for FolderError {
+    fn from(error: IdentityError) -> Self {
+        FolderError::Identity(error)
+    }
+}
+
+impl From<TermsError> for FolderError {
+    fn from(error: TermsError) -> Self {
+        FolderError::Terms(error)
+    }
+}
+
+/// The round that is open, as it is stored: in front of its frame.
+#[derive(Serialize, Deserialize)]
+pub struct Open<S = ServerState> {
+    /// t, the round that is open.
+    pub round: u32,
+    /// How often it was begun before.
+    pub attempt: u16,
+    /// The server between the rounds.
+    pub server: StoredServer<S>,
+    /// The charge of the broadcast in the frame; none if it cost nothing.
+    pub planned: Option<Planned>,
+}
+
+/// What was found of the rounds.
+pub struct Found {
+    /// The round that was open.
+    pub open: Open,
+    /// The frame of that round.
+    pub frame: Bytes,
+    /// The digests after 0, 1, …, round + 1 frames.
+    pub history: Vec<Digest>,
+    /// All frames, this one as well.
+    pub frames: Vec<Bytes>,
+}
+
+/// A folder, and what in it never changes.
+pub struct Folder {
+    path: PathBuf,
+    /// The server's key.
+    pub identity: Identity,
+    /// The terms of the federation.
+    pub terms: Terms,
+}
+
+impl Folder {
+    /// A folder that was begun.
+    ///
+    /// **Errors**: [`FolderError`].
+    pub fn open(path: &Path) -> Result<Self, FolderError> {
+        let terms = Terms::from_bytes(&read_bounded(&path.join("terms.bin"), TERMS_BYTES_MAX)?, None)?;
+        Ok(Folder { path: path.to_owned(), identity: Identity::open(&path.join("server.key"))?, terms })
+    }
+
+    /// The folder of these terms: begun now if it is empty. Only the run may differ from what it was begun with: it is
+    /// drawn once, and the folder's counts.
+    ///
+    /// **Errors**: [`FolderError`]; [`FolderError::OtherTerms`] if the folder was begun under other terms.
+    pub fn begin(path: &Path, terms: Terms) -> Result<Self, FolderError> {
+        fs::create_dir_all(path.join("frames")).map_err(|error| FileError::Io { path: path.to_owned(), error })?;
+        let file = path.join("terms.bin");
+        if !file.exists() {
+            write_atomically(&file, &terms.to_bytes()?)?;
+        }
+        let folder = Folder::open(path)?;
+        let (ours, mut asked) = (&folder.terms.agreement, terms.agreement);
+        asked.deployment = ours.deployment;
+        let other = |what| Err(FolderError::OtherTerms { path: path.to_owned(), what });
+        match () {
+            () if asked.config != ours.config => other("the numbers of the federation"),
+            () if asked.announced != ours.announced => other("budget, delta, deadline or early closing"),
+            () if asked != *ours => other("candidates, features, kernel or number format"),
+            () => Ok(folder),
+        }
+    }
+
+    /// Where the folder is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Takes the lock; it ends with the process.
+    ///
+    /// **Errors**: [`FolderError::Busy`].
+    pub fn lock(&self) -> Result<File, FolderError> {
+        let path = self.path.join(".lock");
+        let io = |error| FileError::Io { path: path.clone(), error };
+        let file = OpenOptions::new().write(true).create(true).truncate(false).open(&path).map_err(io)?;
+        match file.try_lock() {
+            Ok(()) => {
+                remove_leftovers(&self.path)?;
+                remove_leftovers(&self.path.join("frames"))?;
+                Ok(file)
+            }
+            Err(fs::TryLockError::WouldBlock) => Err(FolderError::Busy { path: self.path.clone() }),
+            Err(fs::TryLockError::Error(error)) => Err(io(error).into()),
+        }
+    }
+
+    /// What invitations name.
+    ///
+    /// **Errors**: [`FolderError::File`].
+    pub fn address(&self) -> Result<String, FolderError> {
+        Ok(read_text(&self.path.join("address"), 1 << 10)?.trim().to_owned())
+    }
+
+    /// Writes down what invitations name.
+    ///
+    /// **Errors**: [`FolderError::File`].
+    pub fn set_address(&self, address: &str) -> Result<(), FolderError> {
+        Ok(write_atomically(&self.path.join("address"), format!("{address}\n").as_bytes())?)
+    }
+
+    /// Makes round, frame, state and charge durable in one rename. After it the ledger may be synced, then the frame
+    /// announced; nothing before.
+    ///
+    /// **Errors**: [`FolderError`]; nothing may leave then.
+    pub fn commit(&self, open: &Open<&ServerState>, frame: &[u8]) -> Result<(), FolderError> {
+        let mut bytes = serde_json::to_vec(open).map_err(|error| FolderError::Round { what: error.to_string() })?;
+        bytes.push(b'\n');
+        bytes.extend_from_slice(frame);
+        Ok(write_atomically(&self.path.join("round.bin"), &bytes)?)
+    }
+
+    /// Keeps a frame that is about to be announced, for agents that were away and for [`Folder::history`].
+    ///
+    /// **Errors**: [`FolderError::File`].
+    pub fn keep(&self, round: u32, frame: &[u8]) -> Result<(), FolderError> {
+        Ok(write_atomically(&self.frame_path(round), frame)?)
+    }
+
+    fn frame_path(&self, round: u32) -> PathBuf {
+        self.path.join(format!("frames/{round:06}.frame"))
+    }
+
+    /// Everything that was found; none before the first round.
+    ///
+    /// **Errors**: [`FolderError`].
+    pub fn found(&self) -> Result<Option<Found>, FolderError> {
+        let bytes = match read_bounded(&self.path.join("round.bin"), FRAME_BYTES_MAX + (1 << 16)) {
+            Ok(bytes) => bytes,
+            Err(error) if error.is_missing() => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let wrong = |what: String| FolderError::Round { what };
+        let end = bytes.iter().position(|byte| *byte == b'\n').ok_or_else(|| wrong("has no first line".into()))?;
+        let open: Open = serde_json::from_slice(&bytes[..end]).map_err(|error| wrong(error.to_string()))?;
+        let frame = Bytes::copy_from_slice(&bytes[end + 1..]);
+        let mut frames = Vec::new();
+        for round in 0..open.round {
+            frames.push(read_bounded(&self.frame_path(round), FRAME_BYTES_MAX)?.into());
+        }
+        frames.push(frame.clone());
+        let history = self.history(&frames)?;
+        Ok(Some(Found { open, frame, history, frames }))
+    }
+
+    /// The digests after 0, 1, … of these frames, each of which must continue the one before.
+    ///
+    /// **Errors**: [`FolderError::Frame`].
+    pub fn history(&self, frames: &[Bytes]) -> Result<Vec<Digest>, FolderError> {
+        let mut chain = self.terms.agreement.digest();
+        let mut history = vec![chain];
+        for (round, frame) in frames.iter().enumerate() {
+            let round = round as u32;
+            let (header, payload) = wire::decode(frame, self.terms.agreement.frame_numbers_max())
+                .map_err(|error| FolderError::Frame { round, error: Some(error) })?;
+            chain = after(&chain, &header, &payload);
+            if header.round != round || header.chain != wire::prefix(&chain) {
+                return Err(FolderError::Frame { round, error: None });
+            }
+            history.push(chain);
+        }
+        Ok(history)
+    }
+
+    /// All frames that were announced, in order.
+    ///
+    /// **Errors**: [`FolderError::File`].
+    pub fn frames(&self) -> Result<Vec<Bytes>, FolderError> {
+        let mut frames = Vec::new();
+        loop {
+            match read_bounded(&self.frame_path(frames.len() as u32), FRAME_BYTES_MAX) {
+                Ok(frame) => frames.push(frame.into()),
+                Err(error) if error.is_missing() => return Ok(frames),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}

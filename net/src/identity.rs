@@ -1,0 +1,334 @@
+//! Keys instead of certificate authorities: who somebody is, is the digest of the public key of its connection.
+//!
+//! TLS 1.3 only, with a key on both sides. A certificate here is an envelope for a key: it is self-signed, and nothing
+//! in it but the key is looked at, no name, no date. The server accepts every key in the handshake and knows from its
+//! own list whose it is ([`crate::enrolment`]); an agent accepts the keys that its invitation names and no other.
+
+use std::fmt;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use rcgen::{CertificateParams, KeyPair};
+use ring::hmac;
+use ring::rand::SystemRandom;
+use ring::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, ServerConfig, SignatureScheme};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use sordino_core::digest::Digest;
+use sordino_core::federated::exchange::Seal;
+use sordino_host::files::{FileError, read_bounded, sync_folder};
+
+use crate::text::{from_hex, hex};
+
+/// Why a key could not be made, read or used.
+#[derive(Debug)]
+pub enum IdentityError {
+    /// Its file cannot be used.
+    File(FileError),
+    /// The bytes are no key of the one kind that is used, P-256 in PKCS #8.
+    Key(rcgen::Error),
+    /// TLS refuses it.
+    Tls(rustls::Error),
+    /// It does not sign.
+    Signature,
+}
+
+impl fmt::Display for IdentityError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            IdentityError::File(error) => write!(f, "{error}"),
+            IdentityError::Key(error) => write!(f, "not a P-256 key in PKCS #8: {error}"),
+            IdentityError::Tls(error) => write!(f, "the key cannot be used for TLS: {error}"),
+            IdentityError::Signature => write!(f, "the key does not sign"),
+        }
+    }
+}
+
+impl std::error::Error for IdentityError {}
+
+impl From<FileError> for IdentityError {
+    fn from(error: FileError) -> Self {
+        IdentityError::File(error)
+    }
+}
+
+impl From<rcgen::Error> for IdentityError {
+    fn from(error: rcgen::Error) -> Self {
+        IdentityError::Key(error)
+    }
+}
+
+impl From<rustls::Error> for IdentityError {
+    fn from(error: rustls::Error) -> Self {
+        IdentityError::Tls(error)
+    }
+}
+
+/// SHA-256 of a public key (its SubjectPublicKeyInfo in DER): 64 hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct Fingerprint([u8; 32]);
+
+impl Fingerprint {
+    /// Of the key in a certificate.
+    ///
+    /// **Errors**: rustls': the bytes are no certificate.
+    pub fn of(certificate: &CertificateDer<'_>) -> Result<Self, rustls::Error> {
+        let parsed = ParsedCertificate::try_from(certificate)?;
+        Ok(Fingerprint(Sha256::digest(parsed.subject_public_key_info().as_ref()).into()))
+    }
+}
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex(&self.0))
+    }
+}
+
+impl fmt::Debug for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for Fingerprint {
+    type Err = &'static str;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        from_hex(text).map(Fingerprint).ok_or("a fingerprint is 64 hexadecimal digits")
+    }
+}
+
+impl From<Fingerprint> for String {
+    fn from(fingerprint: Fingerprint) -> Self {
+        fingerprint.to_string()
+    }
+}
+
+impl TryFrom<String> for Fingerprint {
+    type Error = &'static str;
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+/// A party's own key, with an envelope for it.
+pub struct Identity {
+    private: Vec<u8>,
+    certificate: CertificateDer<'static>,
+}
+
+/// Key files are read up to this length.
+const KEY_BYTES_MAX: u64 = 4096;
+
+impl Identity {
+    /// A new key from the system's entropy.
+    ///
+    /// **Errors**: [`IdentityError::Key`].
+    pub fn generate() -> Result<Self, IdentityError> {
+        Self::with(&KeyPair::generate()?)
+    }
+
+    fn with(key: &KeyPair) -> Result<Self, IdentityError> {
+        let certificate = CertificateParams::new(vec!["sordino".to_owned()])?.self_signed(key)?.der().clone();
+        Ok(Identity { private: key.serialize_der(), certificate })
+    }
+
+    /// The key in this file, which is made if it is not there; nobody but its owner may read it.
+    ///
+    /// **Errors**: [`IdentityError`].
+    pub fn open(path: &Path) -> Result<Self, IdentityError> {
+        match read_bounded(path, KEY_BYTES_MAX) {
+            Ok(bytes) => Self::with(&KeyPair::try_from(bytes)?),
+            Err(error) if error.is_missing() => {
+                let made = Self::generate()?;
+                made.write(path).map_err(|error| FileError::Io { path: path.to_owned(), error })?;
+                sync_folder(path)?;
+                Ok(made)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn write(&self, path: &Path) -> std::io::Result<()> {
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+        file.write_all(&self.private)?;
+        file.sync_all()
+    }
+
+    /// Who this is.
+    ///
+    /// **Errors**: [`IdentityError::Tls`].
+    pub fn fingerprint(&self) -> Result<Fingerprint, IdentityError> {
+        Ok(Fingerprint::of(&self.certificate)?)
+    }
+
+    fn key(&self) -> PrivateKeyDer<'static> {
+        PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(self.private.clone()))
+    }
+
+    /// How a server with this key listens. Records of 1 KiB, so that a device needs 2 KiB for one and not 16; no tickets,
+    /// because a handshake is cheap and a ticket is a second identity.
+    ///
+    /// **Errors**: [`IdentityError::Tls`].
+    pub fn server(&self) -> Result<Arc<ServerConfig>, IdentityError> {
+        let config =
+            ServerConfig::builder_with_provider(provider()).with_protocol_versions(&[&rustls::version::TLS13])?;
+        let config = config.with_client_cert_verifier(Arc::new(AnyKey(algorithms())));
+        let mut config = config.with_single_cert(vec![self.certificate.clone()], self.key())?;
+        config.max_fragment_size = Some(1024);
+        config.send_tls13_tickets = 0;
+        Ok(Arc::new(config))
+    }
+
+    /// How an agent with this key calls a server that has one of these keys.
+    ///
+    /// **Errors**: [`IdentityError::Tls`].
+    pub fn client(&self, pins: &[Fingerprint]) -> Result<Arc<ClientConfig>, IdentityError> {
+        let config =
+            ClientConfig::builder_with_provider(provider()).with_protocol_versions(&[&rustls::version::TLS13])?;
+        let pinned = Arc::new(Pinned { pins: pins.to_vec(), algorithms: algorithms() });
+        let config = config.dangerous().with_custom_certificate_verifier(pinned);
+        let mut config = config.with_client_auth_cert(vec![self.certificate.clone()], self.key())?;
+        config.resumption = rustls::client::Resumption::disabled();
+        Ok(Arc::new(config))
+    }
+
+    /// An ECDSA P-256 signature (ASN.1) of SHA-256 of a text.
+    ///
+    /// **Errors**: [`IdentityError::Signature`].
+    pub fn sign(&self, text: &[u8]) -> Result<Vec<u8>, IdentityError> {
+        let entropy = SystemRandom::new();
+        let key = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, &self.private, &entropy)
+            .map_err(|_| IdentityError::Signature)?;
+        Ok(key.sign(&entropy, text).map_err(|_| IdentityError::Signature)?.as_ref().to_vec())
+    }
+
+    /// What seals this server's frames: a key that follows from the private one.
+    pub fn sealer(&self) -> Sealer {
+        let seed = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &self.private), b"sordino seals of frames");
+        Sealer(hmac::Key::new(hmac::HMAC_SHA256, seed.as_ref()))
+    }
+}
+
+/// Makes and knows again the seals of one server.
+pub struct Sealer(hmac::Key);
+
+impl Sealer {
+    /// The seal of a history of this many frames.
+    pub fn seal(&self, frames: u32, chain: &Digest) -> Seal {
+        let tag = hmac::sign(&self.0, &[&frames.to_le_bytes()[..], &chain.0].concat());
+        let mut seal = Seal::default();
+        seal.iter_mut().zip(tag.as_ref()).for_each(|(to, from)| *to = *from);
+        seal
+    }
+
+    /// Whether this server sealed that history, compared in constant time.
+    pub fn made(&self, frames: u32, chain: &Digest, seal: &Seal) -> bool {
+        self.seal(frames, chain).iter().zip(seal).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
+    }
+}
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(rustls::crypto::ring::default_provider())
+}
+
+fn algorithms() -> WebPkiSupportedAlgorithms {
+    rustls::crypto::ring::default_provider().signature_verification_algorithms
+}
+
+/// Accepts every client that has the key of its certificate.
+#[derive(Debug)]
+struct AnyKey(WebPkiSupportedAlgorithms);
+
+impl ClientCertVerifier for AnyKey {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &[]
+    }
+
+    fn verify_client_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: UnixTime,
+    ) -> Result<ClientCertVerified, rustls::Error> {
+        Fingerprint::of(end_entity).map(|_| ClientCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Err(rustls::Error::General("TLS 1.2 is not spoken".into()))
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, certificate, signed, &self.0)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_schemes()
+    }
+}
+
+/// Accepts the servers whose keys are pinned.
+#[derive(Debug)]
+struct Pinned {
+    pins: Vec<Fingerprint>,
+    algorithms: WebPkiSupportedAlgorithms,
+}
+
+impl ServerCertVerifier for Pinned {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        if self.pins.contains(&Fingerprint::of(end_entity)?) {
+            Ok(ServerCertVerified::assertion())
+        } else {
+            Err(CertificateError::ApplicationVerificationFailure.into())
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Err(rustls::Error::General("TLS 1.2 is not spoken".into()))
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, certificate, signed, &self.algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.algorithms.supported_schemes()
+    }
+}

@@ -1,0 +1,119 @@
+//! What an agent needs to find its server, to know it, and to be known: one line of text.
+//!
+//! `sordino://HOST:PORT/RUN/SLOT?terms=…&pin=…&pin=…&token=…`: the run in 16 hexadecimal digits, the digest of the
+//! agreement, one or two fingerprints of the server's key (two while it changes its key), and a token that is good for
+//! one key. The line is a secret until it was used.
+
+use std::fmt;
+use std::str::FromStr;
+
+use sordino_core::digest::Digest;
+
+use crate::identity::Fingerprint;
+use crate::text::{from_hex, hex};
+
+/// Random bytes that bind a slot to the first key that shows them.
+pub type Token = [u8; 16];
+
+/// All that an invitation says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Invitation {
+    /// Where the server is: `HOST:PORT`.
+    pub address: String,
+    /// The public number of the run.
+    pub deployment: u64,
+    /// Which agent of the federation this is.
+    pub slot: u32,
+    /// The digest of the agreement.
+    pub terms: Digest,
+    /// Keys that the server may have, one or two.
+    pub pins: Vec<Fingerprint>,
+    /// What to show once.
+    pub token: Token,
+}
+
+/// A line that is no invitation: what is wrong with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoInvitation(pub &'static str);
+
+impl fmt::Display for NoInvitation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "not an invitation: {}; the whole line that `sordino-net invite` printed is needed", self.0)
+    }
+}
+
+impl std::error::Error for NoInvitation {}
+
+impl fmt::Display for Invitation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "sordino://{}/{:016x}/{}?terms={}", self.address, self.deployment, self.slot, self.terms)?;
+        self.pins.iter().try_for_each(|pin| write!(f, "&pin={pin}"))?;
+        write!(f, "&token={}", hex(&self.token))
+    }
+}
+
+impl FromStr for Invitation {
+    type Err = NoInvitation;
+
+    fn from_str(text: &str) -> Result<Self, NoInvitation> {
+        let rest = text.trim().strip_prefix("sordino://").ok_or(NoInvitation("it does not begin with `sordino://`"))?;
+        let (path, query) = rest.split_once('?').ok_or(NoInvitation("it ends before `?`"))?;
+        let mut parts = path.split('/');
+        let (Some(address), Some(run), Some(slot), None) = (parts.next(), parts.next(), parts.next(), parts.next())
+        else {
+            return Err(NoInvitation("HOST:PORT/RUN/SLOT is expected"));
+        };
+        if !address.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok()) {
+            return Err(NoInvitation("the address is not HOST:PORT"));
+        }
+        let run = from_hex(run).ok_or(NoInvitation("the run is not 16 hexadecimal digits"))?;
+        let slot = slot.parse().map_err(|_| NoInvitation("the slot is not a number"))?;
+        let (mut terms, mut pins, mut token) = (None, Vec::new(), None);
+        for pair in query.split('&') {
+            match pair.split_once('=') {
+                Some(("terms", value)) => terms = from_hex(value).map(Digest),
+                Some(("pin", value)) => {
+                    pins.push(value.parse().map_err(|_| NoInvitation("a pin is not 64 hexadecimal digits"))?);
+                }
+                Some(("token", value)) => token = from_hex(value),
+                _ => return Err(NoInvitation("it has a part that is not terms, pin or token")),
+            }
+        }
+        if !(1..=2).contains(&pins.len()) {
+            return Err(NoInvitation("one or two pins are expected"));
+        }
+        Ok(Invitation {
+            address: address.to_owned(),
+            deployment: u64::from_be_bytes(run),
+            slot,
+            terms: terms.ok_or(NoInvitation("terms are not 64 hexadecimal digits"))?,
+            pins,
+            token: token.ok_or(NoInvitation("the token is not 32 hexadecimal digits"))?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_comes_back_and_every_cut_is_refused() {
+        let pin: Fingerprint = "ab".repeat(32).parse().unwrap();
+        let address = "[::1]:8443".to_owned();
+        let whole = Invitation {
+            address,
+            deployment: 0x12,
+            slot: 3,
+            terms: Digest([7; 32]),
+            pins: vec![pin, pin],
+            token: [9; 16],
+        };
+        let line = whole.to_string();
+        assert_eq!(line.parse(), Ok(whole));
+        for end in 0..line.len() {
+            assert!(line[..end].parse::<Invitation>().is_err(), "{}", &line[..end]);
+        }
+        assert!(format!("{line}&x=1").parse::<Invitation>().is_err());
+    }
+}

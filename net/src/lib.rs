@@ -1,0 +1,56 @@
+//! # sordino-net
+//!
+//! Real federations: a server that speaks HTTPS itself, agents that ask and give, and rehearsals of both against the
+//! simulator, to the bit.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`mod@text`] | bytes as people write them |
+//! | [`identity`] | keys, pins, seals; TLS 1.3 with a key on both sides |
+//! | [`invitation`] | one line that brings an agent to its server |
+//! | [`terms`] | the agreement with its candidates; everything that both sides compute from it |
+//! | [`enrolment`] | whose key is which agent's |
+//! | [`rounds`] | the one task that knows the round |
+//! | [`folder`] | what a server must not lose, and nothing of any one agent |
+//! | [`door`] | HTTP over TLS, a status for every answer |
+//! | [`progress`] | what people and metrics are told |
+//! | [`serve`] | a server with secret noise |
+//! | [`link`] | an agent's line to its server |
+//! | [`agent`] | an agent that can be killed at any moment |
+//! | [`mod@join`] | taking part with an invitation |
+//! | [`chaos`] | a bad network |
+//! | [`rehearsal`] | a federation of the simulator over a real network |
+//! | [`cli`] | arguments in, exit code out |
+//!
+//! ```no_run
+//! # async fn take_part(line: &str) -> Result<(), Box<dyn std::error::Error>> {
+//! use sordino_net::join::{Joining, join};
+//!
+//! let joining = Joining {
+//!     invitation: line.parse()?,
+//!     folder: "agent".into(),
+//!     epsilon_max: Some(4.0),
+//!     wait: std::time::Duration::from_secs(30),
+//! };
+//! let joined = join(&joining, |query| async move { Ok(-(query.point[0] - 0.3).powi(2)) }).await?;
+//! println!("{} rounds", joined.given.len());
+//! # Ok(())
+//! # }
+//! ```
+
+pub mod agent;
+pub mod chaos;
+pub mod cli;
+pub mod door;
+pub mod enrolment;
+pub mod folder;
+pub mod identity;
+pub mod invitation;
+pub mod join;
+pub mod link;
+pub mod progress;
+pub mod rehearsal;
+pub mod rounds;
+pub mod serve;
+pub mod terms;
+pub mod text;

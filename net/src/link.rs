@@ -1,0 +1,219 @@
+//! An agent's line to its server: one connection, made again when it breaks, and the four requests.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper::header::HOST;
+use hyper::{HeaderMap, Method, Request, StatusCode};
+use hyper_util::rt::TokioIo;
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use sordino_core::federated::exchange::{Have, Reply, Seal};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+use crate::door::{CHAIN, LATER, ROUND, SEAL, WAIT};
+use crate::invitation::Token;
+use crate::rounds::Asked;
+use crate::terms::TERMS_BYTES_MAX;
+use crate::text::{from_hex, hex};
+
+/// For how long a connection, a handshake or an answer beyond the agreed wait is awaited.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Why a request has no answer. All but [`LinkError::Status`] are a matter of trying again.
+#[derive(Debug)]
+pub enum LinkError {
+    /// The connection could not be made: address, network, or a key that is not the pinned one.
+    Connect(std::io::Error),
+    /// It broke, or what came was not HTTP.
+    Http(hyper::Error),
+    /// No answer in time.
+    Silence,
+    /// An answer that is too long or was cut off.
+    Body,
+    /// An answer that no server of this version gives.
+    Answer {
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// A status that says what trying again will not change.
+    Status {
+        /// The status, 400 or more.
+        status: u16,
+        /// What the server says.
+        reason: String,
+    },
+}
+
+impl fmt::Display for LinkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LinkError::Connect(error) => write!(f, "no connection: {error}"),
+            LinkError::Http(error) => write!(f, "the connection broke: {error}"),
+            LinkError::Silence => write!(f, "no answer in time"),
+            LinkError::Body => write!(f, "an answer that is too long or was cut off"),
+            LinkError::Answer { what } => write!(f, "an answer that no server of this version gives: {what}"),
+            LinkError::Status { status, reason } => write!(f, "the server says {status}: {reason}"),
+        }
+    }
+}
+
+impl std::error::Error for LinkError {}
+
+/// What a server answered.
+struct Answered {
+    status: StatusCode,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+/// A line to one server.
+pub struct Link {
+    address: String,
+    run: String,
+    tls: Arc<ClientConfig>,
+    frame_max: usize,
+    wait: Duration,
+    sender: Option<SendRequest<Full<Bytes>>>,
+}
+
+impl Link {
+    /// A line that is not connected yet. `wait` is how long a question may be kept waiting.
+    pub fn new(address: &str, deployment: u64, tls: Arc<ClientConfig>, wait: Duration) -> Self {
+        let (address, run) = (address.to_owned(), format!("{deployment:016x}"));
+        Link { address, run, tls, frame_max: 1 << 16, wait, sender: None }
+    }
+
+    /// The longest frame that is read from now on, in bytes.
+    pub fn admit(&mut self, frame_max: usize) {
+        self.frame_max = frame_max;
+    }
+
+    async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, LinkError> {
+        let connecting = async {
+            let tcp = TcpStream::connect(&self.address).await?;
+            tcp.set_nodelay(true)?;
+            // Pins say who the server is; the name in the handshake says nothing.
+            let name = ServerName::try_from("sordino").map_err(std::io::Error::other)?;
+            TlsConnector::from(self.tls.clone()).connect(name, tcp).await
+        };
+        let io = tokio::time::timeout(PATIENCE, connecting).await.map_err(|_| LinkError::Silence)?;
+        let (sender, connection) =
+            handshake(TokioIo::new(io.map_err(LinkError::Connect)?)).await.map_err(LinkError::Http)?;
+        // Its end shows in the next request.
+        tokio::spawn(async move { drop(connection.await) });
+        Ok(sender)
+    }
+
+    async fn request(
+        &mut self,
+        method: Method,
+        path: &str,
+        headers: HeaderMap,
+        body: Bytes,
+        body_max: usize,
+    ) -> Result<Answered, LinkError> {
+        let mut sender = match self.sender.take().filter(|sender| !sender.is_closed()) {
+            Some(sender) => sender,
+            None => self.connect().await?,
+        };
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = method;
+        *request.uri_mut() = path.parse().map_err(|_| LinkError::Answer { what: "a path" })?;
+        *request.headers_mut() = headers;
+        let host = self.address.parse().map_err(|_| LinkError::Answer { what: "an address" })?;
+        request.headers_mut().insert(HOST, host);
+        let answering = async {
+            sender.ready().await.map_err(LinkError::Http)?;
+            let (parts, body) = sender.send_request(request).await.map_err(LinkError::Http)?.into_parts();
+            let body = Limited::new(body, body_max).collect().await.map_err(|_| LinkError::Body)?.to_bytes();
+            Ok(Answered { status: parts.status, headers: parts.headers, body })
+        };
+        let answered =
+            tokio::time::timeout(self.wait + PATIENCE, answering).await.map_err(|_| LinkError::Silence)??;
+        self.sender = Some(sender);
+        Ok(answered)
+    }
+
+    /// The terms, as they are published.
+    ///
+    /// **Errors**: [`LinkError`].
+    pub async fn terms(&mut self) -> Result<Bytes, LinkError> {
+        let path = format!("/v1/{}/agreement", self.run);
+        let answered =
+            self.request(Method::GET, &path, HeaderMap::new(), Bytes::new(), TERMS_BYTES_MAX as usize).await?;
+        if answered.status == StatusCode::OK { Ok(answered.body) } else { Err(status(&answered)) }
+    }
+
+    /// Shows the token of an invitation.
+    ///
+    /// **Errors**: [`LinkError`].
+    pub async fn enrol(&mut self, slot: u32, token: &Token) -> Result<(), LinkError> {
+        let path = format!("/v1/{}/enrol/{slot}", self.run);
+        let body = Bytes::copy_from_slice(token);
+        let answered = self.request(Method::POST, &path, HeaderMap::new(), body, 1 << 10).await?;
+        if answered.status == StatusCode::OK { Ok(()) } else { Err(status(&answered)) }
+    }
+
+    /// What comes after what I have?
+    ///
+    /// **Errors**: [`LinkError`].
+    pub async fn ask(&mut self, have: &Have) -> Result<Asked, LinkError> {
+        let path = format!("/v1/{}/rounds/{}", self.run, have.frames);
+        let mut headers = HeaderMap::new();
+        for (name, value) in [(CHAIN, have.chain.to_string()), (SEAL, hex(&have.seal))] {
+            headers.insert(name, value.parse().map_err(|_| LinkError::Answer { what: "a header" })?);
+        }
+        headers.insert(WAIT, (self.wait.as_millis() as u64).into());
+        let answered = self.request(Method::GET, &path, headers, Bytes::new(), self.frame_max).await?;
+        match answered.status {
+            StatusCode::OK => {
+                let current = number(&answered, &ROUND).and_then(|round| u32::try_from(round).ok());
+                let seal = answered.headers.get(&SEAL).and_then(|seal| seal.to_str().ok()).and_then(from_hex);
+                let (Some(current), Some(seal)) = (current, seal) else {
+                    return Err(LinkError::Answer { what: "a frame without round or seal" });
+                };
+                Ok(Asked::Frame { bytes: answered.body, current, seal: seal as Seal })
+            }
+            StatusCode::NO_CONTENT | StatusCode::SERVICE_UNAVAILABLE => Ok(Asked::Later { after_ms: later(&answered) }),
+            StatusCode::FORBIDDEN => Ok(Asked::NotYou),
+            StatusCode::CONFLICT => Ok(Asked::Fork),
+            _ => Err(status(&answered)),
+        }
+    }
+
+    /// Here is mine.
+    ///
+    /// **Errors**: [`LinkError`].
+    pub async fn give(&mut self, round: u32, agent: u32, frame: Bytes) -> Result<Reply, LinkError> {
+        let path = format!("/v1/{}/rounds/{round}/agents/{agent}", self.run);
+        let answered = self.request(Method::PUT, &path, HeaderMap::new(), frame, 1 << 10).await?;
+        match answered.status {
+            StatusCode::OK => Ok(Reply::Taken),
+            StatusCode::CONFLICT => Ok(Reply::Already),
+            StatusCode::GONE => Ok(Reply::Over),
+            StatusCode::FORBIDDEN => Ok(Reply::NotYou),
+            StatusCode::SERVICE_UNAVAILABLE => Ok(Reply::Later { after_ms: later(&answered) }),
+            _ => Err(status(&answered)),
+        }
+    }
+}
+
+fn number(answered: &Answered, name: &hyper::header::HeaderName) -> Option<u64> {
+    answered.headers.get(name)?.to_str().ok()?.parse().ok()
+}
+
+/// In how many milliseconds to come back; a second if the server does not say, an hour at most.
+fn later(answered: &Answered) -> u64 {
+    number(answered, &LATER).unwrap_or(1000).min(3_600_000)
+}
+
+fn status(answered: &Answered) -> LinkError {
+    let reason = String::from_utf8_lossy(&answered.body[..answered.body.len().min(200)]).into_owned();
+    LinkError::Status { status: answered.status.as_u16(), reason }
+}

@@ -1,0 +1,397 @@
+//! A federation of the simulator over a real network: the same server, the same agents, the same functions, on
+//! loopback. Its digest is the one `sordino run` prints; that equality is the acceptance test of everything below.
+//!
+//! Agents compute from the published terms alone. What only a simulation knows, an agent's leaf of the transcript and
+//! its best value without noise, rides behind each upload.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use sordino_core::digest::{Digest, combine};
+use sordino_core::federated::exchange::{Announced, Pace};
+use sordino_core::federated::{Collector, CollectorStorage, Counters};
+use sordino_core::math::Scalar;
+use sordino_core::random::RunSeed;
+use sordino_host::entropy::{NoEntropy, deployment};
+use sordino_sim::model::federated::DriverError;
+use sordino_sim::model::federated::blocks;
+use sordino_sim::model::federated::context::{MethodContext, RunContext, ScenarioContext};
+use sordino_sim::model::federated::fabric::{Fabric, Order, Partial, Snapshot};
+use sordino_sim::model::federated::run::{Surroundings, run_method};
+use sordino_sim::model::federated::shard::Shard;
+use sordino_sim::scenario::{Method, ScalarKind, Scenario};
+use sordino_sim::world::ObjectiveError;
+use sordino_sim::world::fault::FaultCounts;
+use tokio::net::TcpListener;
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::JoinSet;
+
+use crate::agent::{AgentEnd, HostAgent, TRAILER};
+use crate::chaos;
+use crate::door::{self, Counts, Door, Limits};
+use crate::enrolment::Enrolment;
+use crate::identity::{Identity, IdentityError};
+use crate::link::{Link, LinkError};
+use crate::rounds::{QUEUE, Rounds, Stop};
+use crate::terms::{Shared, Terms, TermsError};
+
+/// Agents that enrol at one time.
+const ENROLLING_MAX: usize = 64;
+
+/// How to rehearse; none of it changes a digest.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Cut every connection after a few kilobytes, and delay some.
+    pub chaos: bool,
+    /// A round that is not complete after this long ends the rehearsal.
+    pub deadline: Duration,
+}
+
+/// What a rehearsal gave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// The digest, as `sordino run` prints it.
+    pub digest: Digest,
+    /// N, the enrolled agents.
+    pub agents: u32,
+    /// Frames that every agent received: T + 1.
+    pub rounds: u32,
+    /// Connections that were cut.
+    pub cuts: u64,
+    /// Uploads that had been taken before.
+    pub repeated: u64,
+}
+
+/// Why a rehearsal has no digest.
+#[derive(Debug)]
+pub enum RehearsalError {
+    /// The scenario has faults of its own: a network needs no others.
+    Faults,
+    /// The functions cannot be built.
+    Objective(ObjectiveError),
+    /// The public number of the run.
+    Driver(DriverError),
+    /// The terms of the federation.
+    Terms(TermsError),
+    /// A key cannot be made.
+    Identity(IdentityError),
+    /// The system's entropy.
+    Entropy(NoEntropy),
+    /// No listener on loopback.
+    Listen(std::io::Error),
+    /// The server's side.
+    Stop(Stop),
+    /// An agent was not enrolled.
+    Enrol {
+        /// Index of the agent.
+        agent: u32,
+        /// The reason of it.
+        error: LinkError,
+    },
+    /// An agent ended early.
+    Agent {
+        /// Index of the agent.
+        agent: u32,
+        /// The reason of it.
+        error: AgentEnd,
+    },
+    /// A task was lost: it panicked.
+    Lost,
+    /// The deadline passed while answers were missing.
+    Deadline {
+        /// The round it happened in.
+        round: u32,
+        /// Answers that came.
+        answered: u32,
+    },
+}
+
+impl fmt::Display for RehearsalError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RehearsalError::Faults => {
+                write!(f, "the scenario has faults of its own; rehearse it with faults switched off")
+            }
+            RehearsalError::Objective(error) => write!(f, "{error}"),
+            RehearsalError::Driver(error) => write!(f, "{error}"),
+            RehearsalError::Terms(error) => write!(f, "{error}"),
+            RehearsalError::Identity(error) => write!(f, "{error}"),
+            RehearsalError::Entropy(error) => write!(f, "{error}"),
+            RehearsalError::Listen(error) => write!(f, "cannot listen on loopback: {error}"),
+            RehearsalError::Stop(error) => write!(f, "{error}"),
+            RehearsalError::Enrol { agent, error } => write!(f, "agent {agent} was not enrolled: {error}"),
+            RehearsalError::Agent { agent, error } => write!(f, "agent {agent}: {error}"),
+            RehearsalError::Lost => write!(f, "a task was lost"),
+            RehearsalError::Deadline { round, answered } => {
+                write!(f, "round {round}: only {answered} agents answered before the deadline")
+            }
+        }
+    }
+}
+
+impl std::error::Error for RehearsalError {}
+
+macro_rules! from {
+    ($($error:ty => $variant:ident),*) => {
+        $(impl From<$error> for RehearsalError {
+            fn from(error: $error) -> Self {
+                RehearsalError::$variant(error)
+            }
+        })*
+    };
+}
+
+from!(ObjectiveError => Objective, DriverError => Driver, TermsError => Terms, IdentityError => Identity, NoEntropy => Entropy, Stop => Stop);
+
+/// Rehearses one method of the first run of a scenario.
+///
+/// **Errors**: [`RehearsalError`].
+pub async fn rehearse(scenario: &Scenario, method: Method, options: Options) -> Result<Outcome, RehearsalError> {
+    match scenario.surrogate.scalar {
+        ScalarKind::F32 => rehearse_in::<f32>(scenario, method, options).await,
+        ScalarKind::F64 => rehearse_in::<f64>(scenario, method, options).await,
+    }
+}
+
+async fn rehearse_in<T: Scalar>(
+    scenario: &Scenario,
+    method: Method,
+    options: Options,
+) -> Result<Outcome, RehearsalError> {
+    let functions = sordino_sim::world::load(scenario, None)?.realize(RunSeed::new(scenario.seed, 0));
+    let deadline_ms = options.deadline.as_millis() as u64;
+    let announced = Announced {
+        epsilon_max: scenario.privacy.max_epsilon,
+        delta: scenario.privacy.delta,
+        deadline_ms,
+        may_close_early: true,
+    };
+    let (candidates, dim) = (functions.candidates(), functions.dim());
+    let terms = Terms::new(scenario, method, candidates, dim, deployment()?, announced)?;
+    let shared = Arc::new(ScenarioContext::<T>::new(scenario, candidates, dim)?);
+    let run = Arc::new(RunContext::new(scenario, shared, 0, functions)?);
+    let context = Arc::new(MethodContext::new(scenario, method, run, None)?);
+    if !context.faults.is_none() {
+        return Err(RehearsalError::Faults);
+    }
+    let (place, listener) = Place::open(&terms, options).await?;
+    let (sender, requests) = mpsc::channel(QUEUE);
+    let door = place.door(&terms, listener, sender)?;
+    let pace = Pace { ask_again_ms: 1000, spread_ms: 100 };
+    let mut rounds = Rounds::new(&terms.agreement, pace, place.identity.sealer(), TRAILER, requests);
+    let serving = tokio::spawn(door);
+    let mut agents = place.agents::<T>(&terms, &context)?;
+    let mut fabric = Network { context: context.clone(), rounds: &mut rounds, deadline_ms, failed: None };
+    let (stop, nobody) = (AtomicBool::new(false), &());
+    let around = Surroundings { progress: nobody, journal: None, interval: Duration::MAX, stop: &stop };
+    let running = run_method(context, around, |_| Ok(&mut fabric));
+    // An agent that ends before the run does has failed, and the run would wait for it.
+    let finished = tokio::select! {
+        finished = running => finished,
+        error = first_failure(&mut agents) => return Err(error),
+    };
+    let failed = fabric.failed.take();
+    let run = finished.map_err(|error| failed.unwrap_or(RehearsalError::Driver(error)))?;
+    tokio::select! {
+        stop = rounds.linger() => return Err(stop.into()),
+        all = all_done(&mut agents) => all?,
+    }
+    serving.abort();
+    Ok(Outcome {
+        // As `sordino run` does: methods into a run, runs into an execution.
+        digest: combine([combine([run.digest].iter())].iter()),
+        agents: scenario.federation.agents,
+        rounds: scenario.federation.rounds + 1,
+        cuts: place.cuts.load(Ordering::Relaxed),
+        repeated: rounds.status().borrow().repeated,
+    })
+}
+
+type Agents = JoinSet<Result<(), RehearsalError>>;
+
+async fn first_failure(agents: &mut Agents) -> RehearsalError {
+    while let Some(ended) = agents.join_next().await {
+        match ended {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => return error,
+            Err(_) => return RehearsalError::Lost,
+        }
+    }
+    std::future::pending().await
+}
+
+async fn all_done(agents: &mut Agents) -> Result<(), RehearsalError> {
+    while let Some(ended) = agents.join_next().await {
+        ended.map_err(|_| RehearsalError::Lost)??;
+    }
+    Ok(())
+}
+
+/// Where a rehearsal takes place: a server's key, a list of keys, and what lies between.
+struct Place {
+    identity: Identity,
+    enrolment: Arc<Enrolment>,
+    /// What agents call: the listener, or the bad network in front of it.
+    address: String,
+    cuts: Arc<AtomicU64>,
+}
+
+impl Place {
+    async fn open(terms: &Terms, options: Options) -> Result<(Place, TcpListener), RehearsalError> {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(RehearsalError::Listen)?;
+        let mut address = listener.local_addr().map_err(RehearsalError::Listen)?;
+        let cuts = Arc::new(AtomicU64::new(0));
+        if options.chaos {
+            let front = TcpListener::bind(("127.0.0.1", 0)).await.map_err(RehearsalError::Listen)?;
+            let back = std::mem::replace(&mut address, front.local_addr().map_err(RehearsalError::Listen)?);
+            tokio::spawn(chaos::cut(front, back, cuts.clone()));
+        }
+        let enrolment = Arc::new(Enrolment::in_memory());
+        for slot in 0..terms.agreement.config.parameters().agents {
+            enrolment.admit(slot, &token(slot));
+        }
+        let place = Place { identity: Identity::generate()?, enrolment, address: address.to_string(), cuts };
+        Ok((place, listener))
+    }
+
+    fn door(
+        &self,
+        terms: &Terms,
+        listener: TcpListener,
+        requests: mpsc::Sender<crate::rounds::Request>,
+    ) -> Result<impl Future<Output = ()> + Send + use<>, RehearsalError> {
+        let agreement = &terms.agreement;
+        let door = Door {
+            deployment: agreement.deployment,
+            terms: terms.to_bytes()?.into(),
+            body_max: terms.upload_bytes_max() + TRAILER,
+            enrolment: self.enrolment.clone(),
+            requests,
+            limits: Limits { per_key: 64, ..Limits::default() },
+            counts: Arc::new(Counts::default()),
+        };
+        Ok(door::serve(listener, self.identity.server()?, door))
+    }
+
+    /// All agents as tasks, each with a key of its own.
+    fn agents<T: Scalar>(&self, terms: &Terms, context: &Arc<MethodContext<T>>) -> Result<Agents, RehearsalError> {
+        let (shared, free) = (Shared::<T>::new(terms)?, Arc::new(Semaphore::new(ENROLLING_MAX)));
+        let (pins, deployment) = ([self.identity.fingerprint()?], terms.agreement.deployment);
+        let mut agents = JoinSet::new();
+        for agent in 0..terms.agreement.config.parameters().agents {
+            let tls = Identity::generate()?.client(&pins)?;
+            let mut link = Link::new(&self.address, deployment, tls, Duration::from_secs(10));
+            let (shared, context, free) = (shared.clone(), context.clone(), free.clone());
+            agents.spawn(async move {
+                let permit = free.acquire().await;
+                enrol(&mut link, agent).await.map_err(|error| RehearsalError::Enrol { agent, error })?;
+                drop(permit);
+                let failed = |error| RehearsalError::Agent { agent, error };
+                let mut party = HostAgent::open(&shared, agent, context.run.seed, None).map_err(failed)?;
+                let best = context.clone();
+                party.watch(Box::new(move |candidate| best.run.objective.value(agent, candidate)));
+                let observe = |query: crate::agent::Query| {
+                    let y = context.run.objective.observe(agent, query.candidate, query.number);
+                    std::future::ready(Ok(y))
+                };
+                party.run(&mut link, observe).await.map_err(failed)
+            });
+        }
+        Ok(agents)
+    }
+}
+
+/// A token of a rehearsal, which protects nothing.
+fn token(slot: u32) -> [u8; 16] {
+    let mut token = [0; 16];
+    token[..4].copy_from_slice(&slot.to_le_bytes());
+    token
+}
+
+/// Shows the token until it was seen.
+async fn enrol(link: &mut Link, agent: u32) -> Result<(), LinkError> {
+    loop {
+        match link.enrol(agent, &token(agent)).await {
+            Err(LinkError::Connect(_) | LinkError::Http(_) | LinkError::Silence | LinkError::Body) => {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            other => return other,
+        }
+    }
+}
+
+/// The collective of the simulator over a network: one member, which holds all agents by their doors.
+struct Network<'r, T> {
+    context: Arc<MethodContext<T>>,
+    rounds: &'r mut Rounds,
+    deadline_ms: u64,
+    failed: Option<RehearsalError>,
+}
+
+impl<T: Scalar> Network<'_, T> {
+    async fn take_round(&mut self, order: Order<T>) -> Result<Partial, RehearsalError> {
+        let config = &self.context.config;
+        let (count, m) = (config.parameters().agents, config.parameters().feature_count as usize);
+        let (frame, chain) = self.rounds.frame(order.round, 0, order.broadcast.as_deref())?;
+        let (mut sums, mut counters) = (vec![0; config.broadcast_len()], Counters::default());
+        let mut flags = vec![0; if order.share.is_some() { count as usize } else { 0 }];
+        let share = order.share.as_ref().and_then(|share| share.part(0..count));
+        let mut collector = match &share {
+            Some(share) => {
+                let storage = CollectorStorage { sums: &mut sums, flags: &mut flags, counters: &mut counters };
+                Some(Collector::new(config, share, storage).map_err(DriverError::Server)?)
+            }
+            None => None,
+        };
+        let mut leaves = vec![Digest::default(); count as usize];
+        let mut best = vec![f64::NEG_INFINITY; count as usize];
+        let mut incoming = vec![T::ZERO; m];
+        self.rounds.announce(order.round, 0, frame, chain, self.deadline_ms, true)?;
+        let complete = self.rounds.collect(|who, header, payload, trailer| {
+            if let Some(collector) = collector.as_mut().filter(|_| header.len > 0) {
+                payload.read(&mut incoming).map_err(|error| error.to_string())?;
+                collector.upload(who, header.round, &incoming).map_err(|error| error.to_string())?;
+            }
+            let (leaf, value) = trailer.split_at(32);
+            leaves[who as usize].0.copy_from_slice(leaf);
+            best[who as usize] = f64::from_le_bytes(value.try_into().map_err(|_| "a trailer of another length")?);
+            Ok(())
+        });
+        if !complete.await? {
+            let answered = self.rounds.status().borrow().answered;
+            return Err(RehearsalError::Deadline { round: order.round, answered });
+        }
+        let collected = collector.map(|collector| collector.finish().to_owned());
+        let regrets: Vec<f64> =
+            self.context.run.optima.iter().zip(&best).map(|(optimum, best)| optimum - best).collect();
+        let pieces = blocks::cut(0, count, &leaves, &regrets);
+        Ok(Partial { agents: 0..count, collected, pieces, regrets, faults: FaultCounts::default() })
+    }
+}
+
+impl<T: Scalar> Fabric<Shard<T>> for &mut Network<'_, T> {
+    type Error = DriverError;
+
+    fn members(&self) -> Vec<Range<u32>> {
+        let all = 0..self.context.config.parameters().agents;
+        vec![all]
+    }
+
+    async fn round(&mut self, order: Order<T>) -> Result<Vec<Partial>, DriverError> {
+        match self.take_round(order).await {
+            Ok(partial) => Ok(vec![partial]),
+            Err(RehearsalError::Driver(error)) => Err(error),
+            Err(error) => {
+                self.failed = Some(error);
+                Err(DriverError::WorkerLost)
+            }
+        }
+    }
+
+    async fn snapshot(&mut self) -> Result<Vec<Snapshot>, DriverError> {
+        Err(DriverError::Check("agents of a network keep their own state"))
+    }
+}

@@ -1,0 +1,416 @@
+//! The one task that knows the round: it answers every request of every agent, whatever door it came through.
+//!
+//! Requests come through a queue of bounded length; a door that finds it full says "later". Questions that have no answer
+//! yet are parked here until the next frame or their time is over, so a door needs no state of its own.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bytes::Bytes;
+use sordino_core::digest::Digest;
+use sordino_core::federated::exchange::{
+    Agreement, Answer, Due, Have, Millis, Pace, Period, Reply, Seal, ServerExchange, after,
+};
+use sordino_core::math::Scalar;
+use sordino_core::wire::{self, Header, Kind, Payload, ScalarTag, WireError};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::Instant;
+
+use crate::identity::Sealer;
+
+/// Requests that wait at one time; a door that finds so many says "later".
+pub const QUEUE: usize = 16_384;
+
+/// What a door hands over; who is asking was settled by the door.
+pub enum Request {
+    /// What comes after what I have?
+    Ask {
+        /// Index of the agent.
+        who: u32,
+        /// The history it has.
+        have: Have,
+        /// How long it will wait for an answer.
+        wait: Duration,
+        /// Where the answer goes.
+        reply: oneshot::Sender<Asked>,
+    },
+    /// "Here is mine": an answer to a round.
+    Give {
+        /// Index of the agent.
+        who: u32,
+        /// The bytes of the frame.
+        frame: Bytes,
+        /// Where the answer goes.
+        reply: oneshot::Sender<Given>,
+    },
+}
+
+/// The answer to a question.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Asked {
+    /// The frame that comes next.
+    Frame {
+        /// The bytes of the frame.
+        bytes: Bytes,
+        /// The round that is open.
+        current: u32,
+        /// The seal of the history up to this frame.
+        seal: Seal,
+    },
+    /// Nothing yet: come back.
+    Later {
+        /// After this many milliseconds.
+        after_ms: u64,
+    },
+    /// Not an enrolled agent.
+    NotYou,
+    /// What the agent has is not what was sent.
+    Fork,
+    /// A history that this server has not made: the claim bears no seal of it.
+    Unsealed,
+}
+
+/// The answer to an upload.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Given {
+    /// As the exchange says.
+    Reply(Reply),
+    /// A frame that is none, or does not fit: why.
+    Refused(String),
+}
+
+/// What takes an upload: the agent, its header, its numbers, and what follows the frame.
+pub type Taken = Result<(), String>;
+
+/// Why collecting ended without a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// An agent has this many frames, sealed by this server, which has fewer: its disk was restored from an older copy.
+    OlderDisk {
+        /// Frames that the agent has.
+        theirs: u32,
+        /// Frames that this server has.
+        ours: u32,
+    },
+    /// All doors are closed.
+    NoDoor,
+    /// The broadcast does not fit in a frame.
+    Frame(WireError),
+}
+
+impl std::fmt::Display for Stop {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Stop::OlderDisk { theirs, ours } => write!(
+                f,
+                "an agent has {theirs} frames sealed by this server, which knows of {ours}: its folder is older than \
+                 what it released, so the rounds from {ours} on would be released a second time; restore the newest \
+                 folder, or begin a new federation"
+            ),
+            Stop::NoDoor => write!(f, "no door is open any more"),
+            Stop::Frame(error) => write!(f, "a broadcast that does not fit in a frame: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for Stop {}
+
+/// What may be told to everybody about the round that is open. Never who was selected, clipped or zeroed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// The round it happened in.
+    pub round: u32,
+    /// Agents that have answered.
+    pub answered: u32,
+    /// Milliseconds until it closes.
+    pub closes_in_ms: u64,
+    /// Answers that were taken since the start.
+    pub taken: u64,
+    /// Answers that had been taken before.
+    pub repeated: u64,
+    /// Requests that were refused.
+    pub refused: u64,
+}
+
+struct Parked {
+    who: u32,
+    have: Have,
+    until: Instant,
+    reply: oneshot::Sender<Asked>,
+}
+
+/// The rounds of one federation, as agents see them.
+pub struct Rounds {
+    exchange: ServerExchange<Vec<u8>>,
+    numbers_max: u32,
+    scalar: ScalarTag,
+    trailer: usize,
+    history: Vec<Digest>,
+    frames: Vec<Bytes>,
+    sealer: Sealer,
+    requests: mpsc::Receiver<Request>,
+    /// One question of each agent at most, so that nobody fills this; and when the first of them is over.
+    parked: BTreeMap<u32, Parked>,
+    expiry: Option<Instant>,
+    start: Instant,
+    status: watch::Sender<Status>,
+}
+
+impl Rounds {
+    /// Before the first round. `trailer` bytes follow every upload: 0 but in a rehearsal.
+    pub fn new(
+        agreement: &Agreement,
+        pace: Pace,
+        sealer: Sealer,
+        trailer: usize,
+        requests: mpsc::Receiver<Request>,
+    ) -> Self {
+        let p = agreement.config.parameters();
+        Rounds {
+            exchange: ServerExchange::new(agreement, pace, vec![0; p.agents as usize]),
+            numbers_max: p.feature_count,
+            scalar: agreement.scalar,
+            trailer,
+            history: vec![agreement.digest()],
+            frames: Vec::new(),
+            sealer,
+            requests,
+            parked: BTreeMap::new(),
+            expiry: None,
+            start: Instant::now(),
+            status: watch::Sender::new(Status::default()),
+        }
+    }
+
+    /// Where it stands, for people and metrics.
+    pub fn status(&self) -> watch::Receiver<Status> {
+        self.status.subscribe()
+    }
+
+    /// The digests after 0, 1, … frames.
+    pub fn history(&self) -> &[Digest] {
+        &self.history
+    }
+
+    /// Puts the frames of earlier rounds back, before the first announcement.
+    pub fn restore(&mut self, history: Vec<Digest>, frames: Vec<Bytes>) {
+        (self.history, self.frames) = (history, frames);
+    }
+
+    fn now(&self) -> Millis {
+        Millis(self.start.elapsed().as_millis() as u64)
+    }
+
+    /// The frame of the next round, and the history after it; nothing is announced. `vectors` of the round before, none
+    /// if there was no broadcast.
+    ///
+    /// **Errors**: [`Stop::Frame`].
+    pub fn frame<T: Scalar>(
+        &mut self,
+        round: u32,
+        attempt: u16,
+        vectors: Option<&[T]>,
+    ) -> Result<(Bytes, Digest), Stop> {
+        let (kind, numbers) = vectors.map_or((Kind::NoBroadcast, &[][..]), |vectors| (Kind::Broadcast, vectors));
+        let before = self.history.get(round as usize).copied().unwrap_or_default();
+        let never = Period { opened: Millis(0), deadline: Millis(u64::MAX), may_close_early: false };
+        let marked = |exchange: &mut ServerExchange<Vec<u8>>, chain| {
+            exchange.begin(round, attempt, chain, never);
+            exchange.close();
+            let mut frame = vec![0; wire::frame_len_max(ScalarTag::of::<T>(), numbers.len())];
+            let used = wire::encode(exchange.frame_header(kind), numbers, &mut frame).map_err(Stop::Frame)?;
+            frame.truncate(used);
+            Ok(frame)
+        };
+        // What is hashed is what is sent: a first writing, whose chain is not hashed, gives the bytes.
+        let bare = marked(&mut self.exchange, before)?;
+        let (header, payload) = wire::decode(&bare, u32::MAX).map_err(Stop::Frame)?;
+        let chain = after(&before, &header, &payload);
+        Ok((marked(&mut self.exchange, chain)?.into(), chain))
+    }
+
+    /// Opens a round with its frame: whoever waits for it is answered now.
+    ///
+    /// **Errors**: [`Stop::OlderDisk`].
+    pub fn announce(
+        &mut self,
+        round: u32,
+        attempt: u16,
+        frame: Bytes,
+        chain: Digest,
+        length_ms: u64,
+        early: bool,
+    ) -> Result<(), Stop> {
+        let at = round as usize;
+        self.frames.truncate(at);
+        self.frames.push(frame);
+        self.history.truncate(at + 1);
+        self.history.push(chain);
+        let opened = self.now();
+        let period = Period { opened, deadline: opened.after(length_ms), may_close_early: early };
+        self.exchange.begin(round, attempt, chain, period);
+        self.tell();
+        std::mem::take(&mut self.parked).into_values().try_for_each(|parked| self.ask(parked))
+    }
+
+    /// Answers requests until the round ends: at its deadline, or, if that was announced, when all have answered.
+    /// `take` gets uploads that have numbers; what it refuses is said to the sender.
+    ///
+    /// **Returns** whether all have answered.
+    ///
+    /// **Errors**: [`Stop`].
+    pub async fn collect(
+        &mut self,
+        mut take: impl FnMut(u32, &Header, &Payload<'_>, &[u8]) -> Taken,
+    ) -> Result<bool, Stop> {
+        loop {
+            let (now, due) = (self.now(), self.exchange.due(self.now()));
+            let Due::At(deadline) = due else {
+                self.exchange.close();
+                return Ok(due == Due::CloseEarly);
+            };
+            let deadline = Instant::now() + Duration::from_millis(deadline.since(now));
+            let until = self.expiry.map_or(deadline, |expiry| expiry.min(deadline));
+            match tokio::time::timeout_at(until, self.requests.recv()).await {
+                Ok(None) => return Err(Stop::NoDoor),
+                Ok(Some(request)) => {
+                    self.handle(request, &mut take)?;
+                    // Whatever else is there already.
+                    while self.exchange.due(self.now()) == due
+                        && let Ok(request) = self.requests.try_recv()
+                    {
+                        self.handle(request, &mut take)?;
+                    }
+                }
+                Err(_) => self.expire()?,
+            }
+            self.tell();
+        }
+    }
+
+    /// Answers after the last round until it is dropped: the last acknowledgement of some may have been lost.
+    ///
+    /// **Returns** only if something is wrong.
+    pub async fn linger(&mut self) -> Stop {
+        self.exchange.close();
+        loop {
+            let Some(request) = self.requests.recv().await else { return Stop::NoDoor };
+            if let Err(stop) = self.handle(request, &mut |_, _, _, _| Err("the federation is over".into())) {
+                return stop;
+            }
+        }
+    }
+
+    fn handle(
+        &mut self,
+        request: Request,
+        take: &mut impl FnMut(u32, &Header, &Payload<'_>, &[u8]) -> Taken,
+    ) -> Result<(), Stop> {
+        match request {
+            Request::Ask { who, have, wait, reply } => {
+                self.ask(Parked { who, have, until: Instant::now() + wait, reply })
+            }
+            Request::Give { who, frame, reply } => {
+                let said = self.give(who, &frame, take);
+                self.count(|status| match said {
+                    Given::Reply(Reply::Taken) => &mut status.taken,
+                    Given::Reply(Reply::Already) => &mut status.repeated,
+                    _ => &mut status.refused,
+                });
+                // Whoever hung up asks again.
+                drop(reply.send(said));
+                Ok(())
+            }
+        }
+    }
+
+    /// Answers, or parks the question until there is an answer or its time is over.
+    fn ask(&mut self, asked: Parked) -> Result<(), Stop> {
+        let answer = match self.exchange.asked(asked.who, &asked.have, &self.history, self.now()) {
+            Answer::Frame { round } => self.sealed(round),
+            Answer::Later { after_ms } if asked.until > Instant::now() => {
+                self.expiry = Some(self.expiry.map_or(asked.until, |expiry| expiry.min(asked.until)));
+                if let Some(before) = self.parked.insert(asked.who, asked) {
+                    // It asks again: whoever waited for the answer to its first question has hung up.
+                    drop(before.reply.send(Asked::Later { after_ms }));
+                }
+                return Ok(());
+            }
+            Answer::Later { after_ms } => Asked::Later { after_ms },
+            Answer::NotYou => Asked::NotYou,
+            Answer::Fork { .. } => Asked::Fork,
+            Answer::Ahead { frames } if self.sealer.made(frames, &asked.have.chain, &asked.have.seal) => {
+                return Err(Stop::OlderDisk { theirs: frames, ours: self.frames.len() as u32 });
+            }
+            Answer::Ahead { .. } => Asked::Unsealed,
+        };
+        if matches!(answer, Asked::NotYou | Asked::Fork | Asked::Unsealed) {
+            self.count(|status| &mut status.refused);
+        }
+        drop(asked.reply.send(answer));
+        Ok(())
+    }
+
+    fn sealed(&self, round: u32) -> Asked {
+        let (Some(bytes), Some(chain)) = (self.frames.get(round as usize), self.history.get(round as usize + 1)) else {
+            return Asked::Later { after_ms: 1 };
+        };
+        Asked::Frame { bytes: bytes.clone(), current: self.exchange.round(), seal: self.sealer.seal(round + 1, chain) }
+    }
+
+    fn give(
+        &mut self,
+        who: u32,
+        bytes: &[u8],
+        take: &mut impl FnMut(u32, &Header, &Payload<'_>, &[u8]) -> Taken,
+    ) -> Given {
+        let Some((frame, trailer)) = bytes.len().checked_sub(self.trailer).and_then(|at| bytes.split_at_checked(at))
+        else {
+            return Given::Refused("shorter than what follows a frame".into());
+        };
+        let (header, payload) = match wire::decode(frame, self.numbers_max) {
+            Ok(decoded) => decoded,
+            Err(error) => return Given::Refused(error.to_string()),
+        };
+        if let Some(reply) = self.exchange.given(who, &header, self.now()) {
+            return Given::Reply(reply);
+        }
+        // An answer without numbers: an agent that has nothing to give counts as absent.
+        if (header.len > 0 && header.scalar != self.scalar) || (header.len != 0 && header.len != self.numbers_max) {
+            let (len, scalar) = (header.len, header.scalar);
+            return Given::Refused(WireError::Payload { scalar, len }.to_string());
+        }
+        match take(who, &header, &payload, trailer) {
+            Ok(()) => {
+                self.exchange.took(who);
+                Given::Reply(Reply::Taken)
+            }
+            Err(reason) => Given::Refused(reason),
+        }
+    }
+
+    /// Questions whose time is over are answered.
+    fn expire(&mut self) -> Result<(), Stop> {
+        let now = Instant::now();
+        let (over, parked): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            std::mem::take(&mut self.parked).into_iter().partition(|(_, parked)| parked.until <= now);
+        self.expiry = parked.values().map(|parked| parked.until).min();
+        self.parked = parked;
+        over.into_values().try_for_each(|parked| self.ask(parked))
+    }
+
+    fn count(&mut self, of: impl FnOnce(&mut Status) -> &mut u64) {
+        self.status.send_modify(|status| *of(status) += 1);
+    }
+
+    fn tell(&mut self) {
+        let (round, answered, now) = (self.exchange.round(), self.exchange.answered(), self.now());
+        let closes_in_ms = match self.exchange.due(now) {
+            Due::At(deadline) => deadline.since(now),
+            _ => 0,
+        };
+        self.status.send_modify(|status| {
+            (status.round, status.answered, status.closes_in_ms) = (round, answered, closes_in_ms);
+        });
+    }
+}

@@ -1,0 +1,288 @@
+//! A server that is no simulation: secret coins and noise from the system's entropy, a charge and its broadcast durable
+//! in one rename before anybody hears of either.
+//!
+//! | step of a round | what a death there costs |
+//! |---|---|
+//! | coins are drawn, the frame is announced, answers are collected | the round is begun again: new coins, attempt + 1, everybody is asked again; nothing was charged |
+//! | the deadline; the charge is planned, noise is drawn | the same |
+//! | state, frame and plan in one rename | – |
+//! | the ledger is synced, the frame is kept and announced | done again from what the rename left, once |
+//!
+//! Rounds close at their deadline, whoever has answered; earlier only if the terms said so.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sordino_core::federated::exchange::Pace;
+use sordino_core::federated::{Aggregation, Server, ServerError, ServerState};
+use sordino_core::math::Scalar;
+use sordino_core::wire::{self, ScalarTag};
+use sordino_host::entropy::{self, NoEntropy, SystemNoise};
+use sordino_host::ledger::{Accounting, CounterPlace, Deferred, Ledger, LedgerError, Options, Planned};
+use sordino_host::server::{HostError, ServerHost};
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+
+use crate::door::{self, Counts, Door, Limits};
+use crate::enrolment::{Enrolment, EnrolmentError};
+use crate::folder::{Folder, FolderError, Found, Open};
+use crate::identity::IdentityError;
+use crate::progress::{self, Spent};
+use crate::rounds::{Rounds, Stop};
+use crate::terms::TermsError;
+
+/// How long the last replies may take on their way, and be asked for again.
+const LAST_REPLIES: Duration = Duration::from_secs(3);
+
+/// How a server runs; what is promised to agents is in the terms.
+pub struct Serving {
+    /// Where it listens, `HOST:PORT`.
+    pub listen: String,
+    /// Where metrics are told, if anywhere; never open it to agents.
+    pub admin: Option<String>,
+    /// Name of the data set in the ledger.
+    pub data: String,
+    /// Where the second count of the ledger is kept.
+    pub counter: CounterPlace,
+    /// Between the end of a round and the announcement of the next: longer than a release takes, so that its time does
+    /// not show.
+    pub delay: Duration,
+    /// How agents are told to come back.
+    pub pace: Pace,
+    /// How long the server stays after the last frame at most.
+    pub linger: Duration,
+}
+
+/// Why a server ended.
+#[derive(Debug)]
+pub enum ServeError {
+    /// Its folder cannot be used.
+    Folder(FolderError),
+    /// Its ledger cannot be used.
+    Ledger(LedgerError),
+    /// Its machine, host or ledger refused.
+    Host(HostError),
+    /// The system gives no randomness.
+    Entropy(NoEntropy),
+    /// Its key cannot be used.
+    Identity(IdentityError),
+    /// Its list of keys.
+    Enrolment(EnrolmentError),
+    /// The terms of the federation.
+    Terms(TermsError),
+    /// A round ended it.
+    Stop(Stop),
+    /// It cannot listen.
+    Listen {
+        /// Where it should have listened.
+        address: String,
+        /// What the system says.
+        error: std::io::Error,
+    },
+    /// The method's releases protect nobody: they are rehearsed, never served.
+    Unprotected,
+    /// Restarted inside one round too often for a counter of 16 bits.
+    Attempts,
+    /// The ledger holds more charges than the folder's history: the folder is older than the last release.
+    OlderFolder {
+        /// Releases of the folder.
+        releases: u32,
+        /// Charges of the ledger.
+        charges: usize,
+    },
+}
+
+impl fmt::Display for ServeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ServeError::Folder(error) => write!(f, "{error}"),
+            ServeError::Ledger(error) => write!(f, "{error}"),
+            ServeError::Host(error) => write!(f, "{error}"),
+            ServeError::Entropy(error) => write!(f, "{error}"),
+            ServeError::Identity(error) => write!(f, "{error}"),
+            ServeError::Enrolment(error) => write!(f, "{error}"),
+            ServeError::Terms(error) => write!(f, "{error}"),
+            ServeError::Stop(error) => write!(f, "{error}"),
+            ServeError::Listen { address, error } => write!(f, "cannot listen on {address}: {error}"),
+            ServeError::Unprotected => {
+                write!(f, "this method's releases protect nobody; a real federation serves private ones only")
+            }
+            ServeError::Attempts => write!(f, "this round was begun 65535 times"),
+            ServeError::OlderFolder { releases, charges } => write!(
+                f,
+                "the ledger holds {charges} charges, the folder {releases} releases: the folder is older than the last \
+                 release, and nothing is released from it; restore the newest folder"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for ServeError {}
+
+macro_rules! from {
+    ($($error:ty => $variant:ident),*) => {
+        $(impl From<$error> for ServeError {
+            fn from(error: $error) -> Self {
+                ServeError::$variant(error)
+            }
+        })*
+    };
+}
+
+from!(FolderError => Folder, LedgerError => Ledger, HostError => Host, NoEntropy => Entropy, IdentityError => Identity,
+    EnrolmentError => Enrolment, TermsError => Terms, Stop => Stop);
+
+impl From<ServerError> for ServeError {
+    fn from(error: ServerError) -> Self {
+        ServeError::Host(error.into())
+    }
+}
+
+/// A server with secret sources whose charges wait for the journal.
+type PrivateHost<T> = ServerHost<T, SystemNoise, Deferred>;
+
+/// Serves the folder's federation to its end.
+///
+/// **Errors**: [`ServeError`]; whatever it is, nothing left that was not charged.
+pub async fn serve(folder: &Folder, serving: Serving) -> Result<(), ServeError> {
+    if !matches!(folder.terms.agreement.config.parameters().aggregation, Aggregation::Private { .. }) {
+        return Err(ServeError::Unprotected);
+    }
+    match folder.terms.agreement.scalar {
+        ScalarTag::F32 => serve_in::<f32>(folder, serving).await,
+        _ => serve_in::<f64>(folder, serving).await,
+    }
+}
+
+async fn serve_in<T: Scalar>(folder: &Folder, serving: Serving) -> Result<(), ServeError> {
+    let _lock = folder.lock()?;
+    let found = folder.found()?;
+    let agreement = &folder.terms.agreement;
+    let listen = |error| ServeError::Listen { address: serving.listen.clone(), error };
+    let listener = TcpListener::bind(&serving.listen).await.map_err(listen)?;
+    let enrolment = Arc::new(Enrolment::open(folder.path())?);
+    let (sender, requests) = mpsc::channel(crate::rounds::QUEUE);
+    let counts = Arc::new(Counts::default());
+    let door = Door {
+        deployment: agreement.deployment,
+        terms: folder.terms.to_bytes()?.into(),
+        body_max: folder.terms.upload_bytes_max(),
+        enrolment: enrolment.clone(),
+        requests: sender,
+        limits: Limits::default(),
+        counts: counts.clone(),
+    };
+    let mut rounds = Rounds::new(agreement, serving.pace, folder.identity.sealer(), 0, requests);
+    let planned = found.as_ref().and_then(|found| found.open.planned.clone());
+    let (mut host, next) = host::<T>(folder, &serving, found, planned.as_ref(), &mut rounds)?;
+    let spent = Spent::new(host.ledger().ledger());
+    let mut beside = tokio::task::JoinSet::new();
+    beside.spawn(door::serve(listener, folder.identity.server()?, door));
+    beside.spawn(progress::tell(rounds.status(), agreement.clone(), spent.clone(), enrolment));
+    if let Some(address) = &serving.admin {
+        let listen = |error| ServeError::Listen { address: address.clone(), error };
+        let listener = TcpListener::bind(address).await.map_err(listen)?;
+        beside.spawn(progress::admin(listener, rounds.status(), spent.clone(), counts));
+    }
+    // Dropped with this function: nothing answers that cannot release.
+    all_rounds(folder, &serving, &mut host, &mut rounds, next, &spent).await
+}
+
+/// The host as the folder has it, and the round to begin: (round, attempt).
+fn host<T: Scalar>(
+    folder: &Folder,
+    serving: &Serving,
+    found: Option<Found>,
+    planned: Option<&Planned>,
+    rounds: &mut Rounds,
+) -> Result<(PrivateHost<T>, (u32, u16)), ServeError> {
+    let agreement = &folder.terms.agreement;
+    let config = Arc::new(agreement.config.clone());
+    let terms = sordino_host::ledger::Terms {
+        data: serving.data.clone(),
+        unit: "agent".into(),
+        records: Some(u64::from(config.parameters().agents)),
+        accounting: Accounting::Renyi,
+        epsilon_max: agreement.announced.epsilon_max,
+        delta: agreement.announced.delta,
+    };
+    let next = Server::<T>::event_of(&config)?.into_iter().collect();
+    let options = Options { counter: serving.counter.clone(), another: false, next };
+    let ledger = Ledger::open_secret(&folder.path().join("ledger.jsonl"), &terms, &options)?;
+    let ledger = Deferred::new(ledger, planned)?;
+    let charges = ledger.ledger().len();
+    let (stored, vectors, open) = match found {
+        None => (None, Vec::new(), None),
+        Some(Found { open, frame, history, frames }) => {
+            let round = open.round;
+            let (header, payload) = wire::decode(&frame, agreement.frame_numbers_max())
+                .map_err(|error| FolderError::Frame { round, error: Some(error) })?;
+            let mut vectors = vec![T::ZERO; header.len as usize];
+            payload.read(&mut vectors).map_err(|error| FolderError::Frame { round, error: Some(error) })?;
+            // Kept before it is announced again: a death may have come between.
+            folder.keep(round, &frame)?;
+            rounds.restore(history, frames);
+            let attempt = open.attempt.checked_add(1).ok_or(ServeError::Attempts)?;
+            (Some(open.server), vectors, Some((round, attempt)))
+        }
+    };
+    let host = ServerHost::new(config, entropy::system()?, ledger, stored.map(|stored| (stored, &vectors[..])))?;
+    let releases = host.state().releases();
+    // Every charge belongs to a frame: without one, the folder lost it.
+    if charges != releases as usize {
+        return Err(ServeError::OlderFolder { releases, charges });
+    }
+    Ok((host, open.unwrap_or((0, 0))))
+}
+
+async fn all_rounds<T: Scalar>(
+    folder: &Folder,
+    serving: &Serving,
+    host: &mut PrivateHost<T>,
+    rounds: &mut Rounds,
+    (first, mut attempt): (u32, u16),
+    spent: &Spent,
+) -> Result<(), ServeError> {
+    let announced = folder.terms.agreement.announced;
+    let last = folder.terms.agreement.config.parameters().rounds;
+    let mut planned: Option<Planned> = None;
+    for round in first..=last {
+        let (frame, chain) = rounds.frame(round, attempt, host.broadcast())?;
+        let open: Open<&ServerState> = Open { round, attempt, server: host.stored(), planned: planned.take() };
+        folder.commit(&open, &frame)?;
+        host.sync()?;
+        folder.keep(round, &frame)?;
+        spent.tell(host.ledger().ledger());
+        if round == last {
+            let linger = serving.linger.as_millis() as u64;
+            rounds.announce(round, attempt, frame, chain, linger, true)?;
+            // Whoever is there says that it has the last frame; nobody is waited for beyond, but for the last replies.
+            rounds.collect(|_, _, _, _| Ok(())).await?;
+            return match tokio::time::timeout(serving.linger.min(LAST_REPLIES), rounds.linger()).await {
+                Ok(stop) => Err(stop.into()),
+                Err(_elapsed) => Ok(()),
+            };
+        }
+        let open = host.open()?;
+        rounds.announce(round, attempt, frame, chain, announced.deadline_ms, announced.may_close_early)?;
+        let mut vector = vec![T::ZERO; folder.terms.agreement.config.parameters().feature_count as usize];
+        rounds
+            .collect(|who, header, payload, _| {
+                if !open || header.len == 0 {
+                    return Ok(());
+                }
+                payload.read(&mut vector).map_err(|error| error.to_string())?;
+                host.upload(who, round, &vector).map_err(|error| error.to_string())
+            })
+            .await?;
+        let announcing = tokio::time::Instant::now() + serving.delay;
+        if open {
+            host.close()?;
+            planned = host.ledger().planned().cloned();
+        }
+        attempt = 0;
+        tokio::time::sleep_until(announcing).await;
+    }
+    Ok(())
+}

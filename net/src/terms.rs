@@ -1,0 +1,221 @@
+//! The agreement with its candidates, as it is published, and everything both sides compute from it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use sordino_core::digest::Digest;
+use sordino_core::domain::{Candidates, DomainError};
+use sordino_core::features::{FeatureError, RandomFourier, random_fourier};
+use sordino_core::federated::exchange::{Agreement, Announced, PublicFeatures, candidates_digest};
+use sordino_core::federated::{OwnDraw, Public, PublicError};
+use sordino_core::kernel::{KernelError, StationaryKernel};
+use sordino_core::math::Scalar;
+use sordino_core::wire::{ScalarTag, frame_len_max};
+use sordino_sim::model::federated::DriverError;
+use sordino_sim::model::federated::context::{config, prior_factor};
+use sordino_sim::scenario::{Method, ScalarKind, Scenario};
+
+/// Published terms are read up to this length: 2²⁴ candidates would be more, and no device holds them.
+pub const TERMS_BYTES_MAX: u64 = 64 << 20;
+
+/// Why terms were refused.
+#[derive(Debug)]
+pub enum TermsError {
+    /// The bytes do not decode.
+    Format(postcard::Error),
+    /// The candidates are not those of the agreement.
+    Candidates,
+    /// The agreement is another than the one that was expected.
+    Other {
+        /// The digest of what came.
+        found: Digest,
+        /// The digest that was expected.
+        expected: Digest,
+    },
+    /// The candidates are not admissible.
+    Domain(DomainError),
+    /// The kernel is not admissible.
+    Kernel(KernelError),
+    /// The features are not admissible.
+    Features(FeatureError),
+    /// The parts do not fit together.
+    Public(PublicError),
+    /// The scenario has no such federation.
+    Scenario(DriverError),
+}
+
+impl fmt::Display for TermsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TermsError::Format(error) => write!(f, "the terms do not decode: {error}"),
+            TermsError::Candidates => write!(f, "the candidates are not those of the agreement"),
+            TermsError::Other { found, expected } => {
+                write!(f, "the agreement has digest {found}, {expected} was expected")
+            }
+            TermsError::Domain(error) => write!(f, "{error}"),
+            TermsError::Kernel(error) => write!(f, "{error}"),
+            TermsError::Features(error) => write!(f, "{error}"),
+            TermsError::Public(error) => write!(f, "{error}"),
+            TermsError::Scenario(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl std::error::Error for TermsError {}
+
+impl From<DomainError> for TermsError {
+    fn from(error: DomainError) -> Self {
+        TermsError::Domain(error)
+    }
+}
+
+impl From<FeatureError> for TermsError {
+    fn from(error: FeatureError) -> Self {
+        TermsError::Features(error)
+    }
+}
+
+/// What everybody may know: the agreement, and the list of points that it names by a digest.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Terms {
+    /// The agreement that is published.
+    pub agreement: Agreement,
+    /// All candidates in the unit box, count × D.
+    pub candidates: Vec<f64>,
+}
+
+impl Terms {
+    /// The terms of one method of a scenario's first run, over these candidates.
+    ///
+    /// **Errors**: [`TermsError::Scenario`], [`TermsError::Domain`].
+    pub fn new(
+        scenario: &Scenario,
+        method: Method,
+        candidates: &[f64],
+        dim: usize,
+        deployment: u64,
+        announced: Announced,
+    ) -> Result<Self, TermsError> {
+        let surrogate = &scenario.surrogate;
+        let features = PublicFeatures {
+            seed: surrogate.feature_seed,
+            run: 0,
+            kernel: surrogate.kernel.kernel,
+            lengthscale: surrogate.kernel.lengthscale,
+            signal_variance: surrogate.kernel.signal_variance,
+            unit_norm: surrogate.normalize_features,
+            prior_tolerance: surrogate.prior_tolerance,
+        };
+        let scalar = match surrogate.scalar {
+            ScalarKind::F32 => ScalarTag::F32,
+            ScalarKind::F64 => ScalarTag::F64,
+        };
+        let config = config(scenario, method).map_err(TermsError::Scenario)?;
+        let digest = digest_of(candidates, dim)?;
+        let agreement =
+            Agreement { config, features, candidates: digest, dim: dim as u32, scalar, deployment, announced };
+        Ok(Terms { agreement, candidates: candidates.to_vec() })
+    }
+
+    /// Bytes of the longest request that an agent has a reason to send: an upload, or a token.
+    pub fn upload_bytes_max(&self) -> usize {
+        let numbers = self.agreement.config.parameters().feature_count as usize;
+        frame_len_max(self.agreement.scalar, numbers).max(64)
+    }
+
+    /// As they are published and stored.
+    ///
+    /// **Errors**: [`TermsError::Format`].
+    pub fn to_bytes(&self) -> Result<Vec<u8>, TermsError> {
+        postcard::to_allocvec(self).map_err(TermsError::Format)
+    }
+
+    /// Reads them back; the candidates are compared with the agreement, the agreement with `expected` if it is given.
+    ///
+    /// **Errors**: [`TermsError`].
+    pub fn from_bytes(bytes: &[u8], expected: Option<&Digest>) -> Result<Self, TermsError> {
+        let terms: Terms = postcard::from_bytes(bytes).map_err(TermsError::Format)?;
+        let found = terms.agreement.digest();
+        if let Some(expected) = expected.filter(|expected| **expected != found) {
+            return Err(TermsError::Other { found, expected: *expected });
+        }
+        if digest_of(&terms.candidates, terms.agreement.dim as usize)? != terms.agreement.candidates {
+            return Err(TermsError::Candidates);
+        }
+        Ok(terms)
+    }
+}
+
+fn digest_of(candidates: &[f64], dim: usize) -> Result<Digest, DomainError> {
+    Ok(candidates_digest(&Candidates::list(candidates, dim)?, &mut vec![0.0; dim]))
+}
+
+/// What agents compute with, built from the terms alone.
+pub struct Shared<T> {
+    /// The agreement that is published.
+    pub agreement: Agreement,
+    points: Vec<T>,
+    features: Vec<T>,
+    feature_rows: Vec<T>,
+    region_of: Vec<u32>,
+    prior_rows: Vec<T>,
+    prior_rank: usize,
+}
+
+impl<T: Scalar> Shared<T> {
+    /// Draws the features, evaluates them at every candidate, and factors the prior if own draws are joint.
+    ///
+    /// **Errors**: [`TermsError`].
+    pub fn new(terms: &Terms) -> Result<Arc<Self>, TermsError> {
+        let agreement = terms.agreement.clone();
+        let (public, p, dim) = (agreement.features, agreement.config.parameters(), agreement.dim as usize);
+        let count = p.feature_count as usize;
+        let points: Vec<T> = terms.candidates.iter().map(|x| T::from_f64(*x)).collect();
+        Candidates::list(&points, dim)?;
+        let mut features = vec![T::ZERO; random_fourier::storage_len(dim, count)];
+        let lengthscale = [public.lengthscale];
+        random_fourier::draw(public.seed, public.run, public.kernel, &lengthscale, dim, count, &mut features)?;
+        let map = map(&public, dim, count, &features)?;
+        let mut feature_rows = vec![T::ZERO; points.len() / dim * count];
+        for (row, point) in feature_rows.chunks_exact_mut(count).zip(points.chunks_exact(dim)) {
+            map.features(point, row);
+        }
+        let region_of = points.chunks_exact(dim).map(|point| p.regions.region_of(point)).collect();
+        let (mut prior_rows, mut prior_rank) = (Vec::new(), 0);
+        if p.own_draw == OwnDraw::Joint {
+            let kernel = StationaryKernel::with_shape(public.kernel, public.lengthscale, public.signal_variance)
+                .map_err(TermsError::Kernel)?;
+            let (factor, rank, _) = prior_factor(&kernel, &terms.candidates, dim, public.prior_tolerance);
+            (prior_rows, prior_rank) = (factor.into_iter().map(T::from_f64).collect(), rank);
+        }
+        let shared = Shared { agreement, points, features, feature_rows, region_of, prior_rows, prior_rank };
+        shared.public()?.check(&shared.agreement.config).map_err(TermsError::Public)?;
+        Ok(Arc::new(shared))
+    }
+
+    /// The public context of the agents.
+    ///
+    /// **Errors**: none for terms that [`Shared::new`] admitted.
+    pub fn public(&self) -> Result<Public<'_, T>, TermsError> {
+        let (dim, count) = (self.agreement.dim as usize, self.agreement.config.parameters().feature_count as usize);
+        Ok(Public {
+            candidates: Candidates::List { points: &self.points, dim },
+            features: map(&self.agreement.features, dim, count, &self.features)?,
+            feature_rows: &self.feature_rows,
+            region_of: &self.region_of,
+            prior_rows: &self.prior_rows,
+            prior_rank: self.prior_rank,
+            confidence_widths: &[],
+        })
+    }
+}
+
+fn map<'f, T: Scalar>(
+    public: &PublicFeatures,
+    dim: usize,
+    count: usize,
+    storage: &'f [T],
+) -> Result<RandomFourier<T, &'f [T]>, FeatureError> {
+    RandomFourier::new(dim, count, T::from_f64(public.signal_variance), public.unit_norm, storage)
+}

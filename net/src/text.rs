@@ -1,0 +1,34 @@
+//! Bytes as people and headers write them.
+
+/// Lower-case hexadecimal digits, two for each byte.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Exactly N bytes from 2N hexadecimal digits of either case; nothing else is read.
+pub fn from_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let text = text.as_bytes();
+    if text.len() != 2 * N {
+        return None;
+    }
+    let mut out = [0; N];
+    for (byte, pair) in out.iter_mut().zip(text.chunks_exact(2)) {
+        let digit = |c: u8| (c as char).to_digit(16);
+        *byte = (digit(pair[0])? * 16 + digit(pair[1])?) as u8;
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_come_back_and_nothing_else_is_read() {
+        assert_eq!(from_hex(&hex(&[0, 15, 255])), Some([0, 15, 255]));
+        assert_eq!(from_hex("00FFab"), Some([0, 255, 171]));
+        for bad in ["", "00ff", "00ffa", "00ffag", "+0ffab", "00ffabcd", "äöü"] {
+            assert_eq!(from_hex::<3>(bad), None, "{bad}");
+        }
+    }
+}

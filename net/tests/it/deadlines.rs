@@ -1,0 +1,117 @@
+//! Rounds close at their deadline, whoever has answered; who is absent costs utility and nothing else.
+
+use std::time::{Duration, Instant};
+
+use sordino_core::federated::Server;
+use sordino_core::privacy::accountant::RdpAccountant;
+use sordino_net::agent::AgentEnd;
+use sordino_net::join::JoinError;
+
+use super::util::{Federation, PATIENCE, bounded, runtime, said, take_part};
+
+/// ε of a ledger, as `replay` tells it.
+fn epsilon(said: &str) -> f64 {
+    let after = said.split("ε ").nth(1).unwrap();
+    after.split_whitespace().next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn absent_agents_do_not_hold_a_round_and_cost_no_epsilon() {
+    const ROUNDS: u32 = 6;
+    const AGENTS: u32 = 10;
+    let run = |name, present: usize| {
+        let federation = Federation::new(name, AGENTS, ROUNDS, &["--deadline", "400ms", "--linger", "400ms"]);
+        let start = Instant::now();
+        let server = federation.serve();
+        let invitations = federation.invite();
+        let runtime = runtime();
+        let agents: Vec<_> = invitations[..present]
+            .iter()
+            .map(|invitation| runtime.spawn(take_part(federation.joining(invitation))))
+            .collect();
+        assert!(server.ended().success(), "{}", federation.heard());
+        let taken = start.elapsed();
+        // The server may be gone before somebody's last question; such an agent waits for it to come back.
+        agents.iter().for_each(|agent| agent.abort());
+        drop(runtime);
+        let given = invitations[..present].iter().map(|invitation| federation.given(invitation).len());
+        let given: Vec<usize> = given.collect();
+        let said = federation.replay();
+        assert!(said.contains("broadcasts 6, charges 6"), "{said}");
+        (taken, given, epsilon(&said))
+    };
+    bounded(move || {
+        let (taken, given, some) = run("absent", 7);
+        // Seven rounds of 400 ms, whoever is absent: not earlier, and not for ever.
+        assert!(taken >= Duration::from_millis(7 * 400) && taken < PATIENCE, "{taken:?}");
+        assert!(given.iter().all(|rounds| *rounds >= 1), "{given:?}");
+        let (_, _, none) = run("nobody", 0);
+        assert_eq!(some, none, "who takes part is not what a release costs");
+        assert!(some > 0.0);
+    });
+}
+
+#[test]
+fn a_revoked_agent_is_refused_and_the_rest_goes_on() {
+    bounded(|| {
+        let federation = Federation::new("revoked", 2, 6, &["--deadline", "1s", "--linger", "5s"]);
+        let server = federation.serve();
+        let invitations = federation.invite();
+        let runtime = runtime();
+        let mut agents: Vec<_> =
+            invitations.iter().map(|invitation| runtime.spawn(take_part(federation.joining(invitation)))).collect();
+        // Both have given something.
+        let start = Instant::now();
+        let has_given = |invitation| federation.has_begun(invitation) && !federation.given(invitation).is_empty();
+        while !invitations.iter().all(has_given) {
+            assert!(start.elapsed() < PATIENCE, "{}", federation.heard());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let folder = federation.place.server().display().to_string();
+        assert!(said(&["revoke", &folder, "1"]).status.success());
+        let shut_out = runtime.block_on(tokio_within(agents.remove(1))).unwrap();
+        assert!(matches!(&shut_out, Err(JoinError::Agent(AgentEnd::Refused))), "{shut_out:?}");
+        let before = federation.given(&invitations[0]).len();
+        let given_before = federation.given(&invitations[1]).len();
+        let rest = runtime.block_on(tokio_within(agents.remove(0))).unwrap().unwrap();
+        assert!(server.ended().success(), "{}", federation.heard());
+        assert!(rest.given.len() > before, "the rest goes on");
+        assert_eq!(federation.given(&invitations[1]).len(), given_before);
+        let said = federation.replay();
+        assert!(said.contains("charges 6"), "{said}");
+    });
+}
+
+async fn tokio_within<R>(task: tokio::task::JoinHandle<R>) -> Result<R, tokio::task::JoinError> {
+    tokio::time::timeout(PATIENCE, task).await.expect("an end within the patience")
+}
+
+#[test]
+fn an_agent_stops_by_itself_before_its_own_budget_is_exceeded() {
+    const ROUNDS: u32 = 8;
+    const MOST: f64 = 6.0;
+    bounded(|| {
+        let federation = Federation::new("own-budget", 2, ROUNDS, &["--close-early", "--deadline", "100s"]);
+        let mut server = federation.serve();
+        let invitations = federation.invite();
+        let (invitation, runtime) = (&invitations[0], runtime());
+        runtime.spawn(take_part(federation.joining(&invitations[1])));
+        let mut joining = federation.joining(invitation);
+        joining.epsilon_max = Some(MOST);
+        let refused = runtime.block_on(async { tokio::time::timeout(PATIENCE, take_part(joining)).await.unwrap() });
+        assert!(matches!(&refused, Err(JoinError::Agent(AgentEnd::Budget(_)))), "{refused:?}");
+        server.kill();
+        // As many as fit, by an accountant of the test.
+        let agreement = federation.terms(invitation).agreement;
+        let event = Server::<f32>::event_of(&agreement.config).unwrap().unwrap();
+        let fit = (1..=ROUNDS).take_while(|rounds| {
+            let mut accountant = RdpAccountant::new();
+            accountant.compose(&event, *rounds).unwrap();
+            accountant.epsilon(agreement.announced.delta).unwrap().epsilon <= MOST
+        });
+        let fit = fit.count();
+        assert!((1..ROUNDS as usize).contains(&fit), "{fit} rounds fit: choose another budget");
+        let given = federation.given(invitation);
+        assert_eq!(given, (0..fit as u32).collect::<Vec<u32>>());
+    });
+}

@@ -1,0 +1,274 @@
+//! A private server and its agents under kill −9, a folder that is older than its releases, a disk without room.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use sordino_core::federated::exchange::{AgentExchange, Heard, Millis, Reply, Want};
+use sordino_core::random::Stream;
+use sordino_core::wire::{self, ScalarTag};
+use sordino_net::identity::Identity;
+use sordino_net::invitation::Invitation;
+use sordino_net::link::Link;
+use sordino_net::rounds::Asked;
+use sordino_net::terms::Terms;
+
+use super::util::{Federation, PATIENCE, Process, bounded, holds, program, runtime, take_part};
+
+/// A number whose bytes stand in no other file.
+const MARK: f32 = f32::from_bits(0x4b1d_5ec7);
+
+/// An agent that uploads marked numbers in every round, and tells the chain it saw in the end.
+async fn marked(invitation: Invitation) -> String {
+    let tls = Identity::generate().unwrap().client(&invitation.pins).unwrap();
+    let mut link = Link::new(&invitation.address, invitation.deployment, tls, Duration::from_secs(5));
+    while link.enrol(invitation.slot, &invitation.token).await.is_err() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let bytes = loop {
+        match link.terms().await {
+            Ok(bytes) => break bytes,
+            Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
+        }
+    };
+    let agreement = Terms::from_bytes(&bytes, Some(&invitation.terms)).unwrap().agreement;
+    let mut exchange = AgentExchange::new(&agreement, invitation.slot);
+    let last = agreement.config.parameters().rounds;
+    let vector = vec![MARK; agreement.config.parameters().feature_count as usize];
+    loop {
+        let failed = match exchange.want(Millis(0)) {
+            Want::Done => return exchange.have().chain.to_string(),
+            Want::Refused => panic!("refused"),
+            Want::Wait(_) => {
+                exchange.later(0, Millis(0));
+                true
+            }
+            Want::Work => {
+                exchange.made();
+                false
+            }
+            Want::Ask(have) => match link.ask(&have).await {
+                Ok(Asked::Frame { bytes, current, seal }) => {
+                    let (header, payload) = wire::decode(&bytes, 1 << 20).unwrap();
+                    let heard = exchange.frame(&header, &payload, current, seal).unwrap();
+                    assert!(matches!(heard, Heard::Enter | Heard::Again | Heard::Missed));
+                    false
+                }
+                Ok(Asked::Later { .. }) | Err(_) => true,
+                Ok(other) => panic!("{other:?}"),
+            },
+            Want::Give(header) => {
+                let numbers = if header.round < last { &vector[..] } else { &[] };
+                let mut frame = vec![0; wire::frame_len_max(ScalarTag::F32, numbers.len())];
+                let used = wire::encode(header, numbers, &mut frame).unwrap();
+                match link.give(header.round, invitation.slot, Bytes::copy_from_slice(&frame[..used])).await {
+                    Ok(reply) => {
+                        assert_ne!(reply, Reply::NotYou);
+                        exchange.told(header.round, reply, Millis(0));
+                        false
+                    }
+                    Err(_) => true,
+                }
+            }
+        };
+        if failed {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+}
+
+/// Rounds of the federation.
+const ROUNDS: u32 = 40;
+/// The server dies at least so often.
+const KILLS: u32 = 40;
+
+/// An agent as a process of its own, whose command measures.
+fn agent_process(federation: &Federation, invitation: &Invitation) -> Process {
+    let folder = federation.joining(invitation).folder.display().to_string();
+    let mut command = program(&["join", &invitation.to_string(), "--command", "echo {x0}", "--folder", &folder]);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    Process::start(command)
+}
+
+/// A server with a linger so short that it ends with its agents, and rounds long enough to die in.
+fn killable(name: &str, agents: u32, rounds: u32) -> Federation {
+    let more = ["--close-early", "--deadline", "60s", "--linger", "2s", "--delay", "20ms"];
+    Federation::new(name, agents, rounds, &more)
+}
+
+#[test]
+fn a_server_killed_forty_times_charges_once_tells_one_history_and_stores_no_upload() {
+    bounded(|| {
+        let federation = killable("kills", 5, ROUNDS);
+        let mut server = federation.serve();
+        let mut invitations = federation.invite();
+        let runtime = runtime();
+        // One agent marks its uploads, one is a process that dies as well.
+        let marked = runtime.spawn(marked(invitations.remove(0)));
+        let mortal = invitations.remove(0);
+        let mut agent = agent_process(&federation, &mortal);
+        let rest = invitations.iter().map(|invitation| runtime.spawn(take_part(federation.joining(invitation))));
+        let rest: Vec<_> = rest.collect();
+        let (mut stream, mut kills) = (Stream::from_seed(5), 0);
+        let mark = MARK.to_le_bytes();
+        let folder = federation.place.server();
+        // The last frame is left alone: agents that have it are gone.
+        let last = folder.join(format!("frames/{ROUNDS:06}.frame"));
+        let frames = || whole_frames(&folder);
+        loop {
+            // Half of all lives get on, the other half may end before anybody noticed; death at any moment.
+            let (before, start, gets_on) = (frames(), Instant::now(), stream.below(2) == 0);
+            while gets_on && frames() == before && !last.exists() {
+                assert!(start.elapsed() < PATIENCE, "the server does not get on: {}", federation.heard());
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            std::thread::sleep(Duration::from_micros(u64::from(stream.below(40_000))));
+            if last.exists() {
+                break;
+            }
+            server.kill();
+            kills += 1;
+            assert!(!holds(&folder, &[mark, mark].concat()), "an upload is on the disk");
+            if stream.below(2) == 0 {
+                agent.kill();
+                agent = agent_process(&federation, &mortal);
+            }
+            server = federation.serve();
+        }
+        let chains = runtime.block_on(async {
+            let mut chains = vec![tokio::time::timeout(PATIENCE, marked).await.unwrap().unwrap()];
+            for agent in rest {
+                let joined = tokio::time::timeout(PATIENCE, agent).await.unwrap().unwrap().unwrap();
+                assert_eq!(joined.given.len(), ROUNDS as usize, "every round was contributed to once");
+                chains.push(joined.chain.to_string());
+            }
+            chains
+        });
+        assert!(agent.ended().success());
+        let mortal = federation.agent(&mortal);
+        assert_eq!(mortal.given(), (0..ROUNDS).collect::<Vec<u32>>(), "every round, and once");
+        assert_eq!(mortal.exchange().have().chain.to_string(), chains[0]);
+        assert!(server.ended().success(), "{}", federation.heard());
+        assert!(chains.iter().all(|chain| *chain == chains[0]), "{chains:?}");
+        let said = federation.replay();
+        assert!(said.contains("frames 41, broadcasts 40, charges 40"), "{said} after {kills} kills");
+        assert!(said.contains(&chains[0]), "{said}");
+        println!("{kills} kills");
+        assert!(kills >= KILLS, "only {kills} kills: the machine is too fast for this test");
+        // Negative control of the search.
+        std::fs::write(folder.join("frames/x"), [mark, mark].concat()).unwrap();
+        assert!(holds(&folder, &[mark, mark].concat()));
+    });
+}
+
+fn wait_for_frames(federation: &Federation, count: usize) {
+    let (folder, start) = (federation.place.server(), Instant::now());
+    while whole_frames(&folder) < count {
+        assert!(start.elapsed() < PATIENCE, "{} frames: {}", whole_frames(&folder), federation.heard());
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[test]
+fn a_folder_from_yesterday_is_refused_by_the_ledger_and_by_the_agents() {
+    bounded(|| {
+        let federation = killable("yesterday", 2, 60);
+        let mut server = federation.serve();
+        let invitations = federation.invite();
+        let runtime = runtime();
+        let agents: Vec<_> =
+            invitations.iter().map(|invitation| runtime.spawn(take_part(federation.joining(invitation)))).collect();
+        let (folder, counter) = (federation.place.server(), federation.place.0.join("counter"));
+        wait_for_frames(&federation, 4);
+        // Not while it writes: whole files of one moment.
+        server.kill();
+        let old = federation.place.0.join("old");
+        copy(&folder, &old.join("server"));
+        copy(&counter, &old.join("counter"));
+        let mut server = federation.serve();
+        wait_for_frames(&federation, whole_frames(&folder) + 4);
+        server.kill();
+        // The folder alone: its ledger is older than the second count says.
+        std::fs::remove_dir_all(&folder).unwrap();
+        copy(&old.join("server"), &folder);
+        let said = federation.refused();
+        assert!(said.contains("ledger"), "{said}");
+        // Folder and second count, everything the machine had: now only the agents know better.
+        std::fs::remove_dir_all(&counter).unwrap();
+        copy(&old.join("counter"), &counter);
+        let said = federation.refused();
+        assert!(said.contains("its folder is older than what it released"), "{said}");
+        agents.iter().for_each(|agent| agent.abort());
+    });
+}
+
+#[test]
+fn nothing_leaves_a_server_that_cannot_write() {
+    const ROUNDS: u32 = 12;
+    bounded(|| {
+        let federation = killable("full", 2, ROUNDS);
+        let mut server = federation.serve();
+        let invitations = federation.invite();
+        let runtime = runtime();
+        let agents: Vec<_> =
+            invitations.iter().map(|invitation| runtime.spawn(take_part(federation.joining(invitation)))).collect();
+        wait_for_frames(&federation, 3);
+        server.kill();
+        let folder = federation.place.server();
+        let ledger = folder.join("ledger.jsonl");
+        // From here on no file can grow beyond the next kilobyte that the ledger fills, as on a full disk: a write fails
+        // in its middle.
+        let blocks = std::fs::metadata(&ledger).unwrap().len() / 512 + 1;
+        let mut limited = Command::new("sh");
+        let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
+        limited.args(["-c", &script, env!("CARGO_BIN_EXE_sordino-net")]);
+        let status = federation.serve_as(limited).ended();
+        assert_eq!(status.code(), Some(1), "{}", federation.heard());
+        let (whole, kept) = (whole_lines(&ledger), whole_frames(&folder));
+        assert!(kept < ROUNDS as usize, "it was to stop before its end");
+        for invitation in &invitations {
+            // Frame 0 tells nothing, every other one a release: each is kept, and was charged before it left.
+            let heard = federation.agent(invitation).exchange().have().frames as usize;
+            assert!(heard <= kept && heard <= whole, "{heard} frames heard, {kept} kept, {whole} charges");
+        }
+        // With room again it goes on, and what was charged was charged once.
+        let server = federation.serve();
+        let chains = runtime.block_on(async {
+            let mut chains = Vec::new();
+            for agent in agents {
+                let joined = tokio::time::timeout(PATIENCE, agent).await.unwrap().unwrap().unwrap();
+                chains.push(joined.chain);
+            }
+            chains
+        });
+        assert!(server.ended().success(), "{}", federation.heard());
+        let said = federation.replay();
+        assert!(said.contains("frames 13, broadcasts 12, charges 12"), "{said}");
+        assert!(chains.iter().all(|chain| said.contains(&chain.to_string())), "{said} {chains:?}");
+    });
+}
+
+/// Lines that were written to their end: the head of a ledger, then a charge each.
+fn whole_lines(path: &Path) -> usize {
+    std::fs::read(path).unwrap().iter().filter(|byte| **byte == b'\n').count()
+}
+
+/// Frames that were kept, not those that are just being written.
+fn whole_frames(folder: &Path) -> usize {
+    let files = std::fs::read_dir(folder.join("frames")).unwrap();
+    files.filter(|file| file.as_ref().unwrap().path().extension().is_some_and(|end| end == "frame")).count()
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let place = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            copy(&path, &place);
+        } else {
+            std::fs::copy(&path, &place).unwrap();
+        }
+    }
+}

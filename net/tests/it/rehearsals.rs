@@ -1,0 +1,73 @@
+//! The acceptance test: a federation over HTTPS has the digest that `sordino run` prints, on a good and a bad network.
+
+use std::time::Duration;
+
+use sordino_core::digest::{Digest, combine};
+use sordino_net::rehearsal::{Options, Outcome, rehearse};
+use sordino_sim::model::Options as Executing;
+use sordino_sim::model::federated::run;
+use sordino_sim::scenario::{Method, Scenario, Shipped};
+
+use super::util::{bounded, runtime};
+
+fn scenario(name: &str, settings: &[&str]) -> Scenario {
+    let settings: Vec<String> = settings.iter().map(|setting| setting.to_string()).collect();
+    Shipped::find(name).unwrap().parse(&settings).unwrap()
+}
+
+/// What `sordino run --runs 1` prints for this one method.
+fn simulated(scenario: &Scenario, method: Method) -> Digest {
+    let mut scenario = scenario.clone();
+    (scenario.runs, scenario.federation.methods) = (1, vec![method]);
+    let runs = run(&scenario, &Executing::default(), &()).unwrap();
+    combine([combine(runs.iter().map(|run| &run.digest))].iter())
+}
+
+fn rehearsed(scenario: &Scenario, method: Method, chaos: bool) -> Outcome {
+    let options = Options { chaos, deadline: Duration::from_secs(120) };
+    runtime().block_on(rehearse(scenario, method, options)).unwrap()
+}
+
+#[test]
+fn the_firmware_scenario_over_https_is_the_simulator_s_to_the_bit() {
+    bounded(|| {
+        let scenario = scenario("firmware", &[]);
+        let outcome = rehearsed(&scenario, Method::DpFtsDe, false);
+        assert_eq!(outcome.digest, simulated(&scenario, Method::DpFtsDe));
+        // And the one that is checked in, on which Cortex-M agrees.
+        let table = include_str!("../../../tests/vectors/simulator.txt");
+        assert!(table.contains(&format!("{}  firmware", outcome.digest)), "{}", outcome.digest);
+        assert_eq!((outcome.agents, outcome.rounds, outcome.cuts), (8, 7, 0));
+    });
+}
+
+#[test]
+fn joint_draws_in_double_precision_and_every_kind_of_release_are_the_simulator_s() {
+    bounded(|| {
+        let settings = ["federation.agents=24", "federation.rounds=12", "objective.points_per_axis=200"];
+        let scenario = scenario("default", &settings);
+        let digests = [Method::DpFtsDe, Method::Fts, Method::Ts].map(|method| {
+            let outcome = rehearsed(&scenario, method, false);
+            assert_eq!(outcome.digest, simulated(&scenario, method), "{method}");
+            outcome.digest
+        });
+        assert!(digests[0] != digests[1] && digests[1] != digests[2]);
+        // Negative control: another number is another digest.
+        let other = Scenario { seed: scenario.seed + 1, ..scenario.clone() };
+        assert_ne!(rehearsed(&other, Method::DpFtsDe, false).digest, digests[0]);
+        // A budget that ends in the middle: agents go on alone.
+        let mut short = scenario;
+        short.privacy.max_epsilon = Some(3.0);
+        assert_eq!(rehearsed(&short, Method::DpFtsDe, false).digest, simulated(&short, Method::DpFtsDe));
+    });
+}
+
+#[test]
+fn a_network_that_cuts_every_connection_changes_nothing() {
+    bounded(|| {
+        let scenario = scenario("firmware", &["federation.rounds=12"]);
+        let outcome = rehearsed(&scenario, Method::DpFtsDe, true);
+        assert_eq!(outcome.digest, simulated(&scenario, Method::DpFtsDe));
+        assert!(outcome.cuts >= 20, "only {} connections were cut", outcome.cuts);
+    });
+}
