@@ -11,6 +11,7 @@
 //! | [`parameter`] | checks of numbers in configurations |
 //! | [`digest`] | the chain of hashes that says "same bits" |
 //! | [`wire`] | versioned frames for links |
+//! | [`snapshot`] | states and logs in flash, whole or not at all |
 //! | [`linalg`] | packed triangles, fixed-order sums |
 //! | [`random`] | named streams, normal and Laplace draws for simulation; exact integer samplers for privacy |
 //! | [`kernel`] | covariance functions |
@@ -48,5 +49,6 @@ pub mod parameter;
 pub mod privacy;
 pub mod random;
 pub mod schedule;
+pub mod snapshot;
 pub mod surrogate;
 pub mod wire;

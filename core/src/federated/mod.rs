@@ -29,6 +29,7 @@ mod collector;
 mod config;
 mod encoding;
 pub mod exchange;
+mod log;
 mod messages;
 mod partial;
 pub mod prior;
@@ -42,6 +43,7 @@ pub use agent::{Agent, AgentState, AgentStorage, Workspace, log_len, storage_len
 pub use collector::{Collector, CollectorStorage};
 pub use config::{AGENTS_MAX, Aggregation, Config, InitialRegion, OwnDraw, Parameters, Signal};
 pub use encoding::{Counters, l2_sensitivity};
+pub use log::{Entry, LogFull};
 pub use messages::{AgentError, Input, Output, Phase, ServerError, ServerInput, ServerOutput, ServerPhase};
 pub use partial::{Opening, Partial, PartialError, Share};
 pub use public::{Public, PublicError};
