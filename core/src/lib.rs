@@ -26,12 +26,24 @@
 //! | [`outsourced`] | a curator holds the inputs, a modeler optimises on a transformed copy |
 //! | [`local`] | nobody trusted: every user perturbs the own reward |
 //! | [`output`] | one party tunes on its own data and publishes the result |
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `alloc` | decompositions of run-time size and the tight accountant; changes no number |
+//! | `defmt` | `defmt::Format` for errors and phases |
+//! | `rand_core-09`, `rand_core-06` | adapters for generators of older versions of rand_core |
 #![no_std]
 // Expected values of tests may come from the host's own functions.
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 #[cfg(feature = "alloc")]
 extern crate alloc;
+
+/// Points are its vectors; the version that this crate speaks.
+pub use heapless;
+/// What a generator handed to [`random::Secret`] implements; the version that this crate speaks. Generators of older
+/// versions come in through the features `rand_core-09` and `rand_core-06`.
+pub use rand_core;
 
 pub mod acquisition;
 pub mod digest;

@@ -76,6 +76,7 @@ pub(crate) const fn varint_max(bits: usize) -> usize {
 
 /// Why nothing was stored, or why what is stored is not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum SnapshotError {
     /// A slot too small for what it is to hold.
     Slot {

@@ -24,6 +24,7 @@ const CRC32C: Crc<u32> = Crc::<u32>::new(&CRC_32_ISCSI);
 
 /// What a frame carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Kind {
     /// An agent's weights, M numbers.
     Upload,
@@ -39,6 +40,7 @@ pub enum Kind {
 
 /// Format of the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum ScalarTag {
     /// 4 bytes each.
     F32,
@@ -92,6 +94,7 @@ pub struct Header {
 
 /// Why a frame was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum WireError {
     /// Fewer bytes than header, payload and checksum need.
     Truncated {

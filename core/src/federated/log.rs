@@ -27,6 +27,7 @@ impl<T: Scalar + Serialize + DeserializeOwned> Stored for Entry<T> {
 
 /// A log that has no place for an observation of this number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct LogFull {
     /// Its number, from 0.
     pub number: u32,

@@ -39,7 +39,7 @@ pub mod transcript;
 mod wiped;
 
 pub use crate::parameter::{ConfigError, StateError};
-pub use agent::{Agent, AgentState, AgentStorage, Workspace, log_len, storage_len, workspace_len};
+pub use agent::{Agent, AgentState, AgentStorage, Sizes, Workspace, log_len, storage_len, workspace_len};
 pub use collector::{Collector, CollectorStorage};
 pub use config::{AGENTS_MAX, Aggregation, Config, InitialRegion, OwnDraw, Parameters, Signal};
 pub use encoding::{Counters, l2_sensitivity};

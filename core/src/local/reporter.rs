@@ -20,6 +20,7 @@ use crate::snapshot::{self, varint_max};
 
 /// Where a reporter stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum ReporterPhase {
     /// Nothing is asked.
     Idle,
@@ -169,6 +170,7 @@ pub enum ReporterOutput<T, S: NoiseSource> {
 
 /// Why a reporter refused.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum ReporterError {
     /// The input does not belong to the phase. Nothing changed.
     UnexpectedInput {

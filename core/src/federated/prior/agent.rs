@@ -93,6 +93,7 @@ pub enum Output<'o, T> {
 
 /// Why an input was refused; nothing changed.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum AgentError {
     /// An input that does not belong to the phase.
     UnexpectedInput {
