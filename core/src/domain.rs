@@ -18,6 +18,7 @@ pub const CANDIDATES_MAX: u32 = 1 << 24;
 
 /// Why a domain was refused.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum DomainError {
     /// No dimension, or more than [`DIM_MAX`].
     Dimension {

@@ -11,6 +11,7 @@
 //! | [`parameter`] | checks of numbers in configurations |
 //! | [`digest`] | the chain of hashes that says "same bits" |
 //! | [`wire`] | versioned frames for links |
+//! | [`snapshot`] | states and logs in flash, whole or not at all |
 //! | [`linalg`] | packed triangles, fixed-order sums |
 //! | [`random`] | named streams, normal and Laplace draws for simulation; exact integer samplers for privacy |
 //! | [`kernel`] | covariance functions |
@@ -25,12 +26,24 @@
 //! | [`outsourced`] | a curator holds the inputs, a modeler optimises on a transformed copy |
 //! | [`local`] | nobody trusted: every user perturbs the own reward |
 //! | [`output`] | one party tunes on its own data and publishes the result |
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `alloc` | decompositions of run-time size and the tight accountant; changes no number |
+//! | `defmt` | `defmt::Format` for errors and phases |
+//! | `rand_core-09`, `rand_core-06` | adapters for generators of older versions of rand_core |
 #![no_std]
 // Expected values of tests may come from the host's own functions.
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 #[cfg(feature = "alloc")]
 extern crate alloc;
+
+/// Points are its vectors; the version that this crate speaks.
+pub use heapless;
+/// What a generator handed to [`random::Secret`] implements; the version that this crate speaks. Generators of older
+/// versions come in through the features `rand_core-09` and `rand_core-06`.
+pub use rand_core;
 
 pub mod acquisition;
 pub mod digest;
@@ -48,5 +61,6 @@ pub mod parameter;
 pub mod privacy;
 pub mod random;
 pub mod schedule;
+pub mod snapshot;
 pub mod surrogate;
 pub mod wire;

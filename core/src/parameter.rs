@@ -5,6 +5,7 @@ use core::ops::RangeInclusive;
 
 /// A parameter outside its admissible range; the configuration it was meant for does not exist.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct ConfigError {
     /// Name of the parameter, as its field is called.
     pub field: &'static str,
@@ -39,6 +40,7 @@ pub(crate) fn whole(
 
 /// A stored state that its party cannot be in: of another configuration, rolled back in part, or not a state at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct StateError {
     /// The phase the state says it is in.
     pub phase: &'static str,

@@ -24,6 +24,7 @@ const CRC32C: Crc<u32> = Crc::<u32>::new(&CRC_32_ISCSI);
 
 /// What a frame carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Kind {
     /// An agent's weights, M numbers.
     Upload,
@@ -39,6 +40,7 @@ pub enum Kind {
 
 /// Format of the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum ScalarTag {
     /// 4 bytes each.
     F32,
@@ -92,6 +94,7 @@ pub struct Header {
 
 /// Why a frame was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum WireError {
     /// Fewer bytes than header, payload and checksum need.
     Truncated {
@@ -197,11 +200,11 @@ pub fn encode<T: Scalar>(header: Header, payload: &[T], out: &mut [u8]) -> Resul
     let used = postcard::to_slice(&header, out).map_err(|_| short)?.len();
     let total = frame_len(used, header.scalar, len, usize::MAX)?;
     let frame = out.get_mut(..total).ok_or(short)?;
-    let (front, checksum) = frame.split_at_mut(total - CRC_LEN);
+    let (front, sum) = frame.split_at_mut(total - CRC_LEN);
     for (bytes, x) in front[used..].chunks_exact_mut(T::BYTES).zip(payload) {
         x.write_le(bytes);
     }
-    checksum.copy_from_slice(&CRC32C.checksum(front).to_le_bytes());
+    sum.copy_from_slice(&checksum(front).to_le_bytes());
     Ok(total)
 }
 
@@ -228,9 +231,9 @@ pub fn decode(bytes: &[u8], len_max: u32) -> Result<(Header, Payload<'_>), WireE
         return Err(WireError::TrailingBytes { extra: len - needed });
     }
     // `needed` bytes are there, header and checksum among them.
-    let (front, checksum) = bytes.split_at(needed - CRC_LEN);
-    let (payload, computed) = (&front[header_len..], CRC32C.checksum(front));
-    let received = checksum.iter().rev().fold(0u32, |value, byte| value << 8 | u32::from(*byte));
+    let (front, sum) = bytes.split_at(needed - CRC_LEN);
+    let (payload, computed) = (&front[header_len..], checksum(front));
+    let received = sum.iter().rev().fold(0u32, |value, byte| value << 8 | u32::from(*byte));
     if computed != received {
         return Err(WireError::Checksum { computed, received });
     }
@@ -264,6 +267,11 @@ impl Payload<'_> {
         }
         Ok(())
     }
+}
+
+/// CRC-32C of frames and of what is stored.
+pub(crate) fn checksum(bytes: &[u8]) -> u32 {
+    CRC32C.checksum(bytes)
 }
 
 /// First 64 bits of the digest of a value's postcard form: both sides of a link compare it before anything else.

@@ -4,9 +4,11 @@
 //! |---|---|
 //! | [`operations`] | the digest table: core's operations on fixed inputs, one digest each |
 //! | [`federation`] | one agent through a scripted federation |
+//! | [`reset`] | devices whose power is cut at every step |
 //! | [`upload`] | one upload, its sender in the secret sample and outside |
 #![no_std]
 
 pub mod federation;
 pub mod operations;
+pub mod reset;
 pub mod upload;

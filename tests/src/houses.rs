@@ -18,6 +18,7 @@ pub const HOUSES: &[House] = &[
             &["parameter"],
             &["digest"],
             &["wire"],
+            &["snapshot"],
             &["linalg"],
             &["random"],
             &["kernel"],

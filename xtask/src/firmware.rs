@@ -36,8 +36,27 @@ pub fn run(report: &mut Report, write: bool) -> Vec<Output> {
             result.map(|()| note)
         });
     }
+    report.step("a reset at every step", resets);
     if write {
         report.step("device table", || device_table::write(&outputs));
     }
     outputs
+}
+
+/// Agent, reporter and optimizer, reset at every step on both targets; what they end with is what they end with here.
+fn resets() -> Result<String, String> {
+    let example = ["run", "--release", "-q", "-p", "firmware-example", "--example", "resets"];
+    let here = process::run(&mut cargo(&example))?;
+    for (target, name) in DEVICES {
+        let (text, result) = run_keeping(cargo(&example).args(["--target", target]));
+        result?;
+        if let Some(line) = here.lines().find(|line| !text.lines().any(|found| found == *line)) {
+            return Err(format!("{name} does not say {line:?}"));
+        }
+        let resets = text.lines().filter(|line| line.contains(" resets of ")).count();
+        if resets != here.lines().count() {
+            return Err(format!("{name}: {resets} of {} devices came to an end", here.lines().count()));
+        }
+    }
+    Ok(format!("{} devices, the same end on {} targets and here", here.lines().count(), DEVICES.len()))
 }

@@ -14,6 +14,7 @@ use crate::random::{RunSeed, normal};
 
 /// Why features were refused.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum FeatureError {
     /// No feature or no dimension.
     Empty {

@@ -16,7 +16,7 @@ mod work;
 use core::task::Poll;
 
 pub use self::state::AgentState;
-pub use self::storage::{AgentStorage, Workspace, log_len, storage_len, workspace_len};
+pub use self::storage::{AgentStorage, Sizes, Workspace, log_len, storage_len, workspace_len};
 
 use self::effort::{Effort, Work};
 use self::state::Digested;

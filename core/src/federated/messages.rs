@@ -16,6 +16,7 @@ use crate::surrogate::weights::WeightsError;
 
 /// Where an agent stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Phase {
     /// Nothing happened yet.
     Fresh,
@@ -96,6 +97,7 @@ pub enum Output<'o, T> {
 
 /// Why an agent was not put together, or refused an input. Its state is as before unless the variant says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum AgentError {
     /// The input does not belong to the phase.
     UnexpectedInput {
@@ -225,6 +227,7 @@ impl core::error::Error for AgentError {}
 
 /// Where the server stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum ServerPhase {
     /// Between broadcasts.
     Idle,
@@ -317,6 +320,7 @@ pub enum ServerOutput<'o, T, P: Provenance> {
 
 /// Why the server refused an input. Its state is as before, and nothing left.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum ServerError {
     /// The input does not belong to the phase.
     UnexpectedInput {

@@ -170,6 +170,7 @@ impl<F: AsRef<[u8]>, S: AsRef<[i64]>> fmt::Debug for Partial<F, S> {
 
 /// Why a partial sum was not merged. The server is as before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum PartialError {
     /// It is of another broadcast than the one collected.
     Broadcast {

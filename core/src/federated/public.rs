@@ -33,6 +33,7 @@ pub struct Public<'a, T> {
 
 /// A public context that does not fit its configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct PublicError {
     /// What does not fit.
     pub what: &'static str,

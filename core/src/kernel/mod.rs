@@ -83,6 +83,7 @@ fn check_signal_variance<T: Scalar>(value: T) -> Result<(), KernelError> {
 /// Why a kernel cannot be made.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum KernelError {
     /// A lengthscale is not a positive finite number whose square and inverse square are.
     Lengthscale {

@@ -30,6 +30,7 @@ pub const fn packed_len(n: usize) -> usize {
 
 /// A matrix that should have been positive definite was not, at working precision.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct NotPositiveDefinite {
     /// Row at which the factorisation stopped, 0-based.
     pub row: usize,

@@ -36,6 +36,7 @@ pub enum Output {
 
 /// Where a learner stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Phase {
     /// Nothing happened yet.
     Fresh,
@@ -48,6 +49,7 @@ pub enum Phase {
 /// Why a learner refused. Its state is as before.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum LearnerError {
     /// The input does not belong to the phase.
     UnexpectedInput {

@@ -16,9 +16,11 @@ use crate::privacy::epsilon::{PureBudget, UserBudgetError};
 use crate::privacy::event::Release;
 use crate::privacy::mechanism::laplace::ClampedLaplace;
 use crate::privacy::{Epsilon, NoiseError, NoiseSource, Nonce, Provenance};
+use crate::snapshot::{self, varint_max};
 
 /// Where a reporter stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum ReporterPhase {
     /// Nothing is asked.
     Idle,
@@ -68,6 +70,12 @@ impl TryFrom<Stored> for ReporterState {
         stored(phase.name(), "budget left (of 2^-20)", units(budget.left()), 0..=256 * Epsilon::DENOMINATOR)?;
         Ok(ReporterState { user, budget, phase: ReporterPhase::Idle, candidate, reports, opened: None })
     }
+}
+
+impl snapshot::Stored for ReporterState {
+    const KIND: u8 = 0xb1;
+    // User, spent, budget, phase, candidate, reports.
+    const BODY_MAX: usize = varint_max(32) + 2 * varint_max(64) + 1 + 2 * varint_max(32);
 }
 
 impl ReporterPhase {
@@ -162,6 +170,7 @@ pub enum ReporterOutput<T, S: NoiseSource> {
 
 /// Why a reporter refused.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum ReporterError {
     /// The input does not belong to the phase. Nothing changed.
     UnexpectedInput {

@@ -9,6 +9,7 @@ use crate::surrogate::SurrogateError;
 /// Why an optimiser refuses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum OptimizerError {
     /// The box is none, or none in the format computed with.
     Domain(DomainError),

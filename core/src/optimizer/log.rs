@@ -1,10 +1,12 @@
 //! What an optimiser is resumed from.
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::{OptimizerError, Point};
 use crate::domain::DIM_MAX;
 use crate::math::Scalar;
+use crate::snapshot::Stored;
 use crate::surrogate::SurrogateError;
 
 /// What [`Optimizer::fit`](super::Optimizer::fit) fits.
@@ -29,6 +31,12 @@ pub enum LogEntry<T> {
     },
     /// [`Optimizer::parameters`](super::Optimizer::parameters) after a fit.
     Fitted(Parameters<T>),
+}
+
+impl<T: Scalar + Serialize + DeserializeOwned> Stored for LogEntry<T> {
+    const KIND: u8 = if T::BYTES == 4 { 0xf4 } else { 0xf8 };
+    // Which entry, number of axes, one number an axis, the value.
+    const BODY_MAX: usize = 2 + T::BYTES * (DIM_MAX + 1);
 }
 
 impl<T: Scalar> LogEntry<T> {

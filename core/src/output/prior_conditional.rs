@@ -78,6 +78,7 @@ impl<V: fmt::Display, P: Provenance> fmt::Display for PriorConditional<V, P> {
 
 /// Why nothing was released.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum ReleaseError {
     /// A mean or value that is NaN or infinite.
     NotFinite {

@@ -17,6 +17,7 @@ use crate::privacy::{NoiseError, NoiseSource, Nonce, Provenance, Release};
 
 /// Where a publisher stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum PublisherPhase {
     /// Scores are collected.
     Collecting,
@@ -169,6 +170,7 @@ pub enum PublisherOutput<P: Provenance> {
 
 /// Why a publisher refused. Nothing left, and its state is as before unless the variant says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum PublisherError {
     /// The input does not belong to the phase.
     UnexpectedInput(PublisherPhase),

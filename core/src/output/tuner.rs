@@ -13,6 +13,7 @@ use crate::surrogate::{CandidateGp, SurrogateError, candidates};
 
 /// Where a tuner stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum TunerPhase {
     /// Nothing happened yet.
     Fresh,
@@ -91,6 +92,7 @@ pub enum TunerOutput {
 
 /// Why a tuner refused. Its state is as before.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum TunerError {
     /// A constant out of range.
     Config(ConfigError),

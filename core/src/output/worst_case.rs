@@ -56,6 +56,7 @@ pub struct WorstCase {
 
 /// Why a mechanism cannot be configured.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum WorstCaseError {
     /// A constant out of range.
     Config(ConfigError),

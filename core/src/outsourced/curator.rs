@@ -23,6 +23,7 @@ pub enum Protection<'p> {
 
 /// Where a curator stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum CuratorPhase {
     /// Nothing has left.
     Fresh,
@@ -143,6 +144,7 @@ pub enum CuratorOutput<'o, P: Provenance> {
 
 /// Why a curator refused. Its state is as before, and nothing left.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum CuratorError {
     /// The input does not belong to the phase.
     UnexpectedInput {

@@ -15,6 +15,7 @@ use crate::surrogate::{CandidateGp, SurrogateError, candidates};
 
 /// Where a modeler stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum ModelerPhase {
     /// Nothing happened yet.
     Fresh,
@@ -83,6 +84,7 @@ pub enum ModelerOutput {
 
 /// Why a modeler refused. Its state is as before.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum ModelerError {
     /// The input does not belong to the phase.
     UnexpectedInput {

@@ -46,6 +46,7 @@ pub struct PaperProjection<'p> {
 /// Why the paper's transformation cannot be made.
 #[cfg(feature = "alloc")]
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum PaperError {
     /// No singular values.
     Spectrum(SpectrumError),

@@ -41,6 +41,7 @@ pub enum Origin {
 
 /// Why a table cannot be prepared.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum PreprocessError {
     /// The table is empty or no whole number of rows, or a list of columns has another length.
     Shape {

@@ -15,6 +15,7 @@ const ITERATIONS: usize = 1000;
 
 /// Why a table has no usable spectrum.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum SpectrumError {
     /// The table is not whole, or a number is not finite.
     Table(preprocess::PreprocessError),

@@ -13,6 +13,7 @@ use super::event::Event;
 
 /// Why a charge was refused. Nothing was charged, nothing may be drawn.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum BudgetError {
     /// The loss after this event would exceed the budget.
     Exhausted {
@@ -54,6 +55,7 @@ impl From<AccountantError> for BudgetError {
 
 /// Why a stored budget is not believed.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum StoredBudgetError {
     /// A budget that is no budget, or ε is infinite: a filter that admits everything is made where one reads that it
     /// does, never taken from a file.

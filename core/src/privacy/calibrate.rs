@@ -19,6 +19,7 @@ use super::sampling::SamplingProbability;
 
 /// Why there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum CalibrateError {
     /// Not even the most cautious parameter in range meets the target.
     Unattainable {

@@ -38,6 +38,7 @@ pub enum Outcome {
 
 /// Why an encoder cannot be made, or a vector has no place. None of these depends on a protected value.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum EncodeError {
     /// The integer radius is outside 1..2³¹.
     Radius(u64),

@@ -13,6 +13,7 @@ pub struct Epsilon(u32);
 
 /// A number that is no ε.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct NotAnEpsilon {
     /// The number.
     pub value: f64,
@@ -66,6 +67,7 @@ impl From<Epsilon> for f64 {
 
 /// Why a report was refused. Nothing was charged.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum UserBudgetError {
     /// The user's budget does not hold this report.
     Exhausted {
@@ -110,6 +112,7 @@ struct Stored {
 
 /// A stored budget beyond the largest ε there is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct StoredPureBudgetError {
     /// ε·2²⁰, admissible up to 2²⁸.
     pub max: u64,

@@ -11,6 +11,7 @@ use crate::random::{Provenance, SourceKind};
 /// Which two inputs a guarantee compares. Losses under different relations are not comparable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum NeighboringRelation {
     /// One record more or less; the number of records is protected.
     AddOrRemoveOne,
@@ -44,6 +45,7 @@ impl fmt::Display for NeighboringRelation {
 /// out of range ([`Event::is_valid`]), wherever they come from.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Event {
     /// Gaussian noise on everything.
     Gaussian {

@@ -16,6 +16,7 @@ use crate::digest::Frame;
 /// those: then a fingerprint of the columns tells which ones.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Stored")]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct ShiftUnit {
     distance: f64,
     columns: u64,

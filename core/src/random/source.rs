@@ -18,6 +18,7 @@ use super::Stream;
 /// moment depends on it. Selection does not: how many words it draws depends on the utilities, and with a source that
 /// fails after so many words, so does failing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum NoiseError {
     /// The entropy source failed.
     Entropy,
@@ -38,6 +39,7 @@ impl core::error::Error for NoiseError {}
 
 /// Secret or simulated, as a value; prints as the label every report must carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum SourceKind {
     /// Cryptographic randomness that nobody else knows.
     Secret,

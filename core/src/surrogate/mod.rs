@@ -62,6 +62,7 @@ pub enum Observed {
 /// Why a surrogate refuses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum SurrogateError {
     /// A point has the wrong number of coordinates, or a list is not a whole number of points.
     Dimension {

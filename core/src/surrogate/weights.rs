@@ -50,6 +50,7 @@ pub enum Forgotten {
 
 /// Why a posterior could not be set up.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum WeightsError {
     /// No feature.
     NoFeatures,

@@ -9,6 +9,7 @@ use super::super::config::Config;
 use super::super::messages::{AgentError, Phase};
 use crate::parameter::{StateError, stored};
 use crate::random::RunSeed;
+use crate::snapshot::{self, varint_max};
 
 /// What an agent is, apart from its numbers: a few words.
 ///
@@ -91,6 +92,12 @@ impl TryFrom<Stored> for AgentState {
         }
         Ok(AgentState { agent, seed, phase, round, observations, pending, digested: Digested::default() })
     }
+}
+
+impl snapshot::Stored for AgentState {
+    const KIND: u8 = TAG;
+    // Tag, agent, seed, phase, round, observations, candidate.
+    const BODY_MAX: usize = 1 + varint_max(32) + varint_max(64) + 1 + 3 * varint_max(32);
 }
 
 impl AgentState {

@@ -7,27 +7,77 @@ use crate::linalg::slice;
 use crate::math::Scalar;
 use crate::surrogate::weights;
 
-/// Numbers in an agent's log: candidate and value of every observation of a whole run.
+/// What decides how much memory an agent takes; all of it known when a program is compiled.
+///
+/// ```
+/// use sordino_core::federated::Sizes;
+/// use sordino_core::wire::{ScalarTag, frame_len_max};
+/// const SIZES: Sizes = Sizes::new(2, 64, 1 + 40); // two axes, M = 64, one initial point and 40 rounds
+/// static ARENA: [f32; SIZES.storage()] = [0.0; SIZES.storage()];
+/// static UPLOAD: [u8; frame_len_max(ScalarTag::F32, 64)] = [0; frame_len_max(ScalarTag::F32, 64)];
+/// assert_eq!((ARENA.len() * 4, UPLOAD.len()), (11_664, 313));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// D, axes of the domain.
+    pub dim: usize,
+    /// M, shared features.
+    pub features: usize,
+    /// N_init + T, observations of a whole run.
+    pub observations: usize,
+    /// Columns of the prior's factor for joint own draws; 0 where own draws are made of the features, as on a device.
+    pub prior_rank: usize,
+}
+
+impl Sizes {
+    /// Of an agent whose own draws are made of the features: `dim` axes, M = `features`, N_init + T = `observations`.
+    pub const fn new(dim: usize, features: usize, observations: usize) -> Self {
+        Sizes { dim, features, observations, prior_rank: 0 }
+    }
+
+    fn of<T>(config: &Config, public: &Public<'_, T>) -> Self {
+        let p = config.parameters();
+        Sizes {
+            prior_rank: if p.own_draw == OwnDraw::Joint { public.prior_rank } else { 0 },
+            ..Sizes::new(p.regions.splits().len(), p.feature_count as usize, config.observations_max())
+        }
+    }
+
+    /// Numbers in the log: candidate and value of every observation.
+    pub const fn log(self) -> usize {
+        2 * self.observations
+    }
+
+    /// Numbers in the workspace: posteriors, the vector to upload, an own draw, one point with its features.
+    pub const fn workspace(self) -> usize {
+        let (m, own) = (self.features, if self.prior_rank > 0 { weights::storage_len(self.prior_rank) } else { 0 });
+        weights::storage_len(m) + own + m + self.draw() + self.dim + self.draw()
+    }
+
+    /// Numbers an agent that keeps its workspace takes in all.
+    pub const fn storage(self) -> usize {
+        self.log() + self.workspace()
+    }
+
+    /// Numbers of an own draw: one for every feature, or for every column of the prior's factor if there are more.
+    const fn draw(self) -> usize {
+        if self.features > self.prior_rank { self.features } else { self.prior_rank }
+    }
+}
+
+/// [`Sizes::log`] of this configuration.
 pub fn log_len(config: &Config) -> usize {
     2 * config.observations_max()
 }
 
-/// Numbers in the workspace: posteriors, the vector to upload, an own draw, one point with its features.
+/// [`Sizes::workspace`] of this configuration and public context.
 pub fn workspace_len<T>(config: &Config, public: &Public<'_, T>) -> usize {
-    let p = config.parameters();
-    let m = p.feature_count as usize;
-    let (dim, rank) = (p.regions.splits().len(), public.prior_rank);
-    weights::storage_len(m) + own_len(config, public) + m + m.max(rank) + dim + m.max(rank)
+    Sizes::of(config, public).workspace()
 }
 
-/// Numbers an agent that keeps its workspace takes in all.
+/// [`Sizes::storage`] of this configuration and public context.
 pub fn storage_len<T>(config: &Config, public: &Public<'_, T>) -> usize {
-    log_len(config) + workspace_len(config, public)
-}
-
-/// Numbers of the posterior that joint draws are made from.
-fn own_len<T>(config: &Config, public: &Public<'_, T>) -> usize {
-    if config.parameters().own_draw == OwnDraw::Joint { weights::storage_len(public.prior_rank) } else { 0 }
+    Sizes::of(config, public).storage()
 }
 
 /// Whose workspace it is: of [`workspace_len`] numbers, whatever they are.
@@ -74,10 +124,11 @@ pub(super) struct Parts<'a, T> {
 
 /// Cuts a workspace whose length was checked.
 pub(super) fn parts<'a, T: Scalar>(workspace: &'a mut [T], config: &Config, public: &Public<'_, T>) -> Parts<'a, T> {
-    let (m, rank) = (config.parameters().feature_count as usize, public.prior_rank);
-    let (shared, rest) = slice::split(workspace, weights::storage_len(m));
-    let (own, rest) = slice::split(rest, own_len(config, public));
-    let (upload, rest) = slice::split(rest, m);
-    let (draw, scratch) = slice::split(rest, m.max(rank));
+    let sizes = Sizes::of(config, public);
+    let own = if sizes.prior_rank > 0 { weights::storage_len(sizes.prior_rank) } else { 0 };
+    let (shared, rest) = slice::split(workspace, weights::storage_len(sizes.features));
+    let (own, rest) = slice::split(rest, own);
+    let (upload, rest) = slice::split(rest, sizes.features);
+    let (draw, scratch) = slice::split(rest, sizes.draw());
     Parts { shared, own, upload, draw, scratch }
 }

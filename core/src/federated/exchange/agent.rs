@@ -71,6 +71,7 @@ pub enum Heard {
 
 /// Why a frame of the server was refused. The exchange is as before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum FrameError {
     /// Of another run, under another agreement, or none that a server sends.
     Foreign,

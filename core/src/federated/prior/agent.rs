@@ -26,6 +26,7 @@ use super::state::Terms;
 use crate::linalg::slice;
 use crate::math::Scalar;
 use crate::random::{Party, Purpose, RunSeed};
+use crate::snapshot::{Stored, varint_max};
 
 /// Numbers of the log of an agent of so many initial points and rounds: a candidate and a value each.
 pub const fn log_len(initial_points: usize, rounds: usize) -> usize {
@@ -92,6 +93,7 @@ pub enum Output<'o, T> {
 
 /// Why an input was refused; nothing changed.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum AgentError {
     /// An input that does not belong to the phase.
     UnexpectedInput {
@@ -176,6 +178,12 @@ impl PartialEq for KeptRows {
     fn eq(&self, _: &Self) -> bool {
         true
     }
+}
+
+impl Stored for AgentState {
+    const KIND: u8 = 0xa2;
+    // Agent, seed, phase, round, observations, candidate.
+    const BODY_MAX: usize = varint_max(32) + varint_max(64) + 1 + 3 * varint_max(32);
 }
 
 impl AgentState {

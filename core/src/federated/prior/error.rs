@@ -11,6 +11,7 @@ use crate::random::NoiseError;
 /// A step that was refused; the object it belongs to is as before unless its documentation says otherwise. No variant
 /// depends on another party's data.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum PriorError {
     /// A slice of the wrong length.
     Length {
@@ -74,6 +75,7 @@ impl From<NotPositiveDefinite> for PriorError {
 
 /// Why a server or a collector refused an input.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum ReleaseError {
     /// As any server of [`super::super`] refuses; `broadcast` means the release there.
     Server(ServerError),

@@ -47,6 +47,7 @@ pub use rdp::RdpAccountant;
 
 /// Why a loss cannot be computed.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum AccountantError {
     /// A number of the event is out of range ([`Event::is_valid`]).
     InvalidEvent(Event),
@@ -93,6 +94,7 @@ impl core::error::Error for AccountantError {}
 
 /// Why a stored accountant is not believed: no sequence of charges leads to it, and it would lower the next sum.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum StoredError {
     /// A log moment is negative or not a number.
     Negative {

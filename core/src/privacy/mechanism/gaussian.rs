@@ -31,6 +31,7 @@ use crate::random::{NoiseError, NoiseSource, Provenance, SourceKind};
 
 /// Why a Gaussian release cannot be configured or made. No variant depends on a protected value.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum GaussianError {
     /// The grid exponent is outside 10..=24.
     GridExponent(u32),

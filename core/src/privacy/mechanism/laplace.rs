@@ -24,6 +24,7 @@ use crate::random::{NoiseError, NoiseSource, Provenance, Simulation, Stream, lap
 
 /// Why a Laplace mechanism cannot be configured. None depends on a protected value.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum LaplaceError {
     /// The sensitivity is outside 1..=2³².
     Sensitivity(u64),

@@ -29,6 +29,7 @@ use crate::random::{NoiseError, NoiseSource};
 /// Why a projection cannot be configured or released. Only [`ProjectionError::NotFinite`] is about the data: a table
 /// that is refused at the door, before anything was drawn.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum ProjectionError {
     /// The target is no (ε, δ).
     Target(AccountantError),

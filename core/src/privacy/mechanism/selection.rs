@@ -23,6 +23,7 @@ use crate::random::{NoiseError, NoiseSource};
 
 /// Why nothing was selected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum SelectionError {
     /// No candidates.
     NoCandidates,

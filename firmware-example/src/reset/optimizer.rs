@@ -1,0 +1,59 @@
+//! An optimizer: nothing but its log is stored, told points and fits, from slot 0 on.
+
+use sordino_core::digest::{Digest, Frame};
+use sordino_core::domain::BoxDomain;
+use sordino_core::optimizer::{self, LogEntry, Optimizer, Settings};
+
+use super::{Flash, Stop, World};
+
+const OBSERVATIONS: usize = 10;
+const EVERY: usize = 5;
+
+/// Numbers of memory it takes.
+pub const STORAGE: usize = optimizer::storage_len(2, OBSERVATIONS) + optimizer::fit_scratch_len(OBSERVATIONS);
+
+/// From the boot to the end of the run.
+///
+/// **Errors**: [`Stop`].
+pub fn boot(flash: &mut Flash<'_>, world: &mut World, memory: &mut [f32; STORAGE]) -> Result<(), Stop> {
+    let domain = BoxDomain::new(&[(0.0, 1.0), (0.0, 1.0)]).map_err(|_| Stop::Refused("domain"))?;
+    let settings = Settings::default();
+    let agreement = Digest::of(&("optimizer of two axes", OBSERVATIONS));
+    let (storage, scratch) = memory.split_at_mut(optimizer::storage_len(2, OBSERVATIONS));
+    let stored = |number: u32| flash.entry::<LogEntry<f32>>(number as usize, number, &agreement);
+    let (mut told, mut fitted, mut entries) = (0, false, 0);
+    while let Some(entry) = stored(entries) {
+        fitted = matches!(entry, LogEntry::Fitted(_));
+        told += usize::from(!fitted);
+        entries += 1;
+    }
+    let log = (0..entries).map_while(stored);
+    let mut optimizer =
+        Optimizer::resume(domain, settings, OBSERVATIONS, storage, log).map_err(|_| Stop::Refused("resume"))?;
+    while told < OBSERVATIONS {
+        if told > 0 && told % EVERY == 0 && !fitted {
+            optimizer.fit(scratch).map_err(|_| Stop::Refused("fit"))?;
+            // Written down also if nothing was fitted: the log says where a fit was tried.
+            flash.write(entries as usize, &LogEntry::Fitted(optimizer.parameters()), entries, &agreement)?;
+            entries += 1;
+        }
+        let point = optimizer.suggest().map_err(|_| Stop::Refused("suggest"))?;
+        flash.step()?;
+        let mut frame = Frame::leaf();
+        frame.scalars(&point);
+        if !world.noisy {
+            // The same question under the same number, however often it is asked.
+            world.hear(told, frame)?;
+        }
+        let value = world.measure(told as u32, &point);
+        let entry = LogEntry::told(&point, value).map_err(|_| Stop::Refused("point"))?;
+        flash.write(entries as usize, &entry, entries, &agreement)?;
+        optimizer.observe(&point, value).map_err(|_| Stop::Refused("observe"))?;
+        (told, fitted, entries) = (told + 1, false, entries + 1);
+    }
+    let mut frame = Frame::leaf();
+    let (point, value) = optimizer.best().ok_or(Stop::Refused("no best"))?;
+    frame.scalars(&point);
+    frame.scalars(&[value]);
+    world.hear(OBSERVATIONS, frame)
+}
