@@ -269,6 +269,11 @@ fn method_summary(
     let (low, middle, high) = (quantile(0), quantile(1), quantile(2));
     let reports = runs.first().into_iter().flat_map(|run| &run.regret_quantiles).map(|(round, _)| *round);
     let spread = reports.zip(low.into_iter().zip(middle).zip(high));
+    let clipped = |run: &&MethodRun| -> Vec<f64> {
+        let counts = run.clipped.iter().zip(&run.selected);
+        counts.map(|(clipped, selected)| f64::from(*clipped) / f64::from(*selected).max(1.0)).collect()
+    };
+    let clipped: Vec<Vec<f64>> = runs.iter().map(clipped).collect();
     let releases = runs.iter().map(|run| run.releases).max().unwrap_or(0);
     let losses = match method.guarantee() {
         Guarantee::DifferentialPrivacy => {
@@ -285,7 +290,7 @@ fn method_summary(
         sums,
         curve,
         spread: spread.map(|(round, ((low, middle), high))| (round, [low, middle, high])).collect(),
-        clipped_share: column_means(runs.iter().map(|run| run.clipped_share.as_slice())),
+        clipped_share: column_means(clipped.iter().map(Vec::as_slice)),
         releases,
         losses,
     })

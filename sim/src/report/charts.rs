@@ -22,22 +22,38 @@ pub fn element(chart: &Chart, plot: (f64, f64), labels: f64) -> String {
 
 /// The same over a horizontal axis that is given.
 pub fn element_over(chart: &Chart, ruler: &Ruler, plot: (f64, f64), labels: f64) -> String {
-    sized(chart, ruler, plot, labels, Sizes::PAGE)
+    let layout = Layout::of(chart, ruler, &room(plot, labels, Sizes::PAGE));
+    framed(chart, &layout, &chart.draw(&layout, ruler))
 }
 
-/// One of several small charts side by side, whose type is larger.
-pub fn element_small(chart: &Chart, plot: (f64, f64), labels: f64) -> String {
-    sized(chart, &chart.ruler(), plot, labels, Sizes::SMALL)
+/// Small charts side by side, whose type is larger; axes that are those of the first chart are drawn once in the page.
+pub fn small(charts: &[Chart], plot: (f64, f64), labels: f64) -> String {
+    const FIRST: &str = "<use href=\"#axes\"/>\n";
+    let (mut out, mut first) = (String::new(), None);
+    for chart in charts {
+        let ruler = chart.ruler();
+        let layout = Layout::of(chart, &ruler, &room(plot, labels, Sizes::SMALL));
+        let own = chart.axes(&layout);
+        let axes = match &first {
+            None => format!("<g id=\"axes\">\n{own}</g>\n"),
+            Some(known) if *known == own => FIRST.to_owned(),
+            Some(_) => own.clone(),
+        };
+        first.get_or_insert(own);
+        let _ = writeln!(out, "<figure>{}</figure>", framed(chart, &layout, &(axes + &chart.curves(&layout, &ruler))));
+    }
+    out
 }
 
-fn sized(chart: &Chart, ruler: &Ruler, plot: (f64, f64), labels: f64, sizes: Sizes) -> String {
-    let room = Room { corner: (0.0, 0.0), width: 56.0 + plot.0 + labels, plot, margins: (50.0, 46.0, 46.0), sizes };
-    let layout = Layout::of(chart, ruler, &room);
+fn room(plot: (f64, f64), labels: f64, sizes: Sizes) -> Room {
+    Room { corner: (0.0, 0.0), width: 56.0 + plot.0 + labels, plot, margins: (50.0, 46.0, 46.0), sizes }
+}
+
+fn framed(chart: &Chart, layout: &Layout, drawn: &str) -> String {
     let (width, height) = (layout.width.ceil(), layout.height.ceil());
     format!(
-        "<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{}\">\n{}</svg>\n",
-        escape(&chart.title),
-        chart.draw(&layout, ruler)
+        "<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{}\">\n{drawn}</svg>\n",
+        escape(&chart.title)
     )
 }
 

@@ -1,7 +1,5 @@
 //! Regret curves as SVG: the methods, and beside them what is left when one thing is taken away.
 
-use std::fmt::Write as _;
-
 use super::advance::wrapped;
 use super::layout::{Layout, Room, Sizes};
 use super::palette;
@@ -158,18 +156,16 @@ pub fn compose_over(title: &str, lines: &[&str; 2], panels: &[Chart], ruler: Opt
     }
     let width = x.max(COLUMN + 30.0).ceil();
     let height = blocks.iter().map(|block| top + block.height).fold(top + 20.0, f64::max).ceil();
-    let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
-         role=\"img\">\n<style>{}</style>\n",
-        palette::style("", "")
-    );
-    let _ = writeln!(out, r#"<rect class="ground" width="{width}" height="{height}"/>"#);
-    heading(&mut out, title, lines, width - 2.0 * EDGE);
+    let mut body = format!("<rect class=\"ground\" width=\"{width}\" height=\"{height}\"/>\n");
+    heading(&mut body, title, lines, width - 2.0 * EDGE);
     for ((panel, block), ruler) in panels.iter().zip(&blocks).zip(&rulers) {
-        out.push_str(&panel.draw(block, ruler));
+        body.push_str(&panel.draw(block, ruler));
     }
-    out.push_str("</svg>\n");
-    out
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
+         role=\"img\">\n<style>{}</style>\n{body}</svg>\n",
+        palette::style(&body, "", "")
+    )
 }
 
 /// Title and lines above the panels, broken to a width; where the last of them stands.

@@ -17,9 +17,14 @@ const FILES: &[(&str, &str)] = &[
     ("faults.csv", "what happened on the links, by run, method and round"),
     (
         "transcript.jsonl",
-        "a head line, then one line for each run and method: the chain of digests after each round; with `noise`, too",
+        "a head line, then one line for each run and method: the digest of all that was decided in it; with `--chain` also \
+         that after each round, in which two executions that differ first differ; with `noise`, too",
     ),
-    ("ledger.jsonl", "one line for each release: what it was charged; with `noise`, too"),
+    (
+        "ledger.jsonl",
+        "what releases were charged: a line for each stretch of releases of a method, `first_release` to `last_release`, \
+         each of which was charged these `events` in each of these `runs`; with `noise`, too",
+    ),
     ("regret.svg", "the picture, with bands of one standard error"),
     (
         "report.html",

@@ -70,7 +70,7 @@ impl Model for Scenario {
         let results = run(self, options, progress)?;
         let summary = summarize(self, &results).map_err(DriverError::Accountant)?;
         let ledger = options.journal.as_deref().map(|journal| ledger::joined(journal, &results)).transpose()?;
-        Ok(federation::record(self, results, summary, self.explain()?, ledger))
+        Ok(federation::record(self, results, summary, self.explain()?, ledger, options.chain))
     }
 
     fn explain(&self) -> Result<Explanation, ModelError> {

@@ -168,10 +168,7 @@ fn losses(out: &mut String, scenario: &Scenario, summary: &Summary) {
 }
 
 fn spread(out: &mut String, summary: &Summary, regret_name: &str) {
-    let charts: String = charts::spreads(summary, regret_name)
-        .iter()
-        .map(|chart| format!("<figure>{}</figure>\n", charts::element_small(chart, (230.0, 170.0), 14.0)))
-        .collect();
+    let charts = charts::small(&charts::spreads(summary, regret_name), (230.0, 170.0), 14.0);
     if !charts.is_empty() {
         let text = "Median over agents, and the range from the 10 % to the 90 % quantile; means over runs.";
         section(out, "Spread over agents", text, &format!("<div class=\"grid-small\">\n{charts}</div>\n"));
