@@ -128,7 +128,7 @@ impl Summary {
         Summary {
             version: SUMMARY_VERSION,
             scenario: head.name.clone(),
-            trust: head.trust.name().to_owned(),
+            trust: head.trust.clone(),
             seed: head.seed,
             runs: head.runs,
             noise: noise(),

@@ -14,7 +14,7 @@ use crate::progress::log::{self, Log};
 use crate::progress::teller::Teller;
 use crate::report::folder::RunFolder;
 use crate::report::table;
-use crate::scenario::{AnyScenario, SHIPPED, Shipped, Trust, nearest};
+use crate::scenario::{SHIPPED, Shipped, nearest};
 use crate::study::execute::{self, ExecuteError, Place};
 
 /// Scenario files are read up to this length.
@@ -78,7 +78,7 @@ enum DriverArgument {
 /// A shipped scenario by name, or a file, of whichever trust model.
 pub fn load(name: &str, settings: &[String]) -> Result<Box<dyn Model>, CliError> {
     let (source, text) = scenario_text(name)?;
-    Ok(model::of(AnyScenario::parse(&source, &text, settings)?))
+    Ok(model::parse(&source, &text, settings)?)
 }
 
 /// Refuses `--data` that nobody would read: whoever gives it believes that it counts.
@@ -121,7 +121,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     check_data(&scenarios, arguments.data.as_deref())?;
     let [model] = scenarios;
     let (head, data) = (model.head(), arguments.data.as_deref());
-    if arguments.chain && head.trust != Trust::Federated {
+    if arguments.chain && head.trust != model::federated::TRUST.name {
         let name = &head.name;
         return Err(CliError::input(format!(
             "--chain: scenario `{name}` leaves no transcript.jsonl, which federations do; leave --chain away"

@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use sordino_core::math::Scalar;
 
+use super::TrustModel;
 use super::contract::{DriverKind, Jobs, Model, ModelError, Options};
 use super::jobs::{unfinished, whole_runs};
 use crate::journal::Journal;
@@ -48,6 +49,14 @@ pub mod tokio;
 
 pub use error::DriverError;
 use tokio::Pooled;
+
+/// A trusted server sees every agent's vector; the others only what it releases.
+pub const TRUST: TrustModel = TrustModel {
+    name: "federated",
+    description: "a trusted server aggregates; readers of its broadcasts are not trusted",
+    sections: Scenario::sections,
+    read: |root| Ok(Box::new(Scenario::read(root)?)),
+};
 
 impl Model for Scenario {
     fn head(&self) -> Head {

@@ -15,6 +15,7 @@ pub mod problem;
 pub mod report;
 pub mod run;
 
+use super::TrustModel;
 use super::contract::{Jobs, Model, ModelError, Options};
 use super::jobs;
 use crate::journal::Journal;
@@ -22,6 +23,14 @@ use crate::progress::Progress;
 use crate::record::{Explanation, Record};
 use crate::scenario::Head;
 use crate::scenario::output::OutputScenario;
+
+/// One party tunes on its own data and publishes the result.
+pub const TRUST: TrustModel = TrustModel {
+    name: "output",
+    description: "one party tunes on its own data; readers of the result are not trusted",
+    sections: OutputScenario::sections,
+    read: |root| Ok(Box::new(OutputScenario::read(root)?)),
+};
 
 impl Model for OutputScenario {
     fn head(&self) -> Head {

@@ -68,7 +68,7 @@ pub fn record(
         RunRecord { scenario: scenario.clone(), version: env!("CARGO_PKG_VERSION").to_owned(), results, summary };
     files.push(("report.html", page::page(&record, explanation)));
     let names: Vec<&str> = files.iter().map(|(name, _)| *name).collect();
-    files.push(("README.md", readme(scenario.head().trust, &names, COLUMNS, REMARK)));
+    files.push(("README.md", readme(&scenario.head().trust, &names, COLUMNS, REMARK)));
     Record { summary: written, table, files }
 }
 
