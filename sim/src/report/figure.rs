@@ -4,7 +4,7 @@ use super::advance::wrapped;
 use super::layout::{Layout, Room, Sizes};
 use super::palette;
 use super::svg::{Chart, Curve, Point, Ruler, Scale, line};
-use crate::metrics::{MethodSummary, Summary};
+use crate::metrics::{MethodStatistics, Statistics};
 use crate::scenario::{Method, Scenario};
 use crate::text::significant;
 
@@ -33,7 +33,7 @@ pub fn epsilon(loss: Option<f64>) -> String {
 }
 
 /// The regret curve of a method with its band, and ε beside its name.
-pub fn curve(method: &MethodSummary) -> Curve {
+pub fn curve(method: &MethodStatistics) -> Curve {
     let note = method.losses.map_or(String::new(), |[loss, _]| epsilon(loss.tight));
     Curve {
         class: palette::of(method.method),
@@ -52,7 +52,7 @@ pub fn curve(method: &MethodSummary) -> Curve {
 }
 
 /// The panels: methods, ablations of either private method. Those are missing if the scenario has none to compare.
-pub fn panels(summary: &Summary, regret_name: &str) -> Vec<Chart> {
+pub fn panels(summary: &Statistics, regret_name: &str) -> Vec<Chart> {
     let pick = |wanted: &[Method]| -> Vec<Curve> {
         wanted
             .iter()
@@ -97,7 +97,7 @@ pub fn scale(values: impl Iterator<Item = f64>, top: f64) -> (Scale, f64, &'stat
 }
 
 /// What stands below the title.
-fn subtitle(scenario: &Scenario, summary: &Summary) -> String {
+fn subtitle(scenario: &Scenario, summary: &Statistics) -> String {
     let band = if scenario.runs > 1 {
         format!("Mean of {} paired runs, band ± one standard error", scenario.runs)
     } else {
@@ -114,7 +114,7 @@ fn subtitle(scenario: &Scenario, summary: &Summary) -> String {
 }
 
 /// The whole figure.
-pub fn regret(scenario: &Scenario, summary: &Summary, regret_name: &str) -> String {
+pub fn regret(scenario: &Scenario, summary: &Statistics, regret_name: &str) -> String {
     let panels = panels(summary, regret_name);
     compose(&scenario.name, &[&scenario.description, &subtitle(scenario, summary)], &panels)
 }

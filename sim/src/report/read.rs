@@ -9,7 +9,7 @@ use sordino_core::federated::transcript;
 use sordino_core::privacy::accountant::AccountantError;
 
 use crate::files::read_to_string_bounded;
-use crate::metrics::{Summary, summarize};
+use crate::metrics::{Statistics, summarize};
 use crate::record::MethodRun;
 use crate::scenario::{Method, Scenario};
 use crate::world::fault::FaultCounts;
@@ -64,7 +64,7 @@ pub struct RunRecord {
     /// What every method did in every run.
     pub results: Vec<MethodRun>,
     /// What they amount to; computed anew.
-    pub summary: Summary,
+    pub summary: Statistics,
 }
 
 #[derive(Deserialize)]

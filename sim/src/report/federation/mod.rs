@@ -8,7 +8,7 @@ use super::read::{FORMAT, RunRecord};
 use super::readme::readme;
 use super::rows::{csv, short};
 use super::{figure, json};
-use crate::metrics::{Summary, loss_after};
+use crate::metrics::{Statistics, loss_after};
 use crate::record::{Explanation, MethodRun, Record, noise};
 use crate::scenario::{Guarantee, Scenario};
 use crate::world::fault::FaultCounts;
@@ -48,7 +48,7 @@ const REMARK: &str = "The columns marked *not releasable* exist in simulation on
 pub fn record(
     scenario: &Scenario,
     results: Vec<MethodRun>,
-    summary: Summary,
+    summary: Statistics,
     explanation: Explanation,
     ledger: Option<String>,
     chain: bool,
@@ -74,7 +74,7 @@ pub fn record(
 
 /// One line for each run, method and round. Empty fields are values that do not exist, and ε of a run that released what
 /// the first did.
-fn rounds(scenario: &Scenario, results: &[MethodRun], summary: &Summary) -> String {
+fn rounds(scenario: &Scenario, results: &[MethodRun], summary: &Statistics) -> String {
     let count = |count: Option<&u32>| count.map_or(String::new(), u32::to_string);
     let row = |result: &MethodRun, round: usize| {
         let private = result.method.guarantee() == Guarantee::DifferentialPrivacy;
@@ -141,7 +141,7 @@ struct Line<'a> {
 }
 
 /// A head line, then one line for each run and method with its digest and, if `chain`, that after every round.
-fn transcript(scenario: &Scenario, results: &[MethodRun], summary: &Summary, chain: bool) -> String {
+fn transcript(scenario: &Scenario, results: &[MethodRun], summary: &Statistics, chain: bool) -> String {
     let head = Head {
         format: FORMAT,
         version: env!("CARGO_PKG_VERSION"),
