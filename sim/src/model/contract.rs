@@ -95,6 +95,9 @@ impl From<PoolError> for ModelError {
     }
 }
 
+/// A trust model whose scenarios are executed.
+pub type TrustModel = crate::scenario::TrustModel<dyn Model>;
+
 /// What an execution is counted in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Jobs {

@@ -17,12 +17,9 @@ pub mod local;
 pub mod output;
 pub mod outsourced;
 
-pub use contract::{DriverKind, Jobs, Model, ModelError, Options};
+pub use contract::{DriverKind, Jobs, Model, ModelError, Options, TrustModel};
 
 use crate::scenario::{self, ScenarioError};
-
-/// A trust model of this program.
-pub type TrustModel = scenario::TrustModel<dyn Model>;
 
 /// All of them; a scenario that names none is of the first.
 pub const MODELS: &[&TrustModel] = &[&federated::TRUST, &outsourced::TRUST, &local::TRUST, &output::TRUST];

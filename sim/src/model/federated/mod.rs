@@ -16,8 +16,7 @@ use std::sync::Arc;
 
 use sordino_core::math::Scalar;
 
-use super::TrustModel;
-use super::contract::{DriverKind, Jobs, Model, ModelError, Options};
+use super::contract::{DriverKind, Jobs, Model, ModelError, Options, TrustModel};
 use super::jobs::{unfinished, whole_runs};
 use crate::journal::Journal;
 use crate::metrics::summarize;

@@ -14,8 +14,7 @@ pub mod run;
 
 pub use run::{LocalRun, run};
 
-use super::TrustModel;
-use super::contract::{Jobs, Model, ModelError, Options};
+use super::contract::{Jobs, Model, ModelError, Options, TrustModel};
 use super::jobs;
 use crate::journal::Journal;
 use crate::progress::Progress;

@@ -15,8 +15,7 @@ pub mod problem;
 pub mod report;
 pub mod run;
 
-use super::TrustModel;
-use super::contract::{Jobs, Model, ModelError, Options};
+use super::contract::{Jobs, Model, ModelError, Options, TrustModel};
 use super::jobs;
 use crate::journal::Journal;
 use crate::progress::Progress;

@@ -19,8 +19,7 @@ pub mod table;
 
 pub use machines::{Method, Problem};
 
-use super::TrustModel;
-use super::contract::{Jobs, Model, ModelError, Options};
+use super::contract::{Jobs, Model, ModelError, Options, TrustModel};
 use super::jobs;
 use crate::journal::Journal;
 use crate::progress::Progress;
