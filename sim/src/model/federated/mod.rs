@@ -7,7 +7,8 @@
 //! | `explain`, [`ledger`] | who is protected from whom; the charges of all methods |
 //! | [`mod@run`] | one method from beginning to end, over any [`fabric::Fabric`] |
 //! | [`prior`] | the parties of the federated prior, over the same fabric |
-//! | [`context`], [`shard`], [`host`], [`saved`] | what the parties borrow; the agents; the server; what is stored |
+//! | [`context`], [`host`], [`saved`] | what the parties borrow; the server; what is stored |
+//! | [`shard`], [`arena`], [`link`] | the agents; where they lie side by side; links, and faults that wrap them |
 //! | [`blocks`], [`books`] | the transcript in blocks of agents; what is written down of a round |
 
 use std::num::NonZeroU32;
@@ -30,6 +31,7 @@ use lockstep::Lockstep;
 use prior::context::{PriorContext, PriorNumbers};
 use run::Surroundings;
 
+pub mod arena;
 pub mod blocks;
 pub mod books;
 pub mod context;
@@ -38,6 +40,7 @@ mod explain;
 pub mod fabric;
 pub mod host;
 pub mod ledger;
+pub mod link;
 pub mod lockstep;
 pub mod prior;
 pub mod run;
