@@ -30,7 +30,7 @@ const HEAD: &str = "head";
 const DONE: &str = "done";
 const CHECKPOINT: &str = "checkpoint";
 /// Version of the form of what is stored.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 /// Checkpoints kept of a part that goes on.
 const KEEP: usize = 2;
 /// A longer file is not read.
