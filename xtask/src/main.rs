@@ -18,6 +18,7 @@ mod panic_free;
 mod process;
 mod simulator;
 mod suite;
+mod template;
 mod tools;
 
 use std::process::ExitCode;

@@ -1,7 +1,7 @@
 //! `cargo xtask test`: everything CI runs. A failed step does not stop the others.
 
 use crate::process::{self, Report, cargo, count_tests};
-use crate::{digests, firmware, panic_free, simulator, tools};
+use crate::{digests, firmware, panic_free, simulator, template, tools};
 
 /// Packages whose code is linted and documented.
 const PACKAGES: [&str; 7] =
@@ -49,6 +49,7 @@ pub fn run(report: &mut Report) {
     });
     let devices = firmware::run(report, false);
     panic_free::run(report);
+    template::run(report);
     digests::run(report, &devices, false);
     simulator::run(report, false);
 }

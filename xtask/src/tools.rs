@@ -9,19 +9,21 @@ use crate::process;
 pub const M4F: &str = "thumbv7em-none-eabihf";
 /// Cortex-M0 code: no floating-point unit, no division, no compare-and-swap.
 pub const M0: &str = "thumbv6m-none-eabi";
+/// RISC-V with multiplication, atomics and compressed instructions.
+pub const RISCV: &str = "riscv32imac-unknown-none-elf";
 /// WebAssembly without a system.
 pub const WASM: &str = "wasm32-unknown-unknown";
 
 /// Adds the targets that are missing.
 pub fn targets() -> Result<String, String> {
-    for target in [M4F, M0, WASM] {
+    for target in [M4F, M0, RISCV, WASM] {
         if !installed(target) {
             process::run(Command::new("rustup").args(["target", "add", target])).map_err(|error| {
                 format!("target {target} is missing; get it with `rustup target add {target}` ({error})")
             })?;
         }
     }
-    Ok(format!("{M4F}, {M0}, {WASM}"))
+    Ok(format!("{M4F}, {M0}, {RISCV}, {WASM}"))
 }
 
 fn installed(target: &str) -> bool {
