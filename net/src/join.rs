@@ -1,6 +1,5 @@
 //! Taking part with an invitation: the library's door for agents on computers.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -9,59 +8,40 @@ use sordino_core::random::RunSeed;
 use sordino_core::wire::ScalarTag;
 use sordino_host::entropy::{NoEntropy, deployment};
 use sordino_host::files::{FileError, read_bounded, write_atomically};
+use sordino_sim::text::chain;
 
 use crate::agent::{AgentEnd, HostAgent, Query};
 use crate::identity::{Identity, IdentityError};
 use crate::invitation::Invitation;
 use crate::link::{Link, LinkError};
+use crate::progress::note;
 use crate::terms::{Shared, TERMS_BYTES_MAX, Terms, TermsError};
 
 /// The longest pause while the server cannot be reached.
 const RETRY_MAX: Duration = Duration::from_secs(10);
 
 /// Why an agent could not take part, or stopped.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum JoinError {
     /// Its folder cannot be used.
-    File(FileError),
+    #[error(transparent)]
+    File(#[from] FileError),
     /// Its key cannot be used.
-    Identity(IdentityError),
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
     /// The server refuses.
-    Link(LinkError),
+    #[error(transparent)]
+    Link(#[from] LinkError),
     /// The terms are not those of the invitation, or do not fit together.
-    Terms(TermsError),
+    #[error(transparent)]
+    Terms(#[from] TermsError),
     /// The system gives no randomness.
-    Entropy(NoEntropy),
+    #[error(transparent)]
+    Entropy(#[from] NoEntropy),
     /// The agent stopped early.
-    Agent(AgentEnd),
+    #[error(transparent)]
+    Agent(#[from] AgentEnd),
 }
-
-impl fmt::Display for JoinError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            JoinError::File(error) => write!(f, "{error}"),
-            JoinError::Identity(error) => write!(f, "{error}"),
-            JoinError::Link(error) => write!(f, "{error}"),
-            JoinError::Terms(error) => write!(f, "{error}"),
-            JoinError::Entropy(error) => write!(f, "{error}"),
-            JoinError::Agent(error) => write!(f, "{error}"),
-        }
-    }
-}
-
-impl std::error::Error for JoinError {}
-
-macro_rules! from {
-    ($($error:ty => $variant:ident),*) => {
-        $(impl From<$error> for JoinError {
-            fn from(error: $error) -> Self {
-                JoinError::$variant(error)
-            }
-        })*
-    };
-}
-
-from!(FileError => File, IdentityError => Identity, LinkError => Link, TermsError => Terms, NoEntropy => Entropy, AgentEnd => Agent);
 
 /// How an agent takes part.
 #[derive(Clone, Debug)]
@@ -108,7 +88,7 @@ pub async fn join<F: Future<Output = Result<f64, String>>>(
             Ok(()) => break,
             Err(error @ (LinkError::Status { .. } | LinkError::Answer { .. })) => return Err(error.into()),
             Err(error) => {
-                eprintln!("waiting for the server at {}: {error}", invitation.address);
+                note(&format!("waiting for the server at {}: {}", invitation.address, chain(&error)));
                 tokio::time::sleep(pause).await;
                 pause = (2 * pause).min(RETRY_MAX);
             }
