@@ -85,8 +85,8 @@ pub enum AgentEnd {
     /// The server's answer will not change.
     #[error(transparent)]
     Link(#[from] LinkError),
-    /// What the agent admits to be spent is spent: it gives nothing more.
-    #[error("this agent's own budget is spent, it gives nothing more: {0}")]
+    /// What the agent admits to be spent cannot be accounted.
+    #[error("this agent's own budget: {0}")]
     Budget(#[from] BudgetError),
     /// Whoever evaluates gave up.
     #[error("no value: {0}")]
@@ -157,7 +157,8 @@ impl<T: Scalar> HostAgent<T> {
         Ok(made)
     }
 
-    /// The most ε this agent contributes to, at the announced δ; it stops by itself.
+    /// The most ε this agent contributes to, at the announced δ; beyond it its answers hold no numbers, and it goes on
+    /// with what others share.
     pub fn limit(&mut self, epsilon_max: Option<f64>) {
         self.epsilon_max = epsilon_max;
     }
@@ -373,11 +374,15 @@ impl<T: Scalar> HostAgent<T> {
             Ok(_) | Err(AgentError::UploadNotFinite { .. }) => Ok(Vec::new()),
             Err(error) => Err(error),
         })?;
+        let mut upload = upload;
         if !upload.is_empty() && !self.given.contains(&header.round) {
-            self.afford()?;
-            // Counted before it leaves; a repeat of the same round is the same contribution.
-            self.given.push(header.round);
-            self.store()?;
+            if self.affords()? {
+                // Counted before it leaves; a repeat of the same round is the same contribution.
+                self.given.push(header.round);
+                self.store()?;
+            } else {
+                upload.clear();
+            }
         }
         let mut frame = vec![0; wire::frame_len_max(ScalarTag::of::<T>(), upload.len())];
         let used = wire::encode(header, &upload, &mut frame)?;
@@ -392,9 +397,9 @@ impl<T: Scalar> HostAgent<T> {
     }
 
     /// Whether one more contribution fits what this agent admits.
-    fn afford(&self) -> Result<(), AgentEnd> {
+    fn affords(&self) -> Result<bool, AgentEnd> {
         let Some(epsilon_max) = self.epsilon_max else {
-            return Ok(());
+            return Ok(true);
         };
         let unprotected = AgentEnd::NotOurs { what: "a budget where releases are not private" };
         let event = self.event()?.ok_or(unprotected)?;
@@ -402,7 +407,11 @@ impl<T: Scalar> HostAgent<T> {
         for _ in &self.given {
             filter.charge(&event)?;
         }
-        Ok(filter.admits(&event)?)
+        match filter.admits(&event) {
+            Ok(()) => Ok(true),
+            Err(BudgetError::Exhausted { .. }) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
     }
 
     fn event(&self) -> Result<Option<Event>, AgentEnd> {

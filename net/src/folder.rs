@@ -26,7 +26,7 @@ use sordino_host::files::{FileError, read_bounded, read_text, remove_leftovers, 
 use sordino_host::ledger::Planned;
 use sordino_host::server::StoredServer;
 
-use crate::identity::{Identity, IdentityError};
+use crate::identity::{Identity, IdentityError, private_folder};
 use crate::terms::{TERMS_BYTES_MAX, Terms, TermsError};
 
 /// A frame is read up to this length: 64 regions of 2¹⁴ numbers.
@@ -131,7 +131,7 @@ impl Folder {
     ///
     /// **Errors**: [`FolderError`]; [`FolderError::OtherTerms`] if the folder was begun under other terms.
     pub fn begin(path: &Path, terms: Terms) -> Result<Self, FolderError> {
-        fs::create_dir_all(path.join("frames")).map_err(|error| FileError::Io { path: path.to_owned(), error })?;
+        private_folder(&path.join("frames"))?;
         let file = path.join("terms.bin");
         if !file.exists() {
             write_atomically(&file, &terms.to_bytes()?)?;

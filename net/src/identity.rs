@@ -5,9 +5,9 @@
 //! own list whose it is ([`crate::enrolment`]); an agent accepts the keys that its invitation names and no other.
 
 use std::fmt;
-use std::fs::OpenOptions;
+use std::fs::{DirBuilder, OpenOptions};
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -98,6 +98,14 @@ impl TryFrom<String> for Fingerprint {
 pub struct Identity {
     private: Vec<u8>,
     certificate: CertificateDer<'static>,
+}
+
+/// Makes a folder, with those above it, that nobody but its owner may look into; one that is there stays as it is.
+///
+/// **Errors**: [`FileError`].
+pub fn private_folder(path: &Path) -> Result<(), FileError> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.map_err(|error| FileError::Io { path: path.to_owned(), error })
 }
 
 /// Key files are read up to this length.

@@ -11,7 +11,7 @@ use sordino_host::files::{FileError, read_bounded, write_atomically};
 use sordino_sim::text::chain;
 
 use crate::agent::{AgentEnd, HostAgent, Query};
-use crate::identity::{Identity, IdentityError};
+use crate::identity::{Identity, IdentityError, private_folder};
 use crate::invitation::Invitation;
 use crate::link::{Link, LinkError};
 use crate::progress::note;
@@ -50,7 +50,7 @@ pub struct Joining {
     pub invitation: Invitation,
     /// Where its key and its state are kept; the same folder continues.
     pub folder: PathBuf,
-    /// The most ε it contributes to.
+    /// The most ε it contributes to; never more than the terms say, which is what counts without it.
     pub epsilon_max: Option<f64>,
     /// How long a question to the server may wait for an answer.
     pub wait: Duration,
@@ -78,7 +78,8 @@ pub async fn join<F: Future<Output = Result<f64, String>>>(
     evaluate: impl FnMut(Query) -> F,
 ) -> Result<Joined, JoinError> {
     let (folder, invitation) = (&joining.folder, &joining.invitation);
-    std::fs::create_dir_all(folder).map_err(|error| FileError::Io { path: folder.clone(), error })?;
+    // It holds what was observed.
+    private_folder(folder)?;
     let identity = Identity::open(&folder.join("agent.key"))?;
     let tls = identity.client(&invitation.pins)?;
     let mut link = Link::new(&invitation.address, invitation.deployment, tls, joining.wait);
@@ -132,7 +133,8 @@ async fn take_part<T: Scalar, F: Future<Output = Result<f64, String>>>(
     let seed = RunSeed::new(deployment()?, joining.invitation.slot);
     let file = Some(joining.folder.join("agent.bin"));
     let mut agent = HostAgent::open(&Shared::<T>::new(terms)?, joining.invitation.slot, seed, file)?;
-    agent.limit(joining.epsilon_max);
+    let most = [joining.epsilon_max, terms.agreement.announced.epsilon_max];
+    agent.limit(most.into_iter().flatten().reduce(f64::min));
     agent.run(link, evaluate).await?;
     let (given, observations) = (agent.given().to_vec(), agent.state().observations());
     Ok(Joined { agent: joining.invitation.slot, given, observations, chain: agent.exchange().have().chain })

@@ -263,7 +263,7 @@ impl Place {
             body_max: terms.upload_bytes_max() + TRAILER,
             enrolment: self.enrolment.clone(),
             requests,
-            limits: Limits { per_key: 64, ..Limits::default() },
+            limits: Limits { per_key: 64, strangers: Limits::default().connections, ..Limits::default() },
             counts: Arc::new(Counts::default()),
         };
         Ok(door::serve(listener, self.identity.server()?, door))

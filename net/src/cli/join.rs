@@ -26,7 +26,7 @@ pub struct Join {
     /// Where key and state are kept; the same folder continues [default: ./sordino-agent-RUN-SLOT]
     #[arg(long)]
     folder: Option<PathBuf>,
-    /// Stop by itself before contributing to more than this ε
+    /// Contribute to no more than this ε, and go on with what others share [default: what the terms say]
     #[arg(long, value_name = "EPSILON")]
     max_epsilon: Option<f64>,
 }
