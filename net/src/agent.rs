@@ -4,7 +4,6 @@
 //! One step at a time, stored after each that matters: what comes back from the file asks again, repeats its last answer,
 //! or evaluates the same point again.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,85 +53,44 @@ pub struct Query {
 }
 
 /// Why an agent ended early. Its file is as it was after its last step.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum AgentEnd {
     /// The machine refused.
-    Agent(AgentError),
+    #[error(transparent)]
+    Agent(#[from] AgentError),
     /// The server's frame is none, or one that must not be believed.
-    Frame(FrameError),
+    #[error(transparent)]
+    Frame(#[from] FrameError),
     /// A frame that does not decode, or cannot be written.
-    Wire(WireError),
+    #[error(transparent)]
+    Wire(#[from] WireError),
     /// The public numbers do not fit.
-    Terms(TermsError),
+    #[error(transparent)]
+    Terms(#[from] TermsError),
     /// Its file cannot be used.
-    File(FileError),
+    #[error(transparent)]
+    File(#[from] FileError),
     /// Its file holds something else than this agent under these terms.
+    #[error("the agent's file: {what}")]
     NotOurs {
         /// What is wrong with it.
         what: &'static str,
     },
     /// The server does not know this agent's key, or has shut it out.
+    #[error("the server does not know this agent's key, or has shut it out")]
     Refused,
     /// The server knows another history than this agent.
+    #[error("the server has another history than this agent: nothing is sent to it any more")]
     Fork,
     /// The server's answer will not change.
-    Link(LinkError),
-    /// What the agent admits to be spent is spent: it gives nothing more.
-    Budget(BudgetError),
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    /// What the agent admits to be spent cannot be accounted.
+    #[error("this agent's own budget: {0}")]
+    Budget(#[from] BudgetError),
     /// Whoever evaluates gave up.
+    #[error("no value: {0}")]
     Evaluation(String),
-}
-
-impl fmt::Display for AgentEnd {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            AgentEnd::Agent(error) => write!(f, "{error}"),
-            AgentEnd::Frame(error) => write!(f, "{error}"),
-            AgentEnd::Wire(error) => write!(f, "{error}"),
-            AgentEnd::Terms(error) => write!(f, "{error}"),
-            AgentEnd::File(error) => write!(f, "{error}"),
-            AgentEnd::NotOurs { what } => write!(f, "the agent's file: {what}"),
-            AgentEnd::Refused => write!(f, "the server does not know this agent's key, or has shut it out"),
-            AgentEnd::Fork => {
-                write!(f, "the server has another history than this agent: nothing is sent to it any more")
-            }
-            AgentEnd::Link(error) => write!(f, "{error}"),
-            AgentEnd::Budget(error) => write!(f, "this agent's own budget is spent, it gives nothing more: {error}"),
-            AgentEnd::Evaluation(what) => write!(f, "no value: {what}"),
-        }
-    }
-}
-
-impl std::error::Error for AgentEnd {}
-
-impl From<AgentError> for AgentEnd {
-    fn from(error: AgentError) -> Self {
-        AgentEnd::Agent(error)
-    }
-}
-
-impl From<WireError> for AgentEnd {
-    fn from(error: WireError) -> Self {
-        AgentEnd::Wire(error)
-    }
-}
-
-impl From<TermsError> for AgentEnd {
-    fn from(error: TermsError) -> Self {
-        AgentEnd::Terms(error)
-    }
-}
-
-impl From<FileError> for AgentEnd {
-    fn from(error: FileError) -> Self {
-        AgentEnd::File(error)
-    }
-}
-
-impl From<BudgetError> for AgentEnd {
-    fn from(error: BudgetError) -> Self {
-        AgentEnd::Budget(error)
-    }
 }
 
 /// What is stored of an agent.
@@ -199,17 +157,30 @@ impl<T: Scalar> HostAgent<T> {
         Ok(made)
     }
 
-    /// The most ε this agent contributes to, at the announced δ; it stops by itself.
+    /// The most ε this agent contributes to, at the announced δ; beyond it its answers hold no numbers, and it goes on
+    /// with what others share.
     pub fn limit(&mut self, epsilon_max: Option<f64>) {
         self.epsilon_max = epsilon_max;
     }
 
-    /// Rehearsals only: every upload is followed by the leaf of the transcript and the best value, which `best` tells of
-    /// a candidate without noise.
-    pub fn watch(&mut self, best: Box<dyn FnMut(u32) -> f64 + Send>) {
+    /// Rehearsals only, where no round is missed: every upload is followed by the leaf of the transcript and the best
+    /// value, which `best` tells of a candidate without noise. An agent that was restored asks `observed` for the values
+    /// of its round again, by candidate and number.
+    pub fn watch(&mut self, mut best: Box<dyn FnMut(u32) -> f64 + Send>, observed: impl Fn(u32, u32) -> f64) {
+        let (taken, first) = (self.state.observations(), self.shared.agreement.config.parameters().initial_points);
+        let candidate = |number: u32| self.log[2 * number as usize].to_u32();
+        let value = (0..taken).map(|number| best(candidate(number))).fold(f64::NEG_INFINITY, f64::max);
+        let leaf = self.exchange.have().frames.checked_sub(1).map(|round| {
+            let (from, count) = if round == 0 { (0, first) } else { (first + round - 1, 1) };
+            let mut leaf = AgentLeaf::new(self.state.agent(), round, count);
+            for number in from..taken {
+                leaf.observation(candidate(number), T::from_f64(observed(candidate(number), number)));
+            }
+            leaf
+        });
         let mut trailer = [0; TRAILER];
-        trailer[32..].copy_from_slice(&f64::NEG_INFINITY.to_le_bytes());
-        self.watched = Some(Watched { leaf: None, trailer, best });
+        trailer[32..].copy_from_slice(&value.to_le_bytes());
+        self.watched = Some(Watched { leaf, trailer, best });
     }
 
     /// How it stands with its server.
@@ -403,11 +374,15 @@ impl<T: Scalar> HostAgent<T> {
             Ok(_) | Err(AgentError::UploadNotFinite { .. }) => Ok(Vec::new()),
             Err(error) => Err(error),
         })?;
+        let mut upload = upload;
         if !upload.is_empty() && !self.given.contains(&header.round) {
-            self.afford()?;
-            // Counted before it leaves; a repeat of the same round is the same contribution.
-            self.given.push(header.round);
-            self.store()?;
+            if self.affords()? {
+                // Counted before it leaves; a repeat of the same round is the same contribution.
+                self.given.push(header.round);
+                self.store()?;
+            } else {
+                upload.clear();
+            }
         }
         let mut frame = vec![0; wire::frame_len_max(ScalarTag::of::<T>(), upload.len())];
         let used = wire::encode(header, &upload, &mut frame)?;
@@ -422,9 +397,9 @@ impl<T: Scalar> HostAgent<T> {
     }
 
     /// Whether one more contribution fits what this agent admits.
-    fn afford(&self) -> Result<(), AgentEnd> {
+    fn affords(&self) -> Result<bool, AgentEnd> {
         let Some(epsilon_max) = self.epsilon_max else {
-            return Ok(());
+            return Ok(true);
         };
         let unprotected = AgentEnd::NotOurs { what: "a budget where releases are not private" };
         let event = self.event()?.ok_or(unprotected)?;
@@ -432,7 +407,11 @@ impl<T: Scalar> HostAgent<T> {
         for _ in &self.given {
             filter.charge(&event)?;
         }
-        Ok(filter.admits(&event)?)
+        match filter.admits(&event) {
+            Ok(()) => Ok(true),
+            Err(BudgetError::Exhausted { .. }) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
     }
 
     fn event(&self) -> Result<Option<Event>, AgentEnd> {

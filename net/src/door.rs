@@ -6,7 +6,7 @@
 //! | `POST /v1/RUN/enrol/SLOT`, the token | 200; 403 not invited, shut out |
 //! | `GET /v1/RUN/rounds/T`: "I have T frames" | 200 a frame; 204 later; 403 not you; 409 a fork; 422 a history that was never made |
 //! | `PUT /v1/RUN/rounds/T/agents/N`: "here is mine" | 200 taken; 409 already; 410 over; 403 not you; 422 no such frame |
-//! | any of them | 404 another run; 413 too long; 503 the queue is full |
+//! | any of them | 404 another run; 408 it never ended; 413 too long; 503 the queue is full |
 //!
 //! Who is asking is the key of the connection. The path of an upload names the agent for people who read logs; a frame or
 //! a path that says otherwise than the key is 403.
@@ -20,6 +20,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, Extension, Path, State};
+use axum::http::header::CONNECTION;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post, put};
@@ -54,6 +55,8 @@ pub struct Limits {
     pub connections: usize,
     /// Connections of one key.
     pub per_key: u32,
+    /// Of all connections, those of keys that are not enrolled: nobody can fill the door with new keys.
+    pub strangers: usize,
     /// A handshake, a header, a request that stands still: no longer than this.
     pub patience: Duration,
     /// The longest that a question is kept waiting.
@@ -63,7 +66,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         let (patience, wait_max) = (Duration::from_secs(20), Duration::from_secs(30));
-        Limits { connections: 20_000, per_key: 2, patience, wait_max }
+        Limits { connections: 20_000, per_key: 2, strangers: 5_000, patience, wait_max }
     }
 }
 
@@ -131,7 +134,8 @@ async fn enrol(
         return (StatusCode::UNPROCESSABLE_ENTITY, "a token is 16 bytes").into_response();
     };
     match door.enrolment.enrol(slot, token, key) {
-        Ok(()) => StatusCode::OK.into_response(),
+        // It comes back as one that is known.
+        Ok(()) => (StatusCode::OK, [(CONNECTION, HeaderValue::from_static("close"))]).into_response(),
         Err(Refusal::NotInvited) => (StatusCode::FORBIDDEN, "not invited").into_response(),
         Err(Refusal::Revoked) => (StatusCode::FORBIDDEN, "shut out").into_response(),
         Err(Refusal::NotWritten) => door.later(StatusCode::SERVICE_UNAVAILABLE, 1000),
@@ -205,13 +209,16 @@ async fn give(
     }
 }
 
-/// Counts every answer by its status.
+/// Counts every answer by its status; a request that does not come to its end is over after the longest wait and the
+/// patience.
 async fn counted(
-    State(counts): State<Arc<Counts>>,
+    State(door): State<Shared>,
     request: axum::extract::Request,
     next: axum::middleware::Next,
 ) -> Response {
-    let response = next.run(request).await;
+    let (counts, longest) = (&door.counts, door.limits.wait_max + door.limits.patience);
+    let response = tokio::time::timeout(longest, next.run(request)).await;
+    let response = response.unwrap_or_else(|_elapsed| StatusCode::REQUEST_TIMEOUT.into_response());
     let class = match response.status().as_u16() {
         ..400 => 0,
         400..500 => 1,
@@ -253,17 +260,18 @@ impl Drop for Place {
 
 /// Opens a door on a listener and serves until the task is dropped. An error of one connection ends that connection.
 pub async fn serve(listener: TcpListener, tls: Arc<rustls::ServerConfig>, door: Door) {
-    let (limits, counts, body_max) = (door.limits, door.counts.clone(), door.body_max);
+    let (limits, counts, body_max, door) = (door.limits, door.counts.clone(), door.body_max, Arc::new(door));
     let app = Router::new()
         .route("/v1/{run}/agreement", get(agreement))
         .route("/v1/{run}/enrol/{slot}", post(enrol))
         .route("/v1/{run}/rounds/{frames}", get(ask))
         .route("/v1/{run}/rounds/{round}/agents/{agent}", put(give))
-        .layer(axum::middleware::from_fn_with_state(counts.clone(), counted))
+        .layer(axum::middleware::from_fn_with_state(door.clone(), counted))
         .layer(DefaultBodyLimit::max(body_max))
-        .with_state(Arc::new(door));
-    let (acceptor, free, open) =
-        (TlsAcceptor::from(tls), Arc::new(Semaphore::new(limits.connections)), Open::default());
+        .with_state(door.clone());
+    let (free, strangers) = (Semaphore::new(limits.connections), Semaphore::new(limits.strangers));
+    let (acceptor, free) = (TlsAcceptor::from(tls), Arc::new(free));
+    let inside = Inside { open: Open::default(), strangers: Arc::new(strangers), enrolment: door.enrolment.clone() };
     loop {
         // Nobody closes the semaphore; a listener that fails for want of file handles works again soon.
         let Ok(permit) = free.clone().acquire_owned().await else { return };
@@ -271,22 +279,34 @@ pub async fn serve(listener: TcpListener, tls: Arc<rustls::ServerConfig>, door: 
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
-        let (app, acceptor, counts, open) = (app.clone(), acceptor.clone(), counts.clone(), open.clone());
+        let (app, acceptor, counts, inside) = (app.clone(), acceptor.clone(), counts.clone(), inside.clone());
         tokio::spawn(async move {
             let _permit = permit;
-            if connection(tcp, acceptor, app, limits, open).await.is_none() {
+            if connection(tcp, acceptor, app, limits, inside).await.is_none() {
                 counts.tls_failures.fetch_add(1, Ordering::Relaxed);
             }
         });
     }
 }
 
+/// Who is inside, and how many may be.
+#[derive(Clone)]
+struct Inside {
+    open: Open,
+    strangers: Arc<Semaphore>,
+    enrolment: Arc<Enrolment>,
+}
+
 /// One connection to its end; none if it never became one.
-async fn connection(tcp: TcpStream, acceptor: TlsAcceptor, app: Router, limits: Limits, open: Open) -> Option<()> {
+async fn connection(tcp: TcpStream, acceptor: TlsAcceptor, app: Router, limits: Limits, inside: Inside) -> Option<()> {
     tcp.set_nodelay(true).ok()?;
     let tls = tokio::time::timeout(limits.patience, acceptor.accept(tcp)).await.ok()?.ok()?;
     let key = Fingerprint::of(tls.get_ref().1.peer_certificates()?.first()?).ok()?;
-    let _place = Place::take(&open, key, limits.per_key)?;
+    let _place = Place::take(&inside.open, key, limits.per_key)?;
+    let _stranger = match inside.enrolment.slot(&key) {
+        Some(_known) => None,
+        None => Some(inside.strangers.try_acquire_owned().ok()?),
+    };
     let service = TowerToHyperService::new(app.layer(Extension(Caller(key))));
     let mut http = hyper::server::conn::http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(limits.patience).max_buf_size(16 << 10);

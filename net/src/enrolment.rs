@@ -7,7 +7,6 @@
 //! Shutting an agent out changes no weight: its slot stays and counts as zero.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::fs::OpenOptions;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -28,36 +27,22 @@ const REVOKED: &str = "revoked.jsonl";
 const BYTES_MAX: u64 = 1 << 30;
 
 /// Why a list could not be read or written.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum EnrolmentError {
     /// Its file cannot be used.
-    File(FileError),
+    #[error(transparent)]
+    File(#[from] FileError),
     /// A line that is none.
+    #[error("{}: line {line}: {error}", path.display())]
     Line {
         /// Path of the file.
         path: PathBuf,
         /// Its number, from 1.
         line: usize,
         /// What is wrong with it.
+        #[source]
         error: serde_json::Error,
     },
-}
-
-impl fmt::Display for EnrolmentError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            EnrolmentError::File(error) => write!(f, "{error}"),
-            EnrolmentError::Line { path, line, error } => write!(f, "{}: line {line}: {error}", path.display()),
-        }
-    }
-}
-
-impl std::error::Error for EnrolmentError {}
-
-impl From<FileError> for EnrolmentError {
-    fn from(error: FileError) -> Self {
-        EnrolmentError::File(error)
-    }
 }
 
 #[derive(Serialize, Deserialize)]

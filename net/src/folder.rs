@@ -13,7 +13,6 @@
 //!
 //! **Uploads are never here.** A server that restarts inside a round asks everybody again.
 
-use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
 
@@ -27,27 +26,34 @@ use sordino_host::files::{FileError, read_bounded, read_text, remove_leftovers, 
 use sordino_host::ledger::Planned;
 use sordino_host::server::StoredServer;
 
-use crate::identity::{Identity, IdentityError};
+use crate::identity::{Identity, IdentityError, private_folder};
 use crate::terms::{TERMS_BYTES_MAX, Terms, TermsError};
 
 /// A frame is read up to this length: 64 regions of 2¹⁴ numbers.
 const FRAME_BYTES_MAX: u64 = (64 << 17) + 1024;
 
 /// Why a folder cannot be used.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum FolderError {
     /// A file cannot be used.
-    File(FileError),
+    #[error(transparent)]
+    File(#[from] FileError),
     /// The key cannot be used.
-    Identity(IdentityError),
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
     /// The terms of the federation.
-    Terms(TermsError),
+    #[error(transparent)]
+    Terms(#[from] TermsError),
     /// Another server holds it.
+    #[error("{}: another server runs in this folder", path.display())]
     Busy {
         /// Path of the folder.
         path: PathBuf,
     },
     /// It belongs to other terms than the scenario that is served.
+    #[error("{}: begun under other terms ({what}); agents agreed to those, so serve the scenario it was begun with, \
+                 or another folder",
+                path.display())]
     OtherTerms {
         /// Path of the folder.
         path: PathBuf,
@@ -55,59 +61,26 @@ pub enum FolderError {
         what: &'static str,
     },
     /// `round.bin` does not decode.
+    #[error("round.bin: {what}")]
     Round {
         /// What is wrong with it.
         what: String,
     },
-    /// A frame of the history does not decode, or does not continue the one before.
+    /// A frame of the history does not decode.
+    #[error("frame of round {round}")]
     Frame {
         /// The round it is of.
         round: u32,
-        /// Why, if it does not decode.
-        error: Option<WireError>,
+        /// What is wrong with it.
+        #[source]
+        error: WireError,
     },
-}
-
-impl fmt::Display for FolderError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            FolderError::File(error) => write!(f, "{error}"),
-            FolderError::Identity(error) => write!(f, "{error}"),
-            FolderError::Terms(error) => write!(f, "{error}"),
-            FolderError::Busy { path } => write!(f, "{}: another server runs in this folder", path.display()),
-            FolderError::OtherTerms { path, what } => write!(
-                f,
-                "{}: begun under other terms ({what}); agents agreed to those, so serve the scenario it was begun with, \
-                 or another folder",
-                path.display()
-            ),
-            FolderError::Round { what } => write!(f, "round.bin: {what}"),
-            FolderError::Frame { round, error: Some(error) } => write!(f, "frame of round {round}: {error}"),
-            FolderError::Frame { round, error: None } => {
-                write!(f, "frame of round {round}: does not continue the frames before it")
-            }
-        }
-    }
-}
-
-impl std::error::Error for FolderError {}
-
-impl From<FileError> for FolderError {
-    fn from(error: FileError) -> Self {
-        FolderError::File(error)
-    }
-}
-
-impl From<IdentityError> for FolderError {
-    fn from(error: IdentityError) -> Self {
-        FolderError::Identity(error)
-    }
-}
-
-impl From<TermsError> for FolderError {
-    fn from(error: TermsError) -> Self {
-        FolderError::Terms(error)
-    }
+    /// A frame of the history does not continue the one before.
+    #[error("frame of round {round}: does not continue the frames before it")]
+    Broken {
+        /// The round it is of.
+        round: u32,
+    },
 }
 
 /// The round that is open, as it is stored: in front of its frame.
@@ -158,7 +131,7 @@ impl Folder {
     ///
     /// **Errors**: [`FolderError`]; [`FolderError::OtherTerms`] if the folder was begun under other terms.
     pub fn begin(path: &Path, terms: Terms) -> Result<Self, FolderError> {
-        fs::create_dir_all(path.join("frames")).map_err(|error| FileError::Io { path: path.to_owned(), error })?;
+        private_folder(&path.join("frames"))?;
         let file = path.join("terms.bin");
         if !file.exists() {
             write_atomically(&file, &terms.to_bytes()?)?;
@@ -258,17 +231,17 @@ impl Folder {
 
     /// The digests after 0, 1, … of these frames, each of which must continue the one before.
     ///
-    /// **Errors**: [`FolderError::Frame`].
+    /// **Errors**: [`FolderError::Frame`], [`FolderError::Broken`].
     pub fn history(&self, frames: &[Bytes]) -> Result<Vec<Digest>, FolderError> {
         let mut chain = self.terms.agreement.digest();
         let mut history = vec![chain];
         for (round, frame) in frames.iter().enumerate() {
             let round = round as u32;
             let (header, payload) = wire::decode(frame, self.terms.agreement.frame_numbers_max())
-                .map_err(|error| FolderError::Frame { round, error: Some(error) })?;
+                .map_err(|error| FolderError::Frame { round, error })?;
             chain = after(&chain, &header, &payload);
             if header.round != round || header.chain != wire::prefix(&chain) {
-                return Err(FolderError::Frame { round, error: None });
+                return Err(FolderError::Broken { round });
             }
             history.push(chain);
         }

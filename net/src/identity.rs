@@ -5,9 +5,9 @@
 //! own list whose it is ([`crate::enrolment`]); an agent accepts the keys that its invitation names and no other.
 
 use std::fmt;
-use std::fs::OpenOptions;
+use std::fs::{DirBuilder, OpenOptions};
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -31,47 +31,20 @@ use sordino_host::files::{FileError, read_bounded, sync_folder};
 use crate::text::{from_hex, hex};
 
 /// Why a key could not be made, read or used.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
     /// Its file cannot be used.
-    File(FileError),
+    #[error(transparent)]
+    File(#[from] FileError),
     /// The bytes are no key of the one kind that is used, P-256 in PKCS #8.
-    Key(rcgen::Error),
+    #[error("not a P-256 key in PKCS #8: {0}")]
+    Key(#[from] rcgen::Error),
     /// TLS refuses it.
-    Tls(rustls::Error),
+    #[error("the key cannot be used for TLS: {0}")]
+    Tls(#[from] rustls::Error),
     /// It does not sign.
+    #[error("the key does not sign")]
     Signature,
-}
-
-impl fmt::Display for IdentityError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            IdentityError::File(error) => write!(f, "{error}"),
-            IdentityError::Key(error) => write!(f, "not a P-256 key in PKCS #8: {error}"),
-            IdentityError::Tls(error) => write!(f, "the key cannot be used for TLS: {error}"),
-            IdentityError::Signature => write!(f, "the key does not sign"),
-        }
-    }
-}
-
-impl std::error::Error for IdentityError {}
-
-impl From<FileError> for IdentityError {
-    fn from(error: FileError) -> Self {
-        IdentityError::File(error)
-    }
-}
-
-impl From<rcgen::Error> for IdentityError {
-    fn from(error: rcgen::Error) -> Self {
-        IdentityError::Key(error)
-    }
-}
-
-impl From<rustls::Error> for IdentityError {
-    fn from(error: rustls::Error) -> Self {
-        IdentityError::Tls(error)
-    }
 }
 
 /// SHA-256 of a public key (its SubjectPublicKeyInfo in DER): 64 hexadecimal digits.
@@ -125,6 +98,14 @@ impl TryFrom<String> for Fingerprint {
 pub struct Identity {
     private: Vec<u8>,
     certificate: CertificateDer<'static>,
+}
+
+/// Makes a folder, with those above it, that nobody but its owner may look into; one that is there stays as it is.
+///
+/// **Errors**: [`FileError`].
+pub fn private_folder(path: &Path) -> Result<(), FileError> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.map_err(|error| FileError::Io { path: path.to_owned(), error })
 }
 
 /// Key files are read up to this length.

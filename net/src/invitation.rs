@@ -33,16 +33,9 @@ pub struct Invitation {
 }
 
 /// A line that is no invitation: what is wrong with it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not an invitation: {0}; the whole line that `sordino-net invite` printed is needed")]
 pub struct NoInvitation(pub &'static str);
-
-impl fmt::Display for NoInvitation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "not an invitation: {}; the whole line that `sordino-net invite` printed is needed", self.0)
-    }
-}
-
-impl std::error::Error for NoInvitation {}
 
 impl fmt::Display for Invitation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

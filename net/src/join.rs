@@ -1,6 +1,5 @@
 //! Taking part with an invitation: the library's door for agents on computers.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -9,59 +8,40 @@ use sordino_core::random::RunSeed;
 use sordino_core::wire::ScalarTag;
 use sordino_host::entropy::{NoEntropy, deployment};
 use sordino_host::files::{FileError, read_bounded, write_atomically};
+use sordino_sim::text::chain;
 
 use crate::agent::{AgentEnd, HostAgent, Query};
-use crate::identity::{Identity, IdentityError};
+use crate::identity::{Identity, IdentityError, private_folder};
 use crate::invitation::Invitation;
 use crate::link::{Link, LinkError};
+use crate::progress::note;
 use crate::terms::{Shared, TERMS_BYTES_MAX, Terms, TermsError};
 
 /// The longest pause while the server cannot be reached.
 const RETRY_MAX: Duration = Duration::from_secs(10);
 
 /// Why an agent could not take part, or stopped.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum JoinError {
     /// Its folder cannot be used.
-    File(FileError),
+    #[error(transparent)]
+    File(#[from] FileError),
     /// Its key cannot be used.
-    Identity(IdentityError),
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
     /// The server refuses.
-    Link(LinkError),
+    #[error(transparent)]
+    Link(#[from] LinkError),
     /// The terms are not those of the invitation, or do not fit together.
-    Terms(TermsError),
+    #[error(transparent)]
+    Terms(#[from] TermsError),
     /// The system gives no randomness.
-    Entropy(NoEntropy),
+    #[error(transparent)]
+    Entropy(#[from] NoEntropy),
     /// The agent stopped early.
-    Agent(AgentEnd),
+    #[error(transparent)]
+    Agent(#[from] AgentEnd),
 }
-
-impl fmt::Display for JoinError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            JoinError::File(error) => write!(f, "{error}"),
-            JoinError::Identity(error) => write!(f, "{error}"),
-            JoinError::Link(error) => write!(f, "{error}"),
-            JoinError::Terms(error) => write!(f, "{error}"),
-            JoinError::Entropy(error) => write!(f, "{error}"),
-            JoinError::Agent(error) => write!(f, "{error}"),
-        }
-    }
-}
-
-impl std::error::Error for JoinError {}
-
-macro_rules! from {
-    ($($error:ty => $variant:ident),*) => {
-        $(impl From<$error> for JoinError {
-            fn from(error: $error) -> Self {
-                JoinError::$variant(error)
-            }
-        })*
-    };
-}
-
-from!(FileError => File, IdentityError => Identity, LinkError => Link, TermsError => Terms, NoEntropy => Entropy, AgentEnd => Agent);
 
 /// How an agent takes part.
 #[derive(Clone, Debug)]
@@ -70,7 +50,7 @@ pub struct Joining {
     pub invitation: Invitation,
     /// Where its key and its state are kept; the same folder continues.
     pub folder: PathBuf,
-    /// The most ε it contributes to.
+    /// The most ε it contributes to; never more than the terms say, which is what counts without it.
     pub epsilon_max: Option<f64>,
     /// How long a question to the server may wait for an answer.
     pub wait: Duration,
@@ -98,7 +78,8 @@ pub async fn join<F: Future<Output = Result<f64, String>>>(
     evaluate: impl FnMut(Query) -> F,
 ) -> Result<Joined, JoinError> {
     let (folder, invitation) = (&joining.folder, &joining.invitation);
-    std::fs::create_dir_all(folder).map_err(|error| FileError::Io { path: folder.clone(), error })?;
+    // It holds what was observed.
+    private_folder(folder)?;
     let identity = Identity::open(&folder.join("agent.key"))?;
     let tls = identity.client(&invitation.pins)?;
     let mut link = Link::new(&invitation.address, invitation.deployment, tls, joining.wait);
@@ -108,7 +89,7 @@ pub async fn join<F: Future<Output = Result<f64, String>>>(
             Ok(()) => break,
             Err(error @ (LinkError::Status { .. } | LinkError::Answer { .. })) => return Err(error.into()),
             Err(error) => {
-                eprintln!("waiting for the server at {}: {error}", invitation.address);
+                note(&format!("waiting for the server at {}: {}", invitation.address, chain(&error)));
                 tokio::time::sleep(pause).await;
                 pause = (2 * pause).min(RETRY_MAX);
             }
@@ -152,7 +133,8 @@ async fn take_part<T: Scalar, F: Future<Output = Result<f64, String>>>(
     let seed = RunSeed::new(deployment()?, joining.invitation.slot);
     let file = Some(joining.folder.join("agent.bin"));
     let mut agent = HostAgent::open(&Shared::<T>::new(terms)?, joining.invitation.slot, seed, file)?;
-    agent.limit(joining.epsilon_max);
+    let most = [joining.epsilon_max, terms.agreement.announced.epsilon_max];
+    agent.limit(most.into_iter().flatten().reduce(f64::min));
     agent.run(link, evaluate).await?;
     let (given, observations) = (agent.given().to_vec(), agent.state().observations());
     Ok(Joined { agent: joining.invitation.slot, given, observations, chain: agent.exchange().have().chain })

@@ -1,6 +1,5 @@
 //! An agent's line to its server: one connection, made again when it breaks, and the four requests.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,22 +25,28 @@ use crate::text::{from_hex, hex};
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Why a request has no answer. All but [`LinkError::Status`] are a matter of trying again.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum LinkError {
     /// The connection could not be made: address, network, or a key that is not the pinned one.
-    Connect(std::io::Error),
+    #[error("no connection: {0}")]
+    Connect(#[source] std::io::Error),
     /// It broke, or what came was not HTTP.
-    Http(hyper::Error),
+    #[error("the connection broke: {0}")]
+    Http(#[source] hyper::Error),
     /// No answer in time.
+    #[error("no answer in time")]
     Silence,
     /// An answer that is too long or was cut off.
+    #[error("an answer that is too long or was cut off")]
     Body,
     /// An answer that no server of this version gives.
+    #[error("an answer that no server of this version gives: {what}")]
     Answer {
         /// What is wrong with it.
         what: &'static str,
     },
     /// A status that says what trying again will not change.
+    #[error("the server says {status}: {reason}")]
     Status {
         /// The status, 400 or more.
         status: u16,
@@ -49,21 +54,6 @@ pub enum LinkError {
         reason: String,
     },
 }
-
-impl fmt::Display for LinkError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            LinkError::Connect(error) => write!(f, "no connection: {error}"),
-            LinkError::Http(error) => write!(f, "the connection broke: {error}"),
-            LinkError::Silence => write!(f, "no answer in time"),
-            LinkError::Body => write!(f, "an answer that is too long or was cut off"),
-            LinkError::Answer { what } => write!(f, "an answer that no server of this version gives: {what}"),
-            LinkError::Status { status, reason } => write!(f, "the server says {status}: {reason}"),
-        }
-    }
-}
-
-impl std::error::Error for LinkError {}
 
 /// What a server answered.
 struct Answered {
@@ -157,6 +147,8 @@ impl Link {
         let path = format!("/v1/{}/enrol/{slot}", self.run);
         let body = Bytes::copy_from_slice(token);
         let answered = self.request(Method::POST, &path, HeaderMap::new(), body, 1 << 10).await?;
+        // The server hangs up: this connection was a stranger's.
+        self.sender = None;
         if answered.status == StatusCode::OK { Ok(()) } else { Err(status(&answered)) }
     }
 

@@ -4,8 +4,8 @@
 //! Agents compute from the published terms alone. What only a simulation knows, an agent's leaf of the transcript and
 //! its best value without noise, rides behind each upload.
 
-use std::fmt;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use sordino_core::digest::{Digest, combine};
 use sordino_core::federated::exchange::{Announced, Pace};
 use sordino_core::federated::{Collector, CollectorStorage, Counters};
 use sordino_core::math::Scalar;
-use sordino_core::random::RunSeed;
+use sordino_core::random::{RunSeed, Stream};
 use sordino_host::entropy::{NoEntropy, deployment};
 use sordino_sim::model::federated::DriverError;
 use sordino_sim::model::federated::blocks;
@@ -28,8 +28,9 @@ use sordino_sim::world::fault::FaultCounts;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
-use crate::agent::{AgentEnd, HostAgent, TRAILER};
+use crate::agent::{AgentEnd, HostAgent, Query, TRAILER};
 use crate::chaos;
 use crate::door::{self, Counts, Door, Limits};
 use crate::enrolment::Enrolment;
@@ -40,14 +41,20 @@ use crate::terms::{Shared, Terms, TermsError};
 
 /// Agents that enrol at one time.
 const ENROLLING_MAX: usize = 64;
+/// An agent that dies lives for at least this long,
+const LIFE_MIN_MS: u64 = 1;
+/// and for this much longer at most.
+const LIFE_MORE_MS: u32 = 30;
 
 /// How to rehearse; none of it changes a digest.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// Cut every connection after a few kilobytes, and delay some.
     pub chaos: bool,
     /// A round that is not complete after this long ends the rehearsal.
     pub deadline: Duration,
+    /// Let agents die at any moment they wait in, and go on from their files in this folder.
+    pub deaths: Option<PathBuf>,
 }
 
 /// What a rehearsal gave.
@@ -63,44 +70,62 @@ pub struct Outcome {
     pub cuts: u64,
     /// Uploads that had been taken before.
     pub repeated: u64,
+    /// Agents that died, each time.
+    pub deaths: u64,
+    /// From announcement to last answer, for each round.
+    pub round_times: Vec<Duration>,
 }
 
 /// Why a rehearsal has no digest.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum RehearsalError {
     /// The scenario has faults of its own: a network needs no others.
+    #[error("the scenario has faults of its own; rehearse it with faults switched off")]
     Faults,
     /// The functions cannot be built.
-    Objective(ObjectiveError),
+    #[error(transparent)]
+    Objective(#[from] ObjectiveError),
     /// The public number of the run.
-    Driver(DriverError),
+    #[error(transparent)]
+    Driver(#[from] DriverError),
     /// The terms of the federation.
-    Terms(TermsError),
+    #[error(transparent)]
+    Terms(#[from] TermsError),
     /// A key cannot be made.
-    Identity(IdentityError),
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
     /// The system's entropy.
-    Entropy(NoEntropy),
+    #[error(transparent)]
+    Entropy(#[from] NoEntropy),
     /// No listener on loopback.
-    Listen(std::io::Error),
+    #[error("cannot listen on loopback: {0}")]
+    Listen(#[source] std::io::Error),
     /// The server's side.
-    Stop(Stop),
+    #[error(transparent)]
+    Stop(#[from] Stop),
     /// An agent was not enrolled.
+    #[error("agent {agent} was not enrolled: {error}")]
     Enrol {
         /// Index of the agent.
         agent: u32,
         /// The reason of it.
+        #[source]
         error: LinkError,
     },
     /// An agent ended early.
+    #[error("agent {agent}: {error}")]
     Agent {
         /// Index of the agent.
         agent: u32,
         /// The reason of it.
+        #[source]
         error: AgentEnd,
     },
     /// A task was lost: it panicked.
+    #[error("a task was lost")]
     Lost,
     /// The deadline passed while answers were missing.
+    #[error("round {round}: only {answered} agents answered before the deadline")]
     Deadline {
         /// The round it happened in.
         round: u32,
@@ -108,43 +133,6 @@ pub enum RehearsalError {
         answered: u32,
     },
 }
-
-impl fmt::Display for RehearsalError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RehearsalError::Faults => {
-                write!(f, "the scenario has faults of its own; rehearse it with faults switched off")
-            }
-            RehearsalError::Objective(error) => write!(f, "{error}"),
-            RehearsalError::Driver(error) => write!(f, "{error}"),
-            RehearsalError::Terms(error) => write!(f, "{error}"),
-            RehearsalError::Identity(error) => write!(f, "{error}"),
-            RehearsalError::Entropy(error) => write!(f, "{error}"),
-            RehearsalError::Listen(error) => write!(f, "cannot listen on loopback: {error}"),
-            RehearsalError::Stop(error) => write!(f, "{error}"),
-            RehearsalError::Enrol { agent, error } => write!(f, "agent {agent} was not enrolled: {error}"),
-            RehearsalError::Agent { agent, error } => write!(f, "agent {agent}: {error}"),
-            RehearsalError::Lost => write!(f, "a task was lost"),
-            RehearsalError::Deadline { round, answered } => {
-                write!(f, "round {round}: only {answered} agents answered before the deadline")
-            }
-        }
-    }
-}
-
-impl std::error::Error for RehearsalError {}
-
-macro_rules! from {
-    ($($error:ty => $variant:ident),*) => {
-        $(impl From<$error> for RehearsalError {
-            fn from(error: $error) -> Self {
-                RehearsalError::$variant(error)
-            }
-        })*
-    };
-}
-
-from!(ObjectiveError => Objective, DriverError => Driver, TermsError => Terms, IdentityError => Identity, NoEntropy => Entropy, Stop => Stop);
 
 /// Rehearses one method of the first run of a scenario.
 ///
@@ -177,14 +165,15 @@ async fn rehearse_in<T: Scalar>(
     if !context.faults.is_none() {
         return Err(RehearsalError::Faults);
     }
-    let (place, listener) = Place::open(&terms, options).await?;
+    let (place, listener) = Place::open(&terms, &options).await?;
     let (sender, requests) = mpsc::channel(QUEUE);
     let door = place.door(&terms, listener, sender)?;
     let pace = Pace { ask_again_ms: 1000, spread_ms: 100 };
     let mut rounds = Rounds::new(&terms.agreement, pace, place.identity.sealer(), TRAILER, requests);
     let serving = tokio::spawn(door);
-    let mut agents = place.agents::<T>(&terms, &context)?;
-    let mut fabric = Network { context: context.clone(), rounds: &mut rounds, deadline_ms, failed: None };
+    let mut agents = place.agents::<T>(&terms, &context, options.deaths)?;
+    let times = Vec::with_capacity(scenario.federation.rounds as usize + 1);
+    let mut fabric = Network { context: context.clone(), rounds: &mut rounds, deadline_ms, times, failed: None };
     let (stop, nobody) = (AtomicBool::new(false), &());
     let around = Surroundings { progress: nobody, journal: None, interval: Duration::MAX, stop: &stop };
     let running = run_method(context, around, |_| Ok(&mut fabric));
@@ -193,7 +182,7 @@ async fn rehearse_in<T: Scalar>(
         finished = running => finished,
         error = first_failure(&mut agents) => return Err(error),
     };
-    let failed = fabric.failed.take();
+    let (failed, round_times) = (fabric.failed.take(), std::mem::take(&mut fabric.times));
     let run = finished.map_err(|error| failed.unwrap_or(RehearsalError::Driver(error)))?;
     tokio::select! {
         stop = rounds.linger() => return Err(stop.into()),
@@ -207,6 +196,8 @@ async fn rehearse_in<T: Scalar>(
         rounds: scenario.federation.rounds + 1,
         cuts: place.cuts.load(Ordering::Relaxed),
         repeated: rounds.status().borrow().repeated,
+        deaths: place.deaths.load(Ordering::Relaxed),
+        round_times,
     })
 }
 
@@ -237,10 +228,11 @@ struct Place {
     /// What agents call: the listener, or the bad network in front of it.
     address: String,
     cuts: Arc<AtomicU64>,
+    deaths: Arc<AtomicU64>,
 }
 
 impl Place {
-    async fn open(terms: &Terms, options: Options) -> Result<(Place, TcpListener), RehearsalError> {
+    async fn open(terms: &Terms, options: &Options) -> Result<(Place, TcpListener), RehearsalError> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(RehearsalError::Listen)?;
         let mut address = listener.local_addr().map_err(RehearsalError::Listen)?;
         let cuts = Arc::new(AtomicU64::new(0));
@@ -253,7 +245,8 @@ impl Place {
         for slot in 0..terms.agreement.config.parameters().agents {
             enrolment.admit(slot, &token(slot));
         }
-        let place = Place { identity: Identity::generate()?, enrolment, address: address.to_string(), cuts };
+        let (address, deaths) = (address.to_string(), Arc::new(AtomicU64::new(0)));
+        let place = Place { identity: Identity::generate()?, enrolment, address, cuts, deaths };
         Ok((place, listener))
     }
 
@@ -270,38 +263,63 @@ impl Place {
             body_max: terms.upload_bytes_max() + TRAILER,
             enrolment: self.enrolment.clone(),
             requests,
-            limits: Limits { per_key: 64, ..Limits::default() },
+            limits: Limits { per_key: 64, strangers: Limits::default().connections, ..Limits::default() },
             counts: Arc::new(Counts::default()),
         };
         Ok(door::serve(listener, self.identity.server()?, door))
     }
 
     /// All agents as tasks, each with a key of its own.
-    fn agents<T: Scalar>(&self, terms: &Terms, context: &Arc<MethodContext<T>>) -> Result<Agents, RehearsalError> {
+    fn agents<T: Scalar>(
+        &self,
+        terms: &Terms,
+        context: &Arc<MethodContext<T>>,
+        folder: Option<PathBuf>,
+    ) -> Result<Agents, RehearsalError> {
         let (shared, free) = (Shared::<T>::new(terms)?, Arc::new(Semaphore::new(ENROLLING_MAX)));
         let (pins, deployment) = ([self.identity.fingerprint()?], terms.agreement.deployment);
         let mut agents = JoinSet::new();
         for agent in 0..terms.agreement.config.parameters().agents {
-            let tls = Identity::generate()?.client(&pins)?;
-            let mut link = Link::new(&self.address, deployment, tls, Duration::from_secs(10));
+            let (tls, address) = (Identity::generate()?.client(&pins)?, self.address.clone());
+            let line = move || Link::new(&address, deployment, tls.clone(), Duration::from_secs(10));
             let (shared, context, free) = (shared.clone(), context.clone(), free.clone());
+            let file = folder.as_ref().map(|folder| folder.join(format!("{agent}.bin")));
+            let deaths = self.deaths.clone();
             agents.spawn(async move {
                 let permit = free.acquire().await;
-                enrol(&mut link, agent).await.map_err(|error| RehearsalError::Enrol { agent, error })?;
+                enrol(&mut line(), agent).await.map_err(|error| RehearsalError::Enrol { agent, error })?;
                 drop(permit);
-                let failed = |error| RehearsalError::Agent { agent, error };
-                let mut party = HostAgent::open(&shared, agent, context.run.seed, None).map_err(failed)?;
-                let best = context.clone();
-                party.watch(Box::new(move |candidate| best.run.objective.value(agent, candidate)));
-                let observe = |query: crate::agent::Query| {
-                    let y = context.run.objective.observe(agent, query.candidate, query.number);
-                    std::future::ready(Ok(y))
-                };
-                party.run(&mut link, observe).await.map_err(failed)
+                let mut lives = Stream::from_seed(u64::from(agent));
+                loop {
+                    let life = live(&shared, &context, agent, file.clone(), line());
+                    let Some(_file) = &file else { return life.await };
+                    let length = Duration::from_millis(LIFE_MIN_MS + u64::from(lives.below(LIFE_MORE_MS)));
+                    match tokio::time::timeout(length, life).await {
+                        Ok(ended) => return ended,
+                        Err(_elapsed) => deaths.fetch_add(1, Ordering::Relaxed),
+                    };
+                }
             });
         }
         Ok(agents)
     }
+}
+
+/// One agent from what its file holds to the end, on a line of its own.
+async fn live<T: Scalar>(
+    shared: &Arc<Shared<T>>,
+    context: &Arc<MethodContext<T>>,
+    agent: u32,
+    file: Option<PathBuf>,
+    mut line: Link,
+) -> Result<(), RehearsalError> {
+    let failed = |error| RehearsalError::Agent { agent, error };
+    let mut party = HostAgent::open(shared, agent, context.run.seed, file).map_err(failed)?;
+    let (best, objective) = (context.clone(), &context.run.objective);
+    let value = Box::new(move |candidate| best.run.objective.value(agent, candidate));
+    party.watch(value, |candidate, number| objective.observe(agent, candidate, number));
+    let observe = |query: Query| std::future::ready(Ok(objective.observe(agent, query.candidate, query.number)));
+    party.run(&mut line, observe).await.map_err(failed)
 }
 
 /// A token of a rehearsal, which protects nothing.
@@ -328,6 +346,7 @@ struct Network<'r, T> {
     context: Arc<MethodContext<T>>,
     rounds: &'r mut Rounds,
     deadline_ms: u64,
+    times: Vec<Duration>,
     failed: Option<RehearsalError>,
 }
 
@@ -349,6 +368,7 @@ impl<T: Scalar> Network<'_, T> {
         let mut leaves = vec![Digest::default(); count as usize];
         let mut best = vec![f64::NEG_INFINITY; count as usize];
         let mut incoming = vec![T::ZERO; m];
+        let start = Instant::now();
         self.rounds.announce(order.round, 0, frame, chain, self.deadline_ms, true)?;
         let complete = self.rounds.collect(|who, header, payload, trailer| {
             if let Some(collector) = collector.as_mut().filter(|_| header.len > 0) {
@@ -360,7 +380,9 @@ impl<T: Scalar> Network<'_, T> {
             best[who as usize] = f64::from_le_bytes(value.try_into().map_err(|_| "a trailer of another length")?);
             Ok(())
         });
-        if !complete.await? {
+        let complete = complete.await?;
+        self.times.push(start.elapsed());
+        if !complete {
             let answered = self.rounds.status().borrow().answered;
             return Err(RehearsalError::Deadline { round: order.round, answered });
         }

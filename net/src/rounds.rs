@@ -83,9 +83,14 @@ pub enum Given {
 pub type Taken = Result<(), String>;
 
 /// Why collecting ended without a round.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Stop {
     /// An agent has this many frames, sealed by this server, which has fewer: its disk was restored from an older copy.
+    #[error(
+        "an agent has {theirs} frames sealed by this server, which knows of {ours}: its folder is older than what it \
+         released, so the rounds from {ours} on would be released a second time; restore the newest folder, or begin a \
+         new federation"
+    )]
     OlderDisk {
         /// Frames that the agent has.
         theirs: u32,
@@ -93,27 +98,12 @@ pub enum Stop {
         ours: u32,
     },
     /// All doors are closed.
+    #[error("no door is open any more")]
     NoDoor,
     /// The broadcast does not fit in a frame.
-    Frame(WireError),
+    #[error("a broadcast that does not fit in a frame")]
+    Frame(#[source] WireError),
 }
-
-impl std::fmt::Display for Stop {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Stop::OlderDisk { theirs, ours } => write!(
-                f,
-                "an agent has {theirs} frames sealed by this server, which knows of {ours}: its folder is older than \
-                 what it released, so the rounds from {ours} on would be released a second time; restore the newest \
-                 folder, or begin a new federation"
-            ),
-            Stop::NoDoor => write!(f, "no door is open any more"),
-            Stop::Frame(error) => write!(f, "a broadcast that does not fit in a frame: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for Stop {}
 
 /// What may be told to everybody about the round that is open. Never who was selected, clipped or zeroed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -124,6 +114,10 @@ pub struct Status {
     pub answered: u32,
     /// Milliseconds until it closes.
     pub closes_in_ms: u64,
+    /// Milliseconds since it was opened.
+    pub open_for_ms: u64,
+    /// Questions that wait for the next frame.
+    pub waiting: u32,
     /// Answers that were taken since the start.
     pub taken: u64,
     /// Answers that had been taken before.
@@ -153,6 +147,7 @@ pub struct Rounds {
     parked: BTreeMap<u32, Parked>,
     expiry: Option<Instant>,
     start: Instant,
+    opened: Millis,
     status: watch::Sender<Status>,
 }
 
@@ -178,6 +173,7 @@ impl Rounds {
             parked: BTreeMap::new(),
             expiry: None,
             start: Instant::now(),
+            opened: Millis(0),
             status: watch::Sender::new(Status::default()),
         }
     }
@@ -247,6 +243,7 @@ impl Rounds {
         self.history.truncate(at + 1);
         self.history.push(chain);
         let opened = self.now();
+        self.opened = opened;
         let period = Period { opened, deadline: opened.after(length_ms), may_close_early: early };
         self.exchange.begin(round, attempt, chain, period);
         self.tell();
@@ -409,8 +406,10 @@ impl Rounds {
             Due::At(deadline) => deadline.since(now),
             _ => 0,
         };
+        let (open_for_ms, waiting) = (now.since(self.opened), self.parked.len() as u32);
         self.status.send_modify(|status| {
             (status.round, status.answered, status.closes_in_ms) = (round, answered, closes_in_ms);
+            (status.open_for_ms, status.waiting) = (open_for_ms, waiting);
         });
     }
 }

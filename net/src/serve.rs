@@ -10,7 +10,6 @@
 //!
 //! Rounds close at their deadline, whoever has answered; earlier only if the terms said so.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,6 +22,7 @@ use sordino_host::ledger::{Accounting, CounterPlace, Deferred, Ledger, LedgerErr
 use sordino_host::server::{HostError, ServerHost};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 use crate::door::{self, Counts, Door, Limits};
 use crate::enrolment::{Enrolment, EnrolmentError};
@@ -55,36 +55,52 @@ pub struct Serving {
 }
 
 /// Why a server ended.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// Its folder cannot be used.
-    Folder(FolderError),
+    #[error(transparent)]
+    Folder(#[from] FolderError),
     /// Its ledger cannot be used.
-    Ledger(LedgerError),
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
     /// Its machine, host or ledger refused.
-    Host(HostError),
+    #[error(transparent)]
+    Host(#[from] HostError),
     /// The system gives no randomness.
-    Entropy(NoEntropy),
+    #[error(transparent)]
+    Entropy(#[from] NoEntropy),
     /// Its key cannot be used.
-    Identity(IdentityError),
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
     /// Its list of keys.
-    Enrolment(EnrolmentError),
+    #[error(transparent)]
+    Enrolment(#[from] EnrolmentError),
     /// The terms of the federation.
-    Terms(TermsError),
+    #[error(transparent)]
+    Terms(#[from] TermsError),
     /// A round ended it.
-    Stop(Stop),
+    #[error(transparent)]
+    Stop(#[from] Stop),
     /// It cannot listen.
+    #[error("cannot listen on {address}: {error}")]
     Listen {
         /// Where it should have listened.
         address: String,
         /// What the system says.
+        #[source]
         error: std::io::Error,
     },
     /// The method's releases protect nobody: they are rehearsed, never served.
+    #[error("this method's releases protect nobody; a real federation serves private ones only")]
     Unprotected,
     /// Restarted inside one round too often for a counter of 16 bits.
+    #[error("this round was begun 65535 times")]
     Attempts,
     /// The ledger holds more charges than the folder's history: the folder is older than the last release.
+    #[error(
+        "the ledger holds {charges} charges, the folder {releases} releases: the folder is older than the last \
+                 release, and nothing is released from it; restore the newest folder"
+    )]
     OlderFolder {
         /// Releases of the folder.
         releases: u32,
@@ -92,46 +108,6 @@ pub enum ServeError {
         charges: usize,
     },
 }
-
-impl fmt::Display for ServeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ServeError::Folder(error) => write!(f, "{error}"),
-            ServeError::Ledger(error) => write!(f, "{error}"),
-            ServeError::Host(error) => write!(f, "{error}"),
-            ServeError::Entropy(error) => write!(f, "{error}"),
-            ServeError::Identity(error) => write!(f, "{error}"),
-            ServeError::Enrolment(error) => write!(f, "{error}"),
-            ServeError::Terms(error) => write!(f, "{error}"),
-            ServeError::Stop(error) => write!(f, "{error}"),
-            ServeError::Listen { address, error } => write!(f, "cannot listen on {address}: {error}"),
-            ServeError::Unprotected => {
-                write!(f, "this method's releases protect nobody; a real federation serves private ones only")
-            }
-            ServeError::Attempts => write!(f, "this round was begun 65535 times"),
-            ServeError::OlderFolder { releases, charges } => write!(
-                f,
-                "the ledger holds {charges} charges, the folder {releases} releases: the folder is older than the last \
-                 release, and nothing is released from it; restore the newest folder"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for ServeError {}
-
-macro_rules! from {
-    ($($error:ty => $variant:ident),*) => {
-        $(impl From<$error> for ServeError {
-            fn from(error: $error) -> Self {
-                ServeError::$variant(error)
-            }
-        })*
-    };
-}
-
-from!(FolderError => Folder, LedgerError => Ledger, HostError => Host, NoEntropy => Entropy, IdentityError => Identity,
-    EnrolmentError => Enrolment, TermsError => Terms, Stop => Stop);
 
 impl From<ServerError> for ServeError {
     fn from(error: ServerError) -> Self {
@@ -176,7 +152,8 @@ async fn serve_in<T: Scalar>(folder: &Folder, serving: Serving) -> Result<(), Se
     let mut rounds = Rounds::new(agreement, serving.pace, folder.identity.sealer(), 0, requests);
     let planned = found.as_ref().and_then(|found| found.open.planned.clone());
     let (mut host, next) = host::<T>(folder, &serving, found, planned.as_ref(), &mut rounds)?;
-    let spent = Spent::new(host.ledger().ledger());
+    let spent = Spent::default();
+    spent.tell(host.ledger().ledger(), Duration::ZERO);
     let mut beside = tokio::task::JoinSet::new();
     beside.spawn(door::serve(listener, folder.identity.server()?, door));
     beside.spawn(progress::tell(rounds.status(), agreement.clone(), spent.clone(), enrolment));
@@ -217,9 +194,9 @@ fn host<T: Scalar>(
         Some(Found { open, frame, history, frames }) => {
             let round = open.round;
             let (header, payload) = wire::decode(&frame, agreement.frame_numbers_max())
-                .map_err(|error| FolderError::Frame { round, error: Some(error) })?;
+                .map_err(|error| FolderError::Frame { round, error })?;
             let mut vectors = vec![T::ZERO; header.len as usize];
-            payload.read(&mut vectors).map_err(|error| FolderError::Frame { round, error: Some(error) })?;
+            payload.read(&mut vectors).map_err(|error| FolderError::Frame { round, error })?;
             // Kept before it is announced again: a death may have come between.
             folder.keep(round, &frame)?;
             rounds.restore(history, frames);
@@ -247,14 +224,17 @@ async fn all_rounds<T: Scalar>(
     let announced = folder.terms.agreement.announced;
     let last = folder.terms.agreement.config.parameters().rounds;
     let mut planned: Option<Planned> = None;
+    let mut announcing = Instant::now();
     for round in first..=last {
         let (frame, chain) = rounds.frame(round, attempt, host.broadcast())?;
         let open: Open<&ServerState> = Open { round, attempt, server: host.stored(), planned: planned.take() };
+        let start = Instant::now();
         folder.commit(&open, &frame)?;
         host.sync()?;
         folder.keep(round, &frame)?;
-        spent.tell(host.ledger().ledger());
+        spent.tell(host.ledger().ledger(), start.elapsed());
         if round == last {
+            tokio::time::sleep_until(announcing).await;
             let linger = serving.linger.as_millis() as u64;
             rounds.announce(round, attempt, frame, chain, linger, true)?;
             // Whoever is there says that it has the last frame; nobody is waited for beyond, but for the last replies.
@@ -265,6 +245,13 @@ async fn all_rounds<T: Scalar>(
             };
         }
         let open = host.open()?;
+        // All that takes its time is over: what is seen is the delay, and no draw.
+        if round > first && Instant::now() > announcing {
+            progress::note(&format!(
+                "round {round}: the release took longer than --delay, so its time shows: choose more"
+            ));
+        }
+        tokio::time::sleep_until(announcing).await;
         rounds.announce(round, attempt, frame, chain, announced.deadline_ms, announced.may_close_early)?;
         let mut vector = vec![T::ZERO; folder.terms.agreement.config.parameters().feature_count as usize];
         rounds
@@ -276,13 +263,12 @@ async fn all_rounds<T: Scalar>(
                 host.upload(who, round, &vector).map_err(|error| error.to_string())
             })
             .await?;
-        let announcing = tokio::time::Instant::now() + serving.delay;
+        announcing = Instant::now() + serving.delay;
         if open {
             host.close()?;
             planned = host.ledger().planned().cloned();
         }
         attempt = 0;
-        tokio::time::sleep_until(announcing).await;
     }
     Ok(())
 }

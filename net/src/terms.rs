@@ -1,6 +1,5 @@
 //! The agreement with its candidates, as it is published, and everything both sides compute from it.
 
-use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -20,13 +19,16 @@ use sordino_sim::scenario::{Method, ScalarKind, Scenario};
 pub const TERMS_BYTES_MAX: u64 = 64 << 20;
 
 /// Why terms were refused.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum TermsError {
     /// The bytes do not decode.
-    Format(postcard::Error),
+    #[error("the terms do not decode: {0}")]
+    Format(#[source] postcard::Error),
     /// The candidates are not those of the agreement.
+    #[error("the candidates are not those of the agreement")]
     Candidates,
     /// The agreement is another than the one that was expected.
+    #[error("the agreement has digest {found}, {expected} was expected")]
     Other {
         /// The digest of what came.
         found: Digest,
@@ -34,46 +36,20 @@ pub enum TermsError {
         expected: Digest,
     },
     /// The candidates are not admissible.
-    Domain(DomainError),
+    #[error(transparent)]
+    Domain(#[from] DomainError),
     /// The kernel is not admissible.
-    Kernel(KernelError),
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
     /// The features are not admissible.
-    Features(FeatureError),
+    #[error(transparent)]
+    Features(#[from] FeatureError),
     /// The parts do not fit together.
-    Public(PublicError),
+    #[error(transparent)]
+    Public(#[from] PublicError),
     /// The scenario has no such federation.
-    Scenario(DriverError),
-}
-
-impl fmt::Display for TermsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            TermsError::Format(error) => write!(f, "the terms do not decode: {error}"),
-            TermsError::Candidates => write!(f, "the candidates are not those of the agreement"),
-            TermsError::Other { found, expected } => {
-                write!(f, "the agreement has digest {found}, {expected} was expected")
-            }
-            TermsError::Domain(error) => write!(f, "{error}"),
-            TermsError::Kernel(error) => write!(f, "{error}"),
-            TermsError::Features(error) => write!(f, "{error}"),
-            TermsError::Public(error) => write!(f, "{error}"),
-            TermsError::Scenario(error) => write!(f, "{error}"),
-        }
-    }
-}
-
-impl std::error::Error for TermsError {}
-
-impl From<DomainError> for TermsError {
-    fn from(error: DomainError) -> Self {
-        TermsError::Domain(error)
-    }
-}
-
-impl From<FeatureError> for TermsError {
-    fn from(error: FeatureError) -> Self {
-        TermsError::Features(error)
-    }
+    #[error(transparent)]
+    Scenario(#[from] DriverError),
 }
 
 /// What everybody may know: the agreement, and the list of points that it names by a digest.

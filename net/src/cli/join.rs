@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use clap::Args;
 use sordino_sim::cli::error::CliError;
+use sordino_sim::text::significant;
 
 use super::common;
 use crate::agent::Query;
 use crate::invitation::Invitation;
 use crate::join::{Joining, join};
+use crate::progress::note;
 
 /// Arguments of `join`.
 #[derive(Clone, Debug, Args)]
@@ -24,7 +26,7 @@ pub struct Join {
     /// Where key and state are kept; the same folder continues [default: ./sordino-agent-RUN-SLOT]
     #[arg(long)]
     folder: Option<PathBuf>,
-    /// Stop by itself before contributing to more than this ε
+    /// Contribute to no more than this ε, and go on with what others share [default: what the terms say]
     #[arg(long, value_name = "EPSILON")]
     max_epsilon: Option<f64>,
 }
@@ -66,7 +68,11 @@ async fn measure(command: &str, query: Query) -> Result<f64, String> {
     let printed = String::from_utf8_lossy(&output.stdout);
     let last = printed.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
     match last.trim().parse::<f64>() {
-        Ok(value) if value.is_finite() => Ok(value),
+        Ok(value) if value.is_finite() => {
+            let point: Vec<String> = query.point.iter().map(|x| significant(*x, 4)).collect();
+            note(&format!("agent {}: point {} at ({}): {value}", query.agent, query.number + 1, point.join(", ")));
+            Ok(value)
+        }
         _ => Err(format!("`{text}` printed {last:?} last, a finite number is expected")),
     }
 }

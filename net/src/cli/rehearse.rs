@@ -1,5 +1,6 @@
 //! `sordino-net rehearse`: a simulated federation over HTTPS, in one process.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -24,6 +25,9 @@ pub struct Rehearse {
     /// Cut every connection after 2 to 14 kB
     #[arg(long)]
     chaos: bool,
+    /// Let agents die at any moment, and go on from their files in this folder, which must be empty
+    #[arg(long, value_name = "DIR")]
+    deaths: Option<PathBuf>,
     /// A round that is not complete after this time ends the rehearsal
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = common::duration)]
     deadline: Duration,
@@ -35,20 +39,31 @@ pub struct Rehearse {
 /// Executes the command.
 pub fn execute(arguments: &Rehearse) -> Result<(), CliError> {
     let (scenario, method) = common::scenario(&arguments.scenario, &arguments.settings, arguments.method.as_deref())?;
-    let options = Options { chaos: arguments.chaos, deadline: arguments.deadline };
+    if let Some(folder) = &arguments.deaths {
+        std::fs::create_dir_all(folder).map_err(CliError::failure)?;
+        if std::fs::read_dir(folder).map_err(CliError::failure)?.next().is_some() {
+            return Err(CliError::input(format!("--deaths {}: an empty folder is expected", folder.display())));
+        }
+    }
+    let options = Options { chaos: arguments.chaos, deadline: arguments.deadline, deaths: arguments.deaths.clone() };
     let outcome = common::wait(rehearse(&scenario, method, options))?.map_err(CliError::failure)?;
-    let Outcome { digest, agents, rounds, cuts, repeated } = outcome;
+    let Outcome { digest, agents, rounds, cuts, repeated, deaths, mut round_times } = outcome;
+    round_times.sort();
+    let median_ms = round_times[round_times.len() / 2].as_secs_f64() * 1e3;
+    let seconds: f64 = round_times.iter().map(Duration::as_secs_f64).sum();
+    let rate = f64::from(agents) * round_times.len() as f64 / seconds;
     match arguments.format {
         Format::Json => println!(
             "{}",
             serde_json::json!({
                 "digest": digest.to_string(), "method": method.name(), "agents": agents, "rounds": rounds, "cuts": cuts,
-                "repeated": repeated,
+                "repeated": repeated, "deaths": deaths, "median_round_ms": median_ms, "client_rounds_per_second": rate,
             })
         ),
         _ => {
             println!(
-                "{agents} agents, {rounds} rounds over HTTPS, {cuts} connections cut, {repeated} answers repeated"
+                "{agents} agents, {rounds} rounds over HTTPS, {cuts} connections cut, {deaths} deaths, {repeated} answers \
+                 repeated; {median_ms:.1} ms a round (median), {rate:.0} answers a second"
             );
             println!("digest {digest}");
         }

@@ -11,11 +11,13 @@ use sordino_core::random::RunSeed;
 use sordino_host::entropy;
 use sordino_host::ledger::CounterPlace;
 use sordino_sim::cli::error::CliError;
+use sordino_sim::progress::log::Log;
 
 use super::common;
 use crate::enrolment;
 use crate::folder::Folder;
 use crate::invitation::Invitation;
+use crate::progress::note;
 use crate::serve::{self, Serving};
 use crate::terms::Terms;
 
@@ -64,10 +66,14 @@ pub struct Serve {
     /// Where to tell metrics in plain HTTP; for a machine's own address only
     #[arg(long, value_name = "HOST:PORT")]
     admin: Option<String>,
+    /// What is told on standard error: a line for people or one JSON object
+    #[arg(long, value_enum, default_value_t)]
+    log: Log,
 }
 
 /// Serves to the end.
 pub fn serve(arguments: &Serve) -> Result<(), CliError> {
+    arguments.log.begin();
     let folder = begin(arguments)?;
     let run = format!("federation {:016x}", folder.terms.agreement.deployment);
     let counter = match &arguments.counter {
@@ -85,7 +91,7 @@ pub fn serve(arguments: &Serve) -> Result<(), CliError> {
         linger: arguments.linger,
     };
     let (address, path) = (folder.address().map_err(CliError::failure)?, folder.path().display());
-    eprintln!("serving {path} at {address}; invitations: sordino-net invite {path} --agents 0..N");
+    note(&format!("serving {path} at {address}; invitations: sordino-net invite {path} --agents 0..N"));
     let ended = common::wait(async {
         tokio::select! {
             ended = serve::serve(&folder, serving) => ended.map_err(CliError::failure),

@@ -16,6 +16,7 @@ use sordino_net::invitation::Invitation;
 use sordino_net::rounds::{Given, QUEUE, Request as Asking, Rounds};
 use sordino_net::terms::Terms;
 use sordino_sim::scenario::{Method as Rule, Shipped};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 
@@ -247,6 +248,57 @@ fn connections_have_bounds_for_a_key_for_all_and_in_time() {
             assert!(start.elapsed() < Duration::from_secs(20));
             assert_eq!(silent.len(), 4);
             assert!(counts.tls_failures.load(std::sync::atomic::Ordering::Relaxed) >= 1);
+        });
+    });
+}
+
+#[test]
+fn strangers_leave_room_for_those_who_are_enrolled() {
+    bounded(|| {
+        runtime().block_on(async {
+            let (known, _queue, _) = stuck_door(Limits { strangers: 2, ..Limits::default() }).await;
+            let enrol = format!("/v1/{}/enrol/0", known.run());
+            assert_eq!(known.says(Method::POST, &enrol, &[], known.invitation.token.to_vec()).await, 200);
+            let agreement = || {
+                let uri = format!("/v1/{}/agreement", known.run());
+                Request::builder().uri(uri).header("host", "x").body(Full::<Bytes>::default()).unwrap()
+            };
+            let mut held = Vec::new();
+            for _ in 0..2 {
+                let mut stranger = Hostile::new(&known.invitation).connect().await;
+                stranger.send_request(agreement()).await.unwrap();
+                held.push(stranger);
+            }
+            if let Some(mut third) = Hostile::new(&known.invitation).try_connect().await {
+                assert!(third.send_request(agreement()).await.is_err());
+            }
+            assert!(known.connect().await.send_request(agreement()).await.is_ok());
+        });
+    });
+}
+
+#[test]
+fn a_request_that_never_ends_is_408() {
+    bounded(|| {
+        runtime().block_on(async {
+            let short = Duration::from_millis(300);
+            let (hostile, _queue, _) =
+                stuck_door(Limits { patience: short, wait_max: short, ..Limits::default() }).await;
+            // The only place of the queue is taken by the first, which nobody answers.
+            let enrol = format!("/v1/{}/enrol/0", hostile.run());
+            assert_eq!(hostile.says(Method::POST, &enrol, &[], hostile.invitation.token.to_vec()).await, 200);
+            let put = format!("/v1/{}/rounds/0/agents/0", hostile.run());
+            assert_eq!(hostile.says(Method::PUT, &put, &[], Vec::new()).await, 408);
+            // A body of which one byte never comes.
+            let tls = hostile.identity.client(&hostile.invitation.pins).unwrap();
+            let tcp = tokio::net::TcpStream::connect(&hostile.invitation.address).await.unwrap();
+            let name = rustls::pki_types::ServerName::try_from("sordino").unwrap();
+            let mut io = tokio_rustls::TlsConnector::from(tls).connect(name, tcp).await.unwrap();
+            let head = format!("PUT {put} HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\nx");
+            io.write_all(head.as_bytes()).await.unwrap();
+            let mut answer = [0; 12];
+            io.read_exact(&mut answer).await.unwrap();
+            assert_eq!(&answer, b"HTTP/1.1 408");
         });
     });
 }

@@ -87,20 +87,22 @@ async fn tokio_within<R>(task: tokio::task::JoinHandle<R>) -> Result<R, tokio::t
 }
 
 #[test]
-fn an_agent_stops_by_itself_before_its_own_budget_is_exceeded() {
+fn an_agent_contributes_to_no_more_than_its_own_budget_and_goes_on() {
     const ROUNDS: u32 = 8;
     const MOST: f64 = 6.0;
     bounded(|| {
-        let federation = Federation::new("own-budget", 2, ROUNDS, &["--close-early", "--deadline", "100s"]);
-        let mut server = federation.serve();
+        let federation =
+            Federation::new("own-budget", 2, ROUNDS, &["--close-early", "--deadline", "100s", "--linger", "1s"]);
+        let server = federation.serve();
         let invitations = federation.invite();
         let (invitation, runtime) = (&invitations[0], runtime());
         runtime.spawn(take_part(federation.joining(&invitations[1])));
         let mut joining = federation.joining(invitation);
         joining.epsilon_max = Some(MOST);
-        let refused = runtime.block_on(async { tokio::time::timeout(PATIENCE, take_part(joining)).await.unwrap() });
-        assert!(matches!(&refused, Err(JoinError::Agent(AgentEnd::Budget(_)))), "{refused:?}");
-        server.kill();
+        let joined = runtime.block_on(async { tokio::time::timeout(PATIENCE, take_part(joining)).await.unwrap() });
+        let joined = joined.unwrap();
+        assert!(server.ended().success(), "{}", federation.heard());
+        assert_eq!(joined.observations, 2 + ROUNDS, "it measures to the end");
         // As many as fit, by an accountant of the test.
         let agreement = federation.terms(invitation).agreement;
         let event = Server::<f32>::event_of(&agreement.config).unwrap().unwrap();
@@ -113,5 +115,7 @@ fn an_agent_stops_by_itself_before_its_own_budget_is_exceeded() {
         assert!((1..ROUNDS as usize).contains(&fit), "{fit} rounds fit: choose another budget");
         let given = federation.given(invitation);
         assert_eq!(given, (0..fit as u32).collect::<Vec<u32>>());
+        // The other one has the budget of the terms, which is larger than eight rounds.
+        assert_eq!(federation.given(&invitations[1]), (0..ROUNDS).collect::<Vec<u32>>());
     });
 }

@@ -8,7 +8,7 @@ use sordino_sim::model::Options as Executing;
 use sordino_sim::model::federated::run;
 use sordino_sim::scenario::{Method, Scenario, Shipped};
 
-use super::util::{bounded, runtime};
+use super::util::{Place, bounded, runtime};
 
 fn scenario(name: &str, settings: &[&str]) -> Scenario {
     let settings: Vec<String> = settings.iter().map(|setting| setting.to_string()).collect();
@@ -24,7 +24,7 @@ fn simulated(scenario: &Scenario, method: Method) -> Digest {
 }
 
 fn rehearsed(scenario: &Scenario, method: Method, chaos: bool) -> Outcome {
-    let options = Options { chaos, deadline: Duration::from_secs(120) };
+    let options = Options { chaos, deadline: Duration::from_secs(120), deaths: None };
     runtime().block_on(rehearse(scenario, method, options)).unwrap()
 }
 
@@ -69,5 +69,29 @@ fn a_network_that_cuts_every_connection_changes_nothing() {
         let outcome = rehearsed(&scenario, Method::DpFtsDe, true);
         assert_eq!(outcome.digest, simulated(&scenario, Method::DpFtsDe));
         assert!(outcome.cuts >= 20, "only {} connections were cut", outcome.cuts);
+    });
+}
+
+#[test]
+fn the_default_scenario_with_all_its_agents_and_rounds_is_the_simulator_s() {
+    bounded(|| {
+        let scenario = scenario("default", &[]);
+        let outcome = rehearsed(&scenario, Method::DpFtsDe, false);
+        assert_eq!((outcome.agents, outcome.rounds), (200, 41));
+        assert_eq!(outcome.digest, simulated(&scenario, Method::DpFtsDe));
+    });
+}
+
+#[test]
+fn agents_that_die_at_any_moment_change_nothing() {
+    bounded(|| {
+        let scenario = scenario("firmware", &["federation.rounds=30"]);
+        let place = Place::new("deaths");
+        let deaths = Some(place.0.clone());
+        let options = Options { chaos: false, deadline: Duration::from_secs(120), deaths };
+        let outcome = runtime().block_on(rehearse(&scenario, Method::DpFtsDe, options)).unwrap();
+        assert_eq!(outcome.digest, simulated(&scenario, Method::DpFtsDe));
+        println!("{} deaths", outcome.deaths);
+        assert!(outcome.deaths >= 10, "only {} deaths", outcome.deaths);
     });
 }
