@@ -50,7 +50,7 @@ pub enum Input<'i, T> {
     Observed(T),
     /// The server's vectors of the round before.
     Broadcast {
-        /// P·M numbers.
+        /// The vectors of all regions, P·M numbers.
         vectors: &'i [T],
         /// Their argmax over the candidates, [`Public::maximize`](super::Public::maximize), if a host found it once for
         /// all its agents. It is believed: another candidate is another run.
@@ -123,7 +123,7 @@ pub enum AgentError {
     },
     /// The argmax that came with a broadcast is no candidate.
     BroadcastMaximum {
-        /// What came.
+        /// Maximum that came with the broadcast.
         found: u32,
         /// How many candidates there are.
         candidates: u32,
@@ -144,18 +144,18 @@ pub enum AgentError {
     /// Slices shorter than [`storage_len`](super::storage_len), [`log_len`](super::log_len) or
     /// [`workspace_len`](super::workspace_len).
     Storage {
-        /// Which.
+        /// Name of the slice.
         what: &'static str,
-        /// Numbers given.
+        /// Length of the slice given.
         len: usize,
         /// Numbers needed.
         expected: usize,
     },
     /// An agent that is not enrolled.
     NotEnrolled {
-        /// Its index.
+        /// Index of the agent.
         agent: u32,
-        /// N.
+        /// Number of agents N.
         agents: u32,
     },
     /// The public context does not fit the configuration.
@@ -164,16 +164,16 @@ pub enum AgentError {
     State(StateError),
     /// An entry of the log that is no observation.
     Log {
-        /// Its index.
+        /// Index of the entry in the log, 0-based.
         entry: u32,
         /// How many candidates there are: the entry must be the index of one and a finite value.
         candidates: u32,
     },
     /// A public number that the format computed with does not hold.
     Number {
-        /// Its name.
+        /// Name of the number.
         field: &'static str,
-        /// The number.
+        /// The number as given.
         value: f64,
         /// The format, `"f32"` or `"f64"`.
         format: &'static str,
@@ -243,7 +243,7 @@ pub enum ServerInput<'i, T, P: Provenance> {
     Open,
     /// An agent's weights.
     Upload {
-        /// Who.
+        /// Index of the agent that uploads.
         agent: u32,
         /// For which broadcast.
         broadcast: u32,
@@ -296,21 +296,21 @@ pub enum ServerOutput<'o, T, P: Provenance> {
     Charge(Charge<P>),
     /// Send these P·M numbers to everybody.
     Broadcast {
-        /// Its index s.
+        /// Index s of the broadcast, 0-based.
         broadcast: u32,
         /// The vectors ω⁽¹⁾ … ω⁽ᴾ⁾ with what they cost.
         release: Release<&'o [T], P>,
     },
     /// Send these P·M numbers to everybody. They are a plain mean, which **protects nobody**.
     Unprotected {
-        /// Its index s.
+        /// Index s of the broadcast, 0-based.
         broadcast: u32,
         /// The vectors ω⁽¹⁾ … ω⁽ᴾ⁾.
         vectors: &'o [T],
     },
     /// Tell everybody that broadcast s does not take place.
     NoBroadcast {
-        /// Its index s.
+        /// Index s of the broadcast, 0-based.
         broadcast: u32,
     },
 }
@@ -327,21 +327,21 @@ pub enum ServerError {
     },
     /// An upload of an agent that is not enrolled.
     UnknownAgent {
-        /// Its index.
+        /// Index of the agent as given.
         agent: u32,
-        /// N.
+        /// Number of agents N.
         agents: u32,
     },
     /// A second upload of one agent for one broadcast; the first stands.
     DuplicateUpload {
-        /// Its index.
+        /// Index of the agent.
         agent: u32,
-        /// The broadcast.
+        /// Index of the broadcast that has its upload.
         broadcast: u32,
     },
     /// An upload for another broadcast than the one collected.
     WrongBroadcast {
-        /// Its index.
+        /// Index of the agent.
         agent: u32,
         /// For which broadcast it was.
         found: u32,
@@ -350,11 +350,11 @@ pub enum ServerError {
     },
     /// A vector that does not have M entries.
     VectorLength {
-        /// Its index.
+        /// Index of the agent.
         agent: u32,
         /// Entries received.
         len: usize,
-        /// M.
+        /// Number of features M.
         expected: usize,
     },
     /// A partial sum that was not made for this opening, or cannot be what its agents sent.
@@ -365,24 +365,24 @@ pub enum ServerError {
         first: u32,
         /// One past the last.
         end: u32,
-        /// N.
+        /// Number of agents N.
         agents: u32,
     },
     /// Somebody has not answered, so the round does not end before its deadline.
     NotEverybody {
         /// Uploads that were taken.
         received: u32,
-        /// N.
+        /// Number of agents N.
         agents: u32,
     },
     /// Another configuration than the one the broadcast was opened under.
     Reconfigured {
-        /// The broadcast.
+        /// Index of the broadcast that is open.
         broadcast: u32,
     },
     /// A receipt for another opening or another cost. It is spent; close again to name the charge again.
     OtherReceipt {
-        /// The broadcast.
+        /// Index of the broadcast that is open.
         broadcast: u32,
     },
     /// A stored state that no run of this configuration can have been in.
@@ -403,9 +403,9 @@ pub enum ServerError {
     },
     /// A slice of the wrong length.
     Storage {
-        /// Which.
+        /// Name of the slice.
         what: &'static str,
-        /// Its length.
+        /// Length of the slice given.
         len: usize,
         /// The length needed.
         expected: usize,

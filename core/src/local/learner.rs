@@ -14,7 +14,7 @@ use crate::surrogate::SurrogateError;
 /// One thing that happens to a learner.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Input<T> {
-    /// Begin.
+    /// Begins the first round.
     Start,
     /// The report for the query last asked. Which user it is from does not matter to a learner.
     Report(T),
@@ -25,7 +25,7 @@ pub enum Input<T> {
 pub enum Output {
     /// Ask a user for a report on this candidate. If that user refuses, ask another: the query stays.
     Query {
-        /// 1-based round.
+        /// Round of the query, 1-based.
         round: u32,
         /// Index of the candidate.
         candidate: u32,
@@ -70,9 +70,9 @@ pub enum LearnerError {
     },
     /// T reports do not fill one epoch of MoMA-GP-UCB: nothing would ever be learnt.
     EpochTooLong {
-        /// k.
+        /// Length k of an epoch, rounds.
         epoch_len: u32,
-        /// T.
+        /// Number of rounds T.
         rounds: u32,
     },
     /// The configuration does not suit this learner.

@@ -93,7 +93,7 @@ impl ReporterState {
         }
     }
 
-    /// The user's id.
+    /// Identifier of the user.
     pub const fn user(&self) -> u32 {
         self.user
     }
@@ -120,7 +120,7 @@ pub enum ReporterInput<T, P: Provenance> {
     /// The learner asks for the reward of this candidate. Said again while the charge is being written down, it names
     /// the charge again, for a ledger that failed, and takes nothing more from the budget.
     Query {
-        /// Its index.
+        /// Index of the candidate to evaluate.
         candidate: u32,
     },
     /// The charge is durable, and here is the ledger's receipt.
@@ -153,7 +153,7 @@ pub enum ReporterOutput<T, S: NoiseSource> {
     Charge(Charge<S::Provenance>),
     /// Observe the reward of this candidate and answer [`ReporterInput::Reward`].
     Evaluate {
-        /// Its index.
+        /// Index of the candidate to evaluate.
         candidate: u32,
     },
     /// Send this to the learner.

@@ -121,7 +121,7 @@ pub enum Score {
 pub enum PublisherInput<P: Provenance> {
     /// The score of a candidate.
     Scored {
-        /// Its index.
+        /// Index of the candidate.
         candidate: u32,
         /// What became of it.
         score: Score,
@@ -174,24 +174,24 @@ pub enum PublisherError {
     UnexpectedInput(PublisherPhase),
     /// A candidate that does not exist, or was scored before.
     Candidate {
-        /// Its index.
+        /// Index of the candidate as given.
         candidate: u32,
         /// How many there are.
         candidates: u32,
     },
     /// A number where the scale takes sums over records, or a sum where it takes numbers.
     Kind {
-        /// Its index.
+        /// Index of the candidate.
         candidate: u32,
     },
     /// A candidate is not scored yet.
     Missing {
-        /// Its index.
+        /// Index of the candidate.
         candidate: u32,
     },
     /// A slice of the wrong length.
     Storage {
-        /// Its length.
+        /// Length of the slice given.
         found: usize,
         /// The length needed.
         expected: usize,

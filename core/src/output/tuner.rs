@@ -62,7 +62,7 @@ impl fmt::Debug for TunerState {
 /// One thing that happens to a tuner. Prints its name, never a value.
 #[derive(Clone, Copy, PartialEq)]
 pub enum TunerInput<T> {
-    /// Begin.
+    /// Begins the first round.
     Start,
     /// The value of the candidate last asked for.
     Observed(T),
@@ -82,7 +82,7 @@ impl<T> fmt::Debug for TunerInput<T> {
 pub enum TunerOutput {
     /// Evaluate this candidate. **Not releasable**: which one depends on the data.
     Evaluate {
-        /// Its index.
+        /// Index of the candidate to evaluate.
         candidate: u32,
     },
     /// Finished; release through a mechanism.
@@ -103,7 +103,7 @@ pub enum TunerError {
     },
     /// The log has the wrong length.
     Storage {
-        /// Its length.
+        /// Length of the slice given.
         found: usize,
         /// The length needed.
         expected: usize,

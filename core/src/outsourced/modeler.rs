@@ -74,7 +74,7 @@ pub enum ModelerInput<T> {
 pub enum ModelerOutput {
     /// Ask the curator for the value of this row.
     Query {
-        /// Its number.
+        /// Index of the row, 0-based.
         row: u32,
     },
     /// The run is over.
@@ -98,7 +98,7 @@ pub enum ModelerError {
     },
     /// A slice of the wrong length, or an initial row that does not exist.
     Storage {
-        /// Which.
+        /// Name of the slice.
         what: &'static str,
         /// Its length or value.
         found: usize,

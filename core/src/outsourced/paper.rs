@@ -51,14 +51,14 @@ pub enum PaperError {
     Spectrum(SpectrumError),
     /// r = 0 or above 1024, or M does not hold d·r finite numbers.
     Matrix {
-        /// Its length.
+        /// Length of the slice given.
         found: usize,
-        /// d·r.
+        /// Length of a d × r matrix, d·r.
         expected: usize,
     },
     /// ε or δ give no threshold.
     Target {
-        /// ω as computed.
+        /// Threshold ω as computed.
         omega: f64,
     },
 }
@@ -135,12 +135,12 @@ impl<'p> PaperProjection<'p> {
         }
     }
 
-    /// d.
+    /// Number of input columns d.
     pub const fn dim(&self) -> usize {
         self.dim
     }
 
-    /// r.
+    /// Number of projected columns r.
     pub const fn out_dim(&self) -> usize {
         self.out_dim
     }

@@ -20,9 +20,9 @@ pub enum SpectrumError {
     Table(preprocess::PreprocessError),
     /// Fewer rows than columns, or more than [`DIM_MAX`] columns.
     Shape {
-        /// n.
+        /// Number of rows n.
         rows: usize,
-        /// d.
+        /// Number of columns d.
         columns: usize,
     },
     /// The smallest singular value is zero at working precision.
@@ -104,7 +104,7 @@ impl Spectrum {
         &self.values
     }
 
-    /// σ_min.
+    /// Smallest singular value σ_min.
     pub fn smallest(&self) -> f64 {
         self.values.last().copied().unwrap_or(0.0)
     }

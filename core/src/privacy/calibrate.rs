@@ -24,7 +24,7 @@ pub enum CalibrateError {
     Unattainable {
         /// The most cautious parameter tried.
         at: f64,
-        /// ε there.
+        /// The ε at that parameter.
         epsilon: f64,
     },
     /// The target ε is not positive and finite.

@@ -67,14 +67,14 @@ pub enum SurrogateError {
     Dimension {
         /// Numbers expected (for a list: a multiple of it).
         expected: usize,
-        /// Numbers given.
+        /// Length of the slice given.
         given: usize,
     },
     /// A slice is too short.
     Storage {
         /// Numbers needed.
         needed: usize,
-        /// Numbers given.
+        /// Length of the slice given.
         given: usize,
     },
     /// The noise variance is negative, infinite or NaN.

@@ -51,7 +51,7 @@ pub enum Forgotten {
 /// Why a posterior could not be set up.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum WeightsError {
-    /// No feature.
+    /// There is no feature, M = 0.
     NoFeatures,
     /// λ not finite and positive in the format computed with.
     Regularization {
@@ -60,14 +60,14 @@ pub enum WeightsError {
     },
     /// A list that is not a whole number of features, or not as many as there are places for the answers.
     Features {
-        /// Its length.
+        /// Length of the slice given.
         len: usize,
         /// The length needed.
         expected: usize,
     },
     /// A buffer shorter than [`storage_len`] or [`batch_scratch_len`].
     Storage {
-        /// Its length.
+        /// Length of the slice given.
         len: usize,
         /// The length needed.
         expected: usize,
@@ -110,7 +110,7 @@ impl<T: Scalar> Regularization<T> {
         Self::new(T::from_f64(value)).map_err(|_| WeightsError::Regularization { value })
     }
 
-    /// λ.
+    /// Regularisation λ > 0 of the ridge regression.
     pub fn value(self) -> T {
         self.0
     }
@@ -212,7 +212,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
         self.observations
     }
 
-    /// M.
+    /// Number of features M.
     pub fn feature_count(&self) -> usize {
         self.feature_count
     }

@@ -61,7 +61,7 @@ impl Options {
 pub enum ModelError {
     /// The scenario, its settings or its data do not fit: exit code 2.
     Input(String),
-    /// Anything else.
+    /// Anything else, as a sentence.
     Failure(String),
     /// Somebody asked for it; what is finished is in the journal.
     Interrupted,

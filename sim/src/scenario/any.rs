@@ -18,9 +18,9 @@ pub enum AnyScenario {
     Federated(Box<Scenario>),
     /// Of `outsourced`.
     Outsourced(Box<OutsourcedScenario>),
-    /// Of `local`.
+    /// The trust model `local`.
     Local(Box<LocalScenario>),
-    /// Of `output`.
+    /// The trust model `output`.
     Output(Box<OutputScenario>),
 }
 

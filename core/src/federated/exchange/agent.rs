@@ -76,7 +76,7 @@ pub enum FrameError {
     Foreign,
     /// Of a round that was not asked for.
     Round {
-        /// Its round.
+        /// Round that stands in the frame.
         found: u32,
         /// The round after what the agent has.
         expected: u32,
@@ -124,7 +124,7 @@ impl AgentExchange {
         self.agent == agent && self.agreement == agreement.digest()
     }
 
-    /// What it has.
+    /// What the agent has received and stored.
     pub fn have(&self) -> &Have {
         &self.have
     }

@@ -69,7 +69,7 @@ impl<'d, T: Scalar> Draw<'d, T> {
 /// What a query decided.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Query<T> {
-    /// Where to look.
+    /// Index of the candidate to evaluate.
     pub candidate: u32,
     /// The drawn function there.
     pub value: T,

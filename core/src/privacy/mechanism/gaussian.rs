@@ -65,7 +65,7 @@ pub enum GaussianError {
     },
     /// Everybody, for a mechanism that samples with this probability.
     Sampled(f64),
-    /// No noise.
+    /// The source of noise failed; nothing leaves.
     Noise(NoiseError),
     /// A contribution does not fit.
     Encode(EncodeError),

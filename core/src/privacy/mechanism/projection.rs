@@ -34,7 +34,7 @@ pub enum ProjectionError {
     Target(AccountantError),
     /// Dimensions are zero, or r > d, or a slice does not fit them.
     Shape {
-        /// Entries found.
+        /// Length of the slice given.
         found: usize,
         /// Entries expected.
         expected: usize,
@@ -55,10 +55,10 @@ pub enum ProjectionError {
     },
     /// A number of the table is not finite.
     NotFinite {
-        /// Its row.
+        /// Index of the row.
         row: usize,
     },
-    /// No noise.
+    /// The source of noise failed; nothing leaves.
     Noise(NoiseError),
 }
 

@@ -24,18 +24,18 @@ use crate::random::{NoiseError, NoiseSource};
 /// Why nothing was selected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SelectionError {
-    /// No candidates.
+    /// There are no candidates to choose from.
     NoCandidates,
     /// The sensitivity is outside 1..=2⁴⁰.
     Sensitivity(u64),
     /// The scratch slice is not as long as the utilities.
     Scratch {
-        /// Its length.
+        /// Length of the slice given.
         len: usize,
-        /// Candidates.
+        /// Number of candidates.
         candidates: usize,
     },
-    /// No noise.
+    /// The source of noise failed; nothing leaves.
     Noise(NoiseError),
 }
 

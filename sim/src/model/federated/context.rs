@@ -93,9 +93,9 @@ fn prior_factor(kernel: &impl Kernel<f64>, candidates: &[f64], dim: usize, toler
 pub struct RunContext<T> {
     /// The run's seed.
     pub seed: RunSeed,
-    /// 0-based run.
+    /// Index of the run, 0-based.
     pub index: u32,
-    /// The functions.
+    /// The functions of all agents.
     pub objective: Box<dyn Objective>,
     /// Every agent's optimum.
     pub optima: Vec<f64>,
@@ -153,7 +153,7 @@ const WORKSPACE_BYTES: usize = 1 << 28;
 
 /// One method in one run: its configuration, and everything its agents borrow.
 pub struct MethodContext<T> {
-    /// Which method.
+    /// The method that is run.
     pub method: Method,
     /// The configuration all parties share.
     pub config: Config,

@@ -76,7 +76,7 @@ pub enum DriverError {
     /// A ledger cannot be read once its method is finished.
     #[error("{}: {error}", path.display())]
     Unreadable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// What the system says.
         #[source]
@@ -85,7 +85,7 @@ pub enum DriverError {
     /// The ledger of a finished method does not have one charge for each release.
     #[error("{}: {charges} charges for {releases} releases", path.display())]
     Charges {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// How many charges it has.
         charges: usize,

@@ -43,6 +43,12 @@ pub(super) struct Round<C> {
     pub(super) late: Vec<(u32, Vec<u8>)>,
 }
 
+/// A frame on its way, and the numbers that came in one.
+struct Buffers<T> {
+    frame: Vec<u8>,
+    incoming: Vec<T>,
+}
+
 /// Takes the uploads of one broadcast or release, of whichever method.
 pub(super) trait Collects {
     /// Takes one upload, or refuses it by name.
@@ -150,7 +156,7 @@ impl<T: Scalar> Crew for Shard<T> {
     /// One round: until every agent uploads, waits, is away or is done.
     fn advance(&mut self, order: &Order<T>) -> Result<Partial, DriverError> {
         let method = self.method.clone();
-        let (config, objective) = (&method.config, &*method.run.objective);
+        let config = &method.config;
         let public = method.public()?;
         let p = config.parameters();
         let range = self.range();
@@ -172,11 +178,12 @@ impl<T: Scalar> Crew for Shard<T> {
             held: Vec::new(),
             late: Vec::new(),
         };
-        let mut incoming = vec![T::ZERO; p.feature_count as usize];
-        let mut frame = vec![0; wire::frame_len_max(ScalarTag::of::<T>(), incoming.len())];
+        let incoming = vec![T::ZERO; p.feature_count as usize];
+        let mut buffers =
+            Buffers { frame: vec![0; wire::frame_len_max(ScalarTag::of::<T>(), incoming.len())], incoming };
         // What missed the last deadline arrives first.
         for (_, frame) in std::mem::take(&mut self.late) {
-            round.deliver(&method, &frame, &mut incoming)?;
+            round.deliver(&method, &frame, &mut buffers.incoming)?;
         }
         let workspace_len = self.workspaces.len() / if self.kept { self.states.len().max(1) } else { 1 };
         let logs = self.logs.chunks_exact_mut(log_len(config));
@@ -189,38 +196,11 @@ impl<T: Scalar> Crew for Shard<T> {
                 Workspace::Lent(&mut self.workspaces)
             };
             let storage = AgentStorage { log, workspace };
-            let mut agent = Agent::attach(config, &public, state, storage).map_err(DriverError::Agent)?;
-            round.faults.absent += u32::from(fate.absent);
-            round.faults.broadcasts_lost += u32::from(!fate.absent && fate.broadcast_lost && order.broadcast.is_some());
-            let (mut input, observations) = match (&order.broadcast, order.round) {
-                (_, 0) => (Input::Start, p.initial_points),
-                _ if fate.absent => (Input::Missed, 0),
-                (Some(vectors), _) if !fate.broadcast_lost => (Input::Broadcast { vectors, maximum: order.maximum }, 1),
-                _ => (Input::NoBroadcast, 1),
-            };
-            let mut record = AgentLeaf::new(index, order.round, observations);
-            let leaf = loop {
-                match agent.handle(input).map_err(DriverError::Agent)? {
-                    Output::Evaluate { candidate, number, .. } => {
-                        let y = T::from_f64(objective.observe(index, candidate, number));
-                        *best = best.max(objective.value(index, candidate));
-                        record.observation(candidate, y);
-                        input = Input::Observed(y);
-                    }
-                    Output::Upload(vector) => {
-                        let header = method.frame_header(Kind::Upload, index, order.round);
-                        let used = wire::encode(header, vector, &mut frame).map_err(DriverError::Wire)?;
-                        let leaf = record.end(vector);
-                        round.send(&method, &fate, index, &mut frame[..used], &mut incoming)?;
-                        break leaf;
-                    }
-                    Output::Wait | Output::Done => break record.end::<T>(&[]),
-                }
-            };
-            round.leaves.push(leaf);
+            let agent = Agent::attach(config, &public, state, storage).map_err(DriverError::Agent)?;
+            round.play(&method, order, (index, fate), agent, best, &mut buffers)?;
         }
         for frame in std::mem::take(&mut round.held) {
-            round.deliver(&method, &frame, &mut incoming)?;
+            round.deliver(&method, &frame, &mut buffers.incoming)?;
         }
         let Round { collector, leaves, faults, late, .. } = round;
         self.late = late;
@@ -237,6 +217,49 @@ impl<T: Scalar> Crew for Shard<T> {
 }
 
 impl<C: Collects> Round<C> {
+    /// One agent's round: until it uploads, waits, is away or is done.
+    fn play<T: Scalar>(
+        &mut self,
+        method: &MethodContext<T>,
+        order: &Order<T>,
+        (index, fate): (u32, Fate),
+        mut agent: Agent<'_, T>,
+        best: &mut f64,
+        buffers: &mut Buffers<T>,
+    ) -> Result<(), DriverError> {
+        let objective = &*method.run.objective;
+        self.faults.absent += u32::from(fate.absent);
+        self.faults.broadcasts_lost += u32::from(!fate.absent && fate.broadcast_lost && order.broadcast.is_some());
+        let (mut input, observations) = match (&order.broadcast, order.round) {
+            (_, 0) => (Input::Start, method.config.parameters().initial_points),
+            _ if fate.absent => (Input::Missed, 0),
+            (Some(vectors), _) if !fate.broadcast_lost => (Input::Broadcast { vectors, maximum: order.maximum }, 1),
+            _ => (Input::NoBroadcast, 1),
+        };
+        let mut record = AgentLeaf::new(index, order.round, observations);
+        let leaf = loop {
+            match agent.handle(input).map_err(DriverError::Agent)? {
+                Output::Evaluate { candidate, number, .. } => {
+                    let y = T::from_f64(objective.observe(index, candidate, number));
+                    *best = best.max(objective.value(index, candidate));
+                    record.observation(candidate, y);
+                    input = Input::Observed(y);
+                }
+                Output::Upload(vector) => {
+                    let Buffers { frame, incoming } = buffers;
+                    let header = method.frame_header(Kind::Upload, index, order.round);
+                    let used = wire::encode(header, vector, frame).map_err(DriverError::Wire)?;
+                    let leaf = record.end(vector);
+                    self.send(method, &fate, index, &mut frame[..used], incoming)?;
+                    break leaf;
+                }
+                Output::Wait | Output::Done => break record.end::<T>(&[]),
+            }
+        };
+        self.leaves.push(leaf);
+        Ok(())
+    }
+
     /// Puts an agent's frame on its link.
     pub(super) fn send<T: Scalar>(
         &mut self,

@@ -27,7 +27,7 @@ pub enum Source {
 /// Readings of several columns, one of which is to be found.
 pub struct Readings {
     kernel: Arc<KernelMatrix>,
-    /// Row-major.
+    /// Readings of all days, row-major.
     rows: Vec<f64>,
     columns: usize,
     values: Arc<Vec<f64>>,
@@ -39,9 +39,9 @@ pub struct Problem {
     pub kernel: Arc<KernelMatrix>,
     /// f of every candidate.
     pub values: Arc<Vec<f64>>,
-    /// max f.
+    /// Largest value max f over the candidates.
     pub optimum: f64,
-    /// max |f|.
+    /// Largest absolute value max |f| over the candidates.
     pub largest: f64,
     seed: RunSeed,
     law: Law,

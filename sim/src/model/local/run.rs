@@ -23,9 +23,9 @@ pub const CURVE_POINTS: u32 = 200;
 /// What one method did in one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LocalRun {
-    /// Which method.
+    /// The method that was run.
     pub method: LocalMethod,
-    /// 0-based run.
+    /// Index of the run, 0-based.
     pub run: u32,
     /// The last link of the chain over all reports.
     pub digest: Digest,

@@ -16,7 +16,7 @@ use crate::world::{Family, tuning, winequality};
 pub struct Source {
     /// Candidates, `dim` numbers each, in the unit box.
     pub points: Vec<f64>,
-    /// 1 or 2.
+    /// Number of hyperparameters, 1 or 2.
     pub dim: usize,
     family: Option<GpSamples>,
 }

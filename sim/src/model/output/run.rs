@@ -21,7 +21,7 @@ use crate::scenario::output::{OutputMethod, OutputScenario};
 /// What one method published at one ε in one run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Published {
-    /// Which method.
+    /// The method that was run.
     pub method: OutputMethod,
     /// ε of the whole release; nothing for methods that do not depend on it.
     pub epsilon: Option<f64>,
@@ -34,7 +34,7 @@ pub struct Published {
 /// What all methods did in one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OutputRun {
-    /// 0-based run.
+    /// Index of the run, 0-based.
     pub run: u32,
     /// The last link of the chain over scores, evaluations and releases.
     pub digest: Digest,

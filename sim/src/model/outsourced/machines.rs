@@ -25,7 +25,7 @@ const GRID_EXPONENT: u32 = 20;
 pub struct Problem {
     /// n·d numbers, centred and scaled.
     pub table: Vec<f64>,
-    /// d.
+    /// Number of columns d.
     pub dim: usize,
     /// Where centre and scale came from, and what a prepared unit is in those of the owner.
     pub origin: Origin,
@@ -33,7 +33,7 @@ pub struct Problem {
     pub kernel: Stationary,
     /// In units of the prepared table.
     pub lengthscale: f64,
-    /// Unit y².
+    /// Signal variance, unit y².
     pub signal_variance: f64,
     /// Of the modeler, unit y².
     pub noise_variance: f64,
@@ -45,7 +45,7 @@ pub struct Problem {
     pub repeats: bool,
 }
 
-/// Who sees what.
+/// Which method, and with it who sees what.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Method {
     /// GP-UCB on the table itself: protects nothing.
@@ -56,14 +56,14 @@ pub enum Method {
         epsilon: f64,
         /// δ that the paper claims.
         delta: f64,
-        /// r.
+        /// Number of projected columns r.
         out_dim: usize,
     },
     /// Gaussian noise on every row: (ε, δ)-private for a shift of one row by at most 1.
     Private {
-        /// ε.
+        /// The ε of the guarantee.
         epsilon: f64,
-        /// δ.
+        /// The δ of the guarantee.
         delta: f64,
         /// Noise variance of the modeler, which must cover what noisy rows do to y.
         noise_variance: f64,
@@ -84,7 +84,7 @@ pub struct Played {
 }
 
 impl Problem {
-    /// n.
+    /// Number of rows n.
     pub fn rows(&self) -> usize {
         self.table.len() / self.dim
     }

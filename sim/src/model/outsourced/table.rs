@@ -20,6 +20,14 @@ const BYTES_MAX: u64 = 256 << 20;
 /// Rows of the table times queries, so that a run's posterior stays within a gigabyte.
 const NUMBERS_MAX: u64 = 1 << 27;
 
+/// The declared ranges of a file's columns, in the unit in which they are computed with.
+fn ends(columns: &CsvColumns) -> Vec<[f64; 2]> {
+    let end = |(name, [low, high]): (&String, &[f64; 2])| {
+        if columns.log_inputs.contains(name) { [Scalar::ln(*low), Scalar::ln(*high)] } else { [*low, *high] }
+    };
+    columns.inputs.iter().zip(&columns.input_ranges).map(end).collect()
+}
+
 /// What all runs share: the table and where its values come from.
 pub struct Source {
     /// Table and beliefs.
@@ -66,15 +74,7 @@ impl Source {
                 sign = if columns.goal == Goal::Minimize { -1.0 } else { 1.0 };
                 let read = read(path, columns)?;
                 moved = read.moved;
-                let ends = |(name, [low, high]): (&String, &[f64; 2])| {
-                    if columns.log_inputs.contains(name) {
-                        [Scalar::ln(*low), Scalar::ln(*high)]
-                    } else {
-                        [*low, *high]
-                    }
-                };
-                let ranges = columns.inputs.iter().zip(&columns.input_ranges).map(ends).collect();
-                (read.inputs, ranges, Values::Fixed(read.values))
+                (read.inputs, ends(columns), Values::Fixed(read.values))
             }
         };
         let dim = scenario.objective.dim();

@@ -21,7 +21,7 @@ pub struct Band {
     pub name: String,
     /// Where it must lie, in words or as an interval.
     pub expected: String,
-    /// What came out.
+    /// The value that came out.
     pub measured: f64,
     /// Whether it lies there. A NaN lies nowhere.
     pub holds: bool,
