@@ -134,7 +134,7 @@ fn functions(world: &World, population: Population, seed: RunSeed) -> Vec<Vec<f6
             let own = world.function(seed, Party::Agent(n));
             common.iter().zip(own).map(|(f, g)| f + g).collect()
         }
-        Population::Camps => common.iter().map(|f| if n % 2 == 0 { *f } else { -f }).collect(),
+        Population::Camps => common.iter().map(|f| if n.is_multiple_of(2) { *f } else { -f }).collect(),
         Population::Common => {
             let mut stream = seed.stream(Party::Agent(n), Purpose::Perturbation, 0);
             common.iter().map(|f| f + 0.02 * (2.0 * stream.unit::<f64>() - 1.0)).collect()

@@ -221,7 +221,17 @@ impl fmt::Display for AgentError {
     }
 }
 
-impl core::error::Error for AgentError {}
+impl core::error::Error for AgentError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            AgentError::Public(error) => error.source(),
+            AgentError::State(error) => error.source(),
+            AgentError::Posterior(error) => error.source(),
+            AgentError::Domain(error) => error.source(),
+            _ => None,
+        }
+    }
+}
 
 /// Where the server stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -460,7 +470,16 @@ impl fmt::Display for ServerError {
     }
 }
 
-impl core::error::Error for ServerError {}
+impl core::error::Error for ServerError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            ServerError::Partial(error) => error.source(),
+            ServerError::Noise(error) => error.source(),
+            ServerError::Mechanism(error) => error.source(),
+            _ => None,
+        }
+    }
+}
 
 impl From<PartialError> for ServerError {
     fn from(error: PartialError) -> Self {

@@ -115,7 +115,16 @@ impl fmt::Display for LearnerError {
     }
 }
 
-impl core::error::Error for LearnerError {}
+impl core::error::Error for LearnerError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            LearnerError::Config(error) => error.source(),
+            LearnerError::Kernel(error) => error.source(),
+            LearnerError::Surrogate(error) => error.source(),
+            _ => None,
+        }
+    }
+}
 
 impl From<SurrogateError> for LearnerError {
     fn from(error: SurrogateError) -> Self {

@@ -199,7 +199,15 @@ impl fmt::Display for ReporterError {
     }
 }
 
-impl core::error::Error for ReporterError {}
+impl core::error::Error for ReporterError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            ReporterError::Budget(error) => error.source(),
+            ReporterError::Noise(error) => error.source(),
+            _ => None,
+        }
+    }
+}
 
 /// A reporter at work: mechanism and state, both borrowed.
 ///

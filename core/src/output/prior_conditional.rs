@@ -111,7 +111,15 @@ impl fmt::Display for ReleaseError {
     }
 }
 
-impl core::error::Error for ReleaseError {}
+impl core::error::Error for ReleaseError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            ReleaseError::Selection(error) => error.source(),
+            ReleaseError::Noise(error) => error.source(),
+            _ => None,
+        }
+    }
+}
 
 impl From<SelectionError> for ReleaseError {
     fn from(error: SelectionError) -> Self {

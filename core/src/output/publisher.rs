@@ -230,7 +230,16 @@ impl fmt::Display for PublisherError {
     }
 }
 
-impl core::error::Error for PublisherError {}
+impl core::error::Error for PublisherError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            PublisherError::State(error) => error.source(),
+            PublisherError::Selection(error) => error.source(),
+            PublisherError::Noise(error) => error.source(),
+            _ => None,
+        }
+    }
+}
 
 /// Marks a candidate without a score.
 const UNSCORED: i64 = -1;

@@ -129,7 +129,16 @@ impl fmt::Display for TunerError {
     }
 }
 
-impl core::error::Error for TunerError {}
+impl core::error::Error for TunerError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            TunerError::Config(error) => error.source(),
+            TunerError::State(error) => error.source(),
+            TunerError::Surrogate(error) => error.source(),
+            _ => None,
+        }
+    }
+}
 
 impl From<SurrogateError> for TunerError {
     fn from(error: SurrogateError) -> Self {

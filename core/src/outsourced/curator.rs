@@ -205,7 +205,16 @@ impl fmt::Display for CuratorError {
     }
 }
 
-impl core::error::Error for CuratorError {}
+impl core::error::Error for CuratorError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            CuratorError::Noise(error) => error.source(),
+            CuratorError::State(error) => error.source(),
+            CuratorError::Projection(error) => error.source(),
+            _ => None,
+        }
+    }
+}
 
 impl From<ProjectionError> for CuratorError {
     fn from(error: ProjectionError) -> Self {

@@ -123,7 +123,15 @@ impl fmt::Display for ModelerError {
     }
 }
 
-impl core::error::Error for ModelerError {}
+impl core::error::Error for ModelerError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            ModelerError::State(error) => error.source(),
+            ModelerError::Surrogate(error) => error.source(),
+            _ => None,
+        }
+    }
+}
 
 impl From<SurrogateError> for ModelerError {
     fn from(error: SurrogateError) -> Self {

@@ -77,7 +77,14 @@ impl fmt::Display for PaperError {
 }
 
 #[cfg(feature = "alloc")]
-impl core::error::Error for PaperError {}
+impl core::error::Error for PaperError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            PaperError::Spectrum(error) => error.source(),
+            _ => None,
+        }
+    }
+}
 
 impl<'p> PaperProjection<'p> {
     /// Algorithm 1 on a prepared table; `gaussian` holds M, d×r standard normal numbers row by row, and is overwritten

@@ -54,7 +54,14 @@ impl fmt::Display for SpectrumError {
     }
 }
 
-impl core::error::Error for SpectrumError {}
+impl core::error::Error for SpectrumError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            SpectrumError::Table(error) => error.source(),
+            _ => None,
+        }
+    }
+}
 
 /// Singular values, largest first, and right singular vectors.
 #[derive(Clone, Debug, PartialEq)]

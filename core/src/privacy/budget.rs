@@ -44,7 +44,14 @@ impl fmt::Display for BudgetError {
     }
 }
 
-impl core::error::Error for BudgetError {}
+impl core::error::Error for BudgetError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            BudgetError::Accountant(error) => error.source(),
+            _ => None,
+        }
+    }
+}
 
 impl From<AccountantError> for BudgetError {
     fn from(e: AccountantError) -> Self {

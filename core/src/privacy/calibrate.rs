@@ -45,7 +45,14 @@ impl fmt::Display for CalibrateError {
     }
 }
 
-impl core::error::Error for CalibrateError {}
+impl core::error::Error for CalibrateError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            CalibrateError::Accountant(error) => error.source(),
+            _ => None,
+        }
+    }
+}
 
 impl From<AccountantError> for CalibrateError {
     fn from(e: AccountantError) -> Self {

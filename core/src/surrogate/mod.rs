@@ -139,7 +139,14 @@ impl core::fmt::Display for SurrogateError {
     }
 }
 
-impl core::error::Error for SurrogateError {}
+impl core::error::Error for SurrogateError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            SurrogateError::Singular(error) => Some(error),
+            _ => None,
+        }
+    }
+}
 
 /// What an engine that is always up to date answers to a list: copies.
 fn copy_moments<T: Scalar>(

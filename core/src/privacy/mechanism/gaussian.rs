@@ -95,7 +95,15 @@ impl fmt::Display for GaussianError {
     }
 }
 
-impl core::error::Error for GaussianError {}
+impl core::error::Error for GaussianError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            GaussianError::Noise(error) => error.source(),
+            GaussianError::Encode(error) => error.source(),
+            _ => None,
+        }
+    }
+}
 
 impl From<NoiseError> for GaussianError {
     fn from(e: NoiseError) -> Self {

@@ -81,7 +81,15 @@ impl fmt::Display for ProjectionError {
     }
 }
 
-impl core::error::Error for ProjectionError {}
+impl core::error::Error for ProjectionError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            ProjectionError::Target(error) => error.source(),
+            ProjectionError::Noise(error) => error.source(),
+            _ => None,
+        }
+    }
+}
 
 impl From<NoiseError> for ProjectionError {
     fn from(e: NoiseError) -> Self {

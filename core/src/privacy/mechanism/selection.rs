@@ -50,7 +50,14 @@ impl fmt::Display for SelectionError {
     }
 }
 
-impl core::error::Error for SelectionError {}
+impl core::error::Error for SelectionError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            SelectionError::Noise(error) => error.source(),
+            _ => None,
+        }
+    }
+}
 
 impl From<NoiseError> for SelectionError {
     fn from(e: NoiseError) -> Self {

@@ -129,8 +129,8 @@ impl From<DriverError> for ModelError {
         match error {
             DriverError::Interrupted => ModelError::Interrupted,
             DriverError::Journal(error) => error.into(),
-            DriverError::Objective(_) | DriverError::Folder(_) => ModelError::Input(error.to_string()),
-            error => ModelError::Failure(error.to_string()),
+            DriverError::Objective(_) | DriverError::Folder(_) => ModelError::input(error),
+            error => ModelError::failure(error),
         }
     }
 }

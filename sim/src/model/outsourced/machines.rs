@@ -116,8 +116,8 @@ impl Problem {
             Method::Paper { epsilon, delta, out_dim } => {
                 let mut matrix = vec![0.0; self.dim * out_dim];
                 normal::fill(&mut run.stream(Party::Server, Purpose::Projection, 0), &mut matrix);
-                let projection =
-                    PaperProjection::new(&self.table, self.dim, epsilon, delta, &mut matrix).map_err(input)?;
+                let projection = PaperProjection::new(&self.table, self.dim, epsilon, delta, &mut matrix)
+                    .map_err(ModelError::input)?;
                 let raised = Some(projection.raised());
                 let rows = self.release(Protection::Paper(projection), out_dim, 0, run)?;
                 let played = self.model(&rows, out_dim, self.noise_variance, values, rounds, run, released(&rows))?;
@@ -137,7 +137,7 @@ impl Problem {
     pub fn mechanism(&self, epsilon: f64, delta: f64) -> Result<GaussianProjection<'static>, ModelError> {
         // Rounding may lift a row of the largest norm a little above it.
         let norm = LARGEST_NORM * (1.0 + 1e-9);
-        GaussianProjection::identity(self.dim, epsilon, delta, norm, GRID_EXPONENT).map_err(input)
+        GaussianProjection::identity(self.dim, epsilon, delta, norm, GRID_EXPONENT).map_err(ModelError::input)
     }
 
     /// The curator's part.
@@ -150,14 +150,14 @@ impl Problem {
     ) -> Result<Vec<f64>, ModelError> {
         let mut source = Simulated::new(run.stream(Party::Server, Purpose::Release, 0));
         let (mut state, mut pool, mut out) = (CuratorState::new(), vec![0; pool], vec![0.0; self.rows() * out_dim]);
-        let mut curator =
-            Curator::attach(protection, &self.table, self.origin, &mut state, &mut pool, &mut out).map_err(input)?;
-        let receipt = match curator.handle(CuratorInput::Open, &mut source).map_err(input)? {
+        let mut curator = Curator::attach(protection, &self.table, self.origin, &mut state, &mut pool, &mut out)
+            .map_err(ModelError::input)?;
+        let receipt = match curator.handle(CuratorInput::Open, &mut source).map_err(ModelError::input)? {
             CuratorOutput::Charge(charge) => Some(Unwritten::receipt(charge)),
             _ => None,
         };
         if let Some(receipt) = receipt {
-            curator.handle(CuratorInput::Charged(receipt), &mut source).map_err(input)?;
+            curator.handle(CuratorInput::Charged(receipt), &mut source).map_err(ModelError::input)?;
         }
         Ok(out)
     }
@@ -183,17 +183,17 @@ impl Problem {
             prior_mean: self.prior_mean,
             repeats: self.repeats,
         })
-        .map_err(input)?;
-        let kernel =
-            StationaryKernel::with_shape(self.kernel, self.lengthscale, self.signal_variance).map_err(input)?;
+        .map_err(ModelError::input)?;
+        let kernel = StationaryKernel::with_shape(self.kernel, self.lengthscale, self.signal_variance)
+            .map_err(ModelError::input)?;
         let first = [random_row(&config, run, 0)];
         let (mut state, mut log) = (ModelerState::new(), vec![0.0; log_len(&config)]);
         let mut workspace = vec![0.0; workspace_len(&config)];
-        let mut modeler =
-            Modeler::attach(&config, kernel, rows, &first, &mut state, &mut log, &mut workspace).map_err(input)?;
+        let mut modeler = Modeler::attach(&config, kernel, rows, &first, &mut state, &mut log, &mut workspace)
+            .map_err(ModelError::input)?;
         let (mut queries, mut step, mut digest) = (Vec::new(), ModelerInput::Start, start);
         let std = Scalar::sqrt(self.observation_variance);
-        while let ModelerOutput::Query { row } = modeler.handle(step).map_err(input)? {
+        while let ModelerOutput::Query { row } = modeler.handle(step).map_err(ModelError::input)? {
             let number = queries.len() as u32;
             let mut stream = run.stream(Party::World, Purpose::ObservationNoise, number);
             let value = values[row as usize] + std * normal::draw::<f64>(&mut stream);
@@ -221,10 +221,6 @@ fn released(rows: &[f64]) -> Digest {
     let mut frame = Digest::default().frame();
     frame.scalars(rows);
     frame.end()
-}
-
-fn input(error: impl std::fmt::Display) -> ModelError {
-    ModelError::Input(error.to_string())
 }
 
 #[cfg(test)]
