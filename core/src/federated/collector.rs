@@ -5,7 +5,7 @@
 
 use super::config::{Config, REGION_WEIGHTS_MAX, Signal};
 use super::encoding::{Counters, Encoding, MEAN_FRACTION, SELECTED, UPLOADED};
-use super::messages::ServerError;
+use super::errors::ServerError;
 use super::partial::{Opening, Partial, Share};
 use crate::math::Scalar;
 use crate::privacy::encode::Outcome;

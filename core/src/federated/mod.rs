@@ -28,6 +28,7 @@ mod agent;
 mod collector;
 mod config;
 mod encoding;
+mod errors;
 pub mod exchange;
 mod messages;
 mod partial;
@@ -42,7 +43,8 @@ pub use agent::{Agent, AgentState, AgentStorage, Workspace, log_len, storage_len
 pub use collector::{Collector, CollectorStorage};
 pub use config::{AGENTS_MAX, Aggregation, Config, InitialRegion, OwnDraw, Parameters, Signal};
 pub use encoding::{Counters, l2_sensitivity};
-pub use messages::{AgentError, Input, Output, Phase, ServerError, ServerInput, ServerOutput, ServerPhase};
+pub use errors::{AgentError, ServerError};
+pub use messages::{Input, Output, Phase, ServerInput, ServerOutput, ServerPhase};
 pub use partial::{Opening, Partial, PartialError, Share};
 pub use public::{Public, PublicError};
 pub use server::{Server, ServerState, ServerStorage, storage_lens};

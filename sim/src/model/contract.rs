@@ -65,7 +65,7 @@ pub enum ModelError {
     /// The scenario, its settings or its data do not fit: exit code 2.
     #[error(transparent)]
     Input(Cause),
-    /// Anything else.
+    /// Anything else that went wrong.
     #[error(transparent)]
     Failure(Cause),
     /// Somebody asked for it; what is finished is in the journal.

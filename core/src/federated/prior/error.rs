@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::super::messages::ServerError;
+use super::super::errors::ServerError;
 use crate::linalg::NotPositiveDefinite;
 use crate::privacy::encode::EncodeError;
 use crate::privacy::mechanism::gaussian::GaussianError;

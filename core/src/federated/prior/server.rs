@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroize;
 
 use super::super::encoding::{SELECTED, UPLOADED};
-use super::super::messages::{ServerError, ServerPhase};
+use super::super::errors::ServerError;
+use super::super::messages::ServerPhase;
 use super::super::partial::{Opening, Partial, Share, norm_within};
 use super::collector::{Collected, configuration};
 use super::contribution::Mechanism;
