@@ -125,6 +125,24 @@ const METHODS: &[Method] = &[
     Method { silent: true, ..prior("noise only, eps 7.06", 7.06) },
 ];
 
+/// The function of every agent.
+fn functions(world: &World, population: Population, seed: RunSeed) -> Vec<Vec<f64>> {
+    let common = world.function(seed, Party::World);
+    let of = |n: u32| match population {
+        Population::Unrelated => world.function(seed, Party::Agent(n)),
+        Population::Smooth => {
+            let own = world.function(seed, Party::Agent(n));
+            common.iter().zip(own).map(|(f, g)| f + g).collect()
+        }
+        Population::Camps => common.iter().map(|f| if n.is_multiple_of(2) { *f } else { -f }).collect(),
+        Population::Common => {
+            let mut stream = seed.stream(Party::Agent(n), Purpose::Perturbation, 0);
+            common.iter().map(|f| f + 0.02 * (2.0 * stream.unit::<f64>() - 1.0)).collect()
+        }
+    };
+    (0..world.config.parameters().agents).map(of).collect()
+}
+
 /// The summed regret of one run: mean over agents of best-so-far regret, summed over rounds 0 to 40; and round 0's.
 fn run(world: &World, method: Method, population: Population, seed: RunSeed) -> Outcome<(f64, f64)> {
     let (m, p) = (FEATURES as usize, *world.config.parameters());
@@ -132,21 +150,7 @@ fn run(world: &World, method: Method, population: Population, seed: RunSeed) -> 
     if !method.factor {
         public.prior_rows = &[];
     }
-    let common = world.function(seed, Party::World);
-    let functions: Vec<Vec<f64>> = (0..p.agents)
-        .map(|n| match population {
-            Population::Unrelated => world.function(seed, Party::Agent(n)),
-            Population::Smooth => {
-                let own = world.function(seed, Party::Agent(n));
-                common.iter().zip(own).map(|(f, g)| f + g).collect()
-            }
-            Population::Camps => common.iter().map(|f| if n % 2 == 0 { *f } else { -f }).collect(),
-            Population::Common => {
-                let mut stream = seed.stream(Party::Agent(n), Purpose::Perturbation, 0);
-                common.iter().map(|f| f + 0.02 * (2.0 * stream.unit::<f64>() - 1.0)).collect()
-            }
-        })
-        .collect();
+    let functions = functions(world, population, seed);
     let optimum: Vec<f64> = functions.iter().map(|f| f.iter().copied().fold(f64::MIN, f64::max)).collect();
     let mut best = vec![f64::MIN; functions.len()];
     let mut logs: Vec<Vec<f64>> = vec![Vec::new(); functions.len()];

@@ -38,16 +38,16 @@ pub enum DomainError {
     Format {
         /// The axis, 0-based.
         axis: usize,
-        /// Lower bound.
+        /// Lower bound as given.
         low: f64,
-        /// Upper bound.
+        /// Upper bound as given.
         high: f64,
         /// The format, `"f32"` or `"f64"`.
         format: &'static str,
     },
     /// A list whose length is not a positive multiple of the dimension, or a grid axis without points.
     Length {
-        /// Numbers given.
+        /// Length of the slice given.
         len: usize,
         /// Numbers a point takes.
         dim: usize,
@@ -61,9 +61,9 @@ pub enum DomainError {
     Coordinate {
         /// Index of the candidate.
         candidate: usize,
-        /// Axis, 0-based.
+        /// Axis of the coordinate, 0-based.
         axis: usize,
-        /// The value.
+        /// The value as given.
         value: f64,
     },
     /// No region at all, a split of 0, or more than [`REGIONS_MAX`] regions.

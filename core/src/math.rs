@@ -47,9 +47,9 @@ pub trait Scalar:
     + MulAssign
     + DivAssign
 {
-    /// 0.
+    /// The number zero.
     const ZERO: Self;
-    /// 1.
+    /// The number one.
     const ONE: Self;
     /// Distance from 1 to the next larger number.
     const EPSILON: Self;
@@ -70,17 +70,17 @@ pub trait Scalar:
     fn to_u32(self) -> u32;
     /// Neither NaN nor infinite.
     fn is_finite(self) -> bool;
-    /// |x|.
+    /// Absolute value |x|.
     fn abs(self) -> Self;
     /// Correctly rounded square root.
     fn sqrt(self) -> Self;
-    /// eˣ by `libm`.
+    /// Exponential eˣ by `libm`.
     fn exp(self) -> Self;
     /// eˣ for x ≤ 0 by a branch-free polynomial that compilers vectorise; for kernels. NaN and x > 0 give unspecified values.
     fn exp_nonpositive(self) -> Self;
     /// ln x by `libm`.
     fn ln(self) -> Self;
-    /// xʸ by `libm`.
+    /// Power xʸ by `libm`.
     fn pow(self, y: Self) -> Self;
     /// cos x, x in radians. `f32`: integer range reduction, no `f64` arithmetic; non-finite gives NaN.
     fn cos(self) -> Self;

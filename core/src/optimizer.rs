@@ -88,7 +88,7 @@ struct Parts<'a, T> {
     model: &'a mut [T],
     /// L⁻¹(y − mean of y).
     whitened: &'a mut [T],
-    /// L⁻¹k(x).
+    /// The solved column L⁻¹k(x) of a candidate.
     column: &'a mut [T],
     search: &'a mut [T],
     point: &'a mut [T],

@@ -63,7 +63,7 @@ impl WeightConcentration {
     /// Every agent weighs 1/N in every region, always.
     pub const UNIFORM: Self = WeightConcentration { start: 0.0, hold: 0, decay: 0 };
 
-    /// a_s.
+    /// Concentration a_s of one broadcast.
     pub fn at(&self, broadcast: u32) -> f64 {
         if broadcast < self.hold {
             return self.start;

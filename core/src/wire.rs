@@ -42,9 +42,9 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum ScalarTag {
-    /// 4 bytes each.
+    /// Single precision, 4 bytes each.
     F32,
-    /// 8 bytes each.
+    /// Double precision, 8 bytes each.
     F64,
     /// 8 bytes each, integers on a grid.
     I64,
@@ -68,9 +68,9 @@ impl ScalarTag {
 /// What precedes the payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
-    /// [`VERSION`].
+    /// Version of the format, [`VERSION`].
     pub version: u8,
-    /// What follows.
+    /// Kind of message that follows.
     pub kind: Kind,
     /// In which format.
     pub scalar: ScalarTag,
@@ -98,7 +98,7 @@ pub struct Header {
 pub enum WireError {
     /// Fewer bytes than header, payload and checksum need.
     Truncated {
-        /// Bytes there.
+        /// Number of bytes given.
         len: usize,
         /// Bytes needed at least.
         needed: usize,
@@ -124,9 +124,9 @@ pub enum WireError {
     },
     /// A checksum that does not match.
     Checksum {
-        /// Computed.
+        /// Checksum of the bytes received.
         computed: u32,
-        /// Received.
+        /// Checksum that stands in the frame.
         received: u32,
     },
     /// Numbers in another format or number than asked for.
@@ -138,7 +138,7 @@ pub enum WireError {
     },
     /// An output buffer too small.
     Buffer {
-        /// Its length.
+        /// Length of the buffer given.
         len: usize,
         /// The length needed.
         needed: usize,

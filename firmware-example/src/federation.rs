@@ -65,7 +65,7 @@ pub enum ScriptError {
     },
     /// The agent refused, or wanted something that its round does not hold.
     Agent {
-        /// The round.
+        /// Round of the script, 1-based.
         round: u32,
     },
 }
@@ -73,7 +73,7 @@ pub enum ScriptError {
 /// One round, for the table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Round {
-    /// t.
+    /// Number t of the round, 1-based.
     pub round: u32,
     /// The last query of the round.
     pub query: u32,

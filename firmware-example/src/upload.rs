@@ -39,7 +39,7 @@ pub enum Kind {
     Infinite,
 }
 
-/// All kinds.
+/// All kinds, in the order of the table.
 pub const KINDS: [Kind; 4] = [Kind::Short, Kind::Long, Kind::NotANumber, Kind::Infinite];
 
 /// What takes the upload.

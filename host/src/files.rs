@@ -14,7 +14,7 @@ pub enum FileError {
     /// The system refused.
     #[error("{path}: {error}")]
     Io {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// What the system says.
         #[source]
@@ -23,7 +23,7 @@ pub enum FileError {
     /// A folder, a pipe, a device or a socket: its end may never come.
     #[error("{path}: is not a regular file but a {found}")]
     NotRegular {
-        /// The path.
+        /// Path of what is there.
         path: PathBuf,
         /// What is there instead: a directory, a pipe, a socket, a device.
         found: &'static str,
@@ -31,15 +31,15 @@ pub enum FileError {
     /// More than the bound.
     #[error("{path}: longer than {bytes_max} bytes")]
     TooLong {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// The most bytes that are read.
         bytes_max: u64,
     },
-    /// Not UTF-8.
+    /// The content is not UTF-8.
     #[error("{path}: not UTF-8 text")]
     NotText {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
 }

@@ -190,7 +190,7 @@ where
         StoredServer { state: &self.state, mark: self.ledger.mark(), took_place: self.took_place }
     }
 
-    /// Its state.
+    /// State of the server, to be stored.
     pub fn state(&self) -> &ServerState {
         &self.state
     }

@@ -54,7 +54,7 @@ pub enum LockError {
         crate::text::Quoted(.holder)
     )]
     Held {
-        /// The folder.
+        /// Path of the folder.
         folder: PathBuf,
         /// Who says to hold it; empty if that cannot be read.
         holder: String,
@@ -62,7 +62,7 @@ pub enum LockError {
     /// The system refused.
     #[error("{path}: cannot be locked: {error}")]
     Io {
-        /// The lock file.
+        /// Path of the lock file.
         path: PathBuf,
         /// What the system says.
         #[source]

@@ -16,7 +16,7 @@ pub const SMALL_DELTA: f64 = 1e-5;
 /// A mean over runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Estimate {
-    /// The mean.
+    /// Mean over the runs.
     pub mean: f64,
     /// Its standard error; unknown from a single run.
     pub standard_error: Option<f64>,
@@ -91,7 +91,7 @@ fn student_95(degrees: usize) -> f64 {
 pub struct PrivacyLoss {
     /// Which two inputs are compared.
     pub relation: NeighboringRelation,
-    /// The δ of both.
+    /// The δ of both accountants.
     pub delta: f64,
     /// By privacy-loss distributions, within 1e-4 of the truth and never below: what is told.
     pub tight: Option<f64>,
@@ -171,7 +171,7 @@ const LOSSES_MAX: u32 = 256;
 /// What one method did over all runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MethodStatistics {
-    /// Which method.
+    /// The method that is summed up.
     pub method: Method,
     /// Digests of its runs, combined in order.
     pub digest: Digest,

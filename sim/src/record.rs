@@ -13,9 +13,9 @@ use crate::world::fault::FaultCounts;
 /// What one method did in one run. Everything but the times and the fields marked *not releasable* is in the digest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MethodRun {
-    /// Which method.
+    /// The method that was run.
     pub method: Method,
-    /// 0-based run.
+    /// Index of the run, 0-based.
     pub run: u32,
     /// The last link of `chain`.
     pub digest: Digest,
@@ -64,7 +64,7 @@ pub struct Summary {
     pub scenario: String,
     /// Its trust model.
     pub trust: String,
-    /// Its seed.
+    /// Seed of the scenario.
     pub seed: u64,
     /// Its number of runs.
     pub runs: u32,
@@ -82,7 +82,7 @@ pub struct Summary {
 /// One method over all runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MethodSummary {
-    /// Its name.
+    /// Name of the method.
     pub name: String,
     /// Digest over its runs, where methods have one of their own.
     pub digest: Option<String>,
@@ -107,7 +107,7 @@ pub struct MethodSummary {
 pub struct Measure {
     /// As in `final_regret`.
     pub name: String,
-    /// The mean.
+    /// Mean over the runs.
     pub mean: f64,
     /// Its standard error; unknown from a single run.
     pub standard_error: Option<f64>,
@@ -217,7 +217,7 @@ pub struct Explanation {
     pub relation: Vec<String>,
     /// What is not protected.
     pub not_protected: Vec<String>,
-    /// What it costs.
+    /// What the guarantee costs, a sentence each.
     pub cost: Vec<String>,
 }
 

@@ -8,18 +8,18 @@ pub fn matrix(flat: &[f64], columns: usize) -> Matrix {
     flat.chunks(columns).map(<[f64]>::to_vec).collect()
 }
 
-/// Aᵀ.
+/// The transposed matrix Aᵀ.
 pub fn transposed(a: &Matrix) -> Matrix {
     (0..a[0].len()).map(|j| a.iter().map(|row| row[j]).collect()).collect()
 }
 
-/// A·B.
+/// The product A·B.
 pub fn product(a: &Matrix, b: &Matrix) -> Matrix {
     let entry = |row: &Vec<f64>, j: usize| row.iter().zip(b).map(|(x, other)| x * other[j]).sum();
     a.iter().map(|row| (0..b[0].len()).map(|j| entry(row, j)).collect()).collect()
 }
 
-/// a·A + b·B.
+/// The combination a·A + b·B.
 pub fn combined(a: f64, x: &Matrix, b: f64, y: &Matrix) -> Matrix {
     x.iter().zip(y).map(|(x, y)| x.iter().zip(y).map(|(x, y)| a * x + b * y).collect()).collect()
 }

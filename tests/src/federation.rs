@@ -14,30 +14,30 @@ use sordino_core::schedule::{Mixing, WeightConcentration};
 
 use crate::receipts::receipt;
 
-/// Agents.
+/// Number of agents.
 pub const N: u32 = 6;
-/// Regions.
+/// Number of regions.
 pub const P: u32 = 2;
-/// Rounds.
+/// Number of rounds.
 pub const T: u32 = 12;
 /// Initial points.
 pub const N_INIT: u32 = 3;
-/// Features.
+/// Number of features.
 pub const M: usize = 16;
-/// Candidates.
+/// Number of candidates.
 pub const GRID: u32 = 50;
 /// Regularisation and noise variance.
 pub const LAMBDA: f64 = 0.01;
-/// Clipping norm.
+/// Clipping norm of a contribution.
 pub const S: f64 = 6.0;
 /// Sampling probability.
 pub const Q: f64 = 0.5;
 /// Noise multiplier.
 pub const Z: f64 = 0.8;
-/// Grid exponent.
+/// Exponent of the grid: a step is 2⁻²⁰.
 pub const GRID_EXPONENT: u32 = 20;
 
-/// The run.
+/// Seed of the run.
 pub fn run_seed() -> RunSeed {
     RunSeed::new(77, 3)
 }
@@ -55,7 +55,7 @@ pub fn observe(agent: u32, x: f64, number: u32) -> f64 {
 
 /// What every agent shares: candidates, features with their rows, the factor of the prior.
 pub struct Shared {
-    /// Candidates.
+    /// Coordinates of the candidates.
     pub points: Vec<f64>,
     /// Frequencies and phases.
     pub features: Vec<f64>,
@@ -63,11 +63,11 @@ pub struct Shared {
     pub rows: Vec<f64>,
     /// Factor of the prior.
     pub prior: Vec<f64>,
-    /// Its columns.
+    /// Number of columns of the prior's factor.
     pub rank: usize,
 }
 
-/// Builds it.
+/// Builds what all parties share.
 pub fn shared() -> Shared {
     let points: Vec<f64> = (0..GRID).map(|i| f64::from(i) / f64::from(GRID - 1)).collect();
     let mut features = vec![0.0; random_fourier::storage_len(1, M)];
@@ -141,8 +141,35 @@ pub struct Transcript {
     pub queries: Vec<u32>,
     /// Every broadcast.
     pub broadcasts: Vec<Vec<f64>>,
-    /// Every charge.
+    /// Events of every charge.
     pub charges: Vec<Event>,
+}
+
+/// Round `t` of agent `n`, to its upload or without one; gives its leaf.
+fn play(
+    mut agent: Agent<'_, f64>,
+    (t, n): (u32, u32),
+    broadcast: &[f64],
+    queries: &mut Vec<u32>,
+    upload: impl FnOnce(&[f64]),
+) -> Digest {
+    let mut input = if t == 0 { Input::Start } else { Input::Broadcast { vectors: broadcast, maximum: None } };
+    let mut leaf = AgentLeaf::new(n, t, if t == 0 { N_INIT } else { 1 });
+    loop {
+        match agent.handle(input).unwrap() {
+            Output::Evaluate { candidate, point, number } => {
+                let y = observe(n, point[0], number);
+                leaf.observation(candidate, y);
+                queries.push(candidate);
+                input = Input::Observed(y);
+            }
+            Output::Upload(vector) => {
+                upload(vector);
+                break leaf.end(vector);
+            }
+            Output::Wait | Output::Done => break leaf.end::<f64>(&[]),
+        }
+    }
 }
 
 /// Runs the machines of `sordino_core::federated` to the end. `tamper(t, n, vector)` may change an upload on its way.
@@ -179,27 +206,13 @@ pub fn run(
         for n in 0..N {
             let (state, storage) = (&mut states[n as usize], &mut storages[n as usize]);
             let storage = AgentStorage::split(&config, &public, storage).unwrap();
-            let mut agent = Agent::attach(&config, &public, state, storage).unwrap();
-            let mut input = if t == 0 { Input::Start } else { Input::Broadcast { vectors: &broadcast, maximum: None } };
-            let mut leaf = AgentLeaf::new(n, t, if t == 0 { N_INIT } else { 1 });
-            leaves.push(loop {
-                match agent.handle(input).unwrap() {
-                    Output::Evaluate { candidate, point, number } => {
-                        let y = observe(n, point[0], number);
-                        leaf.observation(candidate, y);
-                        done.queries.push(candidate);
-                        input = Input::Observed(y);
-                    }
-                    Output::Upload(vector) => {
-                        let mut sent = vector.to_vec();
-                        tamper(t, n, &mut sent);
-                        let upload = ServerInput::Upload { agent: n, broadcast: t, vector: &sent };
-                        assert_eq!(server.handle(upload, source), Ok(ServerOutput::Wait));
-                        break leaf.end(vector);
-                    }
-                    Output::Wait | Output::Done => break leaf.end::<f64>(&[]),
-                }
-            });
+            let agent = Agent::attach(&config, &public, state, storage).unwrap();
+            leaves.push(play(agent, (t, n), &broadcast, &mut done.queries, |vector| {
+                let mut sent = vector.to_vec();
+                tamper(t, n, &mut sent);
+                let upload = ServerInput::Upload { agent: n, broadcast: t, vector: &sent };
+                assert_eq!(server.handle(upload, source), Ok(ServerOutput::Wait));
+            }));
         }
         broadcast.clear();
         if t < T {

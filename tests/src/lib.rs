@@ -85,7 +85,7 @@ pub fn whole(value: &Value) -> u64 {
     value.as_u64().or(real).unwrap_or_else(|| panic!("{value} where a whole number belongs"))
 }
 
-/// A JSON list.
+/// The items of a JSON list.
 #[track_caller]
 pub fn list(value: &Value) -> &[Value] {
     value.as_array().unwrap_or_else(|| panic!("{value} where a list belongs"))

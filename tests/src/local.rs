@@ -10,20 +10,20 @@ use sordino_core::random::{Party, Purpose, RunSeed};
 
 use crate::receipts::reporter_paid;
 
-/// Candidates.
+/// Number of candidates.
 pub const N: u32 = 25;
 /// Rounds: enough that strides, truncation and left-over rounds occur.
 pub const T: u32 = 150;
-/// B.
+/// Bound B of the function's norm.
 pub const B: f64 = 1.0;
-/// R.
+/// Bound R of the noise.
 pub const R: f64 = 0.5;
-/// ε.
+/// The ε of a report.
 pub const EPSILON: f64 = 2.0;
 /// Plays of an epoch; 150 = 21·7 + 3.
 pub const EPOCH_LEN: u32 = 7;
 
-/// The run.
+/// Seed of the run.
 pub fn run_seed() -> RunSeed {
     RunSeed::new(4, 1)
 }
@@ -33,12 +33,12 @@ pub fn points() -> Vec<f64> {
     (0..N).map(|i| f64::from(i) / f64::from(N - 1)).collect()
 }
 
-/// The kernel.
+/// Kernel of the prior.
 pub fn kernel() -> SquaredExponential<f64, sordino_core::kernel::Isotropic<f64>> {
     SquaredExponential::new(0.2, 1.0).unwrap()
 }
 
-/// The function.
+/// The function that is optimised.
 pub fn f(x: f64) -> f64 {
     0.9 * (-20.0 * (x - 0.7) * (x - 0.7)).exp() - 0.4 * (-30.0 * (x - 0.2) * (x - 0.2)).exp()
 }

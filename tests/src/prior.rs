@@ -14,19 +14,19 @@ use sordino_core::random::{Party, Purpose, RunSeed, normal};
 pub struct World<T> {
     /// What everybody agrees on.
     pub config: Config,
-    /// D × M.
+    /// Features of the candidates, D × M.
     pub feature_rows: Vec<T>,
-    /// D × `rank`.
+    /// Factor of the prior, D × `rank`.
     pub prior_rows: Vec<T>,
     /// Columns of the factor.
     pub rank: usize,
-    /// M × M.
+    /// Gram matrix of the features, M × M.
     pub gram: Vec<T>,
-    /// V designs.
+    /// Candidates of the designs, V of them.
     pub designs: Vec<u32>,
     /// The kernel itself at candidates i and j, for dense checks.
     pub lengthscale: f64,
-    /// D.
+    /// Number of candidates D.
     pub candidates: u32,
 }
 

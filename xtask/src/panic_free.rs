@@ -89,7 +89,7 @@ fn names_in(source: &str) -> impl Iterator<Item = String> {
 
 /// What an image holds.
 struct Image {
-    /// Bytes.
+    /// Size of the code, bytes.
     flash: u32,
     /// A function of `core::panicking`.
     panics: bool,

@@ -63,7 +63,7 @@ fn ln_h_single<T: Scalar>(u: T) -> T {
     if u > T::ZERO { (u + ln_density.exp_nonpositive() * ratio).ln() } else { ln_density + ratio.ln() }
 }
 
-/// ½ ln 2π.
+/// ½ ln 2π, rounded to f64.
 const HALF_LN_TWO_PI: f64 = 0.918_938_533_204_672_7;
 
 /// ln(φ(u) + uΦ(u)).

@@ -17,9 +17,9 @@ use crate::math::Scalar;
 /// The best of the candidates looked at; ties go to the lowest index.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Maximum<T> {
-    /// Its index.
+    /// Index of the candidate with that value.
     pub candidate: u32,
-    /// Its value.
+    /// Largest value of the acquisition.
     pub value: T,
 }
 

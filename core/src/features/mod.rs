@@ -23,10 +23,10 @@ use crate::math::Scalar;
 
 /// A finite feature map: φ(x)·φ(x') ≈ k(x, x').
 pub trait FeatureMap<T: Scalar> {
-    /// M.
+    /// Number of features M.
     fn count(&self) -> usize;
 
-    /// D.
+    /// Number of input coordinates D.
     fn dim(&self) -> usize;
 
     /// Writes φ(x) into the first M numbers of `out`.

@@ -90,7 +90,7 @@ impl<K, D, S> Nystrom<K, D, S> {
         self.count
     }
 
-    /// D.
+    /// Number of input coordinates D.
     pub fn dim(&self) -> usize {
         self.dim
     }

@@ -16,7 +16,7 @@ use crate::math::{Scalar, pow};
 
 /// The largest number of nodes per axis.
 pub const NODES_MAX: usize = 64;
-/// The most axes.
+/// The most axes: M grows as a power of them.
 pub const DIM_MAX: usize = 3;
 
 /// Numbers that [`QuadratureFourier`] needs for `nodes` per axis: frequencies and one weight for each of nodes^dim / 2.

@@ -37,7 +37,7 @@ pub enum FeatureError {
     },
     /// A buffer of the wrong length.
     Storage {
-        /// Its length.
+        /// Length of the slice given.
         len: usize,
         /// The length it must have.
         expected: usize,
@@ -141,17 +141,17 @@ impl<T: Scalar, S: AsRef<[T]>> RandomFourier<T, S> {
         Ok(RandomFourier { dim, count, signal_variance, amplitude, unit_norm, storage })
     }
 
-    /// M.
+    /// Number of features M.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// D.
+    /// Number of input coordinates D.
     pub fn dim(&self) -> usize {
         self.dim
     }
 
-    /// s².
+    /// Signal variance s² of the kernel, unit y².
     pub fn signal_variance(&self) -> T {
         self.signal_variance
     }

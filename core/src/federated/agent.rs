@@ -21,7 +21,8 @@ pub use self::storage::{AgentStorage, Sizes, Workspace, log_len, storage_len, wo
 use self::effort::{Effort, Work};
 use self::state::Digested;
 use super::config::{Config, OwnDraw};
-use super::messages::{AgentError, Output, Phase};
+use super::errors::AgentError;
+use super::messages::{Output, Phase};
 use super::public::Public;
 use crate::domain::Regions;
 use crate::linalg::slice;

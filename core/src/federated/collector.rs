@@ -5,7 +5,7 @@
 
 use super::config::{Config, REGION_WEIGHTS_MAX, Signal};
 use super::encoding::{Counters, Encoding, MEAN_FRACTION, SELECTED, UPLOADED};
-use super::messages::ServerError;
+use super::errors::ServerError;
 use super::partial::{Opening, Partial, Share};
 use crate::math::Scalar;
 use crate::privacy::encode::Outcome;
@@ -16,7 +16,7 @@ const MEAN_ENTRY_MAX: f64 = 1_048_576.0; // 2²⁰
 /// Numbers of a collector, borrowed: P·M sums and one byte for each agent of its range. Prints their lengths, never
 /// what they hold.
 pub struct CollectorStorage<'a> {
-    /// Integer sums.
+    /// Integer sums of the contributions, P·M numbers.
     pub sums: &'a mut [i64],
     /// Flags of the agents `first..first + flags.len()`.
     pub flags: &'a mut [u8],

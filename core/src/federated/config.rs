@@ -91,11 +91,11 @@ pub struct Parameters {
     pub noise_variance: f64,
     /// c₀, the public constant subtracted from every observation.
     pub offset: f64,
-    /// 1 − pₜ.
+    /// The probabilities 1 − pₜ with which a query follows the release.
     pub mixing: Mixing,
     /// How own draws are made.
     pub own_draw: OwnDraw,
-    /// a_s.
+    /// The concentrations a_s of the weights of agents.
     pub concentration: WeightConcentration,
     /// What the server does.
     pub aggregation: Aggregation,
@@ -152,7 +152,7 @@ impl Config {
         Digest::of(self)
     }
 
-    /// P.
+    /// Number of regions P.
     pub fn region_count(&self) -> usize {
         self.0.regions.count() as usize
     }

@@ -121,7 +121,7 @@ impl Encoding {
         Ok(Encoding { mechanism, clipping_radius, weights: RoundWeights::new(config, broadcast), signal })
     }
 
-    /// C_s.
+    /// L2 sensitivity C_s of the sum to one agent: max‖φₙ‖₂ × clipping radius.
     pub(super) fn l2_sensitivity(&self) -> f64 {
         self.weights.norm_max * self.clipping_radius
     }

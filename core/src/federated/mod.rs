@@ -28,6 +28,7 @@ mod agent;
 mod collector;
 mod config;
 mod encoding;
+mod errors;
 pub mod exchange;
 mod log;
 mod messages;
@@ -43,8 +44,9 @@ pub use agent::{Agent, AgentState, AgentStorage, Sizes, Workspace, log_len, stor
 pub use collector::{Collector, CollectorStorage};
 pub use config::{AGENTS_MAX, Aggregation, Config, InitialRegion, OwnDraw, Parameters, Signal};
 pub use encoding::{Counters, l2_sensitivity};
+pub use errors::{AgentError, ServerError};
 pub use log::{Entry, LogFull};
-pub use messages::{AgentError, Input, Output, Phase, ServerError, ServerInput, ServerOutput, ServerPhase};
+pub use messages::{Input, Output, Phase, ServerInput, ServerOutput, ServerPhase};
 pub use partial::{Opening, Partial, PartialError, Share};
 pub use public::{Public, PublicError};
 pub use server::{Server, ServerState, ServerStorage, storage_lens};

@@ -187,14 +187,14 @@ pub enum PartialError {
     Length {
         /// How many they are.
         len: usize,
-        /// P·M.
+        /// Numbers of a full sum, P·M.
         expected: usize,
     },
     /// Its agents are not all enrolled.
     Agents {
         /// One past its last agent.
         end: usize,
-        /// N.
+        /// Number of agents N.
         agents: usize,
     },
     /// It believes another secret sample than the one that was drawn.

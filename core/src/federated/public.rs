@@ -25,7 +25,7 @@ pub struct Public<'a, T> {
     pub region_of: &'a [u32],
     /// Factor F of the prior covariance over the candidates, K ≈ FFᵀ (count × `prior_rank`); empty without joint draws.
     pub prior_rows: &'a [T],
-    /// Columns of F.
+    /// Number of columns of F.
     pub prior_rank: usize,
     /// Confidence width of the own draw by round (index t − 1); rounds beyond its end, and the empty slice, mean 1.
     pub confidence_widths: &'a [T],
@@ -37,7 +37,7 @@ pub struct Public<'a, T> {
 pub struct PublicError {
     /// What does not fit.
     pub what: &'static str,
-    /// Its size.
+    /// Length of the slice given.
     pub found: usize,
     /// The size the configuration asks for.
     pub expected: usize,

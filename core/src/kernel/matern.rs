@@ -11,7 +11,7 @@ pub type Matern32<T, L = Isotropic<T>> = RadialKernel<T, Matern32Shape, L>;
 /// Matérn 5/2: k = s² (1 + a + a²/3) e^(−a), a = √5 r. Paths differentiable twice.
 pub type Matern52<T, L = Isotropic<T>> = RadialKernel<T, Matern52Shape, L>;
 
-/// e^(−r).
+/// Shape e^(−r) of the Matérn kernel with ν = 1/2.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Matern12Shape;
 /// (1 + a) e^(−a), a = √3 r.

@@ -39,10 +39,10 @@ use crate::math::Scalar;
 
 /// A covariance function. Points are slices of equal length; the surrogates check lengths, a kernel does not.
 pub trait Kernel<T: Scalar> {
-    /// k(a, b).
+    /// Covariance k(a, b), unit y².
     fn covariance(&self, a: &[T], b: &[T]) -> T;
 
-    /// k(x, x).
+    /// Prior variance k(x, x), unit y².
     fn variance(&self, x: &[T]) -> T;
 
     /// outᵢ ← k(x, pointᵢ) for the leading points of a row-major list of `x.len()` columns; as many as both `points`
@@ -103,7 +103,7 @@ pub enum KernelError {
     TableLength {
         /// Numbers expected.
         expected: usize,
-        /// Numbers given.
+        /// Length of the slice given.
         given: usize,
     },
     /// An entry of a table is not finite, not symmetric, or not positive on the diagonal.
@@ -112,7 +112,7 @@ pub enum KernelError {
         row: usize,
         /// Its column, 0-based.
         column: usize,
-        /// Its value.
+        /// The value as given.
         value: f64,
     },
 }

@@ -59,7 +59,7 @@ impl<T: Scalar, F: Radial, L: Lengthscales<T>> RadialKernel<T, F, L> {
         Ok(RadialKernel { shape, lengthscales, signal_variance })
     }
 
-    /// s², unit y².
+    /// Signal variance s², unit y².
     pub fn signal_variance(&self) -> T {
         self.signal_variance
     }
@@ -74,7 +74,7 @@ impl<T: Scalar, F: Radial, L: Lengthscales<T>> RadialKernel<T, F, L> {
         &self.lengthscales
     }
 
-    /// The shape ρ.
+    /// Shape ρ of the kernel, a function of the distance.
     pub fn shape(&self) -> &F {
         &self.shape
     }

@@ -16,7 +16,7 @@ use crate::math::Scalar;
 /// ```
 pub type SquaredExponential<T, L = Isotropic<T>> = RadialKernel<T, SquaredExponentialShape, L>;
 
-/// e^(−r²/2).
+/// Shape e^(−r²/2) of the squared exponential kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SquaredExponentialShape;
 

@@ -11,10 +11,10 @@ use crate::math::Scalar;
 /// The four shapes by name, for scenarios and spectral densities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Stationary {
-    /// ρ = e^(−r²/2).
+    /// Squared exponential, ρ = e^(−r²/2).
     #[serde(rename = "squared-exponential")]
     SquaredExponential,
-    /// ρ = e^(−r).
+    /// Matérn with ν = 1/2, ρ = e^(−r).
     #[serde(rename = "matern-1/2")]
     Matern12,
     /// ρ = (1 + a) e^(−a), a = √3 r.

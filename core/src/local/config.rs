@@ -12,9 +12,9 @@ use crate::schedule::confidence::{self, LocalNoise, heavy_tailed, order_wise};
 pub enum Rewards {
     /// |f| ≤ B and |noise of an observation| ≤ R, both public; then the Laplace noise of ε per report, or none.
     Bounded {
-        /// B > 0.
+        /// Bound B > 0 of the function's norm.
         norm_bound: f64,
-        /// R > 0.
+        /// Bound R > 0 of the noise, unit of the reward.
         noise_bound: f64,
         /// ε of one report; `None` where rewards are sent as they are.
         epsilon: Option<f64>,
@@ -27,7 +27,7 @@ pub enum Rewards {
         moment: f64,
         /// c: E|y − f|^{1+α} ≤ c.
         central_moment: f64,
-        /// α in (0, 1].
+        /// α in (0, 1]: both moments are of order 1 + α.
         moment_order: f64,
     },
 }
@@ -55,9 +55,9 @@ pub enum FirstQuery {
 /// The numbers a learner is described by, before they are checked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Parameters {
-    /// N, candidates.
+    /// Number of candidates N.
     pub candidates: u32,
-    /// T, reports.
+    /// Number of rounds T, each a report of one user.
     pub rounds: u32,
     /// What is known of reports.
     pub rewards: Rewards,
@@ -65,7 +65,7 @@ pub struct Parameters {
     pub constants: Constants,
     /// Multiplies every confidence width; 1 is the paper's.
     pub width_factor: f64,
-    /// λ > 0.
+    /// Regularisation λ > 0 of the ridge regression.
     pub regularization: f64,
     /// δ in (0, 1): the probability with which the bounds may fail. Not a privacy parameter.
     pub failure_probability: f64,
@@ -134,7 +134,7 @@ impl Config {
         &self.0
     }
 
-    /// B.
+    /// Bound B of the function's norm.
     pub fn norm_bound(&self) -> f64 {
         match self.0.rewards {
             Rewards::Bounded { norm_bound, .. } | Rewards::HeavyTailed { norm_bound, .. } => norm_bound,
@@ -235,7 +235,7 @@ impl Config {
         })
     }
 
-    /// q_N.
+    /// Inflation q_N of the sampling probabilities of the dictionary.
     pub fn nystrom_inflation(&self) -> f64 {
         let (p, delta) = (&self.0, self.0.failure_probability);
         p.nystrom_inflation.unwrap_or_else(|| match p.constants {

@@ -82,7 +82,7 @@ impl KernelMatrix {
         Ok(KernelMatrix { table, entries, count: size })
     }
 
-    /// N.
+    /// Number of candidates N.
     pub fn count(&self) -> usize {
         self.count
     }
@@ -92,12 +92,12 @@ impl KernelMatrix {
         &self.table
     }
 
-    /// k(x, ·).
+    /// Row k(x, ·) of the matrix, N numbers.
     pub fn row(&self, x: usize) -> &[f64] {
         &self.entries[x * self.count..][..self.count]
     }
 
-    /// k(x, x).
+    /// Prior variance k(x, x) on the diagonal.
     pub fn variance(&self, x: usize) -> f64 {
         self.entries[x * self.count + x]
     }

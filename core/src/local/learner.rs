@@ -14,7 +14,7 @@ use crate::surrogate::SurrogateError;
 /// One thing that happens to a learner.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Input<T> {
-    /// Begin.
+    /// Begins the first round.
     Start,
     /// The report for the query last asked. Which user it is from does not matter to a learner.
     Report(T),
@@ -25,7 +25,7 @@ pub enum Input<T> {
 pub enum Output {
     /// Ask a user for a report on this candidate. If that user refuses, ask another: the query stays.
     Query {
-        /// 1-based round.
+        /// Round of the query, 1-based.
         round: u32,
         /// Index of the candidate.
         candidate: u32,
@@ -72,9 +72,9 @@ pub enum LearnerError {
     },
     /// T reports do not fill one epoch of MoMA-GP-UCB: nothing would ever be learnt.
     EpochTooLong {
-        /// k.
+        /// Length k of an epoch, rounds.
         epoch_len: u32,
-        /// T.
+        /// Number of rounds T.
         rounds: u32,
     },
     /// The configuration does not suit this learner.
@@ -117,7 +117,16 @@ impl fmt::Display for LearnerError {
     }
 }
 
-impl core::error::Error for LearnerError {}
+impl core::error::Error for LearnerError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            LearnerError::Config(error) => error.source(),
+            LearnerError::Kernel(error) => error.source(),
+            LearnerError::Surrogate(error) => error.source(),
+            _ => None,
+        }
+    }
+}
 
 impl From<SurrogateError> for LearnerError {
     fn from(error: SurrogateError) -> Self {

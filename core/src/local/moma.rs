@@ -22,9 +22,9 @@ use crate::random::{Party, Purpose, RunSeed};
 /// What [`median_of_means`] found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MedianOfMeans {
-    /// j*, 0-based.
+    /// Index j* of the chosen estimate, 0-based.
     pub chosen: usize,
-    /// r_j.
+    /// Medians r_j of the distances to the other estimates.
     pub medians: Vec<f64>,
     /// μ̃ of every candidate, of the chosen estimate.
     pub mean: Vec<f64>,

@@ -101,7 +101,7 @@ impl ReporterState {
         }
     }
 
-    /// The user's id.
+    /// Identifier of the user.
     pub const fn user(&self) -> u32 {
         self.user
     }
@@ -128,7 +128,7 @@ pub enum ReporterInput<T, P: Provenance> {
     /// The learner asks for the reward of this candidate. Said again while the charge is being written down, it names
     /// the charge again, for a ledger that failed, and takes nothing more from the budget.
     Query {
-        /// Its index.
+        /// Index of the candidate to evaluate.
         candidate: u32,
     },
     /// The charge is durable, and here is the ledger's receipt.
@@ -161,7 +161,7 @@ pub enum ReporterOutput<T, S: NoiseSource> {
     Charge(Charge<S::Provenance>),
     /// Observe the reward of this candidate and answer [`ReporterInput::Reward`].
     Evaluate {
-        /// Its index.
+        /// Index of the candidate to evaluate.
         candidate: u32,
     },
     /// Send this to the learner.
@@ -208,7 +208,15 @@ impl fmt::Display for ReporterError {
     }
 }
 
-impl core::error::Error for ReporterError {}
+impl core::error::Error for ReporterError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            ReporterError::Budget(error) => error.source(),
+            ReporterError::Noise(error) => error.source(),
+            _ => None,
+        }
+    }
+}
 
 /// A reporter at work: mechanism and state, both borrowed.
 ///

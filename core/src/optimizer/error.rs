@@ -61,4 +61,14 @@ impl fmt::Display for OptimizerError {
     }
 }
 
-impl core::error::Error for OptimizerError {}
+impl core::error::Error for OptimizerError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            OptimizerError::Domain(error) => error.source(),
+            OptimizerError::Kernel(error) => error.source(),
+            OptimizerError::Surrogate(error) => error.source(),
+            OptimizerError::Fit(error) => Some(error),
+            _ => None,
+        }
+    }
+}

@@ -26,7 +26,7 @@ pub enum LogEntry<T> {
     Told {
         /// In the user's units, one number an axis.
         point: Point<T>,
-        /// Its value.
+        /// The value observed there.
         value: T,
     },
     /// [`Optimizer::parameters`](super::Optimizer::parameters) after a fit.

@@ -10,18 +10,18 @@ use super::prior_conditional::{ReleaseError, laplace};
 use crate::parameter::{ConfigError, check};
 use crate::privacy::{Epsilon, NoiseSource, Release};
 
-/// Algorithm 3.
+/// What Algorithm 3 tunes: regularised learning with a Lipschitz loss.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LipschitzTuning {
     /// g* > 0: the loss of a record is clamped to [0, g*].
     pub loss_max: f64,
-    /// m ≥ 1 records.
+    /// Number of records m ≥ 1.
     pub records: u32,
-    /// L > 0.
+    /// Lipschitz constant L > 0 of the loss.
     pub lipschitz: f64,
-    /// λmin > 0.
+    /// Smallest regularisation λmin > 0.
     pub regularization_min: f64,
-    /// λmax > λmin.
+    /// Largest regularisation λmax > λmin.
     pub regularization_max: f64,
     /// ε of the release.
     pub epsilon: Epsilon,

@@ -48,7 +48,7 @@ pub struct PriorConditional<V, P: Provenance> {
 }
 
 impl<V, P: Provenance> PriorConditional<V, P> {
-    /// The value.
+    /// The value that may be published.
     pub const fn value(&self) -> &V {
         &self.value
     }
@@ -82,12 +82,12 @@ impl<V: fmt::Display, P: Provenance> fmt::Display for PriorConditional<V, P> {
 pub enum ReleaseError {
     /// A mean or value that is NaN or infinite.
     NotFinite {
-        /// Its place.
+        /// Index of the number.
         index: usize,
     },
     /// A slice of the wrong length.
     Length {
-        /// Numbers found.
+        /// Length of the slice given.
         found: usize,
         /// Numbers expected.
         expected: usize,
@@ -96,7 +96,7 @@ pub enum ReleaseError {
     Selection(SelectionError),
     /// The Laplace mechanism does not fit the grid.
     Scale,
-    /// No noise.
+    /// The source of noise failed; nothing leaves.
     Noise(NoiseError),
 }
 
@@ -112,7 +112,15 @@ impl fmt::Display for ReleaseError {
     }
 }
 
-impl core::error::Error for ReleaseError {}
+impl core::error::Error for ReleaseError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            ReleaseError::Selection(error) => error.source(),
+            ReleaseError::Noise(error) => error.source(),
+            _ => None,
+        }
+    }
+}
 
 impl From<SelectionError> for ReleaseError {
     fn from(error: SelectionError) -> Self {
@@ -150,9 +158,9 @@ pub(super) fn laplace<S: NoiseSource>(
 /// Algorithm 1: the values of the run carry noise of known σ > 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NoisyTuning {
-    /// |Λ|.
+    /// Number of candidates |Λ|.
     pub candidates: u32,
-    /// T ≥ 2.
+    /// Number of rounds T ≥ 2.
     pub rounds: u32,
     /// σ > 0, true standard deviation of the validation noise.
     pub noise_std: f64,
@@ -182,7 +190,7 @@ impl NoisyTuning {
         Ok(Checked(self))
     }
 
-    /// √β_T.
+    /// Width √β of the confidence interval in a round, in posterior standard deviations.
     fn width(&self, round: u64) -> f64 {
         tuning_width(u64::from(self.candidates), round, self.delta)
     }
@@ -214,7 +222,7 @@ impl NoisyTuning {
         self.regret_bound() / f64::from(self.rounds) + self.neighbor_distance() + self.noise_distance()
     }
 
-    /// Δ_v/ε.
+    /// Scale Δ_v/ε of the Laplace noise of a value.
     pub fn value_scale(&self) -> f64 {
         self.value_sensitivity() / self.epsilon.value()
     }
@@ -294,15 +302,15 @@ impl Checked<NoisyTuning> {
 /// whose constants A and τ are the caller's promise. Only the mechanism is here.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NoiseFreeTuning {
-    /// |Λ|.
+    /// Number of candidates |Λ|.
     pub candidates: u32,
-    /// T ≥ 2.
+    /// Number of rounds T ≥ 2.
     pub rounds: u32,
-    /// k₁ in [0, 1].
+    /// Similarity k₁ of neighbouring data sets, in [0, 1].
     pub similarity: f64,
-    /// A > 0.
+    /// Constant A > 0 of the decay.
     pub rate_constant: f64,
-    /// τ > 0.
+    /// Rate τ > 0 of the decay.
     pub rate: f64,
     /// d ≥ 1, dimension of the candidates.
     pub dim: u32,

@@ -122,7 +122,7 @@ pub enum Score {
 pub enum PublisherInput<P: Provenance> {
     /// The score of a candidate.
     Scored {
-        /// Its index.
+        /// Index of the candidate.
         candidate: u32,
         /// What became of it.
         score: Score,
@@ -176,24 +176,24 @@ pub enum PublisherError {
     UnexpectedInput(PublisherPhase),
     /// A candidate that does not exist, or was scored before.
     Candidate {
-        /// Its index.
+        /// Index of the candidate as given.
         candidate: u32,
         /// How many there are.
         candidates: u32,
     },
     /// A number where the scale takes sums over records, or a sum where it takes numbers.
     Kind {
-        /// Its index.
+        /// Index of the candidate.
         candidate: u32,
     },
     /// A candidate is not scored yet.
     Missing {
-        /// Its index.
+        /// Index of the candidate.
         candidate: u32,
     },
     /// A slice of the wrong length.
     Storage {
-        /// Its length.
+        /// Length of the slice given.
         found: usize,
         /// The length needed.
         expected: usize,
@@ -232,7 +232,16 @@ impl fmt::Display for PublisherError {
     }
 }
 
-impl core::error::Error for PublisherError {}
+impl core::error::Error for PublisherError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            PublisherError::State(error) => error.source(),
+            PublisherError::Selection(error) => error.source(),
+            PublisherError::Noise(error) => error.source(),
+            _ => None,
+        }
+    }
+}
 
 /// Marks a candidate without a score.
 const UNSCORED: i64 = -1;

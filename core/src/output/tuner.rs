@@ -63,7 +63,7 @@ impl fmt::Debug for TunerState {
 /// One thing that happens to a tuner. Prints its name, never a value.
 #[derive(Clone, Copy, PartialEq)]
 pub enum TunerInput<T> {
-    /// Begin.
+    /// Begins the first round.
     Start,
     /// The value of the candidate last asked for.
     Observed(T),
@@ -83,7 +83,7 @@ impl<T> fmt::Debug for TunerInput<T> {
 pub enum TunerOutput {
     /// Evaluate this candidate. **Not releasable**: which one depends on the data.
     Evaluate {
-        /// Its index.
+        /// Index of the candidate to evaluate.
         candidate: u32,
     },
     /// Finished; release through a mechanism.
@@ -105,7 +105,7 @@ pub enum TunerError {
     },
     /// The log has the wrong length.
     Storage {
-        /// Its length.
+        /// Length of the slice given.
         found: usize,
         /// The length needed.
         expected: usize,
@@ -131,7 +131,16 @@ impl fmt::Display for TunerError {
     }
 }
 
-impl core::error::Error for TunerError {}
+impl core::error::Error for TunerError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            TunerError::Config(error) => error.source(),
+            TunerError::State(error) => error.source(),
+            TunerError::Surrogate(error) => error.source(),
+            _ => None,
+        }
+    }
+}
 
 impl From<SurrogateError> for TunerError {
     fn from(error: SurrogateError) -> Self {

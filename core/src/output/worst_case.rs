@@ -81,7 +81,16 @@ impl fmt::Display for WorstCaseError {
     }
 }
 
-impl core::error::Error for WorstCaseError {}
+impl core::error::Error for WorstCaseError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            WorstCaseError::Config(error) => error.source(),
+            WorstCaseError::Selection(error) => error.source(),
+            WorstCaseError::Laplace(error) => error.source(),
+            _ => None,
+        }
+    }
+}
 
 impl WorstCase {
     /// A mechanism that spends `epsilon_candidate` on which candidate and `epsilon_value` on its score.

@@ -108,7 +108,7 @@ pub enum CuratorInput<P: Provenance> {
     Skip,
     /// The modeler asks for the value of a row.
     Query {
-        /// Its number.
+        /// Index of the row, 0-based.
         row: u32,
     },
     /// The value that was evaluated.
@@ -130,12 +130,12 @@ pub enum CuratorOutput<'o, P: Provenance> {
     Closed,
     /// Evaluate the function at this row of the original table and answer [`CuratorInput::Observed`].
     Evaluate {
-        /// Its number.
+        /// Index of the row, 0-based.
         row: u32,
     },
     /// Send this value to the modeler.
     Reply {
-        /// The row.
+        /// Index of the row that was evaluated.
         row: u32,
         /// y, unprotected.
         value: f64,
@@ -157,21 +157,21 @@ pub enum CuratorError {
     ConstantsOfData,
     /// A row that does not exist.
     UnknownRow {
-        /// Its number.
+        /// Index of the row as given.
         row: u32,
-        /// n.
+        /// Number of rows n.
         rows: u32,
     },
     /// A value that is NaN or infinite.
     ObservationNotFinite {
-        /// Its row.
+        /// Index of the row.
         row: u32,
     },
     /// A slice of the wrong length.
     Storage {
-        /// Which.
+        /// Name of the slice.
         what: &'static str,
-        /// Its length.
+        /// Length of the slice given.
         found: usize,
         /// The length needed.
         expected: usize,
@@ -207,7 +207,16 @@ impl fmt::Display for CuratorError {
     }
 }
 
-impl core::error::Error for CuratorError {}
+impl core::error::Error for CuratorError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            CuratorError::Noise(error) => error.source(),
+            CuratorError::State(error) => error.source(),
+            CuratorError::Projection(error) => error.source(),
+            _ => None,
+        }
+    }
+}
 
 impl From<ProjectionError> for CuratorError {
     fn from(error: ProjectionError) -> Self {

@@ -75,7 +75,7 @@ pub enum ModelerInput<T> {
 pub enum ModelerOutput {
     /// Ask the curator for the value of this row.
     Query {
-        /// Its number.
+        /// Index of the row, 0-based.
         row: u32,
     },
     /// The run is over.
@@ -100,7 +100,7 @@ pub enum ModelerError {
     },
     /// A slice of the wrong length, or an initial row that does not exist.
     Storage {
-        /// Which.
+        /// Name of the slice.
         what: &'static str,
         /// Its length or value.
         found: usize,
@@ -125,7 +125,15 @@ impl fmt::Display for ModelerError {
     }
 }
 
-impl core::error::Error for ModelerError {}
+impl core::error::Error for ModelerError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            ModelerError::State(error) => error.source(),
+            ModelerError::Surrogate(error) => error.source(),
+            _ => None,
+        }
+    }
+}
 
 impl From<SurrogateError> for ModelerError {
     fn from(error: SurrogateError) -> Self {

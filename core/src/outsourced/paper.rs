@@ -52,14 +52,14 @@ pub enum PaperError {
     Spectrum(SpectrumError),
     /// r = 0 or above 1024, or M does not hold d·r finite numbers.
     Matrix {
-        /// Its length.
+        /// Length of the slice given.
         found: usize,
-        /// d·r.
+        /// Length of a d × r matrix, d·r.
         expected: usize,
     },
     /// ε or δ give no threshold.
     Target {
-        /// ω as computed.
+        /// Threshold ω as computed.
         omega: f64,
     },
 }
@@ -78,7 +78,14 @@ impl fmt::Display for PaperError {
 }
 
 #[cfg(feature = "alloc")]
-impl core::error::Error for PaperError {}
+impl core::error::Error for PaperError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            PaperError::Spectrum(error) => error.source(),
+            _ => None,
+        }
+    }
+}
 
 impl<'p> PaperProjection<'p> {
     /// Algorithm 1 on a prepared table; `gaussian` holds M, d×r standard normal numbers row by row, and is overwritten
@@ -136,12 +143,12 @@ impl<'p> PaperProjection<'p> {
         }
     }
 
-    /// d.
+    /// Number of input columns d.
     pub const fn dim(&self) -> usize {
         self.dim
     }
 
-    /// r.
+    /// Number of projected columns r.
     pub const fn out_dim(&self) -> usize {
         self.out_dim
     }

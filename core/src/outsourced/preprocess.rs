@@ -45,37 +45,37 @@ pub enum Origin {
 pub enum PreprocessError {
     /// The table is empty or no whole number of rows, or a list of columns has another length.
     Shape {
-        /// Numbers found.
+        /// Length of the slice given.
         found: usize,
         /// Numbers expected (for a table: a positive multiple of it).
         expected: usize,
     },
     /// A number that is NaN or infinite, or became so.
     NotFinite {
-        /// Its row.
+        /// Index of the row.
         row: usize,
-        /// Its column.
+        /// Index of the column.
         column: usize,
     },
     /// The logarithm of a number that is not positive.
     Logarithm {
-        /// Its row.
+        /// Index of the row.
         row: usize,
-        /// Its column.
+        /// Index of the column.
         column: usize,
-        /// The number.
+        /// The number as given.
         value: f64,
     },
     /// A lengthscale or a factor that is not positive and finite.
     NotPositive {
-        /// Its place.
+        /// Index of the number.
         index: usize,
-        /// Its value.
+        /// The number as given.
         value: f64,
     },
     /// All rows agree in a column: it says nothing, and the table has no full rank.
     ConstantColumn {
-        /// The column.
+        /// Index of the column.
         column: usize,
     },
 }

@@ -21,9 +21,9 @@ pub enum SpectrumError {
     Table(preprocess::PreprocessError),
     /// Fewer rows than columns, or more than [`DIM_MAX`] columns.
     Shape {
-        /// n.
+        /// Number of rows n.
         rows: usize,
-        /// d.
+        /// Number of columns d.
         columns: usize,
     },
     /// The smallest singular value is zero at working precision.
@@ -55,7 +55,14 @@ impl fmt::Display for SpectrumError {
     }
 }
 
-impl core::error::Error for SpectrumError {}
+impl core::error::Error for SpectrumError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            SpectrumError::Table(error) => error.source(),
+            _ => None,
+        }
+    }
+}
 
 /// Singular values, largest first, and right singular vectors.
 #[derive(Clone, Debug, PartialEq)]
@@ -105,7 +112,7 @@ impl Spectrum {
         &self.values
     }
 
-    /// σ_min.
+    /// Smallest singular value σ_min.
     pub fn smallest(&self) -> f64 {
         self.values.last().copied().unwrap_or(0.0)
     }

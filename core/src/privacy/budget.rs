@@ -19,14 +19,14 @@ pub enum BudgetError {
     Exhausted {
         /// ε after the event, had it been admitted.
         epsilon: f64,
-        /// The budget.
+        /// The ε of the budget.
         epsilon_max: f64,
     },
     /// A budget that is no budget: ε must be ≥ 0 and not NaN, δ in (0, 1), or the order not one of the grid.
     Config {
-        /// ε.
+        /// The ε as given.
         epsilon_max: f64,
-        /// δ.
+        /// The δ as given.
         delta: f64,
     },
     /// The event could not be accounted.
@@ -45,7 +45,14 @@ impl fmt::Display for BudgetError {
     }
 }
 
-impl core::error::Error for BudgetError {}
+impl core::error::Error for BudgetError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            BudgetError::Accountant(error) => error.source(),
+            _ => None,
+        }
+    }
+}
 
 impl From<AccountantError> for BudgetError {
     fn from(e: AccountantError) -> Self {
@@ -178,12 +185,12 @@ impl Filter {
         }
     }
 
-    /// The budget ε.
+    /// The ε of the budget.
     pub const fn epsilon_max(&self) -> f64 {
         self.epsilon_max
     }
 
-    /// The budget δ.
+    /// The δ of the budget.
     pub const fn delta(&self) -> f64 {
         self.delta
     }
@@ -217,7 +224,7 @@ pub struct Odometer {
 }
 
 impl Odometer {
-    /// Nothing spent.
+    /// An odometer that has spent nothing.
     pub const fn new() -> Self {
         Odometer { accountant: RdpAccountant::new() }
     }

@@ -25,7 +25,7 @@ pub enum CalibrateError {
     Unattainable {
         /// The most cautious parameter tried.
         at: f64,
-        /// ε there.
+        /// The ε at that parameter.
         epsilon: f64,
     },
     /// The target ε is not positive and finite.
@@ -46,7 +46,14 @@ impl fmt::Display for CalibrateError {
     }
 }
 
-impl core::error::Error for CalibrateError {}
+impl core::error::Error for CalibrateError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            CalibrateError::Accountant(error) => error.source(),
+            _ => None,
+        }
+    }
+}
 
 impl From<AccountantError> for CalibrateError {
     fn from(e: AccountantError) -> Self {

@@ -52,7 +52,7 @@ pub enum EncodeError {
         sums: usize,
         /// Entries of the vector.
         vector: usize,
-        /// Blocks.
+        /// Number of blocks that the weights name.
         weights: usize,
     },
     /// A 64-bit sum would overflow: more contributions than the configuration admits.

@@ -15,7 +15,7 @@ pub struct Epsilon(u32);
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct NotAnEpsilon {
-    /// The number.
+    /// The number as given.
     pub value: f64,
 }
 
@@ -41,12 +41,12 @@ impl Epsilon {
         if (1.0..=268_435_456.0).contains(&scaled) { Ok(Epsilon(scaled as u32)) } else { Err(NotAnEpsilon { value }) }
     }
 
-    /// ε·2²⁰.
+    /// The integer ε·2²⁰.
     pub const fn numerator(self) -> u64 {
         self.0 as u64
     }
 
-    /// ε; exact.
+    /// The number ε; exact.
     pub fn value(self) -> f64 {
         f64::from(self.0) / Self::DENOMINATOR as f64
     }
@@ -71,7 +71,7 @@ impl From<Epsilon> for f64 {
 pub enum UserBudgetError {
     /// The user's budget does not hold this report.
     Exhausted {
-        /// The user.
+        /// Identifier of the user.
         user: u32,
         /// What is left of the budget.
         epsilon_left: f64,
@@ -163,12 +163,12 @@ impl PureBudget {
         Ok(())
     }
 
-    /// ε spent.
+    /// The ε spent so far.
     pub fn spent(&self) -> f64 {
         self.spent as f64 / Epsilon::DENOMINATOR as f64
     }
 
-    /// ε left.
+    /// The ε that is left.
     pub fn left(&self) -> f64 {
         self.max.saturating_sub(self.spent) as f64 / Epsilon::DENOMINATOR as f64
     }

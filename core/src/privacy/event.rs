@@ -75,18 +75,18 @@ pub enum Event {
     },
     /// Any mechanism of pure ε: discrete Laplace, permute-and-flip.
     PureEpsilon {
-        /// ε ≥ 0.
+        /// The bound ε ≥ 0 of the loss.
         epsilon: f64,
-        /// The relation.
+        /// Neighbouring relation of the bound.
         relation: NeighboringRelation,
     },
     /// Any mechanism of (ε, δ).
     ApproximateEpsilon {
-        /// ε ≥ 0.
+        /// The bound ε ≥ 0 of the loss.
         epsilon: f64,
-        /// δ in [0, 1].
+        /// Probability δ in [0, 1] beyond the bound.
         delta: f64,
-        /// The relation.
+        /// Neighbouring relation of the bound.
         relation: NeighboringRelation,
     },
 }
@@ -169,7 +169,7 @@ impl<V, P: Provenance> Release<V, P> {
         &self.value
     }
 
-    /// What it cost.
+    /// The event that the release was charged with.
     pub const fn event(&self) -> Event {
         self.event
     }

@@ -19,7 +19,7 @@ pub struct SamplingProbability {
 /// A number that is no probability.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NotAProbability {
-    /// The number.
+    /// The number as given.
     pub value: f64,
 }
 
@@ -34,9 +34,9 @@ impl core::error::Error for NotAProbability {}
 const WORDS: u128 = 1 << 64;
 
 impl SamplingProbability {
-    /// Nobody.
+    /// Probability 0: nobody takes part.
     pub const ZERO: Self = SamplingProbability { threshold: 0 };
-    /// Everybody.
+    /// Probability 1: everybody takes part.
     pub const ONE: Self = SamplingProbability { threshold: WORDS };
 
     /// The smallest multiple of 2⁻⁶⁴ that is not below `value`.

@@ -28,7 +28,7 @@ impl Eq for ShiftUnit {}
 /// A number that is no distance of a shift.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NotAShift {
-    /// The number.
+    /// The distance as given.
     pub distance: f64,
 }
 

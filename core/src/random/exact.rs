@@ -56,7 +56,7 @@ impl<'a, S: NoiseSource> Bits<'a, S> {
         Ok(out)
     }
 
-    /// A fair coin.
+    /// A fair coin from one random bit.
     #[inline]
     pub fn coin(&mut self) -> Result<bool, NoiseError> {
         Ok(self.bits(1)? == 1)

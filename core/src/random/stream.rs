@@ -26,7 +26,7 @@ const fn mix(mut z: u64) -> u64 {
     z ^ z >> 31
 }
 
-/// Who draws.
+/// The party that draws, a part of a stream's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Party {
     /// Agent, reporter or user with this index.

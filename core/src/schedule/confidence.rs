@@ -46,9 +46,9 @@ pub fn tuning_width(candidates: u64, round: u64, delta: f64) -> f64 {
 /// Bounded rewards under local Laplace noise: |f| ≤ B, |noise of the observation| ≤ R, ε per report.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LocalNoise {
-    /// B.
+    /// Bound B of the function's norm.
     pub norm_bound: f64,
-    /// R.
+    /// Bound R of the noise.
     pub noise_bound: f64,
     /// ε, the privacy of one report; infinity for none.
     pub epsilon: f64,
@@ -182,17 +182,17 @@ pub mod order_wise {
         norm_bound + sqrt(moment * features as f64 * ln(features as f64 * rounds as f64 / delta))
     }
 
-    /// β = B + √(mc).
+    /// Confidence width β = B + √(mc).
     pub fn moma_width(norm_bound: f64, central_moment: f64, features: u64) -> f64 {
         norm_bound + sqrt(features as f64 * central_moment)
     }
 
-    /// k = ⌈ln(T/δ)⌉.
+    /// Length of an epoch k = ⌈ln(T/δ)⌉.
     pub fn moma_epoch_len(rounds: u64, delta: f64) -> u64 {
         ceil(ln(rounds as f64 / delta)) as u64
     }
 
-    /// q_N = ln(T/δ).
+    /// Inflation of the dictionary q_N = ln(T/δ).
     pub fn nystrom_inflation(rounds: u64, delta: f64) -> f64 {
         ln(rounds as f64 / delta)
     }

@@ -217,7 +217,7 @@ impl<T: Scalar, K: Kernel<T>, P: AsRef<[T]>, S: AsRef<[T]> + AsMut<[T]>> Candida
         self.len == 0
     }
 
-    /// σ², unit y².
+    /// Noise variance σ², unit y².
     pub fn noise_variance(&self) -> T {
         self.noise_variance
     }

@@ -190,7 +190,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> FiniteGp<T, S> {
         self.observations
     }
 
-    /// σ², unit y².
+    /// Noise variance σ², unit y².
     pub fn noise_variance(&self) -> T {
         self.noise_variance
     }

@@ -21,7 +21,7 @@ use crate::math::Scalar;
 /// The most parameters that can be fitted: 16 lengthscales, signal and noise variance.
 pub const PARAMETERS_MAX: usize = 18;
 
-/// ln 2π.
+/// Constant ln 2π of the log likelihood.
 pub(super) const LN_TWO_PI: f64 = 1.837_877_066_409_345_3;
 
 /// Values at points, some of which stand for several observations of one point.
@@ -42,7 +42,7 @@ pub struct Observations<'a, T> {
 }
 
 impl<'a, T: Scalar> Observations<'a, T> {
-    /// No repeats.
+    /// Observations without repeats, one for each point.
     pub const fn single(points: &'a [T], y: &'a [T]) -> Self {
         Observations { points, y, counts: &[], scatters: &[] }
     }

@@ -68,14 +68,14 @@ pub enum SurrogateError {
     Dimension {
         /// Numbers expected (for a list: a multiple of it).
         expected: usize,
-        /// Numbers given.
+        /// Length of the slice given.
         given: usize,
     },
     /// A slice is too short.
     Storage {
         /// Numbers needed.
         needed: usize,
-        /// Numbers given.
+        /// Length of the slice given.
         given: usize,
     },
     /// The noise variance is negative, infinite or NaN.
@@ -140,7 +140,14 @@ impl core::fmt::Display for SurrogateError {
     }
 }
 
-impl core::error::Error for SurrogateError {}
+impl core::error::Error for SurrogateError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            SurrogateError::Singular(error) => Some(error),
+            _ => None,
+        }
+    }
+}
 
 /// What an engine that is always up to date answers to a list: copies.
 fn copy_moments<T: Scalar>(

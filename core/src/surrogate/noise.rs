@@ -6,9 +6,9 @@ use crate::math::Scalar;
 /// Noise variance of single observations, and the least that a row may have.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct RowNoise<T> {
-    /// σ², unit y².
+    /// Noise variance σ², unit y².
     pub(super) variance: T,
-    /// Unit y².
+    /// Least noise variance of a row, unit y².
     pub(super) floor: T,
 }
 

@@ -52,7 +52,7 @@ pub enum Forgotten {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum WeightsError {
-    /// No feature.
+    /// There is no feature, M = 0.
     NoFeatures,
     /// λ not finite and positive in the format computed with.
     Regularization {
@@ -61,14 +61,14 @@ pub enum WeightsError {
     },
     /// A list that is not a whole number of features, or not as many as there are places for the answers.
     Features {
-        /// Its length.
+        /// Length of the slice given.
         len: usize,
         /// The length needed.
         expected: usize,
     },
     /// A buffer shorter than [`storage_len`] or [`batch_scratch_len`].
     Storage {
-        /// Its length.
+        /// Length of the slice given.
         len: usize,
         /// The length needed.
         expected: usize,
@@ -111,7 +111,7 @@ impl<T: Scalar> Regularization<T> {
         Self::new(T::from_f64(value)).map_err(|_| WeightsError::Regularization { value })
     }
 
-    /// λ.
+    /// Regularisation λ > 0 of the ridge regression.
     pub fn value(self) -> T {
         self.0
     }
@@ -213,7 +213,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
         self.observations
     }
 
-    /// M.
+    /// Number of features M.
     pub fn feature_count(&self) -> usize {
         self.feature_count
     }

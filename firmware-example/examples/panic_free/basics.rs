@@ -15,7 +15,14 @@ use sordino_core::random::{Simulated, Stream, laplace, normal};
 use super::device::{Memory, is, some};
 
 pub(super) fn run(memory: &mut Memory) {
-    let Memory { a, b, c, d, sums } = memory;
+    matrices(memory);
+    randomness(memory);
+    kernels(memory);
+    acquisitions(memory);
+}
+
+fn matrices(memory: &mut Memory) {
+    let Memory { a, b, c, d, .. } = memory;
     let (a, b, c, d) = (some(a), some(b), some(c), some(d));
     let n = black_box(7usize);
     if is("linalg::dot") {
@@ -50,6 +57,11 @@ pub(super) fn run(memory: &mut Memory) {
         root::solve(a, b);
         root::solve_transposed(a, b);
     }
+}
+
+fn randomness(memory: &mut Memory) {
+    let Memory { b, sums, .. } = memory;
+    let b = some(b);
     if is("random::normal::fill") {
         normal::fill(&mut Stream::from_seed(black_box(1)), b);
     }
@@ -70,6 +82,12 @@ pub(super) fn run(memory: &mut Memory) {
     {
         let _ = black_box(encoder.add(b, black_box(&[0.5, 0.5]), sums));
     }
+}
+
+fn kernels(memory: &mut Memory) {
+    let Memory { a, b, c, d, .. } = memory;
+    let (a, b, c, d) = (some(a), some(b), some(c), some(d));
+    let n = black_box(7usize);
     if is("kernel::matern")
         && let Ok(kernel) = Matern52::new(black_box(0.2), 1.0)
     {
@@ -100,6 +118,11 @@ pub(super) fn run(memory: &mut Memory) {
     {
         map.features(b, c);
     }
+}
+
+fn acquisitions(memory: &mut Memory) {
+    let Memory { a, b, c, .. } = memory;
+    let (a, b, c) = (some(a), some(b), some(c));
     if is("acquisition::thompson") {
         let map = RandomFourier::new(black_box(2), black_box(64), 1.0, true, &*a);
         if let (Ok(map), Ok(grid), Ok(whole)) = (map, Candidates::grid(black_box(8), 2), Regions::whole(2)) {

@@ -38,10 +38,16 @@ fn weights(storage: &mut [f32]) -> Option<WeightPosterior<f32, &mut [f32]>> {
 }
 
 pub(super) fn run(memory: &mut Memory) {
+    of_points(memory);
+    of_candidates(memory);
+    of_weights(memory);
+    draws(memory);
+}
+
+fn of_points(memory: &mut Memory) {
     let Memory { a, b, c, d, .. } = memory;
     let (a, b, c, d) = (some(a), some(b), some(c), some(d));
     let n = black_box(7usize);
-    let mut stream = Stream::from_seed(black_box(1));
     if is("surrogate::exact: observe")
         && let Some(gp) = exact(a)
     {
@@ -68,6 +74,18 @@ pub(super) fn run(memory: &mut Memory) {
     {
         black_box(gp.log_marginal_likelihood());
     }
+    if is("surrogate::fit: log_marginal_likelihood") {
+        let kernel = StationaryKernel::with_shape(black_box(Stationary::Matern52), black_box(0.2), 1.0f32);
+        let Ok(kernel) = kernel else { return };
+        let data = fit::Observations::single(b, c);
+        let _ = black_box(fit::log_marginal_likelihood(&kernel, black_box(0.1), &data, d, a));
+    }
+}
+
+fn of_candidates(memory: &mut Memory) {
+    let Memory { a, b, c, d, .. } = memory;
+    let (a, b, c, d) = (some(a), some(b), some(c), some(d));
+    let n = black_box(7usize);
     if is("surrogate::candidates: observe")
         && let Some(mut gp) = candidates(b, a)
     {
@@ -95,6 +113,13 @@ pub(super) fn run(memory: &mut Memory) {
         let _ = black_box(gp.posterior(n));
         let _ = black_box(gp.posteriors(c, d));
     }
+}
+
+fn of_weights(memory: &mut Memory) {
+    let Memory { a, b, c, d, .. } = memory;
+    let (a, b, c, d) = (some(a), some(b), some(c), some(d));
+    let n = black_box(7usize);
+    let mut stream = Stream::from_seed(black_box(1));
     if is("surrogate::weights: extend")
         && let Some(mut posterior) = weights(a)
     {
@@ -137,6 +162,13 @@ pub(super) fn run(memory: &mut Memory) {
         let (mean, variance) = d.split_at_mut_checked(n).unwrap_or_default();
         let _ = black_box(posterior.posteriors(b, mean, variance, c));
     }
+}
+
+fn draws(memory: &mut Memory) {
+    let Memory { a, b, c, d, .. } = memory;
+    let (a, b, c, d) = (some(a), some(b), some(c), some(d));
+    let n = black_box(7usize);
+    let mut stream = Stream::from_seed(black_box(1));
     if is("surrogate::joint: draw_exact")
         && let Some(gp) = exact(a)
     {
@@ -159,11 +191,5 @@ pub(super) fn run(memory: &mut Memory) {
             let _ = black_box(draw.value(&gp, &map, points, c));
             let _ = black_box(draw.values(&gp, &map, points, out, c));
         }
-    }
-    if is("surrogate::fit: log_marginal_likelihood") {
-        let kernel = StationaryKernel::with_shape(black_box(Stationary::Matern52), black_box(0.2), 1.0f32);
-        let Ok(kernel) = kernel else { return };
-        let data = fit::Observations::single(b, c);
-        let _ = black_box(fit::log_marginal_likelihood(&kernel, black_box(0.1), &data, d, a));
     }
 }

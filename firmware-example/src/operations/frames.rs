@@ -39,7 +39,7 @@ fn decode(fold: &mut Fold) {
     }
 }
 
-/// Bit by bit.
+/// CRC-32C computed bit by bit, independent of the library's table.
 fn crc32c(bytes: &[u8]) -> u32 {
     let step = |c: u32| if c & 1 == 1 { c >> 1 ^ 0x82f6_3b78 } else { c >> 1 };
     !bytes.iter().fold(!0, |c, byte| (0..8).fold(c ^ u32::from(*byte), |c, _| step(c)))

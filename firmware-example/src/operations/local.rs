@@ -13,7 +13,7 @@ use sordino_core::random::{RunSeed, Stream};
 
 use super::{Emit, Fold};
 
-/// Candidates.
+/// Number of candidates.
 const N: usize = 8;
 
 pub(super) fn rows(emit: Emit<'_>) {

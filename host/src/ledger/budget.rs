@@ -118,7 +118,7 @@ impl Budget {
         Ok(())
     }
 
-    /// (ε, δ) spent.
+    /// Guarantee (ε, δ) spent by all charges so far.
     pub fn spent(&self) -> Result<(f64, f64), LedgerError> {
         match self {
             Budget::Sum { epsilon, delta, .. } => Ok((*epsilon, *delta)),

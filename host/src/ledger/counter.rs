@@ -86,7 +86,7 @@ fn digest(data: &str) -> String {
     Sha256::digest(meant(data)).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What is kept.
+/// What the counter keeps on disk.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Kept {

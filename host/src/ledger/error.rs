@@ -23,9 +23,9 @@ pub enum LedgerError {
     /// A line is not what this program wrote there.
     #[error("{path}, line {line}: {problem}")]
     Damaged {
-        /// The ledger.
+        /// Path of the ledger.
         path: PathBuf,
-        /// 1-based line.
+        /// Line of the file, 1-based.
         line: usize,
         /// What is wrong with it.
         problem: String,
@@ -33,19 +33,19 @@ pub enum LedgerError {
     /// The ledger is for something else than what is asked.
     #[error("{path}: the ledger is for {key} {ledger}, asked is {key} {asked}")]
     Mismatch {
-        /// The ledger.
+        /// Path of the ledger.
         path: PathBuf,
-        /// What differs.
+        /// Name of the term that differs.
         key: &'static str,
         /// What the ledger's first line says.
         ledger: String,
-        /// What is asked.
+        /// Value that is asked for.
         asked: String,
     },
     /// A term that no ledger can have.
     #[error("{key} of a ledger: admissible: {admissible}")]
     Terms {
-        /// Which term.
+        /// Name of the term.
         key: &'static str,
         /// What is admissible.
         admissible: &'static str,
@@ -53,7 +53,7 @@ pub enum LedgerError {
     /// The file at the path is no longer the one that was opened, or does not end as it was left.
     #[error("{path}: the ledger was removed, replaced or edited while it was open; leave it alone and start again")]
     Replaced {
-        /// The ledger.
+        /// Path of the ledger.
         path: PathBuf,
     },
     /// The ledger holds fewer charges than were seen in it before, or others: an older copy, or another history.
@@ -62,7 +62,7 @@ pub enum LedgerError {
          newest copy back"
     )]
     RolledBack {
-        /// The ledger.
+        /// Path of the ledger.
         path: PathBuf,
         /// Charges that it holds.
         found: u64,
@@ -100,7 +100,7 @@ pub enum LedgerError {
     /// The second counter cannot be kept.
     #[error("the second count of charges cannot be kept: {error}")]
     Counter {
-        /// Why.
+        /// Why the counter could not be read or written.
         #[source]
         error: FileError,
     },
@@ -110,7 +110,7 @@ pub enum LedgerError {
     /// The counter's own file does not say what a counter says.
     #[error("{path}: not a count of charges; remove it if the ledger it belongs to is known to be the newest")]
     CounterDamaged {
-        /// The file.
+        /// Path of the counter's file.
         path: PathBuf,
     },
     /// The charge would exceed the budget. Nothing was written.
@@ -131,7 +131,7 @@ pub enum LedgerError {
     /// A simulated release was charged before at another cost.
     #[error("release {release} was charged before at another cost")]
     Changed {
-        /// Its number.
+        /// Number of the release.
         release: u64,
     },
     /// The charge of a release whose coins and noise are made otherwise than the ledger is for.

@@ -40,7 +40,7 @@ pub(super) struct Head {
     pub delta: f64,
 }
 
-/// One charge.
+/// One charge as a line of the file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
@@ -48,7 +48,7 @@ pub struct Entry {
     pub sequence: u64,
     /// Number of the release within its party, from 0. Under secret noise one release may be charged more than once.
     pub release: u64,
-    /// What it costs.
+    /// Events that the charge costs.
     pub events: Vec<Event>,
     /// Secret noise or a simulation, in words.
     pub noise: String,

@@ -115,7 +115,7 @@ where
         })
     }
 
-    /// Its state.
+    /// State of the server, to be stored.
     pub fn state(&self) -> &ServerState {
         &self.state
     }

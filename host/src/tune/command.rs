@@ -55,7 +55,7 @@ pub enum Failure {
     Interrupted,
 }
 
-/// What is run.
+/// One run of the command: what is run, with which input, for how long.
 #[derive(Clone, Copy, Debug)]
 pub struct Job<'a> {
     /// Run by `sh -c`.

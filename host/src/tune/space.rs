@@ -31,7 +31,7 @@ const CANDIDATES_MAX: usize = 100_000;
 /// The most parameters.
 const PARAMETERS_MAX: usize = 64;
 
-/// One parameter.
+/// One parameter of the space: its name and values.
 #[derive(Clone, Debug)]
 struct Parameter {
     name: String,

@@ -67,7 +67,7 @@ impl From<ScenarioError> for CliError {
 impl From<ModelError> for CliError {
     fn from(error: ModelError) -> Self {
         match error {
-            ModelError::Input(text) => CliError::input(text),
+            ModelError::Input(why) => CliError::input(why),
             ModelError::Failure(_) | ModelError::Interrupted => CliError::failure(error),
         }
     }

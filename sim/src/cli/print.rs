@@ -9,7 +9,7 @@ use super::error::CliError;
 /// How results are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// For people.
+    /// A table for people.
     #[default]
     Text,
     /// One JSON object.

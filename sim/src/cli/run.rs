@@ -22,7 +22,7 @@ const BYTES_MAX: u64 = 1 << 20;
 /// Where run folders go if nobody says.
 const RUNS: &str = "sordino-runs";
 
-/// `sordino run`.
+/// Arguments of `sordino run`.
 #[derive(Clone, Debug, Default, Args)]
 pub struct Arguments {
     /// A name from `sordino list`, or a TOML file [default: default]

@@ -47,33 +47,33 @@ const DIGEST: usize = 32;
 pub enum JournalError {
     /// The system refused.
     Io {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// What the system says.
         error: io::Error,
     },
     /// The file is damaged or of another format.
     Damaged {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// What is wrong with it.
         what: &'static str,
     },
     /// The folder belongs to another scenario.
     OtherScenario {
-        /// The folder.
+        /// Path of the folder.
         path: PathBuf,
         /// Lines that differ: `-` there, `+` here.
         difference: String,
     },
     /// The folder belongs to this scenario over other data, or was begun by another version.
     OtherData {
-        /// The folder.
+        /// Path of the folder.
         path: PathBuf,
     },
     /// The folder holds no unfinished execution.
     NothingToResume {
-        /// The folder.
+        /// Path of the folder.
         path: PathBuf,
     },
 }

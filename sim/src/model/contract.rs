@@ -58,40 +58,47 @@ impl Options {
     }
 }
 
+/// What went wrong in a room that only one trust model knows: its error with all causes, or a sentence.
+pub type Cause = Box<dyn std::error::Error + Send + Sync>;
+
 /// Why an execution ended early; says so in one line.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum ModelError {
     /// The scenario, its settings or its data do not fit: exit code 2.
-    Input(String),
-    /// Anything else.
-    Failure(String),
+    #[error(transparent)]
+    Input(Cause),
+    /// Anything else that went wrong.
+    #[error(transparent)]
+    Failure(Cause),
     /// Somebody asked for it; what is finished is in the journal.
+    #[error("interrupted")]
     Interrupted,
 }
 
-impl std::fmt::Display for ModelError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            ModelError::Input(text) | ModelError::Failure(text) => f.write_str(text),
-            ModelError::Interrupted => f.write_str("interrupted"),
-        }
+impl ModelError {
+    /// What was given does not fit.
+    pub fn input(why: impl Into<Cause>) -> Self {
+        ModelError::Input(why.into())
+    }
+
+    /// What was given fits, and yet it went wrong.
+    pub fn failure(why: impl Into<Cause>) -> Self {
+        ModelError::Failure(why.into())
     }
 }
-
-impl std::error::Error for ModelError {}
 
 impl From<JournalError> for ModelError {
     fn from(error: JournalError) -> Self {
         match error {
-            JournalError::Io { .. } => ModelError::Failure(error.to_string()),
-            error => ModelError::Input(error.to_string()),
+            JournalError::Io { .. } => ModelError::failure(error),
+            error => ModelError::input(error),
         }
     }
 }
 
 impl From<PoolError> for ModelError {
     fn from(error: PoolError) -> Self {
-        ModelError::Failure(error.to_string())
+        ModelError::failure(error)
     }
 }
 

@@ -40,7 +40,7 @@ static JSON: AtomicBool = AtomicBool::new(false);
 static START: OnceLock<Instant> = OnceLock::new();
 
 impl Log {
-    /// From now on.
+    /// Writes lines from now on.
     pub fn begin(self) {
         elapsed();
         JSON.store(self == Log::Json, Ordering::Relaxed);
@@ -75,10 +75,10 @@ pub fn done(out: Option<&std::path::Path>, digest: Option<&str>) {
     }
 }
 
-/// One line.
+/// One line of the log, as JSON.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Line<'a> {
-    /// What happened.
+    /// Name of what happened.
     pub event: &'a str,
     /// Since the start.
     pub seconds: f64,
@@ -103,7 +103,7 @@ pub struct Line<'a> {
     /// 0-based paired run within a scenario.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<u32>,
-    /// The method.
+    /// Name of the method.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<&'a str>,
     /// The round it is in.
@@ -121,13 +121,13 @@ pub struct Line<'a> {
     /// What was done or is awaited, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub what: Option<&'a str>,
-    /// For how long.
+    /// Time waited, seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waited_seconds: Option<f64>,
     /// Units done, in this process or found finished.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub done: Option<u64>,
-    /// Units in all.
+    /// Units of work in all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<u64>,
     /// What is counted: `rounds` of all methods and runs, or `jobs`.
@@ -136,7 +136,7 @@ pub struct Line<'a> {
     /// Units a second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
-    /// Estimated.
+    /// Estimated time that remains, seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remaining_seconds: Option<f64>,
     /// Where the results are.

@@ -14,9 +14,9 @@ pub mod teller;
 /// How far one method of one run has come.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// 0-based run.
+    /// Index of the run, 0-based.
     pub run: u32,
-    /// Which method.
+    /// The method that advanced.
     pub method: Method,
     /// The round it is in; 0 is the initial one.
     pub round: u32,
@@ -58,5 +58,5 @@ pub trait Progress: Sync {
     fn job(&self, _name: &str) {}
 }
 
-/// Tells nobody.
+/// Tells nobody: for runs that are not watched.
 impl Progress for () {}

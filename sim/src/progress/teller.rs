@@ -222,7 +222,7 @@ impl Shared {
         self.last.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// A job is done.
+    /// Counts a job that is done.
     fn job(&self, what: String) {
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
         self.moved(1, None, what, (None, None), done == self.total);

@@ -10,7 +10,7 @@ const FIRST: [std::ops::RangeInclusive<u32>; 2] = [0x20..=0x7e, 0xa0..=0xff];
 /// Characters in neither table: as wide as the widest letters of most scripts.
 const OTHER: u16 = 1000;
 
-/// DejaVu Sans.
+/// Advance widths of DejaVu Sans, from the first printable character on.
 #[rustfmt::skip]
 const REGULAR: [u16; 191] = [
     318, 401, 460, 838, 636, 950, 780, 275, 390, 390, 500, 838, 318, 361, 318, 337, 636, 636, 636, 636, 636, 636,

@@ -3,9 +3,9 @@
 /// A point of a curve and of its band.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// Where.
+    /// Place on the horizontal axis.
     pub x: f64,
-    /// The curve.
+    /// Height of the curve there.
     pub y: f64,
     /// Lower edge of the band.
     pub low: f64,
@@ -20,7 +20,7 @@ impl Point {
     }
 }
 
-/// One curve.
+/// One curve of a chart with its band.
 #[derive(Clone, Debug)]
 pub struct Curve {
     /// Class of colour and dash, one of those in [`super::palette`].
@@ -89,9 +89,9 @@ impl Frame {
 /// A horizontal axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ruler {
-    /// Left end.
+    /// Value at the left end.
     pub from: f64,
-    /// Right end.
+    /// Value at the right end.
     pub to: f64,
     /// Where numbers or names stand below it.
     pub ticks: Vec<(f64, String)>,

@@ -7,7 +7,7 @@ use super::read::{ReadError, text};
 /// What is drawn of one method: a mean curve with standard errors.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MethodCurve {
-    /// Its name.
+    /// Name of the method.
     pub method: String,
     /// (round, mean over runs, standard error; 0 from a single run)
     pub points: Vec<(f64, f64, f64)>,

@@ -23,7 +23,7 @@ const EDGE: f64 = 4.0;
 pub struct Sizes {
     /// Title of a chart.
     pub panel: f64,
-    /// Names of axes.
+    /// Size of the names of axes, pixels.
     pub axis: f64,
     /// Numbers at axes.
     pub tick: f64,
@@ -53,14 +53,14 @@ pub struct Room {
     pub plot: (f64, f64),
     /// Least margins: left of the plot, above it with one line of each text, below it.
     pub margins: (f64, f64, f64),
-    /// Sizes of type.
+    /// Sizes of type in this picture.
     pub sizes: Sizes,
 }
 
 /// A chart's texts, broken into lines, and their places.
 #[derive(Clone, Debug)]
 pub struct Layout {
-    /// The plot.
+    /// Frame of the plot, pixels.
     pub frame: Frame,
     /// Left upper corner of everything.
     pub corner: (f64, f64),
@@ -70,7 +70,7 @@ pub struct Layout {
     pub height: f64,
     /// Whether notes stand below their labels.
     pub stacked: bool,
-    /// Title.
+    /// Lines of the title.
     pub title: Vec<String>,
     /// Name of the vertical axis.
     pub y_label: Vec<String>,

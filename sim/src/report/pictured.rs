@@ -18,7 +18,7 @@ pub struct Pictured<'a> {
     pub explanation: Explanation,
     /// Numbers beside the title.
     pub facts: Vec<(&'static str, String)>,
-    /// The table.
+    /// Table that is shown beside the picture.
     pub shown: Shown,
     /// Below the title of the picture.
     pub line: String,
@@ -26,7 +26,7 @@ pub struct Pictured<'a> {
     pub charts: Vec<Chart>,
     /// Their horizontal axis, if it is not rounds from 0.
     pub ruler: Option<Ruler>,
-    /// `rounds.csv`.
+    /// Content of `rounds.csv`.
     pub rounds: String,
     /// Its columns and what they mean.
     pub columns: &'static [(&'static str, &'static str)],

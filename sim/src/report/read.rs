@@ -25,7 +25,7 @@ pub enum ReadError {
     /// A file is missing or cannot be read.
     #[error("{path}: cannot be read: {error}; is this a run folder?")]
     Unreadable {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
         /// What the system says.
         #[source]
@@ -34,17 +34,17 @@ pub enum ReadError {
     /// A line that is not as `README.md` of the folder describes it.
     #[error("{path}:{line}: {message}")]
     Line {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// 1-based.
+        /// Line of the file, 1-based.
         line: u64,
-        /// What is wrong.
+        /// What is wrong with it.
         message: String,
     },
     /// The parts do not belong together.
     #[error("{path}: {message}")]
     Inconsistent {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
         /// What does not fit.
         message: String,

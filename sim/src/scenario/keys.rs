@@ -24,7 +24,7 @@ pub struct Key {
     pub rule: Rule,
     /// What holds if it is missing.
     pub preset: Preset,
-    /// What it means.
+    /// What the key means, a sentence.
     pub sentence: &'static str,
 }
 
@@ -293,7 +293,7 @@ mod tests {
     use super::super::sections::SectionTables;
 
     keys! {
-        /// A toy.
+        /// A toy section of one key.
         pub struct Toy {
             /// How loud it is, beside its neighbours.
             loudness: f64 [is 0.5] in number(0.25, 2.0).unit("sone");

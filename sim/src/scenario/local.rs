@@ -9,7 +9,7 @@ use super::rule::{Rule, between, names, number, whole};
 use super::sections::sections;
 
 names! {
-    /// Who learns.
+    /// Method by which the server learns.
     pub enum LocalMethod {
         /// Uniform queries.
         Random = "random",
@@ -25,7 +25,7 @@ names! {
 names! {
     /// The noise of a reward.
     pub enum RewardNoise {
-        /// U[−R, R].
+        /// Uniform noise U[−R, R].
         Uniform = "uniform",
         /// Student's t with three degrees of freedom: variance 3, no bound.
         StudentT = "student-t",
@@ -74,7 +74,7 @@ impl LocalObjective {
     }
 }
 
-/// B and R.
+/// Range of the bounds B and R.
 const fn bound() -> Rule {
     number(1e-6, 1e9)
 }

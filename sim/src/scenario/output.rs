@@ -45,7 +45,7 @@ impl OutputMethod {
 }
 
 kinds! {
-    /// What is tuned.
+    /// What is tuned in secret.
     pub enum OutputObjective {
         /// A draw of the very prior that Kusner's release assumes, variance 1, on equally spaced points of [0, 1].
         GpSample(PriorSample) = "gp-sample",
@@ -79,7 +79,7 @@ keys! {
 }
 
 impl OutputObjective {
-    /// |Λ|.
+    /// Number of candidates |Λ|.
     pub fn candidates(&self) -> u32 {
         match self {
             OutputObjective::GpSample(sample) => sample.points,
@@ -87,7 +87,7 @@ impl OutputObjective {
         }
     }
 
-    /// m.
+    /// Number of records m.
     pub fn records(&self) -> u32 {
         match self {
             OutputObjective::GpSample(sample) => sample.records,

@@ -105,7 +105,7 @@ const fn ranges(least: usize, most: usize) -> Rule {
 }
 
 impl OutsourcedObjective {
-    /// d.
+    /// Number of columns d.
     pub fn dim(&self) -> usize {
         match self {
             OutsourcedObjective::GpSample(sample) => sample.dim,
@@ -125,7 +125,7 @@ keys! {
     pub struct CuratorConfig {
         /// ε of `gaussian-projection`, one release; also what the paper's formula is given.
         epsilon: f64 [given 3.0] in number(1e-3, 256.0);
-        /// δ of both.
+        /// δ of both mechanisms.
         delta: f64 [given 1e-5] in number(1e-15, 0.5);
         /// r of `paper-projection`, one method each.
         out_dims: Vec<u32> [is vec![10]] in whole(1, 1024).list(1, 6).different();

@@ -17,7 +17,7 @@ const RELEASES: [u32; 6] = [0, 0, 0, 4, 8, 16];
 const RELEASES_MAX: usize = 64;
 /// The least ε of all releases together that a plan may have.
 const EPSILON_MIN: f64 = 0.01;
-/// The largest.
+/// The largest ε of a plan.
 const EPSILON_MAX: f64 = 1e6;
 
 keys! {
@@ -55,7 +55,7 @@ fn spent(event: &Event, rounds: u32, delta: f64) -> Option<f64> {
 /// What the methods of the federated prior share. Public, and nothing of it fitted to private data.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PriorConfig {
-    /// Its keys.
+    /// The plan as keys of the scenario.
     #[serde(flatten)]
     pub plan: PriorPlan,
     /// z_j of every release: what `epsilon` and `shares` come to.

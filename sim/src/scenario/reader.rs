@@ -20,7 +20,7 @@ pub struct ScenarioError {
     pub file: String,
     /// 1-based line of the text, where it is known.
     pub line: Option<usize>,
-    /// What is wrong.
+    /// What is wrong with the text.
     pub problem: Problem,
 }
 
@@ -36,7 +36,7 @@ pub enum Problem {
     /// A key that means nothing here.
     #[error("unknown key `{}`; {}", Quoted(.key), meant(.key, .admissible))]
     UnknownKey {
-        /// Dotted key.
+        /// Dotted name of the key.
         key: String,
         /// What would mean something.
         admissible: Vec<&'static str>,
@@ -44,7 +44,7 @@ pub enum Problem {
     /// A key that must be given.
     #[error("`{key}` is missing; admissible: {admissible}")]
     MissingKey {
-        /// Dotted key.
+        /// Dotted name of the key.
         key: String,
         /// What it should hold.
         admissible: String,
@@ -52,7 +52,7 @@ pub enum Problem {
     /// A value that is of another kind or outside its range.
     #[error("`{} = {}` is not admissible; admissible: {admissible}", Quoted(.key), Quoted(.value))]
     Value {
-        /// Dotted key.
+        /// Dotted name of the key.
         key: String,
         /// The value as TOML.
         value: String,

@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 use sordino_core::privacy::{ClippingNorm, NoiseMultiplier};
 use toml::Value;
 
-/// One value.
+/// What one value may be, alone or in a list.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Item {
     Number { low: f64, high: f64, open: bool },

@@ -8,7 +8,7 @@ use super::reader::ScenarioError;
 pub struct Shipped {
     /// Its name on the command line.
     pub name: &'static str,
-    /// Its text.
+    /// Text of the scenario, TOML.
     pub text: &'static str,
 }
 

@@ -20,7 +20,7 @@ pub enum ObjectiveError {
         .path.join(.file).display()
     )]
     Folder {
-        /// The folder.
+        /// Path of the folder.
         path: PathBuf,
         /// The file that is meant.
         file: &'static str,
@@ -28,7 +28,7 @@ pub enum ObjectiveError {
     /// The file cannot be read.
     #[error("{path}: cannot be read: {error}")]
     Unreadable {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
         /// What the system says.
         #[source]
@@ -37,7 +37,7 @@ pub enum ObjectiveError {
     /// The file is longer than any that is meant.
     #[error("{path}: longer than {bytes_max} bytes; is this the right file?")]
     TooLong {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
         /// The most bytes that are read.
         bytes_max: u64,
@@ -45,7 +45,7 @@ pub enum ObjectiveError {
     /// A column that must be there is not.
     #[error("{path}:1: column `{column}` is missing from the header")]
     NoColumn {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
         /// Name of the column.
         column: String,
@@ -53,9 +53,9 @@ pub enum ObjectiveError {
     /// A row with another number of fields than the header, or bytes that are not text.
     #[error("{path}:{line}: {}", Quoted(.message))]
     Row {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// 1-based line.
+        /// Line of the file, 1-based.
         line: u64,
         /// What the CSV reader says.
         message: String,
@@ -63,9 +63,9 @@ pub enum ObjectiveError {
     /// A field that is not admissible.
     #[error("{path}:{line}: `{}` is `{}`; admissible: {admissible}", Quoted(.column), Quoted(.value))]
     Field {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// 1-based line.
+        /// Line of the file, 1-based.
         line: u64,
         /// Name of the column.
         column: String,
@@ -77,11 +77,11 @@ pub enum ObjectiveError {
     /// A task without both labels in both halves: no machine can be trained or judged.
     #[error("{path}: task {task} has only one label among its {split} rows; both are needed")]
     OneClass {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// Which task.
+        /// Index of the task.
         task: usize,
-        /// Which half.
+        /// Name of the half, training or validation.
         split: &'static str,
     },
     /// The kernel is too rough for the grid.
@@ -94,7 +94,7 @@ pub enum ObjectiveError {
         rank: usize,
         /// Variance that still lacks at the worst point.
         residual: f64,
-        /// What may lack.
+        /// Variance that may be lost at most.
         tolerance: f64,
     },
 }

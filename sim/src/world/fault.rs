@@ -31,11 +31,11 @@ const TRACE_BYTES_MAX: u64 = 1 << 28;
 /// What happened on the links of a round, summed over agents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FaultCounts {
-    /// Agents away.
+    /// Number of agents away.
     pub absent: u32,
     /// Broadcasts that did not arrive.
     pub broadcasts_lost: u32,
-    /// Uploads lost.
+    /// Number of uploads lost.
     pub lost: u32,
     /// Uploads that missed the deadline.
     pub late: u32,

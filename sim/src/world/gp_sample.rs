@@ -83,14 +83,14 @@ impl Factor {
         }
     }
 
-    /// z of a draw.
+    /// Standard normal coordinates z of a draw.
     fn coordinates(&self, mut stream: Stream) -> Vec<f64> {
         let mut z = vec![0.0; self.rank];
         normal::fill(&mut stream, &mut z);
         z
     }
 
-    /// (Fz)ᵢ.
+    /// Value (Fz)ᵢ of the function at a candidate.
     fn at(&self, z: &[f64], i: usize) -> f64 {
         dot(&self.rows[i * self.width..][..self.rank], z)
     }

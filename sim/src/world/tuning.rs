@@ -34,7 +34,7 @@ const CANDIDATE_SEED: u64 = 0x736f_7264_696e_6f01;
 /// Rows with a label.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rows {
-    /// Row-major.
+    /// Features of all rows, row-major.
     pub features: Vec<f64>,
     /// One for each row.
     pub positive: Vec<bool>,

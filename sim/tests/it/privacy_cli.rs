@@ -23,7 +23,7 @@ fn refused(folder: &Path, line: &str) -> String {
 }
 
 const PAPER: &str = "--sampling-probability 0.25 --noise-multiplier 1 --rounds 40";
-/// 200^-1.1.
+/// The δ of the papers, 200^-1.1.
 const DELTA: f64 = 0.002_943_520_093_262_371_6;
 
 #[test]

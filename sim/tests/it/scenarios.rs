@@ -36,81 +36,79 @@ fn refusal(from: &str, to: &str) -> String {
     Scenario::parse("my.toml", &text.replacen(from, to, 1), &[]).unwrap_err().to_string()
 }
 
+/// What stands in the shipped scenario, what replaces it, how the refusal begins or what it holds.
+const REFUSALS: &[(&str, &str, &str)] = &[
+    (
+        "agents = 200",
+        "agents = 0",
+        "my.toml:18: `federation.agents = 0` is not admissible; admissible: a whole number from 1 to 1000000",
+    ),
+    (
+        "agents = 200",
+        "agents = 2.5",
+        "my.toml:18: `federation.agents = 2.5` is not admissible; admissible: a whole number from 1 to 1000000",
+    ),
+    (
+        "agents = 200",
+        "agents = -1",
+        "my.toml:18: `federation.agents = -1` is not admissible; admissible: a whole number from 1 to 1000000",
+    ),
+    ("agents = 200", "agnets = 200", "my.toml:18: unknown key `federation.agnets`; did you mean `agents`?"),
+    ("agents = 200", "", "my.toml:17: `federation.agents` is missing; admissible: a whole number from 1 to 1000000"),
+    (
+        "rounds = 40",
+        "rounds = 40\ncolour = 1",
+        "my.toml:20: unknown key `federation.colour`; admissible here: agents, rounds",
+    ),
+    (
+        "rounds = 40",
+        "rounds = 40\nconstnt = 1",
+        "my.toml:20: unknown key `federation.constnt`; did you mean `constant`?",
+    ),
+    ("[privacy]", "[privcy]", "my.toml:29: unknown key `privcy`; did you mean `privacy`?"),
+    (
+        "splits = [2]",
+        "splits = [2, 2]",
+        "my.toml:21: `federation.splits = [2, 2]` is not admissible; admissible: a list of 1 whole numbers from 1 to 64, one for each dimension",
+    ),
+    (
+        "\"ts\", \"fts\"",
+        "\"ts\", \"ts\"",
+        "my.toml:23: `federation.methods = \"ts\"` is not admissible; admissible: every name at most once",
+    ),
+    ("\"ts\", \"fts\"", "\"ts\", \"ftss\"", "admissible: \"ts\", \"fts\", \"fts-de\""),
+    (
+        "lengthscale = 0.03",
+        "lengthscale = nan",
+        "my.toml:12: `objective.lengthscale = NaN` is not admissible; admissible: a number from 0.001 to 1000",
+    ),
+    (
+        "lengthscale = 0.03",
+        "lengthscale = \"short\"",
+        "my.toml:12: `objective.lengthscale = \"short\"` is not admissible",
+    ),
+    (
+        "kind = \"gp-sample\"",
+        "kind = \"gp\"",
+        "my.toml:8: `objective.kind = \"gp\"` is not admissible; admissible: \"gp-sample\", \"landmine\", \"winequality\"",
+    ),
+    (
+        "kind = \"gp-sample\"",
+        "kind = \"landmine\"",
+        "my.toml:9: unknown key `objective.dim`; admissible here: kind, candidates",
+    ),
+    (
+        "noise_multiplier = 1.0",
+        "noise_multiplier = 0",
+        "my.toml:31: `privacy.noise_multiplier = 0` is not admissible; admissible: a number from 0.05 to 1000",
+    ),
+    ("runs = 10", "runs = 10\nruns = 11", "my.toml:6: not valid TOML: duplicate key"),
+    ("[objective]", "[objective", "my.toml:7: not valid TOML"),
+];
+
 #[test]
 fn every_refusal_names_key_value_range_and_line() {
-    let cases = [
-        (
-            "agents = 200",
-            "agents = 0",
-            "my.toml:18: `federation.agents = 0` is not admissible; admissible: a whole number from 1 to 1000000",
-        ),
-        (
-            "agents = 200",
-            "agents = 2.5",
-            "my.toml:18: `federation.agents = 2.5` is not admissible; admissible: a whole number from 1 to 1000000",
-        ),
-        (
-            "agents = 200",
-            "agents = -1",
-            "my.toml:18: `federation.agents = -1` is not admissible; admissible: a whole number from 1 to 1000000",
-        ),
-        ("agents = 200", "agnets = 200", "my.toml:18: unknown key `federation.agnets`; did you mean `agents`?"),
-        (
-            "agents = 200",
-            "",
-            "my.toml:17: `federation.agents` is missing; admissible: a whole number from 1 to 1000000",
-        ),
-        (
-            "rounds = 40",
-            "rounds = 40\ncolour = 1",
-            "my.toml:20: unknown key `federation.colour`; admissible here: agents, rounds",
-        ),
-        (
-            "rounds = 40",
-            "rounds = 40\nconstnt = 1",
-            "my.toml:20: unknown key `federation.constnt`; did you mean `constant`?",
-        ),
-        ("[privacy]", "[privcy]", "my.toml:29: unknown key `privcy`; did you mean `privacy`?"),
-        (
-            "splits = [2]",
-            "splits = [2, 2]",
-            "my.toml:21: `federation.splits = [2, 2]` is not admissible; admissible: a list of 1 whole numbers from 1 to 64, one for each dimension",
-        ),
-        (
-            "\"ts\", \"fts\"",
-            "\"ts\", \"ts\"",
-            "my.toml:23: `federation.methods = \"ts\"` is not admissible; admissible: every name at most once",
-        ),
-        ("\"ts\", \"fts\"", "\"ts\", \"ftss\"", "admissible: \"ts\", \"fts\", \"fts-de\""),
-        (
-            "lengthscale = 0.03",
-            "lengthscale = nan",
-            "my.toml:12: `objective.lengthscale = NaN` is not admissible; admissible: a number from 0.001 to 1000",
-        ),
-        (
-            "lengthscale = 0.03",
-            "lengthscale = \"short\"",
-            "my.toml:12: `objective.lengthscale = \"short\"` is not admissible",
-        ),
-        (
-            "kind = \"gp-sample\"",
-            "kind = \"gp\"",
-            "my.toml:8: `objective.kind = \"gp\"` is not admissible; admissible: \"gp-sample\", \"landmine\", \"winequality\"",
-        ),
-        (
-            "kind = \"gp-sample\"",
-            "kind = \"landmine\"",
-            "my.toml:9: unknown key `objective.dim`; admissible here: kind, candidates",
-        ),
-        (
-            "noise_multiplier = 1.0",
-            "noise_multiplier = 0",
-            "my.toml:31: `privacy.noise_multiplier = 0` is not admissible; admissible: a number from 0.05 to 1000",
-        ),
-        ("runs = 10", "runs = 10\nruns = 11", "my.toml:6: not valid TOML: duplicate key"),
-        ("[objective]", "[objective", "my.toml:7: not valid TOML"),
-    ];
-    for (from, to, expected) in cases {
+    for (from, to, expected) in REFUSALS {
         let message = refusal(from, to);
         assert!(message.starts_with(expected) || message.contains(expected), "{to}: {message}\nexpected {expected}");
         assert!(!message.contains('\n'), "{message}");

@@ -25,7 +25,7 @@ pub use targets::{TARGETS, Target};
 /// What the edits of a target led to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Edits tried.
+    /// Number of edits tried.
     pub cases: u64,
     /// Read, and what must hold of the result held.
     pub read: u64,
@@ -36,9 +36,9 @@ pub struct Tally {
 /// An input that broke a promise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Which promise.
+    /// Name of the broken promise.
     pub what: String,
-    /// The input.
+    /// Input that breaks it.
     pub input: Vec<u8>,
 }
 

@@ -46,11 +46,11 @@ pub struct Target {
     pub cases: u64,
     /// Inputs that are read without edits.
     pub seeds: fn() -> Vec<Vec<u8>>,
-    /// Reads one.
+    /// Reads one input and says whether it is refused.
     pub check: fn(&[u8]) -> Result<(), Refusal>,
 }
 
-/// All of them.
+/// All targets of the edits.
 pub const TARGETS: &[Target] = &[
     Target {
         name: "scenario",

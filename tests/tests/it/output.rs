@@ -77,6 +77,11 @@ fn vectors_kusner() {
         relative(free.value_scale() * used, &second["laplace_scale"]);
         relative(free.value_gap(a * used), &second["theorem6_gap"]);
     }
+}
+
+#[test]
+fn vectors_kusner_lipschitz() {
+    let file = vectors("kusner.json");
     for case in cases(&file, "alg3") {
         let tuning = LipschitzTuning {
             loss_max: number(&case["g_star"]),

@@ -27,7 +27,7 @@ fn argmax(mean: &[f64], variance: &[f64], width: f64) -> u32 {
     upper_confidence_bound::maximize(mean, variance, width).candidate
 }
 
-/// Algorithm 2.
+/// Algorithm 2 of the paper as one loop.
 fn tgp_as_a_loop() -> (Digest, Vec<u32>) {
     let mut posterior =
         FiniteGp::new(&kernel(), LAMBDA, 1, &points(), vec![0.0; finite::storage_len(N as usize)]).unwrap();

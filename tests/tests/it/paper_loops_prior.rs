@@ -107,7 +107,7 @@ fn moments(world: &World<f64>, state: &Dense) -> Moments {
     Moments { ridge, response, scatter, without, squares }
 }
 
-/// Step 2.
+/// Step 2: what the data say beyond the release.
 fn innovation(world: &World<f64>, ridge: f64, radius: f64, w: &[f64], log: &[f64]) -> Vec<f64> {
     let f = matrix(&world.prior_rows, world.rank);
     let phi = matrix(&world.feature_rows, M);

@@ -7,6 +7,7 @@ use source::{code, forbidden, occurrences, over_sources, root, shipped};
 mod dependencies;
 mod errors;
 mod houses;
+mod shape;
 mod source;
 
 /// A file that is longer is two concepts.

@@ -6,7 +6,8 @@ use core::ops::RangeInclusive;
 use serde::{Deserialize, Serialize};
 
 use super::super::config::Config;
-use super::super::messages::{AgentError, Phase};
+use super::super::errors::AgentError;
+use super::super::messages::Phase;
 use crate::parameter::{StateError, stored};
 use crate::random::RunSeed;
 use crate::snapshot::{self, varint_max};

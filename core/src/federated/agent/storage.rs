@@ -1,7 +1,7 @@
 //! The numbers of an agent: a log that is the agent, and a workspace that can be rebuilt from it.
 
 use super::super::config::{Config, OwnDraw};
-use super::super::messages::AgentError;
+use super::super::errors::AgentError;
 use super::super::public::Public;
 use crate::linalg::slice;
 use crate::math::Scalar;

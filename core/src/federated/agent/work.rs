@@ -3,7 +3,8 @@
 use core::task::Poll;
 
 use super::super::config::{Aggregation, InitialRegion};
-use super::super::messages::{AgentError, Input, Output, Phase};
+use super::super::errors::AgentError;
+use super::super::messages::{Input, Output, Phase};
 use super::effort::{Answer, CANDIDATE, Effort, Work};
 use super::{Agent, entry, finite, widen};
 use crate::acquisition::thompson::{self, Streaming};

@@ -77,7 +77,7 @@ pub enum FrameError {
     Foreign,
     /// Of a round that was not asked for.
     Round {
-        /// Its round.
+        /// Round that stands in the frame.
         found: u32,
         /// The round after what the agent has.
         expected: u32,
@@ -125,7 +125,7 @@ impl AgentExchange {
         self.agent == agent && self.agreement == agreement.digest()
     }
 
-    /// What it has.
+    /// What the agent has received and stored.
     pub fn have(&self) -> &Have {
         &self.have
     }

@@ -17,7 +17,7 @@ pub struct Pace {
 /// The time of a round, announced before it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Period {
-    /// When it began.
+    /// Time at which the round begins.
     pub opened: Millis,
     /// When it ends, whoever has answered.
     pub deadline: Millis,
@@ -30,7 +30,7 @@ pub struct Period {
 pub enum Answer {
     /// The frame of this round: the next one, or the current one again because the agent's answer is missing.
     Frame {
-        /// Which.
+        /// Round of the frame.
         round: u32,
     },
     /// Nothing new; come back after this time.
@@ -150,7 +150,7 @@ impl<F: AsRef<[u8]> + AsMut<[u8]>> ServerExchange<F> {
         self.answered
     }
 
-    /// N.
+    /// Number of agents N.
     pub fn agents(&self) -> u32 {
         self.flags.as_ref().len() as u32
     }

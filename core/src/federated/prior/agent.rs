@@ -51,9 +51,9 @@ pub enum Input<'i, T> {
     Observed(T),
     /// A release is made: contribute.
     Terms {
-        /// κ and C.
+        /// Noise variance κ and constant C of the release.
         terms: Terms<T>,
-        /// w, M numbers.
+        /// Weights w of the public posterior, M numbers.
         weights: &'i [T],
     },
     /// The common draw of the next round: query.
@@ -97,16 +97,16 @@ pub enum Output<'o, T> {
 pub enum AgentError {
     /// An input that does not belong to the phase.
     UnexpectedInput {
-        /// The phase.
+        /// Phase of the agent.
         phase: Phase,
-        /// The input.
+        /// Name of the input.
         input: &'static str,
     },
     /// An index that is not enrolled.
     NotEnrolled {
-        /// The index.
+        /// Index of the agent.
         agent: u32,
-        /// N.
+        /// Number of agents N.
         agents: u32,
     },
     /// A stored state that no run can have been in.
@@ -115,7 +115,7 @@ pub enum AgentError {
         observations: u32,
         /// The round it says it is in.
         round: u32,
-        /// T.
+        /// Number of rounds T.
         rounds: u32,
     },
     /// A step of the method.

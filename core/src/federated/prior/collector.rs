@@ -6,7 +6,7 @@
 
 use super::super::collector::CollectorStorage;
 use super::super::encoding::{Counters, UPLOADED};
-use super::super::messages::ServerError;
+use super::super::errors::ServerError;
 use super::super::partial::{Opening, Partial, Share};
 use super::config::Config;
 use super::contribution::Mechanism;

@@ -79,7 +79,7 @@ impl Config {
         &self.0
     }
 
-    /// M.
+    /// Number of features M.
     pub fn features(&self) -> usize {
         self.0.feature_count as usize
     }

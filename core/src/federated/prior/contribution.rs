@@ -168,7 +168,7 @@ impl Mechanism {
         &self.grid
     }
 
-    /// Δ.
+    /// L2 sensitivity Δ of the sum to one agent.
     pub const fn l2_sensitivity(&self) -> f64 {
         self.l2_sensitivity
     }

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::super::messages::ServerError;
+use super::super::errors::ServerError;
 use crate::linalg::NotPositiveDefinite;
 use crate::privacy::encode::EncodeError;
 use crate::privacy::mechanism::gaussian::GaussianError;
@@ -15,18 +15,18 @@ use crate::random::NoiseError;
 pub enum PriorError {
     /// A slice of the wrong length.
     Length {
-        /// Which.
+        /// Name of the slice.
         what: &'static str,
-        /// Its length.
+        /// Length of the slice given.
         len: usize,
         /// The length needed.
         expected: usize,
     },
     /// A number that is not finite, or outside the range its documentation states.
     Number {
-        /// Which.
+        /// Name of the number.
         what: &'static str,
-        /// The number.
+        /// The number as given.
         value: f64,
         /// The admissible range.
         admissible: &'static str,

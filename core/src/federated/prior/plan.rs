@@ -29,7 +29,7 @@ pub fn total_mu(epsilon: f64, delta: f64) -> Result<f64, AccountantError> {
     Ok((1.0 / analytic::noise_multiplier(epsilon, delta)?).next_down())
 }
 
-/// √Σ 1/z_j².
+/// What the plan spends of Gaussian privacy, μ = √Σ 1/z_j².
 pub fn mu_spent(multipliers: &[f64]) -> f64 {
     let mut squares = 0.0;
     for z in multipliers {

@@ -56,7 +56,7 @@ impl<'a, T: Scalar> Public<'a, T> {
         }
     }
 
-    /// D.
+    /// Number of candidates D.
     pub fn candidates(&self, config: &Config) -> usize {
         self.feature_rows.len() / config.features()
     }

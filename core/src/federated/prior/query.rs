@@ -76,7 +76,7 @@ fn finite<T: Scalar>(all: bool, x: &T) -> bool {
 /// What a query decided.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Query<T> {
-    /// Where to look.
+    /// Index of the candidate to evaluate.
     pub candidate: u32,
     /// The drawn function there.
     pub value: T,

@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroize;
 
 use super::super::encoding::{SELECTED, UPLOADED};
-use super::super::messages::{ServerError, ServerPhase};
+use super::super::errors::ServerError;
+use super::super::messages::ServerPhase;
 use super::super::partial::{Opening, Partial, Share, norm_within};
 use super::collector::{Collected, configuration};
 use super::contribution::Mechanism;
@@ -34,7 +35,7 @@ use crate::random::{NoiseSource, Nonce, Provenance};
 pub struct Plan<'a> {
     /// Release j is made before the queries of round `rounds[j]` + 1; not decreasing.
     pub rounds: &'a [u32],
-    /// z_j, as many.
+    /// Noise multipliers z_j, one for each release.
     pub noise_multipliers: &'a [f64],
 }
 
@@ -63,7 +64,7 @@ pub enum Input<'i, T, P: Provenance> {
     Open,
     /// An agent's joint vector.
     Upload {
-        /// Who.
+        /// Index of the agent that uploads.
         agent: u32,
         /// For which release.
         release: u32,
@@ -96,11 +97,11 @@ impl<T, P: Provenance> Input<'_, T, P> {
 pub enum Output<'o, T, P: Provenance> {
     /// Tell everybody: contributions to this release are made with these public numbers.
     Terms {
-        /// Which release.
+        /// Index of the release, 0-based.
         release: u32,
-        /// κ and C.
+        /// Noise variance κ and constant C of the release.
         terms: Terms<T>,
-        /// w, M numbers.
+        /// Weights w of the public posterior, M numbers.
         weights: &'o [T],
     },
     /// Nothing yet. The same whatever the vector was.
@@ -109,14 +110,14 @@ pub enum Output<'o, T, P: Provenance> {
     Charge(Charge<P>),
     /// The release was made and is in the public state; everybody may have its numbers too.
     Broadcast {
-        /// Which release.
+        /// Index of the release, 0-based.
         release: u32,
         /// The noised sums (Σ u·d, Σ γCu), with the event that was charged.
         sums: Release<&'o [T], P>,
     },
     /// This release does not take place.
     NoBroadcast {
-        /// Which release.
+        /// Index of the release, 0-based.
         release: u32,
     },
 }
@@ -225,7 +226,7 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Server<'a, T, S> {
         self.posterior
     }
 
-    /// The phase.
+    /// Phase of the server.
     pub fn phase(&self) -> ServerPhase {
         match self.state.opened {
             _ if self.state.release as usize >= self.plan.rounds.len() => ServerPhase::Done,

@@ -124,7 +124,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
         &self.config
     }
 
-    /// w, M numbers.
+    /// Weights w of the posterior mean, M numbers.
     pub fn weights(&self) -> &[T] {
         part(self.storage.as_ref(), 0, self.config.features())
     }
@@ -302,13 +302,13 @@ fn mean_clip_factor<T: Scalar>(config: &Config, terms: &Terms<T>, mean: T, std: 
 
 /// The moments of one virtual design of n points.
 struct Design<'a, T> {
-    /// Φ_v, n × M.
+    /// Features Φ_v of the design, n × M.
     phi: &'a mut [T],
-    /// Φ_vΣ, n × M.
+    /// Product Φ_vΣ with the covariance, n × M.
     spread: &'a mut [T],
-    /// B_v, M × n.
+    /// Gain B_v of the design, M × n.
     gain: &'a mut [T],
-    /// L of K_v + κI.
+    /// Lower factor L of K_v + κI, packed.
     factor: &'a mut [T],
     /// Φ_v(Σ + hI)Φ_vᵀ + λI, n × n.
     inner: &'a mut [T],
@@ -393,9 +393,9 @@ impl<'a, T: Scalar> Design<'a, T> {
 struct Step<'a, T> {
     /// ĀΣ, then J = I − GH.
     work: &'a mut [T],
-    /// R.
+    /// Noise covariance R of the step.
     noise: &'a mut [T],
-    /// G.
+    /// Kalman gain G of the step.
     gain: &'a mut [T],
     /// Σ after the step.
     covariance: &'a mut [T],

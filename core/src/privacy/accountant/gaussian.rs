@@ -19,7 +19,7 @@ pub struct GaussianAccountant {
 }
 
 impl GaussianAccountant {
-    /// Nothing spent.
+    /// An accountant that has spent nothing.
     pub const fn new() -> Self {
         GaussianAccountant { precision: 0.0, releases: 0, relation: None }
     }

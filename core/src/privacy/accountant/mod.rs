@@ -57,7 +57,7 @@ pub enum AccountantError {
     MixedRelations {
         /// What was composed before.
         before: NeighboringRelation,
-        /// What came now.
+        /// Relation of the event that came now.
         now: NeighboringRelation,
     },
     /// δ is not in (0, 1).
@@ -66,7 +66,7 @@ pub enum AccountantError {
     Epsilon(f64),
     /// No finite ε at this δ: the δ spent by (ε, δ) events reaches it, or the loss overflows.
     NoFiniteEpsilon {
-        /// δ asked for.
+        /// The δ that was asked for.
         delta: f64,
         /// δ already spent.
         delta_spent: f64,
@@ -98,9 +98,9 @@ impl core::error::Error for AccountantError {}
 pub enum StoredError {
     /// A log moment is negative or not a number.
     Negative {
-        /// Its place.
+        /// Index of the stored number.
         place: usize,
-        /// The number.
+        /// The number as stored.
         value: f64,
     },
     /// δ spent is negative or not a number.
@@ -222,7 +222,7 @@ impl Quality {
 /// A loss, with what is needed to judge it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PrivacySpent {
-    /// ε.
+    /// ε ≥ 0 of the guarantee.
     pub epsilon: f64,
     /// The δ it is for.
     pub delta: f64,

@@ -58,7 +58,7 @@ impl Default for MomentsAccountant {
 }
 
 impl MomentsAccountant {
-    /// Nothing spent.
+    /// An accountant that has spent nothing.
     pub const fn new() -> Self {
         MomentsAccountant { log_moments: [0.0; MOMENTS], releases: 0, costly: 0, relation: None }
     }

@@ -32,7 +32,7 @@ pub static ORDERS: [f64; ORDER_COUNT] = {
 pub struct Row(pub [f64; ORDER_COUNT]);
 
 impl Row {
-    /// All zero.
+    /// The row of no event: zero at every order.
     pub const ZERO: Self = Row([0.0; ORDER_COUNT]);
 }
 

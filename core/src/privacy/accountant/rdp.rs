@@ -213,7 +213,7 @@ impl RdpAccountant {
 }
 
 impl Accountant for RdpAccountant {
-    /// Every event.
+    /// Every event has a Rényi bound here.
     fn supports(&self, _event: &Event) -> bool {
         true
     }

@@ -66,7 +66,7 @@ pub enum GaussianError {
     },
     /// Everybody, for a mechanism that samples with this probability.
     Sampled(f64),
-    /// No noise.
+    /// The source of noise failed; nothing leaves.
     Noise(NoiseError),
     /// A contribution does not fit.
     Encode(EncodeError),
@@ -96,7 +96,15 @@ impl fmt::Display for GaussianError {
     }
 }
 
-impl core::error::Error for GaussianError {}
+impl core::error::Error for GaussianError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            GaussianError::Noise(error) => error.source(),
+            GaussianError::Encode(error) => error.source(),
+            _ => None,
+        }
+    }
+}
 
 impl From<NoiseError> for GaussianError {
     fn from(e: NoiseError) -> Self {

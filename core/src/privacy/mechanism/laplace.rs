@@ -32,7 +32,7 @@ pub enum LaplaceError {
     Range {
         /// Smallest input.
         low: i64,
-        /// Largest input.
+        /// Largest input as given.
         high: i64,
     },
     /// The grid exponent is outside 4..=24.

@@ -58,7 +58,7 @@ impl PaperGaussian {
         self.weight_max * self.clipping_norm / self.sampling_probability.value()
     }
 
-    /// z·φ_max·S/q.
+    /// Standard deviation z·φ_max·S/q of the noise on each number.
     pub fn noise_std(&self) -> f64 {
         self.noise_multiplier * self.l2_sensitivity()
     }

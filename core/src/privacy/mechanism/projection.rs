@@ -35,7 +35,7 @@ pub enum ProjectionError {
     Target(AccountantError),
     /// Dimensions are zero, or r > d, or a slice does not fit them.
     Shape {
-        /// Entries found.
+        /// Length of the slice given.
         found: usize,
         /// Entries expected.
         expected: usize,
@@ -56,10 +56,10 @@ pub enum ProjectionError {
     },
     /// A number of the table is not finite.
     NotFinite {
-        /// Its row.
+        /// Index of the row.
         row: usize,
     },
-    /// No noise.
+    /// The source of noise failed; nothing leaves.
     Noise(NoiseError),
 }
 
@@ -82,7 +82,15 @@ impl fmt::Display for ProjectionError {
     }
 }
 
-impl core::error::Error for ProjectionError {}
+impl core::error::Error for ProjectionError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            ProjectionError::Target(error) => error.source(),
+            ProjectionError::Noise(error) => error.source(),
+            _ => None,
+        }
+    }
+}
 
 impl From<NoiseError> for ProjectionError {
     fn from(e: NoiseError) -> Self {

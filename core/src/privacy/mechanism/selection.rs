@@ -25,18 +25,18 @@ use crate::random::{NoiseError, NoiseSource};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum SelectionError {
-    /// No candidates.
+    /// There are no candidates to choose from.
     NoCandidates,
     /// The sensitivity is outside 1..=2⁴⁰.
     Sensitivity(u64),
     /// The scratch slice is not as long as the utilities.
     Scratch {
-        /// Its length.
+        /// Length of the slice given.
         len: usize,
-        /// Candidates.
+        /// Number of candidates.
         candidates: usize,
     },
-    /// No noise.
+    /// The source of noise failed; nothing leaves.
     Noise(NoiseError),
 }
 
@@ -51,7 +51,14 @@ impl fmt::Display for SelectionError {
     }
 }
 
-impl core::error::Error for SelectionError {}
+impl core::error::Error for SelectionError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            SelectionError::Noise(error) => error.source(),
+            _ => None,
+        }
+    }
+}
 
 impl From<NoiseError> for SelectionError {
     fn from(e: NoiseError) -> Self {

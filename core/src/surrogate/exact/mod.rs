@@ -374,12 +374,12 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
         self.dim
     }
 
-    /// The kernel.
+    /// Kernel of the prior.
     pub fn kernel(&self) -> &K {
         &self.kernel
     }
 
-    /// σ², unit y².
+    /// Noise variance σ², unit y².
     pub fn noise_variance(&self) -> T {
         self.noise.variance
     }
@@ -389,7 +389,7 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
         self.noise.of(self.counts().get(index).copied().unwrap_or(T::ONE))
     }
 
-    /// m, unit y.
+    /// Constant mean m of the prior, unit y.
     pub fn prior_mean(&self) -> T {
         self.prior_mean
     }

@@ -81,7 +81,7 @@ fn checked<T: Scalar>(
     RowNoise::new(noise_variance, noise_floor)
 }
 
-/// What stays.
+/// The rows that stay while the factor is made again.
 struct Rows<'a, T> {
     inputs: &'a [T],
     counts: &'a [T],

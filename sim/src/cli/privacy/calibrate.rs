@@ -6,8 +6,9 @@ use sordino_core::privacy::accountant::pld::calibrate as tight;
 use sordino_core::privacy::calibrate::{self, CalibrateError, Target};
 use sordino_core::privacy::{Event, NeighboringRelation, SamplingProbability};
 
-use super::{Choice, CliError, Format, failure, in_range, multiplier, probability, sampled};
-use crate::cli::print::{print, print_json};
+use super::asked::{Choice, failure, in_range, multiplier, probability, sampled};
+use crate::cli::error::CliError;
+use crate::cli::print::{Format, print, print_json};
 use crate::text::significant;
 
 /// Which accountant the search asks.
@@ -94,16 +95,16 @@ struct Answer {
     neighboring_relation: NeighboringRelation,
 }
 
-/// Finds, checks with both accountants, prints.
-pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
+/// The parameter that is left out: its name, and all three, as (name, q, z, rounds).
+fn search(arguments: &Arguments) -> Result<(&'static str, f64, f64, u32), CliError> {
     let target = Target::new(arguments.epsilon, arguments.delta).map_err(CliError::input)?;
     let probability = |q: f64| SamplingProbability::new(q).map_err(CliError::input);
     let solver = arguments.accountant.solver();
     let Arguments { delta, sampling_probability, noise_multiplier, rounds, .. } = *arguments;
-    let (found, q, z, rounds) = match (sampling_probability, noise_multiplier, rounds) {
+    match (sampling_probability, noise_multiplier, rounds) {
         (Some(q), None, Some(rounds)) => {
             let z = (solver.noise_multiplier)(&target, probability(q)?, rounds).map_err(CliError::input)?;
-            ("noise_multiplier", q, z, rounds)
+            Ok(("noise_multiplier", q, z, rounds))
         }
         (Some(q), Some(z), None) => {
             let event = sampled(q, z);
@@ -112,18 +113,22 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
                 let epsilon = solver.accountant.epsilon(&event, 1, delta).map_err(CliError::input)?.epsilon;
                 return Err(CliError::input(format!("the target cannot be met: one release costs epsilon {epsilon}")));
             }
-            ("rounds", q, z, rounds)
+            Ok(("rounds", q, z, rounds))
         }
         (None, Some(z), Some(rounds)) => {
             let q = (solver.sampling_probability)(&target, z, rounds).map_err(CliError::input)?;
-            ("sampling_probability", q.value(), z, rounds)
+            Ok(("sampling_probability", q.value(), z, rounds))
         }
-        _ => {
-            return Err(CliError::input(
-                "exactly two of --sampling-probability, --noise-multiplier and --rounds are given; the third is found",
-            ));
-        }
-    };
+        _ => Err(CliError::input(
+            "exactly two of --sampling-probability, --noise-multiplier and --rounds are given; the third is found",
+        )),
+    }
+}
+
+/// Finds, checks with both accountants, prints.
+pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
+    let (found, q, z, rounds) = search(arguments)?;
+    let (solver, delta) = (arguments.accountant.solver(), arguments.delta);
     let event = sampled(q, z);
     let by = |accountant: Choice| {
         accountant.epsilon(&event, rounds, delta).map(|loss| loss.epsilon).map_err(CliError::input)

@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use sordino_core::privacy::accountant::AccountantError;
 
-use super::super::print;
-use super::{AccountantError, Choice, CliError, Releases, failure};
+use super::asked::{Choice, Releases, failure};
+use crate::cli::error::CliError;
+use crate::cli::print::print;
 use crate::report::figure;
 use crate::report::svg::{Chart, Curve, Point, Scale};
 use crate::text::significant;

@@ -3,8 +3,9 @@
 use clap::Args;
 use serde::Serialize;
 
-use super::super::{print, print_json, run};
-use super::{CliError, Format};
+use crate::cli::error::CliError;
+use crate::cli::print::{Format, print, print_json};
+use crate::cli::run;
 use crate::model::MODELS;
 use crate::record::Explanation;
 
@@ -35,7 +36,7 @@ struct Answer {
 const SIMULATION: &str =
     "Runs of this scenario are simulations: the seed reveals the noise, so what they print is not private.";
 
-/// Prints.
+/// Prints what a scenario promises and to whom.
 pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let scenario = run::load(&arguments.scenario, &arguments.settings)?;
     let (head, explanation) = (scenario.head(), scenario.explain()?);

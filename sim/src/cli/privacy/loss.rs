@@ -4,8 +4,9 @@ use clap::Args;
 use serde::Serialize;
 use sordino_core::privacy::NeighboringRelation;
 
-use super::{Choice, CliError, Format, Releases, failure, nonnegative};
-use crate::cli::print::{print, print_json};
+use super::asked::{Choice, Releases, failure, nonnegative};
+use crate::cli::error::CliError;
+use crate::cli::print::{Format, print, print_json};
 use crate::text::significant;
 
 /// `sordino privacy epsilon`.
@@ -58,7 +59,7 @@ struct DeltaAnswer {
     neighboring_relation: NeighboringRelation,
 }
 
-/// Prints ε.
+/// Prints ε at the given δ.
 pub fn epsilon(arguments: &EpsilonArguments) -> Result<(), CliError> {
     let EpsilonArguments { releases, delta, how } = arguments;
     let event = releases.event();
@@ -81,7 +82,7 @@ pub fn epsilon(arguments: &EpsilonArguments) -> Result<(), CliError> {
     }
 }
 
-/// Prints δ.
+/// Prints δ at the given ε.
 pub fn delta(arguments: &DeltaArguments) -> Result<(), CliError> {
     let DeltaArguments { releases, epsilon, how } = arguments;
     let event = releases.event();

@@ -10,9 +10,11 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use csv::StringRecord;
 use rayon::prelude::*;
+use sordino_core::privacy::accountant::AccountantError;
 
-use super::super::print;
-use super::{AccountantError, Choice, CliError, sampled};
+use super::asked::{Choice, sampled};
+use crate::cli::error::CliError;
+use crate::cli::print::print;
 
 /// `sordino privacy table`.
 #[derive(Debug, Args)]

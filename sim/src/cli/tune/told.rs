@@ -51,7 +51,7 @@ pub fn announce(arguments: &Arguments, mechanism: &WorstCase, reading: Reading, 
     }
 }
 
-/// What leaves.
+/// What leaves: the choice, its score, how the noise was made.
 pub struct Release {
     /// The chosen candidate.
     pub parameters: serde_json::Value,

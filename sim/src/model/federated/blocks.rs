@@ -14,14 +14,14 @@ use super::error::DriverError;
 /// What a member says of consecutive agents of one block.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Piece {
-    /// All of them.
+    /// All agents of the block are here.
     Whole {
         /// The block's leaf of the transcript.
         leaf: Digest,
         /// Sum over its agents of the best-so-far noise-free regret, in agent order: simulation only.
         regret: f64,
     },
-    /// Some of them.
+    /// Some agents of the block are here.
     Part {
         /// Their leaves of the transcript.
         leaves: Vec<Digest>,

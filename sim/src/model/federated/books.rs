@@ -16,7 +16,7 @@ use crate::world::fault::FaultCounts;
 pub struct Books(MethodRun);
 
 impl Books {
-    /// Empty books.
+    /// Books without an entry.
     pub fn new<T>(method: &MethodContext<T>) -> Self {
         Books(MethodRun {
             method: method.method,

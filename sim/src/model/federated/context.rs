@@ -98,9 +98,9 @@ pub fn prior_factor(
 pub struct RunContext<T> {
     /// The run's seed.
     pub seed: RunSeed,
-    /// 0-based run.
+    /// Index of the run, 0-based.
     pub index: u32,
-    /// The functions.
+    /// The functions of all agents.
     pub objective: Box<dyn Objective>,
     /// Every agent's optimum.
     pub optima: Vec<f64>,
@@ -158,7 +158,7 @@ const WORKSPACE_BYTES: usize = 1 << 28;
 
 /// One method in one run: its configuration, and everything its agents borrow.
 pub struct MethodContext<T> {
-    /// Which method.
+    /// The method that is run.
     pub method: Method,
     /// The configuration all parties share.
     pub config: Config,

@@ -76,7 +76,7 @@ pub enum DriverError {
     /// A ledger cannot be read once its method is finished.
     #[error("{}: {error}", path.display())]
     Unreadable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// What the system says.
         #[source]
@@ -85,7 +85,7 @@ pub enum DriverError {
     /// The ledger of a finished method does not have one charge for each release.
     #[error("{}: {charges} charges for {releases} releases", path.display())]
     Charges {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// How many charges it has.
         charges: usize,
@@ -132,8 +132,8 @@ impl From<DriverError> for ModelError {
         match error {
             DriverError::Interrupted => ModelError::Interrupted,
             DriverError::Journal(error) => error.into(),
-            DriverError::Objective(_) | DriverError::Folder(_) => ModelError::Input(error.to_string()),
-            error => ModelError::Failure(error.to_string()),
+            DriverError::Objective(_) | DriverError::Folder(_) => ModelError::input(error),
+            error => ModelError::failure(error),
         }
     }
 }

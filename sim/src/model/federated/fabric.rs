@@ -24,7 +24,7 @@ use crate::world::fault::FaultCounts;
 /// What all members are told at the beginning of a round. (Neither it nor a partial prints: both hold secrets.)
 #[derive(Clone)]
 pub struct Order<T> {
-    /// t = 0..=T.
+    /// Round t = 0..=T; 0 are the first queries.
     pub round: u32,
     /// The vectors of the round before; nothing if there was no broadcast.
     pub broadcast: Option<Arc<[T]>>,
@@ -36,7 +36,7 @@ pub struct Order<T> {
 
 /// What a member answers.
 pub struct Partial {
-    /// Its agents.
+    /// Agents that the answer is about.
     pub agents: std::ops::Range<u32>,
     /// What its collector took; nothing if nothing was collected.
     pub collected: Option<federated::Partial<Wiped<u8>, Wiped<i64>>>,
@@ -53,7 +53,7 @@ pub struct Partial {
 pub struct Snapshot<S = AgentState> {
     /// The first agent.
     pub first: u32,
-    /// Their states.
+    /// States of all agents, in order.
     pub states: Vec<S>,
     /// Their logs, little-endian, only what is filled, one after the other.
     pub logs: Vec<u8>,
@@ -100,7 +100,7 @@ pub trait Crew: Sized + Send + 'static {
         snapshot: Option<&Snapshot<Self::State>>,
     ) -> Result<Self, DriverError>;
 
-    /// Its agents.
+    /// Agents of this crew.
     fn range(&self) -> Range<u32>;
 
     /// Takes every agent through one order.

@@ -24,7 +24,7 @@ use crate::record::{MethodRun, stored_name};
 /// What a federation is executed with, beside its fabric.
 #[derive(Clone, Copy)]
 pub struct Surroundings<'s> {
-    /// Whom to tell.
+    /// Whom to tell about progress.
     pub progress: &'s dyn Progress,
     /// Where to keep checkpoints and the ledger.
     pub journal: Option<&'s Journal>,

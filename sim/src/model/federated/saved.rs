@@ -14,9 +14,9 @@ pub struct Saved<S = ServerState> {
     /// The server, and how far its ledger was written.
     pub server: StoredServer<S>,
     broadcast: Vec<u8>,
-    /// The books.
+    /// Books of the method so far.
     pub books: MethodRun,
-    /// All agents.
+    /// States of all agents.
     pub agents: Snapshot,
 }
 

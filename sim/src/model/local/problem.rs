@@ -27,7 +27,7 @@ pub enum Source {
 /// Readings of several columns, one of which is to be found.
 pub struct Readings {
     kernel: Arc<KernelMatrix>,
-    /// Row-major.
+    /// Readings of all days, row-major.
     rows: Vec<f64>,
     columns: usize,
     values: Arc<Vec<f64>>,
@@ -39,9 +39,9 @@ pub struct Problem {
     pub kernel: Arc<KernelMatrix>,
     /// f of every candidate.
     pub values: Arc<Vec<f64>>,
-    /// max f.
+    /// Largest value max f over the candidates.
     pub optimum: f64,
-    /// max |f|.
+    /// Largest absolute value max |f| over the candidates.
     pub largest: f64,
     seed: RunSeed,
     law: Law,
@@ -58,18 +58,18 @@ impl Source {
     pub fn load(scenario: &LocalScenario, data: Option<&Path>) -> Result<Source, ModelError> {
         let need = || {
             let what = scenario.objective.reads().unwrap_or("nothing");
-            data.ok_or_else(|| ModelError::Input(format!("this scenario reads {what}; name it with --data PATH")))
+            data.ok_or_else(|| ModelError::input(format!("this scenario reads {what}; name it with --data PATH")))
         };
         match &scenario.objective {
             LocalObjective::KernelSum(config) => {
-                let kernel = config.kernel.build::<f64>().map_err(input)?;
-                let matrix = KernelMatrix::new(&kernel, 1, &grid(config.points, 1)).map_err(input)?;
+                let kernel = config.kernel.build::<f64>().map_err(ModelError::input)?;
+                let matrix = KernelMatrix::new(&kernel, 1, &grid(config.points, 1)).map_err(ModelError::input)?;
                 Ok(Source::KernelSum(config.clone(), Arc::new(matrix)))
             }
             LocalObjective::LightSensor(_) => {
                 let folder = need()?;
                 if folder.is_file() {
-                    return Err(ModelError::Input(format!(
+                    return Err(ModelError::input(format!(
                         "{}: is one file, and this scenario reads two; name their folder",
                         folder.display()
                     )));
@@ -79,7 +79,7 @@ impl Source {
                 if train.1 != test.1 {
                     let message =
                         format!("{}: the two files have {} and {} columns", folder.display(), train.1, test.1);
-                    return Err(ModelError::Input(message));
+                    return Err(ModelError::input(message));
                 }
                 readings(folder, &train, test)
             }
@@ -141,15 +141,11 @@ fn student_t3(stream: &mut Stream) -> f64 {
     z[0] / ((z[1] * z[1] + z[2] * z[2] + z[3] * z[3]) / 3.0).sqrt()
 }
 
-fn input(error: impl std::fmt::Display) -> ModelError {
-    ModelError::Input(error.to_string())
-}
-
 type Table = (Vec<f64>, usize);
 
 /// The numbers of a CSV file, row-major, and how many a row has. With `labelled` the first line and column are names.
 fn table(path: &Path, labelled: bool) -> Result<Table, ModelError> {
-    let at = |what: String| ModelError::Input(format!("{}{what}", path.display()));
+    let at = |what: String| ModelError::input(format!("{}{what}", path.display()));
     let bytes = read_bounded(path, BYTES_MAX).map_err(|error| at(format!(": cannot be read: {error}")))?;
     let mut reader = csv::ReaderBuilder::new().has_headers(labelled).from_reader(bytes.as_slice());
     let skip = usize::from(labelled);
@@ -184,7 +180,7 @@ fn readings(path: &Path, train: &Table, test: Table) -> Result<Source, ModelErro
             let variance = column.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / count as f64;
             if !(variance > 0.0) {
                 let message = format!("{}: column {} is constant", path.display(), j + 1);
-                return Err(ModelError::Input(message));
+                return Err(ModelError::input(message));
             }
             let std = variance.sqrt();
             Ok(column.iter().map(|x| (x - mean) / std).collect())
@@ -198,7 +194,7 @@ fn readings(path: &Path, train: &Table, test: Table) -> Result<Source, ModelErro
         }
     }
     let kernel = KernelMatrix::from_table(columns, entries)
-        .map_err(|error| ModelError::Input(format!("{}: {error}", PathBuf::from(path).display())))?;
+        .map_err(|error| ModelError::input(format!("{}: {error}", PathBuf::from(path).display())))?;
     let rows = (test.0.len() / columns) as f64;
     let values = (0..columns).map(|j| test.0.iter().skip(j).step_by(columns).sum::<f64>() / rows).collect();
     Ok(Source::Readings(Arc::new(Readings {

@@ -23,9 +23,9 @@ pub const CURVE_POINTS: u32 = 200;
 /// What one method did in one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LocalRun {
-    /// Which method.
+    /// The method that was run.
     pub method: LocalMethod,
-    /// 0-based run.
+    /// Index of the run, 0-based.
     pub run: u32,
     /// The last link of the chain over all reports.
     pub digest: Digest,
@@ -65,20 +65,22 @@ fn one(scenario: &LocalScenario, source: &Source, run: u32, method: LocalMethod)
     let bound = scenario.users.norm_bound.unwrap_or(problem.largest);
     let mut users = Users::new(scenario, bound, seed)?;
     let kernel = &problem.kernel;
-    let config = scenario.config(kernel.count() as u32, bound).map_err(input)?;
+    let config = scenario.config(kernel.count() as u32, bound).map_err(ModelError::input)?;
     let mut learner: Box<dyn Learner<f64>> = match method {
         LocalMethod::Random => return Ok(random(scenario, &problem, users, run, seed)),
         LocalMethod::TgpUcb => {
             let indices: Vec<f64> = (0..kernel.count()).map(|i| i as f64).collect();
             let storage = vec![0.0; tgp::storage_len(kernel.count())];
-            Box::new(TgpUcb::new(config, seed, kernel.as_kernel(), 1, &indices, storage).map_err(input)?)
+            Box::new(TgpUcb::new(config, seed, kernel.as_kernel(), 1, &indices, storage).map_err(ModelError::input)?)
         }
-        LocalMethod::AtaGpUcb => Box::new(AtaGpUcb::new(config, seed, (**kernel).clone()).map_err(input)?),
-        LocalMethod::MomaGpUcb => Box::new(MomaGpUcb::new(config, seed, (**kernel).clone()).map_err(input)?),
+        LocalMethod::AtaGpUcb => Box::new(AtaGpUcb::new(config, seed, (**kernel).clone()).map_err(ModelError::input)?),
+        LocalMethod::MomaGpUcb => {
+            Box::new(MomaGpUcb::new(config, seed, (**kernel).clone()).map_err(ModelError::input)?)
+        }
     };
     let mut record = Record::new(scenario, &problem);
     let mut event = Input::Start;
-    while let Output::Query { round, candidate } = learner.handle(event).map_err(failure)? {
+    while let Output::Query { round, candidate } = learner.handle(event).map_err(ModelError::failure)? {
         let report = users.report(round, candidate, &problem)?;
         record.play(round, candidate, report);
         event = Input::Report(report);
@@ -109,10 +111,11 @@ impl Users {
         let (Some(epsilon), Some(noise_bound)) = (users.epsilon, users.noise_bound) else {
             return Ok(Users { mechanism: None, states: Vec::new(), seed });
         };
-        let epsilon = Epsilon::new(epsilon).map_err(input)?;
-        let mechanism = ClampedLaplace::new(norm_bound + noise_bound, users.grid_exponent, epsilon).map_err(input)?;
+        let epsilon = Epsilon::new(epsilon).map_err(ModelError::input)?;
+        let mechanism =
+            ClampedLaplace::new(norm_bound + noise_bound, users.grid_exponent, epsilon).map_err(ModelError::input)?;
         // Exact: ε is a multiple of 2⁻²⁰.
-        let budget = Epsilon::new(epsilon.value() * f64::from(users.reports_per_user)).map_err(input)?;
+        let budget = Epsilon::new(epsilon.value() * f64::from(users.reports_per_user)).map_err(ModelError::input)?;
         let count = scenario.learning.rounds.div_ceil(users.reports_per_user);
         let states = (0..count).map(|user| ReporterState::new(user, budget)).collect();
         Ok(Users { mechanism: Some(mechanism), states, seed })
@@ -128,7 +131,7 @@ impl Users {
         let mut reporter = Reporter::attach(mechanism, &mut self.states[user]);
         let mut event = ReporterInput::Query { candidate };
         loop {
-            match reporter.handle(event, source).map_err(failure)? {
+            match reporter.handle(event, source).map_err(ModelError::failure)? {
                 ReporterOutput::Charge(charge) => event = ReporterInput::Charged(Unwritten::receipt(charge)),
                 ReporterOutput::Evaluate { candidate } => {
                     event = ReporterInput::Reward(problem.reward(round, candidate));
@@ -165,14 +168,6 @@ impl<'a> Record<'a> {
         let epsilon_spent = users.states.iter().map(|state| state.budget().spent()).fold(0.0, f64::max);
         LocalRun { method, run, digest: self.digest, curve: self.curve, epsilon_spent }
     }
-}
-
-fn input(error: impl std::fmt::Display) -> ModelError {
-    ModelError::Input(error.to_string())
-}
-
-fn failure(error: impl std::fmt::Display) -> ModelError {
-    ModelError::Failure(error.to_string())
 }
 
 #[cfg(test)]

@@ -3,16 +3,19 @@
 use crate::record::Explanation;
 use crate::scenario::output::{OutputMethod, OutputObjective, OutputScenario};
 
+/// What no method protects.
+const NOT_PROTECTED: &[&str] = &[
+    "The training records: they must be public, or disjoint from the scored ones and protected in another way.",
+    "The list of candidates, the kernel, its constants: public, and void the guarantee if fitted to the scored records.",
+    "That a tuning took place, when, and how long it took.",
+    "The model itself, if it is published too: only the choice of candidate and its score are covered.",
+];
+
 /// What is published, and what it tells.
 pub fn explain(scenario: &OutputScenario) -> Explanation {
     let has = |method| scenario.release.methods.contains(&method);
     let (release, prior) = (&scenario.release, &scenario.prior);
-    let records = scenario.objective.records();
-    let range = match release.epsilons.as_slice() {
-        [one] => format!("ε = {one}"),
-        [first, .., last] => format!("ε from {first} to {last}"),
-        [] => "ε".to_owned(),
-    };
+    let (records, range) = (scenario.objective.records(), range(&release.epsilons));
     let (mut protected, mut relation, mut cost) = (Vec::new(), Vec::new(), Vec::new());
     if has(OutputMethod::WorstCase) {
         protected.push(format!(
@@ -74,14 +77,16 @@ pub fn explain(scenario: &OutputScenario) -> Explanation {
             ));
         }
     }
-    let not_protected = vec![
-        "The training records: they must be public, or disjoint from the scored ones and protected in another way.".to_owned(),
-        "The list of candidates, the kernel, its constants: public, and void the guarantee if fitted to the scored records."
-            .to_owned(),
-        "That a tuning took place, when, and how long it took.".to_owned(),
-        "The model itself, if it is published too: only the choice of candidate and its score are covered.".to_owned(),
-    ];
+    let not_protected = NOT_PROTECTED.iter().map(ToString::to_string).collect();
     Explanation { protected, relation, not_protected, cost }
+}
+
+fn range(epsilons: &[f64]) -> String {
+    match epsilons {
+        [one] => format!("ε = {one}"),
+        [first, .., last] => format!("ε from {first} to {last}"),
+        [] => "ε".to_owned(),
+    }
 }
 
 /// δ of `worst-case` at every ε, in words, as the releases are charged.

@@ -16,7 +16,7 @@ use crate::world::{Family, tuning, winequality};
 pub struct Source {
     /// Candidates, `dim` numbers each, in the unit box.
     pub points: Vec<f64>,
-    /// 1 or 2.
+    /// Number of hyperparameters, 1 or 2.
     pub dim: usize,
     family: Option<GpSamples>,
 }
@@ -47,16 +47,17 @@ impl OutputScenario {
             }
             OutputObjective::Winequality(_) => ScoreScale::per_record(1, self.objective.records()),
         }
-        .map_err(input)
+        .map_err(ModelError::input)
     }
 
     /// The default release at this ε of candidate and score together.
     ///
     /// **Errors**: an ε that is outside a mechanism's range after it is shared.
     pub fn worst_case(&self, epsilon: f64) -> Result<WorstCase, ModelError> {
-        let share = Epsilon::new(epsilon * self.release.value_share).map_err(input)?;
-        let rest = Epsilon::new(epsilon - share.value()).map_err(input)?;
-        WorstCase::new(self.objective.candidates(), self.scale()?, rest, share, FailureRule::Abort).map_err(input)
+        let share = Epsilon::new(epsilon * self.release.value_share).map_err(ModelError::input)?;
+        let rest = Epsilon::new(epsilon - share.value()).map_err(ModelError::input)?;
+        WorstCase::new(self.objective.candidates(), self.scale()?, rest, share, FailureRule::Abort)
+            .map_err(ModelError::input)
     }
 
     /// δ of the default release at this ε, as its two events are charged; they add.
@@ -87,7 +88,7 @@ impl Source {
                     perturbation: 0.0,
                     differences: Differences::NONE,
                 };
-                let family = Some(GpSamples::new(&config, 1).map_err(input)?);
+                let family = Some(GpSamples::new(&config, 1).map_err(ModelError::input)?);
                 Ok(Source { points: grid(sample.points, 1), dim: 1, family })
             }
             OutputObjective::Winequality(wine) => {
@@ -132,8 +133,4 @@ fn wines(wine: &WineTuning, points: &[f64], run: RunSeed) -> Problem {
         values: sums.iter().map(|sum| *sum as f64 / records).collect(),
         scores: sums.iter().map(|sum| Score::Sum(*sum)).collect(),
     }
-}
-
-fn input(error: impl std::fmt::Display) -> ModelError {
-    ModelError::Input(error.to_string())
 }

@@ -21,7 +21,7 @@ use crate::scenario::output::{OutputMethod, OutputScenario};
 /// What one method published at one ε in one run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Published {
-    /// Which method.
+    /// The method that was run.
     pub method: OutputMethod,
     /// ε of the whole release; nothing for methods that do not depend on it.
     pub epsilon: Option<f64>,
@@ -34,7 +34,7 @@ pub struct Published {
 /// What all methods did in one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OutputRun {
-    /// 0-based run.
+    /// Index of the run, 0-based.
     pub run: u32,
     /// The last link of the chain over scores, evaluations and releases.
     pub digest: Digest,
@@ -61,22 +61,23 @@ pub fn run(
 pub fn tuning(scenario: &OutputScenario, source: &Source, epsilon: f64) -> Result<Checked<NoisyTuning>, ModelError> {
     let prior = &scenario.prior;
     let count = source.points.len() / source.dim;
-    let kernel = scenario.kernel().map_err(input)?;
+    let kernel = scenario.kernel().map_err(ModelError::input)?;
     let storage = vec![0.0; finite::storage_len(count)];
     let variance = prior.noise_std * prior.noise_std;
-    let mut posterior = FiniteGp::new(&kernel, variance, source.dim, &source.points, storage).map_err(input)?;
+    let mut posterior =
+        FiniteGp::new(&kernel, variance, source.dim, &source.points, storage).map_err(ModelError::input)?;
     let mut gains = vec![0.0; prior.rounds as usize];
-    information_gain::greedy(&mut posterior, &mut gains, &mut []).map_err(input)?;
+    information_gain::greedy(&mut posterior, &mut gains, &mut []).map_err(ModelError::input)?;
     let tuning = NoisyTuning {
         candidates: count as u32,
         rounds: prior.rounds,
         noise_std: prior.noise_std,
         similarity: prior.similarity,
         information_gain: information_gain::upper_bound(gains.last().copied().unwrap_or(0.0)),
-        epsilon: Epsilon::new(epsilon).map_err(input)?,
+        epsilon: Epsilon::new(epsilon).map_err(ModelError::input)?,
         delta: prior.delta,
     };
-    tuning.checked().map_err(input)
+    tuning.checked().map_err(ModelError::input)
 }
 
 /// μ_T of the standardised scores, their largest observation, and the evaluations as a digest.
@@ -91,13 +92,13 @@ fn tune(scenario: &OutputScenario, source: &Source, values: &[f64], run: RunSeed
     let (rounds, variance) = (prior.rounds, prior.noise_std * prior.noise_std);
     let (mut state, mut log) = (TunerState::new(), vec![0.0; log_len(rounds)]);
     let mut workspace = vec![0.0; workspace_len(values.len() as u32, rounds)];
-    let kernel = scenario.kernel().map_err(input)?;
+    let kernel = scenario.kernel().map_err(ModelError::input)?;
     let (points, dim) = (&source.points, source.dim);
     let (state, log, workspace) = (&mut state, &mut log, &mut workspace);
-    let mut tuner =
-        Tuner::attach(kernel, variance, points, dim, rounds, prior.delta, state, log, workspace).map_err(input)?;
+    let mut tuner = Tuner::attach(kernel, variance, points, dim, rounds, prior.delta, state, log, workspace)
+        .map_err(ModelError::input)?;
     let (mut step, mut t, mut frame) = (TunerInput::Start, 0, Digest::default().frame());
-    while let TunerOutput::Evaluate { candidate } = tuner.handle(step).map_err(input)? {
+    while let TunerOutput::Evaluate { candidate } = tuner.handle(step).map_err(ModelError::input)? {
         let noise: f64 = normal::draw(&mut run.stream(Party::World, Purpose::ObservationNoise, t));
         let value = (values[candidate as usize] - prior.mean) / prior.scale + prior.noise_std * noise;
         frame.u32(candidate);
@@ -140,8 +141,8 @@ fn one(scenario: &OutputScenario, source: &Source, template: &NoisyTuning, run: 
                     let worst_case = *method == OutputMethod::WorstCase;
                     let round = 2 * place as u32 + u32::from(worst_case);
                     let mut noise = Simulated::new(seed.stream(Party::Server, Purpose::Release, round));
-                    let share = Epsilon::new(epsilon * release.value_share).map_err(input)?;
-                    let rest = Epsilon::new(epsilon - share.value()).map_err(input)?;
+                    let share = Epsilon::new(epsilon * release.value_share).map_err(ModelError::input)?;
+                    let rest = Epsilon::new(epsilon - share.value()).map_err(ModelError::input)?;
                     let mechanism = if worst_case { Some(scenario.worst_case(*epsilon)?) } else { None };
                     let (mut regret, mut error) = (0.0, 0.0);
                     for _ in 0..release.draws {
@@ -175,18 +176,18 @@ fn worst_case_release(
 ) -> Result<(u32, f64), ModelError> {
     let count = problem.scores.len();
     let (mut state, mut levels, mut order) = (PublisherState::new(), vec![0; count], vec![0; count]);
-    let mut publisher = Publisher::attach(mechanism, &mut state, &mut levels, &mut order).map_err(input)?;
+    let mut publisher = Publisher::attach(mechanism, &mut state, &mut levels, &mut order).map_err(ModelError::input)?;
     for (candidate, score) in (0u32..).zip(&problem.scores) {
         let scored = PublisherInput::Scored { candidate, score: *score };
-        publisher.handle(scored, noise).map_err(failure)?;
+        publisher.handle(scored, noise).map_err(ModelError::failure)?;
     }
-    let receipt = match publisher.handle(PublisherInput::Close, noise).map_err(failure)? {
+    let receipt = match publisher.handle(PublisherInput::Close, noise).map_err(ModelError::failure)? {
         PublisherOutput::Charge(charge) => Unwritten::receipt(charge),
-        other => return Err(ModelError::Failure(format!("nothing is charged: {other:?}"))),
+        other => return Err(ModelError::failure(format!("nothing is charged: {other:?}"))),
     };
-    match publisher.handle(PublisherInput::Charged(receipt), noise).map_err(failure)? {
+    match publisher.handle(PublisherInput::Charged(receipt), noise).map_err(ModelError::failure)? {
         PublisherOutput::Released { candidate, score } => Ok((*candidate.value(), *score.value())),
-        other => Err(ModelError::Failure(format!("nothing is released: {other:?}"))),
+        other => Err(ModelError::failure(format!("nothing is released: {other:?}"))),
     }
 }
 
@@ -199,20 +200,12 @@ fn conditional_release(
     noise: &mut Simulated,
 ) -> Result<(u32, f64), ModelError> {
     let mut scratch = vec![0; tuned.mean.len()];
-    let of = |epsilon| NoisyTuning { epsilon, ..*template }.checked().map_err(input);
-    let chosen = of(candidate)?.release_candidate(&tuned.mean, &mut scratch, noise).map_err(failure)?;
-    let score = of(value)?.release_value(tuned.best, noise).map_err(failure)?;
+    let of = |epsilon| NoisyTuning { epsilon, ..*template }.checked().map_err(ModelError::input);
+    let chosen = of(candidate)?.release_candidate(&tuned.mean, &mut scratch, noise).map_err(ModelError::failure)?;
+    let score = of(value)?.release_value(tuned.best, noise).map_err(ModelError::failure)?;
     Ok((*chosen.value(), *score.value()))
 }
 
 fn maximum(values: &[f64]) -> f64 {
     values.iter().copied().fold(f64::NEG_INFINITY, f64::max)
-}
-
-fn input(error: impl std::fmt::Display) -> ModelError {
-    ModelError::Input(error.to_string())
-}
-
-fn failure(error: impl std::fmt::Display) -> ModelError {
-    ModelError::Failure(error.to_string())
 }

@@ -25,7 +25,7 @@ const GRID_EXPONENT: u32 = 20;
 pub struct Problem {
     /// n·d numbers, centred and scaled.
     pub table: Vec<f64>,
-    /// d.
+    /// Number of columns d.
     pub dim: usize,
     /// Where centre and scale came from, and what a prepared unit is in those of the owner.
     pub origin: Origin,
@@ -33,7 +33,7 @@ pub struct Problem {
     pub kernel: Stationary,
     /// In units of the prepared table.
     pub lengthscale: f64,
-    /// Unit y².
+    /// Signal variance, unit y².
     pub signal_variance: f64,
     /// Of the modeler, unit y².
     pub noise_variance: f64,
@@ -45,7 +45,7 @@ pub struct Problem {
     pub repeats: bool,
 }
 
-/// Who sees what.
+/// Which method, and with it who sees what.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Method {
     /// GP-UCB on the table itself: protects nothing.
@@ -56,14 +56,14 @@ pub enum Method {
         epsilon: f64,
         /// δ that the paper claims.
         delta: f64,
-        /// r.
+        /// Number of projected columns r.
         out_dim: usize,
     },
     /// Gaussian noise on every row: (ε, δ)-private for a shift of one row by at most 1.
     Private {
-        /// ε.
+        /// The ε of the guarantee.
         epsilon: f64,
-        /// δ.
+        /// The δ of the guarantee.
         delta: f64,
         /// Noise variance of the modeler, which must cover what noisy rows do to y.
         noise_variance: f64,
@@ -84,7 +84,7 @@ pub struct Played {
 }
 
 impl Problem {
-    /// n.
+    /// Number of rows n.
     pub fn rows(&self) -> usize {
         self.table.len() / self.dim
     }
@@ -116,8 +116,8 @@ impl Problem {
             Method::Paper { epsilon, delta, out_dim } => {
                 let mut matrix = vec![0.0; self.dim * out_dim];
                 normal::fill(&mut run.stream(Party::Server, Purpose::Projection, 0), &mut matrix);
-                let projection =
-                    PaperProjection::new(&self.table, self.dim, epsilon, delta, &mut matrix).map_err(input)?;
+                let projection = PaperProjection::new(&self.table, self.dim, epsilon, delta, &mut matrix)
+                    .map_err(ModelError::input)?;
                 let raised = Some(projection.raised());
                 let rows = self.release(Protection::Paper(projection), out_dim, 0, run)?;
                 let played = self.model(&rows, out_dim, self.noise_variance, values, rounds, run, released(&rows))?;
@@ -137,7 +137,7 @@ impl Problem {
     pub fn mechanism(&self, epsilon: f64, delta: f64) -> Result<GaussianProjection<'static>, ModelError> {
         // Rounding may lift a row of the largest norm a little above it.
         let norm = LARGEST_NORM * (1.0 + 1e-9);
-        GaussianProjection::identity(self.dim, epsilon, delta, norm, GRID_EXPONENT).map_err(input)
+        GaussianProjection::identity(self.dim, epsilon, delta, norm, GRID_EXPONENT).map_err(ModelError::input)
     }
 
     /// The curator's part.
@@ -150,14 +150,14 @@ impl Problem {
     ) -> Result<Vec<f64>, ModelError> {
         let mut source = Simulated::new(run.stream(Party::Server, Purpose::Release, 0));
         let (mut state, mut pool, mut out) = (CuratorState::new(), vec![0; pool], vec![0.0; self.rows() * out_dim]);
-        let mut curator =
-            Curator::attach(protection, &self.table, self.origin, &mut state, &mut pool, &mut out).map_err(input)?;
-        let receipt = match curator.handle(CuratorInput::Open, &mut source).map_err(input)? {
+        let mut curator = Curator::attach(protection, &self.table, self.origin, &mut state, &mut pool, &mut out)
+            .map_err(ModelError::input)?;
+        let receipt = match curator.handle(CuratorInput::Open, &mut source).map_err(ModelError::input)? {
             CuratorOutput::Charge(charge) => Some(Unwritten::receipt(charge)),
             _ => None,
         };
         if let Some(receipt) = receipt {
-            curator.handle(CuratorInput::Charged(receipt), &mut source).map_err(input)?;
+            curator.handle(CuratorInput::Charged(receipt), &mut source).map_err(ModelError::input)?;
         }
         Ok(out)
     }
@@ -183,17 +183,17 @@ impl Problem {
             prior_mean: self.prior_mean,
             repeats: self.repeats,
         })
-        .map_err(input)?;
-        let kernel =
-            StationaryKernel::with_shape(self.kernel, self.lengthscale, self.signal_variance).map_err(input)?;
+        .map_err(ModelError::input)?;
+        let kernel = StationaryKernel::with_shape(self.kernel, self.lengthscale, self.signal_variance)
+            .map_err(ModelError::input)?;
         let first = [random_row(&config, run, 0)];
         let (mut state, mut log) = (ModelerState::new(), vec![0.0; log_len(&config)]);
         let mut workspace = vec![0.0; workspace_len(&config)];
-        let mut modeler =
-            Modeler::attach(&config, kernel, rows, &first, &mut state, &mut log, &mut workspace).map_err(input)?;
+        let mut modeler = Modeler::attach(&config, kernel, rows, &first, &mut state, &mut log, &mut workspace)
+            .map_err(ModelError::input)?;
         let (mut queries, mut step, mut digest) = (Vec::new(), ModelerInput::Start, start);
         let std = Scalar::sqrt(self.observation_variance);
-        while let ModelerOutput::Query { row } = modeler.handle(step).map_err(input)? {
+        while let ModelerOutput::Query { row } = modeler.handle(step).map_err(ModelError::input)? {
             let number = queries.len() as u32;
             let mut stream = run.stream(Party::World, Purpose::ObservationNoise, number);
             let value = values[row as usize] + std * normal::draw::<f64>(&mut stream);
@@ -221,10 +221,6 @@ fn released(rows: &[f64]) -> Digest {
     let mut frame = Digest::default().frame();
     frame.scalars(rows);
     frame.end()
-}
-
-fn input(error: impl std::fmt::Display) -> ModelError {
-    ModelError::Input(error.to_string())
 }
 
 #[cfg(test)]

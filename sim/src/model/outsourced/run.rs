@@ -58,9 +58,9 @@ impl Compared {
 /// What one method did in one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OutsourcedRun {
-    /// Which method.
+    /// The method that was run.
     pub compared: Compared,
-    /// 0-based run.
+    /// Index of the run, 0-based.
     pub run: u32,
     /// The last link of the chain over released rows, queries and values.
     pub digest: Digest,

@@ -20,6 +20,14 @@ const BYTES_MAX: u64 = 256 << 20;
 /// Rows of the table times queries, so that a run's posterior stays within a gigabyte.
 const NUMBERS_MAX: u64 = 1 << 27;
 
+/// The declared ranges of a file's columns, in the unit in which they are computed with.
+fn ends(columns: &CsvColumns) -> Vec<[f64; 2]> {
+    let end = |(name, [low, high]): (&String, &[f64; 2])| {
+        if columns.log_inputs.contains(name) { [Scalar::ln(*low), Scalar::ln(*high)] } else { [*low, *high] }
+    };
+    columns.inputs.iter().zip(&columns.input_ranges).map(end).collect()
+}
+
 /// What all runs share: the table and where its values come from.
 pub struct Source {
     /// Table and beliefs.
@@ -52,7 +60,7 @@ impl Source {
                     differences: Differences::NONE,
                 };
                 observation_variance = sample.noise_variance;
-                let family = GpSamples::new(&config, 1).map_err(input)?;
+                let family = GpSamples::new(&config, 1).map_err(ModelError::input)?;
                 let points = grid(sample.points_per_axis, sample.dim);
                 (points, vec![[0.0, 1.0]; sample.dim], Values::Drawn(family))
             }
@@ -60,33 +68,24 @@ impl Source {
                 (grid(*points_per_axis, 2), vec![[0.0, 1.0]; 2], Values::Fixed(branin(*points_per_axis)))
             }
             OutsourcedObjective::Csv(columns) => {
-                let path = data.ok_or_else(|| {
-                    ModelError::Input("this scenario reads a CSV file; name it with --data PATH".into())
-                })?;
+                let path =
+                    data.ok_or_else(|| ModelError::input("this scenario reads a CSV file; name it with --data PATH"))?;
                 sign = if columns.goal == Goal::Minimize { -1.0 } else { 1.0 };
                 let read = read(path, columns)?;
                 moved = read.moved;
-                let ends = |(name, [low, high]): (&String, &[f64; 2])| {
-                    if columns.log_inputs.contains(name) {
-                        [Scalar::ln(*low), Scalar::ln(*high)]
-                    } else {
-                        [*low, *high]
-                    }
-                };
-                let ranges = columns.inputs.iter().zip(&columns.input_ranges).map(ends).collect();
-                (read.inputs, ranges, Values::Fixed(read.values))
+                (read.inputs, ends(columns), Values::Fixed(read.values))
             }
         };
         let dim = scenario.objective.dim();
         let rows = (table.len() / dim) as u64;
         if rows * (u64::from(modeler.rounds) + 1) > NUMBERS_MAX {
-            return Err(ModelError::Input(format!(
+            return Err(ModelError::input(format!(
                 "{rows} rows times {} queries are more than {NUMBERS_MAX} numbers; fewer rounds or rows",
                 modeler.rounds + 1
             )));
         }
         let (factor, centre) = scale(&ranges, &modeler.lengthscales, scenario.curator.largest_norm);
-        isotropic(&mut table, &modeler.lengthscales).map_err(input)?;
+        isotropic(&mut table, &modeler.lengthscales).map_err(ModelError::input)?;
         let logarithms: Vec<bool> = match &scenario.objective {
             OutsourcedObjective::Csv(columns) => {
                 columns.inputs.iter().map(|name| columns.log_inputs.contains(name)).collect()
@@ -95,8 +94,8 @@ impl Source {
         };
         let constants = Constants::public(&centre, factor)
             .and_then(|constants| constants.of_columns(&modeler.lengthscales, &logarithms))
-            .map_err(input)?;
-        constants.apply(&mut table).map_err(input)?;
+            .map_err(ModelError::input)?;
+        constants.apply(&mut table).map_err(ModelError::input)?;
         let problem = Problem {
             table,
             dim,
@@ -154,7 +153,7 @@ struct Read {
 
 /// Named columns of a CSV file with a header, logarithms taken, values turned so that more is better.
 fn read(path: &Path, columns: &CsvColumns) -> Result<Read, ModelError> {
-    let at = |what: String| ModelError::Input(format!("{}{what}", path.display()));
+    let at = |what: String| ModelError::input(format!("{}{what}", path.display()));
     let bytes = read_bounded(path, BYTES_MAX).map_err(|error| at(format!(": cannot be read: {error}")))?;
     let mut reader = csv::Reader::from_reader(bytes.as_slice());
     let header = reader.headers().map_err(|error| at(format!(":1: {error}")))?.clone();
@@ -203,8 +202,4 @@ fn read(path: &Path, columns: &CsvColumns) -> Result<Read, ModelError> {
         return Err(at(format!(": {} rows; at least two are needed", found.values.len())));
     }
     Ok(found)
-}
-
-fn input(error: impl std::fmt::Display) -> ModelError {
-    ModelError::Input(error.to_string())
 }

@@ -42,20 +42,20 @@ pub enum AuditError {
     Laplace(LaplaceError),
     /// The system gave no seed for secret noise.
     Entropy(NoEntropy),
-    /// A run failed.
+    /// A run of the audit failed.
     Run {
         /// Its number, from 0.
         run: u32,
         /// The round it failed in, from 0.
         round: u32,
-        /// Why.
+        /// Why the run failed.
         error: RunError,
     },
     /// A worker panicked; its runs are lost.
     Worker {
         /// The runs it had to do.
         runs: Range<u32>,
-        /// What it said.
+        /// What the worker said.
         message: String,
     },
     /// A worker gave another number of scores than it had runs.

@@ -23,7 +23,7 @@ use super::ledger::{AuditLedger, Foreseen};
 
 /// The agent in question, of largest weight.
 const AUDITED: u32 = 1;
-/// Regions.
+/// Number of regions P.
 const REGIONS: usize = 2;
 /// Numbers of an upload.
 const FEATURES: usize = 2;
@@ -47,7 +47,7 @@ pub(super) struct Federation {
     /// By round and region: what a released coordinate counts in the direction of the agent, in units of the claimed
     /// sensitivity; its contribution is 1 there, and the noise has standard deviation z.
     directions: Vec<[f64; REGIONS]>,
-    /// S/√P.
+    /// Radius S/√P of a contribution.
     radius: f64,
     server: Numbers,
     shard: (Vec<i64>, Vec<u8>, Counters),
@@ -103,7 +103,7 @@ impl Federation {
         })
     }
 
-    /// What is run.
+    /// Configuration that is run.
     #[cfg(test)]
     pub(super) const fn config(&self) -> &Config {
         &self.config

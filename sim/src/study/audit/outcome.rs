@@ -6,7 +6,7 @@ pub const EPSILONS: [f64; 8] = [0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0];
 /// One ε of the report.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Line {
-    /// ε.
+    /// The ε at which both δ stand.
     pub epsilon: f64,
     /// δ claimed there.
     pub delta_claimed: f64,
@@ -14,7 +14,7 @@ pub struct Line {
     pub delta_measured: f64,
 }
 
-/// The outcome.
+/// Outcome of one audit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// One line for each ε.

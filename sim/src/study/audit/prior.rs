@@ -50,7 +50,7 @@ pub struct PriorAudit {
     pub runs: u32,
     /// Probability that a correct mechanism is rejected, over all tests together.
     pub error: f64,
-    /// Scenario seed.
+    /// Seed of the scenario.
     pub seed: u64,
 }
 

@@ -20,7 +20,7 @@ use crate::scenario::{Differences, GpSampleConfig, KernelConfig};
 use crate::world::Family;
 use crate::world::gp_sample::{GpSamples, grid};
 
-/// |Λ|.
+/// Number of candidates |Λ|.
 const POINTS: usize = 200;
 const DELTA: f64 = 0.1;
 /// a of Theorems 2, 4, 6, 8.

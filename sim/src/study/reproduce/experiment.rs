@@ -1,6 +1,5 @@
 //! An experiment that judges itself.
 
-use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -21,7 +20,7 @@ pub struct Band {
     pub name: String,
     /// Where it must lie, in words or as an interval.
     pub expected: String,
-    /// What came out.
+    /// The value that came out.
     pub measured: f64,
     /// Whether it lies there. A NaN lies nowhere.
     pub holds: bool,
@@ -86,13 +85,13 @@ impl Report {
 
 /// Why an experiment could not be carried out; says so in one line.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct ReproduceError(String);
+#[error(transparent)]
+pub struct ReproduceError(Box<dyn std::error::Error + Send + Sync>);
 
 impl ReproduceError {
     /// From whatever went wrong.
-    pub fn new(error: impl fmt::Display) -> Self {
-        ReproduceError(error.to_string())
+    pub fn new(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        ReproduceError(error.into())
     }
 }
 

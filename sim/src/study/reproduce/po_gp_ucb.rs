@@ -135,8 +135,9 @@ fn mean(values: &[f64]) -> (f64, f64) {
     (mean, (variance / n).sqrt())
 }
 
-fn table(table: Table, options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
-    let problem = table.problem()?;
+/// Simple regrets after the last query, by run and method: GP-UCB, random search, the private release, then the paper's
+/// for every r.
+fn regrets(table: &Table, problem: &Problem, options: &Options, runs: u32) -> Result<Vec<Vec<f64>>, ReproduceError> {
     let family = table.family()?;
     let (epsilon, delta) = (table.epsilon, table.delta);
     let paper = |out_dim: &usize| Method::Paper { epsilon, delta, out_dim: *out_dim };
@@ -145,25 +146,26 @@ fn table(table: Table, options: &Options, runs: u32) -> Result<Outcome, Reproduc
     methods.extend(table.unraised.iter().chain(table.raised).map(paper));
     let threads = options.threads.map_or(0, |threads| threads.get());
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(ReproduceError::new)?;
-    let rows: Vec<Vec<f64>> = pool
-        .install(|| {
-            (0..runs)
-                .into_par_iter()
-                .map(|run| {
-                    let run = RunSeed::new(SEED, run);
-                    let values = match &family {
-                        Some(family) => {
-                            let objective = family.realize(run);
-                            (0..objective.candidate_count()).map(|i| objective.value(0, i)).collect()
-                        }
-                        None => branin(31),
-                    };
-                    let last = |method| Ok(*problem.regrets(&values, method, ROUNDS, run)?.last().unwrap_or(&f64::NAN));
-                    methods.iter().map(|method| last(*method)).collect()
-                })
-                .collect::<Result<Vec<Vec<f64>>, crate::model::contract::ModelError>>()
-        })
-        .map_err(ReproduceError::new)?;
+    let one = |run| {
+        let run = RunSeed::new(SEED, run);
+        let values = match &family {
+            Some(family) => {
+                let objective = family.realize(run);
+                (0..objective.candidate_count()).map(|i| objective.value(0, i)).collect()
+            }
+            None => branin(31),
+        };
+        let last = |method| Ok(*problem.regrets(&values, method, ROUNDS, run)?.last().unwrap_or(&f64::NAN));
+        methods.iter().map(|method| last(*method)).collect()
+    };
+    pool.install(|| (0..runs).into_par_iter().map(one).collect::<Result<_, crate::model::contract::ModelError>>())
+        .map_err(ReproduceError::new)
+}
+
+fn table(table: Table, options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
+    let problem = table.problem()?;
+    let (epsilon, delta) = (table.epsilon, table.delta);
+    let rows = regrets(&table, &problem, options, runs)?;
     let of = |method: usize| mean(&rows.iter().map(|row| row[method]).collect::<Vec<f64>>());
     let mut outcome = Outcome { bands: thresholds(&table, &problem)?, ..Outcome::default() };
     let mut lines = format!("simple regret after {ROUNDS} queries (standard error), {runs} runs:");

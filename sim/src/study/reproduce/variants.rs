@@ -27,13 +27,13 @@ pub struct Variant {
     pub name: &'static str,
     /// `--set` arguments.
     pub settings: &'static [&'static str],
-    /// The methods.
+    /// Methods that are compared.
     pub methods: &'static [Method],
 }
 
 /// What a variant gave.
 pub struct Measured {
-    /// Which one.
+    /// The variant that was measured.
     pub variant: Variant,
     /// The scenario with the settings.
     pub scenario: Scenario,

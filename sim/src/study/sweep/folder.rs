@@ -28,7 +28,7 @@ pub enum SweepError {
     /// The folder belongs to another sweep.
     #[error("{path} belongs to another sweep ({difference})")]
     Other {
-        /// The folder.
+        /// Path of the folder.
         path: PathBuf,
         /// What differs: `-` there, `+` here.
         difference: String,
@@ -39,7 +39,7 @@ pub enum SweepError {
     /// A file that is not as the sweep wrote it.
     #[error("{path}: {message}")]
     Damaged {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// What is wrong with it.
         message: String,
@@ -47,7 +47,7 @@ pub enum SweepError {
     /// The system refused.
     #[error("{path}: {error}")]
     Io {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// What the system says.
         #[source]
@@ -56,7 +56,7 @@ pub enum SweepError {
     /// Another process writes into the folder.
     #[error(transparent)]
     Lock(#[from] LockError),
-    /// No threads.
+    /// There are no threads to run on.
     #[error(transparent)]
     Threads(#[from] crate::pool::PoolError),
     /// A worker ended without a result: it panicked.
@@ -75,7 +75,7 @@ fn io_at(path: &Path) -> impl Fn(io::Error) -> SweepError + '_ {
 #[derive(Debug)]
 pub struct SweepFolder {
     path: PathBuf,
-    /// What is swept.
+    /// What is swept, from the scenario and the axes.
     pub plan: Plan,
     /// Held by who executes runs; who only reads needs none.
     _lock: Option<FolderLock>,
@@ -131,7 +131,7 @@ impl SweepFolder {
         Ok(SweepFolder { path: path.to_owned(), plan, _lock: Some(lock) })
     }
 
-    /// Where it is.
+    /// Path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }

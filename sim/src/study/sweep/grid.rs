@@ -14,7 +14,7 @@ pub const RUNS_MAX: u64 = 100_000;
 /// A key of the scenario and the values it takes, as they are written after `--set`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Axis {
-    /// Dotted key.
+    /// Dotted name of the key.
     pub key: String,
     /// At least one; as TOML, or bare words.
     pub values: Vec<String>,
@@ -40,7 +40,7 @@ pub struct Point {
     pub number: usize,
     /// One value for each axis.
     pub values: Vec<String>,
-    /// Its seed.
+    /// Seed of the run.
     pub seed: u64,
 }
 
@@ -59,9 +59,9 @@ pub enum GridError {
     /// A value that is given twice.
     #[error("--set: `{} = {}` is given twice; every value at most once", Quoted(.key), Quoted(.value))]
     TwiceTheValue {
-        /// The key.
+        /// Dotted name of the key.
         key: String,
-        /// The value.
+        /// The value that is given twice.
         value: String,
     },
     /// Seeds are named otherwise.
@@ -78,15 +78,15 @@ pub enum GridError {
     /// More runs than [`RUNS_MAX`].
     #[error("the sweep has {runs} runs; admissible: at most {RUNS_MAX}")]
     TooMany {
-        /// How many.
+        /// Number of runs asked for.
         runs: u128,
     },
     /// A run whose scenario is refused.
     #[error("{error} (in the run {})", Quoted(.settings))]
     Scenario {
-        /// Its settings.
+        /// Settings of the point that is refused.
         settings: String,
-        /// Why.
+        /// Why the scenario is refused.
         error: Box<ScenarioError>,
     },
 }

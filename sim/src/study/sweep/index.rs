@@ -39,13 +39,13 @@ pub struct Entry {
     pub folder: String,
     /// One value for each axis.
     pub values: Vec<String>,
-    /// Its seed.
+    /// Seed of the run.
     pub seed: u64,
     /// Paired runs within it.
     pub runs: u32,
     /// What became of it.
     pub status: Status,
-    /// Why it failed.
+    /// Why the run failed, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// Digest over all its runs and methods, once it is done.
@@ -74,10 +74,10 @@ impl Entry {
 /// Version of the form of [`Index`]; 1 had methods without their guarantees.
 pub const FORMAT: u32 = 2;
 
-/// `index.json`.
+/// Content of `index.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Index {
-    /// [`FORMAT`].
+    /// Version of the format, [`FORMAT`].
     pub format: u32,
     /// Version that wrote it.
     pub version: String,
@@ -90,7 +90,7 @@ pub struct Index {
     /// What the losses of its entries are worth: "simulation: not private", also where an index does not say so.
     #[serde(default = "noise")]
     pub noise: String,
-    /// What is swept.
+    /// Axes of the sweep.
     pub axes: Vec<Axis>,
     /// Under which seeds.
     pub seeds: Vec<u64>,
@@ -116,7 +116,7 @@ pub struct Cell {
     pub values: Vec<String>,
     /// Seeds that are done.
     pub seeds: usize,
-    /// Its methods.
+    /// Results by methods.
     pub methods: Vec<Pooled>,
 }
 

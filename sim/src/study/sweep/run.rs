@@ -72,21 +72,8 @@ pub fn run(folder: &SweepFolder, mut index: Index, options: &Options, teller: &T
             };
             let ended = catch_unwind(AssertUnwindSafe(execute))
                 .unwrap_or_else(|_| Err(Ended::Failed("the program panicked: this is a fault of sordino".into())));
-            match ended {
-                Ok(summary) => {
-                    (entry.status, entry.error) = (Status::Done, None);
-                    (entry.digest, entry.methods) = (Some(summary.digest), summary.methods);
-                }
-                Err(Ended::Interrupted) => continue,
-                Err(Ended::Failed(error)) => {
-                    let error = error.replace('\n', " ");
-                    let path = folder.run(&name);
-                    // The reason also stands where somebody will look for the results.
-                    let _ = std::fs::create_dir_all(&path);
-                    let _ = std::fs::write(path.join(ERROR), format!("{error}\n"));
-                    (entry.status, entry.error) = (Status::Failed, Some(error));
-                    (entry.digest, entry.methods) = (None, Vec::new());
-                }
+            if !settle(&mut entry, ended, &folder.run(&name)) {
+                continue;
             }
             folder.record(&entry)?;
             let digest = entry.digest.as_deref();
@@ -117,6 +104,26 @@ pub fn run(folder: &SweepFolder, mut index: Index, options: &Options, teller: &T
     folder.condense(&index, &page(folder, &index))?;
     folder.complete()?;
     Ok(index)
+}
+
+/// Writes into an entry how its run ended; not if it was interrupted, which `false` says.
+fn settle(entry: &mut Entry, ended: Result<Summary, Ended>, path: &Path) -> bool {
+    match ended {
+        Ok(summary) => {
+            (entry.status, entry.error) = (Status::Done, None);
+            (entry.digest, entry.methods) = (Some(summary.digest), summary.methods);
+        }
+        Err(Ended::Interrupted) => return false,
+        Err(Ended::Failed(error)) => {
+            let error = error.replace('\n', " ");
+            // The reason also stands where somebody will look for the results.
+            let _ = std::fs::create_dir_all(path);
+            let _ = std::fs::write(path.join(ERROR), format!("{error}\n"));
+            (entry.status, entry.error) = (Status::Failed, Some(error));
+            (entry.digest, entry.methods) = (None, Vec::new());
+        }
+    }
+    true
 }
 
 fn lock<'m, V>(mutex: &'m Mutex<V>) -> std::sync::MutexGuard<'m, V> {

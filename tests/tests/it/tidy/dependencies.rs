@@ -4,6 +4,9 @@ use std::process::Command;
 
 use super::source::{root, sources};
 
+/// `cargo run --release` on a fresh clone builds at most this many crates.
+const CRATES_MAX: usize = 113;
+
 /// Lines of `cargo tree -e features`: no `std` of a crate that would then compute with the system's library.
 fn check_features(tree: &str, crates: &[&str], banned: &[&str]) -> Vec<String> {
     let mut complaints = Vec::new();
@@ -16,6 +19,21 @@ fn check_features(tree: &str, crates: &[&str], banned: &[&str]) -> Vec<String> {
         }
     }
     complaints
+}
+
+/// Crates of a `cargo tree --prefix none`: names with their versions, each once. Our own count, and a crate that is built
+/// for the program and for a build script or macro as well counts once, as cargo lists it.
+fn crates(tree: &str) -> usize {
+    let names = tree.lines().map(|line| line.split(' ').take(2).collect::<Vec<_>>());
+    names.filter(|name| name.len() == 2).collect::<std::collections::BTreeSet<_>>().len()
+}
+
+/// The packages of the workspace.
+fn members() -> Vec<String> {
+    let metadata = cargo("metadata", &["--no-deps", "--format-version=1", "--offline"]);
+    let metadata: serde_json::Value = serde_json::from_str(&metadata).unwrap();
+    let packages = metadata["packages"].as_array().unwrap().iter();
+    packages.map(|package| package["name"].as_str().unwrap().to_owned()).collect()
 }
 
 fn check_libm_pin(lock: &str, manifest: &str) -> Vec<String> {
@@ -49,8 +67,12 @@ fn check_toolchain(path: &str, text: &str) -> Vec<String> {
 }
 
 fn cargo_tree(arguments: &[&str]) -> String {
+    cargo("tree", arguments)
+}
+
+fn cargo(command: &str, arguments: &[&str]) -> String {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = Command::new(cargo).arg("tree").args(arguments).current_dir(root()).output().unwrap();
+    let output = Command::new(cargo).arg(command).args(arguments).current_dir(root()).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
@@ -74,6 +96,35 @@ fn dependencies_cannot_change_the_bits() {
     // Negative control, in the form that cargo prints.
     let tree = "sordino-core v0.1.0\n├── nalgebra feature \"std\"\n│   └── nalgebra v0.35.0\n";
     assert_eq!(check_features(tree, &matrices, &["std"]).len(), 1);
+}
+
+#[test]
+fn no_member_switches_on_the_systems_functions() {
+    // As each would be built alone and tested: with `std` these take exp, ln and sin from the system, whose last bits
+    // differ between machines.
+    let numbers = ["num-traits", "nalgebra", "simba", "num-complex"];
+    let check = |member: &str, edges: &str| -> Vec<String> {
+        let tree = cargo_tree(&["-p", member, "--all-features", "-e", edges]);
+        check_features(&tree, &numbers, &["std", "default"]).iter().map(|c| format!("{member}: {c}")).collect()
+    };
+    let members = members();
+    assert!(["sordino-core", "sordino-host", "sordino-sim", "xtask"].iter().all(|m| members.iter().any(|n| n == m)));
+    let complaints: Vec<String> = members.iter().flat_map(|member| check(member, "features,normal,dev")).collect();
+    assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
+    // Negative control: sim's build script, which computes nothing that is kept, reads data with crates that do so.
+    assert!(
+        check("sordino-sim", "features,build,normal").contains(&"sordino-sim: num-traits feature \"std\" is on".into())
+    );
+}
+
+#[test]
+fn a_fresh_clone_builds_few_crates() {
+    let tree = cargo_tree(&["-p", "sordino-sim", "-e", "normal,build", "--prefix", "none"]);
+    let count = crates(&tree);
+    assert!(count > 50 && count <= CRATES_MAX, "{count} crates, at most {CRATES_MAX}");
+    // Negative control: repeats count once, other versions and our own count.
+    let tree = "sordino-sim v0.1.0 (/x)\nsyn v2.0.1\nsyn v3.0.0\nserde_derive v1.0.0 (proc-macro)\nsyn v2.0.1 (*)\n\n";
+    assert_eq!(crates(tree), 4);
 }
 
 #[test]

@@ -52,6 +52,38 @@ fn has_else(lines: &[&str], at: usize) -> bool {
     end.is_some_and(|line| line.trim_start().starts_with("} else"))
 }
 
+/// An error that wraps another hands its cause on: no empty `impl Error` beside a variant that holds an error.
+fn check_sources(path: &str, text: &str) -> Vec<String> {
+    let code = shipped(path, text);
+    let empty = code.match_indices("Error for ").filter_map(|(at, head)| code[at + head.len()..].split_once(" {}\n"));
+    let names = empty.map(|(name, _)| name).filter(|name| name.chars().all(char::is_alphanumeric));
+    let wraps = |name: &&str| {
+        let Some((_, body)) = code.split_once(&format!("pub enum {name} {{\n")) else { return false };
+        let body = body.split("\n}").next().unwrap_or_default();
+        body.lines().any(|line| {
+            let held = line.trim().trim_end_matches(',').trim_end_matches(')');
+            held.ends_with("Error") && held.contains(['(', ':'])
+        })
+    };
+    names.filter(wraps).map(|name| format!("{path}: `{name}` wraps an error and hands no source on")).collect()
+}
+
+#[test]
+fn errors_hand_their_causes_on() {
+    over_sources(check_sources);
+    let error = |variant: &str, end: &str| {
+        let text = format!(
+            "pub enum XError {{\n    A(u32),\n    {variant},\n}}\n\nimpl core::error::Error for XError {end}\n"
+        );
+        check_sources("core/src/x.rs", &text).len()
+    };
+    assert_eq!(error("Y(YError)", "{}"), 1);
+    assert_eq!(error("Y(super::y::YError)", "{}"), 1);
+    assert_eq!(error("Y {\n        error: YError,\n    }", "{}"), 1);
+    assert_eq!(error("Y(YError)", "{\n    fn source() {}\n}"), 0);
+    assert_eq!(error("Y(u64)", "{}"), 0);
+}
+
 #[test]
 fn mended_core_swallows_no_error() {
     over_sources(check_errors);

@@ -11,7 +11,7 @@ use crate::privacy::Event;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// 2⁻⁵³.
+/// Relative error of one rounded f64 operation, 2⁻⁵³.
 pub(super) const UNIT_ROUNDOFF: f64 = f64::EPSILON / 2.0;
 
 /// The loss of one release on the grid of one step: masses at grid indices that rise.

@@ -20,9 +20,9 @@ pub trait Real:
 {
     /// Bound on the relative error of one operation.
     const UNIT: f64;
-    /// Exact.
+    /// Widens an f64; exact.
     fn from_f64(x: f64) -> Self;
-    /// The nearest.
+    /// The nearest f64.
     fn to_f64(self) -> f64;
     /// 1/x for x ≠ 0, good to two units.
     fn inverse(self) -> Self;

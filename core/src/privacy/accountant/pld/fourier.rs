@@ -25,7 +25,7 @@ use alloc::vec::Vec;
 /// A complex number.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Complex<F = f64> {
-    /// Real part.
+    /// Real part of the number.
     pub re: F,
     /// Imaginary part.
     pub im: F,
@@ -38,12 +38,12 @@ impl<F: Real> Complex<F> {
     pub(super) fn one() -> Self {
         Complex::new(F::from_f64(1.0), F::default())
     }
-    /// Exact.
+    /// Widens both parts; exact.
     #[inline(always)]
     pub(super) fn from_f64(z: Complex) -> Self {
         Complex::new(F::from_f64(z.re), F::from_f64(z.im))
     }
-    /// The nearest.
+    /// The nearest parts in f64.
     #[inline(always)]
     pub(super) fn to_f64(self) -> Complex {
         Complex::new(self.re.to_f64(), self.im.to_f64())
@@ -56,7 +56,7 @@ impl<F: Real> Complex<F> {
     pub(super) fn sub(self, o: Self) -> Self {
         Complex::new(self.re - o.re, self.im - o.im)
     }
-    /// Product.
+    /// Product of two numbers.
     #[inline(always)]
     pub fn times(self, o: Self) -> Self {
         Complex::new(self.re * o.re - self.im * o.im, self.re * o.im + self.im * o.re)
@@ -65,13 +65,13 @@ impl<F: Real> Complex<F> {
     fn conjugate(self) -> Self {
         Complex::new(self.re, -self.im)
     }
-    /// 1/z for z ≠ 0.
+    /// Inverse 1/z for z ≠ 0.
     #[inline(always)]
     pub(super) fn inverse(self) -> Self {
         let scale = (self.re * self.re + self.im * self.im).inverse();
         Complex::new(self.re * scale, -self.im * scale)
     }
-    /// Modulus.
+    /// Modulus |z| in f64.
     #[inline(always)]
     pub(super) fn norm(self) -> f64 {
         let z = self.to_f64();
@@ -122,7 +122,7 @@ impl<F: Real> Plan<F> {
         Plan { half: n / 2, roots, scratch: vec![Complex::default(); n / 2], error: error * (1.0 + 1e-9), root_error }
     }
 
-    /// n.
+    /// Length n of the transform, a power of two.
     pub fn len(&self) -> usize {
         2 * self.half
     }
@@ -143,7 +143,7 @@ impl<F: Real> Plan<F> {
         self.root_error
     }
 
-    /// Never.
+    /// Never: a transform has at least one number.
     pub fn is_empty(&self) -> bool {
         false
     }

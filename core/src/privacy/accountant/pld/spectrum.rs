@@ -299,7 +299,7 @@ impl Spectrum {
     }
 }
 
-/// 2πj/n.
+/// Angle 2πj/n of a root of unity, radians.
 fn angle(j: usize, n: usize) -> f64 {
     2.0 * PI * (j as f64 / n as f64)
 }

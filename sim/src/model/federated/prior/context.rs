@@ -132,7 +132,7 @@ impl<T: Scalar> PriorContext<T> {
         }
     }
 
-    /// T.
+    /// Number of rounds T.
     pub fn rounds(&self) -> u32 {
         self.base.config.parameters().rounds
     }

@@ -27,7 +27,7 @@ pub type CommonDraw<T> = Arc<(Vec<T>, Vec<T>)>;
 pub enum PriorOrder<T> {
     /// A round of queries; round 0 is that of the initial points.
     Query {
-        /// t = 0..=T.
+        /// Round t = 0..=T; 0 are the first queries.
         round: u32,
         /// Nothing before the first release.
         draw: Option<CommonDraw<T>>,
@@ -36,11 +36,11 @@ pub enum PriorOrder<T> {
     Release {
         /// The round after which it is made.
         round: u32,
-        /// Which release.
+        /// Index of the release, 0-based.
         release: u32,
-        /// κ and C.
+        /// Noise variance κ and constant C of the release.
         terms: Terms<T>,
-        /// w, M numbers.
+        /// Weights w of the public posterior, M numbers.
         weights: Arc<[T]>,
         /// z of this release.
         noise_multiplier: f64,

@@ -1,0 +1,67 @@
+//! What a ledger is for: names, accounting and budget, checked before anything is written.
+
+use sordino_core::privacy::SourceKind;
+
+use super::LedgerError;
+use super::line::{Accounting, Head, LEDGER_VERSION};
+
+/// The longest name of a data set or unit, in bytes.
+const NAME_MAX: usize = 256;
+/// What a name may be, in words.
+const NAME_ADMISSIBLE: &str = "1 to 256 bytes without control characters, no white space at either end";
+
+/// What a ledger is for: its first line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Terms {
+    /// Name of the data set, or of the run of a simulation; 1 to 256 bytes, no control characters, no white space at
+    /// either end.
+    pub data: String,
+    /// Whose presence or value is protected, for example "agent"; as the name of the data set.
+    pub unit: String,
+    /// Number of records, public. Not asked for an existing ledger if none.
+    pub records: Option<u64>,
+    /// How losses add up.
+    pub accounting: Accounting,
+    /// The most ε, > 0. A new ledger of secret noise needs one; of an existing one it is not asked if none. A simulated
+    /// ledger without one admits everything.
+    pub epsilon_max: Option<f64>,
+    /// The δ of the budget: in [0, 1) where δ is summed, in (0, 1) under Rényi accounting.
+    pub delta: f64,
+}
+
+impl Terms {
+    /// Refuses names and numbers that are none.
+    pub(super) fn check(&self) -> Result<(), LedgerError> {
+        let refuse = |key, admissible| Err(LedgerError::Terms { key, admissible });
+        let is_name = |name: &str| {
+            let length = (1..=NAME_MAX).contains(&name.len());
+            length && !name.chars().any(char::is_control) && name.trim() == name
+        };
+        if !is_name(&self.data) {
+            return refuse("data set", NAME_ADMISSIBLE);
+        }
+        if !is_name(&self.unit) {
+            return refuse("unit", NAME_ADMISSIBLE);
+        }
+        if self.epsilon_max.is_some_and(|most| !(most > 0.0 && most.is_finite())) {
+            return refuse("epsilon_max", "a finite number above 0");
+        }
+        let delta = self.delta < 1.0 && (self.delta > 0.0 || (self.delta == 0.0 && self.accounting == Accounting::Sum));
+        if delta { Ok(()) } else { refuse("delta", "[0, 1), and above 0 under Renyi accounting") }
+    }
+
+    /// The first line of a ledger for it.
+    pub(super) fn head(&self, kind: SourceKind, id: Option<String>) -> Head {
+        Head {
+            sordino_ledger: LEDGER_VERSION,
+            noise: kind.to_string(),
+            id,
+            data: self.data.clone(),
+            unit: self.unit.clone(),
+            records: self.records,
+            accountant: self.accounting,
+            epsilon_max: self.epsilon_max,
+            delta: self.delta,
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! How long a function may be and how short the text above an item: counted in tokens, so that strings, macros and
+//! comments are what the compiler takes them for.
+
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+
+use super::source::over_sources;
+
+/// A function that is longer cannot be seen at once: lines from `fn` to its closing brace.
+const FUNCTION_LINES_MAX: usize = 70;
+/// A doc that is shorter is a riddle: characters of its text, without markers, lines joined.
+const DOC_CHARACTERS_MIN: usize = 15;
+
+/// Sees every token tree of a file, also inside macros, with those that follow it.
+fn walk(tokens: TokenStream, see: &mut impl FnMut(&[TokenTree])) {
+    let trees: Vec<TokenTree> = tokens.into_iter().collect();
+    for (at, tree) in trees.iter().enumerate() {
+        see(&trees[at..]);
+        if let TokenTree::Group(group) = tree {
+            walk(group.stream(), see);
+        }
+    }
+}
+
+fn tokens(path: &str, text: &str) -> TokenStream {
+    text.parse().unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+fn is_punct(tree: Option<&TokenTree>, character: char) -> bool {
+    matches!(tree, Some(TokenTree::Punct(punct)) if punct.as_char() == character)
+}
+
+/// `fn name` … `{}`: its name, first line and number of lines; nothing of pointers and of functions without a body.
+fn function(trees: &[TokenTree]) -> Option<(String, usize, usize)> {
+    let [TokenTree::Ident(keyword), TokenTree::Ident(name), rest @ ..] = trees else {
+        return None;
+    };
+    let mut body = rest.iter().take_while(|tree| !is_punct(Some(tree), ';'));
+    let body = body.find_map(|tree| match tree {
+        TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => Some(group),
+        _ => None,
+    })?;
+    let first = keyword.span().start().line;
+    (*keyword == "fn").then(|| (name.to_string(), first, body.span_close().end().line + 1 - first))
+}
+
+fn check_functions(path: &str, text: &str) -> Vec<String> {
+    let mut complaints = Vec::new();
+    walk(tokens(path, text), &mut |trees| {
+        if let Some((name, line, lines)) = function(trees)
+            && lines > FUNCTION_LINES_MAX
+        {
+            complaints.push(format!("{path}:{line}: `{name}` has {lines} lines, more than {FUNCTION_LINES_MAX}"));
+        }
+    });
+    complaints
+}
+
+/// One line of a doc comment, `///`, `//!` or as the attribute that both are: its text, its line and its trees.
+fn doc_line(trees: &[TokenTree]) -> Option<(String, usize, usize)> {
+    if !is_punct(trees.first(), '#') {
+        return None;
+    }
+    let at = 1 + usize::from(is_punct(trees.get(1), '!'));
+    let Some(TokenTree::Group(attribute)) = trees.get(at) else {
+        return None;
+    };
+    let inner: Vec<TokenTree> = attribute.stream().into_iter().collect();
+    match &inner[..] {
+        [TokenTree::Ident(doc), _, TokenTree::Literal(text)] if *doc == "doc" => {
+            let line = text.span().start().line;
+            Some((text.to_string().trim_start_matches('r').trim_matches('"').trim().to_owned(), line, at + 1))
+        }
+        _ => None,
+    }
+}
+
+fn check_docs(path: &str, text: &str) -> Vec<String> {
+    let mut complaints = Vec::new();
+    // Trees of the doc that are still to be passed: it is judged once, from its first line.
+    let mut passed = 0;
+    walk(tokens(path, text), &mut |trees| {
+        if passed > 0 {
+            passed -= 1;
+            return;
+        }
+        let (mut at, mut whole, mut first) = (0, String::new(), None);
+        while let Some((line_text, line, length)) = doc_line(&trees[at..]) {
+            (whole, first) = (format!("{whole} {line_text}").trim().to_owned(), first.or(Some(line)));
+            at += length;
+        }
+        if let Some(line) = first
+            && whole.chars().count() < DOC_CHARACTERS_MIN
+        {
+            complaints.push(format!("{path}:{line}: `{whole}`: fewer than {DOC_CHARACTERS_MIN} characters"));
+        }
+        // The trees after the first, and those inside of every attribute: the doc's brackets hold three each.
+        passed = trees[..at].iter().map(|tree| 1 + inside(tree)).sum::<usize>().saturating_sub(1);
+    });
+    complaints
+}
+
+fn inside(tree: &TokenTree) -> usize {
+    match tree {
+        TokenTree::Group(group) => group.stream().into_iter().map(|tree| 1 + inside(&tree)).sum(),
+        _ => 0,
+    }
+}
+
+#[test]
+fn functions_are_short() {
+    over_sources(check_functions);
+    let of = |lines: usize| {
+        format!("fn long<T>(x: [T; 2]) -> T\nwhere\n    T: Copy,\n{{\n{}}}\n", "    f();\n".repeat(lines))
+    };
+    // Five lines are its head and its end.
+    assert!(check_functions("x.rs", &of(FUNCTION_LINES_MAX - 5)).is_empty());
+    assert_eq!(check_functions("x.rs", &of(FUNCTION_LINES_MAX - 4)).len(), 1);
+    let nested = format!("mod m {{\n    impl X {{\n{}    }}\n}}\n", of(FUNCTION_LINES_MAX));
+    assert_eq!(check_functions("x.rs", &nested).len(), 1);
+    let in_macro = format!("toy! {{\n{}}}\n", of(FUNCTION_LINES_MAX));
+    assert_eq!(check_functions("x.rs", &in_macro).len(), 1);
+    // No bodies, and braces that are none of a function's own.
+    let good = format!(
+        "trait X {{\n    fn f(&self) -> u32;\n{}}}\ntype F = fn(u32) -> u32;\nconst TEXT: &str = \"fn f() {{\";\n",
+        "    const A: u32 = 0;\n".repeat(2 * FUNCTION_LINES_MAX)
+    );
+    assert!(check_functions("x.rs", &good).is_empty());
+}
+
+#[test]
+fn docs_say_something() {
+    over_sources(check_docs);
+    let bad = [
+        "/// P.\npub fn count() {}\n",
+        "struct X {\n    /// Its index.\n    index: u32,\n}\n",
+        "//! Short.\n\nfn f() {}\n",
+        "keys! {\n    /// M.\n    count: usize;\n}\n",
+        "#[doc = \"A toy.\"]\nfn f() {}\n",
+        "/// N.\n#[inline]\n/// M.\nfn f() {}\n/// A sentence that is long enough.\nfn g() {}\n/// Q.\nfn h() {}\n",
+    ];
+    let found: Vec<usize> = bad.iter().map(|text| check_docs("x.rs", text).len()).collect();
+    assert_eq!(found, [1, 1, 1, 1, 1, 3]);
+    let good = "//! A file with a purpose.\n\n/// Two lines\n/// say enough.\nfn f() {}\n// P.\nfn g() {}\n\
+                const TEXT: &str = \"/// P.\";\n#[allow(dead_code)]\nfn h() {}\n";
+    assert_eq!(check_docs("x.rs", good), Vec::<String>::new());
+}
