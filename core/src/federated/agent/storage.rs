@@ -13,21 +13,21 @@ pub fn log_len(config: &Config) -> usize {
 }
 
 /// Numbers in the workspace: posteriors, the vector to upload, an own draw, one point with its features.
-pub fn workspace_len<T>(config: &Config, public: &Public<'_, T>) -> usize {
+pub fn workspace_len<T: Scalar>(config: &Config, public: &Public<'_, T>) -> usize {
     let p = config.parameters();
     let m = p.feature_count as usize;
-    let (dim, rank) = (p.regions.splits().len(), public.prior_rank);
+    let (dim, rank) = (p.regions.splits().len(), public.prior_rank());
     weights::storage_len(m) + own_len(config, public) + m + m.max(rank) + dim + m.max(rank)
 }
 
 /// Numbers an agent that keeps its workspace takes in all.
-pub fn storage_len<T>(config: &Config, public: &Public<'_, T>) -> usize {
+pub fn storage_len<T: Scalar>(config: &Config, public: &Public<'_, T>) -> usize {
     log_len(config) + workspace_len(config, public)
 }
 
 /// Numbers of the posterior that joint draws are made from.
-fn own_len<T>(config: &Config, public: &Public<'_, T>) -> usize {
-    if config.parameters().own_draw == OwnDraw::Joint { weights::storage_len(public.prior_rank) } else { 0 }
+fn own_len<T: Scalar>(config: &Config, public: &Public<'_, T>) -> usize {
+    if config.parameters().own_draw == OwnDraw::Joint { weights::storage_len(public.prior_rank()) } else { 0 }
 }
 
 /// Whose workspace it is: of [`workspace_len`] numbers, whatever they are.
@@ -74,7 +74,7 @@ pub(super) struct Parts<'a, T> {
 
 /// Cuts a workspace whose length was checked.
 pub(super) fn parts<'a, T: Scalar>(workspace: &'a mut [T], config: &Config, public: &Public<'_, T>) -> Parts<'a, T> {
-    let (m, rank) = (config.parameters().feature_count as usize, public.prior_rank);
+    let (m, rank) = (config.parameters().feature_count as usize, public.prior_rank());
     let (shared, rest) = slice::split(workspace, weights::storage_len(m));
     let (own, rest) = slice::split(rest, own_len(config, public));
     let (upload, rest) = slice::split(rest, m);

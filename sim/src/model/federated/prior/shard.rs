@@ -90,7 +90,7 @@ impl<T: Scalar> Crew for PriorShard<T> {
     ) -> Result<Self, DriverError> {
         let (length, seed) = (log_of(context), context.base.run.seed);
         let (m, public) = (context.config().features(), context.public());
-        let rank = if public.prior_rows.is_empty() { m } else { public.prior_rank };
+        let (_, rank) = public.prior(m);
         let workspace = workspace_len(length / 2, m, rank, levels(&context.models));
         let kept = workspace * size_of::<T>() * Self::enrolled(context) as usize <= context.base.workspace_bytes;
         let mut shard = PriorShard {
