@@ -64,13 +64,7 @@ impl World {
     }
 
     fn public(&self) -> Public<'_, f64> {
-        Public {
-            feature_rows: &self.rows,
-            prior_rows: &self.prior,
-            prior_rank: self.rank,
-            gram: &self.gram,
-            designs: &self.designs,
-        }
+        Public { feature_rows: &self.rows, prior_rows: &self.prior, gram: &self.gram, designs: &self.designs }
     }
 
     fn function(&self, seed: RunSeed, party: Party) -> Vec<f64> {

@@ -223,7 +223,6 @@ fn public<'a>(header: &Header, dim: usize, storage: &'a mut [f32]) -> Option<Pub
         feature_rows: &[],
         region_of: &[],
         prior_rows: &[],
-        prior_rank: 0,
         confidence_widths: &[],
     })
 }

@@ -136,7 +136,6 @@ pub struct Shared<T> {
     feature_rows: Vec<T>,
     region_of: Vec<u32>,
     prior_rows: Vec<T>,
-    prior_rank: usize,
 }
 
 impl<T: Scalar> Shared<T> {
@@ -158,14 +157,14 @@ impl<T: Scalar> Shared<T> {
             map.features(point, row);
         }
         let region_of = points.chunks_exact(dim).map(|point| p.regions.region_of(point)).collect();
-        let (mut prior_rows, mut prior_rank) = (Vec::new(), 0);
+        let mut prior_rows = Vec::new();
         if p.own_draw == OwnDraw::Joint {
             let kernel = StationaryKernel::with_shape(public.kernel, public.lengthscale, public.signal_variance)
                 .map_err(TermsError::Kernel)?;
-            let (factor, rank, _) = prior_factor(&kernel, &terms.candidates, dim, public.prior_tolerance);
-            (prior_rows, prior_rank) = (factor.into_iter().map(T::from_f64).collect(), rank);
+            let (factor, _) = prior_factor(&kernel, &terms.candidates, dim, public.prior_tolerance);
+            prior_rows = factor.into_iter().map(T::from_f64).collect();
         }
-        let shared = Shared { agreement, points, features, feature_rows, region_of, prior_rows, prior_rank };
+        let shared = Shared { agreement, points, features, feature_rows, region_of, prior_rows };
         shared.public()?.check(&shared.agreement.config).map_err(TermsError::Public)?;
         Ok(Arc::new(shared))
     }
@@ -181,7 +180,6 @@ impl<T: Scalar> Shared<T> {
             feature_rows: &self.feature_rows,
             region_of: &self.region_of,
             prior_rows: &self.prior_rows,
-            prior_rank: self.prior_rank,
             confidence_widths: &[],
         })
     }

@@ -165,6 +165,22 @@ pub fn loss_after(curve: &[(u32, Option<f64>)], releases: u32) -> Option<f64> {
     curve.iter().find(|(count, _)| *count >= releases).and_then(|(_, epsilon)| *epsilon)
 }
 
+/// The tight ε at the scenario's δ after up to `releases` releases of a private method; for [`loss_after`]. Empty of a
+/// method that releases nothing.
+///
+/// **Errors**: as [`privacy_loss`].
+pub fn losses(scenario: &Scenario, method: Method, releases: u32) -> Result<Vec<(u32, Option<f64>)>, AccountantError> {
+    let delta = scenario.privacy.delta;
+    if method.is_prior() {
+        let after = |made| {
+            let (event, count) = spending(scenario, method, made);
+            Ok((made, loss_by(&mut PldAccountant::new(), &event, count, delta)?))
+        };
+        return (0..=releases).map(after).collect();
+    }
+    if releases == 0 { Ok(Vec::new()) } else { loss_curve(&release_event(scenario), releases, delta, LOSSES_MAX) }
+}
+
 /// Largest number of counts at which a run asks for ε.
 const LOSSES_MAX: u32 = 256;
 
@@ -237,17 +253,11 @@ pub fn summarize(scenario: &Scenario, results: &[MethodRun]) -> Result<Statistic
         let private = methods.iter().filter(|method| method.losses.is_some() && method.method.is_prior() == prior);
         private.map(|method| method.releases).max()
     };
-    let delta = scenario.privacy.delta;
-    let prior_losses = (0..=most(true).unwrap_or(0)).map(|made| {
-        let (event, count) = spending(scenario, Method::DpPrior, made);
-        Ok((made, loss_by(&mut PldAccountant::new(), &event, count, delta)?))
-    });
-    let prior_losses = if most(true).is_some() { prior_losses.collect::<Result<_, _>>()? } else { Vec::new() };
-    let releases = most(false);
-    let losses = match releases.filter(|releases| *releases > 0) {
-        Some(releases) => loss_curve(&release_event(scenario), releases, delta, LOSSES_MAX)?,
-        None => Vec::new(),
+    let curve = |method: Method| match most(method.is_prior()) {
+        None | Some(0) => Ok(Vec::new()),
+        Some(releases) => losses(scenario, method, releases),
     };
+    let (losses, prior_losses) = (curve(Method::DpFtsDe)?, curve(Method::DpPrior)?);
     Ok(Statistics { digest: combine(runs.iter()), methods, losses, prior_losses })
 }
 

@@ -127,7 +127,6 @@ pub fn public<'a>(shared: &'a Shared, region_of: &'a [u32]) -> Public<'a, f64> {
         feature_rows: if cached { &shared.rows } else { &[] },
         region_of,
         prior_rows: &[],
-        prior_rank: 0,
         confidence_widths: &[],
     }
 }
@@ -184,7 +183,7 @@ pub fn run(
     let region_of: Vec<u32> = shared.points.iter().map(|x| u32::from(*x > 0.5)).collect();
     let mut public = public(shared, if cached { &region_of } else { &[] });
     if own_draw == OwnDraw::Joint {
-        (public.prior_rows, public.prior_rank) = (&shared.prior, shared.rank);
+        public.prior_rows = &shared.prior;
     }
     let mut states: Vec<AgentState> = (0..N).map(|n| AgentState::new(n, run_seed())).collect();
     let mut storages = vec![vec![0.0; storage_len(&config, &public)]; N as usize];

@@ -65,7 +65,6 @@ impl<T: Scalar> World<T> {
         Public {
             feature_rows: &self.feature_rows,
             prior_rows: if with_factor { &self.prior_rows } else { &[] },
-            prior_rank: self.rank,
             gram: &self.gram,
             designs: &self.designs,
         }

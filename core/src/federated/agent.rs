@@ -105,7 +105,7 @@ impl<'a, T: Scalar> Agent<'a, T> {
         let shared = posterior(p.feature_count as usize, lambda, state.digested.shared, shared)?;
         let own = match p.own_draw {
             OwnDraw::Features => None,
-            OwnDraw::Joint => Some(posterior(public.prior_rank, noise_variance, state.digested.own, own)?),
+            OwnDraw::Joint => Some(posterior(public.prior_rank(), noise_variance, state.digested.own, own)?),
         };
         let whole = Regions::whole(public.candidates.dim()).map_err(AgentError::Domain)?;
         Ok(Agent {

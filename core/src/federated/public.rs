@@ -23,10 +23,9 @@ pub struct Public<'a, T> {
     pub feature_rows: &'a [T],
     /// Region of every candidate, or empty on a device.
     pub region_of: &'a [u32],
-    /// Factor F of the prior covariance over the candidates, K ≈ FFᵀ (count × `prior_rank`); empty without joint draws.
+    /// Factor F of the prior covariance over the candidates, K ≈ FFᵀ: as many numbers for each of them, which is its
+    /// rank ([`Public::prior_rank`]); empty without joint draws.
     pub prior_rows: &'a [T],
-    /// Number of columns of F.
-    pub prior_rank: usize,
     /// Confidence width of the own draw by round (index t − 1); rounds beyond its end, and the empty slice, mean 1.
     pub confidence_widths: &'a [T],
 }
@@ -51,7 +50,22 @@ impl fmt::Display for PublicError {
 
 impl core::error::Error for PublicError {}
 
+/// Columns of a table with a row for each of `rows`; 0 of an empty one.
+///
+/// **Errors**: [`PublicError`] for a table whose last row is not whole, or that holds numbers of no row.
+pub(super) fn columns(what: &'static str, len: usize, rows: usize) -> Result<usize, PublicError> {
+    match len.checked_div(rows) {
+        Some(columns) if columns * rows == len => Ok(columns),
+        columns => Err(PublicError { what, found: len, expected: columns.unwrap_or(0).max(1) * rows }),
+    }
+}
+
 impl<T: Scalar> Public<'_, T> {
+    /// Number of columns of F, 0 without it.
+    pub fn prior_rank(&self) -> usize {
+        self.prior_rows.len().checked_div(self.candidates.count() as usize).unwrap_or(0)
+    }
+
     /// Checks every size against the configuration.
     ///
     /// **Errors**: [`PublicError`] naming the first that differs.
@@ -70,8 +84,9 @@ impl<T: Scalar> Public<'_, T> {
         if self.region_of.is_empty() && !self.feature_rows.is_empty() {
             return Err(PublicError { what: "candidate regions", found: 0, expected: count });
         }
-        if p.own_draw == OwnDraw::Joint {
-            same("prior factor", self.prior_rows.len(), count * self.prior_rank.max(1))?;
+        let rank = columns("prior factor", self.prior_rows.len(), count)?;
+        if p.own_draw == OwnDraw::Joint && rank == 0 {
+            return Err(PublicError { what: "prior factor", found: 0, expected: count });
         }
         Ok(())
     }

@@ -214,9 +214,14 @@ fn clip<T: Scalar>(vector: &[T], clipping_norm: f64) -> (f64, bool) {
 mod tests {
     extern crate std;
     use super::*;
-    use crate::random::Stream;
+    use proptest::collection::vec;
+    use proptest::sample::select;
+    use proptest::strategy::Just;
+    use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
+    use proptest::{prop_assert, prop_oneof};
+    use std::cell::Cell;
+    use std::string::ToString;
     use std::vec;
-    use std::vec::Vec;
 
     fn norm2(sums: &[i64]) -> u128 {
         sums.iter().map(|u| u128::from(u.unsigned_abs()).pow(2)).sum()
@@ -239,26 +244,28 @@ mod tests {
     fn whatever_comes_the_integer_norm_holds() {
         // Entries from the whole zoo; weights above the declared sensitivity too, as if the configuration were wrong.
         let zoo = [0.0, -0.0, 5e-324, 1e-308, 1.0, -1.0, 11.0, -3e7, 1e154, -1e155, 1e308, -1e308, f64::MAX];
-        let mut stream = Stream::from_seed(41);
-        let mut seen = [false; 4];
-        for _ in 0..20_000 {
-            let dim = 1 + stream.below(6) as usize;
-            let adversarial = stream.below(2) == 0;
-            let vector: Vec<f64> = (0..dim)
-                .map(|_| if adversarial { zoo[stream.below(13) as usize] } else { stream.unit::<f64>() * 40.0 - 20.0 })
-                .collect();
-            let weights = [stream.unit::<f64>(), stream.unit::<f64>()];
-            let tight = (weights[0] * weights[0] + weights[1] * weights[1]).sqrt() * 7.0;
-            let sensitivity = if stream.below(10) == 0 { tight * 0.5 } else { tight };
-            let encoder = Encoder::new(1 + u64::from(stream.below(1 << 20)), sensitivity, 7.0).unwrap();
-            let mut sums = vec![0i64; 2 * dim];
-            let outcome = encoder.add(&vector, &weights, &mut sums).unwrap();
-            assert!(norm2(&sums) <= u128::from(encoder.radius()).pow(2), "{vector:?} {weights:?}");
-            if outcome == Outcome::Zeroed {
-                assert!(sums.iter().all(|u| *u == 0));
-            }
-            seen[outcome as usize] = true;
-        }
+        let vector = prop_oneof![vec(select(zoo.to_vec()), 1..=6), vec(-20.0..20.0, 1..=6)];
+        let sensitivity = prop_oneof![9 => Just(1.0), 1 => Just(0.5)];
+        let input = (vector, [1e-3..1.0, 1e-3..1.0], sensitivity, 1u64..=1 << 20);
+        let seen = Cell::new([false; 4]);
+        let config = Config { cases: 20_000, failure_persistence: None, ..Config::default() };
+        let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
+        let held = runner.run(&input, |(vector, weights, share, radius)| {
+            let [a, b]: [f64; 2] = weights;
+            let tight = (a * a + b * b).sqrt() * 7.0;
+            let encoder = Encoder::new(radius, tight * share, 7.0).map_err(|e| TestCaseError::fail(e.to_string()))?;
+            let mut sums = vec![0i64; 2 * vector.len()];
+            let outcome = encoder.add(&vector, &weights, &mut sums);
+            let outcome = outcome.map_err(|e| TestCaseError::fail(e.to_string()))?;
+            prop_assert!(norm2(&sums) <= u128::from(encoder.radius()).pow(2));
+            prop_assert!(outcome != Outcome::Zeroed || sums.iter().all(|u| *u == 0));
+            let mut so_far = seen.get();
+            so_far[outcome as usize] = true;
+            seen.set(so_far);
+            Ok(())
+        });
+        held.unwrap();
+        let seen = seen.get();
         assert!(seen[0] && seen[1] && seen[3], "{seen:?}");
     }
 

@@ -25,7 +25,7 @@ fn agent(memory: &mut Memory, act: impl FnOnce(&mut Agent<'_, f32>, &[f32])) {
     let Ok(candidates) = Candidates::grid(black_box(8), 2) else { return };
     let (feature_rows, region_of, prior_rows, confidence_widths): (&[f32], &[u32], &[f32], &[f32]) =
         (&[], &[], &[], &[]);
-    let public = Public { candidates, features, feature_rows, region_of, prior_rows, prior_rank: 0, confidence_widths };
+    let public = Public { candidates, features, feature_rows, region_of, prior_rows, confidence_widths };
     let mut state = AgentState::new(black_box(3), RunSeed::new(black_box(1), 0));
     let storage = AgentStorage { log, workspace: Workspace::Kept(workspace) };
     if let Ok(mut agent) = Agent::attach(&config, &public, &mut state, storage) {

@@ -64,7 +64,7 @@ impl<T: Scalar> World<T> {
     }
 
     fn public(&self) -> Public<'_, T> {
-        Public { feature_rows: &self.rows, prior_rows: &[], prior_rank: 0, gram: &self.gram, designs: &self.designs }
+        Public { feature_rows: &self.rows, prior_rows: &[], gram: &self.gram, designs: &self.designs }
     }
 
     /// What agent n sees at a candidate: the common function and a little of its own.

@@ -92,7 +92,6 @@ pub fn boot(flash: &mut Flash<'_>, world: &mut World, memory: &mut [f32; STORAGE
         feature_rows: &[],
         region_of: &[],
         prior_rows: &[],
-        prior_rank: 0,
         confidence_widths: &[],
     };
     let (mut number, mut state) = flash.load(AgentState::new(2, RunSeed::new(9, 0)), &agreement)?;

@@ -13,9 +13,9 @@
 //! | `error` | once, instead | `message` |
 //!
 //! `run` counts paired runs within a scenario from 0, `run_number` run folders of a sweep. `rate` is in units a second,
-//! `remaining_seconds` an estimate from it. `epsilon_spent` is what all releases so far cost (Rényi accountant, the
-//! scenario's δ), `epsilon_left` what the scenario's `max_epsilon` leaves. Nothing that only a trusted server knows is
-//! written: not who was selected or answered, not how many were clipped.
+//! `remaining_seconds` an estimate from it. `epsilon_spent` is what all releases so far cost at the scenario's δ,
+//! the tight ε of table and `rounds.csv`; `epsilon_left` what the budget `max_epsilon` leaves as its filter counts (Rényi).
+//! Nothing that only a trusted server knows is written: not who was selected or answered, not how many were clipped.
 
 use std::io::Write;
 use std::sync::OnceLock;

@@ -42,10 +42,11 @@ pub enum Stage {
     Checkpoint,
     /// The round is over; told once for each round.
     Done {
-        /// ε of all releases so far at the scenario's δ (Rényi accountant); nothing if nothing private was released.
+        /// The tight ε of all releases so far at the scenario's δ; nothing if nothing private was released.
         epsilon: Option<f64>,
-        /// The ε that may be spent, if the scenario names one.
-        epsilon_max: Option<f64>,
+        /// What is left of the ε that may be spent, and that ε, if the scenario names one: as the ledger's filter counts,
+        /// by Rényi divergences, which is less than what the tight ε leaves.
+        budget: Option<(f64, f64)>,
     },
 }
 

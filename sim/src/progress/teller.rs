@@ -165,19 +165,19 @@ impl Teller {
                 self.shared
                     .awaits(Some(*step), format!("{place}: waiting for the checkpoint to be written and synced"));
             }
-            Stage::Done { epsilon, epsilon_max } => {
-                let said = match (epsilon, epsilon_max) {
-                    (Some(epsilon), None) => format!("{place}; ε {} spent (Rényi)", significant(epsilon, 3)),
-                    (Some(epsilon), Some(most)) => format!(
-                        "{place}; ε {} spent (Rényi), {} of {} left",
+            Stage::Done { epsilon, budget } => {
+                let said = match (epsilon, budget) {
+                    (Some(epsilon), None) => format!("{place}; ε {} spent", significant(epsilon, 3)),
+                    (Some(epsilon), Some((left, most))) => format!(
+                        "{place}; ε {} spent; of the budget {} of {} left",
                         significant(epsilon, 3),
-                        significant((most - epsilon).max(0.0), 3),
+                        significant(left, 3),
                         significant(most, 3)
                     ),
                     _ => place,
                 };
                 self.shared.done.fetch_add(1, Ordering::Relaxed);
-                let left = epsilon_max.map(|most| (most - epsilon.unwrap_or(0.0)).max(0.0));
+                let left = budget.map(|(left, _)| left);
                 self.shared.moved(1, Some(*step), said, (epsilon, left), step.round == step.rounds);
             }
         }

@@ -18,3 +18,4 @@ mod toy;
 mod tune;
 mod tuning;
 mod util;
+mod whole;

@@ -184,7 +184,8 @@ fn the_log_is_json_lines() {
         }
         let last = said.iter().rfind(|line| line["event"] == "progress" && line["method"] == "dp-fts-de").unwrap();
         let (spent, left) = (last["epsilon_spent"].as_f64().unwrap(), last["epsilon_left"].as_f64().unwrap());
-        assert!(spent > 0.0 && (spent + left - 3.0).abs() < 1e-9, "{last}");
+        // Told is the tight ε; the budget's filter counts more.
+        assert!(spent > 0.0 && (0.0..3.0).contains(&left) && spent < 3.0 - left, "{last}");
         assert!(last["rate"].as_f64().unwrap() > 0.0 && last["remaining_seconds"].is_number());
     }
     let output = sordino(&folder, &["run", SMALL, "--out", "r", "--log", "json"]);

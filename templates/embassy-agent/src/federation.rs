@@ -60,7 +60,6 @@ pub fn public(numbers: &mut [f32; FEATURES_LEN]) -> Public<'_, f32> {
         feature_rows: &[],
         region_of: &[],
         prior_rows: &[],
-        prior_rank: 0,
         confidence_widths: &[],
     }
 }

@@ -47,7 +47,6 @@ fn public<'a>(features: &'a [f32], prior_rows: &'a [f32], confidence_widths: &'a
         feature_rows: &[],
         region_of: &[],
         prior_rows,
-        prior_rank: prior_rows.len() / GRID as usize,
         confidence_widths,
     }
 }
@@ -86,13 +85,15 @@ fn mended_a_number_that_the_format_does_not_hold_is_refused_at_the_door() {
     assert_eq!(refused_number(|p| p.offset = -1e300, &[]), number("offset", -1e300, "(-inf, inf)"));
     assert_eq!(refused_number(|_| (), &[1.0, -0.5]), number("confidence_widths", -0.5, "[0, inf)"));
     assert!(refused_number(|_| (), &[1.0, f32::NAN]).is_some());
-    // A joint draw needs a factor with columns.
+    // A joint draw needs a factor with columns, and as many for every candidate.
     let (features, config) = (features(), Config::new(parameters(OwnDraw::Joint)).unwrap());
-    let public = Public { prior_rank: 0, prior_rows: &[0.0; GRID as usize], ..public(&features, &[], &[]) };
-    let mut numbers = vec![7.0; storage_len(&config, &public)];
-    let storage = AgentStorage::split(&config, &public, &mut numbers).unwrap();
-    let refused = Agent::attach(&config, &public, &mut AgentState::new(AGENT, SEED), storage).err();
-    assert!(matches!(refused, Some(AgentError::Posterior(_))), "{refused:?}");
+    for rows in [&[0.0; 0][..], &[1.0; GRID as usize + 1]] {
+        let public = public(&features, rows, &[]);
+        let mut numbers = vec![7.0; storage_len(&config, &public)];
+        let storage = AgentStorage::split(&config, &public, &mut numbers).unwrap();
+        let refused = Agent::attach(&config, &public, &mut AgentState::new(AGENT, SEED), storage).err();
+        assert!(matches!(refused, Some(AgentError::Public(error)) if error.what == "prior factor"), "{refused:?}");
+    }
     // Negative control: the same numbers where the format holds them.
     assert_eq!(refused_number(|p| p.regularization = 1e-30, &[0.0, 2.0]), None);
 }

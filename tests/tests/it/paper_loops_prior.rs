@@ -387,8 +387,8 @@ fn nonsense_is_refused_by_name() {
     public.gram = &[];
     assert!(matches!(state.prepare(&public, &mut scratch), Err(PriorError::Length { what: "gram", .. })));
     public = world.public(true);
-    public.prior_rank = 0;
-    assert!(state.prepare(&public, &mut scratch).is_err());
+    public.prior_rows = &world.prior_rows[1..];
+    assert!(matches!(state.prepare(&public, &mut scratch), Err(PriorError::Length { what: "prior rows", .. })));
     let mut designs = world.designs.clone();
     designs[3] = 40;
     public = world.public(true);

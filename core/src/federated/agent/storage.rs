@@ -35,10 +35,10 @@ impl Sizes {
         Sizes { dim, features, observations, prior_rank: 0 }
     }
 
-    fn of<T>(config: &Config, public: &Public<'_, T>) -> Self {
+    fn of<T: Scalar>(config: &Config, public: &Public<'_, T>) -> Self {
         let p = config.parameters();
         Sizes {
-            prior_rank: if p.own_draw == OwnDraw::Joint { public.prior_rank } else { 0 },
+            prior_rank: if p.own_draw == OwnDraw::Joint { public.prior_rank() } else { 0 },
             ..Sizes::new(p.regions.splits().len(), p.feature_count as usize, config.observations_max())
         }
     }
@@ -71,12 +71,12 @@ pub fn log_len(config: &Config) -> usize {
 }
 
 /// [`Sizes::workspace`] of this configuration and public context.
-pub fn workspace_len<T>(config: &Config, public: &Public<'_, T>) -> usize {
+pub fn workspace_len<T: Scalar>(config: &Config, public: &Public<'_, T>) -> usize {
     Sizes::of(config, public).workspace()
 }
 
 /// [`Sizes::storage`] of this configuration and public context.
-pub fn storage_len<T>(config: &Config, public: &Public<'_, T>) -> usize {
+pub fn storage_len<T: Scalar>(config: &Config, public: &Public<'_, T>) -> usize {
     Sizes::of(config, public).storage()
 }
 

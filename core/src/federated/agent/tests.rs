@@ -66,7 +66,6 @@ fn run<T: Scalar>(candidates: u32, trouble: Trouble) -> (Vec<f64>, u32) {
         feature_rows: &[],
         region_of: &[],
         prior_rows: &[],
-        prior_rank: 0,
         confidence_widths: &[T::from_f64(1.5); 5],
     };
     let (mut log, mut workspace) = (vec![T::ZERO; log_len(&config)], vec![T::ZERO; workspace_len(&config, &public)]);
@@ -167,7 +166,6 @@ fn an_observation_counts_only_when_it_is_digested() {
         feature_rows: &[],
         region_of: &[],
         prior_rows: &[],
-        prior_rank: 0,
         confidence_widths: &[],
     };
     // Two agents observe 7 last; one of them is told 900 first, for one slice, and then restarted.

@@ -293,7 +293,7 @@ impl<T: Scalar> Agent<'_, T> {
             finite(self.draw, public.features.count())?;
             return Ok(Poll::Ready(None));
         };
-        let (log, rank) = (&*self.log, public.prior_rank);
+        let (log, rank) = (&*self.log, public.prior_rank());
         own.extend(count as usize, |i, phi| {
             let (candidate, y) = entry(log, i);
             let row = slice::part(public.prior_rows, candidate * rank, rank);

@@ -3,6 +3,7 @@
 use core::fmt;
 
 use super::super::errors::ServerError;
+use super::super::public::PublicError;
 use crate::linalg::NotPositiveDefinite;
 use crate::privacy::encode::EncodeError;
 use crate::privacy::mechanism::gaussian::GaussianError;
@@ -70,6 +71,13 @@ impl core::error::Error for PriorError {
 impl From<NotPositiveDefinite> for PriorError {
     fn from(error: NotPositiveDefinite) -> Self {
         PriorError::Singular(error)
+    }
+}
+
+impl From<PublicError> for PriorError {
+    fn from(error: PublicError) -> Self {
+        let PublicError { what, found, expected } = error;
+        PriorError::Length { what, len: found, expected }
     }
 }
 

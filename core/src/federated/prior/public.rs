@@ -1,5 +1,6 @@
 //! The public context of a federated prior: what everybody can compute from a seed and a list of candidates.
 
+use super::super::public::columns;
 use super::config::Config;
 use super::error::{PriorError, at_least, exactly};
 use crate::domain::Candidates;
@@ -15,11 +16,9 @@ use crate::random::{Party, Purpose, RunSeed};
 pub struct Public<'a, T> {
     /// Φ, the features φ of every candidate: D rows of M numbers.
     pub feature_rows: &'a [T],
-    /// F, a factor of the prior covariance over the candidates, K ≈ FFᵀ: D rows of `prior_rank` numbers. Empty: K = ΦΦᵀ,
-    /// which saves a device the second table and costs what the features cannot express.
+    /// F, a factor of the prior covariance over the candidates, K ≈ FFᵀ: D rows of as many numbers as it has columns. Empty:
+    /// K = ΦΦᵀ, which saves a device the second table and costs what the features cannot express.
     pub prior_rows: &'a [T],
-    /// Columns of F; not looked at where F is empty.
-    pub prior_rank: usize,
     /// Ḡ = ΦᵀΦ/D, M × M; see [`gram`]. Needed where the public state is updated, may be empty on an agent.
     pub gram: &'a [T],
     /// V virtual designs, each as many candidates as an agent's initial points; see [`draw_designs`]. As `gram`.
@@ -31,15 +30,8 @@ impl<'a, T: Scalar> Public<'a, T> {
     ///
     /// **Errors**: [`PriorError::Length`] naming what does not fit.
     pub fn check(&self, config: &Config) -> Result<(), PriorError> {
-        let m = config.features();
-        let candidates = self.feature_rows.len() / m;
-        if candidates == 0 || self.feature_rows.len() != candidates * m {
-            return Err(PriorError::Length { what: "feature rows", len: self.feature_rows.len(), expected: m });
-        }
-        if !self.prior_rows.is_empty() {
-            at_least("prior rank", self.prior_rank, 1)?;
-            exactly("prior rows", self.prior_rows.len(), candidates * self.prior_rank)?;
-        }
+        let candidates = candidates(config.features(), self.feature_rows)?;
+        columns("prior rows", self.prior_rows.len(), candidates)?;
         Ok(())
     }
 
@@ -67,10 +59,22 @@ impl<'a, T: Scalar> Public<'a, T> {
         part(self.feature_rows, candidate as usize * m, m)
     }
 
-    /// F and its width.
+    /// F and its number of columns: Φ and `m` where it is empty.
     #[inline]
-    pub(super) fn prior(&self, m: usize) -> (&'a [T], usize) {
-        if self.prior_rows.is_empty() { (self.feature_rows, m) } else { (self.prior_rows, self.prior_rank.max(1)) }
+    pub fn prior(&self, m: usize) -> (&'a [T], usize) {
+        if self.prior_rows.is_empty() {
+            return (self.feature_rows, m);
+        }
+        let candidates = self.feature_rows.len().checked_div(m).unwrap_or(0);
+        (self.prior_rows, self.prior_rows.len().checked_div(candidates).unwrap_or(0).max(1))
+    }
+}
+
+/// How many candidates rows of `m` features are of: at least one.
+fn candidates<T>(m: usize, feature_rows: &[T]) -> Result<usize, PriorError> {
+    match columns("feature rows", feature_rows.len(), m)? {
+        0 => Err(PriorError::Length { what: "feature rows", len: 0, expected: m }),
+        count => Ok(count),
     }
 }
 
@@ -80,10 +84,7 @@ impl<'a, T: Scalar> Public<'a, T> {
 pub fn gram<T: Scalar>(config: &Config, feature_rows: &[T], out: &mut [T]) -> Result<(), PriorError> {
     let m = config.features();
     exactly("gram", out.len(), m * m)?;
-    let count = feature_rows.len() / m;
-    if count == 0 || feature_rows.len() != count * m {
-        return Err(PriorError::Length { what: "feature rows", len: feature_rows.len(), expected: m });
-    }
+    let count = candidates(m, feature_rows)?;
     out.fill(T::ZERO);
     for phi in feature_rows.chunks_exact(m) {
         for (row, x) in out.chunks_exact_mut(m).zip(phi) {

@@ -75,7 +75,7 @@ fn features(rows: &mut [f32]) {
 fn agent(memory: &mut Memory, n: usize, kept: bool, act: impl FnOnce(&mut Agent<'_, f32>, &[f32])) {
     features(&mut memory.public);
     let Ok(config) = Config::new(Parameters::usual(200, M as u32, INITIAL as u32, 0.01)) else { return };
-    let public = Public { feature_rows: &memory.public, prior_rows: &[], prior_rank: 0, gram: &[], designs: &[] };
+    let public = Public { feature_rows: &memory.public, prior_rows: &[], gram: &[], designs: &[] };
     let (log, workspace) = memory.numbers.split_at_mut(LOG);
     for (i, entry) in log.chunks_exact_mut(2).enumerate() {
         let candidate = 37 * i % CANDIDATES;

@@ -22,8 +22,9 @@ use sordino_core::schedule::WeightConcentration;
 use sordino_core::wire::{self, Header, Kind, ScalarTag};
 
 use super::error::DriverError;
+use crate::metrics::{loss_after, losses};
 use crate::progress::{Stage, Step};
-use crate::scenario::{Method, Scenario};
+use crate::scenario::{Guarantee, Method, Scenario};
 use crate::world::Objective;
 use crate::world::fault::FaultPlan;
 
@@ -32,9 +33,10 @@ pub struct ScenarioContext<T> {
     points: Vec<T>,
     dim: usize,
     prior_rows: Vec<T>,
-    prior_rank: usize,
     /// Largest prior variance that the factor lacks at any candidate; 0 without joint draws.
     pub prior_residual: f64,
+    /// The tight ε over releases of private methods: of those that share draws, and of the federated prior.
+    losses: [Vec<(u32, Option<f64>)>; 2],
 }
 
 impl<T: Scalar> ScenarioContext<T> {
@@ -43,20 +45,26 @@ impl<T: Scalar> ScenarioContext<T> {
         let points: Vec<T> = candidates.iter().map(|x| T::from_f64(*x)).collect();
         Candidates::list(&points, dim).map_err(DriverError::Domain)?;
         let surrogate = &scenario.surrogate;
-        let (mut factor, mut rank, mut residual) = (Vec::new(), 0, 0.0);
+        let (mut factor, mut residual) = (Vec::new(), 0.0);
         if surrogate.own_draw == OwnDraw::Joint {
             let kernel = surrogate.kernel;
             let kernel = StationaryKernel::with_shape(kernel.kernel, kernel.lengthscale, kernel.signal_variance)
                 .map_err(DriverError::Kernel)?;
-            (factor, rank, residual) = prior_factor(&kernel, candidates, dim, surrogate.prior_tolerance);
+            (factor, residual) = prior_factor(&kernel, candidates, dim, surrogate.prior_tolerance);
         }
         let prior_rows = factor.into_iter().map(T::from_f64).collect();
-        Ok(ScenarioContext { points, dim, prior_rows, prior_rank: rank, prior_residual: residual })
+        let losses = [private_losses(scenario, false)?, private_losses(scenario, true)?];
+        Ok(ScenarioContext { points, dim, prior_rows, prior_residual: residual, losses })
     }
 
-    /// The factor of the prior over the candidates and its columns; empty without joint draws.
-    pub fn prior(&self) -> (&[T], usize) {
-        (&self.prior_rows, self.prior_rank)
+    /// The tight ε of the first `releases` releases of a private method, as the table and `rounds.csv` say it.
+    pub fn epsilon(&self, method: Method, releases: u32) -> Option<f64> {
+        loss_after(&self.losses[usize::from(method.is_prior())], releases)
+    }
+
+    /// The factor of the prior over the candidates; empty without joint draws.
+    pub fn prior(&self) -> &[T] {
+        &self.prior_rows
     }
 
     /// The candidates.
@@ -65,16 +73,11 @@ impl<T: Scalar> ScenarioContext<T> {
     }
 }
 
-/// F with K ≈ FFᵀ over the candidates, its rank, and the largest variance it lacks.
+/// F with K ≈ FFᵀ over the candidates, and the largest variance it lacks.
 ///
 /// The rank is not known beforehand: the factor is tried at growing widths (its columns do not depend on the width) and
 /// packed to the rank it reached.
-pub fn prior_factor(
-    kernel: &impl Kernel<f64>,
-    candidates: &[f64],
-    dim: usize,
-    tolerance: f64,
-) -> (Vec<f64>, usize, f64) {
+pub fn prior_factor(kernel: &impl Kernel<f64>, candidates: &[f64], dim: usize, tolerance: f64) -> (Vec<f64>, f64) {
     let n = candidates.len() / dim;
     let point = |i: usize| &candidates[i * dim..(i + 1) * dim];
     let tolerance = tolerance * kernel.variance(point(0));
@@ -88,10 +91,20 @@ pub fn prior_factor(
         if reached.residual <= tolerance || width == n {
             let rank = reached.rank.max(1);
             let packed = factor.chunks_exact(width).flat_map(|row| row[..rank].iter().copied()).collect();
-            return (packed, rank, reached.residual);
+            return (packed, reached.residual);
         }
         width = n.min(2 * width);
     }
+}
+
+/// The tight ε over all releases that a run of the scenario's private methods can make, with a prior or without.
+fn private_losses(scenario: &Scenario, prior: bool) -> Result<Vec<(u32, Option<f64>)>, DriverError> {
+    let private = |method: &&Method| method.guarantee() == Guarantee::DifferentialPrivacy && method.is_prior() == prior;
+    let Some(method) = scenario.federation.methods.iter().find(private) else {
+        return Ok(Vec::new());
+    };
+    let planned = scenario.prior.as_ref().map_or(0, |prior| prior.plan.releases.len() as u32);
+    Ok(losses(scenario, *method, if prior { planned } else { scenario.federation.rounds })?)
 }
 
 /// The functions of one run and its public features.
@@ -104,7 +117,8 @@ pub struct RunContext<T> {
     pub objective: Box<dyn Objective>,
     /// Every agent's optimum.
     pub optima: Vec<f64>,
-    shared: Arc<ScenarioContext<T>>,
+    /// What all runs share.
+    pub shared: Arc<ScenarioContext<T>>,
     features: Vec<T>,
     feature_rows: Vec<T>,
 }
@@ -224,7 +238,6 @@ impl<T: Scalar> MethodContext<T> {
             feature_rows: &run.feature_rows,
             region_of: &self.region_of,
             prior_rows: &shared.prior_rows,
-            prior_rank: shared.prior_rank,
             confidence_widths: &[],
         })
     }

@@ -47,10 +47,12 @@ pub fn ledger<T>(method: &MethodContext<T>, path: Option<&Path>) -> Result<Ledge
     })
 }
 
-/// The end of a round as it is told: what was spent, and of how much.
-pub fn spent<T: Scalar>(server: &ServerHost<T>) -> Stage {
-    let ledger = server.ledger();
-    let private = server.state().releases() > 0;
-    let epsilon = private.then(|| ledger.spent().ok()).flatten().map(|spent| spent.epsilon);
-    Stage::Done { epsilon, epsilon_max: ledger.terms().epsilon_max }
+/// The end of a round as it is told: what `releases` private releases cost, and what the budget leaves.
+pub fn spent<T: Scalar>(method: &MethodContext<T>, ledger: &Ledger, releases: u32) -> Stage {
+    let epsilon = if releases > 0 { method.run.shared.epsilon(method.method, releases) } else { None };
+    let budget = ledger.terms().epsilon_max.and_then(|most| {
+        let spent = if ledger.is_empty() { 0.0 } else { ledger.spent().ok()?.epsilon };
+        Some(((most - spent).max(0.0), most))
+    });
+    Stage::Done { epsilon, budget }
 }

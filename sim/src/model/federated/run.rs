@@ -92,7 +92,7 @@ where
             journal.save(&name, books.read().regret.len(), &state)?;
             pace = Pace::new(around.interval);
         }
-        tell(host::spent(&server));
+        tell(host::spent(&method, server.ledger(), server.state().releases()));
         if stop && round < p.rounds {
             return Err(DriverError::Interrupted);
         }

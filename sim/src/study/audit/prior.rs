@@ -168,7 +168,7 @@ impl Federation {
             released: &mut self.released,
             scratch: &mut self.scratch,
         };
-        let public = Public { feature_rows: &ROWS, prior_rows: &[], prior_rank: 0, gram: &GRAM, designs: &DESIGNS };
+        let public = Public { feature_rows: &ROWS, prior_rows: &[], gram: &GRAM, designs: &DESIGNS };
         let attached = Server::attach(plan, public, &mut state, &mut posterior, storage);
         let mut server = attached.map_err(|error| failed(0)(error.into()))?;
         for (release, multiplier) in (0..).zip(&self.multipliers) {

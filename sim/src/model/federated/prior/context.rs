@@ -122,11 +122,9 @@ impl<T: Scalar> PriorContext<T> {
 
     /// The public context of all parties.
     pub fn public(&self) -> Public<'_, T> {
-        let (prior_rows, prior_rank) = self.shared.prior();
         Public {
             feature_rows: &self.numbers.feature_rows,
-            prior_rows,
-            prior_rank,
+            prior_rows: self.shared.prior(),
             gram: &self.numbers.gram,
             designs: &self.numbers.designs,
         }

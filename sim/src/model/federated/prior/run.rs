@@ -117,7 +117,9 @@ where
             journal.save(&name, books.regret.len(), &Saved { server: server.store()?, books, agents })?;
             pace = Pace::new(around.interval);
         }
-        tell(spent(&context, &server));
+        let private = context.base.method.guarantee() == Guarantee::DifferentialPrivacy;
+        let releases = if private { server.state().made() } else { 0 };
+        tell(host::spent(&context.base, server.ledger(), releases));
         if stop && !last {
             return Err(DriverError::Interrupted);
         }
@@ -150,12 +152,4 @@ where
         server.merge(public, collected)?;
     }
     books.add_release(&context.base, &mut partials, server.close(public)?)
-}
-
-/// The end of a round as it is told: what was spent, and of how much.
-fn spent<T: Scalar>(context: &PriorContext<T>, server: &Host<T>) -> Stage {
-    let ledger = server.ledger();
-    let private = server.state().made() > 0 && context.base.method.guarantee() == Guarantee::DifferentialPrivacy;
-    let epsilon = private.then(|| ledger.spent().ok()).flatten().map(|spent| spent.epsilon);
-    Stage::Done { epsilon, epsilon_max: ledger.terms().epsilon_max }
 }

@@ -71,7 +71,7 @@ impl<T: Scalar> Crew for PriorShard<T> {
     ) -> Result<Self, DriverError> {
         let (m, public) = (context.config().features(), context.public());
         let log = log_len(context.config().design_len(), context.rounds() as usize);
-        let rank = if public.prior_rows.is_empty() { m } else { public.prior_rank };
+        let (_, rank) = public.prior(m);
         let lengths = [log, workspace_len(log / 2, m, rank, levels(&context.models))];
         let fresh = |agent| AgentState::new(agent, context.base.run.seed);
         let arena = Arena::new(&context.base, agents, lengths, fresh, snapshot)?;
