@@ -20,6 +20,10 @@ const FILES: &[(&str, &str)] = &[
         "a head line, then one line for each run and method: the chain of digests after each round; with `noise`, too",
     ),
     ("ledger.jsonl", "one line for each release: what it was charged; with `noise`, too"),
+    (
+        "values.csv",
+        "what your program answered: agent, inputs, observation, value; `state/answers.csv` while the run goes on",
+    ),
     ("regret.svg", "the picture, with bands of one standard error"),
     (
         "report.html",

@@ -94,7 +94,7 @@ fn every_refusal_names_key_value_range_and_line() {
         (
             "kind = \"gp-sample\"",
             "kind = \"gp\"",
-            "my.toml:8: `objective.kind = \"gp\"` is not admissible; admissible: \"gp-sample\", \"landmine\", \"winequality\"",
+            "my.toml:8: `objective.kind = \"gp\"` is not admissible; admissible: \"gp-sample\", \"function\", \"table\", \"command\", \"landmine\", \"winequality\", \"custom\"",
         ),
         (
             "kind = \"gp-sample\"",

@@ -38,13 +38,14 @@ const REMARK: &str = "The columns marked *not releasable* exist in simulation on
                       guarantee.\n\n```python\nimport pandas as pd\ncurves = \
                       pd.read_csv(\"rounds.csv\").groupby([\"method\", \"round\"])[\"regret\"].agg([\"mean\", \"sem\"])\n```";
 
-/// Everything but what a folder adds; `ledger` with the charges of all methods, if they were written down.
+/// Everything but what a folder adds; `kept` are files that were written during the run: the ledger of all methods, answers
+/// of a user's program.
 pub fn record(
     scenario: &Scenario,
     results: Vec<MethodRun>,
     summary: Summary,
     explanation: Explanation,
-    ledger: Option<String>,
+    kept: Vec<(&'static str, String)>,
 ) -> Record {
     let mut files = vec![
         ("rounds.csv", rounds(scenario, &results, &summary)),
@@ -54,7 +55,7 @@ pub fn record(
     if results.iter().any(|result| !result.faults.is_empty()) {
         files.push(("faults.csv", faults(&results)));
     }
-    files.extend(ledger.map(|ledger| ("ledger.jsonl", ledger)));
+    files.extend(kept);
     let table = page::shown(scenario, &summary).text(&summary.digest.to_string());
     let written = json::summary(scenario, &summary);
     let record =
