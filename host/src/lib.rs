@@ -6,6 +6,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`entropy`] | a secret noise source seeded by the system |
+//! | [`program`] | somebody's own program, started once and asked many times |
 //! | [`files`] | writing so that a crash leaves the old file or the new one; reading with a bound |
 //! | [`ledger`] | every charge, durable, locked, chained, with the budget it is held against |
 //! | [`server`] | the server of a federation with its numbers, sources and ledger |
@@ -14,5 +15,6 @@
 pub mod entropy;
 pub mod files;
 pub mod ledger;
+pub mod program;
 pub mod server;
 pub mod tune;

@@ -7,6 +7,8 @@
 //! |---|---|
 //! | [`text`] | what users wrote, quoted in messages |
 //! | [`mod@pool`] | threads for arithmetic |
+//! | [`benchmark`] | test functions by the field's names, designs of points |
+//! | [`paired`] | tests of paired differences |
 //! | [`files`] | bounded reads, atomic writes, one writer to a folder |
 //! | [`scenario`] | TOML to plain data: the only home of keys, of all four trust models, of methods |
 //! | [`world`] | objectives and faults: who answers queries |
@@ -19,11 +21,13 @@
 //! | [`study`] | many runs and a judgement: execute, sweep, reproduce, audit |
 //! | [`cli`] | arguments in, exit code out |
 
+pub mod benchmark;
 pub mod cli;
 pub mod files;
 pub mod journal;
 pub mod metrics;
 pub mod model;
+pub mod paired;
 pub mod pool;
 pub mod progress;
 pub mod record;

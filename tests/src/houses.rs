@@ -32,11 +32,11 @@ pub const HOUSES: &[House] = &[
             &["federated", "outsourced", "local", "output"],
         ],
     },
-    House { sources: "host/src/", floors: &[&["entropy"], &["files"], &["ledger"], &["server"], &["tune"]] },
+    House { sources: "host/src/", floors: &[&["entropy", "program"], &["files"], &["ledger"], &["server"], &["tune"]] },
     House {
         sources: "sim/src/",
         floors: &[
-            &["text", "pool"],
+            &["text", "pool", "benchmark", "paired"],
             &["files"],
             &["scenario"],
             &["world", "progress"],

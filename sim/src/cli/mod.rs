@@ -25,6 +25,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 pub mod audit;
+pub mod compare;
 pub mod error;
 pub mod handover;
 mod interrupt;
@@ -66,6 +67,8 @@ enum Command {
     Init(scenario::Init),
     /// Write the page of a run folder or of a sweep: one HTML file that needs no network
     Report(report::Arguments),
+    /// Compare run folders over the same functions: paired differences, one picture
+    Compare(compare::Arguments),
     /// What releases cost
     Privacy(privacy::Arguments),
     /// Does the shipped release path leak more than claimed? Exit code 1 if so
@@ -100,6 +103,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Some(Command::Scenario(arguments)) => scenario::execute(&arguments),
         Some(Command::Init(arguments)) => scenario::init(&arguments),
         Some(Command::Report(arguments)) => report::execute(&arguments),
+        Some(Command::Compare(arguments)) => compare::execute(&arguments),
         Some(Command::Privacy(arguments)) => privacy::execute(&arguments),
         Some(Command::Audit(arguments)) => audit::execute(&arguments),
         Some(Command::Reproduce(arguments)) => reproduce::execute(&arguments),

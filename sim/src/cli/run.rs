@@ -13,9 +13,10 @@ use crate::model::{self, DriverKind, Model, ModelError, Options};
 use crate::progress::log::{self, Log};
 use crate::progress::teller::Teller;
 use crate::report::folder::RunFolder;
-use crate::report::table;
+use crate::report::table as tables;
 use crate::scenario::{SHIPPED, Shipped, nearest};
 use crate::study::execute::{self, ExecuteError, Place};
+use crate::world::table;
 
 /// Scenario files are read up to this length.
 const BYTES_MAX: u64 = 1 << 20;
@@ -81,6 +82,33 @@ pub fn load(name: &str, settings: &[String]) -> Result<Box<dyn Model>, CliError>
     Ok(model::parse(&source, &text, settings)?)
 }
 
+/// What a scenario takes from its data and does not say itself, as settings: a table's number of agents and digest.
+///
+/// **Errors**: a table that is not named or cannot be read.
+pub fn of_data(text: &str, settings: &[String], data: Option<&Path>) -> Result<Vec<String>, CliError> {
+    let parsed: toml::Table = text.parse().unwrap_or_default();
+    let said = |section: &str, key: &str| {
+        let set = settings.iter().rev().filter_map(|setting| setting.split_once('='));
+        let set = set.filter(|(name, _)| name.trim() == format!("{section}.{key}")).map(|(_, value)| value.trim());
+        let written = parsed.get(section).and_then(|section| section.get(key)).map(ToString::to_string);
+        set.map(str::to_owned).next().or(written).map(|value| value.trim_matches('"').to_owned())
+    };
+    let missing: Vec<_> = [("federation", "agents"), ("objective", "digest")]
+        .into_iter()
+        .filter(|(section, key)| said(section, key).is_none())
+        .collect();
+    if said("objective", "kind").as_deref() != Some("table") || missing.is_empty() {
+        return Ok(Vec::new());
+    }
+    let path = data.ok_or_else(|| CliError::input("this scenario reads a CSV table; name it with --data PATH"))?;
+    let facts = table::facts(path).map_err(CliError::input)?;
+    let setting = |(section, key)| match key {
+        "agents" => format!("{section}.{key}={}", facts.agents),
+        _ => format!("{section}.{key}=\"{}\"", facts.digest),
+    };
+    Ok(missing.into_iter().map(setting).collect())
+}
+
 /// Refuses `--data` that nobody would read: whoever gives it believes that it counts.
 pub fn check_data(scenarios: &[Box<dyn Model>], data: Option<&Path>) -> Result<(), CliError> {
     let name = scenarios.first().map_or(String::new(), |scenario| format!(" `{}`", scenario.head().name));
@@ -117,7 +145,9 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let mut settings = arguments.settings.clone();
     settings.extend(arguments.seed.map(|seed| format!("seed={seed}")));
     settings.extend(arguments.runs.map(|runs| format!("runs={runs}")));
-    let scenarios = [load(arguments.scenario.as_deref().unwrap_or("default"), &settings)?];
+    let (source, text) = scenario_text(arguments.scenario.as_deref().unwrap_or("default"))?;
+    settings.extend(of_data(&text, &settings, arguments.data.as_deref())?);
+    let scenarios = [model::parse(&source, &text, &settings)?];
     check_data(&scenarios, arguments.data.as_deref())?;
     let [model] = scenarios;
     let (head, data) = (model.head(), arguments.data.as_deref());
@@ -162,7 +192,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     match arguments.format {
         Format::Json => {
             print_json(&record.summary)?;
-            log::note(table::NOT_PRIVATE);
+            log::note(tables::NOT_PRIVATE);
         }
         Format::Text => print(&format!(
             "{}: {}\nseed {}, runs {}\n\n{}",

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::error::CliError;
-use super::run::{check_data, scenario_text, seconds};
+use super::run::{check_data, of_data, scenario_text, seconds};
 use super::{Format, interrupt, print, print_json};
 use crate::progress::log::{self, Log};
 use crate::progress::teller::Teller;
@@ -82,6 +82,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let (source, text) = scenario_text(&arguments.scenario)?;
     let mut settings = arguments.settings.clone();
     settings.extend(arguments.runs.map(|runs| format!("runs={runs}")));
+    settings.extend(of_data(&text, &settings, arguments.data.as_deref())?);
     let seeds = arguments.seeds.as_deref().map(grid::seeds).transpose().map_err(CliError::input)?;
     let plan = Plan::new(&source, &text, &settings, seeds).map_err(CliError::input)?;
     if arguments.data.is_some() {

@@ -29,6 +29,8 @@ const HEAD: &str = "head";
 /// Endings of the files of parts.
 const DONE: &str = "done";
 const CHECKPOINT: &str = "checkpoint";
+/// The table of a program's answers.
+const ANSWERS: &str = "answers.csv";
 /// Version of the form of what is stored.
 const VERSION: u32 = 5;
 /// Checkpoints kept of a part that goes on.
@@ -337,10 +339,20 @@ impl Journal {
         postcard::from_bytes(body).map(Some).map_err(|_| damaged("does not decode"))
     }
 
-    /// Removes the state if no part got far enough to leave any.
+    /// The table of what a user's program has answered.
+    pub fn answers(&self) -> PathBuf {
+        self.folder.join(ANSWERS)
+    }
+
+    /// Removes the state if no part got far enough to leave any, and no program was asked.
     pub fn discard_if_empty(&self) {
         let mut left = fs::read_dir(&self.folder).into_iter().flatten().flatten();
-        if !left.any(|file| file.path().extension().is_some_and(|ending| ending == DONE || ending == CHECKPOINT)) {
+        let kept = |file: &Path| {
+            let part = file.extension().is_some_and(|ending| ending == DONE || ending == CHECKPOINT);
+            // A table of answers has a head line even if there are none.
+            part || file.ends_with(ANSWERS) && fs::read(file).is_ok_and(|text| text.split(|b| *b == b'\n').count() > 2)
+        };
+        if !left.any(|file| kept(&file.path())) {
             let _ = fs::remove_dir_all(&self.folder);
         }
     }

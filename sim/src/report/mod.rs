@@ -3,6 +3,7 @@
 //! | module | what it makes |
 //! |---|---|
 //! | [`table`] | how tables look on the terminal |
+//! | [`grid`] | tables for a terminal, Markdown, LaTeX |
 //! | [`rows`] | the one writer of CSV |
 //! | [`json`] | the summary of a federation, for programs |
 //! | [`figure`] | regret curves as SVG |
@@ -28,6 +29,7 @@ pub mod events;
 pub mod federation;
 pub mod figure;
 pub mod folder;
+pub mod grid;
 pub mod html;
 pub mod json;
 pub mod layout;

@@ -23,6 +23,10 @@ const FILES: &[(&str, &str)] = &[
         "what releases were charged: a line for each stretch of releases of a method, `first_release` to `last_release`, \
          each of which was charged these `events` in each of these `runs`; with `noise`, too",
     ),
+    (
+        "values.csv",
+        "what your program answered: agent, inputs, observation, value; `state/answers.csv` while the run goes on",
+    ),
     ("regret.svg", "the picture, with bands of one standard error"),
     (
         "report.html",

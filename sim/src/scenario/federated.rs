@@ -1,6 +1,7 @@
 //! Every key of a scenario of the trust model `federated`.
 
 use serde::Serialize;
+use sordino_core::domain::{DIM_MAX, REGIONS_MAX};
 use sordino_core::federated::OwnDraw;
 use sordino_core::privacy::{ClippingNorm, Event, NeighboringRelation, NoiseMultiplier};
 use sordino_core::schedule::Mixing;
@@ -8,20 +9,14 @@ use sordino_core::schedule::Mixing;
 use super::faults::FaultConfig;
 use super::head::Head;
 use super::kernel::KernelConfig;
-use super::keys::{keys, kinds};
+use super::keys::keys;
 use super::method::Method;
+use super::objective::{AGENTS_MAX, ObjectiveConfig};
 use super::prior::{PriorConfig, PriorPlan};
 use super::reader::{Problem, ScenarioError, Section};
 use super::root::with_root;
 use super::rule::{Rule, names, number, whole};
 use super::sections::SectionTables;
-
-/// Name of the file with the mine fields, or of the file in a folder.
-pub const LANDMINE_FILE: &str = "landmine.csv";
-/// The most agents that a scenario may have.
-const AGENTS_MAX: u64 = 1_000_000;
-/// The most sub-regions that core's domain may be split into.
-const REGIONS_MAX: u32 = 64;
 
 /// One experiment: functions, federation, surrogate, privacy. Every field is in its admissible range.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -50,121 +45,12 @@ pub struct Scenario {
     pub faults: FaultConfig,
 }
 
-kinds! {
-    /// What is optimised.
-    pub enum ObjectiveConfig {
-        /// Draws of a Gaussian process on a grid over [0, 1]^dim, perturbed for each agent.
-        GpSample(GpSampleConfig) = "gp-sample",
-        /// SVM tuning on the mine fields: 29 agents, `--data landmine.csv`.
-        Landmine(TuningConfig) = "landmine",
-        /// SVM tuning on the red wines of linfa-datasets: 16 agents of 100 rows.
-        Winequality(TuningConfig) = "winequality",
-    }
-}
-
-impl ObjectiveConfig {
-    /// What the regret of this objective is called.
-    pub fn regret_name(&self) -> &'static str {
-        match self {
-            ObjectiveConfig::GpSample(_) => "regret",
-            ObjectiveConfig::Landmine(_) | ObjectiveConfig::Winequality(_) => "1 - AUC",
-        }
-    }
-
-    /// What `--data` must name; nothing if no data are read.
-    pub fn reads(&self) -> Option<&'static str> {
-        match self {
-            ObjectiveConfig::Landmine(_) => Some(LANDMINE_FILE),
-            ObjectiveConfig::GpSample(_) | ObjectiveConfig::Winequality(_) => None,
-        }
-    }
-}
-
-keys! {
-    /// A Gaussian process on a grid.
-    pub struct GpSampleConfig {
-        /// Dimension of the grid.
-        dim: usize [is 1] in whole(1, 2);
-        /// Grid points in each dimension, from 0 to 1 inclusive; at most 100 in two dimensions.
-        points_per_axis: u32 [given 100] in whole(2, 20_000) => whole(2, if dim == 1 { 20_000 } else { 100 });
-        /// Covariance of the common function.
-        kernel: KernelConfig [group "" None];
-        /// Variance of the normal noise of an observation.
-        noise_variance: f64 [given 0.01] in number(0.0, 1e6);
-        /// a: an agent's function is the common one plus U[−a, a], independently at every point.
-        perturbation: f64 [is 0.0] in number(0.0, 1e3);
-        /// How agents' functions differ besides.
-        differences: Differences [group "" kernel.lengthscale];
-    }
-}
-
-keys! {
-    /// How agents' functions differ; coins are the agent's own, independent of its region.
-    pub struct Differences(lengthscale: f64) {
-        /// Variance of a smooth function of each agent's own, a draw of a Gaussian process, which is added; unit y².
-        own_variance: f64 [is 0.0] in number(0.0, 1e6);
-        /// Its lengthscale; its kernel is of the common one's shape.
-        own_lengthscale: f64 [like "`lengthscale`" lengthscale] in number(1e-3, 1e3).unit("units of the unit box");
-        /// Probability that an agent has an independent draw in place of the common function.
-        unrelated: f64 [is 0.0] in number(0.0, 1.0);
-        /// Probability that an agent has minus that function.
-        flipped: f64 [is 0.0] in number(0.0, 1.0);
-    }
-}
-
-impl Copy for Differences {}
-
-impl Differences {
-    /// Agents differ point by point at most.
-    pub const NONE: Self = Differences { own_variance: 0.0, own_lengthscale: 1.0, unrelated: 0.0, flipped: 0.0 };
-
-    /// Whether agents differ by more than points.
-    pub fn is_none(&self) -> bool {
-        *self == Differences { own_lengthscale: self.own_lengthscale, ..Differences::NONE }
-    }
-}
-
-keys! {
-    /// Tuning of a support vector machine.
-    pub struct TuningConfig {
-        /// Length of the fixed list of (C, γ).
-        candidates: u32 [is 1000] in whole(16, 10_000);
-    }
-}
-
-impl ObjectiveConfig {
-    pub(super) fn dim(&self) -> usize {
-        if let ObjectiveConfig::GpSample(config) = self { config.dim } else { 2 }
-    }
-
-    fn parts_max(&self) -> u64 {
-        u64::from(if let ObjectiveConfig::GpSample(config) = self {
-            config.points_per_axis.min(REGIONS_MAX)
-        } else {
-            4
-        })
-    }
-
-    /// The number of agents that the data decide.
-    fn agents(&self) -> Option<u32> {
-        match self {
-            ObjectiveConfig::GpSample(_) => None,
-            ObjectiveConfig::Landmine(_) => Some(29),
-            ObjectiveConfig::Winequality(_) => Some(16),
-        }
-    }
-
-    fn truth(&self) -> Option<&GpSampleConfig> {
-        if let ObjectiveConfig::GpSample(config) = self { Some(config) } else { None }
-    }
-}
-
 keys! {
     /// Who takes part and how.
     pub struct FederationConfig(objective: &ObjectiveConfig) {
         /// Enrolled agents N.
-        agents: u32 [given 50, "29 (`landmine`), 16 (`winequality`), and no other" objective.agents()]
-            in whole(1, AGENTS_MAX)
+        agents: u32 [given 50, "29 (`landmine`), 16 (`winequality`), as many as the data (`table`), and no other" objective.agents()]
+            in whole(1, AGENTS_MAX).because("of a table it is read from --data FILE.csv")
             => objective.agents().map_or(whole(1, AGENTS_MAX), |agents| whole(u64::from(agents), u64::from(agents)));
         /// Queries T after the initial points; exactly T releases.
         rounds: u32 [given 20] in whole(1, 10_000);
@@ -172,13 +58,14 @@ keys! {
         initial_points: u32 [given 5] in whole(1, 1_000);
         /// Equal parts in each dimension; P is their product, at most 64 and at most the number of agents.
         splits: Vec<u32> [like "all 1" vec![1; objective.dim()]]
-            in parts(u64::from(REGIONS_MAX), 1, 2) => parts(objective.parts_max(), objective.dim(), objective.dim());
+            in parts(REGIONS_MAX as u64, 1, DIM_MAX) => parts(objective.parts_max(), objective.dim(), objective.dim());
         /// Probability 1−p_t of using the server's vector in query t: 1/√t or 1/t.
         mixing: Mixing [is Mixing::InverseSqrt];
         /// What is compared, in the order of tables.
         methods: Vec<Method> [like "all" Method::ALL.to_vec()];
         /// c₀: one public constant that every agent subtracts from its observations.
-        constant: f64 [is 0.0] in number(-1e6, 1e6);
+        constant: f64 [like "0 (`function`: its mean)" objective.constants().map_or(0.0, |(mean, _)| mean)]
+            in number(-1e6, 1e6);
     }
 }
 
@@ -193,11 +80,11 @@ impl FederationConfig {
     }
 
     fn check(&self) -> Result<(), Problem> {
-        let most = REGIONS_MAX.min(self.agents);
+        let most = (REGIONS_MAX as u32).min(self.agents);
         if self.regions() <= most {
             return Ok(());
         }
-        let admissible = if most == REGIONS_MAX {
+        let admissible = if most == REGIONS_MAX as u32 {
             format!("parts whose product is at most {most}")
         } else {
             let why = "every region needs one that explores it";
@@ -221,20 +108,21 @@ keys! {
     /// What the agents believe about their functions; public, and nothing of it fitted to private data.
     pub struct SurrogateConfig(objective: &ObjectiveConfig) {
         /// Kernel of the agents' Gaussian processes and of the public features.
-        kernel: KernelConfig [group "the objective's" objective.truth().map(|truth| truth.kernel)];
+        kernel: KernelConfig [group "the objective's" objective.kernel()];
         /// Noise variance in the agent's own posterior, unit y².
         noise_variance: f64 [given 0.01, "the objective's, at least 1e-6"
-            objective.truth().map(|truth| truth.noise_variance.max(1e-6))] in number(1e-9, 1e6);
+            objective.noise_variance().map(|variance| variance.max(1e-6))] in number(1e-9, 1e9);
         /// M, length of a vector for one region.
         features: u32 [given 30] in whole(2, 4096);
         /// Public; run i draws its features from hash(`feature_seed`, i).
         feature_seed: u64 [is 0];
         /// λ in the posterior of the uploaded weights; it decides their norms and so what `clipping_norm` means.
-        regularization: f64 [like "`noise_variance`" noise_variance] in number(1e-9, 1e6);
+        regularization: f64 [like "`noise_variance`" noise_variance] in number(1e-9, 1e9);
         /// Whether φ(x) is rescaled to norm √`signal_variance`.
         normalize_features: bool [is true];
         /// The agent's own draw: joint over the candidates, or weights of the public features.
-        own_draw: OwnDraw [is OwnDraw::Joint];
+        own_draw: OwnDraw [like "`joint` in one or two dimensions, `features` beyond"
+            if objective.dim() <= 2 { OwnDraw::Joint } else { OwnDraw::Features }];
         /// `joint`: variance that the factor of the prior may lack at any candidate.
         prior_tolerance: f64 [is 1e-8] in number(1e-14, 1.0).unit("units of y squared");
         /// Format in which the agents compute.
@@ -307,6 +195,7 @@ impl Scenario {
         let sections: Vec<_> = Scenario::sections().iter().map(|section| section.name).collect();
         let Head { name, description, seed, runs, .. } = Head::take_before(&mut root, &sections, "federated")?;
         let objective = ObjectiveConfig::read(root.section("objective")?)?;
+        objective.check()?;
         let federation = FederationConfig::read(root.section("federation")?, &objective)?;
         federation.check()?;
         let surrogate = SurrogateConfig::read(root.section("surrogate")?, &objective)?;

@@ -7,17 +7,35 @@ use super::keys::keys;
 use super::reader::{Problem, Section};
 use super::rule::number;
 
+/// What is known of a kernel before its keys are read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct KernelDefault {
+    /// All of it.
+    pub kernel: Option<KernelConfig>,
+    /// Its signal variance alone.
+    pub variance: Option<f64>,
+}
+
+impl KernelDefault {
+    /// Nothing but that a variance is 1.
+    pub const NONE: Self = KernelDefault { kernel: None, variance: None };
+
+    fn signal_variance(&self) -> f64 {
+        self.kernel.map(|kernel| kernel.signal_variance).or(self.variance).unwrap_or(1.0)
+    }
+}
+
 keys! {
     /// An isotropic kernel.
     #[derive(Copy)]
-    pub struct KernelConfig(default: Option<KernelConfig>) {
+    pub struct KernelConfig(default: KernelDefault) {
         /// The covariance function.
-        kernel: Stationary [like "`squared-exponential`" default.map_or(Stationary::SquaredExponential, |k| k.kernel)];
+        kernel: Stationary [like "`squared-exponential`" default.kernel.map_or(Stationary::SquaredExponential, |k| k.kernel)];
         /// Distance over which values stay alike.
-        lengthscale: f64 [given 0.1, "" default.map(|k| k.lengthscale)]
+        lengthscale: f64 [given 0.1, "" default.kernel.map(|k| k.lengthscale)]
             in number(1e-3, 1e3).unit("units of the unit box");
         /// Variance at a point, unit y².
-        signal_variance: f64 [like "1" default.map_or(1.0, |k| k.signal_variance)] in number(1e-6, 1e6);
+        signal_variance: f64 [like "1" default.signal_variance()] in number(1e-6, 1e9);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use sordino_core::local::{Config, Constants, FirstQuery, Parameters, Rewards};
 
-use super::kernel::KernelConfig;
+use super::kernel::{KernelConfig, KernelDefault};
 use super::keys::{keys, kinds};
 use super::reader::{Problem, Section};
 use super::rule::{Rule, between, names, number, whole};
@@ -57,7 +57,7 @@ keys! {
         /// Terms of the sum.
         centers: u32 [is 100] in whole(1, 10_000);
         /// The kernel, also the learners'.
-        kernel: KernelConfig [group "" None];
+        kernel: KernelConfig [group "" KernelDefault::NONE];
         /// The noise of a reward: U[−R, R], or Student's t with three degrees of freedom.
         noise: RewardNoise [is RewardNoise::Uniform];
     }

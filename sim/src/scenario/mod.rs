@@ -8,6 +8,7 @@
 //! | `root` | text and `--set` to such a table |
 //! | [`trust`], [`method`] | trust models as a table, by which a scenario is read; federated methods by their names |
 //! | `head`, `kernel`, `faults` | keys that several trust models share; what goes wrong |
+//! | [`objective`], `design`, [`space`] | what a federation optimises; candidates by a design; inputs in a user's own units |
 //! | [`federated`], [`outsourced`], [`local`], [`output`] | the tables of each trust model, and what no single key can know |
 //! | `prior` | `[prior]` of `federated`: releases, shares, features and ε of the federated prior |
 //! | `sections` | a scenario as the head and its sections |
@@ -16,6 +17,7 @@
 //!
 //! The meaning of every key is in `sim/scenarios/README.md`, whose tables are made here, and in `sordino scenario keys`.
 
+mod design;
 mod faults;
 pub mod federated;
 mod head;
@@ -23,6 +25,7 @@ mod kernel;
 pub mod keys;
 pub mod local;
 pub mod method;
+pub mod objective;
 pub mod output;
 pub mod outsourced;
 mod prior;
@@ -31,18 +34,21 @@ mod root;
 pub mod rule;
 mod sections;
 mod shipped;
+pub mod space;
 mod starter;
 mod tell;
 pub mod trust;
 
+pub use design::DesignConfig;
 pub use faults::FaultConfig;
-pub use federated::{
-    Differences, FederationConfig, GpSampleConfig, ObjectiveConfig, PrivacyConfig, ScalarKind, Scenario,
-    SurrogateConfig, TuningConfig,
-};
+pub use federated::{FederationConfig, PrivacyConfig, ScalarKind, Scenario, SurrogateConfig};
 pub use head::Head;
 pub use kernel::KernelConfig;
 pub use method::{Guarantee, Method};
+pub use objective::{
+    CommandConfig, CustomConfig, Differences, FunctionConfig, GpSampleConfig, ObjectiveConfig, TableConfig,
+    TuningConfig,
+};
 pub use prior::{PriorConfig, PriorPlan};
 pub use reader::{Problem, ScenarioError, Section, nearest};
 pub use sections::SectionTables;

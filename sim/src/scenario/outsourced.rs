@@ -5,7 +5,7 @@ use sordino_core::kernel::Stationary;
 use sordino_core::outsourced::preprocess::LARGEST_NORM;
 use sordino_core::privacy::mechanism::projection::GaussianProjection;
 
-use super::kernel::KernelConfig;
+use super::kernel::{KernelConfig, KernelDefault};
 use super::keys::{keys, kinds};
 use super::reader::{Problem, Section};
 use super::rule::{Rule, Ruled, between, names, number, whole};
@@ -67,7 +67,7 @@ keys! {
         /// Grid points in each dimension; at most 200 in two dimensions.
         points_per_axis: u32 [given 15] in whole(2, 20_000) => whole(2, if dim == 1 { 20_000 } else { 200 });
         /// Kernel of the function.
-        kernel: KernelConfig [group "" None];
+        kernel: KernelConfig [group "" KernelDefault::NONE];
         /// Variance of the normal noise of an observation.
         noise_variance: f64 [is 0.0] in number(0.0, 1e6);
     }

@@ -10,9 +10,12 @@ use sordino_core::privacy::{Event, NeighboringRelation, NoiseMultiplier, Samplin
 use super::keys::keys;
 use super::reader::{Problem, Section};
 use super::rule::{number, whole};
+use crate::benchmark::design::{self, Design};
 
 /// Rounds after which releases are made unless the scenario says otherwise, as far as the run has them.
 const RELEASES: [u32; 6] = [0, 0, 0, 4, 8, 16];
+/// Inducing points in more than two dimensions unless the scenario says otherwise.
+const INDUCING_POINTS: u32 = 128;
 /// The most releases of a plan.
 const RELEASES_MAX: usize = 64;
 /// The least ε of all releases together that a plan may have.
@@ -31,9 +34,11 @@ keys! {
         /// How Σ 1/z² is divided over the releases, up to one factor.
         shares: Vec<f64> [like "all 1" vec![1.0; releases.len()]] in number(1e-3, 1e3).list(1, RELEASES_MAX).each("release")
             => number(1e-3, 1e3).list(releases.len(), releases.len()).each("release");
-        /// Inducing points of the Nyström features in each dimension, at most 22 in two; M is all of them.
+        /// One or two dimensions: inducing points of the Nyström features in each, at most 22 in two; M is all of them.
         points_per_axis: u32 [like "50 (two dimensions: 7)" if dim == 1 { 50 } else { 7 }]
             in whole(2, 512) => whole(2, if dim == 1 { 512 } else { 22 });
+        /// More than two dimensions: inducing points, of a Sobol' sequence; M. 128 unless it is given.
+        inducing_points: Option<u32> [none 128] in whole(2, 512);
         /// ε of all releases together at `privacy.delta`, by privacy-loss distributions; the multipliers follow.
         epsilon: f64 [given 1.0, "what `dp-fts-de` spends in this scenario, at least 0.01" spent]
             in number(EPSILON_MIN, EPSILON_MAX).because("its default is what dp-fts-de spends, which is more here");
@@ -61,6 +66,16 @@ pub struct PriorConfig {
     /// z_j of every release: what `epsilon` and `shares` come to.
     #[serde(skip)]
     pub noise_multipliers: Vec<f64>,
+}
+
+impl PriorPlan {
+    /// The inducing points in [0, 1]^dim, row-major.
+    pub fn inducing(&self, dim: usize) -> Vec<f64> {
+        match dim {
+            1 | 2 => design::grid(self.points_per_axis, dim),
+            _ => design::points(Design::Sobol, self.inducing_points.unwrap_or(INDUCING_POINTS), dim, 0),
+        }
+    }
 }
 
 impl PriorConfig {
@@ -125,7 +140,7 @@ mod tests {
         for (epsilon, weights) in [(7.054, vec![1.0; 6]), (0.91, vec![3.0, 3.0, 3.0, 1.0, 1.0, 1.0])] {
             let noise_multipliers = multipliers(epsilon, delta, &weights).unwrap();
             let releases = vec![0; weights.len()];
-            let plan = PriorPlan { releases, shares: weights, points_per_axis: 50, epsilon };
+            let plan = PriorPlan { releases, shares: weights, points_per_axis: 50, inducing_points: None, epsilon };
             let config = PriorConfig { plan, noise_multipliers };
             let spent = |releases: u32| {
                 let mut accountant = PldAccountant::new();

@@ -15,6 +15,7 @@ enum Item {
     Text,
     OneOf(&'static [&'static str]),
     Interval,
+    Names,
 }
 
 /// What a key admits. NaN and infinite numbers are in no range.
@@ -53,6 +54,11 @@ pub const fn between(low: f64, high: f64) -> Rule {
 /// A whole number from `low` to `high`.
 pub const fn whole(low: u64, high: u64) -> Rule {
     rule(Item::Whole { low, high })
+}
+
+/// `least` to `most` lists of at least two different names.
+pub const fn lists(least: usize, most: usize) -> Rule {
+    rule(Item::Names).list(least, most)
 }
 
 /// One of these names.
@@ -104,6 +110,7 @@ impl Rule {
                 names.iter().map(|name| format!("{quote}{name}{quote}")).collect::<Vec<_>>().join(", ")
             }
             Item::Interval => "[low, high]".to_owned(),
+            Item::Names => "[name, name, …]".to_owned(),
         }
     }
 
@@ -130,6 +137,7 @@ impl Rule {
             Item::Flag => "true or false".to_owned(),
             Item::Text => if many { "names" } else { "one line of text" }.to_owned(),
             Item::Interval => "intervals [low, high] of finite numbers, low below high".to_owned(),
+            Item::Names => "lists of at least two different names".to_owned(),
         };
         let Some((least, most)) = self.list else { return self.with_unit(said) };
         let count = if least == most { most.to_string() } else { format!("{least} to {most}") };
@@ -182,6 +190,7 @@ impl Rule {
             Item::Text => json!({"type": "string", "minLength": 1}),
             Item::OneOf(names) => json!({"enum": names}),
             Item::Interval => json!({"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}),
+            Item::Names => json!({"type": "array", "items": {"type": "string"}, "minItems": 2, "uniqueItems": true}),
         };
         let Some((least, most)) = self.list else { return item };
         json!({"type": "array", "items": item, "minItems": least, "maxItems": most, "uniqueItems": self.different})
@@ -204,6 +213,10 @@ impl Item {
             Item::Flag => value.is_bool(),
             Item::Text => value.as_str().is_some_and(|text| !text.trim().is_empty() && !text.contains('\n')),
             Item::OneOf(names) => value.as_str().is_some_and(|name| names.contains(&name)),
+            Item::Names => value.as_array().is_some_and(|names| {
+                let twice = names.iter().enumerate().any(|(i, name)| names[..i].contains(name));
+                names.len() >= 2 && !twice && names.iter().all(|name| Item::Text.admits(name))
+            }),
             Item::Interval => match value.as_array().map(|ends| ends.iter().map(number_of).collect::<Vec<_>>()) {
                 Some(ends) => {
                     matches!(ends[..], [Some(low), Some(high)] if low < high && low.abs().max(high.abs()) <= 1e12)

@@ -21,7 +21,7 @@ macro_rules! shipped {
 /// All of them, in the order of `sordino list`.
 pub const SHIPPED: &[Shipped] = shipped!(
     "default" "gp-2d" "fleet" "firmware" "winequality" "landmine" "outsourced-grid" "outsourced-branin" "outsourced-hdb"
-    "outsourced-loans" "faults" "differ-smooth" "differ-outliers" "differ-camps" "differ-points" "differ-absent" "ldp-se"
+    "outsourced-loans" "faults" "hartmann6" "differ-smooth" "differ-outliers" "differ-camps" "differ-points" "differ-absent" "ldp-se"
     "ldp-matern" "ldp-student-t" "ldp-light-sensor" "ldp-stocks" "output-gp" "output-winequality"
 );
 

@@ -4,10 +4,12 @@
 //! |---|---|
 //! | [`mod@execute`] | one scenario into one run folder |
 //! | [`sweep`] | grids of scenarios, each run in a folder of its own |
+//! | [`compare`] | run folders beside each other |
 //! | [`reproduce`] | what of the papers comes out |
 //! | [`audit`] | does the shipped release path lose more than is claimed? |
 
 pub mod audit;
+pub mod compare;
 pub mod execute;
 pub mod reproduce;
 pub mod sweep;

@@ -72,7 +72,71 @@ pub enum ObjectiveError {
         /// The field as it stands.
         value: String,
         /// What would have been taken.
+        admissible: String,
+    },
+    /// Too few or too many of something.
+    #[error("{path}: {found}; admissible: {admissible}")]
+    Count {
+        /// Which file.
+        path: PathBuf,
+        /// How many there are.
+        found: usize,
+        /// What would have been taken.
         admissible: &'static str,
+    },
+    /// A table that does not fit together or not its scenario.
+    #[error("{path}: {message}")]
+    Table {
+        /// Which file.
+        path: PathBuf,
+        /// What does not fit.
+        message: String,
+    },
+    /// The functions are another program's.
+    #[error(
+        "the functions `{}` are of a program that uses the library (sim/examples/own_objective.rs); sordino reads its run \
+         folders (sordino report) and cannot run it",
+        Quoted(.function)
+    )]
+    Custom {
+        /// What they are called.
+        function: String,
+    },
+    /// The user's program failed as often as it may.
+    #[error("objective.command, asked {tries} times for {}, {error}", Quoted(.question))]
+    Program {
+        /// What it was asked, as JSON.
+        question: String,
+        /// How often.
+        tries: u32,
+        /// How it failed the last time.
+        #[source]
+        error: sordino_host::program::ProgramError,
+    },
+    /// The user's program answers with no number.
+    #[error(
+        "objective.command, asked {tries} times for {}, answered `{}`; admissible: one line with a finite number up to \
+         1e12",
+        Quoted(.question),
+        Quoted(.answer)
+    )]
+    Answer {
+        /// What it was asked, as JSON.
+        question: String,
+        /// What it said.
+        answer: String,
+        /// How often it was asked.
+        tries: u32,
+    },
+    /// Functions that are not those of the scenario.
+    #[error("the functions have {what} {found}, the scenario says {wanted}")]
+    Other {
+        /// What differs: agents, dimension, digest.
+        what: &'static str,
+        /// What the functions have.
+        found: String,
+        /// What the scenario says.
+        wanted: String,
     },
     /// A task without both labels in both halves: no machine can be trained or judged.
     #[error("{path}: task {task} has only one label among its {split} rows; both are needed")]

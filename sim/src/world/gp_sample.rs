@@ -13,27 +13,13 @@ use sordino_core::math::Scalar;
 use sordino_core::random::{Party, Purpose, RunSeed, Stream, normal};
 
 use super::{Family, Objective, ObjectiveError};
+pub use crate::benchmark::design::grid;
 use crate::scenario::{Differences, GpSampleConfig, KernelConfig};
 
 /// The most columns of a factor: beyond, a draw costs more than the experiment.
 pub const RANK_MAX: usize = 2048;
 /// Variance that may lack at any point, as a share of the signal variance.
 const TOLERANCE: f64 = 1e-8;
-
-/// All points of a regular grid over [0, 1]^dim, both ends included, the last coordinate fastest.
-pub fn grid(points_per_axis: u32, dim: usize) -> Vec<f64> {
-    let n = points_per_axis as usize;
-    let count = n.pow(dim as u32);
-    let mut points = Vec::with_capacity(count * dim);
-    for index in 0..count {
-        let mut stride = count;
-        for _ in 0..dim {
-            stride /= n;
-            points.push((index / stride % n) as f64 / (n - 1) as f64);
-        }
-    }
-    points
-}
 
 /// What the draws share: the grid and the factor of its covariance.
 pub struct GpSamples(Arc<Shared>);

@@ -11,7 +11,7 @@ use super::tuning::Task;
 use crate::files::read_bounded;
 
 /// What the file is called where it is handed out.
-pub use crate::scenario::federated::LANDMINE_FILE as FILE;
+pub use crate::scenario::objective::LANDMINE_FILE as FILE;
 /// Number of tasks, one agent each.
 pub const TASKS: usize = 29;
 /// Features of a row.
@@ -56,12 +56,12 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<Vec<Task>, ObjectiveError> {
     let mut tasks = vec![Task { width: FEATURES, ..Task::default() }; TASKS];
     for record in reader.records() {
         let record = record.map_err(row_error)?;
-        let refuse = |at: usize, admissible| ObjectiveError::Field {
+        let refuse = |at: usize, admissible: &str| ObjectiveError::Field {
             path: path.to_owned(),
             line: record.position().map_or(0, csv::Position::line),
             column: header[at].trim().to_owned(),
             value: record[at].to_owned(),
-            admissible,
+            admissible: admissible.to_owned(),
         };
         let task: usize = record[task_column]
             .trim()

@@ -4,6 +4,11 @@
 //! | module | functions |
 //! |---|---|
 //! | [`gp_sample`] | a draw of a Gaussian process on a grid, perturbed for each agent |
+//! | [`function`] | a test function of the field, moved and scaled for each agent |
+//! | [`table`] | a user's own table of values |
+//! | [`command`] | a user's own program |
+//! | [`custom`] | functions that a program brings along |
+//! | [`points`], [`space`], `rows` | candidates; settings in a user's units; CSV files |
 //! | [`tuning`] | test AUC of a support vector machine over (C, γ), one data set for each agent |
 //! | [`landmine`] | the data sets of 29 mine fields, read from a CSV file |
 //! | [`winequality`] | the data sets of 16 buyers of red wine, compiled in |
@@ -15,11 +20,18 @@ use std::path::Path;
 use crate::scenario::{ObjectiveConfig, Scenario};
 
 pub mod auc;
+pub mod command;
+pub mod custom;
 mod error;
 pub mod fault;
+pub mod function;
 pub mod gp_sample;
 pub mod landmine;
 mod objective;
+pub mod points;
+mod rows;
+pub mod space;
+pub mod table;
 pub mod tuning;
 pub mod winequality;
 
@@ -31,8 +43,33 @@ pub use objective::{Family, Objective};
 /// **Errors**: the data file is missing, unreadable or malformed; the message names line, column and what is
 /// admissible. A grid on which the kernel is too rough for a factor of [`gp_sample::RANK_MAX`] columns.
 pub fn load(scenario: &Scenario, data: Option<&Path>) -> Result<Box<dyn Family>, ObjectiveError> {
+    load_beside(scenario, data, None)
+}
+
+/// The same; what a program of the user's answers is kept in the table `answers`, and not asked again.
+///
+/// **Errors**: as [`load`]; a table of answers that cannot be used.
+pub fn load_beside(
+    scenario: &Scenario,
+    data: Option<&Path>,
+    answers: Option<&Path>,
+) -> Result<Box<dyn Family>, ObjectiveError> {
     Ok(match &scenario.objective {
         ObjectiveConfig::GpSample(config) => Box::new(gp_sample::GpSamples::new(config, scenario.federation.agents)?),
+        ObjectiveConfig::Function(config) => {
+            let points = points::candidates(&config.points, config.dim, data)?;
+            Box::new(function::Functions::new(config, scenario.federation.agents, points))
+        }
+        ObjectiveConfig::Table(config) => {
+            let path = data.ok_or(ObjectiveError::NoData { file: "a CSV table" })?;
+            Box::new(table::Table::new(config, scenario.federation.agents, path)?)
+        }
+        ObjectiveConfig::Command(config) => {
+            Box::new(command::Commands::new(config, scenario.federation.agents, data, answers)?)
+        }
+        ObjectiveConfig::Custom(config) => {
+            return Err(ObjectiveError::Custom { function: config.function.clone() });
+        }
         ObjectiveConfig::Landmine(config) => {
             let path = data.ok_or(ObjectiveError::NoData { file: landmine::FILE })?;
             Box::new(tuning::Tuning::new(landmine::read(path)?, config.candidates))

@@ -1,6 +1,18 @@
 //! A family of functions, one for each agent.
 
+use sordino_core::digest::{Digest, Frame};
 use sordino_core::random::RunSeed;
+
+use super::ObjectiveError;
+
+/// What comes of a query.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Answer {
+    /// What the agent sees.
+    pub y: f64,
+    /// The noise-free value: what regret is counted in.
+    pub value: f64,
+}
 
 /// A family of functions, one for each agent, over a shared finite candidate list in the unit box. We maximise.
 pub trait Objective: Send + Sync {
@@ -19,6 +31,12 @@ pub trait Objective: Send + Sync {
     /// What the agent sees in its observation number `observation`. The noise is keyed by (run seed, agent,
     /// observation), so that methods are paired.
     fn observe(&self, agent: u32, candidate: u32, observation: u32) -> f64;
+    /// Both at once, as agents ask: for functions that may fail, such as a program of the user's.
+    ///
+    /// **Errors**: the function's; those that are computed here have none.
+    fn query(&self, agent: u32, candidate: u32, observation: u32) -> Result<Answer, ObjectiveError> {
+        Ok(Answer { y: self.observe(agent, candidate, observation), value: self.value(agent, candidate) })
+    }
     /// The value regret is measured against: the largest of the agent's own noise-free values over the candidates, or
     /// where that is not known the largest possible value. **Cost**: may be O(n); ask once for each agent.
     fn optimum(&self, agent: u32) -> f64;
@@ -30,4 +48,15 @@ pub trait Objective: Send + Sync {
 pub trait Family: Send + Sync {
     /// The functions of one run.
     fn realize(&self, run: RunSeed) -> Box<dyn Objective>;
+
+    /// What tells these functions from others in a run folder. By default of agents, dimension and candidates; a family
+    /// whose functions differ by more should say so.
+    fn digest(&self) -> Digest {
+        let functions = self.realize(RunSeed::new(0, 0));
+        let mut frame = Frame::leaf();
+        frame.u32(functions.agents());
+        frame.u32(functions.dim() as u32);
+        frame.scalars(functions.candidates());
+        frame.end()
+    }
 }

@@ -2,6 +2,8 @@
 
 mod bad_input;
 mod cli;
+mod command;
+mod compare;
 mod drivers;
 mod faults;
 mod folders;
@@ -9,6 +11,7 @@ mod kill;
 mod local;
 mod output;
 mod outsourced;
+mod own;
 mod pictures;
 mod privacy_cli;
 mod resume;

@@ -90,7 +90,7 @@ const REFUSALS: &[(&str, &str, &str)] = &[
     (
         "kind = \"gp-sample\"",
         "kind = \"gp\"",
-        "my.toml:8: `objective.kind = \"gp\"` is not admissible; admissible: \"gp-sample\", \"landmine\", \"winequality\"",
+        "my.toml:8: `objective.kind = \"gp\"` is not admissible; admissible: \"gp-sample\", \"function\", \"table\", \"command\", \"landmine\", \"winequality\", \"custom\"",
     ),
     (
         "kind = \"gp-sample\"",

@@ -29,6 +29,17 @@ pub enum DriverError {
     /// The candidates or regions are not admissible.
     #[error(transparent)]
     Domain(#[from] DomainError),
+    /// A region in which no candidate lies.
+    #[error(
+        "region {region} of {regions} has no candidate, and its agents nothing to explore; admissible: federation.splits \
+         in which every part has one"
+    )]
+    EmptyRegion {
+        /// Number of the region.
+        region: u32,
+        /// How many there are.
+        regions: u32,
+    },
     /// The surrogate's kernel is not admissible.
     #[error(transparent)]
     Kernel(#[from] KernelError),
@@ -132,7 +143,13 @@ impl From<DriverError> for ModelError {
         match error {
             DriverError::Interrupted => ModelError::Interrupted,
             DriverError::Journal(error) => error.into(),
-            DriverError::Objective(_) | DriverError::Folder(_) => ModelError::input(error),
+            // The scenario is right; its program is not.
+            DriverError::Objective(ObjectiveError::Program { .. } | ObjectiveError::Answer { .. }) => {
+                ModelError::failure(error)
+            }
+            DriverError::Objective(_) | DriverError::Folder(_) | DriverError::EmptyRegion { .. } => {
+                ModelError::input(error)
+            }
             error => ModelError::failure(error),
         }
     }

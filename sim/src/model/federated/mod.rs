@@ -2,7 +2,7 @@
 //!
 //! | name | what it is |
 //! |---|---|
-//! | [`run()`] | executes a scenario |
+//! | [`run()`], [`run_with`], [`Own`] | executes a scenario; over functions of the caller's; into a run folder |
 //! | [`lockstep`], [`tokio`] | the two executors |
 //! | `explain`, [`ledger`] | who is protected from whom; the charges of all methods |
 //! | [`mod@run`] | one method from beginning to end, over any [`fabric::Fabric`] |
@@ -15,6 +15,7 @@ use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::Arc;
 
+use sordino_core::domain::Regions;
 use sordino_core::math::Scalar;
 
 use super::contract::{DriverKind, Jobs, Model, ModelError, Options, TrustModel};
@@ -24,8 +25,8 @@ use crate::metrics::summarize;
 use crate::progress::Progress;
 use crate::record::{Explanation, MethodRun, Record, stored_name};
 use crate::report::{federation, read};
-use crate::scenario::{Head, Method, ScalarKind, Scenario};
-use crate::world::Family;
+use crate::scenario::{Head, Method, ObjectiveConfig, ScalarKind, Scenario};
+use crate::world::{Family, command, custom};
 use context::{MethodContext, RunContext, ScenarioContext};
 use lockstep::Lockstep;
 use prior::context::{PriorContext, PriorNumbers};
@@ -42,6 +43,7 @@ pub mod host;
 pub mod ledger;
 pub mod link;
 pub mod lockstep;
+mod own;
 pub mod prior;
 pub mod run;
 pub mod saved;
@@ -50,6 +52,7 @@ mod together;
 pub mod tokio;
 
 pub use error::DriverError;
+pub use own::Own;
 use tokio::Pooled;
 
 /// A trusted server sees every agent's vector; the others only what it releases.
@@ -78,10 +81,7 @@ impl Model for Scenario {
     }
 
     fn run(&self, options: &Options, progress: &dyn Progress) -> Result<Record, ModelError> {
-        let results = run(self, options, progress)?;
-        let summary = summarize(self, &results).map_err(DriverError::Accountant)?;
-        let ledger = options.journal.as_deref().map(|journal| ledger::joined(journal, &results)).transpose()?;
-        Ok(federation::record(self, results, summary, self.explain()?, ledger, options.chain))
+        recorded(self, run(self, options, progress)?, options)
     }
 
     fn explain(&self) -> Result<Explanation, ModelError> {
@@ -108,24 +108,70 @@ impl Model for Scenario {
     }
 }
 
+/// What a scenario's results leave.
+fn recorded(scenario: &Scenario, results: Vec<MethodRun>, options: &Options) -> Result<Record, ModelError> {
+    let summary = summarize(scenario, &results).map_err(DriverError::Accountant)?;
+    let mut kept = Vec::new();
+    if let Some(journal) = options.journal.as_deref() {
+        kept.push(("ledger.jsonl", ledger::joined(journal, &results)?));
+        if let ObjectiveConfig::Command(config) = &scenario.objective {
+            let answers = command::ordered(config, &journal.answers()).map_err(DriverError::Objective)?;
+            kept.push((command::FILE, answers));
+        }
+    }
+    Ok(federation::record(scenario, results, summary, scenario.explain()?, kept, options.chain))
+}
+
 /// Executes every method of every run of a scenario. The result is in the order of runs, then of methods, and is the
 /// same for every [`Options`].
 ///
 /// **Errors**: [`DriverError`]; the first that occurred ends the execution.
 pub fn run(scenario: &Scenario, options: &Options, progress: &dyn Progress) -> Result<Vec<MethodRun>, DriverError> {
     // Without data, too, what is finished can be looked at.
+    if let Some(results) = finished(scenario, options)? {
+        return Ok(results);
+    }
+    let answers = options.journal.as_deref().map(Journal::answers);
+    let family = crate::world::load_beside(scenario, options.data.as_deref(), answers.as_deref())
+        .map_err(DriverError::Objective)?;
+    run_over(scenario, &*family, options, progress)
+}
+
+/// The same over functions of the caller's, in a scenario whose objective is `custom`; [`Own`] leaves a run folder, too.
+///
+/// **Errors**: as [`run()`]; functions of other agents, dimension or digest than the scenario says.
+pub fn run_with(
+    scenario: &Scenario,
+    family: &dyn Family,
+    options: &Options,
+    progress: &dyn Progress,
+) -> Result<Vec<MethodRun>, DriverError> {
+    custom::check(scenario, family).map_err(DriverError::Objective)?;
+    match finished(scenario, options)? {
+        Some(results) => Ok(results),
+        None => run_over(scenario, family, options, progress),
+    }
+}
+
+/// All results, if the journal has them.
+fn finished(scenario: &Scenario, options: &Options) -> Result<Option<Vec<MethodRun>>, DriverError> {
     let jobs = (0..scenario.runs).flat_map(|run| scenario.federation.methods.iter().map(move |method| (run, method)));
     let done = |(run, method): (u32, &Method)| match &options.journal {
         Some(journal) => journal.finished(&stored_name(run, method.name())),
         None => Ok(None),
     };
-    if let Some(results) = jobs.map(done).collect::<Result<Option<Vec<MethodRun>>, _>>()? {
-        return Ok(results);
-    }
-    let family = crate::world::load(scenario, options.data.as_deref()).map_err(DriverError::Objective)?;
+    Ok(jobs.map(done).collect::<Result<Option<Vec<MethodRun>>, _>>()?)
+}
+
+fn run_over(
+    scenario: &Scenario,
+    family: &dyn Family,
+    options: &Options,
+    progress: &dyn Progress,
+) -> Result<Vec<MethodRun>, DriverError> {
     match scenario.surrogate.scalar {
-        ScalarKind::F64 => run_in::<f64>(scenario, &*family, options, progress),
-        ScalarKind::F32 => run_in::<f32>(scenario, &*family, options, progress),
+        ScalarKind::F64 => run_in::<f64>(scenario, family, options, progress),
+        ScalarKind::F32 => run_in::<f32>(scenario, family, options, progress),
     }
 }
 
@@ -191,6 +237,7 @@ impl<'j, T: Scalar> Job<'j, T> {
     fn new(scenario: &'j Scenario, family: &dyn Family, options: &Options) -> Result<Self, DriverError> {
         let objective = family.realize(run_seed(scenario, 0));
         let (candidates, dim) = (objective.candidates(), objective.dim());
+        regions_have_candidates(scenario, candidates, dim)?;
         let shared = Arc::new(ScenarioContext::new(scenario, candidates, dim)?);
         let needed = scenario.federation.methods.iter().any(|method| method.is_prior());
         let prior = if needed { PriorNumbers::new(scenario, candidates, dim)? } else { None };
@@ -225,6 +272,20 @@ impl<'j, T: Scalar> Job<'j, T> {
                 run::run_method(context.clone(), around, build).await
             }
         }
+    }
+}
+
+/// A region without a candidate has nothing that its agents could explore.
+fn regions_have_candidates(scenario: &Scenario, candidates: &[f64], dim: usize) -> Result<(), DriverError> {
+    if !scenario.federation.methods.iter().any(|method| method.uses_regions()) {
+        return Ok(());
+    }
+    let regions = Regions::new(&scenario.federation.splits).map_err(DriverError::Domain)?;
+    let mut found = vec![false; regions.count() as usize];
+    candidates.chunks_exact(dim).for_each(|point| found[regions.region_of(point) as usize] = true);
+    match found.iter().position(|found| !found) {
+        Some(region) => Err(DriverError::EmptyRegion { region: region as u32, regions: regions.count() }),
+        None => Ok(()),
     }
 }
 

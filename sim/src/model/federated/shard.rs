@@ -88,8 +88,9 @@ impl<T: Scalar> Crew for Shard<T> {
             let leaf = loop {
                 match agent.handle(input)? {
                     Output::Evaluate { candidate, number, .. } => {
-                        let y = T::from_f64(objective.observe(index, candidate, number));
-                        *best = best.max(objective.value(index, candidate));
+                        let answer = objective.query(index, candidate, number)?;
+                        let y = T::from_f64(answer.y);
+                        *best = best.max(answer.value);
                         record.observation(candidate, y);
                         input = Input::Observed(y);
                     }

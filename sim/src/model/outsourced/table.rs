@@ -7,6 +7,7 @@ use sordino_core::outsourced::preprocess::{Constants, isotropic};
 use sordino_core::random::RunSeed;
 
 use super::machines::Problem;
+use crate::benchmark::TestFunction;
 use crate::files::read_bounded;
 use crate::model::contract::ModelError;
 use crate::scenario::outsourced::{BraninGrid, CsvColumns, Goal, OutsourcedObjective, OutsourcedScenario};
@@ -134,15 +135,7 @@ pub fn scale(ranges: &[[f64; 2]], lengthscales: &[f64], largest_norm: f64) -> (f
 
 /// −ln(Branin + 1) on a grid over [−5, 10] × [0, 15].
 pub fn branin(points_per_axis: u32) -> Vec<f64> {
-    let pi = std::f64::consts::PI;
-    grid(points_per_axis, 2)
-        .chunks(2)
-        .map(|u| {
-            let (x, y) = (15.0 * u[0] - 5.0, 15.0 * u[1]);
-            let bowl = y - 5.1 / (4.0 * pi * pi) * x * x + 5.0 / pi * x - 6.0;
-            -Scalar::ln(bowl * bowl + 10.0 * (1.0 - 1.0 / (8.0 * pi)) * Scalar::cos(x) + 10.0 + 1.0)
-        })
-        .collect()
+    grid(points_per_axis, 2).chunks(2).map(|unit| -Scalar::ln(1.0 - TestFunction::Branin.value(unit))).collect()
 }
 
 struct Read {

@@ -43,14 +43,14 @@ const REMARK: &str = "The columns marked *not releasable* exist in simulation on
                       guarantee.\n\n```python\nimport pandas as pd\ncurves = \
                       pd.read_csv(\"rounds.csv\").groupby([\"method\", \"round\"])[\"regret\"].agg([\"mean\", \"sem\"])\n```";
 
-/// Everything but what a folder adds; `ledger` with the charges of all methods, if they were written down, and the digests
-/// of all rounds if `chain`.
+/// Everything but what a folder adds; `kept` are files that were written during the run: the ledger of all methods, answers
+/// of a user's program; with the digests of all rounds if `chain`.
 pub fn record(
     scenario: &Scenario,
     results: Vec<MethodRun>,
     summary: Statistics,
     explanation: Explanation,
-    ledger: Option<String>,
+    kept: Vec<(&'static str, String)>,
     chain: bool,
 ) -> Record {
     let mut files = vec![
@@ -61,7 +61,7 @@ pub fn record(
     if results.iter().any(|result| !result.faults.is_empty()) {
         files.push(("faults.csv", faults(&results)));
     }
-    files.extend(ledger.map(|ledger| ("ledger.jsonl", ledger)));
+    files.extend(kept);
     let table = page::shown(scenario, &summary).text(&summary.digest.to_string());
     let written = json::summary(scenario, &summary);
     let record =

@@ -16,7 +16,6 @@ use sordino_core::wire;
 use super::super::context::{MethodContext, RunContext, ScenarioContext};
 use super::super::error::DriverError;
 use crate::scenario::{Method, PriorConfig, Scenario};
-use crate::world::gp_sample::grid;
 
 /// The multiplier of `prior`: noise of a thousandth of the sensitivity protects nobody and disturbs nobody.
 const UNPROTECTED: f64 = 1.0 / 1024.0;
@@ -41,7 +40,7 @@ impl<T: Scalar> PriorNumbers<T> {
     pub fn new(scenario: &Scenario, candidates: &[f64], dim: usize) -> Result<Option<Arc<Self>>, DriverError> {
         let Some(prior) = &scenario.prior else { return Ok(None) };
         let (federation, surrogate) = (&scenario.federation, &scenario.surrogate);
-        let inducing = grid(prior.plan.points_per_axis, dim);
+        let inducing = prior.plan.inducing(dim);
         let m = inducing.len() / dim;
         let config = Config::new(Parameters {
             grid_exponent: scenario.privacy.grid_exponent,

@@ -122,8 +122,9 @@ impl<T: Scalar> PriorShard<T> {
             };
             let mut record = AgentLeaf::new(index, t, observations);
             while let Output::Evaluate(candidate) = agent.handle(input)? {
-                let y = T::from_f64(objective.observe(index, candidate, agent.state().observations()));
-                *best = best.max(objective.value(index, candidate));
+                let answer = objective.query(index, candidate, agent.state().observations())?;
+                let y = T::from_f64(answer.y);
+                *best = best.max(answer.value);
                 record.observation(candidate, y);
                 input = Input::Observed(y - context.offset());
             }

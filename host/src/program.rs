@@ -1,0 +1,217 @@
+//! A user's program that is started once and asked many times: a line in, a line out.
+//!
+//! It runs under `sh -c` in a process group of its own, which ends with it. Its standard error is read and its last line
+//! quoted when it fails; `PYTHONUNBUFFERED` is set, so that a Python program need not flush its answers.
+
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+/// A longer answer is refused.
+const LINE_MAX: u64 = 1 << 16;
+/// Characters of its last words that are quoted.
+const WORDS_MAX: usize = 300;
+/// How long a program whose output ended may take to end itself.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Why a program gave no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ProgramError {
+    /// The system could not start it.
+    #[error("could not be started")]
+    NotStarted(#[source] std::io::Error),
+    /// It took longer than allowed and was killed.
+    #[error(
+        "gave no answer within {} s and was killed; does it flush its output after every line?{}",
+        .seconds, said(.words)
+    )]
+    TimeOut {
+        /// The limit.
+        seconds: f64,
+        /// Last line of its standard error.
+        words: String,
+    },
+    /// It ended instead of answering.
+    #[error("ended {} instead of answering{}", how(.code), said(.words))]
+    Ended {
+        /// Its exit code; none if a signal ended it.
+        code: Option<i32>,
+        /// Last line of its standard error.
+        words: String,
+    },
+    /// A line that does not end.
+    #[error("answered with a line longer than {LINE_MAX} bytes, or with no text")]
+    Line,
+}
+
+fn how(code: &Option<i32>) -> String {
+    code.map_or("by a signal".to_owned(), |code| format!("with exit code {code}"))
+}
+
+fn said(words: &str) -> String {
+    if words.is_empty() { String::new() } else { format!("; its last words: {words}") }
+}
+
+/// A program that was started. Dropping it kills it, with everything it started in its group.
+#[derive(Debug)]
+pub struct Program {
+    child: Child,
+    group: Pid,
+    stdin: ChildStdin,
+    lines: Receiver<String>,
+    words: Arc<Mutex<String>>,
+}
+
+impl Program {
+    /// Starts `sh -c command`.
+    ///
+    /// **Errors**: [`ProgramError::NotStarted`].
+    pub fn start(command: &str) -> Result<Self, ProgramError> {
+        let mut child = Command::new("sh")
+            .args(["-c", command])
+            .env("PYTHONUNBUFFERED", "1")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .map_err(ProgramError::NotStarted)?;
+        let group = Pid::from_child(&child);
+        let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            return Err(ProgramError::NotStarted(std::io::Error::other("no pipes")));
+        };
+        let (sender, lines) = mpsc::channel();
+        std::thread::spawn(move || {
+            let mut reader = BufReader::new(stdout);
+            // Ends with the program's output, or with whoever asks.
+            while let Some(line) = next_line(&mut reader) {
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        let words = Arc::new(Mutex::new(String::new()));
+        let kept = words.clone();
+        std::thread::spawn(move || {
+            let mut reader = BufReader::new(stderr);
+            while let Some(line) = next_line(&mut reader) {
+                let line = line.trim();
+                if !line.is_empty() {
+                    *kept.lock().unwrap_or_else(PoisonError::into_inner) =
+                        line.chars().filter(|c| !c.is_control()).take(WORDS_MAX).collect();
+                }
+            }
+        });
+        Ok(Program { child, group, stdin, lines, words })
+    }
+
+    /// Sends one line and waits for one; lines that are empty are no answers.
+    ///
+    /// **Errors**: [`ProgramError`]; the program is of no use afterwards and should be dropped.
+    pub fn ask(&mut self, question: &str, time_max: Duration) -> Result<String, ProgramError> {
+        let start = Instant::now();
+        let sent = self.stdin.write_all(format!("{question}\n").as_bytes()).and_then(|()| self.stdin.flush());
+        if sent.is_err() {
+            return Err(self.ended());
+        }
+        loop {
+            let left = time_max.saturating_sub(start.elapsed());
+            match self.lines.recv_timeout(left) {
+                Ok(line) if line.len() as u64 >= LINE_MAX => return Err(ProgramError::Line),
+                Ok(line) if line.trim().is_empty() => {}
+                Ok(line) => return Ok(line.trim().to_owned()),
+                Err(RecvTimeoutError::Timeout) => {
+                    return Err(ProgramError::TimeOut { seconds: time_max.as_secs_f64(), words: self.words() });
+                }
+                Err(RecvTimeoutError::Disconnected) => return Err(self.ended()),
+            }
+        }
+    }
+
+    fn words(&self) -> String {
+        self.words.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Its output is over: how it ended, once it has.
+    fn ended(&mut self) -> ProgramError {
+        let start = Instant::now();
+        loop {
+            match self.child.try_wait() {
+                Ok(Some(status)) => {
+                    // Its last words may still be on their way.
+                    std::thread::sleep(Duration::from_millis(20));
+                    return ProgramError::Ended { code: status.code(), words: self.words() };
+                }
+                Ok(None) if start.elapsed() < GRACE => std::thread::sleep(Duration::from_millis(5)),
+                _ => return ProgramError::Ended { code: None, words: self.words() },
+            }
+        }
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // No such group: it has ended by itself.
+        let _ = kill_process_group(self.group, Signal::KILL);
+        let _ = self.child.wait();
+    }
+}
+
+/// The next line without its end, at most [`LINE_MAX`] bytes of it; nothing at the end of the output.
+fn next_line(reader: &mut impl BufRead) -> Option<String> {
+    let mut bytes = Vec::new();
+    loop {
+        match reader.by_ref().take(LINE_MAX).read_until(b'\n', &mut bytes) {
+            Ok(0) => return None,
+            Ok(_) => return Some(String::from_utf8_lossy(&bytes).into_owned()),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(_) => return None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(20);
+
+    #[test]
+    fn one_program_answers_many_questions() {
+        let mut program = Program::start("n=0; while read x; do n=$((n+1)); echo; echo $n:$x; done").unwrap();
+        for i in 1..200 {
+            assert_eq!(program.ask("why", LONG).unwrap(), format!("{i}:why"));
+        }
+    }
+
+    #[test]
+    fn what_goes_wrong_is_named() {
+        let ask =
+            |command: &str, time_max| Program::start(command).unwrap().ask("x", time_max).unwrap_err().to_string();
+        let said = ask("read x; echo 'no such file' >&2; exit 3", LONG);
+        assert_eq!(said, "ended with exit code 3 instead of answering; its last words: no such file");
+        assert!(ask("kill -9 $$", LONG).contains("by a signal"));
+        assert!(ask("sleep 60", Duration::from_millis(50)).contains("no answer within 0.05 s"));
+        assert!(ask("head -c 100000 /dev/zero", LONG).contains("longer than 65536 bytes"));
+    }
+
+    #[test]
+    fn what_it_started_ends_with_it() {
+        let folder = std::env::temp_dir().join(format!("sordino-program-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let late = folder.join("late");
+        let command = format!("(sleep 1; touch {}) & while read x; do echo $x; done", late.display());
+        let mut program = Program::start(&command).unwrap();
+        assert_eq!(program.ask("1", LONG).unwrap(), "1");
+        drop(program);
+        std::thread::sleep(Duration::from_millis(1300));
+        assert!(!late.exists(), "its group was killed");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -1,0 +1,259 @@
+//! What a federation optimises: the section `[objective]` of `federated`, a table of keys for each kind.
+
+use sordino_core::domain::{DIM_MAX, REGIONS_MAX};
+
+use super::design::DesignConfig;
+use super::kernel::{KernelConfig, KernelDefault};
+use super::keys::{keys, kinds};
+use super::outsourced::Goal;
+use super::reader::{Problem, Section};
+use super::rule::{names, number, whole};
+use super::space::SpaceConfig;
+use crate::benchmark::{Design, TestFunction};
+
+/// Name of the file with the mine fields, or of the file in a folder.
+pub const LANDMINE_FILE: &str = "landmine.csv";
+/// The most agents that a scenario may have.
+pub(super) const AGENTS_MAX: u64 = 1_000_000;
+
+names!(TestFunction: "branin" "hartmann3" "hartmann6" "ackley" "levy" "rosenbrock");
+
+kinds! {
+    /// What is optimised.
+    pub enum ObjectiveConfig {
+        /// Draws of a Gaussian process on a grid over [0, 1]^dim, perturbed for each agent.
+        GpSample(GpSampleConfig) = "gp-sample",
+        /// A test function of the field over its usual box, shifted and scaled for each agent; negated, because more is better.
+        Function(FunctionConfig) = "function",
+        /// A table of your own, `--data FILE.csv`: columns `agent`, the inputs, `value`; every agent at the same inputs.
+        Table(TableConfig) = "table",
+        /// A program of your own, started once for each thread: it reads lines of JSON and answers each with a number.
+        Command(CommandConfig) = "command",
+        /// SVM tuning on the mine fields: 29 agents, `--data landmine.csv`.
+        Landmine(TuningConfig) = "landmine",
+        /// SVM tuning on the red wines of linfa-datasets: 16 agents of 100 rows.
+        Winequality(TuningConfig) = "winequality",
+        /// Functions of a program that uses this library (`sim/examples/own_objective.rs`); `sordino` reads its run folders.
+        Custom(CustomConfig) = "custom",
+    }
+}
+
+keys! {
+    /// A Gaussian process on a grid.
+    pub struct GpSampleConfig {
+        /// Dimension of the grid.
+        dim: usize [is 1] in whole(1, 2);
+        /// Grid points in each dimension, from 0 to 1 inclusive; at most 100 in two dimensions.
+        points_per_axis: u32 [given 100] in whole(2, 20_000) => whole(2, if dim == 1 { 20_000 } else { 100 });
+        /// Covariance of the common function.
+        kernel: KernelConfig [group "" KernelDefault::NONE];
+        /// Variance of the normal noise of an observation.
+        noise_variance: f64 [given 0.01] in number(0.0, 1e6);
+        /// a: an agent's function is the common one plus U[−a, a], independently at every point.
+        perturbation: f64 [is 0.0] in number(0.0, 1e3);
+        /// How agents' functions differ besides.
+        differences: Differences [group "" kernel.lengthscale];
+    }
+}
+
+keys! {
+    /// How agents' functions differ; coins are the agent's own, independent of its region.
+    pub struct Differences(lengthscale: f64) {
+        /// Variance of a smooth function of each agent's own, a draw of a Gaussian process, which is added; unit y².
+        own_variance: f64 [is 0.0] in number(0.0, 1e6);
+        /// Its lengthscale; its kernel is of the common one's shape.
+        own_lengthscale: f64 [like "`lengthscale`" lengthscale] in number(1e-3, 1e3).unit("units of the unit box");
+        /// Probability that an agent has an independent draw in place of the common function.
+        unrelated: f64 [is 0.0] in number(0.0, 1.0);
+        /// Probability that an agent has minus that function.
+        flipped: f64 [is 0.0] in number(0.0, 1.0);
+    }
+}
+
+impl Copy for Differences {}
+
+impl Differences {
+    /// Agents differ point by point at most.
+    pub const NONE: Self = Differences { own_variance: 0.0, own_lengthscale: 1.0, unrelated: 0.0, flipped: 0.0 };
+
+    /// Whether agents differ by more than points.
+    pub fn is_none(&self) -> bool {
+        *self == Differences { own_lengthscale: self.own_lengthscale, ..Differences::NONE }
+    }
+}
+
+keys! {
+    /// Tuning of a support vector machine.
+    pub struct TuningConfig {
+        /// Length of the fixed list of (C, γ).
+        candidates: u32 [is 1000] in whole(16, 10_000);
+    }
+}
+
+keys! {
+    /// A test function.
+    pub struct FunctionConfig {
+        /// Which one.
+        function: TestFunction [given "hartmann6"];
+        /// Dimension D; where the function has its own, no other.
+        dim: usize [like "the function's own, else 2" function.dim().unwrap_or(2)] in whole(1, DIM_MAX as u64)
+            => function.dim().map_or(whole(function.dim_min() as u64, DIM_MAX as u64), |d| whole(d as u64, d as u64));
+        /// The candidates.
+        points: DesignConfig [group "" dim];
+        /// An agent's function is moved by U[−shift, shift] along every axis.
+        shift: f64 [is 0.0] in number(0.0, 0.5).unit("units of the unit box");
+        /// It is multiplied by U[1−scale, 1+scale].
+        scale: f64 [is 0.0] in number(0.0, 0.99);
+        /// Variance of the normal noise of an observation.
+        noise_variance: f64 [like "a hundredth of the function's variance" function.constants(dim).1 / 100.0]
+            in number(0.0, 1e9);
+    }
+}
+
+keys! {
+    /// A table of values.
+    pub struct TableConfig {
+        /// The inputs.
+        space: SpaceConfig [group "" DIM_MAX];
+        /// Variance of the normal noise that is added to a value for every observation.
+        noise_variance: f64 [is 0.0] in number(0.0, 1e6);
+        /// Which end is sought.
+        goal: Goal [given "minimize"];
+        /// SHA-256 of the file, filled in from `--data`: a run folder says which table it was made from.
+        digest: Option<String> [none "the 64 hexadecimal digits"];
+    }
+}
+
+keys! {
+    /// A program that is asked for values.
+    pub struct CommandConfig {
+        /// What is started, by `sh -c`; reads `{"agent": 3, "observation": 0, "x": {"rate": 0.1}}`, writes `0.93`.
+        command: String [given "python train.py"];
+        /// The inputs.
+        space: SpaceConfig [group "" DIM_MAX];
+        /// The candidates; a design has one coordinate for each input.
+        points: DesignConfig [group "" space.inputs.len()];
+        /// Whether answers to one setting differ: then it is asked for observation k ≥ 1 of an agent, and for observation 0
+        /// to know the value that regret counts. Otherwise for observation 0 alone.
+        noisy: bool [is false];
+        /// Variance of the normal noise that is added to an answer for every observation.
+        noise_variance: f64 [is 0.0] in number(0.0, 1e6);
+        /// Which end is sought.
+        goal: Goal [given "minimize"];
+        /// What regret counts from, in units of the answers: the best there can be.
+        optimum: f64 [is 0.0] in number(-1e12, 1e12);
+        /// Longest time for one answer; then the program is killed.
+        time_limit: f64 [is 600.0] in number(0.01, 86_400.0).unit("seconds");
+        /// How often a question is asked again, of a program started again, before the run ends with an error.
+        retries: u32 [is 2] in whole(0, 100);
+    }
+}
+
+keys! {
+    /// Functions of another program.
+    pub struct CustomConfig {
+        /// What they are called.
+        function: String [given "mine"];
+        /// Dimension D of a candidate.
+        dim: usize [given 2] in whole(1, DIM_MAX as u64);
+        /// Digest of the functions, filled in by the program: a run folder says what it was made from.
+        digest: Option<String> [none "the 64 hexadecimal digits"];
+    }
+}
+
+impl ObjectiveConfig {
+    /// What the regret of this objective is called.
+    pub fn regret_name(&self) -> &'static str {
+        match self {
+            ObjectiveConfig::Landmine(_) | ObjectiveConfig::Winequality(_) => "1 - AUC",
+            ObjectiveConfig::Command(_) => "distance to `optimum`",
+            _ => "regret",
+        }
+    }
+
+    /// What `--data` must name; nothing if no data are read.
+    pub fn reads(&self) -> Option<&'static str> {
+        match self {
+            ObjectiveConfig::Landmine(_) => Some(LANDMINE_FILE),
+            ObjectiveConfig::Table(_) => Some("a CSV table"),
+            ObjectiveConfig::Function(config) if config.points.design == Design::List => {
+                Some("a CSV list of candidates")
+            }
+            ObjectiveConfig::Command(config) if config.points.design == Design::List => {
+                Some("a CSV list of candidates")
+            }
+            _ => None,
+        }
+    }
+
+    /// Dimension of a candidate.
+    pub fn dim(&self) -> usize {
+        match self {
+            ObjectiveConfig::GpSample(config) => config.dim,
+            ObjectiveConfig::Function(config) => config.dim,
+            ObjectiveConfig::Table(config) => config.space.dim(),
+            ObjectiveConfig::Command(config) => config.space.dim(),
+            ObjectiveConfig::Landmine(_) | ObjectiveConfig::Winequality(_) => 2,
+            ObjectiveConfig::Custom(config) => config.dim,
+        }
+    }
+
+    /// The most parts of one dimension, so that regular candidates fill every part.
+    pub(super) fn parts_max(&self) -> u64 {
+        match self {
+            ObjectiveConfig::GpSample(config) => u64::from(config.points_per_axis).min(REGIONS_MAX as u64),
+            ObjectiveConfig::Landmine(_) | ObjectiveConfig::Winequality(_) => 4,
+            _ => REGIONS_MAX as u64,
+        }
+    }
+
+    /// The number of agents that the data decide.
+    pub(super) fn agents(&self) -> Option<u32> {
+        match self {
+            ObjectiveConfig::Landmine(_) => Some(29),
+            ObjectiveConfig::Winequality(_) => Some(16),
+            _ => None,
+        }
+    }
+
+    /// What is known of the values' kernel: all of it where they are draws of a Gaussian process.
+    pub(super) fn kernel(&self) -> KernelDefault {
+        let kernel = if let ObjectiveConfig::GpSample(config) = self { Some(config.kernel) } else { None };
+        KernelDefault { kernel, variance: self.constants().map(|(_, variance)| variance) }
+    }
+
+    /// Variance of an observation's noise, where the objective says it.
+    pub(super) fn noise_variance(&self) -> Option<f64> {
+        match self {
+            ObjectiveConfig::GpSample(config) => Some(config.noise_variance),
+            ObjectiveConfig::Function(config) => Some(config.noise_variance),
+            _ => None,
+        }
+    }
+
+    /// Mean and variance of the values, where they are public by themselves: of a formula.
+    pub(super) fn constants(&self) -> Option<(f64, f64)> {
+        if let ObjectiveConfig::Function(config) = self { Some(config.function.constants(config.dim)) } else { None }
+    }
+
+    /// What no single key can know.
+    pub(super) fn check(&self) -> Result<(), Problem> {
+        let digest = match self {
+            ObjectiveConfig::Table(config) => {
+                config.space.check(DIM_MAX)?;
+                &config.digest
+            }
+            ObjectiveConfig::Command(config) => return config.space.check(DIM_MAX),
+            ObjectiveConfig::Custom(config) => &config.digest,
+            _ => return Ok(()),
+        };
+        match digest {
+            Some(text)
+                if text.len() != 64 || !text.bytes().all(|b| b.is_ascii_hexdigit() && !b.is_ascii_uppercase()) =>
+            {
+                Err(Problem::value("objective.digest", text, "64 hexadecimal digits, small letters"))
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Test functions of the field, moved and scaled for each agent.
+//!
+//! **Equation**: fₙ(x) = sₙ·f(x − dₙ), dₙ uniform in [−shift, shift]^D, sₙ uniform in [1−scale, 1+scale], both coins of
+//! (run, agent); yₙ = fₙ(x) + σe. The candidates are public and the same in all runs.
+
+use std::sync::Arc;
+
+use sordino_core::random::{Party, Purpose, RunSeed, normal};
+
+use super::{Family, Objective};
+use crate::benchmark::TestFunction;
+use crate::scenario::FunctionConfig;
+
+/// What all runs share.
+pub struct Functions(Arc<Shared>);
+
+struct Shared {
+    function: TestFunction,
+    agents: u32,
+    dim: usize,
+    points: Vec<f64>,
+    shift: f64,
+    scale: f64,
+    noise_std: f64,
+}
+
+impl Functions {
+    /// The functions of `agents` agents over these candidates, row-major.
+    pub fn new(config: &FunctionConfig, agents: u32, points: Vec<f64>) -> Self {
+        Functions(Arc::new(Shared {
+            function: config.function,
+            agents,
+            dim: config.dim,
+            points,
+            shift: config.shift,
+            scale: config.scale,
+            noise_std: config.noise_variance.sqrt(),
+        }))
+    }
+}
+
+impl Family for Functions {
+    /// **Cost**: one evaluation for each agent and candidate; one for each candidate if agents do not differ.
+    fn realize(&self, run: RunSeed) -> Box<dyn Objective> {
+        let shared = Arc::clone(&self.0);
+        let members = if shared.shift == 0.0 && shared.scale == 0.0 { 1 } else { shared.agents };
+        let values = (0..members).map(|agent| shared.values(run, agent)).collect();
+        Box::new(Function { shared, run, values })
+    }
+}
+
+impl Shared {
+    /// Noise-free values of one agent at all candidates. Places of the agent's stream: 0 the shift, 1 the scale.
+    fn values(&self, run: RunSeed, agent: u32) -> Vec<f64> {
+        let stream = |place| run.stream(Party::Agent(agent), Purpose::Objective, place);
+        let (mut moved, mut scaled) = (stream(0), stream(1));
+        let symmetric = |width: f64, unit: f64| width * (2.0 * unit - 1.0);
+        let shift: Vec<f64> = (0..self.dim).map(|_| symmetric(self.shift, moved.unit())).collect();
+        let factor = 1.0 + symmetric(self.scale, scaled.unit());
+        let mut at = vec![0.0; self.dim];
+        let value = |point: &[f64]| {
+            at.iter_mut().zip(point.iter().zip(&shift)).for_each(|(at, (x, d))| *at = x - d);
+            factor * self.function.value(&at)
+        };
+        self.points.chunks_exact(self.dim).map(value).collect()
+    }
+}
+
+/// The functions of one run.
+struct Function {
+    shared: Arc<Shared>,
+    run: RunSeed,
+    /// One list for each agent, or one for all.
+    values: Vec<Vec<f64>>,
+}
+
+impl Objective for Function {
+    fn agents(&self) -> u32 {
+        self.shared.agents
+    }
+    fn dim(&self) -> usize {
+        self.shared.dim
+    }
+    fn candidates(&self) -> &[f64] {
+        &self.shared.points
+    }
+    fn candidate_count(&self) -> u32 {
+        (self.shared.points.len() / self.shared.dim) as u32
+    }
+    fn value(&self, agent: u32, candidate: u32) -> f64 {
+        self.values[agent as usize % self.values.len()][candidate as usize]
+    }
+    fn observe(&self, agent: u32, candidate: u32, observation: u32) -> f64 {
+        let mut stream = self.run.stream(Party::Agent(agent), Purpose::ObservationNoise, observation);
+        self.value(agent, candidate) + self.shared.noise_std * normal::draw::<f64>(&mut stream)
+    }
+    fn optimum(&self, agent: u32) -> f64 {
+        self.values[agent as usize % self.values.len()].iter().copied().fold(f64::NEG_INFINITY, f64::max)
+    }
+    fn regret_name(&self) -> &'static str {
+        "regret"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::benchmark::{Design, design};
+    use crate::scenario::DesignConfig;
+
+    fn config(shift: f64, scale: f64) -> FunctionConfig {
+        FunctionConfig {
+            function: TestFunction::Hartmann3,
+            dim: 3,
+            points: DesignConfig { design: Design::Sobol, candidates: 200, design_seed: 0 },
+            shift,
+            scale,
+            noise_variance: 0.01,
+        }
+    }
+
+    fn realized(shift: f64, scale: f64) -> Box<dyn Objective> {
+        let points = design::points(Design::Sobol, 200, 3, 0);
+        Functions::new(&config(shift, scale), 40, points).realize(RunSeed::new(3, 0))
+    }
+
+    #[test]
+    fn agents_differ_by_shift_and_scale_alone() {
+        let (same, scaled, moved) = (realized(0.0, 0.0), realized(0.0, 0.3), realized(0.05, 0.0));
+        let mut factors = Vec::new();
+        for agent in 0..40 {
+            assert_eq!(same.value(agent, 7), TestFunction::Hartmann3.value(&same.candidates()[21..24]));
+            let factor = scaled.value(agent, 7) / same.value(agent, 7);
+            assert!((scaled.value(agent, 90) / same.value(agent, 90) - factor).abs() < 1e-12);
+            factors.push(factor);
+            assert!(moved.value(agent, 7) != same.value(agent, 7));
+            let best = (0..200).map(|i| moved.value(agent, i)).fold(f64::MIN, f64::max);
+            assert_eq!(moved.optimum(agent), best);
+        }
+        let (least, most) = factors.iter().fold((2.0f64, 0.0f64), |(a, b), x| (a.min(*x), b.max(*x)));
+        assert!((0.7..0.8).contains(&least) && (1.2..1.3).contains(&most), "{least} {most}");
+    }
+
+    #[test]
+    fn noise_has_its_variance_and_an_address() {
+        let functions = realized(0.0, 0.0);
+        let residual = |i: u32| functions.observe(5, 3, i) - functions.value(5, 3);
+        let squares: f64 = (0..4000).map(|i| residual(i) * residual(i)).sum::<f64>() / 4000.0;
+        // Standard error of a variance of .01 from 4,000: 2.2e-4.
+        assert!((squares - 0.01).abs() < 1e-3, "{squares}");
+        assert_eq!(residual(9), residual(9));
+    }
+}

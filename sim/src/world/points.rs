@@ -1,0 +1,71 @@
+//! Candidates: by a design, or the rows of a file.
+
+use std::path::Path;
+
+use super::ObjectiveError;
+use super::rows::Rows;
+use super::space::{self, Setting};
+use crate::benchmark::{Design, design};
+use crate::scenario::DesignConfig;
+use crate::scenario::space::SpaceConfig;
+
+/// The most candidates that are read from a file.
+const CANDIDATES_MAX: usize = 20_000;
+
+/// Candidates in [0, 1]^dim, row-major: of a design, or columns x1 to xD of `data`.
+///
+/// **Errors**: no file where one is read, or one that is malformed, with line and column.
+pub fn candidates(config: &DesignConfig, dim: usize, data: Option<&Path>) -> Result<Vec<f64>, ObjectiveError> {
+    if config.design != Design::List {
+        return Ok(design::points(config.design, config.candidates, dim, config.design_seed));
+    }
+    let path = data.ok_or(ObjectiveError::NoData { file: "a CSV list of candidates, columns x1 to xD in [0, 1]" })?;
+    let rows = Rows::read(path)?;
+    let columns = (1..=dim).map(|d| rows.column(&format!("x{d}"))).collect::<Result<Vec<_>, _>>()?;
+    let mut points = Vec::new();
+    for row in rows.iter() {
+        for column in &columns {
+            points.push(row.number(*column, |x| (0.0..=1.0).contains(&x), "a number from 0 to 1")?);
+        }
+    }
+    let count = points.len() / dim;
+    if !(2..=CANDIDATES_MAX).contains(&count) {
+        return Err(rows.count_error(count, "2 to 20000 candidates"));
+    }
+    Ok(points)
+}
+
+/// Settings in a user's units: of a design with one coordinate for each input, or rows of `data`; each once, at its first
+/// place.
+///
+/// **Errors**: as [`candidates`].
+pub fn settings(
+    space: &SpaceConfig,
+    config: &DesignConfig,
+    data: Option<&Path>,
+) -> Result<Vec<Vec<Setting>>, ObjectiveError> {
+    let inputs = space.all();
+    let all: Vec<Vec<Setting>> = if config.design == Design::List {
+        let path = data.ok_or(ObjectiveError::NoData { file: "a CSV list of candidates, a column for each input" })?;
+        let rows = Rows::read(path)?;
+        let columns = inputs.iter().map(|(name, _)| rows.column(name)).collect::<Result<Vec<_>, _>>()?;
+        let of = |row: super::rows::Row<'_>| {
+            let one = |((_, input), column): (&(&str, _), &usize)| {
+                space::read(input, row.text(*column)).map_err(|admissible| row.refuse(*column, &admissible))
+            };
+            inputs.iter().zip(&columns).map(one).collect()
+        };
+        let all: Vec<Vec<Setting>> = rows.iter().map(of).collect::<Result<_, _>>()?;
+        if !(2..=CANDIDATES_MAX).contains(&all.len()) {
+            return Err(rows.count_error(all.len(), "2 to 20000 candidates"));
+        }
+        all
+    } else {
+        let points = design::points(config.design, config.candidates, inputs.len(), config.design_seed);
+        let of = |point: &[f64]| inputs.iter().zip(point).map(|((_, input), u)| space::decode(input, *u)).collect();
+        points.chunks_exact(inputs.len()).map(of).collect()
+    };
+    let mut seen = std::collections::BTreeSet::new();
+    let key = |setting: &Vec<Setting>| setting.iter().map(space::shown).collect::<Vec<_>>();
+    Ok(all.into_iter().filter(|setting| seen.insert(key(setting))).collect())
+}

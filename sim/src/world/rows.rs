@@ -1,0 +1,126 @@
+//! A CSV file with a header, its fields checked one by one.
+
+use std::path::{Path, PathBuf};
+
+use sordino_core::digest::{Digest, Frame};
+
+use super::ObjectiveError;
+use crate::files::read_bounded;
+
+/// Files are read up to this length.
+const BYTES_MAX: u64 = 256 << 20;
+
+/// A CSV file in memory.
+pub struct Rows {
+    path: PathBuf,
+    header: Vec<String>,
+    records: Vec<(u64, csv::StringRecord)>,
+    digest: Digest,
+}
+
+/// One line of it.
+#[derive(Clone, Copy)]
+pub struct Row<'r> {
+    rows: &'r Rows,
+    line: u64,
+    record: &'r csv::StringRecord,
+}
+
+impl Rows {
+    /// Reads the file.
+    ///
+    /// **Errors**: a file that cannot be read, is longer than 256 MiB, or has rows of another length than its header.
+    pub fn read(path: &Path) -> Result<Self, ObjectiveError> {
+        let unreadable = |error| ObjectiveError::Unreadable { path: path.to_owned(), error };
+        Self::parse(path, &read_bounded(path, BYTES_MAX).map_err(unreadable)?)
+    }
+
+    /// Reads its text.
+    ///
+    /// **Errors**: rows of another length than the header.
+    pub fn parse(path: &Path, bytes: &[u8]) -> Result<Self, ObjectiveError> {
+        let malformed = |line, error: csv::Error| ObjectiveError::Row {
+            path: path.to_owned(),
+            line: error.position().map_or(line, csv::Position::line),
+            message: error.to_string(),
+        };
+        let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(bytes);
+        let header = reader.headers().map_err(|error| malformed(1, error))?;
+        let header: Vec<String> = header.iter().map(|name| name.trim_start_matches('\u{feff}').to_owned()).collect();
+        let mut records = Vec::new();
+        for record in reader.records() {
+            let record = record.map_err(|error| malformed(0, error))?;
+            records.push((record.position().map_or(0, csv::Position::line), record));
+        }
+        let mut digest = Frame::leaf();
+        digest.bytes(bytes);
+        Ok(Rows { path: path.to_owned(), header, records, digest: digest.end() })
+    }
+
+    /// SHA-256 of its bytes.
+    pub fn digest(&self) -> &Digest {
+        &self.digest
+    }
+
+    /// Place of a column.
+    ///
+    /// **Errors**: [`ObjectiveError::NoColumn`].
+    pub fn column(&self, name: &str) -> Result<usize, ObjectiveError> {
+        let missing = || ObjectiveError::NoColumn { path: self.path.clone(), column: name.to_owned() };
+        self.header.iter().position(|other| other == name).ok_or_else(missing)
+    }
+
+    /// Its lines in order.
+    pub fn iter(&self) -> impl Iterator<Item = Row<'_>> {
+        self.records.iter().map(|(line, record)| Row { rows: self, line: *line, record })
+    }
+
+    /// The error of a file with too few or too many lines.
+    pub fn count_error(&self, found: usize, admissible: &'static str) -> ObjectiveError {
+        ObjectiveError::Count { path: self.path.clone(), found, admissible }
+    }
+
+    /// An error of the whole file.
+    pub fn error(&self, message: String) -> ObjectiveError {
+        ObjectiveError::Table { path: self.path.clone(), message }
+    }
+}
+
+impl<'r> Row<'r> {
+    /// 1-based line in the file.
+    pub fn line(&self) -> u64 {
+        self.line
+    }
+
+    /// The field of a column as text.
+    pub fn text(&self, column: usize) -> &'r str {
+        self.record.get(column).unwrap_or_default()
+    }
+
+    /// The field of a column as a finite number that is admitted.
+    ///
+    /// **Errors**: [`ObjectiveError::Field`].
+    pub fn number(&self, column: usize, admits: impl Fn(f64) -> bool, admissible: &str) -> Result<f64, ObjectiveError> {
+        let number = self.text(column).parse::<f64>().ok().filter(|x| x.is_finite() && admits(*x));
+        number.ok_or_else(|| self.refuse(column, admissible))
+    }
+
+    /// Refuses the field of a column.
+    pub fn refuse(&self, column: usize, admissible: &str) -> ObjectiveError {
+        ObjectiveError::Field {
+            path: self.rows.path.clone(),
+            line: self.line,
+            column: self.rows.header.get(column).cloned().unwrap_or_default(),
+            value: self.text(column).to_owned(),
+            admissible: admissible.to_owned(),
+        }
+    }
+}
+
+/// One line of a CSV file with its end, quoted where it must be.
+pub fn line(fields: &[impl AsRef<[u8]>]) -> String {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    // Into memory: nothing fails.
+    let _ = writer.write_record(fields);
+    String::from_utf8_lossy(&writer.into_inner().unwrap_or_default()).into_owned()
+}
