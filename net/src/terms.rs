@@ -47,6 +47,9 @@ pub enum TermsError {
     /// The parts do not fit together.
     #[error(transparent)]
     Public(#[from] PublicError),
+    /// The federated prior, whose frames no carrier knows: other methods only.
+    #[error("method {}: the federated prior runs in the simulator alone, other methods over a network", .0.name())]
+    Prior(Method),
     /// The scenario has no such federation.
     #[error(transparent)]
     Scenario(#[from] DriverError),
@@ -64,7 +67,7 @@ pub struct Terms {
 impl Terms {
     /// The terms of one method of a scenario's first run, over these candidates.
     ///
-    /// **Errors**: [`TermsError::Scenario`], [`TermsError::Domain`].
+    /// **Errors**: [`TermsError::Prior`], [`TermsError::Scenario`], [`TermsError::Domain`].
     pub fn new(
         scenario: &Scenario,
         method: Method,
@@ -73,6 +76,9 @@ impl Terms {
         deployment: u64,
         announced: Announced,
     ) -> Result<Self, TermsError> {
+        if method.is_prior() {
+            return Err(TermsError::Prior(method));
+        }
         let surrogate = &scenario.surrogate;
         let features = PublicFeatures {
             seed: surrogate.feature_seed,

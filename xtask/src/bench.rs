@@ -33,6 +33,15 @@ pub fn fleet(report: &mut Report, arguments: &[&str]) {
     report.step("a thousand to a million agents", || example("fleet", arguments));
 }
 
+/// What a real federation costs on this machine: not for CI, because it is about time.
+pub fn net(report: &mut Report, arguments: &[&str]) {
+    report.step("a federation over HTTPS", || {
+        process::run(&mut cargo(&["build", "--release", "-p", "sordino-net", "--bins"]))?;
+        let mut command = cargo(&["run", "--release", "-q", "-p", "sordino-net", "--example", "load", "--"]);
+        process::run(command.args(arguments)).map(|_| String::new())
+    });
+}
+
 fn example(name: &str, arguments: &[&str]) -> Result<String, String> {
     let mut command = cargo(&["run", "--release", "-q", "-p", "sordino-sim", "--example", name, "--"]);
     process::run(command.args(arguments)).map(|_| String::new())

@@ -8,6 +8,7 @@
 //! | `cargo xtask bench [WORKLOAD …]` | the comparisons under `bench/` and where the time of one default run goes |
 //! | `cargo xtask fuzz [TARGET …] [--seconds N] [--seed N]` | random edits of everything that is read from outside, a minute for each target |
 //! | `cargo xtask fleet [AGENTS_MAX]` | what a federation of a thousand to a million agents costs, in time and memory |
+//! | `cargo xtask net-bench [AGENTS]` | what a real federation over HTTPS costs: rounds of 200 and 9,000 agents, handshakes, memory of a connection |
 
 mod bench;
 mod device_table;
@@ -24,6 +25,7 @@ mod tools;
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask test | firmware [--write] | digests [--write] | bench [WORKLOAD …] | fleet [AGENTS_MAX] | \
+     net-bench [AGENTS] | \
      fuzz [TARGET …] [--seconds N] [--seed N]";
 
 fn main() -> ExitCode {
@@ -44,6 +46,7 @@ fn main() -> ExitCode {
         }
         (["bench", workloads @ ..], false) => bench::run(&mut report, workloads),
         (["fleet", arguments @ ..], false) => bench::fleet(&mut report, arguments),
+        (["net-bench", arguments @ ..], false) => bench::net(&mut report, arguments),
         (["fuzz", arguments @ ..], false) => bench::fuzz(&mut report, arguments),
         (["help" | "--help" | "-h"], false) => {
             println!("{USAGE}");

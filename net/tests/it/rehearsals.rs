@@ -83,6 +83,16 @@ fn the_default_scenario_with_all_its_agents_and_rounds_is_the_simulator_s() {
 }
 
 #[test]
+fn a_method_that_no_carrier_knows_is_refused_by_name() {
+    bounded(|| {
+        let scenario = scenario("firmware", &[]);
+        let options = Options { chaos: false, deadline: Duration::from_secs(10), deaths: None };
+        let refused = runtime().block_on(rehearse(&scenario, Method::DpPrior, options)).unwrap_err();
+        assert!(refused.to_string().starts_with("method dp-prior: "), "{refused}");
+    });
+}
+
+#[test]
 fn agents_that_die_at_any_moment_change_nothing() {
     bounded(|| {
         let scenario = scenario("firmware", &["federation.rounds=30"]);
