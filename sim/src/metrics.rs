@@ -170,7 +170,7 @@ const LOSSES_MAX: u32 = 256;
 
 /// What one method did over all runs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct MethodSummary {
+pub struct MethodStatistics {
     /// Which method.
     pub method: Method,
     /// Digests of its runs, combined in order.
@@ -191,7 +191,7 @@ pub struct MethodSummary {
     pub losses: Option<[PrivacyLoss; 2]>,
 }
 
-impl MethodSummary {
+impl MethodStatistics {
     /// What the method's releases promise.
     pub fn guarantee(&self) -> Guarantee {
         self.method.guarantee()
@@ -200,11 +200,11 @@ impl MethodSummary {
 
 /// What all methods did over all runs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Summary {
+pub struct Statistics {
     /// Digests of all methods of all runs, combined in order.
     pub digest: Digest,
     /// In the scenario's order.
-    pub methods: Vec<MethodSummary>,
+    pub methods: Vec<MethodStatistics>,
     /// The tight ε at the scenario's δ over releases of any private method, up to the most of any run; for
     /// [`loss_after`]. Empty if nothing private was released.
     pub losses: Vec<(u32, Option<f64>)>,
@@ -222,7 +222,7 @@ fn column_means<'r>(rows: impl Iterator<Item = &'r [f64]> + Clone) -> Vec<f64> {
 /// Condenses the results of [`crate::model::federated::run()`], in whatever order they are.
 ///
 /// **Errors**: the accountant's; none for a scenario that was read from TOML.
-pub fn summarize(scenario: &Scenario, results: &[MethodRun]) -> Result<Summary, AccountantError> {
+pub fn summarize(scenario: &Scenario, results: &[MethodRun]) -> Result<Statistics, AccountantError> {
     let mut by_place: BTreeMap<(u32, usize), &Digest> = BTreeMap::new();
     for result in results {
         let place = scenario.federation.methods.iter().position(|method| *method == result.method);
@@ -248,14 +248,14 @@ pub fn summarize(scenario: &Scenario, results: &[MethodRun]) -> Result<Summary, 
         Some(releases) => loss_curve(&release_event(scenario), releases, delta, LOSSES_MAX)?,
         None => Vec::new(),
     };
-    Ok(Summary { digest: combine(runs.iter()), methods, losses, prior_losses })
+    Ok(Statistics { digest: combine(runs.iter()), methods, losses, prior_losses })
 }
 
 fn method_summary(
     scenario: &Scenario,
     method: Method,
     results: &[MethodRun],
-) -> Result<MethodSummary, AccountantError> {
+) -> Result<MethodStatistics, AccountantError> {
     let mut runs: Vec<&MethodRun> = results.iter().filter(|result| result.method == method).collect();
     runs.sort_by_key(|result| result.run);
     let sums: Vec<f64> = runs.iter().map(|run| run.regret.iter().sum()).collect();
@@ -269,6 +269,11 @@ fn method_summary(
     let (low, middle, high) = (quantile(0), quantile(1), quantile(2));
     let reports = runs.first().into_iter().flat_map(|run| &run.regret_quantiles).map(|(round, _)| *round);
     let spread = reports.zip(low.into_iter().zip(middle).zip(high));
+    let clipped = |run: &&MethodRun| -> Vec<f64> {
+        let counts = run.clipped.iter().zip(&run.selected);
+        counts.map(|(clipped, selected)| f64::from(*clipped) / f64::from(*selected).max(1.0)).collect()
+    };
+    let clipped: Vec<Vec<f64>> = runs.iter().map(clipped).collect();
     let releases = runs.iter().map(|run| run.releases).max().unwrap_or(0);
     let losses = match method.guarantee() {
         Guarantee::DifferentialPrivacy => {
@@ -278,14 +283,14 @@ fn method_summary(
         }
         Guarantee::NothingReleased | Guarantee::None => None,
     };
-    Ok(MethodSummary {
+    Ok(MethodStatistics {
         method,
         digest: combine(runs.iter().map(|run| &run.digest)),
         summed_regret: Estimate::of(&sums),
         sums,
         curve,
         spread: spread.map(|(round, ((low, middle), high))| (round, [low, middle, high])).collect(),
-        clipped_share: column_means(runs.iter().map(|run| run.clipped_share.as_slice())),
+        clipped_share: column_means(clipped.iter().map(Vec::as_slice)),
         releases,
         losses,
     })

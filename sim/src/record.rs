@@ -19,18 +19,19 @@ pub struct MethodRun {
     pub run: u32,
     /// The last link of `chain`.
     pub digest: Digest,
-    /// The chain after t = 0..=T: T+1 digests.
+    /// The chain after t = 0..=T: T+1 digests; empty if it was read from a folder that keeps the last alone.
     pub chain: Vec<Digest>,
-    /// Mean over agents of the best-so-far noise-free regret, t = 0..=T: T+1 numbers.
+    /// Mean over agents of the best-so-far noise-free regret, t = 0..=T: T+1 numbers of five significant digits.
     pub regret: Vec<f64>,
-    /// The 10 %, 50 % and 90 % quantiles over agents of the same, with t, at report rounds ([`is_report_round`]).
+    /// The 10 %, 50 % and 90 % quantiles over agents of the same, with t, at report rounds ([`is_report_round`]): three
+    /// significant digits.
     pub regret_quantiles: Vec<(u32, [f64; 3])>,
     /// Broadcasts that were made, each charged once.
     pub releases: u32,
-    /// Share of uploads longer than the clipping radius, by broadcast. Simulation only: *not releasable*.
-    pub clipped_share: Vec<f64>,
-    /// Share of agents that were selected, by broadcast. Simulation only: *not releasable*.
-    pub selected_share: Vec<f64>,
+    /// Selected uploads longer than the clipping radius, by broadcast. Simulation only: *not releasable*.
+    pub clipped: Vec<u32>,
+    /// Agents that were selected, by broadcast. Simulation only: *not releasable*.
+    pub selected: Vec<u32>,
     /// What happened on the links, by round; empty if the scenario has no faults.
     pub faults: Vec<FaultCounts>,
 }
@@ -45,10 +46,10 @@ pub fn stored_run(name: &str) -> Option<u32> {
     name.strip_prefix("run-")?.split_once('.')?.0.parse().ok()
 }
 
-/// True at the rounds at which quantiles over agents are kept: the first, the last and every ⌈T/20⌉-th, at most 21. They
+/// True at the rounds at which quantiles over agents are kept: the first, the last and every ⌈T/10⌉-th, at most 11. They
 /// are the one number of a run for which every agent's own is needed in one place.
 pub fn is_report_round(round: u32, rounds: u32) -> bool {
-    round == rounds || round.is_multiple_of(rounds.div_ceil(20).max(1))
+    round == rounds || round.is_multiple_of(rounds.div_ceil(10).max(1))
 }
 
 /// Version of the form of [`Summary`]; 1 were those without one.
@@ -127,7 +128,7 @@ impl Summary {
         Summary {
             version: SUMMARY_VERSION,
             scenario: head.name.clone(),
-            trust: head.trust.name().to_owned(),
+            trust: head.trust.clone(),
             seed: head.seed,
             runs: head.runs,
             noise: noise(),

@@ -2,24 +2,25 @@
 
 use super::error::CliError;
 use super::print;
-use crate::scenario::{SHIPPED, Trust};
+use crate::model::{self, MODELS};
+use crate::scenario::SHIPPED;
 
 /// Prints one line for each.
 pub fn execute() -> Result<(), CliError> {
     let width = SHIPPED.iter().map(|shipped| shipped.name.len()).max().unwrap_or(0);
     let scenarios: Vec<_> = SHIPPED
         .iter()
-        .map(|shipped| shipped.load(&[]).map(|scenario| (shipped.name, scenario)))
-        .collect::<Result<_, _>>()?;
+        .map(|shipped| Ok((shipped.name, model::parse(shipped.name, shipped.text, &[])?.head())))
+        .collect::<Result<_, CliError>>()?;
     let mut text = String::new();
-    for trust in Trust::ALL {
-        let mut lines = scenarios.iter().filter(|(_, scenario)| scenario.trust() == trust).peekable();
+    for trust in MODELS {
+        let mut lines = scenarios.iter().filter(|(_, head)| head.trust == trust.name).peekable();
         if lines.peek().is_some() {
             let blank = if text.is_empty() { "" } else { "\n" };
-            text.push_str(&format!("{blank}# {}: {}\n", trust.name(), trust.description()));
+            text.push_str(&format!("{blank}# {}: {}\n", trust.name, trust.description));
         }
-        for (name, scenario) in lines {
-            text.push_str(&format!("{name:width$}  {}\n", scenario.head().description));
+        for (name, head) in lines {
+            text.push_str(&format!("{name:width$}  {}\n", head.description));
         }
     }
     print(&text)

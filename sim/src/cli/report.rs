@@ -10,7 +10,6 @@ use crate::files::write_atomically;
 use crate::model;
 use crate::progress::log;
 use crate::report::read;
-use crate::scenario::AnyScenario;
 use crate::study::sweep::SweepFolder;
 
 /// The scenario within a folder.
@@ -40,7 +39,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         page
     } else {
         let (scenario, text) = read::text(folder, SCENARIO).map_err(CliError::input)?;
-        let model = model::of(AnyScenario::parse(&scenario.display().to_string(), &text, &[])?);
+        let model = model::parse(&scenario.display().to_string(), &text, &[])?;
         match model.page_again(folder)? {
             Some(page) => page,
             // The page was made from what the runs held in memory; the folder has it since.
@@ -49,7 +48,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
                 return Err(CliError::input(format!(
                     "{}: is not there; pages of trust model {} are written by the run: sordino run {} --out NEW",
                     folder.join(PAGE).display(),
-                    model.head().trust.name(),
+                    model.head().trust,
                     scenario.display()
                 )));
             }

@@ -14,7 +14,7 @@ use crate::progress::log::{self, Log};
 use crate::progress::teller::Teller;
 use crate::report::folder::RunFolder;
 use crate::report::table as tables;
-use crate::scenario::{AnyScenario, SHIPPED, Shipped, nearest};
+use crate::scenario::{SHIPPED, Shipped, nearest};
 use crate::study::execute::{self, ExecuteError, Place};
 use crate::world::table;
 
@@ -56,6 +56,9 @@ pub struct Arguments {
     /// Seconds between two checkpoints of a method; changes no result
     #[arg(long, value_name = "SECONDS", default_value_t = 5.0, value_parser = seconds)]
     checkpoint_every: f64,
+    /// Keep the digest after every round in transcript.jsonl, to see where two executions part [default: the last]
+    #[arg(long)]
+    chain: bool,
     /// Text for people or one JSON object
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -76,7 +79,7 @@ enum DriverArgument {
 /// A shipped scenario by name, or a file, of whichever trust model.
 pub fn load(name: &str, settings: &[String]) -> Result<Box<dyn Model>, CliError> {
     let (source, text) = scenario_text(name)?;
-    Ok(model::of(AnyScenario::parse(&source, &text, settings)?))
+    Ok(model::parse(&source, &text, settings)?)
 }
 
 /// What a scenario takes from its data and does not say itself, as settings: a table's number of agents and digest.
@@ -144,10 +147,16 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     settings.extend(arguments.runs.map(|runs| format!("runs={runs}")));
     let (source, text) = scenario_text(arguments.scenario.as_deref().unwrap_or("default"))?;
     settings.extend(of_data(&text, &settings, arguments.data.as_deref())?);
-    let scenarios = [model::of(AnyScenario::parse(&source, &text, &settings)?)];
+    let scenarios = [model::parse(&source, &text, &settings)?];
     check_data(&scenarios, arguments.data.as_deref())?;
     let [model] = scenarios;
     let (head, data) = (model.head(), arguments.data.as_deref());
+    if arguments.chain && head.trust != model::federated::TRUST.name {
+        let name = &head.name;
+        return Err(CliError::input(format!(
+            "--chain: scenario `{name}` leaves no transcript.jsonl, which federations do; leave --chain away"
+        )));
+    }
     let place = match &arguments.out {
         Some(path) if arguments.resume => execute::begin_or_resume(path, &*model, data)?,
         _ => execute::begin(folder(arguments, &head.name)?, &*model, data)?,
@@ -168,6 +177,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         data: arguments.data.clone(),
         interval: Duration::from_secs_f64(arguments.checkpoint_every),
         stop: interrupt::flag(),
+        chain: arguments.chain,
         ..Options::default()
     };
     let result = execute::execute(&*model, folder, journal, options, &teller);

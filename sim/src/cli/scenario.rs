@@ -7,7 +7,8 @@ use clap::{Args, Subcommand, builder::PossibleValuesParser, builder::TypedValueP
 
 use super::error::CliError;
 use super::{print, print_json};
-use crate::scenario::{Trust, json_schema, starter};
+use crate::model::{MODELS, TrustModel};
+use crate::scenario::{json_schema, starter};
 
 /// `sordino scenario`.
 #[derive(Debug, Args)]
@@ -26,7 +27,7 @@ enum Command {
 struct Keys {
     /// Of this trust model only [default: all]
     #[arg(long, value_parser = trusts(), conflicts_with = "json_schema")]
-    trust: Option<Trust>,
+    trust: Option<&'static TrustModel>,
     /// As JSON schema, for editors
     #[arg(long)]
     json_schema: bool,
@@ -38,30 +39,30 @@ pub struct Init {
     /// The file to write, which must not exist
     file: PathBuf,
     /// Who may see what
-    #[arg(long, value_parser = trusts(), default_value = Trust::Federated.name())]
-    trust: Trust,
+    #[arg(long, value_parser = trusts(), default_value = MODELS[0].name)]
+    trust: &'static TrustModel,
 }
 
-fn trusts() -> impl TypedValueParser<Value = Trust> {
-    PossibleValuesParser::new(Trust::ALL.map(Trust::name))
-        .try_map(|name| Trust::ALL.into_iter().find(|trust| trust.name() == name).ok_or("no trust model"))
+fn trusts() -> impl TypedValueParser<Value = &'static TrustModel> {
+    PossibleValuesParser::new(MODELS.iter().map(|trust| trust.name))
+        .try_map(|name| MODELS.iter().copied().find(|trust| trust.name == name).ok_or("no trust model"))
 }
 
 /// Prints the keys.
 pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let Command::Keys(keys) = &arguments.command;
     if keys.json_schema {
-        return print_json(&json_schema());
+        return print_json(&json_schema(MODELS));
     }
-    let trusts = keys.trust.map_or(Trust::ALL.to_vec(), |trust| vec![trust]);
-    print(&trusts.into_iter().map(Trust::keys_text).collect::<Vec<_>>().join("\n"))
+    let trusts = keys.trust.map_or(MODELS.to_vec(), |trust| vec![trust]);
+    print(&trusts.into_iter().map(TrustModel::keys_text).collect::<Vec<_>>().join("\n"))
 }
 
 /// Writes the file.
 pub fn init(arguments: &Init) -> Result<(), CliError> {
     let path = arguments.file.display();
     let refused = |error: std::io::Error| CliError::input(format!("{path}: cannot be written: {error}"));
-    let text = starter(arguments.trust)?;
+    let text = starter(arguments.trust, |scenario| scenario.resolved())?;
     let mut file = std::fs::File::create_new(&arguments.file).map_err(refused)?;
     file.write_all(text.as_bytes()).map_err(refused)?;
     print(&format!("{path} is written; to run it: sordino run {path}\n"))

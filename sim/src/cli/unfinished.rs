@@ -11,7 +11,6 @@ use crate::journal::{Journal, SUMMARY};
 use crate::model::{self, Model, ModelError, Options};
 use crate::progress::log;
 use crate::report::folder::FolderError;
-use crate::scenario::AnyScenario;
 use crate::study::sweep::{Index, Status, SweepFolder};
 
 /// A longer scenario is not read.
@@ -30,7 +29,7 @@ pub fn page(folder: &Path) -> Result<Option<String>, CliError> {
     let name = file.display().to_string();
     let text = read_to_string_bounded(&file, BYTES_MAX)
         .map_err(|error| CliError::input(format!("{name}: cannot be read: {error}")))?;
-    let model = model::of(AnyScenario::parse(&name, &text, &[])?);
+    let model = model::parse(&name, &text, &[])?;
     let data = if model.reads().is_some() { " --data PATH" } else { "" };
     let again = format!("sordino run {}{data} --out {} --resume", quoted(&name), quoted(&folder.display().to_string()));
     match drawn(folder, &*model)? {

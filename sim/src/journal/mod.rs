@@ -32,7 +32,7 @@ const CHECKPOINT: &str = "checkpoint";
 /// The table of a program's answers.
 const ANSWERS: &str = "answers.csv";
 /// Version of the form of what is stored.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 /// Checkpoints kept of a part that goes on.
 const KEEP: usize = 2;
 /// A longer file is not read.

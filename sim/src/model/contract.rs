@@ -24,7 +24,7 @@ pub enum DriverKind {
     Tokio,
 }
 
-/// How to execute; none of it changes a result.
+/// How to execute; none of it changes a result, `chain` what is told of it.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Threads for arithmetic; `None` is all cores.
@@ -45,6 +45,8 @@ pub struct Options {
     pub shards: Option<NonZeroU32>,
     /// Memory for posteriors that are kept between rounds; `None` is 256 MiB. A larger federation rebuilds them.
     pub workspace_bytes: Option<usize>,
+    /// Whether the record of a federation says the digest after every round, or the last alone.
+    pub chain: bool,
 }
 
 impl Options {
@@ -92,6 +94,9 @@ impl From<PoolError> for ModelError {
         ModelError::Failure(error.to_string())
     }
 }
+
+/// A trust model whose scenarios are executed.
+pub type TrustModel = crate::scenario::TrustModel<dyn Model>;
 
 /// What an execution is counted in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

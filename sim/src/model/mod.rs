@@ -8,7 +8,7 @@
 //! | [`output`] | one party tunes and publishes: private releases beside the best and a random candidate |
 //! | [`contract`], [`jobs`] | what each of them is to the rest of the program; jobs on all cores |
 //!
-//! A scenario is data; [`of`] is the one place that knows which trust models there are.
+//! A scenario is data; [`MODELS`] is the one place that knows which trust models there are.
 
 pub mod contract;
 pub mod federated;
@@ -17,16 +17,16 @@ pub mod local;
 pub mod output;
 pub mod outsourced;
 
-pub use contract::{DriverKind, Jobs, Model, ModelError, Options};
+pub use contract::{DriverKind, Jobs, Model, ModelError, Options, TrustModel};
 
-use crate::scenario::AnyScenario;
+use crate::scenario::{self, ScenarioError};
 
-/// What executes a scenario.
-pub fn of(scenario: AnyScenario) -> Box<dyn Model> {
-    match scenario {
-        AnyScenario::Federated(scenario) => scenario,
-        AnyScenario::Outsourced(scenario) => scenario,
-        AnyScenario::Local(scenario) => scenario,
-        AnyScenario::Output(scenario) => scenario,
-    }
+/// All of them; a scenario that names none is of the first.
+pub const MODELS: &[&TrustModel] = &[&federated::TRUST, &outsourced::TRUST, &local::TRUST, &output::TRUST];
+
+/// Reads a scenario of one of them.
+///
+/// **Errors**: as [`scenario::parse`].
+pub fn parse(source: &str, text: &str, settings: &[String]) -> Result<Box<dyn Model>, ScenarioError> {
+    scenario::parse(MODELS, source, text, settings)
 }

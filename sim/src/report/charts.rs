@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::layout::{Layout, Room, Sizes};
 use super::svg::{Chart, Curve, Point, Ruler, Scale, escape, line};
 use super::{advance, figure, palette};
-use crate::metrics::{MethodSummary, SMALL_DELTA, Summary, loss_curve, release_event};
+use crate::metrics::{MethodStatistics, SMALL_DELTA, Statistics, loss_curve, release_event};
 use crate::record::MethodRun;
 use crate::scenario::{Guarantee, Method, Scenario};
 use crate::text::significant;
@@ -22,27 +22,43 @@ pub fn element(chart: &Chart, plot: (f64, f64), labels: f64) -> String {
 
 /// The same over a horizontal axis that is given.
 pub fn element_over(chart: &Chart, ruler: &Ruler, plot: (f64, f64), labels: f64) -> String {
-    sized(chart, ruler, plot, labels, Sizes::PAGE)
+    let layout = Layout::of(chart, ruler, &room(plot, labels, Sizes::PAGE));
+    framed(chart, &layout, &chart.draw(&layout, ruler))
 }
 
-/// One of several small charts side by side, whose type is larger.
-pub fn element_small(chart: &Chart, plot: (f64, f64), labels: f64) -> String {
-    sized(chart, &chart.ruler(), plot, labels, Sizes::SMALL)
+/// Small charts side by side, whose type is larger; axes that are those of the first chart are drawn once in the page.
+pub fn small(charts: &[Chart], plot: (f64, f64), labels: f64) -> String {
+    const FIRST: &str = "<use href=\"#axes\"/>\n";
+    let (mut out, mut first) = (String::new(), None);
+    for chart in charts {
+        let ruler = chart.ruler();
+        let layout = Layout::of(chart, &ruler, &room(plot, labels, Sizes::SMALL));
+        let own = chart.axes(&layout);
+        let axes = match &first {
+            None => format!("<g id=\"axes\">\n{own}</g>\n"),
+            Some(known) if *known == own => FIRST.to_owned(),
+            Some(_) => own.clone(),
+        };
+        first.get_or_insert(own);
+        let _ = writeln!(out, "<figure>{}</figure>", framed(chart, &layout, &(axes + &chart.curves(&layout, &ruler))));
+    }
+    out
 }
 
-fn sized(chart: &Chart, ruler: &Ruler, plot: (f64, f64), labels: f64, sizes: Sizes) -> String {
-    let room = Room { corner: (0.0, 0.0), width: 56.0 + plot.0 + labels, plot, margins: (50.0, 46.0, 46.0), sizes };
-    let layout = Layout::of(chart, ruler, &room);
+fn room(plot: (f64, f64), labels: f64, sizes: Sizes) -> Room {
+    Room { corner: (0.0, 0.0), width: 56.0 + plot.0 + labels, plot, margins: (50.0, 46.0, 46.0), sizes }
+}
+
+fn framed(chart: &Chart, layout: &Layout, drawn: &str) -> String {
     let (width, height) = (layout.width.ceil(), layout.height.ceil());
     format!(
-        "<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{}\">\n{}</svg>\n",
-        escape(&chart.title),
-        chart.draw(&layout, ruler)
+        "<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{}\">\n{drawn}</svg>\n",
+        escape(&chart.title)
     )
 }
 
 /// The tight ε over releases, at the scenario's δ and at [`SMALL_DELTA`]. Nothing if nothing private was released.
-pub fn losses(scenario: &Scenario, summary: &Summary) -> Option<Chart> {
+pub fn losses(scenario: &Scenario, summary: &Statistics) -> Option<Chart> {
     let releases = summary.losses.last().map(|(count, _)| *count)?;
     // An error would have stopped the summary, which asked for the same at the scenario's δ.
     let small = loss_curve(&release_event(scenario), releases, SMALL_DELTA, SMALL_POINTS).ok()?;
@@ -74,7 +90,7 @@ pub fn losses(scenario: &Scenario, summary: &Summary) -> Option<Chart> {
 }
 
 /// One small chart for each method: median over agents and the range from the 10 % to the 90 % quantile.
-pub fn spreads(summary: &Summary, regret_name: &str) -> Vec<Chart> {
+pub fn spreads(summary: &Statistics, regret_name: &str) -> Vec<Chart> {
     let kept = || summary.methods.iter().filter(|method| !method.spread.is_empty());
     let all = || kept().flat_map(|method| &method.spread);
     let (scale, y_max, _) = figure::scale(
@@ -137,7 +153,7 @@ pub fn faults(results: &[MethodRun]) -> Option<Chart> {
 }
 
 /// Share of uploads that were clipped, by broadcast. Simulation only. Nothing if nobody clips.
-pub fn clipping(summary: &Summary) -> Option<Chart> {
+pub fn clipping(summary: &Statistics) -> Option<Chart> {
     let curves: Vec<Curve> = summary
         .methods
         .iter()
@@ -166,16 +182,16 @@ pub fn clipping(summary: &Summary) -> Option<Chart> {
 }
 
 /// Utility against privacy: a row for each method, summed regret with its 95 % interval, ε beside it.
-pub fn utility(summary: &Summary, regret_name: &str) -> String {
+pub fn utility(summary: &Statistics, regret_name: &str) -> String {
     const ROW: f64 = 30.0;
     let sizes = Sizes::PAGE;
-    let interval = |method: &MethodSummary| 1.96 * method.summed_regret.standard_error.unwrap_or(0.0);
-    let mut methods: Vec<&MethodSummary> = summary.methods.iter().collect();
+    let interval = |method: &MethodStatistics| 1.96 * method.summed_regret.standard_error.unwrap_or(0.0);
+    let mut methods: Vec<&MethodStatistics> = summary.methods.iter().collect();
     methods.sort_by(|a, b| a.summed_regret.mean.total_cmp(&b.summed_regret.mean));
     let high = methods.iter().map(|m| m.summed_regret.mean + interval(m)).fold(f64::MIN_POSITIVE, f64::max);
     let low = methods.iter().map(|m| m.summed_regret.mean - interval(m)).fold(high, f64::min);
     let from = if low > 0.4 * high { low - 0.05 * (high - low) } else { 0.0 };
-    let note = |method: &MethodSummary| match (method.guarantee(), method.losses) {
+    let note = |method: &MethodStatistics| match (method.guarantee(), method.losses) {
         (Guarantee::NothingReleased, _) => "nothing released".to_owned(),
         (_, Some([loss, _])) => figure::epsilon(loss.tight),
         _ => "no protection".to_owned(),

@@ -1,11 +1,11 @@
 //! What the releases of private methods are, in words: two methods of one ε may pay for quite different events.
 
-use crate::metrics::Summary;
+use crate::metrics::Statistics;
 use crate::scenario::{Method, Scenario};
 use crate::text::significant;
 
 /// What one method releases, as accountants see it; nothing unless it is private.
-pub fn event(scenario: &Scenario, summary: &Summary, method: Method) -> Option<String> {
+pub fn event(scenario: &Scenario, summary: &Statistics, method: Method) -> Option<String> {
     let found = summary.methods.iter().find(|found| found.method == method)?;
     let (releases, _) = (found.releases, found.losses?);
     let Some(prior) = scenario.prior.as_ref().filter(|_| method.is_prior()) else {
@@ -20,7 +20,7 @@ pub fn event(scenario: &Scenario, summary: &Summary, method: Method) -> Option<S
 }
 
 /// The events of all private methods, a sentence for each kind.
-pub fn sentences(scenario: &Scenario, summary: &Summary) -> Vec<String> {
+pub fn sentences(scenario: &Scenario, summary: &Statistics) -> Vec<String> {
     [false, true]
         .into_iter()
         .filter_map(|prior| {

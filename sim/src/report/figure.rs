@@ -1,12 +1,10 @@
 //! Regret curves as SVG: the methods, and beside them what is left when one thing is taken away.
 
-use std::fmt::Write as _;
-
 use super::advance::wrapped;
 use super::layout::{Layout, Room, Sizes};
 use super::palette;
 use super::svg::{Chart, Curve, Point, Ruler, Scale, line};
-use crate::metrics::{MethodSummary, Summary};
+use crate::metrics::{MethodStatistics, Statistics};
 use crate::scenario::{Method, Scenario};
 use crate::text::significant;
 
@@ -35,7 +33,7 @@ pub fn epsilon(loss: Option<f64>) -> String {
 }
 
 /// The regret curve of a method with its band, and ε beside its name.
-pub fn curve(method: &MethodSummary) -> Curve {
+pub fn curve(method: &MethodStatistics) -> Curve {
     let note = method.losses.map_or(String::new(), |[loss, _]| epsilon(loss.tight));
     Curve {
         class: palette::of(method.method),
@@ -54,7 +52,7 @@ pub fn curve(method: &MethodSummary) -> Curve {
 }
 
 /// The panels: methods, ablations of either private method. Those are missing if the scenario has none to compare.
-pub fn panels(summary: &Summary, regret_name: &str) -> Vec<Chart> {
+pub fn panels(summary: &Statistics, regret_name: &str) -> Vec<Chart> {
     let pick = |wanted: &[Method]| -> Vec<Curve> {
         wanted
             .iter()
@@ -99,7 +97,7 @@ pub fn scale(values: impl Iterator<Item = f64>, top: f64) -> (Scale, f64, &'stat
 }
 
 /// What stands below the title.
-fn subtitle(scenario: &Scenario, summary: &Summary) -> String {
+fn subtitle(scenario: &Scenario, summary: &Statistics) -> String {
     let band = if scenario.runs > 1 {
         format!("Mean of {} paired runs, band ± one standard error", scenario.runs)
     } else {
@@ -116,7 +114,7 @@ fn subtitle(scenario: &Scenario, summary: &Summary) -> String {
 }
 
 /// The whole figure.
-pub fn regret(scenario: &Scenario, summary: &Summary, regret_name: &str) -> String {
+pub fn regret(scenario: &Scenario, summary: &Statistics, regret_name: &str) -> String {
     let panels = panels(summary, regret_name);
     compose(&scenario.name, &[&scenario.description, &subtitle(scenario, summary)], &panels)
 }
@@ -158,18 +156,16 @@ pub fn compose_over(title: &str, lines: &[&str; 2], panels: &[Chart], ruler: Opt
     }
     let width = x.max(COLUMN + 30.0).ceil();
     let height = blocks.iter().map(|block| top + block.height).fold(top + 20.0, f64::max).ceil();
-    let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
-         role=\"img\">\n<style>{}</style>\n",
-        palette::style("", "")
-    );
-    let _ = writeln!(out, r#"<rect class="ground" width="{width}" height="{height}"/>"#);
-    heading(&mut out, title, lines, width - 2.0 * EDGE);
+    let mut body = format!("<rect class=\"ground\" width=\"{width}\" height=\"{height}\"/>\n");
+    heading(&mut body, title, lines, width - 2.0 * EDGE);
     for ((panel, block), ruler) in panels.iter().zip(&blocks).zip(&rulers) {
-        out.push_str(&panel.draw(block, ruler));
+        body.push_str(&panel.draw(block, ruler));
     }
-    out.push_str("</svg>\n");
-    out
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
+         role=\"img\">\n<style>{}</style>\n{body}</svg>\n",
+        palette::style(&body, "", "")
+    )
 }
 
 /// Title and lines above the panels, broken to a width; where the last of them stands.

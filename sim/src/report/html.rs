@@ -23,7 +23,7 @@ pub fn document(title: &str, body: &str) -> String {
          <body>\n<main>\n{body}</main>\n</body>\n</html>\n",
         escape(title),
         palette::variables(),
-        palette::style("", "")
+        palette::style(body, "", "")
     )
 }
 

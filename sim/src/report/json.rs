@@ -1,12 +1,12 @@
 //! The summary of a federation for programs: one object on standard output and in the run folder.
 
 use super::{events, told_rounds};
-use crate::metrics::Summary;
-use crate::record::{self, Loss, MethodSummary};
+use crate::metrics::Statistics;
+use crate::record::{Loss, MethodSummary, Summary};
 use crate::scenario::Scenario;
 
 /// The whole answer of `sordino run --format json`.
-pub fn summary(scenario: &Scenario, summary: &Summary) -> record::Summary {
+pub fn summary(scenario: &Scenario, summary: &Statistics) -> Summary {
     let told = told_rounds(scenario.federation.rounds);
     let methods = summary.methods.iter().map(|method| MethodSummary {
         name: method.method.name().to_owned(),
@@ -30,5 +30,5 @@ pub fn summary(scenario: &Scenario, summary: &Summary) -> record::Summary {
             .into_iter()
             .collect(),
     });
-    record::Summary::new(&scenario.head(), &summary.digest, methods.collect())
+    Summary::new(&scenario.head(), &summary.digest, methods.collect())
 }

@@ -118,7 +118,7 @@ impl Page<'_> {
     pub fn html(&self) -> String {
         let head = self.head;
         let common = [
-            ("trust model", head.trust.name().to_owned()),
+            ("trust model", head.trust.clone()),
             ("paired runs", head.runs.to_string()),
             ("seed", head.seed.to_string()),
         ];

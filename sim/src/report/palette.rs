@@ -77,9 +77,11 @@ pub fn of(method: Method) -> &'static str {
     }
 }
 
-/// The style sheet of pictures, light, and dark where the reader prefers it, with what a picture of its own kind adds.
-pub fn style(light: &str, dark: &str) -> String {
-    format!("{SHAPES}{}{light}\n@media (prefers-color-scheme:dark){{{}{dark}}}\n", colours(false), colours(true))
+/// The style sheet of what is drawn in `body`, light, and dark where the reader prefers it, with what a picture of its own
+/// kind adds.
+pub fn style(body: &str, light: &str, dark: &str) -> String {
+    let (day, night) = (colours(body, false), colours(body, true));
+    format!("{SHAPES}{day}{light}\n@media (prefers-color-scheme:dark){{{night}{dark}}}\n")
 }
 
 /// The same as variables of a page.
@@ -94,7 +96,7 @@ pub fn variables() -> String {
     )
 }
 
-fn colours(dark: bool) -> String {
+fn colours(body: &str, dark: bool) -> String {
     let surface = |wanted: &str| {
         let found = SURFACES.iter().find(|(name, ..)| *name == wanted);
         found.map_or("", |(_, light, night)| if dark { night } else { light })
@@ -108,7 +110,7 @@ fn colours(dark: bool) -> String {
         surface("rule"),
         surface("base")
     );
-    for (class, dashes, light, night) in HUES {
+    for (class, dashes, light, night) in HUES.iter().filter(|hue| body.contains(hue.0)) {
         let [line, text] = if dark { night } else { light };
         // Dashes do not change with the colours.
         let dashes = if dark || dashes.is_empty() { String::new() } else { format!(";stroke-dasharray:{dashes}") };
@@ -126,12 +128,12 @@ mod tests {
 
     #[test]
     fn every_class_that_is_given_out_has_its_colours_in_light_and_dark() {
-        let style = style("", "");
+        let count = |drawn: &str, class: &str| style(drawn, "", "").matches(&format!(".line.{class}{{")).count();
         let methods = Method::ALL.into_iter().map(of);
         for class in methods.chain(RAMP).chain(DISTINCT).chain(["green"]) {
-            assert_eq!(style.matches(&format!(".line.{class}{{")).count(), 2, "{class}");
+            assert_eq!(count(&format!("<path class=\"line {class}\"/>"), class), 2, "{class}");
         }
-        assert_eq!(style.matches(".line.dp-fts-de{").count(), 0, "negative control");
+        assert_eq!((count("line dp-fts-de", "dp-fts-de"), count("line sky", "teal")), (0, 0), "negative controls");
         assert!(variables().contains("--ground:#ffffff;") && variables().contains("--ground:#15181c;"));
     }
 

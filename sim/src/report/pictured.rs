@@ -55,7 +55,7 @@ impl Pictured<'_> {
         let (page, table) = (page.html(), self.shown.text(&self.summary.digest));
         let names = ["rounds.csv", "regret.svg", "report.html"];
         let files = vec![
-            ("README.md", readme(head.trust, &names, self.columns, "")),
+            ("README.md", readme(&head.trust, &names, self.columns, "")),
             ("rounds.csv", self.rounds),
             ("regret.svg", picture),
             ("report.html", page),

@@ -9,7 +9,7 @@ use sordino_core::federated::transcript;
 use sordino_core::privacy::accountant::AccountantError;
 
 use crate::files::read_to_string_bounded;
-use crate::metrics::{Summary, summarize};
+use crate::metrics::{Statistics, summarize};
 use crate::record::MethodRun;
 use crate::scenario::{Method, Scenario};
 use crate::world::fault::FaultCounts;
@@ -64,7 +64,7 @@ pub struct RunRecord {
     /// What every method did in every run.
     pub results: Vec<MethodRun>,
     /// What they amount to; computed anew.
-    pub summary: Summary,
+    pub summary: Statistics,
 }
 
 #[derive(Deserialize)]
@@ -80,6 +80,7 @@ struct Line {
     method: Method,
     digest: String,
     releases: u32,
+    #[serde(default)]
     chain: Vec<String>,
 }
 
@@ -92,8 +93,8 @@ struct Row {
     regret_p10: Option<f64>,
     regret_p50: Option<f64>,
     regret_p90: Option<f64>,
-    clipped_share: Option<f64>,
-    selected_share: Option<f64>,
+    clipped: Option<u32>,
+    selected: Option<u32>,
 }
 
 /// Reads the folder of a scenario and checks that its parts belong together: every run and method of the scenario is there once, with
@@ -114,7 +115,7 @@ pub fn run_folder(folder: &Path, scenario: &Scenario) -> Result<RunRecord, ReadE
         return Err(inconsistent(format!("{} runs of methods; the scenario has {expected}", results.len())));
     }
     for result in &results {
-        let complete = result.regret.len() == rounds && result.chain.len() == rounds;
+        let complete = result.regret.len() == rounds && [0, rounds].contains(&result.chain.len());
         if !complete || result.run >= scenario.runs || !scenario.federation.methods.contains(&result.method) {
             return Err(inconsistent(format!(
                 "run {}, {} is incomplete or not the scenario's",
@@ -169,7 +170,7 @@ fn transcript_lines(path: &Path, text: &str) -> Result<(Head, Vec<MethodRun>), R
             return Err(bad(number, format!("run {}, {} is there twice", line.run, line.method)));
         }
         let digest = digest(&line.digest)?;
-        if chain.last() != Some(&digest) {
+        if chain.last().is_some_and(|last| *last != digest) {
             return Err(bad(number, "the digest is not the end of the chain".into()));
         }
         results.push(MethodRun {
@@ -180,8 +181,8 @@ fn transcript_lines(path: &Path, text: &str) -> Result<(Head, Vec<MethodRun>), R
             regret: Vec::new(),
             regret_quantiles: Vec::new(),
             releases: line.releases,
-            clipped_share: Vec::new(),
-            selected_share: Vec::new(),
+            clipped: Vec::new(),
+            selected: Vec::new(),
             faults: Vec::new(),
         });
     }
@@ -246,8 +247,8 @@ fn fill_rounds(path: &Path, text: &str, results: &mut [MethodRun]) -> Result<(),
         if let (Some(low), Some(middle), Some(high)) = (row.regret_p10, row.regret_p50, row.regret_p90) {
             result.regret_quantiles.push((row.round as u32, [low, middle, high]));
         }
-        result.clipped_share.extend(row.clipped_share);
-        result.selected_share.extend(row.selected_share);
+        result.clipped.extend(row.clipped);
+        result.selected.extend(row.selected);
     }
     Ok(())
 }

@@ -2,8 +2,6 @@
 
 use std::fmt::Write as _;
 
-use crate::scenario::Trust;
-
 /// Every file that a run folder may hold.
 const FILES: &[(&str, &str)] = &[
     ("scenario.toml", "the scenario with every key written out; `sordino run scenario.toml` repeats the run"),
@@ -17,9 +15,14 @@ const FILES: &[(&str, &str)] = &[
     ("faults.csv", "what happened on the links, by run, method and round"),
     (
         "transcript.jsonl",
-        "a head line, then one line for each run and method: the chain of digests after each round; with `noise`, too",
+        "a head line, then one line for each run and method: the digest of all that was decided in it; with `--chain` also \
+         that after each round, in which two executions that differ first differ; with `noise`, too",
     ),
-    ("ledger.jsonl", "one line for each release: what it was charged; with `noise`, too"),
+    (
+        "ledger.jsonl",
+        "what releases were charged: a line for each stretch of releases of a method, `first_release` to `last_release`, \
+         each of which was charged these `events` in each of these `runs`; with `noise`, too",
+    ),
     (
         "values.csv",
         "what your program answered: agent, inputs, observation, value; `state/answers.csv` while the run goes on",
@@ -33,12 +36,11 @@ const FILES: &[(&str, &str)] = &[
 ];
 
 /// The text for a folder that holds these files, and what all hold; `columns` of `rounds.csv` with their meanings.
-pub fn readme(trust: Trust, files: &[&str], columns: &[(&str, &str)], remark: &str) -> String {
+pub fn readme(trust: &str, files: &[&str], columns: &[(&str, &str)], remark: &str) -> String {
     let mut out = format!(
-        "# A run of sordino, trust model {}\n\nEqual scenarios (and equal data) leave equal folders: nothing here depends \
+        "# A run of sordino, trust model {trust}\n\nEqual scenarios (and equal data) leave equal folders: nothing here depends \
          on the machine, the time, the driver or the number of threads.\n**Simulation: not private.** Noise and coins come \
-         from the seed. Real releases take them from secret entropy.\n\n| file | what it is |\n|---|---|\n",
-        trust.name()
+         from the seed. Real releases take them from secret entropy.\n\n| file | what it is |\n|---|---|\n"
     );
     let all = ["scenario.toml", "table.txt", "summary.json"];
     for (name, what) in FILES.iter().filter(|(name, _)| all.contains(name) || files.contains(name)) {

@@ -49,34 +49,23 @@ impl Chart {
 
     /// The chart as a group of elements, over a horizontal axis; every text where `layout` has room for it.
     pub fn draw(&self, layout: &Layout, ruler: &Ruler) -> String {
+        format!("<g>\n{}{}</g>\n", self.axes(layout), self.curves(layout, ruler))
+    }
+
+    /// Axes, their numbers and names, without the title.
+    pub(super) fn axes(&self, layout: &Layout) -> String {
         let frame = layout.frame;
-        let px = |x: f64| frame.place(ruler, x);
-        let py = |y: f64| frame.y + frame.height * (1.0 - self.fraction(y));
-        let mut out = String::from("<g>\n");
         let (left, right, bottom) = (frame.x, frame.x + frame.width, frame.y + frame.height);
-        let above = |out: &mut String, class: &str, last: f64, step: f64, lines: &[String]| {
-            for (text, back) in lines.iter().zip((0..lines.len()).rev()) {
-                line(out, class, left, last - back as f64 * step, "start", text);
-            }
-        };
-        let second = (layout.y_label.len() - 1) as f64 * layout.line;
-        above(&mut out, "panel", frame.y - 26.0 - second, layout.line + 2.0, &layout.title);
-        above(&mut out, "axis", frame.y - 8.0, layout.line, &layout.y_label);
+        let (mut out, mut before, mut grid) = (String::new(), f64::INFINITY, String::new());
+        above(&mut out, "axis", (left, frame.y - 8.0), layout.line, &layout.y_label);
         for (i, text) in layout.x_label.iter().enumerate() {
-            line(
-                &mut out,
-                "axis",
-                layout.x_label_end,
-                bottom + 36.0 + layout.below_ticks + i as f64 * layout.line,
-                "end",
-                text,
-            );
+            let y = bottom + 36.0 + layout.below_ticks + i as f64 * layout.line;
+            line(&mut out, "axis", layout.x_label_end, y, "end", text);
         }
-        let mut before = f64::INFINITY;
         for (y, text) in self.y_ticks() {
-            let y = py(y);
+            let y = self.place(&frame, y);
             if y < bottom - 0.5 {
-                let _ = writeln!(out, r#"<path class="grid" d="M{left:.1} {y:.1}H{right:.1}"/>"#);
+                let _ = write!(grid, "M{left:.1} {y:.1}H{right:.1}");
             }
             // A number that would lie on the one below it is left out.
             if before - y >= layout.tick {
@@ -84,10 +73,21 @@ impl Chart {
                 before = y;
             }
         }
+        let _ = writeln!(out, r#"<path class="grid" d="{grid}"/>"#);
         let _ = writeln!(out, r#"<path class="base" d="M{left:.1} {bottom:.1}H{right:.1}"/>"#);
         for (x, text, below) in &layout.x_ticks {
             line(&mut out, "tick", *x, bottom + 18.0 + *below as f64 * layout.below_ticks, "middle", text);
         }
+        out
+    }
+
+    /// Title, bands, lines, and the names of curves.
+    pub(super) fn curves(&self, layout: &Layout, ruler: &Ruler) -> String {
+        let frame = layout.frame;
+        let (px, py) = (|x: f64| frame.place(ruler, x), |y: f64| self.place(&frame, y));
+        let mut out = String::new();
+        let second = (layout.y_label.len() - 1) as f64 * layout.line;
+        above(&mut out, "panel", (frame.x, frame.y - 26.0 - second), layout.line + 2.0, &layout.title);
         for (place, curve) in self.curves.iter().enumerate() {
             if ruler.marks {
                 marks(&mut out, curve, place as f64 - 0.5 * (self.curves.len() as f64 - 1.0), &px, &py);
@@ -105,8 +105,11 @@ impl Chart {
             );
         }
         self.labels(&mut out, layout, &py);
-        out.push_str("</g>\n");
         out
+    }
+
+    fn place(&self, frame: &Frame, y: f64) -> f64 {
+        frame.y + frame.height * (1.0 - self.fraction(y))
     }
 
     fn band(&self, out: &mut String, curve: &Curve, px: &impl Fn(f64) -> f64, py: &impl Fn(f64) -> f64) {
@@ -128,6 +131,7 @@ impl Chart {
             .curves
             .iter()
             .zip(&layout.labels)
+            .filter(|(_, (label, note))| !label.is_empty() || !note.is_empty())
             .filter_map(|(curve, label)| curve.points.last().map(|end| (py(end.y), curve, label)))
             .collect();
         ends.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -223,22 +227,57 @@ pub fn plain(x: f64) -> String {
     format!("{rounded}")
 }
 
+/// A line through points, to a tenth of a pixel. After the first, steps from one rounded point to the next, without what a
+/// reader of paths does not need: half as long as points, and nothing drifts.
 fn path(points: impl Iterator<Item = (f64, f64)>) -> String {
-    let mut d = String::new();
+    let (mut d, mut at) = (String::new(), [0, 0]);
     for (i, (x, y)) in points.enumerate() {
-        let _ = write!(d, "{}{x:.1} {y:.1}", if i == 0 { 'M' } else { 'L' });
+        let to = [x, y].map(|x| (x * 10.0).round() as i64);
+        d.push_str(["M", "l", ""][i.min(2)]);
+        for (axis, (from, to)) in at.iter().zip(to).enumerate() {
+            let number = tenths(to - from);
+            if (axis == 1 || i > 1) && !number.starts_with('-') {
+                d.push(' ');
+            }
+            d.push_str(&number);
+        }
+        at = to;
     }
     d
 }
 
+fn tenths(n: i64) -> String {
+    let (sign, n) = (if n < 0 { "-" } else { "" }, n.unsigned_abs());
+    match (n / 10, n % 10) {
+        (whole, 0) => format!("{sign}{whole}"),
+        (0, tenth) => format!("{sign}.{tenth}"),
+        (whole, tenth) => format!("{sign}{whole}.{tenth}"),
+    }
+}
+
+/// Lines of text above each other, the last of them at `at`.
+fn above(out: &mut String, class: &str, at: (f64, f64), step: f64, lines: &[String]) {
+    for (text, back) in lines.iter().zip((0..lines.len()).rev()) {
+        line(out, class, at.0, at.1 - back as f64 * step, "start", text);
+    }
+}
+
 /// One line of text.
 pub fn line(out: &mut String, class: &str, x: f64, y: f64, anchor: &str, text: &str) {
-    let _ =
-        writeln!(out, r#"<text class="{class}" x="{x:.1}" y="{y:.1}" text-anchor="{anchor}">{}</text>"#, escape(text));
+    let anchor = if anchor == "start" { String::new() } else { format!(r#" text-anchor="{anchor}""#) };
+    let _ = writeln!(out, r#"<text class="{class}" x="{x:.1}" y="{y:.1}"{anchor}>{}</text>"#, escape(text));
 }
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn a_path_steps_between_rounded_points() {
+        assert_eq!(super::path([].into_iter()), "");
+        let points = [(60.04, 148.5), (69.26, 149.94), (78.0, 149.96), (77.5, -0.25), (77.52, -0.25)];
+        // 60, 148.5; 69.3, 149.9; 78, 150; 77.5, −0.3.
+        assert_eq!(super::path(points.into_iter()), "M60 148.5l9.3 1.4 8.7 .1-.5-150.3 0 0");
+    }
+
     use super::super::layout::{Room, Sizes};
     use super::*;
 

@@ -15,9 +15,8 @@ use super::objective::{AGENTS_MAX, ObjectiveConfig};
 use super::prior::{PriorConfig, PriorPlan};
 use super::reader::{Problem, ScenarioError, Section};
 use super::root::with_root;
-use super::rule::{Rule, names, number, one_of, whole};
+use super::rule::{Rule, names, number, whole};
 use super::sections::SectionTables;
-use super::trust::Trust;
 
 /// One experiment: functions, federation, surrogate, privacy. Every field is in its admissible range.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -178,7 +177,7 @@ impl Scenario {
     /// What it has in common with scenarios of the other trust models.
     pub fn head(&self) -> Head {
         let (name, description) = (self.name.clone(), self.description.clone());
-        Head { trust: Trust::Federated, name, description, seed: self.seed, runs: self.runs }
+        Head { trust: "federated".to_owned(), name, description, seed: self.seed, runs: self.runs }
     }
 
     /// Rounds of all methods in all runs, the initial ones included.
@@ -192,10 +191,9 @@ impl Scenario {
         toml::to_string(self).unwrap_or_else(|error| format!("# {error}"))
     }
 
-    pub(super) fn read(mut root: Section) -> Result<Self, Problem> {
-        root.required("trust", &one_of(&["federated"]), Some(Trust::Federated))?;
+    pub(crate) fn read(mut root: Section) -> Result<Self, Problem> {
         let sections: Vec<_> = Scenario::sections().iter().map(|section| section.name).collect();
-        let Head { name, description, seed, runs, .. } = Head::take_before(&mut root, &sections)?;
+        let Head { name, description, seed, runs, .. } = Head::take_before(&mut root, &sections, "federated")?;
         let objective = ObjectiveConfig::read(root.section("objective")?)?;
         objective.check()?;
         let federation = FederationConfig::read(root.section("federation")?, &objective)?;
@@ -209,7 +207,7 @@ impl Scenario {
         Ok(Scenario { name, description, seed, runs, objective, federation, surrogate, privacy, prior, faults })
     }
 
-    pub(super) fn sections() -> Vec<SectionTables> {
+    pub(crate) fn sections() -> Vec<SectionTables> {
         vec![
             SectionTables::of::<ObjectiveConfig>("objective"),
             SectionTables::of::<FederationConfig>("federation"),

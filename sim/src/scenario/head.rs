@@ -3,13 +3,12 @@
 use super::keys::{Documented, keys};
 use super::reader::{Problem, Section};
 use super::rule::whole;
-use super::trust::Trust;
 
 keys! {
     /// What every scenario has.
     pub struct Head {
-        /// Who may see what; decides which sections there are.
-        trust: Trust [is Trust::Federated];
+        /// Who may see what: `federated`, `outsourced`, `local` or `output`; decides which sections there are.
+        trust: String [is "federated".to_owned()];
         /// Name in tables and folders.
         name: String [given "my-scenario"];
         /// One line for people.
@@ -22,10 +21,14 @@ keys! {
 }
 
 impl Head {
-    /// Takes its keys from the root, which may have these sections beside them and nothing else.
-    pub(super) fn take_before(root: &mut Section, sections: &[&'static str]) -> Result<Self, Problem> {
+    /// Takes its keys from the root of a scenario of the trust model `trust`, which may have these sections beside them and
+    /// nothing else.
+    ///
+    /// **Errors**: another key, a value that is not admissible, another trust model.
+    pub fn take_before(root: &mut Section, sections: &[&'static str], trust: &str) -> Result<Self, Problem> {
         let keys = Self::tables().into_iter().flat_map(|table| table.keys).map(|key| key.name);
         root.only_names(keys.chain(sections.iter().copied()).collect())?;
-        Self::take(root)
+        let head = Self::take(root)?;
+        if head.trust == trust { Ok(head) } else { Err(root.refuse("trust", head.trust, format!("\"{trust}\""))) }
     }
 }

@@ -121,7 +121,7 @@ keys! {
 
 sections! {
     /// A scenario of the trust model `local`.
-    pub struct LocalScenario {
+    pub struct LocalScenario of "local" {
         objective: LocalObjective = ();
         users: UsersConfig = ();
         learning: LearningConfig = ();

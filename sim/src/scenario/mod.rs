@@ -6,19 +6,17 @@
 //! | [`keys`] | one line for each key: struct, reader, refusals and tables are made of it |
 //! | `reader` | a TOML table from which every key is taken once; refusals with key, value, range, line |
 //! | `root` | text and `--set` to such a table |
-//! | [`trust`], [`method`] | trust models and federated methods by their names |
+//! | [`trust`], [`method`] | trust models as a table, by which a scenario is read; federated methods by their names |
 //! | `head`, `kernel`, `faults` | keys that several trust models share; what goes wrong |
 //! | [`objective`], `design`, [`space`] | what a federation optimises; candidates by a design; inputs in a user's own units |
 //! | [`federated`], [`outsourced`], [`local`], [`output`] | the tables of each trust model, and what no single key can know |
 //! | `prior` | `[prior]` of `federated`: releases, shares, features and ε of the federated prior |
 //! | `sections` | a scenario as the head and its sections |
-//! | [`any`] | a scenario of any trust model |
 //! | `tell`, `starter` | the tables for README, terminal and editors; a scenario to begin with |
 //! | `shipped` | the scenarios compiled into the program |
 //!
 //! The meaning of every key is in `sim/scenarios/README.md`, whose tables are made here, and in `sordino scenario keys`.
 
-pub mod any;
 mod design;
 mod faults;
 pub mod federated;
@@ -41,7 +39,6 @@ mod starter;
 mod tell;
 pub mod trust;
 
-pub use any::AnyScenario;
 pub use design::DesignConfig;
 pub use faults::FaultConfig;
 pub use federated::{FederationConfig, PrivacyConfig, ScalarKind, Scenario, SurrogateConfig};
@@ -53,9 +50,9 @@ pub use objective::{
     TuningConfig,
 };
 pub use prior::{PriorConfig, PriorPlan};
-pub use reader::{Problem, ScenarioError, nearest};
+pub use reader::{Problem, ScenarioError, Section, nearest};
 pub use sections::SectionTables;
 pub use shipped::{SHIPPED, Shipped};
 pub use starter::starter;
 pub use tell::{json_schema, with_tables};
-pub use trust::Trust;
+pub use trust::{TrustModel, parse};

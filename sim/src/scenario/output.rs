@@ -156,7 +156,7 @@ keys! {
 
 sections! {
     /// A scenario of the trust model `output`.
-    pub struct OutputScenario {
+    pub struct OutputScenario of "output" {
         objective: OutputObjective = ();
         release: ReleaseConfig = ();
         prior: PriorConfig = (&objective);

@@ -181,7 +181,7 @@ const fn scales(least: usize, most: usize) -> Rule {
 
 sections! {
     /// A scenario of the trust model `outsourced`.
-    pub struct OutsourcedScenario {
+    pub struct OutsourcedScenario of "outsourced" {
         objective: OutsourcedObjective = ();
         curator: CuratorConfig = ();
         modeler: ModelerConfig = (&objective);

@@ -118,7 +118,7 @@ pub fn nearest<'a>(name: &str, admissible: &[&'a str]) -> Option<&'a str> {
 
 /// A table whose keys are taken one by one.
 #[derive(Clone, Debug)]
-pub(crate) struct Section {
+pub struct Section {
     path: String,
     table: Table,
     taken: Vec<&'static str>,
@@ -127,6 +127,11 @@ pub(crate) struct Section {
 impl Section {
     pub(crate) fn root(table: Table) -> Self {
         Section { path: String::new(), table, taken: Vec::new() }
+    }
+
+    /// The value of a key that was not taken yet.
+    pub(super) fn value(&self, key: &str) -> Option<&Value> {
+        self.table.get(key)
     }
 
     /// Whether no key is left.
@@ -143,7 +148,9 @@ impl Section {
     }
 
     /// A sub-table; a missing one is empty.
-    pub(crate) fn section(&mut self, key: &'static str) -> Result<Section, Problem> {
+    ///
+    /// **Errors**: a value that is no table.
+    pub fn section(&mut self, key: &'static str) -> Result<Section, Problem> {
         let path = self.path_of(key);
         match self.table.remove(key) {
             None => Ok(Section { path, ..Section::root(Table::new()) }),
@@ -153,11 +160,9 @@ impl Section {
     }
 
     /// A value that the rule admits, if there is one.
-    pub(super) fn optional<T: DeserializeOwned>(
-        &mut self,
-        key: &'static str,
-        rule: &Rule,
-    ) -> Result<Option<T>, Problem> {
+    ///
+    /// **Errors**: one that the rule does not admit.
+    pub fn optional<T: DeserializeOwned>(&mut self, key: &'static str, rule: &Rule) -> Result<Option<T>, Problem> {
         self.taken.push(key);
         let Some(value) = self.table.remove(key) else { return Ok(None) };
         rule.check(&value).map_err(|refused| self.refuse(key, refused.value, refused.admissible))?;
@@ -166,7 +171,9 @@ impl Section {
     }
 
     /// A value that the rule admits, or the default; without one it must be given.
-    pub(super) fn required<T: DeserializeOwned>(
+    ///
+    /// **Errors**: one that the rule does not admit, or none at all.
+    pub fn required<T: DeserializeOwned>(
         &mut self,
         key: &'static str,
         rule: &Rule,
@@ -180,7 +187,9 @@ impl Section {
 
     /// Refuses every key that is not one of these. Asked before they are taken, so that a misspelt key is named rather
     /// than the one it was meant to be.
-    pub(super) fn only(&self, keys: &[Key]) -> Result<(), Problem> {
+    ///
+    /// **Errors**: the first of the others.
+    pub fn only(&self, keys: &[Key]) -> Result<(), Problem> {
         self.only_names(keys.iter().map(|key| key.name).collect())
     }
 

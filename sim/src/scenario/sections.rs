@@ -24,7 +24,7 @@ impl SectionTables {
 macro_rules! sections {
     (
         $(#[doc = $about:literal])+
-        pub struct $Scenario:ident { $($section:ident: $Config:ty = ($($given:expr),*);)+ }
+        pub struct $Scenario:ident of $trust:literal { $($section:ident: $Config:ty = ($($given:expr),*);)+ }
     ) => {
         $(#[doc = $about])+
         #[derive(Clone, Debug, PartialEq, serde::Serialize)]
@@ -36,21 +36,34 @@ macro_rules! sections {
         }
 
         impl $Scenario {
+            /// Reads a scenario from TOML, after the `key=value` settings were applied to it.
+            ///
+            /// **Errors**: the first problem in the order of the text's sections, with key, value, admissible range and line.
+            pub fn parse(
+                source: &str,
+                text: &str,
+                settings: &[String],
+            ) -> Result<Self, $crate::scenario::ScenarioError> {
+                $crate::scenario::root::with_root(source, text, settings, Self::read)
+            }
+
             /// The scenario with every default written out: TOML that reads back as the same scenario.
             pub fn resolved(&self) -> String {
                 toml::to_string(self).unwrap_or_else(|error| format!("# {error}"))
             }
 
-            pub(super) fn read(mut root: Section) -> Result<Self, Problem> {
+            /// Reads the root of a scenario.
+            pub(crate) fn read(mut root: Section) -> Result<Self, Problem> {
                 let sections = [$(stringify!($section)),+];
-                let head = $crate::scenario::Head::take_before(&mut root, &sections)?;
+                let head = $crate::scenario::Head::take_before(&mut root, &sections, $trust)?;
                 $(let $section = <$Config>::read(root.section(stringify!($section))?, $($given),*)?;)+
                 let scenario = $Scenario { head, $($section),+ };
                 scenario.check()?;
                 Ok(scenario)
             }
 
-            pub(super) fn sections() -> Vec<$crate::scenario::sections::SectionTables> {
+            /// What it may say below the head.
+            pub(crate) fn sections() -> Vec<$crate::scenario::sections::SectionTables> {
                 vec![$($crate::scenario::sections::SectionTables::of::<$Config>(stringify!($section))),+]
             }
         }

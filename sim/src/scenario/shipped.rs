@@ -1,6 +1,5 @@
 //! The scenarios compiled into the program.
 
-use super::any::AnyScenario;
 use super::federated::Scenario;
 use super::reader::ScenarioError;
 
@@ -30,11 +29,6 @@ impl Shipped {
     /// The shipped scenario of this name.
     pub fn find(name: &str) -> Option<&'static Shipped> {
         SHIPPED.iter().find(|shipped| shipped.name == name)
-    }
-
-    /// The scenario of whichever trust model, with settings applied.
-    pub fn load(&self, settings: &[String]) -> Result<AnyScenario, ScenarioError> {
-        AnyScenario::parse(self.name, self.text, settings)
     }
 
     /// The scenario of the trust model `federated`, with settings applied.

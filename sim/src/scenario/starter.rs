@@ -4,22 +4,22 @@ use std::fmt::Write;
 
 use toml::Table as Toml;
 
-use super::any::AnyScenario;
 use super::keys::{Key, Preset, Table};
 use super::reader::{Problem, ScenarioError};
 use super::sections::SectionTables;
-use super::trust::Trust;
+use super::trust::{TrustModel, parse};
 
-/// The text of a scenario of this trust model, of the first kind of its objective. It runs as it stands.
+/// The text of a scenario of this trust model, of the first kind of its objective; `resolved` writes out every key of one.
+/// It runs as it stands.
 ///
 /// **Errors**: none, unless an example in the tables of keys is not admissible.
-pub fn starter(trust: Trust) -> Result<String, ScenarioError> {
-    let sections = trust.sections();
+pub fn starter<M: ?Sized>(trust: &TrustModel<M>, resolved: impl Fn(&M) -> String) -> Result<String, ScenarioError> {
+    let sections = trust.tables();
     // The reader itself says which keys must be given: what is missing is given until nothing is.
-    let mut given = vec![("trust".to_owned(), format!("\"{}\"", trust.name()))];
+    let mut given = vec![("trust".to_owned(), format!("\"{}\"", trust.name))];
     let scenario = loop {
         let text: String = given.iter().map(|(path, value)| format!("{path} = {value}\n")).collect();
-        match AnyScenario::parse("starter", &text, &[]) {
+        match parse(&[trust], "starter", &text, &[]) {
             Ok(scenario) => break scenario,
             Err(error) => match &error.problem {
                 Problem::MissingKey { key, .. } if given.iter().all(|(path, _)| path != key) => {
@@ -30,12 +30,11 @@ pub fn starter(trust: Trust) -> Result<String, ScenarioError> {
             },
         }
     };
-    let resolved: Toml = scenario.resolved().parse().unwrap_or_default();
+    let resolved: Toml = resolved(&scenario).parse().unwrap_or_default();
     let mut text = format!(
         "# A scenario of the trust model `{}`: {}.\n# `sordino run FILE` runs it. A key behind `#` has the value that holds \
          if it is missing; `sordino scenario keys` tells all.\n",
-        trust.name(),
-        trust.description()
+        trust.name, trust.description
     );
     for section in &sections {
         if !section.name.is_empty() {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::keys::{Key, Preset, Table};
 use super::sections::SectionTables;
-use super::trust::Trust;
+use super::trust::TrustModel;
 
 impl SectionTables {
     /// Its heading and a table for each kind, in Markdown.
@@ -101,22 +101,21 @@ impl Key {
     }
 }
 
-impl Trust {
+impl<M: ?Sized> TrustModel<M> {
     /// Everything that its scenarios may say, for a terminal.
-    pub fn keys_text(self) -> String {
-        let sections: Vec<String> = self.sections().iter().map(SectionTables::text).collect();
-        format!("# trust = \"{}\": {}\n\n{}", self.name(), self.description(), sections.join("\n"))
+    pub fn keys_text(&self) -> String {
+        let sections: Vec<String> = self.tables().iter().map(SectionTables::text).collect();
+        format!("# trust = \"{}\": {}\n\n{}", self.name, self.description, sections.join("\n"))
     }
 
-    fn schema(self) -> Json {
-        let mut sections = self.sections().into_iter();
+    /// `meant`: a scenario that names no trust model is of this one.
+    fn schema(&self, meant: bool) -> Json {
+        let mut sections = self.tables().into_iter();
         let mut schema = sections.next().map_or(Json::Null, |head| head.schema());
-        schema["title"] = self.name().into();
-        schema["description"] = self.description().into();
-        schema["properties"]["trust"] = json!({"const": self.name()});
-        if self != Trust::Federated
-            && let Some(required) = schema["required"].as_array_mut()
-        {
+        schema["title"] = self.name.into();
+        schema["description"] = self.description.into();
+        schema["properties"]["trust"] = json!({"const": self.name});
+        if !meant && let Some(required) = schema["required"].as_array_mut() {
             required.push("trust".into());
         }
         for section in sections {
@@ -127,27 +126,26 @@ impl Trust {
     }
 }
 
-/// The JSON schema of scenarios of all trust models, for editors. What depends on other keys is left to `sordino`.
-pub fn json_schema() -> Json {
+/// The JSON schema of scenarios of these trust models, for editors. What depends on other keys is left to `sordino`.
+pub fn json_schema<M: ?Sized>(models: &[&TrustModel<M>]) -> Json {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "sordino scenario",
-        "oneOf": Trust::ALL.map(Trust::schema),
+        "oneOf": models.iter().enumerate().map(|(place, model)| model.schema(place == 0)).collect::<Vec<_>>(),
     })
 }
 
 /// A README with its tables of keys made again: what stands between `<!-- keys TRUST.SECTION -->` and `<!-- end -->`.
 ///
 /// **Errors**: the name of a table that there is none of.
-pub fn with_tables(readme: &str) -> Result<String, String> {
+pub fn with_tables<M: ?Sized>(models: &[&TrustModel<M>], readme: &str) -> Result<String, String> {
     let mut parts = readme.split("<!-- keys ");
     let mut text = parts.next().unwrap_or("").to_owned();
     for part in parts {
         let (name, rest) = part.split_once(" -->").ok_or("a marker without an end")?;
         let (_, rest) = rest.split_once("<!-- end -->").ok_or_else(|| format!("{name}: no <!-- end -->"))?;
         let (trust, section) = name.split_once('.').unwrap_or((name, ""));
-        let trust = Trust::ALL.into_iter().find(|known| known.name() == trust);
-        let sections = trust.map(Trust::sections).unwrap_or_default();
+        let sections = models.iter().find(|known| known.name == trust).map(|known| known.tables()).unwrap_or_default();
         let section =
             sections.iter().find(|known| known.name == section).ok_or_else(|| format!("{name}: no such table"))?;
         let _ = write!(text, "<!-- keys {name} -->\n{}<!-- end -->{rest}", section.markdown());

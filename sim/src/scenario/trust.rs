@@ -1,29 +1,61 @@
-//! The trust models by their names: values of the key `trust`.
+//! Trust models as a table: how their scenarios are named, told and read.
+//!
+//! A table is a slice of [`TrustModel`]s; the program's own stands where the trust models do. Nothing else knows which
+//! there are.
 
-use super::rule::names;
+use std::fmt::{self, Debug};
 
-names! {
-    /// Who may see what.
-    pub enum Trust {
-        /// A trusted server sees every agent's vector; the others only what it releases.
-        Federated = "federated",
-        /// A curator holds the inputs; whoever optimises sees a projection of them.
-        Outsourced = "outsourced",
-        /// Nobody is trusted: every user perturbs its own reward.
-        Local = "local",
-        /// One party tunes on its own data and publishes the result.
-        Output = "output",
+use toml::Value;
+
+use super::head::Head;
+use super::reader::{Problem, ScenarioError, Section};
+use super::root::with_root;
+use super::sections::SectionTables;
+
+/// A trust model; `M` is what its scenarios are read as.
+pub struct TrustModel<M: ?Sized> {
+    /// Value of the key `trust`.
+    pub name: &'static str,
+    /// Who may see what, in one line for people.
+    pub description: &'static str,
+    /// What its scenarios may say below the head, section by section.
+    pub sections: fn() -> Vec<SectionTables>,
+    /// Reads the root of a scenario that names it.
+    pub read: fn(Section) -> Result<Box<M>, Problem>,
+}
+
+impl<M: ?Sized> Debug for TrustModel<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
     }
 }
 
-impl Trust {
-    /// One line for people.
-    pub const fn description(self) -> &'static str {
-        match self {
-            Trust::Federated => "a trusted server aggregates; readers of its broadcasts are not trusted",
-            Trust::Outsourced => "a curator holds the inputs; whoever optimises is not trusted",
-            Trust::Local => "nobody is trusted: every user perturbs its own reward",
-            Trust::Output => "one party tunes on its own data; readers of the result are not trusted",
-        }
+impl<M: ?Sized> TrustModel<M> {
+    /// Everything that its scenarios may say, section by section; first what stands above all sections.
+    pub fn tables(&self) -> Vec<SectionTables> {
+        [SectionTables::of::<Head>("")].into_iter().chain((self.sections)()).collect()
     }
+}
+
+/// Reads a scenario from TOML, after the `key=value` settings were applied to it; the key `trust` decides how, and the
+/// first of the models is meant where it is missing.
+///
+/// **Errors**: the first problem in the order of the text's sections, with key, value, admissible range and line.
+pub fn parse<M: ?Sized>(
+    models: &[&TrustModel<M>],
+    source: &str,
+    text: &str,
+    settings: &[String],
+) -> Result<Box<M>, ScenarioError> {
+    with_root(source, text, settings, |root| {
+        let value = root.value("trust");
+        let named = |model: &&&TrustModel<M>| value.is_none_or(|value| value.as_str() == Some(model.name));
+        match models.iter().find(named) {
+            Some(model) => (model.read)(root),
+            None => {
+                let names: Vec<String> = models.iter().map(|model| format!("\"{}\"", model.name)).collect();
+                Err(Problem::value("trust", value.map_or(String::new(), Value::to_string), names.join(", ")))
+            }
+        }
+    })
 }

@@ -84,10 +84,15 @@ fn mended_epsilon_by_round_ends_at_the_tight_one_of_the_summary() {
     let rounds = std::fs::read_to_string(folder.join("a/rounds.csv")).unwrap();
     assert!(rounds.lines().next().unwrap().ends_with(",epsilon"));
     for method in &summary.methods {
-        let name = format!("1,{},", method.name);
-        let fields = rounds.lines().filter(|line| line.starts_with(&name));
-        let losses: Vec<&str> = fields.map(|line| line.rsplit(',').next().unwrap()).collect();
-        assert_eq!(losses.len(), 13);
+        let name = format!("0,{},", method.name);
+        let of = |run: &str| -> Vec<&str> {
+            let start = format!("{run},{},", method.name);
+            let fields = rounds.lines().filter(|line| line.starts_with(&start));
+            fields.map(|line| line.rsplit(',').next().unwrap()).collect()
+        };
+        // Both runs made the same releases: what they cost is said once.
+        let losses = of("0");
+        assert_eq!((losses.len(), of("1")), (13, vec![""; 13]));
         match method.loss("epsilon_pld").and_then(|loss| loss.value) {
             None => assert!(losses.iter().all(|loss| loss.is_empty()), "{name}"),
             Some(last) => {
@@ -97,7 +102,7 @@ fn mended_epsilon_by_round_ends_at_the_tight_one_of_the_summary() {
                 let planned = |round: usize| if name.contains("prior") { [4, 8].contains(&round) } else { round < 12 };
                 assert_eq!(rises, (1..13).map(planned).collect::<Vec<_>>(), "{losses:?}");
                 assert!(losses.is_sorted() && losses[0] > 0.0, "{losses:?}");
-                assert!(losses[12] >= last && losses[12] < last + 2e-6, "{losses:?} {last}");
+                assert!(losses[12] >= last && losses[12] < last + 2e-4, "{losses:?} {last}");
             }
         }
     }

@@ -1,11 +1,11 @@
 //! The scenario `faults`: the run finishes, the checkers hold, ε is what it is without faults, and regret shows the price.
 
-use sordino_sim::metrics::{Paired, Summary, summarize};
+use sordino_sim::metrics::{Paired, Statistics, summarize};
 use sordino_sim::model::{Options, federated};
 use sordino_sim::record::MethodRun;
 use sordino_sim::scenario::{Method, Shipped};
 
-fn run(settings: &[&str]) -> (Vec<MethodRun>, Summary) {
+fn run(settings: &[&str]) -> (Vec<MethodRun>, Statistics) {
     let mut settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
     settings.push("runs=6".into());
     let scenario = Shipped::find("faults").unwrap().parse(&settings).unwrap();

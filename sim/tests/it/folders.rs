@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::util::{SMALL, command, done, refused, said, scratch, sordino};
+use crate::util::{SMALL, charges, command, done, files, refused, said, scratch, sordino, text};
 
 const METHODS: &str = "federation.methods=[\"ts\",\"dp-fts-de\"]";
 const LOCAL: [&str; 7] =
@@ -311,4 +311,48 @@ fn mended_a_report_of_an_unfinished_folder_says_how_to_go_on_and_draws_what_is_t
     assert!(message.contains("to go on: sordino run begun/state/scenario.toml --out begun --resume"), "{message}");
     std::fs::create_dir(folder.join("empty")).unwrap();
     assert!(refused(&folder, 2, &["report", "empty"]).contains("is this a run folder?"));
+}
+
+/// The default scenario's folder is at most 250 kB and still says what its README says. Run here with a tenth of the agents
+/// on fewer points, which makes numbers no shorter; the digests of all rounds come on request.
+#[test]
+fn the_default_folder_is_small_and_whole() {
+    let folder = scratch("folders-size");
+    let fewer = ["federation.agents=20", "surrogate.features=20", "prior.points_per_axis=20"];
+    let run: Vec<&str> =
+        ["run", "default"].into_iter().chain(fewer.into_iter().flat_map(|key| ["--set", key])).collect();
+    done(&folder, &[&run[..], &["--out", "a"]].concat());
+    done(&folder, &[&run[..], &["--chain", "--out", "chained"]].concat());
+    let (small, chained) = (files(&folder.join("a")), files(&folder.join("chained")));
+    let of = |name: &str| text(&small[Path::new(name)]);
+    let bytes: usize = small.values().map(Vec::len).sum();
+    // With 200 agents, each of two counts may have a digit more: five methods, 10 runs, 40 broadcasts.
+    assert!(bytes + 5 * 10 * 40 * 2 <= 250_000, "{bytes} bytes");
+    let readme = of("README.md");
+    for name in small.keys().map(|path| path.to_str().unwrap()).filter(|name| ![".lock", "README.md"].contains(name)) {
+        assert!(readme.contains(&format!("| `{name}` |")), "{name}");
+    }
+    for column in of("rounds.csv").lines().next().unwrap().split(',') {
+        assert!(readme.contains(&format!("`{column}`")), "{column}");
+    }
+    // Every round of every method and run, every charge.
+    let releases = 10 * (5 * 40 + 2 * 6);
+    assert_eq!((of("rounds.csv").lines().count(), charges(of("ledger.jsonl"))), (1 + 10 * 10 * 41, releases));
+    // The chain changes one file; both folders can be read.
+    let differing: Vec<_> = small.keys().filter(|name| small[*name] != chained[*name]).collect();
+    assert_eq!(differing, [Path::new("transcript.jsonl")]);
+    let lines = |transcript: &[u8]| -> Vec<serde_json::Value> {
+        text(transcript).lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let transcript = Path::new("transcript.jsonl");
+    for (small, chained) in lines(&small[transcript]).iter().zip(lines(&chained[transcript])) {
+        assert!(small.get("chain").is_none() && small["digest"] == chained["digest"]);
+        assert_eq!(chained["chain"].as_array().map(|chain| (chain.len(), &chain[40])), Some((41, &chained["digest"])));
+    }
+    for name in ["a", "chained"] {
+        done(&folder, &["report", name]);
+    }
+    assert!(files(&folder.join("a")) == small, "a report made again is the same");
+    let message = refused(&folder, 2, &["run", "ldp-se", "--chain"]);
+    assert!(message.contains("ldp-se") && message.contains("transcript.jsonl"), "{message}");
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use sordino_core::random::Stream;
 
-use crate::util::{SMALL, files};
+use crate::util::{SMALL, charges, files, text};
 
 const KILLS: u32 = 20;
 
@@ -16,8 +16,8 @@ const METHODS: &str = "federation.methods=[\"ts\",\"fts-de\",\"dp-fts-de\"]";
 struct Case {
     name: &'static str,
     arguments: Vec<&'static str>,
-    /// Releases of private methods: lines of all ledgers.
-    releases: usize,
+    /// Releases of private methods: charges of all ledgers.
+    releases: u64,
 }
 
 impl Case {
@@ -39,7 +39,7 @@ fn killed_and_resumed_leaves_the_same_folder(case: &Case) {
     let length = started.elapsed();
     let expected = files(&whole);
     let ledgers = expected.iter().filter(|(path, _)| path.ends_with("ledger.jsonl"));
-    let charges: usize = ledgers.map(|(_, text)| text.iter().filter(|byte| **byte == b'\n').count()).sum();
+    let charges: u64 = ledgers.map(|(_, ledger)| charges(text(ledger))).sum();
     assert_eq!(charges, case.releases, "every release is charged exactly once");
     let mut moments = Stream::from_seed(3);
     let (mut kills, mut attempt) = (0, 0);

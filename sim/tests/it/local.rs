@@ -3,11 +3,12 @@
 use std::num::NonZeroUsize;
 
 use sordino_sim::model::{self, Model, Options};
-use sordino_sim::scenario::{AnyScenario, Shipped};
+use sordino_sim::scenario::Shipped;
 
 fn scenario(name: &str, settings: &[&str]) -> Result<Box<dyn Model>, String> {
     let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
-    Shipped::find(name).unwrap().load(&settings).map(model::of).map_err(|error| error.to_string())
+    let shipped = Shipped::find(name).unwrap();
+    model::parse(shipped.name, shipped.text, &settings).map_err(|error| error.to_string())
 }
 
 const SMALL: [&str; 5] =
@@ -72,7 +73,7 @@ fn refusals_name_the_key() {
     for key in ["norm_bound", "noise_bound"] {
         let without: String =
             text.lines().filter(|line| !line.starts_with(key)).map(|line| format!("{line}\n")).collect();
-        let error = AnyScenario::parse("my.toml", &without, &[]).unwrap_err().to_string();
+        let error = model::parse("my.toml", &without, &[]).unwrap_err().to_string();
         assert!(error.contains(&format!("users.{key}")) && error.contains("public"), "{error}");
     }
     let missing = scenario("ldp-stocks", &[]).unwrap().run(&Options::default(), &()).unwrap_err();

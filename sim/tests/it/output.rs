@@ -5,11 +5,12 @@ use std::num::NonZeroUsize;
 
 use sordino_sim::model::{self, Model, Options};
 use sordino_sim::record::Record;
-use sordino_sim::scenario::{AnyScenario, Shipped};
+use sordino_sim::scenario::Shipped;
 
 fn scenario(name: &str, settings: &[&str]) -> Result<Box<dyn Model>, String> {
     let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
-    Shipped::find(name).unwrap().load(&settings).map(model::of).map_err(|error| error.to_string())
+    let shipped = Shipped::find(name).unwrap();
+    model::parse(shipped.name, shipped.text, &settings).map_err(|error| error.to_string())
 }
 
 fn run(name: &str, settings: &[&str], threads: usize) -> Record {
@@ -140,7 +141,7 @@ fn refusals_name_the_key() {
     for key in ["similarity", "mean", "scale"] {
         let without: String =
             text.lines().filter(|line| !line.starts_with(key)).map(|line| format!("{line}\n")).collect();
-        let refused = AnyScenario::parse("my.toml", &without, &[]).unwrap_err().to_string();
+        let refused = model::parse("my.toml", &without, &[]).unwrap_err().to_string();
         assert!(refused.contains(&format!("`prior.{key}` is missing")), "{refused}");
     }
 }

@@ -11,11 +11,11 @@ use sordino_sim::journal::Journal;
 use sordino_sim::model::{self, Model, ModelError, Options};
 use sordino_sim::progress::Progress;
 use sordino_sim::record::Record;
-use sordino_sim::scenario::{AnyScenario, Shipped};
+use sordino_sim::scenario::Shipped;
 
 fn parse(text: &str, settings: &[&str]) -> Result<Box<dyn Model>, String> {
     let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
-    AnyScenario::parse("my.toml", text, &settings).map(model::of).map_err(|error| error.to_string())
+    model::parse("my.toml", text, &settings).map_err(|error| error.to_string())
 }
 
 fn shipped(name: &str, settings: &[&str]) -> Result<Box<dyn Model>, String> {

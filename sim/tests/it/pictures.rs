@@ -57,7 +57,9 @@ fn plain(text: &str) -> String {
 }
 
 /// All pictures of a file that have texts: (width, height, whether small, the elements).
-fn pictures(text: &str) -> Vec<(f64, f64, bool, &str)> {
+///
+/// Axes that a picture takes from another one of its page are written out.
+fn pictures(text: &str) -> Vec<(f64, f64, bool, String)> {
     let mut found = Vec::new();
     for (start, _) in text.match_indices("<svg") {
         let svg = &text[start..start + text[start..].find("</svg>").unwrap()];
@@ -68,7 +70,8 @@ fn pictures(text: &str) -> Vec<(f64, f64, bool, &str)> {
         // The style sheet names the class, too.
         let small = small && text[..start].contains("<div class=\"grid-small\">");
         if svg.contains("<text") {
-            found.push((view[2], view[3], small, svg));
+            let axes = text.split("<g id=\"axes\">").nth(1).map_or("", |rest| rest.split("</g>").next().unwrap());
+            found.push((view[2], view[3], small, svg.replace("<use href=\"#axes\"/>", axes)));
         }
     }
     found
@@ -116,7 +119,7 @@ fn faults(text: &str, page: bool) -> Vec<String> {
     for (width, height, small, svg) in pictures(text) {
         for (name, font) in &fonts() {
             for column in if page { vec![0, if small { 2 } else { 1 }] } else { vec![0] } {
-                let pieces = pieces(svg, font, column);
+                let pieces = pieces(&svg, font, column);
                 for (i, piece) in pieces.iter().enumerate() {
                     let inside =
                         piece.left >= 0.0 && piece.right <= width && piece.top >= 0.0 && piece.bottom <= height;

@@ -1,17 +1,18 @@
 //! Scenario files: what is shipped reads back, what is wrong is refused with key, value, range and line.
 
 use sordino_core::privacy::{ClippingNorm, NoiseMultiplier};
-use sordino_sim::scenario::{AnyScenario, SHIPPED, Scenario, Shipped, Trust, with_tables};
+use sordino_sim::model::{self, MODELS, federated};
+use sordino_sim::scenario::{SHIPPED, Scenario, Shipped, with_tables};
 
 use crate::util::{done, json, refused, scratch, text};
 
 #[test]
 fn shipped_scenarios_read_back_from_their_resolved_form() {
     for shipped in SHIPPED {
-        let scenario = shipped.load(&[]).unwrap();
+        let scenario = model::parse(shipped.name, shipped.text, &[]).unwrap();
         assert_eq!(scenario.head().name, shipped.name);
-        let again = AnyScenario::parse("resolved", &scenario.resolved(), &[]).unwrap();
-        assert_eq!(again, scenario, "{}", scenario.resolved());
+        let again = model::parse("resolved", &scenario.resolved(), &[]).unwrap();
+        assert_eq!(format!("{again:?}"), format!("{scenario:?}"), "{}", scenario.resolved());
     }
 }
 
@@ -213,7 +214,7 @@ const README: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/README.md")
 #[test]
 fn the_readme_has_the_tables_of_keys() {
     let readme = std::fs::read_to_string(README).unwrap();
-    let made = with_tables(&readme).unwrap();
+    let made = with_tables(MODELS, &readme).unwrap();
     if std::env::var_os("SORDINO_WRITE").is_some() {
         std::fs::write(README, &made).unwrap();
     } else {
@@ -223,19 +224,17 @@ fn the_readme_has_the_tables_of_keys() {
         );
     }
     // Every section has its place.
-    for (trust, section) in Trust::ALL.into_iter().flat_map(|t| t.sections().into_iter().map(move |s| (t, s))) {
-        assert!(
-            section.name.is_empty() || readme.contains(&format!("<!-- keys {}.{} -->", trust.name(), section.name))
-        );
+    for (trust, section) in MODELS.iter().flat_map(|t| t.tables().into_iter().map(move |s| (t, s))) {
+        assert!(section.name.is_empty() || readme.contains(&format!("<!-- keys {}.{} -->", trust.name, section.name)));
     }
-    assert!(with_tables("<!-- keys federated.nothing --><!-- end -->").is_err());
+    assert!(with_tables(MODELS, "<!-- keys federated.nothing --><!-- end -->").is_err());
     assert!(readme.contains("the header `agent,from,to`"));
 }
 
 /// The ends of a range are admitted, what is outside is refused, and a default is what holds.
 #[test]
 fn ranges_and_defaults_of_the_faults_are_those_in_effect() {
-    let sections = Trust::Federated.sections();
+    let sections = federated::TRUST.tables();
     let faults = sections.iter().find(|section| section.name == "faults").unwrap();
     let keys = &faults.tables[0].keys;
     assert_eq!(keys.len(), 12);
@@ -259,11 +258,11 @@ fn ranges_and_defaults_of_the_faults_are_those_in_effect() {
 #[test]
 fn init_writes_a_scenario_that_runs() {
     let folder = scratch("init");
-    for trust in Trust::ALL {
-        let file = format!("{}.toml", trust.name());
-        done(&folder, &["init", &file, "--trust", trust.name()]);
+    for trust in MODELS {
+        let file = format!("{}.toml", trust.name);
+        done(&folder, &["init", &file, "--trust", trust.name]);
         let text = std::fs::read_to_string(folder.join(&file)).unwrap();
-        for section in trust.sections() {
+        for section in trust.tables() {
             for key in &section.tables[0].keys {
                 let line = |line: &str| line.trim_start_matches("# ").starts_with(&format!("{} = ", key.name));
                 assert!(text.lines().any(line) && text.contains(key.sentence), "{} of {file}", key.name);
@@ -274,10 +273,10 @@ fn init_writes_a_scenario_that_runs() {
         for (i, line) in lines.iter().enumerate() {
             let Some(key) = line.strip_prefix("# ").filter(|key| key.split(' ').nth(1) == Some("=")) else { continue };
             let text: Vec<&str> = lines.iter().enumerate().map(|(j, line)| if i == j { key } else { line }).collect();
-            AnyScenario::parse(&file, &text.join("\n"), &[]).unwrap_or_else(|error| panic!("{error}"));
+            model::parse(&file, &text.join("\n"), &[]).unwrap_or_else(|error| panic!("{error}"));
         }
-        done(&folder, &["run", &file, "--out", trust.name(), "--format", "json"]);
-        assert!(folder.join(trust.name()).join("summary.json").exists());
+        done(&folder, &["run", &file, "--out", trust.name, "--format", "json"]);
+        assert!(folder.join(trust.name).join("summary.json").exists());
         assert!(refused(&folder, 2, &["init", &file]).contains("cannot be written"));
     }
 }
@@ -288,12 +287,12 @@ fn the_schema_has_every_key_with_its_range() {
     let folder = scratch("schema");
     let schema = json(&done(&folder, &["scenario", "keys", "--json-schema"]));
     let models = schema["oneOf"].as_array().unwrap();
-    assert_eq!(models.len(), Trust::ALL.len());
+    assert_eq!(models.len(), MODELS.len());
     let multiplier = &models[0]["properties"]["privacy"]["properties"]["noise_multiplier"];
     assert_eq!((multiplier["minimum"].as_f64(), multiplier["maximum"].as_f64()), (Some(0.05), Some(1000.0)));
     let said = done(&folder, &["scenario", "keys"]);
-    for (trust, model) in Trust::ALL.into_iter().zip(models) {
-        for section in trust.sections() {
+    for (trust, model) in MODELS.iter().zip(models) {
+        for section in trust.tables() {
             let schema = if section.name.is_empty() { model } else { &model["properties"][section.name] };
             for table in &section.tables {
                 let kinds = schema["oneOf"].as_array().map_or(vec![schema], |kinds| kinds.iter().collect());
@@ -306,8 +305,8 @@ fn the_schema_has_every_key_with_its_range() {
     }
     // Every key of a resolved scenario is in the schema.
     for shipped in SHIPPED {
-        let scenario = shipped.load(&[]).unwrap();
-        let model = models.iter().find(|model| model["title"] == scenario.trust().name()).unwrap();
+        let scenario = model::parse(shipped.name, shipped.text, &[]).unwrap();
+        let model = models.iter().find(|model| model["title"] == scenario.head().trust.as_str()).unwrap();
         for (name, value) in scenario.resolved().parse::<toml::Table>().unwrap() {
             let schema = &model["properties"][&name];
             assert!(schema.is_object(), "{name}");

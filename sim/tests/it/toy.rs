@@ -1,21 +1,26 @@
-//! A fifth trust model, whole: this file, and a line that names it. Everything else is what the other four have: jobs,
-//! journal, folder, page, README, summary, resuming, what is shown of an unfinished run.
+//! A fifth trust model, whole: this file, and a line that names it. Everything else is what the other four have: scenarios
+//! in TOML, `--set`, refusals, tables of keys, schema and starter; jobs, journal, folder, page, README, summary, resuming
+//! after a kill, what is shown of an unfinished run.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use sordino_core::digest::{Digest, Frame, combine};
 use sordino_core::random::{Party, Purpose, RunSeed};
 use sordino_sim::journal::Journal;
 use sordino_sim::metrics::Estimate;
-use sordino_sim::model::{Jobs, Model, ModelError, Options, jobs};
+use sordino_sim::model::{Jobs, MODELS, Model, ModelError, Options, TrustModel, jobs};
 use sordino_sim::progress::Progress;
 use sordino_sim::record::{Explanation, MethodSummary, Record, Summary};
 use sordino_sim::report::page::Shown;
 use sordino_sim::report::pictured::Pictured;
 use sordino_sim::report::rows::{csv, number};
-use sordino_sim::scenario::{Head, Trust};
+use sordino_sim::scenario::keys::{Key, Preset, Table};
+use sordino_sim::scenario::rule::{Rule, whole};
+use sordino_sim::scenario::{self, Head, Problem, ScenarioError, Section, SectionTables, json_schema, starter};
 use sordino_sim::study::execute::{self, ExecuteError, Place};
 
 use crate::util::{files, scratch};
@@ -27,16 +32,41 @@ struct Toy {
     sides: u32,
 }
 
+/// The line that names it.
+fn models() -> Vec<&'static TrustModel> {
+    MODELS.iter().copied().chain([&TRUST]).collect()
+}
+
+/// Nobody is trusted with the guess.
+const TRUST: TrustModel = TrustModel {
+    name: "toy",
+    description: "nobody is trusted with a guess",
+    sections,
+    read: |root| Ok(Box::new(read(root)?)),
+};
+
+const SIDES: Rule = whole(2, 1000);
+
+fn sections() -> Vec<SectionTables> {
+    let preset = Preset::Constant("100".to_owned());
+    let keys = vec![Key { name: "sides", rule: SIDES, preset, sentence: "Numbers to guess from." }];
+    vec![SectionTables { name: "game", about: "The game.", tables: vec![Table { kinds: Vec::new(), keys }] }]
+}
+
+fn read(mut root: Section) -> Result<Toy, Problem> {
+    let head = Head::take_before(&mut root, &["game"], TRUST.name)?;
+    let mut game = root.section("game")?;
+    game.only(&sections()[0].tables[0].keys)?;
+    Ok(Toy { head, sides: game.required("sides", &SIDES, Some(100))? })
+}
+
 impl Model for Toy {
     fn head(&self) -> Head {
         self.head.clone()
     }
 
     fn resolved(&self) -> String {
-        format!(
-            "name = \"{}\"\nseed = {}\nruns = {}\nsides = {}\n",
-            self.head.name, self.head.seed, self.head.runs, self.sides
-        )
+        format!("{}[game]\nsides = {}\n", toml::to_string(&self.head).unwrap(), self.sides)
     }
 
     fn reads(&self) -> Option<&'static str> {
@@ -53,6 +83,7 @@ impl Model for Toy {
         let results: Vec<u32> = jobs::execute(&jobs, options, progress, name, |(run, guess)| {
             let drawn =
                 RunSeed::new(self.head.seed, *run).stream(Party::World, Purpose::Objective, 0).below(self.sides);
+            std::thread::sleep(Duration::from_millis(std::env::var_os(SLOW).map_or(0, |_| 20)));
             Ok(drawn.abs_diff(*guess))
         })?;
         let digests: Vec<Digest> = results
@@ -101,9 +132,16 @@ impl Model for Toy {
     }
 }
 
-fn toy(seed: u64) -> Toy {
-    let (name, description) = ("toy".to_owned(), "a game of guessing".to_owned());
-    Toy { head: Head { trust: Trust::Local, name, description, seed, runs: 5 }, sides: 100 }
+const TOML: &str =
+    "trust = \"toy\"\nname = \"toy\"\ndescription = \"a game of guessing\"\nruns = 5\n[game]\nsides = 100\n";
+
+fn parse(settings: &[&str]) -> Result<Box<dyn Model>, ScenarioError> {
+    let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
+    scenario::parse(&models(), "toy.toml", TOML, &settings)
+}
+
+fn toy(seed: u64) -> Box<dyn Model> {
+    parse(&[&format!("seed={seed}")]).unwrap()
 }
 
 /// Stops after so many jobs.
@@ -115,7 +153,7 @@ impl Progress for StopAfter {
     }
 }
 
-fn run(model: &Toy, folder: &Path, jobs: u32) -> Result<Option<Record>, ExecuteError> {
+fn run(model: &dyn Model, folder: &Path, jobs: u32) -> Result<Option<Record>, ExecuteError> {
     let Place::Open(folder, journal) = execute::begin_or_resume(folder, model, None)? else {
         return Ok(None);
     };
@@ -128,7 +166,7 @@ fn run(model: &Toy, folder: &Path, jobs: u32) -> Result<Option<Record>, ExecuteE
 fn a_fifth_trust_model_is_interrupted_shown_resumed_and_complete() {
     let place = |name: &str| -> PathBuf { scratch("toy").join(name) };
     let (whole, pieces) = (place("whole"), scratch("toy-pieces").join("pieces"));
-    let record = run(&toy(1), &whole, u32::MAX).unwrap().unwrap();
+    let record = run(&*toy(1), &whole, u32::MAX).unwrap().unwrap();
     let names = ["README.md", "regret.svg", "report.html", "rounds.csv", "scenario.toml", "summary.json", "table.txt"];
     assert!(files(&whole).keys().map(|path| path.to_str().unwrap()).eq(names), "{:?}", files(&whole).keys());
     assert_eq!(
@@ -139,7 +177,7 @@ fn a_fifth_trust_model_is_interrupted_shown_resumed_and_complete() {
         assert!(record.files.iter().any(|file| file.0 == "report.html" && file.1.contains(needed)), "{needed}");
     }
     // Five jobs are two runs and a half: what is shown of them is a prefix.
-    let stopped = run(&toy(1), &pieces, 5);
+    let stopped = run(&*toy(1), &pieces, 5);
     assert!(matches!(stopped, Err(ExecuteError::Model(ModelError::Interrupted))));
     let journal = Arc::new(Journal::look(&pieces, &toy(1).resolved()).unwrap());
     let shorter = toy(1).finished(&journal).unwrap().unwrap();
@@ -149,7 +187,75 @@ fn a_fifth_trust_model_is_interrupted_shown_resumed_and_complete() {
     assert!(shown.file("report.html").contains("Unfinished: 2 of 5 runs. a game of guessing"));
     assert!(record.file("rounds.csv").starts_with(shown.file("rounds.csv")));
     // Another scenario is refused, the same goes on to the same folder, and then there is nothing to do.
-    assert!(matches!(run(&toy(2), &pieces, u32::MAX), Err(ExecuteError::Journal(_))));
-    run(&toy(1), &pieces, u32::MAX).unwrap().unwrap();
-    assert!(files(&pieces) == files(&whole) && run(&toy(1), &pieces, u32::MAX).unwrap().is_none());
+    assert!(matches!(run(&*toy(2), &pieces, u32::MAX), Err(ExecuteError::Journal(_))));
+    run(&*toy(1), &pieces, u32::MAX).unwrap().unwrap();
+    assert!(files(&pieces) == files(&whole) && run(&*toy(1), &pieces, u32::MAX).unwrap().is_none());
+}
+
+/// What the four have by their tables of keys.
+#[test]
+fn a_fifth_trust_model_is_read_refused_and_told_like_the_others() {
+    let scenario = parse(&["game.sides=6", "runs=3"]).unwrap();
+    let resolved = scenario.resolved();
+    assert!(resolved.contains("trust = \"toy\"") && resolved.ends_with("[game]\nsides = 6\n"), "{resolved}");
+    let again = scenario::parse(&models(), "again", &resolved, &[]).unwrap();
+    assert_eq!((again.resolved(), again.head()), (resolved, scenario.head()));
+    for (setting, message) in [
+        ("game.sides=1", "`game.sides = 1` is not admissible; admissible: a whole number from 2 to 1000"),
+        ("game.side=7", "unknown key `game.side`; did you mean `sides`?"),
+        ("gmae.sides=7", "unknown key `gmae`; did you mean `game`?"),
+        ("trust=toys", "\"federated\", \"outsourced\", \"local\", \"output\", \"toy\""),
+        ("trust=local", "unknown key `game`"),
+    ] {
+        let error = parse(&[setting]).unwrap_err().to_string();
+        assert!(error.contains(message), "{setting}: {error}");
+    }
+    let line = scenario::parse(&models(), "toy.toml", &TOML.replace("100", "1"), &[]).unwrap_err();
+    assert_eq!(line.line, Some(6));
+    // The program's own models do not know it.
+    assert!(scenario::parse(MODELS, "toy.toml", TOML, &[]).unwrap_err().to_string().contains("\"toy\""));
+    assert!(TRUST.keys_text().contains("Numbers to guess from."));
+    let schema = json_schema(&models());
+    assert_eq!(schema["oneOf"][4]["properties"]["game"]["properties"]["sides"]["maximum"], 1000);
+    let begun = starter(&TRUST, |scenario| scenario.resolved()).unwrap();
+    assert!(scenario::parse(&models(), "starter", &begun, &[]).is_ok() && begun.contains("# sides = 100"), "{begun}");
+}
+
+/// In the environment of a process that is there to be killed: its folder; whether jobs take their time.
+const KILLED: &str = "SORDINO_TOY";
+const SLOW: &str = "SORDINO_TOY_SLOW";
+
+/// Not a test of its own: what the next one kills.
+#[test]
+fn runs_for_the_test_that_kills_it() {
+    if let Some(folder) = std::env::var_os(KILLED) {
+        run(&*toy(1), Path::new(&folder), u32::MAX).unwrap();
+    }
+}
+
+#[test]
+fn a_fifth_trust_model_is_killed_and_resumed_to_the_same_folder() {
+    let scratch = scratch("toy-killed");
+    let (whole, killed) = (scratch.join("whole"), scratch.join("killed"));
+    run(&*toy(1), &whole, u32::MAX).unwrap().unwrap();
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "toy::runs_for_the_test_that_kills_it"])
+        .env(KILLED, &killed)
+        .env(SLOW, "1")
+        .spawn()
+        .unwrap();
+    let done = || {
+        let names = std::fs::read_dir(killed.join("state")).into_iter().flatten().flatten();
+        names.filter(|entry| entry.path().extension().is_some_and(|ending| ending == "done")).count()
+    };
+    let began = Instant::now();
+    while done() < 3 {
+        assert!(began.elapsed() < Duration::from_secs(60) && child.try_wait().unwrap().is_none());
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!((3..10).contains(&done()) && !killed.join("summary.json").exists(), "killed within the run");
+    run(&*toy(1), &killed, u32::MAX).unwrap().unwrap();
+    assert!(files(&killed) == files(&whole));
 }

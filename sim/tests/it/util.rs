@@ -59,6 +59,15 @@ pub fn json(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
+/// Charges in the joined ledger of a run folder, whose lines are stretches of releases of some runs.
+pub fn charges(ledger: &str) -> u64 {
+    let of = |line: Value| {
+        let number = |key: &str| line[key].as_u64().unwrap();
+        (number("last_release") + 1 - number("first_release")) * line["runs"].as_array().unwrap().len() as u64
+    };
+    ledger.lines().map(|line| of(serde_json::from_str(line).unwrap())).sum()
+}
+
 /// All files below a folder, by their names inside it.
 pub fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let (mut found, mut open) = (BTreeMap::new(), vec![folder.to_owned()]);

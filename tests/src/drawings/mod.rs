@@ -34,7 +34,7 @@ fn picture(width: f64, height: f64, title: &str, contents: &str) -> String {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
          role=\"img\" aria-label=\"{title}\">\n\
          <style>{}</style>\n",
-        palette::style(SHAPES, SHAPES_DARK)
+        palette::style(contents, SHAPES, SHAPES_DARK)
     );
     let _ = writeln!(out, r#"<rect class="ground" width="{width}" height="{height}"/>"#);
     out.push_str(contents);

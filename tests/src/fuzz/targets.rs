@@ -12,7 +12,7 @@ use sordino_sim::model::federated::{self, DriverError};
 use sordino_sim::model::{self, DriverKind, Model, Options};
 use sordino_sim::progress::{Progress, Stage, Step};
 use sordino_sim::record::MethodRun;
-use sordino_sim::scenario::{AnyScenario, FaultConfig, SHIPPED, Scenario, Shipped};
+use sordino_sim::scenario::{FaultConfig, SHIPPED, Scenario, Shipped};
 use sordino_sim::study::sweep::{Plan, grid};
 use sordino_sim::world::fault::FaultPlan;
 use sordino_sim::world::landmine;
@@ -166,12 +166,12 @@ pub fn tidy_up() {
 }
 
 fn scenario(bytes: &[u8]) -> Result<(), Refusal> {
-    let read = AnyScenario::parse("edited", &text(bytes), &[]).map_err(line)?;
-    if !model::of(read.clone()).explain().is_ok_and(|explanation| !explanation.protected.is_empty()) {
+    let read = model::parse("edited", &text(bytes), &[]).map_err(line)?;
+    if !read.explain().is_ok_and(|explanation| !explanation.protected.is_empty()) {
         return Err(Refusal::Broken("whatever can be read can be explained".into()));
     }
     let once = read.resolved();
-    match AnyScenario::parse("resolved", &once, &[]) {
+    match model::parse("resolved", &once, &[]) {
         Ok(again) if again.resolved() == once => Ok(()),
         Ok(again) => Err(Refusal::Broken(format!("reads back as another:\n{once}\n{}", again.resolved()))),
         Err(error) => Err(Refusal::Broken(format!("its resolved form is refused: {error}"))),
@@ -223,7 +223,7 @@ fn mine_fields() -> String {
 
 fn small(name: &str, settings: &[&str]) -> Box<dyn Model> {
     let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
-    match Shipped::find(name).map(|shipped| shipped.load(&settings).map(model::of)) {
+    match Shipped::find(name).map(|shipped| model::parse(shipped.name, shipped.text, &settings)) {
         Some(Ok(scenario)) => scenario,
         other => panic!("{name}: {other:?}"),
     }

@@ -5,8 +5,8 @@ use serde::Serialize;
 
 use super::super::{print, print_json, run};
 use super::{CliError, Format};
+use crate::model::MODELS;
 use crate::record::Explanation;
-use crate::scenario::Trust;
 
 /// `sordino privacy explain`.
 #[derive(Debug, Args)]
@@ -26,7 +26,7 @@ pub struct Arguments {
 #[derive(Serialize)]
 struct Answer {
     scenario: String,
-    trust: Trust,
+    trust: String,
     #[serde(flatten)]
     explanation: Explanation,
     simulation: &'static str,
@@ -48,7 +48,9 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
 
 impl Answer {
     fn text(&self) -> String {
-        let mut out = format!("{}: {} ({})\n", self.scenario, self.trust.name(), self.trust.description());
+        let found = MODELS.iter().find(|model| model.name == self.trust);
+        let description = found.map_or("", |model| model.description);
+        let mut out = format!("{}: {} ({description})\n", self.scenario, self.trust);
         for (title, sentences) in self.explanation.questions() {
             out.push_str(&format!("\n{title}\n"));
             sentences.iter().for_each(|sentence| out.push_str(&format!("  - {sentence}\n")));

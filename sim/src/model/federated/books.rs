@@ -26,8 +26,8 @@ impl Books {
             regret: Vec::new(),
             regret_quantiles: Vec::new(),
             releases: 0,
-            clipped_share: Vec::new(),
-            selected_share: Vec::new(),
+            clipped: Vec::new(),
+            selected: Vec::new(),
             faults: Vec::new(),
         })
     }
@@ -58,7 +58,7 @@ impl Books {
         released: &[T],
     ) -> Result<(), DriverError> {
         partials.sort_by_key(|partial| partial.agents.start);
-        let (agents, round) = (method.config.parameters().agents, (self.0.chain.len() as u32).saturating_sub(1));
+        let (agents, round) = (method.config.parameters().agents, (self.0.regret.len() as u32).saturating_sub(1));
         let (leaves, _) = blocks::join(agents, partials.iter().flat_map(|partial| &partial.pieces))?;
         self.0.digest = link(&self.0.digest, round, leaves.into_iter(), released);
         if let Some(last) = self.0.chain.last_mut() {
@@ -83,9 +83,9 @@ impl Books {
     ) -> Result<(), DriverError> {
         partials.sort_by_key(|partial| partial.agents.start);
         let (agents, rounds) = (method.config.parameters().agents, method.config.parameters().rounds);
-        let round = self.0.chain.len() as u32;
+        let round = self.0.regret.len() as u32;
         let (leaves, sum) = blocks::join(agents, partials.iter().flat_map(|partial| &partial.pieces))?;
-        self.0.regret.push(sum / f64::from(agents));
+        self.0.regret.push(rounded(sum / f64::from(agents), 5));
         if is_report_round(round, rounds) {
             let regrets = partials.iter().flat_map(|partial| &partial.regrets).copied().collect();
             self.0.regret_quantiles.push((round, quantiles(regrets)?));
@@ -100,10 +100,9 @@ impl Books {
         }
         let private = matches!(method.config.parameters().aggregation, Aggregation::Private { .. });
         if let Some((_, counters)) = released.filter(|_| private) {
-            let selected = f64::from(counters.selected);
             self.0.releases += 1;
-            self.0.selected_share.push(selected / f64::from(agents));
-            self.0.clipped_share.push(f64::from(counters.clipped) / selected.max(1.0));
+            self.0.selected.push(counters.selected);
+            self.0.clipped.push(counters.clipped);
         }
         Ok(())
     }
@@ -114,6 +113,31 @@ fn quantiles(mut regrets: Vec<f64>) -> Result<[f64; 3], DriverError> {
     let last = regrets.len().checked_sub(1).ok_or(DriverError::Check("a report round without regrets"))?;
     Ok([0.1, 0.5, 0.9].map(|share| {
         let place = (last as f64 * share + 0.5) as usize;
-        *regrets.select_nth_unstable_by(place, f64::total_cmp).1
+        rounded(*regrets.select_nth_unstable_by(place, f64::total_cmp).1, 3)
     }))
+}
+
+/// The nearest number of this many significant decimal digits. What is kept is what tables and pictures of a run folder
+/// say: regret is known to three digits at best.
+fn rounded(x: f64, digits: usize) -> f64 {
+    format!("{x:.*e}", digits - 1).parse().unwrap_or(x)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_kept_to_their_significant_digits() {
+        for (x, five, three) in [
+            (0.009314581836016656, 0.0093146, 0.00931),
+            (1.3132837609659003, 1.3133, 1.31),
+            (123_456_789.0, 123_460_000.0, 123_000_000.0),
+            (0.0, 0.0, 0.0),
+            (-2.5e-17, -2.5e-17, -2.5e-17),
+        ] {
+            assert_eq!((rounded(x, 5), rounded(x, 3)), (five, three));
+        }
+        assert!(rounded(f64::INFINITY, 5) == f64::INFINITY && rounded(f64::NAN, 5).is_nan());
+    }
 }

@@ -103,6 +103,9 @@ pub enum DriverError {
         /// How many releases there were.
         releases: u32,
     },
+    /// A line of such a ledger is none, or cannot be written.
+    #[error("a line of a ledger: {0}")]
+    Json(#[source] serde_json::Error),
     /// A loss cannot be computed.
     #[error(transparent)]
     Accountant(#[from] AccountantError),

@@ -7,7 +7,8 @@
 //! | `explain`, [`ledger`] | who is protected from whom; the charges of all methods |
 //! | [`mod@run`] | one method from beginning to end, over any [`fabric::Fabric`] |
 //! | [`prior`] | the parties of the federated prior, over the same fabric |
-//! | [`context`], [`shard`], [`host`], [`saved`] | what the parties borrow; the agents; the server; what is stored |
+//! | [`context`], [`host`], [`saved`] | what the parties borrow; the server; what is stored |
+//! | [`shard`], [`arena`], [`link`] | the agents; where they lie side by side; links, and faults that wrap them |
 //! | [`blocks`], [`books`] | the transcript in blocks of agents; what is written down of a round |
 
 use std::num::NonZeroU32;
@@ -17,7 +18,7 @@ use std::sync::Arc;
 use sordino_core::domain::Regions;
 use sordino_core::math::Scalar;
 
-use super::contract::{DriverKind, Jobs, Model, ModelError, Options};
+use super::contract::{DriverKind, Jobs, Model, ModelError, Options, TrustModel};
 use super::jobs::{unfinished, whole_runs};
 use crate::journal::Journal;
 use crate::metrics::summarize;
@@ -31,6 +32,7 @@ use lockstep::Lockstep;
 use prior::context::{PriorContext, PriorNumbers};
 use run::Surroundings;
 
+pub mod arena;
 pub mod blocks;
 pub mod books;
 pub mod context;
@@ -39,6 +41,7 @@ mod explain;
 pub mod fabric;
 pub mod host;
 pub mod ledger;
+pub mod link;
 pub mod lockstep;
 mod own;
 pub mod prior;
@@ -51,6 +54,14 @@ pub mod tokio;
 pub use error::DriverError;
 pub use own::Own;
 use tokio::Pooled;
+
+/// A trusted server sees every agent's vector; the others only what it releases.
+pub const TRUST: TrustModel = TrustModel {
+    name: "federated",
+    description: "a trusted server aggregates; readers of its broadcasts are not trusted",
+    sections: Scenario::sections,
+    read: |root| Ok(Box::new(Scenario::read(root)?)),
+};
 
 impl Model for Scenario {
     fn head(&self) -> Head {
@@ -108,7 +119,7 @@ fn recorded(scenario: &Scenario, results: Vec<MethodRun>, options: &Options) -> 
             kept.push((command::FILE, answers));
         }
     }
-    Ok(federation::record(scenario, results, summary, scenario.explain()?, kept))
+    Ok(federation::record(scenario, results, summary, scenario.explain()?, kept, options.chain))
 }
 
 /// Executes every method of every run of a scenario. The result is in the order of runs, then of methods, and is the

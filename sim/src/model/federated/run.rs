@@ -62,7 +62,7 @@ where
     };
     let mut point = vec![T::ZERO; method.config.broadcast_len() + p.regions.splits().len()];
     let mut pace = Pace::new(around.interval);
-    for round in books.read().chain.len() as u32..=p.rounds {
+    for round in books.read().regret.len() as u32..=p.rounds {
         let tell = |stage| around.progress.advance(&method.step(round, stage));
         let collecting = shared && round < p.rounds;
         let broadcast: Option<Arc<[T]>> = server.broadcast().map(Arc::from);
@@ -89,7 +89,7 @@ where
             let agents = Snapshot::join(fabric.snapshot().await?);
             let broadcast = server.broadcast().unwrap_or_default().to_vec();
             let state = Saved::new(server.store()?, &broadcast, books.read(), agents);
-            journal.save(&name, books.read().chain.len(), &state)?;
+            journal.save(&name, books.read().regret.len(), &state)?;
             pace = Pace::new(around.interval);
         }
         tell(host::spent(&server));

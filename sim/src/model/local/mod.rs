@@ -14,13 +14,21 @@ pub mod run;
 
 pub use run::{LocalRun, run};
 
-use super::contract::{Jobs, Model, ModelError, Options};
+use super::contract::{Jobs, Model, ModelError, Options, TrustModel};
 use super::jobs;
 use crate::journal::Journal;
 use crate::progress::Progress;
 use crate::record::{Explanation, Record};
 use crate::scenario::Head;
 use crate::scenario::local::LocalScenario;
+
+/// Nobody is trusted: every user perturbs its own reward.
+pub const TRUST: TrustModel = TrustModel {
+    name: "local",
+    description: "nobody is trusted: every user perturbs its own reward",
+    sections: LocalScenario::sections,
+    read: |root| Ok(Box::new(LocalScenario::read(root)?)),
+};
 
 impl Model for LocalScenario {
     fn head(&self) -> Head {

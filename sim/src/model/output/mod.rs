@@ -15,13 +15,21 @@ pub mod problem;
 pub mod report;
 pub mod run;
 
-use super::contract::{Jobs, Model, ModelError, Options};
+use super::contract::{Jobs, Model, ModelError, Options, TrustModel};
 use super::jobs;
 use crate::journal::Journal;
 use crate::progress::Progress;
 use crate::record::{Explanation, Record};
 use crate::scenario::Head;
 use crate::scenario::output::OutputScenario;
+
+/// One party tunes on its own data and publishes the result.
+pub const TRUST: TrustModel = TrustModel {
+    name: "output",
+    description: "one party tunes on its own data; readers of the result are not trusted",
+    sections: OutputScenario::sections,
+    read: |root| Ok(Box::new(OutputScenario::read(root)?)),
+};
 
 impl Model for OutputScenario {
     fn head(&self) -> Head {

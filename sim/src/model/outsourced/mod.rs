@@ -19,13 +19,21 @@ pub mod table;
 
 pub use machines::{Method, Problem};
 
-use super::contract::{Jobs, Model, ModelError, Options};
+use super::contract::{Jobs, Model, ModelError, Options, TrustModel};
 use super::jobs;
 use crate::journal::Journal;
 use crate::progress::Progress;
 use crate::record::{Explanation, Record};
 use crate::scenario::Head;
 use crate::scenario::outsourced::OutsourcedScenario;
+
+/// A curator holds the inputs; the party that optimises sees a projection of them.
+pub const TRUST: TrustModel = TrustModel {
+    name: "outsourced",
+    description: "a curator holds the inputs; whoever optimises is not trusted",
+    sections: OutsourcedScenario::sections,
+    read: |root| Ok(Box::new(OutsourcedScenario::read(root)?)),
+};
 
 impl Model for OutsourcedScenario {
     fn head(&self) -> Head {

@@ -6,9 +6,9 @@ use serde::Serialize;
 
 use super::read::{FORMAT, RunRecord};
 use super::readme::readme;
-use super::rows::{csv, number};
+use super::rows::{csv, short};
 use super::{figure, json};
-use crate::metrics::{Summary, loss_after};
+use crate::metrics::{Statistics, loss_after};
 use crate::record::{Explanation, MethodRun, Record, noise};
 use crate::scenario::{Guarantee, Scenario};
 use crate::world::fault::FaultCounts;
@@ -18,18 +18,23 @@ const COLUMNS: &[(&str, &str)] = &[
     ("run", "0-based; runs of one number are paired over methods: same functions, initial points and noise"),
     ("method", "its name"),
     ("round", "t: 0 after the initial points, then 1 to T"),
-    ("regret", "mean over agents of the best-so-far noise-free regret (model tuning: 1 − AUC)"),
-    ("regret_p10", "10 % quantile of the same over agents; at the first round, the last and every ⌈T/20⌉-th"),
+    ("regret", "mean over agents of the best-so-far noise-free regret, to five digits (model tuning: 1 − AUC)"),
+    (
+        "regret_p10",
+        "10 % quantile of the same over agents, to three digits; at the first round, the last, every ⌈T/10⌉-th",
+    ),
     ("regret_p50", "the median"),
     ("regret_p90", "the 90 % quantile"),
     (
-        "clipped_share",
-        "share of uploads longer than the clipping radius, at the broadcast after this round. *Not releasable*",
+        "clipped",
+        "how many of the selected uploads were longer than the clipping radius, at the broadcast after this round. *Not \
+         releasable*",
     ),
-    ("selected_share", "share of agents that were selected for that broadcast. *Not releasable*"),
+    ("selected", "how many agents were selected for that broadcast. *Not releasable*"),
     (
         "epsilon",
-        "tight ε of all releases up to that round, at the scenario's δ, rounded up to six decimals; private methods only",
+        "tight ε of all releases up to that round, at the scenario's δ, rounded up to four decimals; private methods only, \
+         in run 0: it is the same in every run",
     ),
 ];
 
@@ -39,17 +44,18 @@ const REMARK: &str = "The columns marked *not releasable* exist in simulation on
                       pd.read_csv(\"rounds.csv\").groupby([\"method\", \"round\"])[\"regret\"].agg([\"mean\", \"sem\"])\n```";
 
 /// Everything but what a folder adds; `kept` are files that were written during the run: the ledger of all methods, answers
-/// of a user's program.
+/// of a user's program; the digests of all rounds if `chain`.
 pub fn record(
     scenario: &Scenario,
     results: Vec<MethodRun>,
-    summary: Summary,
+    summary: Statistics,
     explanation: Explanation,
     kept: Vec<(&'static str, String)>,
+    chain: bool,
 ) -> Record {
     let mut files = vec![
         ("rounds.csv", rounds(scenario, &results, &summary)),
-        ("transcript.jsonl", transcript(scenario, &results, &summary)),
+        ("transcript.jsonl", transcript(scenario, &results, &summary, chain)),
         ("regret.svg", figure::regret(scenario, &summary, scenario.objective.regret_name())),
     ];
     if results.iter().any(|result| !result.faults.is_empty()) {
@@ -62,12 +68,14 @@ pub fn record(
         RunRecord { scenario: scenario.clone(), version: env!("CARGO_PKG_VERSION").to_owned(), results, summary };
     files.push(("report.html", page::page(&record, explanation)));
     let names: Vec<&str> = files.iter().map(|(name, _)| *name).collect();
-    files.push(("README.md", readme(scenario.head().trust, &names, COLUMNS, REMARK)));
+    files.push(("README.md", readme(&scenario.head().trust, &names, COLUMNS, REMARK)));
     Record { summary: written, table, files }
 }
 
-/// One line for each run, method and round. Empty fields are values that do not exist.
-fn rounds(scenario: &Scenario, results: &[MethodRun], summary: &Summary) -> String {
+/// One line for each run, method and round. Empty fields are values that do not exist, and ε of a run that released what
+/// the first did.
+fn rounds(scenario: &Scenario, results: &[MethodRun], summary: &Statistics) -> String {
+    let count = |count: Option<&u32>| count.map_or(String::new(), u32::to_string);
     let row = |result: &MethodRun, round: usize| {
         let private = result.method.guarantee() == Guarantee::DifferentialPrivacy;
         let quantiles = result.regret_quantiles.iter().find(|(t, _)| *t as usize == round).map(|(_, three)| three);
@@ -75,27 +83,29 @@ fn rounds(scenario: &Scenario, results: &[MethodRun], summary: &Summary) -> Stri
         let planned = scenario.prior.as_ref().filter(|_| result.method.is_prior());
         let planned = planned.map_or(round as u32 + 1, |prior| prior.releases_after(round as u32));
         let releases = result.releases.min(planned);
+        let first = results.iter().find(|first| first.method == result.method).unwrap_or(result);
+        let told = private && (first.run == result.run || first.releases != result.releases);
         let losses = if result.method.is_prior() { &summary.prior_losses } else { &summary.losses };
         [
             result.run.to_string(),
             result.method.to_string(),
             round.to_string(),
-            number(result.regret.get(round).copied()),
-            number(quantiles.map(|three| three[0])),
-            number(quantiles.map(|three| three[1])),
-            number(quantiles.map(|three| three[2])),
-            number(result.clipped_share.get(round).copied()),
-            number(result.selected_share.get(round).copied()),
-            if private { spent(losses, releases) } else { String::new() },
+            short(result.regret.get(round).copied()),
+            short(quantiles.map(|three| three[0])),
+            short(quantiles.map(|three| three[1])),
+            short(quantiles.map(|three| three[2])),
+            count(result.clipped.get(round)),
+            count(result.selected.get(round)),
+            if told { spent(losses, releases) } else { String::new() },
         ]
     };
     let rows = results.iter().flat_map(|result| (0..result.regret.len()).map(move |round| row(result, round)));
     csv(COLUMNS.iter().map(|(name, _)| *name), rows)
 }
 
-/// ε of so many releases to six decimals, rounded up; `inf` without a finite bound.
+/// ε of this many releases to four decimals, rounded up; `inf` without a finite bound.
 fn spent(losses: &[(u32, Option<f64>)], releases: u32) -> String {
-    loss_after(losses, releases).map_or("inf".to_owned(), |epsilon| format!("{:?}", (epsilon * 1e6).ceil() / 1e6))
+    loss_after(losses, releases).map_or("inf".to_owned(), |epsilon| format!("{:?}", (epsilon * 1e4).ceil() / 1e4))
 }
 
 /// What happened on the links. Simulation only: who answered is known to the server alone.
@@ -126,11 +136,12 @@ struct Line<'a> {
     method: &'a str,
     digest: String,
     releases: u32,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     chain: Vec<String>,
 }
 
-/// A head line, then one line for each run and method with the chain of digests, round by round.
-fn transcript(scenario: &Scenario, results: &[MethodRun], summary: &Summary) -> String {
+/// A head line, then one line for each run and method with its digest and, if `chain`, that after every round.
+fn transcript(scenario: &Scenario, results: &[MethodRun], summary: &Statistics, chain: bool) -> String {
     let head = Head {
         format: FORMAT,
         version: env!("CARGO_PKG_VERSION"),
@@ -148,7 +159,7 @@ fn transcript(scenario: &Scenario, results: &[MethodRun], summary: &Summary) -> 
             method: result.method.name(),
             digest: result.digest.to_string(),
             releases: result.releases,
-            chain: result.chain.iter().map(ToString::to_string).collect(),
+            chain: result.chain.iter().filter(|_| chain).map(ToString::to_string).collect(),
         })));
     }
     out

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::metrics::{MethodSummary, Paired, SMALL_DELTA, Summary};
+use crate::metrics::{MethodStatistics, Paired, SMALL_DELTA, Statistics};
 use crate::record::Explanation;
 use crate::report::html::section;
 use crate::report::page::{Page, Shown, side_by_side};
@@ -50,7 +50,7 @@ pub fn page(record: &RunRecord, explanation: Explanation) -> String {
 }
 
 /// The methods' table with its legend.
-pub fn shown(scenario: &Scenario, summary: &Summary) -> Shown {
+pub fn shown(scenario: &Scenario, summary: &Statistics) -> Shown {
     let told = told_rounds(scenario.federation.rounds);
     let regret_name = scenario.objective.regret_name();
     let mut columns = vec!["method".to_owned(), format!("summed\n{regret_name}"), "std.\nerror".to_owned()];
@@ -58,7 +58,7 @@ pub fn shown(scenario: &Scenario, summary: &Summary) -> Shown {
     let deltas = [significant(scenario.privacy.delta, 3), format!("{SMALL_DELTA:e}")];
     columns.extend(deltas.map(|delta| format!("ε tight\nδ {delta}")));
     let row =
-        |method: &MethodSummary| {
+        |method: &MethodStatistics| {
             let mut row = vec![
                 method.method.name().to_owned(),
                 significant(method.summed_regret.mean, 4),
@@ -100,9 +100,9 @@ pub fn shown(scenario: &Scenario, summary: &Summary) -> Shown {
     }
 }
 
-fn differences(out: &mut String, summary: &Summary, regret_name: &str) {
-    let find = |method| summary.methods.iter().find(|found: &&MethodSummary| found.method == method);
-    let baselines: Vec<&MethodSummary> = [Method::Ts, Method::PureNoise].into_iter().filter_map(find).collect();
+fn differences(out: &mut String, summary: &Statistics, regret_name: &str) {
+    let find = |method| summary.methods.iter().find(|found: &&MethodStatistics| found.method == method);
+    let baselines: Vec<&MethodStatistics> = [Method::Ts, Method::PureNoise].into_iter().filter_map(find).collect();
     let runs = summary.methods.first().map_or(0, |method| method.sums.len());
     if baselines.is_empty() || runs < 2 {
         return;
@@ -149,7 +149,7 @@ fn signed(x: f64) -> String {
     if x < 0.0 { format!("−{text}") } else { format!("+{text}") }
 }
 
-fn losses(out: &mut String, scenario: &Scenario, summary: &Summary) {
+fn losses(out: &mut String, scenario: &Scenario, summary: &Statistics) {
     let Some(chart) = charts::losses(scenario, summary) else {
         return;
     };
@@ -167,18 +167,15 @@ fn losses(out: &mut String, scenario: &Scenario, summary: &Summary) {
     );
 }
 
-fn spread(out: &mut String, summary: &Summary, regret_name: &str) {
-    let charts: String = charts::spreads(summary, regret_name)
-        .iter()
-        .map(|chart| format!("<figure>{}</figure>\n", charts::element_small(chart, (230.0, 170.0), 14.0)))
-        .collect();
+fn spread(out: &mut String, summary: &Statistics, regret_name: &str) {
+    let charts = charts::small(&charts::spreads(summary, regret_name), (230.0, 170.0), 14.0);
     if !charts.is_empty() {
         let text = "Median over agents, and the range from the 10 % to the 90 % quantile; means over runs.";
         section(out, "Spread over agents", text, &format!("<div class=\"grid-small\">\n{charts}</div>\n"));
     }
 }
 
-fn clipping(out: &mut String, summary: &Summary) {
+fn clipping(out: &mut String, summary: &Statistics) {
     if let Some(chart) = charts::clipping(summary) {
         let text = "<strong>Not releasable.</strong> A server that told how many vectors it clipped would break its guarantee; \
                     the simulator may, because nobody's data are in it.";

@@ -8,9 +8,9 @@ use crate::model;
 use crate::model::contract::ModelError;
 use crate::model::local::{LocalRun, run};
 use crate::progress::teller::Teller;
-use crate::scenario::local::LocalMethod;
+use crate::scenario::Shipped;
 use crate::scenario::local::LocalMethod::{AtaGpUcb, MomaGpUcb, Random, TgpUcb};
-use crate::scenario::{AnyScenario, Shipped};
+use crate::scenario::local::{LocalMethod, LocalScenario};
 
 /// The catalogue's entries.
 pub const EXPERIMENTS: &[Experiment] = &[
@@ -59,11 +59,9 @@ impl Measured {
         let shipped = Shipped::find(shipped).ok_or_else(|| ReproduceError::new("the scenario is not compiled in"))?;
         let mut settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
         settings.push(format!("runs={runs}"));
-        let AnyScenario::Local(scenario) = shipped.load(&settings).map_err(ReproduceError::new)? else {
-            return Err(ReproduceError::new("the scenario is of another trust model"));
-        };
+        let scenario = LocalScenario::parse(shipped.name, shipped.text, &settings).map_err(ReproduceError::new)?;
         let how = model::Options { threads: options.threads, data: options.data.clone(), ..Default::default() };
-        let jobs = model::Model::jobs(&*scenario);
+        let jobs = model::Model::jobs(&scenario);
         let teller = Teller::new("reproduce", label, jobs.unit, jobs.count);
         let runs = run(&scenario, &how, &teller).map_err(|error: ModelError| ReproduceError::new(error))?;
         let outcome = model::local::report::record(&scenario, &runs);

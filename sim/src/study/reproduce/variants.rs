@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use super::{Band, Options, Outcome, ReproduceError};
-use crate::metrics::{MethodSummary, Paired, Summary, summarize};
+use crate::metrics::{MethodStatistics, Paired, Statistics, summarize};
 use crate::model::{self, federated};
 use crate::progress::teller::Teller;
 use crate::record::MethodRun;
@@ -40,7 +40,7 @@ pub struct Measured {
     /// What every method did in every run.
     pub results: Vec<MethodRun>,
     /// What they amount to.
-    pub summary: Summary,
+    pub summary: Statistics,
 }
 
 /// All variants of an experiment.
@@ -77,7 +77,7 @@ impl Comparison {
     /// One method under one variant.
     ///
     /// **Panics**: if the experiment asks for what it did not execute.
-    pub fn of(&self, variant: &str, method: Method) -> &MethodSummary {
+    pub fn of(&self, variant: &str, method: Method) -> &MethodStatistics {
         self.measured
             .iter()
             .filter(|measured| measured.variant.name == variant)

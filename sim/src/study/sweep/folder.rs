@@ -180,7 +180,7 @@ impl SweepFolder {
                 let scenario = self.plan.load(point).map_err(damaged)?;
                 let read = scenario.head();
                 runs = read.runs;
-                head.get_or_insert((read.name, read.description, read.trust.name().to_owned()));
+                head.get_or_insert((read.name, read.description, read.trust));
             }
             entries.push(Entry::waiting(&self.plan, point, runs));
         }

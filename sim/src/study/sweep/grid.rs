@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use crate::model::{self, Model};
-use crate::scenario::{AnyScenario, ScenarioError};
+use crate::scenario::ScenarioError;
 use crate::text::Quoted;
 
 /// The most runs of one sweep.
@@ -206,8 +206,7 @@ impl Plan {
     }
 
     fn parse(&self, settings: &[String]) -> Result<Box<dyn Model>, GridError> {
-        AnyScenario::parse(&self.source, &self.scenario, settings)
-            .map(model::of)
+        model::parse(&self.source, &self.scenario, settings)
             .map_err(|error| GridError::Scenario { settings: settings.join(" "), error: Box::new(error) })
     }
 

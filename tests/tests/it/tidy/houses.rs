@@ -292,7 +292,7 @@ fn no_room_uses_one_above_it() {
         ("sim/src/scenario/any.rs", "use crate::model::Experiment;\n"),
         ("sim/src/scenario/mod.rs", "use super::world::fault;\n"),
         ("sim/src/journal/checkpoint.rs", "use crate::model::federated::DriverError;\n"),
-        ("sim/src/journal/checkpoint.rs", "use crate::metrics::Summary;\n"),
+        ("sim/src/journal/checkpoint.rs", "use crate::metrics::Statistics;\n"),
         ("sim/src/world/mod.rs", "use crate::progress::Step;\n"),
         ("sim/src/report/folder.rs", "use crate::{files, model};\n"),
         ("sim/src/study/sweep/run.rs", "fn f() { super::super::super::cli::print() }\n"),

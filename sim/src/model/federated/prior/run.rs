@@ -96,7 +96,7 @@ where
         }
     };
     let mut pace = Pace::new(around.interval);
-    for round in books.read().chain.len() as u32..=context.rounds() {
+    for round in books.read().regret.len() as u32..=context.rounds() {
         let tell = |stage| around.progress.advance(&base.step(round, stage));
         tell(Stage::Agents { done: 0, of: context.config().parameters().agents });
         let order = PriorOrder::Query { round, draw: draw(&context, &server, round)? };
@@ -114,7 +114,7 @@ where
             tell(Stage::Checkpoint);
             let agents = Snapshot::join(fabric.snapshot().await?);
             let books = books.read().clone();
-            journal.save(&name, books.chain.len(), &Saved { server: server.store()?, books, agents })?;
+            journal.save(&name, books.regret.len(), &Saved { server: server.store()?, books, agents })?;
             pace = Pace::new(around.interval);
         }
         tell(spent(&context, &server));
