@@ -163,6 +163,6 @@ impl<T: Scalar, S: State> Arena<T, S> {
         let regrets: Vec<f64> = self.best.iter().zip(optima).map(|(best, optimum)| optimum - best).collect();
         let pieces = blocks::cut(agents.start, method.config.parameters().agents, leaves, &regrets);
         let regrets = if report { regrets } else { Vec::new() };
-        Partial { agents, collected, pieces, regrets, faults }
+        Partial { agents, collected, pieces, regrets, faults, observations: Vec::new() }
     }
 }
