@@ -302,7 +302,7 @@ fn observations_are_written_down_and_their_best_is_the_regret() {
     };
     let regret = |method: &str| -> f64 {
         let lines = read("a", "rounds.csv");
-        let last = lines.lines().filter(|line| line.starts_with(&format!("0,{method},14,"))).next_back().unwrap();
+        let last = lines.lines().rfind(|line| line.starts_with(&format!("0,{method},14,"))).unwrap();
         last.split(',').nth(3).unwrap().parse().unwrap()
     };
     let (of_best, of_regret) = (best("ts") - best("dp-fts-de"), regret("dp-fts-de") - regret("ts"));
