@@ -80,7 +80,7 @@ pub(crate) const fn varint_max(bits: usize) -> usize {
 pub enum SnapshotError {
     /// A slot too small for what it is to hold.
     Slot {
-        /// Its bytes.
+        /// How many bytes it has.
         len: usize,
         /// Bytes that are needed.
         needed: usize,

@@ -31,7 +31,7 @@ pub enum ProgramError {
         .seconds, said(.words)
     )]
     TimeOut {
-        /// The limit.
+        /// How long it may take, in seconds.
         seconds: f64,
         /// Last line of its standard error.
         words: String,

@@ -34,6 +34,51 @@ pub struct MethodRun {
     pub selected: Vec<u32>,
     /// What happened on the links, by round; empty if the scenario has no faults.
     pub faults: Vec<FaultCounts>,
+    /// Every observation, in the order of rounds, then of agents; empty unless the scenario asks for them. Simulation only:
+    /// *not releasable*.
+    pub observations: Vec<Observed>,
+}
+
+/// One observation of one agent.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Observed {
+    /// The agent.
+    pub agent: u32,
+    /// t: 0 for the initial points, then 1 to T.
+    pub round: u32,
+    /// The candidate that was queried.
+    pub candidate: u32,
+    /// What the agent saw.
+    pub y: f64,
+    /// The noise-free value.
+    pub value: f64,
+    /// Whose choice it was.
+    pub source: Source,
+}
+
+/// Whose choice a query was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Source {
+    /// A point drawn before the first query.
+    Initial,
+    /// The agent's own draw.
+    Own,
+    /// The maximum of the last broadcast, whether the agent followed it or came to it by itself.
+    Server,
+    /// A draw of the agent's own with the public posterior of a federated prior.
+    Prior,
+}
+
+impl Source {
+    /// As it stands in a table.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Source::Initial => "initial",
+            Source::Own => "own",
+            Source::Server => "server",
+            Source::Prior => "prior",
+        }
+    }
 }
 
 /// The name under which one method of one run is stored.

@@ -55,7 +55,7 @@ pub enum AgentError {
         index: usize,
     },
     /// The agent's own draw for the next round is NaN or infinite, and there is no query to make from it. It goes on
-    /// waiting; [`Input::Missed`] leaves the round out.
+    /// waiting; [`Input::Missed`](super::Input::Missed) leaves the round out.
     DrawNotFinite {
         /// Index of the first one.
         index: usize,

@@ -56,7 +56,7 @@ pub struct Flash<'a> {
 }
 
 impl Flash<'_> {
-    /// One slot.
+    /// The bytes of one slot.
     pub fn slot(&self, index: usize) -> &[u8] {
         &self.bytes[index * SLOT..(index + 1) * SLOT]
     }

@@ -30,7 +30,7 @@ pub struct Arguments {
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 enum Format {
-    /// For people
+    /// A table for people
     #[default]
     Text,
     /// Tables of Markdown

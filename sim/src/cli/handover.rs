@@ -9,7 +9,7 @@ use super::error::CliError;
 
 /// What `sordino-net` does.
 pub const COMMANDS: [&str; 7] = ["serve", "invite", "join", "revoke", "replay", "promise", "rehearse"];
-/// The program.
+/// The program beside this one.
 const PROGRAM: &str = "sordino-net";
 
 /// What `--help` says at its end.

@@ -29,10 +29,12 @@ const HEAD: &str = "head";
 /// Endings of the files of parts.
 const DONE: &str = "done";
 const CHECKPOINT: &str = "checkpoint";
+/// The points of the candidates, one a line.
+const CANDIDATES: &str = "candidates.csv";
 /// The table of a program's answers.
 const ANSWERS: &str = "answers.csv";
 /// Version of the form of what is stored.
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 /// Checkpoints kept of a part that goes on.
 const KEEP: usize = 2;
 /// A longer file is not read.
@@ -342,6 +344,11 @@ impl Journal {
     /// The table of what a user's program has answered.
     pub fn answers(&self) -> PathBuf {
         self.folder.join(ANSWERS)
+    }
+
+    /// The points that candidates stand for.
+    pub fn candidates(&self) -> PathBuf {
+        self.folder.join(CANDIDATES)
     }
 
     /// Removes the state if no part got far enough to leave any, and no program was asked.

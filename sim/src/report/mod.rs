@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`table`] | how tables look on the terminal |
 //! | [`grid`] | tables for a terminal, Markdown, LaTeX |
+//! | [`observations`] | every observation, every agent's best |
 //! | [`rows`] | the one writer of CSV |
 //! | [`json`] | the summary of a federation, for programs |
 //! | [`figure`] | regret curves as SVG |
@@ -33,6 +34,7 @@ pub mod grid;
 pub mod html;
 pub mod json;
 pub mod layout;
+pub mod observations;
 pub mod page;
 pub mod palette;
 pub mod parts;

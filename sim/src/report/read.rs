@@ -184,6 +184,7 @@ fn transcript_lines(path: &Path, text: &str) -> Result<(Head, Vec<MethodRun>), R
             clipped: Vec::new(),
             selected: Vec::new(),
             faults: Vec::new(),
+            observations: Vec::new(),
         });
     }
     Ok((head, results))

@@ -24,6 +24,13 @@ const FILES: &[(&str, &str)] = &[
          each of which was charged these `events` in each of these `runs`; with `noise`, too",
     ),
     (
+        "observations.csv",
+        "every observation: run, method, agent, round, whose choice it was (`initial`, `own`, `server`: the maximum of the \
+         last broadcast, `prior`: with the public posterior), candidate, its point in the unit box, y, noise-free value; \
+         more is better in both. *Not releasable*",
+    ),
+    ("agents.csv", "every agent's best candidate with its noise-free value. *Not releasable*"),
+    (
         "values.csv",
         "what your program answered: agent, inputs, observation, value; `state/answers.csv` while the run goes on",
     ),

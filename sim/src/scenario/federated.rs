@@ -18,6 +18,9 @@ use super::root::with_root;
 use super::rule::{Rule, names, number, whole};
 use super::sections::SectionTables;
 
+/// The most observations that a run folder has unless the scenario says otherwise.
+const OBSERVATIONS_MAX: u64 = 100_000;
+
 /// One experiment: functions, federation, surrogate, privacy. Every field is in its admissible range.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Scenario {
@@ -47,7 +50,7 @@ pub struct Scenario {
 
 keys! {
     /// Who takes part and how.
-    pub struct FederationConfig(objective: &ObjectiveConfig) {
+    pub struct FederationConfig(objective: &ObjectiveConfig, runs: u32) {
         /// Enrolled agents N.
         agents: u32 [given 50, "29 (`landmine`), 16 (`winequality`), as many as the data (`table`), and no other" objective.agents()]
             in whole(1, AGENTS_MAX).because("of a table it is read from --data FILE.csv")
@@ -63,10 +66,18 @@ keys! {
         mixing: Mixing [is Mixing::InverseSqrt];
         /// What is compared, in the order of tables.
         methods: Vec<Method> [like "all" Method::ALL.to_vec()];
+        /// Whether the run folder has every observation (`observations.csv`, `agents.csv`).
+        observations: bool [like "true up to 100,000 of them"
+            observed(runs, methods.len(), agents, rounds + initial_points) <= OBSERVATIONS_MAX];
         /// c₀: one public constant that every agent subtracts from its observations.
         constant: f64 [like "0 (`function`: its mean)" objective.constants().map_or(0.0, |(mean, _)| mean)]
             in number(-1e6, 1e6);
     }
+}
+
+/// Observations of all methods in all runs.
+fn observed(runs: u32, methods: usize, agents: u32, each: u32) -> u64 {
+    u64::from(runs).saturating_mul(methods as u64).saturating_mul(u64::from(agents) * u64::from(each))
 }
 
 const fn parts(parts_max: u64, least: usize, most: usize) -> Rule {
@@ -196,7 +207,7 @@ impl Scenario {
         let Head { name, description, seed, runs, .. } = Head::take_before(&mut root, &sections, "federated")?;
         let objective = ObjectiveConfig::read(root.section("objective")?)?;
         objective.check()?;
-        let federation = FederationConfig::read(root.section("federation")?, &objective)?;
+        let federation = FederationConfig::read(root.section("federation")?, &objective, runs)?;
         federation.check()?;
         let surrogate = SurrogateConfig::read(root.section("surrogate")?, &objective)?;
         let privacy = PrivacyConfig::read(root.section("privacy")?, &federation, &surrogate)?;

@@ -18,7 +18,7 @@ use crate::report::palette::DISTINCT;
 use crate::report::read::{self, ReadError, RunRecord};
 use crate::report::svg::{Curve, Point};
 use crate::scenario::{Scenario, ScenarioError};
-use crate::text::significant;
+use crate::text::{Quoted, significant};
 
 /// Why folders are not compared.
 #[derive(Debug, thiserror::Error)]
@@ -26,7 +26,19 @@ pub enum CompareError {
     /// A folder that cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// A folder of another trust model, or whose scenario was changed.
+    /// A folder of another trust model.
+    #[error(
+        "{}: is of the trust model `{}`; admissible: run folders of `federated`, whose regret is written down by run, \
+         method and round",
+        .path.display(), Quoted(.trust)
+    )]
+    Trust {
+        /// The folder.
+        path: PathBuf,
+        /// As its scenario says.
+        trust: String,
+    },
+    /// A folder whose scenario was changed.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
     /// Folders that met different functions.
@@ -75,6 +87,13 @@ impl Side {
     /// **Errors**: [`CompareError::Read`], [`CompareError::Scenario`].
     pub fn open(path: &Path) -> Result<Self, CompareError> {
         let (file, text) = read::text(path, "scenario.toml")?;
+        let parsed: toml::Table = text.parse().unwrap_or_default();
+        match parsed.get("trust").and_then(toml::Value::as_str) {
+            Some(trust) if trust != "federated" => {
+                return Err(CompareError::Trust { path: path.to_owned(), trust: trust.to_owned() });
+            }
+            _ => {}
+        }
         let scenario = Scenario::parse(&file.display().to_string(), &text, &[])?;
         Ok(Side { path: path.to_owned(), record: read::run_folder(path, &scenario)? })
     }

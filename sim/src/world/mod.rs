@@ -36,7 +36,7 @@ pub mod tuning;
 pub mod winequality;
 
 pub use error::ObjectiveError;
-pub use objective::{Family, Objective};
+pub use objective::{Answer, Family, Objective};
 
 /// Loads what all runs of a scenario share.
 ///

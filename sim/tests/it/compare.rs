@@ -86,7 +86,7 @@ fn folders_that_are_not_comparable_are_refused_with_the_reason() {
         (&["a", "fts"], "no method is in more than one of the folders; they have ts, dp-fts-de, fts"),
         (&["a", "a", "--methods", "dp-fst"], "--methods dp-fst: is in no folder; there are ts, dp-fts-de"),
         (&["a", "nothing"], "nothing/scenario.toml: cannot be read"),
-        (&["a", "local"], "`trust = \"local\"` is not admissible; admissible: \"federated\""),
+        (&["a", "local"], "local: is of the trust model `local`; admissible: run folders of `federated`"),
         (&["a"], "2 values required"),
     ] {
         let message = refused(&folder, 2, &[&["compare"], arguments].concat());

@@ -262,3 +262,56 @@ fn functions_that_are_not_the_scenarios_are_refused() {
     assert!(refused(other).contains("digest"));
     assert!(Own::new(custom, family.clone()).unwrap().reads().is_none());
 }
+
+/// Every observation stands in the folder with its point, and what it adds up to is what `rounds.csv` says.
+#[test]
+fn observations_are_written_down_and_their_best_is_the_regret() {
+    let folder = scratch("own-observations");
+    let methods = "federation.methods=[\"ts\", \"dp-fts-de\", \"dp-prior\"]";
+    let arguments =
+        ["run", crate::util::SMALL, "--set", methods, "--set", "prior.epsilon=8", "--set", "faults.dropout=0.2"];
+    done(&folder, &[&arguments[..], &["--driver", "lockstep", "--out", "a"]].concat());
+    done(&folder, &[&arguments[..], &["--threads", "2", "--out", "b"]].concat());
+    let read = |out: &str, file: &str| std::fs::read_to_string(folder.join(out).join(file)).unwrap();
+    let text = read("a", "observations.csv");
+    assert_eq!((&text, read("a", "agents.csv")), (&read("b", "observations.csv"), read("b", "agents.csv")));
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("run,method,agent,round,source,candidate,x1,y,value"));
+    let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
+    // Two runs, three methods, seven agents: three initial points each, then a query in each round that is not missed.
+    let initial = rows.iter().filter(|row| row[4] == "initial").count();
+    assert_eq!(initial, 2 * 3 * 7 * 3);
+    let most = 2 * 3 * 7 * (3 + 14);
+    assert!((most * 7 / 10..most * 9 / 10).contains(&rows.len()), "{} of {most}", rows.len());
+    let sources = |method: &str| -> std::collections::BTreeSet<&str> {
+        rows.iter().filter(|row| row[1] == method).map(|row| row[4]).collect()
+    };
+    assert_eq!(sources("ts").into_iter().collect::<Vec<_>>(), ["initial", "own"]);
+    assert_eq!(sources("dp-fts-de").into_iter().collect::<Vec<_>>(), ["initial", "own", "server"]);
+    assert!(sources("dp-prior").contains("prior"));
+    for row in &rows {
+        let (candidate, x): (f64, f64) = (row[5].parse().unwrap(), row[6].parse().unwrap());
+        assert!((x - candidate / 59.0).abs() < 1e-12, "{row:?}");
+    }
+    // The mean over agents of the best value falls short of the optimum by the regret: the difference of two methods of
+    // one run knows no optimum.
+    let best = |method: &str| -> f64 {
+        let lines = read("a", "agents.csv");
+        let own = lines.lines().filter(|line| line.starts_with(&format!("0,{method},")));
+        own.map(|line| line.rsplit(',').next().unwrap().parse::<f64>().unwrap()).sum::<f64>() / 7.0
+    };
+    let regret = |method: &str| -> f64 {
+        let lines = read("a", "rounds.csv");
+        let last = lines.lines().rfind(|line| line.starts_with(&format!("0,{method},14,"))).unwrap();
+        last.split(',').nth(3).unwrap().parse().unwrap()
+    };
+    let (of_best, of_regret) = (best("ts") - best("dp-fts-de"), regret("dp-fts-de") - regret("ts"));
+    // `rounds.csv` has five digits.
+    assert!((of_best - of_regret).abs() < 1e-4 && of_best.abs() > 1e-3, "{of_best} {of_regret}");
+    // Not asked for, they are not there, and nothing else changes.
+    done(&folder, &[&arguments[..], &["--set", "federation.observations=false", "--out", "c"]].concat());
+    assert!(!folder.join("c/observations.csv").exists() && folder.join("c/rounds.csv").exists());
+    let digest =
+        |out: &str| serde_json::from_str::<serde_json::Value>(&read(out, "summary.json")).unwrap()["digest"].clone();
+    assert_eq!(digest("a"), digest("c"));
+}

@@ -48,11 +48,11 @@ pub struct Arena<T, S> {
 
 /// What one agent of an arena borrows.
 pub struct Seat<'a, T, S> {
-    /// Which agent.
+    /// Its index among the enrolled.
     pub agent: u32,
-    /// Its state.
+    /// What it keeps between inputs.
     pub state: &'a mut S,
-    /// Its log.
+    /// Pairs of candidate and value.
     pub log: &'a mut [T],
     /// Its workspace, or the one of all.
     pub workspace: Workspace<'a, T>,
@@ -127,7 +127,7 @@ impl<T: Scalar, S: State> Arena<T, S> {
         Snapshot { first, states, logs, best, late }
     }
 
-    /// Its agents.
+    /// The indices of its agents.
     pub fn range(&self) -> Range<u32> {
         self.first..self.first + self.states.len() as u32
     }
@@ -163,6 +163,6 @@ impl<T: Scalar, S: State> Arena<T, S> {
         let regrets: Vec<f64> = self.best.iter().zip(optima).map(|(best, optimum)| optimum - best).collect();
         let pieces = blocks::cut(agents.start, method.config.parameters().agents, leaves, &regrets);
         let regrets = if report { regrets } else { Vec::new() };
-        Partial { agents, collected, pieces, regrets, faults }
+        Partial { agents, collected, pieces, regrets, faults, observations: Vec::new() }
     }
 }

@@ -29,6 +29,7 @@ impl Books {
             clipped: Vec::new(),
             selected: Vec::new(),
             faults: Vec::new(),
+            observations: Vec::new(),
         })
     }
 
@@ -92,6 +93,7 @@ impl Books {
         }
         let mut faults = FaultCounts::default();
         partials.iter().for_each(|partial| faults.add(&partial.faults));
+        partials.iter_mut().for_each(|partial| self.0.observations.append(&mut partial.observations));
         let broadcast = released.map_or(&[][..], |(vectors, _)| vectors);
         self.0.digest = link(&self.0.digest, round, leaves.into_iter(), broadcast);
         self.0.chain.push(self.0.digest);

@@ -183,6 +183,8 @@ pub struct MethodContext<T> {
     /// Workspaces are kept for every agent up to this many bytes; beyond, agents of a shard share one and rebuild their
     /// posteriors from their logs, with the same bits.
     pub workspace_bytes: usize,
+    /// Whether every observation is written down.
+    pub observed: bool,
     /// What goes wrong.
     pub faults: FaultPlan,
     /// What frames of this configuration are marked with.
@@ -215,6 +217,7 @@ impl<T: Scalar> MethodContext<T> {
             method,
             budget,
             workspace_bytes,
+            observed: scenario.federation.observations,
             faults,
             config_id,
             deployment: wire::config_id(&("simulated deployment", run.seed.value())),

@@ -19,6 +19,7 @@ use sordino_core::federated::{self, AgentState, Share, Wiped};
 use super::blocks::Piece;
 use super::error::DriverError;
 use crate::progress::{Stage, Step};
+use crate::record::Observed;
 use crate::world::fault::FaultCounts;
 
 /// What all members are told at the beginning of a round. (Neither it nor a partial prints: both hold secrets.)
@@ -46,6 +47,8 @@ pub struct Partial {
     pub regrets: Vec<f64>,
     /// What happened on its links.
     pub faults: FaultCounts,
+    /// What its agents observed, in their order, if the scenario asks for it: simulation only.
+    pub observations: Vec<Observed>,
 }
 
 /// Everything that consecutive agents are: states, logs, what is still on its way.

@@ -16,7 +16,7 @@ pub enum Reach {
     Away,
     /// The round without what was broadcast.
     Alone,
-    /// All of it.
+    /// The round with its broadcast.
     Broadcast,
 }
 

@@ -24,7 +24,7 @@ use crate::journal::Journal;
 use crate::metrics::summarize;
 use crate::progress::Progress;
 use crate::record::{Explanation, MethodRun, Record, stored_name};
-use crate::report::{federation, read};
+use crate::report::{federation, observations, read};
 use crate::scenario::{Head, Method, ObjectiveConfig, ScalarKind, Scenario};
 use crate::world::{Family, command, custom};
 use context::{MethodContext, RunContext, ScenarioContext};
@@ -114,6 +114,11 @@ fn recorded(scenario: &Scenario, results: Vec<MethodRun>, options: &Options) -> 
     let mut kept = Vec::new();
     if let Some(journal) = options.journal.as_deref() {
         kept.push(("ledger.jsonl", ledger::joined(journal, &results)?));
+        if scenario.federation.observations {
+            let points = observations::candidates(&journal.candidates()).map_err(DriverError::Folder)?;
+            kept.push(("observations.csv", observations::all(&results, &points)));
+            kept.push(("agents.csv", observations::best(&results)));
+        }
         if let ObjectiveConfig::Command(config) = &scenario.objective {
             let answers = command::ordered(config, &journal.answers()).map_err(DriverError::Objective)?;
             kept.push((command::FILE, answers));
@@ -238,6 +243,9 @@ impl<'j, T: Scalar> Job<'j, T> {
         let objective = family.realize(run_seed(scenario, 0));
         let (candidates, dim) = (objective.candidates(), objective.dim());
         regions_have_candidates(scenario, candidates, dim)?;
+        if let Some(journal) = options.journal.as_deref().filter(|_| scenario.federation.observations) {
+            observations::keep_candidates(&journal.candidates(), candidates, dim).map_err(DriverError::Folder)?;
+        }
         let shared = Arc::new(ScenarioContext::new(scenario, candidates, dim)?);
         let needed = scenario.federation.methods.iter().any(|method| method.is_prior());
         let prior = if needed { PriorNumbers::new(scenario, candidates, dim)? } else { None };

@@ -16,7 +16,8 @@ use super::error::DriverError;
 use super::fabric::{Crew, Order, Partial, Snapshot};
 use super::link::{Door, Faulty, Link, Reach};
 use crate::progress::{Stage, Step};
-use crate::record::is_report_round;
+use crate::record::{Observed, Source, is_report_round};
+use crate::world::Answer;
 
 /// Consecutive agents of one federation.
 pub struct Shard<T> {
@@ -74,17 +75,17 @@ impl<T: Scalar> Crew for Shard<T> {
         let (door, late) = (Door::new(&method, collector, length), std::mem::take(&mut self.arena.late));
         let mut link = Faulty::new(door, &method, (order.round, order.round), length, late)?;
         let mut frame = vec![0; wire::frame_len_max(ScalarTag::of::<T>(), length)];
-        let mut leaves = Vec::new();
+        let (mut leaves, mut observations) = (Vec::new(), Vec::new());
         self.arena.each(|Seat { agent: index, state, log, workspace, best }| {
             let reach = link.reaches(index, order.broadcast.is_some());
             let mut agent = Agent::attach(config, &public, state, AgentStorage { log, workspace })?;
-            let (mut input, observations) = match (&order.broadcast, reach) {
+            let (mut input, count) = match (&order.broadcast, reach) {
                 _ if order.round == 0 => (Input::Start, p.initial_points),
                 (_, Reach::Away) => (Input::Missed, 0),
                 (Some(vectors), Reach::Broadcast) => (Input::Broadcast { vectors, maximum: order.maximum }, 1),
                 _ => (Input::NoBroadcast, 1),
             };
-            let mut record = AgentLeaf::new(index, order.round, observations);
+            let mut record = AgentLeaf::new(index, order.round, count);
             let leaf = loop {
                 match agent.handle(input)? {
                     Output::Evaluate { candidate, number, .. } => {
@@ -92,6 +93,10 @@ impl<T: Scalar> Crew for Shard<T> {
                         let y = T::from_f64(answer.y);
                         *best = best.max(answer.value);
                         record.observation(candidate, y);
+                        if method.observed {
+                            let source = order.source(reach == Reach::Broadcast, candidate);
+                            observations.push(observed(index, order.round, candidate, answer, source));
+                        }
                         input = Input::Observed(y);
                     }
                     Output::Upload(vector) => {
@@ -109,6 +114,23 @@ impl<T: Scalar> Crew for Shard<T> {
         let (collector, faults, late) = link.collected()?;
         self.arena.late = late;
         let collected = collector.map(|collector| collector.finish().to_owned());
-        Ok(self.arena.partial(&method, &leaves, faults, is_report_round(order.round, p.rounds), collected))
+        let partial = self.arena.partial(&method, &leaves, faults, is_report_round(order.round, p.rounds), collected);
+        Ok(Partial { observations, ..partial })
     }
+}
+
+impl<T> Order<T> {
+    /// Whose choice a query of this round is; `reached` by the broadcast.
+    fn source(&self, reached: bool, candidate: u32) -> Source {
+        match (self.round, self.maximum) {
+            (0, _) => Source::Initial,
+            (_, Some(maximum)) if reached && maximum == candidate => Source::Server,
+            _ => Source::Own,
+        }
+    }
+}
+
+/// An observation as it is written down.
+pub(super) fn observed(agent: u32, round: u32, candidate: u32, answer: Answer, source: Source) -> Observed {
+    Observed { agent, round, candidate, y: answer.y, value: answer.value, source }
 }

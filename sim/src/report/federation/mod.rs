@@ -44,7 +44,7 @@ const REMARK: &str = "The columns marked *not releasable* exist in simulation on
                       pd.read_csv(\"rounds.csv\").groupby([\"method\", \"round\"])[\"regret\"].agg([\"mean\", \"sem\"])\n```";
 
 /// Everything but what a folder adds; `kept` are files that were written during the run: the ledger of all methods, answers
-/// of a user's program; with the digests of all rounds if `chain`.
+/// of a user's program; the digests of all rounds if `chain`.
 pub fn record(
     scenario: &Scenario,
     results: Vec<MethodRun>,

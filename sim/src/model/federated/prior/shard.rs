@@ -14,9 +14,10 @@ use super::super::arena::{Arena, Seat};
 use super::super::error::DriverError;
 use super::super::fabric::{Crew, Partial, Snapshot};
 use super::super::link::{Door, Faulty, Link, Reach};
+use super::super::shard::observed;
 use super::context::PriorContext;
 use crate::progress::{Stage, Step};
-use crate::record::is_report_round;
+use crate::record::{Source, is_report_round};
 use crate::scenario::Method;
 
 /// The common draw w_t, M numbers, and Φw_t, one for each candidate; shared by all members.
@@ -110,22 +111,30 @@ impl<T: Scalar> PriorShard<T> {
         let (objective, length) = (&*base.run.objective, config.contribution_len());
         let (door, late) = (Door::<T, Collector<'_>>::new(base, None, length), std::mem::take(&mut self.arena.late));
         let mut link = Faulty::new(door, base, (t, t), length, late)?;
-        let mut leaves = Vec::new();
+        let (mut leaves, mut observations) = (Vec::new(), Vec::new());
         self.arena.each(|Seat { agent: index, state, log, workspace, best }| {
             let reach = link.reaches(index, draw.is_some());
             let mut agent = Agent::attach(config, &public, &context.models, context.rounds(), state, log, workspace)?;
-            let (mut input, observations) = match (draw, reach) {
+            let (mut input, count) = match (draw, reach) {
                 _ if t == 0 => (Input::Start, config.parameters().initial_points),
                 (_, Reach::Away) => (Input::Missed, 0),
                 (Some(draw), Reach::Broadcast) => (Input::Draw(draw), 1),
                 _ => (Input::NoDraw, 1),
             };
-            let mut record = AgentLeaf::new(index, t, observations);
+            let mut record = AgentLeaf::new(index, t, count);
             while let Output::Evaluate(candidate) = agent.handle(input)? {
                 let answer = objective.query(index, candidate, agent.state().observations())?;
                 let y = T::from_f64(answer.y);
                 *best = best.max(answer.value);
                 record.observation(candidate, y);
+                if base.observed {
+                    let source = match (t, draw, reach) {
+                        (0, ..) => Source::Initial,
+                        (_, Some(_), Reach::Broadcast) => Source::Prior,
+                        _ => Source::Own,
+                    };
+                    observations.push(observed(index, t, candidate, answer, source));
+                }
                 input = Input::Observed(y - context.offset());
             }
             leaves.push(record.end::<T>(&[]));
@@ -133,7 +142,8 @@ impl<T: Scalar> PriorShard<T> {
         })?;
         let (_, faults, late) = link.collected()?;
         self.arena.late = late;
-        Ok(self.arena.partial(base, &leaves, faults, is_report_round(t, context.rounds()), None))
+        let partial = self.arena.partial(base, &leaves, faults, is_report_round(t, context.rounds()), None);
+        Ok(Partial { observations, ..partial })
     }
 
     /// Lets every agent that is there contribute to a release.
