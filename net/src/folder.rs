@@ -13,7 +13,7 @@
 //!
 //! **Uploads are never here.** A server that restarts inside a round asks everybody again.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -26,7 +26,7 @@ use sordino_host::files::{FileError, read_bounded, read_text, remove_leftovers, 
 use sordino_host::ledger::Planned;
 use sordino_host::server::StoredServer;
 
-use crate::identity::{Identity, IdentityError, private_folder};
+use crate::identity::{Identity, IdentityError, lock_folder, private_folder};
 use crate::terms::{TERMS_BYTES_MAX, Terms, TermsError};
 
 /// A frame is read up to this length: 64 regions of 2¹⁴ numbers.
@@ -157,18 +157,12 @@ impl Folder {
     ///
     /// **Errors**: [`FolderError::Busy`].
     pub fn lock(&self) -> Result<File, FolderError> {
-        let path = self.path.join(".lock");
-        let io = |error| FileError::Io { path: path.clone(), error };
-        let file = OpenOptions::new().write(true).create(true).truncate(false).open(&path).map_err(io)?;
-        match file.try_lock() {
-            Ok(()) => {
-                remove_leftovers(&self.path)?;
-                remove_leftovers(&self.path.join("frames"))?;
-                Ok(file)
-            }
-            Err(fs::TryLockError::WouldBlock) => Err(FolderError::Busy { path: self.path.clone() }),
-            Err(fs::TryLockError::Error(error)) => Err(io(error).into()),
-        }
+        let Some(file) = lock_folder(&self.path)? else {
+            return Err(FolderError::Busy { path: self.path.clone() });
+        };
+        remove_leftovers(&self.path)?;
+        remove_leftovers(&self.path.join("frames"))?;
+        Ok(file)
     }
 
     /// What invitations name.

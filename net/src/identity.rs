@@ -5,7 +5,7 @@
 //! own list whose it is ([`crate::enrolment`]); an agent accepts the keys that its invitation names and no other.
 
 use std::fmt;
-use std::fs::{DirBuilder, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
@@ -106,6 +106,20 @@ pub struct Identity {
 pub fn private_folder(path: &Path) -> Result<(), FileError> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
     made.map_err(|error| FileError::Io { path: path.to_owned(), error })
+}
+
+/// Takes the lock of a folder, which ends with the process; none if another process has it.
+///
+/// **Errors**: [`FileError`].
+pub fn lock_folder(path: &Path) -> Result<Option<File>, FileError> {
+    let path = path.join(".lock");
+    let io = |error| FileError::Io { path: path.clone(), error };
+    let file = OpenOptions::new().write(true).create(true).truncate(false).open(&path).map_err(io)?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(io(error)),
+    }
 }
 
 /// Key files are read up to this length.

@@ -11,7 +11,7 @@ use sordino_host::files::{FileError, read_bounded, write_atomically};
 use sordino_sim::text::chain;
 
 use crate::agent::{AgentEnd, HostAgent, Query};
-use crate::identity::{Identity, IdentityError, private_folder};
+use crate::identity::{Identity, IdentityError, lock_folder, private_folder};
 use crate::invitation::Invitation;
 use crate::link::{Link, LinkError};
 use crate::progress::note;
@@ -23,6 +23,12 @@ const RETRY_MAX: Duration = Duration::from_secs(10);
 /// Why an agent could not take part, or stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum JoinError {
+    /// The same agent runs already.
+    #[error("{}: this agent runs already", path.display())]
+    Busy {
+        /// Path of its folder.
+        path: PathBuf,
+    },
     /// Its folder cannot be used.
     #[error(transparent)]
     File(#[from] FileError),
@@ -80,6 +86,9 @@ pub async fn join<F: Future<Output = Result<f64, String>>>(
     let (folder, invitation) = (&joining.folder, &joining.invitation);
     // It holds what was observed.
     private_folder(folder)?;
+    let Some(_lock) = lock_folder(folder)? else {
+        return Err(JoinError::Busy { path: folder.clone() });
+    };
     let identity = Identity::open(&folder.join("agent.key"))?;
     let tls = identity.client(&invitation.pins)?;
     let mut link = Link::new(&invitation.address, invitation.deployment, tls, joining.wait);

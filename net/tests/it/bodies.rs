@@ -124,7 +124,7 @@ fn resident_kib(process: u32) -> u64 {
 #[test]
 fn random_requests_over_tls_leave_the_server_alive_and_its_memory_flat() {
     bounded(|| {
-        let federation = Federation::new("bodies", 3, 2, &["--deadline", "170s", "--close-early"]);
+        let federation = Federation::new("bodies", 3, 2, &["--deadline", "1h", "--close-early"]);
         let mut server = federation.serve();
         let hostile = Hostile::new(&federation.invite()[0]);
         let asked = std::env::var("SORDINO_BODIES").ok().map(|count| count.parse::<u32>().unwrap());

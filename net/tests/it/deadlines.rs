@@ -60,6 +60,14 @@ fn a_revoked_agent_is_refused_and_the_rest_goes_on() {
         let runtime = runtime();
         let mut agents: Vec<_> =
             invitations.iter().map(|invitation| runtime.spawn(take_part(federation.joining(invitation)))).collect();
+        // The same agent a second time, with the same folder.
+        let start = Instant::now();
+        while !federation.has_begun(&invitations[0]) {
+            assert!(start.elapsed() < PATIENCE, "{}", federation.heard());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let twice = runtime.block_on(take_part(federation.joining(&invitations[0])));
+        assert!(matches!(&twice, Err(JoinError::Busy { .. })), "{twice:?}");
         // Both have given something.
         let start = Instant::now();
         let has_given = |invitation| federation.has_begun(invitation) && !federation.given(invitation).is_empty();

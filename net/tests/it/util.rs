@@ -17,8 +17,10 @@ use sordino_net::terms::{Shared, Terms};
 
 /// No test waits longer for anything.
 pub const PATIENCE: Duration = Duration::from_secs(60);
-/// No test lasts longer, whatever it waits for.
-pub const LIMIT: Duration = Duration::from_secs(180);
+/// No test lasts longer, whatever it waits for;
+const LIMIT: Duration = Duration::from_secs(180);
+/// a flood that was asked for by `SORDINO_BODIES` no longer than this.
+const LIMIT_OF_A_FLOOD: Duration = Duration::from_secs(3600);
 
 /// Processes that were started and not waited for.
 static RUNNING: Mutex<Vec<u32>> = Mutex::new(Vec::new());
@@ -27,7 +29,7 @@ fn running(change: impl FnOnce(&mut Vec<u32>)) {
     change(&mut RUNNING.lock().unwrap_or_else(PoisonError::into_inner));
 }
 
-/// A test that ends: after [`LIMIT`] its processes are killed and the whole program of tests fails, by the name of the
+/// A test that ends: after 180 s its processes are killed and the whole program of tests fails, by the name of the
 /// test. A task that never yields, which keeps a runtime from being dropped, is stopped in no other way.
 pub fn bounded(body: impl FnOnce() + Send + 'static) {
     let (running_on, over) = channel::<()>();
@@ -37,7 +39,8 @@ pub fn bounded(body: impl FnOnce() + Send + 'static) {
         body();
     });
     let thread = thread.unwrap();
-    if over.recv_timeout(LIMIT) == Err(RecvTimeoutError::Timeout) {
+    let limit = if std::env::var_os("SORDINO_BODIES").is_some() { LIMIT_OF_A_FLOOD } else { LIMIT };
+    if over.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
         running(|children| {
             for child in children.iter() {
                 drop(Command::new("kill").args(["-9", &child.to_string()]).status());
@@ -46,7 +49,7 @@ pub fn bounded(body: impl FnOnce() + Send + 'static) {
         // Past what libtest captures.
         drop(std::io::Write::write_all(
             &mut std::io::stderr(),
-            format!("{name}: not over within {LIMIT:?}\n").as_bytes(),
+            format!("{name}: not over within {limit:?}\n").as_bytes(),
         ));
         std::process::exit(101);
     }
