@@ -390,7 +390,7 @@ impl<T: Scalar> Network<'_, T> {
         let regrets: Vec<f64> =
             self.context.run.optima.iter().zip(&best).map(|(optimum, best)| optimum - best).collect();
         let pieces = blocks::cut(0, count, &leaves, &regrets);
-        Ok(Partial { agents: 0..count, collected, pieces, regrets, faults: FaultCounts::default() })
+        Ok(Partial { agents: 0..count, collected, pieces, regrets, faults: FaultCounts::default(), observations: Vec::new() })
     }
 }
 

@@ -76,7 +76,7 @@ impl Process {
         self.0.try_wait().unwrap().is_some()
     }
 
-    /// kill -9.
+    /// Ends it as `kill -9` does.
     pub fn kill(&mut self) {
         let id = self.0.id();
         running(|children| children.retain(|child| *child != id));

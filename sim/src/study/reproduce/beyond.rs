@@ -9,7 +9,7 @@ use sordino_core::random::RunSeed;
 
 use super::variants::{Comparison, Variant};
 use super::{Band, Experiment, Options, Outcome, ReproduceError};
-use crate::scenario::Method::{DpFtsDe, DpPrior, Fts, PriorNoise, Ts};
+use crate::scenario::Method::{DpFtsDe, DpPrior, Fts, PriorMean, PriorNoise, Ts};
 use crate::scenario::{Method, Shipped};
 
 /// The catalogue's entries.
@@ -38,15 +38,16 @@ pub const EXPERIMENTS: &[Experiment] = &[
 ];
 
 const BOTH: &[Method] = &[DpFtsDe, DpPrior];
-const THREE: &[Method] = &[Ts, DpFtsDe, DpPrior];
+const MEAN: &[Method] = &[DpFtsDe, PriorMean, DpPrior];
+const THREE: &[Method] = &[Ts, DpFtsDe, PriorMean, DpPrior];
 
 /// The same federation, with something changed.
 const VARIANTS: [Variant; 10] = [
-    variant("z = 16", &["privacy.noise_multiplier=16"], BOTH),
+    variant("z = 16", &["privacy.noise_multiplier=16"], MEAN),
     variant("z = 8", &["privacy.noise_multiplier=8"], BOTH),
-    variant("z = 4", &["privacy.noise_multiplier=4"], BOTH),
+    variant("z = 4", &["privacy.noise_multiplier=4"], MEAN),
     variant("z = 2", &["privacy.noise_multiplier=2"], BOTH),
-    variant("", &[], &[Ts, Fts, DpFtsDe, PriorNoise, DpPrior]),
+    variant("", &[], &[Ts, Fts, DpFtsDe, PriorNoise, PriorMean, DpPrior]),
     variant("z = 0.8", &["privacy.noise_multiplier=0.8"], BOTH),
     variant("N = 50, z = 4", &["federation.agents=50", "privacy.noise_multiplier=4"], THREE),
     variant("smooth differences", &["objective.own_variance=1"], THREE),
@@ -85,6 +86,8 @@ fn prior(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
     for variant in ["N = 50, z = 4", "smooth differences", "unrelated", "two equal camps"] {
         remarks.extend([against(variant, Ts), against(variant, DpFtsDe)]);
     }
+    let mean = |variant| all.difference((variant, DpPrior), (variant, PriorMean));
+    remarks.extend(["", "z = 4", "z = 16", "N = 50, z = 4", "smooth differences", "unrelated"].map(mean));
     remarks.push(
         "What no method can change is the regret of round 0, the initial points, which all sums contain. Where nothing \
          can be shared (unrelated, two equal camps) the prior costs a little against agents that are alone; that is its \
