@@ -390,7 +390,14 @@ impl<T: Scalar> Network<'_, T> {
         let regrets: Vec<f64> =
             self.context.run.optima.iter().zip(&best).map(|(optimum, best)| optimum - best).collect();
         let pieces = blocks::cut(0, count, &leaves, &regrets);
-        Ok(Partial { agents: 0..count, collected, pieces, regrets, faults: FaultCounts::default(), observations: Vec::new() })
+        Ok(Partial {
+            agents: 0..count,
+            collected,
+            pieces,
+            regrets,
+            faults: FaultCounts::default(),
+            observations: Vec::new(),
+        })
     }
 }
 
