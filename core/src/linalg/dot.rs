@@ -107,53 +107,11 @@ pub fn matvec<T: Scalar>(matrix: &[T], x: &[T], out: &mut [T]) {
     }
 }
 
-/// [`dot`] of x with each of `rows`, which may lie anywhere, into `out`, as many as both have.
-///
-/// **Numerics**: every entry has exactly the bits of [`dot`]; four rows of the length of x advance together only for speed.
-pub fn dots<'a, T: Scalar>(rows: impl Iterator<Item = &'a [T]>, x: &[T], out: &mut [T]) {
-    let mut rows = rows.fuse();
-    for out in out.chunks_mut(4) {
-        let four: [Option<&[T]>; 4] = core::array::from_fn(|i| if i < out.len() { rows.next() } else { None });
-        let n = x.len();
-        match four {
-            [Some(r0), Some(r1), Some(r2), Some(r3)] if [r0, r1, r2, r3].iter().all(|row| row.len() == n) => {
-                slice::copy(&dot_four_rows(r0, r1, r2, r3, x), out);
-            }
-            _ => four.iter().flatten().zip(out).for_each(|(row, out)| *out = dot(row, x)),
-        }
-    }
-}
-
-/// y ← y + Σ aᵢxᵢ over pairs (aᵢ, xᵢ), the bits of one [`axpy`] after the other; four at a time, so that y is read and
-/// written a quarter as often.
-pub fn axpy_each<'a, T: Scalar>(pairs: impl Iterator<Item = (T, &'a [T])>, y: &mut [T]) {
-    let mut pairs = pairs.fuse();
-    loop {
-        let n = y.len();
-        match [pairs.next(), pairs.next(), pairs.next(), pairs.next()] {
-            [Some((a0, x0)), Some((a1, x1)), Some((a2, x2)), Some((a3, x3))]
-                if [x0, x1, x2, x3].iter().all(|x| x.len() >= n) =>
-            {
-                for ((((y, x0), x1), x2), x3) in y.iter_mut().zip(x0).zip(x1).zip(x2).zip(x3) {
-                    *y = (((*y + a0 * *x0) + a1 * *x1) + a2 * *x2) + a3 * *x3;
-                }
-            }
-            [None, ..] => return,
-            few => few.iter().flatten().for_each(|(a, x)| axpy(*a, x, y)),
-        }
-    }
-}
-
 #[inline]
 fn dot_four_rows<T: Scalar>(r0: &[T], r1: &[T], r2: &[T], r3: &[T], x: &[T]) -> [T; 4] {
     let lanes = four_rows(r0, r1, r2, r3, x);
-    let rows = [r0, r1, r2, r3];
-    match x.len() % LANES {
-        0 => close::<T, 0>(&lanes, rows, x),
-        1 => close::<T, 1>(&lanes, rows, x),
-        2 => close::<T, 2>(&lanes, rows, x),
-        _ => close::<T, 3>(&lanes, rows, x),
-    }
+    let whole = x.len() - x.len() % LANES;
+    close(&lanes, [r0, r1, r2, r3].map(|row| slice::tail(row, whole)), slice::tail(x, whole))
 }
 
 /// The lanes of [`dot`] for four rows at once, over the whole chunks: x is read once, and four chains of additions hide
@@ -174,22 +132,15 @@ pub(super) fn four_rows<T: Scalar>(r0: &[T], r1: &[T], r2: &[T], r3: &[T], x: &[
     [l0, l1, l2, l3]
 }
 
-/// The `REST` last products of four rows, and their tree sums. Not inlined: seen together with the loop before it, it makes
-/// compilers pair lanes of different rows, which do not lie beside each other in memory.
+/// What is left after the last whole chunk of four rows, and their tree sums. Not inlined: seen together with the loop
+/// before it, it makes compilers pair lanes of different rows, which do not lie beside each other in memory.
 #[inline(never)]
-fn close<T: Scalar, const REST: usize>(lanes: &[[T; LANES]; 4], rows: [&[T]; 4], x: &[T]) -> [T; 4] {
-    let mut lanes = *lanes;
-    if let Some(x) = x.last_chunk::<REST>() {
-        for (lane, row) in lanes.iter_mut().zip(rows) {
-            if let Some(row) = row.last_chunk::<REST>() {
-                *lane = finish(*lane, row, x);
-            }
-        }
+fn close<T: Scalar>(lanes: &[[T; LANES]; 4], rows: [&[T]; 4], x: &[T]) -> [T; 4] {
+    let mut sums = [T::ZERO; 4];
+    for ((sum, lane), row) in sums.iter_mut().zip(lanes).zip(rows) {
+        *sum = tree(finish(*lane, row, x));
     }
-    // Tree sums, all rows a step at a time: row by row, compilers load two lanes across what two instructions stored.
-    let low: [T; 4] = core::array::from_fn(|i| lanes[i][0] + lanes[i][1]);
-    let high: [T; 4] = core::array::from_fn(|i| lanes[i][2] + lanes[i][3]);
-    core::array::from_fn(|i| low[i] + high[i])
+    sums
 }
 
 #[cfg(test)]
@@ -212,32 +163,6 @@ mod tests {
         let mut many = [7.0; 9];
         matvec(&a, &x, &mut many);
         assert_eq!((&many[..7], &many[7..]), (&out[..], &[7.0, 7.0][..]));
-    }
-
-    #[test]
-    fn rows_that_lie_anywhere_have_the_bits_of_one_at_a_time() {
-        let a: [f64; 9 * 11] = core::array::from_fn(|i| 1.0 / (i as f64 + 1.0) - 0.03);
-        for (count, n) in [(0, 11), (3, 11), (4, 8), (9, 9), (7, 10), (9, 0)] {
-            let x: [f64; 11] = core::array::from_fn(|i| 0.7 - i as f64 * 0.13);
-            let row = |i: usize| &a[11 * i..11 * i + n];
-            let mut out = [7.0; 9];
-            dots((0..count).rev().map(row), &x[..n], &mut out);
-            for (i, out) in out.iter().enumerate() {
-                let one = if i < count { dot(row(count - 1 - i), &x[..n]) } else { 7.0 };
-                assert_eq!(one.to_bits(), out.to_bits(), "{count} {n} {i}");
-            }
-            let (mut together, mut singly) = (x, x);
-            axpy_each((0..count).map(|i| (out[i] - 1.0, row(i))), &mut together[..n]);
-            (0..count).for_each(|i| axpy(out[i] - 1.0, row(i), &mut singly[..n]));
-            assert_eq!(together.map(f64::to_bits), singly.map(f64::to_bits));
-        }
-        // Rows of other lengths are those of `dot` and `axpy` as well.
-        let mut out = [0.0; 4];
-        dots([&a[..2], &a[..5], &a[..3], &a[..9]].into_iter(), &a[20..23], &mut out);
-        assert_eq!(
-            out,
-            [dot(&a[..2], &a[20..]), dot(&a[..3], &a[20..]), dot(&a[..3], &a[20..]), dot(&a[..3], &a[20..23])]
-        );
     }
 
     #[test]

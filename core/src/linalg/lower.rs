@@ -68,52 +68,29 @@ pub fn finish_row<T: Scalar>(row: &mut [T], threshold: T) -> Result<T, NotPositi
 /// **Numerics**: entry i has the bits of (bᵢ − [`dot`](lᵢ, b before i))/pivot; four rows advance together only for speed.
 #[inline]
 pub fn solve<T: Scalar>(factor: &[T], b: &mut [T]) {
-    for i in (0..b.len()).step_by(4) {
-        if solve_from(factor, b, i).is_none() {
+    let (mut rest, mut i) = (factor, 0);
+    while i + 4 <= b.len() {
+        let Some((rows, tail)) = rest.split_at_checked(4 * i + 10) else {
+            break;
+        };
+        let (done, current) = b.split_at_mut(i);
+        if solve_four_rows(rows, done, current).is_none() {
             return;
         }
+        rest = tail;
+        i += 4;
     }
-}
-
-/// [`solve`] of several systems of order n side by side: numbers sn to (s + 1)n of `b` by `factor(s)`.
-///
-/// **Numerics**: the bits of [`solve`]. Every entry of a solution waits for the division before it; here other systems
-/// go on meanwhile.
-pub fn solve_side_by_side<'f, T: Scalar>(factor: impl Fn(usize) -> &'f [T], n: usize, b: &mut [T]) {
-    for i in (0..n).step_by(4) {
-        for (s, b) in b.chunks_exact_mut(n.max(1)).enumerate() {
-            // Of what a factor does not hold, entries stay as they are, as in `solve`.
-            if solve_from(factor(s), b, i).is_none() {
-                continue;
-            }
-        }
-    }
-}
-
-/// Rows i to i + 3 of a forward substitution, or as many as there are; i a multiple of 4.
-#[inline(always)]
-fn solve_from<T: Scalar>(factor: &[T], b: &mut [T], i: usize) -> Option<()> {
-    let rows = factor.get(packed_len(i)..)?;
-    let (done, current) = b.split_at_mut_checked(i)?;
-    if current.len() >= 4 && rows.len() >= 4 * i + 10 {
-        solve_four_rows(rows, done, current)
-    } else {
-        solve_rows(rows, b, i)
-    }
-}
-
-/// Rows i.. of a forward substitution, one after the other.
-fn solve_rows<T: Scalar>(rows: &[T], b: &mut [T], first: usize) -> Option<()> {
-    let mut rest = rows;
-    for i in first..b.len() {
-        let (row, tail) = rest.split_at_checked(i + 1)?;
+    while i < b.len() {
+        let Some((row, tail)) = rest.split_at_checked(i + 1) else {
+            return;
+        };
         rest = tail;
         let (done, current) = b.split_at_mut(i);
         if let (Some((pivot, l)), Some(x)) = (row.split_last(), current.first_mut()) {
             *x = (*x - dot(l, done)) / *pivot;
         }
+        i += 1;
     }
-    Some(())
 }
 
 /// Rows i..i+4 of a forward substitution, i = `done.len()` a multiple of 4. `None` if the slices do not hold them.
@@ -122,8 +99,7 @@ fn solve_four_rows<T: Scalar>(rows: &[T], done: &[T], current: &mut [T]) -> Opti
     let i = done.len();
     let (r0, rows) = rows.split_at_checked(i + 1)?;
     let (r1, rows) = rows.split_at_checked(i + 2)?;
-    let (r2, rows) = rows.split_at_checked(i + 3)?;
-    let r3 = rows.get(..i + 4)?;
+    let (r2, r3) = rows.split_at_checked(i + 3)?;
     let (l0, [a00]) = r0.split_last_chunk()?;
     let (l1, [a10, a11]) = r1.split_last_chunk()?;
     let (l2, [a20, a21, a22]) = r2.split_last_chunk()?;
@@ -226,15 +202,6 @@ mod tests {
                 current[0] = (current[0] - dot(l, done)) / pivot;
             }
             solve(&factor, &mut fast[..n]);
-            // Side by side, a factor that is cut off in the middle among them.
-            let (mut side, mut cut) = ([0.0; 3 * 23], start);
-            side[..3 * n].chunks_exact_mut(n.max(1)).for_each(|b| b.copy_from_slice(&start[..n]));
-            let short = &factor[..packed_len(n) / 2];
-            solve(short, &mut cut[..n]);
-            solve_side_by_side(|s| if s == 1 { short } else { &factor }, n, &mut side[..3 * n]);
-            for (s, expected) in [fast, cut, fast].iter().enumerate() {
-                assert_eq!(side[s * n..(s + 1) * n], expected[..n], "{n}");
-            }
             let block: [[f64; 3]; 23] = core::array::from_fn(|i| [start[i], -start[i], 2.0 * start[i]]);
             let (mut singly, mut paired) = (block, block);
             block::solve_singly(&factor, &mut singly[..n]);

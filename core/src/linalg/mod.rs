@@ -20,7 +20,7 @@ pub mod root;
 pub(crate) mod slice;
 pub mod symmetric;
 
-pub use dot::{axpy, axpy_each, dot, dots, matvec, squared_distance, sum_of_squares};
+pub use dot::{axpy, dot, matvec, squared_distance, sum_of_squares};
 pub use pivoted::{PivotedCholesky, pivoted_cholesky};
 
 /// Numbers in a packed triangle of order `n`: n(n+1)/2.

@@ -49,7 +49,7 @@ fn a_draw_follows_its_model_and_the_notes_reading_does_not() {
             let drawn =
                 query(&world.config, &list, &model, draw, &observations, stream, factors, &mut scratch).unwrap();
             // The function of this draw: its own weights are what the scratch ends with.
-            let zeta = &scratch[scratch.len() - world.rank..];
+            let zeta = &scratch[3 * observations.len()..];
             let value = |phi: &[f64], prior: &[f64]| -> f64 {
                 trust * phi.iter().zip(&w).map(|(a, b)| a * b).sum::<f64>()
                     + prior.iter().zip(zeta).map(|(a, b)| a * b).sum::<f64>()

@@ -28,7 +28,7 @@ use super::error::{PriorError, at_least, exactly};
 use super::public::Public;
 use super::state::Terms;
 use crate::linalg::slice::{self, head_mut, part};
-use crate::linalg::{axpy_each, dots, lower, packed_len, sum_of_squares};
+use crate::linalg::{axpy, dot, lower, packed_len, sum_of_squares};
 use crate::math::Scalar;
 use crate::privacy::encode::{EncodeError, Encoder};
 use crate::privacy::event::Event;
@@ -110,14 +110,16 @@ pub fn contribution<T: Scalar>(
         }
         lower::append_row(factor, i, T::ZERO)?;
     }
-    let row = |(candidate, _)| public.feature_row(m, candidate);
-    dots(observations.iter().map(row), weights, residual);
-    residual.iter_mut().zip(observations.iter()).for_each(|(r, (_, y))| *r = y - *r);
+    for (r, (candidate, y)) in residual.iter_mut().zip(observations.iter()) {
+        *r = y - dot(public.feature_row(m, candidate), weights);
+    }
     lower::solve(factor, residual);
     lower::solve_transposed(factor, residual);
     out.fill(T::ZERO);
     let (innovation, coordinate) = slice::split(out, m);
-    axpy_each(residual.iter().copied().zip(observations.iter().map(row)), innovation);
+    for (r, (candidate, _)) in residual.iter().zip(observations.iter()) {
+        axpy(*r, public.feature_row(m, candidate), innovation);
+    }
     let norm = sum_of_squares(innovation).sqrt();
     let clip = if norm > terms.clip_radius { terms.clip_radius / norm } else { T::ONE };
     innovation.iter_mut().for_each(|x| *x *= clip);
@@ -135,7 +137,9 @@ pub(super) fn kernel_row<T: Scalar>(
     let (rows, width) = public.prior(m);
     let prior = |candidate: u32| part(rows, candidate as usize * width, width);
     let Some((newest, _)) = observations.iter().nth(out.len().saturating_sub(1)) else { return };
-    dots(observations.iter().map(|(other, _)| prior(other)), prior(newest), out);
+    for (k, (other, _)) in out.iter_mut().zip(observations.iter()) {
+        *k = dot(prior(newest), prior(other));
+    }
 }
 
 /// Δ = C√(1 + γ²): the largest norm of a joint vector, the clip coordinate included.

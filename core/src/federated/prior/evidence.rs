@@ -40,14 +40,6 @@ pub fn levels<T: Scalar>(models: &[Model<T>]) -> usize {
     models.chunk_by(same_level).count()
 }
 
-/// s² of every level, and how many there are; at most [`MODELS_MAX`].
-fn level_variances<T: Scalar>(models: &[Model<T>]) -> ([T; MODELS_MAX], usize) {
-    let mut variances = [T::ZERO; MODELS_MAX];
-    let each = models.chunk_by(same_level).filter_map(|same| same.first());
-    variances.iter_mut().zip(each).for_each(|(to, model)| *to = model.variance);
-    (variances, levels(models).min(MODELS_MAX))
-}
-
 fn same_level<T: Scalar>(a: &Model<T>, b: &Model<T>) -> bool {
     a.variance == b.variance
 }
@@ -72,8 +64,7 @@ impl<'a, T: Scalar> Factors<'a, T> {
         Factors { capacity, rows, storage }
     }
 
-    /// Appends the rows of the observations that are not there yet; `scratch` holds at least 2n numbers, with n for each
-    /// level more the levels go side by side.
+    /// Appends the rows of the observations that are not there yet; `row` is scratch of n numbers.
     ///
     /// **Errors**: [`PriorError::Length`], [`PriorError::Number`] for a model out of range, [`PriorError::Singular`];
     /// what is there stays then.
@@ -83,7 +74,7 @@ impl<'a, T: Scalar> Factors<'a, T> {
         (m, noise_variance): (usize, T),
         models: &[Model<T>],
         observations: &Observations<'_, T>,
-        scratch: &mut [T],
+        row: &mut [T],
     ) -> Result<(), PriorError> {
         check(models)?;
         let (n, len, expected) = (observations.len(), self.storage.len(), factors_len(self.capacity, levels(models)));
@@ -95,28 +86,21 @@ impl<'a, T: Scalar> Factors<'a, T> {
                 self.level_mut(level).1.fill(T::ZERO);
             }
         }
-        let (variances, count) = level_variances(models);
-        let (kernel, solved) = slice::split(scratch, n);
         for i in *self.rows as usize..n {
-            let kernel = slice::head_mut(kernel, i + 1);
+            let kernel = slice::head_mut(row, i + 1);
             kernel_row(public, m, observations, kernel);
-            let together = (solved.len() / i.max(1)).max(1);
-            for first in (0..count).step_by(together) {
-                let variances = slice::part(&variances, first, together.min(count - first));
-                let solved = slice::head_mut(solved, i * variances.len());
-                for (row, variance) in solved.chunks_exact_mut(i.max(1)).zip(variances) {
-                    row.iter_mut().zip(&*kernel).for_each(|(to, k)| *to = *variance * *k);
+            for (level, models) in models.chunk_by(same_level).enumerate() {
+                let Some(Model { variance, .. }) = models.first() else { continue };
+                let (factor, _) = self.level_mut(level);
+                let grown = lower::row_mut(factor, i);
+                grown.iter_mut().zip(&*kernel).for_each(|(to, k)| *to = *variance * *k);
+                if let Some(diagonal) = grown.last_mut() {
+                    *diagonal += noise_variance;
                 }
-                lower::solve_side_by_side(|s| self.level(first + s).0, i, solved);
-                for (s, variance) in variances.iter().enumerate() {
-                    let grown = lower::row_mut(self.level_mut(first + s).0, i);
-                    slice::copy(slice::part(solved, s * i, i), grown);
-                    slice::set(grown, i, *variance * slice::at(kernel, i) + noise_variance);
-                    lower::finish_row(grown, T::ZERO)?;
-                }
+                lower::append_row(factor, i, T::ZERO)?;
             }
             // Only now that every level has the row: an error before leaves sums and count as they were.
-            for level in 0..count {
+            for level in 0..levels(models) {
                 let (factor, ln_det) = self.level_mut(level);
                 let pivot = lower::row(factor, i).last().map_or(T::ZERO, |pivot| pivot.ln());
                 ln_det.iter_mut().for_each(|sum| *sum += pivot);
@@ -148,34 +132,24 @@ impl<'a, T: Scalar> Factors<'a, T> {
         self.level(levels(slice::head(models, index + 1)).saturating_sub(1)).0
     }
 
-    /// ln of every model's weight, up to one constant; `common` is m at the observed points; `scratch` holds at least n
-    /// numbers, with n for each model the models go side by side.
+    /// ln of every model's weight, up to one constant; `common` is m at the observed points, `residual` scratch, n each.
     pub(super) fn log_weights(
         &self,
         models: &[Model<T>],
         common: &[T],
         observations: &Observations<'_, T>,
-        scratch: &mut [T],
+        residual: &mut [T],
     ) -> [T; MODELS_MAX] {
-        let (half, mut weights, n) = (T::from_f64(0.5), [T::ZERO; MODELS_MAX], observations.len());
-        let mut level_of = [0; MODELS_MAX];
-        let each = models.chunk_by(same_level).enumerate().flat_map(|(level, same)| same.iter().map(move |_| level));
-        level_of.iter_mut().zip(each).for_each(|(to, level)| *to = level);
-        let level = |index: usize| self.level(level_of.get(index).copied().unwrap_or(0));
-        let together = (scratch.len() / n.max(1)).max(1);
-        for first in (0..models.len()).step_by(together) {
-            let models = slice::part(models, first, together.min(models.len() - first));
-            let residuals = slice::head_mut(scratch, n * models.len());
-            for (residual, Model { trust, .. }) in residuals.chunks_exact_mut(n.max(1)).zip(models) {
-                for ((r, common), (_, y)) in residual.iter_mut().zip(common).zip(observations.iter()) {
-                    *r = y - *trust * *common;
-                }
+        let (half, mut weights) = (T::from_f64(0.5), [T::ZERO; MODELS_MAX]);
+        let levels = models.chunk_by(same_level).enumerate();
+        let each = levels.flat_map(|(level, models)| models.iter().map(move |model| (level, model)));
+        for (weight, (level, Model { trust, log_prior, .. })) in weights.iter_mut().zip(each) {
+            for ((r, common), (_, y)) in residual.iter_mut().zip(common).zip(observations.iter()) {
+                *r = y - *trust * *common;
             }
-            lower::solve_side_by_side(|s| level(first + s).0, n, residuals);
-            for (s, Model { log_prior, .. }) in models.iter().enumerate() {
-                let (squares, ln_det) = (sum_of_squares(slice::part(residuals, s * n, n)), level(first + s).1);
-                slice::set(&mut weights, first + s, *log_prior - half * (squares + (ln_det + ln_det)));
-            }
+            let (factor, ln_det) = self.level(level);
+            lower::solve(factor, residual);
+            *weight = *log_prior - half * (sum_of_squares(residual) + (ln_det + ln_det));
         }
         weights
     }

@@ -21,7 +21,7 @@ use super::evidence::{Factors, Model, pick};
 use super::public::Public;
 use crate::acquisition::{Maximum, thompson};
 use crate::linalg::slice::{self, head_mut, part};
-use crate::linalg::{axpy_each, dot, dots, lower, matvec};
+use crate::linalg::{axpy, dot, lower, matvec};
 use crate::math::Scalar;
 use crate::random::{Stream, normal};
 
@@ -51,13 +51,10 @@ impl<'d, T: Scalar> Draw<'d, T> {
         if !self.values.is_empty() {
             exactly("values of the draw", self.values.len(), candidates)?;
         }
-        let all = || self.weights.iter().chain(self.values);
-        // Without a branch for every number: every agent asks this of the same thousand values.
-        if self.weights.iter().fold(true, finite) & self.values.iter().fold(true, finite) {
-            return Ok(());
+        match self.weights.iter().chain(self.values).find(|x| !x.is_finite()) {
+            Some(value) => Err(PriorError::Number { what: "draw", value: value.to_f64(), admissible: "(-inf, inf)" }),
+            None => Ok(()),
         }
-        let value = all().find(|x| !x.is_finite()).map_or(f64::NAN, |x| x.to_f64());
-        Err(PriorError::Number { what: "draw", value, admissible: "(-inf, inf)" })
     }
 
     /// m at a candidate.
@@ -67,10 +64,6 @@ impl<'d, T: Scalar> Draw<'d, T> {
             None => dot(public.feature_row(self.weights.len(), candidate), self.weights),
         }
     }
-}
-
-fn finite<T: Scalar>(all: bool, x: &T) -> bool {
-    all & x.is_finite()
 }
 
 /// What a query decided.
@@ -84,13 +77,10 @@ pub struct Query<T> {
     pub model: usize,
 }
 
-/// Systems of n numbers that are solved side by side where there are as many models or levels.
-const TOGETHER: usize = 6;
-
-/// Numbers of scratch [`query()`] needs for n observations and a prior factor of R columns (M where there is none): 7n + R.
-/// At its end it leaves sζ + s²Fₙᵀa, R numbers (αw_t added where there is no factor).
+/// Numbers of scratch [`query()`] needs for n observations and a prior factor of R columns (M where there is none). At its
+/// end it leaves sζ + s²Fₙᵀa, R numbers (αw_t added where there is no factor).
 pub const fn query_scratch_len(observations: usize, rank: usize) -> usize {
-    (1 + TOGETHER) * observations + rank
+    3 * observations + rank
 }
 
 /// The query of one agent.
@@ -121,17 +111,18 @@ pub fn query<T: Scalar>(
     }
     at_least("scratch", scratch.len(), query_scratch_len(n, width))?;
     let (common, rest) = slice::split(scratch, n);
-    let (systems, rest) = slice::split(rest, TOGETHER * n);
+    let (residual, rest) = slice::split(rest, n);
+    let (noise, rest) = slice::split(rest, n);
     let zeta = head_mut(rest, width);
     let noise_variance = T::from_f64(config.parameters().noise_variance);
-    factors.extend(public, (m, noise_variance), models, observations, systems)?;
+    factors.extend(public, (m, noise_variance), models, observations, residual)?;
     for (value, (candidate, _)) in common.iter_mut().zip(observations.iter()) {
         *value = draw.map_or(T::ZERO, |draw| draw.at(public, candidate));
     }
     let unit = stream.unit();
     let chosen = match draw {
         Some(_) => {
-            let weights = factors.log_weights(models, common, observations, systems);
+            let weights = factors.log_weights(models, common, observations, residual);
             Some(pick(slice::head(&weights, models.len()), unit))
         }
         None => models.iter().position(|model| model.trust == T::ZERO),
@@ -143,20 +134,18 @@ pub fn query<T: Scalar>(
     let (std, noise_std) = (variance.sqrt(), noise_variance.sqrt());
     normal::fill(stream, zeta);
     zeta.iter_mut().for_each(|z| *z = std * *z);
-    let (residual, rest) = slice::split(systems, n);
-    let noise = head_mut(rest, n);
     normal::fill(stream, noise);
     let prior = |candidate: u32| part(rows, candidate as usize * width, width);
-    dots(observations.iter().map(|(candidate, _)| prior(candidate)), zeta, residual);
-    for (i, (own, (_, y))) in residual.iter_mut().zip(observations.iter()).enumerate() {
-        *own = y - trust * slice::at(common, i) - *own;
-        *own -= noise_std * slice::at(noise, i);
+    for (i, (candidate, y)) in observations.iter().enumerate() {
+        let own = y - trust * slice::at(common, i) - dot(prior(candidate), zeta);
+        slice::set(residual, i, own - noise_std * slice::at(noise, i));
     }
     let factor = factors.of(models, chosen);
     lower::solve(factor, residual);
     lower::solve_transposed(factor, residual);
-    let pairs = residual.iter().zip(observations.iter());
-    axpy_each(pairs.map(|(a, (candidate, _))| (variance * *a, prior(candidate))), zeta);
+    for (a, (candidate, _)) in residual.iter().zip(observations.iter()) {
+        axpy(variance * *a, prior(candidate), zeta);
+    }
     let Maximum { candidate, value } = maximize(public, draw, trust, zeta);
     Ok(Query { candidate, value, model: chosen })
 }

@@ -25,7 +25,7 @@ use super::config::Config;
 use super::error::{PriorError, at_least, exactly};
 use super::public::Public;
 use crate::linalg::slice::{self, head_mut, part};
-use crate::linalg::{axpy, axpy_each, dot, dots, lower, matvec, packed_len, sum_of_squares};
+use crate::linalg::{axpy, dot, lower, matvec, packed_len, sum_of_squares};
 use crate::math::Scalar;
 use crate::random::Stream;
 use crate::surrogate::joint::{draw_with_factor, factor_with_jitter};
@@ -336,8 +336,9 @@ impl<'a, T: Scalar> Design<'a, T> {
         let prior = |candidate: u32| part(rows, candidate as usize * width, width);
         for (i, (candidate, phi)) in design.iter().zip(self.phi.chunks_exact_mut(m)).enumerate() {
             slice::copy(public.feature_row(m, *candidate), phi);
-            let others = design.iter().map(|other| prior(*other));
-            dots(others, prior(*candidate), lower::row_mut(self.factor, i));
+            for (k, other) in lower::row_mut(self.factor, i).iter_mut().zip(design) {
+                *k = dot(prior(*candidate), prior(*other));
+            }
             if let Some(diagonal) = lower::row_mut(self.factor, i).last_mut() {
                 *diagonal += ridge;
             }
@@ -347,9 +348,9 @@ impl<'a, T: Scalar> Design<'a, T> {
             for (x, phi) in b.iter_mut().zip(self.phi.chunks_exact(m)) {
                 *x = slice::at(phi, f);
             }
+            lower::solve(self.factor, b);
+            lower::solve_transposed(self.factor, b);
         }
-        lower::solve_side_by_side(|_| &*self.factor, n, self.gain);
-        self.gain.chunks_exact_mut(n).for_each(|b| lower::solve_transposed(self.factor, b));
         Ok(())
     }
 
@@ -377,13 +378,16 @@ impl<'a, T: Scalar> Design<'a, T> {
         let mut squares = T::ZERO;
         for (i, b) in self.gain.chunks_exact(n).enumerate() {
             self.row.fill(T::ZERO);
-            axpy_each(b.iter().copied().zip(self.phi.chunks_exact(m)), self.row);
+            for (x, phi) in b.iter().zip(self.phi.chunks_exact(m)) {
+                axpy(*x, phi, self.row);
+            }
             squares += sum_of_squares(self.row);
             axpy(T::ONE, self.row, slice::part_mut(response, i * m, m));
             matvec(self.inner, b, self.column);
-            let added = head_mut(self.row, i + 1);
-            matvec(slice::head(self.gain, (i + 1) * n), self.column, added);
-            axpy(T::ONE, added, slice::part_mut(scatter, i * m, i + 1));
+            let scatter = slice::part_mut(scatter, i * m, i + 1);
+            for (sum, other) in scatter.iter_mut().zip(self.gain.chunks_exact(n)) {
+                *sum += dot(self.column, other);
+            }
         }
         squares
     }
@@ -452,7 +456,9 @@ impl<'a, T: Scalar> Step<'a, T> {
         for (i, (j, g)) in self.work.chunks_exact_mut(m).zip(self.gain.chunks_exact(m)).enumerate() {
             j.fill(T::ZERO);
             slice::set(j, i, T::ONE);
-            axpy_each(g.iter().map(|x| -(clip * *x)).zip(parts.response.chunks_exact(m)), j);
+            for (x, a) in g.iter().zip(parts.response.chunks_exact(m)) {
+                axpy(-(clip * *x), a, j);
+            }
             let change = dot(g, slice::head(released, m)) / agents;
             slice::set(self.mean, i, slice::at(parts.weights, i) + change);
         }
