@@ -154,14 +154,8 @@ impl World {
 
     /// What is public, with the factor of one of the kernels that are taken for possible.
     pub fn public(&self, kernel: usize) -> Public<'_, f64> {
-        let Factor { rows, rank, .. } = &self.assumed[kernel];
-        Public {
-            feature_rows: &self.features,
-            prior_rows: rows,
-            prior_rank: *rank,
-            gram: &self.gram,
-            designs: &self.designs,
-        }
+        let Factor { rows, .. } = &self.assumed[kernel];
+        Public { feature_rows: &self.features, prior_rows: rows, gram: &self.gram, designs: &self.designs }
     }
 
     /// The public posterior before any release: N(0, I), or under several kernels the mean over them of what they say
