@@ -10,6 +10,7 @@ const COMMANDS: &[&str] = &[
     "",
     "run",
     "sweep",
+    "compare",
     "list",
     "scenario",
     "init",
