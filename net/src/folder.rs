@@ -9,6 +9,7 @@
 //! | `frames/000017.frame` | every frame that was announced |
 //! | `ledger.jsonl` | every charge |
 //! | `invitations.jsonl`, `enrolled.jsonl`, `revoked.jsonl` | whose key is which ([`crate::enrolment`]) |
+//! | `stopped` | why nothing more may be released from it, if an agent showed that it is an older copy |
 //! | `.lock` | held by the one server that runs here |
 //!
 //! **Uploads are never here.** A server that restarts inside a round asks everybody again.
@@ -32,6 +33,9 @@ use crate::terms::{TERMS_BYTES_MAX, Terms, TermsError};
 /// A frame is read up to this length: 64 regions of 2¹⁴ numbers.
 const FRAME_BYTES_MAX: u64 = (64 << 17) + 1024;
 
+/// Says that nothing more may be released from the folder.
+const STOPPED: &str = "stopped";
+
 /// Why a folder cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
@@ -49,6 +53,14 @@ pub enum FolderError {
     Busy {
         /// Path of the folder.
         path: PathBuf,
+    },
+    /// An agent showed that it is an older copy.
+    #[error("{}: stopped for good: {why}", path.display())]
+    Stopped {
+        /// Path of the folder.
+        path: PathBuf,
+        /// What the server said when it stopped.
+        why: String,
     },
     /// It belongs to other terms than the scenario that is served.
     #[error("{}: begun under other terms ({what}); agents agreed to those, so serve the scenario it was begun with, \
@@ -163,6 +175,24 @@ impl Folder {
         remove_leftovers(&self.path)?;
         remove_leftovers(&self.path.join("frames"))?;
         Ok(file)
+    }
+
+    /// Writes down that nothing more may be released from this folder, and why.
+    ///
+    /// **Errors**: [`FolderError::File`].
+    pub fn stop(&self, why: &str) -> Result<(), FolderError> {
+        Ok(write_atomically(&self.path.join(STOPPED), format!("{why}\n").as_bytes())?)
+    }
+
+    /// Whether that was written down.
+    ///
+    /// **Errors**: [`FolderError::Stopped`] if it was, [`FolderError::File`] if it cannot be read.
+    pub fn stopped(&self) -> Result<(), FolderError> {
+        match read_text(&self.path.join(STOPPED), 1 << 12) {
+            Ok(why) => Err(FolderError::Stopped { path: self.path.clone(), why: why.trim().to_owned() }),
+            Err(error) if error.is_missing() => Ok(()),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// What invitations name.

@@ -208,14 +208,16 @@ impl Identity {
         Ok(key.sign(&entropy, text).map_err(|_| IdentityError::Signature)?.as_ref().to_vec())
     }
 
-    /// What seals this server's frames: a key that follows from the private one.
-    pub fn sealer(&self) -> Sealer {
-        let seed = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &self.private), b"sordino seals of frames");
+    /// What seals this server's frames of one run: a key that follows from the private one and the run's number, so that a
+    /// seal of another run says nothing here.
+    pub fn sealer(&self, deployment: u64) -> Sealer {
+        let text = [&b"sordino seals of frames"[..], &deployment.to_le_bytes()].concat();
+        let seed = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &self.private), &text);
         Sealer(hmac::Key::new(hmac::HMAC_SHA256, seed.as_ref()))
     }
 }
 
-/// Makes and knows again the seals of one server.
+/// Makes and knows again the seals of one server and run.
 pub struct Sealer(hmac::Key);
 
 impl Sealer {

@@ -169,7 +169,8 @@ async fn rehearse_in<T: Scalar>(
     let (sender, requests) = mpsc::channel(QUEUE);
     let door = place.door(&terms, listener, sender)?;
     let pace = Pace { ask_again_ms: 1000, spread_ms: 100 };
-    let mut rounds = Rounds::new(&terms.agreement, pace, place.identity.sealer(), TRAILER, requests);
+    let mut rounds =
+        Rounds::new(&terms.agreement, pace, place.identity.sealer(terms.agreement.deployment), TRAILER, requests);
     let serving = tokio::spawn(door);
     let mut agents = place.agents::<T>(&terms, &context, options.deaths)?;
     let times = Vec::with_capacity(scenario.federation.rounds as usize + 1);

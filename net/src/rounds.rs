@@ -97,6 +97,16 @@ pub enum Stop {
         /// Frames that this server has.
         ours: u32,
     },
+    /// An agent has a history that this server sealed and does not have: it was restored from an older copy, and has made
+    /// other frames since.
+    #[error(
+        "an agent has {frames} frames sealed by this server, which has others: its folder was restored from an older copy \
+         and has released other broadcasts since; both histories were released, and nothing more is: begin a new federation"
+    )]
+    Forked {
+        /// Frames that the agent has.
+        frames: u32,
+    },
     /// All doors are closed.
     #[error("no door is open any more")]
     NoDoor,
@@ -335,6 +345,9 @@ impl Rounds {
             }
             Answer::Later { after_ms } => Asked::Later { after_ms },
             Answer::NotYou => Asked::NotYou,
+            Answer::Fork { frames } if self.sealer.made(frames, &asked.have.chain, &asked.have.seal) => {
+                return Err(Stop::Forked { frames });
+            }
             Answer::Fork { .. } => Asked::Fork,
             Answer::Ahead { frames } if self.sealer.made(frames, &asked.have.chain, &asked.have.seal) => {
                 return Err(Stop::OlderDisk { theirs: frames, ours: self.frames.len() as u32 });

@@ -133,6 +133,7 @@ pub async fn serve(folder: &Folder, serving: Serving) -> Result<(), ServeError> 
 
 async fn serve_in<T: Scalar>(folder: &Folder, serving: Serving) -> Result<(), ServeError> {
     let _lock = folder.lock()?;
+    folder.stopped()?;
     let found = folder.found()?;
     let agreement = &folder.terms.agreement;
     let listen = |error| ServeError::Listen { address: serving.listen.clone(), error };
@@ -149,7 +150,7 @@ async fn serve_in<T: Scalar>(folder: &Folder, serving: Serving) -> Result<(), Se
         limits: Limits::default(),
         counts: counts.clone(),
     };
-    let mut rounds = Rounds::new(agreement, serving.pace, folder.identity.sealer(), 0, requests);
+    let mut rounds = Rounds::new(agreement, serving.pace, folder.identity.sealer(agreement.deployment), 0, requests);
     let planned = found.as_ref().and_then(|found| found.open.planned.clone());
     let (mut host, next) = host::<T>(folder, &serving, found, planned.as_ref(), &mut rounds)?;
     let spent = Spent::default();
@@ -163,7 +164,12 @@ async fn serve_in<T: Scalar>(folder: &Folder, serving: Serving) -> Result<(), Se
         beside.spawn(progress::admin(listener, rounds.status(), spent.clone(), counts));
     }
     // Dropped with this function: nothing answers that cannot release.
-    all_rounds(folder, &serving, &mut host, &mut rounds, next, &spent).await
+    let ended = all_rounds(folder, &serving, &mut host, &mut rounds, next, &spent).await;
+    if let Err(ServeError::Stop(stop @ (Stop::OlderDisk { .. } | Stop::Forked { .. }))) = &ended {
+        // Restarted it would release until the next agent asks.
+        folder.stop(&stop.to_string())?;
+    }
+    ended
 }
 
 /// The host as the folder has it, and the round to begin: (round, attempt).

@@ -199,7 +199,56 @@ fn a_folder_from_yesterday_is_refused_by_the_ledger_and_by_the_agents() {
         copy(&old.join("counter"), &counter);
         let said = federation.refused();
         assert!(said.contains("its folder is older than what it released"), "{said}");
+        // It stays so, whoever starts it again and whether an agent asks or not.
         agents.iter().for_each(|agent| agent.abort());
+        let said = federation.refused();
+        assert!(said.contains("stopped for good"), "{said}");
+    });
+}
+
+/// An agent that asks only when the restored server has made as many frames again was told "a fork" and gave up; the server
+/// went on and said nothing.
+#[test]
+fn mended_a_folder_from_yesterday_is_known_by_an_agent_that_asks_late() {
+    bounded(|| {
+        // Rounds close without anybody: both histories are made by the clock.
+        let federation = Federation::new("late", 2, 400, &["--deadline", "50ms", "--linger", "60s"]);
+        let mut server = federation.serve();
+        let invitation = federation.invite().remove(0);
+        let (folder, counter) = (federation.place.server(), federation.place.0.join("counter"));
+        let runtime = runtime();
+        wait_for_frames(&federation, 2);
+        server.kill();
+        let old = federation.place.0.join("old");
+        copy(&folder, &old.join("server"));
+        copy(&counter, &old.join("counter"));
+        let mut server = federation.serve();
+        let agent = runtime.spawn(take_part(federation.joining(&invitation)));
+        // Until it has heard what the copy does not know.
+        let (known, start) = (whole_frames(&old.join("server")), Instant::now());
+        let heard = || federation.agent(&invitation).exchange().have().frames as usize;
+        while !federation.has_begun(&invitation) || heard() < known + 3 {
+            assert!(start.elapsed() < PATIENCE, "{}", federation.heard());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        agent.abort();
+        server.kill();
+        let heard = heard();
+        // Keys that were shown since are not what this is about.
+        std::fs::copy(folder.join("enrolled.jsonl"), old.join("server/enrolled.jsonl")).unwrap();
+        for (place, from) in [(&folder, "server"), (&counter, "counter")] {
+            std::fs::remove_dir_all(place).unwrap();
+            copy(&old.join(from), place);
+        }
+        let server = federation.serve();
+        wait_for_frames(&federation, heard + 3);
+        let agent = runtime.spawn(take_part(federation.joining(&invitation)));
+        assert_eq!(server.ended().code(), Some(1), "{}", federation.heard());
+        let said = federation.heard();
+        assert!(said.contains(&format!("{heard} frames sealed by this server, which has others")), "{said}");
+        agent.abort();
+        let said = federation.refused();
+        assert!(said.contains("stopped for good"), "{said}");
     });
 }
 
