@@ -26,6 +26,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post, put};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use sordino_core::digest::Digest;
 use sordino_core::federated::exchange::{Have, Reply, Seal};
 use tokio::net::{TcpListener, TcpStream};
@@ -61,12 +62,58 @@ pub struct Limits {
     pub patience: Duration,
     /// The longest that a question is kept waiting.
     pub wait_max: Duration,
+    /// A connection of an enrolled key, whatever happens on it, is over after this; a stranger's after three times the
+    /// patience.
+    pub session: Duration,
+}
+
+/// File handles that no connection may take: ledger, frames, locks, listeners, metrics.
+const HANDLES_KEPT: u64 = 256;
+/// A server with fewer file handles does not start.
+const HANDLES_MIN: u64 = 512;
+
+/// The process may open too few files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("this process may open {handles} files, {HANDLES_MIN} are needed at least: raise ulimit -n, or LimitNOFILE")]
+pub struct TooFewHandles {
+    /// Files that it may open.
+    pub handles: u64,
+}
+
+impl Limits {
+    /// These limits where the process may open so many files: connections never take the handles that a release needs.
+    ///
+    /// **Errors**: [`TooFewHandles`] below 512.
+    pub fn within(self, handles: u64) -> Result<Self, TooFewHandles> {
+        if handles < HANDLES_MIN {
+            return Err(TooFewHandles { handles });
+        }
+        let connections =
+            usize::try_from(handles - HANDLES_KEPT).map_or(self.connections, |most| self.connections.min(most));
+        Ok(Limits { connections, strangers: self.strangers.min(connections / 4), ..self })
+    }
+
+    /// How many files this process may open, after asking for as many as these limits use.
+    pub fn handles(&self) -> u64 {
+        let (now, wanted) = (getrlimit(Resource::Nofile), self.connections as u64 + HANDLES_KEPT);
+        // None is no limit.
+        let (soft, hard) = (now.current.unwrap_or(u64::MAX), now.maximum.unwrap_or(u64::MAX));
+        let raised = wanted.min(hard);
+        if soft >= raised {
+            return soft;
+        }
+        match setrlimit(Resource::Nofile, Rlimit { current: Some(raised), maximum: now.maximum }) {
+            Ok(()) => raised,
+            Err(_refused) => soft,
+        }
+    }
 }
 
 impl Default for Limits {
     fn default() -> Self {
         let (patience, wait_max) = (Duration::from_secs(20), Duration::from_secs(30));
-        Limits { connections: 20_000, per_key: 2, strangers: 5_000, patience, wait_max }
+        let session = Duration::from_secs(3600);
+        Limits { connections: 20_000, per_key: 2, strangers: 5_000, patience, wait_max, session }
     }
 }
 
@@ -303,14 +350,14 @@ async fn connection(tcp: TcpStream, acceptor: TlsAcceptor, app: Router, limits: 
     let tls = tokio::time::timeout(limits.patience, acceptor.accept(tcp)).await.ok()?.ok()?;
     let key = Fingerprint::of(tls.get_ref().1.peer_certificates()?.first()?).ok()?;
     let _place = Place::take(&inside.open, key, limits.per_key)?;
-    let _stranger = match inside.enrolment.slot(&key) {
-        Some(_known) => None,
-        None => Some(inside.strangers.try_acquire_owned().ok()?),
+    let (_stranger, longest) = match inside.enrolment.slot(&key) {
+        Some(_known) => (None, limits.session),
+        None => (Some(inside.strangers.try_acquire_owned().ok()?), 3 * limits.patience),
     };
     let service = TowerToHyperService::new(app.layer(Extension(Caller(key))));
     let mut http = hyper::server::conn::http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(limits.patience).max_buf_size(16 << 10);
-    // A peer that hangs up in the middle is an everyday thing.
-    drop(http.serve_connection(TokioIo::new(tls), service).await);
+    // A peer that hangs up in the middle is an everyday thing; one that asks slowly or never reads keeps no place for ever.
+    drop(tokio::time::timeout(longest, http.serve_connection(TokioIo::new(tls), service)).await);
     Some(())
 }

@@ -24,7 +24,7 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::door::{self, Counts, Door, Limits};
+use crate::door::{self, Counts, Door, Limits, TooFewHandles};
 use crate::enrolment::{Enrolment, EnrolmentError};
 use crate::folder::{Folder, FolderError, Found, Open};
 use crate::identity::IdentityError;
@@ -78,6 +78,9 @@ pub enum ServeError {
     /// The terms of the federation.
     #[error(transparent)]
     Terms(#[from] TermsError),
+    /// It could not hold its connections and its files.
+    #[error(transparent)]
+    Handles(#[from] TooFewHandles),
     /// A round ended it.
     #[error(transparent)]
     Stop(#[from] Stop),
@@ -132,6 +135,7 @@ pub async fn serve(folder: &Folder, serving: Serving) -> Result<(), ServeError> 
 }
 
 async fn serve_in<T: Scalar>(folder: &Folder, serving: Serving) -> Result<(), ServeError> {
+    let limits = Limits::default().within(Limits::default().handles())?;
     let _lock = folder.lock()?;
     folder.stopped()?;
     let found = folder.found()?;
@@ -147,7 +151,7 @@ async fn serve_in<T: Scalar>(folder: &Folder, serving: Serving) -> Result<(), Se
         body_max: folder.terms.upload_bytes_max(),
         enrolment: enrolment.clone(),
         requests: sender,
-        limits: Limits::default(),
+        limits,
         counts: counts.clone(),
     };
     let mut rounds = Rounds::new(agreement, serving.pace, folder.identity.sealer(agreement.deployment), 0, requests);

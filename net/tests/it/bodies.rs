@@ -1,5 +1,6 @@
 //! A flood of bodies and of connections: refused by name, in bounded time and memory.
 
+use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -273,6 +274,63 @@ fn strangers_leave_room_for_those_who_are_enrolled() {
                 assert!(third.send_request(agreement()).await.is_err());
             }
             assert!(known.connect().await.send_request(agreement()).await.is_ok());
+        });
+    });
+}
+
+/// Connections were counted, the files that a process may open were not: with `ulimit -n 1024` a thousand silent
+/// connections ended the server at its next release.
+#[test]
+fn mended_silent_connections_take_no_file_that_a_release_needs() {
+    bounded(|| {
+        let federation = Federation::new("handles", 2, 3, &["--deadline", "2s", "--linger", "200ms"]);
+        let with = |handles: &str| {
+            let mut limited = Command::new("sh");
+            let script = format!("ulimit -n {handles}; exec \"$0\" \"$@\"");
+            limited.args(["-c", &script, env!("CARGO_BIN_EXE_sordino-net")]);
+            federation.serve_as(limited)
+        };
+        assert_eq!(with("511").ended().code(), Some(1));
+        assert!(federation.heard().contains("may open 511 files, 512 are needed"), "{}", federation.heard());
+        let server = with("512");
+        let invitation = federation.invite().remove(0);
+        // As many as the system lets wait; the server's own limit leaves the rest outside.
+        let runtime = runtime();
+        let connections: Vec<_> =
+            (0..600).map(|_| runtime.spawn(tokio::net::TcpStream::connect(invitation.address.clone()))).collect();
+        assert!(server.ended().success(), "{}", federation.heard());
+        let inside = connections.into_iter().filter(|connection| connection.is_finished());
+        let inside = inside.filter_map(|connection| runtime.block_on(connection).unwrap().ok()).count();
+        assert!(inside > 256, "only {inside} came in");
+        assert!(federation.replay().contains("broadcasts 3, charges 3"));
+        // A limit that suffices changes nothing.
+        let usual = Limits::default();
+        let limits = usual.within(1 << 20).unwrap();
+        assert_eq!((limits.connections, limits.strangers), (usual.connections, usual.strangers));
+        let few = usual.within(1024).unwrap();
+        assert_eq!((few.connections, few.strangers), (768, 192));
+    });
+}
+
+/// A request every now and then kept a stranger's place for ever.
+#[test]
+fn mended_a_stranger_who_goes_on_asking_gives_its_place_back() {
+    bounded(|| {
+        runtime().block_on(async {
+            let patience = Duration::from_millis(400);
+            let (stranger, _queue, _) = stuck_door(Limits { patience, ..Limits::default() }).await;
+            let mut connection = stranger.connect().await;
+            let start = Instant::now();
+            loop {
+                let uri = format!("/v1/{}/agreement", stranger.run());
+                let request = Request::builder().uri(uri).header("host", "x").body(Full::<Bytes>::default()).unwrap();
+                if connection.ready().await.is_err() || connection.send_request(request).await.is_err() {
+                    break;
+                }
+                assert!(start.elapsed() < 50 * patience, "it is still there");
+                tokio::time::sleep(patience / 4).await;
+            }
+            assert!(start.elapsed() >= 2 * patience, "it had its time: {:?}", start.elapsed());
         });
     });
 }

@@ -232,6 +232,7 @@ fn mended_a_folder_from_yesterday_is_known_by_an_agent_that_asks_late() {
             std::thread::sleep(Duration::from_millis(10));
         }
         agent.abort();
+        drop(runtime.block_on(agent));
         server.kill();
         let heard = heard();
         // Keys that were shown since are not what this is about.
