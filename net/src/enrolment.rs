@@ -1,14 +1,15 @@
 //! Whose key is which agent's: slots, invitations that were not used yet, and who was shut out.
 //!
 //! Three files of lines in the server's folder, which people may read. `invitations.jsonl` and `revoked.jsonl` are
-//! written by commands beside a server that runs and looked at again whenever they have grown; `enrolled.jsonl` is
-//! written by the server.
+//! written by commands beside a server that runs and looked at again whenever they have changed; `enrolled.jsonl` is
+//! written by the server. Who is shut out is read first: a broken line never keeps a revocation from its effect.
 //!
 //! Shutting an agent out changes no weight: its slot stays and counts as zero.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;
 use std::io::{Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -83,8 +84,16 @@ struct Lists {
     slots: BTreeMap<Fingerprint, u32>,
     keys: BTreeMap<u32, Fingerprint>,
     revoked: BTreeSet<u32>,
-    /// Lengths of the files that others write, as they were read.
-    read: [u64; 2],
+    /// The files that others write, as they were when they were read: invitations, revocations.
+    read: [Mark; 2],
+}
+
+/// What tells that a file has changed: its number, its length, and when the system last changed it.
+type Mark = Option<(u64, u64, i64, i64)>;
+
+fn mark(path: &Path) -> Mark {
+    let found = std::fs::metadata(path).ok()?;
+    Some((found.ino(), found.len(), found.ctime(), found.ctime_nsec()))
 }
 
 /// Whose key is which agent's.
@@ -118,26 +127,35 @@ impl Enrolment {
         self.lists.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks again at what others write, if it has grown.
+    /// Looks again at what others write, if it has changed.
     ///
-    /// **Errors**: [`EnrolmentError`]; the lists are as before then.
+    /// **Errors**: [`EnrolmentError`]; invitations are as before then, and every revocation that can be read holds.
     pub fn refresh(&self) -> Result<(), EnrolmentError> {
         let Some(folder) = &self.folder else {
             return Ok(());
         };
         let [invitations, revoked] = [INVITATIONS, REVOKED].map(|name| folder.join(name));
-        let lengths = [&invitations, &revoked].map(|path| std::fs::metadata(path).map_or(0, |found| found.len()));
+        // Before they are read: what is written meanwhile is seen the next time.
+        let [invitations_now, revoked_now] = [&invitations, &revoked].map(|path| mark(path));
         let mut lists = self.lists();
-        if lists.read == lengths {
-            return Ok(());
+        if lists.read[1] != revoked_now {
+            let (shut, broken) = readable::<Revoked>(&revoked)?;
+            let shut = shut.into_iter().map(|revoked| revoked.slot);
+            if let Some(broken) = broken {
+                lists.revoked.extend(shut);
+                return Err(broken);
+            }
+            lists.revoked = shut.collect();
+            lists.read[1] = revoked_now;
         }
-        let (found, shut): (Vec<Invited>, Vec<Revoked>) = (lines(&invitations)?, lines(&revoked)?);
-        lists.invited.clear();
-        for Invited { slot, token } in found {
-            lists.invited.entry(slot).or_default().insert(token);
+        if lists.read[0] != invitations_now {
+            let found: Vec<Invited> = lines(&invitations)?;
+            lists.invited.clear();
+            for Invited { slot, token } in found {
+                lists.invited.entry(slot).or_default().insert(token);
+            }
+            lists.read[0] = invitations_now;
         }
-        lists.revoked = shut.into_iter().map(|revoked| revoked.slot).collect();
-        lists.read = lengths;
         Ok(())
     }
 
@@ -226,16 +244,28 @@ fn append(folder: &Path, name: &str, line: &impl Serialize) -> Result<(), FileEr
 
 /// All whole lines; what follows the last line feed was cut off while it was written, and was never acted upon.
 fn lines<V: for<'de> Deserialize<'de>>(path: &Path) -> Result<Vec<V>, EnrolmentError> {
+    let (found, broken) = readable(path)?;
+    broken.map_or(Ok(found), Err)
+}
+
+/// All whole lines that can be read, and what is wrong with the first that cannot.
+fn readable<V: for<'de> Deserialize<'de>>(path: &Path) -> Result<(Vec<V>, Option<EnrolmentError>), EnrolmentError> {
     let text = match read_text(path, BYTES_MAX) {
         Ok(text) => text,
-        Err(error) if error.is_missing() => return Ok(Vec::new()),
+        Err(error) if error.is_missing() => return Ok((Vec::new(), None)),
         Err(error) => return Err(error.into()),
     };
     let whole = &text[..text.rfind('\n').map_or(0, |at| at + 1)];
-    let read = |(i, line): (usize, &str)| {
-        serde_json::from_str(line).map_err(|error| EnrolmentError::Line { path: path.to_owned(), line: i + 1, error })
-    };
-    whole.lines().enumerate().map(read).collect()
+    let (mut found, mut broken) = (Vec::new(), None);
+    for (i, line) in whole.lines().enumerate() {
+        match serde_json::from_str(line) {
+            Ok(value) => found.push(value),
+            Err(error) => {
+                broken.get_or_insert(EnrolmentError::Line { path: path.to_owned(), line: i + 1, error });
+            }
+        }
+    }
+    Ok((found, broken))
 }
 
 #[cfg(test)]
@@ -244,6 +274,43 @@ mod tests {
 
     fn key(n: u8) -> Fingerprint {
         hex(&[n; 32]).parse().unwrap()
+    }
+
+    /// One broken line among the invitations, and no revocation was read any more; an edit that kept a file's length was not
+    /// seen.
+    #[test]
+    fn mended_a_revocation_holds_whatever_is_broken() {
+        let folder = std::env::temp_dir().join(format!("sordino-net-revocation-{}", std::process::id()));
+        drop(std::fs::remove_dir_all(&folder));
+        std::fs::create_dir_all(&folder).unwrap();
+        let enrolment = Enrolment::open(&folder).unwrap();
+        for slot in 0..4 {
+            invite(&folder, slot, &[slot as u8; 16]).unwrap();
+            enrolment.enrol(slot, &[slot as u8; 16], key(slot as u8)).unwrap();
+        }
+        let (invitations, revoked) = (folder.join(INVITATIONS), folder.join(REVOKED));
+        let whole = std::fs::read_to_string(&invitations).unwrap();
+        std::fs::write(&invitations, format!("{whole}no line\n")).unwrap();
+        revoke(&folder, 1).unwrap();
+        assert!(matches!(enrolment.refresh(), Err(EnrolmentError::Line { line: 5, .. })));
+        assert_eq!(enrolment.slot(&key(1)), None);
+        assert_eq!(enrolment.enrol(2, &[2; 16], key(2)), Err(Refusal::NotWritten), "nobody comes in meanwhile");
+        std::fs::write(&invitations, &whole).unwrap();
+        enrolment.refresh().unwrap();
+        // A broken line among the revocations themselves costs that line, and is told.
+        let kept = std::fs::read_to_string(&revoked).unwrap();
+        std::fs::write(&revoked, format!("no line\n{kept}")).unwrap();
+        revoke(&folder, 2).unwrap();
+        assert!(matches!(enrolment.refresh(), Err(EnrolmentError::Line { line: 1, .. })));
+        assert_eq!((enrolment.slot(&key(1)), enrolment.slot(&key(2))), (None, None));
+        // Of equal length, as another file in its place.
+        std::fs::write(&revoked, "{\"slot\":1}\n").unwrap();
+        enrolment.refresh().unwrap();
+        std::fs::write(folder.join("beside"), "{\"slot\":3}\n").unwrap();
+        std::fs::rename(folder.join("beside"), &revoked).unwrap();
+        enrolment.refresh().unwrap();
+        assert_eq!((enrolment.slot(&key(3)), enrolment.slot(&key(1))), (None, Some(1)));
+        std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
