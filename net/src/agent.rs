@@ -284,8 +284,8 @@ impl<T: Scalar> HostAgent<T> {
                 Err(error @ LinkError::Status { .. }) => return Err(AgentEnd::Link(error)),
                 // The last answer only says that the last frame has arrived: a server that is gone does not miss it.
                 Err(_) if self.state.phase() == Phase::Done && pause >= LAST_PAUSE => return Ok(()),
-                Err(_) => {
-                    tokio::time::sleep(pause).await;
+                Err(error) => {
+                    tokio::time::sleep(error.pause(pause)).await;
                     pause = (2 * pause).min(RETRY_MAX);
                 }
             }

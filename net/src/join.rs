@@ -20,6 +20,9 @@ use crate::terms::{Shared, TERMS_BYTES_MAX, Terms, TermsError};
 /// The longest pause while the server cannot be reached.
 const RETRY_MAX: Duration = Duration::from_secs(10);
 
+/// The longest that a question waits: less than a server keeps it, or a proxy a silent connection.
+pub const WAIT_MAX: Duration = Duration::from_secs(25);
+
 /// Why an agent could not take part, or stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum JoinError {
@@ -58,7 +61,7 @@ pub struct Joining {
     pub folder: PathBuf,
     /// The most ε it contributes to; never more than the terms say, which is what counts without it.
     pub epsilon_max: Option<f64>,
-    /// How long a question to the server may wait for an answer.
+    /// How long a question to the server may wait for an answer; [`WAIT_MAX`] at most counts.
     pub wait: Duration,
 }
 
@@ -91,7 +94,7 @@ pub async fn join<F: Future<Output = Result<f64, String>>>(
     };
     let identity = Identity::open(&folder.join("agent.key"))?;
     let tls = identity.client(&invitation.pins)?;
-    let mut link = Link::new(&invitation.address, invitation.deployment, tls, joining.wait);
+    let mut link = Link::new(&invitation.address, invitation.deployment, tls, joining.wait.min(WAIT_MAX));
     let mut pause = Duration::from_millis(50);
     loop {
         match link.enrol(invitation.slot, &invitation.token).await {
@@ -99,7 +102,7 @@ pub async fn join<F: Future<Output = Result<f64, String>>>(
             Err(error @ (LinkError::Status { .. } | LinkError::Answer { .. })) => return Err(error.into()),
             Err(error) => {
                 note(&format!("waiting for the server at {}: {}", invitation.address, chain(&error)));
-                tokio::time::sleep(pause).await;
+                tokio::time::sleep(error.pause(pause)).await;
                 pause = (2 * pause).min(RETRY_MAX);
             }
         }
@@ -127,7 +130,7 @@ async fn terms(folder: &Path, invitation: &Invitation, link: &mut Link) -> Resul
                 return Ok(terms);
             }
             Err(error @ (LinkError::Status { .. } | LinkError::Answer { .. })) => return Err(error.into()),
-            Err(_) => tokio::time::sleep(Duration::from_millis(200)).await,
+            Err(error) => tokio::time::sleep(error.pause(Duration::from_millis(200))).await,
         }
     }
 }

@@ -24,7 +24,8 @@ use crate::text::{from_hex, hex};
 /// For how long a connection, a handshake or an answer beyond the agreed wait is awaited.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Why a request has no answer. All but [`LinkError::Status`] are a matter of trying again.
+/// Why a request has no answer. All but [`LinkError::Status`] are a matter of trying again, but for an agent that begins,
+/// which ends at [`LinkError::Answer`] as well.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
     /// The connection could not be made: address, network, or a key that is not the pinned one.
@@ -45,14 +46,32 @@ pub enum LinkError {
         /// What is wrong with it.
         what: &'static str,
     },
+    /// The server, or something in front of it, cannot answer now.
+    #[error("the server says {status}: later")]
+    Busy {
+        /// The status: 408, 429, 500 or more.
+        status: u16,
+        /// In how many milliseconds to come back.
+        after_ms: u64,
+    },
     /// A status that says what trying again will not change.
     #[error("the server says {status}: {reason}")]
     Status {
-        /// The status, 400 or more.
+        /// The status: below 500, neither 408 nor 429.
         status: u16,
         /// What the server says.
         reason: String,
     },
+}
+
+impl LinkError {
+    /// How long to wait before the next attempt, if the pause would be this one otherwise.
+    pub fn pause(&self, pause: Duration) -> Duration {
+        match self {
+            LinkError::Busy { after_ms, .. } => pause.max(Duration::from_millis(*after_ms)),
+            _ => pause,
+        }
+    }
 }
 
 /// What a server answered.
@@ -206,6 +225,33 @@ fn later(answered: &Answered) -> u64 {
 }
 
 fn status(answered: &Answered) -> LinkError {
+    let status = answered.status.as_u16();
+    if matches!(status, 408 | 429 | 500..) {
+        return LinkError::Busy { status, after_ms: later(answered) };
+    }
     let reason = String::from_utf8_lossy(&answered.body[..answered.body.len().min(200)]).into_owned();
-    LinkError::Status { status: answered.status.as_u16(), reason }
+    LinkError::Status { status, reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// "Later" ended an agent for good.
+    #[test]
+    fn mended_later_is_a_matter_of_trying_again() {
+        let said = |code: u16| {
+            let headers = HeaderMap::from_iter([(LATER, 2500.into())]);
+            status(&Answered { status: StatusCode::from_u16(code).unwrap(), headers, body: Bytes::new() })
+        };
+        for code in [408, 429, 500, 502, 503, 504] {
+            let error = said(code);
+            assert!(matches!(error, LinkError::Busy { status, after_ms: 2500 } if status == code), "{error}");
+            assert_eq!(error.pause(Duration::from_secs(1)), Duration::from_millis(2500));
+            assert_eq!(error.pause(Duration::from_secs(9)), Duration::from_secs(9));
+        }
+        for code in [400, 403, 404, 409, 410, 413, 422] {
+            assert!(matches!(said(code), LinkError::Status { status, .. } if status == code));
+        }
+    }
 }

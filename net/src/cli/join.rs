@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::time::Duration;
 
 use clap::Args;
 use sordino_sim::cli::error::CliError;
@@ -11,7 +10,7 @@ use sordino_sim::text::significant;
 use super::common;
 use crate::agent::Query;
 use crate::invitation::Invitation;
-use crate::join::{Joining, join};
+use crate::join::{Joining, WAIT_MAX, join};
 use crate::progress::note;
 
 /// Arguments of `join`.
@@ -39,7 +38,7 @@ pub fn execute(arguments: &Join) -> Result<(), CliError> {
     let invitation = arguments.invitation.clone();
     let beside = || PathBuf::from(format!("sordino-agent-{:016x}-{}", invitation.deployment, invitation.slot));
     let folder = arguments.folder.clone().unwrap_or_else(beside);
-    let joining = Joining { invitation, folder, epsilon_max: arguments.max_epsilon, wait: Duration::from_secs(25) };
+    let joining = Joining { invitation, folder, epsilon_max: arguments.max_epsilon, wait: WAIT_MAX };
     let joined =
         common::wait(join(&joining, |query| measure(&arguments.command, query)))?.map_err(CliError::failure)?;
     println!(

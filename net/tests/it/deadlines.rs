@@ -127,3 +127,29 @@ fn an_agent_contributes_to_no_more_than_its_own_budget_and_goes_on() {
         assert_eq!(federation.given(&invitations[1]), (0..ROUNDS).collect::<Vec<u32>>());
     });
 }
+
+/// 503 with a time to come back ended `join`.
+#[test]
+fn mended_an_agent_that_is_told_later_comes_back() {
+    bounded(|| {
+        let federation = Federation::new("later", 2, 2, &["--close-early", "--deadline", "60s", "--linger", "2s"]);
+        let server = federation.serve();
+        let invitations = federation.invite();
+        // A list that the server cannot read: nobody is enrolled while it is so.
+        let list = federation.place.server().join("invitations.jsonl");
+        let whole = std::fs::read_to_string(&list).unwrap();
+        std::fs::write(&list, format!("{whole}no line\n")).unwrap();
+        let runtime = runtime();
+        let agents: Vec<_> =
+            invitations.iter().map(|invitation| runtime.spawn(take_part(federation.joining(invitation)))).collect();
+        std::thread::sleep(Duration::from_millis(1500));
+        assert!(!federation.place.server().join("enrolled.jsonl").exists());
+        assert!(agents.iter().all(|agent| !agent.is_finished()));
+        std::fs::write(&list, whole).unwrap();
+        for agent in agents {
+            let joined = runtime.block_on(tokio_within(agent)).unwrap().unwrap();
+            assert_eq!(joined.given, [0, 1]);
+        }
+        assert!(server.ended().success(), "{}", federation.heard());
+    });
+}
