@@ -50,7 +50,7 @@ pub struct Serving {
     pub delay: Duration,
     /// How agents are told to come back.
     pub pace: Pace,
-    /// How long the server stays after the last frame at most.
+    /// How long the server stays after the last frame: at most if the terms let rounds close early, else exactly.
     pub linger: Duration,
 }
 
@@ -197,6 +197,7 @@ fn host<T: Scalar>(
     let next = Server::<T>::event_of(&config)?.into_iter().collect();
     let options = Options { counter: serving.counter.clone(), another: false, next };
     let ledger = Ledger::open_secret(&folder.path().join("ledger.jsonl"), &terms, &options)?;
+    ledger.notes().iter().for_each(|told| progress::note(told));
     let ledger = Deferred::new(ledger, planned)?;
     let charges = ledger.ledger().len();
     let (stored, vectors, open) = match found {
@@ -246,8 +247,9 @@ async fn all_rounds<T: Scalar>(
         if round == last {
             tokio::time::sleep_until(announcing).await;
             let linger = serving.linger.as_millis() as u64;
-            rounds.announce(round, attempt, frame, chain, linger, true)?;
-            // Whoever is there says that it has the last frame; nobody is waited for beyond, but for the last replies.
+            rounds.announce(round, attempt, frame, chain, linger, announced.may_close_early)?;
+            // Whoever is there says that it has the last frame. If the terms said so, the end comes when all have; else
+            // when it was to come, so that it does not tell that nobody was absent.
             rounds.collect(|_, _, _, _| Ok(())).await?;
             return match tokio::time::timeout(serving.linger.min(LAST_REPLIES), rounds.linger()).await {
                 Ok(stop) => Err(stop.into()),

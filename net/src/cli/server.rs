@@ -48,7 +48,7 @@ pub struct Serve {
     /// From the end of a round to the next announcement
     #[arg(long, value_name = "TIME", default_value = "250ms", value_parser = common::duration)]
     delay: Duration,
-    /// How long the server stays after the last frame at most
+    /// How long the server stays after the last frame; with --close-early less if all have it
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = common::duration)]
     linger: Duration,
     /// Which method [default: the scenario's only one, or dp-fts-de]
@@ -57,7 +57,7 @@ pub struct Serve {
     /// Replace a value of the scenario; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
-    /// Name of the data set in the ledger: charges under one name add up [default: the folder's run]
+    /// Name of the data set in the ledger, one for one folder: a second folder under it is refused [default: the folder's run]
     #[arg(long, value_name = "NAME")]
     data_name: Option<String>,
     /// Folder of the ledger's second count [default: the user's state folder]
