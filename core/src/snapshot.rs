@@ -15,10 +15,11 @@
 //! Bytes after the checksum are ignored: a slot may be larger than what it holds. The checksum finds accidents, not
 //! adversaries: who can write to a device's flash owns the device.
 //!
-//! **Order** for a state with two slots ([`newest`]): write one slot, then the other, then act (send, measure). A cut in
-//! the first write leaves the state before in the second slot, and nothing was done on its ground; a cut in the second
-//! leaves the new one in the first; a slot that rots later has its like beside it. The page `docs/reset.md` says it for
-//! each party.
+//! **Order** for a state with two slots ([`newest`]), which lie in different erase units: write one slot, then the other,
+//! then act (send, measure). A cut in the first write leaves the state before in the second slot, and nothing was done on
+//! its ground; a cut in the second leaves the new one in the first; a slot that rots later has its like beside it. **At
+//! boot, write the slot that does not hold the newest state again, before anything else**: the next write begins by erasing
+//! a slot, and the other one must be whole by then. The page `docs/reset.md` says it for each party.
 //!
 //! ```
 //! use sordino_core::digest::Digest;

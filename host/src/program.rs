@@ -14,6 +14,10 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 /// A longer answer is refused.
 const LINE_MAX: u64 = 1 << 16;
+/// Lines that wait to be read; a program that writes more waits itself.
+const LINES_MAX: usize = 16;
+/// How long is listened for lines that nobody asked for, before every question.
+const HUSH: Duration = Duration::from_millis(1);
 /// Characters of its last words that are quoted.
 const WORDS_MAX: usize = 300;
 /// How long a program whose output ended may take to end itself.
@@ -43,6 +47,15 @@ pub enum ProgramError {
         code: Option<i32>,
         /// Last line of its standard error.
         words: String,
+    },
+    /// It wrote a line before it was asked: what it says next would be taken for the answer to another question.
+    #[error(
+        "wrote a line that nobody asked for: {line:?}; standard output holds one answer for each question, the rest goes to \
+         standard error. Its answer before may be wrong as well"
+    )]
+    Unasked {
+        /// The beginning of that line.
+        line: String,
     },
     /// A line that does not end.
     #[error("answered with a line longer than {LINE_MAX} bytes, or with no text")]
@@ -86,7 +99,7 @@ impl Program {
         else {
             return Err(ProgramError::NotStarted(std::io::Error::other("no pipes")));
         };
-        let (sender, lines) = mpsc::channel();
+        let (sender, lines) = mpsc::sync_channel(LINES_MAX);
         std::thread::spawn(move || {
             let mut reader = BufReader::new(stdout);
             // Ends with the program's output, or with whoever asks.
@@ -113,9 +126,15 @@ impl Program {
 
     /// Sends one line and waits for one; lines that are empty are no answers.
     ///
-    /// **Errors**: [`ProgramError`]; the program is of no use afterwards and should be dropped.
+    /// **Errors**: [`ProgramError`]; the program is of no use afterwards and should be dropped. A line that comes between
+    /// question and answer is taken for the answer; the answer is then found unasked for before the next question.
     pub fn ask(&mut self, question: &str, time_max: Duration) -> Result<String, ProgramError> {
         let start = Instant::now();
+        while let Ok(line) = self.lines.recv_timeout(HUSH) {
+            if !line.trim().is_empty() {
+                return Err(ProgramError::Unasked { line: line.trim().chars().take(WORDS_MAX).collect() });
+            }
+        }
         let sent = self.stdin.write_all(format!("{question}\n").as_bytes()).and_then(|()| self.stdin.flush());
         if sent.is_err() {
             return Err(self.ended());
@@ -198,7 +217,20 @@ mod tests {
         assert_eq!(said, "ended with exit code 3 instead of answering; its last words: no such file");
         assert!(ask("kill -9 $$", LONG).contains("by a signal"));
         assert!(ask("sleep 60", Duration::from_millis(50)).contains("no answer within 0.05 s"));
-        assert!(ask("head -c 100000 /dev/zero", LONG).contains("longer than 65536 bytes"));
+        // It is asked before it writes, or found writing before it is asked.
+        let endless = ask("head -c 100000 /dev/zero", LONG);
+        assert!(endless.contains("longer than 65536 bytes") || endless.contains("nobody asked for"), "{endless}");
+    }
+
+    /// A program that says more than its answers is found out before it is asked again, and fills no memory.
+    #[test]
+    fn a_line_that_nobody_asked_for_is_an_error() {
+        let mut program = Program::start("while read x; do echo 12345; echo .5; done").unwrap();
+        assert_eq!(program.ask("1", LONG).unwrap(), "12345");
+        let error = program.ask("2", LONG).unwrap_err().to_string();
+        assert!(error.contains("nobody asked for: \".5\"") && error.contains("standard error"), "{error}");
+        let mut endless = Program::start("yes 1").unwrap();
+        assert!((0..100).any(|_| matches!(endless.ask("1", LONG), Err(ProgramError::Unasked { .. }))));
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub struct MethodRun {
 /// One observation of one agent.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Observed {
-    /// The agent.
+    /// The index of the agent.
     pub agent: u32,
     /// t: 0 for the initial points, then 1 to T.
     pub round: u32,

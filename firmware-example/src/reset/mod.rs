@@ -103,7 +103,17 @@ impl Flash<'_> {
     /// **Errors**: as [`Flash::write`].
     pub fn load<S: Stored>(&mut self, first: S, agreement: &Digest) -> Result<(u32, S), Stop> {
         match snapshot::newest([self.slot(0), self.slot(1)], agreement) {
-            Ok(Some(found)) => Ok(found),
+            Ok(Some((number, state))) => {
+                // A cut may have left one slot torn, erased or old. The next write begins by erasing the first, so before
+                // anything is done both hold the state again.
+                for slot in [0, 1] {
+                    let found = snapshot::read::<S>(self.slot(slot), agreement);
+                    if !matches!(found, Ok(Some((same, _))) if same == number) {
+                        self.write(slot, &state, number, agreement)?;
+                    }
+                }
+                Ok((number, state))
+            }
             // `save` leaves the second slot alone until the first is whole: an erased second slot beside a torn first one
             // is a beginning that was cut off, and nothing was done on its ground. Whatever else is torn is refused.
             Err(error) if error != SnapshotError::Checksum || !erased(self.slot(1)) => Err(error.into()),

@@ -14,7 +14,7 @@ pub struct Row {
     /// Where it stands in a figure.
     pub x: f64,
     pub found: Vec<Found>,
-    /// M.
+    /// M, features of the population.
     pub features: usize,
 }
 

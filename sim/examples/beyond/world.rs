@@ -33,9 +33,9 @@ pub enum Features {
 /// One thing to try; [`Case::DEFAULT`] is the method as it is shipped.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
-    /// N.
+    /// N, enrolled agents.
     pub agents: u32,
-    /// D.
+    /// D, axes of the unit box.
     pub dim: usize,
     /// The lengthscale of the functions.
     pub lengthscale: f64,

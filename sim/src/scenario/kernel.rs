@@ -10,7 +10,7 @@ use super::rule::number;
 /// What is known of a kernel before its keys are read.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct KernelDefault {
-    /// All of it.
+    /// The kernel, if all of it is said.
     pub kernel: Option<KernelConfig>,
     /// Its signal variance alone.
     pub variance: Option<f64>,

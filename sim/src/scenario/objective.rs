@@ -93,7 +93,7 @@ keys! {
 keys! {
     /// A test function.
     pub struct FunctionConfig {
-        /// Which one.
+        /// Which function, by the name that the field knows it under.
         function: TestFunction [given "hartmann6"];
         /// Dimension D; where the function has its own, no other.
         dim: usize [like "the function's own, else 2" function.dim().unwrap_or(2)] in whole(1, DIM_MAX as u64)
@@ -113,7 +113,7 @@ keys! {
 keys! {
     /// A table of values.
     pub struct TableConfig {
-        /// The inputs.
+        /// The inputs in their own units.
         space: SpaceConfig [group "" DIM_MAX];
         /// Variance of the normal noise that is added to a value for every observation.
         noise_variance: f64 [is 0.0] in number(0.0, 1e6);
@@ -129,7 +129,7 @@ keys! {
     pub struct CommandConfig {
         /// What is started, by `sh -c`; reads `{"agent": 3, "observation": 0, "x": {"rate": 0.1}}`, writes `0.93`.
         command: String [given "python train.py"];
-        /// The inputs.
+        /// The inputs in their own units.
         space: SpaceConfig [group "" DIM_MAX];
         /// The candidates; a design has one coordinate for each input.
         points: DesignConfig [group "" space.inputs.len()];

@@ -7,7 +7,7 @@ use super::rule::{Rule, Ruled, lists};
 keys! {
     /// Inputs in a user's own units.
     pub struct SpaceConfig(dim_max: usize) {
-        /// Their names.
+        /// The names of the inputs, in order.
         inputs: Vec<String> [given ["rate", "depth", "loss"]] in String::RULE.list(1, 16).different()
             => String::RULE.list(1, dim_max).different();
         /// Inputs that are one of some names; each takes a dimension for every name.
@@ -29,12 +29,12 @@ const fn ranges(least: usize, most: usize) -> Rule {
     <[f64; 2]>::RULE.list(least, most).each("input that is no category").because("they are public")
 }
 
-/// One input.
+/// What one input may be.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input<'s> {
-    /// A number.
+    /// A number of a range.
     Number {
-        /// Its range.
+        /// Its least and its largest value.
         range: [f64; 2],
         /// Whether its logarithm is taken.
         log: bool,

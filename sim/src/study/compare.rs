@@ -33,7 +33,7 @@ pub enum CompareError {
         .path.display(), Quoted(.trust)
     )]
     Trust {
-        /// The folder.
+        /// The path of the folder.
         path: PathBuf,
         /// As its scenario says.
         trust: String,
@@ -48,15 +48,15 @@ pub enum CompareError {
         .a.display(), .b.display()
     )]
     Unpaired {
-        /// One folder.
+        /// Path of one of them.
         a: PathBuf,
-        /// The other.
+        /// Path of the other one.
         b: PathBuf,
         /// The key that differs.
         key: String,
         /// Its value in the one.
         first: String,
-        /// In the other.
+        /// Its value in the other one.
         second: String,
     },
     /// Methods that no folder has, or a method that only one of them has.
@@ -67,7 +67,7 @@ pub enum CompareError {
     UnknownMethod {
         /// As it was asked for.
         name: String,
-        /// What there is.
+        /// What there is in their place.
         there: String,
     },
 }
@@ -75,9 +75,9 @@ pub enum CompareError {
 /// One folder, read and checked.
 #[derive(Debug)]
 pub struct Side {
-    /// Where it is.
+    /// Path of the folder.
     pub path: PathBuf,
-    /// What it says.
+    /// What it holds, read and checked.
     pub record: RunRecord,
 }
 
@@ -121,7 +121,7 @@ pub struct Comparison {
 pub struct Entry {
     /// Letter of the folder.
     pub folder: String,
-    /// Its name.
+    /// The name of the method.
     pub method: String,
     /// Tight ε at its scenario's δ; nothing if nothing is claimed, infinite ones are missing too.
     pub epsilon: Option<f64>,
@@ -140,7 +140,7 @@ pub struct Entry {
 /// The summed regret of one method in two folders, run by run.
 #[derive(Debug, Serialize)]
 pub struct Pair {
-    /// The method.
+    /// The method that both have.
     pub method: String,
     /// Letters of the folders: first − second.
     pub folders: (String, String),
@@ -188,6 +188,9 @@ pub fn compare(sides: &[Side], wanted: &[String]) -> Result<Comparison, CompareE
         .flat_map(|name| sides.iter().enumerate().filter_map(|(place, side)| entry(side, place, name, runs)))
         .collect();
     let pairs = pairs(&entries);
+    if pairs.is_empty() {
+        return Err(CompareError::NoMethod(there));
+    }
     Ok(Comparison {
         folders: sides.iter().enumerate().map(|(i, side)| (letter(i), side.path.display().to_string())).collect(),
         runs,
@@ -198,7 +201,7 @@ pub fn compare(sides: &[Side], wanted: &[String]) -> Result<Comparison, CompareE
     })
 }
 
-/// A, B, C, …
+/// The letter of a folder: A, B, C, …
 fn letter(place: usize) -> String {
     char::from(b'A' + (place % 26) as u8).to_string()
 }
@@ -209,6 +212,11 @@ fn pairable(a: &Side, b: &Side) -> Result<(), CompareError> {
         Err(CompareError::Unpaired { a: a.path.clone(), b: b.path.clone(), key: key.to_owned(), first, second })
     };
     let both = [keys(&one.resolved()), keys(&two.resolved())];
+    // A list of candidates is read from a file, of which the scenario does not say which one it was.
+    if value(&both[0], "objective.design") == "\"list\"" {
+        let unknown = || "a list that the folder does not hold".to_owned();
+        return refuse("objective.design", unknown(), unknown());
+    }
     let names = both.iter().flatten().map(|(name, _)| name.as_str()).filter(|name| name.starts_with("objective."));
     for name in crate::record::distinct(names).into_iter().chain(["seed", "federation.agents", "federation.rounds"]) {
         let [first, second] = [0, 1].map(|i| value(&both[i], name));

@@ -78,16 +78,18 @@ impl Commands {
     }
 }
 
-/// The table of answers as it is left behind: in the order of agents, candidates, observations.
+/// The table of answers as it is left behind: in the order of agents, settings as they are written, observations.
 ///
 /// **Errors**: the system's; a table that is malformed.
 pub fn ordered(config: &CommandConfig, path: &Path) -> Result<String, ObjectiveError> {
     let rows = Rows::parse(path, &whole_lines(path)?)?;
     let columns = columns(config).iter().map(|name| rows.column(name)).collect::<Result<Vec<_>, _>>()?;
-    let mut lines: Vec<(u64, Vec<&str>)> = Vec::new();
+    let (mut lines, seen) = (Vec::new(), columns[columns.len() - 2]);
     for row in rows.iter() {
         let agent = row.number(columns[0], |x| x >= 0.0, "the number of an agent")? as u64;
-        lines.push((agent, columns.iter().map(|column| row.text(*column)).collect()));
+        let observation = row.number(seen, |x| x >= 0.0, "the number of an observation")? as u64;
+        let inputs: Vec<&str> = columns[1..columns.len() - 2].iter().map(|column| row.text(*column)).collect();
+        lines.push(((agent, inputs, observation), columns.iter().map(|column| row.text(*column)).collect::<Vec<_>>()));
     }
     lines.sort();
     Ok(line(&self::columns(config)) + &lines.iter().map(|(_, fields)| line(fields)).collect::<String>())
@@ -164,7 +166,8 @@ impl Shared {
             fields.extend(self.settings[candidate as usize].iter().map(shown));
             fields.extend([observation.to_string(), value.to_string()]);
             let unwritable = |error| ObjectiveError::Unreadable { path: PathBuf::from("the table of answers"), error };
-            file.write_all(line(&fields).as_bytes()).map_err(unwritable)?;
+            // A checkpoint never knows of more than this file.
+            file.write_all(line(&fields).as_bytes()).and_then(|()| file.sync_data()).map_err(unwritable)?;
         }
         answers.known.insert(question, value);
         Ok(value)
@@ -187,31 +190,38 @@ impl Shared {
         json!({"agent": agent, "observation": observation, "x": x}).to_string()
     }
 
-    /// Asks a program, started again after each failure.
+    /// Asks a program, started again after each failure but one: it said more than it was asked for.
     fn ask(&self, question: Question) -> Result<f64, ObjectiveError> {
         let (question, time_max) = (self.line(question), Duration::from_secs_f64(self.config.time_limit));
         let mut tries = 0;
         loop {
             tries += 1;
             let error = match self.ask_once(&question, time_max) {
-                Ok(answer) => match answer.parse::<f64>() {
-                    Ok(value) if value.is_finite() && value.abs() <= 1e12 => return Ok(value),
-                    _ => ObjectiveError::Answer { question: question.clone(), answer, tries },
-                },
+                Ok(Ok(value)) => return Ok(value),
+                Ok(Err(answer)) => ObjectiveError::Answer { question: question.clone(), answer, tries },
                 Err(error) => ObjectiveError::Program { question: question.clone(), tries, error },
             };
-            if tries > self.config.retries {
+            // Started again, it would say too much again, and its first line would pass for the answer.
+            let unasked = matches!(error, ObjectiveError::Program { error: ProgramError::Unasked { .. }, .. });
+            if unasked || tries > self.config.retries {
                 return Err(error);
             }
         }
     }
 
-    fn ask_once(&self, line: &str, time_max: Duration) -> Result<String, ProgramError> {
+    /// A number, or what was said in its place: a program that says something else is ended, because its number may be
+    /// on its way and would be taken for the answer to the next question.
+    fn ask_once(&self, line: &str, time_max: Duration) -> Result<Result<f64, String>, ProgramError> {
         let waiting = held(&self.idle).pop();
         let mut program = waiting.map_or_else(|| Program::start(&self.config.command), Ok)?;
         let answer = program.ask(line, time_max)?;
-        held(&self.idle).push(program);
-        Ok(answer)
+        match answer.parse::<f64>() {
+            Ok(value) if value.is_finite() && value.abs() <= 1e12 => {
+                held(&self.idle).push(program);
+                Ok(Ok(value))
+            }
+            _ => Ok(Err(answer)),
+        }
     }
 
     fn sign(&self) -> f64 {

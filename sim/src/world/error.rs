@@ -8,6 +8,17 @@ use crate::text::Quoted;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ObjectiveError {
+    /// A design whose points leave names of a category out.
+    #[error(
+        "the design has no candidate with {missing} as `{input}`; admissible: an `objective.candidates` and \
+         `objective.design` that reach every name, such as \"sobol\""
+    )]
+    Names {
+        /// The name of the input.
+        input: String,
+        /// Names that no candidate has.
+        missing: String,
+    },
     /// The objective reads a file and none was named.
     #[error("this scenario reads {file}; name it with --data PATH")]
     NoData {
@@ -77,7 +88,7 @@ pub enum ObjectiveError {
     /// Too few or too many of something.
     #[error("{path}: {found}; admissible: {admissible}")]
     Count {
-        /// Which file.
+        /// The path of the file.
         path: PathBuf,
         /// How many there are.
         found: usize,
@@ -87,7 +98,7 @@ pub enum ObjectiveError {
     /// A table that does not fit together or not its scenario.
     #[error("{path}: {message}")]
     Table {
-        /// Which file.
+        /// The path of the file.
         path: PathBuf,
         /// What does not fit.
         message: String,
@@ -107,7 +118,7 @@ pub enum ObjectiveError {
     Program {
         /// What it was asked, as JSON.
         question: String,
-        /// How often.
+        /// How often it was asked.
         tries: u32,
         /// How it failed the last time.
         #[source]
@@ -123,7 +134,7 @@ pub enum ObjectiveError {
     Answer {
         /// What it was asked, as JSON.
         question: String,
-        /// What it said.
+        /// What it said instead.
         answer: String,
         /// How often it was asked.
         tries: u32,

@@ -7,7 +7,7 @@ use super::rows::Rows;
 use super::space::{self, Setting};
 use crate::benchmark::{Design, design};
 use crate::scenario::DesignConfig;
-use crate::scenario::space::SpaceConfig;
+use crate::scenario::space::{Input, SpaceConfig};
 
 /// The most candidates that are read from a file.
 const CANDIDATES_MAX: usize = 20_000;
@@ -33,6 +33,20 @@ pub fn candidates(config: &DesignConfig, dim: usize, data: Option<&Path>) -> Res
         return Err(rows.count_error(count, "2 to 20000 candidates"));
     }
     Ok(points)
+}
+
+/// A design with few points along an axis leaves names of a category out: nobody would ever be asked for them.
+fn every_name_is_there(inputs: &[(&str, Input<'_>)], all: &[Vec<Setting>]) -> Result<(), ObjectiveError> {
+    for (place, (input, kind)) in inputs.iter().enumerate() {
+        let Input::Category(names) = kind else { continue };
+        let there =
+            |name: &&String| all.iter().any(|settings| settings.get(place) == Some(&Setting::Name((*name).clone())));
+        let missing: Vec<&str> = names.iter().filter(|name| !there(name)).map(String::as_str).collect();
+        if !missing.is_empty() {
+            return Err(ObjectiveError::Names { input: (*input).to_owned(), missing: missing.join(", ") });
+        }
+    }
+    Ok(())
 }
 
 /// Settings in a user's units: of a design with one coordinate for each input, or rows of `data`; each once, at its first
@@ -63,7 +77,9 @@ pub fn settings(
     } else {
         let points = design::points(config.design, config.candidates, inputs.len(), config.design_seed);
         let of = |point: &[f64]| inputs.iter().zip(point).map(|((_, input), u)| space::decode(input, *u)).collect();
-        points.chunks_exact(inputs.len()).map(of).collect()
+        let all: Vec<Vec<Setting>> = points.chunks_exact(inputs.len()).map(of).collect();
+        every_name_is_there(&inputs, &all)?;
+        all
     };
     let mut seen = std::collections::BTreeSet::new();
     let key = |setting: &Vec<Setting>| setting.iter().map(space::shown).collect::<Vec<_>>();

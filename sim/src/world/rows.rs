@@ -37,7 +37,7 @@ impl Rows {
 
     /// Reads its text.
     ///
-    /// **Errors**: rows of another length than the header.
+    /// **Errors**: a header that names a column twice, rows of another length than the header.
     pub fn parse(path: &Path, bytes: &[u8]) -> Result<Self, ObjectiveError> {
         let malformed = |line, error: csv::Error| ObjectiveError::Row {
             path: path.to_owned(),
@@ -47,6 +47,10 @@ impl Rows {
         let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(bytes);
         let header = reader.headers().map_err(|error| malformed(1, error))?;
         let header: Vec<String> = header.iter().map(|name| name.trim_start_matches('\u{feff}').to_owned()).collect();
+        if let Some(twice) = header.iter().enumerate().find(|(i, name)| header[..*i].contains(name)) {
+            let message = format!("column `{}` is there twice", twice.1);
+            return Err(ObjectiveError::Row { path: path.to_owned(), line: 1, message });
+        }
         let mut records = Vec::new();
         for record in reader.records() {
             let record = record.map_err(|error| malformed(0, error))?;

@@ -159,4 +159,40 @@ fn candidates_of_a_list_are_asked_in_the_users_units() {
     std::fs::write(folder.join("list.csv"), "optimizer,depth,rate\nadam,1,7\nsgd,1,0.1\n").unwrap();
     let message = refused(&folder, 2, &[&["run", "c.toml", "--data", "list.csv", "--out", "no"][..], &design].concat());
     assert!(message.contains("list.csv:2: `rate` is `7`; admissible: a number from 0 to 1"), "{message}");
+    std::fs::write(folder.join("list.csv"), "rate,depth,rate,optimizer\n.1,1,.2,sgd\n.1,2,.2,sgd\n").unwrap();
+    let message = refused(&folder, 2, &[&["run", "c.toml", "--data", "list.csv", "--out", "no"][..], &design].concat());
+    assert!(message.contains("list.csv:1: column `rate` is there twice"), "{message}");
+    // Which list it was the folder does not say, so it is paired with nothing.
+    let message = refused(&folder, 2, &["compare", "a", "a"]);
+    assert!(message.contains("objective.design is a list that the folder does not hold"), "{message}");
+}
+
+/// A grid of two points an axis has no candidate with the middle one of three names.
+#[test]
+fn mended_a_design_that_leaves_names_out_is_refused() {
+    let folder = scratch("command-names");
+    beside(&folder, PROGRAM);
+    let set =
+        ["objective.categories=[[\"adam\", \"lion\", \"sgd\"]]", "objective.design=grid", "objective.candidates=8"];
+    let mut arguments = vec!["run", "c.toml", "--out", "no"];
+    set.iter().for_each(|setting| arguments.extend(["--set", setting]));
+    let message = refused(&folder, 2, &arguments);
+    assert!(message.contains("the design has no candidate with lion as `optimizer`"), "{message}");
+}
+
+/// A program that prints more than its answers: nothing it says is taken for the answer to another question.
+#[test]
+fn mended_a_program_that_prints_more_is_stopped_by_name() {
+    for (name, before, expected) in [
+        ("words", "    print(\"loading\")\n", "answered `loading`; admissible: one line with a finite number"),
+        ("number", "    print(12345)\n", "wrote a line that nobody asked for"),
+    ] {
+        let folder = scratch(&format!("command-prints-{name}"));
+        beside(&folder, &PROGRAM.replace("    off =", &format!("{before}    off =")));
+        let output = sordino(&folder, &["run", "c.toml", "--threads", "1", "--driver", "lockstep", "--out", "a"]);
+        let message = text(&output.stderr).to_owned();
+        assert!(output.status.code() == Some(1) && message.contains(expected), "{message}");
+        // Of the two numbers of a program that cannot be told apart, none but the first was ever written down.
+        assert!(lines(&folder.join("a/state/answers.csv")) <= 2, "{name}");
+    }
 }

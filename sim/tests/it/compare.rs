@@ -84,6 +84,10 @@ fn folders_that_are_not_comparable_are_refused_with_the_reason() {
         (&["a", "noisy"], "objective.noise_variance is 0.01 there and 0.5 here"),
         (&["a", "long"], "federation.rounds is 14 there and 15 here"),
         (&["a", "fts"], "no method is in more than one of the folders; they have ts, dp-fts-de, fts"),
+        (
+            &["a", "fts", "--methods", "fts"],
+            "no method is in more than one of the folders; they have ts, dp-fts-de, fts",
+        ),
         (&["a", "a", "--methods", "dp-fst"], "--methods dp-fst: is in no folder; there are ts, dp-fts-de"),
         (&["a", "nothing"], "nothing/scenario.toml: cannot be read"),
         (&["a", "local"], "local: is of the trust model `local`; admissible: run folders of `federated`"),

@@ -25,7 +25,9 @@ enum Act {
 /// A frame of the upload in `out`, or what else there is to do.
 fn act(output: Output<'_, f32>, header: Header, out: &mut [u8]) -> Act {
     match output {
-        Output::Evaluate { candidate, point, number } => Act::Evaluate { candidate, number, point: [point[0], point[1]] },
+        Output::Evaluate { candidate, point, number } => {
+            Act::Evaluate { candidate, number, point: [point[0], point[1]] }
+        }
         Output::Upload(weights) => Act::Send(wire::encode(header, weights, out).expect("the buffer holds any frame")),
         Output::Wait => Act::Wait,
         Output::Done => Act::Done,
@@ -92,9 +94,14 @@ pub async fn agent(link: &'static Link) {
             }
             Act::Wait => {
                 let (bytes, len) = link.down.receive().await;
-                let (_, payload) = wire::decode(&bytes[..len], vectors.len() as u32).expect("a frame");
-                payload.read(&mut vectors).expect("a broadcast");
                 let round = agent.state().round();
+                // A frame that is damaged, of another federation or of another round is none.
+                let Ok((found, payload)) = wire::decode(&bytes[..len], vectors.len() as u32) else { continue };
+                let Header { deployment, config, .. } = header(round);
+                let meant = (found.kind, found.deployment, found.config, found.round);
+                if meant != (Kind::Broadcast, deployment, config, round) || payload.read(&mut vectors).is_err() {
+                    continue;
+                }
                 let input = Input::Broadcast { vectors: &vectors, maximum: None };
                 act(agent.handle(input).expect("finite numbers"), header(round), &mut frame)
             }

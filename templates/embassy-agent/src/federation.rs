@@ -2,9 +2,7 @@
 
 use sordino_core::domain::{Candidates, Regions};
 use sordino_core::features::{RandomFourier, random_fourier};
-use sordino_core::federated::{
-    Aggregation, Config, InitialRegion, OwnDraw, Parameters, Public, Signal, Sizes,
-};
+use sordino_core::federated::{Aggregation, Config, InitialRegion, OwnDraw, Parameters, Public, Signal, Sizes};
 use sordino_core::kernel::Stationary;
 use sordino_core::privacy::{ClippingNorm, NoiseMultiplier};
 use sordino_core::schedule::{Mixing, WeightConcentration};

@@ -1,6 +1,6 @@
 //! States and logs in a flash: one key each, replaced as a whole or not at all.
 
-use embedded_storage_async::nor_flash::MultiwriteNorFlash;
+use embedded_storage_async::nor_flash::NorFlash;
 use sequential_storage::cache::CacheImpl;
 use sequential_storage::map::MapStorage;
 use sordino_core::digest::Digest;
@@ -20,13 +20,13 @@ pub enum StoreError<E> {
 }
 
 /// A map in flash.
-pub struct Store<F: MultiwriteNorFlash, C: CacheImpl<u16>> {
+pub struct Store<F: NorFlash, C: CacheImpl<u16>> {
     map: MapStorage<u16, F, C>,
     buffer: [u8; BUFFER],
     agreement: Digest,
 }
 
-impl<F: MultiwriteNorFlash, C: CacheImpl<u16>> Store<F, C> {
+impl<F: NorFlash, C: CacheImpl<u16>> Store<F, C> {
     /// A map whose items all belong to one agreement.
     pub const fn new(map: MapStorage<u16, F, C>, agreement: Digest) -> Self {
         Store { map, buffer: [0; BUFFER], agreement }

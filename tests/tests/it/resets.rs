@@ -7,6 +7,7 @@ use sordino_core::digest::Digest;
 
 /// A device and what surrounds it.
 struct Bench {
+    grain: usize,
     bytes: Box<[u8; SLOTS * SLOT]>,
     world: World,
 }
@@ -15,7 +16,7 @@ type Boot = fn(&mut Flash<'_>, &mut World) -> Result<(), Stop>;
 
 impl Bench {
     fn new(noisy: bool) -> Self {
-        Bench { bytes: Box::new([0xff; SLOTS * SLOT]), world: World::new(noisy) }
+        Bench { grain: 1, bytes: Box::new([0xff; SLOTS * SLOT]), world: World::new(noisy) }
     }
 
     /// One boot with power for so many steps; how many were taken.
@@ -25,7 +26,7 @@ impl Bench {
             taken += 1;
             if taken > steps { Err(Cut) } else { Ok(()) }
         };
-        let mut flash = Flash { bytes: &mut self.bytes, grain: 1, power: &mut power };
+        let mut flash = Flash { bytes: &mut self.bytes, grain: self.grain, power: &mut power };
         let end = program(&mut flash, &mut self.world);
         (end, taken)
     }
@@ -135,6 +136,33 @@ fn a_reporter_never_says_more_than_its_flash_has_charged() {
         in_vain += u32::from(spent > said);
     }
     assert!(0 < in_vain && in_vain < steps, "{in_vain} of {steps}");
+}
+
+/// A second cut after the first, at every pair of steps: what the first left half done is put right before anything is
+/// done, so that the second finds two whole slots. The budget is never forgotten, and no device is lost.
+#[test]
+fn mended_two_cuts_neither_forget_a_budget_nor_lose_a_device() {
+    let grain = 8;
+    let steps = Bench { grain, ..Bench::new(false) }.boot(reporter::boot, u32::MAX).1;
+    assert!(steps > 50, "{steps}");
+    for first in 0..steps {
+        let mut cut = Bench { grain, ..Bench::new(false) };
+        assert_eq!(cut.boot(reporter::boot, first).0, Err(Stop::Cut));
+        for second in 0.. {
+            let mut bench = Bench { grain, bytes: cut.bytes.clone(), world: cut.world };
+            let end = bench.boot(reporter::boot, second).0;
+            let flash = Flash { bytes: &mut bench.bytes, grain, power: &mut || Ok(()) };
+            let (spent, said) = reporter::spent_and_said(&flash, &bench.world).unwrap();
+            assert!(spent >= said, "{first}, {second}: {spent} charged, {said} said");
+            if end == Ok(()) {
+                break;
+            }
+            assert_eq!(bench.boot(reporter::boot, u32::MAX).0, Ok(()), "{first}, {second}");
+            let flash = Flash { bytes: &mut bench.bytes, grain, power: &mut || Ok(()) };
+            let (spent, said) = reporter::spent_and_said(&flash, &bench.world).unwrap();
+            assert!(said <= spent && spent <= said + 1.0, "{first}, {second}: {spent} charged, {said} said");
+        }
+    }
 }
 
 /// A device that acts before it stores is caught: the check above can fail.

@@ -50,7 +50,7 @@ pub fn store(agreement: Digest) -> Store<Nor, impl CacheImpl<u16>> {
     Store::new(MapStorage::new(Nor::new(), RANGE, Cache::new_uncached()), agreement)
 }
 
-/// The reporter's part of the flash, of another agreement.
+/// The reporter's part: a flash of its own here. On one chip, give it **another range** than the agent's.
 pub fn store_of_reporter(agreement: Digest) -> Store<Nor, impl CacheImpl<u16>> {
     store(agreement)
 }
@@ -60,8 +60,12 @@ pub async fn measure(point: [f32; 2]) -> f32 {
     1.0 - point[0] * point[1]
 }
 
-/// Where noise comes from. **Not private**: the emulator has no entropy, and the type of every report says so.
-pub fn noise() -> Simulated {
+/// Where noise comes from. **Not private**: the emulator has no entropy, and the type of every report says so. On a device
+/// `Secret<RandCore09<Rng>>`.
+pub type Noise = Simulated;
+
+/// The source of noise.
+pub fn noise() -> Noise {
     Simulated::new(Stream::from_seed(seed()))
 }
 
@@ -71,12 +75,9 @@ pub fn seed() -> u64 {
 }
 
 /// Sends a report. On a device, ask for `Release<f32, Private>` here: simulated noise then does not compile.
-pub async fn report(report: Release<f32, <Simulated as NoiseSource>::Provenance>) {
+pub async fn report(report: Release<f32, <Noise as NoiseSource>::Provenance>) {
     let _sent = report.value();
 }
-
-/// No noise, no report: try again later, take no part until then.
-pub fn entropy_failed() {}
 
 /// The server, as far as one agent sees it: a broadcast for every upload.
 #[embassy_executor::task]

@@ -2,7 +2,7 @@
 
 use core::convert::Infallible;
 
-use embedded_storage_async::nor_flash::{ErrorType, MultiwriteNorFlash, NorFlash, ReadNorFlash};
+use embedded_storage_async::nor_flash::{ErrorType, NorFlash, ReadNorFlash};
 
 /// Bytes of the flash.
 pub const LEN: u32 = 2 * PAGE as u32;
@@ -45,5 +45,3 @@ impl NorFlash for Nor {
         Ok(())
     }
 }
-
-impl MultiwriteNorFlash for Nor {}
