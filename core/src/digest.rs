@@ -5,6 +5,15 @@
 //! on any thread and machine.
 //! Only what an execution decided goes in: never a clock, a thread count or a privacy loss. The state is 32 bytes, so
 //! a checkpoint carries it.
+//!
+//! ```
+//! use sordino_core::digest::{Digest, link};
+//!
+//! let start = Digest::of(&(1u32, "a configuration"));
+//! assert_eq!(start, Digest::of(&(1u32, "a configuration")));
+//! // One bit of one value, and the chain is another.
+//! assert_ne!(link(&start, 1, 17, 0.5f32), link(&start, 1, 17, 0.5f32.next_up()));
+//! ```
 
 use core::fmt;
 

@@ -2,6 +2,20 @@
 //!
 //! Everything above this layer works on the unit box [0, 1]ᴰ; [`BoxDomain`] translates a user's units. Proposals are made
 //! over finite [`Candidates`], named by their index: an index is the same on every target, a rounded coordinate is not.
+//!
+//! ```
+//! use sordino_core::domain::{BoxDomain, Candidates, Regions};
+//!
+//! let volts = BoxDomain::new(&[(0.0, 12.0)])?;
+//! assert_eq!(volts.from_unit(0, 0.25f64), Some(3.0));
+//! let (grid, mut point) = (Candidates::grid(11, 2)?, [0f64; 2]);
+//! grid.point(grid.count() - 1, &mut point);
+//! assert_eq!((grid.count(), point), (121, [1.0, 1.0]));
+//! let quarters = Regions::new(&[2, 2])?;
+//! assert_eq!(quarters.count(), 4);
+//! assert_ne!(quarters.region_of(&[0.1f64, 0.1]), quarters.region_of(&[0.9f64, 0.1]));
+//! # Ok::<(), sordino_core::domain::DomainError>(())
+//! ```
 
 use core::fmt;
 
@@ -22,7 +36,7 @@ pub const CANDIDATES_MAX: u32 = 1 << 24;
 pub enum DomainError {
     /// No dimension, or more than [`DIM_MAX`].
     Dimension {
-        /// What was given.
+        /// Number of dimensions given.
         dim: usize,
     },
     /// An axis whose bounds are not finite with low < high.
@@ -49,12 +63,12 @@ pub enum DomainError {
     Length {
         /// Length of the slice given.
         len: usize,
-        /// Numbers a point takes.
+        /// Number of coordinates of a point.
         dim: usize,
     },
     /// More than [`CANDIDATES_MAX`] candidates.
     TooManyCandidates {
-        /// What was asked for.
+        /// Number of candidates asked for.
         count: u64,
     },
     /// A coordinate that is not a finite number in [0, 1].
@@ -119,6 +133,17 @@ pub struct BoxDomain {
     high: heapless::Vec<f64, DIM_MAX>,
 }
 
+/// The first [`DIM_MAX`] elements: `collect` without its way to panic.
+pub(crate) fn collected<T>(elements: impl Iterator<Item = T>) -> heapless::Vec<T, DIM_MAX> {
+    let mut list = heapless::Vec::new();
+    for element in elements {
+        if list.push(element).is_err() {
+            break;
+        }
+    }
+    list
+}
+
 impl BoxDomain {
     /// The box with these bounds, one pair an axis.
     ///
@@ -133,8 +158,8 @@ impl BoxDomain {
             }
         }
         Ok(BoxDomain {
-            low: bounds.iter().map(|bound| bound.0).collect(),
-            high: bounds.iter().map(|bound| bound.1).collect(),
+            low: collected(bounds.iter().map(|bound| bound.0)),
+            high: collected(bounds.iter().map(|bound| bound.1)),
         })
     }
 
@@ -182,7 +207,7 @@ pub enum Candidates<'a, T> {
     List {
         /// `count · dim` numbers.
         points: &'a [T],
-        /// Numbers a point takes.
+        /// Number of coordinates of a point.
         dim: usize,
     },
     /// `per_axis`^`dim` points, coordinate i/(per_axis − 1), the last axis fastest; nothing is stored.
@@ -237,7 +262,7 @@ impl<'a, T: Scalar> Candidates<'a, T> {
         Ok(Candidates::Grid { per_axis, dim })
     }
 
-    /// How many there are.
+    /// Number of candidates.
     pub fn count(&self) -> u32 {
         match *self {
             Candidates::List { points, dim } => (points.len() / dim.max(1)) as u32,
@@ -245,7 +270,7 @@ impl<'a, T: Scalar> Candidates<'a, T> {
         }
     }
 
-    /// Numbers a point takes.
+    /// Number of coordinates of a point.
     pub fn dim(&self) -> usize {
         match *self {
             Candidates::List { dim, .. } | Candidates::Grid { dim, .. } => dim,
@@ -309,7 +334,7 @@ impl Regions {
         &self.splits
     }
 
-    /// How many regions there are.
+    /// Number of regions.
     pub fn count(&self) -> u32 {
         self.splits.iter().product()
     }

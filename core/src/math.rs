@@ -13,9 +13,37 @@
 //! | [`Scalar::exp_nonpositive`] `f32` | `x ≤ 0` | 2 units in the last place down to 1e-37, 0 below −87 |
 //! | [`Scalar::cos`], [`Scalar::sin`] `f32` | every finite `x` | 1.2e-7 absolute, no `f64` inside |
 //! | everything else | | that of `libm` 0.2.16 |
+//!
+//! ```
+//! use sordino_core::math::{Scalar, erf, ln_gamma};
+//!
+//! assert_eq!((erf(0.0), Scalar::max(1f32, 2.0)), (0.0, 2.0));
+//! assert!((ln_gamma(5.0) - 24f64.ln()).abs() < 1e-13); // Γ(5) = 4!
+//! ```
 
 use core::fmt::{Debug, Display};
 use core::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
+
+/// The correctly rounded square root, which every IEEE 754 processor has: one result, whatever the way to it.
+///
+/// `libm` writes the instruction down in its SSE form, which cannot be vectorised and waits for hundreds of cycles amidst
+/// wide vectors; where there may be such, the compiler chooses the form.
+#[cfg(all(feature = "dispatch", target_arch = "x86_64"))]
+#[allow(clippy::disallowed_methods)]
+mod square_root {
+    #[inline(always)]
+    pub fn double(x: f64) -> f64 {
+        x.sqrt()
+    }
+    #[inline(always)]
+    pub fn single(x: f32) -> f32 {
+        x.sqrt()
+    }
+}
+#[cfg(not(all(feature = "dispatch", target_arch = "x86_64")))]
+mod square_root {
+    pub use libm::{sqrt as double, sqrtf as single};
+}
 
 mod sealed {
     pub trait Sealed {}
@@ -139,7 +167,7 @@ impl Scalar for f64 {
     }
     #[inline]
     fn sqrt(self) -> Self {
-        libm::sqrt(self)
+        square_root::double(self)
     }
     #[inline]
     fn exp(self) -> Self {
@@ -246,7 +274,7 @@ impl Scalar for f32 {
     }
     #[inline]
     fn sqrt(self) -> Self {
-        libm::sqrtf(self)
+        square_root::single(self)
     }
     #[inline]
     fn exp(self) -> Self {

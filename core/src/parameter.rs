@@ -1,4 +1,6 @@
 //! Checks of numbers in configurations, and the one answer to a number outside its range.
+//!
+//! **Example**: where one arises, [`crate::privacy::NoiseMultiplier`].
 
 use core::fmt;
 use core::ops::RangeInclusive;
@@ -44,9 +46,9 @@ pub(crate) fn whole(
 pub struct StateError {
     /// The phase the state says it is in.
     pub phase: &'static str,
-    /// What does not belong to it.
+    /// Name of the number that does not belong to it.
     pub field: &'static str,
-    /// What was found.
+    /// The number found.
     pub found: u64,
     /// The least that is admissible.
     pub least: u64,

@@ -1,6 +1,16 @@
 //! Numbers that move with the round: mixing probabilities, weights of agents, confidence widths.
 //!
 //! Each is a plain function of public quantities, named after what it multiplies and citing the paper's symbol.
+//!
+//! ```
+//! use sordino_core::schedule::{Mixing, WeightConcentration, region_weight};
+//!
+//! assert_eq!(Mixing::InverseSqrt.own_draw_probability(4), 0.5); // 1 − 1/√4
+//! assert_eq!(WeightConcentration::PAPER.at(9), 15.0);
+//! // Ten agents, of whom four explore the region: their weights add up to one.
+//! let (inside, outside) = (region_weight(2.0, 10, 4, true), region_weight(2.0, 10, 4, false));
+//! assert!((4.0 * inside + 6.0 * outside - 1.0).abs() < 1e-15 && inside > outside);
+//! ```
 
 pub mod confidence;
 

@@ -13,7 +13,7 @@
 //! | 4 | CRC-32C of all before |
 //!
 //! Bytes after the checksum are ignored: a slot may be larger than what it holds. The checksum finds accidents, not
-//! adversaries: who can write to a device's flash owns the device.
+//! adversaries: anyone who can write to a device's flash owns the device.
 //!
 //! **Order** for a state with two slots ([`newest`]), which lie in different erase units: write one slot, then the other,
 //! then act (send, measure). A cut in the first write leaves the state before in the second slot, and nothing was done on
@@ -70,7 +70,7 @@ pub const fn max_bytes<S: Stored>() -> usize {
     (OVERHEAD + S::BODY_MAX).next_multiple_of(4)
 }
 
-/// Bytes that postcard takes for an integer of so many bits at most: seven bits a byte.
+/// The most bytes that postcard takes for an integer of `bits` bits: seven bits a byte.
 pub(crate) const fn varint_max(bits: usize) -> usize {
     bits.div_ceil(7)
 }
@@ -88,12 +88,12 @@ pub enum SnapshotError {
     },
     /// A layout of another version.
     Version {
-        /// Its first byte.
+        /// First byte, which is the version.
         found: u8,
     },
     /// Something else was stored there.
     Kind {
-        /// What was found.
+        /// The number found.
         found: u8,
         /// What was looked for.
         expected: u8,

@@ -1,4 +1,12 @@
 //! Expected improvement, in the logarithm: where the improvement underflows its logarithm still has a slope.
+//!
+//! ```
+//! use sordino_core::acquisition::log_expected_improvement::value;
+//!
+//! // At a mean equal to the incumbent the expected improvement is σφ(0) = σ/√(2π).
+//! let expected = (2.0 / core::f64::consts::TAU.sqrt()).ln();
+//! assert!((value(1.0, 4.0, 1.0) - expected).abs() < 1e-12);
+//! ```
 
 use super::Maximum;
 use crate::math::{Scalar, erfc, ln_1p};
@@ -10,6 +18,8 @@ use crate::math::{Scalar, erfc, ln_1p};
 /// * `f64`: for u > −1 as it stands; below, ln h = −u²/2 − ½ ln 2π + ln R(−u), and below −20 R by its asymptotic series.
 /// * `f32`: (2 + t)²R(t) by a polynomial in (t − 3.5)/(t + 3.5); h(u) = u + φ(u)R(u) for u > 0, else ln h as above. No
 ///   `f64` arithmetic: a device without double precision takes 40 times as long for the other form.
+///
+#[doc = include_str!("../../equations/log_expected_improvement.html")]
 ///
 /// **Numerics**: `f64`: relative error of h below 1e-12 for u ≥ −20 and below 1e-11 beyond. `f32`: error of ln h below
 /// 4e-7 + 3e-7·|ln h| for every u; below −2.6e19 it is −∞. Variance 0 gives the logarithm of the improvement itself, −∞

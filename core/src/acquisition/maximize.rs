@@ -2,6 +2,8 @@
 //!
 //! A scan of the Halton sequence finds the basins, compass search climbs the best few: one coordinate at a time, up, then
 //! down; the step halves when no coordinate helps. The same function gives the same bits everywhere.
+//!
+//! **Example**: that of [`Searching`].
 
 use core::task::Poll;
 
@@ -184,9 +186,8 @@ fn insert<T: Scalar>(top: &mut [T], width: usize, value: T, point: &[T]) {
     let mut entries = top.chunks_exact(width.max(1));
     let Some(place) = entries.position(|entry| value > slice::at(entry, 0)) else { return };
     let rest = slice::tail_mut(top, place * width);
-    let moved = rest.len().saturating_sub(width);
-    if moved > 0 && width <= rest.len() {
-        rest.copy_within(..moved, width);
+    for i in (width..rest.len()).rev() {
+        slice::set(rest, i, slice::at(rest, i - width));
     }
     if let Some((first, entry)) = slice::head_mut(rest, width).split_first_mut() {
         *first = value;

@@ -6,6 +6,8 @@
 //! | [`log_expected_improvement`] | the argmax of the logarithm of the expected improvement |
 //! | [`maximize`] | how any of them is maximised over a box |
 //! | [`thompson`] | the argmax of a function drawn as weights of features |
+//!
+//! **Example**: that of [`upper_confidence_bound`]; over a box, that of [`maximize::Searching`].
 
 pub mod log_expected_improvement;
 pub mod maximize;

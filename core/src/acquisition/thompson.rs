@@ -2,13 +2,21 @@
 //!
 //! Two ways to the same bits: a host caches the rows φ(x) once and multiplies, a device computes one row at a time and
 //! never stores more.
+//!
+//! ```
+//! use sordino_core::acquisition::thompson::maximize_rows;
+//!
+//! // Three candidates with two features each; the drawn function has the weights (1, 2).
+//! let best = maximize_rows(&[1.0, 0.0, 0.0, 1.0, 0.6, 0.8], 2, &[], &[1.0, 2.0]);
+//! assert_eq!((best.candidate, best.value), (2, 0.6 * 1.0 + 0.8 * 2.0));
+//! ```
 
 use core::task::Poll;
 
 use super::Maximum;
 use crate::domain::{Candidates, Regions};
 use crate::features::RandomFourier;
-use crate::linalg::matvec;
+use crate::linalg::{matvec, slice};
 use crate::math::Scalar;
 
 /// argmax over rows i of rowᵢ·ω^(region of i).
@@ -33,7 +41,7 @@ pub fn maximize_rows<T: Scalar>(rows: &[T], width: usize, region_of: &[u32], wei
         else {
             return best;
         };
-        let values = &mut values[..end - start];
+        let values = slice::head_mut(&mut values, end - start);
         matvec(block, weights, values);
         best.look(start as u32, values);
         start = end;

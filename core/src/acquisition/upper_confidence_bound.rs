@@ -1,6 +1,16 @@
 //! The upper confidence bound: mean + confidence width · standard deviation.
+//!
+//! ```
+//! use sordino_core::acquisition::upper_confidence_bound::maximize;
+//!
+//! let (mean, variance) = ([0.0, 1.0], [9.0, 1.0]);
+//! let best = maximize(&mean, &variance, 2.0); // 0 + 2·3 against 1 + 2·1
+//! assert_eq!((best.candidate, best.value), (0, 6.0));
+//! ```
 
 use super::Maximum;
+use crate::dispatch;
+use crate::linalg::slice;
 use crate::math::Scalar;
 
 /// argmax of meanᵢ + width·√varianceᵢ; ties go to the lowest index.
@@ -16,6 +26,41 @@ pub fn maximize<T: Scalar>(mean: &[T], variance: &[T], confidence_width: T) -> M
     let mut best = Maximum { candidate: 0, value: -T::INFINITY };
     // width²·variance·(1 + 16ε) < (best − mean)² leaves no doubt whatever the roundings of both sides.
     let generous = confidence_width * confidence_width * (T::ONE + T::from_f64(16.0) * T::EPSILON);
+    let mut done = 0;
+    if cfg!(feature = "dispatch") {
+        dispatch::run(
+            #[inline(always)]
+            |_| {
+                for (means, variances) in mean.as_chunks().0.iter().zip(variance.as_chunks().0) {
+                    if !none_reaches(best.value, generous, means, variances) {
+                        look(&mut best, generous, confidence_width, done, means, variances);
+                    }
+                    done += SKIP;
+                }
+            },
+        );
+    }
+    look(&mut best, generous, confidence_width, done, slice::tail(mean, done), slice::tail(variance, done));
+    best
+}
+
+/// Candidates that are passed over together, where vectors are at hand.
+const SKIP: usize = 16;
+
+/// Whether every bound is below `best` without a doubt; no branch within.
+#[inline(always)]
+fn none_reaches<T: Scalar>(best: T, generous: T, mean: &[T; SKIP], variance: &[T; SKIP]) -> bool {
+    let mut below = true;
+    for i in 0..SKIP {
+        let gap = best - mean[i];
+        below &= (gap > T::ZERO) & (generous * variance[i] < gap * gap);
+    }
+    below
+}
+
+/// The maximum of `best` and these candidates, of which the first is `start`.
+#[inline(always)]
+fn look<T: Scalar>(best: &mut Maximum<T>, generous: T, confidence_width: T, start: usize, mean: &[T], variance: &[T]) {
     for (i, (mean, variance)) in mean.iter().zip(variance).enumerate() {
         let gap = best.value - *mean;
         if gap > T::ZERO && generous * *variance < gap * gap {
@@ -23,10 +68,9 @@ pub fn maximize<T: Scalar>(mean: &[T], variance: &[T], confidence_width: T) -> M
         }
         let value = bound(*mean, *variance, confidence_width);
         if value > best.value {
-            best = Maximum { candidate: i as u32, value };
+            *best = Maximum { candidate: (start + i) as u32, value };
         }
     }
-    best
 }
 
 /// mean + width·√variance; a negative variance counts as 0.

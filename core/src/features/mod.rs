@@ -7,6 +7,8 @@
 //! | [`quadrature`] | cosines and sines at Gauss-Hermite nodes | squared exponential in at most three dimensions: nearly exact |
 //! | [`nystrom`] | the kernel as a dictionary of points sees it | any kernel; few points matter |
 //! | [`random_fourier`] | cosines at random frequencies | any stationary kernel, any dimension; shared by all agents of a federation |
+//!
+//! **Example**: that of [`random_fourier`].
 
 pub mod nystrom;
 pub mod orthogonal;

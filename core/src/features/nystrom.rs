@@ -5,6 +5,21 @@
 //! the largest (`f32`: 1e−5) count as 0. The numerical rank, not the number of points, is the m of the bounds.
 //!
 //! **Source**: Calandriello et al. 2019; Zhou and Tan 2021, section 4.
+//!
+//! ```
+//! use sordino_core::features::{Nystrom, nystrom::{scratch_len, storage_len}};
+//! use sordino_core::kernel::{Kernel, SquaredExponential};
+//!
+//! let (kernel, points) = (SquaredExponential::new(0.5, 1.0)?, [0.0, 0.5, 1.0]);
+//! let map = Nystrom::new(kernel, 1, points, [0f64; storage_len(3)], &mut [0.0; scratch_len(3)])?;
+//! let (mut first, mut second) = ([0.0; 3], [0.0; 3]);
+//! map.features(&[0.5], &mut first, &mut [0.0; 3]);
+//! map.features(&[0.2], &mut second, &mut [0.0; 3]);
+//! let product: f64 = first.iter().zip(second).map(|(a, b)| a * b).sum();
+//! // Exact wherever one of the two points is in the dictionary.
+//! assert!((product - kernel.covariance(&[0.5], &[0.2])).abs() < 1e-9);
+//! # Ok::<(), Box<dyn core::error::Error>>(())
+//! ```
 
 use super::FeatureError;
 use crate::kernel::Kernel;

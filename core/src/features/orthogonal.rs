@@ -4,6 +4,21 @@
 //! with D degrees of freedom as drawn here: equal lengths give the features of another kernel.
 //!
 //! **Source**: Yu et al. 2016.
+//!
+//! ```
+//! use sordino_core::features::{RandomFourier, orthogonal, random_fourier};
+//! use sordino_core::kernel::Stationary;
+//!
+//! let (dim, count) = (8, 64);
+//! let mut storage = vec![0.0; random_fourier::storage_len(dim, count)];
+//! let scratch = &mut vec![0.0; dim * dim + dim];
+//! orthogonal::draw(7, 0, Stationary::SquaredExponential, &[0.5], dim, count, &mut storage, scratch)?;
+//! let dot: f64 = (0..dim).map(|i| storage[i] * storage[dim + i]).sum();
+//! assert!(dot.abs() < 1e-9); // the first two frequencies are at right angles
+//! let map = RandomFourier::new(dim, count, 1.0, true, storage)?;
+//! assert_eq!((map.dim(), map.count()), (8, 64));
+//! # Ok::<(), sordino_core::features::FeatureError>(())
+//! ```
 
 use super::{FeatureError, random_fourier};
 use crate::kernel::Stationary;

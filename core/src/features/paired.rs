@@ -1,4 +1,14 @@
 //! Paired Fourier features: cosine and sine of the same frequency, norm exactly √s².
+//!
+//! ```
+//! use sordino_core::features::{FeatureMap, PairedFourier};
+//!
+//! let map = PairedFourier::new(1, 2, 3.0, [0.7, 5.0])?; // two frequencies, s² = 3
+//! let mut phi = [0f64; 4];
+//! map.features(&[0.4], &mut phi);
+//! assert!((phi.iter().map(|x| x * x).sum::<f64>() - 3.0).abs() < 1e-12); // cos² + sin² = 1
+//! # Ok::<(), sordino_core::features::FeatureError>(())
+//! ```
 
 use super::{FeatureError, FeatureMap};
 use crate::math::Scalar;

@@ -8,6 +8,18 @@
 //! claims to know what it never saw. Such a count is refused, with the error and the distance where it occurs.
 //!
 //! **Source**: Mutny and Krause 2018.
+//!
+//! ```
+//! use sordino_core::features::{FeatureMap, QuadratureFourier, quadrature::storage_len};
+//!
+//! let map = QuadratureFourier::new::<f64>(1, 16, &[0.5], 1.0, 1.0, 1e-3, vec![0.0; storage_len(1, 16)])?;
+//! let (mut a, mut b) = (vec![0f64; FeatureMap::<f64>::count(&map)], vec![0.0; FeatureMap::<f64>::count(&map)]);
+//! map.features(&[0.2], &mut a);
+//! map.features(&[0.7], &mut b);
+//! let product: f64 = a.iter().zip(&b).map(|(a, b)| a * b).sum();
+//! assert!((product - (-0.5f64).exp()).abs() <= map.kernel_error() + 1e-12); // k = e^(−r²/2) at r = 1
+//! # Ok::<(), sordino_core::features::FeatureError>(())
+//! ```
 
 use core::f64::consts::PI;
 

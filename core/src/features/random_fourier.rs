@@ -3,11 +3,26 @@
 //! One public 64-bit seed gives every agent, device and server the same features, so that a weight vector means the
 //! same function everywhere. Frequencies and phases are drawn in `f64` and rounded to `T`: a device's `f32` features
 //! are a host's `f64` features, rounded.
+//!
+//! ```
+//! use sordino_core::features::random_fourier::{RandomFourier, draw, storage_len};
+//! use sordino_core::kernel::Stationary;
+//!
+//! let mut storage = vec![0f64; storage_len(1, 4096)];
+//! draw(7, 0, Stationary::SquaredExponential, &[0.5], 1, 4096, &mut storage)?; // 7 is the public seed
+//! let map = RandomFourier::new(1, 4096, 1.0, false, storage)?;
+//! let (mut a, mut b) = (vec![0.0; 4096], vec![0.0; 4096]);
+//! map.features(&[0.2], &mut a);
+//! map.features(&[0.7], &mut b);
+//! let product: f64 = a.iter().zip(&b).map(|(a, b)| a * b).sum();
+//! assert!((product - (-0.5f64).exp()).abs() < 5.0 / 64.0); // k = e^(−½) up to five times 1/√M
+//! # Ok::<(), sordino_core::features::FeatureError>(())
+//! ```
 
 use core::fmt;
 
 use crate::kernel::Stationary;
-use crate::linalg::{dot, sum_of_squares};
+use crate::linalg::{dot, slice, sum_of_squares};
 use crate::math::Scalar;
 use crate::random::{Party, Purpose};
 use crate::random::{RunSeed, normal};
@@ -32,7 +47,7 @@ pub enum FeatureError {
     },
     /// A signal variance that is not finite and positive.
     SignalVariance {
-        /// What was given.
+        /// The value given.
         value: f64,
     },
     /// A buffer of the wrong length.
@@ -49,7 +64,7 @@ pub enum FeatureError {
     },
     /// A number of quadrature nodes per axis that is odd or outside 2..=64.
     Nodes {
-        /// What was given.
+        /// The value given.
         nodes: usize,
     },
     /// Too few quadrature nodes for the box: the features would repeat within it.
@@ -95,6 +110,8 @@ impl fmt::Display for FeatureError {
 impl core::error::Error for FeatureError {}
 
 /// φⱼ(x) = √(2s²/M)·cos(sⱼ·x + bⱼ), j = 1..M, optionally rescaled to ‖φ(x)‖ = s.
+///
+#[doc = include_str!("../../equations/random_fourier.html")]
 ///
 /// **Storage**: `storage_len(dim, count)` numbers, the frequencies row-major, then the phases. It may be borrowed:
 /// what nobody changes is shared.
@@ -225,9 +242,9 @@ pub fn draw<T: Scalar>(
     check(lengthscales, dim, count, storage.len())?;
     let degrees = kernel.degrees_of_freedom().unwrap_or(0) as usize;
     let mut stream = RunSeed::new(feature_seed, run_index).stream(Party::World, Purpose::Features, 0);
-    let (frequencies, phases) = storage.split_at_mut(count * dim);
+    let (frequencies, phases) = slice::split(storage, count * dim);
     let mut gaussian = [0.0f64; 8];
-    for (frequency, phase) in frequencies.chunks_exact_mut(dim).zip(phases) {
+    for (frequency, phase) in frequencies.chunks_exact_mut(dim.max(1)).zip(phases) {
         // Drawn in f64 whatever T is: unscaled normals wait in chunks so that no buffer of D is needed.
         let mut start = stream.clone();
         let mut left = dim;

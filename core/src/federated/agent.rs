@@ -32,6 +32,38 @@ use crate::surrogate::WeightPosterior;
 use crate::surrogate::weights::Regularization;
 
 /// An agent at work: configuration, public context, state and numbers, all borrowed.
+///
+/// ```
+/// use sordino_core::federated::{Agent, AgentError, AgentState, AgentStorage, Input, Output, Phase, storage_len};
+/// # use sordino_core::domain::{Candidates, Regions};
+/// # use sordino_core::features::{RandomFourier, random_fourier};
+/// # use sordino_core::federated::{Aggregation, Config, Parameters, Public};
+/// # use sordino_core::{kernel::Stationary, random::RunSeed};
+/// # let config = Config::new(Parameters::usual(2, Regions::whole(1)?, 2, 16, Aggregation::private(6.0, 0.5, 1.0)?))?;
+/// # let mut frequencies = [0.0; random_fourier::storage_len(1, 16)];
+/// # random_fourier::draw(7, 0, Stationary::SquaredExponential, &[0.2], 1, 16, &mut frequencies)?;
+/// # let features = RandomFourier::new(1, 16, 1.0, true, &frequencies[..])?;
+/// # let public = Public::streamed(Candidates::grid(50, 1)?, features);
+///
+/// // `config` and `public` are made as in the examples of `Config` and `Public`.
+/// let (mut state, mut numbers) = (AgentState::new(0, RunSeed::new(1, 0)), vec![0.0; storage_len(&config, &public)]);
+/// let mut agent = Agent::attach(&config, &public, &mut state, AgentStorage::split(&config, &public, &mut numbers)?)?;
+/// let (mut input, mut uploaded) = (Input::Start, 0);
+/// while uploaded == 0 {
+///     input = match agent.handle(input)? {
+///         Output::Evaluate { point, .. } => Input::Observed(1.0 - point[0] * point[0]),
+///         Output::Upload(weights) => {
+///             uploaded = weights.len();
+///             break;
+///         }
+///         Output::Wait | Output::Done => break,
+///     };
+/// }
+/// assert_eq!((uploaded, agent.observations().count()), (16, 10)); // M weights, from the initial points
+/// let early = agent.handle(Input::Start);
+/// assert!(matches!(early, Err(AgentError::UnexpectedInput { phase: Phase::Waiting, .. })));
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 pub struct Agent<'a, T> {
     config: &'a Config,
     public: &'a Public<'a, T>,
@@ -125,7 +157,7 @@ impl<'a, T: Scalar> Agent<'a, T> {
         })
     }
 
-    /// Where it stands.
+    /// The state it works on: its phase and counts.
     pub fn state(&self) -> &AgentState {
         self.state
     }
@@ -137,7 +169,7 @@ impl<'a, T: Scalar> Agent<'a, T> {
 
     /// Says its last output again: the point that is awaited, or the upload of its round, drawn again from its address,
     /// the same bits. For an agent that was restarted, and for a server that was and lacks the upload. Of a round that
-    /// was [`Input::Missed`](super::Input::Missed) there was no upload; the one that is drawn then was never sent, and need not be.
+    /// was [`Input::Missed`](super::Input::Missed) there was no upload; the one drawn now was never sent, and need not be.
     ///
     /// **Returns** [`Output::Wait`] before the beginning and if nothing is ever uploaded.
     ///

@@ -15,12 +15,14 @@ const MEAN_ENTRY_MAX: f64 = 1_048_576.0; // 2²⁰
 
 /// Numbers of a collector, borrowed: P·M sums and one byte for each agent of its range. Prints their lengths, never
 /// what they hold.
+///
+/// **Example**: that of [`Collector`].
 pub struct CollectorStorage<'a> {
     /// Integer sums of the contributions, P·M numbers.
     pub sums: &'a mut [i64],
     /// Flags of the agents `first..first + flags.len()`.
     pub flags: &'a mut [u8],
-    /// What is counted.
+    /// Counts of the broadcast.
     pub counters: &'a mut Counters,
 }
 
@@ -34,6 +36,31 @@ impl core::fmt::Debug for CollectorStorage<'_> {
 ///
 /// A server collects by itself; a fleet gives each shard a collector with its share of the secret sample
 /// ([`super::Server::share`]) and sums of its own, and merges what they finish with ([`super::Server::merge`]).
+///
+/// ```
+/// use sordino_core::federated::{Collector, CollectorStorage, Counters, Partial, PartialError, ServerError, Share};
+/// # use sordino_core::{domain::Regions, federated::*, privacy::Simulated, random::Stream};
+/// # let config = Config::new(Parameters::usual(4, Regions::whole(1)?, 5, 16, Aggregation::private(6.0, 0.5, 1.0)?))?;
+/// # let (mut all, mut noise, mut agents, mut out) = ([0; 16], [0; 16], [0; 4], [0.0; 16]);
+/// # let storage = ServerStorage { sums: &mut all, noise: &mut noise, flags: &mut agents, vectors: &mut out };
+/// # let mut state = ServerState::new();
+/// # let mut server = Server::attach(&config, &mut state, storage)?;
+/// # server.handle(ServerInput::Open, &mut Simulated::new(Stream::from_seed(1)))?;
+///
+/// // A server of four agents that was opened, as in its example; a shard takes the uploads of agents 2 and 3.
+/// let share: Share<_> = server.share(2..4)?; // holds the `Opening` and who is in the sample
+/// let (mut sums, mut flags, mut counters) = ([0; 16], [0; 2], Counters::default());
+/// let storage = CollectorStorage { sums: &mut sums, flags: &mut flags, counters: &mut counters };
+/// let mut shard = Collector::new(&config, &share, storage)?;
+/// shard.upload(2, 0, &[0.5; 16])?;
+/// shard.upload(3, 0, &[0.5; 16])?;
+/// let partial: Partial<_, _> = shard.finish();
+/// assert_eq!(partial.agents(), 2..4);
+/// server.merge(&partial)?;
+/// assert_eq!(server.state().counters().received, 2);
+/// assert_eq!(server.merge(&partial), Err(ServerError::Partial(PartialError::Counted { agent: 2 })));
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 pub struct Collector<'a> {
     config: &'a Config,
     encoding: Encoding,

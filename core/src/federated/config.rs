@@ -14,10 +14,12 @@ pub const AGENTS_MAX: u32 = 1 << 24;
 /// The largest concentration: e^(−700) is 1e-304, and every weight a normal number.
 pub const CONCENTRATION_MAX: f64 = 700.0;
 
-/// Weights of one broadcast are kept for so many regions.
+/// The most regions for which the weights of one broadcast are kept.
 pub(super) const REGION_WEIGHTS_MAX: usize = REGIONS_MAX;
 
 /// From where an agent's initial points are drawn.
+///
+/// **Example**: that of [`Config`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum InitialRegion {
@@ -28,6 +30,8 @@ pub enum InitialRegion {
 }
 
 /// How an agent draws a function from its own posterior.
+///
+/// **Example**: that of [`Config`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OwnDraw {
@@ -38,6 +42,8 @@ pub enum OwnDraw {
 }
 
 /// What the released sum is made of.
+///
+/// **Example**: that of [`Config`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Signal {
@@ -48,6 +54,8 @@ pub enum Signal {
 }
 
 /// What the server does with the vectors.
+///
+/// **Example**: that of [`Config`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Aggregation {
@@ -71,6 +79,8 @@ pub enum Aggregation {
 }
 
 /// The numbers a federation is described by, before they are checked.
+///
+/// **Example**: that of [`Config`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Parameters {
     /// N, enrolled agents.
@@ -81,7 +91,7 @@ pub struct Parameters {
     pub rounds: u32,
     /// N_init ≥ 1, points drawn before the first upload.
     pub initial_points: u32,
-    /// Where they are drawn.
+    /// The region from which they are drawn.
     pub initial_region: InitialRegion,
     /// M, shared random Fourier features.
     pub feature_count: u32,
@@ -93,15 +103,76 @@ pub struct Parameters {
     pub offset: f64,
     /// The probabilities 1 − pₜ with which a query follows the release.
     pub mixing: Mixing,
-    /// How own draws are made.
+    /// How an agent draws from its own posterior.
     pub own_draw: OwnDraw,
     /// The concentrations a_s of the weights of agents.
     pub concentration: WeightConcentration,
-    /// What the server does.
+    /// What the server does with the vectors.
     pub aggregation: Aggregation,
 }
 
+impl Aggregation {
+    /// The paper's private aggregation of all agents' vectors, with the finest grid: S, q and z as in
+    /// [`Aggregation::Private`]. An unclipped vector has about the norm of its prior draw, √(M·P) with its factor √P: S =
+    /// 1.1·√(M·P) clips few and follows from public numbers alone.
+    ///
+    /// **Errors**: [`ConfigError`] for S or z out of range; q is checked by [`Config::new`].
+    pub fn private(
+        clipping_norm: f64,
+        sampling_probability: f64,
+        noise_multiplier: f64,
+    ) -> Result<Aggregation, ConfigError> {
+        Ok(Aggregation::Private {
+            clipping_norm: ClippingNorm::new(clipping_norm)?,
+            sampling_probability,
+            noise_multiplier: NoiseMultiplier::new(noise_multiplier)?,
+            grid_exponent: 20,
+            signal: Signal::Vectors,
+        })
+    }
+}
+
+impl Parameters {
+    /// N agents that explore these regions for T rounds with M features, and the constants of the paper's synthetic
+    /// experiments: ten initial points, λ and noise variance 0.01, own draws by features.
+    pub fn usual(agents: u32, regions: Regions, rounds: u32, feature_count: u32, aggregation: Aggregation) -> Self {
+        Parameters {
+            agents,
+            regions,
+            rounds,
+            initial_points: 10,
+            initial_region: InitialRegion::Own,
+            feature_count,
+            regularization: 0.01,
+            noise_variance: 0.01,
+            offset: 0.0,
+            mixing: Mixing::InverseSqrt,
+            own_draw: OwnDraw::Features,
+            concentration: WeightConcentration::PAPER,
+            aggregation,
+        }
+    }
+}
+
 /// Checked [`Parameters`].
+///
+/// ```
+/// use sordino_core::domain::Regions;
+/// use sordino_core::federated::{Aggregation, Config, InitialRegion, OwnDraw, Parameters, Signal};
+///
+/// let private = Aggregation::private(11.0, 0.25, 1.0)?; // S, q, z
+/// assert!(matches!(private, Aggregation::Private { signal: Signal::Vectors, .. }));
+/// let usual = Parameters::usual(200, Regions::new(&[2, 2])?, 40, 64, private);
+/// assert_eq!((usual.initial_region, usual.own_draw), (InitialRegion::Own, OwnDraw::Features));
+/// let config = Config::new(Parameters { noise_variance: 0.04, ..usual.clone() })?;
+/// assert_eq!(config.broadcast_len(), 4 * 64); // P·M
+/// assert_eq!((config.region_of_agent(5), config.explorers(1)), (1, 50)); // 5 mod 4, and 200/4 agents
+/// let weights = (0..200).map(|n| config.weight(15.0, n, 1)); // of all agents in one region, at a concentration of 15
+/// assert!((weights.sum::<f64>() - 1.0).abs() < 1e-12);
+/// let refused = Config::new(Parameters { rounds: 0, ..usual }).unwrap_err();
+/// assert_eq!((refused.field, refused.admissible), ("rounds", "1..=1048576"));
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Config(Parameters);
 
@@ -142,7 +213,7 @@ impl Config {
         Ok(Config(parameters))
     }
 
-    /// The numbers themselves.
+    /// The checked parameters.
     pub fn parameters(&self) -> &Parameters {
         &self.0
     }
@@ -164,7 +235,7 @@ impl Config {
 
     /// The region agent n explores: n mod P.
     pub fn region_of_agent(&self, agent: u32) -> u32 {
-        agent % self.0.regions.count()
+        agent.checked_rem(self.0.regions.count()).unwrap_or(0)
     }
 
     /// Agents that explore region i.

@@ -8,6 +8,8 @@ use crate::privacy::mechanism::gaussian::{GaussianError, GridGaussian};
 use crate::privacy::sampling::SamplingProbability;
 
 /// Counts of one broadcast. **Not releasable**: they depend on private vectors and on the secret sample.
+///
+/// **Example**: that of [`super::Collector`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
     /// Uploads taken; public, because everybody uploads in every round.
@@ -22,6 +24,20 @@ pub struct Counters {
 
 impl Counters {
     pub(super) const ZERO: Self = Counters { received: 0, selected: 0, clipped: 0, zeroed: 0 };
+
+    /// Adds those of other agents; nothing if a count leaves 32 bits.
+    #[cfg(feature = "alloc")]
+    pub(super) fn add(&mut self, other: &Counters) -> Option<()> {
+        for (own, more) in [
+            (&mut self.received, other.received),
+            (&mut self.selected, other.selected),
+            (&mut self.clipped, other.clipped),
+            (&mut self.zeroed, other.zeroed),
+        ] {
+            *own = own.checked_add(more)?;
+        }
+        Some(())
+    }
 }
 
 pub(super) const SELECTED: u8 = 1;

@@ -13,6 +13,8 @@ use crate::random::{NoiseError, SourceKind};
 use crate::surrogate::weights::WeightsError;
 
 /// Why an agent was not put together, or refused an input. Its state is as before unless the variant says otherwise.
+///
+/// **Example**: that of [`super::Agent`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum AgentError {
@@ -20,7 +22,7 @@ pub enum AgentError {
     UnexpectedInput {
         /// Where the agent stands.
         phase: Phase,
-        /// What it was given.
+        /// Name of the input.
         input: &'static str,
     },
     /// An observation that is NaN or infinite; evaluate again or stop.
@@ -37,10 +39,10 @@ pub enum AgentError {
     },
     /// A broadcast with a NaN or an infinity.
     BroadcastNotFinite {
-        /// Index of the first one.
+        /// Index of the first such number.
         index: usize,
     },
-    /// The argmax that came with a broadcast is no candidate.
+    /// The argmax that came with a broadcast is not a candidate.
     BroadcastMaximum {
         /// Maximum that came with the broadcast.
         found: u32,
@@ -51,13 +53,13 @@ pub enum AgentError {
     /// with. **The observation was taken and the round is over**: nothing is sent, the agent has contributed nothing and
     /// waits for the next round, in phase [`Phase::Waiting`].
     UploadNotFinite {
-        /// Index of the first one.
+        /// Index of the first such number.
         index: usize,
     },
     /// The agent's own draw for the next round is NaN or infinite, and there is no query to make from it. It goes on
     /// waiting; [`Input::Missed`](super::Input::Missed) leaves the round out.
     DrawNotFinite {
-        /// Index of the first one.
+        /// Index of the first such number.
         index: usize,
     },
     /// Slices shorter than [`storage_len`](super::storage_len), [`log_len`](super::log_len) or
@@ -81,7 +83,7 @@ pub enum AgentError {
     Public(PublicError),
     /// A stored state that no agent of this configuration can be in.
     State(StateError),
-    /// An entry of the log that is no observation.
+    /// An entry of the log that is not an observation.
     Log {
         /// Index of the entry in the log, 0-based.
         entry: u32,
@@ -153,6 +155,8 @@ impl core::error::Error for AgentError {
 }
 
 /// Why the server refused an input. Its state is as before, and nothing left.
+///
+/// **Example**: that of [`super::Server`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum ServerError {
@@ -160,7 +164,7 @@ pub enum ServerError {
     UnexpectedInput {
         /// Where the server stands.
         phase: ServerPhase,
-        /// What it was given.
+        /// Name of the input.
         input: &'static str,
     },
     /// An upload of an agent that is not enrolled.
@@ -181,9 +185,9 @@ pub enum ServerError {
     WrongBroadcast {
         /// Index of the agent.
         agent: u32,
-        /// For which broadcast it was.
+        /// Broadcast that the upload was for.
         found: u32,
-        /// Which one is collected.
+        /// Broadcast that is collected.
         expected: u32,
     },
     /// A vector that does not have M entries.
@@ -199,9 +203,9 @@ pub enum ServerError {
     Partial(PartialError),
     /// Agents that are not all enrolled.
     Range {
-        /// The first of them.
+        /// The first of these agents.
         first: u32,
-        /// One past the last.
+        /// One past the last of these agents.
         end: u32,
         /// Number of agents N.
         agents: u32,
@@ -223,11 +227,16 @@ pub enum ServerError {
         /// Index of the broadcast that is open.
         broadcast: u32,
     },
+    /// Noise that was drawn for another opening.
+    OtherPool {
+        /// Index of the broadcast that is open.
+        broadcast: u32,
+    },
     /// A stored state that no run of this configuration can have been in.
     State {
-        /// The next broadcast it says.
+        /// The next broadcast, according to the state.
         broadcast: u32,
-        /// The releases it says were made.
+        /// Releases made, according to the state.
         releases: u32,
         /// T: admissible are releases ≤ broadcast ≤ T.
         rounds: u32,
@@ -282,6 +291,9 @@ impl fmt::Display for ServerError {
             }
             ServerError::OtherReceipt { broadcast } => {
                 write!(f, "a receipt for something else than this opening of broadcast {broadcast}")
+            }
+            ServerError::OtherPool { broadcast } => {
+                write!(f, "noise that was drawn for another opening than this one of broadcast {broadcast}")
             }
             ServerError::State { broadcast, releases, rounds } => write!(
                 f,

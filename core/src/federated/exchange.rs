@@ -20,6 +20,55 @@
 //! [`Seal`] that it gave out with every frame.
 //!
 //! **Identity** is the link's: `who` is what the carrier authenticated, never what a frame says.
+//!
+//! One round between one agent and its server, both in one process:
+//!
+//! ```
+//! use sordino_core::federated::exchange::*;
+//! use sordino_core::wire::{self, Header, Kind};
+//! # use sordino_core::domain::{Candidates, Regions};
+//! # use sordino_core::federated::{Aggregation, Config, Parameters};
+//! # use sordino_core::{digest::Digest, kernel::Stationary, wire::ScalarTag};
+//! # let (signal_variance, unit_norm, prior_tolerance) = (1.0, true, 0.0);
+//! # let kernel = Stationary::SquaredExponential;
+//! # let agreement = Agreement {
+//! #     config: Config::new(Parameters::usual(1, Regions::whole(1)?, 5, 16, Aggregation::private(6.0, 0.5, 1.0)?))?,
+//! #     features: PublicFeatures { seed: 7, run: 0, kernel, lengthscale: 0.2, signal_variance, unit_norm, prior_tolerance },
+//! #     candidates: candidates_digest(&Candidates::<f64>::grid(50, 1)?, &mut [0.0]),
+//! #     dim: 1,
+//! #     scalar: ScalarTag::F32,
+//! #     deployment: 0x5eed_1e55,
+//! #     announced: Announced { epsilon_max: Some(4.0), delta: 1e-5, deadline_ms: 60_000, may_close_early: true },
+//! # };
+//!
+//! let mut agent = AgentExchange::new(&agreement, 0); // the agreement of the example of `Agreement`
+//! let pace = Pace { ask_again_ms: 5_000, spread_ms: 100 };
+//! let mut server = ServerExchange::new(&agreement, pace, [0; 1]);
+//! // The frame of round 0 holds no broadcast yet. The history goes on with it, and the round begins.
+//! let mut bytes = [0; 64];
+//! let len = wire::encode(server.frame_header(Kind::NoBroadcast), &[0.0; 0], &mut bytes)?;
+//! let (header, payload) = wire::decode(&bytes[..len], 0)?;
+//! let history = [agreement.digest(), after(&agreement.digest(), &header, &payload)];
+//! let (now, deadline) = (Millis(0), Millis(60_000));
+//! server.begin(0, 0, history[1], Period { opened: now, deadline, may_close_early: true });
+//!
+//! let Want::Ask(have) = agent.want(now) else { unreachable!() };
+//! assert_eq!(have, Have { frames: 0, chain: history[0], seal: Seal::default() });
+//! assert_eq!(server.asked(0, &have, &history, now), Answer::Frame { round: 0 });
+//! let frame = server.frame_header(Kind::NoBroadcast);
+//! let foreign = Header { deployment: 1, ..frame };
+//! assert_eq!(agent.frame(&foreign, &payload, 0, Seal::default()), Err(FrameError::Foreign));
+//! assert_eq!(agent.frame(&frame, &payload, 0, Seal::default()), Ok(Heard::Enter));
+//! assert_eq!(agent.want(now), Want::Work);
+//! agent.made(); // the machine of the agent has an upload
+//! let Want::Give(upload) = agent.want(now) else { unreachable!() };
+//! assert_eq!(server.given(0, &upload, now), None); // to be taken
+//! server.took(0);
+//! agent.told(0, Reply::Taken, now);
+//! assert_eq!(server.given(0, &upload, now), Some(Reply::Already)); // said again, it has no effect
+//! assert_eq!(server.due(now), Due::CloseEarly); // everybody has answered
+//! # Ok::<(), Box<dyn core::error::Error>>(())
+//! ```
 
 mod agent;
 mod agreement;
@@ -32,13 +81,20 @@ use core::fmt;
 use serde::{Deserialize, Serialize};
 
 pub use agent::{AgentExchange, FrameError, Heard, Want};
-pub use agreement::{Agreement, Announced, PublicFeatures, candidates_digest};
+pub use agreement::{Agreement, AgreementError, Announced, PublicFeatures, candidates_digest};
 pub use server::{Answer, Due, Pace, Period, Reply, ServerExchange};
 
 use crate::digest::Digest;
 use crate::wire::{Header, Kind, Payload};
 
 /// Milliseconds of a clock that never goes back; where it starts is its owner's business.
+///
+/// ```
+/// use sordino_core::federated::exchange::Millis;
+///
+/// assert_eq!(Millis(500).after(250), Millis(750));
+/// assert_eq!((Millis(750).since(Millis(500)), Millis(500).since(Millis(750))), (250, 0));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Millis(pub u64);
 
@@ -59,13 +115,15 @@ impl Millis {
 pub type Seal = [u8; 16];
 
 /// How much of the history an agent has.
+///
+/// **Example**: that of [the module](self).
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Have {
     /// Frames: those of rounds `0..frames`.
     pub frames: u32,
-    /// The digest after them.
+    /// Digest of the history after them.
     pub chain: Digest,
-    /// What came with the last one.
+    /// The seal that came with the last one.
     pub seal: Seal,
 }
 

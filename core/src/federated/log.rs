@@ -12,6 +12,16 @@ use crate::snapshot::{Stored, varint_max};
 ///
 /// After a reset, an agent that asks for observation `number` of `candidate` is told what is stored there, if the
 /// candidate is the same; otherwise it is stale, and overwritten.
+///
+/// ```
+/// use sordino_core::federated::{Entry, LogFull};
+///
+/// let (entry, mut log) = (Entry { candidate: 7, value: 2.5 }, [0.0; 4]);
+/// entry.put(1, 0.5, &mut log)?; // observation 1, offset 0.5
+/// assert_eq!(log, [0.0, 0.0, 7.0, 2.0]);
+/// assert_eq!(entry.put(2, 0.5, &mut log), Err(LogFull { number: 2, capacity: 2 }));
+/// # Ok::<(), LogFull>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry<T> {
     /// The candidate that [`Output::Evaluate`](super::Output::Evaluate) named.
@@ -26,10 +36,12 @@ impl<T: Scalar + Serialize + DeserializeOwned> Stored for Entry<T> {
 }
 
 /// A log that has no place for an observation of this number.
+///
+/// **Example**: that of [`Entry`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct LogFull {
-    /// Its number, from 0.
+    /// Number of the observation, from 0.
     pub number: u32,
     /// Observations the log holds.
     pub capacity: usize,

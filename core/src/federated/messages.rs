@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::privacy::{Charge, Provenance, Receipt, Release};
 
 /// Where an agent stands.
+///
+/// **Example**: that of [`super::Agent`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Phase {
@@ -35,6 +37,8 @@ impl Phase {
 }
 
 /// One thing that happens to an agent.
+///
+/// **Example**: that of [`super::Agent`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Input<'i, T> {
     /// Begin with the first initial point.
@@ -68,6 +72,8 @@ impl<T> Input<'_, T> {
 }
 
 /// What an agent wants next.
+///
+/// **Example**: that of [`super::Agent`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Output<'o, T> {
     /// Evaluate the function here and answer [`Input::Observed`].
@@ -88,6 +94,8 @@ pub enum Output<'o, T> {
 }
 
 /// Where the server stands.
+///
+/// **Example**: that of [`super::Server`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum ServerPhase {
@@ -102,6 +110,8 @@ pub enum ServerPhase {
 }
 
 /// One thing that happens to the server. Prints its name, never a vector.
+///
+/// **Example**: that of [`super::Server`].
 #[derive(PartialEq)]
 pub enum ServerInput<'i, T, P: Provenance> {
     /// Begin collecting the next broadcast: the secret sample is drawn.
@@ -110,12 +120,12 @@ pub enum ServerInput<'i, T, P: Provenance> {
     Upload {
         /// Index of the agent that uploads.
         agent: u32,
-        /// For which broadcast.
+        /// Broadcast that it is for: t = 0 after the initial points, then the round's number.
         broadcast: u32,
         /// M numbers, any at all.
         vector: &'i [T],
     },
-    /// No further uploads: the deadline that was announced before the round has passed, whoever has answered.
+    /// No further uploads: the deadline that was announced before the round has passed, even if some agents have not answered.
     ///
     /// Said again while the charge is being written down, it names the charge again, for a ledger that failed.
     Close,
@@ -152,6 +162,8 @@ impl<T, P: Provenance> fmt::Debug for ServerInput<'_, T, P> {
 
 /// What the server answers. `P` says how coins and noise were made: a deployment takes
 /// `ServerOutput<'_, T, `[`Private`](crate::privacy::Private)`>`, and a simulated release does not compile there.
+///
+/// **Example**: that of [`super::Server`].
 #[derive(Debug, PartialEq)]
 pub enum ServerOutput<'o, T, P: Provenance> {
     /// Nothing yet. The same whatever the vector was.

@@ -22,6 +22,8 @@ use crate::digest::Digest;
 use crate::random::Nonce;
 
 /// Which opening of which broadcast, under which configuration.
+///
+/// Carried by a [`Share`] and a [`Partial`]; nobody else makes or reads one. **Example**: that of [`super::Collector`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Opening {
     pub(super) nonce: Nonce,
@@ -32,8 +34,10 @@ pub struct Opening {
 /// The secret sample of consecutive agents for one opening, for a collector inside the trust boundary. Prints its
 /// range, never the sample.
 ///
-/// **Privacy**: who sees it loses the amplification by sampling. Hand a collector the share of its own agents
+/// **Privacy**: against anyone who sees it the amplification by sampling is lost. Hand a collector the share of its own agents
 /// ([`Share::part`]) and no more; devices get none.
+///
+/// **Example**: that of [`super::Collector`].
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct Share<F> {
     pub(super) opening: Opening,
@@ -47,7 +51,7 @@ impl<F: AsRef<[u8]>> Share<F> {
         self.opening.broadcast
     }
 
-    /// The agents it is about.
+    /// The agents it covers.
     pub fn agents(&self) -> Range<u32> {
         self.first..self.first.saturating_add(self.flags.as_ref().len() as u32)
     }
@@ -68,6 +72,8 @@ impl<F: AsRef<[u8]>> fmt::Debug for Share<F> {
 
 /// What a collector took: integer sums, and whose. Only [`super::Collector::finish`] makes one; its fields are not to be
 /// had. Prints its range, never what it holds.
+///
+/// **Example**: that of [`super::Collector`].
 #[derive(PartialEq, Serialize, Deserialize)]
 #[must_use = "a partial that no server merges counts for nothing"]
 pub struct Partial<F, S> {
@@ -79,7 +85,7 @@ pub struct Partial<F, S> {
 }
 
 impl<F: AsRef<[u8]>, S: AsRef<[i64]>> Partial<F, S> {
-    /// The agents it is about.
+    /// The agents it covers.
     pub fn agents(&self) -> Range<u32> {
         self.first..self.first.saturating_add(self.flags.as_ref().len() as u32)
     }
@@ -93,7 +99,7 @@ impl<F: AsRef<[u8]>, S: AsRef<[i64]>> Partial<F, S> {
 
 impl Partial<&[u8], &[i64]> {
     /// Judges it against the server's own opening and flags; the range of its agents if it may be merged. `len` sums are
-    /// expected; `within` says whether they can be what so many agents of the sample, and so many in all, sent.
+    /// expected; `within` says whether they can be what these numbers of agents, in the sample and in all, sent.
     pub(super) fn judge(
         &self,
         len: usize,
@@ -169,14 +175,16 @@ impl<F: AsRef<[u8]>, S: AsRef<[i64]>> fmt::Debug for Partial<F, S> {
 }
 
 /// Why a partial sum was not merged. The server is as before.
+///
+/// **Example**: that of [`super::Collector`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum PartialError {
     /// It is of another broadcast than the one collected.
     Broadcast {
-        /// Of which it is.
+        /// Broadcast that it was made for.
         found: u32,
-        /// Which one is collected.
+        /// Broadcast that is collected.
         expected: u32,
     },
     /// Its collector had another configuration: other weights, clipping or noise.
@@ -185,7 +193,7 @@ pub enum PartialError {
     Opening,
     /// Its sums are not P·M numbers.
     Length {
-        /// How many they are.
+        /// Number of sums given.
         len: usize,
         /// Numbers of a full sum, P·M.
         expected: usize,

@@ -13,6 +13,27 @@ use crate::math::Scalar;
 /// The public context, borrowed: candidates, features, and what a host caches of them.
 ///
 /// The caches change speed, never bits: an empty slice means "compute when needed".
+///
+/// ```
+/// use sordino_core::domain::{Candidates, Regions};
+/// use sordino_core::features::{RandomFourier, random_fourier};
+/// use sordino_core::federated::{Aggregation, Config, Parameters, Public, PublicError};
+/// use sordino_core::kernel::Stationary;
+///
+/// // M = 16 features on one axis from the public seed 7, and 50 candidates.
+/// let mut frequencies = [0.0; random_fourier::storage_len(1, 16)];
+/// random_fourier::draw(7, 0, Stationary::SquaredExponential, &[0.2], 1, 16, &mut frequencies)?;
+/// let features = RandomFourier::new(1, 16, 1.0, true, &frequencies[..])?;
+/// let public = Public::streamed(Candidates::grid(50, 1)?, features);
+/// // Features have norm 1, so φ(x)·φ(x₂₀) is largest where x is x₂₀.
+/// let (mut point, mut phi) = ([0.0], [0.0; 16]);
+/// public.candidates.point(20, &mut point);
+/// features.features(&point, &mut phi);
+/// assert_eq!(public.maximize(&Regions::whole(1)?, &phi, &mut [0.0; 1 + 16]).candidate, 20);
+/// let other = Config::new(Parameters::usual(2, Regions::whole(1)?, 5, 32, Aggregation::None))?;
+/// assert_eq!(public.check(&other), Err(PublicError { what: "features", found: 16, expected: 32 }));
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Public<'a, T> {
     /// The points that may be queried.
@@ -26,11 +47,13 @@ pub struct Public<'a, T> {
     /// Factor F of the prior covariance over the candidates, K ≈ FFᵀ: as many numbers for each of them, which is its
     /// rank ([`Public::prior_rank`]); empty without joint draws.
     pub prior_rows: &'a [T],
-    /// Confidence width of the own draw by round (index t − 1); rounds beyond its end, and the empty slice, mean 1.
+    /// Confidence width of own draws by round (index t − 1); rounds beyond its end, and the empty slice, mean 1.
     pub confidence_widths: &'a [T],
 }
 
 /// A public context that does not fit its configuration.
+///
+/// **Example**: that of [`Public`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct PublicError {
@@ -60,7 +83,13 @@ pub(super) fn columns(what: &'static str, len: usize, rows: usize) -> Result<usi
     }
 }
 
-impl<T: Scalar> Public<'_, T> {
+impl<'a, T: Scalar> Public<'a, T> {
+    /// Candidates and features without any cache: features are computed when needed, as on a device. Own draws are by
+    /// features ([`OwnDraw::Features`]), at width 1.
+    pub fn streamed(candidates: Candidates<'a, T>, features: RandomFourier<T, &'a [T]>) -> Self {
+        Public { candidates, features, feature_rows: &[], region_of: &[], prior_rows: &[], confidence_widths: &[] }
+    }
+
     /// Number of columns of F, 0 without it.
     pub fn prior_rank(&self) -> usize {
         self.prior_rows.len().checked_div(self.candidates.count() as usize).unwrap_or(0)

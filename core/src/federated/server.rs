@@ -24,15 +24,19 @@ use super::encoding::{Counters, Encoding, MEAN_FRACTION, RoundWeights, SELECTED,
 use super::errors::ServerError;
 use super::messages::{ServerInput, ServerOutput, ServerPhase};
 use super::partial::{Opening, Partial, PartialError, Share, within};
+#[cfg(feature = "alloc")]
+use super::pool::{Pool, Recipe};
 use crate::math::Scalar;
 use crate::privacy::encode::EncodeError;
 use crate::privacy::event::Event;
 use crate::privacy::mechanism::gaussian::{GridGaussian, Sample};
 use crate::privacy::{Charge, Receipt};
-use crate::random::{NoiseSource, SourceKind};
+use crate::random::{NoiseSource, Provenance, SourceKind};
 
 /// What the server keeps between inputs, apart from its numbers: a few words. Prints nothing of the secret sample. Not
 /// `Clone`: two servers that go on from one state would release twice from one charge.
+///
+/// **Example**: that of [`Server`].
 #[derive(PartialEq, Serialize, Deserialize)]
 pub struct ServerState {
     #[serde(deserialize_with = "begin_again")]
@@ -70,7 +74,7 @@ impl ServerState {
         ServerState { phase: ServerPhase::Idle, broadcast: 0, releases: 0, counters: Counters::ZERO, opened: None }
     }
 
-    /// Where it stands.
+    /// The phase it is in.
     pub fn phase(&self) -> ServerPhase {
         self.phase
     }
@@ -99,6 +103,8 @@ impl Default for ServerState {
 }
 
 /// The server's numbers; [`storage_lens`] says how many. Prints their lengths, never what they hold.
+///
+/// **Example**: that of [`Server`].
 pub struct ServerStorage<'a, T> {
     /// Integer sums, P·M.
     pub sums: &'a mut [i64],
@@ -123,6 +129,34 @@ pub fn storage_lens(config: &Config) -> (usize, usize, usize, usize) {
 }
 
 /// The server at work: configuration, state and numbers, all borrowed.
+///
+/// ```
+/// use sordino_core::federated::{
+///     Server, ServerError, ServerInput, ServerOutput, ServerPhase, ServerState, ServerStorage, storage_lens,
+/// };
+/// use sordino_core::privacy::{Receipt, Simulated, charge::Unwritten};
+/// # use sordino_core::{domain::Regions, federated::{Aggregation, Config, Parameters}, random::Stream};
+/// # let config = Config::new(Parameters::usual(2, Regions::whole(1)?, 5, 16, Aggregation::private(6.0, 0.5, 1.0)?))?;
+///
+/// let lens = storage_lens(&config); // of two agents, M = 16, P = 1: the example of `Config`
+/// let (mut sums, mut noise, mut flags, mut out) = (vec![0; lens.0], vec![0; lens.1], vec![0; lens.2], vec![0.0; lens.3]);
+/// let storage = ServerStorage { sums: &mut sums, noise: &mut noise, flags: &mut flags, vectors: &mut out };
+/// let mut state = ServerState::new();
+/// let mut server = Server::attach(&config, &mut state, storage)?;
+/// let source = &mut Simulated::new(Stream::from_seed(1)); // a deployment takes a `Secret`
+/// server.handle(ServerInput::Open, source)?;
+/// for agent in 0..2 {
+///     server.handle(ServerInput::Upload { agent, broadcast: 0, vector: &[0.5; 16] }, source)?;
+/// }
+/// let ServerOutput::Charge(charge) = server.handle(ServerInput::Close, source)? else { unreachable!() };
+/// assert_eq!(charge.events().first().copied(), Server::<f64>::event_of(&config)?);
+/// let receipt: Receipt<_> = Unwritten::receipt(charge); // a deployment's ledger writes it to a disk
+/// let paid = server.handle(ServerInput::Charged(receipt), source)?;
+/// assert!(matches!(paid, ServerOutput::Broadcast { broadcast: 0, .. }));
+/// assert_eq!((server.state().phase(), server.state().releases()), (ServerPhase::Idle, 1));
+/// assert!(matches!(server.handle(ServerInput::Close, source), Err(ServerError::UnexpectedInput { .. })));
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 pub struct Server<'a, T> {
     config: &'a Config,
     state: &'a mut ServerState,
@@ -165,7 +199,7 @@ impl<'a, T: Scalar> Server<'a, T> {
         Ok(Server { config, state, storage, encoding })
     }
 
-    /// Where it stands.
+    /// The state it works on: its phase and counts.
     pub fn state(&self) -> &ServerState {
         self.state
     }
@@ -316,6 +350,17 @@ impl<'a, T: Scalar> Server<'a, T> {
         receipt: &Receipt<S::Provenance>,
         source: &mut S,
     ) -> Result<ServerOutput<'_, T, S::Provenance>, ServerError> {
+        let (broadcast, (mechanism, sample)) = (self.state.broadcast, self.paid(receipt)?);
+        let sensitivity = self.encoding.l2_sensitivity();
+        let pool = mechanism.fill_noise(source, self.storage.noise)?;
+        let release = mechanism.release(self.storage.sums, sample, pool, sensitivity, self.storage.vectors)?;
+        self.state.releases += 1;
+        next_broadcast(self.config, self.state, &mut self.encoding, self.storage.sums, self.storage.flags);
+        Ok(ServerOutput::Broadcast { broadcast, release })
+    }
+
+    /// Mechanism and sample of the opening that this receipt pays.
+    fn paid<P: Provenance>(&self, receipt: &Receipt<P>) -> Result<(GridGaussian, Sample<P>), ServerError> {
         let broadcast = self.state.broadcast;
         let (Some(mechanism), Some((opening, coins))) = (self.encoding.mechanism, self.state.opened) else {
             return Err(ServerError::Reconfigured { broadcast });
@@ -323,12 +368,51 @@ impl<'a, T: Scalar> Server<'a, T> {
         if !receipt.pays(opening.nonce, &[mechanism.event()]) {
             return Err(ServerError::OtherReceipt { broadcast });
         }
-        let noise = source.kind();
         let sample = Sample::drawn_before(mechanism.sampling_probability(), coins)
-            .ok_or(ServerError::MixedSources { coins, noise })?;
+            .ok_or(ServerError::MixedSources { coins, noise: P::KIND })?;
+        Ok((mechanism, sample))
+    }
+
+    /// What the noise of the open broadcast is drawn by, ahead and elsewhere; nothing if releases are not private.
+    ///
+    /// **Errors**: [`ServerError::UnexpectedInput`] unless collecting.
+    #[cfg(feature = "alloc")]
+    pub fn recipe(&self) -> Result<Option<Recipe>, ServerError> {
+        let (opening, _) = self.collecting("recipe")?;
+        let len = self.config.broadcast_len();
+        Ok(self.encoding.mechanism.map(|mechanism| Recipe { opening, mechanism, len }))
+    }
+
+    /// Whether this noise was drawn for the broadcast that is open.
+    ///
+    /// **Errors**: [`ServerError::OtherPool`].
+    #[cfg(feature = "alloc")]
+    pub fn admits<P: Provenance>(&self, pool: &Pool<P>) -> Result<(), ServerError> {
+        match self.state.opened {
+            Some((opening, _)) if opening == pool.opening => Ok(()),
+            _ => Err(ServerError::OtherPool { broadcast: self.state.broadcast }),
+        }
+    }
+
+    /// As [`ServerInput::Charged`], with noise that was drawn ahead: no word is drawn here. Pool and receipt are spent, also
+    /// by a refusal, and the pool is wiped.
+    ///
+    /// **Errors**: [`ServerError::UnexpectedInput`] unless the charge was named; [`ServerError::OtherPool`],
+    /// [`ServerError::OtherReceipt`], [`ServerError::MixedSources`]. Nothing changed then, and nothing left.
+    #[cfg(feature = "alloc")]
+    pub fn release_with<P: Provenance>(
+        &mut self,
+        receipt: Receipt<P>,
+        mut pool: Pool<P>,
+    ) -> Result<ServerOutput<'_, T, P>, ServerError> {
+        let ServerState { phase, broadcast, .. } = *self.state;
+        if phase != ServerPhase::Charging {
+            return Err(ServerError::UnexpectedInput { phase, input: "release with noise drawn ahead" });
+        }
+        self.admits(&pool)?;
+        let (mechanism, sample) = self.paid(&receipt)?;
         let sensitivity = self.encoding.l2_sensitivity();
-        let pool = mechanism.fill_noise(source, self.storage.noise)?;
-        let release = mechanism.release(self.storage.sums, sample, pool, sensitivity, self.storage.vectors)?;
+        let release = mechanism.release(self.storage.sums, sample, pool.noise(), sensitivity, self.storage.vectors)?;
         self.state.releases += 1;
         next_broadcast(self.config, self.state, &mut self.encoding, self.storage.sums, self.storage.flags);
         Ok(ServerOutput::Broadcast { broadcast, release })

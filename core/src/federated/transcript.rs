@@ -8,6 +8,8 @@
 //!
 //! **Cost** of putting a round together: 32 bytes from each block, not from each agent; a block is hashed where its
 //! agents are.
+//!
+//! **Example**: that of [`AgentLeaf`].
 
 use crate::digest::{Digest, Frame};
 use crate::math::Scalar;
@@ -19,6 +21,17 @@ pub const VERSION: u32 = 2;
 pub const BLOCK: u32 = 1024;
 
 /// One agent's part of a round.
+///
+/// ```
+/// use sordino_core::federated::transcript::{AgentLeaf, BlockLeaf, block_leaf};
+///
+/// let mut leaf = AgentLeaf::new(0, 1, 1); // agent 0, round 1, one observation
+/// leaf.observation(17, 0.25f32);
+/// let agent = leaf.end(&[1.0f32, 2.0]); // what it uploaded
+/// let mut block = BlockLeaf::new(0, 1);
+/// block.agent(&agent);
+/// assert_eq!(block.end(), block_leaf(0, &[agent]));
+/// ```
 #[derive(Clone)]
 pub struct AgentLeaf(Frame);
 
@@ -47,6 +60,8 @@ impl AgentLeaf {
 }
 
 /// One block's part of a round.
+///
+/// **Example**: that of [`AgentLeaf`].
 #[derive(Clone)]
 pub struct BlockLeaf(Frame);
 

@@ -1,6 +1,7 @@
 //! Shares and partial sums in memory of their own, which is wiped when they are dropped.
 #![cfg(feature = "alloc")]
 
+use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -10,12 +11,58 @@ use zeroize::Zeroize;
 use super::partial::{Partial, Share};
 
 /// Numbers of the trust boundary in memory of their own, wiped when they are dropped. Prints their number.
+///
+/// ```
+/// use sordino_core::federated::{Share, Wiped};
+/// # use sordino_core::{domain::Regions, federated::*, privacy::Simulated, random::Stream};
+/// # let config = Config::new(Parameters::usual(4, Regions::whole(1)?, 5, 16, Aggregation::private(6.0, 0.5, 1.0)?))?;
+/// # let (mut all, mut noise, mut agents, mut out) = ([0; 16], [0; 16], [0; 4], [0.0; 16]);
+/// # let storage = ServerStorage { sums: &mut all, noise: &mut noise, flags: &mut agents, vectors: &mut out };
+/// # let mut state = ServerState::new();
+/// # let mut server = Server::attach(&config, &mut state, storage)?;
+/// # server.handle(ServerInput::Open, &mut Simulated::new(Stream::from_seed(1)))?;
+///
+/// // A server that was opened, as in its example; the share goes to another thread, and is wiped when that drops it.
+/// let share: Share<Wiped<u8>> = server.share(2..4)?.to_owned();
+/// assert_eq!(share.agents(), 2..4);
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 #[derive(PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wiped<T: Zeroize>(Vec<T>);
+
+impl<T: Zeroize + Clone + Default> Wiped<T> {
+    /// So many zeros, to be filled.
+    pub(super) fn zeros(count: usize) -> Self {
+        Wiped(vec![T::default(); count])
+    }
+
+    /// The numbers, to be filled.
+    pub(super) fn numbers_mut(&mut self) -> &mut [T] {
+        &mut self.0
+    }
+
+    /// Drops what is behind the first `count` numbers, which must be zeros.
+    pub(super) fn truncate(&mut self, count: usize) {
+        self.0.truncate(count);
+    }
+}
 
 impl<T: Zeroize> AsRef<[T]> for Wiped<T> {
     fn as_ref(&self) -> &[T] {
         &self.0
+    }
+}
+
+impl<T: Zeroize> AsMut<[T]> for Wiped<T> {
+    fn as_mut(&mut self) -> &mut [T] {
+        &mut self.0
+    }
+}
+
+impl<T: Zeroize> From<Vec<T>> for Wiped<T> {
+    /// Takes the memory; what the vector held before it grew is its owner's affair.
+    fn from(numbers: Vec<T>) -> Self {
+        Wiped(numbers)
     }
 }
 

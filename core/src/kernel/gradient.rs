@@ -1,4 +1,16 @@
 //! Derivatives with respect to the logarithms of the parameters, for maximum marginal likelihood.
+//!
+//! ```
+//! use sordino_core::kernel::{Kernel, LogGradient, SquaredExponential};
+//!
+//! let kernel = SquaredExponential::new(0.5, 2.0)?;
+//! let mut gradient = [0.0; 2]; // lengthscale, signal variance
+//! kernel.add_log_gradient(&[0.1], &[0.6], 1.0, &mut gradient);
+//! let k = kernel.covariance(&[0.1f64], &[0.6]);
+//! // ∂k/∂ln lengthscale = k·r² with r = 1, ∂k/∂ln s² = k.
+//! assert!((gradient[0] - k).abs() < 1e-12 && (gradient[1] - k).abs() < 1e-12);
+//! # Ok::<(), sordino_core::kernel::KernelError>(())
+//! ```
 
 use super::{Kernel, Lengthscales, Radial, RadialKernel};
 use crate::linalg::slice;
@@ -6,7 +18,7 @@ use crate::math::Scalar;
 
 /// A kernel whose parameters can be fitted. Parameters come in the order: lengthscales, then the signal variance.
 pub trait LogGradient<T: Scalar>: Kernel<T> {
-    /// Parameters there are.
+    /// Number of parameters.
     fn parameter_count(&self) -> usize;
 
     /// outⱼ ← outⱼ + weight · ∂k(a, b)/∂ln parameterⱼ.

@@ -1,4 +1,13 @@
 //! What turns a difference of two points into r².
+//!
+//! ```
+//! use sordino_core::kernel::{Kernel, Stationary, StationaryKernel};
+//!
+//! let kernel = StationaryKernel::ard_with_shape(Stationary::SquaredExponential, [0.2, 0.4], 1.0)?;
+//! let k: f64 = kernel.covariance(&[0.0, 0.0], &[0.2, 0.4]); // r² = 1 + 1
+//! assert!((k - (-1f64).exp()).abs() < 1e-12);
+//! # Ok::<(), sordino_core::kernel::KernelError>(())
+//! ```
 
 use super::KernelError;
 use crate::linalg::squared_distance;
@@ -19,6 +28,7 @@ pub trait Lengthscales<T: Scalar> {
     fn add_parts(&self, a: &[T], b: &[T], weight: T, out: &mut [T]);
 
     /// outᵢ ← r²(x, pointᵢ), bits of [`Lengthscales::squared_distance`].
+    #[inline(always)]
     fn squared_distances(&self, x: &[T], points: &[T], out: &mut [T]) {
         for (point, out) in points.chunks_exact(x.len().max(1)).zip(out) {
             *out = self.squared_distance(x, point);
@@ -57,7 +67,8 @@ impl<T: Scalar> Isotropic<T> {
 }
 
 impl<T: Scalar> Lengthscales<T> for Isotropic<T> {
-    #[inline]
+    #[cfg_attr(feature = "dispatch", inline(always))]
+    #[cfg_attr(not(feature = "dispatch"), inline)]
     fn squared_distance(&self, a: &[T], b: &[T]) -> T {
         squared_distance(a, b) * self.inverse_squared
     }
@@ -72,7 +83,8 @@ impl<T: Scalar> Lengthscales<T> for Isotropic<T> {
             *out += weight * self.squared_distance(a, b);
         }
     }
-    #[inline]
+    #[cfg_attr(feature = "dispatch", inline(always))]
+    #[cfg_attr(not(feature = "dispatch"), inline)]
     fn squared_distances(&self, x: &[T], points: &[T], out: &mut [T]) {
         // Small dimensions by name, so that the loop vectorises; sums in the order of `squared_distance`.
         match *x {
@@ -120,7 +132,7 @@ impl<S> Ard<S> {
 }
 
 impl<T: Scalar, S: AsRef<[T]>> Lengthscales<T> for Ard<S> {
-    #[inline]
+    #[inline(always)]
     fn squared_distance(&self, a: &[T], b: &[T]) -> T {
         let mut sum = T::ZERO;
         for ((a, b), lengthscale) in a.iter().zip(b).zip(self.0.as_ref()) {

@@ -1,4 +1,12 @@
 //! The linear kernel: functions w·x with independent normal weights.
+//!
+//! ```
+//! use sordino_core::kernel::{Kernel, Linear};
+//!
+//! let kernel = Linear::new([2.0], 3.0)?;
+//! assert_eq!(kernel.covariance(&[1.0, 0.0], &[4.0, 5.0]), 3.0 * (1.0 * 4.0) / 4.0); // s² Σ xᵢx'ᵢ/ℓ²
+//! # Ok::<(), sordino_core::kernel::KernelError>(())
+//! ```
 
 use super::{Kernel, KernelError};
 use crate::math::Scalar;

@@ -1,4 +1,12 @@
 //! Matérn kernels of half-integer order: functions of limited smoothness.
+//!
+//! ```
+//! use sordino_core::kernel::{Kernel, Matern12};
+//!
+//! let k: f64 = Matern12::new(0.5, 2.0)?.covariance(&[0.0], &[0.5]);
+//! assert!((k - 2.0 * (-1f64).exp()).abs() < 1e-12); // s² e^(−r)
+//! # Ok::<(), sordino_core::kernel::KernelError>(())
+//! ```
 
 use super::radial::{Radial, RadialKernel};
 use crate::kernel::Isotropic;

@@ -14,6 +14,8 @@
 //!
 //! s² is the signal variance, unit y². Distances are formed from differences, never from norms: coincident points are
 //! at distance exactly 0.
+//!
+//! **Example**: that of [`squared_exponential`].
 
 pub mod gradient;
 pub mod lengthscale;
@@ -54,13 +56,26 @@ pub trait Kernel<T: Scalar> {
             out.fill(self.variance(x));
             return;
         }
-        for (point, out) in points.chunks_exact(x.len()).zip(out) {
+        for (point, out) in points.chunks_exact(x.len().max(1)).zip(out) {
             *out = self.covariance(x, point);
+        }
+    }
+
+    /// [`Kernel::covariances`] of every input with the points, a row of `width` numbers each. Points are of `dim`
+    /// coordinates; entries for which there is no point hold any number.
+    ///
+    /// **Numerics**: as [`Kernel::covariances`].
+    fn covariance_rows(&self, inputs: &[T], points: &[T], dim: usize, width: usize, out: &mut [T]) {
+        for (input, row) in inputs.chunks_exact(dim.max(1)).zip(out.chunks_exact_mut(width.max(1))) {
+            self.covariances(input, points, row);
         }
     }
 }
 
 impl<T: Scalar, K: Kernel<T> + ?Sized> Kernel<T> for &K {
+    fn covariance_rows(&self, inputs: &[T], points: &[T], dim: usize, width: usize, out: &mut [T]) {
+        (**self).covariance_rows(inputs, points, dim, width, out);
+    }
     fn covariance(&self, a: &[T], b: &[T]) -> T {
         (**self).covariance(a, b)
     }

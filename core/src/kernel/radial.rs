@@ -1,6 +1,9 @@
 //! What kernels of the scaled distance share: k(x, x') = s² ρ(r²) for a shape ρ.
+//!
+//! **Example**: that of [`super::squared_exponential`].
 
 use super::{Ard, Isotropic, Kernel, KernelError, Lengthscales};
+use crate::dispatch;
 use crate::math::Scalar;
 
 /// ρ, the correlation as a function of r².
@@ -11,8 +14,10 @@ pub trait Radial {
     /// −2 dρ/d(r²), so that ∂k/∂ln lengthscaleᵢ = s² · steepness · (xᵢ − x'ᵢ)²/lengthscaleᵢ².
     fn steepness<T: Scalar>(&self, r2: T) -> T;
 
-    /// Replaces each r² by s² ρ(r²), the bits of [`Radial::correlation`].
-    #[inline]
+    /// Replaces each r² by s² ρ(r²), the bits of [`Radial::correlation`]. Runs inside of a kernel of [`dispatch`]:
+    /// `#[inline(always)]`.
+    #[cfg_attr(feature = "dispatch", inline(always))]
+    #[cfg_attr(not(feature = "dispatch"), inline)]
     fn covariances<T: Scalar>(&self, signal_variance: T, values: &mut [T]) {
         for value in values {
             *value = signal_variance * self.correlation(*value);
@@ -99,7 +104,25 @@ impl<T: Scalar, F: Radial, L: Lengthscales<T>> Kernel<T> for RadialKernel<T, F, 
         }
         let count = out.len().min(points.len() / x.len());
         let out = &mut out[..count];
-        self.lengthscales.squared_distances(x, points, out);
-        self.shape.covariances(self.signal_variance, out);
+        dispatch::run(
+            #[inline(always)]
+            |_| {
+                self.lengthscales.squared_distances(x, points, out);
+                self.shape.covariances(self.signal_variance, out);
+            },
+        );
+    }
+
+    // All distances, then all exponentials: a row of a few is not long enough to hide what one takes.
+    fn covariance_rows(&self, inputs: &[T], points: &[T], dim: usize, width: usize, out: &mut [T]) {
+        dispatch::run(
+            #[inline(always)]
+            |_| {
+                for (input, row) in inputs.chunks_exact(dim.max(1)).zip(out.chunks_exact_mut(width.max(1))) {
+                    self.lengthscales.squared_distances(input, points, row);
+                }
+                self.shape.covariances(self.signal_variance, out);
+            },
+        );
     }
 }

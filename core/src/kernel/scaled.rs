@@ -1,4 +1,16 @@
 //! Products: a kernel times a scalar, a kernel times a kernel.
+//!
+//! ```
+//! use sordino_core::kernel::{Kernel, Product, Scaled, SquaredExponential};
+//!
+//! let first = SquaredExponential::new(0.5, 1.0)?;
+//! let twice = Scaled::new(2.0, first)?;
+//! assert_eq!(twice.covariance(&[0.1], &[0.4]), 2.0 * first.covariance(&[0.1], &[0.4]));
+//! let product = Product::new(1, first, first); // the first coordinate, and the rest
+//! let (a, b) = (first.covariance(&[0.1], &[0.4]), first.covariance(&[0.9], &[0.5]));
+//! assert_eq!(product.covariance(&[0.1, 0.9], &[0.4, 0.5]), a * b);
+//! # Ok::<(), sordino_core::kernel::KernelError>(())
+//! ```
 
 use super::{Kernel, KernelError};
 use crate::math::Scalar;

@@ -1,4 +1,12 @@
 //! The squared exponential kernel: very smooth functions.
+//!
+//! ```
+//! use sordino_core::kernel::{Kernel, SquaredExponential};
+//!
+//! let k: f64 = SquaredExponential::new(0.5, 2.0)?.covariance(&[0.0], &[0.5]);
+//! assert!((k - 2.0 * (-0.5f64).exp()).abs() < 1e-12); // s² e^(−r²/2)
+//! # Ok::<(), sordino_core::kernel::KernelError>(())
+//! ```
 
 use super::radial::{Radial, RadialKernel};
 use crate::kernel::Isotropic;

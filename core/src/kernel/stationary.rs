@@ -1,4 +1,13 @@
 //! The four shapes by name, for a kernel that is chosen at run time.
+//!
+//! ```
+//! use sordino_core::kernel::{Kernel, Matern52, Stationary, StationaryKernel};
+//!
+//! let chosen = StationaryKernel::with_shape(Stationary::Matern52, 0.5, 2.0)?; // from a configuration
+//! let fixed = Matern52::new(0.5, 2.0)?;
+//! assert_eq!(chosen.covariance(&[0.1f64], &[0.4]), fixed.covariance(&[0.1], &[0.4]));
+//! # Ok::<(), sordino_core::kernel::KernelError>(())
+//! ```
 
 use serde::{Deserialize, Serialize};
 
@@ -75,7 +84,8 @@ impl Radial for Stationary {
         }
     }
     // The choice is made once per list, not once per point.
-    #[inline]
+    #[cfg_attr(feature = "dispatch", inline(always))]
+    #[cfg_attr(not(feature = "dispatch"), inline)]
     fn covariances<T: Scalar>(&self, signal_variance: T, values: &mut [T]) {
         match self {
             Stationary::SquaredExponential => SquaredExponentialShape.covariances(signal_variance, values),

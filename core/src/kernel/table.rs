@@ -1,4 +1,12 @@
 //! An explicit covariance matrix over a finite domain: sensors, stocks, anything with indices instead of coordinates.
+//!
+//! ```
+//! use sordino_core::kernel::{Kernel, Table};
+//!
+//! let sensors = Table::new(2, [1.0, 0.5, 0.5, 2.0])?;
+//! assert_eq!((sensors.covariance(&[0.0], &[1.0]), sensors.variance(&[1.0])), (0.5, 2.0));
+//! # Ok::<(), sordino_core::kernel::KernelError>(())
+//! ```
 
 use super::{Kernel, KernelError};
 use crate::math::Scalar;
@@ -34,7 +42,7 @@ impl<T: Scalar, S: AsRef<[T]>> Table<T, S> {
         Ok(Table { matrix, size, number: core::marker::PhantomData })
     }
 
-    /// Points there are.
+    /// Number of points.
     pub fn size(&self) -> usize {
         self.size
     }

@@ -1,6 +1,7 @@
 //! Sums of products in a fixed order.
 
 use super::slice::{self, head, head_mut, quarters};
+use crate::dispatch::{self, Width};
 use crate::math::Scalar;
 
 /// Lanes of every reduction. Four is two to seven times faster than one on x86-64 and free on a Cortex-M; the number
@@ -44,7 +45,8 @@ fn finish<T: Scalar>(mut lane: [T; LANES], a: &[T], b: &[T]) -> [T; LANES] {
 /// Σ aᵢbᵢ over the shorter length.
 ///
 /// **Numerics**: element i is added to lane i mod 4, each lane in order of i; the lanes are summed as (0+1)+(2+3).
-#[inline]
+#[cfg_attr(feature = "dispatch", inline(always))]
+#[cfg_attr(not(feature = "dispatch"), inline)]
 pub fn dot<T: Scalar>(a: &[T], b: &[T]) -> T {
     let n = a.len().min(b.len());
     let (a, a_rest) = a[..n].as_chunks::<LANES>();
@@ -64,7 +66,8 @@ pub fn sum_of_squares<T: Scalar>(a: &[T]) -> T {
 
 /// Σ (aᵢ − bᵢ)² over the shorter length, serial: the dimension of an input is small, and differences keep coincident
 /// points at distance exactly 0.
-#[inline]
+#[cfg_attr(feature = "dispatch", inline(always))]
+#[cfg_attr(not(feature = "dispatch"), inline)]
 pub fn squared_distance<T: Scalar>(a: &[T], b: &[T]) -> T {
     let mut sum = T::ZERO;
     for (x, y) in a.iter().zip(b) {
@@ -74,8 +77,30 @@ pub fn squared_distance<T: Scalar>(a: &[T], b: &[T]) -> T {
     sum
 }
 
+/// max |xᵢ|, 0 for an empty list; a NaN does not count. The order of a maximum does not matter.
+pub(crate) fn largest_magnitude<T: Scalar>(x: &[T]) -> T {
+    let larger = |so_far: T, x: &T| so_far.max(x.abs());
+    if !cfg!(feature = "dispatch") {
+        return x.iter().fold(T::ZERO, larger);
+    }
+    dispatch::run(
+        #[inline(always)]
+        |_| {
+            let (chunks, rest) = x.as_chunks::<16>();
+            let mut lanes = [T::ZERO; 16];
+            for chunk in chunks {
+                for i in 0..16 {
+                    lanes[i] = larger(lanes[i], &chunk[i]);
+                }
+            }
+            lanes.iter().chain(rest).fold(T::ZERO, larger)
+        },
+    )
+}
+
 /// y ← y + a·x over the shorter length.
-#[inline]
+#[cfg_attr(feature = "dispatch", inline(always))]
+#[cfg_attr(not(feature = "dispatch"), inline)]
 pub fn axpy<T: Scalar>(a: T, x: &[T], y: &mut [T]) {
     for (y, x) in y.iter_mut().zip(x) {
         *y += a * *x;
@@ -84,17 +109,37 @@ pub fn axpy<T: Scalar>(a: T, x: &[T], y: &mut [T]) {
 
 /// out ← A·x for a row-major A of `out.len()` rows and `x.len()` columns.
 ///
-/// **Numerics**: every entry has exactly the bits of [`dot`] of its row; four rows advance together only for speed.
+/// **Numerics**: every entry has exactly the bits of [`dot`] of its row; rows advance together only for speed, four of them,
+/// eight where vectors are wide.
 ///
 /// **Panics**: never; rows that `matrix` does not hold in full read as missing and leave `out` as it was.
 pub fn matvec<T: Scalar>(matrix: &[T], x: &[T], out: &mut [T]) {
+    dispatch::run_short(
+        #[inline(always)]
+        |width| matvec_here(width, matrix, x, out),
+    );
+}
+
+/// [`matvec`] inside of a kernel.
+#[inline(always)]
+pub(crate) fn matvec_here<T: Scalar>(width: Width, matrix: &[T], x: &[T], out: &mut [T]) {
     let m = x.len();
     if m == 0 {
         out.fill(T::ZERO);
         return;
     }
     let rows = out.len().min(matrix.len() / m);
-    let (matrix, out) = (head(matrix, rows * m), head_mut(out, rows));
+    let (mut matrix, mut out) = (head(matrix, rows * m), head_mut(out, rows));
+    if width > Width::Baseline {
+        let mut blocks = matrix.chunks_exact((8 * m).max(1));
+        let mut outs = out.chunks_exact_mut(8);
+        for (block, out) in blocks.by_ref().zip(outs.by_ref()) {
+            let (upper, lower) = (head(block, 4 * m), slice::tail(block, 4 * m));
+            let (Some(upper), Some(lower)) = (quarters(upper, m), quarters(lower, m)) else { return };
+            slice::copy(&dot_eight_rows(upper, lower, x), out);
+        }
+        (matrix, out) = (blocks.remainder(), outs.into_remainder());
+    }
     let mut blocks = matrix.chunks_exact((4 * m).max(1));
     let mut outs = out.chunks_exact_mut(4);
     for (block, out) in blocks.by_ref().zip(outs.by_ref()) {
@@ -107,11 +152,40 @@ pub fn matvec<T: Scalar>(matrix: &[T], x: &[T], out: &mut [T]) {
     }
 }
 
-#[inline]
-fn dot_four_rows<T: Scalar>(r0: &[T], r1: &[T], r2: &[T], r3: &[T], x: &[T]) -> [T; 4] {
+/// [`dot`] of four rows.
+#[cfg_attr(feature = "dispatch", inline(always))]
+#[cfg_attr(not(feature = "dispatch"), inline)]
+pub(super) fn dot_four_rows<T: Scalar>(r0: &[T], r1: &[T], r2: &[T], r3: &[T], x: &[T]) -> [T; 4] {
     let lanes = four_rows(r0, r1, r2, r3, x);
     let whole = x.len() - x.len() % LANES;
     close(&lanes, [r0, r1, r2, r3].map(|row| slice::tail(row, whole)), slice::tail(x, whole))
+}
+
+/// [`dot`] of eight rows: as many chains of additions as keep two wide adders busy.
+#[inline(always)]
+pub(super) fn dot_eight_rows<T: Scalar>(upper: [&[T]; 4], lower: [&[T]; 4], x: &[T]) -> [T; 8] {
+    let chunks = |row| <[T]>::as_chunks::<LANES>(row).0;
+    let ([a, b, c, d], [e, f, g, h]) = (upper.map(chunks), lower.map(chunks));
+    let zero = [T::ZERO; LANES];
+    let (mut l0, mut l1, mut l2, mut l3) = (zero, zero, zero, zero);
+    let (mut l4, mut l5, mut l6, mut l7) = (zero, zero, zero, zero);
+    let first = a.iter().zip(b).zip(c).zip(d);
+    let second = e.iter().zip(f).zip(g).zip(h);
+    for ((x, (((a, b), c), d)), (((e, f), g), h)) in x.as_chunks::<LANES>().0.iter().zip(first).zip(second) {
+        l0 = accumulate(l0, a, x);
+        l1 = accumulate(l1, b, x);
+        l2 = accumulate(l2, c, x);
+        l3 = accumulate(l3, d, x);
+        l4 = accumulate(l4, e, x);
+        l5 = accumulate(l5, f, x);
+        l6 = accumulate(l6, g, x);
+        l7 = accumulate(l7, h, x);
+    }
+    let whole = x.len() - x.len() % LANES;
+    let (rest, x) = (|row| slice::tail(row, whole), slice::tail(x, whole));
+    let [s0, s1, s2, s3] = close(&[l0, l1, l2, l3], upper.map(rest), x);
+    let [s4, s5, s6, s7] = close(&[l4, l5, l6, l7], lower.map(rest), x);
+    [s0, s1, s2, s3, s4, s5, s6, s7]
 }
 
 /// The lanes of [`dot`] for four rows at once, over the whole chunks: x is read once, and four chains of additions hide
@@ -163,6 +237,28 @@ mod tests {
         let mut many = [7.0; 9];
         matvec(&a, &x, &mut many);
         assert_eq!((&many[..7], &many[7..]), (&out[..], &[7.0, 7.0][..]));
+        // Every way that a width may choose, with rests of rows and of columns.
+        for width in Width::ALL {
+            for (m, rows) in [(1, 77), (2, 23), (3, 20), (4, 19), (7, 11), (11, 7)] {
+                let mut out = [0.0; 77];
+                matvec_here(width, &a, &x[..m], &mut out[..rows]);
+                for (row, y) in a.chunks(m).zip(&out[..rows]) {
+                    assert_eq!(dot(row, &x[..m]).to_bits(), y.to_bits(), "{width:?} {rows}x{m}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_largest_magnitude_is_found_wherever_it_is() {
+        for len in 0..50 {
+            for place in 0..len {
+                let mut x = [0.25f64; 50];
+                (x[place], x[len / 2]) = (-3.0, if place == len / 2 { -3.0 } else { f64::NAN });
+                assert_eq!(largest_magnitude(&x[..len]), 3.0);
+            }
+        }
+        assert_eq!(largest_magnitude::<f32>(&[]), 0.0);
     }
 
     #[test]

@@ -2,11 +2,26 @@
 //!
 //! No library has it: dense factors are square and cannot grow by a row in place. All functions take the packed
 //! slice and the order `n` in use; the slice may be longer.
+//!
+//! ```
+//! use sordino_core::linalg::lower::{factor, ln_det, solve, solve_transposed};
+//!
+//! let mut packed = [4f64, 2.0, 3.0]; // (4 2; 2 3) = LLᵀ with L = (2 0; 1 √2)
+//! factor(&mut packed, 2, 0.0)?;
+//! assert_eq!(packed, [2.0, 1.0, 2f64.sqrt()]);
+//! assert!((ln_det(&packed, 2) - 8f64.ln()).abs() < 1e-14);
+//! let mut b = [8.0, 7.0];
+//! solve(&packed, &mut b);
+//! solve_transposed(&packed, &mut b);
+//! assert!((b[0] - 1.25).abs() < 1e-14 && (b[1] - 1.5).abs() < 1e-14); // A·b is (8, 7) again
+//! # Ok::<(), sordino_core::linalg::NotPositiveDefinite>(())
+//! ```
 
 use super::dot::{dot, four_rows, tree};
-use super::{NotPositiveDefinite, packed_len};
+use super::{NotPositiveDefinite, packed_len, slice};
 
 pub use super::lower_update::{delete_row, rank_one_downdate, rank_one_update};
+use crate::dispatch;
 use crate::math::Scalar;
 
 /// Row `i` of a packed lower triangle, i+1 numbers, the diagonal last. Empty if the slice does not hold it.
@@ -33,7 +48,7 @@ pub fn row_mut<T>(factor: &mut [T], i: usize) -> &mut [T] {
 /// **Cost**: n² + O(n) flops.
 pub fn append_row<T: Scalar>(factor: &mut [T], n: usize, threshold: T) -> Result<T, NotPositiveDefinite> {
     let start = packed_len(n).min(factor.len());
-    let (done, rest) = factor.split_at_mut(start);
+    let (done, rest) = slice::split(factor, start);
     let len = rest.len().min(n + 1);
     let row = &mut rest[..len];
     if let Some((_, l)) = row.split_last_mut() {
@@ -66,15 +81,25 @@ pub fn finish_row<T: Scalar>(row: &mut [T], threshold: T) -> Result<T, NotPositi
 /// b ← L⁻¹b for the leading `b.len()` rows. **Cost**: n² flops.
 ///
 /// **Numerics**: entry i has the bits of (bᵢ − [`dot`](lᵢ, b before i))/pivot; four rows advance together only for speed.
-#[inline]
+// On a device one function with a frame of its own: copies of it in its callers cost them stack and flash.
+#[cfg_attr(feature = "dispatch", inline)]
+#[cfg_attr(not(feature = "dispatch"), inline(never))]
 pub fn solve<T: Scalar>(factor: &[T], b: &mut [T]) {
+    dispatch::run_short(
+        #[inline(always)]
+        |_| solve_here(factor, b),
+    );
+}
+
+/// [`solve`] inside of a kernel.
+#[inline(always)]
+pub(crate) fn solve_here<T: Scalar>(factor: &[T], b: &mut [T]) {
     let (mut rest, mut i) = (factor, 0);
     while i + 4 <= b.len() {
         let Some((rows, tail)) = rest.split_at_checked(4 * i + 10) else {
             break;
         };
-        let (done, current) = b.split_at_mut(i);
-        if solve_four_rows(rows, done, current).is_none() {
+        if solve_four_rows(rows, b, i).is_none() {
             return;
         }
         rest = tail;
@@ -85,7 +110,7 @@ pub fn solve<T: Scalar>(factor: &[T], b: &mut [T]) {
             return;
         };
         rest = tail;
-        let (done, current) = b.split_at_mut(i);
+        let (done, current) = slice::split(b, i);
         if let (Some((pivot, l)), Some(x)) = (row.split_last(), current.first_mut()) {
             *x = (*x - dot(l, done)) / *pivot;
         }
@@ -93,10 +118,45 @@ pub fn solve<T: Scalar>(factor: &[T], b: &mut [T]) {
     }
 }
 
-/// Rows i..i+4 of a forward substitution, i = `done.len()` a multiple of 4. `None` if the slices do not hold them.
+/// Row n ← L⁻¹ row n for several packed factors of order n, each at the front of `stride` numbers of `factors`: the bits of
+/// [`solve`] of each.
+///
+/// A substitution waits for its own quotients most of the time; the others are computed meanwhile.
+pub(crate) fn solve_side_by_side<T: Scalar>(factors: &mut [T], stride: usize, n: usize) {
+    dispatch::run_short(
+        #[inline(always)]
+        |_| {
+            let mut i = 0;
+            while i < n {
+                let step = if i + 4 <= n { 4 } else { 1 };
+                for factor in factors.chunks_exact_mut(stride.max(1)) {
+                    let (rows, b) = slice::split(factor, packed_len(n));
+                    let b = slice::head_mut(b, n);
+                    if step == 4 {
+                        if solve_four_rows(slice::part(rows, packed_len(i), 4 * i + 10), b, i).is_none() {
+                            // Shorter than its order says: nothing to solve.
+                            return;
+                        }
+                        continue;
+                    }
+                    let (done, current) = slice::split(b, i);
+                    if let (Some((pivot, l)), Some(x)) = (row(rows, i).split_last(), current.first_mut()) {
+                        *x = (*x - dot(l, done)) / *pivot;
+                    }
+                }
+                i += step;
+            }
+        },
+    );
+}
+
+/// Rows i..i+4 of a forward substitution, i a multiple of 4. `None` if the slices do not hold them.
+///
+/// `b` comes whole. Given as what is done and what is not, two slices that the compiler takes for disjoint, rustc 1.95
+/// (LLVM 22.1.2) reads what is done before the loop over i, although the turn before wrote it: wrong numbers on Cortex-M0
+/// and wasm, found by `surrogate::pathwise` of the digests.
 #[inline(always)]
-fn solve_four_rows<T: Scalar>(rows: &[T], done: &[T], current: &mut [T]) -> Option<()> {
-    let i = done.len();
+fn solve_four_rows<T: Scalar>(rows: &[T], b: &mut [T], i: usize) -> Option<()> {
     let (r0, rows) = rows.split_at_checked(i + 1)?;
     let (r1, rows) = rows.split_at_checked(i + 2)?;
     let (r2, r3) = rows.split_at_checked(i + 3)?;
@@ -104,9 +164,9 @@ fn solve_four_rows<T: Scalar>(rows: &[T], done: &[T], current: &mut [T]) -> Opti
     let (l1, [a10, a11]) = r1.split_last_chunk()?;
     let (l2, [a20, a21, a22]) = r2.split_last_chunk()?;
     let (l3, [a30, a31, a32, a33]) = r3.split_last_chunk()?;
-    let ([x0, x1, x2, x3], _) = current.split_first_chunk_mut()?;
     // Whole chunks, as i is a multiple of 4.
-    let [lanes0, mut lanes1, mut lanes2, mut lanes3] = four_rows(l0, l1, l2, l3, done);
+    let [lanes0, mut lanes1, mut lanes2, mut lanes3] = four_rows(l0, l1, l2, l3, b.get(..i)?);
+    let [x0, x1, x2, x3] = b.get_mut(i..)?.first_chunk_mut()?;
     *x0 = (*x0 - tree(lanes0)) / *a00;
     lanes1[0] += *a10 * *x0;
     *x1 = (*x1 - tree(lanes1)) / *a11;
@@ -122,6 +182,14 @@ fn solve_four_rows<T: Scalar>(rows: &[T], done: &[T], current: &mut [T]) -> Opti
 
 /// b ← L⁻ᵀb for the leading `b.len()` rows. **Cost**: n² flops.
 pub fn solve_transposed<T: Scalar>(factor: &[T], b: &mut [T]) {
+    dispatch::run_short(
+        #[inline(always)]
+        |_| solve_transposed_here(factor, b),
+    );
+}
+
+#[inline(always)]
+fn solve_transposed_here<T: Scalar>(factor: &[T], b: &mut [T]) {
     let mut rest = match factor.get(..packed_len(b.len())) {
         Some(all) => all,
         None => return,
@@ -131,7 +199,7 @@ pub fn solve_transposed<T: Scalar>(factor: &[T], b: &mut [T]) {
             return;
         };
         rest = head;
-        let (done, current) = b.split_at_mut(i);
+        let (done, current) = slice::split(b, i);
         if let (Some((pivot, l)), Some(x)) = (row.split_last(), current.first_mut()) {
             *x /= *pivot;
             super::axpy(-*x, l, done);
@@ -165,6 +233,7 @@ pub fn ln_det<T: Scalar>(factor: &[T], n: usize) -> T {
 mod tests {
     use super::super::block;
     use super::*;
+    use crate::dispatch::Width;
 
     // A = LLᵀ with L = [[2],[1,3],[0.5,−1,1.5]]
     const A: [f64; 6] = [4.0, 2.0, 10.0, 1.0, -2.5, 3.5];
@@ -203,14 +272,25 @@ mod tests {
             }
             solve(&factor, &mut fast[..n]);
             let block: [[f64; 3]; 23] = core::array::from_fn(|i| [start[i], -start[i], 2.0 * start[i]]);
-            let (mut singly, mut paired) = (block, block);
-            block::solve_singly(&factor, &mut singly[..n]);
-            block::solve_in_pairs(&factor, &mut paired[..n]);
+            let blocks = Width::ALL.map(|width| {
+                let mut solved = block;
+                block::solve_here(width, &factor, &mut solved[..n]);
+                solved
+            });
+            // Three factors of order n side by side, their right-hand sides below.
+            let mut beside = [[0.0; packed_len(24)]; 3];
+            for (factors, sign) in beside.iter_mut().zip([1.0, -1.0, 2.0]) {
+                factors[..packed_len(n)].copy_from_slice(&factor[..packed_len(n)]);
+                row_mut(factors, n).iter_mut().zip(start).for_each(|(to, from)| *to = sign * from);
+            }
+            solve_side_by_side(beside.as_flattened_mut(), packed_len(24), n);
             for i in 0..n {
                 assert_eq!(plain[i].to_bits(), fast[i].to_bits());
+                for (factors, sign) in beside.iter().zip([1.0, -1.0, 2.0]) {
+                    assert_eq!(row(factors, n)[i].to_bits(), (sign * plain[i]).to_bits());
+                }
                 let expected = [plain[i], -plain[i], 2.0 * plain[i]].map(f64::to_bits);
-                assert_eq!(singly[i].map(f64::to_bits), expected);
-                assert_eq!(paired[i].map(f64::to_bits), expected);
+                assert!(blocks.iter().all(|solved| solved[i].map(f64::to_bits) == expected), "row {i} of {n}");
             }
         }
     }

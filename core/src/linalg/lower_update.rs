@@ -1,6 +1,6 @@
 //! Changes of a packed Cholesky factor that are not appends: rank-one updates and downdates, deletion of a row.
 
-use super::slice::{at, head_mut, move_back, part_mut};
+use super::slice::{at, head_mut, move_back, part_mut, split};
 use super::{NotPositiveDefinite, packed_len};
 use crate::math::Scalar;
 
@@ -44,7 +44,7 @@ pub fn rank_one_update<T: Scalar>(factor: &mut [T], first: usize, v: &mut [T], r
 /// A ← A − vvᵀ on the trailing block whose first row is `first`; v is destroyed. A downdate can be impossible.
 ///
 /// **Errors**: [`NotPositiveDefinite`] unless 1 − ‖L⁻¹v‖² > `threshold`, decided before anything is changed; the caller
-/// then factors anew.
+/// then factors it again.
 ///
 /// **Parameters**: `scratch` holds `v.len()` numbers.
 /// **Cost**: 5m² + O(m) flops. **Source**: LINPACK dchdd (Stewart 1979).
@@ -59,7 +59,7 @@ pub fn rank_one_downdate<T: Scalar>(
     let m = v.len();
     for i in 0..m {
         let start = packed_len(first + i) + first;
-        let (done, current) = v.split_at_mut(i);
+        let (done, current) = split(v, i);
         let row = factor.get(start..start + i + 1).and_then(|row| row.split_last());
         if let (Some((pivot, l)), Some(x)) = (row, current.first_mut()) {
             *x = (*x - super::dot(l, done)) / *pivot;

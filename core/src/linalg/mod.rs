@@ -10,6 +10,12 @@
 //! [`symmetric`] has eigenvalues and roots of small symmetric matrices, [`pivoted_cholesky`] low-rank factors.
 //!
 //! The order of every sum is part of the bit contract: [`dot`] uses four lanes whatever the target.
+//!
+//! A function that is inlined into a loop and reads what earlier turns of the loop wrote takes the slice whole, not as the
+//! half that is done and the half that is written: for two arguments the compiler assumes that they never overlap, and
+//! LLVM 22 has extended that over the turns of the loop (see `lower`).
+//!
+//! **Example**: that of [`lower`].
 
 pub(crate) mod block;
 mod dot;
@@ -17,9 +23,11 @@ pub mod lower;
 mod lower_update;
 mod pivoted;
 pub mod root;
+pub(crate) mod rows;
 pub(crate) mod slice;
 pub mod symmetric;
 
+pub(crate) use dot::largest_magnitude;
 pub use dot::{axpy, dot, matvec, squared_distance, sum_of_squares};
 pub use pivoted::{PivotedCholesky, pivoted_cholesky};
 

@@ -3,9 +3,21 @@
 //! Carrying the right-hand side along the rotations makes the posterior mean one back substitution, R⁻¹c, and a draw
 //! another: R⁻¹(c + √λ z). Backward stable, also in `f32` at low noise, where covariance updates are not
 //! (Golub and Van Loan, chapter 6; Gill, Golub, Murray and Saunders 1974).
+//!
+//! ```
+//! use sordino_core::linalg::root::{reset, rotate_in, solve};
+//!
+//! // Ridge regression on one feature, λ = 1: (3·5)/(3² + 1).
+//! let (mut root, mut weights) = ([0f64], [0.0]);
+//! reset(&mut root, &mut weights, 1.0);
+//! rotate_in(&mut root, &mut weights, &mut [3.0], 5.0);
+//! solve(&root, &mut weights);
+//! assert!((weights[0] - 1.5).abs() < 1e-14);
+//! ```
 
 use super::slice::{split, tail_mut};
 use super::{NotPositiveDefinite, dot, packed_len};
+use crate::dispatch;
 use crate::math::Scalar;
 
 /// Sets R = √λ·I and c = 0 for order `c.len()`: Σ = λI, no data.
@@ -29,9 +41,24 @@ pub fn reset<T: Scalar>(root: &mut [T], c: &mut [T], regularization: T) {
 ///
 /// **Cost**: 3m² + O(m) flops, m square roots.
 pub fn rotate_in<T: Scalar>(root: &mut [T], c: &mut [T], phi: &mut [T], y: T) -> T {
-    let mut rest: &mut [T] = root;
-    let mut phi: &mut [T] = phi;
-    let mut y = y;
+    dispatch::run_short(
+        #[inline(always)]
+        |_| rotate_in_here(root, c, phi, y),
+    )
+}
+
+/// [`rotate_in`] inside of a kernel. With the feature `dispatch` four rows of R are rotated while φ is read and written
+/// once: a device would run out of registers.
+#[inline(always)]
+fn rotate_in_here<T: Scalar>(root: &mut [T], c: &mut [T], phi: &mut [T], y: T) -> T {
+    let (mut rest, mut c, mut phi, mut y) = (root, c, phi, y);
+    while cfg!(feature = "dispatch") && phi.len() >= 4 && c.len() >= 4 && rest.len() > 4 * (phi.len() - 2) {
+        let (rows, tail) = split(core::mem::take(&mut rest), 4 * phi.len() - 6);
+        let (four, others) = split(core::mem::take(&mut c), 4);
+        rotate_in_four(rows, four, phi, &mut y);
+        (rest, c) = (tail, others);
+        phi = tail_mut(core::mem::take(&mut phi), 4);
+    }
     for c_k in c.iter_mut() {
         let Some((row, tail)) = core::mem::take(&mut rest).split_at_mut_checked(phi.len()) else {
             return y;
@@ -42,16 +69,88 @@ pub fn rotate_in<T: Scalar>(root: &mut [T], c: &mut [T], phi: &mut [T], y: T) ->
         else {
             return y;
         };
-        let radius = (*diagonal * *diagonal + *head * *head).sqrt();
-        let (cos, sin) = (*diagonal / radius, *head / radius);
-        *diagonal = radius;
-        let rotated = cos * *c_k + sin * y;
-        y = cos * y - sin * *c_k;
-        *c_k = rotated;
+        let (cos, sin) = onto(diagonal, *head);
+        turn(cos, sin, c_k, &mut y);
         rotate(cos, sin, row, others);
         phi = others;
     }
     y
+}
+
+/// [`rotate_in`] for four rows, which are of m, m − 1, m − 2 and m − 3 numbers for φ of m.
+#[inline(always)]
+fn rotate_in_four<T: Scalar>(rows: &mut [T], c: &mut [T], phi: &mut [T], y: &mut T) {
+    let m = phi.len();
+    let (r0, rows) = split(rows, m);
+    let (r1, rows) = split(rows, m.saturating_sub(1));
+    let (r2, r3) = split(rows, m.saturating_sub(2));
+    let (Some(([d0, a01, a02, a03], r0)), Some(([d1, a12, a13], r1)), Some(([d2, a23], r2)), Some(([d3], r3))) = (
+        r0.split_first_chunk_mut(),
+        r1.split_first_chunk_mut(),
+        r2.split_first_chunk_mut(),
+        r3.split_first_chunk_mut(),
+    ) else {
+        return;
+    };
+    let (Some(([x0, x1, x2, x3], phi)), Some(([c0, c1, c2, c3], _))) =
+        (phi.split_first_chunk_mut(), c.split_first_chunk_mut())
+    else {
+        return;
+    };
+    let (cos0, sin0) = onto(d0, *x0);
+    turn(cos0, sin0, a01, x1);
+    turn(cos0, sin0, a02, x2);
+    turn(cos0, sin0, a03, x3);
+    turn(cos0, sin0, c0, y);
+    let (cos1, sin1) = onto(d1, *x1);
+    turn(cos1, sin1, a12, x2);
+    turn(cos1, sin1, a13, x3);
+    turn(cos1, sin1, c1, y);
+    let (cos2, sin2) = onto(d2, *x2);
+    turn(cos2, sin2, a23, x3);
+    turn(cos2, sin2, c2, y);
+    let (cos3, sin3) = onto(d3, *x3);
+    turn(cos3, sin3, c3, y);
+    turn_rows([(cos0, sin0), (cos1, sin1), (cos2, sin2), (cos3, sin3)], [r0, r1, r2, r3], phi);
+}
+
+/// Four rotations of (rowᵢ, φ), one after the other, element by element.
+///
+/// Chunks are counted from the end: the next four rows then load what these stored in whole chunks, where a processor
+/// hands stored numbers on without waiting for the cache.
+#[inline(always)]
+fn turn_rows<T: Scalar>(rotations: [(T, T); 4], rows: [&mut [T]; 4], phi: &mut [T]) {
+    let [(r0, a), (r1, b), (r2, c), (r3, d)] = rows.map(|row| row.as_rchunks_mut::<8>());
+    let (rest, phi) = phi.as_rchunks_mut::<8>();
+    for ((((x, a), b), c), d) in phi.iter_mut().zip(a).zip(b).zip(c).zip(d) {
+        turn_chunk(rotations, [a, b, c, d], x);
+    }
+    let [(r0, a), (r1, b), (r2, c), (r3, d)] = [r0, r1, r2, r3].map(|row| row.as_rchunks_mut::<4>());
+    let (rest, phi) = rest.as_rchunks_mut::<4>();
+    for ((((x, a), b), c), d) in phi.iter_mut().zip(a).zip(b).zip(c).zip(d) {
+        turn_chunk(rotations, [a, b, c, d], x);
+    }
+    let [r0, r1, r2, r3] = [r0, r1, r2, r3].map(|row| row.as_chunks_mut::<1>().0);
+    for ((((x, a), b), c), d) in rest.as_chunks_mut().0.iter_mut().zip(r0).zip(r1).zip(r2).zip(r3) {
+        turn_chunk(rotations, [a, b, c, d], x);
+    }
+}
+
+/// [`turn_rows`] for N elements, by value: what is updated in place stays in memory.
+#[inline(always)]
+fn turn_chunk<T: Scalar, const N: usize>(rotations: [(T, T); 4], rows: [&mut [T; N]; 4], phi: &mut [T; N]) {
+    let mut x = *phi;
+    for (row, (cos, sin)) in rows.into_iter().zip(rotations) {
+        let (old, mut new) = (*row, x);
+        for i in 0..N {
+            new[i] = cos * old[i] + sin * x[i];
+        }
+        for i in 0..N {
+            x[i] = cos * x[i] - sin * old[i];
+        }
+        *row = new;
+    }
+    *phi = x;
 }
 
 /// Takes one observation out again, for a sliding window: Σ ← Σ − φφᵀ, Rᵀc ← Rᵀc − φy. `phi` is destroyed.
@@ -102,18 +201,40 @@ pub fn rotate_out<T: Scalar>(
     Ok(())
 }
 
+/// The rotation (cos, sin) that brings (diagonal, head) to (radius, 0); sets the diagonal.
+#[inline(always)]
+fn onto<T: Scalar>(diagonal: &mut T, head: T) -> (T, T) {
+    let radius = (*diagonal * *diagonal + head * head).sqrt();
+    let rotation = (*diagonal / radius, head / radius);
+    *diagonal = radius;
+    rotation
+}
+
+/// (a, b) ← (cos·a + sin·b, cos·b − sin·a).
+#[inline(always)]
+fn turn<T: Scalar>(cos: T, sin: T, a: &mut T, b: &mut T) {
+    let (x, y) = (*a, *b);
+    *a = cos * x + sin * y;
+    *b = cos * y - sin * x;
+}
+
 /// (a, b) ← (cos·a + sin·b, cos·b − sin·a), element by element.
-#[inline]
+#[cfg_attr(feature = "dispatch", inline(always))]
+#[cfg_attr(not(feature = "dispatch"), inline)]
 fn rotate<T: Scalar>(cos: T, sin: T, a: &mut [T], b: &mut [T]) {
-    for (a, b) in a.iter_mut().zip(b.iter_mut()) {
-        let (x, y) = (*a, *b);
-        *a = cos * x + sin * y;
-        *b = cos * y - sin * x;
-    }
+    a.iter_mut().zip(b).for_each(|(a, b)| turn(cos, sin, a, b));
 }
 
 /// b ← R⁻¹b, order `b.len()`. **Cost**: m² flops.
 pub fn solve<T: Scalar>(root: &[T], b: &mut [T]) {
+    dispatch::run_short(
+        #[inline(always)]
+        |_| solve_here(root, b),
+    );
+}
+
+#[inline(always)]
+fn solve_here<T: Scalar>(root: &[T], b: &mut [T]) {
     let m = b.len();
     let Some(mut rest) = root.get(..packed_len(m)) else {
         return;
@@ -123,7 +244,7 @@ pub fn solve<T: Scalar>(root: &[T], b: &mut [T]) {
             return;
         };
         rest = head;
-        let (current, done) = b.split_at_mut(i + 1);
+        let (current, done) = split(b, i + 1);
         if let (Some((diagonal, row)), Some(x)) = (row.split_first(), current.last_mut()) {
             *x = (*x - dot(row, done)) / *diagonal;
         }
@@ -132,6 +253,14 @@ pub fn solve<T: Scalar>(root: &[T], b: &mut [T]) {
 
 /// b ← R⁻ᵀb, order `b.len()`; ‖R⁻ᵀφ‖² = φᵀΣ⁻¹φ. **Cost**: m² flops.
 pub fn solve_transposed<T: Scalar>(root: &[T], b: &mut [T]) {
+    dispatch::run_short(
+        #[inline(always)]
+        |_| solve_transposed_here(root, b),
+    );
+}
+
+#[inline(always)]
+fn solve_transposed_here<T: Scalar>(root: &[T], b: &mut [T]) {
     let m = b.len();
     let mut rest = root;
     for i in 0..m {
@@ -139,7 +268,7 @@ pub fn solve_transposed<T: Scalar>(root: &[T], b: &mut [T]) {
             return;
         };
         rest = tail;
-        let (current, later) = b.split_at_mut(i + 1);
+        let (current, later) = split(b, i + 1);
         if let (Some((diagonal, row)), Some(x)) = (row.split_first(), current.last_mut()) {
             *x /= *diagonal;
             super::axpy(-*x, row, later);

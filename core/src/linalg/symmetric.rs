@@ -2,6 +2,16 @@
 //!
 //! Slower than a tridiagonal method for large orders and far smaller; small eigenvalues come out to full relative
 //! accuracy for positive definite matrices (Demmel and Veselić 1992). Needs no heap.
+//!
+//! ```
+//! use sordino_core::linalg::symmetric::{eigen, function};
+//!
+//! let (mut values, mut vectors, mut root) = ([0f64; 2], [0.0; 4], [0.0; 4]);
+//! eigen(&mut [5.0, 4.0, 4.0, 5.0], &mut values, &mut vectors);
+//! assert!((values[0] + values[1] - 10.0).abs() < 1e-13 && (values[0] * values[1] - 9.0).abs() < 1e-12);
+//! function(&values, &vectors, &mut root, f64::sqrt);
+//! assert!((root[0] - 2.0).abs() < 1e-13 && (root[1] - 1.0).abs() < 1e-13); // (2 1; 1 2) squared is the matrix
+//! ```
 
 use crate::math::Scalar;
 

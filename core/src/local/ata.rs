@@ -11,6 +11,8 @@
 //! **Stride**: everything is recomputed in every round while t < 64, then every ⌊t/64⌋ rounds, at most every `stride`
 //! rounds. In between the variances are updated exactly for the dictionary there is; the means stay. `stride = 1` is
 //! the paper's.
+//!
+//! **Example**: that of [`super::tgp`], with a [`super::KernelMatrix`] in place of kernel, points and storage.
 
 #![cfg(feature = "alloc")]
 
@@ -189,7 +191,7 @@ impl AtaGpUcb {
         &self.dictionary
     }
 
-    /// How many times everything was estimated anew.
+    /// How many times everything was estimated again.
     pub fn estimates(&self) -> u32 {
         self.estimates
     }

@@ -46,7 +46,7 @@ pub enum Constants {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FirstQuery {
-    /// This candidate.
+    /// The candidate of this index.
     Candidate(u32),
     /// One drawn from the run's seed, purpose `InitialPoints`.
     Random,
@@ -61,7 +61,7 @@ pub struct Parameters {
     pub rounds: u32,
     /// What is known of reports.
     pub rewards: Rewards,
-    /// Which constants.
+    /// The constants of the widths: the theorems' or the experiments'.
     pub constants: Constants,
     /// Multiplies every confidence width; 1 is the paper's.
     pub width_factor: f64,
@@ -71,13 +71,13 @@ pub struct Parameters {
     pub failure_probability: f64,
     /// Accuracy of the Nyström approximation in (0, 1). Not a privacy parameter.
     pub accuracy: f64,
-    /// The first query.
+    /// How the first query is chosen.
     pub first_query: FirstQuery,
     /// Plays of one point in MoMA's epochs; `None` is the constants'.
     pub epoch_len: Option<u32>,
     /// q_N of the dictionary; `None` is the constants'.
     pub nystrom_inflation: Option<f64>,
-    /// ATA estimates anew after at most so many rounds; 1 is every round.
+    /// The most rounds after which ATA estimates again; 1 is every round.
     pub stride: u32,
 }
 
@@ -129,7 +129,7 @@ impl Config {
         Ok(Config(parameters))
     }
 
-    /// The numbers themselves.
+    /// The checked parameters.
     pub fn parameters(&self) -> &Parameters {
         &self.0
     }

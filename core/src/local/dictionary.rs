@@ -7,6 +7,18 @@
 //!
 //! The same features as [`crate::features::nystrom`], whose Jacobi rotations need no heap; here a dictionary changes in
 //! every round, and nalgebra's tridiagonal method is an order of magnitude faster at a hundred points.
+//!
+//! ```
+//! use sordino_core::kernel::SquaredExponential;
+//! use sordino_core::local::dictionary::{Dictionary, DictionaryPosterior, KernelMatrix};
+//!
+//! let matrix = KernelMatrix::new(&SquaredExponential::new(0.2, 1.0)?, 1, &[0.0, 0.5, 1.0])?;
+//! let dictionary = Dictionary::new(&matrix, vec![0, 1, 2]); // every point
+//! assert_eq!((matrix.count(), dictionary.rank()), (3, 3));
+//! let posterior = DictionaryPosterior::new(&dictionary, &[2, 0, 0], 0.5); // the first was played twice, λ = ½
+//! assert!((posterior.variance()[0] - 0.5 / 2.5).abs() < 0.01); // λ/(2 + λ), but for what the others say
+//! # Ok::<(), Box<dyn core::error::Error>>(())
+//! ```
 
 #![cfg(feature = "alloc")]
 

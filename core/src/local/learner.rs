@@ -55,7 +55,7 @@ pub enum LearnerError {
     UnexpectedInput {
         /// Where the learner stands.
         phase: Phase,
-        /// What it was given.
+        /// Name of the input.
         input: &'static str,
     },
     /// A report that is NaN, infinite or beyond 10¹⁰⁰: it is of no use and changes nothing. Ask another user.
@@ -65,7 +65,7 @@ pub enum LearnerError {
     },
     /// The configuration names another number of candidates than there are.
     Candidates {
-        /// Candidates there are.
+        /// Number of candidates.
         count: usize,
         /// Candidates of the configuration.
         expected: u32,
@@ -81,7 +81,7 @@ pub enum LearnerError {
     Config(ConfigError),
     /// A kernel matrix that is not symmetric, not finite or not square.
     Kernel(KernelError),
-    /// A kernel matrix that is no covariance matrix.
+    /// A kernel matrix that is not a covariance matrix.
     NotPositiveSemidefinite {
         /// Its smallest eigenvalue.
         eigenvalue: f64,

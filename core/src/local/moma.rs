@@ -6,6 +6,8 @@
 //!
 //! So only one report in k enters the estimate; the other k − 1 choose it. That is what the median pays for its
 //! robustness.
+//!
+//! **Example**: that of [`super::tgp`], with a [`super::KernelMatrix`] in place of kernel, points and storage.
 
 #![cfg(feature = "alloc")]
 

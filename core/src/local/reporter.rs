@@ -22,7 +22,7 @@ use crate::snapshot::{self, varint_max};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum ReporterPhase {
-    /// Nothing is asked.
+    /// No query is being answered.
     Idle,
     /// The charge is to be made durable.
     Charging,
@@ -32,7 +32,7 @@ pub enum ReporterPhase {
 
 /// What a reporter is: a few words, and no reward. Not `Clone`: a budget charged in a copy would be charged nowhere.
 ///
-/// A stored one is judged when it is read: more reports than the budget can have paid for, or a budget that is no ε, are
+/// A stored one is judged when it is read: more reports than the budget can have paid for, or a budget that is not an ε, are
 /// a [`StateError`]. Zeroed flash reads as a budget of 0, which admits nothing.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Stored")]
@@ -89,7 +89,7 @@ impl ReporterPhase {
 }
 
 impl ReporterState {
-    /// User `user` with a budget that all reports of this person share, whoever asks for them.
+    /// User `user` with a budget that all reports of this person share, to any learner.
     pub const fn new(user: u32, epsilon_max: Epsilon) -> Self {
         ReporterState {
             user,
@@ -106,17 +106,17 @@ impl ReporterState {
         self.user
     }
 
-    /// What is spent and left.
+    /// The budget: what is spent, and what is left.
     pub const fn budget(&self) -> &PureBudget {
         &self.budget
     }
 
-    /// Where it stands.
+    /// The phase it is in.
     pub const fn phase(&self) -> ReporterPhase {
         self.phase
     }
 
-    /// Reports that left.
+    /// Number of reports that have left.
     pub const fn reports(&self) -> u32 {
         self.reports
     }
@@ -176,7 +176,7 @@ pub enum ReporterError {
     UnexpectedInput {
         /// Where the reporter stands.
         phase: ReporterPhase,
-        /// What it was given.
+        /// Name of the input.
         input: &'static str,
     },
     /// The user's budget does not hold another report. Nothing was charged or observed.
@@ -189,7 +189,7 @@ pub enum ReporterError {
     OtherMechanism {
         /// The ε that was charged.
         charged: f64,
-        /// That of the mechanism.
+        /// The one of the mechanism.
         epsilon: f64,
     },
 }

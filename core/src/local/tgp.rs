@@ -5,6 +5,39 @@
 //!
 //! A report is truncated once, when it arrives, so the posterior over the N candidates is updated and never recomputed:
 //! N² flops a round, whatever t. No heap: this learner runs where there is none.
+//!
+//! ```
+//! use sordino_core::kernel::SquaredExponential;
+//! use sordino_core::local::{Input, Learner, Output, TgpUcb, tgp};
+//! # use sordino_core::local::{Config, Constants, FirstQuery, Parameters, Rewards};
+//! # use sordino_core::random::RunSeed;
+//! # let config = Config::new(Parameters {
+//! #     candidates: 10,
+//! #     rounds: 20,
+//! #     rewards: Rewards::Bounded { norm_bound: 1.0, noise_bound: 0.1, epsilon: Some(2.0) },
+//! #     constants: Constants::OrderWise,
+//! #     width_factor: 0.1,
+//! #     regularization: 1.0,
+//! #     failure_probability: 0.1,
+//! #     accuracy: 0.1,
+//! #     first_query: FirstQuery::Random,
+//! #     epoch_len: None,
+//! #     nystrom_inflation: None,
+//! #     stride: 1,
+//! # })?;
+//!
+//! // `config`: ten candidates, 20 rounds, rewards within ±1.1, ε = 2 a report.
+//! let points: Vec<f64> = (0..10).map(|i| f64::from(i) / 9.0).collect();
+//! let (kernel, storage) = (SquaredExponential::new(0.2, 1.0)?, vec![0.0; tgp::storage_len(10)]);
+//! let mut learner = TgpUcb::new(config, RunSeed::new(1, 0), &kernel, 1, &points, storage)?;
+//! let (mut input, mut reports) = (Input::Start, 0);
+//! while let Output::Query { candidate, .. } = learner.handle(input)? {
+//!     reports += 1;
+//!     input = Input::Report(f64::from(candidate)); // what a user's device sends, perturbed
+//! }
+//! assert_eq!((reports, learner.mean().len()), (20, 10));
+//! # Ok::<(), Box<dyn core::error::Error>>(())
+//! ```
 
 use super::config::Config;
 use super::learner::{Input, Learner, LearnerError, Output, Rounds, check_count, first_query, maximize};
@@ -86,7 +119,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> TgpUcb<T, S> {
         self.truncated
     }
 
-    /// γ of the run so far.
+    /// Information gain γ of the run so far.
     pub fn information_gain(&self) -> f64 {
         self.gain.value()
     }

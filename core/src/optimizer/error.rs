@@ -7,11 +7,13 @@ use crate::kernel::KernelError;
 use crate::surrogate::SurrogateError;
 
 /// Why an optimiser refuses.
+///
+/// **Example**: that of [`super::Settings`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum OptimizerError {
-    /// The box is none, or none in the format computed with.
+    /// The box is not valid, or not in the format computed with.
     Domain(DomainError),
     /// A lengthscale that is not positive and finite.
     Kernel(KernelError),

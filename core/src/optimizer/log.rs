@@ -10,6 +10,8 @@ use crate::snapshot::Stored;
 use crate::surrogate::SurrogateError;
 
 /// What [`Optimizer::fit`](super::Optimizer::fit) fits.
+///
+/// **Example**: that of [`LogEntry`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Parameters<T> {
     /// Lengthscale as a fraction of each side of the box, positive.
@@ -20,6 +22,19 @@ pub struct Parameters<T> {
 
 /// One line of the log that [`Optimizer::resume`](super::Optimizer::resume) reads; with postcard at most
 /// 2 + 4(D + 1) bytes in `f32`, 2 + 8(D + 1) in `f64`.
+///
+/// ```
+/// use sordino_core::domain::BoxDomain;
+/// use sordino_core::optimizer::{self, LogEntry, Optimizer, Parameters, Settings};
+///
+/// let fitted = LogEntry::Fitted(Parameters { lengthscale: 0.1, noise_fraction: 0.01 });
+/// let log = [LogEntry::told(&[0.2], 1.0)?, LogEntry::told(&[0.8], 2.0)?, fitted];
+/// let (domain, storage) = (BoxDomain::new(&[(0.0, 1.0)])?, vec![0.0; optimizer::storage_len(1, 10)]);
+/// let mut resumed = Optimizer::resume(domain, Settings::default(), 10, storage, log)?;
+/// assert_eq!((resumed.len(), resumed.lengthscale()), (2, 0.1));
+/// assert_eq!(resumed.best().map(|(point, _)| point[0]), Some(0.8));
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum LogEntry<T> {
     /// What [`Optimizer::observe`](super::Optimizer::observe) was told, refused or not.

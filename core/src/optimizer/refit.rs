@@ -100,7 +100,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         Ok(true)
     }
 
-    /// The same observations under fitted parameters: rows are factored anew, averages of repeats stay rows. The old
+    /// The same observations under fitted parameters: rows are factored again, averages of repeats stay rows. The old
     /// factor stands until the new one is there.
     fn take_over(&mut self, fitted: &[T], scratch: &mut [T]) -> Result<(), OptimizerError> {
         let (dim, capacity, n, least) = (self.domain.dim(), self.capacity, self.len, least_resolved(self.capacity));

@@ -7,6 +7,8 @@ use crate::kernel::Stationary;
 use crate::surrogate::exact::WhenFull;
 
 /// What is maximised to find the next point.
+///
+/// **Example**: that of [`Settings`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Acquisition {
     /// Expected improvement over the best posterior mean at an observed point.
@@ -19,6 +21,21 @@ pub enum Acquisition {
 }
 
 /// Settings; [`Settings::default`] is meant to be good enough for a first run.
+///
+/// ```
+/// use sordino_core::domain::BoxDomain;
+/// use sordino_core::optimizer::{self, Acquisition, Optimizer, OptimizerError, Settings};
+///
+/// let begin = |settings| {
+///     Optimizer::new(BoxDomain::new(&[(0.0, 1.0)])?, settings, 10, vec![0.0; optimizer::storage_len(1, 10)])
+/// };
+/// let noisy = begin(Settings { noise_fraction: 0.01, ..Settings::default() })?;
+/// assert_eq!(noisy.noise_fraction(), 0.01);
+/// let acquisition = Acquisition::UpperConfidenceBound { width: f64::INFINITY };
+/// let refused = begin(Settings { acquisition, ..Settings::default() }).err();
+/// assert_eq!(refused, Some(OptimizerError::Width { width: f64::INFINITY }));
+/// # Ok::<(), OptimizerError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
     /// Smoothness of the function; Matérn 5/2.

@@ -6,6 +6,7 @@ use super::work::{Suggesting, Work};
 use super::{Acquisition, Optimizer, OptimizerError, Point, level};
 use crate::acquisition::maximize::{BoxSearch, Searching};
 use crate::acquisition::{log_expected_improvement, upper_confidence_bound};
+use crate::domain::collected;
 use crate::kernel::Kernel;
 use crate::linalg::slice::{self, head, head_mut, part};
 use crate::linalg::{dot, lower, sum_of_squares};
@@ -73,14 +74,21 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
                 }
             }
         }
+        self.proposed(found).map(Poll::Ready)
+    }
+
+    /// The point that a search left, or where it found nothing the next one of a Halton sequence, in the user's units.
+    // A frame of its own: on a device it does not lie below that of the search.
+    #[inline(never)]
+    fn proposed(&mut self, found: T) -> Result<Point<T>, OptimizerError> {
         let element = self.told.saturating_add(self.refused).saturating_add(1);
         let (_, rest) = self.parts()?;
         // Nowhere an improvement: all values are 0, say.
         if !(found > -T::INFINITY) {
             rest.point.iter_mut().enumerate().for_each(|(axis, x)| *x = halton(element, axis));
         }
-        let unit: Point<T> = rest.point.iter().copied().collect();
-        Ok(Poll::Ready(self.to_user(&unit)))
+        let unit: Point<T> = collected(rest.point.iter().copied());
+        Ok(self.to_user(&unit))
     }
 
     fn begin_suggestion(&mut self) -> Result<Suggesting<T>, OptimizerError> {

@@ -4,6 +4,19 @@
 //! If they hold, the guarantee holds for every data set and whatever chose the constant. Kusner, Gardner, Garnett,
 //! Weinberger 2015, Algorithm 3. The term (λmax − λmin)L/(λmaxλmin) does not fall with m: a useful scale (below 0.1)
 //! takes ε above 225, 23, 4 on \[.01, .1\], \[.1, 1\], \[.5, 2\] at L = 1/4.
+//!
+//! ```
+//! use sordino_core::output::lipschitz::LipschitzTuning;
+//! use sordino_core::privacy::Epsilon;
+//!
+//! let (loss_max, records, lipschitz) = (1.0, 1000, 0.25);
+//! let (regularization_min, regularization_max, epsilon) = (0.5, 2.0, Epsilon::new(4.0)?);
+//! let tuning = LipschitzTuning { loss_max, records, lipschitz, regularization_min, regularization_max, epsilon };
+//! let expected = 0.5 / 1000.0 + 1.5 * 0.25 / (2.0 * 0.5); // min{g*, L/λmin}/m + (λmax − λmin)L/(λmaxλmin)
+//! assert!((tuning.sensitivity() - expected).abs() < 1e-15 && (tuning.scale() - expected / 4.0).abs() < 1e-15);
+//! assert!(LipschitzTuning { regularization_min: 0.0, ..tuning }.checked().is_err());
+//! # Ok::<(), Box<dyn core::error::Error>>(())
+//! ```
 
 use super::Checked;
 use super::prior_conditional::{ReleaseError, laplace};

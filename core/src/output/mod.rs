@@ -15,6 +15,8 @@
 //! | (default) permute-and-flip and discrete Laplace on integer scores | [`Publisher`] |
 //!
 //! Deviations: noise and utilities live on integer grids; Algorithm 3's sensitivity is capped by the clamp g*.
+//!
+//! **Example**: that of [`worst_case`].
 
 mod checked;
 pub mod lipschitz;

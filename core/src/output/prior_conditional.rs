@@ -11,6 +11,19 @@
 //! **Looser than printed**: the noise at the argmax is treated as one normal; the failure events of the value's proof
 //! sum to 5δ/3; its Theorem 4 fails for very large T. **Of use**: only for ε above about 4Δ ln|Λ| over the span of μ,
 //! that is from 30 to 300 in the paper's own settings; below, the candidate is a uniform draw.
+//!
+//! ```
+//! use sordino_core::output::prior_conditional::NoiseFreeTuning;
+//! use sordino_core::privacy::Epsilon;
+//!
+//! let (candidates, rounds, similarity, rate_constant, rate) = (100, 20, 0.9, 1.0, 0.5);
+//! let (dim, epsilon, delta) = (1, Epsilon::new(4.0)?, 0.05);
+//! let tuning = NoiseFreeTuning { candidates, rounds, similarity, rate_constant, rate, dim, epsilon, delta };
+//! let distance = 2.0 * (0.1 * (200f64 / 0.05).ln()).sqrt(); // 2√((1 − k₁) ln(2|Λ|/δ))
+//! assert!((tuning.neighbor_distance() - distance).abs() < 1e-12);
+//! assert!(NoiseFreeTuning { rounds: 1, ..tuning }.checked().is_err());
+//! # Ok::<(), Box<dyn core::error::Error>>(())
+//! ```
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -347,7 +360,7 @@ impl NoiseFreeTuning {
         self.rate_constant * Scalar::exp(-self.rate * t / math::pow(ln(t), f64::from(self.dim) / 4.0))
     }
 
-    /// The sum of both.
+    /// Sum of [`NoiseFreeTuning::regret_term`] and [`NoiseFreeTuning::neighbor_distance`].
     pub fn value_sensitivity(&self) -> f64 {
         self.regret_term() + self.neighbor_distance()
     }

@@ -2,6 +2,29 @@
 //!
 //! One release goes Scored … Scored → Close → Charge → Charged → Released. What was charged is remembered, and what the
 //! scores are scores of: another mechanism releases nothing. Scores are wiped on every way to the end.
+//!
+//! ```
+//! use sordino_core::output::publisher::{Publisher, PublisherInput, PublisherOutput, PublisherState, Score};
+//! use sordino_core::output::worst_case::{FailureRule, ScoreScale, WorstCase};
+//! use sordino_core::privacy::{Epsilon, Simulated, charge::Unwritten};
+//! # use sordino_core::random::Stream;
+//!
+//! // Three candidates, scored by how many of 1000 records they get right.
+//! let (scale, epsilon) = (ScoreScale::per_record(1, 1000)?, Epsilon::new(1.0)?);
+//! let mechanism = WorstCase::new(3, scale, epsilon, epsilon, FailureRule::Abort)?;
+//! let (mut state, mut levels, mut order) = (PublisherState::new(), [0; 3], [0; 3]);
+//! let mut publisher = Publisher::attach(&mechanism, &mut state, &mut levels, &mut order)?;
+//! let source = &mut Simulated::new(Stream::from_seed(1)); // a deployment takes a `Secret`
+//! for (candidate, right) in [(0, 500), (1, 900), (2, 600)] {
+//!     publisher.handle(PublisherInput::Scored { candidate, score: Score::Sum(right) }, source)?;
+//! }
+//! let PublisherOutput::Charge(charge) = publisher.handle(PublisherInput::Close, source)? else { unreachable!() };
+//! assert_eq!(charge.events(), mechanism.events());
+//! let paid = publisher.handle(PublisherInput::Charged(Unwritten::receipt(charge)), source)?;
+//! let PublisherOutput::Released { candidate, .. } = paid else { unreachable!() };
+//! assert_eq!(*candidate.value(), 1); // the next best has probability e^(−150)
+//! # Ok::<(), Box<dyn core::error::Error>>(())
+//! ```
 
 use core::fmt;
 
@@ -74,7 +97,7 @@ impl PublisherState {
         PublisherState { phase: PublisherPhase::Collecting, scored: 0, failed: 0, mechanism: 0, opened: None }
     }
 
-    /// Where it stands.
+    /// The phase it is in.
     pub const fn phase(&self) -> PublisherPhase {
         self.phase
     }
@@ -124,7 +147,7 @@ pub enum PublisherInput<P: Provenance> {
     Scored {
         /// Index of the candidate.
         candidate: u32,
-        /// What became of it.
+        /// Its score, or that it has none.
         score: Score,
     },
     /// All candidates are scored. Said again while the charge is being written down, it names the charge again, for a
@@ -178,7 +201,7 @@ pub enum PublisherError {
     Candidate {
         /// Index of the candidate as given.
         candidate: u32,
-        /// How many there are.
+        /// Number of candidates.
         candidates: u32,
     },
     /// A number where the scale takes sums over records, or a sum where it takes numbers.
@@ -281,7 +304,7 @@ impl<'a> Publisher<'a> {
         Ok(Publisher { mechanism, state, levels, order })
     }
 
-    /// Where it stands.
+    /// The state it works on: its phase and counts.
     pub fn state(&self) -> &PublisherState {
         self.state
     }

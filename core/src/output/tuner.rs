@@ -37,7 +37,7 @@ impl TunerState {
         TunerState { phase: TunerPhase::Fresh, observations: 0, pending: 0 }
     }
 
-    /// Where it stands.
+    /// The phase it is in.
     pub const fn phase(&self) -> TunerPhase {
         self.phase
     }
@@ -110,7 +110,7 @@ pub enum TunerError {
         /// The length needed.
         expected: usize,
     },
-    /// A stored state that no tuner of so many candidates and rounds can be in.
+    /// A stored state that cannot occur with this number of candidates and rounds.
     State(StateError),
     /// The surrogate refused.
     Surrogate(SurrogateError),
@@ -148,7 +148,7 @@ impl From<SurrogateError> for TunerError {
     }
 }
 
-/// Whether a stored state is one that a run of so many `rounds` over so many `candidates` is in at some time.
+/// Whether a stored state can occur in a run of `rounds` rounds over `candidates` candidates.
 fn judge(state: &TunerState, candidates: u64, rounds: u64) -> Result<(), StateError> {
     let (name, observations, candidate_max) = match state.phase {
         TunerPhase::Fresh => ("Fresh", 0..=0, 0),

@@ -19,6 +19,19 @@
 //! and is accounted exactly, which needs Δ to be the whole range.
 //!
 //! **Not protected**: candidates, their number, m, the time it took.
+//!
+//! ```
+//! use sordino_core::output::worst_case::{FailureRule, ScoreScale, WorstCase, WorstCaseError};
+//! use sordino_core::privacy::{Epsilon, Event, NeighboringRelation};
+//!
+//! // Accuracy over 1000 records, of which each counts 0 or 1.
+//! let (scale, epsilon, relation) = (ScoreScale::per_record(1, 1000)?, Epsilon::new(0.5)?, NeighboringRelation::ReplaceOne);
+//! let mechanism = WorstCase::new(20, scale, epsilon, epsilon, FailureRule::Abort)?;
+//! assert_eq!(mechanism.events(), [Event::PureEpsilon { epsilon: 0.5, relation }; 2]); // the candidate, its score
+//! let lenient = WorstCase::new(20, scale, epsilon, epsilon, FailureRule::Lowest);
+//! assert_eq!(lenient, Err(WorstCaseError::FailureNotCovered));
+//! # Ok::<(), Box<dyn core::error::Error>>(())
+//! ```
 
 use core::fmt;
 

@@ -1,8 +1,19 @@
-//! The attack on the paper's transformation, as a program: who knows d + 1 rows in general position knows them all.
+//! The attack on the paper's transformation, as a program: anyone who knows d + 1 rows in general position knows them all.
 //!
 //! Z = XA for one matrix A (d×r), so Z determines an affine map back to X wherever r ≥ d; d + 1 known rows fix it. No
 //! noise has to be averaged out and ε does not enter. The other attack needs no known coordinates: the columns of Z lie
 //! in the column space of X, so of two candidate tables only one fits ([`residual`]).
+//!
+//! ```
+//! use sordino_core::outsourced::attack::recover_row;
+//!
+//! // Rows (1, 0), (0, 1), (0, 0) and (0.3, 0.7), seen through a matrix that nobody else knows: z = (2a + b, a − b).
+//! let released = [2.0, 1.0, 1.0, -1.0, 0.0, 0.0, 1.3, -0.4];
+//! let known: [(usize, &[f64]); 3] = [(0, &[1.0, 0.0]), (1, &[0.0, 1.0]), (2, &[0.0, 0.0])];
+//! let row = recover_row(&released, 2, &known, 3).ok_or("the known rows are too few")?;
+//! assert!((row[0] - 0.3).abs() < 1e-12 && (row[1] - 0.7).abs() < 1e-12);
+//! # Ok::<(), &str>(())
+//! ```
 #![cfg(feature = "alloc")]
 
 use alloc::vec::Vec;

@@ -62,7 +62,7 @@ impl Config {
         Ok(Config(parameters))
     }
 
-    /// The numbers themselves.
+    /// The checked parameters.
     pub const fn parameters(&self) -> &Parameters {
         &self.0
     }

@@ -25,7 +25,7 @@ pub enum Protection<'p> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum CuratorPhase {
-    /// Nothing has left.
+    /// Nothing has left the curator.
     Fresh,
     /// The charge of the release is being made durable.
     Charging,
@@ -65,7 +65,7 @@ impl CuratorState {
         CuratorState { phase: CuratorPhase::Fresh, pending: 0, answered: 0, opened: None }
     }
 
-    /// Where it stands.
+    /// The phase it is in.
     pub const fn phase(&self) -> CuratorPhase {
         self.phase
     }
@@ -150,7 +150,7 @@ pub enum CuratorError {
     UnexpectedInput {
         /// Where the curator stands.
         phase: CuratorPhase,
-        /// What it was given.
+        /// Name of the input.
         input: &'static str,
     },
     /// A private release of a table whose centre or scale was measured on it: every row moves with each.
@@ -276,7 +276,7 @@ impl<'a> Curator<'a> {
         Ok(Curator { protection, table, rows: rows as u32, state, pool, out })
     }
 
-    /// Where it stands.
+    /// The state it works on: its phase and counts.
     pub fn state(&self) -> &CuratorState {
         self.state
     }

@@ -4,7 +4,7 @@
 //! hyper-parameters fitted on the data, and only if centring and scaling constants are public. With
 //! [`Protection::Paper`], the published algorithm, it is **not differentially private at all**: Theorem 1 of the paper is
 //! false for n ≥ d + 2 rows in general position (the columns of Z lie in the column space of X, and neighbours have
-//! different ones), and who knows d + 1 rows recovers every other one (module `attack`, feature `alloc`).
+//! different ones), and anyone who knows d + 1 rows can recover every other one (module `attack`, feature `alloc`).
 //!
 //! PO-GP-UCB (Kharkovskii, Dai, Low 2020). Both parties are pure state machines: one input in, one output out.
 //!
@@ -22,6 +22,8 @@
 //!
 //! Deviations: the text misprints the root in ω (the factor r ln(2/δ) stands under it as a whole); δ′ = δ_ucb/2, queries
 //! are counted from 1 after the initial row.
+//!
+//! **Example**: that of [`preprocess`]; the release itself, [`crate::privacy::mechanism::projection::GaussianProjection`].
 
 pub mod attack;
 mod config;

@@ -39,7 +39,7 @@ impl ModelerState {
         ModelerState { phase: ModelerPhase::Fresh, observations: 0, pending: 0 }
     }
 
-    /// Where it stands.
+    /// The phase it is in.
     pub const fn phase(&self) -> ModelerPhase {
         self.phase
     }
@@ -90,7 +90,7 @@ pub enum ModelerError {
     UnexpectedInput {
         /// Where the modeler stands.
         phase: ModelerPhase,
-        /// What it was given.
+        /// Name of the input.
         input: &'static str,
     },
     /// A value that is NaN or infinite.
@@ -102,7 +102,7 @@ pub enum ModelerError {
     Storage {
         /// Name of the slice.
         what: &'static str,
-        /// Its length or value.
+        /// Length of the slice, or the number, given.
         found: usize,
         /// The length needed, or the bound.
         expected: usize,
@@ -141,7 +141,7 @@ impl From<SurrogateError> for ModelerError {
     }
 }
 
-/// Whether a stored state is one that a run of so many `queries` over so many `rows` is in at some time.
+/// Whether a stored state can occur in a run of `queries` queries over `rows` rows.
 fn judge(state: &ModelerState, rows: u32, queries: u64) -> Result<(), StateError> {
     let (name, observations, row_max) = match state.phase {
         ModelerPhase::Fresh => ("Fresh", 0..=0, 0),
@@ -223,7 +223,7 @@ impl<'a, T: Scalar, K: Kernel<T>> Modeler<'a, T, K> {
         Ok(Modeler { config, initial, state, log, posterior })
     }
 
-    /// Where it stands.
+    /// The state it works on: its phase and counts.
     pub fn state(&self) -> &ModelerState {
         self.state
     }
@@ -345,7 +345,7 @@ mod tests {
         3.0 + (f64::from(row) * 0.2).sin()
     }
 
-    /// Runs to the end; with `crash`, state and log are attached anew after every step.
+    /// Runs to the end; with `crash`, state and log are attached again after every step.
     fn queries(crash: bool) -> Vec<u32> {
         let config = config(12);
         let rows: Vec<f64> = (0..40).map(|i| f64::from(i) * 0.1).collect();

@@ -5,6 +5,18 @@
 //! a grid of step g, so the sensitivity is 1 + √(nd)·g at least, and without a bound for the centre. A private release
 //! therefore takes [`Constants::public`] only; [`Constants::of_data`] is for the paper's experiments and says so in its
 //! [`Origin`].
+//!
+//! ```
+//! use sordino_core::outsourced::preprocess::{check, isotropic, logarithm};
+//!
+//! let mut table = [1.0, 10.0, core::f64::consts::E, 20.0]; // two rows
+//! check(&table, 2)?;
+//! logarithm(&mut table, &[true, false])?;
+//! isotropic(&mut table, &[0.5, 10.0])?; // one lengthscale each
+//! assert_eq!(table, [0.0, 1.0, 2.0, 2.0]);
+//! assert!(logarithm(&mut [-1.0, 1.0], &[true, false]).is_err());
+//! # Ok::<(), sordino_core::outsourced::preprocess::PreprocessError>(())
+//! ```
 
 use core::fmt;
 
@@ -160,7 +172,7 @@ impl<'c> Constants<'c> {
     }
 
     /// The same constants for a table of which [`isotropic`] divided the columns by `lengthscales`, after [`logarithm`] was
-    /// taken where `logarithms` says so: then one prepared unit is so many of those.
+    /// taken where `logarithms` says so: then one prepared unit is that many of those.
     ///
     /// **Errors**: [`PreprocessError::Shape`] if the lists are not one number for each column;
     /// [`PreprocessError::NotPositive`] if no positive finite unit is left.

@@ -30,7 +30,7 @@ pub enum SpectrumError {
     RankDeficient {
         /// The smallest singular value.
         smallest: f64,
-        /// What it had to exceed.
+        /// The threshold it had to exceed.
         threshold: f64,
     },
     /// The iteration did not converge, or numbers overflowed.
@@ -83,7 +83,7 @@ impl Spectrum {
         Self::within(table, dim, ITERATIONS)
     }
 
-    /// The same with at most so many iterations.
+    /// The same with at most `iterations` iterations.
     fn within(table: &[f64], dim: usize, iterations: usize) -> Result<Self, SpectrumError> {
         preprocess::check(table, dim).map_err(SpectrumError::Table)?;
         let rows = table.len() / dim;

@@ -2,6 +2,8 @@
 //!
 //! The order of a release: [`Filter::admits`] (dry), make the charge durable where there is something durable,
 //! [`Filter::charge`], and only then draw the noise. A refusal leaves everything as it was.
+//!
+//! **Example**: that of [`Filter`].
 
 use core::fmt;
 
@@ -12,6 +14,8 @@ use super::accountant::{AccountantError, PrivacySpent, RdpAccountant};
 use super::event::Event;
 
 /// Why a charge was refused. Nothing was charged, nothing may be drawn.
+///
+/// **Example**: that of [`Filter`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum BudgetError {
@@ -22,7 +26,7 @@ pub enum BudgetError {
         /// The ε of the budget.
         epsilon_max: f64,
     },
-    /// A budget that is no budget: ε must be ≥ 0 and not NaN, δ in (0, 1), or the order not one of the grid.
+    /// Not a budget: ε must be ≥ 0 and not NaN, δ in (0, 1), or the order is not on the grid.
     Config {
         /// The ε as given.
         epsilon_max: f64,
@@ -61,18 +65,30 @@ impl From<AccountantError> for BudgetError {
 }
 
 /// Why a stored budget is not believed.
+///
+/// ```
+/// use sordino_core::privacy::budget::{Filter, StoredBudgetError};
+///
+/// let everything = Filter::new(f64::INFINITY, 1e-5)?; // admits everything: written, and never read back
+/// let mut bytes = [0; 2048];
+/// let stored = postcard::to_slice(&everything, &mut bytes).unwrap();
+/// assert!(postcard::from_bytes::<Filter>(stored).is_err()); // in a format that keeps the reason:
+/// let reason = StoredBudgetError::Budget { epsilon_max: f64::INFINITY, delta: 1e-5 };
+/// assert!(reason.to_string().starts_with("stored budget: epsilon inf is not in [0, inf)"));
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum StoredBudgetError {
-    /// A budget that is no budget, or ε is infinite: a filter that admits everything is made where one reads that it
-    /// does, never taken from a file.
+    /// Not a budget, or ε is infinite: a filter that admits everything is made in code, where a reader sees it, and never
+    /// taken from a file.
     Budget {
         /// ε, admissible in [0, ∞).
         epsilon_max: f64,
         /// δ, admissible in (0, 1).
         delta: f64,
     },
-    /// The order named ahead is none of the grid.
+    /// The order named in advance is not on the grid.
     Order {
         /// Its place in [`ORDERS`], admissible below [`ORDER_COUNT`].
         place: u16,
@@ -101,6 +117,21 @@ impl core::error::Error for StoredBudgetError {}
 /// **Privacy**: if the events are fixed ahead or chosen from public numbers, the best order of the grid is used. If an
 /// event is chosen from earlier *releases*, the guarantee holds for one order named ahead: [`Filter::at_order`]
 /// (Feldman, Zrnic 2021, Theorem 4.3). Choosing events from private state is covered by nothing.
+///
+/// ```
+/// use sordino_core::privacy::accountant::analytic;
+/// use sordino_core::privacy::budget::{BudgetError, Filter};
+/// use sordino_core::privacy::{Event, NeighboringRelation};
+///
+/// let release = Event::Gaussian { noise_multiplier: 5.0, relation: NeighboringRelation::ReplaceOne };
+/// let mut budget = Filter::new(1.0, 1e-5)?;
+/// budget.charge(&release)?; // and only now draw the noise
+/// let spent = budget.spent()?;
+/// assert!(spent.epsilon >= analytic::epsilon(5.0, 1e-5)?); // never below the truth
+/// assert!(matches!(budget.charge(&release), Err(BudgetError::Exhausted { .. })));
+/// assert_eq!(budget.spent()?, spent); // a refusal charges nothing
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Stored")]
 pub struct Filter {
@@ -218,6 +249,21 @@ impl Filter {
 /// the whole: that needs a [`Filter`].
 ///
 /// Neither `Copy` nor `Clone`: what is noted in a copy is noted nowhere.
+///
+/// ```
+/// use sordino_core::privacy::accountant::analytic;
+/// use sordino_core::privacy::{Event, NeighboringRelation, budget::Odometer};
+///
+/// let mut odometer = Odometer::new();
+/// for _ in 0..4 {
+///     odometer.charge(&Event::Gaussian { noise_multiplier: 2.0, relation: NeighboringRelation::ReplaceOne })?;
+/// }
+/// // Four Gaussians of multiplier 2 are one of 1: μ² = 4/2² = 1.
+/// let (spent, truth) = (odometer.spent(1e-5)?, analytic::epsilon(1.0, 1e-5)?);
+/// assert_eq!(spent.releases, 4);
+/// assert!(truth <= spent.epsilon && spent.epsilon < 1.2 * truth);
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Odometer {
     accountant: RdpAccountant,
@@ -229,7 +275,7 @@ impl Odometer {
         Odometer { accountant: RdpAccountant::new() }
     }
 
-    /// Notes one release.
+    /// Records one release.
     pub fn charge(&mut self, event: &Event) -> Result<(), AccountantError> {
         self.accountant.compose(event, 1)
     }

@@ -8,6 +8,8 @@
 //! | [`sampling_probability`] | largest q | from below |
 //!
 //! For unsampled Gaussian releases [`super::accountant::analytic`] is exact; these use the Rényi accountant.
+//!
+//! **Example**: that of [`Target`].
 
 use core::fmt;
 
@@ -18,6 +20,8 @@ use super::event::{Event, NeighboringRelation};
 use super::sampling::SamplingProbability;
 
 /// Why there is no answer.
+///
+/// **Example**: that of [`Target`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum CalibrateError {
@@ -62,6 +66,21 @@ impl From<AccountantError> for CalibrateError {
 }
 
 /// A target to meet.
+///
+/// ```
+/// use sordino_core::privacy::calibrate::{self, CalibrateError, Target};
+/// use sordino_core::privacy::{Event, NeighboringRelation, SamplingProbability};
+///
+/// let target = Target::new(3.0, 1e-5)?;
+/// let q = SamplingProbability::new(0.1)?;
+/// let noise_multiplier = calibrate::noise_multiplier(&target, q, 100)?;
+/// let relation = NeighboringRelation::ReplaceSpecial;
+/// let event = Event::PoissonSampledGaussian { sampling_probability: q.value(), noise_multiplier, relation };
+/// assert!(target.epsilon_of(&event, 100)? <= target.epsilon());
+/// assert_eq!(calibrate::rounds(&target, &event)?, 100); // the search the other way round agrees
+/// assert_eq!(Target::new(0.0, 1e-5), Err(CalibrateError::TargetEpsilon(0.0)));
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Target {
     epsilon: f64,
@@ -69,7 +88,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// ε > 0 finite, δ in (0, 1).
+    /// A target: ε > 0 and finite, δ in (0, 1).
     pub fn new(epsilon: f64, delta: f64) -> Result<Self, CalibrateError> {
         if !(epsilon > 0.0 && epsilon.is_finite()) {
             return Err(CalibrateError::TargetEpsilon(epsilon));

@@ -11,6 +11,8 @@
 //! was made for and no other. Both carry how the release will be made: what pays for a simulation ([`Unwritten`]) pays
 //! for nothing private, and does not compile there. What a host can still do is implement
 //! [`Ledger`]`<`[`Private`](crate::privacy::Private)`>` as a lie: that one function is where a reviewer looks.
+//!
+//! **Example**: a ledger, [`Ledger`]; a release with all three steps, [`crate::federated::Server`].
 
 use core::convert::Infallible;
 use core::fmt;
@@ -29,6 +31,8 @@ const EVENTS_MAX: usize = 2;
 /// let second = charge.clone();
 /// # }
 /// ```
+///
+/// **Example**: a ledger that reads one, [`Ledger`]; who makes one, [`crate::federated::Server`].
 #[must_use = "a charge that no ledger takes releases nothing"]
 pub struct Charge<P: Provenance> {
     opening: Nonce,
@@ -80,6 +84,8 @@ impl<P: Provenance> PartialEq for Charge<P> {
 /// let second = receipt.clone();
 /// # }
 /// ```
+///
+/// **Example**: that of [`crate::federated::Server`].
 #[must_use = "a receipt that no party takes paid for nothing"]
 pub struct Receipt<P: Provenance> {
     charge: Charge<P>,
@@ -154,6 +160,8 @@ pub trait Ledger<P: Provenance> {
 /// let receipt = Unwritten.append(charge);
 /// # }
 /// ```
+///
+/// **Example**: that of [`crate::federated::Server`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unwritten;
 

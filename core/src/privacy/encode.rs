@@ -17,6 +17,8 @@
 //! norm ≤ K or zero, and it is a function of one party's vector and of public constants only. Truncation goes toward
 //! zero because |trunc x| ≤ |x|: under zero-out neighbours the sensitivity does not grow by rounding. The bias is below
 //! one grid step, C/K, per coordinate.
+//!
+//! **Example**: that of [`Encoder`].
 
 use core::fmt;
 use core::hint::black_box;
@@ -24,6 +26,8 @@ use core::hint::black_box;
 use crate::math::Scalar;
 
 /// What became of a vector. **Never leaves the server**: in simulator traces it is marked not releasable.
+///
+/// **Example**: that of [`Encoder`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Encoded as it was.
@@ -37,6 +41,8 @@ pub enum Outcome {
 }
 
 /// Why an encoder cannot be made, or a vector has no place. None of these depends on a protected value.
+///
+/// **Example**: that of [`Encoder`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum EncodeError {
@@ -76,6 +82,20 @@ impl fmt::Display for EncodeError {
 impl core::error::Error for EncodeError {}
 
 /// The public constants of one encoding.
+///
+/// ```
+/// use sordino_core::privacy::encode::{EncodeError, Encoder, Outcome};
+///
+/// let encoder = Encoder::new(1024, 2.0, 1.0)?; // K = 1024 units stand for a norm of C = 2; vectors are clipped to 1
+/// let mut sums = [0; 2];
+/// // Norm 5, clipped to (0.6, 0.8), times K/C = 512, truncated:
+/// assert_eq!(encoder.add(&[3.0, 4.0], &[1.0], &mut sums)?, Outcome::Clipped);
+/// assert_eq!(sums, [307, 409]);
+/// assert_eq!(encoder.add(&[f64::NAN, 4.0], &[1.0], &mut sums)?, Outcome::Zeroed);
+/// assert_eq!(sums, [307, 409]);
+/// assert_eq!(Encoder::new(0, 2.0, 1.0), Err(EncodeError::Radius(0)));
+/// # Ok::<(), EncodeError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Encoder {
     radius: u64,

@@ -1,4 +1,6 @@
 //! Pure ε as an exact rational, and budgets of it that add without rounding.
+//!
+//! **Example**: that of [`Epsilon`].
 
 use core::fmt;
 
@@ -7,11 +9,23 @@ use serde::{Deserialize, Serialize};
 /// A pure ε that samplers and budgets can handle in integers: a multiple of 2⁻²⁰ in (0, 256].
 ///
 /// **Privacy**: what is asked for is rounded *down*, so that what is used is never more.
+///
+/// ```
+/// use sordino_core::privacy::Epsilon;
+///
+/// let tenth = Epsilon::new(0.1)?; // 0.1·2²⁰ = 104857.6, rounded down
+/// assert_eq!(tenth.numerator(), 104_857);
+/// assert!(tenth.value() < 0.1);
+/// assert_eq!(Epsilon::new(-1.0).unwrap_err().value, -1.0); // `NotAnEpsilon`
+/// # Ok::<(), sordino_core::privacy::epsilon::NotAnEpsilon>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "f64", into = "f64")]
 pub struct Epsilon(u32);
 
-/// A number that is no ε.
+/// A number that is not an ε.
+///
+/// **Example**: that of [`Epsilon`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct NotAnEpsilon {
@@ -66,6 +80,8 @@ impl From<Epsilon> for f64 {
 }
 
 /// Why a report was refused. Nothing was charged.
+///
+/// **Example**: that of [`UserBudgets`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum UserBudgetError {
@@ -96,6 +112,21 @@ impl core::error::Error for UserBudgetError {}
 /// The budget of one person under pure ε: k reports cost k·ε, across algorithms; exact integers. For a device.
 ///
 /// Neither `Copy` nor `Clone`: what is charged to a copy is charged nowhere.
+///
+/// ```
+/// use sordino_core::privacy::{Epsilon, epsilon::PureBudget};
+///
+/// let (budget, report) = (Epsilon::new(1.0)?, Epsilon::new(0.25)?);
+/// let mut device = PureBudget::new(budget);
+/// for _ in 0..4 {
+///     device.charge(report)?;
+/// }
+/// assert_eq!((device.spent(), device.left()), (1.0, 0.0));
+/// assert!(!device.admits(report));
+/// // After a restart, from a durable count of the reports:
+/// assert_eq!(PureBudget::with_spent(budget, 4, report), device);
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Stored")]
 pub struct PureBudget {
@@ -111,6 +142,18 @@ struct Stored {
 }
 
 /// A stored budget beyond the largest ε there is.
+///
+/// A format that keeps the reason shows it; postcard only says that the bytes hold no budget:
+///
+/// ```
+/// use sordino_core::privacy::epsilon::{PureBudget, StoredPureBudgetError};
+///
+/// let mut bytes = [0; 16];
+/// let stored = postcard::to_slice(&(0u64, 1u64 << 29), &mut bytes).unwrap(); // nothing spent of ε = 512
+/// assert!(postcard::from_bytes::<PureBudget>(stored).is_err());
+/// let reason = StoredPureBudgetError { max: 1 << 29 };
+/// assert_eq!(reason.to_string(), "stored budget 536870912 / 2^20 is not in [0, 256]");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct StoredPureBudgetError {
@@ -178,6 +221,21 @@ impl PureBudget {
 ///
 /// Two users' losses do not add: each report is about one person. A user who reports k times spends k·ε, whichever
 /// algorithms asked.
+///
+/// ```
+/// use sordino_core::privacy::Epsilon;
+/// use sordino_core::privacy::epsilon::{PureBudget, UserBudgetError, UserBudgets};
+///
+/// let (budget, report) = (Epsilon::new(1.0)?, Epsilon::new(0.5)?);
+/// let mut users = UserBudgets::new([PureBudget::new(budget), PureBudget::new(budget)]);
+/// for user in [0, 1, 0] {
+///     users.charge(user, report)?;
+/// }
+/// assert_eq!(users.spent_max(), 1.0); // that of user 0, who reported twice
+/// assert_eq!(users.get(1).map(PureBudget::left), Some(0.5));
+/// assert_eq!(users.charge(0, report), Err(UserBudgetError::Exhausted { user: 0, epsilon_left: 0.0 }));
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct UserBudgets<S> {
     budgets: S,

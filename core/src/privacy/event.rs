@@ -1,4 +1,6 @@
 //! What a release costs, and the release that carries it.
+//!
+//! **Example**: that of [`Event`].
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -9,6 +11,14 @@ use super::shift::ShiftUnit;
 use crate::random::{Provenance, SourceKind};
 
 /// Which two inputs a guarantee compares. Losses under different relations are not comparable.
+///
+/// ```
+/// use sordino_core::privacy::{Event, NeighboringRelation};
+///
+/// let event = Event::FixedSizeSampledGaussian { sampled: 10, population: 100, noise_multiplier: 1.0 };
+/// assert_eq!(event.relation(), NeighboringRelation::ReplaceOne);
+/// assert_eq!(event.relation().to_string(), "replace one");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -43,6 +53,16 @@ impl fmt::Display for NeighboringRelation {
 ///
 /// Noise multipliers are noise std ÷ L2 sensitivity *under the relation named*. Plain data: accountants refuse values
 /// out of range ([`Event::is_valid`]), wherever they come from.
+///
+/// ```
+/// use sordino_core::privacy::{Event, NeighboringRelation};
+///
+/// let relation = NeighboringRelation::AddOrRemoveOne;
+/// let sampled = |q| Event::PoissonSampledGaussian { sampling_probability: q, noise_multiplier: 1.0, relation };
+/// assert_eq!(sampled(0.1).relation(), relation);
+/// assert!(sampled(0.1).is_valid());
+/// assert!(!sampled(1.1).is_valid() && !sampled(f64::NAN).is_valid());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -186,7 +206,7 @@ impl<V, P: Provenance> Release<V, P> {
         Release { value: read(self.value), event: self.event, provenance: PhantomData }
     }
 
-    /// Value and event.
+    /// Takes the release apart into value and event.
     pub fn into_parts(self) -> (V, Event) {
         (self.value, self.event)
     }

@@ -19,6 +19,8 @@
 //! the noise is drawn; the data is touched; value and event leave together. Privacy rests on integers: the norm check of [`encode`], the samplers of
 //! [`crate::random::exact`], the coin thresholds of [`sampling`]. Floating point before the check and after the noise
 //! cannot weaken it.
+//!
+//! **Example**: a budget and what is charged to it, [`budget::Filter`]; a mechanism, [`mechanism::gaussian::GridGaussian`].
 
 pub mod accountant;
 pub mod budget;

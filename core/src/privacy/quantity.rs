@@ -1,4 +1,6 @@
 //! Numbers of a release that are checked once, where they come in, and travel as what they are.
+//!
+//! **Example**: that of [`NoiseMultiplier`].
 
 use core::fmt;
 
@@ -55,11 +57,27 @@ macro_rules! quantity {
 quantity! {
     /// z: the standard deviation of the noise over the L2 sensitivity of the release. Below the range a release protects
     /// nobody in any useful sense; above, it says nothing. Every grid of 2^10 to 2^24 units has an integer radius for it.
+    ///
+    /// ```
+    /// use sordino_core::privacy::NoiseMultiplier;
+    ///
+    /// assert_eq!(NoiseMultiplier::new(1.1)?.value(), 1.1);
+    /// assert!(NoiseMultiplier::new(0.0).is_err()); // the error names field, value and range
+    /// # Ok::<(), sordino_core::parameter::ConfigError>(())
+    /// ```
     NoiseMultiplier, "noise_multiplier", 0.05 to 1e3
 }
 
 quantity! {
     /// S: the norm to which one agent's joint vector is clipped, in the unit of the vector.
+    ///
+    /// ```
+    /// use sordino_core::privacy::ClippingNorm;
+    ///
+    /// assert_eq!(ClippingNorm::new(11.0)?.value(), 11.0);
+    /// assert!(ClippingNorm::new(f64::NAN).is_err());
+    /// # Ok::<(), sordino_core::parameter::ConfigError>(())
+    /// ```
     ClippingNorm, "clipping_norm", 1e-6 to 1e6
 }
 

@@ -1,4 +1,6 @@
 //! Exact coins for Poisson sampling.
+//!
+//! **Example**: that of [`SamplingProbability`].
 
 use core::fmt;
 
@@ -9,6 +11,23 @@ use crate::random::{NoiseError, NoiseSource};
 /// The probability with which each record enters a sample, as an exact multiple of 2⁻⁶⁴.
 ///
 /// **Privacy**: the probability asked for is rounded *up*, so what is accounted is never below what is used.
+///
+/// ```
+/// use sordino_core::privacy::{SamplingProbability, Simulated};
+/// use sordino_core::random::Stream;
+///
+/// let third = SamplingProbability::new(1.0 / 3.0)?;
+/// assert!(third.value() >= 1.0 / 3.0);
+/// let source = &mut Simulated::new(Stream::from_seed(1)); // a deployment flips the coins of a `Secret`
+/// let mut heads = 0;
+/// for _ in 0..3_000 {
+///     heads += i32::from(third.coin(source)?);
+/// }
+/// // 1000 are expected, with a standard deviation of √(3000·⅓·⅔) = 25.8; five of them:
+/// assert!((heads - 1_000).abs() < 130);
+/// assert!(SamplingProbability::new(1.5).is_err()); // `NotAProbability`
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "f64", into = "f64")]
 pub struct SamplingProbability {
@@ -16,7 +35,9 @@ pub struct SamplingProbability {
     threshold: u128,
 }
 
-/// A number that is no probability.
+/// A number that is not a probability.
+///
+/// **Example**: that of [`SamplingProbability`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NotAProbability {
     /// The number as given.
@@ -34,9 +55,9 @@ impl core::error::Error for NotAProbability {}
 const WORDS: u128 = 1 << 64;
 
 impl SamplingProbability {
-    /// Probability 0: nobody takes part.
+    /// Probability 0: no record is ever in the sample.
     pub const ZERO: Self = SamplingProbability { threshold: 0 };
-    /// Probability 1: everybody takes part.
+    /// Probability 1: every record is always in the sample.
     pub const ONE: Self = SamplingProbability { threshold: WORDS };
 
     /// The smallest multiple of 2⁻⁶⁴ that is not below `value`.

@@ -19,6 +19,19 @@
 //!
 //! As the temperature moves, so do the weights: C is recomputed each round and the multiplier z stays. Adversarial
 //! check: the audit uses the worst neighbour, ω̂ = S/√P·e of the agent of largest ‖φ_n‖₂.
+//!
+//! ```
+//! use sordino_core::privacy::sensitivity::{multiplier_of_paper_noise, paper, tight, weight_norm_max};
+//!
+//! // Two agents, two blocks, S = 11: the largest weight is 0.8, the longest row has norm 1.
+//! let rows = [[0.8, 0.6], [0.2, 0.4]];
+//! let norm = weight_norm_max(rows.iter().map(|row| &row[..]));
+//! assert!((norm - 1.0).abs() < 1e-15);
+//! assert!((tight(norm, 11.0, 2) - 11.0 / 2f64.sqrt()).abs() < 1e-14);
+//! assert_eq!(paper(0.8, 11.0), 0.8 * 11.0);
+//! // The paper's noise of z = 1 is the tight bound's of √2·0.8.
+//! assert!((multiplier_of_paper_noise(1.0, 0.8, norm, 2) - 0.8 * 2f64.sqrt()).abs() < 1e-15);
+//! ```
 
 use crate::math::Scalar;
 
@@ -33,12 +46,12 @@ pub fn weight_norm_max<'a>(rows: impl IntoIterator<Item = &'a [f64]>) -> f64 {
     Scalar::sqrt(largest)
 }
 
-/// max_n ‖φ_n‖₂·S/√P.
+/// The tight sensitivity, max_n ‖φ_n‖₂·S/√P.
 pub fn tight(weight_norm_max: f64, clipping_norm: f64, blocks: u32) -> f64 {
     weight_norm_max * clipping_norm / Scalar::sqrt(f64::from(blocks))
 }
 
-/// φ_max·S, the paper's bound.
+/// The paper's bound on the sensitivity, φ_max·S.
 pub fn paper(weight_max: f64, clipping_norm: f64) -> f64 {
     weight_max * clipping_norm
 }

@@ -1,8 +1,10 @@
-//! How far a shift goes that is protected, in the units of the person whose data it is.
+//! How large a shift is protected, in the units of the person whose data it is.
 //!
 //! A mechanism knows a distance of 1 in the numbers it is given. Those were scaled: what one unit is for the data owner
 //! only the scaling constants tell, and two releases of one table at two scales protect two different things. So the
 //! unit travels in the event, and accountants refuse to add what differs in it.
+//!
+//! **Example**: that of [`ShiftUnit`].
 
 use core::fmt;
 
@@ -14,6 +16,19 @@ use crate::digest::Frame;
 ///
 /// Measured in the owner's own units, or, where columns were divided by lengthscales or their logarithm was taken, in
 /// those: then a fingerprint of the columns tells which ones.
+///
+/// ```
+/// use sordino_core::privacy::ShiftUnit;
+///
+/// // Both columns were divided by 20 kg: a distance of 1 in the numbers is one of 20 kg.
+/// assert_eq!(ShiftUnit::ONE.of_columns(&[20.0, 20.0], &[false, false])?, ShiftUnit::new(20.0)?);
+/// // 20 kg and 3 m have no common unit: the distance counts lengthscales, and a fingerprint says which.
+/// let mixed = ShiftUnit::ONE.of_columns(&[20.0, 3.0], &[false, false])?;
+/// assert_eq!(mixed.distance(), 1.0);
+/// assert_ne!(mixed.columns(), ShiftUnit::ONE.of_columns(&[3.0, 20.0], &[false, false])?.columns());
+/// assert!(ShiftUnit::new(0.0).is_err()); // `NotAShift`
+/// # Ok::<(), sordino_core::privacy::shift::NotAShift>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Stored")]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -25,7 +40,9 @@ pub struct ShiftUnit {
 /// No distance is NaN: equality is one.
 impl Eq for ShiftUnit {}
 
-/// A number that is no distance of a shift.
+/// A number that is not the distance of a shift.
+///
+/// **Example**: that of [`ShiftUnit`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NotAShift {
     /// The distance as given.

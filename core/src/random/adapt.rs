@@ -10,7 +10,7 @@ use core::fmt;
 
 use rand_core::{TryCryptoRng, TryRng};
 
-/// A generator failed; its own error, which may be no `Error`, is dropped: what is drawn is nothing either way.
+/// A generator failed. Its own error, which need not be an `Error`, is dropped: nothing is drawn either way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct EntropyError;

@@ -14,6 +14,20 @@
 //!
 //! **Side channel**: none of these takes constant time, and the time is correlated with the magnitude drawn
 //! (discrete Laplace: 0.77, normal: 0.13). Draw into a pool, unobserved, ahead of time.
+//!
+//! ```
+//! use sordino_core::privacy::Simulated;
+//! use sordino_core::random::{Stream, exact::Bits};
+//!
+//! let mut source = Simulated::new(Stream::from_seed(1)); // a release takes a `Secret`
+//! let mut bits = Bits::new(&mut source);
+//! let mut heads = 0;
+//! for _ in 0..2_000 {
+//!     heads += i32::from(bits.bernoulli(1, 4)?);
+//! }
+//! assert!((heads - 500).abs() < 97); // five standard deviations √(2000·¼·¾)
+//! # Ok::<(), sordino_core::random::NoiseError>(())
+//! ```
 
 use super::source::{NoiseError, NoiseSource};
 

@@ -2,6 +2,14 @@
 //!
 //! Not for private releases: inverting the distribution function reaches a porous set of numbers that betrays the
 //! true value (Mironov 2012). The private mechanism draws discrete Laplace noise on an integer grid.
+//!
+//! ```
+//! use sordino_core::random::{Stream, laplace};
+//!
+//! let stream = &mut Stream::from_seed(1);
+//! let mean = (0..10_000).map(|_| f64::abs(laplace::draw(stream, 2.0))).sum::<f64>() / 1e4;
+//! assert!((mean - 2.0).abs() < 0.1); // E|X| is the scale; five standard deviations of 2/√10000
+//! ```
 
 use super::Stream;
 use crate::math::Scalar;

@@ -3,6 +3,8 @@
 //! Two worlds that never mix. *Simulation and public features* draw from [`stream`]: a 64-bit seed, xoshiro256++,
 //! reproducible, and worthless as a secret. *Private releases* draw from a cryptographic source that the caller hands
 //! in, through exact integer samplers.
+//!
+//! **Example**: that of [`stream`].
 
 #[cfg(any(feature = "rand_core-06", feature = "rand_core-09"))]
 mod adapt;

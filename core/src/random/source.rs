@@ -1,9 +1,19 @@
 //! Where the noise of a release comes from: a secret source, or a simulation that says so in its type.
 //!
 //! One code path serves both. [`Secret`] wraps any cryptographic generator and passes its failures on as a typed error;
-//! [`Simulated`] wraps a named [`Stream`], so that a run can be repeated and is *not private*: who knows the seed knows
+//! [`Simulated`] wraps a named [`Stream`], so that a run can be repeated and is *not private*: anyone who knows the seed knows
 //! the noise. The kind is a type ([`Private`], [`Simulation`]) that a release carries along, so that code which
 //! publishes can ask for `Release<_, Private>` and a simulated one does not compile there.
+//!
+//! ```
+//! use sordino_core::random::{NoiseSource, Simulated, SourceKind, Stream};
+//!
+//! let mut source = Simulated::new(Stream::from_seed(1));
+//! assert_eq!(source.kind().to_string(), "simulation: not private");
+//! assert_eq!(source.nonce()?, source.nonce()?); // nothing was drawn between the two
+//! assert_eq!(SourceKind::Secret.to_string(), "secret noise"); // what a `Secret` around a cryptographic generator says
+//! # Ok::<(), sordino_core::random::NoiseError>(())
+//! ```
 
 use core::fmt;
 
@@ -16,7 +26,7 @@ use super::Stream;
 ///
 /// **Privacy**: Gaussian and Laplace mechanisms draw before they look at the data, so that neither this error nor its
 /// moment depends on it. Selection does not: how many words it draws depends on the utilities, and with a source that
-/// fails after so many words, so does failing.
+/// fails after a number of words, so does failing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum NoiseError {

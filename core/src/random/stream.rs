@@ -9,6 +9,15 @@
 //! 2. The words (run seed, party, purpose · 2³² + round) are absorbed by two lanes, a ← mix((a + γ) ⊕ word) and
 //!    b ← mix((b + γ′) ⊕ word·γ), γ′ = 0xD1B54A32D192ED03, both from 0: 128 bits, so that 10⁹ streams stay distinct.
 //! 3. The state of xoshiro256++ is (mix(a), mix(b), mix(a + b·γ), mix((a ⊕ rot₃₂ b) + 1)).
+//!
+//! ```
+//! use sordino_core::random::{Party, Purpose, RunSeed};
+//!
+//! let seed = RunSeed::new(7, 0);
+//! let first = seed.stream(Party::Agent(3), Purpose::OwnDraw, 5).word();
+//! assert_eq!(first, seed.stream(Party::Agent(3), Purpose::OwnDraw, 5).word()); // an address, not a position
+//! assert_ne!(first, seed.stream(Party::Agent(4), Purpose::OwnDraw, 5).word());
+//! ```
 
 use rand_core::{SeedableRng, TryRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -59,7 +68,7 @@ pub enum Purpose {
     ObservationNoise = 3,
     /// Points queried before the first proposal.
     InitialPoints = 4,
-    /// The coin between the own draw and the server's vector.
+    /// The coin between an own draw and the server's vector.
     Mixing = 5,
     /// The agent's own posterior draw.
     OwnDraw = 6,

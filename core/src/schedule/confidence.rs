@@ -15,6 +15,16 @@
 //! | [`heavy_tailed`] | the non-private case, only moments bounded |
 //!
 //! The width of federated Thompson sampling is [`super::federated_confidence_width`].
+//!
+//! ```
+//! use sordino_core::schedule::confidence::{LocalNoise, finite_width};
+//!
+//! // 2 ln(n·t²π²/(6δ′)) with nπ²/(6δ′) = e² is β = 4 in round 1.
+//! let delta = core::f64::consts::PI.powi(2) / (6.0 * 2f64.exp());
+//! assert!((finite_width(1, 1, delta) - 2.0).abs() < 1e-12);
+//! let noise = LocalNoise { norm_bound: 1.0, noise_bound: 0.5, epsilon: 2.0 };
+//! assert_eq!(noise.laplace_scale(), 1.5); // 2(B + R)/ε
+//! ```
 
 use crate::math::{Scalar, ceil, pow};
 

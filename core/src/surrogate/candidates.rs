@@ -5,15 +5,22 @@
 //! date: nothing is solved for when they are read.
 //!
 //! **Source**: the update formulas of Chevalier, Ginsbourger and Emery 2014, for one point at a time.
+//!
+//! **Example**: that of [`CandidateGp`].
+
+use core::cmp::Ordering;
 
 use super::exact::storage::check_finite;
 use super::{Observed, Posterior, SurrogateError, clamp};
+use crate::dispatch;
 use crate::kernel::Kernel;
-use crate::linalg::NotPositiveDefinite;
-use crate::linalg::slice::{self, at, head, part, part_mut, quarters, tail};
+use crate::linalg::slice::{self, at, head, head_mut, part, part_mut, quarters, tail};
+use crate::linalg::{NotPositiveDefinite, largest_magnitude};
 use crate::math::Scalar;
 
-/// Candidates that are brought up to date together, so that their sums stay in the first cache.
+/// Candidates that are brought up to date together, so that their sums stay in the first cache. Their parts of all rows of V
+/// lie one after the other, so that memory is read in order: block b holds candidates b·BLOCK and on, its rows begin at
+/// b·BLOCK·capacity.
 const BLOCK: usize = 256;
 
 /// Numbers that [`CandidateGp`] needs for `candidates` points and at most `capacity` observations:
@@ -87,7 +94,7 @@ impl<T: Scalar, K: Kernel<T>, P: AsRef<[T]>, S: AsRef<[T]> + AsMut<[T]>> Candida
         Ok(gp)
     }
 
-    /// Back to the prior.
+    /// Forgets all observations: the prior again.
     pub fn clear(&mut self) {
         self.len = 0;
         let (mean, rest) = slice::split(self.storage.as_mut(), self.candidates);
@@ -117,7 +124,6 @@ impl<T: Scalar, K: Kernel<T>, P: AsRef<[T]>, S: AsRef<[T]> + AsMut<[T]>> Candida
         let points = self.points.as_ref();
         let (mean, rest) = slice::split(self.storage.as_mut(), count);
         let (variance, rows) = slice::split(rest, count);
-        let (done, row) = slice::split(rows, n * count);
         let x = part(points, index * dim, dim);
         let squared = at(variance, index) + self.noise_variance;
         let threshold = T::from_u32(n as u32 + 8) * T::EPSILON * (self.kernel.variance(x) + self.noise_variance);
@@ -128,24 +134,39 @@ impl<T: Scalar, K: Kernel<T>, P: AsRef<[T]>, S: AsRef<[T]> + AsMut<[T]>> Candida
         let pivot = squared.sqrt();
         let z = (y - at(mean, index)) / pivot;
         // |mean| ≤ |old mean| + std·|z|.
-        let bound = mean.iter().fold(T::ZERO, |bound, mean| bound.max(mean.abs()));
+        let bound = largest_magnitude(mean);
         if !(z * z).is_finite() || !(bound + z.abs() * self.kernel.variance(x).max(T::ONE)).is_finite() {
             return Err(SurrogateError::NonFinite { value: y.to_f64() });
         }
         let inverse = T::ONE / pivot;
+        let (home, home_len) = block_of(index, count);
         for start in (0..count).step_by(BLOCK) {
             let end = (start + BLOCK).min(count);
-            let row = part_mut(row, start, end - start);
+            let len = end - start;
+            let (before, rest) = slice::split(rows, start * self.capacity);
+            let (block, after) = slice::split(rest, len * self.capacity);
+            let (done, row) = slice::split(block, n * len);
+            let (done, row) = (&*done, head_mut(row, len));
+            let known = match home.cmp(&start) {
+                Ordering::Less => part(before, home * self.capacity, n * home_len),
+                Ordering::Equal => done,
+                Ordering::Greater => part(after, (home - end) * self.capacity, n * home_len),
+            };
+            let known = Known { rows: known, len: home_len, at: index - home };
             self.kernel.covariances(x, part(points, start * dim, (end - start) * dim), row);
-            subtract_rows(done, count, index, start, row);
-            let variance = part_mut(variance, start, end - start);
-            let lists = row.iter_mut().zip(part_mut(mean, start, end - start)).zip(variance.iter_mut());
-            for ((v, mean), variance) in lists {
-                *v *= inverse;
-                *mean += *v * z;
-                let left = *variance - *v * *v;
-                *variance = left;
-            }
+            let (mean, variance) = (part_mut(mean, start, end - start), part_mut(variance, start, end - start));
+            dispatch::run(
+                #[inline(always)]
+                |_| {
+                    subtract_rows(done, known, row);
+                    for ((v, mean), variance) in row.iter_mut().zip(mean).zip(variance.iter_mut()) {
+                        *v *= inverse;
+                        *mean += *v * z;
+                        let left = *variance - *v * *v;
+                        *variance = left;
+                    }
+                },
+            );
             for variance in variance {
                 *variance = clamp(*variance, &mut self.variance_clamps);
             }
@@ -195,14 +216,20 @@ impl<T: Scalar, K: Kernel<T>, P: AsRef<[T]>, S: AsRef<[T]> + AsMut<[T]>> Candida
         }
         let points = self.points.as_ref();
         self.kernel.covariances(part(points, index * dim, dim), points, out);
-        let rows = part(self.storage.as_ref(), 2 * count, self.len * count);
+        let rows = tail(self.storage.as_ref(), 2 * count);
+        let (n, (home, home_len)) = (self.len, block_of(index, count));
+        let known = Known { rows: part(rows, home * self.capacity, n * home_len), len: home_len, at: index - home };
         for (block, out) in out.chunks_mut(BLOCK).enumerate() {
-            subtract_rows(rows, count, index, block * BLOCK, out);
+            let done = part(rows, block * BLOCK * self.capacity, n * out.len());
+            dispatch::run(
+                #[inline(always)]
+                |_| subtract_rows(done, known, out),
+            );
         }
         Ok(())
     }
 
-    /// Candidates there are.
+    /// Number of candidates.
     pub fn candidates(&self) -> usize {
         self.candidates
     }
@@ -212,7 +239,7 @@ impl<T: Scalar, K: Kernel<T>, P: AsRef<[T]>, S: AsRef<[T]> + AsMut<[T]>> Candida
         self.len
     }
 
-    /// No observation yet.
+    /// Whether there is no observation yet.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -228,20 +255,37 @@ impl<T: Scalar, K: Kernel<T>, P: AsRef<[T]>, S: AsRef<[T]> + AsMut<[T]>> Candida
     }
 }
 
-/// row ← row − Σ_s V_s(index) · V_s[start..], in order of s; four rows at a time, so that the block is read and written
-/// a quarter as often.
-#[inline]
-fn subtract_rows<T: Scalar>(rows: &[T], width: usize, index: usize, start: usize, out: &mut [T]) {
-    let mut fours = rows.chunks_exact((4 * width).max(1));
-    for four in fours.by_ref() {
+/// The block that a candidate lies in: its first candidate, and how many it has.
+const fn block_of(index: usize, count: usize) -> (usize, usize) {
+    let home = index - index % BLOCK;
+    (home, if count - home < BLOCK { count - home } else { BLOCK })
+}
+
+/// V_s(index) for all earlier rows s: the rows of the candidate's block, their length, and its place in them.
+#[derive(Clone, Copy)]
+struct Known<'a, T> {
+    rows: &'a [T],
+    len: usize,
+    at: usize,
+}
+
+/// out ← out − Σ_s V_s(index) · V_s, in order of s, V_s the rows of the block of `out`; four rows at a time, so that the
+/// block is read and written a quarter as often.
+#[inline(always)]
+fn subtract_rows<T: Scalar>(rows: &[T], known: Known<'_, T>, out: &mut [T]) {
+    let width = out.len();
+    let factor = |s: usize| at(known.rows, s * known.len + known.at);
+    let (mut rest, mut s) = (rows, 0);
+    while let Some((four, others)) = rest.split_at_checked(4 * width).filter(|(four, _)| !four.is_empty()) {
         let Some([r0, r1, r2, r3]) = quarters(four, width) else { return };
-        let (c0, c1, c2, c3) = (at(r0, index), at(r1, index), at(r2, index), at(r3, index));
-        let parts = tail(r0, start).iter().zip(tail(r1, start)).zip(tail(r2, start)).zip(tail(r3, start));
-        for (out, (((v0, v1), v2), v3)) in out.iter_mut().zip(parts) {
+        let (c0, c1, c2, c3) = (factor(s), factor(s + 1), factor(s + 2), factor(s + 3));
+        for ((((out, v0), v1), v2), v3) in out.iter_mut().zip(r0).zip(r1).zip(r2).zip(r3) {
             *out = (((*out - c0 * *v0) - c1 * *v1) - c2 * *v2) - c3 * *v3;
         }
+        (rest, s) = (others, s + 4);
     }
-    for row in fours.remainder().chunks_exact(width.max(1)) {
-        crate::linalg::axpy(-at(row, index), tail(row, start), out);
+    while let Some((row, others)) = rest.split_at_checked(width).filter(|(row, _)| !row.is_empty()) {
+        crate::linalg::axpy(-factor(s), row, out);
+        (rest, s) = (others, s + 1);
     }
 }

@@ -8,12 +8,15 @@
 //! 1024·ε·k (`f32`: 1.2e-4 k, `f64`: 2.3e-13 k), where the first would exceed k/1000, is refused. The symmetric update
 //! that recomputes the observed row as c·σ²/d, and bounding c by Cauchy and Schwarz, were measured and gain nothing: what
 //! is lost is lost in the prior's rounded entries. For less noise there are the other engines, which factor.
+//!
+//! **Example**: that of [`FiniteGp`].
 
 use super::exact::storage::check_finite;
 use super::{Observed, Posterior, SurrogateError, clamp};
+use crate::dispatch;
 use crate::kernel::Kernel;
 use crate::linalg::slice::{self, at, head, head_mut, part};
-use crate::linalg::{NotPositiveDefinite, axpy, lower, packed_len};
+use crate::linalg::{NotPositiveDefinite, axpy, largest_magnitude, lower, packed_len};
 use crate::math::Scalar;
 
 /// Numbers that [`FiniteGp`] needs for N points: N(N+1)/2 for the covariance, N means, N of scratch.
@@ -126,20 +129,26 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> FiniteGp<T, S> {
             return Err(SurrogateError::Singular(NotPositiveDefinite { row: index, pivot, threshold }));
         }
         let gain = (y - at(mean, index)) / denominator;
-        let bound = mean.iter().fold(T::ZERO, |bound, mean| bound.max(mean.abs()));
+        let bound = largest_magnitude(mean);
         if !(bound + gain.abs() * self.variance_max.max(T::ONE)).is_finite() {
             return Err(SurrogateError::NonFinite { value: y.to_f64() });
         }
-        axpy(gain, column, mean);
-        let mut rest = covariance;
-        for (i, c) in column.iter().enumerate() {
-            let (row, tail) = slice::split(rest, i + 1);
-            rest = tail;
-            axpy(-(*c / denominator), column, row);
-            if let Some(variance) = row.last_mut() {
-                *variance = clamp(*variance, &mut self.variance_clamps);
-            }
-        }
+        let clamps = &mut self.variance_clamps;
+        dispatch::run_short(
+            #[inline(always)]
+            |_| {
+                axpy(gain, column, mean);
+                let mut rest = covariance;
+                for (i, c) in column.iter().enumerate() {
+                    let (row, tail) = slice::split(rest, i + 1);
+                    rest = tail;
+                    axpy(-(*c / denominator), column, row);
+                    if let Some(variance) = row.last_mut() {
+                        *variance = clamp(*variance, clamps);
+                    }
+                }
+            },
+        );
         self.observations += 1;
         Ok(Observed::Appended)
     }
@@ -180,7 +189,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> FiniteGp<T, S> {
         out.iter_mut().zip(self.diagonal()).for_each(|(out, variance)| *out = variance);
     }
 
-    /// Points there are.
+    /// Number of points.
     pub fn count(&self) -> usize {
         self.count
     }

@@ -6,6 +6,8 @@
 //! The search is resilient propagation (iRprop⁻; Igel and Hüsken 2003) inside a box, from several starts: it uses only
 //! the signs of the gradient, needs no line search and a few words per parameter, so a device can afford it, and the same
 //! data give the same bits everywhere. Source of the gradient: Rasmussen and Williams 2006, equation 5.9.
+//!
+//! **Example**: that of [`FitConfig`].
 
 mod search;
 
@@ -29,6 +31,22 @@ pub(super) const LN_TWO_PI: f64 = 1.837_877_066_409_345_3;
 /// **Equation**: c observations of one point, mean ȳ, scatter s = Σ (yᵢ − ȳ)², are one observation ȳ of noise variance
 /// σ²/c and, independent of it, what they say of the noise: ln p(y₁ … y_c) = ln p(ȳ) − ½ ((c − 1) ln 2πσ² + ln c + s/σ²).
 /// Count, mean and scatter are all that the likelihood asks of repeats, so merging them loses nothing.
+///
+/// ```
+/// use sordino_core::kernel::{Stationary, StationaryKernel};
+/// use sordino_core::surrogate::fit::{Observations, log_marginal_likelihood, scratch_len};
+///
+/// let kernel = StationaryKernel::with_shape(Stationary::Matern52, 0.3, 1.0)?;
+/// let ln_p = |data: &Observations<'_, f64>| {
+///     log_marginal_likelihood(&kernel, 0.1, data, &mut [], &mut [0.0; scratch_len(3)])
+/// };
+/// // Two values of one point say as much as their mean, their number and their scatter.
+/// let single = ln_p(&Observations::single(&[0.2, 0.2, 0.7], &[1.0, 2.0, 0.0]))?;
+/// let (points, y) = (&[0.2, 0.7], &[1.5, 0.0]);
+/// let merged = ln_p(&Observations { points, y, counts: &[2.0, 1.0], scatters: &[0.5, 0.0] })?;
+/// assert!((single - merged).abs() < 1e-12);
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Observations<'a, T> {
     /// Row-major, one per value.
@@ -210,6 +228,8 @@ fn invert<T: Scalar>(matrix: &mut [T], n: usize, spare: &mut [T]) {
 }
 
 /// How a fit ended.
+///
+/// **Example**: that of [`FitConfig`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// Every step had shrunk below 1e-4 in the logarithm.
@@ -219,6 +239,8 @@ pub enum Ending {
 }
 
 /// What a fit found.
+///
+/// **Example**: that of [`FitConfig`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fit<T> {
     /// ln p at the parameters returned.
@@ -232,6 +254,28 @@ pub struct Fit<T> {
 }
 
 /// Bounds and budget of a fit.
+///
+/// ```
+/// use sordino_core::kernel::{Stationary, StationaryKernel};
+/// use sordino_core::surrogate::fit::{
+///     Ending, Fit, FitConfig, Observations, log_marginal_likelihood, maximize, scratch_len,
+/// };
+///
+/// let x: Vec<f64> = (0..12).map(|i| f64::from(i) / 11.0).collect();
+/// let y: Vec<f64> = x.iter().map(|x| (6.0 * x).sin()).collect();
+/// let (data, mut scratch) = (Observations::single(&x, &y), vec![0.0; scratch_len(12)]);
+/// // Lengthscale, signal variance, and last the noise variance.
+/// let bounds = &[(0.05, 2.0), (0.1, 10.0), (1e-4, 1.0)];
+/// let config = FitConfig { bounds, starts: 2, evaluations_per_start: 60 };
+/// let kernel = |p: &[f64]| StationaryKernel::with_shape(Stationary::SquaredExponential, p[0], p[1]).ok();
+/// let mut found = [0.5, 1.0, 0.1];
+/// let Fit { log_marginal_likelihood: best, ending, .. } =
+///     maximize(&config, &mut found, &data, &mut scratch, kernel)?;
+/// let at_found = kernel(&found).ok_or("no kernel")?;
+/// let again = log_marginal_likelihood(&at_found, found[2], &data, &mut [], &mut scratch)?;
+/// assert!((best - again).abs() < 1e-9 && ending == Ending::Converged);
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FitConfig<'a, T> {
     /// Smallest and largest value of each parameter, in its own unit (not the logarithm); the noise variance last.

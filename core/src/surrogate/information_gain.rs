@@ -4,6 +4,8 @@
 //! * *greedy*: what the greedy choice of t points gains, [`greedy`]; at most the true maximum;
 //! * *upper bound*: [`upper_bound`] = greedy/(1 − 1/e), at least the true maximum (Nemhauser, Wolsey and Fisher 1978);
 //! * *of the run*: over the points actually played, [`RunGain`].
+//!
+//! **Example**: that of [`RunGain`].
 
 use super::SurrogateError;
 use super::finite::FiniteGp;
@@ -57,6 +59,17 @@ pub fn upper_bound<T: Scalar>(greedy: T) -> T {
 }
 
 /// The information gain of a run: ½ Σ ln(1 + σ²_{t−1}(xₜ)/λ) over the points played.
+///
+/// ```
+/// use sordino_core::surrogate::information_gain::RunGain;
+///
+/// let mut gain = RunGain::new(0.5)?; // λ
+/// for variance in [1.0, 0.5] {
+///     gain.play(variance);
+/// }
+/// assert!((gain.value() - 0.5 * (3f64.ln() + 2f64.ln())).abs() < 1e-15); // ½ Σ ln(1 + σ²/λ)
+/// # Ok::<(), sordino_core::surrogate::SurrogateError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunGain {
     regularization: f64,

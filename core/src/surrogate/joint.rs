@@ -3,6 +3,8 @@
 //! A posterior covariance is positive semidefinite only in exact arithmetic: at a thousand points its smallest computed
 //! eigenvalue is about −1e-13. So its factor is taken on a ladder of jitter, relative to the mean of the diagonal, and the
 //! jitter that was needed is reported: `f64` none, 1e-12, 1e-11, … 1e-6; `f32` none, 1e-6, … 1e-3; then a typed error.
+//!
+//! **Example**: that of [`Jitter`].
 
 use super::{ExactGp, FiniteGp, SurrogateError};
 use crate::kernel::Kernel;
@@ -12,6 +14,18 @@ use crate::math::Scalar;
 use crate::random::{Stream, normal};
 
 /// What was added to every diagonal entry before a factor was found.
+///
+/// ```
+/// use sordino_core::surrogate::joint::{Jitter, factor_with_jitter};
+///
+/// let mut factor = [0.0; 3];
+/// // The covariance of a point with itself, twice: singular.
+/// let fill = |matrix: &mut [f64]| matrix.copy_from_slice(&[1.0, 1.0, 1.0]);
+/// let Jitter { relative, absolute, tries } = factor_with_jitter(&mut factor, 2, fill)?;
+/// assert!(relative > 0.0 && tries > 1);
+/// assert_eq!(absolute, relative); // the mean of the diagonal is 1
+/// # Ok::<(), sordino_core::linalg::NotPositiveDefinite>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Jitter {
     /// The addition as a fraction of the mean diagonal; 0 if none was needed.

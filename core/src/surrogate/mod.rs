@@ -17,6 +17,8 @@
 //! All speak one vocabulary: `observe` takes a point and its value (`extend` the log, where features are all that is kept),
 //! `posterior` gives the [`Posterior`] of a point, `posteriors` those of a list with the same bits, sixteen side by side
 //! where something is to be solved; `draw` is a draw, [`joint`] of values, [`pathwise`] of a function, of weights.
+//!
+//! **Example**: that of [`ExactGp`].
 
 pub mod candidates;
 pub mod exact;
@@ -39,6 +41,8 @@ use crate::linalg::NotPositiveDefinite;
 use crate::math::Scalar;
 
 /// Mean and variance of the latent function at one point; the noise of an observation is not added.
+///
+/// **Example**: that of [`ExactGp`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Posterior<T> {
     /// Posterior mean, unit y.
@@ -48,6 +52,8 @@ pub struct Posterior<T> {
 }
 
 /// What became of an observation.
+///
+/// **Example**: that of [`exact::WhenRepeated`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Observed {
     /// A new row was appended.
@@ -60,6 +66,15 @@ pub enum Observed {
 }
 
 /// Why a surrogate refuses.
+///
+/// ```
+/// use sordino_core::kernel::SquaredExponential;
+/// use sordino_core::surrogate::{ExactGp, SurrogateError, exact};
+///
+/// let refused = ExactGp::new(SquaredExponential::new(0.2, 1.0)?, 0.01, 2, 8, [0.0; 3]).err();
+/// assert_eq!(refused, Some(SurrogateError::Storage { needed: exact::storage_len(2, 8), given: 3 }));
+/// # Ok::<(), sordino_core::kernel::KernelError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -97,7 +112,7 @@ pub enum SurrogateError {
     },
     /// All rows are in use and the configuration does not allow to drop the oldest.
     Full {
-        /// Rows there are.
+        /// The most observations the model can hold.
         capacity: usize,
     },
     /// The point is determined by the others at working precision, and none of them is the same point.
@@ -106,7 +121,7 @@ pub enum SurrogateError {
     Index {
         /// The index given.
         index: usize,
-        /// Observations there are.
+        /// Number of observations.
         len: usize,
     },
 }

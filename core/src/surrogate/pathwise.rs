@@ -4,6 +4,8 @@
 //! approximate only the prior part; what the data say is exact. One draw costs a solve, one value M + n.
 //!
 //! **Source**: Wilson et al. 2020 and 2021.
+//!
+//! **Example**: that of [`PathwiseDraw`].
 
 use super::{ExactGp, SurrogateError};
 use crate::features::FeatureMap;
@@ -26,7 +28,27 @@ pub const fn batch_scratch_len(features: usize, observations: usize) -> usize {
 
 /// One drawn function, in two slices of the caller: `weights` (M numbers) and `update` (one number per observation).
 ///
-/// It is a function of the model as it was when it was drawn; after another observation, draw anew.
+/// It is a function of the model as it was when it was drawn; after another observation, draw a new one.
+///
+/// ```
+/// use sordino_core::features::{RandomFourier, random_fourier};
+/// use sordino_core::kernel::{SquaredExponential, Stationary};
+/// use sordino_core::random::Stream;
+/// use sordino_core::surrogate::{ExactGp, exact, pathwise, pathwise::PathwiseDraw};
+///
+/// let mut frequencies = [0f64; random_fourier::storage_len(1, 64)];
+/// random_fourier::draw(7, 0, Stationary::SquaredExponential, &[0.2], 1, 64, &mut frequencies)?;
+/// let features = RandomFourier::new(1, 64, 1.0, false, &frequencies[..])?;
+/// let storage = vec![0.0; exact::storage_len(1, 4)];
+/// let mut gp = ExactGp::new(SquaredExponential::new(0.2, 1.0)?, 0.0, 1, 4, storage)?; // no noise
+/// gp.observe(&[0.5], 1.25)?;
+/// let (mut weights, mut update, mut scratch) = ([0.0; 64], [0.0; 1], [0.0; pathwise::scratch_len(64, 1)]);
+/// let stream = &mut Stream::from_seed(1);
+/// let function = PathwiseDraw::new(&gp, &features, stream, &mut weights, &mut update, &mut scratch)?;
+/// // Whatever was drawn, it passes through what was observed.
+/// assert!((function.value(&gp, &features, &[0.5], &mut scratch)? - 1.25).abs() < 1e-12);
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct PathwiseDraw<'a, T> {
     weights: &'a [T],

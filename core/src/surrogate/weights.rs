@@ -2,6 +2,8 @@
 //!
 //! **Equation**: Σ = ΦᵀΦ + λI, ν = Σ⁻¹Φᵀy, ω ~ N(ν, λΣ⁻¹), for n rows φ(xᵢ) of M features.
 //!
+#![doc = include_str!("../../equations/weight_posterior.html")]
+//!
 //! Two forms of one law, chosen by [`Form::of`] from (n, M) alone, because their bits differ:
 //! * *dual*, while n ≤ M/2: G = ΦΦᵀ + λI is factored by rows; ω = w + ΦᵀG⁻¹(y − Φw − e), w ~ N(0, I), e ~ N(0, λI)
 //!   (Hoffman and Ribak 1991; Wilson et al. 2020).
@@ -10,6 +12,8 @@
 //! The posterior is a function of the *log* of observations: [`WeightPosterior::extend`] digests observations 0, 1, 2 …
 //! in order and asks the caller for each. A device extends by one at a time; a fleet that keeps nothing but logs
 //! rebuilds in scratch memory; both perform the same operations on the same numbers, so they agree to the last bit.
+//!
+//! **Example**: that of [`WeightPosterior`].
 
 mod batch;
 
@@ -18,12 +22,16 @@ use core::task::Poll;
 
 pub use self::batch::batch_scratch_len;
 use super::clamp;
+use crate::dispatch;
+use crate::linalg::rows::{add_rows_here, dots_here};
 use crate::linalg::slice::{self, head_mut, move_back, part_mut, set};
-use crate::linalg::{axpy, dot, lower, packed_len, root, sum_of_squares};
+use crate::linalg::{lower, packed_len, root, sum_of_squares};
 use crate::math::Scalar;
 use crate::random::{Stream, normal};
 
 /// Which of the two computations is in use.
+///
+/// **Example**: that of [`WeightPosterior`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// n×n: at most M/2 observations.
@@ -40,15 +48,19 @@ impl Form {
 }
 
 /// How the oldest observation left a posterior.
+///
+/// **Example**: that of [`WeightPosterior`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forgotten {
     /// By a deletion or a rotation.
     Removed,
-    /// The rest of the window was digested anew.
+    /// The rest of the window was digested again.
     Rebuilt,
 }
 
 /// Why a posterior could not be set up.
+///
+/// **Example**: that of [`Regularization`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum WeightsError {
@@ -56,7 +68,7 @@ pub enum WeightsError {
     NoFeatures,
     /// λ not finite and positive in the format computed with.
     Regularization {
-        /// What was given.
+        /// The value given.
         value: f64,
     },
     /// A list that is not a whole number of features, or not as many as there are places for the answers.
@@ -89,6 +101,15 @@ impl fmt::Display for WeightsError {
 impl core::error::Error for WeightsError {}
 
 /// λ in the format a posterior computes with: finite and positive there, not only before it was rounded.
+///
+/// ```
+/// use sordino_core::surrogate::weights::{Regularization, WeightsError};
+///
+/// assert_eq!(Regularization::<f32>::from_f64(0.5)?.value(), 0.5);
+/// let tiny = Regularization::<f32>::from_f64(1e-50);
+/// assert_eq!(tiny, Err(WeightsError::Regularization { value: 1e-50 }));
+/// # Ok::<(), WeightsError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Regularization<T>(T);
 
@@ -156,6 +177,27 @@ fn split_primal<T>(storage: &mut [T], m: usize) -> Primal<'_, T> {
 }
 
 /// The posterior over the weights of M features.
+///
+/// ```
+/// use sordino_core::surrogate::weights::{Forgotten, Form, Regularization, WeightPosterior, storage_len};
+///
+/// // One feature that is always 1, λ = ½: ν = Σy/(n + λ), with variance λ/(n + λ).
+/// let mut posterior = WeightPosterior::new(1, Regularization::new(0.5)?, [0.0; storage_len(1)])?;
+/// let y = [1.0, 2.0, 3.0];
+/// let replay = |i: usize, phi: &mut [f64]| {
+///     phi[0] = 1.0;
+///     y[i]
+/// };
+/// posterior.extend(3, replay);
+/// let mut mean = [0.0];
+/// posterior.mean(&mut mean);
+/// assert!((mean[0] - 6.0 / 3.5).abs() < 1e-14 && (posterior.variance(&mut [1.0]) - 0.5 / 3.5).abs() < 1e-14);
+/// assert_eq!(posterior.form(), Form::Primal); // 3 > M/2
+/// assert_eq!(posterior.forget_oldest(&mut [1.0], y[0], replay), Forgotten::Removed);
+/// posterior.mean(&mut mean);
+/// assert!((mean[0] - 5.0 / 2.5).abs() < 1e-14);
+/// # Ok::<(), sordino_core::surrogate::weights::WeightsError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct WeightPosterior<T, S> {
     feature_count: usize,
@@ -375,9 +417,15 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
                 let dual = split_dual(self.storage.as_mut(), m);
                 let residual = head_mut(dual.residual, n);
                 normal::fill(stream, residual);
-                for ((r, row), y) in residual.iter_mut().zip(dual.rows.chunks_exact(m.max(1))).zip(dual.y.iter()) {
-                    *r = *y - dot(row, out) - noise_std * *r;
-                }
+                let rows = dual.rows.chunks_exact(m.max(1));
+                dispatch::run_short(
+                    #[inline(always)]
+                    |width| {
+                        dots_here(width, rows, out, residual.iter_mut().zip(dual.y.iter()), |(r, y), explained| {
+                            *r = *y - explained - noise_std * *r;
+                        });
+                    },
+                );
                 lower::solve(dual.factor, residual);
                 lower::solve_transposed(dual.factor, residual);
                 add_rows(dual.rows, residual, out);
@@ -426,9 +474,11 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
 
 /// out ← out + Σ coefficientᵢ · rowᵢ, in order of i.
 fn add_rows<T: Scalar>(rows: &[T], coefficients: &[T], out: &mut [T]) {
-    for (row, a) in rows.chunks_exact(out.len().max(1)).zip(coefficients) {
-        axpy(*a, row, out);
-    }
+    let rows = coefficients.iter().copied().zip(rows.chunks_exact(out.len().max(1)));
+    dispatch::run_short(
+        #[inline(always)]
+        |_| add_rows_here(rows, out),
+    );
 }
 
 #[cfg(test)]

@@ -17,6 +17,18 @@ use crate::snapshot::{self, varint_max};
 /// Stored, it begins with a tag that neither zeroed nor erased flash holds, and reads as an error where the tag is
 /// missing; [`Agent::attach`](super::Agent::attach) judges the rest against configuration and log. What its workspace
 /// holds is not part of it: a restored state and a copy rebuild their posteriors from the log.
+///
+/// ```
+/// use sordino_core::federated::{AgentState, Phase};
+/// use sordino_core::random::RunSeed;
+///
+/// let state = AgentState::new(3, RunSeed::new(1, 0));
+/// assert_eq!((state.agent(), state.phase(), state.observations()), (3, Phase::Fresh, 0));
+/// let mut bytes = [0; 64];
+/// let stored = postcard::to_slice(&state, &mut bytes).unwrap();
+/// assert_eq!(postcard::from_bytes::<AgentState>(stored), Ok(state));
+/// assert!(postcard::from_bytes::<AgentState>(&[0xff; 64]).is_err()); // erased flash is no agent
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "Stored", try_from = "Stored")]
 pub struct AgentState {
@@ -102,13 +114,14 @@ impl snapshot::Stored for AgentState {
 }
 
 impl AgentState {
-    /// Agent `agent` before its first point. `seed` drives its own draws, never a release.
+    /// Agent `agent` before its first point. `seed` drives its own draws, never a release: in a deployment, a number from the
+    /// agent's own entropy, drawn once in its life and kept with this state.
     pub fn new(agent: u32, seed: RunSeed) -> Self {
         let (phase, digested) = (Phase::Fresh, Digested::default());
         AgentState { agent, seed, phase, round: 0, observations: 0, pending: 0, digested }
     }
 
-    /// Its index among the enrolled.
+    /// Its index among the enrolled agents.
     pub fn agent(&self) -> u32 {
         self.agent
     }
@@ -118,7 +131,7 @@ impl AgentState {
         self.round
     }
 
-    /// Where it stands.
+    /// The phase it is in.
     pub fn phase(&self) -> Phase {
         self.phase
     }
@@ -133,7 +146,7 @@ impl AgentState {
         self.pending
     }
 
-    /// Whether an agent of this configuration, with so many candidates, can be in this state.
+    /// Whether an agent of this configuration, with this number of candidates, can be in this state.
     ///
     /// The initial points are never left out; every later round adds one observation, or none to an agent that was away.
     pub(super) fn judge(&self, config: &Config, candidates: u32) -> Result<(), AgentError> {

@@ -81,6 +81,8 @@ pub fn storage_len<T: Scalar>(config: &Config, public: &Public<'_, T>) -> usize 
 }
 
 /// Whose workspace it is: of [`workspace_len`] numbers, whatever they are.
+///
+/// **Example**: that of [`AgentStorage`].
 pub enum Workspace<'a, T> {
     /// The agent's own: nobody else wrote to it since this very state was last joined with it. Posteriors go on where
     /// they were; a state that is new, restored or copied rebuilds them.
@@ -91,6 +93,31 @@ pub enum Workspace<'a, T> {
 }
 
 /// Numbers of an agent, borrowed.
+///
+/// ```
+/// use sordino_core::federated::{Agent, AgentState, AgentStorage, Input, Workspace, log_len, workspace_len};
+/// # use sordino_core::domain::{Candidates, Regions};
+/// # use sordino_core::features::{RandomFourier, random_fourier};
+/// # use sordino_core::federated::{Aggregation, Config, Parameters, Public};
+/// # use sordino_core::{kernel::Stationary, random::RunSeed};
+/// # let config = Config::new(Parameters::usual(2, Regions::whole(1)?, 2, 16, Aggregation::private(6.0, 0.5, 1.0)?))?;
+/// # let mut frequencies = [0.0; random_fourier::storage_len(1, 16)];
+/// # random_fourier::draw(7, 0, Stationary::SquaredExponential, &[0.2], 1, 16, &mut frequencies)?;
+/// # let features = RandomFourier::new(1, 16, 1.0, true, &frequencies[..])?;
+/// # let public = Public::streamed(Candidates::grid(50, 1)?, features);
+///
+/// // A fleet: each agent has a log, all share one workspace. (`config` and `public` are made as in their examples.)
+/// let mut workspace = vec![0.0; workspace_len(&config, &public)];
+/// let mut logs = vec![vec![0.0; log_len(&config)]; 2];
+/// for (number, log) in (0..).zip(&mut logs) {
+///     let mut state = AgentState::new(number, RunSeed::new(1, 0));
+///     let storage = AgentStorage { log, workspace: Workspace::Lent(&mut workspace) };
+///     let mut agent = Agent::attach(&config, &public, &mut state, storage)?;
+///     agent.handle(Input::Start)?;
+///     assert_eq!(agent.state().agent(), number);
+/// }
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 pub struct AgentStorage<'a, T> {
     /// Candidate and value − offset of every observation, one pair after the other, of at least [`log_len`] numbers.
     /// Only the pairs of observations that were made are read; a device stores them and puts them back.

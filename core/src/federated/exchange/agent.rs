@@ -24,6 +24,8 @@ enum Mine {
 
 /// One agent's exchange with its server: a few words, stored beside the [`AgentState`](super::super::AgentState) and in
 /// one piece with it. Restored from any of its past states it asks again for what it lacks.
+///
+/// **Example**: that of [the module](super).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentExchange {
     agent: u32,
@@ -41,6 +43,8 @@ pub struct AgentExchange {
 }
 
 /// What the agent wants to do next.
+///
+/// **Example**: that of [the module](super).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Want {
     /// Ask: what comes after this?
@@ -50,7 +54,7 @@ pub enum Want {
     /// Send the answer under this header: the vector of [`Agent::repeat`](super::super::Agent::repeat), or no numbers if
     /// there is none.
     Give(Header),
-    /// Nothing until then.
+    /// Do nothing before this moment.
     Wait(Millis),
     /// The federation is over for this agent.
     Done,
@@ -59,6 +63,8 @@ pub enum Want {
 }
 
 /// What a frame means for the agent.
+///
+/// **Example**: that of [the module](super).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
     /// The round is open: hand the broadcast to the agent.
@@ -70,6 +76,8 @@ pub enum Heard {
 }
 
 /// Why a frame of the server was refused. The exchange is as before.
+///
+/// **Example**: that of [the module](super).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum FrameError {
@@ -210,7 +218,7 @@ impl AgentExchange {
         }
     }
 
-    /// Whoever was asked is not to be asked for so long, or was not reached.
+    /// The server asks to be left alone for this long, or was not reached.
     pub fn later(&mut self, after_ms: u64, now: Millis) {
         self.not_before = now.after(after_ms);
     }

@@ -1,15 +1,20 @@
 //! What both sides of a federation must have in common before a vector means the same to both.
 
+use core::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use super::super::config::Config;
 use crate::digest::{Digest, Frame};
 use crate::domain::Candidates;
+use crate::features::{FeatureError, RandomFourier, random_fourier};
 use crate::kernel::Stationary;
 use crate::math::Scalar;
 use crate::wire::{Header, Kind, ScalarTag, VERSION, prefix};
 
 /// Where the shared features come from.
+///
+/// **Example**: that of [`Agreement`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PublicFeatures {
     /// The public seed, as [`crate::features::random_fourier::draw`] takes it.
@@ -28,7 +33,38 @@ pub struct PublicFeatures {
     pub prior_tolerance: f64,
 }
 
+impl PublicFeatures {
+    /// Draws the features of a domain of `dim` axes into `storage` and puts the map around them.
+    ///
+    /// **Parameters**: `count` M; `storage` of [`random_fourier::storage_len`] numbers.
+    ///
+    /// **Errors**: [`FeatureError`].
+    pub fn draw<'f, T: Scalar>(
+        &self,
+        dim: usize,
+        count: usize,
+        storage: &'f mut [T],
+    ) -> Result<RandomFourier<T, &'f [T]>, FeatureError> {
+        random_fourier::draw(self.seed, self.run, self.kernel, &[self.lengthscale], dim, count, storage)?;
+        self.map(dim, count, storage)
+    }
+
+    /// The map around features that were drawn before.
+    ///
+    /// **Errors**: [`FeatureError`].
+    pub fn map<'f, T: Scalar>(
+        &self,
+        dim: usize,
+        count: usize,
+        storage: &'f [T],
+    ) -> Result<RandomFourier<T, &'f [T]>, FeatureError> {
+        RandomFourier::new(dim, count, T::from_f64(self.signal_variance), self.unit_norm, storage)
+    }
+}
+
 /// What the server promises about privacy, beside the numbers of the mechanism, which are in the configuration.
+///
+/// **Example**: that of [`Agreement`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Announced {
     /// The most ε, beyond which nothing is released; none without a budget.
@@ -43,6 +79,30 @@ pub struct Announced {
 
 /// Everything public that both sides compute with. Two parties with the same [`Agreement::digest`] compute the same
 /// features, regions and weights, to the bit.
+///
+/// ```
+/// use sordino_core::domain::{Candidates, Regions};
+/// use sordino_core::federated::exchange::{Agreement, AgreementError, Announced, PublicFeatures, candidates_digest};
+/// use sordino_core::federated::{Aggregation, Config, Parameters};
+/// use sordino_core::{kernel::Stationary, wire::ScalarTag};
+///
+/// let (signal_variance, unit_norm, prior_tolerance) = (1.0, true, 0.0);
+/// let kernel = Stationary::SquaredExponential;
+/// let agreement = Agreement {
+///     config: Config::new(Parameters::usual(2, Regions::whole(1)?, 5, 16, Aggregation::private(6.0, 0.5, 1.0)?))?,
+///     features: PublicFeatures { seed: 7, run: 0, kernel, lengthscale: 0.2, signal_variance, unit_norm, prior_tolerance },
+///     candidates: candidates_digest(&Candidates::<f64>::grid(50, 1)?, &mut [0.0]),
+///     dim: 1,
+///     scalar: ScalarTag::F32,
+///     deployment: 0x5eed_1e55, // drawn once, at random
+///     announced: Announced { epsilon_max: Some(4.0), delta: 1e-5, deadline_ms: 60_000, may_close_early: false },
+/// };
+/// let mut bytes = [0; 256];
+/// let stored = postcard::to_slice(&agreement, &mut bytes).unwrap();
+/// assert_eq!(Agreement::from_bytes(stored)?.digest(), agreement.digest());
+/// assert_eq!(Agreement::from_bytes(&[0xff; 8]), Err(AgreementError));
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Agreement {
     /// The numbers of the federation.
@@ -61,7 +121,32 @@ pub struct Agreement {
     pub announced: Announced,
 }
 
+/// Bytes that are not an admissible agreement.
+///
+/// **Example**: that of [`Agreement`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct AgreementError;
+
+impl fmt::Display for AgreementError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the bytes are no admissible agreement of a federation")
+    }
+}
+
+impl core::error::Error for AgreementError {}
+
 impl Agreement {
+    /// Reads the postcard form, as `sordino export` writes it into a program. The configuration is checked as it is read.
+    ///
+    /// **Errors**: [`AgreementError`], also for bytes behind the end.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, AgreementError> {
+        match postcard::take_from_bytes(bytes) {
+            Ok((agreement, [])) => Ok(agreement),
+            _ => Err(AgreementError),
+        }
+    }
+
     /// 256 bits that are compared when an agent joins; frames carry the first 64.
     pub fn digest(&self) -> Digest {
         Digest::of(self)

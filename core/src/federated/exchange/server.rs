@@ -6,6 +6,8 @@ use crate::digest::Digest;
 use crate::wire::{Header, Kind, prefix};
 
 /// How agents are told to come back.
+///
+/// **Example**: that of [the module](super).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
     /// The longest that an agent is sent away for, ≥ 1 ms.
@@ -15,17 +17,21 @@ pub struct Pace {
 }
 
 /// The time of a round, announced before it begins.
+///
+/// **Example**: that of [the module](super).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Period {
     /// Time at which the round begins.
     pub opened: Millis,
-    /// When it ends, whoever has answered.
+    /// When it ends, even if some agents have not answered.
     pub deadline: Millis,
     /// Whether it ends before, when all have answered. **That nobody was absent is then visible.**
     pub may_close_early: bool,
 }
 
 /// What to say to "what comes after what I have?"
+///
+/// **Example**: that of [the module](super).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// The frame of this round: the next one, or the current one again because the agent's answer is missing.
@@ -35,7 +41,7 @@ pub enum Answer {
     },
     /// Nothing new; come back after this time.
     Later {
-        /// In milliseconds.
+        /// Time to wait, in milliseconds.
         after_ms: u64,
     },
     /// Not an enrolled agent.
@@ -54,6 +60,8 @@ pub enum Answer {
 }
 
 /// What to say to "here is mine".
+///
+/// **Example**: that of [the module](super).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// It is taken; said for every vector alike.
@@ -66,19 +74,21 @@ pub enum Reply {
     NotYou,
     /// Not now; come back after this time.
     Later {
-        /// In milliseconds.
+        /// Time to wait, in milliseconds.
         after_ms: u64,
     },
 }
 
 /// When something is due.
+///
+/// **Example**: that of [the module](super).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
     /// The deadline has passed.
     Close,
     /// All have answered, and the terms admit to end early.
     CloseEarly,
-    /// Nothing before this moment.
+    /// Nothing is due before this moment.
     At(Millis),
 }
 
@@ -87,6 +97,8 @@ const ANSWERED: u8 = 1;
 /// Who has answered the round that is open. `F` holds one byte for each agent, N in all.
 ///
 /// The history is the caller's: digests after 0, 1, … frames.
+///
+/// **Example**: that of [the module](super).
 #[derive(Clone, Debug)]
 pub struct ServerExchange<F> {
     deployment: u64,

@@ -9,6 +9,8 @@
 //! | then | [`Input::Observed`] | nothing, until the next round |
 //!
 //! Uploads happen when a release is announced, from everybody, whatever the data are.
+//!
+//! **Example**: that of [`Agent`].
 
 use core::fmt;
 
@@ -28,7 +30,7 @@ use crate::math::Scalar;
 use crate::random::{Party, Purpose, RunSeed};
 use crate::snapshot::{Stored, varint_max};
 
-/// Numbers of the log of an agent of so many initial points and rounds: a candidate and a value each.
+/// Numbers in an agent's log, by its initial points and rounds: a candidate and a value each.
 pub const fn log_len(initial_points: usize, rounds: usize) -> usize {
     2 * (initial_points + rounds)
 }
@@ -43,6 +45,8 @@ pub const fn workspace_len(observations: usize, m: usize, rank: usize, levels: u
 }
 
 /// What the agent is told.
+///
+/// **Example**: that of [`Agent`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Input<'i, T> {
     /// Begin with the initial points.
@@ -78,6 +82,8 @@ impl<T> Input<'_, T> {
 }
 
 /// What the agent answers.
+///
+/// **Example**: that of [`Agent`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[must_use]
 pub enum Output<'o, T> {
@@ -85,13 +91,15 @@ pub enum Output<'o, T> {
     Evaluate(u32),
     /// Send these M + 1 numbers to the server.
     Upload(&'o [T]),
-    /// Nothing until it is told.
+    /// Do nothing until the next input.
     Wait,
     /// All rounds are over.
     Done,
 }
 
 /// Why an input was refused; nothing changed.
+///
+/// **Example**: that of [`Agent`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum AgentError {
@@ -111,9 +119,9 @@ pub enum AgentError {
     },
     /// A stored state that no run can have been in.
     State {
-        /// Observations it says were made.
+        /// Observations made, according to the state.
         observations: u32,
-        /// The round it says it is in.
+        /// The round it is in, according to the state.
         round: u32,
         /// Number of rounds T.
         rounds: u32,
@@ -151,6 +159,8 @@ impl From<PriorError> for AgentError {
 }
 
 /// What the agent keeps between inputs, apart from its log.
+///
+/// **Example**: that of [`Agent`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AgentState {
     agent: u32,
@@ -192,7 +202,7 @@ impl AgentState {
         AgentState { agent, seed, phase: Phase::Fresh, round: 0, observations: 0, pending: 0, kept: KeptRows(0) }
     }
 
-    /// Where it stands.
+    /// The phase it is in.
     pub const fn phase(&self) -> Phase {
         self.phase
     }
@@ -205,6 +215,11 @@ impl AgentState {
     /// Observations in its log.
     pub const fn observations(&self) -> u32 {
         self.observations
+    }
+
+    /// The candidate being evaluated: what a device that was reset goes on with.
+    pub const fn pending(&self) -> u32 {
+        self.pending
     }
 
     /// Whether a run of T rounds can be here.
@@ -231,6 +246,33 @@ impl AgentState {
 }
 
 /// The agent at work: what is public, its state and its numbers, all borrowed.
+///
+/// ```
+/// use sordino_core::federated::Workspace;
+/// use sordino_core::federated::prior::agent::{Agent, AgentError, AgentState, Input, Output, log_len, workspace_len};
+/// use sordino_core::federated::prior::{Terms, levels, models};
+/// # use sordino_core::{federated::prior::{Config, Parameters, Public}, random::RunSeed};
+/// # let config = Config::new(Parameters { designs: 8, ..Parameters::usual(2, 2, 3, 0.1) })?;
+/// # let feature_rows = [1.0, 0.0, 0.8, 0.6, 0.6, 0.8, 0.0, 1.0];
+/// # let public = Public { feature_rows: &feature_rows, prior_rows: &[], gram: &[], designs: &[] };
+///
+/// // `config` and `public` of the example of `Public`: M = 2, three initial points. Five rounds follow.
+/// let (models, mut log) = (models(0), [0.0; log_len(3, 5)]);
+/// let mut workspace = vec![0.0; workspace_len(3 + 5, 2, 2, levels(&models))];
+/// let (mut state, workspace) = (AgentState::new(0, RunSeed::new(1, 0)), Workspace::Kept(&mut workspace));
+/// let mut agent = Agent::attach(&config, &public, &models, 5, &mut state, &mut log, workspace)?;
+/// let mut input = Input::Start;
+/// while let Output::Evaluate(candidate) = agent.handle(input)? {
+///     input = Input::Observed(f64::from(candidate)); // what is measured there
+/// }
+/// assert_eq!(agent.state().observations(), 3);
+/// let terms = Terms { ridge: 0.1, clip_radius: 1.0, response: 1.0 }; // the server's
+/// let Output::Upload(joint) = agent.handle(Input::Terms { terms, weights: &[0.0; 2] })? else { unreachable!() };
+/// let squares: f64 = joint.iter().map(|x| x * x).sum();
+/// assert!(joint.len() == 3 && squares <= 1.0 + 0.25 * 0.25 + 1e-12); // C²(1 + γ²)
+/// assert!(matches!(agent.handle(Input::Observed(1.0)), Err(AgentError::UnexpectedInput { .. })));
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Agent<'a, T> {
     config: &'a Config,
@@ -284,7 +326,7 @@ impl<'a, T: Scalar> Agent<'a, T> {
         Ok(Agent { config, public, models, rounds, state, log, factors, scratch })
     }
 
-    /// Where it stands.
+    /// The state it works on: its phase and counts.
     pub fn state(&self) -> &AgentState {
         self.state
     }

@@ -23,6 +23,8 @@ pub(super) fn configuration<T: Scalar>(config: &Config, terms: &Terms<T>, noise_
 }
 
 /// Takes the joint vectors of consecutive agents for one release.
+///
+/// **Example**: that of [`super::server::Server`].
 pub struct Collector<'a> {
     encoder: Encoder,
     opening: Opening,

@@ -6,9 +6,11 @@ use super::super::config::AGENTS_MAX;
 use crate::parameter::{ConfigError, check, whole};
 
 /// The numbers a federated prior is described by, before they are checked.
+///
+/// **Example**: that of [`super::Public`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Parameters {
-    /// N, enrolled agents: the divisor of every mean, whoever answers.
+    /// N, enrolled agents: the divisor of every mean, however many answer.
     pub agents: u32,
     /// M, features of the population's weights.
     pub feature_count: u32,
@@ -46,6 +48,8 @@ impl Parameters {
 }
 
 /// Checked [`Parameters`].
+///
+/// **Example**: that of [`super::Public`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Config(Parameters);
 
@@ -74,7 +78,7 @@ impl Config {
         Ok(Config(parameters))
     }
 
-    /// The numbers themselves.
+    /// The checked parameters.
     pub fn parameters(&self) -> &Parameters {
         &self.0
     }

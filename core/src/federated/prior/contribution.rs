@@ -27,14 +27,25 @@ use super::config::Config;
 use super::error::{PriorError, at_least, exactly};
 use super::public::Public;
 use super::state::Terms;
+use crate::dispatch;
+use crate::linalg::rows::{add_rows_here, dots_here};
 use crate::linalg::slice::{self, head_mut, part};
-use crate::linalg::{axpy, dot, lower, packed_len, sum_of_squares};
+use crate::linalg::{lower, packed_len, sum_of_squares};
 use crate::math::Scalar;
 use crate::privacy::encode::{EncodeError, Encoder};
 use crate::privacy::event::Event;
 use crate::privacy::mechanism::gaussian::{GaussianError, GridGaussian};
 
 /// An agent's observations, as its log keeps them: (candidate, value) pairs of numbers, checked.
+///
+/// ```
+/// use sordino_core::federated::prior::{Observations, PriorError};
+///
+/// let observations = Observations::new(&[0.0, 1.5, 3.0, -1.0], 4)?; // of candidates 0 and 3
+/// assert!(observations.iter().eq([(0, 1.5), (3, -1.0)]));
+/// assert_eq!(Observations::new(&[4.0, 1.5], 4), Err(PriorError::Candidate { entry: 0, candidates: 4 }));
+/// # Ok::<(), PriorError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Observations<'a, T>(&'a [[T; 2]]);
 
@@ -58,12 +69,12 @@ impl<'a, T: Scalar> Observations<'a, T> {
         Ok(Observations(pairs))
     }
 
-    /// How many there are.
+    /// Number of observations.
     pub const fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no observations.
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -110,16 +121,23 @@ pub fn contribution<T: Scalar>(
         }
         lower::append_row(factor, i, T::ZERO)?;
     }
-    for (r, (candidate, y)) in residual.iter_mut().zip(observations.iter()) {
-        *r = y - dot(public.feature_row(m, candidate), weights);
-    }
+    let rows = || observations.iter().map(|(candidate, _)| public.feature_row(m, candidate));
+    dispatch::run_short(
+        #[inline(always)]
+        |width| {
+            dots_here(width, rows(), weights, residual.iter_mut().zip(observations.iter()), |(r, (_, y)), known| {
+                *r = y - known
+            })
+        },
+    );
     lower::solve(factor, residual);
     lower::solve_transposed(factor, residual);
     out.fill(T::ZERO);
     let (innovation, coordinate) = slice::split(out, m);
-    for (r, (candidate, _)) in residual.iter().zip(observations.iter()) {
-        axpy(*r, public.feature_row(m, candidate), innovation);
-    }
+    dispatch::run_short(
+        #[inline(always)]
+        |_| add_rows_here(residual.iter().copied().zip(rows()), innovation),
+    );
     let norm = sum_of_squares(innovation).sqrt();
     let clip = if norm > terms.clip_radius { terms.clip_radius / norm } else { T::ONE };
     innovation.iter_mut().for_each(|x| *x *= clip);
@@ -137,9 +155,11 @@ pub(super) fn kernel_row<T: Scalar>(
     let (rows, width) = public.prior(m);
     let prior = |candidate: u32| part(rows, candidate as usize * width, width);
     let Some((newest, _)) = observations.iter().nth(out.len().saturating_sub(1)) else { return };
-    for (k, (other, _)) in out.iter_mut().zip(observations.iter()) {
-        *k = dot(prior(newest), prior(other));
-    }
+    let rows = observations.iter().map(|(other, _)| prior(other));
+    dispatch::run_short(
+        #[inline(always)]
+        |width| dots_here(width, rows, prior(newest), out.iter_mut(), |k, sum| *k = sum),
+    );
 }
 
 /// Δ = C√(1 + γ²): the largest norm of a joint vector, the clip coordinate included.
@@ -149,6 +169,8 @@ pub fn l2_sensitivity<T: Scalar>(config: &Config, terms: &Terms<T>) -> f64 {
 }
 
 /// The Gaussian mechanism of one release: everybody, one joint vector each, on the integer grid.
+///
+/// **Example**: that of [the module](super).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mechanism {
     grid: GridGaussian,

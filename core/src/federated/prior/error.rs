@@ -11,6 +11,8 @@ use crate::random::NoiseError;
 
 /// A step that was refused; the object it belongs to is as before unless its documentation says otherwise. No variant
 /// depends on another party's data.
+///
+/// **Example**: that of [`super::Observations`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum PriorError {
@@ -36,7 +38,7 @@ pub enum PriorError {
     Candidate {
         /// Its place in the list it was found in.
         entry: usize,
-        /// Candidates there are.
+        /// Number of candidates.
         candidates: usize,
     },
     /// An update without the terms of its release: [`super::PublicState::prepare`] comes first.
@@ -82,6 +84,8 @@ impl From<PublicError> for PriorError {
 }
 
 /// Why a server or a collector refused an input.
+///
+/// **Example**: that of [`super::server::Server`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum ReleaseError {

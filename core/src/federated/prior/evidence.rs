@@ -8,13 +8,15 @@ use super::contribution::{Observations, kernel_row};
 use super::error::PriorError;
 use super::public::Public;
 use crate::linalg::slice::{self, part, part_mut};
-use crate::linalg::{lower, packed_len, sum_of_squares};
+use crate::linalg::{NotPositiveDefinite, lower, packed_len, sum_of_squares};
 use crate::math::Scalar;
 
 /// The most models of one query.
 pub const MODELS_MAX: usize = 16;
 
 /// How an agent's function may relate to the common draw m: αm + s·g.
+///
+/// **Example**: that of [`super::Query`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Model<T> {
     /// α ≥ 0: 0 ignores the common draw, 1 trusts it.
@@ -44,12 +46,14 @@ fn same_level<T: Scalar>(a: &Model<T>, b: &Model<T>) -> bool {
     a.variance == b.variance
 }
 
-/// Numbers of [`Factors`] for at most so many observations and [`levels`].
+/// Numbers of [`Factors`] for at most this number of observations and [`levels`].
 pub const fn factors_len(observations: usize, levels: usize) -> usize {
     levels * (packed_len(observations) + 1)
 }
 
 /// The factors of s²K + λI over an agent's observations, one for each level of its models, and half their ln det.
+///
+/// **Example**: that of [`super::Query`].
 #[derive(Debug)]
 pub struct Factors<'a, T> {
     capacity: usize,
@@ -97,8 +101,8 @@ impl<'a, T: Scalar> Factors<'a, T> {
                 if let Some(diagonal) = grown.last_mut() {
                     *diagonal += noise_variance;
                 }
-                lower::append_row(factor, i, T::ZERO)?;
             }
+            self.append_rows(levels(models), i)?;
             // Only now that every level has the row: an error before leaves sums and count as they were.
             for level in 0..levels(models) {
                 let (factor, ln_det) = self.level_mut(level);
@@ -108,6 +112,29 @@ impl<'a, T: Scalar> Factors<'a, T> {
             *self.rows += 1;
         }
         Ok(())
+    }
+
+    /// Factors row i of every level.
+    fn append_rows(&mut self, levels: usize, i: usize) -> Result<(), NotPositiveDefinite> {
+        // A device has no registers for several at once.
+        if cfg!(feature = "dispatch") {
+            self.solve_row(levels, i);
+        }
+        for level in 0..levels {
+            let (factor, _) = self.level_mut(level);
+            if cfg!(feature = "dispatch") {
+                lower::finish_row(lower::row_mut(factor, i), T::ZERO)?;
+            } else {
+                lower::append_row(factor, i, T::ZERO)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Row n of every level ← L⁻¹ of it, L the factor of the first n rows.
+    fn solve_row(&mut self, levels: usize, n: usize) {
+        let stride = self.stride();
+        lower::solve_side_by_side(slice::head_mut(self.storage, levels * stride), stride, n);
     }
 
     const fn stride(&self) -> usize {
@@ -134,22 +161,40 @@ impl<'a, T: Scalar> Factors<'a, T> {
 
     /// ln of every model's weight, up to one constant; `common` is m at the observed points, `residual` scratch, n each.
     pub(super) fn log_weights(
-        &self,
+        &mut self,
         models: &[Model<T>],
         common: &[T],
         observations: &Observations<'_, T>,
         residual: &mut [T],
     ) -> [T; MODELS_MAX] {
-        let (half, mut weights) = (T::from_f64(0.5), [T::ZERO; MODELS_MAX]);
-        let levels = models.chunk_by(same_level).enumerate();
-        let each = levels.flat_map(|(level, models)| models.iter().map(move |model| (level, model)));
-        for (weight, (level, Model { trust, log_prior, .. })) in weights.iter_mut().zip(each) {
+        let (n, half, mut weights) = (residual.len(), T::from_f64(0.5), [T::ZERO; MODELS_MAX]);
+        let fill = |trust: T, residual: &mut [T]| {
             for ((r, common), (_, y)) in residual.iter_mut().zip(common).zip(observations.iter()) {
-                *r = y - *trust * *common;
+                *r = y - trust * *common;
             }
+        };
+        // The row that the next observation will take is free, so the first model of every level is solved for there, all
+        // of them side by side. A device would need more stack for it than its bound.
+        let beside = cfg!(feature = "dispatch") && n < self.capacity;
+        if beside {
+            for (level, models) in models.chunk_by(same_level).enumerate() {
+                let trust = models.first().map_or(T::ZERO, |model| model.trust);
+                fill(trust, slice::head_mut(lower::row_mut(self.level_mut(level).0, n), n));
+            }
+            self.solve_row(levels(models), n);
+        }
+        let each = models.chunk_by(same_level).enumerate();
+        let each = each.flat_map(|(level, models)| models.iter().enumerate().map(move |(i, model)| (level, i, model)));
+        for (weight, (level, place, Model { trust, log_prior, .. })) in weights.iter_mut().zip(each) {
             let (factor, ln_det) = self.level(level);
-            lower::solve(factor, residual);
-            *weight = *log_prior - half * (sum_of_squares(residual) + (ln_det + ln_det));
+            let squares = if beside && place == 0 {
+                sum_of_squares(slice::head(lower::row(factor, n), n))
+            } else {
+                fill(*trust, residual);
+                lower::solve(factor, residual);
+                sum_of_squares(residual)
+            };
+            *weight = *log_prior - half * (squares + (ln_det + ln_det));
         }
         weights
     }

@@ -19,14 +19,54 @@
 //! | the machines | a party each: one input in, one borrowed output out | [`agent`], [`server`] |
 //! | query | a common draw w + Σ^{1/2}ξ, models weighed by evidence, Matheron update, argmax | [`PublicState::draw`], [`Factors`], [`query()`] |
 //!
+//! **Equation** of the Kalman step, for c releases of the same data: H = ḡĀ, R = σ²I + cḡ²(S(h) − ĀΣĀᵀ)/N,
+//! G = ΣHᵀ(HΣHᵀ + R)⁻¹; then w ← w + Gs and Σ ← (I − GH)Σ(I − GH)ᵀ + GRGᵀ.
+//!
+#![doc = include_str!("../../../equations/kalman.html")]
+//!
 //! Where this differs from the note it began as, and why:
-//! * **The same data released c times** are no c independent samples of the population: the sampling part of R is
+//! * **The same data released c times** are not c independent samples of the population: the sampling part of R is
 //!   multiplied by c ([`PublicState::update`] has the proof).
 //! * **The draw** under a model (α, s²) is αm + s·g₀ + s²k(A)⁻¹(residual − s·g₀ − e), A = s²K + λI. Scaling a draw that is
 //!   conditioned on the *unscaled* residuals by s, as the note's words can be read, shrinks what the data say by s.
 //! * **h never falls**: by C² = tr S(h) the measured excess is h + C²(ḡ⁻² − 1)/tr E\[AAᵀ\] ≥ h, so the note's second
 //!   branch, h ← min(h, excess), never does anything. It is left out; no number moves.
 //! * K is the covariance of the factor FFᵀ that draws are made from; no kernel is evaluated inside the method.
+//!
+//! A release without the machines, step by step:
+//!
+//! ```
+//! use sordino_core::federated::prior::{
+//!     Mechanism, Observations, PublicState, Terms, contribution, contribution_scratch_len, scratch_len, storage_len,
+//! };
+//! use sordino_core::privacy::Simulated;
+//! # use sordino_core::federated::prior::{Config, Parameters, Public, draw_designs, gram};
+//! # use sordino_core::random::{RunSeed, Stream};
+//! # let config = Config::new(Parameters { designs: 8, ..Parameters::usual(2, 2, 3, 0.1) })?;
+//! # let feature_rows = [1.0, 0.0, 0.8, 0.6, 0.6, 0.8, 0.0, 1.0];
+//! # let (mut mean, mut designs) = ([0.0; 4], [0; 8 * 3]);
+//! # gram(&config, &feature_rows, &mut mean)?;
+//! # draw_designs(&config, RunSeed::new(7, 0), 4, &mut designs)?;
+//! # let public = Public { feature_rows: &feature_rows, prior_rows: &[], gram: &mean, designs: &designs };
+//!
+//! // `config` and `public` of the example of `Public`: two agents, two features, four candidates.
+//! let (mut state, mut scratch) = (PublicState::new(config, vec![0.0; storage_len(2)])?, vec![0.0; scratch_len(2, 3)]);
+//! let terms: Terms<f64> = state.prepare(&public, &mut scratch)?;
+//! let mechanism = Mechanism::new(&config, &terms, 1.0)?; // z = 1
+//! let (mut sums, mut noise, mut out) = ([0; 3], [0; 3], [0.0; 3]);
+//! for log in [[0.0, 1.0, 3.0, -1.0], [0.0, 0.9, 1.0, 0.8]] {
+//!     let observations = Observations::new(&log, 4)?;
+//!     let work = &mut [0.0; contribution_scratch_len(2)];
+//!     contribution(&config, &public, &terms, state.weights(), &observations, work, &mut out)?;
+//!     mechanism.encoder()?.add(&out, &[1.0], &mut sums)?;
+//! }
+//! let pool = mechanism.grid().fill_noise(&mut Simulated::new(Stream::from_seed(1)), &mut noise)?;
+//! let (everybody, delta) = (mechanism.grid().everybody()?, mechanism.l2_sensitivity());
+//! let released = mechanism.grid().release(&mut sums, everybody, pool, delta, &mut out)?;
+//! state.update(released.value(), mechanism.noise_std(), 1, &mut scratch)?;
+//! assert!(state.covariance()[0] < 1.0); // Σ was I: a measurement makes it smaller
+//! # Ok::<(), Box<dyn core::error::Error>>(())
+//! ```
 
 pub mod agent;
 mod collector;

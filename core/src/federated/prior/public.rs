@@ -3,6 +3,7 @@
 use super::super::public::columns;
 use super::config::Config;
 use super::error::{PriorError, at_least, exactly};
+use crate::dispatch;
 use crate::domain::Candidates;
 use crate::features::Nystrom;
 use crate::kernel::Kernel;
@@ -12,6 +13,23 @@ use crate::math::Scalar;
 use crate::random::{Party, Purpose, RunSeed};
 
 /// What all parties share and nobody changes, borrowed.
+///
+/// ```
+/// use sordino_core::federated::prior::{Config, Parameters, Public, draw_designs, gram};
+/// use sordino_core::random::RunSeed;
+///
+/// // Two agents, M = 2 features, three initial points each, λ = 0.1.
+/// let config = Config::new(Parameters { designs: 8, ..Parameters::usual(2, 2, 3, 0.1) })?;
+/// let feature_rows = [1.0, 0.0, 0.8, 0.6, 0.6, 0.8, 0.0, 1.0]; // φ of four candidates
+/// let (mut mean, mut designs) = ([0.0; 4], [0; 8 * 3]);
+/// gram(&config, &feature_rows, &mut mean)?;
+/// assert!((mean[0] - 0.5f64).abs() < 1e-15); // (1² + 0.8² + 0.6² + 0²)/4
+/// draw_designs(&config, RunSeed::new(7, 0), 4, &mut designs)?; // 7 is public
+/// let public = Public { feature_rows: &feature_rows, prior_rows: &[], gram: &mean, designs: &designs };
+/// public.check(&config)?;
+/// assert_eq!(public.candidates(&config), 4);
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Public<'a, T> {
     /// Φ, the features φ of every candidate: D rows of M numbers.
@@ -86,11 +104,16 @@ pub fn gram<T: Scalar>(config: &Config, feature_rows: &[T], out: &mut [T]) -> Re
     exactly("gram", out.len(), m * m)?;
     let count = candidates(m, feature_rows)?;
     out.fill(T::ZERO);
-    for phi in feature_rows.chunks_exact(m) {
-        for (row, x) in out.chunks_exact_mut(m).zip(phi) {
-            axpy(*x, phi, row);
-        }
-    }
+    dispatch::run(
+        #[inline(always)]
+        |_| {
+            for phi in feature_rows.chunks_exact(m) {
+                for (row, x) in out.chunks_exact_mut(m).zip(phi) {
+                    axpy(*x, phi, row);
+                }
+            }
+        },
+    );
     let share = T::ONE / T::from_u32(count as u32);
     out.iter_mut().for_each(|x| *x *= share);
     Ok(())

@@ -10,7 +10,7 @@
 //! **Numerics**: weights are formed in log space from the largest. With s² = .01 the covariance A is the best conditioned
 //! of all; with s² = 1 it is that of the agent's own Gaussian process, so `f32` suffices where it does there.
 //!
-//! **Privacy**: an agent's own data and public numbers; the query itself is visible to whoever evaluates it.
+//! **Privacy**: an agent's own data and public numbers; the query itself is visible to those who evaluate it.
 //!
 //! **Source**: Wilson et al. 2020 for the update; the mixture of models is ours.
 
@@ -20,12 +20,16 @@ use super::error::{PriorError, at_least, exactly};
 use super::evidence::{Factors, Model, pick};
 use super::public::Public;
 use crate::acquisition::{Maximum, thompson};
+use crate::dispatch;
+use crate::linalg::rows::{add_rows_here, dots_here};
 use crate::linalg::slice::{self, head_mut, part};
-use crate::linalg::{axpy, dot, lower, matvec};
+use crate::linalg::{dot, lower, matvec};
 use crate::math::Scalar;
 use crate::random::{Stream, normal};
 
 /// The common draw of a round, one for all agents.
+///
+/// **Example**: that of [`Query`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Draw<'d, T> {
     /// w_t, M numbers ([`super::PublicState::draw`]).
@@ -67,11 +71,37 @@ impl<'d, T: Scalar> Draw<'d, T> {
 }
 
 /// What a query decided.
+///
+/// ```
+/// use sordino_core::federated::prior::{
+///     Draw, Factors, Model, Observations, Query, factors_len, levels, models, query, query_scratch_len,
+/// };
+/// # use sordino_core::{federated::prior::{Config, Parameters, Public}, random::Stream};
+/// # let config = Config::new(Parameters { designs: 8, ..Parameters::usual(2, 2, 3, 0.1) })?;
+/// # let feature_rows = [1.0, 0.0, 0.8, 0.6, 0.6, 0.8, 0.0, 1.0];
+/// # let public = Public { feature_rows: &feature_rows, prior_rows: &[], gram: &[], designs: &[] };
+///
+/// // `config` and `public` of the example of `Public`: two features, four candidates. w_t is the draw of the round.
+/// let (weights, mut values) = ([0.9, -0.1], [0f64; 4]);
+/// Draw::values_of(&config, &public, &weights, &mut values)?;
+/// assert!((values[1] - (0.8 * 0.9 - 0.6 * 0.1)).abs() < 1e-15);
+/// let observations = Observations::new(&[0.0, 1.0, 3.0, -1.0], 4)?;
+/// let models: [Model<f64>; 6] = models(0);
+/// let next = |values| -> Result<Query<f64>, _> {
+///     let (mut rows, mut numbers) = (0, vec![0.0; factors_len(2, levels(&models))]);
+///     let (factors, scratch) = (&mut Factors::new(2, &mut rows, &mut numbers), &mut [0.0; query_scratch_len(2, 2)]);
+///     let draw = Draw { weights: &weights, values };
+///     query(&config, &public, &models, Some(&draw), &observations, &mut Stream::from_seed(1), factors, scratch)
+/// };
+/// // A device that never holds all values of the draw asks the same.
+/// assert_eq!(next(&values)?, next(&[])?);
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Query<T> {
     /// Index of the candidate to evaluate.
     pub candidate: u32,
-    /// The drawn function there.
+    /// Value of the drawn function at that candidate.
     pub value: T,
     /// Which model was drawn. The agent's own affair.
     pub model: usize,
@@ -136,16 +166,24 @@ pub fn query<T: Scalar>(
     zeta.iter_mut().for_each(|z| *z = std * *z);
     normal::fill(stream, noise);
     let prior = |candidate: u32| part(rows, candidate as usize * width, width);
-    for (i, (candidate, y)) in observations.iter().enumerate() {
-        let own = y - trust * slice::at(common, i) - dot(prior(candidate), zeta);
-        slice::set(residual, i, own - noise_std * slice::at(noise, i));
-    }
+    let given = observations.iter().zip(&*common).zip(&*noise);
+    let rows = observations.iter().map(|(candidate, _)| prior(candidate));
+    dispatch::run_short(
+        #[inline(always)]
+        |width| {
+            dots_here(width, rows, zeta, residual.iter_mut().zip(given), |(r, (((_, y), common), noise)), drawn| {
+                *r = y - trust * *common - drawn - noise_std * *noise;
+            });
+        },
+    );
     let factor = factors.of(models, chosen);
     lower::solve(factor, residual);
     lower::solve_transposed(factor, residual);
-    for (a, (candidate, _)) in residual.iter().zip(observations.iter()) {
-        axpy(variance * *a, prior(candidate), zeta);
-    }
+    let rows = residual.iter().zip(observations.iter()).map(|(a, (candidate, _))| (variance * *a, prior(candidate)));
+    dispatch::run_short(
+        #[inline(always)]
+        |_| add_rows_here(rows, zeta),
+    );
     let Maximum { candidate, value } = maximize(public, draw, trust, zeta);
     Ok(Query { candidate, value, model: chosen })
 }

@@ -6,6 +6,8 @@
 //! restored server begins its release again, and is charged again.
 //!
 //! Who answered, how many, and what was clipped never leaves the server except through the noised sums.
+//!
+//! **Example**: that of [`Server`].
 
 use core::fmt;
 use core::ops::Range;
@@ -31,6 +33,8 @@ use crate::privacy::{Charge, Receipt};
 use crate::random::{NoiseSource, Nonce, Provenance};
 
 /// When releases are made and at which multipliers: public, fixed beforehand.
+///
+/// **Example**: that of [`Server`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plan<'a> {
     /// Release j is made before the queries of round `rounds[j]` + 1; not decreasing.
@@ -58,6 +62,8 @@ impl Plan<'_> {
 }
 
 /// What the server is told.
+///
+/// **Example**: that of [`Server`].
 #[derive(Debug)]
 pub enum Input<'i, T, P: Provenance> {
     /// Begin the next release: its terms are computed.
@@ -66,12 +72,12 @@ pub enum Input<'i, T, P: Provenance> {
     Upload {
         /// Index of the agent that uploads.
         agent: u32,
-        /// For which release.
+        /// Release that it is for.
         release: u32,
         /// M + 1 numbers, any at all.
         vector: &'i [T],
     },
-    /// The deadline has passed, whoever has answered. Said again while charging, it names the charge again.
+    /// The deadline has passed, even if some agents have not answered. Said again while charging, it names the charge again.
     Close,
     /// The charge is durable: release.
     Charged(Receipt<P>),
@@ -92,6 +98,8 @@ impl<T, P: Provenance> Input<'_, T, P> {
 }
 
 /// What the server answers.
+///
+/// **Example**: that of [`Server`].
 #[derive(Debug, PartialEq)]
 #[must_use]
 pub enum Output<'o, T, P: Provenance> {
@@ -124,6 +132,8 @@ pub enum Output<'o, T, P: Provenance> {
 
 /// What the server keeps between inputs, apart from its numbers. Not `Clone`: two servers that go on from one state would
 /// release twice from one charge.
+///
+/// **Example**: that of [`Server`].
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ServerState {
     release: u32,
@@ -151,6 +161,8 @@ impl ServerState {
 }
 
 /// The server's numbers; prints their lengths, never what they hold.
+///
+/// **Example**: that of [`Server`].
 pub struct ServerStorage<'a, T> {
     /// Integer sums, M + 1.
     pub sums: &'a mut [i64],
@@ -171,6 +183,45 @@ impl<T> fmt::Debug for ServerStorage<'_, T> {
 }
 
 /// The server at work: plan, public context, state, posterior and numbers, all borrowed.
+///
+/// ```
+/// use sordino_core::federated::prior::server::{Input, Output, Plan, ReleaseError, Server, ServerState, ServerStorage};
+/// use sordino_core::federated::prior::{Collector, PublicState, scratch_len, storage_len};
+/// use sordino_core::federated::{CollectorStorage, Counters, ServerPhase};
+/// use sordino_core::privacy::{Simulated, charge::Unwritten};
+/// # use sordino_core::federated::prior::{Config, Parameters, Public, draw_designs, gram};
+/// # use sordino_core::random::{RunSeed, Stream};
+/// # let config = Config::new(Parameters { designs: 8, ..Parameters::usual(2, 2, 3, 0.1) })?;
+/// # let feature_rows = [1.0, 0.0, 0.8, 0.6, 0.6, 0.8, 0.0, 1.0];
+/// # let (mut mean, mut designs) = ([0.0; 4], [0; 8 * 3]);
+/// # gram(&config, &feature_rows, &mut mean)?;
+/// # draw_designs(&config, RunSeed::new(7, 0), 4, &mut designs)?;
+/// # let public = Public { feature_rows: &feature_rows, prior_rows: &[], gram: &mean, designs: &designs };
+/// # let (mut sums, mut noise, mut flags, mut released) = ([0; 3], [0; 3], [0; 2], [0.0; 3]);
+/// # let mut scratch = vec![0.0; scratch_len(2, 3)];
+/// # let (sums, noise, flags, released) = (&mut sums[..], &mut noise[..], &mut flags[..], &mut released[..]);
+/// # let storage = ServerStorage { sums, noise, flags, released, scratch: &mut scratch };
+///
+/// // `config` and `public` of the example of `Public`; one release, before the first query, at multiplier 1.
+/// let plan = Plan { rounds: &[0], noise_multipliers: &[1.0] };
+/// let (mut posterior, mut state) = (PublicState::new(config, vec![0.0; storage_len(2)])?, ServerState::new());
+/// let mut server = Server::attach(plan, public, &mut state, &mut posterior, storage)?;
+/// let source = &mut Simulated::new(Stream::from_seed(1));
+/// let Output::Terms { terms, .. } = server.handle(Input::Open, source)? else { unreachable!() };
+/// let _ = server.handle(Input::Upload { agent: 0, release: 0, vector: &[0.1, 0.2, 0.1] }, source)?;
+/// // A shard takes the upload of agent 1.
+/// let (mut sums, mut flags, mut counters) = ([0; 3], [0; 1], Counters::default());
+/// let storage = CollectorStorage { sums: &mut sums, flags: &mut flags, counters: &mut counters };
+/// let mut shard = Collector::new(&config, &terms, 1.0, &server.share(1..2)?, storage)?;
+/// shard.upload(1, 0, &[0.1, -0.2, 0.1])?;
+/// server.merge(&shard.finish())?;
+/// let Output::Charge(charge) = server.handle(Input::Close, source)? else { unreachable!() };
+/// let paid = server.handle(Input::Charged(Unwritten::receipt(charge)), source)?;
+/// assert!(matches!(paid, Output::Broadcast { release: 0, .. }));
+/// assert_eq!((server.state().made(), server.phase()), (1, ServerPhase::Done));
+/// assert!(matches!(server.handle(Input::Open, source), Err(ReleaseError::Server(_))));
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Server<'a, T, S> {
     plan: Plan<'a>,
@@ -216,7 +267,7 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Server<'a, T, S> {
         Ok(Server { plan, public, state, posterior, storage })
     }
 
-    /// Where it stands.
+    /// The state it works on: its phase and counts.
     pub fn state(&self) -> &ServerState {
         self.state
     }
@@ -226,7 +277,7 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Server<'a, T, S> {
         self.posterior
     }
 
-    /// Phase of the server.
+    /// The phase it is in.
     pub fn phase(&self) -> ServerPhase {
         match self.state.opened {
             _ if self.state.release as usize >= self.plan.rounds.len() => ServerPhase::Done,
@@ -340,7 +391,7 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Server<'a, T, S> {
     }
 
     /// Takes the receipt, draws the noise, releases, and brings the posterior up to date. Missing agents count as zero;
-    /// the divisor is N whoever answered.
+    /// the divisor is N, however many answered.
     fn release<N: NoiseSource>(
         &mut self,
         nonce: Nonce,

@@ -49,6 +49,8 @@ pub const fn scratch_len(m: usize, n: usize) -> usize {
 }
 
 /// What a release is made with: public numbers, functions of earlier releases alone.
+///
+/// **Example**: that of [the module](super).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Terms<T> {
     /// κ, the ridge of an agent's innovation.
@@ -60,6 +62,8 @@ pub struct Terms<T> {
 }
 
 /// w, Σ and h, and the moments of the release that is prepared. A few words; its numbers are `storage`.
+///
+/// **Example**: that of [the module](super).
 #[derive(Clone, Debug, PartialEq)]
 pub struct PublicState<T, S> {
     config: Config,

@@ -4,9 +4,23 @@
 //! b = ε/μ + μ/2. Since e^ε·φ(b) = φ(a), this is φ(a)·(R(a) − R(b)), R(x) = Φ(−x)/φ(x) Mills' ratio: nothing overflows,
 //! and only R(a) − R(b) cancels, harmlessly, where μ is small.
 //!
+#![doc = include_str!("../../../equations/gaussian_delta.html")]
+//!
 //! T unsampled releases of multipliers z_i are one release of μ² = Σ 1/z_i²: exact, not a bound.
 //!
 //! **Source**: Balle, Wang 2018, Theorem 8.
+//!
+//! ```
+//! use sordino_core::math;
+//! use sordino_core::privacy::accountant::analytic::{delta, epsilon, noise_multiplier};
+//!
+//! let z = noise_multiplier(1.0, 1e-5)?;
+//! assert!(delta(z, 1.0) <= 1e-5 && delta(0.999 * z, 1.0) > 1e-5); // the least there is
+//! assert!((epsilon(z, 1e-5)? - 1.0).abs() < 1e-9);
+//! // At ε = 0, δ is the total variation 2Φ(μ/2) − 1 = erf(μ/√8).
+//! assert!((delta(1.0, 0.0) - math::erf(1.0 / 8f64.sqrt())).abs() < 1e-12);
+//! # Ok::<(), sordino_core::privacy::accountant::AccountantError>(())
+//! ```
 
 use super::AccountantError;
 use super::order::check_delta;

@@ -9,6 +9,14 @@
 //! comparable with add-or-remove numbers at the same noise: with z relative to S it is far worse, not slightly better.
 //!
 //! **Source**: Wang, Balle, Kasiviswanathan 2019, Theorem 27. Above order 256 only its second bound is used.
+//!
+//! ```
+//! use sordino_core::privacy::accountant::fixed_size::divergence;
+//!
+//! // Drawing a tenth of the records instead of all makes a release cheaper, and the whole costs what no sample costs.
+//! assert!(divergence(0.1, 2.0, 4.0) < divergence(1.0, 2.0, 4.0));
+//! assert!((divergence(1.0, 2.0, 4.0) - 4.0 / (2.0 * 4.0)).abs() < 1e-6); // α/(2z²)
+//! ```
 
 use super::order::ROUND_UP;
 use super::poisson::ln_exp_m1;

@@ -3,6 +3,8 @@
 //! **Equation**: noise multipliers z₁, z₂, … compose to 1/√(Σ 1/zᵢ²); its (ε, δ) is that of [`super::analytic`].
 //!
 //! **Source**: Dong, Roth, Su 2022, Corollary 3.3; Balle, Wang 2018, Theorem 8.
+//!
+//! **Example**: that of [`GaussianAccountant`].
 
 use super::order::check_delta;
 use super::{Accountant, AccountantError, PrivacySpent, Quality, add_up, analytic};
@@ -10,6 +12,17 @@ use crate::math::Scalar;
 use crate::privacy::event::{Event, NeighboringRelation};
 
 /// Adds up unsampled Gaussians, exactly but for rounding, which goes up.
+///
+/// ```
+/// use sordino_core::privacy::accountant::{Accountant, GaussianAccountant, analytic};
+/// use sordino_core::privacy::{Event, NeighboringRelation};
+///
+/// let mut accountant = GaussianAccountant::new();
+/// accountant.compose(&Event::Gaussian { noise_multiplier: 2.0, relation: NeighboringRelation::ReplaceOne }, 4)?;
+/// assert!((accountant.noise_multiplier() - 1.0).abs() < 1e-14); // 1/√(4/2²)
+/// assert!((accountant.epsilon(1e-5)?.epsilon - analytic::epsilon(1.0, 1e-5)?).abs() < 1e-10);
+/// # Ok::<(), sordino_core::privacy::accountant::AccountantError>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct GaussianAccountant {
     /// Σ 1/z², rounded up.

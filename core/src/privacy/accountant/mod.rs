@@ -20,7 +20,9 @@
 //! | [`pure`] | equal releases of pure ε | exact |
 //! | [`order`] | the grid of Rényi orders and the conversion to (ε, δ) | |
 //!
-//! The central-limit approximation is no bound and is nowhere exposed as one.
+//! The central-limit approximation is not a bound, and is nowhere exposed as one.
+//!
+//! **Example**: that of [`Accountant`].
 
 pub mod analytic;
 pub mod fixed_size;
@@ -46,6 +48,8 @@ pub use pld::PldAccountant;
 pub use rdp::RdpAccountant;
 
 /// Why a loss cannot be computed.
+///
+/// **Example**: that of [`RdpAccountant`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum AccountantError {
@@ -93,6 +97,19 @@ impl fmt::Display for AccountantError {
 impl core::error::Error for AccountantError {}
 
 /// Why a stored accountant is not believed: no sequence of charges leads to it, and it would lower the next sum.
+///
+/// A format that keeps the reason shows it; postcard only says that the bytes hold no accountant:
+///
+/// ```
+/// use sordino_core::privacy::NeighboringRelation;
+/// use sordino_core::privacy::accountant::{RdpAccountant, StoredError, order::Row};
+///
+/// let mut bytes = [0; 2048];
+/// let one_release_under_no_relation = (Row::ZERO, 0.0, 1u64, 0u64, None::<NeighboringRelation>);
+/// let stored = postcard::to_slice(&one_release_under_no_relation, &mut bytes).unwrap();
+/// assert!(postcard::from_bytes::<RdpAccountant>(stored).is_err());
+/// assert!(StoredError::Contradiction { releases: 1, costly: 0 }.to_string().ends_with("contradict each other"));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum StoredError {
@@ -107,7 +124,7 @@ pub enum StoredError {
     Delta(f64),
     /// The loss falls with the order; that of every event rises.
     Falling {
-        /// The place of the lower number.
+        /// Index of the lower number.
         place: usize,
     },
     /// Releases, those of them that cost something, the relation and what was spent contradict each other: something is
@@ -139,7 +156,7 @@ impl fmt::Display for StoredError {
 
 impl core::error::Error for StoredError {}
 
-/// What both accountants ask of stored numbers at rising orders.
+/// What both accountants require of stored numbers at rising orders.
 ///
 /// A release is costly if it costs something at the lowest order; it then does at every order.
 fn judge(losses: &[f64], releases: u64, costly: u64, related: bool) -> Result<(), StoredError> {
@@ -198,6 +215,14 @@ pub trait Accountant {
 }
 
 /// How close to the truth an ε is. None is below it.
+///
+/// ```
+/// use sordino_core::privacy::accountant::{Accountant, GaussianAccountant, Quality};
+///
+/// assert_eq!(GaussianAccountant::new().epsilon(1e-5)?.quality, Quality::Exact);
+/// assert_eq!(Quality::Exact.name(), "exact");
+/// # Ok::<(), sordino_core::privacy::accountant::AccountantError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quality {
     /// Closed form: right but for rounding.
@@ -220,6 +245,8 @@ impl Quality {
 }
 
 /// A loss, with what is needed to judge it.
+///
+/// **Example**: that of [`RdpAccountant`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PrivacySpent {
     /// ε ≥ 0 of the guarantee.

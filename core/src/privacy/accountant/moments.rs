@@ -4,6 +4,8 @@
 //! 2..33 and the conversion of Abadi et al. 2016; 30 to 50 % above the truth.
 //!
 //! **Source**: Abadi et al. 2016, Theorem 2; Dai, Low, Jaillet 2021, §5.
+//!
+//! **Example**: that of [`MomentsAccountant`].
 
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +20,19 @@ const MOMENTS: usize = 32;
 ///
 /// **Numerics**: every addition rounds up, by at most 2 units in the last place: what is spent is never less than the sum
 /// of what was charged. ε is pushed up by 1e-11, as by the Rényi accountant.
+///
+/// ```
+/// use sordino_core::privacy::accountant::MomentsAccountant;
+/// use sordino_core::privacy::{Event, NeighboringRelation};
+///
+/// let mut accountant = MomentsAccountant::new();
+/// accountant.compose(&Event::Gaussian { noise_multiplier: 4.0, relation: NeighboringRelation::ReplaceOne }, 8)?;
+/// // α(λ) = λ(λ + 1)/(2z²) for a Gaussian: the equation above with numbers.
+/// let of = |lambda: f64| (8.0 * lambda * (lambda + 1.0) / (2.0 * 16.0) - f64::ln(1e-5)) / lambda;
+/// let least = (1..=32).map(f64::from).map(of).fold(f64::INFINITY, f64::min);
+/// assert!((accountant.epsilon(1e-5)?.epsilon / least - 1.0).abs() < 1e-9);
+/// # Ok::<(), sordino_core::privacy::accountant::AccountantError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Stored")]
 pub struct MomentsAccountant {

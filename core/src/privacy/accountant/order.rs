@@ -1,4 +1,6 @@
 //! The grid of Rényi orders and the conversion to (ε, δ).
+//!
+//! **Example**: that of [`Row`].
 
 use core::fmt;
 
@@ -28,6 +30,19 @@ pub static ORDERS: [f64; ORDER_COUNT] = {
 };
 
 /// One number for each order of [`ORDERS`].
+///
+/// ```
+/// use sordino_core::privacy::accountant::order::{ORDERS, Row};
+/// use sordino_core::privacy::accountant::rdp::divergences;
+/// use sordino_core::privacy::{Event, NeighboringRelation};
+///
+/// let mut row = Row::ZERO;
+/// divergences(&Event::Gaussian { noise_multiplier: 2.0, relation: NeighboringRelation::ReplaceOne }, &mut row)?;
+/// for (order, divergence) in ORDERS.iter().zip(row.0) {
+///     assert!((divergence / (order / 8.0) - 1.0).abs() < 1e-9); // α/(2z²)
+/// }
+/// # Ok::<(), sordino_core::privacy::accountant::AccountantError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row(pub [f64; ORDER_COUNT]);
 

@@ -4,6 +4,16 @@
 //! |---|---|
 //! | sum of ε ([`crate::privacy::epsilon`]) | pure: the ε add, exactly, in integers |
 //! | [`optimal_delta`], [`optimal_epsilon`] | (ε, δ) of k equal releases, the smallest there is (Kairouz, Oh, Viswanath 2015, Theorem 3.3) |
+//!
+//! ```
+//! use sordino_core::privacy::accountant::pure::{optimal_delta, optimal_epsilon};
+//!
+//! // One release of ε₀ = 1 at ε = 0: δ is the total variation of randomised response, (e − 1)/(e + 1).
+//! let e = core::f64::consts::E;
+//! assert!((optimal_delta(1.0, 1, 0.0) - (e - 1.0) / (e + 1.0)).abs() < 1e-9);
+//! assert!(optimal_epsilon(0.1, 100, 1e-5)? < 100.0 * 0.1); // less than the sum
+//! # Ok::<(), sordino_core::privacy::accountant::AccountantError>(())
+//! ```
 
 use super::AccountantError;
 use super::analytic::bisect;

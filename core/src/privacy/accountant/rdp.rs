@@ -3,6 +3,8 @@
 //! **Equation**: at every order α of [`ORDERS`] the divergences of the events add (Mironov 2017, Proposition 1); the
 //! sum is converted once, ε = min over α ([`super::order::epsilon`]). Losses ε themselves are never added.
 //!
+#![doc = include_str!("../../../equations/renyi_composition.html")]
+//!
 //! | event | divergence at order α |
 //! |---|---|
 //! | Gaussian | α/(2z²) |
@@ -10,6 +12,8 @@
 //! | fixed-size subset | [`super::fixed_size`], an upper bound |
 //! | pure ε | that of randomised response, which dominates every ε-private mechanism |
 //! | (ε, δ) | as pure ε, and δ is put aside |
+//!
+//! **Example**: that of [`RdpAccountant`].
 
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +26,23 @@ use crate::privacy::event::{Event, NeighboringRelation};
 ///
 /// **Numerics**: every addition rounds up, by at most 2 units in the last place: what is spent is never less than the sum
 /// of what was charged, and 5e-10 of it more after a million additions.
+///
+/// ```
+/// use sordino_core::privacy::accountant::{AccountantError, PrivacySpent, RdpAccountant, order::ORDERS};
+/// use sordino_core::privacy::{Event, NeighboringRelation};
+///
+/// let relation = NeighboringRelation::ReplaceSpecial;
+/// let mut accountant = RdpAccountant::new();
+/// accountant.compose(&Event::Gaussian { noise_multiplier: 4.0, relation }, 8)?;
+/// for (i, order) in ORDERS.iter().enumerate() {
+///     assert!((accountant.divergence(i) - 8.0 * order / (2.0 * 16.0)).abs() < 1e-8); // 8·α/(2z²)
+/// }
+/// let PrivacySpent { epsilon, order, releases, .. } = accountant.epsilon(1e-5)?;
+/// assert!(epsilon.is_finite() && order.is_some() && releases == 8);
+/// let other = Event::PureEpsilon { epsilon: 0.1, relation: NeighboringRelation::ReplaceOne };
+/// assert!(matches!(accountant.compose(&other, 1), Err(AccountantError::MixedRelations { .. })));
+/// # Ok::<(), AccountantError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Stored")]
 pub struct RdpAccountant {

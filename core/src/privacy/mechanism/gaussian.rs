@@ -3,6 +3,8 @@
 //! **Equation** ([`GridGaussian`]): release = (C/(K·q))·(Σ u + ⌊2^m·G⌋), u integer vectors of norm ≤ K
 //! ([`crate::privacy::encode`]), G independent standard normals, K = ⌊2^m/z⌋.
 //!
+#![doc = include_str!("../../../equations/grid_gaussian.html")]
+//!
 //! **Theorem.** With Poisson sampling of probability q the release is exactly a (q, z′)-sampled Gaussian mechanism
 //! under zero-out neighbours, z′ = 2^m/K ≥ z, with no extra δ for discretisation. Where everybody contributes
 //! ([`GridGaussian::unsampled`]) it is the Gaussian mechanism of that multiplier, and its event says so.
@@ -16,6 +18,8 @@
 //! **Assumed**: uniform secret words (the guarantee is then that of the generator), coins by exact thresholds, bounds
 //! that cannot abort depending on data, only the decoded value leaves. **Not closed**: timing of the sampler, see
 //! [`crate::random::exact`]; draw into the pool ahead of the data.
+//!
+//! **Example**: that of [`GridGaussian`].
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -30,6 +34,8 @@ use crate::random::exact::Bits;
 use crate::random::{NoiseError, NoiseSource, Provenance, SourceKind};
 
 /// Why a Gaussian release cannot be configured or made. No variant depends on a protected value.
+///
+/// **Example**: that of [`GridGaussian`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum GaussianError {
@@ -52,16 +58,16 @@ pub enum GaussianError {
     },
     /// Noise that was drawn on another grid.
     OtherNoise {
-        /// Its grid exponent.
+        /// Grid exponent of the noise.
         drawn: u32,
-        /// That of the mechanism.
+        /// The one of the mechanism.
         expected: u32,
     },
     /// A sample that was drawn with another probability.
     OtherSample {
-        /// Its sampling probability.
+        /// Sampling probability of the sample.
         drawn: f64,
-        /// That of the mechanism.
+        /// The one of the mechanism.
         expected: f64,
     },
     /// Everybody, for a mechanism that samples with this probability.
@@ -119,6 +125,27 @@ impl From<EncodeError> for GaussianError {
 }
 
 /// The Poisson-sampled Gaussian mechanism on the grid: public constants, sampler, event.
+///
+/// ```
+/// use sordino_core::privacy::mechanism::gaussian::{GaussianError, GridGaussian, NoisePool, Sample};
+/// use sordino_core::privacy::{SamplingProbability, Simulated};
+/// use sordino_core::random::Stream;
+///
+/// let mechanism = GridGaussian::new(20, 1.0, SamplingProbability::new(0.5)?, 3)?; // m, z, q, at most 3 parties
+/// assert_eq!(mechanism.radius(), 1 << 20); // K = ⌊2^m/z⌋
+/// let encoder = mechanism.encoder(1.0, 1.0)?; // sensitivity and clipping norm
+/// let source = &mut Simulated::new(Stream::from_seed(1)); // a deployment takes a `Secret`
+/// let (mut coins, mut sums, mut numbers, mut out) = ([0; 3], [0; 2], [0; 2], [0.0; 2]);
+/// let sample: Sample<_> = mechanism.sample(source, &mut coins)?;
+/// let noise: NoisePool<'_, _> = mechanism.fill_noise(source, &mut numbers)?; // before the data is touched
+/// for (coin, vector) in coins.into_iter().zip([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]]) {
+///     encoder.add_if(coin == 1, &vector, &[1.0], &mut sums)?;
+/// }
+/// let release = mechanism.release(&mut sums, sample, noise, 1.0, &mut out)?;
+/// assert_eq!(release.value()[0], sums[0] as f64 / (0.5 * 1_048_576.0)); // noised integers times C/(K·q)
+/// assert_eq!(GridGaussian::unsampled(9, 1.0, 3), Err(GaussianError::GridExponent(9)));
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GridGaussian {
     grid_exponent: u32,
@@ -130,11 +157,13 @@ pub struct GridGaussian {
 
 /// Noise that was drawn and not yet used. It is consumed by the release, so that it cannot serve twice, and remembers
 /// its grid, so that it cannot serve another. Prints its length, never what it holds.
+///
+/// **Example**: that of [`GridGaussian`].
 #[must_use]
 pub struct NoisePool<'a, P: Provenance> {
-    noise: &'a mut [i64],
-    grid_exponent: u32,
-    provenance: PhantomData<P>,
+    pub(crate) noise: &'a mut [i64],
+    pub(crate) grid_exponent: u32,
+    pub(crate) provenance: PhantomData<P>,
 }
 
 impl<P: Provenance> fmt::Debug for NoisePool<'_, P> {
@@ -149,14 +178,14 @@ impl<P: Provenance> NoisePool<'_, P> {
         self.noise.len()
     }
 
-    /// No coordinate at all.
+    /// Whether it has no coordinates.
     pub const fn is_empty(&self) -> bool {
         self.noise.is_empty()
     }
 }
 
 impl<P: Provenance> Drop for NoisePool<'_, P> {
-    /// Whatever became of the release, its noise is wiped: who knows it knows the sum.
+    /// Whatever became of the release, its noise is wiped: anyone who knows it knows the sum.
     fn drop(&mut self) {
         self.noise.zeroize();
     }
@@ -167,6 +196,8 @@ impl<P: Provenance> Drop for NoisePool<'_, P> {
 ///
 /// **Privacy**: that the sums hold exactly the parties whose byte is 1 is the caller's word here, as at every mechanism
 /// alone. [`crate::federated::Server`] keeps it: it flips the coins, adds by them, and releases.
+///
+/// **Example**: that of [`GridGaussian`].
 #[derive(Debug, PartialEq)]
 #[must_use]
 pub struct Sample<P: Provenance> {
@@ -387,108 +418,4 @@ fn radius(m: u32, z: f64) -> Option<u64> {
 }
 
 #[cfg(test)]
-mod tests {
-    extern crate std;
-    use super::*;
-    use crate::random::source::tests::Failing;
-    use crate::random::{Secret, Simulated, SourceKind, Stream};
-
-    fn half() -> SamplingProbability {
-        SamplingProbability::new(0.5).unwrap()
-    }
-
-    #[test]
-    fn the_radius_never_overstates_the_multiplier() {
-        let mut stream = Stream::from_seed(8);
-        for _ in 0..20_000 {
-            let m = 10 + stream.below(15);
-            let z = 0.01 + 20.0 * stream.unit::<f64>();
-            let Ok(mechanism) = GridGaussian::new(m, z, half(), 100) else { continue };
-            // Exact in f64: K < 2³¹ has fewer bits than the quotient's spacing can hide only if K·z is compared wide.
-            let k = mechanism.radius();
-            assert!(k as f64 * z <= (1u64 << m) as f64 * (1.0 + 1e-15));
-            assert!((k + 1) as f64 * z > (1u64 << m) as f64 * (1.0 - 1e-15));
-        }
-        // 2^20/0.3 is no integer, 2^20/0.25 is.
-        assert_eq!(GridGaussian::new(20, 0.25, half(), 100).unwrap().radius(), 1 << 22);
-        assert_eq!(GridGaussian::new(20, 1.0, half(), 100).unwrap().radius(), 1 << 20);
-        // z one step above 1: K = 2^20 would charge more noise than there is.
-        assert_eq!(GridGaussian::new(20, 1.0f64.next_up(), half(), 100).unwrap().radius(), (1 << 20) - 1);
-    }
-
-    #[test]
-    fn refuses_nonsense() {
-        for m in [0, 9, 25, u32::MAX] {
-            assert_eq!(GridGaussian::new(m, 1.0, half(), 1), Err(GaussianError::GridExponent(m)));
-        }
-        for z in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e-300, 1e9, 5e-324] {
-            assert!(matches!(GridGaussian::new(20, z, half(), 1), Err(GaussianError::NoiseMultiplier(_))), "{z}");
-        }
-        assert!(matches!(GridGaussian::new(24, 0.01, half(), u32::MAX), Err(GaussianError::Contributors(_))));
-        assert_eq!(GridGaussian::new(20, 1.0, SamplingProbability::ZERO, 1), Err(GaussianError::NobodySampled));
-        let mechanism = GridGaussian::new(20, 1.0, half(), 1).unwrap();
-        assert!(mechanism.decode_unit(f64::NAN).is_err() && mechanism.decode_unit(0.0).is_err());
-    }
-
-    #[test]
-    fn a_release_is_the_decoded_sum_plus_noise_and_carries_its_event() {
-        let mechanism = GridGaussian::new(16, 2.0, half(), 10).unwrap();
-        let mut pool = [0i64; 3];
-        let mut source = Simulated::new(Stream::from_seed(5));
-        let noise = mechanism.fill_noise(&mut source, &mut pool).unwrap();
-        let drawn: [i64; 3] = (&*noise.noise).try_into().unwrap();
-        let (mut sums, mut out) = ([100, -200, 0], [0.0f64; 3]);
-        let sample = mechanism.sample(&mut source, &mut [0; 2]).unwrap();
-        let release = mechanism.release(&mut sums, sample, noise, 4.0, &mut out).unwrap();
-        assert_eq!(release.kind(), SourceKind::Simulation);
-        assert_eq!(release.event(), mechanism.event());
-        let unit = 4.0 / (32768.0 * 0.5);
-        assert_eq!(release.value(), &[100 + drawn[0], -200 + drawn[1], drawn[2]].map(|u| u as f64 * unit));
-        assert_eq!(pool, [0; 3], "noise serves once");
-        // Wrong lengths change nothing.
-        let noise = mechanism.fill_noise(&mut source, &mut pool[..2]).unwrap();
-        let sample = mechanism.sample(&mut source, &mut [0]).unwrap();
-        let before = (sums, out);
-        let refused = mechanism.release(&mut sums, sample, noise, 4.0, &mut out);
-        assert!(matches!(refused, Err(GaussianError::Length { .. })));
-        assert_eq!((sums, out, pool), (before.0, before.1, [0; 3]), "refused noise is wiped");
-        // A sample of another probability paid for another release.
-        let other = GridGaussian::new(16, 2.0, SamplingProbability::ONE, 10).unwrap();
-        let sample = other.sample(&mut source, &mut [0; 2]).unwrap();
-        let noise = mechanism.fill_noise(&mut source, &mut pool).unwrap();
-        let refused = mechanism.release(&mut sums, sample, noise, 4.0, &mut out).unwrap_err();
-        assert_eq!(refused, GaussianError::OtherSample { drawn: 1.0, expected: 0.5 });
-        assert_eq!((sums, out), before);
-    }
-
-    /// Without sampling: the integers of a Poisson sample of probability 1, an event that names no sample, and no way to
-    /// pass off everybody as a sample.
-    #[test]
-    fn everybody_is_no_sample() {
-        let sampled = GridGaussian::new(16, 2.0, SamplingProbability::ONE, 10).unwrap();
-        let unsampled = GridGaussian::unsampled(16, 2.0, 10).unwrap();
-        let relation = NeighboringRelation::ReplaceSpecial;
-        assert_eq!(unsampled.event(), Event::Gaussian { noise_multiplier: 2.0, relation });
-        assert_eq!((sampled.radius(), sampled.decode_unit(3.0)), (unsampled.radius(), unsampled.decode_unit(3.0)));
-        let released = |mechanism: &GridGaussian, out: &mut [f64]| {
-            let (mut source, mut pool, mut sums) = (Simulated::new(Stream::from_seed(5)), [0i64; 3], [100, -200, 0]);
-            let noise = mechanism.fill_noise(&mut source, &mut pool).unwrap();
-            let sample = mechanism.everybody().or_else(|_| mechanism.sample(&mut source, &mut [0])).unwrap();
-            mechanism.release(&mut sums, sample, noise, 4.0, out).unwrap().event()
-        };
-        let (mut one, mut other) = ([0.0; 3], [0.0; 3]);
-        let events = (released(&sampled, &mut one), released(&unsampled, &mut other));
-        assert_eq!((one, events), (other, (sampled.event(), unsampled.event())));
-        let refused = sampled.everybody::<crate::random::Simulation>().unwrap_err();
-        assert_eq!(refused, GaussianError::Sampled(1.0));
-    }
-
-    #[test]
-    fn an_entropy_failure_leaves_no_noise() {
-        let mechanism = GridGaussian::new(16, 1.0, half(), 10).unwrap();
-        let mut pool = [9i64; 40];
-        let mut source = Secret::new(Failing { left: 20, inner: Stream::from_seed(5) });
-        assert_eq!(mechanism.fill_noise(&mut source, &mut pool).unwrap_err(), NoiseError::Entropy);
-        assert_eq!(pool, [0; 40]);
-    }
-}
+mod tests;

@@ -12,6 +12,8 @@
 //! **Assumed**: the *inner* clamp is what the guarantee rests on; it is done in integers, and a NaN becomes a public
 //! value before it. Coins exact up to 2⁻²⁹⁰ (bounded loops), far below any generator's own security. **Not closed**:
 //! the sampler's time is correlated with |X| (0.77): draw ahead of the data, send on a fixed schedule.
+//!
+//! **Example**: that of [`ClampedLaplace`].
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -23,6 +25,8 @@ use crate::random::exact::{Bits, LAPLACE_SCALES_MAX};
 use crate::random::{NoiseError, NoiseSource, Provenance, Simulation, Stream, laplace};
 
 /// Why a Laplace mechanism cannot be configured. None depends on a protected value.
+///
+/// **Example**: that of [`ClampedLaplace`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum LaplaceError {
@@ -55,6 +59,23 @@ impl fmt::Display for LaplaceError {
 impl core::error::Error for LaplaceError {}
 
 /// The mechanism on integers.
+///
+/// ```
+/// use sordino_core::privacy::mechanism::laplace::{DiscreteLaplace, LaplaceNoise};
+/// use sordino_core::privacy::{Epsilon, Event, NeighboringRelation, Simulated};
+/// use sordino_core::random::Stream;
+///
+/// // A count between 0 and 100, which one person changes by at most 1.
+/// let (epsilon, relation) = (Epsilon::new(0.5)?, NeighboringRelation::AddOrRemoveOne);
+/// let mechanism = DiscreteLaplace::new(1, epsilon, 0, 100, relation)?;
+/// assert_eq!(mechanism.scale(), 2.0); // Δ/ε
+/// let source = &mut Simulated::new(Stream::from_seed(1));
+/// let noise: LaplaceNoise<_> = mechanism.draw_noise(source)?; // before the data is touched
+/// let release = mechanism.release(42, noise);
+/// assert_eq!(release.event(), Event::PureEpsilon { epsilon: 0.5, relation });
+/// assert!((release.value() - 42).abs() < 100); // a draw of 50 scales has probability e^(−50)
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiscreteLaplace {
     sensitivity: u64,
@@ -71,6 +92,8 @@ const WIDE_DELTA: f64 = 1e-300;
 
 /// One draw that was made and not yet used. It remembers its scale: in a release of another scale it becomes noise of
 /// the largest magnitude. Never prints what it holds.
+///
+/// **Example**: that of [`DiscreteLaplace`].
 #[must_use]
 pub struct LaplaceNoise<P: Provenance> {
     noise: i64,
@@ -97,10 +120,10 @@ impl DiscreteLaplace {
             return Err(LaplaceError::Sensitivity(sensitivity));
         }
         let width = high.checked_sub(low).filter(|width| (0..1 << 50).contains(width));
-        // ⌊1024·t/s⌋, the magnitude of a saturated draw, < 2⁶².
-        let largest = (LAPLACE_SCALES_MAX * sensitivity * Epsilon::DENOMINATOR / epsilon.numerator()) as i64;
-        match width {
-            Some(width) if width <= largest && low.unsigned_abs() < 1 << 50 && high.unsigned_abs() < 1 << 50 => {
+        match (width, largest(sensitivity, epsilon)) {
+            (Some(width), Some(largest))
+                if width <= largest && low.unsigned_abs() < 1 << 50 && high.unsigned_abs() < 1 << 50 =>
+            {
                 Ok(DiscreteLaplace { sensitivity, epsilon, low, high, margin: largest - width, wide: false, relation })
             }
             _ => Err(LaplaceError::Range { low, high }),
@@ -117,12 +140,13 @@ impl DiscreteLaplace {
         high: i64,
         relation: NeighboringRelation,
     ) -> Result<Self, LaplaceError> {
-        match Self::new(sensitivity, epsilon, low, high, relation) {
-            Err(LaplaceError::Range { .. }) if low <= high && low.unsigned_abs().max(high.unsigned_abs()) < 1 << 49 => {
-                let largest = (LAPLACE_SCALES_MAX * sensitivity * Epsilon::DENOMINATOR / epsilon.numerator()) as i64;
+        match (Self::new(sensitivity, epsilon, low, high, relation), largest(sensitivity, epsilon)) {
+            (Err(LaplaceError::Range { .. }), Some(largest))
+                if low <= high && low.unsigned_abs().max(high.unsigned_abs()) < 1 << 49 =>
+            {
                 Ok(DiscreteLaplace { sensitivity, epsilon, low, high, margin: largest, wide: true, relation })
             }
-            narrow => narrow,
+            (narrow, _) => narrow,
         }
     }
 
@@ -160,12 +184,18 @@ impl DiscreteLaplace {
     /// Clamps, adds, clamps. Cannot fail, whatever the value: noise that was drawn for another scale is replaced by the
     /// largest there is, and the release says nothing.
     pub fn release<P: Provenance>(&self, value: i64, noise: LaplaceNoise<P>) -> Release<i64, P> {
-        let inside = value.clamp(self.low, self.high);
+        let inside = value.max(self.low).min(self.high);
         let own = noise.scale == (self.sensitivity, self.epsilon.numerator());
         let noised = if own { inside.saturating_add(noise.noise) } else { i64::MAX };
-        let out = noised.clamp(self.low.saturating_sub(self.margin), self.high.saturating_add(self.margin));
+        let out = noised.max(self.low.saturating_sub(self.margin)).min(self.high.saturating_add(self.margin));
         Release::new(out, self.event())
     }
+}
+
+/// ⌊1024·t/s⌋, the magnitude of a saturated draw, < 2⁶².
+fn largest(sensitivity: u64, epsilon: Epsilon) -> Option<i64> {
+    let scaled = LAPLACE_SCALES_MAX.checked_mul(sensitivity)?.checked_mul(Epsilon::DENOMINATOR)?;
+    scaled.checked_div(epsilon.numerator()).map(|largest| largest as i64)
 }
 
 /// One reward of one user, made private on the user's own device ("curious-to-learner" mechanism, CTL).
@@ -178,6 +208,19 @@ impl DiscreteLaplace {
 /// part, the point, the time. k reports cost k·ε ([`crate::privacy::epsilon::PureBudget`]).
 ///
 /// **Source**: Zhou, Tan 2021, Algorithm 1 (CTL), which assumes |y| ≤ b where this enforces it.
+///
+/// ```
+/// use sordino_core::privacy::mechanism::laplace::{ClampedLaplace, LaplaceError};
+/// use sordino_core::privacy::{Epsilon, Event, NeighboringRelation, Simulated};
+/// use sordino_core::random::Stream;
+///
+/// let device = ClampedLaplace::new(1.0, 16, Epsilon::new(0.5)?)?; // rewards in [−1, 1]
+/// assert_eq!(device.scale(), 4.0); // 2b/ε
+/// let report = device.privatize(0.7, &mut Simulated::new(Stream::from_seed(1)))?;
+/// assert_eq!(report.event(), Event::PureEpsilon { epsilon: 0.5, relation: NeighboringRelation::ReplaceOne });
+/// assert_eq!(ClampedLaplace::new(0.0, 16, Epsilon::new(0.5)?), Err(LaplaceError::Bound(0.0)));
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClampedLaplace {
     mechanism: DiscreteLaplace,
@@ -228,7 +271,12 @@ impl ClampedLaplace {
     /// The grid index of a reward; the clamp that counts is done again in integers.
     fn index<T: Scalar>(&self, reward: T) -> i64 {
         let y = reward.to_f64();
-        let y = if y.is_nan() { 0.0 } else { y.clamp(-self.bound, self.bound) };
+        let y = match y {
+            _ if y.is_nan() => 0.0,
+            _ if y < -self.bound => -self.bound,
+            _ if y > self.bound => self.bound,
+            _ => y,
+        };
         ((y + self.bound) / self.step()) as i64
     }
 

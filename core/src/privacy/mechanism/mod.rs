@@ -7,6 +7,8 @@
 //! | [`laplace`] | one integer with discrete Laplace noise; one user's reward | pure ε |
 //! | [`selection`] | one candidate out of many: permute-and-flip, exponential mechanism | pure ε |
 //! | [`projection`] | every row of a table, projected and noised | (ε, δ), exact |
+//!
+//! **Example**: that of [`gaussian::GridGaussian`].
 
 pub mod gaussian;
 pub mod laplace;

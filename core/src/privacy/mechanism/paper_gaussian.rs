@@ -1,4 +1,6 @@
 //! The paper's Gaussian mechanism in floating point, which reproduces its printed results and is not private as executed.
+//!
+//! **Example**: that of [`PaperGaussian`].
 
 use super::gaussian::GaussianError;
 use crate::math::Scalar;
@@ -17,6 +19,21 @@ use crate::random::{Simulation, Stream, normal};
 /// of the tight max‖φ‖·S/√P.
 ///
 /// **Source**: Dai, Low, Jaillet 2021, Algorithm 1.
+///
+/// ```
+/// use sordino_core::privacy::mechanism::paper_gaussian::PaperGaussian;
+/// use sordino_core::privacy::{SamplingProbability, SourceKind};
+/// use sordino_core::random::Stream;
+///
+/// let paper = PaperGaussian::new(1.0, SamplingProbability::new(0.25)?, 8.0, 4, 0.5)?; // z, q, S, P, φ_max
+/// assert_eq!((paper.clip_radius(), paper.noise_std()), (4.0, 16.0)); // S/√P and z·φ_max·S/q
+/// let (mut sums, mut out) = ([0.0; 4], [0.0f32; 4]);
+/// paper.add(&[1.0], &[0.5, 0.1, 0.1, 0.1], &mut sums)?; // one feature in four blocks
+/// assert_eq!(sums[0], 0.5 * 1.0 / 0.25);
+/// let release = paper.release(&sums, &mut Stream::from_seed(1), &mut out)?;
+/// assert_eq!(release.kind(), SourceKind::Simulation);
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PaperGaussian {
     noise_multiplier: f64,

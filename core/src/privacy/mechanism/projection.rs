@@ -16,6 +16,8 @@
 //!
 //! **Source**: Kenthapadi, Korolova, Mironov, Mishra 2013. The projection of Kharkovskii, Dai, Low 2020, noise-free
 //! with a secret random matrix, is *not* differentially private: see `docs/privacy.md` and the attack in the tests.
+//!
+//! **Example**: that of [`GaussianProjection`].
 
 use core::fmt;
 
@@ -28,10 +30,12 @@ use crate::random::{NoiseError, NoiseSource};
 
 /// Why a projection cannot be configured or released. Only [`ProjectionError::NotFinite`] is about the data: a table
 /// that is refused at the door, before anything was drawn.
+///
+/// **Example**: that of [`GaussianProjection`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum ProjectionError {
-    /// The target is no (ε, δ).
+    /// The target is not a valid (ε, δ).
     Target(AccountantError),
     /// Dimensions are zero, or r > d, or a slice does not fit them.
     Shape {
@@ -99,6 +103,23 @@ impl From<NoiseError> for ProjectionError {
 }
 
 /// The mechanism; borrows the public projection.
+///
+/// ```
+/// use sordino_core::privacy::Simulated;
+/// use sordino_core::privacy::accountant::analytic;
+/// use sordino_core::privacy::mechanism::projection::{GaussianProjection, ProjectionError};
+/// use sordino_core::random::Stream;
+///
+/// let mechanism = GaussianProjection::identity(2, 1.0, 1e-5, 10.0, 20)?; // d, ε, δ, longest row, grid
+/// let z = analytic::noise_multiplier(1.0, 1e-5)?;
+/// assert_eq!(mechanism.noise_multiplier(), z);
+/// assert!(z < mechanism.noise_std() && mechanism.noise_std() < 1.001 * z); // the grid costs next to nothing
+/// let (table, mut pool, mut out) = ([0.0, 1.0, 2.0, 3.0], [0; 4], [0.0; 4]); // two rows
+/// let release = mechanism.release(&table, &mut Simulated::new(Stream::from_seed(1)), &mut pool, &mut out)?;
+/// assert_eq!((release.event(), release.value().len()), (mechanism.event(), 4));
+/// assert!(matches!(GaussianProjection::identity(0, 1.0, 1e-5, 10.0, 20), Err(ProjectionError::Shape { .. })));
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct GaussianProjection<'p> {
     /// d×r row by row; nothing for the identity.
@@ -189,12 +210,12 @@ impl<'p> GaussianProjection<'p> {
         })
     }
 
-    /// d, numbers of a row.
+    /// Number of coordinates d of a row.
     pub const fn dim(&self) -> usize {
         self.dim
     }
 
-    /// r, numbers of a released row.
+    /// Number of coordinates r of a released row.
     pub const fn out_dim(&self) -> usize {
         self.out_dim
     }

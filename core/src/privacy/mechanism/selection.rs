@@ -13,6 +13,8 @@
 //! **Assumed**: candidates public and chosen without the data; utilities computed for *all* of them (a crash or NaN of
 //! one candidate changes its utility by more than Δ: abort the whole release by a public rule, or account for it).
 //! **Not closed**: the number of coins depends on the utilities, so the time does.
+//!
+//! **Example**: that of [`Selection`].
 
 use core::fmt;
 
@@ -22,6 +24,8 @@ use crate::random::exact::Bits;
 use crate::random::{NoiseError, NoiseSource};
 
 /// Why nothing was selected.
+///
+/// **Example**: that of [`Selection`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum SelectionError {
@@ -72,6 +76,20 @@ const ATTEMPTS_PER_CANDIDATE: u64 = 200;
 const GIVE_UP_DELTA: f64 = 1.4e-87;
 
 /// Private selection on integer utilities.
+///
+/// ```
+/// use sordino_core::privacy::mechanism::selection::{Selection, SelectionError};
+/// use sordino_core::privacy::{Epsilon, NeighboringRelation, Simulated};
+/// use sordino_core::random::Stream;
+///
+/// let selection = Selection::new(1, Epsilon::new(1.0)?, NeighboringRelation::ReplaceOne)?;
+/// let (utilities, mut order) = ([3, 100, 60], [0; 3]);
+/// let source = &mut Simulated::new(Stream::from_seed(1));
+/// // The coin of the next best comes up with probability e^(−ε·40/2), about 2e-9.
+/// assert_eq!(*selection.permute_and_flip(&utilities, &mut order, source)?.value(), 1);
+/// assert_eq!(selection.permute_and_flip(&[], &mut [], source), Err(SelectionError::NoCandidates));
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Selection {
     sensitivity: u64,

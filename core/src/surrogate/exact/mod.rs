@@ -4,7 +4,11 @@
 //! v = L⁻¹k(x). Keeping z beside L makes an observation one row and a prediction one forward substitution; no vector of
 //! weights is ever solved for.
 //!
+#![doc = include_str!("../../../equations/posterior.html")]
+//!
 //! **Source**: Rasmussen and Williams 2006, algorithm 2.1, in the incremental form of Osborne 2010, appendix B.
+//!
+//! **Example**: that of [`ExactGp`].
 
 mod refactor;
 mod repeats;
@@ -30,9 +34,23 @@ use crate::linalg::{dot, lower, packed_len, sum_of_squares};
 use crate::math::Scalar;
 
 /// What happens when all rows are in use.
+///
+/// ```
+/// use sordino_core::kernel::SquaredExponential;
+/// use sordino_core::surrogate::{ExactGp, exact, exact::WhenFull};
+///
+/// let kernel = SquaredExponential::new(0.2, 1.0)?;
+/// let two_rows = vec![0.0; exact::storage_len(1, 2)];
+/// let mut window = ExactGp::new(kernel, 0.01, 1, 2, two_rows)?.when_full(WhenFull::DropOldest);
+/// for x in [0.1, 0.5, 0.9] {
+///     window.observe(&[x], 1.0)?;
+/// }
+/// assert_eq!(window.inputs(), [0.5, 0.9]);
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WhenFull {
-    /// [`SurrogateError::Full`].
+    /// The observation is refused with [`SurrogateError::Full`].
     #[default]
     Refuse,
     /// The oldest observation is dropped: a sliding window.
@@ -40,12 +58,28 @@ pub enum WhenFull {
 }
 
 /// What happens when a point repeats another at working precision.
+///
+/// ```
+/// use sordino_core::kernel::SquaredExponential;
+/// use sordino_core::surrogate::{ExactGp, Observed, SurrogateError, exact, exact::WhenRepeated};
+///
+/// let kernel = SquaredExponential::new(0.2, 1.0)?;
+/// let model = || ExactGp::new(kernel, 0.0, 1, 4, vec![0.0; exact::storage_len(1, 4)]); // no noise
+/// let mut merging = model()?;
+/// merging.observe(&[0.5], 1.0)?;
+/// assert_eq!(merging.observe(&[0.5], 2.0)?, Observed::Merged { index: 0 });
+/// assert_eq!(merging.posterior(&[0.5])?.mean, 1.5);
+/// let mut strict = model()?.when_repeated(WhenRepeated::Refuse);
+/// strict.observe(&[0.5], 1.0)?;
+/// assert!(matches!(strict.observe(&[0.5], 2.0), Err(SurrogateError::Singular(_))));
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenRepeated {
     /// The two are averaged: c observations of one point are one observation with noise variance σ²/c.
     #[default]
     Merge,
-    /// [`SurrogateError::Singular`].
+    /// The observation is refused with [`SurrogateError::Singular`].
     Refuse,
 }
 
@@ -284,11 +318,10 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
         let block = head_mut(scratch.as_chunks_mut::<WIDTH>().0, n);
         let lists = points.chunks((WIDTH * dim).max(1)).zip(mean.chunks_mut(WIDTH)).zip(variance.chunks_mut(WIDTH));
         for ((points, mean), variance) in lists {
-            for (input, row) in parts.inputs.chunks_exact(dim).zip(block.iter_mut()) {
-                let (row, unused) = slice::split(row, mean.len());
-                unused.fill(T::ZERO);
-                self.kernel.covariances(input, points, row);
+            if mean.len() < WIDTH {
+                block.as_flattened_mut().fill(T::ZERO);
             }
+            self.kernel.covariance_rows(head(parts.inputs, n * dim), points, dim, WIDTH, block.as_flattened_mut());
             block_of::solve(parts.factor, block);
             let means = block_of::dot(head(parts.whitened, n), block);
             let squares = block_of::sum_of_squares(block);
@@ -359,12 +392,12 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
         self.len
     }
 
-    /// No observation yet.
+    /// Whether there is no observation yet.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Rows there are.
+    /// The most observations it can hold.
     pub fn capacity(&self) -> usize {
         self.capacity
     }
@@ -414,12 +447,12 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
         self.column(2)
     }
 
-    /// L, packed by rows.
+    /// The factor L, packed by rows.
     pub fn factor(&self) -> &[T] {
         part(self.storage.as_ref(), self.capacity * (self.dim + 5), packed_len(self.len))
     }
 
-    /// z = L⁻¹(y − m).
+    /// The whitened residuals z = L⁻¹(y − m).
     pub fn whitened(&self) -> &[T] {
         self.column(3)
     }

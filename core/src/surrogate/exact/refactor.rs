@@ -13,7 +13,7 @@ pub const fn refactor_scratch_len(len: usize) -> usize {
     packed_len(len) + len
 }
 
-/// Factors the first `len` rows of a storage anew, for another kernel or noise variance: inputs, values, counts and
+/// Factors the first `len` rows of a storage again, for another kernel or noise variance: inputs, values, counts and
 /// scatters stay.
 ///
 /// **Parameters**: `noise_floor` as in [`ExactGp::with_noise_floor`](super::ExactGp::with_noise_floor); `scratch` of
@@ -98,7 +98,7 @@ impl<T: Scalar> Rows<'_, T> {
         factor: &mut [T],
         whitened: &mut [T],
     ) -> Result<(), SurrogateError> {
-        for (i, x) in self.inputs.chunks_exact(self.dim).enumerate() {
+        for (i, x) in self.inputs.chunks_exact(self.dim.max(1)).enumerate() {
             let row = lower::row_mut(factor, i);
             kernel.covariances(x, self.inputs, row);
             let diagonal = kernel.variance(x) + noise.of(at(self.counts, i));

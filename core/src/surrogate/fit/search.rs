@@ -12,6 +12,26 @@ use crate::surrogate::SurrogateError;
 /// parameters it holds, at most [`PARAMETERS_MAX`]; it takes about 7N numbers.
 ///
 /// Data, floor and the function that makes the kernel must be the same at every step; the scratch may be any.
+///
+/// ```
+/// use core::task::Poll;
+/// use sordino_core::kernel::{Stationary, StationaryKernel};
+/// use sordino_core::surrogate::fit::{FitConfig, Fitting, Observations, maximize, scratch_len};
+///
+/// # let (x, y) = ([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [0.0, 0.9, 0.7, -0.4, -1.0, -0.3]);
+/// # let (data, mut scratch) = (Observations::single(&x, &y), [0.0; scratch_len(6)]);
+/// # let kernel = |p: &[f64]| StationaryKernel::with_shape(Stationary::Matern52, p[0], p[1]).ok();
+/// let bounds = &[(0.05, 2.0), (0.1, 10.0), (1e-4, 1.0)];
+/// let config = FitConfig { bounds, starts: 2, evaluations_per_start: 40 };
+/// let mut at_once = [0.5, 1.0, 0.1];
+/// maximize(&config, &mut at_once, &data, &mut scratch, kernel)?; // as in the example of `FitConfig`
+/// let mut fitting = Fitting::<f64, 3>::begin(&config, &[0.5, 1.0, 0.1])?;
+/// while fitting.step(5, 0.0, &data, &mut scratch, kernel).is_pending() {
+///     // A device does something else here.
+/// }
+/// assert_eq!(fitting.parameters(), at_once);
+/// # Ok::<(), sordino_core::surrogate::SurrogateError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fitting<T, const N: usize> {
     count: usize,

@@ -2,6 +2,7 @@
 
 extern crate std;
 use super::*;
+use crate::linalg::dot;
 use std::vec;
 use std::vec::Vec;
 

@@ -6,6 +6,17 @@
 //! 1e-4 fine; [`rounds`] the most.
 //!
 //! **Cost**: 20 to 40 evaluations of the accountant.
+//!
+//! ```
+//! use sordino_core::privacy::SamplingProbability;
+//! use sordino_core::privacy::accountant::pld;
+//! use sordino_core::privacy::calibrate::{self, Target};
+//!
+//! let (target, q) = (Target::new(2.0, 1e-5)?, SamplingProbability::new(0.1)?);
+//! let tight = pld::calibrate::noise_multiplier(&target, q, 100)?;
+//! assert!(tight < calibrate::noise_multiplier(&target, q, 100)?); // the same promise with less noise
+//! # Ok::<(), Box<dyn core::error::Error>>(())
+//! ```
 
 #![cfg(feature = "alloc")]
 
@@ -25,7 +36,7 @@ fn sampled(sampling_probability: f64, noise_multiplier: f64) -> Event {
     }
 }
 
-/// Whether so many releases stay within (ε, δ). An error of the accountant is a no.
+/// Whether this number of releases stays within (ε, δ). An error of the accountant is a no.
 fn fits(event: &Event, rounds: u32, target: &Target) -> bool {
     let loss = super::epsilon(&[(*event, rounds)], target.delta(), &Options::default());
     loss.is_ok_and(|loss| loss.epsilon <= target.epsilon())

@@ -12,6 +12,21 @@ use crate::privacy::event::{Event, NeighboringRelation};
 ///
 /// **Cost**: composing is free; ε costs what [`super::epsilon`] does, about a millisecond for equal rounds, and δ twenty
 /// times that. Nothing is kept between two questions.
+///
+/// ```
+/// use sordino_core::privacy::accountant::{Accountant, PldAccountant, Quality, RdpAccountant};
+/// use sordino_core::privacy::{Event, NeighboringRelation};
+///
+/// let relation = NeighboringRelation::ReplaceSpecial;
+/// let event = Event::PoissonSampledGaussian { sampling_probability: 0.25, noise_multiplier: 1.0, relation };
+/// let (mut tight, mut upper) = (PldAccountant::new(), RdpAccountant::new());
+/// tight.compose(&event, 40)?;
+/// upper.compose(&event, 40)?;
+/// let (tight, upper) = (tight.epsilon(1e-5)?, upper.epsilon(1e-5)?);
+/// assert_eq!(tight.quality, Quality::Tight);
+/// assert!(tight.epsilon < upper.epsilon);
+/// # Ok::<(), sordino_core::privacy::accountant::AccountantError>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PldAccountant {
     rounds: Vec<Rounds>,

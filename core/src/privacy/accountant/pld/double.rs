@@ -6,6 +6,8 @@
 //! **Numerics**: the sum of two pairs is right to 3·2⁻¹⁰⁶, the product to 8·2⁻¹⁰⁶, both relative to the result (Joldes,
 //! Muller, Popescu 2017, Algorithms 6 and 10); 2⁻¹⁰⁰ covers both, and what a complex product makes of them. Products of
 //! two `f64` are split after Dekker 1971: no fused operation, the same bits everywhere.
+//!
+//! **Example**: that of [`Double`].
 
 #![cfg(feature = "alloc")]
 
@@ -15,6 +17,8 @@ use core::ops::{Add, Mul, Neg, Sub};
 use crate::math::Scalar;
 
 /// What a transform calculates with.
+///
+/// **Example**: that of [`Double`].
 pub trait Real:
     Copy + Default + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Neg<Output = Self>
 {
@@ -53,6 +57,17 @@ impl Real for f64 {
 }
 
 /// high + low, |low| at most half a unit of high.
+///
+/// ```
+/// use sordino_core::privacy::accountant::pld::double::{Double, Real};
+///
+/// fn what_is_left<F: Real>() -> f64 {
+///     let (one, little) = (F::from_f64(1.0), F::from_f64(1e-20));
+///     (one + little - one).to_f64()
+/// }
+/// assert_eq!(what_is_left::<f64>(), 0.0);
+/// assert!((what_is_left::<Double>() / 1e-20 - 1.0).abs() < 1e-9);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Double {
     high: f64,

@@ -15,6 +15,8 @@
 //! orthogonal but for a factor, so the errors of passes add: 2u for two layers of additions, roots, and √5u for the
 //! products. Splitting the two halves, roots and three additions on both parts: at most √2(2t + 8u) of the norm.
 //! [`Plan::error`] is their sum.
+//!
+//! **Example**: that of [`Plan`].
 
 #![cfg(feature = "alloc")]
 
@@ -23,6 +25,14 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 /// A complex number.
+///
+/// ```
+/// use sordino_core::privacy::accountant::pld::fourier::Complex;
+///
+/// let i = Complex { re: 0.0, im: 1.0 };
+/// assert_eq!(i.times(i), Complex { re: -1.0, im: 0.0 });
+/// assert_eq!(i.power(4), Complex { re: 1.0, im: 0.0 });
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Complex<F = f64> {
     /// Real part of the number.
@@ -95,6 +105,16 @@ impl<F: Real> Complex<F> {
 }
 
 /// A plan for real sequences of one length n = 2^k ≥ 4.
+///
+/// ```
+/// use sordino_core::privacy::accountant::pld::fourier::Plan;
+///
+/// let mut plan = Plan::<f64>::new(8);
+/// let coefficients = plan.forward(&[1.0; 8]); // of a constant: the sum, and nothing else
+/// assert_eq!((plan.len(), coefficients.len()), (8, 5));
+/// assert!((coefficients[0].re - 8.0).abs() < 1e-14);
+/// assert!(coefficients[1..].iter().all(|c| c.re.abs() < 1e-14 && c.im.abs() < 1e-14));
+/// ```
 pub struct Plan<F = f64> {
     half: usize,
     /// e^(−2πi·j/n), j < n/2.

@@ -1,5 +1,10 @@
 //! The tight accountant: privacy-loss distributions, convolved. Pessimistic by construction.
 //!
+//! **Equation**: with p_t the distribution of the loss of release t, P_T = p_1 ∗ p_2 ∗ … ∗ p_T, and
+//! δ(ε) = Σ_{l > ε} (1 − e^(ε−l))·P_T(l).
+//!
+#![doc = include_str!("../../../../equations/privacy_loss.html")]
+//!
 //! | step | what | why it errs upwards |
 //! |---|---|---|
 //! | cells | the loss L = ln(dP/dQ) of one release on a grid of step h; each cell's P- and Q-mass is split onto its two ends so that both are kept | the hockey-stick curve is the old one's chord between grid points (Doroshenko et al. 2022, "connect the dots"); rounding moves mass to the upper end only |
@@ -12,10 +17,10 @@
 //!
 //! **Step**: the discretisation adds ln M_h(λ) − ln M(λ) to the log moment, and M is known exactly (it is the Rényi
 //! divergence): h is first guessed from that. Then ε at 2h against ε at h tells whether the tolerance is met, the error
-//! being of order h², taken for h^(3/2) where h is no small part of q; if it is not met, h shrinks.
+//! being of order h², taken for h^(3/2) where h is not small compared with q; if it is not met, h shrinks.
 //!
 //! **Window**: the best Rényi order may owe its loss to rare large losses that δ does not see (q = 1e-4): its tilt lifts
-//! them, and a window had to reach up to them. So a long window is chosen anew, after a first answer, for the tilt that
+//! them, and a window had to reach up to them. So a long window is chosen a second time, after a first answer, for the tilt that
 //! needs the shortest; and a window so short that its images exceed δ is doubled.
 //!
 //! **Cost**: cells·frequencies where a few frequencies suffice (many rounds), else O(n log n), n = window/h; below a
@@ -39,6 +44,8 @@
 //! | `spectrum` | δ on the grid from Fourier coefficients, with a bound on every error |
 //! | [`double`] | the numbers the transform calculates with, one or a pair |
 //! | [`fourier`] | the transform where all coefficients are needed |
+//!
+//! **Example**: that of [`PldAccountant`].
 
 #![cfg(feature = "alloc")]
 
@@ -66,6 +73,19 @@ use grid::{Direction, Grid, Reading, Tilts};
 pub use options::Options;
 
 /// ε, with what it took.
+///
+/// ```
+/// use sordino_core::privacy::accountant::pld::{self, Loss, Options};
+/// use sordino_core::privacy::accountant::{Quality, analytic};
+/// use sordino_core::privacy::{Event, NeighboringRelation};
+///
+/// // Gaussians without sampling need no grid: four of multiplier 2 are one of 1.
+/// let event = Event::Gaussian { noise_multiplier: 2.0, relation: NeighboringRelation::ReplaceOne };
+/// let Loss { epsilon, quality, cells, .. } = pld::epsilon(&[(event, 4)], 1e-5, &Options::default())?;
+/// assert_eq!((quality, cells), (Quality::Exact, 0));
+/// assert!((epsilon - analytic::epsilon(1.0, 1e-5)?).abs() < 1e-10);
+/// # Ok::<(), sordino_core::privacy::accountant::AccountantError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Loss {
     /// ε, never below the truth.

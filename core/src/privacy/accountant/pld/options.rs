@@ -1,6 +1,21 @@
 //! How far a computation of the tight accountant goes.
 
 /// How far to go.
+///
+/// ```
+/// use sordino_core::privacy::accountant::{Accountant, PldAccountant, pld::Options};
+/// use sordino_core::privacy::{Event, NeighboringRelation};
+///
+/// let relation = NeighboringRelation::ReplaceSpecial;
+/// let event = Event::PoissonSampledGaussian { sampling_probability: 0.25, noise_multiplier: 1.0, relation };
+/// let mut rough = PldAccountant::with(Options { tolerance: 1e-2, ..Options::default() });
+/// let mut fine = PldAccountant::new();
+/// rough.compose(&event, 40)?;
+/// fine.compose(&event, 40)?;
+/// let (rough, fine) = (rough.epsilon(1e-5)?.epsilon, fine.epsilon(1e-5)?.epsilon);
+/// assert!((rough / fine - 1.0).abs() < 1e-2);
+/// # Ok::<(), sordino_core::privacy::accountant::AccountantError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
     /// Relative accuracy of ε asked for.

@@ -1,0 +1,86 @@
+//! One federation in one process: the loop of an agent, the loop of a server, and a ledger between them.
+//!
+//! `cargo run --release -p sordino-core --example agent_and_server`. The noise is simulated and protects nobody; with a
+//! secret source and a ledger on the disk (`host/examples/server.rs`) both loops stay as they are.
+
+use std::error::Error;
+
+use sordino_core::domain::{Candidates, Regions};
+use sordino_core::features::{RandomFourier, random_fourier};
+use sordino_core::federated::*;
+use sordino_core::kernel::Stationary;
+use sordino_core::math::Scalar;
+use sordino_core::privacy::{Ledger, charge::Unwritten};
+use sordino_core::random::{Party, Purpose, RunSeed, Simulated};
+
+const FEATURES: usize = 64;
+const AGENTS: u32 = 100;
+const ROUNDS: u32 = 15;
+
+/// What an agent measures: waves under a hill at 0.3, which stands a little elsewhere for each.
+fn measure(agent: u32, x: f64) -> f64 {
+    let away = x - 0.3 - 0.0001 * f64::from(agent);
+    Scalar::cos(60.0 * away) - 8.0 * away * away
+}
+
+/// A round of an agent: it asks for measurements until it has something to upload, or nothing to do.
+fn play(agent: &mut Agent<'_, f64>, begin: Input<'_, f64>) -> Result<Option<Vec<f64>>, AgentError> {
+    let name = agent.state().agent();
+    let mut input = begin;
+    loop {
+        input = match agent.handle(input)? {
+            Output::Evaluate { point, .. } => Input::Observed(measure(name, point[0])),
+            Output::Upload(weights) => return Ok(Some(weights.to_vec())),
+            Output::Wait | Output::Done => return Ok(None),
+        };
+    }
+}
+
+/// A round of the server: the secret sample, the uploads, the charge, and only then noise and release.
+fn release(server: &mut Server<'_, f64>, round: u32, uploads: &[Vec<f64>]) -> Result<Vec<f64>, Box<dyn Error>> {
+    let source = &mut Simulated::new(RunSeed::new(1, 0).stream(Party::Server, Purpose::Release, round));
+    server.handle(ServerInput::Open, source)?;
+    for (agent, vector) in (0..).zip(uploads) {
+        server.handle(ServerInput::Upload { agent, broadcast: round, vector }, source)?;
+    }
+    let ServerOutput::Charge(charge) = server.handle(ServerInput::Close, source)? else { unreachable!() };
+    let receipt = Unwritten.append(charge)?; // of a real ledger: on the disk, or nothing is released
+    let paid = server.handle(ServerInput::Charged(receipt), source)?;
+    let ServerOutput::Broadcast { release, .. } = paid else { unreachable!() };
+    Ok(release.value().to_vec())
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let private = Aggregation::private(6.0, 0.5, 1.0)?; // S, q, z
+    let config = Config::new(Parameters::usual(AGENTS, Regions::whole(1)?, ROUNDS, FEATURES as u32, private))?;
+    // Public: every party draws the same features from a public seed.
+    let mut frequencies = vec![0.0; random_fourier::storage_len(1, FEATURES)];
+    random_fourier::draw(7, 0, Stationary::SquaredExponential, &[0.03], 1, FEATURES, &mut frequencies)?;
+    let public =
+        Public::streamed(Candidates::grid(500, 1)?, RandomFourier::new(1, FEATURES, 1.0, true, &frequencies[..])?);
+    let mut states: Vec<AgentState> = (0..AGENTS).map(|n| AgentState::new(n, RunSeed::new(1, 0))).collect();
+    let mut numbers = vec![vec![0.0; storage_len(&config, &public)]; AGENTS as usize];
+    let lens = storage_lens(&config);
+    let (sums, noise) = (&mut vec![0; lens.0][..], &mut vec![0; lens.1][..]);
+    let (flags, vectors) = (&mut vec![0; lens.2][..], &mut vec![0.0; lens.3][..]);
+    let mut state = ServerState::new();
+    let storage = ServerStorage { sums, noise, flags, vectors };
+    let mut server = Server::attach(&config, &mut state, storage)?;
+    let mut broadcast = Vec::new();
+    for round in 0..=ROUNDS {
+        let (mut uploads, mut best) = (Vec::new(), 0.0);
+        for (state, numbers) in states.iter_mut().zip(&mut numbers) {
+            let mut agent = Agent::attach(&config, &public, state, AgentStorage::split(&config, &public, numbers)?)?;
+            let broadcast = Input::Broadcast { vectors: &broadcast, maximum: None };
+            let begin = if round == 0 { Input::Start } else { broadcast };
+            uploads.extend(play(&mut agent, begin)?);
+            best += agent.observations().map(|(_, y)| y).fold(f64::NEG_INFINITY, f64::max) / f64::from(AGENTS);
+        }
+        println!("round {round:2}: best measurement of an agent, on average {best:.4}");
+        if round < ROUNDS {
+            broadcast = release(&mut server, round, &uploads)?;
+        }
+    }
+    println!("simulated noise: this run protects nobody");
+    Ok(())
+}
