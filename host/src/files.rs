@@ -1,9 +1,9 @@
 //! Files: writing so that a crash leaves the old one or the new one, reading with a bound.
 
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::entropy;
@@ -134,6 +134,9 @@ pub(crate) fn read_all(mut file: &File, path: &Path, bytes_max: u64) -> Result<V
 /// Random names that are tried beside a file; that even one of them is taken is an accident nobody will see.
 const NAMES_MAX: u32 = 8;
 
+/// What nobody but its owner may read or write.
+const OWNER_ALONE: u32 = 0o600;
+
 /// Writes a file so that a crash leaves the old one or the new one: beside its place, synced, renamed, folder synced.
 /// The new file has the permissions of the old one. Its name beside the place, `PATH.` 16 random hexadecimal digits
 /// `.new`, is that of no file before: no link that lies there is followed. Only a death leaves it behind, until
@@ -146,26 +149,70 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(io_at(path)(error)),
     };
-    let (mut file, beside) = create_beside(path, old.is_some())?;
-    let write = || {
-        // Before the first byte: what few may read is never open to many.
-        old.map_or(Ok(()), |permissions| file.set_permissions(permissions))?;
-        file.write_all(bytes)?;
-        file.sync_all()
+    replace(path, bytes, old)
+}
+
+/// As [`write_atomically`], but only the owner may read or write the file (0600), whatever folder it is in and whatever
+/// the permissions of the old one were.
+///
+/// **Errors**: [`FileError::Io`]; the old file is untouched then, unless only its folder could not be synced.
+pub fn write_privately(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    replace(path, bytes, Some(Permissions::from_mode(OWNER_ALONE)))
+}
+
+/// As [`write_privately`], but a file that is there stays: of several processes one makes it, and a death leaves the whole
+/// file or none.
+///
+/// **Returns** whether it was made now.
+///
+/// **Errors**: [`FileError::Io`].
+pub fn create_privately(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
+    let beside = write_beside(path, bytes, Some(Permissions::from_mode(OWNER_ALONE)))?;
+    // A link, unlike a rename, replaces nothing.
+    let made = match fs::hard_link(&beside, path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(io_at(path)(error)),
     };
-    let written = write().map_err(io_at(&beside)).and_then(|()| fs::rename(&beside, path).map_err(io_at(path)));
-    if written.is_err() {
+    let removed = fs::remove_file(&beside).map_err(io_at(&beside));
+    let made = made?;
+    removed?;
+    sync_folder(path)?;
+    Ok(made)
+}
+
+fn replace(path: &Path, bytes: &[u8], permissions: Option<Permissions>) -> Result<(), FileError> {
+    let beside = write_beside(path, bytes, permissions)?;
+    let renamed = fs::rename(&beside, path).map_err(io_at(path));
+    if renamed.is_err() {
         // If this fails as well, the first error is the one to tell.
         let _ = fs::remove_file(&beside);
     }
-    written?;
+    renamed?;
     sync_folder(path)
 }
 
-/// A new file beside `path`, and where it is; for nobody else's eyes if it is `private`.
+/// Writes and syncs a new file beside `path`, with these permissions or the usual ones, and tells where.
+fn write_beside(path: &Path, bytes: &[u8], permissions: Option<Permissions>) -> Result<PathBuf, FileError> {
+    let (mut file, beside) = create_beside(path, permissions.is_some())?;
+    let write = || {
+        // Before the first byte: what few may read is never open to many.
+        permissions.map_or(Ok(()), |permissions| file.set_permissions(permissions))?;
+        file.write_all(bytes)?;
+        file.sync_all()
+    };
+    let written = write().map_err(io_at(&beside));
+    if written.is_err() {
+        // As above.
+        let _ = fs::remove_file(&beside);
+    }
+    written.map(|()| beside)
+}
+
+/// A new file beside `path`, and where it is; only its owner may read it if it is `private`.
 fn create_beside(path: &Path, private: bool) -> Result<(File, PathBuf), FileError> {
     let mut options = OpenOptions::new();
-    options.write(true).create_new(true).mode(if private { 0o600 } else { 0o666 });
+    options.write(true).create_new(true).mode(if private { OWNER_ALONE } else { 0o666 });
     let mut tries = 0;
     loop {
         let name = entropy::name().map_err(|error| io_at(path)(io::Error::other(error)))?;
@@ -179,7 +226,7 @@ fn create_beside(path: &Path, private: bool) -> Result<(File, PathBuf), FileErro
     }
 }
 
-/// Removes what a death in the midst of [`write_atomically`] left in a folder. To be called by the folder's only writer.
+/// Removes what a death in the midst of [`write_atomically`] and its kin left in a folder. To be called by the folder's only writer.
 ///
 /// **Errors**: [`FileError::Io`].
 pub fn remove_leftovers(folder: &Path) -> Result<(), FileError> {
@@ -224,10 +271,23 @@ pub fn sync_folder(path: &Path) -> Result<(), FileError> {
 ///
 /// **Errors**: [`FileError::Io`].
 pub(crate) fn create_folders(path: &Path) -> Result<(), FileError> {
+    make_folders(path, 0o777, sync_folder)
+}
+
+/// As `create_folders`, for nobody but the owner to look into (0700); folders that are there stay as they are.
+///
+/// **Errors**: [`FileError::Io`].
+pub fn create_folders_privately(path: &Path) -> Result<(), FileError> {
+    make_folders(path, 0o700, sync_folder)
+}
+
+/// `sync` is called with every folder that was made, from the outermost: its name is in the folder that holds it, so the
+/// last that is synced upwards is the first that was there.
+fn make_folders(path: &Path, mode: u32, sync: impl FnMut(&Path) -> Result<(), FileError>) -> Result<(), FileError> {
     let missing: Vec<_> =
         path.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.is_dir()).collect();
-    fs::create_dir_all(path).map_err(io_at(path))?;
-    missing.into_iter().rev().try_for_each(sync_folder)
+    DirBuilder::new().recursive(true).mode(mode).create(path).map_err(io_at(path))?;
+    missing.into_iter().rev().try_for_each(sync)
 }
 
 /// The path with something added to its file name: `a.jsonl` and `.lock` give `a.jsonl.lock`.
@@ -281,10 +341,58 @@ mod tests {
         fs::remove_dir_all(folder).unwrap();
     }
 
+    /// What an agent observed was open to all in a folder that was there before; so stays what an older version left open.
+    #[test]
+    fn mended_private_files_are_for_their_owner_whatever_was_there() {
+        let folder = place("private");
+        let mode = |name: &str| fs::metadata(folder.join(name)).unwrap().permissions().mode() & 0o777;
+        fs::set_permissions(&folder, Permissions::from_mode(0o755)).unwrap();
+        fs::write(folder.join("open"), b"old").unwrap();
+        fs::set_permissions(folder.join("open"), Permissions::from_mode(0o644)).unwrap();
+        for name in ["fresh", "open"] {
+            write_privately(&folder.join(name), b"new").unwrap();
+            assert_eq!((fs::read(folder.join(name)).unwrap(), mode(name)), (b"new".to_vec(), 0o600));
+        }
+        // The negative control: the usual way to write keeps what is open, and makes what the mask lets through.
+        fs::set_permissions(folder.join("open"), Permissions::from_mode(0o644)).unwrap();
+        write_atomically(&folder.join("open"), b"usual").unwrap();
+        assert_eq!(mode("open"), 0o644);
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 2, "nothing is left beside them");
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    /// A death while a key was made left an empty file under its name.
+    #[test]
+    fn mended_a_file_is_made_once_and_whole() {
+        let folder = place("once");
+        let path = folder.join("agent.key");
+        assert!(create_privately(&path, b"first").unwrap());
+        assert!(!create_privately(&path, b"second").unwrap());
+        assert_eq!(fs::read(&path).unwrap(), b"first");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "nothing is left beside it");
+        // A death before the link: all bytes are beside the name, and the name is free.
+        fs::remove_file(&path).unwrap();
+        write_beside(&path, b"never seen", Some(Permissions::from_mode(OWNER_ALONE))).unwrap();
+        assert!(!path.exists());
+        remove_leftovers(&folder).unwrap();
+        assert!(create_privately(&path, b"third").unwrap());
+        assert!(create_privately(&folder.join("none/a"), b"").is_err());
+        let made: Vec<_> = (0..8u8)
+            .map(|n| {
+                let path = folder.join("raced");
+                std::thread::spawn(move || create_privately(&path, &[n; 9]).unwrap())
+            })
+            .collect();
+        assert_eq!(made.into_iter().map(|made| made.join().unwrap()).filter(|made| *made).count(), 1);
+        let raced = fs::read(folder.join("raced")).unwrap();
+        assert!(raced.len() == 9 && raced.iter().all(|byte| *byte == raced[0]));
+        fs::remove_dir_all(folder).unwrap();
+    }
+
     /// A ledger of 0600 became 0644; a rename that failed left the temporary file.
     #[test]
     fn mended_a_new_file_has_the_old_ones_mode_and_nothing_is_left_beside_it() {
-        use std::os::unix::fs::PermissionsExt;
         let folder = place("mode");
         let path = folder.join("a.json");
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
@@ -329,6 +437,32 @@ mod tests {
         assert!(folder.join("a/b/c").is_dir());
         fs::write(folder.join("file"), "").unwrap();
         assert!(create_folders(&folder.join("file/a")).is_err());
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    /// A power loss after set-up could take a private folder's name, and with it the charges of its first rounds.
+    #[test]
+    fn mended_every_folder_that_is_made_is_synced_where_its_name_is() {
+        let folder = place("synced");
+        let mut synced = Vec::new();
+        let mut make = |path: &Path, mode| {
+            synced.clear();
+            let made = make_folders(path, mode, |folder| {
+                assert!(folder.is_dir(), "it is synced after it was made");
+                synced.push(folder.to_owned());
+                sync_folder(folder)
+            });
+            made.map(|()| synced.clone())
+        };
+        let deep = folder.join("a/b/c");
+        assert_eq!(make(&deep, 0o700).unwrap(), [folder.join("a"), folder.join("a/b"), deep.clone()]);
+        assert_eq!(make(&deep, 0o700).unwrap(), Vec::<PathBuf>::new());
+        assert_eq!(make(&folder.join("a/d"), 0o700).unwrap(), [folder.join("a/d")]);
+        for made in ["a", "a/b", "a/b/c", "a/d"] {
+            assert_eq!(fs::metadata(folder.join(made)).unwrap().permissions().mode() & 0o777, 0o700, "{made}");
+        }
+        let failed = make_folders(&folder.join("e"), 0o700, |folder| Err(io_at(folder)(io::Error::other("no"))));
+        assert!(failed.is_err(), "a folder that cannot be synced is told");
         fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`entropy`] | a secret noise source seeded by the system |
 //! | [`program`] | somebody's own program, started once and asked many times |
+//! | [`width`] | which vector instructions are used; no result depends on it |
 //! | [`files`] | writing so that a crash leaves the old file or the new one; reading with a bound |
 //! | [`ledger`] | every charge, durable, locked, chained, with the budget it is held against |
 //! | [`server`] | the server of a federation with its numbers, sources and ledger |
@@ -18,3 +19,4 @@ pub mod ledger;
 pub mod program;
 pub mod server;
 pub mod tune;
+pub mod width;

@@ -102,7 +102,7 @@ impl Program {
         let (sender, lines) = mpsc::sync_channel(LINES_MAX);
         std::thread::spawn(move || {
             let mut reader = BufReader::new(stdout);
-            // Ends with the program's output, or with whoever asks.
+            // Ends with the program's output, or when the asking side goes away.
             while let Some(line) = next_line(&mut reader) {
                 if sender.send(line).is_err() {
                     break;
@@ -124,7 +124,7 @@ impl Program {
         Ok(Program { child, group, stdin, lines, words })
     }
 
-    /// Sends one line and waits for one; lines that are empty are no answers.
+    /// Sends one line and waits for one; empty lines are not answers.
     ///
     /// **Errors**: [`ProgramError`]; the program is of no use afterwards and should be dropped. A line that comes between
     /// question and answer is taken for the answer; the answer is then found unasked for before the next question.

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | [`ServerHost::new`] | the ledger comes first: what was spent is what it says, and a stored state must fit it |
 //! | [`ServerHost::open`] | the ledger is asked whether the next release fits the budget; then the secret sample is drawn |
+//! | [`ServerHost::recipe`], [`ServerHost::fill`] | the noise is drawn by another thread while uploads come in; without them at the end |
 //! | [`ServerHost::upload`], [`ServerHost::merge`] | uploads, or what collectors inside the trust boundary took |
 //! | [`ServerHost::close`] | the charge is appended to the ledger, and only its receipt releases |
 //!
@@ -20,8 +21,8 @@ use rand_core::TryCryptoRng;
 use serde::{Deserialize, Serialize};
 use sordino_core::federated::prior::server::ReleaseError;
 use sordino_core::federated::{
-    Config, Counters, Partial, Server, ServerError, ServerInput, ServerOutput, ServerPhase, ServerState, ServerStorage,
-    Share, Wiped, storage_lens,
+    Config, Counters, Partial, Pool, Recipe, Server, ServerError, ServerInput, ServerOutput, ServerPhase, ServerState,
+    ServerStorage, Share, Wiped, storage_lens,
 };
 use sordino_core::math::Scalar;
 use sordino_core::privacy::{NoiseSource, Secret, Simulated};
@@ -131,6 +132,8 @@ pub struct ServerHost<T, S: Sources, L = Ledger> {
     flags: Vec<u8>,
     vectors: Vec<T>,
     took_place: bool,
+    /// Noise of the broadcast that is open, drawn ahead; wipes itself. Never stored.
+    pool: Option<Pool<Made<S>>>,
     sources: S,
     ledger: L,
 }
@@ -170,7 +173,8 @@ where
             }
         };
         let (sums, noise, flags) = (vec![0; sums], vec![0; noise], vec![0; flags]);
-        let mut host = ServerHost { config, state, sums, noise, flags, vectors, took_place, sources, ledger };
+        let mut host =
+            ServerHost { config, state, sums, noise, flags, vectors, took_place, pool: None, sources, ledger };
         // What is wrong with the state or the configuration is found out now.
         host.with_server(|_, _| Ok(()))?;
         Ok(host)
@@ -230,7 +234,7 @@ where
     /// Opens the next broadcast: draws the secret sample. False if the budget refuses it: then nothing is drawn, and the
     /// agents go on alone.
     ///
-    /// **Errors**: [`HostError`]; the budget's refusal is none.
+    /// **Errors**: [`HostError`]; the budget's refusal is not one.
     pub fn open(&mut self) -> Result<bool, HostError> {
         let event = self.with_server(|server, _| Ok(server.event()))?;
         let release = u64::from(self.state.releases());
@@ -240,11 +244,27 @@ where
             Some(Err(error)) => return Err(error.into()),
         };
         // The last broadcast is over; this one has not taken place yet.
-        self.took_place = false;
+        (self.took_place, self.pool) = (false, None);
         self.with_server(|server, source| {
             server.handle(if open { ServerInput::Open } else { ServerInput::Skip }, source).map(|_| ())
         })?;
         Ok(open)
+    }
+
+    /// What the noise of the open broadcast is drawn by, for another thread; nothing if releases are not private.
+    ///
+    /// **Errors**: [`ServerError::UnexpectedInput`] unless a broadcast is open.
+    pub fn recipe(&mut self) -> Result<Option<Recipe>, HostError> {
+        self.with_server(|server, _| server.recipe())
+    }
+
+    /// Takes the noise of the open broadcast, which [`ServerHost::close`] then uses, once; without it, noise is drawn there.
+    ///
+    /// **Errors**: [`ServerError::OtherPool`]; the pool is wiped then.
+    pub fn fill(&mut self, pool: Pool<Made<S>>) -> Result<(), HostError> {
+        self.with_server(|server, _| server.admits(&pool))?;
+        self.pool = Some(pool);
+        Ok(())
     }
 
     /// The secret sample of all agents, for collectors inside the trust boundary; wiped when the last copy is dropped.
@@ -288,7 +308,12 @@ where
         })?;
         if let Some(charge) = charge {
             let receipt = self.ledger.append(charge)?;
-            self.with_server(|server, source| server.handle(ServerInput::Charged(receipt), source).map(|_| ()))?;
+            match self.pool.take() {
+                Some(pool) => self.with_server(|server, _| server.release_with(receipt, pool).map(|_| ()))?,
+                None => {
+                    self.with_server(|server, source| server.handle(ServerInput::Charged(receipt), source).map(|_| ()))?
+                }
+            }
         }
         self.took_place = true;
         Ok(counters)

@@ -43,7 +43,7 @@ impl CounterPlace {
         Ok(CounterPlace::Folder(state.ok_or(LedgerError::NoStateFolder)?.join("sordino/ledgers")))
     }
 
-    /// The counter of one ledger for `data`, locked, and the data set as well. Whoever says `another` once is not asked
+    /// The counter of one ledger for `data`, locked, and the data set as well. A caller that says `another` once is not asked
     /// again whether the data set has charges elsewhere.
     ///
     /// **Errors**: [`LedgerError::Busy`], [`LedgerError::DataSetBusy`], [`LedgerError::OtherLedger`],

@@ -30,7 +30,7 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// Refuses names and numbers that are none.
+    /// Refuses names and numbers that are not valid.
     pub(super) fn check(&self) -> Result<(), LedgerError> {
         let refuse = |key, admissible| Err(LedgerError::Terms { key, admissible });
         let is_name = |name: &str| {

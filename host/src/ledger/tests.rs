@@ -10,6 +10,8 @@ use sordino_core::privacy::NeighboringRelation;
 mod hostile;
 /// Charges that become durable with what they pay for.
 mod planned;
+/// Charges, deaths, edits and older copies in any order.
+mod sequences;
 
 struct Desk {
     folder: PathBuf,

@@ -11,6 +11,7 @@ use sordino_core::federated::prior::server::{Input, Output, Plan, ReleaseError, 
 use sordino_core::federated::prior::{Config, Public, PublicState, Terms, scratch_len, storage_len};
 use sordino_core::federated::{Partial, Share, Wiped};
 use sordino_core::math::Scalar;
+use sordino_core::privacy::{Provenance, SourceKind};
 use zeroize::Zeroize;
 
 use super::{HostError, Made, Sources};
@@ -163,7 +164,7 @@ where
     /// Opens the next release: its terms, and its multiplier. Nothing if the budget refuses it: then nothing is drawn, and
     /// what was released before stays.
     ///
-    /// **Errors**: [`HostError`]; the budget's refusal is none.
+    /// **Errors**: [`HostError`]; the budget's refusal is not one.
     pub fn open(&mut self, public: Public<'_, T>) -> Result<Option<(Terms<T>, f64)>, HostError> {
         let (release, made) = (self.state.release(), self.state.made());
         let plan = Plan { rounds: &self.rounds, noise_multipliers: &self.noise_multipliers };
@@ -227,6 +228,11 @@ where
             self.with_server(public, |server, source| server.handle(Input::Charged(receipt), source).map(|_| ()))?;
         }
         Ok(&self.released)
+    }
+
+    /// How coins and noise are made.
+    pub const fn kind(&self) -> SourceKind {
+        <Made<S> as Provenance>::KIND
     }
 }
 

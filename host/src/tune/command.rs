@@ -28,7 +28,7 @@ pub enum Failure {
     /// It ended with this code; none if a signal ended it.
     #[error("{}", .0.map_or("was ended by a signal".to_owned(), |code| format!("ended with exit code {code}")))]
     Exit(Option<i32>),
-    /// The last line of its output is no number, or there is none.
+    /// The last line of its output is not a number, or is missing.
     #[error("ended without a number on the last line of its output")]
     NoNumber,
     /// The last line is NaN or infinite.

@@ -1,7 +1,7 @@
 //! SIGINT, SIGTERM, SIGHUP and SIGQUIT, which end a training command in order instead of leaving it behind.
 //!
-//! A training command runs in a process group of its own, so that no signal of the terminal reaches it: whoever started
-//! it must pass the wish on. The signals are blocked in every thread and awaited by one, so nothing runs inside a
+//! A training command runs in a process group of its own, so that no signal of the terminal reaches it: the process that
+//! started it must pass the signal on. The signals are blocked in every thread and awaited by one, so nothing runs inside a
 //! signal handler. Children do not inherit the mask: the standard library clears it before it starts them.
 
 use std::io;
