@@ -11,7 +11,7 @@ use sordino_core::privacy::accountant::RdpAccountant;
 use sordino_core::privacy::accountant::pld::{self, Options};
 use sordino_core::privacy::{Event, NeighboringRelation};
 
-/// The shortest of so many repetitions counts.
+/// Number of repetitions, of which the shortest counts.
 const REPETITIONS: usize = 200;
 
 /// CPU time of this thread: wall clock on a shared machine is off by a factor.

@@ -13,10 +13,10 @@ use sordino_core::federated::{Agent, AgentState, AgentStorage, Input, Output, st
 use sordino_core::random::{Party, Purpose, RunSeed};
 use sordino_sim::model::federated::context::{MethodContext, RunContext, ScenarioContext};
 use sordino_sim::model::federated::lockstep;
-use sordino_sim::scenario::{Method, Scenario, Shipped};
+use sordino_sim::scenario::{Scenario, Shipped, method};
 use sordino_sim::world;
 
-/// The shortest of so many repetitions counts.
+/// Number of repetitions, of which the shortest counts.
 const REPETITIONS: usize = 5;
 
 /// Parts of a run, in the order of the table.
@@ -65,7 +65,7 @@ fn measure(scenario: &Scenario) -> Result<[Duration; PARTS.len() + 1], Box<dyn s
     times[0] = now() - start;
     let start = now();
     let run = Arc::new(RunContext::new(scenario, shared, 0, family.realize(seed))?);
-    let method = Arc::new(MethodContext::new(scenario, Method::DpFtsDe, run, None)?);
+    let method = Arc::new(MethodContext::new(scenario, method::DP_FTS_DE, run, None)?);
     times[1] = now() - start;
     let start = now();
     lockstep::run_method(&method, &())?;

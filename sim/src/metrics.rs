@@ -8,7 +8,7 @@ use sordino_core::privacy::accountant::{Accountant, AccountantError, MomentsAcco
 use sordino_core::privacy::{Event, NeighboringRelation};
 
 use crate::record::{Measure, MethodRun};
-use crate::scenario::{Guarantee, Method, Scenario};
+use crate::scenario::{Guarantee, Method, MethodName, Scenario};
 
 /// The δ at which losses are shown beside the scenario's own.
 pub const SMALL_DELTA: f64 = 1e-5;
@@ -109,6 +109,7 @@ pub fn release_event(scenario: &Scenario) -> Event {
 /// Those of a federated prior are unsampled Gaussians of multipliers of their own, together one Gaussian
 /// ([`PriorConfig::event`](crate::scenario::PriorConfig::event)); those of every other method are equal.
 pub fn spending(scenario: &Scenario, method: Method, releases: u32) -> (Event, u32) {
+    let scenario = scenario.of(method);
     if !method.is_prior() {
         return (release_event(scenario), releases);
     }
@@ -178,7 +179,8 @@ pub fn losses(scenario: &Scenario, method: Method, releases: u32) -> Result<Vec<
         };
         return (0..=releases).map(after).collect();
     }
-    if releases == 0 { Ok(Vec::new()) } else { loss_curve(&release_event(scenario), releases, delta, LOSSES_MAX) }
+    let event = release_event(scenario.of(method));
+    if releases == 0 { Ok(Vec::new()) } else { loss_curve(&event, releases, delta, LOSSES_MAX) }
 }
 
 /// Largest number of counts at which a run asks for ε.
@@ -221,11 +223,58 @@ pub struct Statistics {
     pub digest: Digest,
     /// In the scenario's order.
     pub methods: Vec<MethodStatistics>,
-    /// The tight ε at the scenario's δ over releases of any private method, up to the most of any run; for
-    /// [`loss_after`]. Empty if nothing private was released.
+    /// What private methods paid for, those together that paid for the same; those that sample first.
+    pub paid: Vec<Paid>,
+}
+
+impl Statistics {
+    /// What a method paid for; nothing unless it is private.
+    pub fn paid_by(&self, name: MethodName) -> Option<&Paid> {
+        self.paid.iter().find(|paid| paid.methods.iter().any(|method| name == *method))
+    }
+}
+
+/// Private methods that pay for the same releases, and what those cost.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Paid {
+    /// In the scenario's order; at least one.
+    pub methods: Vec<Method>,
+    /// The tight ε at the scenario's δ over releases, up to the most of any run; for [`loss_after`]. Empty if nothing was
+    /// released.
     pub losses: Vec<(u32, Option<f64>)>,
-    /// The tight ε at the scenario's δ after 0, 1, 2, … releases of the federated prior, up to the most of any run.
-    pub prior_losses: Vec<(u32, Option<f64>)>,
+}
+
+impl Paid {
+    /// The one of them that is no ablation, or the first.
+    pub fn main(&self) -> Option<Method> {
+        let whole = self.methods.iter().rfind(|method| !method.is_ablation());
+        whole.or(self.methods.first()).copied()
+    }
+}
+
+/// The private methods of a scenario, those together that pay for the same releases; those that sample first.
+pub fn paid_alike(scenario: &Scenario) -> Vec<Vec<Method>> {
+    let mut groups: Vec<Vec<Method>> = Vec::new();
+    for method in scenario.methods().filter(|method| method.guarantee() == Guarantee::DifferentialPrivacy) {
+        match groups.iter_mut().find(|group| pay_alike(scenario, group[0], method)) {
+            Some(group) => group.push(method),
+            None => groups.push(vec![method]),
+        }
+    }
+    groups.sort_by_key(|group| group[0].is_prior());
+    groups
+}
+
+/// Whether the releases of two private methods are the same events after the same rounds.
+fn pay_alike(scenario: &Scenario, one: Method, other: Method) -> bool {
+    let [a, b] = [one, other].map(|method| scenario.of(method));
+    let planned =
+        |of: &Scenario| of.prior.as_ref().map(|prior| (prior.plan.releases.clone(), prior.noise_multipliers.clone()));
+    match (one.is_prior(), other.is_prior()) {
+        (false, false) => release_event(a) == release_event(b),
+        (true, true) => planned(a) == planned(b),
+        _ => false,
+    }
 }
 
 /// Column means of rows of equal length.
@@ -241,24 +290,24 @@ fn column_means<'r>(rows: impl Iterator<Item = &'r [f64]> + Clone) -> Vec<f64> {
 pub fn summarize(scenario: &Scenario, results: &[MethodRun]) -> Result<Statistics, AccountantError> {
     let mut by_place: BTreeMap<(u32, usize), &Digest> = BTreeMap::new();
     for result in results {
-        let place = scenario.federation.methods.iter().position(|method| *method == result.method);
+        let place = scenario.federation.methods.iter().position(|name| *name == result.method);
         by_place.extend(place.map(|place| ((result.run, place), &result.digest)));
     }
     let runs: Vec<Digest> = (0..scenario.runs)
         .map(|run| combine(by_place.range((run, 0)..=(run, usize::MAX)).map(|(_, digest)| *digest)))
         .collect();
-    let methods = scenario.federation.methods.iter().map(|method| method_summary(scenario, *method, results));
+    let methods = scenario.methods().map(|method| method_summary(scenario, method, results));
     let methods = methods.collect::<Result<Vec<_>, _>>()?;
-    let most = |prior: bool| {
-        let private = methods.iter().filter(|method| method.losses.is_some() && method.method.is_prior() == prior);
-        private.map(|method| method.releases).max()
+    let paid = |group: Vec<Method>| {
+        let of = methods.iter().filter(|found: &&MethodStatistics| group.contains(&found.method));
+        let losses = match of.map(|found| found.releases).max() {
+            None | Some(0) => Vec::new(),
+            Some(releases) => losses(scenario, group[0], releases)?,
+        };
+        Ok(Paid { methods: group, losses })
     };
-    let curve = |method: Method| match most(method.is_prior()) {
-        None | Some(0) => Ok(Vec::new()),
-        Some(releases) => losses(scenario, method, releases),
-    };
-    let (losses, prior_losses) = (curve(Method::DpFtsDe)?, curve(Method::DpPrior)?);
-    Ok(Statistics { digest: combine(runs.iter()), methods, losses, prior_losses })
+    let paid = paid_alike(scenario).into_iter().map(paid).collect::<Result<_, _>>()?;
+    Ok(Statistics { digest: combine(runs.iter()), methods, paid })
 }
 
 fn method_summary(
@@ -291,7 +340,7 @@ fn method_summary(
             let loss = |delta| privacy_loss(&event, count, delta);
             Some([loss(scenario.privacy.delta)?, loss(SMALL_DELTA)?])
         }
-        Guarantee::NothingReleased | Guarantee::None => None,
+        Guarantee::NothingReleased | Guarantee::None | Guarantee::Unclaimed => None,
     };
     Ok(MethodStatistics {
         method,

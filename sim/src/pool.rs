@@ -8,7 +8,7 @@ use std::sync::Arc;
 #[error("no threads: {0}")]
 pub struct PoolError(#[source] rayon::ThreadPoolBuildError);
 
-/// A pool of so many threads, all cores if nobody says.
+/// A pool of this number of threads; all cores if there is none.
 ///
 /// **Errors**: [`PoolError`].
 pub fn pool(threads: Option<NonZeroUsize>) -> Result<Arc<rayon::ThreadPool>, PoolError> {

@@ -7,14 +7,14 @@ use serde_json::{Map, Value};
 use sordino_core::digest::Digest;
 use sordino_core::privacy::SourceKind;
 
-use crate::scenario::{Head, Method};
+use crate::scenario::{Head, MethodName};
 use crate::world::fault::FaultCounts;
 
 /// What one method did in one run. Everything but the times and the fields marked *not releasable* is in the digest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MethodRun {
     /// The method that was run.
-    pub method: Method,
+    pub method: MethodName,
     /// Index of the run, 0-based.
     pub run: u32,
     /// The last link of `chain`.
@@ -65,7 +65,7 @@ pub enum Source {
     Own,
     /// The maximum of the last broadcast, whether the agent followed it or came to it by itself.
     Server,
-    /// A draw of the agent's own with the public posterior of a federated prior.
+    /// The agent's own choice with what was broadcast: a draw with the public posterior of a federated prior, or of pooled data.
     Prior,
 }
 

@@ -1,12 +1,17 @@
-//! Functions by which the field measures optimisers, and designs of points in the unit box.
+//! What the field measures optimisers by, tables of real values, and designs of points in the unit box.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | [`function`] | Branin, Hartmann, Ackley, Levy, Rosenbrock over the unit box, turned so that more is better |
+//! | [`measured`] | values measured on real data, compiled in |
+//! | [`fedhpo`] | a synthetic table of federated trainings, compiled in |
 //! | [`design`] | a grid, Sobol' points, a Latin hypercube |
 
 pub mod design;
+pub mod fedhpo;
 pub mod function;
+pub mod measured;
 
 pub use design::Design;
 pub use function::TestFunction;
+pub use measured::Measured;

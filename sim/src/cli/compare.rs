@@ -5,16 +5,21 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::error::CliError;
+use super::report::figure;
 use super::{print, print_json};
-use crate::files::write_atomically;
+use crate::progress::log;
+use crate::report::differences::few;
 use crate::report::grid;
 use crate::study::compare::{Side, compare};
 
 /// `sordino compare`.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  sordino compare results/z1 results/z2 --methods dp-fts-de,dp-prior --svg z.svg")]
+#[command(
+    after_help = "Example:\n  sordino compare results/z1 results/z2 --methods dp-fts-de,dp-prior --figure z.pdf --width \
+                        174mm"
+)]
 pub struct Arguments {
-    /// Run folders of the trust model `federated` over the same functions: equal [objective], seed, agents and rounds
+    /// Run folders of one trust model over the same functions: equal [objective], seed, rounds and, of a federation, agents
     #[arg(value_name = "DIR", required = true, num_args = 2..=8)]
     folders: Vec<PathBuf>,
     /// Methods to compare [default: all that are in more than one folder]
@@ -23,9 +28,11 @@ pub struct Arguments {
     /// How the tables are printed
     #[arg(long, value_enum, default_value_t)]
     format: Format,
-    /// File for the picture of all curves, replaced if it is there
-    #[arg(long, value_name = "FILE")]
-    svg: Option<PathBuf>,
+    /// File for the picture of all curves, svg, pdf or png by its ending; replaced if it is there
+    #[arg(long, alias = "svg", value_name = "FILE")]
+    figure: Option<PathBuf>,
+    #[command(flatten)]
+    sheet: figure::Sheeted,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -45,9 +52,12 @@ enum Format {
 pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let sides = arguments.folders.iter().map(|path| Side::open(path)).collect::<Result<Vec<_>, _>>();
     let found = compare(&sides.map_err(CliError::input)?, &arguments.methods).map_err(CliError::input)?;
-    if let Some(path) = &arguments.svg {
-        write_atomically(path, found.figure().as_bytes())
-            .map_err(|error| CliError::failure(format!("{}: cannot be written: {error}", path.display())))?;
+    let format = arguments.figure.as_deref().map(|path| figure::format(None, path)).transpose()?;
+    if let Some(warning) = few(found.runs as usize) {
+        log::note(&format!("warning: {warning}"));
+    }
+    if let Some((path, format)) = arguments.figure.as_deref().zip(format) {
+        figure::save(&found.picture(), &arguments.sheet, format, path)?;
     }
     let (tables, remarks) = (found.tables(), found.remarks());
     match arguments.format {

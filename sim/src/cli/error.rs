@@ -1,6 +1,7 @@
 //! One line for every error with its causes, and its exit code.
 
 use std::error::Error;
+use std::fmt;
 use std::process::ExitCode;
 
 use crate::journal::JournalError;
@@ -40,6 +41,11 @@ impl CliError {
         CliError::input(format!("{}; see sordino --help", said.join(" ")))
     }
 
+    /// Whether what was given does not fit, rather than anything else that went wrong.
+    pub fn is_input(&self) -> bool {
+        self.code == 2
+    }
+
     /// Prints the line and gives the code.
     pub fn report(&self) -> ExitCode {
         let line: Vec<&str> = self.message.lines().map(str::trim).collect();
@@ -49,6 +55,13 @@ impl CliError {
             Log::Text => eprintln!("error: {message}"),
         }
         ExitCode::from(self.code)
+    }
+}
+
+/// The message with all causes.
+impl fmt::Display for CliError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
     }
 }
 
@@ -68,7 +81,7 @@ impl From<ModelError> for CliError {
     fn from(error: ModelError) -> Self {
         match error {
             ModelError::Input(why) => CliError::input(why),
-            ModelError::Failure(_) | ModelError::Interrupted => CliError::failure(error),
+            ModelError::Failure(_) | ModelError::Interrupted | ModelError::PartDone => CliError::failure(error),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Commands of real federations: carried out by the program `sordino-net` beside this one, as git and cargo do it.
+//! Commands of the programs beside this one, `sordino-net` and `sordino-cluster`: carried out by them, as git and cargo do
+//! it.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -7,35 +8,56 @@ use std::process::Command;
 
 use super::error::CliError;
 
-/// What `sordino-net` does.
-pub const COMMANDS: [&str; 7] = ["serve", "invite", "join", "revoke", "replay", "promise", "rehearse"];
-/// The program beside this one.
-const PROGRAM: &str = "sordino-net";
+/// A program beside this one.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Program {
+    /// Its name, which is also that of its package.
+    pub name: &'static str,
+    /// The commands that it carries out.
+    pub commands: &'static [&'static str],
+}
+
+/// All programs beside this one.
+pub const PROGRAMS: &[Program] = &[
+    Program {
+        name: "sordino-net",
+        commands: &["serve", "invite", "join", "rotate", "revoke", "replay", "promise", "rehearse"],
+    },
+    Program { name: "sordino-cluster", commands: &["cluster", "worker"] },
+];
 
 /// What `--help` says at its end.
 pub const HELP: &str = "Real federations, by the program sordino-net (cargo build --release -p sordino-net): \
-                        serve, invite, join, revoke, replay, promise, rehearse";
+                        serve, invite, join, rotate, revoke, replay, promise, rehearse\n\n\
+                        One federation on many machines, by the program sordino-cluster (cargo build --release -p \
+                        sordino-cluster): cluster, worker";
 
-/// Whether a command line, the program's name included, is one for `sordino-net`.
-pub fn is_for_net(arguments: &[OsString]) -> bool {
-    arguments.get(1).is_some_and(|command| COMMANDS.iter().any(|ours| command == ours))
+/// The program that a command line is for, the program's name included; nothing if it is for this one.
+pub fn program_of(arguments: &[OsString]) -> Option<&'static Program> {
+    let command = arguments.get(1)?;
+    PROGRAMS.iter().find(|program| program.commands.iter().any(|theirs| command == theirs))
 }
 
-/// Becomes `sordino-net` with the same arguments: the one beside this program, or else the one that is found in `PATH`.
+/// The program of this name beside this one, or else the name alone, which is looked for in `PATH`.
+pub fn beside(program: &str) -> PathBuf {
+    let beside = std::env::current_exe().map(|own| own.with_file_name(program)).ok().filter(|path| path.is_file());
+    beside.unwrap_or_else(|| PathBuf::from(program))
+}
+
+/// Becomes a program with the same arguments: the one beside this program, or else the one that is found in `PATH`.
 ///
 /// **Returns** only if there is none, or it cannot be started.
-pub fn hand_over(arguments: &[OsString]) -> CliError {
-    let beside = std::env::current_exe().map(|own| own.with_file_name(PROGRAM)).ok().filter(|path| path.is_file());
-    let program = beside.unwrap_or_else(|| PathBuf::from(PROGRAM));
+pub fn hand_over(program: &Program, arguments: &[OsString]) -> CliError {
+    let (name, path) = (program.name, beside(program.name));
     let command = arguments.get(1).map(|command| command.to_string_lossy().into_owned()).unwrap_or_default();
-    let error = Command::new(&program).args(arguments.iter().skip(1)).exec();
+    let error = Command::new(&path).args(arguments.iter().skip(1)).exec();
     if error.kind() == std::io::ErrorKind::NotFound {
         return CliError::failure(format!(
-            "`sordino {command}` is carried out by {PROGRAM}, which is neither beside this program nor in PATH; build it \
-             with: cargo build --release -p {PROGRAM}"
+            "`sordino {command}` is carried out by {name}, which is neither beside this program nor in PATH; build it \
+             with: cargo build --release -p {name}"
         ));
     }
-    CliError::failure(format!("{}: {error}", program.display()))
+    CliError::failure(format!("{}: {error}", path.display()))
 }
 
 #[cfg(test)]
@@ -43,11 +65,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_commands_of_real_federations_are_handed_over() {
-        let line = |words: &[&str]| -> Vec<OsString> { words.iter().map(OsString::from).collect() };
-        assert!(is_for_net(&line(&["sordino", "serve", "x.toml"])) && is_for_net(&line(&["sordino", "join"])));
+    fn only_commands_of_other_programs_are_handed_over() {
+        let of = |words: &[&str]| {
+            let line: Vec<OsString> = words.iter().map(OsString::from).collect();
+            program_of(&line).map(|program| program.name)
+        };
+        assert_eq!(of(&["sordino", "serve", "x.toml"]), Some("sordino-net"));
+        assert_eq!(of(&["sordino", "join"]), Some("sordino-net"));
+        assert_eq!(of(&["sordino", "cluster", "default"]), Some("sordino-cluster"));
+        assert_eq!(of(&["sordino", "worker"]), Some("sordino-cluster"));
         for words in [&["sordino"][..], &["sordino", "run", "serve"], &["sordino", "servex"], &["serve"]] {
-            assert!(!is_for_net(&line(words)), "{words:?}");
+            assert_eq!(of(words), None, "{words:?}");
         }
     }
 }

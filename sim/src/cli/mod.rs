@@ -4,15 +4,18 @@
 //! |---|---|
 //! | [`run`] | `sordino run`, and bare `sordino` |
 //! | [`sweep`] | `sordino sweep` |
+//! | [`parts`], [`merge`] | `--part` of both; `sordino merge` |
+//! | [`data`] | what scenarios take from `--data` |
 //! | [`list`] | `sordino list` |
 //! | [`scenario`] | `sordino scenario`, `sordino init` |
+//! | [`export`] | `sordino export` |
 //! | [`report`] | `sordino report` |
 //! | `unfinished` | what it says of a folder that is not complete |
 //! | [`privacy`] | `sordino privacy` |
 //! | [`audit`] | `sordino audit` |
 //! | [`reproduce`] | `sordino reproduce` |
 //! | [`tune`] | `sordino tune` |
-//! | [`handover`] | `sordino serve`, `join` and the others of `sordino-net` |
+//! | [`handover`] | `sordino serve`, `join` and the others of `sordino-net`; `cluster` and `worker` of `sordino-cluster` |
 //! | `print` | results on standard output |
 //! | [`error`] | one line for every error, and its exit code |
 //!
@@ -23,13 +26,18 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use sordino_host::width;
 
 pub mod audit;
 pub mod compare;
+pub mod data;
 pub mod error;
+pub mod export;
 pub mod handover;
 mod interrupt;
 pub mod list;
+pub mod merge;
+pub mod parts;
 mod print;
 pub mod privacy;
 pub mod report;
@@ -59,12 +67,16 @@ enum Command {
     Run(run::Arguments),
     /// Execute a grid of settings under several seeds, each in a run folder, with an index
     Sweep(sweep::Arguments),
+    /// Put the parts of a run or a sweep together: the folder of the undivided one
+    Merge(merge::Arguments),
     /// List the scenarios that are compiled in, by trust model (some read data: `--data`)
     List,
     /// What a scenario may say
     Scenario(scenario::Arguments),
     /// Write a scenario to begin with: every key with its meaning; it runs as it stands
     Init(scenario::Init),
+    /// Print what a device must be compiled with to take part: a Rust module or a C header
+    Export(export::Arguments),
     /// Write the page of a run folder or of a sweep: one HTML file that needs no network
     Report(report::Arguments),
     /// Compare run folders over the same functions: paired differences, one picture
@@ -83,8 +95,8 @@ enum Command {
 /// Executes one command line, the program's name included.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    if handover::is_for_net(&arguments) {
-        return handover::hand_over(&arguments).report();
+    if let Some(program) = handover::program_of(&arguments) {
+        return handover::hand_over(program, &arguments).report();
     }
     let parsed = match Arguments::try_parse_from(arguments) {
         Ok(parsed) => parsed,
@@ -95,13 +107,18 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
         Err(error) => return CliError::usage(&error).report(),
     };
+    if let Err(error) = width::from_environment() {
+        return CliError::input(error).report();
+    }
     let result = match parsed.command {
         None => run::execute(&run::Arguments::default()),
         Some(Command::Run(arguments)) => run::execute(&arguments),
         Some(Command::Sweep(arguments)) => sweep::execute(&arguments),
+        Some(Command::Merge(arguments)) => merge::execute(&arguments),
         Some(Command::List) => list::execute(),
         Some(Command::Scenario(arguments)) => scenario::execute(&arguments),
         Some(Command::Init(arguments)) => scenario::init(&arguments),
+        Some(Command::Export(arguments)) => export::execute(&arguments),
         Some(Command::Report(arguments)) => report::execute(&arguments),
         Some(Command::Compare(arguments)) => compare::execute(&arguments),
         Some(Command::Privacy(arguments)) => privacy::execute(&arguments),
@@ -112,5 +129,82 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => error.report(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::{Path, PathBuf};
+
+    /// The command lines of a text's fences: `sordino …`, comments cut off, continued lines joined, quotes respected.
+    fn commands(text: &str) -> Vec<Vec<String>> {
+        let mut found = Vec::new();
+        let mut inside = false;
+        let joined = text.replace("\\\n", " ");
+        for line in joined.lines() {
+            if line.trim_start().starts_with("```") {
+                inside = !inside;
+            }
+            let line = line.trim_start().trim_start_matches("$ ");
+            if !inside || !line.starts_with("sordino ") {
+                continue;
+            }
+            let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
+            for letter in line.split(" #").next().unwrap_or_default().chars().chain([' ']) {
+                match (letter, quote) {
+                    ('"' | '\'', None) => quote = Some(letter),
+                    (letter, Some(mark)) if letter == mark => quote = None,
+                    (' ', None) if word.is_empty() => {}
+                    (' ', None) => words.push(std::mem::take(&mut word)),
+                    _ => word.push(letter),
+                }
+            }
+            found.push(words);
+        }
+        found
+    }
+
+    fn parses(words: &[String]) -> Result<(), String> {
+        if handover::program_of(&words.iter().map(OsString::from).collect::<Vec<_>>()).is_some() {
+            return Ok(());
+        }
+        match Arguments::try_parse_from(words) {
+            Err(error) if error.use_stderr() => Err(format!("{words:?}: {error}")),
+            _ => Ok(()),
+        }
+    }
+
+    fn pages(folder: &Path, found: &mut Vec<PathBuf>) {
+        for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+            let path = entry.path();
+            if path.is_dir() {
+                pages(&path, found);
+            } else if path.extension().is_some_and(|extension| extension == "md") {
+                found.push(path);
+            }
+        }
+    }
+
+    #[test]
+    fn every_command_of_the_documentation_is_understood() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let mut paths = vec![root.join("README.md"), root.join("sim/scenarios/README.md")];
+        pages(&root.join("docs"), &mut paths);
+        let mut count = 0;
+        for path in paths {
+            for words in commands(&std::fs::read_to_string(&path).unwrap()) {
+                count += 1;
+                if let Err(error) = parses(&words) {
+                    panic!("{}: {error}", path.display());
+                }
+            }
+        }
+        assert!(count >= 40, "{count}");
+        let wrong =
+            commands("```sh\nsordino run default --rums 3   # three\nsordino tune --space 'a b' \\\n  --x\n```");
+        assert_eq!(wrong[0], ["sordino", "run", "default", "--rums", "3"]);
+        assert_eq!(wrong[1], ["sordino", "tune", "--space", "a b", "--x"]);
+        assert!(wrong.iter().all(|words| parses(words).is_err()));
     }
 }

@@ -16,7 +16,7 @@ pub enum Format {
     Json,
 }
 
-/// Prints a result. Whoever closed the pipe has read enough.
+/// Prints a result. A reader that closed the pipe has read enough.
 pub fn print(text: &str) -> Result<(), CliError> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

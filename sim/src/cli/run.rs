@@ -2,21 +2,26 @@
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+use super::data::{check_data, of_data};
 use super::error::CliError;
 use super::{Format, interrupt, print, print_json};
 use crate::files::read_to_string_bounded;
-use crate::model::{self, DriverKind, Model, ModelError, Options};
+use crate::model::hub::Hub;
+use crate::model::{self, DriverKind, Model, ModelError, Options, Part};
 use crate::progress::log::{self, Log};
 use crate::progress::teller::Teller;
+use crate::record::Record;
+use crate::report::differences::few;
 use crate::report::folder::RunFolder;
 use crate::report::table as tables;
-use crate::scenario::{SHIPPED, Shipped, nearest};
+use crate::scenario::{Head, Method, MethodName, SHIPPED, Scenario, Shipped, method, nearest};
 use crate::study::execute::{self, ExecuteError, Place};
-use crate::world::table;
+use crate::study::parts::mark::whole;
 
 /// Scenario files are read up to this length.
 const BYTES_MAX: u64 = 1 << 20;
@@ -53,6 +58,9 @@ pub struct Arguments {
     /// Go on with the interrupted run in --out, or start it if the folder is new
     #[arg(long, requires = "out")]
     resume: bool,
+    /// The jobs of one part of N alone, as in 2/3; sordino merge puts the parts together
+    #[arg(long, value_name = "I/N", requires = "out", conflicts_with = "chain")]
+    part: Option<Part>,
     /// Seconds between two checkpoints of a method; changes no result
     #[arg(long, value_name = "SECONDS", default_value_t = 5.0, value_parser = seconds)]
     checkpoint_every: f64,
@@ -65,6 +73,23 @@ pub struct Arguments {
     /// Progress on standard error, for people or as JSON lines
     #[arg(long, value_enum, default_value_t)]
     log: Log,
+}
+
+impl Arguments {
+    /// Refuses what has no meaning where the agents are held elsewhere.
+    ///
+    /// **Errors**: the option and what to give instead.
+    pub fn for_a_hub(&self) -> Result<(), CliError> {
+        let (option, instead) = match self {
+            Arguments { part: Some(_), .. } => {
+                ("--part", "one federation is not cut into parts; run parts by sordino run")
+            }
+            Arguments { threads: Some(_), .. } => ("--threads", "give it to the workers, which compute"),
+            Arguments { driver: DriverArgument::Lockstep, .. } => ("--driver", "the agents are held by the workers"),
+            _ => return Ok(()),
+        };
+        Err(CliError::input(format!("{option}: has no meaning for a cluster; {instead}")))
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -80,45 +105,6 @@ enum DriverArgument {
 pub fn load(name: &str, settings: &[String]) -> Result<Box<dyn Model>, CliError> {
     let (source, text) = scenario_text(name)?;
     Ok(model::parse(&source, &text, settings)?)
-}
-
-/// What a scenario takes from its data and does not say itself, as settings: a table's number of agents and digest.
-///
-/// **Errors**: a table that is not named or cannot be read.
-pub fn of_data(text: &str, settings: &[String], data: Option<&Path>) -> Result<Vec<String>, CliError> {
-    let parsed: toml::Table = text.parse().unwrap_or_default();
-    let said = |section: &str, key: &str| {
-        let set = settings.iter().rev().filter_map(|setting| setting.split_once('='));
-        let set = set.filter(|(name, _)| name.trim() == format!("{section}.{key}")).map(|(_, value)| value.trim());
-        let written = parsed.get(section).and_then(|section| section.get(key)).map(ToString::to_string);
-        set.map(str::to_owned).next().or(written).map(|value| value.trim_matches('"').to_owned())
-    };
-    let missing: Vec<_> = [("federation", "agents"), ("objective", "digest")]
-        .into_iter()
-        .filter(|(section, key)| said(section, key).is_none())
-        .collect();
-    if said("objective", "kind").as_deref() != Some("table") || missing.is_empty() {
-        return Ok(Vec::new());
-    }
-    let path = data.ok_or_else(|| CliError::input("this scenario reads a CSV table; name it with --data PATH"))?;
-    let facts = table::facts(path).map_err(CliError::input)?;
-    let setting = |(section, key)| match key {
-        "agents" => format!("{section}.{key}={}", facts.agents),
-        _ => format!("{section}.{key}=\"{}\"", facts.digest),
-    };
-    Ok(missing.into_iter().map(setting).collect())
-}
-
-/// Refuses `--data` that nobody would read: whoever gives it believes that it counts.
-pub fn check_data(scenarios: &[Box<dyn Model>], data: Option<&Path>) -> Result<(), CliError> {
-    let name = scenarios.first().map_or(String::new(), |scenario| format!(" `{}`", scenario.head().name));
-    match data {
-        Some(path) if scenarios.iter().all(|scenario| scenario.reads().is_none()) => Err(CliError::input(format!(
-            "--data {}: scenario{name} reads no data; leave --data away, or run one that does (see sordino list)",
-            path.display()
-        ))),
-        _ => Ok(()),
-    }
 }
 
 /// Name and text of a shipped scenario or of a file.
@@ -139,8 +125,33 @@ pub fn scenario_text(name: &str) -> Result<(String, String), CliError> {
     Ok((name.to_owned(), read_to_string_bounded(path, BYTES_MAX).map_err(unreadable)?))
 }
 
+/// The one method that is asked for, `dp-fts-de` if none is and the scenario has several, and the scenario as that method
+/// sees it.
+///
+/// **Errors**: a name that is none of a method.
+pub fn one_method(scenario: &Scenario, name: Option<&str>) -> Result<(Scenario, Method), CliError> {
+    let method = match (name, scenario.federation.methods.as_slice()) {
+        (Some(name), _) => scenario
+            .method(MethodName::new(name))
+            .ok_or_else(|| CliError::input(format!("--method {name}: no such method; the README names them")))?,
+        (None, [only]) => scenario.method(*only).unwrap_or(method::DP_FTS_DE),
+        (None, _) => method::DP_FTS_DE,
+    };
+    Ok((scenario.of(method).clone(), method))
+}
+
 /// Executes, prints, writes the folder.
 pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
+    execute_on(arguments, |_, _| Ok(None))
+}
+
+/// The same with the agents of a federation held by those that `hub` names; it is asked once, before a folder is made.
+///
+/// **Errors**: those of `hub`, and as [`execute`](fn@execute).
+pub fn execute_on(
+    arguments: &Arguments,
+    hub: impl FnOnce(&dyn Model, &Options) -> Result<Option<Arc<dyn Hub>>, CliError>,
+) -> Result<(), CliError> {
     arguments.log.begin();
     let mut settings = arguments.settings.clone();
     settings.extend(arguments.seed.map(|seed| format!("seed={seed}")));
@@ -157,6 +168,12 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
             "--chain: scenario `{name}` leaves no transcript.jsonl, which federations do; leave --chain away"
         )));
     }
+    let mut options = options(arguments);
+    if let (Some(part), Some(path)) = (arguments.part, &arguments.out) {
+        return super::parts::run(part, path, arguments.resume, &*model, options, arguments.format);
+    }
+    arguments.out.as_deref().map_or(Ok(()), whole)?;
+    options.hub = hub(&*model, &options)?;
     let place = match &arguments.out {
         Some(path) if arguments.resume => execute::begin_or_resume(path, &*model, data)?,
         _ => execute::begin(folder(arguments, &head.name)?, &*model, data)?,
@@ -168,7 +185,22 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     };
     let (path, jobs) = (folder.path().to_owned(), model.jobs());
     let mut teller = Teller::new("run", &head.name, jobs.unit, jobs.count);
-    let options = Options {
+    let result = execute::execute(&*model, folder, journal, options, &teller);
+    teller.finish();
+    let record = match result {
+        Err(ExecuteError::Model(ModelError::Interrupted)) => {
+            let again = interrupt::command(&std::env::args().collect::<Vec<_>>(), &path);
+            return Err(CliError::failure(format!("interrupted; what is finished is kept; to go on: {again}")));
+        }
+        result => result?,
+    };
+    show(&head, &record, arguments.format)?;
+    log::done(Some(&path), Some(&record.summary.digest));
+    Ok(())
+}
+
+fn options(arguments: &Arguments) -> Options {
+    Options {
         threads: arguments.threads,
         driver: match arguments.driver {
             DriverArgument::Lockstep => DriverKind::Lockstep,
@@ -179,17 +211,12 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         stop: interrupt::flag(),
         chain: arguments.chain,
         ..Options::default()
-    };
-    let result = execute::execute(&*model, folder, journal, options, &teller);
-    teller.finish();
-    let record = match result {
-        Err(ExecuteError::Model(ModelError::Interrupted)) => {
-            let again = interrupt::command(&std::env::args().collect::<Vec<_>>(), &path);
-            return Err(CliError::failure(format!("interrupted; what is finished is kept; to go on: {again}")));
-        }
-        result => result?,
-    };
-    match arguments.format {
+    }
+}
+
+/// Prints what an execution amounts to.
+pub fn show(head: &Head, record: &Record, format: Format) -> Result<(), CliError> {
+    match format {
         Format::Json => {
             print_json(&record.summary)?;
             log::note(tables::NOT_PRIVATE);
@@ -199,7 +226,9 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
             head.name, head.description, head.seed, head.runs, record.table
         ))?,
     }
-    log::done(Some(&path), Some(&record.summary.digest));
+    if let Some(warning) = few(head.runs as usize) {
+        log::note(&format!("warning: {warning}"));
+    }
     Ok(())
 }
 

@@ -6,14 +6,17 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::data::{check_data, of_data};
 use super::error::CliError;
-use super::run::{check_data, of_data, scenario_text, seconds};
+use super::run::{scenario_text, seconds};
 use super::{Format, interrupt, print, print_json};
+use crate::model::Part;
 use crate::progress::log::{self, Log};
 use crate::progress::teller::Teller;
 use crate::record::Loss;
 use crate::report::page::Shown;
 use crate::report::parts::words;
+use crate::study::parts::mark::whole;
 use crate::study::sweep::run::{Options, named, run};
 use crate::study::sweep::{Index, Plan, Status, SweepError, SweepFolder, grid};
 use crate::text::significant;
@@ -50,6 +53,9 @@ pub struct Arguments {
     /// Data file of scenarios that read one
     #[arg(long, value_name = "PATH")]
     data: Option<PathBuf>,
+    /// The jobs of one part of N alone, as in 2/3; sordino merge puts the parts together
+    #[arg(long, value_name = "I/N")]
+    part: Option<Part>,
     /// Seconds between two checkpoints of a method; changes no result
     #[arg(long, value_name = "SECONDS", default_value_t = 5.0, value_parser = seconds)]
     checkpoint_every: f64,
@@ -91,6 +97,16 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         let scenarios = cells.collect::<Result<Vec<_>, _>>().map_err(CliError::input)?;
         check_data(&scenarios, arguments.data.as_deref())?;
     }
+    let options = Options {
+        threads: arguments.threads,
+        data: arguments.data.clone(),
+        interval: Duration::from_secs_f64(arguments.checkpoint_every),
+        stop: interrupt::flag(),
+    };
+    if let Some(part) = arguments.part {
+        return super::parts::part_of_sweep(part, &arguments.out, arguments.resume, plan, &options, arguments.format);
+    }
+    whole(&arguments.out)?;
     let folder = if arguments.resume {
         SweepFolder::begin_or_resume(&arguments.out, plan)?
     } else {
@@ -108,12 +124,6 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         index.entries.iter().zip(&steps).filter(|(entry, _)| entry.status == Status::Done).map(|(_, n)| n).sum(),
     );
     teller.note(&format!("{}: {} runs, {done} of them done", index.scenario, index.entries.len()));
-    let options = Options {
-        threads: arguments.threads,
-        data: arguments.data.clone(),
-        interval: Duration::from_secs_f64(arguments.checkpoint_every),
-        stop: interrupt::flag(),
-    };
     let result = run(&folder, index, &options, &teller);
     teller.finish();
     let index = match result {
@@ -123,9 +133,16 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         }
         result => result?,
     };
-    match arguments.format {
-        Format::Json => print_json(&index)?,
-        Format::Text => print(&table(&index))?,
+    show(&folder, &index, arguments.format)
+}
+
+/// Prints what a sweep amounts to.
+///
+/// **Errors**: runs that failed.
+pub fn show(folder: &SweepFolder, index: &Index, format: Format) -> Result<(), CliError> {
+    match format {
+        Format::Json => print_json(index)?,
+        Format::Text => print(&table(index))?,
     }
     log::done(Some(folder.path()), index.digest.as_deref());
     match index.count(Status::Failed) {
@@ -133,13 +150,13 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         failed => Err(CliError::failure(format!(
             "{failed} of {} runs failed: {}; index.csv says why, --resume tries them again",
             index.entries.len(),
-            named(&index, Status::Failed)
+            named(index, Status::Failed)
         ))),
     }
 }
 
 /// What progress is counted in, and how much of it each run has.
-fn steps(folder: &SweepFolder) -> Result<(&'static str, Vec<u64>), CliError> {
+pub fn steps(folder: &SweepFolder) -> Result<(&'static str, Vec<u64>), CliError> {
     let (points, seeds) = (folder.plan.points(), folder.plan.seeds.len());
     let (mut unit, mut steps) = ("jobs", Vec::new());
     for point in points.iter().step_by(seeds) {

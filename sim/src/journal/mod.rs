@@ -14,10 +14,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sordino_core::digest::{Digest, Frame};
 
+mod gather;
+
 use crate::files::{LOCK, read_bounded, read_to_string_bounded, write_atomically};
 
 /// The file that makes a folder complete: the last that is written.
 pub const SUMMARY: &str = "summary.json";
+/// The file that says which part of an execution a folder holds.
+pub const PART: &str = "part.json";
 /// Folder of the state within a run folder.
 const STATE: &str = "state";
 /// The same while it is being dropped.
@@ -34,7 +38,7 @@ const CANDIDATES: &str = "candidates.csv";
 /// The table of a program's answers.
 const ANSWERS: &str = "answers.csv";
 /// Version of the form of what is stored.
-const VERSION: u32 = 6;
+const VERSION: u32 = 7;
 /// Checkpoints kept of a part that goes on.
 const KEEP: usize = 2;
 /// A longer file is not read.
@@ -138,7 +142,7 @@ fn same(folder: &Path, there: &str, here: &str) -> Result<(), JournalError> {
 }
 
 /// The first few lines in which two scenarios differ.
-fn difference(there: &str, here: &str) -> String {
+pub fn difference(there: &str, here: &str) -> String {
     let (old, new): (Vec<&str>, Vec<&str>) = (there.lines().collect(), here.lines().collect());
     let gone = old.iter().filter(|line| !new.contains(line)).map(|line| format!("- {line}"));
     let come = new.iter().filter(|line| !old.contains(line)).map(|line| format!("+ {line}"));
@@ -205,7 +209,7 @@ impl Journal {
         let entries = fs::read_dir(folder).map_err(io_at(folder))?.flatten();
         // A folder with a state that says nothing yet: killed at the very beginning.
         let mut names = entries.map(|entry| entry.file_name());
-        let fresh = names.all(|name| name == STATE || name == LOCK) && !state.join(SCENARIO).exists();
+        let fresh = names.all(|name| name == STATE || name == LOCK || name == PART) && !state.join(SCENARIO).exists();
         let begun = if fresh { Self::create } else { Self::resume };
         begun(folder, scenario, data).map(Some)
     }
@@ -401,7 +405,7 @@ fn seal(bytes: &[u8]) -> Digest {
 
 /// What stored parts belong to: form and program, scenario, the bytes of its data (of a folder those of its files by
 /// name).
-fn head(scenario: &str, data: Option<&Path>) -> Digest {
+pub fn head(scenario: &str, data: Option<&Path>) -> Digest {
     let mut frame = Frame::leaf();
     frame.u32(VERSION);
     frame.bytes(env!("CARGO_PKG_VERSION").as_bytes());

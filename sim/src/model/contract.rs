@@ -8,10 +8,13 @@ use std::time::Duration;
 
 use rayon::ThreadPool;
 
+use super::hub::Hub;
+use super::part::Share;
 use crate::journal::{Journal, JournalError};
 use crate::pool::PoolError;
 use crate::progress::Progress;
 use crate::record::{Explanation, Record};
+use crate::report::chart::Picture;
 use crate::scenario::Head;
 
 /// Who executes the parties of a federation. The transcript is the same.
@@ -24,7 +27,7 @@ pub enum DriverKind {
     Tokio,
 }
 
-/// How to execute; none of it changes a result, `chain` what is told of it.
+/// How to execute; none of it changes a result, `chain` what is told of it, `share` which results are computed here.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Threads for arithmetic; `None` is all cores.
@@ -45,6 +48,10 @@ pub struct Options {
     pub shards: Option<NonZeroU32>,
     /// Memory for posteriors that are kept between rounds; `None` is 256 MiB. A larger federation rebuilds them.
     pub workspace_bytes: Option<usize>,
+    /// The jobs to do, if others are done elsewhere; `None` is all of them.
+    pub share: Option<Share>,
+    /// Those who hold the agents of federations, if they are elsewhere.
+    pub hub: Option<Arc<dyn Hub>>,
     /// Whether the record of a federation says the digest after every round, or the last alone.
     pub chain: bool,
 }
@@ -73,6 +80,9 @@ pub enum ModelError {
     /// Somebody asked for it; what is finished is in the journal.
     #[error("interrupted")]
     Interrupted,
+    /// Every job of the share is done and in the journal; those of other parts are not here.
+    #[error("only the jobs of one part are here")]
+    PartDone,
 }
 
 impl ModelError {
@@ -125,8 +135,19 @@ pub trait Model: std::fmt::Debug + Send + Sync {
     /// What `--data` must name, for scenarios that read a file or a folder; nothing for all others.
     fn reads(&self) -> Option<&'static str>;
 
-    /// In how many steps progress is told.
-    fn jobs(&self) -> Jobs;
+    /// The names of the jobs of each run, in order; with the run they are what the journal keeps results under, and what
+    /// parts of an execution are cut of.
+    fn work(&self) -> Vec<String>;
+
+    /// Why its jobs cannot be done by several processes; nothing if they can.
+    fn indivisible(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// In how many steps progress is told, the same for every job.
+    fn jobs(&self) -> Jobs {
+        Jobs { count: u64::from(self.head().runs) * self.work().len() as u64, unit: "jobs" }
+    }
 
     /// Executes all runs of all methods. The result is the same for all [`Options`].
     ///
@@ -149,5 +170,12 @@ pub trait Model: std::fmt::Debug + Send + Sync {
     /// **Errors**: a folder that was changed.
     fn page_again(&self, _folder: &std::path::Path) -> Result<Option<String>, ModelError> {
         Ok(None)
+    }
+
+    /// Pictures of a complete run folder beside those that every trust model has, made again from what the folder holds.
+    ///
+    /// **Errors**: a folder that was changed.
+    fn pictures_again(&self, _folder: &std::path::Path) -> Result<Vec<Picture>, ModelError> {
+        Ok(Vec::new())
     }
 }

@@ -11,17 +11,17 @@ use rayon::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::contract::{Jobs, Model, ModelError, Options};
+use super::contract::{Model, ModelError, Options};
 use crate::journal::Journal;
 use crate::progress::Progress;
 use crate::record::{stored_name, stored_run};
 use crate::scenario::Head;
 
-/// Does every job that the journal does not hold; `name` gives the run of a job and its name within the run. The results
+/// Does every job of the share that the journal does not hold; `name` gives the run of a job and its name within the run. The results
 /// are in the order of the jobs, whatever the threads.
 ///
 /// **Errors**: the first that occurred in the order of the jobs; [`ModelError::Interrupted`] if the flag of the options
-/// was set before all were begun.
+/// was set before all were begun; [`ModelError::PartDone`] if all went well and others have jobs that are not here.
 pub fn execute<J: Sync, R: Serialize + DeserializeOwned + Send>(
     jobs: &[J],
     options: &Options,
@@ -29,13 +29,14 @@ pub fn execute<J: Sync, R: Serialize + DeserializeOwned + Send>(
     name: impl Fn(&J) -> (u32, String) + Sync,
     work: impl Fn(&J) -> Result<R, ModelError> + Sync,
 ) -> Result<Vec<R>, ModelError> {
-    let one = |job: &J| {
+    let one = |(place, job): (usize, &J)| {
         let (run, name) = name(job);
         let part = stored_name(run, &name);
         let journal = options.journal.as_deref();
         let known = journal.map_or(Ok(None), |journal| journal.finished(&part))?;
         let result = match known {
             Some(result) => result,
+            None if options.share.is_some_and(|share| !share.takes(place as u64)) => return Ok(None),
             None if options.stop.load(Ordering::Relaxed) => return Err(ModelError::Interrupted),
             None => {
                 let result = work(job)?;
@@ -44,16 +45,13 @@ pub fn execute<J: Sync, R: Serialize + DeserializeOwned + Send>(
             }
         };
         progress.job(&format!("run {}, {name}", run + 1));
-        Ok(result)
+        Ok(Some(result))
     };
     let pool = options.pool()?;
-    let results: Vec<Result<R, ModelError>> = pool.install(|| jobs.par_iter().with_max_len(1).map(one).collect());
-    results.into_iter().collect()
-}
-
-/// As many jobs as each run has, for progress.
-pub fn jobs(head: &Head, in_a_run: usize) -> Jobs {
-    Jobs { count: u64::from(head.runs) * in_a_run as u64, unit: "jobs" }
+    let results: Vec<Result<Option<R>, ModelError>> =
+        pool.install(|| jobs.par_iter().with_max_len(1).enumerate().map(one).collect());
+    let results: Vec<Option<R>> = results.into_iter().collect::<Result<_, _>>()?;
+    results.into_iter().collect::<Option<_>>().ok_or(ModelError::PartDone)
 }
 
 /// How many runs, from the first on, have all of their parts in the journal.
@@ -76,7 +74,7 @@ pub fn finished<M: Model + Clone + 'static>(
     head: impl FnOnce(&mut M) -> &mut Head,
 ) -> Result<Option<Box<dyn Model>>, ModelError> {
     let (mut shorter, all) = (model.clone(), model.head().runs);
-    let runs = whole_runs(journal, all, (model.jobs().count / u64::from(all)) as usize)?;
+    let runs = whole_runs(journal, all, model.work().len())?;
     let head = head(&mut shorter);
     (head.runs, head.description) = (runs, unfinished(&format!("{runs} of {all} runs"), &head.description));
     Ok((runs > 0).then(|| Box::new(shorter) as Box<dyn Model>))
@@ -125,7 +123,7 @@ mod tests {
         assert!((1..20).contains(&first));
         let journal = Journal::look(&folder, "a = 1").unwrap();
         assert_eq!(journal.finished_parts().unwrap().len() as u64, first);
-        // Whoever looks need not know how many there are.
+        // A reader need not know how many there are.
         let whole = whole_runs(&journal, 10, 2).unwrap();
         assert!(whole < 10 && u64::from(whole) <= first / 2, "{whole}");
         let again = with(Journal::resume(&folder, "a = 1", None).unwrap());

@@ -7,17 +7,22 @@
 //! | [`local`] | nobody trusted: every user perturbs its own reward |
 //! | [`output`] | one party tunes and publishes: private releases beside the best and a random candidate |
 //! | [`contract`], [`jobs`] | what each of them is to the rest of the program; jobs on all cores |
+//! | [`hub`] | a federation whose agents are elsewhere |
+//! | [`part`] | which jobs are done by which of many processes |
 //!
 //! A scenario is data; [`MODELS`] is the one place that knows which trust models there are.
 
 pub mod contract;
 pub mod federated;
+pub mod hub;
 pub mod jobs;
 pub mod local;
 pub mod output;
 pub mod outsourced;
+pub mod part;
 
 pub use contract::{DriverKind, Jobs, Model, ModelError, Options, TrustModel};
+pub use part::{Part, Share};
 
 use crate::scenario::{self, ScenarioError};
 

@@ -8,6 +8,8 @@
 //! | `run_start`, `run_done`, `run_failed` | a run folder of a sweep | `folder`, `run_number`, `of`; `digest`; `message` |
 //! | `progress` | at most ten times a second, and when a method ends | `run`, `method`, `round`, `rounds`, `epsilon_spent`, `epsilon_left`, `what`, `done`, `total`, `unit`, `rate`, `remaining_seconds` |
 //! | `waiting` | a stage of a round that takes long: every five seconds | `what`, `waited_seconds`, and as `progress` |
+//! | `worker_joined`, `worker_lost`, `worker_took_over` | a worker of `sordino cluster` | `worker`, `agents`, `message` |
+//! | `worker`, `worker_done` | each worker every five seconds, and at the end | `worker`, `agents`, `rate` (agents' steps a second of its work), `memory_bytes`, `message` |
 //! | `note` | what a person would be told | `message` |
 //! | `done` | once, at the end | `out`, `digest` |
 //! | `error` | once, instead | `message` |
@@ -139,6 +141,15 @@ pub struct Line<'a> {
     /// Estimated time that remains, seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remaining_seconds: Option<f64>,
+    /// A worker of a cluster, machine and process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worker: Option<&'a str>,
+    /// Agents that it holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agents: Option<u32>,
+    /// Memory that it uses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
     /// Where the results are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub out: Option<&'a str>,

@@ -55,6 +55,9 @@ pub trait Progress: Sync {
     /// A method of a federation entered a stage of a round.
     fn advance(&self, _step: &Step) {}
 
+    /// A round of a federation waits for members elsewhere, who are named.
+    fn awaits(&self, _step: &Step, _who: &str) {}
+
     /// A job of another trust model is done, by name.
     fn job(&self, _name: &str) {}
 }

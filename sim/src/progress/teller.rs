@@ -94,7 +94,7 @@ impl Teller {
         Teller { shared, ticker }
     }
 
-    /// So many units were found finished.
+    /// How many units were found finished.
     pub fn found(&self, units: u64) {
         self.shared.done.fetch_add(units, Ordering::Relaxed);
         self.shared.last().found += units;
@@ -141,15 +141,16 @@ impl Teller {
         FolderTeller { teller: self, name }
     }
 
+    fn members(&self, step: &Step, who: &str, name: &str) {
+        let said = match step.stage {
+            Stage::Agents { done, of } => format!("waiting for {who}; {done} of {of} agents are done"),
+            _ => format!("waiting for {who}"),
+        };
+        self.shared.awaits(Some(*step), format!("{}: {said}", place(step, name)));
+    }
+
     fn step(&self, step: &Step, name: &str) {
-        let method = step.method;
-        let place = format!(
-            "{name}{}run {}, {method}, round {} of {}",
-            if name.is_empty() { "" } else { ": " },
-            step.run + 1,
-            step.round,
-            step.rounds
-        );
+        let place = place(step, name);
         match step.stage {
             Stage::Agents { done: 0, of } => {
                 self.shared.awaits(Some(*step), format!("{place}: waiting for {of} agents"))
@@ -195,6 +196,10 @@ impl Progress for Teller {
         self.step(step, "");
     }
 
+    fn awaits(&self, step: &Step, who: &str) {
+        self.members(step, who, "");
+    }
+
     fn job(&self, name: &str) {
         self.shared.job(name.to_owned());
     }
@@ -212,9 +217,19 @@ impl Progress for FolderTeller<'_> {
         self.teller.step(step, self.name);
     }
 
+    fn awaits(&self, step: &Step, who: &str) {
+        self.teller.members(step, who, self.name);
+    }
+
     fn job(&self, name: &str) {
         self.teller.shared.job(format!("{}: {name}", self.name));
     }
+}
+
+/// Where an execution is, in words; `name` of its folder, if it is one of many.
+fn place(step: &Step, name: &str) -> String {
+    let Step { run, method, round, rounds, .. } = step;
+    format!("{name}{}run {}, {method}, round {round} of {rounds}", if name.is_empty() { "" } else { ": " }, run + 1)
 }
 
 impl Shared {
@@ -237,7 +252,7 @@ impl Shared {
         (last.what, last.step, last.at) = (what, step, Instant::now());
     }
 
-    /// So many units more are done.
+    /// This many more units are done.
     fn moved(&self, more: u64, step: Option<Step>, what: String, epsilon: (Option<f64>, Option<f64>), ends: bool) {
         let done = self.done.load(Ordering::Relaxed);
         let total = self.total.max(1);

@@ -1,4 +1,5 @@
-//! A chart before it is drawn: curves, a scale, a horizontal axis, the rectangle they are given.
+//! A chart before it is drawn: curves, a scale, a horizontal axis, the rectangle they are given; charts that belong
+//! together under a name.
 
 /// A point of a curve and of its band.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -97,4 +98,89 @@ pub struct Ruler {
     pub ticks: Vec<(f64, String)>,
     /// Points are marked and have bars of error instead of a band.
     pub marks: bool,
+}
+
+/// Charts that belong together, as a page shows them and as a file of their own.
+#[derive(Clone, Debug)]
+pub struct Picture {
+    /// What it is asked for by, as in `regret-epsilon`.
+    pub name: String,
+    /// Heading of its section and of its file.
+    pub title: String,
+    /// What must be said with it: plain sentences.
+    pub text: String,
+    /// Panels, in order.
+    pub charts: Vec<Chart>,
+    /// Their horizontal axis, if it is not rounds from 0.
+    pub ruler: Option<Ruler>,
+}
+
+impl Picture {
+    /// Names that it tells things apart by: of curves, or of panels whose curve has none.
+    pub fn names(&self) -> Vec<&str> {
+        let labels = self.charts.iter().flat_map(|chart| &chart.curves).map(|curve| curve.label.as_str());
+        let titles = self.charts.iter().map(|chart| chart.title.as_str());
+        let mut names: Vec<&str> = Vec::new();
+        for name in labels.chain(titles).filter(|name| !name.is_empty()) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    /// The same with these alone: curves by their labels, or panels by their titles; in the picture's own order.
+    ///
+    /// **Errors**: the name that the picture does not have.
+    pub fn only(mut self, wanted: &[String]) -> Result<Picture, String> {
+        if wanted.is_empty() {
+            return Ok(self);
+        }
+        let names = self.names();
+        if let Some(unknown) = wanted.iter().find(|name| !names.contains(&name.as_str())) {
+            return Err(unknown.clone());
+        }
+        for chart in self.charts.iter_mut().filter(|chart| !wanted.contains(&chart.title)) {
+            chart.curves.retain(|curve| wanted.contains(&curve.label));
+        }
+        self.charts.retain(|chart| !chart.curves.is_empty());
+        Ok(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_picture_is_cut_down_to_curves_or_panels() {
+        let curve = |label: &str| Curve {
+            class: "ink",
+            label: label.into(),
+            note: String::new(),
+            points: vec![Point::bare(0.0, 1.0)],
+        };
+        let chart = |title: &str, labels: &[&str]| Chart {
+            title: title.into(),
+            x_label: String::new(),
+            y_label: String::new(),
+            curves: labels.iter().map(|label| curve(label)).collect(),
+            scale: Scale::Linear { from: 0.0 },
+            y_max: 1.0,
+        };
+        let picture =
+            |charts| Picture { name: "x".into(), title: String::new(), text: String::new(), charts, ruler: None };
+        let only = |picture: Picture, wanted: &[&str]| {
+            let wanted: Vec<String> = wanted.iter().map(ToString::to_string).collect();
+            picture.only(&wanted).map(|left| {
+                let curves = |chart: &Chart| chart.curves.iter().map(|curve| curve.label.clone()).collect::<Vec<_>>();
+                left.charts.iter().flat_map(curves).collect::<Vec<_>>().join(" ")
+            })
+        };
+        let two = || picture(vec![chart("all", &["a", "b", "c"]), chart("changed", &["c"])]);
+        assert_eq!(two().names(), ["a", "b", "c", "all", "changed"]);
+        assert_eq!(only(two(), &["b", "a"]), Ok("a b".to_owned()));
+        assert_eq!(only(two(), &["changed", "b"]), Ok("b c".to_owned()));
+        assert_eq!((only(two(), &[]), only(two(), &["a", "d"])), (Ok("a b c c".to_owned()), Err("d".to_owned())));
+    }
 }

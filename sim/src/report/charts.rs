@@ -7,7 +7,7 @@ use super::svg::{Chart, Curve, Point, Ruler, Scale, escape, line};
 use super::{advance, figure, palette};
 use crate::metrics::{MethodStatistics, SMALL_DELTA, Statistics, loss_curve, release_event};
 use crate::record::MethodRun;
-use crate::scenario::{Guarantee, Method, Scenario};
+use crate::scenario::{Guarantee, Scenario};
 use crate::text::significant;
 use crate::world::fault::FaultCounts;
 
@@ -46,7 +46,7 @@ pub fn small(charts: &[Chart], plot: (f64, f64), labels: f64) -> String {
 }
 
 fn room(plot: (f64, f64), labels: f64, sizes: Sizes) -> Room {
-    Room { corner: (0.0, 0.0), width: 56.0 + plot.0 + labels, plot, margins: (50.0, 46.0, 46.0), sizes }
+    Room { corner: (0.0, 0.0), width: 56.0 + plot.0 + labels, plot, margins: (50.0, 46.0, 46.0), sizes, key: false }
 }
 
 fn framed(chart: &Chart, layout: &Layout, drawn: &str) -> String {
@@ -59,9 +59,6 @@ fn framed(chart: &Chart, layout: &Layout, drawn: &str) -> String {
 
 /// The tight ε over releases, at the scenario's δ and at [`SMALL_DELTA`]. Nothing if nothing private was released.
 pub fn losses(scenario: &Scenario, summary: &Statistics) -> Option<Chart> {
-    let releases = summary.losses.last().map(|(count, _)| *count)?;
-    // An error would have stopped the summary, which asked for the same at the scenario's δ.
-    let small = loss_curve(&release_event(scenario), releases, SMALL_DELTA, SMALL_POINTS).ok()?;
     let curve = |class: &'static str, losses: &[(u32, Option<f64>)], delta: f64| {
         let points = losses.iter().filter_map(|(count, epsilon)| epsilon.map(|y| Point::bare(f64::from(*count), y)));
         let last = losses.last().and_then(|(_, epsilon)| *epsilon);
@@ -73,10 +70,22 @@ pub fn losses(scenario: &Scenario, summary: &Statistics) -> Option<Chart> {
         }
     };
     let delta = scenario.privacy.delta;
-    let mut curves = vec![curve("fern", &small, SMALL_DELTA), curve("green", &summary.losses, delta)];
-    if summary.prior_losses.len() > 1 {
-        let prior = curve(palette::of(Method::DpPrior), &summary.prior_losses, delta);
-        curves.push(Curve { label: Method::DpPrior.name().to_owned(), ..prior });
+    let mut curves = Vec::new();
+    for paid in summary.paid.iter().filter(|paid| paid.losses.len() > 1) {
+        let method = paid.main()?;
+        let releases = paid.losses.last().map(|(count, _)| *count)?;
+        if curves.is_empty() && !method.is_prior() {
+            // An error would have stopped the summary, which asked for the same at the scenario's δ.
+            let event = release_event(scenario.of(method));
+            let small = loss_curve(&event, releases, SMALL_DELTA, SMALL_POINTS).ok()?;
+            curves = vec![curve("fern", &small, SMALL_DELTA), curve("green", &paid.losses, delta)];
+        } else {
+            let more = curve(palette::of(method), &paid.losses, delta);
+            curves.push(Curve { label: method.name().to_owned(), ..more });
+        }
+    }
+    if curves.is_empty() {
+        return None;
     }
     let top = curves.iter().flat_map(|curve| &curve.points).map(|point| point.y).fold(f64::MIN_POSITIVE, f64::max);
     Some(Chart {
@@ -193,6 +202,7 @@ pub fn utility(summary: &Statistics, regret_name: &str) -> String {
     let from = if low > 0.4 * high { low - 0.05 * (high - low) } else { 0.0 };
     let note = |method: &MethodStatistics| match (method.guarantee(), method.losses) {
         (Guarantee::NothingReleased, _) => "nothing released".to_owned(),
+        (Guarantee::Unclaimed, _) => "no guarantee claimed".to_owned(),
         (_, Some([loss, _])) => figure::epsilon(loss.tight),
         _ => "no protection".to_owned(),
     };

@@ -1,4 +1,4 @@
-//! `rounds.csv` of any trust model: columns `run`, `method`, `round`, and right after it what is measured.
+//! `rounds.csv` of any trust model: columns `run`, `method`, `round`, `regret`, and `epsilon` among those that follow.
 
 use std::path::Path;
 
@@ -13,13 +13,21 @@ pub struct MethodCurve {
     pub points: Vec<(f64, f64, f64)>,
 }
 
+/// A method's name, its rounds, and its values by run and round.
+type Rows = (String, Vec<f64>, Vec<Vec<f64>>);
+
+/// The column of what releases have cost by a round.
+const EPSILON: &str = "epsilon";
+
 /// Curves by run and method, as they stand in a file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Curves {
     /// What is measured: the name of the column after `round`.
     pub measure: String,
-    /// (method, rounds, one list of values for each run)
-    methods: Vec<(String, Vec<f64>, Vec<Vec<f64>>)>,
+    /// One list of values for each run.
+    methods: Vec<Rows>,
+    /// Methods with (round, ε of all releases up to it), of the first run that tells it.
+    losses: Vec<(String, Vec<(f64, f64)>)>,
 }
 
 impl Curves {
@@ -47,7 +55,8 @@ impl Curves {
         let Some(measure) = header.get(round + 1) else {
             return Err(bad(1, "the header must name a measure after round".into()));
         };
-        let mut curves = Curves { measure: measure.to_owned(), methods: Vec::new() };
+        let epsilon = column(EPSILON);
+        let mut curves = Curves { measure: measure.to_owned(), ..Curves::default() };
         let mut current = (String::new(), String::new());
         for record in reader.records() {
             let record = record.map_err(|error| {
@@ -61,6 +70,11 @@ impl Curves {
             };
             let (run, method) = (record.get(run).unwrap_or(""), record.get(method).unwrap_or(""));
             let (round, value) = (number(round)?, number(round + 1)?);
+            // Without a finite bound there is nothing to draw.
+            let spent = epsilon.and_then(|column| record.get(column)).and_then(|field| field.parse::<f64>().ok());
+            if let Some(spent) = spent.filter(|spent| spent.is_finite()) {
+                curves.spend(method, round, spent);
+            }
             let place = curves.methods.iter().position(|known| known.0 == method).unwrap_or_else(|| {
                 curves.methods.push((method.to_owned(), Vec::new(), Vec::new()));
                 curves.methods.len() - 1
@@ -81,6 +95,36 @@ impl Curves {
         Ok(curves)
     }
 
+    /// Keeps what a method has spent by a round, if no earlier run told it.
+    fn spend(&mut self, method: &str, round: f64, spent: f64) {
+        match self.losses.iter_mut().find(|(name, _)| name == method) {
+            Some((_, told)) if told.last().is_some_and(|(last, _)| *last < round) => told.push((round, spent)),
+            Some(_) => {}
+            None => self.losses.push((method.to_owned(), vec![(round, spent)])),
+        }
+    }
+
+    /// Methods with (round, ε of all releases up to it); of those alone that tell it.
+    pub fn losses(&self) -> &[(String, Vec<(f64, f64)>)] {
+        &self.losses
+    }
+
+    /// The values of a method, one list for each run; empty if it is not there.
+    pub fn of(&self, method: &str) -> &[Vec<f64>] {
+        self.methods.iter().find(|(name, ..)| name == method).map_or(&[], |(_, _, values)| values)
+    }
+
+    /// Names of the methods in the order of the file.
+    pub fn names(&self) -> Vec<&str> {
+        self.methods.iter().map(|(name, ..)| name.as_str()).collect()
+    }
+
+    /// The first runs alone.
+    pub fn first(mut self, runs: usize) -> Self {
+        self.methods.iter_mut().for_each(|(_, _, values)| values.truncate(runs));
+        self
+    }
+
     /// Adds the runs of another file, of methods that both have.
     pub fn join(&mut self, other: Curves) {
         for (name, rounds, values) in other.methods {
@@ -92,7 +136,7 @@ impl Curves {
 
     /// Mean curves in the order of the file.
     pub fn means(&self) -> Vec<MethodCurve> {
-        let mean = |(name, rounds, values): &(String, Vec<f64>, Vec<Vec<f64>>)| MethodCurve {
+        let mean = |(name, rounds, values): &Rows| MethodCurve {
             method: name.clone(),
             points: rounds
                 .iter()
@@ -122,8 +166,17 @@ mod tests {
         assert_eq!(curves.measure, "x");
         assert_eq!(curves.means()[0].points, [(1.0, 2.0, 1.0), (2.0, 4.0, 1.0)]);
         assert_eq!(curves.means()[1].points, [(1.0, 0.0, 0.0)]);
+        assert_eq!((curves.of("a").len(), curves.of("c").len(), curves.names()), (2, 0, vec!["a", "b"]));
+        assert_eq!(curves.clone().first(1).of("a"), [[1.0, 3.0]]);
         curves.join(parse("run,method,y,round,x\n0,a,,1,5\n0,a,,2,7\n").unwrap());
         assert_eq!(curves.means()[0].points[0].1, 3.0);
+    }
+
+    #[test]
+    fn what_releases_cost_is_read_from_the_first_run_that_tells_it() {
+        let curves = parse("run,method,round,x,epsilon\n0,a,1,1,.5\n0,a,2,1,inf\n1,a,1,1,.7\n1,a,2,1,.9\n1,b,1,1,\n");
+        let told = curves.unwrap().losses().to_vec();
+        assert_eq!(told, [("a".to_owned(), vec![(1.0, 0.5), (2.0, 0.9)])]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What the releases of private methods are, in words: two methods of one ε may pay for quite different events.
 
-use crate::metrics::Statistics;
+use crate::metrics::{Paid, Statistics};
 use crate::scenario::{Method, Scenario};
 use crate::text::significant;
 
@@ -8,6 +8,7 @@ use crate::text::significant;
 pub fn event(scenario: &Scenario, summary: &Statistics, method: Method) -> Option<String> {
     let found = summary.methods.iter().find(|found| found.method == method)?;
     let (releases, _) = (found.releases, found.losses?);
+    let scenario = scenario.of(method);
     let Some(prior) = scenario.prior.as_ref().filter(|_| method.is_prior()) else {
         let (q, z) = (scenario.privacy.sampling_probability, scenario.privacy.noise_multiplier);
         return Some(format!(
@@ -21,16 +22,12 @@ pub fn event(scenario: &Scenario, summary: &Statistics, method: Method) -> Optio
 
 /// The events of all private methods, a sentence for each kind.
 pub fn sentences(scenario: &Scenario, summary: &Statistics) -> Vec<String> {
-    [false, true]
-        .into_iter()
-        .filter_map(|prior| {
-            let private = summary.methods.iter().filter(|found| found.losses.is_some());
-            let of: Vec<Method> = private.map(|found| found.method).filter(|m| m.is_prior() == prior).collect();
-            let event = event(scenario, summary, *of.first()?)?;
-            let names: Vec<&str> = of.iter().map(|method| method.name()).collect();
-            Some(format!("{}: {event}", names.join(", ")))
-        })
-        .collect()
+    let sentence = |paid: &Paid| {
+        let event = event(scenario, summary, *paid.methods.first()?)?;
+        let names: Vec<&str> = paid.methods.iter().map(|method| method.name()).collect();
+        Some(format!("{}: {event}", names.join(", ")))
+    };
+    summary.paid.iter().filter_map(sentence).collect()
 }
 
 /// One multiplier, or the ends of several.

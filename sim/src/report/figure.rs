@@ -5,27 +5,9 @@ use super::layout::{Layout, Room, Sizes};
 use super::palette;
 use super::svg::{Chart, Curve, Point, Ruler, Scale, line};
 use crate::metrics::{MethodStatistics, Statistics};
-use crate::scenario::{Method, Scenario};
+use crate::record::distinct;
+use crate::scenario::{Method, MethodName, Scenario};
 use crate::text::significant;
-
-/// The left panel; the last is drawn on top.
-const METHODS: [Method; 9] = [
-    Method::PureNoise,
-    Method::PriorNoise,
-    Method::Ts,
-    Method::Fts,
-    Method::FtsDe,
-    Method::DpFts,
-    Method::DpFtsDe,
-    Method::Prior,
-    Method::DpPrior,
-];
-/// The panel beside it.
-const ABLATIONS: [Method; 4] = [Method::PureNoise, Method::UniformWeights, Method::GlobalInit, Method::DpFtsDe];
-
-/// The last panel.
-const PRIOR_ABLATIONS: [Method; 5] =
-    [Method::PriorNoise, Method::PriorUnsafe, Method::PriorMean, Method::Prior, Method::DpPrior];
 
 /// A loss as it stands beside a name.
 pub fn epsilon(loss: Option<f64>) -> String {
@@ -53,12 +35,14 @@ pub fn curve(method: &MethodStatistics) -> Curve {
 
 /// The panels: methods, ablations of either private method. Those are missing if the scenario has none to compare.
 pub fn panels(summary: &Statistics, regret_name: &str) -> Vec<Chart> {
-    let pick = |wanted: &[Method]| -> Vec<Curve> {
-        wanted
+    // What is only noise is drawn first, and what it is compared with on top.
+    let pick = |wanted: &dyn Fn(Method) -> bool| -> Vec<Curve> {
+        let (silent, heard): (Vec<_>, Vec<_>) = summary
+            .methods
             .iter()
-            .filter_map(|method| summary.methods.iter().find(|found| found.method == *method))
-            .map(curve)
-            .collect()
+            .filter(|found| wanted(found.method))
+            .partition(|found| !found.method.parts().signal && found.method.is_ablation());
+        silent.into_iter().chain(heard).map(curve).collect()
     };
     let all = || summary.methods.iter().flat_map(|method| &method.curve);
     let top = all().map(|at| at.mean + at.standard_error.unwrap_or(0.0)).fold(f64::MIN_POSITIVE, f64::max);
@@ -71,13 +55,14 @@ pub fn panels(summary: &Statistics, regret_name: &str) -> Vec<Chart> {
         scale,
         y_max,
     };
-    let has = |wanted: [Method; 2]| summary.methods.iter().any(|found| wanted.contains(&found.method));
-    let mut panels = vec![chart("Methods", pick(&METHODS))];
-    if has([Method::UniformWeights, Method::GlobalInit]) {
-        panels.push(chart("dp-fts-de with one thing changed", pick(&ABLATIONS)));
-    }
-    if has([Method::PriorMean, Method::PriorUnsafe]) {
-        panels.push(chart("dp-prior with one thing changed", pick(&PRIOR_ABLATIONS)));
+    let own = |method: Method| !method.is_ablation() || !method.parts().signal;
+    let mut panels = vec![chart("Methods", pick(&own))];
+    // A method and what is left of it when one thing is taken away.
+    let changed = summary.methods.iter().filter(|found| !own(found.method)).filter_map(|found| found.method.base());
+    for base in distinct(changed.map(MethodName::name)) {
+        let mut curves = pick(&|method| method.base().is_some_and(|of| of.name() == base));
+        curves.extend(pick(&|method| method.name() == base));
+        panels.push(chart(&format!("{base} with one thing changed"), curves));
     }
     panels.retain(|panel| !panel.curves.is_empty());
     panels
@@ -144,6 +129,7 @@ pub fn compose_over(title: &str, lines: &[&str; 2], panels: &[Chart], ruler: Opt
                 plot: (370.0, 340.0),
                 margins: (46.0, 67.0, 56.0),
                 sizes: Sizes::FILE,
+                key: false,
             };
             let layout = Layout::of(panel, ruler, &room);
             x += layout.width + GAP;
@@ -169,14 +155,14 @@ pub fn compose_over(title: &str, lines: &[&str; 2], panels: &[Chart], ruler: Opt
 }
 
 /// Title and lines above the panels, broken to a width; where the last of them stands.
-fn heading(out: &mut String, title: &str, lines: &[&str; 2], width: f64) -> f64 {
+pub(super) fn heading(out: &mut String, title: &str, lines: &[&str; 2], width: f64) -> f64 {
     let mut y = 12.0;
     for text in wrapped(title, 19.0, true, width) {
         y += 24.0;
         line(out, "title", 24.0, y, "start", &text);
     }
     y += 3.0;
-    for text in lines.iter().flat_map(|text| sentences(text, width)) {
+    for text in lines.iter().filter(|text| !text.is_empty()).flat_map(|text| sentences(text, width)) {
         y += 19.0;
         line(out, "sub", 24.0, y, "start", &text);
     }

@@ -45,7 +45,9 @@ pub fn latex(tables: &[Grid], remarks: &[String]) -> String {
     let mut out = String::new();
     for (title, rows) in tables.iter().filter(|(_, rows)| rows.len() > 1) {
         let columns = rows.first().map_or(0, Vec::len);
-        let _ = writeln!(out, "% {title}\n\\begin{{tabular}}{{{}}}\n\\toprule", "l".repeat(columns));
+        let sides: String = (0..columns).map(|column| if is_numeric(rows, column) { 'r' } else { 'l' }).collect();
+        let title = if title.is_empty() { String::new() } else { format!("% {title}\n") };
+        let _ = writeln!(out, "% \\usepackage{{booktabs}}\n{title}\\begin{{tabular}}{{{sides}}}\n\\toprule");
         for (i, row) in rows.iter().enumerate() {
             let cells: Vec<String> = row.iter().map(|cell| escaped(cell)).collect();
             let _ = writeln!(out, "{} \\\\{}", cells.join(" & "), if i == 0 { "\n\\midrule" } else { "" });
@@ -54,6 +56,15 @@ pub fn latex(tables: &[Grid], remarks: &[String]) -> String {
     }
     let said: Vec<String> = remarks.iter().map(|remark| format!("% {remark}")).collect();
     out + &said.join("\n") + "\n"
+}
+
+/// Whether a column holds numbers, so that it is set flush right: all its cells begin like one, or say that there is none.
+fn is_numeric(rows: &[Vec<String>], column: usize) -> bool {
+    let number = |text: &str| {
+        let text = text.trim_start_matches(['−', '+', '<', ' ']);
+        text.starts_with(|c: char| c.is_ascii_digit() || c == '.') || ["", "–", "∞"].contains(&text)
+    };
+    rows.iter().skip(1).all(|row| row.get(column).is_none_or(|cell| number(cell)))
 }
 
 fn escaped(text: &str) -> String {
@@ -66,11 +77,39 @@ fn escaped(text: &str) -> String {
             '−' => out.push_str("$-$"),
             '–' => out.push_str("--"),
             'ε' => out.push_str("$\\varepsilon$"),
+            'δ' => out.push_str("$\\delta$"),
+            '∞' => out.push_str("$\\infty$"),
+            '√' => out.push_str("$\\surd$"),
+            '²' => out.push_str("$^2$"),
+            '×' => out.push_str("$\\times$"),
+            '≤' => out.push_str("$\\le$"),
             '<' => out.push_str("$<$"),
+            '>' => out.push_str("$>$"),
             '~' => out.push_str("\\textasciitilde{}"),
             '^' => out.push_str("\\textasciicircum{}"),
             c => out.push(c),
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_for_papers_are_aligned_and_escaped() {
+        let rows = [["method", "ε", "p_t & q"], ["a_b", "7.05", "< 1e-6"], ["c", "∞", "–"]];
+        let rows: Vec<Vec<String>> = rows.iter().map(|row| row.map(str::to_owned).to_vec()).collect();
+        let tex = latex(&[("Title", rows.clone())], &["10 % of it".to_owned()]);
+        for part in [
+            "\\begin{tabular}{lrr}\n\\toprule\nmethod & $\\varepsilon$ & p\\_t \\& q \\\\\n\\midrule\n",
+            "a\\_b & 7.05 & $<$ 1e-6 \\\\\n",
+            "c & $\\infty$ & -- \\\\\n\\bottomrule",
+            "% 10 % of it",
+        ] {
+            assert!(tex.contains(part), "{tex}\nexpected {part}");
+        }
+        assert!(markdown(&[("Title", rows)], &[]).contains("| method | ε | p_t & q |\n|---|---|---|\n| a_b |"));
+    }
 }

@@ -55,7 +55,26 @@ pub struct Room {
     pub margins: (f64, f64, f64),
     /// Sizes of type in this picture.
     pub sizes: Sizes,
+    /// Names of curves may stand in a key below the plot, where they would take too much of the width or of the height. Then
+    /// `width` is kept exactly.
+    pub key: bool,
 }
+
+/// Names of curves below the plot.
+#[derive(Clone, Debug)]
+pub struct Key {
+    /// Left end of each on its baseline.
+    pub places: Vec<(f64, f64)>,
+    /// Height of all of it.
+    pub height: f64,
+}
+
+/// From the left end of a name's place in the key to the name: a piece of the curve.
+pub const KEY_SAMPLE: f64 = 30.0;
+/// From one row of the key to the next.
+pub const KEY_ROW: f64 = 18.0;
+/// Share of the width that the plot keeps where names stand beside it.
+const PLOT_LEAST: f64 = 0.52;
 
 /// A chart's texts, broken into lines, and their places.
 #[derive(Clone, Debug)]
@@ -70,6 +89,8 @@ pub struct Layout {
     pub height: f64,
     /// Whether notes stand below their labels.
     pub stacked: bool,
+    /// Where names of curves stand if not at the curves' ends.
+    pub key: Option<Key>,
     /// Lines of the title.
     pub title: Vec<String>,
     /// Name of the vertical axis.
@@ -102,22 +123,26 @@ impl Layout {
             ruler.ticks.iter().map(|(x, text)| (*x, fitted(text, sizes.tick, false, TICK_MAX))).collect();
         let half = names.last().map_or(0.0, |(_, text)| 0.5 * width(text, sizes.tick, false));
 
-        let cut = |text: &str, size, bold| fitted(text, size, bold, LABEL_MAX);
-        let labels: Vec<(String, String)> = chart
-            .curves
-            .iter()
-            .map(|curve| (cut(&curve.label, sizes.label, true), cut(&curve.note, sizes.note, false)))
-            .collect();
+        let labels = labels(chart, room);
         let sides = |(label, note): &(String, String)| {
             (width(label, sizes.label, true), if note.is_empty() { 0.0 } else { width(note, sizes.note, false) })
         };
-        let beside = widest(&mut labels.iter().map(sides).map(|(a, b)| if b > 0.0 { a + NOTE_GAP + b } else { a }));
+        let whole = |(a, b): (f64, f64)| if b > 0.0 { a + NOTE_GAP + b } else { a };
+        let beside = widest(&mut labels.iter().map(sides).map(whole));
         let below = widest(&mut labels.iter().map(sides).map(|(a, b)| a.max(b)));
         let need = |text: f64| if text > 0.0 { LEADER + text + EDGE } else { 0.0 };
-        let tall_enough = labels.len() as f64 * (NOTE_BELOW + 19.0) <= room.plot.1 + 20.0;
-        let stacked = left + room.plot.0 + need(beside) > room.width && below < beside && tall_enough;
-        let right = need(if stacked { below } else { beside }).max(half + EDGE);
-        let plot = (room.width - left - right).clamp(0.72 * room.plot.0, room.plot.0);
+        let fits = |line: f64| labels.len() as f64 * line <= room.plot.1 + 20.0;
+        let (room_for, most) = if room.key {
+            (room.width * (1.0 - PLOT_LEAST), room.width)
+        } else {
+            (room.width - room.plot.0, room.plot.0)
+        };
+        let stacked = left + need(beside) > room_for && below < beside && fits(NOTE_BELOW + 19.0);
+        let beside_plot = need(if stacked { below } else { beside });
+        let in_key = room.key && (left + beside_plot > room_for || !fits(18.0)) && beside > 0.0;
+        let right = if in_key { 0.0 } else { beside_plot }.max(half + EDGE);
+        let least = if room.key { 0.0 } else { 0.72 * most };
+        let plot = (room.width - left - right).clamp(least, most);
         let total = room.width.max(left + plot + right);
 
         let y_label = wrapped(&chart.y_label, sizes.axis, false, total - left - EDGE);
@@ -131,15 +156,19 @@ impl Layout {
         let edges = (room.corner.0, room.corner.0 + total);
         let x_ticks = spaced(&names, &frame, ruler, edges, sizes.tick);
         let below_ticks = if x_ticks.iter().any(|tick| tick.2 > 0) { sizes.tick + LINE_GAP } else { 0.0 };
+        let bottom = top + room.plot.1 + room.margins.2 + extra(&x_label, line) + below_ticks;
+        let widths = || labels.iter().map(sides).map(whole).collect::<Vec<_>>();
+        let key = in_key.then(|| key(room, bottom, &widths()));
         Layout {
             x_label_end: (frame.x + plot).max(room.corner.0 + EDGE + long),
             x_ticks,
-            height: top + room.plot.1 + room.margins.2 + extra(&x_label, line) + below_ticks,
+            height: bottom + key.as_ref().map_or(0.0, |key| key.height),
+            stacked: stacked && key.is_none(),
+            key,
             below_ticks,
             frame,
             corner: room.corner,
             width: total,
-            stacked,
             title,
             y_label,
             x_label,
@@ -148,6 +177,38 @@ impl Layout {
             tick: sizes.tick,
         }
     }
+}
+
+/// Names and notes of curves, cut where they could not stand in the picture.
+fn labels(chart: &Chart, room: &Room) -> Vec<(String, String)> {
+    let sizes = &room.sizes;
+    let most = if room.key { (room.width - KEY_SAMPLE - 2.0 * EDGE).min(LABEL_MAX) } else { LABEL_MAX };
+    let cut = |curve: &super::chart::Curve| {
+        let label = fitted(&curve.label, sizes.label, true, most);
+        // In a key both stand on one line.
+        let left = if room.key { most - width(&label, sizes.label, true) - NOTE_GAP } else { most };
+        let note = if curve.note.is_empty() || left < 20.0 { "" } else { &curve.note };
+        (label, fitted(note, sizes.note, false, left.max(0.0)))
+    };
+    chart.curves.iter().map(cut).collect()
+}
+
+/// The key of names as wide as these, below `bottom`: in columns if two stand side by side, or else one after the other.
+fn key(room: &Room, bottom: f64, widths: &[f64]) -> Key {
+    const BETWEEN: f64 = 14.0;
+    let (left, right) = (room.corner.0 + EDGE, room.corner.0 + room.width - EDGE);
+    let widest = KEY_SAMPLE + widths.iter().copied().fold(0.0, f64::max);
+    let aligned = left + 2.0 * widest + BETWEEN <= right;
+    let (mut x, mut row, mut places) = (left, 0, Vec::new());
+    for width in widths {
+        let own = if aligned { widest } else { KEY_SAMPLE + width };
+        if x > left && x + own > right {
+            (x, row) = (left, row + 1);
+        }
+        places.push((x, room.corner.1 + bottom + 0.6 * KEY_ROW + f64::from(row) * KEY_ROW));
+        x += own + BETWEEN;
+    }
+    Key { places, height: f64::from(row + 1) * KEY_ROW }
 }
 
 /// Texts below the axis, moved inside the picture. One that would touch the one before is left out if it is a number; a

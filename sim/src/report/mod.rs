@@ -11,11 +11,16 @@
 //! | [`chart`] | a chart before it is drawn |
 //! | [`svg`] | axes, curves, bands, labels that do not overlap |
 //! | [`palette`] | colours in light and dark, and the style sheets made of them |
+//! | [`sheet`] | a picture as a file of a width, for papers |
 //! | [`layout`], [`advance`] | room for every text of a chart; how wide a text is |
 //! | [`charts`] | privacy loss, spread over agents, clipping, utility against privacy |
 //! | [`html`] | a page and its sections |
 //! | [`read`] | a run folder, read back and checked |
 //! | [`curves`] | `rounds.csv` of any trust model |
+//! | [`results`] | a complete run folder of any trust model: its summary, its curves, their pictures |
+//! | `utility` | utility against privacy, of the same |
+//! | [`differences`] | paired differences of everything with everything |
+//! | [`tables`] | summary and paired differences for a terminal, Markdown, LaTeX, programs |
 //! | [`parts`] | parts of pages that do not know whose results they show |
 //! | [`pictured`] | what an execution leaves that shows one table and one picture |
 //! | [`page`], [`readme`] | table, page and README of a run folder, whatever its trust model |
@@ -26,6 +31,7 @@ pub mod advance;
 pub mod chart;
 pub mod charts;
 pub mod curves;
+pub mod differences;
 pub mod events;
 pub mod federation;
 pub mod figure;
@@ -41,9 +47,13 @@ pub mod parts;
 pub mod pictured;
 pub mod read;
 pub mod readme;
+pub mod results;
 pub mod rows;
+pub mod sheet;
 pub mod svg;
 pub mod table;
+pub mod tables;
+mod utility;
 
 /// The rounds at which regret is told: 2, 10 and the last.
 pub fn told_rounds(rounds: u32) -> Vec<u32> {

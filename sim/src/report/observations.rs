@@ -8,6 +8,10 @@ use super::read::ReadError;
 use super::rows::{csv, number};
 use crate::files::{read_to_string_bounded, write_atomically};
 use crate::record::{MethodRun, Observed};
+use crate::scenario::ObjectiveConfig;
+use crate::scenario::outsourced::Goal;
+use crate::scenario::space::Input;
+use crate::world::space;
 
 /// A longer list of candidates is not read.
 const BYTES_MAX: u64 = 1 << 30;
@@ -33,11 +37,53 @@ pub fn candidates(path: &Path) -> Result<Vec<String>, ReadError> {
     Ok(text.lines().map(str::to_owned).collect())
 }
 
-/// A line for each observation: run, method, agent, round, whose choice, candidate, its point, y, value.
-pub fn all(results: &[MethodRun], points: &[String]) -> String {
-    let dim = points.first().map_or(0, |point| point.split(',').count());
-    let axes: Vec<String> = (1..=dim).map(|axis| format!("x{axis}")).collect();
-    let head = ["run", "method", "agent", "round", "source", "candidate"].into_iter();
+/// The user's own units, for objectives that have them.
+struct Own<'s> {
+    inputs: Vec<(&'s str, Input<'s>)>,
+    sign: f64,
+}
+
+impl<'s> Own<'s> {
+    fn of(objective: &'s ObjectiveConfig) -> Option<Self> {
+        let (space, goal) = match objective {
+            ObjectiveConfig::Table(config) => (&config.space, config.goal),
+            ObjectiveConfig::Fedhpo(config) => (&config.space, config.goal),
+            ObjectiveConfig::Command(config) => (&config.space, config.goal),
+            _ => return None,
+        };
+        Some(Own { inputs: space.all(), sign: if goal == Goal::Minimize { -1.0 } else { 1.0 } })
+    }
+
+    /// Names of the inputs; one that a column has already is told apart.
+    fn columns(&self, taken: &[String]) -> Vec<String> {
+        let free = |name: &str| match taken.iter().any(|column| column == name) || OWN.contains(&name) {
+            true => format!("{name}_input"),
+            false => name.to_owned(),
+        };
+        self.inputs.iter().map(|(name, _)| free(name)).collect()
+    }
+
+    fn fields(&self, point: &str) -> Vec<String> {
+        let numbers: Vec<f64> = point.split(',').filter_map(|x| x.parse().ok()).collect();
+        space::restore(&self.inputs, &numbers).iter().map(space::shown).collect()
+    }
+}
+
+/// What was seen and what is true, in the user's own sense.
+const OWN: [&str; 2] = ["own_y", "own_value"];
+
+/// A line for each observation: run, method, agent, round, whose choice, candidate, its point in the unit box, y, value; then
+/// inputs, y and value in the user's own units, where the objective has them.
+pub fn all(results: &[MethodRun], points: &[String], objective: &ObjectiveConfig) -> String {
+    let (dim, own) = (points.first().map_or(0, |point| point.split(',').count()), Own::of(objective));
+    let mut head = ["run", "method", "agent", "round", "source", "candidate"].map(str::to_owned).to_vec();
+    head.extend((1..=dim).map(|axis| format!("x{axis}")));
+    head.extend(["y", "value"].map(str::to_owned));
+    if let Some(own) = &own {
+        head.extend(own.columns(&head));
+        head.extend(OWN.map(str::to_owned));
+    }
+    let restored: Vec<Vec<String>> = own.iter().flat_map(|own| points.iter().map(|point| own.fields(point))).collect();
     let row = |result: &MethodRun, seen: &Observed| -> Vec<String> {
         let address =
             [result.run.to_string(), result.method.to_string(), seen.agent.to_string(), seen.round.to_string()];
@@ -45,31 +91,48 @@ pub fn all(results: &[MethodRun], points: &[String]) -> String {
         let chosen = [seen.source.name().to_owned(), seen.candidate.to_string()];
         let point = point.split(',').map(str::to_owned);
         let found = [number(Some(seen.y)), number(Some(seen.value))];
-        address.into_iter().chain(chosen).chain(point).chain(found).collect()
+        let inputs = restored.get(seen.candidate as usize).cloned().unwrap_or_default();
+        let told = own.iter().flat_map(|own| [seen.y, seen.value].map(|x| number(Some(own.sign * x))));
+        address.into_iter().chain(chosen).chain(point).chain(found).chain(inputs).chain(told).collect()
     };
     let rows = results.iter().flat_map(|result| result.observations.iter().map(move |seen| row(result, seen)));
-    csv(head.chain(axes.iter().map(String::as_str)).chain(["y", "value"]), rows)
+    csv(head.iter().map(String::as_str), rows)
 }
 
-/// A line for each agent of each method and run: how often it observed, the best candidate it met and its value.
-pub fn best(results: &[MethodRun]) -> String {
+/// A line for each agent of each method and run: how often it observed, the best candidate it met and its value; that
+/// candidate and value in the user's own units, where the objective has them.
+pub fn best(results: &[MethodRun], points: &[String], objective: &ObjectiveConfig) -> String {
+    let own = Own::of(objective);
+    let mut head = ["run", "method", "agent", "observations", "best_round", "best_candidate", "best_value"]
+        .map(str::to_owned)
+        .to_vec();
+    if let Some(own) = &own {
+        head.extend(own.columns(&head));
+        head.push(OWN[1].to_owned());
+    }
     let mut rows: Vec<Vec<String>> = Vec::new();
     for result in results {
         let mut seen: Vec<&Observed> = result.observations.iter().collect();
         seen.sort_by_key(|seen| seen.agent);
-        for own in seen.chunk_by(|a, b| a.agent == b.agent) {
+        for of_agent in seen.chunk_by(|a, b| a.agent == b.agent) {
             // The first of equals.
-            let best = own.iter().fold(own[0], |best, seen| if seen.value > best.value { seen } else { best });
-            rows.push(vec![
+            let best =
+                of_agent.iter().fold(of_agent[0], |best, seen| if seen.value > best.value { seen } else { best });
+            let mut row = vec![
                 result.run.to_string(),
                 result.method.to_string(),
                 best.agent.to_string(),
-                own.len().to_string(),
+                of_agent.len().to_string(),
                 best.round.to_string(),
                 best.candidate.to_string(),
                 number(Some(best.value)),
-            ]);
+            ];
+            if let Some(own) = &own {
+                row.extend(own.fields(points.get(best.candidate as usize).map_or("", String::as_str)));
+                row.push(number(Some(own.sign * best.value)));
+            }
+            rows.push(row);
         }
     }
-    csv(["run", "method", "agent", "observations", "best_round", "best_candidate", "best_value"], rows)
+    csv(head.iter().map(String::as_str), rows)
 }

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use comfy_table::{Cell, CellAlignment, Table};
 
 use super::charts::{element, element_over};
+use super::grid;
 use super::html::{document, section};
 use super::parts::{header, line};
 use super::svg::{Chart, Ruler, escape};
@@ -128,7 +129,8 @@ impl Page<'_> {
         header(&mut out, &eyebrow, &head.name, &head.description, &facts, self.shown.noise);
         section(&mut out, "Result", "", &(self.shown.html() + &self.below));
         out.push_str(&self.sections);
-        section(&mut out, "Who is protected from whom", "", &self.explained());
+        section(&mut out, "Privacy", "", &self.explained());
+        section(&mut out, "Numbers and figures", "", &self.downloads());
         section(
             &mut out,
             "Provenance",
@@ -148,6 +150,22 @@ impl Page<'_> {
             out.push_str("</ul>\n");
         }
         out
+    }
+
+    /// Files beside the page, its table for papers, and how to have the rest.
+    fn downloads(&self) -> String {
+        let link = |name: &&str| format!("<a href=\"{name}\" download>{name}</a>");
+        let links: Vec<String> = ["rounds.csv", "summary.json", "table.txt", "regret.svg"].iter().map(link).collect();
+        let head = self.shown.columns.iter().map(|head| head.replace('\n', " ")).collect();
+        let rows = [vec![head], self.shown.rows.clone()].concat();
+        format!(
+            "<p>Beside this page: {}. Every picture at the width of a column, every table for papers:</p>\n\
+             <pre>sordino report DIR --figure regret --width 84mm --no-title --out regret.pdf\n\
+             sordino report DIR --table paired --format latex</pre>\n\
+             <details><summary>The table in LaTeX</summary><pre>{}</pre></details>\n",
+            links.join(", "),
+            escape(grid::latex(&[("", rows)], &[]).trim())
+        )
     }
 
     fn provenance(&self) -> String {

@@ -3,17 +3,13 @@
 use std::fmt::Write as _;
 
 use super::curves::MethodCurve;
-use super::palette::{self, DISTINCT};
+use super::differences::{self, Difference};
+use super::html::section;
+use super::palette::Looks;
 use super::svg::{Chart, Curve, Point, escape};
 use super::{figure, table};
 use crate::record::MethodSummary;
-use crate::scenario::Method;
 use crate::text::significant;
-
-/// The class of a method: a federated one has its own, others that of their place.
-pub fn look(name: &str, place: usize) -> &'static str {
-    Method::from_name(name).map_or(DISTINCT[place % DISTINCT.len()], palette::of)
-}
 
 /// A name with spaces, as in `final regret`.
 pub fn words(name: &str) -> String {
@@ -47,8 +43,8 @@ pub fn line(class: &str) -> String {
 }
 
 /// A method's name with a piece of its line.
-pub fn swatch(name: &str, place: usize) -> String {
-    line(look(name, place)) + &escape(name)
+pub fn swatch(name: &str, looks: &Looks) -> String {
+    line(looks.class(name)) + &escape(name)
 }
 
 /// Cells of the measures and losses of a method.
@@ -72,6 +68,45 @@ pub fn numbers(method: &MethodSummary, measures: &[&str], losses: &[&str]) -> St
         let _ = write!(out, "<td>{text}</td>");
     }
     out
+}
+
+/// More rows than these are folded.
+const ROWS_OPEN: usize = 15;
+
+/// The section of paired differences of every two methods, each with a number for each run; nothing from a single run.
+pub fn differences(out: &mut String, worth: &[(String, Vec<f64>)], name: &str) {
+    let found = differences::all(worth);
+    if found.iter().all(|found| found.pairs < 2) {
+        return;
+    }
+    // Closing tags that HTML does not need are half of such a table.
+    let head: String = differences::HEAD.iter().map(|head| format!("<th>{head}")).collect();
+    let mut body = format!("<div class=\"scroll\"><table>\n<thead><tr>{head}</thead>\n<tbody>\n");
+    for found in &found {
+        let class = match found.holm {
+            Some(p) if p < 0.05 && found.mean < 0.0 => " class=\"better\"",
+            Some(p) if p < 0.05 => " class=\"worse\"",
+            _ => "",
+        };
+        let cells = Difference::cells(found);
+        let _ = write!(body, "<tr><th>{}<td{class}>{}", escape(&cells[0]), escape(&cells[1]));
+        cells[2..].iter().for_each(|cell| {
+            let _ = write!(body, "<td>{}", escape(cell));
+        });
+        body.push('\n');
+    }
+    body.push_str("</tbody></table></div>\n");
+    let text = format!(
+        "Differences of {} between every two methods, run by run: below zero the first is better. p of the t test, after Holm's correction for {} \
+         tests, and of Wilcoxon's signed ranks; in colour where Holm's is below .05.",
+        words(name),
+        found.len()
+    );
+    // On a phone, and with many methods, it is longer than all the rest.
+    if found.len() > ROWS_OPEN {
+        body = format!("<details><summary>All {} differences</summary>\n{body}</details>\n", found.len());
+    }
+    section(out, "Paired differences", &escape(&text), &body);
 }
 
 /// The points of a mean curve.

@@ -1,8 +1,12 @@
 //! What an execution leaves of a trust model that shows one table and one picture.
 
+use std::path::Path;
+
+use super::curves::Curves;
 use super::figure::compose_over;
 use super::html::section;
 use super::page::{Page, Shown, side_by_side};
+use super::parts::differences;
 use super::readme::readme;
 use super::svg::{Chart, Ruler, escape};
 use crate::record::{Explanation, Record, Summary};
@@ -41,6 +45,11 @@ impl Pictured<'_> {
         let picture = compose_over(&head.name, &[&head.description, &self.line], &self.charts, ruler);
         let mut sections = String::new();
         section(&mut sections, "Picture", &escape(&self.line), &side_by_side(&self.charts, ruler, 216.0));
+        if let Ok(curves) = Curves::parse(Path::new("rounds.csv"), &self.rounds) {
+            let last = |name: &str| curves.of(name).iter().filter_map(|run| run.last().copied()).collect();
+            let worth: Vec<_> = curves.names().into_iter().map(|name| (name.to_owned(), last(name))).collect();
+            differences(&mut sections, &worth, "final regret");
+        }
         let page = Page {
             head,
             version: env!("CARGO_PKG_VERSION"),

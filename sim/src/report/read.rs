@@ -11,7 +11,7 @@ use sordino_core::privacy::accountant::AccountantError;
 use crate::files::read_to_string_bounded;
 use crate::metrics::{Statistics, summarize};
 use crate::record::MethodRun;
-use crate::scenario::{Method, Scenario};
+use crate::scenario::{MethodName, Scenario};
 use crate::world::fault::FaultCounts;
 
 /// Format of `transcript.jsonl`: that of the digests in it.
@@ -63,7 +63,7 @@ pub struct RunRecord {
     pub version: String,
     /// What every method did in every run.
     pub results: Vec<MethodRun>,
-    /// What they amount to; computed anew.
+    /// What they amount to; computed again.
     pub summary: Statistics,
 }
 
@@ -77,7 +77,7 @@ struct Head {
 #[derive(Deserialize)]
 struct Line {
     run: u32,
-    method: Method,
+    method: MethodName,
     digest: String,
     releases: u32,
     #[serde(default)]
@@ -87,7 +87,7 @@ struct Line {
 #[derive(Deserialize)]
 struct Row {
     run: u32,
-    method: Method,
+    method: MethodName,
     round: usize,
     regret: f64,
     regret_p10: Option<f64>,
@@ -193,7 +193,7 @@ fn transcript_lines(path: &Path, text: &str) -> Result<(Head, Vec<MethodRun>), R
 #[derive(Deserialize)]
 struct FaultRow {
     run: u32,
-    method: Method,
+    method: MethodName,
     #[serde(flatten)]
     counts: FaultCounts,
 }
@@ -219,7 +219,7 @@ fn fill_faults(path: &Path, text: &str, results: &mut [MethodRun]) -> Result<(),
 fn fill_rounds(path: &Path, text: &str, results: &mut [MethodRun]) -> Result<(), ReadError> {
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let mut current = 0;
-    for row in reader.deserialize() {
+    for (place, row) in reader.deserialize().enumerate() {
         let row: Row = row.map_err(|error| ReadError::Line {
             path: path.to_owned(),
             line: error.position().map_or(0, csv::Position::line),
@@ -235,7 +235,12 @@ fn fill_rounds(path: &Path, text: &str, results: &mut [MethodRun]) -> Result<(),
                 .filter(|result| is_of(result))
                 .map(|_| next)
                 .or_else(|| results.iter().position(is_of))
-                .ok_or_else(|| bad(format!("run {}, {} is not in the transcript", row.run, row.method)))?;
+                .ok_or_else(|| ReadError::Line {
+                    path: path.to_owned(),
+                    // Below the head; no field has several lines.
+                    line: place as u64 + 2,
+                    message: format!("run {}, {} is not in the transcript", row.run, row.method),
+                })?;
         }
         let result = &mut results[current];
         if row.round != result.regret.len() || !row.regret.is_finite() {

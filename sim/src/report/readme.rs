@@ -26,8 +26,9 @@ const FILES: &[(&str, &str)] = &[
     (
         "observations.csv",
         "every observation: run, method, agent, round, whose choice it was (`initial`, `own`, `server`: the maximum of the \
-         last broadcast, `prior`: with the public posterior), candidate, its point in the unit box, y, noise-free value; \
-         more is better in both. *Not releasable*",
+         last broadcast, `prior`: with the public posterior), candidate, its point in the unit box, y, noise-free value, \
+         more is better in both; of a table or a program also its inputs, y and value in your own units (`own_y`, \
+         `own_value`). *Not releasable*",
     ),
     ("agents.csv", "every agent's best candidate with its noise-free value. *Not releasable*"),
     (

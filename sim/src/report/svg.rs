@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 
 pub use super::chart::{Chart, Curve, Frame, Point, Ruler, Scale};
-use super::layout::{LEADER, Layout, NOTE_BELOW, NOTE_GAP};
+use super::layout::{KEY_SAMPLE, Key, LEADER, Layout, NOTE_BELOW, NOTE_GAP};
 
 /// Text with the characters that mean something in XML written out.
 pub fn escape(text: &str) -> String {
@@ -26,10 +26,12 @@ fn marks(out: &mut String, curve: &Curve, place: f64, px: &impl Fn(f64) -> f64, 
                 py(point.high)
             );
         }
-        let y = py(point.y);
-        let _ =
-            writeln!(out, r#"<circle class="band {class}" style="fill-opacity:1" cx="{x:.1}" cy="{y:.1}" r="3.2"/>"#);
+        dot(out, class, x, py(point.y));
     }
+}
+
+fn dot(out: &mut String, class: &str, x: f64, y: f64) {
+    let _ = writeln!(out, r#"<circle class="band {class}" style="fill-opacity:1" cx="{x:.1}" cy="{y:.1}" r="3.2"/>"#);
 }
 
 impl Chart {
@@ -43,7 +45,10 @@ impl Chart {
     /// The axis from 0 to the last point of any curve.
     pub fn ruler(&self) -> Ruler {
         let x_max = self.curves.iter().flat_map(|curve| &curve.points).map(|point| point.x).fold(1.0, f64::max);
-        let ticks = ticks(0.0, x_max, 5).into_iter().map(|x| (x, plain(x))).collect();
+        // There is no half of a round.
+        let whole = self.curves.iter().flat_map(|curve| &curve.points).all(|point| point.x.fract() == 0.0);
+        let ticks = ticks(0.0, x_max, 5).into_iter().filter(|x| !whole || x.fract() == 0.0);
+        let ticks = ticks.map(|x| (x, plain(x))).collect();
         Ruler { from: 0.0, to: x_max, ticks, marks: false }
     }
 
@@ -104,8 +109,29 @@ impl Chart {
                 path(curve.points.iter().map(|point| (px(point.x), py(point.y))))
             );
         }
-        self.labels(&mut out, layout, &py);
+        match &layout.key {
+            Some(key) => self.key(&mut out, layout, key, ruler.marks),
+            None => self.labels(&mut out, layout, &py),
+        }
         out
+    }
+
+    /// Names below the plot, each after a piece of its curve.
+    fn key(&self, out: &mut String, layout: &Layout, key: &Key, marks: bool) {
+        for ((curve, (label, note)), (x, y)) in self.curves.iter().zip(&layout.labels).zip(&key.places) {
+            let class = curve.class;
+            let _ = writeln!(out, r#"<path class="line {class}" d="M{x:.1} {:.1}h22"/>"#, y - 4.5);
+            if marks {
+                dot(out, class, x + 11.0, y - 4.5);
+            }
+            let _ = writeln!(
+                out,
+                r#"<text class="label {class}" x="{:.1}" y="{y:.1}">{}<tspan class="note" dx="{NOTE_GAP}">{}</tspan></text>"#,
+                x + KEY_SAMPLE,
+                escape(label),
+                escape(note)
+            );
+        }
     }
 
     fn place(&self, frame: &Frame, y: f64) -> f64 {
@@ -257,7 +283,7 @@ fn tenths(n: i64) -> String {
 
 /// Lines of text above each other, the last of them at `at`.
 fn above(out: &mut String, class: &str, at: (f64, f64), step: f64, lines: &[String]) {
-    for (text, back) in lines.iter().zip((0..lines.len()).rev()) {
+    for (text, back) in lines.iter().zip((0..lines.len()).rev()).filter(|(text, _)| !text.is_empty()) {
         line(out, class, at.0, at.1 - back as f64 * step, "start", text);
     }
 }
@@ -288,6 +314,15 @@ mod tests {
         assert_eq!(ticks(0.21, 0.33, 5), [0.225, 0.25, 0.275, 0.30000000000000004, 0.325]);
         assert_eq!(ticks(0.0, f64::NAN, 5), [0.0]);
         assert_eq!(plain(0.6000000000000001), "0.6");
+        let chart = |last: f64| {
+            let points = vec![Point::bare(0.0, 1.0), Point::bare(last, 1.0)];
+            let curve = Curve { class: "ink", label: String::new(), note: String::new(), points };
+            let (scale, title) = (Scale::Linear { from: 0.0 }, String::new());
+            Chart { title, x_label: String::new(), y_label: String::new(), curves: vec![curve], scale, y_max: 1.0 }
+        };
+        let shown = |last| chart(last).ruler().ticks.into_iter().map(|(_, text)| text).collect::<Vec<_>>();
+        assert_eq!(shown(12.0), ["0", "5", "10"], "rounds are whole");
+        assert_eq!(shown(12.5), ["0", "2.5", "5", "7.5", "10", "12.5"]);
     }
 
     #[test]
@@ -316,7 +351,14 @@ mod tests {
             y_max: 1.0,
         };
         let sizes = Sizes::FILE;
-        let room = Room { corner: (0.0, 0.0), width: 200.0, plot: (100.0, 100.0), margins: (50.0, 46.0, 46.0), sizes };
+        let room = Room {
+            corner: (0.0, 0.0),
+            width: 200.0,
+            plot: (100.0, 100.0),
+            margins: (50.0, 46.0, 46.0),
+            sizes,
+            key: false,
+        };
         let ruler = chart.ruler();
         let svg = chart.draw(&Layout::of(&chart, &ruler, &room), &ruler);
         assert!(svg.contains("a &lt; b"));

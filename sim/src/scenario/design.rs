@@ -14,7 +14,6 @@ const CANDIDATES_MAX: u64 = 20_000;
 
 keys! {
     /// The list of candidates, public and the same for all agents.
-    #[derive(Copy)]
     pub struct DesignConfig(dim: usize) {
         /// How candidates are placed: points of a sequence, of a hypercube, of a regular grid; or the rows of `--data FILE.csv`.
         design: Design [is Design::Sobol]
@@ -24,6 +23,31 @@ keys! {
             => whole(if design == Design::Grid { corners(dim) } else { 2 }, CANDIDATES_MAX);
         /// Decides the sequence's shift and the hypercube's slices.
         design_seed: u64 [is 0];
+        /// SHA-256 of the list of candidates, filled in from `--data`: a run folder says which list it was made from.
+        list_digest: Option<String> [none "the 64 hexadecimal digits"];
+    }
+}
+
+impl DesignConfig {
+    /// What no single key can know.
+    pub(super) fn check(&self) -> Result<(), Problem> {
+        match &self.list_digest {
+            Some(digest) if self.design != Design::List => {
+                Err(Problem::value("objective.list_digest", digest, "no value unless `objective.design` is \"list\""))
+            }
+            Some(digest) => hexadecimal("objective.list_digest", digest),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Refuses what is no SHA-256.
+pub(super) fn hexadecimal(key: &str, text: &str) -> Result<(), Problem> {
+    let digits = text.bytes().all(|byte| byte.is_ascii_hexdigit() && !byte.is_ascii_uppercase());
+    if text.len() == 64 && digits {
+        Ok(())
+    } else {
+        Err(Problem::value(key, text, "64 hexadecimal digits, small letters"))
     }
 }
 

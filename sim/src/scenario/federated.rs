@@ -3,6 +3,7 @@
 use serde::Serialize;
 use sordino_core::domain::{DIM_MAX, REGIONS_MAX};
 use sordino_core::federated::OwnDraw;
+use sordino_core::math::Scalar;
 use sordino_core::privacy::{ClippingNorm, Event, NeighboringRelation, NoiseMultiplier};
 use sordino_core::schedule::Mixing;
 
@@ -10,8 +11,9 @@ use super::faults::FaultConfig;
 use super::head::Head;
 use super::kernel::KernelConfig;
 use super::keys::keys;
-use super::method::Method;
+use super::method::{Method, MethodName, POOLED, RANDOM};
 use super::objective::{AGENTS_MAX, ObjectiveConfig};
+use super::own::{OwnKeys, OwnMethod, declared};
 use super::prior::{PriorConfig, PriorPlan};
 use super::reader::{Problem, ScenarioError, Section};
 use super::root::with_root;
@@ -46,11 +48,14 @@ pub struct Scenario {
     /// What goes wrong; nothing by default.
     #[serde(skip_serializing_if = "FaultConfig::is_none")]
     pub faults: FaultConfig,
+    /// Methods of its own.
+    #[serde(rename = "method", skip_serializing_if = "Vec::is_empty")]
+    pub own: Vec<OwnMethod<Scenario>>,
 }
 
 keys! {
     /// Who takes part and how.
-    pub struct FederationConfig(objective: &ObjectiveConfig, runs: u32) {
+    pub struct FederationConfig(objective: &ObjectiveConfig, runs: u32, own: &[MethodName]) {
         /// Enrolled agents N.
         agents: u32 [given 50, "29 (`landmine`), 16 (`winequality`), as many as the data (`table`), and no other" objective.agents()]
             in whole(1, AGENTS_MAX).because("of a table it is read from --data FILE.csv")
@@ -65,7 +70,7 @@ keys! {
         /// Probability 1−p_t of using the server's vector in query t: 1/√t or 1/t.
         mixing: Mixing [is Mixing::InverseSqrt];
         /// What is compared, in the order of tables.
-        methods: Vec<Method> [like "all" Method::ALL.to_vec()];
+        methods: Vec<MethodName> [like "all but `random` and `pooled`, and every `[[method]]`" usual(own)];
         /// Whether the run folder has every observation (`observations.csv`, `agents.csv`).
         observations: bool [like "true up to 100,000 of them"
             observed(runs, methods.len(), agents, rounds + initial_points) <= OBSERVATIONS_MAX];
@@ -73,6 +78,12 @@ keys! {
         constant: f64 [like "0 (`function`: its mean)" objective.constants().map_or(0.0, |(mean, _)| mean)]
             in number(-1e6, 1e6);
     }
+}
+
+/// What is compared unless the scenario says otherwise.
+fn usual(own: &[MethodName]) -> Vec<MethodName> {
+    let shipped = Method::SHIPPED.into_iter().filter(|method| ![RANDOM, POOLED].contains(method));
+    shipped.map(Method::named).chain(own.iter().copied()).collect()
 }
 
 /// Observations of all methods in all runs.
@@ -158,7 +169,7 @@ keys! {
         /// Releases are integers on a grid of 2^this units.
         grid_exponent: u32 [is 20] in whole(16, 20);
         /// δ at which ε is told; tables show δ = 1e-5 beside it.
-        delta: f64 [like "N^−1.1" f64::from(federation.agents).powf(-1.1).min(0.5)] in number(1e-15, 0.5);
+        delta: f64 [like "N^−1.1" Scalar::pow(f64::from(federation.agents), -1.1).min(0.5)] in number(1e-15, 0.5);
         /// a: how much more the agents of a region count in it at first.
         weight_concentration: f64 [is 15.0] in number(0.0, 100.0);
         /// The filter refuses a release that would lead beyond this ε (Rényi accountant, at `delta`).
@@ -191,6 +202,22 @@ impl Scenario {
         Head { trust: "federated".to_owned(), name, description, seed: self.seed, runs: self.runs }
     }
 
+    /// What is compared, in the order of tables.
+    pub fn methods(&self) -> impl Iterator<Item = Method> {
+        self.federation.methods.iter().filter_map(|name| self.method(*name))
+    }
+
+    /// What a name means here; nothing if it is none of a method.
+    pub fn method(&self, name: MethodName) -> Option<Method> {
+        let own = self.own.iter().map(|own| own.method).find(|own| name == *own);
+        own.or_else(|| Method::from_name(name.name()))
+    }
+
+    /// The scenario as a method sees it: with the keys that its table `[[method]]` sets.
+    pub fn of(&self, method: Method) -> &Scenario {
+        method.place().and_then(|place| self.own.get(place)).map_or(self, |own| &own.scenario)
+    }
+
     /// Rounds of all methods in all runs, the initial ones included.
     pub fn steps(&self) -> u64 {
         let federation = &self.federation;
@@ -203,19 +230,48 @@ impl Scenario {
     }
 
     pub(crate) fn read(mut root: Section) -> Result<Self, Problem> {
+        let own = declared(root.tables("method")?)?;
+        let table = root.table().clone();
+        let names: Vec<MethodName> = own.iter().map(|(_, keys)| MethodName::new(&keys.name)).collect();
+        let mut scenario = Scenario::read_without_own(root, &names)?;
+        for (place, keys) in own.into_iter().enumerate() {
+            let read = |section, method| scenario.seen_by(section, method);
+            scenario.own.push(OwnMethod::read(keys, place, &table, &scenario, read)?);
+        }
+        let unknown = |name: &&MethodName| scenario.method(**name).is_none();
+        if let Some(name) = scenario.federation.methods.iter().find(unknown) {
+            let shipped = Method::SHIPPED.map(Method::named);
+            let all: Vec<String> = shipped.iter().chain(&names).map(|name| format!("\"{name}\"")).collect();
+            let value = format!("\"{name}\"");
+            return Err(Problem::value("federation.methods", value, all.join(", ")));
+        }
+        Ok(scenario)
+    }
+
+    /// The scenario of an own method: what is the folder's stays, and what the method has no use for is left out.
+    fn seen_by(&self, section: Section, method: Method) -> Result<Self, Problem> {
+        let mut own = Scenario::read_without_own(section, &[])?;
+        own.federation.observations = self.federation.observations;
+        own.prior = own.prior.filter(|_| method.is_prior());
+        Ok(own)
+    }
+
+    fn read_without_own(mut root: Section, own: &[MethodName]) -> Result<Self, Problem> {
         let sections: Vec<_> = Scenario::sections().iter().map(|section| section.name).collect();
         let Head { name, description, seed, runs, .. } = Head::take_before(&mut root, &sections, "federated")?;
         let objective = ObjectiveConfig::read(root.section("objective")?)?;
         objective.check()?;
-        let federation = FederationConfig::read(root.section("federation")?, &objective, runs)?;
+        let federation = FederationConfig::read(root.section("federation")?, &objective, runs, own)?;
         federation.check()?;
         let surrogate = SurrogateConfig::read(root.section("surrogate")?, &objective)?;
         let privacy = PrivacyConfig::read(root.section("privacy")?, &federation, &surrogate)?;
-        let required = federation.methods.iter().any(|method| method.is_prior());
+        let shipped = federation.methods.iter().filter_map(|name| Method::from_name(name.name()));
+        let required = shipped.into_iter().any(Method::is_prior);
         let spent = (&privacy.event(), federation.rounds, privacy.delta);
         let prior = PriorConfig::read(root.section("prior")?, required, objective.dim(), spent)?;
         let faults = FaultConfig::read(root.section("faults")?)?;
-        Ok(Scenario { name, description, seed, runs, objective, federation, surrogate, privacy, prior, faults })
+        let own = Vec::new();
+        Ok(Scenario { name, description, seed, runs, objective, federation, surrogate, privacy, prior, faults, own })
     }
 
     pub(crate) fn sections() -> Vec<SectionTables> {
@@ -226,6 +282,7 @@ impl Scenario {
             SectionTables::of::<PrivacyConfig>("privacy"),
             SectionTables::of::<PriorPlan>("prior"),
             SectionTables::of::<FaultConfig>("faults"),
+            SectionTables::of::<OwnKeys>("method").many(),
         ]
     }
 }

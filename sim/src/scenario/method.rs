@@ -1,81 +1,315 @@
-//! The methods of a federation by their names, and what they promise.
+//! The methods of a federation as data: a name, a base, and what it changes.
+//!
+//! A method that is shipped is a row of the table below; a method of a scenario's own ([`super::own`]) is a row with other
+//! keys. Nobody else knows which there are: tables, figures, colours and differences go by the list of the scenario.
 
-use super::rule::names;
+use std::collections::BTreeSet;
+use std::fmt::{self, Display, Formatter};
+use std::sync::Mutex;
 
-names! {
-    /// A federated method or ablation: of PAPERS.md §1, or the federated prior, which is no paper's.
-    pub enum Method {
-        /// Every agent alone: own posterior draws only.
-        Ts = "ts",
-        /// One region, server mean, uniform weights, nothing private.
-        Fts = "fts",
-        /// Sub-regions and weights, nothing private.
-        FtsDe = "fts-de",
-        /// One region, private.
-        DpFts = "dp-fts",
-        /// Sub-regions and weights, private.
-        DpFtsDe = "dp-fts-de",
-        /// Ablation of `dp-fts-de`: the signal replaced by zero, the noise kept.
-        PureNoise = "pure-noise",
-        /// Ablation of `dp-fts-de`: every agent weighs the same in every region.
-        UniformWeights = "uniform-weights",
-        /// Ablation of `dp-fts-de`: initial points from the whole domain.
-        GlobalInit = "global-init",
-        /// The federated prior with noise that protects nobody (multiplier 2⁻¹⁰): what sharing could bring.
-        Prior = "prior",
-        /// Ablation of `dp-prior`: the signal replaced by zero, the noise kept.
-        PriorNoise = "prior-noise",
-        /// Ablation of `dp-prior`: agents follow the posterior's mean, not a draw of it.
-        PriorMean = "prior-mean",
-        /// Ablation of `dp-prior`: without the model that trusts the agent's own data alone.
-        PriorUnsafe = "prior-unsafe",
-        /// The federated prior: few releases of everybody, a public posterior of what agents share, private.
-        DpPrior = "dp-prior",
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::rule::{Rule, Ruled, named};
+
+/// The base of methods of a program that uses the library.
+pub const CUSTOM: &str = "custom";
+/// The longest name that a method may have.
+pub const NAME_MAX: usize = 40;
+
+/// The name of a method: what files, tables and checkpoints say. What it means is the scenario's to say
+/// ([`Scenario::method`](super::Scenario::method)).
+///
+/// Names live as long as the program, each of them once, and so are copied like numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MethodName(&'static str);
+
+impl MethodName {
+    /// The name of this text.
+    pub fn new(name: &str) -> Self {
+        static KNOWN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+        if let Some(shipped) = Method::from_name(name) {
+            return shipped.name;
+        }
+        let mut known = KNOWN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if let Some(known) = known.get(name) {
+            return MethodName(known);
+        }
+        let kept: &'static str = Box::leak(name.into());
+        known.insert(kept);
+        MethodName(kept)
+    }
+
+    /// The text, as it stands in scenarios, tables and file names.
+    pub const fn name(self) -> &'static str {
+        self.0
     }
 }
 
+impl Display for MethodName {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.pad(self.0)
+    }
+}
+
+impl Serialize for MethodName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for MethodName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        // Of a damaged file no long text is kept for ever.
+        if name.len() > NAME_MAX {
+            let message = format!("{} bytes are no name of a method; admissible: at most {NAME_MAX}", name.len());
+            return Err(serde::de::Error::custom(message));
+        }
+        Ok(MethodName::new(&name))
+    }
+}
+
+impl PartialEq<Method> for MethodName {
+    fn eq(&self, method: &Method) -> bool {
+        *self == method.name
+    }
+}
+
+/// Which parties a method has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Agents without a server.
+    Alone,
+    /// Agents that send draws of their weights, and a server that broadcasts their mean or a noised sum.
+    Draws,
+    /// Agents and server of the federated prior, which is no paper's.
+    Prior,
+    /// Agents that choose uniformly, without a server.
+    Random,
+    /// A server that has every observation, and agents that draw from its posterior.
+    Pooled,
+    /// What a program that uses the library brings.
+    Custom,
+}
+
+/// The one thing in which a method differs from its base.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// The domain is split: each agent explores its part, and weighs most there.
+    Split,
+    /// A secret sample, clipped vectors, noised sums.
+    Private,
+    /// The signal is replaced by zero, the noise kept.
+    Silent,
+    /// Every agent weighs the same in every region.
+    UniformWeights,
+    /// Initial points come from the whole domain.
+    WholeDomain,
+    /// Noise that protects nobody (multiplier 2⁻¹⁰): what sharing could bring.
+    Unprotected,
+    /// Agents follow the posterior's mean, not a draw of it.
+    Mean,
+    /// There is no model that trusts the agent's own data alone.
+    Unsafe,
+    /// Keys of the scenario have other values.
+    Keys,
+}
+
+/// What the parties of a method do; the scenario's numbers say the rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parts {
+    /// Which parties there are.
+    pub kind: Kind,
+    /// Whether releases are differentially private.
+    pub private: bool,
+    /// Whether the domain is split into the scenario's regions.
+    pub split: bool,
+    /// Whether agents weigh more in their own region.
+    pub region_weights: bool,
+    /// Whether initial points come from the agent's own region.
+    pub initial_in_region: bool,
+    /// Whether what agents send reaches a sum; zeros if not.
+    pub signal: bool,
+    /// Whether agents follow a draw of the public posterior; its mean if not.
+    pub follows_draws: bool,
+    /// Whether agents also have a model that trusts their own data alone.
+    pub own_model: bool,
+}
+
+/// A federated method: of the papers, the federated prior, or one of the scenario's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Method {
+    name: MethodName,
+    base: Option<MethodName>,
+    change: Option<Change>,
+    parts: Parts,
+    place: Option<usize>,
+}
+
 impl Method {
-    /// The method of this name.
+    const fn of_kind(name: &'static str, kind: Kind) -> Self {
+        let parts = Parts {
+            kind,
+            private: matches!(kind, Kind::Prior),
+            split: false,
+            region_weights: false,
+            initial_in_region: true,
+            signal: true,
+            follows_draws: true,
+            own_model: true,
+        };
+        Method { name: MethodName(name), base: None, change: None, parts, place: None }
+    }
+
+    /// The same under another name, with other keys of the scenario: the own method at this place.
+    pub(super) const fn of_scenario(self, name: MethodName, place: usize) -> Self {
+        Method { name, base: Some(self.name), change: Some(Change::Keys), place: Some(place), ..self }
+    }
+
+    /// A method of a program that uses the library.
+    pub(super) const fn custom(name: MethodName, place: usize) -> Self {
+        let custom = Method::of_kind(CUSTOM, Kind::Custom);
+        Method { base: Some(custom.name), name, place: Some(place), ..custom }
+    }
+
+    const fn with(self, name: &'static str, change: Change) -> Self {
+        let mut parts = self.parts;
+        match change {
+            Change::Split => (parts.split, parts.region_weights) = (true, true),
+            Change::Private => parts.private = true,
+            Change::Silent => parts.signal = false,
+            Change::UniformWeights => parts.region_weights = false,
+            Change::WholeDomain => parts.initial_in_region = false,
+            Change::Unprotected => parts.private = false,
+            Change::Mean => parts.follows_draws = false,
+            Change::Unsafe => parts.own_model = false,
+            Change::Keys => {}
+        }
+        Method { name: MethodName(name), base: Some(self.name), change: Some(change), parts, place: None }
+    }
+}
+
+/// A row is a method: `NAME = "name" of KIND` or `NAME = "name" from BASE with CHANGE`, under its sentence.
+macro_rules! methods {
+    (@row $name:literal of $kind:ident) => { Method::of_kind($name, Kind::$kind) };
+    (@row $name:literal from $base:ident with $change:ident) => { $base.with($name, Change::$change) };
+    ($($(#[doc = $doc:literal])+ $NAME:ident = $name:literal $how:tt $what:ident $($with:ident $change:ident)?;)+) => {
+        $($(#[doc = $doc])+ pub const $NAME: Method = methods!(@row $name $how $what $($with $change)?);)+
+
+        impl Method {
+            /// The methods that are shipped, in the order of tables.
+            pub const SHIPPED: [Method; [$($name),+].len()] = [$($NAME),+];
+        }
+
+        /// What a method of a scenario's own may be based on.
+        pub(super) const BASES: &[&str] = &[$($name,)+ CUSTOM];
+
+        impl Ruled for MethodName {
+            const RULE: Rule = named(&[$($name),+]);
+        }
+    };
+}
+
+methods! {
+    /// Every agent alone: own posterior draws only.
+    TS = "ts" of Alone;
+    /// One region, server mean, uniform weights, nothing private.
+    FTS = "fts" of Draws;
+    /// Sub-regions and weights, nothing private.
+    FTS_DE = "fts-de" from FTS with Split;
+    /// One region, private.
+    DP_FTS = "dp-fts" from FTS with Private;
+    /// Sub-regions and weights, private.
+    DP_FTS_DE = "dp-fts-de" from FTS_DE with Private;
+    /// Ablation of `dp-fts-de`: the signal replaced by zero, the noise kept.
+    PURE_NOISE = "pure-noise" from DP_FTS_DE with Silent;
+    /// Ablation of `dp-fts-de`: every agent weighs the same in every region.
+    UNIFORM_WEIGHTS = "uniform-weights" from DP_FTS_DE with UniformWeights;
+    /// Ablation of `dp-fts-de`: initial points from the whole domain.
+    GLOBAL_INIT = "global-init" from DP_FTS_DE with WholeDomain;
+    /// The federated prior with noise that protects nobody: what sharing could bring.
+    PRIOR = "prior" from DP_PRIOR with Unprotected;
+    /// Ablation of `dp-prior`: the signal replaced by zero, the noise kept.
+    PRIOR_NOISE = "prior-noise" from DP_PRIOR with Silent;
+    /// Ablation of `dp-prior`: agents follow the posterior's mean, not a draw of it.
+    PRIOR_MEAN = "prior-mean" from DP_PRIOR with Mean;
+    /// Ablation of `dp-prior`: without the model that trusts the agent's own data alone.
+    PRIOR_UNSAFE = "prior-unsafe" from DP_PRIOR with Unsafe;
+    /// The federated prior: few releases of everybody, a public posterior of what agents share, private.
+    DP_PRIOR = "dp-prior" of Prior;
+    /// Federated random search: every agent draws candidates uniformly, and nothing leaves it.
+    RANDOM = "random" of Random;
+    /// All data in one place, one posterior of everybody's observations: what sharing could bring, and nobody is protected.
+    POOLED = "pooled" of Pooled;
+}
+
+impl Method {
+    /// The shipped method of this name.
     pub fn from_name(name: &str) -> Option<Method> {
-        Method::ALL.into_iter().find(|method| method.name() == name)
+        Method::SHIPPED.into_iter().find(|method| method.name() == name)
+    }
+
+    /// The name in scenarios, tables and file names.
+    pub const fn name(self) -> &'static str {
+        self.name.0
+    }
+
+    /// Its name, as files and checkpoints keep it.
+    pub const fn named(self) -> MethodName {
+        self.name
+    }
+
+    /// The method of which it is one with something changed.
+    pub const fn base(self) -> Option<MethodName> {
+        self.base
+    }
+
+    /// What its parties do.
+    pub const fn parts(self) -> Parts {
+        self.parts
+    }
+
+    /// Its place among the scenario's own methods; nothing if it is shipped.
+    pub const fn place(self) -> Option<usize> {
+        self.place
     }
 
     /// What the method's releases promise.
     pub const fn guarantee(self) -> Guarantee {
-        match self {
-            Method::Ts => Guarantee::NothingReleased,
-            Method::Fts | Method::FtsDe | Method::Prior => Guarantee::None,
-            _ => Guarantee::DifferentialPrivacy,
+        match self.parts.kind {
+            Kind::Alone | Kind::Random => Guarantee::NothingReleased,
+            Kind::Pooled => Guarantee::None,
+            Kind::Custom => Guarantee::Unclaimed,
+            Kind::Draws | Kind::Prior if self.parts.private => Guarantee::DifferentialPrivacy,
+            Kind::Draws | Kind::Prior => Guarantee::None,
         }
-    }
-
-    /// True if the domain is split into the scenario's regions; false if there is one region only.
-    pub const fn uses_regions(self) -> bool {
-        !matches!(self, Method::Ts | Method::Fts | Method::DpFts) && !self.is_prior()
     }
 
     /// True for the federated prior and its variants, whose parties are their own.
     pub const fn is_prior(self) -> bool {
-        matches!(self, Method::Prior | Method::DpPrior | Method::PriorNoise | Method::PriorMean | Method::PriorUnsafe)
+        matches!(self.parts.kind, Kind::Prior)
     }
 
-    /// True for the variants of a private method with one thing changed.
+    /// True for the variants of a private method with one thing changed, to show what it is worth.
     pub const fn is_ablation(self) -> bool {
-        matches!(
-            self,
-            Method::PureNoise
-                | Method::UniformWeights
-                | Method::GlobalInit
-                | Method::PriorNoise
-                | Method::PriorMean
-                | Method::PriorUnsafe
-        )
+        !matches!(self.change, None | Some(Change::Split | Change::Private | Change::Unprotected | Change::Keys))
+    }
+
+    /// True if it is there to be compared with: nothing that an agent knows reaches another one.
+    pub const fn is_baseline(self) -> bool {
+        self.place.is_none() && (!self.parts.signal || matches!(self.guarantee(), Guarantee::NothingReleased))
     }
 }
 
-impl core::fmt::Display for Method {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+impl Display for Method {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
+    }
+}
+
+impl Serialize for Method {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.name.serialize(serializer)
     }
 }
 
@@ -88,6 +322,8 @@ pub enum Guarantee {
     None,
     /// Differential privacy of the broadcasts, if the noise is secret.
     DifferentialPrivacy,
+    /// Of a method that another program brings: nothing is claimed, whatever noise it adds.
+    Unclaimed,
 }
 
 impl Guarantee {
@@ -97,6 +333,7 @@ impl Guarantee {
             Guarantee::NothingReleased => "nothing released",
             Guarantee::None => "none",
             Guarantee::DifferentialPrivacy => "dp",
+            Guarantee::Unclaimed => "none claimed",
         }
     }
 }

@@ -9,7 +9,9 @@
 //! | [`trust`], [`method`] | trust models as a table, by which a scenario is read; federated methods by their names |
 //! | `head`, `kernel`, `faults` | keys that several trust models share; what goes wrong |
 //! | [`objective`], `design`, [`space`] | what a federation optimises; candidates by a design; inputs in a user's own units |
+//! | `fedhpo` | an objective that is a table of federated trainings |
 //! | [`federated`], [`outsourced`], [`local`], [`output`] | the tables of each trust model, and what no single key can know |
+//! | [`own`] | `[[method]]` of `federated`: a base with other values of some keys |
 //! | `prior` | `[prior]` of `federated`: releases, shares, features and ε of the federated prior |
 //! | `sections` | a scenario as the head and its sections |
 //! | `tell`, `starter` | the tables for README, terminal and editors; a scenario to begin with |
@@ -20,6 +22,7 @@
 mod design;
 mod faults;
 pub mod federated;
+mod fedhpo;
 mod head;
 mod kernel;
 pub mod keys;
@@ -28,6 +31,7 @@ pub mod method;
 pub mod objective;
 pub mod output;
 pub mod outsourced;
+pub mod own;
 mod prior;
 mod reader;
 mod root;
@@ -42,17 +46,19 @@ pub mod trust;
 pub use design::DesignConfig;
 pub use faults::FaultConfig;
 pub use federated::{FederationConfig, PrivacyConfig, ScalarKind, Scenario, SurrogateConfig};
+pub use fedhpo::FedhpoConfig;
 pub use head::Head;
 pub use kernel::KernelConfig;
-pub use method::{Guarantee, Method};
+pub use method::{Guarantee, Method, MethodName};
 pub use objective::{
     CommandConfig, CustomConfig, Differences, FunctionConfig, GpSampleConfig, ObjectiveConfig, TableConfig,
     TuningConfig,
 };
+pub use own::{OwnKeys, OwnMethod};
 pub use prior::{PriorConfig, PriorPlan};
 pub use reader::{Problem, ScenarioError, Section, nearest};
 pub use sections::SectionTables;
-pub use shipped::{SHIPPED, Shipped};
+pub use shipped::{SHIPPED, Shipped, conclusion};
 pub use starter::starter;
 pub use tell::{json_schema, with_tables};
 pub use trust::{TrustModel, parse};

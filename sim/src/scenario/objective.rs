@@ -2,14 +2,16 @@
 
 use sordino_core::domain::{DIM_MAX, REGIONS_MAX};
 
-use super::design::DesignConfig;
+use super::design::{DesignConfig, hexadecimal};
+use super::fedhpo::FedhpoConfig;
 use super::kernel::{KernelConfig, KernelDefault};
 use super::keys::{keys, kinds};
 use super::outsourced::Goal;
 use super::reader::{Problem, Section};
 use super::rule::{names, number, whole};
 use super::space::SpaceConfig;
-use crate::benchmark::{Design, TestFunction};
+use crate::benchmark::fedhpo::CLIENTS;
+use crate::benchmark::{Design, Measured, TestFunction};
 
 /// Name of the file with the mine fields, or of the file in a folder.
 pub const LANDMINE_FILE: &str = "landmine.csv";
@@ -17,6 +19,7 @@ pub const LANDMINE_FILE: &str = "landmine.csv";
 pub(super) const AGENTS_MAX: u64 = 1_000_000;
 
 names!(TestFunction: "branin" "hartmann3" "hartmann6" "ackley" "levy" "rosenbrock");
+names!(Measured: "planes" "employment" "wages");
 
 kinds! {
     /// What is optimised.
@@ -27,6 +30,8 @@ kinds! {
         Function(FunctionConfig) = "function",
         /// A table of your own, `--data FILE.csv`: columns `agent`, the inputs, `value`; every agent at the same inputs.
         Table(TableConfig) = "table",
+        /// A benchmark of federated training, of the shape of FedHPO-Bench (`tabular.csv`), or with a row for each round.
+        Fedhpo(FedhpoConfig) = "fedhpo",
         /// A program of your own, started once for each thread: it reads lines of JSON and answers each with a number.
         Command(CommandConfig) = "command",
         /// SVM tuning on the mine fields: 29 agents, `--data landmine.csv`.
@@ -113,6 +118,8 @@ keys! {
 keys! {
     /// A table of values.
     pub struct TableConfig {
+        /// A table that is compiled in (`sim/data/`), in place of `--data`.
+        shipped: Option<Measured> [none "planes"];
         /// The inputs in their own units.
         space: SpaceConfig [group "" DIM_MAX];
         /// Variance of the normal noise that is added to a value for every observation.
@@ -175,7 +182,8 @@ impl ObjectiveConfig {
     pub fn reads(&self) -> Option<&'static str> {
         match self {
             ObjectiveConfig::Landmine(_) => Some(LANDMINE_FILE),
-            ObjectiveConfig::Table(_) => Some("a CSV table"),
+            ObjectiveConfig::Table(config) if config.shipped.is_none() => Some("a CSV table"),
+            ObjectiveConfig::Fedhpo(config) if !config.shipped => Some("a CSV table of federated trainings"),
             ObjectiveConfig::Function(config) if config.points.design == Design::List => {
                 Some("a CSV list of candidates")
             }
@@ -192,6 +200,7 @@ impl ObjectiveConfig {
             ObjectiveConfig::GpSample(config) => config.dim,
             ObjectiveConfig::Function(config) => config.dim,
             ObjectiveConfig::Table(config) => config.space.dim(),
+            ObjectiveConfig::Fedhpo(config) => config.space.dim(),
             ObjectiveConfig::Command(config) => config.space.dim(),
             ObjectiveConfig::Landmine(_) | ObjectiveConfig::Winequality(_) => 2,
             ObjectiveConfig::Custom(config) => config.dim,
@@ -212,6 +221,8 @@ impl ObjectiveConfig {
         match self {
             ObjectiveConfig::Landmine(_) => Some(29),
             ObjectiveConfig::Winequality(_) => Some(16),
+            ObjectiveConfig::Table(config) => config.shipped.map(Measured::agents),
+            ObjectiveConfig::Fedhpo(config) => config.shipped.then_some(CLIENTS),
             _ => None,
         }
     }
@@ -243,17 +254,18 @@ impl ObjectiveConfig {
                 config.space.check(DIM_MAX)?;
                 &config.digest
             }
-            ObjectiveConfig::Command(config) => return config.space.check(DIM_MAX),
+            ObjectiveConfig::Fedhpo(config) => {
+                config.check()?;
+                &config.digest
+            }
+            ObjectiveConfig::Command(config) => {
+                config.points.check()?;
+                return config.space.check(DIM_MAX);
+            }
+            ObjectiveConfig::Function(config) => return config.points.check(),
             ObjectiveConfig::Custom(config) => &config.digest,
             _ => return Ok(()),
         };
-        match digest {
-            Some(text)
-                if text.len() != 64 || !text.bytes().all(|b| b.is_ascii_hexdigit() && !b.is_ascii_uppercase()) =>
-            {
-                Err(Problem::value("objective.digest", text, "64 hexadecimal digits, small letters"))
-            }
-            _ => Ok(()),
-        }
+        digest.as_ref().map_or(Ok(()), |text| hexadecimal("objective.digest", text))
     }
 }

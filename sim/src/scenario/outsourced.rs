@@ -5,6 +5,7 @@ use sordino_core::kernel::Stationary;
 use sordino_core::outsourced::preprocess::LARGEST_NORM;
 use sordino_core::privacy::mechanism::projection::GaussianProjection;
 
+use super::design::hexadecimal;
 use super::kernel::{KernelConfig, KernelDefault};
 use super::keys::{keys, kinds};
 use super::reader::{Problem, Section};
@@ -44,6 +45,16 @@ names! {
         Maximize = "maximize",
         /// The smallest value.
         Minimize = "minimize",
+    }
+}
+
+impl Goal {
+    /// What turns a value so that more is better.
+    pub const fn sign(self) -> f64 {
+        match self {
+            Goal::Maximize => 1.0,
+            Goal::Minimize => -1.0,
+        }
     }
 }
 
@@ -97,6 +108,8 @@ keys! {
         log_output: bool [is false];
         /// Which end is sought.
         goal: Goal [given "minimize"];
+        /// SHA-256 of the file, filled in from `--data`: a run folder says which table it was made from.
+        digest: Option<String> [none "the 64 hexadecimal digits"];
     }
 }
 
@@ -235,6 +248,6 @@ impl CsvColumns {
         if self.inputs.contains(&self.output) {
             return Err(Problem::value("objective.output", &self.output, "a column that is not among `inputs`"));
         }
-        Ok(())
+        self.digest.as_ref().map_or(Ok(()), |text| hexadecimal("objective.digest", text))
     }
 }

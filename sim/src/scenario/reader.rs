@@ -159,6 +159,34 @@ impl Section {
         }
     }
 
+    /// The tables of an array of tables, `[[key]]`; a missing one is empty. The path of a table ends with its name.
+    ///
+    /// **Errors**: a value that is no array of tables.
+    pub(super) fn tables(&mut self, key: &'static str) -> Result<Vec<Section>, Problem> {
+        self.taken.push(key);
+        let path = self.path_of(key);
+        let Some(value) = self.table.remove(key) else { return Ok(Vec::new()) };
+        let tables = value.as_array().map(|all| all.iter().map(Value::as_table).collect::<Option<Vec<_>>>());
+        let Some(Some(tables)) = tables else {
+            return Err(self.refuse(key, value, format!("tables [[{path}]]")));
+        };
+        let section = |(place, table): (usize, &&Table)| {
+            let name = table.get("name").and_then(Value::as_str).map_or(place.to_string(), str::to_owned);
+            Section { path: format!("{path}.{name}"), ..Section::root((*table).clone()) }
+        };
+        Ok(tables.iter().enumerate().map(section).collect())
+    }
+
+    /// What was not taken yet.
+    pub(super) fn table(&self) -> &Table {
+        &self.table
+    }
+
+    /// Dotted name of the section.
+    pub(super) fn path(&self) -> &str {
+        &self.path
+    }
+
     /// A value that the rule admits, if there is one.
     ///
     /// **Errors**: one that the rule does not admit.

@@ -48,6 +48,9 @@ fn apply(table: &mut Table, setting: &str) -> Result<(), Problem> {
         .and_then(|mut parsed| parsed.remove("x"))
         .unwrap_or_else(|| Value::String(text.to_owned()));
     let (last, sections) = keys.split_last().ok_or_else(malformed)?;
+    if let ["method", name, rest @ ..] = &keys[..] {
+        return own(table, name, rest, value).ok_or_else(malformed);
+    }
     let mut table = table;
     for section in sections {
         let entry = table.entry((*section).to_owned()).or_insert_with(|| Value::Table(Table::new()));
@@ -55,6 +58,31 @@ fn apply(table: &mut Table, setting: &str) -> Result<(), Problem> {
     }
     table.insert((*last).to_owned(), value);
     Ok(())
+}
+
+/// Writes `method.NAME.key=value` or `method.NAME.set.section.key=value` into the table `[[method]]` of that name, which is
+/// begun if there is none. Nothing if there is no such place.
+fn own(root: &mut Table, name: &str, rest: &[&str], value: Value) -> Option<()> {
+    let methods = root.entry("method").or_insert_with(|| Value::Array(Vec::new())).as_array_mut()?;
+    let named = |method: &Value| method.get("name").and_then(Value::as_str) == Some(name);
+    let place = methods.iter().position(named).unwrap_or_else(|| {
+        methods.push(Value::Table(Table::from_iter([("name".to_owned(), name.into())])));
+        methods.len() - 1
+    });
+    let method = methods.get_mut(place)?.as_table_mut()?;
+    match rest {
+        [key] => _ = method.insert((*key).to_owned(), value),
+        ["set", section, key @ ..] => {
+            let set = method.entry("set").or_insert_with(|| Value::Table(Table::new())).as_table_mut()?;
+            // The file may have written it as a table.
+            if let Some(Value::Table(inner)) = set.get_mut(*section) {
+                inner.remove(&key.join("."));
+            }
+            set.insert([&[*section], key].concat().join("."), value);
+        }
+        _ => return None,
+    }
+    Some(())
 }
 
 fn line_at(text: &str, offset: usize) -> usize {
@@ -65,13 +93,30 @@ fn line_at(text: &str, offset: usize) -> usize {
 fn line_of(text: &str, path: &str) -> Option<usize> {
     let root = DeTable::parse(text).ok()?;
     let (mut table, mut found) = (root.get_ref(), None);
-    for key in path.split('.') {
-        let Some((name, value)) = table.iter().find(|(name, _)| name.get_ref().as_ref() == key) else {
+    let mut rest = path;
+    while !rest.is_empty() {
+        // A name in quotes may have dots.
+        let fits = |key: &str| rest.strip_prefix(key).filter(|tail| tail.is_empty() || tail.starts_with('.'));
+        let Some((name, value)) = table.iter().find(|(name, _)| fits(name.get_ref()).is_some()) else {
             break;
         };
         found = Some(line_at(text, Spanned::span(name).start));
+        rest = fits(name.get_ref())?.trim_start_matches('.');
         match value.get_ref() {
             DeValue::Table(inner) => table = inner,
+            // An array of tables: the one of that name.
+            DeValue::Array(tables) => {
+                let (wanted, tail) = rest.split_once('.').unwrap_or((rest, ""));
+                let named = |table: &DeTable<'_>| {
+                    table.iter().any(|(key, value)| {
+                        let value = value.get_ref();
+                        key.get_ref() == "name" && matches!(value, DeValue::String(name) if name == wanted)
+                    })
+                };
+                let mut all = tables.iter().filter_map(|one| Some((one.get_ref().as_table()?, one.span())));
+                let Some((inner, span)) = all.find(|(table, _)| named(table)) else { break };
+                (table, rest, found) = (inner, tail, Some(line_at(text, span.start)));
+            }
             _ => break,
         }
     }

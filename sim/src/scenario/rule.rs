@@ -9,13 +9,23 @@ use toml::Value;
 /// What one value may be, alone or in a list.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Item {
-    Number { low: f64, high: f64, open: bool },
-    Whole { low: u64, high: u64 },
+    Number {
+        low: f64,
+        high: f64,
+        open: bool,
+    },
+    Whole {
+        low: u64,
+        high: u64,
+    },
     Flag,
     Text,
     OneOf(&'static [&'static str]),
+    /// One of these, or a name that stands elsewhere in the scenario.
+    Named(&'static [&'static str]),
     Interval,
     Names,
+    Keys,
 }
 
 /// What a key admits. NaN and infinite numbers are in no range.
@@ -66,6 +76,11 @@ pub const fn one_of(names: &'static [&'static str]) -> Rule {
     rule(Item::OneOf(names))
 }
 
+/// One of these names, or that of a table `[[method]]`: the reader of the whole scenario knows which there are.
+pub const fn named(names: &'static [&'static str]) -> Rule {
+    rule(Item::Named(names))
+}
+
 impl Rule {
     /// Names the unit of the number.
     pub const fn unit(self, unit: &'static str) -> Rule {
@@ -106,11 +121,11 @@ impl Rule {
             Item::Whole { low, high } => format!("{low} to {high}"),
             Item::Flag => format!("{quote}true{quote}, {quote}false{quote}"),
             Item::Text => "one line".to_owned(),
-            Item::OneOf(names) => {
-                names.iter().map(|name| format!("{quote}{name}{quote}")).collect::<Vec<_>>().join(", ")
-            }
+            Item::OneOf(names) => joined(names, quote),
+            Item::Named(names) => format!("{}, the names of [[method]] tables", joined(names, quote)),
             Item::Interval => "[low, high]".to_owned(),
             Item::Names => "[name, name, …]".to_owned(),
+            Item::Keys => "{ key = value, … }".to_owned(),
         }
     }
 
@@ -132,12 +147,13 @@ impl Rule {
             Item::Number { open: true, .. } => format!("a number in {range}"),
             Item::Whole { .. } if many => format!("whole numbers from {range}"),
             Item::Whole { low, high } if low != high => format!("a whole number from {range}"),
-            Item::OneOf(_) if many => return format!("a list of at least one of {range}"),
-            Item::Whole { .. } | Item::OneOf(_) => range,
+            Item::OneOf(_) | Item::Named(_) if many => return format!("a list of at least one of {range}"),
+            Item::Whole { .. } | Item::OneOf(_) | Item::Named(_) => range,
             Item::Flag => "true or false".to_owned(),
             Item::Text => if many { "names" } else { "one line of text" }.to_owned(),
             Item::Interval => "intervals [low, high] of finite numbers, low below high".to_owned(),
             Item::Names => "lists of at least two different names".to_owned(),
+            Item::Keys => "keys with their values, { \"section.key\" = value, … }".to_owned(),
         };
         let Some((least, most)) = self.list else { return self.with_unit(said) };
         let count = if least == most { most.to_string() } else { format!("{least} to {most}") };
@@ -171,8 +187,10 @@ impl Rule {
         let falls = self.ascending && !items.windows(2).all(|pair| number_of(&pair[0]) < number_of(&pair[1]));
         match (self.item, wrong, twice) {
             // Of a list of names the one that is wrong is told, not all of them.
-            (Item::OneOf(_), Some(item), _) => refused(item, self.range("\"")),
-            (Item::OneOf(_), None, Some((_, item))) => refused(item, "every name at most once".to_owned()),
+            (Item::OneOf(_) | Item::Named(_), Some(item), _) => refused(item, self.range("\"")),
+            (Item::OneOf(_) | Item::Named(_), None, Some((_, item))) => {
+                refused(item, "every name at most once".to_owned())
+            }
             (_, None, None) if !falls && (least..=most).contains(&items.len()) => Ok(()),
             _ => refused(value, self.admissible()),
         }
@@ -189,8 +207,10 @@ impl Rule {
             Item::Flag => json!({"type": "boolean"}),
             Item::Text => json!({"type": "string", "minLength": 1}),
             Item::OneOf(names) => json!({"enum": names}),
+            Item::Named(names) => json!({"anyOf": [{"enum": names}, {"type": "string", "minLength": 1}]}),
             Item::Interval => json!({"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}),
             Item::Names => json!({"type": "array", "items": {"type": "string"}, "minItems": 2, "uniqueItems": true}),
+            Item::Keys => json!({"type": "object"}),
         };
         let Some((least, most)) = self.list else { return item };
         json!({"type": "array", "items": item, "minItems": least, "maxItems": most, "uniqueItems": self.different})
@@ -211,7 +231,10 @@ impl Item {
                 value.as_integer().and_then(|x| u64::try_from(x).ok()).is_some_and(|x| (low..=high).contains(&x))
             }
             Item::Flag => value.is_bool(),
-            Item::Text => value.as_str().is_some_and(|text| !text.trim().is_empty() && !text.contains('\n')),
+            Item::Keys => value.is_table(),
+            Item::Text | Item::Named(_) => {
+                value.as_str().is_some_and(|text| !text.trim().is_empty() && !text.contains('\n'))
+            }
             Item::OneOf(names) => value.as_str().is_some_and(|name| names.contains(&name)),
             Item::Names => value.as_array().is_some_and(|names| {
                 let twice = names.iter().enumerate().any(|(i, name)| names[..i].contains(name));
@@ -229,6 +252,11 @@ impl Item {
 
 fn number_of(value: &Value) -> Option<f64> {
     value.as_float().or_else(|| value.as_integer().map(|x| x as f64))
+}
+
+/// Names with `quote` around each.
+fn joined(names: &[&str], quote: &str) -> String {
+    names.iter().map(|name| format!("{quote}{name}{quote}")).collect::<Vec<_>>().join(", ")
 }
 
 /// The value as a refusal quotes it: numbers without TOML's decorations.
@@ -263,6 +291,7 @@ ruled! {
     String: rule(Item::Text);
     PathBuf: rule(Item::Text);
     [f64; 2]: rule(Item::Interval);
+    toml::Table: rule(Item::Keys);
     NoiseMultiplier: number(NoiseMultiplier::RANGE.0, NoiseMultiplier::RANGE.1);
     ClippingNorm: number(ClippingNorm::RANGE.0, ClippingNorm::RANGE.1);
 }

@@ -11,11 +11,27 @@ pub struct SectionTables {
     pub about: &'static str,
     /// One table, or one for each kind.
     pub tables: Vec<Table>,
+    /// Whether there may be several, `[[name]]`.
+    pub many: bool,
 }
 
 impl SectionTables {
     pub(super) fn of<C: Documented>(name: &'static str) -> Self {
-        SectionTables { name, about: C::ABOUT.trim_ascii(), tables: C::tables() }
+        SectionTables { name, about: C::ABOUT.trim_ascii(), tables: C::tables(), many: false }
+    }
+
+    /// The same of a section that there may be several of.
+    pub(super) fn many(self) -> Self {
+        SectionTables { many: true, ..self }
+    }
+
+    /// Its head as TOML has it; empty for the keys above all sections.
+    pub(super) fn head(&self) -> String {
+        match (self.name, self.many) {
+            ("", _) => String::new(),
+            (name, true) => format!("[[{name}]]"),
+            (name, false) => format!("[{name}]"),
+        }
     }
 }
 

@@ -38,7 +38,9 @@ pub fn starter<M: ?Sized>(trust: &TrustModel<M>, resolved: impl Fn(&M) -> String
     );
     for section in &sections {
         if !section.name.is_empty() {
-            let _ = write!(text, "\n# {}\n[{}]\n", section.about, section.name);
+            // Of a section that there may be several of none is begun.
+            let off = if section.many { "# " } else { "" };
+            let _ = write!(text, "\n# {}\n{off}{}\n", section.about, section.head());
         }
         let values = if section.name.is_empty() {
             Some(&resolved)

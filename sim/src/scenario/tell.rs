@@ -13,7 +13,7 @@ impl SectionTables {
     pub fn markdown(&self) -> String {
         let mut text = match self.name {
             "" => format!("{}\n", self.about),
-            name => format!("`[{name}]`: {}\n", lower(self.about)),
+            _ => format!("`{}`: {}\n", self.head(), lower(self.about)),
         };
         for table in &self.tables {
             for (kind, about) in &table.kinds {
@@ -34,7 +34,7 @@ impl SectionTables {
     /// The same for a terminal.
     pub fn text(&self) -> String {
         let mut text =
-            if self.name.is_empty() { String::new() } else { format!("[{}]  # {}\n", self.name, self.about) };
+            if self.name.is_empty() { String::new() } else { format!("{}  # {}\n", self.head(), self.about) };
         for table in &self.tables {
             for (kind, about) in &table.kinds {
                 let _ = writeln!(text, "kind = \"{kind}\"  # {about}");
@@ -50,10 +50,11 @@ impl SectionTables {
 
     pub(super) fn schema(&self) -> Json {
         let mut kinds: Vec<Json> = self.tables.iter().map(Table::schema).collect();
-        match (kinds.len(), kinds.pop()) {
+        let one = match (kinds.len(), kinds.pop()) {
             (1, Some(only)) => only,
             (_, last) => json!({"oneOf": kinds.into_iter().chain(last).collect::<Vec<_>>()}),
-        }
+        };
+        if self.many { json!({"type": "array", "items": one}) } else { one }
     }
 }
 

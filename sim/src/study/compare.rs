@@ -1,24 +1,34 @@
 //! Run folders beside each other: what differs between their scenarios, paired differences, one picture.
 //!
-//! Two folders can be compared if the same functions were met: equal `[objective]`, seed, agents and rounds. Then run i of
-//! one is paired with run i of the other, as methods within a folder are; with unequal numbers of runs the first runs of
-//! both, because ten runs are a prefix of thirty.
+//! Two folders can be compared if they are of one trust model and the same functions were met: equal `[objective]`, seed,
+//! number of rounds and, in a federation, of agents. Then run i of one is paired with run i of the other, as methods within
+//! a folder are; with unequal numbers of runs the first runs of both, because ten runs are a prefix of thirty.
 
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::metrics::{Estimate, Paired};
-use crate::paired::{PAIRS_FEW, holm, t_test, wilcoxon};
-use crate::record::MethodRun;
-use crate::report::chart::Chart;
+use crate::metrics::Estimate;
+use crate::record::distinct;
+use crate::report::chart::{Chart, Picture};
+use crate::report::differences::{self, Difference, few, p};
 use crate::report::figure;
 use crate::report::grid::Grid;
-use crate::report::palette::DISTINCT;
-use crate::report::read::{self, ReadError, RunRecord};
+use crate::report::palette::other;
+use crate::report::parts::points;
+use crate::report::read::{self, ReadError};
+use crate::report::results::{Results, epsilon};
 use crate::report::svg::{Curve, Point};
 use crate::scenario::{Scenario, ScenarioError};
 use crate::text::{Quoted, significant};
+
+/// Keys besides `[objective]` and the seed that runs are paired by, of each trust model.
+const PAIRED_BY: [(&str, &[&str]); 4] = [
+    ("federated", &["federation.agents", "federation.rounds"]),
+    ("outsourced", &["modeler.rounds"]),
+    ("local", &["learning.rounds"]),
+    ("output", &["prior.rounds"]),
+];
 
 /// Why folders are not compared.
 #[derive(Debug, thiserror::Error)]
@@ -26,17 +36,21 @@ pub enum CompareError {
     /// A folder that cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// A folder of another trust model.
+    /// Folders of two trust models, or of one that nobody knows.
     #[error(
-        "{}: is of the trust model `{}`; admissible: run folders of `federated`, whose regret is written down by run, \
-         method and round",
-        .path.display(), Quoted(.trust)
+        "{} is of the trust model `{first}` and {} of `{second}`: what they measure cannot be subtracted; admissible: run \
+         folders of one of federated, outsourced, local, output",
+        .a.display(), .b.display(), first = Quoted(.first), second = Quoted(.second)
     )]
     Trust {
-        /// The path of the folder.
-        path: PathBuf,
-        /// As its scenario says.
-        trust: String,
+        /// Path of one of them.
+        a: PathBuf,
+        /// Path of the other one.
+        b: PathBuf,
+        /// The trust model of the one.
+        first: String,
+        /// That of the other one.
+        second: String,
     },
     /// A folder whose scenario was changed.
     #[error(transparent)]
@@ -44,7 +58,7 @@ pub enum CompareError {
     /// Folders that met different functions.
     #[error(
         "{} and {} cannot be compared: {key} is {first} there and {second} here, so that their runs are not paired; \
-         admissible: equal [objective], seed, federation.agents and federation.rounds",
+         admissible: equal [objective], seed and {by}",
         .a.display(), .b.display()
     )]
     Unpaired {
@@ -55,9 +69,11 @@ pub enum CompareError {
         /// The key that differs.
         key: String,
         /// Its value in the one.
-        first: String,
+        first: Box<str>,
         /// Its value in the other one.
-        second: String,
+        second: Box<str>,
+        /// What else must be equal in this trust model.
+        by: Box<str>,
     },
     /// Methods that no folder has, or a method that only one of them has.
     #[error("no method is in more than one of the folders; they have {0}")]
@@ -77,25 +93,44 @@ pub enum CompareError {
 pub struct Side {
     /// Path of the folder.
     pub path: PathBuf,
-    /// What it holds, read and checked.
-    pub record: RunRecord,
+    /// What it says in the terms that all trust models have.
+    pub results: Results,
+    /// Methods with the digests of their runs, where the folder has one for each run.
+    digests: Vec<(String, Vec<String>)>,
 }
 
 impl Side {
-    /// Reads a run folder of the trust model `federated` and checks that its parts belong together.
+    /// Reads a run folder and checks that its parts belong together.
     ///
     /// **Errors**: [`CompareError::Read`], [`CompareError::Scenario`].
     pub fn open(path: &Path) -> Result<Self, CompareError> {
-        let (file, text) = read::text(path, "scenario.toml")?;
-        let parsed: toml::Table = text.parse().unwrap_or_default();
-        match parsed.get("trust").and_then(toml::Value::as_str) {
-            Some(trust) if trust != "federated" => {
-                return Err(CompareError::Trust { path: path.to_owned(), trust: trust.to_owned() });
+        let results = Results::open(path)?;
+        let mut digests: Vec<(String, Vec<String>)> = Vec::new();
+        if results.summary.trust == "federated" {
+            let (file, text) = read::text(path, "scenario.toml")?;
+            let scenario = Scenario::parse(&file.display().to_string(), &text, &[])?;
+            let mut runs = read::run_folder(path, &scenario)?.results;
+            runs.sort_by_key(|run| run.run);
+            for run in runs {
+                let (name, digest) = (run.method.to_string(), run.digest.to_string());
+                match digests.iter_mut().find(|(known, _)| *known == name) {
+                    Some((_, known)) => known.push(digest),
+                    None => digests.push((name, vec![digest])),
+                }
             }
-            _ => {}
         }
-        let scenario = Scenario::parse(&file.display().to_string(), &text, &[])?;
-        Ok(Side { path: path.to_owned(), record: read::run_folder(path, &scenario)? })
+        Ok(Side { path: path.to_owned(), results, digests })
+    }
+
+    /// Digests of the first runs of a method, or that of all of them together.
+    fn digests(&self, method: &str, runs: usize) -> Vec<String> {
+        match self.digests.iter().find(|(name, _)| name == method) {
+            Some((_, digests)) => digests.iter().take(runs).cloned().collect(),
+            None if self.results.summary.runs as usize == runs => {
+                self.results.summary.method(method).and_then(|found| found.digest.clone()).into_iter().collect()
+            }
+            None => Vec::new(),
+        }
     }
 }
 
@@ -108,6 +143,8 @@ pub struct Comparison {
     pub runs: u32,
     /// What regret is called.
     pub regret: String,
+    /// The number of a run of which differences are formed, in words.
+    pub compared_by: String,
     /// Keys of the resolved scenarios that differ, with a value for each folder; empty where it has none.
     pub differences: Vec<(String, Vec<String>)>,
     /// Methods of folders.
@@ -125,37 +162,28 @@ pub struct Entry {
     pub method: String,
     /// Tight ε at its scenario's δ; nothing if nothing is claimed, infinite ones are missing too.
     pub epsilon: Option<f64>,
-    /// Summed regret: mean and standard error.
+    /// What folders are compared by, of a federation its summed regret: mean and standard error.
     pub summed_regret: (f64, Option<f64>),
     /// Final regret: mean and standard error.
     pub final_regret: (f64, Option<f64>),
     /// Digests of its paired runs, which say whether two are the same execution.
     pub digests: Vec<String>,
     #[serde(skip)]
-    sums: Vec<f64>,
+    worth: Vec<f64>,
     #[serde(skip)]
-    curve: Vec<Estimate>,
+    curve: Vec<Point>,
 }
 
-/// The summed regret of one method in two folders, run by run.
+/// One method in two folders, run by run.
 #[derive(Debug, Serialize)]
 pub struct Pair {
     /// The method that both have.
     pub method: String,
     /// Letters of the folders: first − second.
     pub folders: (String, String),
-    /// Mean difference.
-    pub mean: f64,
-    /// Half width of its 95 % confidence interval (Student).
-    pub half_width: Option<f64>,
-    /// Runs in which the first is smaller.
-    pub smaller: usize,
-    /// Two-sided p value of the paired t test.
-    pub t_test: Option<f64>,
-    /// Of Wilcoxon's signed-rank test.
-    pub wilcoxon: Option<f64>,
-    /// The t test's after Holm's correction for the number of pairs.
-    pub holm: Option<f64>,
+    /// The difference of what they are compared by, its interval and tests.
+    #[serde(flatten)]
+    pub difference: Difference,
     /// Both are the same execution, bit by bit.
     pub same: bool,
 }
@@ -167,26 +195,25 @@ pub fn compare(sides: &[Side], wanted: &[String]) -> Result<Comparison, CompareE
     for other in sides.iter().skip(1) {
         pairable(&sides[0], other)?;
     }
-    let runs = sides.iter().map(|side| side.record.scenario.runs).min().unwrap_or(0);
-    let all: Vec<(usize, &str)> = sides
-        .iter()
-        .enumerate()
-        .flat_map(|(place, side)| side.record.summary.methods.iter().map(move |found| (place, found.method.name())))
-        .collect();
-    let mut names: Vec<&str> = crate::record::distinct(all.iter().map(|(_, name)| *name));
+    let runs = sides.iter().map(|side| side.results.summary.runs).min().unwrap_or(0);
+    let methods =
+        |side: &'_ Side| side.results.summary.methods.iter().map(|found| found.name.clone()).collect::<Vec<_>>();
+    let all: Vec<String> = sides.iter().flat_map(methods).collect();
+    let mut names: Vec<&str> = distinct(all.iter().map(String::as_str));
     if let Some(unknown) = wanted.iter().find(|name| !names.contains(&name.as_str())) {
         return Err(CompareError::UnknownMethod { name: unknown.clone(), there: names.join(", ") });
     }
-    let often = |name: &str| all.iter().filter(|(_, other)| *other == name).count() > 1;
+    let often = |name: &str| all.iter().filter(|other| *other == name).count() > 1;
     let there = names.join(", ");
     names.retain(|name| if wanted.is_empty() { often(name) } else { wanted.iter().any(|other| other == name) });
     if names.is_empty() {
         return Err(CompareError::NoMethod(there));
     }
-    let entries: Vec<Entry> = names
-        .iter()
-        .flat_map(|name| sides.iter().enumerate().filter_map(|(place, side)| entry(side, place, name, runs)))
-        .collect();
+    let of = |name: &str| {
+        let entries = sides.iter().enumerate().map(|(place, side)| entry(side, place, name, runs as usize));
+        entries.collect::<Vec<_>>()
+    };
+    let entries: Vec<Entry> = names.iter().flat_map(|name| of(name)).flatten().collect();
     let pairs = pairs(&entries);
     if pairs.is_empty() {
         return Err(CompareError::NoMethod(there));
@@ -194,7 +221,8 @@ pub fn compare(sides: &[Side], wanted: &[String]) -> Result<Comparison, CompareE
     Ok(Comparison {
         folders: sides.iter().enumerate().map(|(i, side)| (letter(i), side.path.display().to_string())).collect(),
         runs,
-        regret: sides.first().map_or("regret", |side| side.record.scenario.objective.regret_name()).to_owned(),
+        regret: sides.first().map_or(String::new(), |side| side.results.regret()),
+        compared_by: sides.first().map_or(String::new(), |side| side.results.compared_by()),
         differences: differences(sides),
         entries,
         pairs,
@@ -207,18 +235,34 @@ fn letter(place: usize) -> String {
 }
 
 fn pairable(a: &Side, b: &Side) -> Result<(), CompareError> {
-    let (one, two) = (&a.record.scenario, &b.record.scenario);
-    let refuse = |key: &str, first: String, second: String| {
-        Err(CompareError::Unpaired { a: a.path.clone(), b: b.path.clone(), key: key.to_owned(), first, second })
+    let (one, two) = (&a.results.summary.trust, &b.results.summary.trust);
+    let Some((_, by)) = PAIRED_BY.iter().find(|(trust, _)| one == two && trust == one) else {
+        let (first, second) = (one.clone(), two.clone());
+        return Err(CompareError::Trust { a: a.path.clone(), b: b.path.clone(), first, second });
     };
-    let both = [keys(&one.resolved()), keys(&two.resolved())];
-    // A list of candidates is read from a file, of which the scenario does not say which one it was.
-    if value(&both[0], "objective.design") == "\"list\"" {
-        let unknown = || "a list that the folder does not hold".to_owned();
-        return refuse("objective.design", unknown(), unknown());
+    let refuse = |key: &str, first: String, second: String| {
+        let (a, b) = (a.path.clone(), b.path.clone());
+        Err(CompareError::Unpaired {
+            a,
+            b,
+            key: key.to_owned(),
+            first: first.into(),
+            second: second.into(),
+            by: by.join(", ").into(),
+        })
+    };
+    let both = [keys(&a.results.scenario), keys(&b.results.scenario)];
+    // What was read from a file of which the scenario does not say which one it was.
+    let is = |key: &str, wanted: &str| value(&both[0], key) == format!("\"{wanted}\"");
+    let unknown = || "a file that the folder does not hold".to_owned();
+    if is("objective.design", "list") && value(&both[0], "objective.list_digest") == MISSING {
+        return refuse("objective.list_digest", unknown(), unknown());
+    }
+    if is("objective.kind", "csv") {
+        return refuse("objective.kind", unknown(), unknown());
     }
     let names = both.iter().flatten().map(|(name, _)| name.as_str()).filter(|name| name.starts_with("objective."));
-    for name in crate::record::distinct(names).into_iter().chain(["seed", "federation.agents", "federation.rounds"]) {
+    for name in distinct(names).into_iter().chain(["seed"]).chain(by.iter().copied()) {
         let [first, second] = [0, 1].map(|i| value(&both[i], name));
         if first != second {
             return refuse(name, first, second);
@@ -227,8 +271,11 @@ fn pairable(a: &Side, b: &Side) -> Result<(), CompareError> {
     Ok(())
 }
 
-/// Dotted keys of a TOML text with their values, sections first to last.
-fn keys(text: &str) -> Vec<(String, String)> {
+/// What stands for a key that is not there.
+const MISSING: &str = "missing";
+
+/// Dotted keys of a scenario with their values, sections first to last.
+fn keys(scenario: &toml::Table) -> Vec<(String, String)> {
     fn walk(path: &str, value: &toml::Value, out: &mut Vec<(String, String)>) {
         match value {
             toml::Value::Table(table) => {
@@ -240,18 +287,18 @@ fn keys(text: &str) -> Vec<(String, String)> {
         }
     }
     let mut out = Vec::new();
-    walk("", &toml::Value::Table(text.parse().unwrap_or_default()), &mut out);
+    walk("", &toml::Value::Table(scenario.clone()), &mut out);
     out
 }
 
 fn value(keys: &[(String, String)], name: &str) -> String {
-    keys.iter().find(|(other, _)| other == name).map_or("missing".to_owned(), |(_, value)| value.clone())
+    keys.iter().find(|(other, _)| other == name).map_or(MISSING.to_owned(), |(_, value)| value.clone())
 }
 
 /// Keys in which the scenarios differ, but for what they are called.
 fn differences(sides: &[Side]) -> Vec<(String, Vec<String>)> {
-    let all: Vec<_> = sides.iter().map(|side| keys(&side.record.scenario.resolved())).collect();
-    let names = crate::record::distinct(all.iter().flatten().map(|(name, _)| name.as_str()));
+    let all: Vec<_> = sides.iter().map(|side| keys(&side.results.scenario)).collect();
+    let names = distinct(all.iter().flatten().map(|(name, _)| name.as_str()));
     let of = |name: &str| all.iter().map(|keys| value(keys, name)).collect::<Vec<_>>();
     names
         .into_iter()
@@ -261,51 +308,43 @@ fn differences(sides: &[Side]) -> Vec<(String, Vec<String>)> {
         .collect()
 }
 
-fn entry(side: &Side, place: usize, name: &str, runs: u32) -> Option<Entry> {
-    let statistics = side.record.summary.methods.iter().find(|found| found.method.name() == name)?;
-    let of = |result: &&MethodRun| result.method.name() == name && result.run < runs;
-    let mut results: Vec<&MethodRun> = side.record.results.iter().filter(of).collect();
-    results.sort_by_key(|result| result.run);
-    let sums: Vec<f64> = results.iter().map(|result| result.regret.iter().sum()).collect();
-    let rounds = results.iter().map(|result| result.regret.len()).min().unwrap_or(0);
-    let at = |t: usize| Estimate::of(&results.iter().map(|result| result.regret[t]).collect::<Vec<_>>());
-    let curve: Vec<Estimate> = (0..rounds).map(at).collect();
-    let both = |estimate: &Estimate| (estimate.mean, estimate.standard_error);
+fn entry(side: &Side, place: usize, name: &str, runs: usize) -> Option<Entry> {
+    let summary = side.results.summary.method(name)?;
+    let first = side.results.curves.clone().first(runs);
+    let mean = first.means().into_iter().find(|found| found.method == name)?;
+    let worth = side.results.worth().into_iter().find(|(other, _)| other == name)?.1;
+    let worth: Vec<f64> = worth.into_iter().take(runs).collect();
+    let last: Vec<f64> = first.of(name).iter().filter_map(|run| run.last().copied()).collect();
+    let both = |values: &[f64]| {
+        let estimate = Estimate::of(values);
+        (estimate.mean, estimate.standard_error)
+    };
     Some(Entry {
         folder: letter(place),
         method: name.to_owned(),
-        epsilon: statistics.losses.and_then(|[loss, _]| loss.tight),
-        summed_regret: both(&Estimate::of(&sums)),
-        final_regret: both(curve.last()?),
-        digests: results.iter().map(|result| result.digest.to_string()).collect(),
-        sums,
-        curve,
+        epsilon: epsilon(summary),
+        summed_regret: both(&worth),
+        final_regret: both(&last),
+        digests: side.digests(name, runs),
+        worth,
+        curve: points(&mean),
     })
 }
 
 /// Every two folders that have a method.
 fn pairs(entries: &[Entry]) -> Vec<Pair> {
-    let mut pairs = Vec::new();
-    for (i, first) in entries.iter().enumerate() {
-        for second in entries[i + 1..].iter().filter(|second| second.method == first.method) {
-            let paired = Paired::of(&first.sums, &second.sums);
-            let differences: Vec<f64> = first.sums.iter().zip(&second.sums).map(|(a, b)| a - b).collect();
-            pairs.push(Pair {
-                method: first.method.clone(),
-                folders: (first.folder.clone(), second.folder.clone()),
-                mean: paired.mean,
-                half_width: paired.half_width,
-                smaller: paired.smaller,
-                t_test: t_test(&differences),
-                wilcoxon: wilcoxon(&differences),
-                holm: None,
-                same: first.digests == second.digests,
-            });
-        }
-    }
-    let corrected = holm(&pairs.iter().map(|pair| pair.t_test).collect::<Vec<_>>());
-    pairs.iter_mut().zip(corrected).for_each(|(pair, corrected)| pair.holm = corrected);
-    pairs
+    let named: Vec<(String, Vec<f64>)> =
+        entries.iter().map(|entry| (entry.folder.clone(), entry.worth.clone())).collect();
+    let of_one = |i: usize| (i + 1..entries.len()).filter(move |j| entries[*j].method == entries[i].method);
+    let places: Vec<(usize, usize)> = (0..entries.len()).flat_map(|i| of_one(i).map(move |j| (i, j))).collect();
+    let found = differences::of(places.iter().map(|(i, j)| (&named[*i], &named[*j])));
+    let pair = |((i, j), difference): (&(usize, usize), Difference)| Pair {
+        method: entries[*i].method.clone(),
+        folders: (difference.first.clone(), difference.second.clone()),
+        difference,
+        same: !entries[*i].digests.is_empty() && entries[*i].digests == entries[*j].digests,
+    };
+    places.iter().zip(found).map(pair).collect()
 }
 
 impl Comparison {
@@ -330,90 +369,77 @@ impl Comparison {
             ])
         });
         let pairs = self.pairs.iter().map(|pair| {
-            let interval = match (pair.same, pair.half_width) {
-                (true, _) => "the same bits".to_owned(),
-                (_, Some(half)) => format!("{} ± {}", significant(pair.mean, 3), significant(half, 2)),
-                (_, None) => significant(pair.mean, 3),
-            };
-            let names = format!("{} − {}", pair.folders.0, pair.folders.1);
-            let of = format!("{} of {}", pair.smaller, self.runs);
-            row(&[&pair.method, &names, &interval, &of, &p(pair.t_test), &p(pair.holm), &p(pair.wilcoxon)])
+            let found = &pair.difference;
+            let interval = if pair.same { "the same bits".to_owned() } else { found.interval() };
+            let of = format!("{} of {}", found.smaller, self.runs);
+            row(&[&pair.method, &found.name(), &interval, &of, &p(found.t_test), &p(found.holm), &p(found.wilcoxon)])
         });
         let first_smaller =
             row(&["method", "folders", "difference, 95 %", "first smaller", "p (t)", "p (Holm)", "p (Wilcoxon)"]);
-        let regret = row(&["method", "folder", "ε (tight)", "summed regret", "final regret"]);
+        let regret = row(&["method", "folder", "ε (tight)", &self.compared_by, "at the end"]);
         vec![
             ("Folders", [vec![row(&["", "folder"])], folders.collect()].concat()),
             ("Keys that differ", [vec![head], keys.collect()].concat()),
             ("Methods, mean ± standard error", [vec![regret], entries.collect()].concat()),
-            ("Paired differences of summed regret", [vec![first_smaller], pairs.collect()].concat()),
+            ("Paired differences", [vec![first_smaller], pairs.collect()].concat()),
         ]
     }
 
     /// What must be said beside the tables.
     pub fn remarks(&self) -> Vec<String> {
         let mut said = vec![format!(
-            "{} paired runs; {}: lower is better. p (Holm) is that of the t test, corrected for {} differences.",
+            "{} paired runs; differences of {}, lower is better. p (Holm) is that of the t test, corrected for {} \
+             differences.",
             self.runs,
-            self.regret,
+            self.compared_by,
             self.pairs.len()
         )];
-        if (self.runs as usize) < PAIRS_FEW {
-            said.push(format!(
-                "Fewer than {PAIRS_FEW} runs: no p value, interval or order of methods here is to be believed."
-            ));
-        }
+        said.extend(few(self.runs as usize));
         said
     }
 
     /// All curves in one picture, a panel for each method.
-    pub fn figure(&self) -> String {
-        let names = crate::record::distinct(self.entries.iter().map(|entry| entry.method.as_str()));
-        let means = || self.entries.iter().flat_map(|entry| &entry.curve);
-        let top = means().map(|at| at.mean + at.standard_error.unwrap_or(0.0)).fold(f64::MIN_POSITIVE, f64::max);
-        let (scale, y_max, scale_name) = figure::scale(means().map(|at| at.mean).filter(|mean| *mean > 0.0), top);
-        let panels: Vec<Chart> = names
+    pub fn picture(&self) -> Picture {
+        let names = distinct(self.entries.iter().map(|entry| entry.method.as_str()));
+        let drawn = || self.entries.iter().flat_map(|entry| &entry.curve);
+        let top = drawn().map(|at| at.high).fold(f64::MIN_POSITIVE, f64::max);
+        let (scale, y_max, scale_name) = figure::scale(drawn().map(|at| at.y).filter(|mean| *mean > 0.0), top);
+        let charts: Vec<Chart> = names
             .iter()
             .map(|name| Chart {
                 title: (*name).to_owned(),
                 x_label: "round".into(),
-                y_label: format!("{}, mean over agents{scale_name}; lower is better", self.regret),
+                y_label: format!("{}{scale_name}; lower is better", self.regret),
                 curves: self.entries.iter().filter(|entry| entry.method == *name).map(curve).collect(),
                 scale,
                 y_max,
             })
             .collect();
         let folders =
-            self.folders.iter().map(|(letter, path)| format!("{letter}: {path}")).collect::<Vec<_>>().join(", ");
+            self.folders.iter().map(|(letter, path)| format!("{letter}: {path}.")).collect::<Vec<_>>().join(" ");
         let band =
             format!("Mean of {} paired runs, band ± one standard error; ε is the tight accountant's.", self.runs);
-        figure::compose("Comparison", &[&folders, &band], &panels)
+        Picture {
+            name: "comparison".to_owned(),
+            title: "Comparison".to_owned(),
+            text: format!("{folders} {band}"),
+            charts,
+            ruler: None,
+        }
     }
 }
 
 fn curve(entry: &Entry) -> Curve {
     let place = usize::from(entry.folder.bytes().next().unwrap_or(b'A') - b'A');
-    let point = |(round, at): (usize, &Estimate)| {
-        let error = at.standard_error.unwrap_or(0.0);
-        Point { x: round as f64, y: at.mean, low: at.mean - error, high: at.mean + error }
-    };
     Curve {
         // The second class is the first that is not grey.
-        class: DISTINCT[(place + 2) % DISTINCT.len()],
+        class: other(place + 2),
         label: entry.folder.clone(),
         note: entry.epsilon.map_or(String::new(), |epsilon| figure::epsilon(Some(epsilon))),
-        points: entry.curve.iter().enumerate().map(point).collect(),
+        points: entry.curve.clone(),
     }
 }
 
 fn with_error((mean, error): (f64, Option<f64>)) -> String {
     error.map_or(significant(mean, 4), |error| format!("{} ± {}", significant(mean, 4), significant(error, 2)))
-}
-
-fn p(value: Option<f64>) -> String {
-    match value {
-        None => "–".to_owned(),
-        Some(p) if p < 1e-6 => "< 1e-6".to_owned(),
-        Some(p) => significant(p, 2),
-    }
 }

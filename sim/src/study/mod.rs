@@ -11,5 +11,6 @@
 pub mod audit;
 pub mod compare;
 pub mod execute;
+pub mod parts;
 pub mod reproduce;
 pub mod sweep;

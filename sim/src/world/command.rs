@@ -1,40 +1,37 @@
-//! A user's own program, asked for the value of one setting for one agent.
+//! A user's own program, or a function of a program that uses this library, asked for the value of one setting for one
+//! agent.
 //!
-//! **Protocol**: the program is started once for every thread and reads lines of JSON,
-//! `{"agent": 3, "observation": 0, "x": {"rate": 0.01, "optimizer": "adam"}}`; it answers each with one line, a number.
-//! Observation 0 asks for the value that tables and regret count; if answers to one setting differ (`noisy`), an agent's
-//! k-th observation is asked for as observation k, from 1.
+//! Observation 0 is the value that tables and regret count; if answers to one setting differ (`noisy`), an agent's k-th
+//! observation is asked for as observation k, from 1.
 //!
-//! Every answer is written down before it is used, in a table beside the run; what stands there is never asked again. A
-//! program that fails is started again; if it fails too often, the run ends with one error and keeps every answer.
+//! Every answer is written down before it is used, in a table beside the run; what stands there is never asked again, so
+//! that a run which ended with an error goes on where it was.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use serde_json::{Map, Value as Json, json};
+use serde_json::json;
 use sordino_core::random::{Party, Purpose, RunSeed, normal};
-use sordino_host::program::{Program, ProgramError};
 
 use super::objective::Answer;
+use super::oracle::{Oracle, Programs, Question};
 use super::points::settings;
 use super::rows::{Rows, line};
 use super::space::{self, Setting, shown};
 use super::{Family, Objective, ObjectiveError};
 use crate::files::read_bounded;
 use crate::scenario::CommandConfig;
-use crate::scenario::outsourced::Goal;
 
 /// Name of the table of answers in a run folder.
 pub const FILE: &str = "values.csv";
 /// The table of answers is read up to this length.
 const BYTES_MAX: u64 = 1 << 30;
 
-/// What is asked: agent, candidate, observation.
-type Question = (u32, u32, u32);
+/// Where an answer belongs: agent, candidate, observation.
+type Place = (u32, u32, u32);
 
 /// A program and what it has answered.
 pub struct Commands(Arc<Shared>);
@@ -44,14 +41,17 @@ struct Shared {
     agents: u32,
     settings: Vec<Vec<Setting>>,
     points: Vec<f64>,
-    /// Programs that wait for a question.
-    idle: Mutex<Vec<Program>>,
+    oracle: Arc<dyn Oracle>,
     answers: Mutex<Answers>,
+    /// Told whenever a question is no longer under way.
+    answered: Condvar,
 }
 
 /// What is known, and where it is written down.
 struct Answers {
-    known: BTreeMap<Question, f64>,
+    known: BTreeMap<Place, f64>,
+    /// Asked for by some thread right now.
+    open: BTreeSet<Place>,
     file: Option<File>,
 }
 
@@ -66,15 +66,30 @@ impl Commands {
         data: Option<&Path>,
         answers: Option<&Path>,
     ) -> Result<Self, ObjectiveError> {
+        Self::asking(config, agents, data, answers, Arc::new(Programs::new(config)))
+    }
+
+    /// The same; a function of the caller's is asked in place of the program.
+    ///
+    /// **Errors**: as [`Commands::new`].
+    pub fn asking(
+        config: &CommandConfig,
+        agents: u32,
+        data: Option<&Path>,
+        answers: Option<&Path>,
+        oracle: Arc<dyn Oracle>,
+    ) -> Result<Self, ObjectiveError> {
         let settings = settings(&config.space, &config.points, data)?;
         let points = space::points(&config.space, &settings);
-        let kept = answers.map_or(Ok(Answers { known: BTreeMap::new(), file: None }), |path| {
-            let of = |setting: &Vec<Setting>| setting.iter().map(shown).collect::<Vec<_>>();
-            let places = (0..).zip(&settings).map(|(place, setting)| (of(setting), place)).collect();
-            Answers::open(path, config, agents, &places)
-        })?;
-        let (config, idle) = (config.clone(), Mutex::new(Vec::new()));
-        Ok(Commands(Arc::new(Shared { config, agents, settings, points, idle, answers: Mutex::new(kept) })))
+        let kept =
+            answers.map_or(Ok(Answers { known: BTreeMap::new(), open: BTreeSet::new(), file: None }), |path| {
+                let of = |setting: &Vec<Setting>| setting.iter().map(shown).collect::<Vec<_>>();
+                let places = (0..).zip(&settings).map(|(place, setting)| (of(setting), place)).collect();
+                Answers::open(path, config, agents, &places)
+            })?;
+        let (config, answers) = (config.clone(), Mutex::new(kept));
+        let answered = Condvar::new();
+        Ok(Commands(Arc::new(Shared { config, agents, settings, points, oracle, answers, answered })))
     }
 }
 
@@ -141,7 +156,7 @@ impl Answers {
         if bytes.is_empty() {
             file.write_all(line(&columns(config)).as_bytes()).map_err(unwritable)?;
         }
-        Ok(Answers { known, file: Some(file) })
+        Ok(Answers { known, open: BTreeSet::new(), file: Some(file) })
     }
 }
 
@@ -149,19 +164,38 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// A question under way; those who wait for it ask again when it ends, however that is.
+struct Open<'s> {
+    shared: &'s Shared,
+    place: Place,
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        held(&self.shared.answers).open.remove(&self.place);
+        self.shared.answered.notify_all();
+    }
+}
+
 impl Shared {
-    /// The answer to a question: known, or asked for and written down. What was written first holds.
-    fn answer(&self, question: Question) -> Result<f64, ObjectiveError> {
-        if let Some(value) = held(&self.answers).known.get(&question) {
-            return Ok(*value);
-        }
-        let value = self.ask(question)?;
+    /// The answer to a question: known, being asked for elsewhere, or asked for here and written down.
+    fn answer(&self, place: Place) -> Result<f64, ObjectiveError> {
         let mut answers = held(&self.answers);
-        if let Some(first) = answers.known.get(&question) {
-            return Ok(*first);
+        loop {
+            if let Some(value) = answers.known.get(&place) {
+                return Ok(*value);
+            }
+            if answers.open.insert(place) {
+                break;
+            }
+            answers = self.answered.wait(answers).unwrap_or_else(PoisonError::into_inner);
         }
+        drop(answers);
+        let _open = Open { shared: self, place };
+        let value = self.ask(place)?;
+        let mut answers = held(&self.answers);
         if let Some(file) = &mut answers.file {
-            let (agent, candidate, observation) = question;
+            let (agent, candidate, observation) = place;
             let mut fields = vec![agent.to_string()];
             fields.extend(self.settings[candidate as usize].iter().map(shown));
             fields.extend([observation.to_string(), value.to_string()]);
@@ -169,63 +203,27 @@ impl Shared {
             // A checkpoint never knows of more than this file.
             file.write_all(line(&fields).as_bytes()).and_then(|()| file.sync_data()).map_err(unwritable)?;
         }
-        answers.known.insert(question, value);
+        answers.known.insert(place, value);
         Ok(value)
     }
 
-    /// The question as the program reads it.
-    fn line(&self, (agent, candidate, observation): Question) -> String {
+    /// Asks, with the inputs by their names.
+    fn ask(&self, (agent, candidate, observation): Place) -> Result<f64, ObjectiveError> {
         let named = self.config.space.inputs.iter().zip(&self.settings[candidate as usize]);
-        let x: Map<String, Json> = named
-            .map(|(name, setting)| {
-                let value = match setting {
-                    // Whole numbers as such, as Python tells them apart.
-                    Setting::Number(x) if self.config.space.integer_inputs.contains(name) => json!(*x as i64),
-                    Setting::Number(x) => json!(x),
-                    Setting::Name(text) => json!(text),
-                };
-                (name.clone(), value)
-            })
-            .collect();
-        json!({"agent": agent, "observation": observation, "x": x}).to_string()
-    }
-
-    /// Asks a program, started again after each failure but one: it said more than it was asked for.
-    fn ask(&self, question: Question) -> Result<f64, ObjectiveError> {
-        let (question, time_max) = (self.line(question), Duration::from_secs_f64(self.config.time_limit));
-        let mut tries = 0;
-        loop {
-            tries += 1;
-            let error = match self.ask_once(&question, time_max) {
-                Ok(Ok(value)) => return Ok(value),
-                Ok(Err(answer)) => ObjectiveError::Answer { question: question.clone(), answer, tries },
-                Err(error) => ObjectiveError::Program { question: question.clone(), tries, error },
+        let x = named.map(|(name, setting)| {
+            let value = match setting {
+                // Whole numbers as such, as Python tells them apart.
+                Setting::Number(x) if self.config.space.integer_inputs.contains(name) => json!(*x as i64),
+                Setting::Number(x) => json!(x),
+                Setting::Name(text) => json!(text),
             };
-            // Started again, it would say too much again, and its first line would pass for the answer.
-            let unasked = matches!(error, ObjectiveError::Program { error: ProgramError::Unasked { .. }, .. });
-            if unasked || tries > self.config.retries {
-                return Err(error);
-            }
-        }
-    }
-
-    /// A number, or what was said in its place: a program that says something else is ended, because its number may be
-    /// on its way and would be taken for the answer to the next question.
-    fn ask_once(&self, line: &str, time_max: Duration) -> Result<Result<f64, String>, ProgramError> {
-        let waiting = held(&self.idle).pop();
-        let mut program = waiting.map_or_else(|| Program::start(&self.config.command), Ok)?;
-        let answer = program.ask(line, time_max)?;
-        match answer.parse::<f64>() {
-            Ok(value) if value.is_finite() && value.abs() <= 1e12 => {
-                held(&self.idle).push(program);
-                Ok(Ok(value))
-            }
-            _ => Ok(Err(answer)),
-        }
+            (name.clone(), value)
+        });
+        self.oracle.ask(&Question { agent, observation, x: x.collect() })
     }
 
     fn sign(&self) -> f64 {
-        if self.config.goal == Goal::Minimize { -1.0 } else { 1.0 }
+        self.config.goal.sign()
     }
 }
 

@@ -53,13 +53,48 @@ pub enum ObjectiveError {
         /// The most bytes that are read.
         bytes_max: u64,
     },
+    /// A file that must be unpacked first.
+    #[error("{path}: is compressed; unpack it (gunzip --keep {path}) and name the CSV file")]
+    Compressed {
+        /// Path of the file.
+        path: PathBuf,
+    },
+    /// A field that holds no dictionary as Python prints it.
+    #[error("{path}:{line}: `{column}`: {error}")]
+    Literal {
+        /// Path of the file.
+        path: PathBuf,
+        /// Line of the file, 1-based.
+        line: u64,
+        /// Name of the column.
+        column: &'static str,
+        /// What is wrong with it.
+        #[source]
+        error: super::literal::LiteralError,
+    },
+    /// A dictionary without the entry that is meant, or with another kind of it.
+    #[error("{path}:{line}: entry `{}` of `result` {found}; admissible: {admissible}", Quoted(.entry))]
+    Entry {
+        /// Path of the file.
+        path: PathBuf,
+        /// Line of the file, 1-based.
+        line: u64,
+        /// The entry that is meant.
+        entry: String,
+        /// What is there instead.
+        found: String,
+        /// What would have been taken.
+        admissible: String,
+    },
     /// A column that must be there is not.
-    #[error("{path}:1: column `{column}` is missing from the header")]
+    #[error("{path}:1: there is no column `{}`; there are {}", Quoted(.column), Quoted(.there))]
     NoColumn {
         /// Path of the file.
         path: PathBuf,
         /// Name of the column.
         column: String,
+        /// The columns that are there.
+        there: String,
     },
     /// A row with another number of fields than the header, or bytes that are not text.
     #[error("{path}:{line}: {}", Quoted(.message))]
@@ -138,6 +173,15 @@ pub enum ObjectiveError {
         answer: String,
         /// How often it was asked.
         tries: u32,
+    },
+    /// A function of a program that uses this library has no answer.
+    #[error("the function, asked for {}, failed: {error}", Quoted(.question))]
+    Function {
+        /// What it was asked, as JSON.
+        question: String,
+        /// Why there is none.
+        #[source]
+        error: Box<dyn std::error::Error + Send + Sync>,
     },
     /// Functions that are not those of the scenario.
     #[error("the functions have {what} {found}, the scenario says {wanted}")]

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use sordino_core::random::{Party, Purpose, RunSeed, normal};
 
+use super::per_agent::PerAgent;
 use super::{Family, Objective};
 use crate::benchmark::TestFunction;
 use crate::scenario::FunctionConfig;
@@ -44,8 +45,7 @@ impl Family for Functions {
     fn realize(&self, run: RunSeed) -> Box<dyn Objective> {
         let shared = Arc::clone(&self.0);
         let members = if shared.shift == 0.0 && shared.scale == 0.0 { 1 } else { shared.agents };
-        let values = (0..members).map(|agent| shared.values(run, agent)).collect();
-        Box::new(Function { shared, run, values })
+        Box::new(Function { shared, run, members, values: PerAgent::new(members) })
     }
 }
 
@@ -70,8 +70,16 @@ impl Shared {
 struct Function {
     shared: Arc<Shared>,
     run: RunSeed,
-    /// One list for each agent, or one for all.
-    values: Vec<Vec<f64>>,
+    /// Lists of values: one for each agent, or one for all.
+    members: u32,
+    values: PerAgent<Vec<f64>>,
+}
+
+impl Function {
+    /// The values of an agent at all candidates.
+    fn of(&self, agent: u32) -> &[f64] {
+        self.values.get(agent % self.members, |member| self.shared.values(self.run, member))
+    }
 }
 
 impl Objective for Function {
@@ -88,14 +96,14 @@ impl Objective for Function {
         (self.shared.points.len() / self.shared.dim) as u32
     }
     fn value(&self, agent: u32, candidate: u32) -> f64 {
-        self.values[agent as usize % self.values.len()][candidate as usize]
+        self.of(agent)[candidate as usize]
     }
     fn observe(&self, agent: u32, candidate: u32, observation: u32) -> f64 {
         let mut stream = self.run.stream(Party::Agent(agent), Purpose::ObservationNoise, observation);
         self.value(agent, candidate) + self.shared.noise_std * normal::draw::<f64>(&mut stream)
     }
     fn optimum(&self, agent: u32) -> f64 {
-        self.values[agent as usize % self.values.len()].iter().copied().fold(f64::NEG_INFINITY, f64::max)
+        self.of(agent).iter().copied().fold(f64::NEG_INFINITY, f64::max)
     }
     fn regret_name(&self) -> &'static str {
         "regret"
@@ -112,7 +120,7 @@ mod tests {
         FunctionConfig {
             function: TestFunction::Hartmann3,
             dim: 3,
-            points: DesignConfig { design: Design::Sobol, candidates: 200, design_seed: 0 },
+            points: DesignConfig { design: Design::Sobol, candidates: 200, design_seed: 0, list_digest: None },
             shift,
             scale,
             noise_variance: 0.01,

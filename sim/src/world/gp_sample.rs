@@ -12,6 +12,7 @@ use sordino_core::linalg::{dot, pivoted_cholesky};
 use sordino_core::math::Scalar;
 use sordino_core::random::{Party, Purpose, RunSeed, Stream, normal};
 
+use super::per_agent::PerAgent;
 use super::{Family, Objective, ObjectiveError};
 pub use crate::benchmark::design::grid;
 use crate::scenario::{Differences, GpSampleConfig, KernelConfig};
@@ -112,16 +113,12 @@ impl GpSamples {
 }
 
 impl Family for GpSamples {
-    /// **Cost**: nothing for each agent if agents differ by points alone, else the normals of its own draw.
+    /// **Cost**: nothing for each agent if agents differ by points alone, else the normals of its own draw when it is asked.
     fn realize(&self, run: RunSeed) -> Box<dyn Objective> {
         let shared = Arc::clone(&self.0);
         let z = shared.factor.coordinates(run.stream(Party::World, Purpose::Objective, 0));
         let common = (0..shared.points.len() / shared.dim).map(|i| shared.factor.at(&z, i)).collect();
-        let members = if shared.differences.is_none() {
-            Vec::new()
-        } else {
-            (0..shared.agents).map(|agent| Member::new(&shared, run, agent)).collect()
-        };
+        let members = (!shared.differences.is_none()).then(|| PerAgent::new(shared.agents));
         Box::new(GpSample { shared, run, common, members })
     }
 }
@@ -153,14 +150,15 @@ struct GpSample {
     shared: Arc<Shared>,
     run: RunSeed,
     common: Vec<f64>,
-    /// One for each agent; empty if agents differ by points alone.
-    members: Vec<Member>,
+    /// One for each agent; nothing if agents differ by points alone.
+    members: Option<PerAgent<Member>>,
 }
 
 impl GpSample {
     /// The agent's function without what is drawn point by point.
     fn smooth(&self, agent: u32, i: usize) -> f64 {
-        let Some(member) = self.members.get(agent as usize) else { return self.common[i] };
+        let Some(members) = &self.members else { return self.common[i] };
+        let member = members.get(agent, |agent| Member::new(&self.shared, self.run, agent));
         let base = member.unrelated.as_ref().map_or(self.common[i], |z| self.shared.factor.at(z, i));
         let own = self.shared.own.as_ref().map_or(0.0, |own| own.at(&member.own, i));
         own + if member.flipped { -base } else { base }

@@ -7,6 +7,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use super::ObjectiveError;
+use super::rows::Rows;
 use super::tuning::Task;
 use crate::files::read_bounded;
 
@@ -35,62 +36,30 @@ pub fn read(path: &Path) -> Result<Vec<Task>, ObjectiveError> {
 
 /// The same from bytes; `path` is for messages.
 pub fn parse(path: &Path, bytes: &[u8]) -> Result<Vec<Task>, ObjectiveError> {
-    let row_error = |error: csv::Error| ObjectiveError::Row {
-        path: path.to_owned(),
-        line: error.position().map_or(0, csv::Position::line),
-        message: one_line(&error),
-    };
-    let mut reader = csv::Reader::from_reader(bytes);
-    let header = reader.headers().map_err(row_error)?.clone();
-    let column = |name: &str| {
-        header
-            .iter()
-            .position(|title| title.trim() == name)
-            .ok_or_else(|| ObjectiveError::NoColumn { path: path.to_owned(), column: name.to_owned() })
-    };
-    let (task_column, split_column, label_column) = (column("task")?, column("split")?, column("label")?);
-    let mut feature_columns = [0; FEATURES];
-    for (i, at) in feature_columns.iter_mut().enumerate() {
-        *at = column(&format!("f{}", i + 1))?;
-    }
+    let rows = Rows::parse(path, bytes)?;
+    let [task_column, split_column, label_column] =
+        [rows.column("task")?, rows.column("split")?, rows.column("label")?];
+    let features = (1..=FEATURES).map(|i| rows.column(&format!("f{i}"))).collect::<Result<Vec<_>, _>>()?;
     let mut tasks = vec![Task { width: FEATURES, ..Task::default() }; TASKS];
-    for record in reader.records() {
-        let record = record.map_err(row_error)?;
-        let refuse = |at: usize, admissible: &str| ObjectiveError::Field {
-            path: path.to_owned(),
-            line: record.position().map_or(0, csv::Position::line),
-            column: header[at].trim().to_owned(),
-            value: record[at].to_owned(),
-            admissible: admissible.to_owned(),
-        };
-        let task: usize = record[task_column]
-            .trim()
-            .parse()
-            .ok()
-            .filter(|task| *task < TASKS)
-            .ok_or_else(|| refuse(task_column, "a whole number from 0 to 28"))?;
-        let rows = match record[split_column].trim() {
+    for row in rows.iter() {
+        let task = row.text(task_column).parse().ok().filter(|task: &usize| *task < TASKS);
+        let task = task.ok_or_else(|| row.refuse(task_column, "a whole number from 0 to 28"))?;
+        let half = match row.text(split_column) {
             "train" => &mut tasks[task].train,
             "test" => &mut tasks[task].test,
-            _ => return Err(refuse(split_column, "train, test")),
+            _ => return Err(row.refuse(split_column, "train, test")),
         };
-        let positive = match record[label_column].trim() {
+        let positive = match row.text(label_column) {
             "1" => true,
             "0" => false,
-            _ => return Err(refuse(label_column, "0, 1")),
+            _ => return Err(row.refuse(label_column, "0, 1")),
         };
-        if rows.positive.len() == ROWS_MAX {
-            return Err(refuse(task_column, "a task with at most 5,000 rows in each half"));
+        if half.positive.len() == ROWS_MAX {
+            return Err(row.refuse(task_column, "a task with at most 5,000 rows in each half"));
         }
-        rows.positive.push(positive);
-        for at in feature_columns {
-            let feature: f64 = record[at]
-                .trim()
-                .parse()
-                .ok()
-                .filter(|x: &f64| x.abs() <= 1e6)
-                .ok_or_else(|| refuse(at, "a number from -1e6 to 1e6"))?;
-            rows.features.push(feature);
+        half.positive.push(positive);
+        for column in &features {
+            half.features.push(row.number(*column, |x| x.abs() <= 1e6, "a number from -1e6 to 1e6")?);
         }
     }
     for (task, data) in tasks.iter().enumerate() {
@@ -101,16 +70,6 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<Vec<Task>, ObjectiveError> {
         }
     }
     Ok(tasks)
-}
-
-fn one_line(error: &csv::Error) -> String {
-    match error.kind() {
-        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
-            format!("{len} fields; the header has {expected_len}")
-        }
-        csv::ErrorKind::Utf8 { .. } => "not UTF-8 text".to_owned(),
-        _ => error.to_string().replace('\n', " "),
-    }
 }
 
 #[cfg(test)]
@@ -163,7 +122,10 @@ mod tests {
             "x.csv:2: `f4` is `NaN`; admissible: a number from -1e6 to 1e6"
         );
         assert_eq!(refusal(|l| l[1] = l[1].replace(",4,", ",")), "x.csv:2: 11 fields; the header has 12");
-        assert_eq!(refusal(|l| l[0] = l[0].replace("f9", "f10")), "x.csv:1: column `f9` is missing from the header");
+        assert_eq!(
+            refusal(|l| l[0] = l[0].replace("f9", "f10")),
+            "x.csv:1: there is no column `f9`; there are task, split, label, f1, f2, f3, f4, f5, f6, f7, f8, f10"
+        );
         assert_eq!(
             refusal(|l| l.truncate(l.len() - 1)),
             "x.csv: task 28 has only one label among its test rows; both are needed"

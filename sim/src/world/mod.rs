@@ -6,13 +6,15 @@
 //! | [`gp_sample`] | a draw of a Gaussian process on a grid, perturbed for each agent |
 //! | [`function`] | a test function of the field, moved and scaled for each agent |
 //! | [`table`] | a user's own table of values |
-//! | [`command`] | a user's own program |
-//! | [`custom`] | functions that a program brings along |
-//! | [`points`], [`space`], `rows` | candidates; settings in a user's units; CSV files |
+//! | [`fedhpo`], `literal` | a table of federated trainings; dictionaries as Python prints them |
+//! | [`command`], [`oracle`] | a user's own program, or a function of a program that uses this library |
+//! | [`custom`] | functions over a list of points that a program brings along |
+//! | [`points`], [`space`], [`rows`] | candidates; settings in a user's units; CSV files |
 //! | [`tuning`] | test AUC of a support vector machine over (C, γ), one data set for each agent |
 //! | [`landmine`] | the data sets of 29 mine fields, read from a CSV file |
 //! | [`winequality`] | the data sets of 16 buyers of red wine, compiled in |
 //! | [`fault`] | what goes wrong on links and machines |
+//! | [`per_agent`] | values made for the agents that are asked for |
 //! | [`auc`] | area under the ROC curve |
 
 use std::path::Path;
@@ -24,18 +26,23 @@ pub mod command;
 pub mod custom;
 mod error;
 pub mod fault;
+pub mod fedhpo;
 pub mod function;
 pub mod gp_sample;
 pub mod landmine;
+mod literal;
 mod objective;
+pub mod oracle;
+pub mod per_agent;
 pub mod points;
-mod rows;
+pub mod rows;
 pub mod space;
 pub mod table;
 pub mod tuning;
 pub mod winequality;
 
 pub use error::ObjectiveError;
+pub use literal::LiteralError;
 pub use objective::{Answer, Family, Objective};
 
 /// Loads what all runs of a scenario share.
@@ -61,9 +68,16 @@ pub fn load_beside(
             Box::new(function::Functions::new(config, scenario.federation.agents, points))
         }
         ObjectiveConfig::Table(config) => {
-            let path = data.ok_or(ObjectiveError::NoData { file: "a CSV table" })?;
-            Box::new(table::Table::new(config, scenario.federation.agents, path)?)
+            let agents = scenario.federation.agents;
+            Box::new(match config.shipped {
+                Some(shipped) => table::Table::shipped(config, shipped)?,
+                None => {
+                    let path = data.ok_or(ObjectiveError::NoData { file: "a CSV table" })?;
+                    table::Table::new(config, agents, path)?
+                }
+            })
         }
+        ObjectiveConfig::Fedhpo(config) => Box::new(fedhpo::load(config, scenario.federation.agents, data)?),
         ObjectiveConfig::Command(config) => {
             Box::new(command::Commands::new(config, scenario.federation.agents, data, answers)?)
         }

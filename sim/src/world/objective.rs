@@ -23,7 +23,9 @@ pub trait Objective: Send + Sync {
     /// The candidates, row-major, n·D numbers in [0, 1].
     fn candidates(&self) -> &[f64];
     /// The number of candidates n.
-    fn candidate_count(&self) -> u32;
+    fn candidate_count(&self) -> u32 {
+        (self.candidates().len() / self.dim().max(1)) as u32
+    }
     /// Noise-free value. Kept once it is known where it is expensive.
     ///
     /// **Panics**: if there is no such candidate or agent.
@@ -39,9 +41,13 @@ pub trait Objective: Send + Sync {
     }
     /// The value regret is measured against: the largest of the agent's own noise-free values over the candidates, or
     /// where that is not known the largest possible value. **Cost**: may be O(n); ask once for each agent.
-    fn optimum(&self, agent: u32) -> f64;
+    fn optimum(&self, agent: u32) -> f64 {
+        (0..self.candidate_count()).map(|i| self.value(agent, i)).fold(f64::NEG_INFINITY, f64::max)
+    }
     /// What the regret is called in tables.
-    fn regret_name(&self) -> &'static str;
+    fn regret_name(&self) -> &'static str {
+        "regret"
+    }
 }
 
 /// What all runs of a scenario share: data sets, tables of known values, the factor of a prior. Built once.

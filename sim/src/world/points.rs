@@ -12,6 +12,15 @@ use crate::scenario::space::{Input, SpaceConfig};
 /// The most candidates that are read from a file.
 const CANDIDATES_MAX: usize = 20_000;
 
+/// The list of candidates that a scenario was made for.
+///
+/// **Errors**: a file that cannot be read, or of another digest than the scenario says.
+fn list(config: &DesignConfig, path: &Path) -> Result<Rows, ObjectiveError> {
+    let rows = Rows::read(path)?;
+    rows.check_digest("objective.list_digest", rows.digest(), config.list_digest.as_deref())?;
+    Ok(rows)
+}
+
 /// Candidates in [0, 1]^dim, row-major: of a design, or columns x1 to xD of `data`.
 ///
 /// **Errors**: no file where one is read, or one that is malformed, with line and column.
@@ -20,7 +29,7 @@ pub fn candidates(config: &DesignConfig, dim: usize, data: Option<&Path>) -> Res
         return Ok(design::points(config.design, config.candidates, dim, config.design_seed));
     }
     let path = data.ok_or(ObjectiveError::NoData { file: "a CSV list of candidates, columns x1 to xD in [0, 1]" })?;
-    let rows = Rows::read(path)?;
+    let rows = list(config, path)?;
     let columns = (1..=dim).map(|d| rows.column(&format!("x{d}"))).collect::<Result<Vec<_>, _>>()?;
     let mut points = Vec::new();
     for row in rows.iter() {
@@ -61,15 +70,8 @@ pub fn settings(
     let inputs = space.all();
     let all: Vec<Vec<Setting>> = if config.design == Design::List {
         let path = data.ok_or(ObjectiveError::NoData { file: "a CSV list of candidates, a column for each input" })?;
-        let rows = Rows::read(path)?;
-        let columns = inputs.iter().map(|(name, _)| rows.column(name)).collect::<Result<Vec<_>, _>>()?;
-        let of = |row: super::rows::Row<'_>| {
-            let one = |((_, input), column): (&(&str, _), &usize)| {
-                space::read(input, row.text(*column)).map_err(|admissible| row.refuse(*column, &admissible))
-            };
-            inputs.iter().zip(&columns).map(one).collect()
-        };
-        let all: Vec<Vec<Setting>> = rows.iter().map(of).collect::<Result<_, _>>()?;
+        let rows = list(config, path)?;
+        let all = space::of_rows(space, &rows, rows.iter())?;
         if !(2..=CANDIDATES_MAX).contains(&all.len()) {
             return Err(rows.count_error(all.len(), "2 to 20000 candidates"));
         }

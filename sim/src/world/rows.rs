@@ -9,8 +9,11 @@ use crate::files::read_bounded;
 
 /// Files are read up to this length.
 const BYTES_MAX: u64 = 256 << 20;
+/// What a file begins with that gzip has written.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// A CSV file in memory.
+#[derive(Debug)]
 pub struct Rows {
     path: PathBuf,
     header: Vec<String>,
@@ -42,8 +45,11 @@ impl Rows {
         let malformed = |line, error: csv::Error| ObjectiveError::Row {
             path: path.to_owned(),
             line: error.position().map_or(line, csv::Position::line),
-            message: error.to_string(),
+            message: one_line(&error),
         };
+        if bytes.starts_with(&GZIP) {
+            return Err(ObjectiveError::Compressed { path: path.to_owned() });
+        }
         let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(bytes);
         let header = reader.headers().map_err(|error| malformed(1, error))?;
         let header: Vec<String> = header.iter().map(|name| name.trim_start_matches('\u{feff}').to_owned()).collect();
@@ -61,16 +67,44 @@ impl Rows {
         Ok(Rows { path: path.to_owned(), header, records, digest: digest.end() })
     }
 
+    /// Path of the file that was read.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// SHA-256 of its bytes.
     pub fn digest(&self) -> &Digest {
         &self.digest
+    }
+
+    /// Refuses another file than the scenario was made for: `wanted` is the digest of the scenario's `key`, if it has one.
+    ///
+    /// **Errors**: [`ObjectiveError::Table`].
+    pub fn check_digest(&self, key: &str, found: &Digest, wanted: Option<&str>) -> Result<(), ObjectiveError> {
+        let found = found.to_string();
+        match wanted.filter(|wanted| **wanted != found) {
+            None => Ok(()),
+            Some(wanted) => Err(self.error(format!(
+                "its digest is {found}, the scenario was made for a file of digest {wanted}; give that file, or leave \
+                 {key} away"
+            ))),
+        }
+    }
+
+    /// Whether there is a column of this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.header.iter().any(|other| other == name)
     }
 
     /// Place of a column.
     ///
     /// **Errors**: [`ObjectiveError::NoColumn`].
     pub fn column(&self, name: &str) -> Result<usize, ObjectiveError> {
-        let missing = || ObjectiveError::NoColumn { path: self.path.clone(), column: name.to_owned() };
+        let missing = || ObjectiveError::NoColumn {
+            path: self.path.clone(),
+            column: name.to_owned(),
+            there: self.header.join(", "),
+        };
         self.header.iter().position(|other| other == name).ok_or_else(missing)
     }
 
@@ -127,4 +161,14 @@ pub fn line(fields: &[impl AsRef<[u8]>]) -> String {
     // Into memory: nothing fails.
     let _ = writer.write_record(fields);
     String::from_utf8_lossy(&writer.into_inner().unwrap_or_default()).into_owned()
+}
+
+fn one_line(error: &csv::Error) -> String {
+    match error.kind() {
+        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
+            format!("{len} fields; the header has {expected_len}")
+        }
+        csv::ErrorKind::Utf8 { .. } => "not UTF-8 text".to_owned(),
+        _ => error.to_string().replace('\n', " "),
+    }
 }

@@ -2,6 +2,8 @@
 
 use sordino_core::math::Scalar;
 
+use super::ObjectiveError;
+use super::rows::{Row, Rows};
 use crate::scenario::space::{Input, SpaceConfig};
 
 /// The value of one input.
@@ -29,6 +31,25 @@ pub fn read(input: &Input<'_>, text: &str) -> Result<Setting, String> {
             number.map(Setting::Number).ok_or_else(|| format!("{what} from {low} to {high}"))
         }
     }
+}
+
+/// The settings that rows of a file have.
+///
+/// **Errors**: a missing column; a field that is not of its input, with line and column.
+pub(super) fn of_rows<'r>(
+    space: &SpaceConfig,
+    file: &Rows,
+    rows: impl Iterator<Item = Row<'r>>,
+) -> Result<Vec<Vec<Setting>>, ObjectiveError> {
+    let inputs = space.all();
+    let columns = inputs.iter().map(|(name, _)| file.column(name)).collect::<Result<Vec<_>, _>>()?;
+    let setting = |row: Row<'_>| {
+        let of = |((_, input), column): (&(&str, _), &usize)| {
+            read(input, row.text(*column)).map_err(|admissible| row.refuse(*column, &admissible))
+        };
+        inputs.iter().zip(&columns).map(of).collect()
+    };
+    rows.map(setting).collect()
 }
 
 /// Appends the coordinates of a setting in the unit box: a number's place in its range, of its logarithm where that is
@@ -64,6 +85,34 @@ pub fn decode(input: &Input<'_>, unit: f64) -> Setting {
     }
 }
 
+/// The setting whose coordinates [`encode`] wrote: numbers to twelve digits, whole where they are whole.
+pub fn restore(inputs: &[(&str, Input<'_>)], point: &[f64]) -> Vec<Setting> {
+    let mut rest = point;
+    let mut settings = Vec::with_capacity(inputs.len());
+    for (_, input) in inputs {
+        let (own, left) = rest.split_at(input.width().min(rest.len()));
+        rest = left;
+        settings.push(match input {
+            Input::Category(names) => {
+                let place = own.iter().position(|x| *x > 0.5).unwrap_or(0);
+                Setting::Name(names.get(place).cloned().unwrap_or_default())
+            }
+            Input::Number { range: [low, high], log, integer } => {
+                let u = own.first().copied().unwrap_or(0.0);
+                let x = if *log {
+                    Scalar::exp(Scalar::ln(*low) + u * (Scalar::ln(*high) - Scalar::ln(*low)))
+                } else {
+                    low + u * (high - low)
+                };
+                // The way there and back rounds: what a person wrote down has fewer digits.
+                let told = format!("{x:.11e}").parse().unwrap_or(x);
+                Setting::Number(if *integer { (x + 0.5).floor() } else { told }.clamp(*low, *high))
+            }
+        });
+    }
+    settings
+}
+
 /// The points of many settings, row-major; each is once in the list, at its first place.
 pub fn points(space: &SpaceConfig, settings: &[Vec<Setting>]) -> Vec<f64> {
     let inputs = space.all();
@@ -97,6 +146,10 @@ mod tests {
         for (input, text) in [(&rate, "0.01"), (&depth, "5"), (&kind, "sgd"), (&width, "8")] {
             encode(input, &read(input, text).unwrap(), &mut point);
         }
+        let inputs =
+            [("rate", rate.clone()), ("depth", depth.clone()), ("kind", kind.clone()), ("width", width.clone())];
+        let told: Vec<String> = restore(&inputs, &point).iter().map(shown).collect();
+        assert_eq!(told, ["0.01", "5", "sgd", "8"]);
         let expected = [0.5, 1.0, 0.0, 1.0, 0.0, 0.5];
         assert!(point.iter().zip(expected).all(|(x, y)| (x - y).abs() < 1e-12), "{point:?}");
         // Every whole number and every name has an equal share of a design's coordinate.

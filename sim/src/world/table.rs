@@ -4,18 +4,21 @@
 //! their first row; candidates are the different settings, in the order of their first row; every agent has one value at
 //! every candidate.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use sordino_core::digest::Digest;
+use sordino_core::digest::{Digest, Frame};
 use sordino_core::random::{Party, Purpose, RunSeed, normal};
 
 use super::rows::{Row, Rows};
 use super::space::{self, Setting, shown};
 use super::{Family, Objective, ObjectiveError};
+use crate::benchmark::Measured;
 use crate::scenario::TableConfig;
 use crate::scenario::outsourced::Goal;
+use crate::scenario::space::SpaceConfig;
 use crate::text::Quoted;
 
 /// The most candidates: every agent weighs all of them in every query.
@@ -42,8 +45,15 @@ pub fn facts(path: &Path) -> Result<Facts, ObjectiveError> {
     Ok(Facts { agents: agents as u32, digest: *rows.digest() })
 }
 
+/// SHA-256 of a CSV file.
+///
+/// **Errors**: a file that cannot be read.
+pub fn digest(path: &Path) -> Result<Digest, ObjectiveError> {
+    Ok(*Rows::read(path)?.digest())
+}
+
 /// Numbers of things in the order of their first occurrence, and how many different ones there are.
-fn numbered<K: Ord>(keys: impl Iterator<Item = K>) -> (usize, Vec<usize>) {
+pub(super) fn numbered<K: Ord>(keys: impl Iterator<Item = K>) -> (usize, Vec<usize>) {
     let mut known: BTreeMap<K, usize> = BTreeMap::new();
     let numbers = keys
         .map(|key| {
@@ -73,77 +83,105 @@ impl Table {
     /// than the scenario says; two values, or none, of one agent at one candidate.
     pub fn new(config: &TableConfig, agents: u32, path: &Path) -> Result<Self, ObjectiveError> {
         let rows = Rows::read(path)?;
-        let found = rows.digest().to_string();
-        if let Some(wanted) = config.digest.as_ref().filter(|wanted| **wanted != found) {
-            return Err(rows.error(format!(
-                "its digest is {found}, the scenario was made for a table of digest {wanted}; give that file, or leave \
-                 objective.digest away"
-            )));
-        }
+        rows.check_digest("objective.digest", rows.digest(), config.digest.as_deref())?;
         let (agent, value) = (rows.column("agent")?, rows.column("value")?);
-        let inputs = config.space.all();
-        let columns = inputs.iter().map(|(name, _)| rows.column(name)).collect::<Result<Vec<_>, _>>()?;
-        let settings: Vec<Vec<Setting>> = rows
-            .iter()
-            .map(|row| {
-                let of = |((_, input), column): (&(&str, _), &usize)| {
-                    space::read(input, row.text(*column)).map_err(|admissible| row.refuse(*column, &admissible))
-                };
-                inputs.iter().zip(&columns).map(of).collect()
-            })
-            .collect::<Result<_, _>>()?;
-        let (count, candidate_of) = numbered(settings.iter().map(|setting| {
-            setting.iter().map(|one| shown(one).replace('\u{1f}', " ")).collect::<Vec<_>>().join("\u{1f}")
+        let settings = space::of_rows(&config.space, &rows, rows.iter())?;
+        let cells =
+            rows.iter().zip(&settings).map(|(row, setting)| Cell { row, agent: row.text(agent).into(), setting });
+        let value = |cell: &Cell<'_>, _| cell.row.number(value, |x| x.abs() <= 1e12, "a number up to 1e12");
+        Self::filled(&Shape::of(config), &rows, agents, &cells.collect::<Vec<_>>(), value)
+    }
+
+    /// A table of cells, of which `value` gives the values by their places.
+    ///
+    /// **Errors**: another number of agents than the scenario says; too few or too many settings; two values, or none, of
+    /// one agent at one setting; those of `value`.
+    pub(super) fn filled<'r>(
+        shape: &Shape<'_>,
+        rows: &Rows,
+        agents: u32,
+        cells: &[Cell<'r>],
+        value: impl Fn(&Cell<'r>, usize) -> Result<f64, ObjectiveError>,
+    ) -> Result<Self, ObjectiveError> {
+        let (count, candidate_of) = numbered(cells.iter().map(|cell| {
+            cell.setting.iter().map(|one| shown(one).replace('\u{1f}', " ")).collect::<Vec<_>>().join("\u{1f}")
         }));
-        let (agents_found, agent_of) = numbered(rows.iter().map(|row| row.text(agent)));
+        let (agents_found, agent_of) = numbered(cells.iter().map(|cell| &*cell.agent));
         if !(1..=AGENTS_MAX).contains(&agents_found) || agents_found != agents as usize {
-            let message = format!("{agents_found} agents in the column `agent`; federation.agents = {agents}");
+            let message = format!("{agents_found} agents; federation.agents = {agents}");
             return Err(rows.error(message));
         }
         if !(2..=CANDIDATES_MAX).contains(&count) {
             return Err(rows.count_error(count, "2 to 20000 different settings of the inputs"));
         }
-        let places = agent_of.iter().zip(&candidate_of).map(|(agent, candidate)| agent * count + candidate).collect();
-        let values = values(&rows, value, places, agents_found * count, config.goal)?;
+        let (mut values, mut lines) = (vec![f64::NAN; agents_found * count], vec![0; agents_found * count]);
+        let sign = shape.goal.sign();
+        for (number, cell) in cells.iter().enumerate() {
+            let (place, line) = (agent_of[number] * count + candidate_of[number], cell.row.line());
+            let value = value(cell, number)?;
+            if !values[place].is_nan() {
+                let again = format!("lines {} and {line} are one agent at the same inputs", lines[place]);
+                return Err(rows.error(again));
+            }
+            (values[place], lines[place]) = (sign * value, line);
+        }
         if let Some(hole) = values.iter().position(|value| value.is_nan()) {
             let first = |of: &[usize], number| of.iter().position(|other| *other == number);
-            let line = |place: Option<usize>| place.and_then(|place| rows.iter().nth(place));
-            let candidate = line(first(&candidate_of, hole % count)).map_or(0, |row| row.line());
-            let name = line(first(&agent_of, hole / count)).map_or("", |row| row.text(agent));
+            let cell = |place: Option<usize>| place.and_then(|place| cells.get(place));
+            let candidate = cell(first(&candidate_of, hole % count)).map_or(0, |cell| cell.row.line());
+            let name = cell(first(&agent_of, hole / count)).map_or("", |cell| &*cell.agent);
             return Err(rows.error(format!("agent `{}` has no value at the inputs of line {candidate}", Quoted(name))));
         }
-        let mut distinct: Vec<Option<&Vec<Setting>>> = vec![None; count];
-        candidate_of.iter().zip(&settings).for_each(|(candidate, setting)| distinct[*candidate] = Some(setting));
-        let distinct: Vec<Vec<Setting>> = distinct.into_iter().flatten().cloned().collect();
-        Ok(Table(Arc::new(Shared {
+        let mut distinct: Vec<Option<&[Setting]>> = vec![None; count];
+        candidate_of.iter().zip(cells).for_each(|(candidate, cell)| distinct[*candidate] = Some(cell.setting));
+        let distinct: Vec<Vec<Setting>> = distinct.into_iter().flatten().map(<[_]>::to_vec).collect();
+        Ok(Self::of(shape, agents, &distinct, values))
+    }
+
+    /// A table that is compiled in.
+    ///
+    /// **Errors**: inputs, or ranges of them, that it does not have; another digest than the scenario says.
+    pub fn shipped(config: &TableConfig, table: Measured) -> Result<Self, ObjectiveError> {
+        let rows = Rows::parse(Path::new(table.file()), table.settings().as_bytes())?;
+        let mut digest = Frame::leaf();
+        digest.bytes(table.settings().as_bytes());
+        digest.bytes(table.bytes());
+        rows.check_digest("objective.digest", &digest.end(), config.digest.as_deref())?;
+        let sign = config.goal.sign();
+        let values = table.values().into_iter().map(|value| sign * value).collect();
+        let settings = space::of_rows(&config.space, &rows, rows.iter())?;
+        Ok(Self::of(&Shape::of(config), table.agents(), &settings, values))
+    }
+
+    fn of(shape: &Shape<'_>, agents: u32, settings: &[Vec<Setting>], values: Vec<f64>) -> Self {
+        Table(Arc::new(Shared {
             agents,
-            dim: config.space.dim(),
-            points: space::points(&config.space, &distinct),
+            dim: shape.space.dim(),
+            points: space::points(shape.space, settings),
             values,
-            noise_std: config.noise_variance.sqrt(),
-        })))
+            noise_std: shape.noise_variance.sqrt(),
+        }))
     }
 }
 
-/// The values by places; NaN where there is none.
-fn values(
-    rows: &Rows,
-    column: usize,
-    places: Vec<usize>,
-    count: usize,
-    goal: Goal,
-) -> Result<Vec<f64>, ObjectiveError> {
-    let (mut values, mut lines) = (vec![f64::NAN; count], vec![0; count]);
-    let sign = if goal == Goal::Minimize { -1.0 } else { 1.0 };
-    for (row, place) in rows.iter().zip(places) {
-        let value = Row::number(&row, column, |x| x.abs() <= 1e12, "a number up to 1e12")?;
-        if !values[place].is_nan() {
-            let again = format!("lines {} and {} are one agent at the same inputs", lines[place], row.line());
-            return Err(rows.error(again));
-        }
-        (values[place], lines[place]) = (sign * value, row.line());
+/// What a scenario says of a table, whatever its file looks like.
+pub(super) struct Shape<'s> {
+    pub(super) space: &'s SpaceConfig,
+    pub(super) noise_variance: f64,
+    pub(super) goal: Goal,
+}
+
+impl<'s> Shape<'s> {
+    fn of(config: &'s TableConfig) -> Self {
+        Shape { space: &config.space, noise_variance: config.noise_variance, goal: config.goal }
     }
-    Ok(values)
+}
+
+/// One agent at one setting, as a row has it.
+pub(super) struct Cell<'r> {
+    pub(super) row: Row<'r>,
+    pub(super) agent: Cow<'r, str>,
+    pub(super) setting: &'r [Setting],
 }
 
 impl Family for Table {
@@ -190,5 +228,45 @@ impl Objective for Values {
     }
     fn regret_name(&self) -> &'static str {
         "regret"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::{ObjectiveConfig, Scenario, Shipped};
+
+    fn parse(settings: &[&str]) -> Scenario {
+        let settings: Vec<String> = settings.iter().map(|setting| (*setting).to_owned()).collect();
+        Shipped::find("employment").unwrap().parse(&settings).unwrap()
+    }
+
+    fn load(scenario: &Scenario) -> Result<Table, ObjectiveError> {
+        match &scenario.objective {
+            ObjectiveConfig::Table(config) => Table::shipped(config, config.shipped.unwrap()),
+            _ => panic!("a table"),
+        }
+    }
+
+    #[test]
+    fn a_table_that_is_compiled_in_has_its_agents_settings_and_values() {
+        let scenario = parse(&[]);
+        let objective = load(&scenario).unwrap().realize(RunSeed::new(0, 0));
+        assert_eq!((objective.agents(), objective.dim(), objective.candidate_count()), (133, 3, 343));
+        assert_eq!(scenario.federation.agents, 133);
+        // Its first two values, as `od -td2` shows them, and the corners of the box.
+        assert_eq!([0, 1].map(|candidate| objective.value(0, candidate)), [-0.7236, -0.701]);
+        assert_eq!(objective.candidates()[..3], [0.0; 3]);
+        assert_eq!(objective.candidates()[3 * 342..], [1.0; 3]);
+        assert!(objective.optimum(0) >= objective.value(0, 0));
+    }
+
+    #[test]
+    fn ranges_and_digests_of_another_table_are_refused() {
+        let narrow = load(&parse(&["objective.input_ranges=[[0.1, 1], [0.002, 0.5], [0.01, 1]]"])).err().unwrap();
+        assert!(narrow.to_string().contains("employment-settings.csv:2"), "{narrow}");
+        let digest = format!("objective.digest=\"{}\"", "0".repeat(64));
+        let other = load(&parse(&[&digest])).err().unwrap();
+        assert!(other.to_string().contains("its digest is"), "{other}");
     }
 }

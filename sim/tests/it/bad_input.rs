@@ -39,8 +39,8 @@ fn tables_of_a_curator() {
             "the columns depend on each other",
         ),
         ("n < d", ".1,.2,1\n", "at least two are needed"),
-        ("a NaN row", ".1,.2,1\nnan,.3,2\n.5,.1,3\n", "t.csv:3: column `a` is `nan`"),
-        ("an infinite value", ".1,.2,1\n.2,.3,inf\n", "t.csv:3: column `y` is `inf`"),
+        ("a NaN row", ".1,.2,1\nnan,.3,2\n.5,.1,3\n", "t.csv:3: `a` is `nan`"),
+        ("an infinite value", ".1,.2,1\n.2,.3,inf\n", "t.csv:3: `y` is `inf`"),
         ("a short row", ".1,.2,1\n.2\n", "t.csv"),
         ("no rows", "", "at least two are needed"),
     ] {

@@ -162,9 +162,30 @@ fn candidates_of_a_list_are_asked_in_the_users_units() {
     std::fs::write(folder.join("list.csv"), "rate,depth,rate,optimizer\n.1,1,.2,sgd\n.1,2,.2,sgd\n").unwrap();
     let message = refused(&folder, 2, &[&["run", "c.toml", "--data", "list.csv", "--out", "no"][..], &design].concat());
     assert!(message.contains("list.csv:1: column `rate` is there twice"), "{message}");
-    // Which list it was the folder does not say, so it is paired with nothing.
-    let message = refused(&folder, 2, &["compare", "a", "a"]);
-    assert!(message.contains("objective.design is a list that the folder does not hold"), "{message}");
+    // The folder says which list it was: another is refused, also when the run is complete; with its like it is compared.
+    std::fs::write(folder.join("list.csv"), format!("{rows}sgd,2,0.5\n")).unwrap();
+    let again = [&["run", "c.toml", "--data", "list.csv", "--resume", "--out", "a"][..], &design].concat();
+    let message = refused(&folder, 2, &again);
+    assert!(message.contains("belongs to another scenario") && message.contains("list_digest"), "{message}");
+    std::fs::write(folder.join("list.csv"), rows).unwrap();
+    assert!(text(&done(&folder, &again).stderr).contains("complete already"));
+    done(&folder, &["compare", "a", "a"]);
+    std::fs::write(folder.join("other.csv"), rows.replace("0.75", "0.8")).unwrap();
+    done(&folder, &[&["run", "c.toml", "--data", "other.csv", "--out", "b"][..], &design].concat());
+    assert!(refused(&folder, 2, &["compare", "a", "b"]).contains("objective.list_digest is"));
+    // Observations stand there in the unit box and in the user's own units, of which less is better here.
+    let lines = std::fs::read_to_string(folder.join("a/observations.csv")).unwrap();
+    assert!(lines.starts_with(
+        "run,method,agent,round,source,candidate,x1,x2,x3,x4,y,value,rate,depth,optimizer,own_y,own_value\n"
+    ));
+    for line in lines.lines().skip(1) {
+        let fields: Vec<&str> = line.split(',').collect();
+        assert!(settings.contains(&fields[12..15].join(",")), "{line}");
+        let number = |i: usize| fields[i].parse::<f64>().unwrap();
+        assert_eq!((number(10), number(11)), (-number(15), -number(16)), "{line}");
+    }
+    let best = std::fs::read_to_string(folder.join("a/agents.csv")).unwrap();
+    assert!(best.lines().next().unwrap().ends_with("best_value,rate,depth,optimizer,own_value"), "{best}");
 }
 
 /// A grid of two points an axis has no candidate with the middle one of three names.

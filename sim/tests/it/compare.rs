@@ -54,14 +54,14 @@ fn folders_over_the_same_functions_are_paired_run_by_run() {
     for part in [
         "| dp-fts-de | B − C |",
         "| federation.mixing | \"inverse-sqrt\" | \"inverse-sqrt\" | \"inverse\" |",
-        "Fewer than 5 runs: no p value",
+        "3 runs, fewer than 5: no standard error, p value",
         "|---|---|---|---|---|---|---|",
     ] {
         assert!(markdown.contains(part), "{markdown}\nexpected {part}");
     }
     let output = done(&folder, &["compare", "a", "b", "--format", "latex"]);
     let latex = text(&output.stdout);
-    assert!(latex.contains("\\begin{tabular}{lllllll}") && latex.contains("privacy.noise\\_multiplier"), "{latex}");
+    assert!(latex.contains("\\begin{tabular}{lllrrrr}") && latex.contains("privacy.noise\\_multiplier"), "{latex}");
     assert!(text(&done(&folder, &["compare", "a", "b"]).stdout).contains("the same bits"));
 }
 
@@ -90,7 +90,10 @@ fn folders_that_are_not_comparable_are_refused_with_the_reason() {
         ),
         (&["a", "a", "--methods", "dp-fst"], "--methods dp-fst: is in no folder; there are ts, dp-fts-de"),
         (&["a", "nothing"], "nothing/scenario.toml: cannot be read"),
-        (&["a", "local"], "local: is of the trust model `local`; admissible: run folders of `federated`"),
+        (
+            &["a", "local"],
+            "a is of the trust model `federated` and local of `local`: what they measure cannot be subtracted",
+        ),
         (&["a"], "2 values required"),
     ] {
         let message = refused(&folder, 2, &[&["compare"], arguments].concat());
@@ -100,4 +103,47 @@ fn folders_that_are_not_comparable_are_refused_with_the_reason() {
     let rounds = std::fs::read_to_string(folder.join("a/rounds.csv")).unwrap();
     std::fs::write(folder.join("a/rounds.csv"), rounds.replacen("0,ts,1,", "0,ts,2,", 1)).unwrap();
     assert!(refused(&folder, 2, &["compare", "a", "a"]).contains("out of order"));
+}
+
+/// Every trust model is compared with its like: what was changed stands in the tables, and equal settings are the same bits.
+#[test]
+fn folders_of_every_trust_model_are_compared() {
+    let folder = scratch("compare-trust");
+    for (scenario, small, changed, key) in [
+        ("ldp-se", &["learning.rounds=1000", "learning.width_factor=0.05"][..], "users.epsilon=4", "users.epsilon"),
+        (
+            "outsourced-grid",
+            &["objective.points_per_axis=12", "modeler.rounds=12"],
+            "curator.epsilon=9",
+            "curator.epsilon",
+        ),
+        (
+            "output-gp",
+            &["objective.points=40", "prior.rounds=10", "release.draws=20"],
+            "release.value_share=0.25",
+            "release.value_share",
+        ),
+    ] {
+        let run = |out: &str, more: &[&str]| {
+            let all = [small, more].concat();
+            let settings = all.iter().flat_map(|setting| ["--set", setting]);
+            let begins = ["run", scenario, "--runs", "5", "--out", out].into_iter();
+            done(&folder, &begins.chain(settings).collect::<Vec<_>>());
+        };
+        let [a, b] = ["a", "b"].map(|letter| format!("{scenario}-{letter}"));
+        run(&a, &[]);
+        run(&b, &[changed]);
+        let found = json(&done(&folder, &["compare", &a, &b, "--format", "json", "--figure", "ab.svg"]));
+        assert_eq!(found["differences"][0][0], key, "{scenario}");
+        let pairs = found["pairs"].as_array().unwrap();
+        assert!(pairs.iter().any(|pair| pair["mean"] != 0.0), "{scenario}: {pairs:?}");
+        assert!(std::fs::read_to_string(folder.join("ab.svg")).unwrap().contains("width=\"84mm\""));
+        let same = json(&done(&folder, &["compare", &a, &a, "--format", "json"]));
+        assert!(same["pairs"].as_array().unwrap().iter().all(|pair| pair["mean"] == 0.0), "{scenario}");
+        let all = [&["run", scenario, "--runs", "5", "--seed", "9", "--out", "other"][..]].concat();
+        let settings = small.iter().flat_map(|setting| ["--set", setting]);
+        let _ = std::fs::remove_dir_all(folder.join("other"));
+        done(&folder, &all.into_iter().chain(settings).collect::<Vec<_>>());
+        assert!(refused(&folder, 2, &["compare", &a, "other"]).contains("seed is 0 there and 9 here"), "{scenario}");
+    }
 }

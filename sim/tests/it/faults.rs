@@ -3,7 +3,7 @@
 use sordino_sim::metrics::{Paired, Statistics, summarize};
 use sordino_sim::model::{Options, federated};
 use sordino_sim::record::MethodRun;
-use sordino_sim::scenario::{Method, Shipped};
+use sordino_sim::scenario::{Method, Shipped, method};
 
 fn run(settings: &[&str]) -> (Vec<MethodRun>, Statistics) {
     let mut settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
@@ -23,7 +23,7 @@ fn faults_cost_utility_and_no_privacy() {
     assert_eq!(with.len(), without.len());
     for (with, without) in with_summary.methods.iter().zip(&without_summary.methods) {
         assert_eq!((with.releases, with.losses), (without.releases, without.losses), "{}", with.method);
-        assert_eq!(with.losses.is_some(), matches!(with.method, Method::DpFtsDe | Method::PureNoise));
+        assert_eq!(with.losses.is_some(), [method::DP_FTS_DE, method::PURE_NOISE].contains(&with.method));
     }
     assert!(without.iter().all(|run| run.faults.is_empty()));
     let of = |method: Method, count: fn(&sordino_sim::world::fault::FaultCounts) -> u32| -> f64 {
@@ -31,16 +31,16 @@ fn faults_cost_utility_and_no_privacy() {
     };
     let steps = 6.0 * 30.0 * 60.0;
     let z = |count: f64, n: f64, p: f64| (count - n * p) / (n * p * (1.0 - p)).sqrt();
-    let absent = of(Method::Ts, |faults| faults.absent);
+    let absent = of(method::TS, |faults| faults.absent);
     assert!(z(absent, steps, 0.3).abs() < 4.0 && z(absent, steps, 0.33).abs() > 4.0, "{absent}");
-    let late = of(Method::DpFtsDe, |faults| faults.late);
+    let late = of(method::DP_FTS_DE, |faults| faults.late);
     // What misses the deadline arrives in the next round and is refused there: all of it, and nothing else.
-    let stale = of(Method::DpFtsDe, |faults| faults.refused_stale);
+    let stale = of(method::DP_FTS_DE, |faults| faults.refused_stale);
     assert!(late > 0.0 && stale == late, "{late} late, {stale} refused");
     // The price, run by run. (Nothing is said of `fts-de`: what it saves or loses is smaller than its spread.)
     for (with, without) in with_summary.methods.iter().zip(&without_summary.methods) {
         let paired = Paired::of(&with.sums, &without.sums);
         let clear = paired.mean > 0.0 && paired.smaller <= 1;
-        assert!(clear || with.method == Method::FtsDe, "{}: {paired:?}", with.method);
+        assert!(clear || with.method == method::FTS_DE, "{}: {paired:?}", with.method);
     }
 }

@@ -153,13 +153,13 @@ fn bad_files_are_refused_with_line_and_column() {
     let good = "size,floor,rent\n20,1,500\n30,2,600\n40,3,550\n50,5,700\n60,2,800\n70,9,900\n80,4,650\n";
     assert!(Data::new("good", good).run(&[]).is_ok());
     for (name, from, to, needed) in [
-        ("nan", "30,2,600", "30,NaN,600", ":3: column `floor` is `NaN`; admissible: a number up to 1e12"),
-        ("nan-output", "30,2,600", "30,2,nan", ":3: column `rent` is `nan`; admissible: a positive number"),
-        ("infinite", "30,2,600", "inf,2,600", ":3: column `size` is `inf`"),
-        ("empty", "30,2,600", "30,,600", ":3: column `floor` is ``"),
-        ("log", "30,2,600", "30,2,0", ":3: column `rent` is `0`; admissible: a positive number"),
+        ("nan", "30,2,600", "30,NaN,600", ":3: `floor` is `NaN`; admissible: a number up to 1e12"),
+        ("nan-output", "30,2,600", "30,2,nan", ":3: `rent` is `nan`; admissible: a positive number"),
+        ("infinite", "30,2,600", "inf,2,600", ":3: `size` is `inf`"),
+        ("empty", "30,2,600", "30,,600", ":3: `floor` is ``"),
+        ("log", "30,2,600", "30,2,0", ":3: `rent` is `0`; admissible: a positive number"),
         ("column", "size,floor", "area,floor", ":1: there is no column `size`; there are area, floor, rent"),
-        ("short", "30,2,600", "30,2", "record 2"),
+        ("short", "30,2,600", "30,2", ":3: 2 fields; the header has 3"),
     ] {
         let refused = Data::new(name, &good.replace(from, to)).run(&[]).unwrap_err();
         assert!(refused.contains(needed), "{refused}");
@@ -322,4 +322,33 @@ fn an_interrupted_run_goes_on_to_the_same_folder() {
     let again = sordino(&["--out", "b", "--resume"]);
     assert!(again.status.success() && String::from_utf8_lossy(&again.stderr).contains("nothing to resume"));
     std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// The folder says which file it was made from, and another one is refused, when it goes on and when it is made again.
+#[test]
+fn a_table_that_was_changed_is_refused() {
+    let folder = crate::util::scratch("outsourced-digest");
+    let rows: String = (0..9).map(|i| format!("{},{},{}\n", 20 + 7 * i, i % 4, 500 + 10 * i)).collect();
+    std::fs::write(folder.join("t.toml"), CSV).unwrap();
+    std::fs::write(folder.join("t.csv"), format!("size,floor,rent\n{rows}")).unwrap();
+    let run = |out: &str, more: &[&str]| {
+        let all = ["run", "t.toml", "--data", "t.csv", "--set", "modeler.rounds=2", "--format", "json", "--out", out];
+        crate::util::sordino(&folder, &[&all[..], more].concat())
+    };
+    let first = run("a", &[]);
+    assert!(first.status.success(), "{}", crate::util::said(&first));
+    let resolved = std::fs::read_to_string(folder.join("a/scenario.toml")).unwrap();
+    let mut frame = sordino_core::digest::Frame::leaf();
+    frame.bytes(&std::fs::read(folder.join("t.csv")).unwrap());
+    assert!(resolved.contains(&format!("digest = \"{}\"", frame.end())), "{resolved}");
+    // The folder's scenario makes it again, to the same digest.
+    let again = ["run", "a/scenario.toml", "--data", "t.csv", "--format", "json", "--out", "b"];
+    let summary = |output| crate::util::json(output)["digest"].clone();
+    assert_eq!(summary(&crate::util::done(&folder, &again)), summary(&first));
+    std::fs::write(folder.join("t.csv"), format!("size,floor,rent\n{rows}21,1,999\n")).unwrap();
+    let message = crate::util::refused(&folder, 2, &[&again[..7], &["c"]].concat());
+    assert!(message.contains("the scenario was made for a file of digest"), "{message}");
+    let resumed = run("a", &["--resume"]);
+    assert_eq!(resumed.status.code(), Some(2));
+    assert!(crate::util::said(&resumed).contains("digest"), "{}", crate::util::said(&resumed));
 }

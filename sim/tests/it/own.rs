@@ -139,7 +139,7 @@ fn a_table_of_ones_own_is_run_told_and_resumed() {
     assert_eq!(again["digest"], summary["digest"]);
     std::fs::write(folder.join("t2.csv"), table(|n, r, d, o| loss(n, r, d, o) + 0.1)).unwrap();
     let message = refused(&folder, 2, &["run", "a/scenario.toml", "--data", "t2.csv", "--out", "no"]);
-    assert!(message.contains("the scenario was made for a table of digest"), "{message}");
+    assert!(message.contains("the scenario was made for a file of digest"), "{message}");
     // A sweep reads the table for every run.
     let sweep = ["sweep", "t.toml", "--data", "t.csv", "--set", "privacy.noise_multiplier=1,2", "--out", "s"];
     done(&folder, &sweep);
@@ -153,7 +153,11 @@ fn tables_that_do_not_fit_are_refused_by_line_column_and_reason() {
     let lines: Vec<&str> = good.lines().collect();
     let joined = |lines: &[&str]| lines.join("\n") + "\n";
     for (what, text, expected) in [
-        ("a missing column", good.replacen("depth", "Depth", 1), "t.csv:1: column `depth` is missing"),
+        (
+            "a missing column",
+            good.replacen("depth", "Depth", 1),
+            "t.csv:1: there is no column `depth`; there are agent, optimizer, rate, Depth, value",
+        ),
         (
             "a range",
             good.replacen("0.0001,2,", "7,2,", 1),
@@ -187,7 +191,7 @@ fn tables_that_do_not_fit_are_refused_by_line_column_and_reason() {
             &["objective.inputs=[\"value\", \"depth\", \"optimizer\"]", "objective.log_inputs=[]"],
             "other than agent, value",
         ),
-        (&["federation.agents=5"], "3 agents in the column `agent`; federation.agents = 5"),
+        (&["federation.agents=5"], "3 agents; federation.agents = 5"),
         (&["objective.digest=\"12\""], "64 hexadecimal digits"),
     ] {
         let mut arguments = vec!["run", "t.toml", "--data", "t.csv", "--out", "no"];

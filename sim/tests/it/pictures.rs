@@ -190,9 +190,39 @@ fn made(folder: &Path) {
     ] {
         sordino(&["sweep", SMALL, "--set", methods, "--set", axis, "--runs", "1", "--out", out]);
     }
+    sheets(folder);
     let question =
         ["--sampling-probability", "0.001", "--noise-multiplier", "0.8", "--rounds", "1000000", "--delta", "1e-9"];
     sordino(&[&["privacy", "compare"], &question[..], &["--out", "compare.svg"]].concat());
+}
+
+/// Every figure of every folder at the widths of papers.
+fn sheets(folder: &Path) {
+    let sordino = |arguments: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_sordino")).args(arguments).current_dir(folder).output().unwrap()
+    };
+    std::fs::create_dir(folder.join("sheets")).unwrap();
+    let mut drawn = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        if !folder.join(&name).is_dir() || name == "sheets" {
+            continue;
+        }
+        let refused = sordino(&["report", &name, "--figure", "?", "--out", "x.svg"]);
+        let said = String::from_utf8(refused.stderr).unwrap();
+        let there = said.trim().split(" has ").nth(1).unwrap_or_else(|| panic!("{name}: {said}"));
+        for figure in there.split("; did").next().unwrap().split(", ") {
+            for (width, title) in [("60mm", false), ("84mm", false), ("84mm", true), ("174mm", false)] {
+                let out = format!("sheets/{name}-{figure}-{width}-{title}.svg");
+                let mut arguments = vec!["report", &name, "--figure", figure, "--width", width, "--out", &out];
+                arguments.extend((!title).then_some("--no-title"));
+                let output = sordino(&arguments);
+                assert!(output.status.success(), "{out}: {}", String::from_utf8_lossy(&output.stderr));
+                drawn += 1;
+            }
+        }
+    }
+    assert!(drawn > 100, "{drawn} sheets");
 }
 
 #[test]

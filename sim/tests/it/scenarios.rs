@@ -90,7 +90,7 @@ const REFUSALS: &[(&str, &str, &str)] = &[
     (
         "kind = \"gp-sample\"",
         "kind = \"gp\"",
-        "my.toml:8: `objective.kind = \"gp\"` is not admissible; admissible: \"gp-sample\", \"function\", \"table\", \"command\", \"landmine\", \"winequality\", \"custom\"",
+        "my.toml:8: `objective.kind = \"gp\"` is not admissible; admissible: \"gp-sample\", \"function\", \"table\", \"fedhpo\", \"command\", \"landmine\", \"winequality\", \"custom\"",
     ),
     (
         "kind = \"gp-sample\"",
@@ -268,11 +268,19 @@ fn init_writes_a_scenario_that_runs() {
         }
         // What stands behind `#` is admissible, too: each line for itself.
         let lines: Vec<&str> = text.lines().collect();
-        for (i, line) in lines.iter().enumerate() {
+        let end = lines.iter().position(|line| line.starts_with("# [[")).unwrap_or(lines.len());
+        for (i, line) in lines[..end].iter().enumerate() {
             let Some(key) = line.strip_prefix("# ").filter(|key| key.split(' ').nth(1) == Some("=")) else { continue };
             let text: Vec<&str> = lines.iter().enumerate().map(|(j, line)| if i == j { key } else { line }).collect();
             model::parse(&file, &text.join("\n"), &[]).unwrap_or_else(|error| panic!("{error}"));
         }
+        // A table of which there may be several: as a whole, but for the key of another base.
+        let is_toml = |key: &&str| key.starts_with("[[") || key.split(' ').nth(1) == Some("=");
+        let own = lines[end..].iter().filter_map(|line| line.strip_prefix("# ")).filter(is_toml);
+        let own = own.filter(|key| !key.starts_with("digest"));
+        let whole: Vec<&str> = lines[..end].iter().copied().chain(own).collect();
+        assert_eq!(whole.iter().filter(|line| line.starts_with("[[")).count(), usize::from(end < lines.len()));
+        model::parse(&file, &whole.join("\n"), &[]).unwrap_or_else(|error| panic!("{error}"));
         done(&folder, &["run", &file, "--out", trust.name, "--format", "json"]);
         assert!(folder.join(trust.name).join("summary.json").exists());
         assert!(refused(&folder, 2, &["init", &file]).contains("cannot be written"));
@@ -292,6 +300,7 @@ fn the_schema_has_every_key_with_its_range() {
     for (trust, model) in MODELS.iter().zip(models) {
         for section in trust.tables() {
             let schema = if section.name.is_empty() { model } else { &model["properties"][section.name] };
+            let schema = if section.many { &schema["items"] } else { schema };
             for table in &section.tables {
                 let kinds = schema["oneOf"].as_array().map_or(vec![schema], |kinds| kinds.iter().collect());
                 for key in &table.keys {

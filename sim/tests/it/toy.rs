@@ -12,7 +12,7 @@ use sordino_core::digest::{Digest, Frame, combine};
 use sordino_core::random::{Party, Purpose, RunSeed};
 use sordino_sim::journal::Journal;
 use sordino_sim::metrics::Estimate;
-use sordino_sim::model::{Jobs, MODELS, Model, ModelError, Options, TrustModel, jobs};
+use sordino_sim::model::{MODELS, Model, ModelError, Options, TrustModel, jobs};
 use sordino_sim::progress::Progress;
 use sordino_sim::record::{Explanation, MethodSummary, Record, Summary};
 use sordino_sim::report::page::Shown;
@@ -50,7 +50,12 @@ const SIDES: Rule = whole(2, 1000);
 fn sections() -> Vec<SectionTables> {
     let preset = Preset::Constant("100".to_owned());
     let keys = vec![Key { name: "sides", rule: SIDES, preset, sentence: "Numbers to guess from." }];
-    vec![SectionTables { name: "game", about: "The game.", tables: vec![Table { kinds: Vec::new(), keys }] }]
+    vec![SectionTables {
+        name: "game",
+        about: "The game.",
+        tables: vec![Table { kinds: Vec::new(), keys }],
+        many: false,
+    }]
 }
 
 fn read(mut root: Section) -> Result<Toy, Problem> {
@@ -73,8 +78,8 @@ impl Model for Toy {
         None
     }
 
-    fn jobs(&self) -> Jobs {
-        jobs::jobs(&self.head, 2)
+    fn work(&self) -> Vec<String> {
+        vec!["guess-0".into(), "guess-1".into()]
     }
 
     fn run(&self, options: &Options, progress: &dyn Progress) -> Result<Record, ModelError> {

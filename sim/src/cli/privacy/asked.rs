@@ -115,3 +115,8 @@ pub fn failure() -> Parser<f64> {
 pub fn nonnegative() -> Parser<f64> {
     |text| in_range(text, 0.0, 1e6, "a number from 0 to 1e6")
 }
+
+/// A positive number that an ε may be.
+pub fn positive() -> Parser<f64> {
+    |text| in_range(text, 1e-6, 1e6, "a number from 1e-6 to 1e6")
+}

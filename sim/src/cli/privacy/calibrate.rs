@@ -6,7 +6,7 @@ use sordino_core::privacy::accountant::pld::calibrate as tight;
 use sordino_core::privacy::calibrate::{self, CalibrateError, Target};
 use sordino_core::privacy::{Event, NeighboringRelation, SamplingProbability};
 
-use super::asked::{Choice, failure, in_range, multiplier, probability, sampled};
+use super::asked::{Choice, failure, multiplier, positive, probability, sampled};
 use crate::cli::error::CliError;
 use crate::cli::print::{Format, print, print_json};
 use crate::text::significant;
@@ -14,7 +14,7 @@ use crate::text::significant;
 /// Which accountant the search asks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Search {
+pub enum Search {
     /// Privacy-loss distributions: less noise for the same ε
     #[default]
     Pld,
@@ -53,54 +53,67 @@ impl Search {
 /// `sordino privacy calibrate`: what is left out of sampling probability, noise multiplier and rounds is found.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// ε to stay within, positive
-    #[arg(long, value_name = "E", value_parser = positive)]
-    epsilon: f64,
-    /// δ to stay within, in (0, 1)
-    #[arg(long, value_name = "D", value_parser = failure())]
-    delta: f64,
-    /// Probability with which each agent is selected; left out: the largest is found
-    #[arg(long, value_name = "Q", value_parser = probability())]
-    sampling_probability: Option<f64>,
-    /// Noise standard deviation over sensitivity; left out: the smallest is found
-    #[arg(long, value_name = "Z", value_parser = multiplier())]
-    noise_multiplier: Option<f64>,
-    /// Number of releases; left out: the most are found
-    #[arg(long, value_name = "T", value_parser = clap::value_parser!(u32).range(1..=1_000_000_000))]
-    rounds: Option<u32>,
-    /// Accountant whose ε stays within the target
-    #[arg(long, value_enum, default_value_t)]
-    accountant: Search,
+    #[command(flatten)]
+    question: Question,
     /// Text for people or one JSON object
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
 
-fn positive(text: &str) -> Result<f64, String> {
-    in_range(text, 1e-6, 1e6, "a number from 1e-6 to 1e6")
+/// What is asked for: exactly two of sampling probability, noise multiplier and rounds are given.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct Question {
+    /// ε to stay within, positive
+    #[arg(long, value_name = "E", value_parser = positive())]
+    pub epsilon: f64,
+    /// δ to stay within, in (0, 1)
+    #[arg(long, value_name = "D", value_parser = failure())]
+    pub delta: f64,
+    /// Probability with which each agent is selected; left out: the largest is found
+    #[arg(long, value_name = "Q", value_parser = probability())]
+    pub sampling_probability: Option<f64>,
+    /// Noise standard deviation over sensitivity; left out: the smallest is found
+    #[arg(long, value_name = "Z", value_parser = multiplier())]
+    pub noise_multiplier: Option<f64>,
+    /// Number of releases; left out: the most are found
+    #[arg(long, value_name = "T", value_parser = clap::value_parser!(u32).range(1..=1_000_000_000))]
+    pub rounds: Option<u32>,
+    /// Accountant whose ε stays within the target
+    #[arg(long, value_enum, default_value_t)]
+    pub accountant: Search,
 }
 
 /// Parameters that meet the target.
-#[derive(Serialize)]
-struct Answer {
-    found: &'static str,
-    accountant: Search,
-    sampling_probability: f64,
-    noise_multiplier: f64,
-    rounds: u32,
-    delta: f64,
-    epsilon_target: f64,
-    epsilon_rdp: f64,
-    epsilon_pld: f64,
-    neighboring_relation: NeighboringRelation,
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Answer {
+    /// Name of the parameter that was left out.
+    pub found: &'static str,
+    /// The accountant whose ε stays within the target.
+    pub accountant: Search,
+    /// Probability with which each agent is selected.
+    pub sampling_probability: f64,
+    /// Noise standard deviation over sensitivity.
+    pub noise_multiplier: f64,
+    /// Number of releases.
+    pub rounds: u32,
+    /// δ of all ε here.
+    pub delta: f64,
+    /// ε that was asked for.
+    pub epsilon_target: f64,
+    /// ε by Rényi divergences.
+    pub epsilon_rdp: f64,
+    /// ε by privacy-loss distributions.
+    pub epsilon_pld: f64,
+    /// Which two inputs are compared.
+    pub neighboring_relation: NeighboringRelation,
 }
 
 /// The parameter that is left out: its name, and all three, as (name, q, z, rounds).
-fn search(arguments: &Arguments) -> Result<(&'static str, f64, f64, u32), CliError> {
-    let target = Target::new(arguments.epsilon, arguments.delta).map_err(CliError::input)?;
+fn search(question: &Question) -> Result<(&'static str, f64, f64, u32), CliError> {
+    let target = Target::new(question.epsilon, question.delta).map_err(CliError::input)?;
     let probability = |q: f64| SamplingProbability::new(q).map_err(CliError::input);
-    let solver = arguments.accountant.solver();
-    let Arguments { delta, sampling_probability, noise_multiplier, rounds, .. } = *arguments;
+    let solver = question.accountant.solver();
+    let Question { delta, sampling_probability, noise_multiplier, rounds, .. } = *question;
     match (sampling_probability, noise_multiplier, rounds) {
         (Some(q), None, Some(rounds)) => {
             let z = (solver.noise_multiplier)(&target, probability(q)?, rounds).map_err(CliError::input)?;
@@ -125,49 +138,55 @@ fn search(arguments: &Arguments) -> Result<(&'static str, f64, f64, u32), CliErr
     }
 }
 
-/// Finds, checks with both accountants, prints.
-pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
-    let (found, q, z, rounds) = search(arguments)?;
-    let (solver, delta) = (arguments.accountant.solver(), arguments.delta);
-    let event = sampled(q, z);
+/// Finds the parameter that is left out, and checks what was found with both accountants.
+///
+/// **Errors**: not exactly two parameters; a target that cannot be met, with the ε that comes closest.
+pub fn find(question: &Question) -> Result<Answer, CliError> {
+    let (found, sampling_probability, noise_multiplier, rounds) = search(question)?;
+    let Question { epsilon: epsilon_target, delta, accountant, .. } = *question;
+    let event = sampled(sampling_probability, noise_multiplier);
     let by = |accountant: Choice| {
         accountant.epsilon(&event, rounds, delta).map(|loss| loss.epsilon).map_err(CliError::input)
     };
     let (epsilon_rdp, epsilon_pld) = (by(Choice::Rdp)?, by(Choice::Pld)?);
-    // What is printed was checked by another call than the search's.
-    let (judged, name) = (by(solver.accountant)?, solver.accountant.name());
-    if !(judged <= arguments.epsilon) {
-        return Err(CliError::failure(CalibrateError::Unattainable { at: z, epsilon: judged }));
+    // What is told was checked by another call than the search's.
+    let judged = by(accountant.solver().accountant)?;
+    if !(judged <= epsilon_target) {
+        return Err(CliError::failure(CalibrateError::Unattainable { at: noise_multiplier, epsilon: judged }));
     }
-    match arguments.format {
-        Format::Json => print_json(&Answer {
-            found,
-            accountant: arguments.accountant,
-            sampling_probability: q,
-            noise_multiplier: z,
-            rounds,
-            delta: arguments.delta,
-            epsilon_target: arguments.epsilon,
-            epsilon_rdp,
-            epsilon_pld,
-            neighboring_relation: event.relation(),
-        }),
-        Format::Text => {
-            // Every digit: a rounded one might miss the target.
-            let line = match found {
-                "noise_multiplier" => format!("noise multiplier {z}, the smallest"),
-                "rounds" => format!("rounds {rounds}, the most"),
-                _ => format!("sampling probability {q}, the largest"),
-            };
-            print(&format!(
-                "{line} for ε ≤ {} at δ = {} by the {name} accountant\nthere ε = {} by RDP, {} by PLD \
-                 (sampling probability {q}, noise multiplier {z}, rounds {rounds}; neighbouring relation \"{}\")\n",
-                arguments.epsilon,
-                arguments.delta,
-                significant(epsilon_rdp, 6),
-                significant(epsilon_pld, 6),
-                event.relation()
-            ))
-        }
+    Ok(Answer {
+        found,
+        accountant,
+        sampling_probability,
+        noise_multiplier,
+        rounds,
+        delta,
+        epsilon_target,
+        epsilon_rdp,
+        epsilon_pld,
+        neighboring_relation: event.relation(),
+    })
+}
+
+/// Finds and prints.
+pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
+    let answer = find(&arguments.question)?;
+    if arguments.format == Format::Json {
+        return print_json(&answer);
     }
+    let Answer { sampling_probability: q, noise_multiplier: z, rounds, delta, epsilon_target, .. } = answer;
+    // Every digit: a rounded one might miss the target.
+    let line = match answer.found {
+        "noise_multiplier" => format!("noise multiplier {z}, the smallest"),
+        "rounds" => format!("rounds {rounds}, the most"),
+        _ => format!("sampling probability {q}, the largest"),
+    };
+    print(&format!(
+        "{line} for ε ≤ {epsilon_target} at δ = {delta} by the {} accountant\nthere ε = {} by RDP, {} by PLD \
+         (sampling probability {q}, noise multiplier {z}, rounds {rounds}; neighbouring relation \"{}\")\n",
+        answer.accountant.solver().accountant.name(),
+        significant(answer.epsilon_rdp, 6),
+        significant(answer.epsilon_pld, 6),
+        answer.neighboring_relation
+    ))
 }

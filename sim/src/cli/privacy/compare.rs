@@ -25,7 +25,7 @@ pub struct Arguments {
     out: PathBuf,
 }
 
-/// At most so many counts of releases: composition is smooth.
+/// The most counts of releases that are shown: composition is smooth.
 const POINTS: u32 = 40;
 
 /// Draws, and prints ε after the last release.

@@ -61,7 +61,7 @@ pub struct Seat<'a, T, S> {
 }
 
 impl<T: Scalar, S: State> Arena<T, S> {
-    /// These agents before their first point, or as they were when the snapshot of all agents was taken. `log` and
+    /// These agents before their first point, or as they were when the snapshot, of them or of more agents, was taken. `log` and
     /// `workspace` are numbers of one agent; workspaces are kept if those of all enrolled agents have room in the method's
     /// bytes.
     ///
@@ -92,7 +92,12 @@ impl<T: Scalar, S: State> Arena<T, S> {
 
     fn restore(&mut self, agents: Range<u32>, snapshot: &Snapshot<S>) -> Result<(), DriverError> {
         let mut bytes = &snapshot.logs[..];
-        for (agent, state) in (0..).zip(&snapshot.states) {
+        let end = snapshot.first.saturating_add(snapshot.states.len() as u32);
+        if agents.start < snapshot.first || end < agents.end {
+            let agent = if agents.start < snapshot.first { agents.start } else { end };
+            return Err(DriverError::Snapshot { agent });
+        }
+        for (agent, state) in (snapshot.first..).zip(&snapshot.states) {
             let lacks = DriverError::Snapshot { agent };
             let filled = 2 * state.observations() as usize;
             let split = bytes.split_at_checked(filled * T::BYTES).filter(|_| filled <= self.log);
@@ -107,7 +112,7 @@ impl<T: Scalar, S: State> Arena<T, S> {
             }
             // A copy knows nothing of a workspace: its posteriors are rebuilt once.
             self.states[place] = state.clone();
-            self.best[place] = *snapshot.best.get(agent as usize).ok_or(lacks)?;
+            self.best[place] = *snapshot.best.get((agent - snapshot.first) as usize).ok_or(lacks)?;
         }
         self.late = snapshot.late.iter().filter(|(agent, _)| agents.contains(agent)).cloned().collect();
         Ok(())
@@ -159,10 +164,10 @@ impl<T: Scalar, S: State> Arena<T, S> {
         collected: Option<federated::Partial<federated::Wiped<u8>, federated::Wiped<i64>>>,
     ) -> Partial {
         let agents = self.range();
-        let optima = &method.run.optima[agents.start as usize..];
-        let regrets: Vec<f64> = self.best.iter().zip(optima).map(|(best, optimum)| optimum - best).collect();
+        let optimum = |agent| method.run.optimum(agent);
+        let regrets: Vec<f64> = (agents.start..).zip(&self.best).map(|(agent, best)| optimum(agent) - best).collect();
         let pieces = blocks::cut(agents.start, method.config.parameters().agents, leaves, &regrets);
         let regrets = if report { regrets } else { Vec::new() };
-        Partial { agents, collected, pieces, regrets, faults, observations: Vec::new() }
+        Partial { agents, collected, pieces, regrets, faults, observations: Vec::new(), messages: Vec::new() }
     }
 }

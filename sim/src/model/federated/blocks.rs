@@ -6,13 +6,14 @@
 
 use std::mem::take;
 
+use serde::{Deserialize, Serialize};
 use sordino_core::digest::Digest;
 use sordino_core::federated::transcript::{BLOCK, block_leaf};
 
 use super::error::DriverError;
 
 /// What a member says of consecutive agents of one block.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Piece {
     /// All agents of the block are here.
     Whole {

@@ -19,7 +19,7 @@ impl Books {
     /// Books without an entry.
     pub fn new<T>(method: &MethodContext<T>) -> Self {
         Books(MethodRun {
-            method: method.method,
+            method: method.method.named(),
             run: method.run.index,
             digest: Digest::default(),
             chain: Vec::new(),

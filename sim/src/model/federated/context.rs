@@ -5,13 +5,14 @@
 //! | level | holds |
 //! |---|---|
 //! | [`ScenarioContext`] | candidates, the factor of the prior over them |
-//! | [`RunContext`] | the run's features of every candidate, every agent's optimum |
+//! | [`RunContext`] | the run's features of every candidate, the optimum of every agent that is here |
 //! | [`MethodContext`] | the configuration of a method and the region of every candidate |
 
 use std::sync::Arc;
 
 use sordino_core::domain::{Candidates, Regions};
-use sordino_core::features::{RandomFourier, random_fourier};
+use sordino_core::features::random_fourier;
+use sordino_core::federated::exchange::{Agreement, Announced, PublicFeatures, candidates_digest};
 use sordino_core::federated::{Aggregation, Config, InitialRegion, OwnDraw, Parameters, Public, Signal};
 use sordino_core::kernel::{Kernel, StationaryKernel};
 use sordino_core::linalg::pivoted_cholesky;
@@ -24,15 +25,17 @@ use sordino_core::wire::{self, Header, Kind, ScalarTag};
 use super::error::DriverError;
 use crate::metrics::{loss_after, losses};
 use crate::progress::{Stage, Step};
-use crate::scenario::{Guarantee, Method, Scenario};
+use crate::scenario::method::Kind as Parties;
+use crate::scenario::{Guarantee, Method, ScalarKind, Scenario};
 use crate::world::Objective;
 use crate::world::fault::FaultPlan;
+use crate::world::per_agent::PerAgent;
 
 /// Candidates and the factor of the prior over them, in the format of the agents.
 pub struct ScenarioContext<T> {
-    points: Vec<T>,
+    points: Arc<Vec<T>>,
     dim: usize,
-    prior_rows: Vec<T>,
+    prior_rows: Arc<Vec<T>>,
     /// Largest prior variance that the factor lacks at any candidate; 0 without joint draws.
     pub prior_residual: f64,
     /// The tight ε over releases of private methods: of those that share draws, and of the federated prior.
@@ -42,7 +45,7 @@ pub struct ScenarioContext<T> {
 impl<T: Scalar> ScenarioContext<T> {
     /// Builds them from the candidates of an objective.
     pub fn new(scenario: &Scenario, candidates: &[f64], dim: usize) -> Result<Self, DriverError> {
-        let points: Vec<T> = candidates.iter().map(|x| T::from_f64(*x)).collect();
+        let points: Arc<Vec<T>> = Arc::new(candidates.iter().map(|x| T::from_f64(*x)).collect());
         Candidates::list(&points, dim).map_err(DriverError::Domain)?;
         let surrogate = &scenario.surrogate;
         let (mut factor, mut residual) = (Vec::new(), 0.0);
@@ -52,9 +55,28 @@ impl<T: Scalar> ScenarioContext<T> {
                 .map_err(DriverError::Kernel)?;
             (factor, residual) = prior_factor(&kernel, candidates, dim, surrogate.prior_tolerance);
         }
-        let prior_rows = factor.into_iter().map(T::from_f64).collect();
+        let prior_rows = Arc::new(factor.into_iter().map(T::from_f64).collect());
         let losses = [private_losses(scenario, false)?, private_losses(scenario, true)?];
         Ok(ScenarioContext { points, dim, prior_rows, prior_residual: residual, losses })
+    }
+
+    /// The same for another scenario over the same candidates, of which the agents believe the same.
+    ///
+    /// **Errors**: the accountant's.
+    pub fn beside(&self, scenario: &Scenario) -> Result<Self, DriverError> {
+        let losses = [private_losses(scenario, false)?, private_losses(scenario, true)?];
+        let (points, prior_rows) = (self.points.clone(), self.prior_rows.clone());
+        Ok(ScenarioContext { points, dim: self.dim, prior_rows, prior_residual: self.prior_residual, losses })
+    }
+
+    /// The points of all candidates, count × D.
+    pub fn points(&self) -> &[T] {
+        &self.points
+    }
+
+    /// Dimension D of a candidate.
+    pub fn dim(&self) -> usize {
+        self.dim
     }
 
     /// The tight ε of the first `releases` releases of a private method, as the table and `rounds.csv` say it.
@@ -99,12 +121,12 @@ pub fn prior_factor(kernel: &impl Kernel<f64>, candidates: &[f64], dim: usize, t
 
 /// The tight ε over all releases that a run of the scenario's private methods can make, with a prior or without.
 fn private_losses(scenario: &Scenario, prior: bool) -> Result<Vec<(u32, Option<f64>)>, DriverError> {
-    let private = |method: &&Method| method.guarantee() == Guarantee::DifferentialPrivacy && method.is_prior() == prior;
-    let Some(method) = scenario.federation.methods.iter().find(private) else {
+    let private = |method: &Method| method.guarantee() == Guarantee::DifferentialPrivacy && method.is_prior() == prior;
+    let Some(method) = scenario.methods().find(private) else {
         return Ok(Vec::new());
     };
     let planned = scenario.prior.as_ref().map_or(0, |prior| prior.plan.releases.len() as u32);
-    Ok(losses(scenario, *method, if prior { planned } else { scenario.federation.rounds })?)
+    Ok(losses(scenario, method, if prior { planned } else { scenario.federation.rounds })?)
 }
 
 /// The functions of one run and its public features.
@@ -114,13 +136,13 @@ pub struct RunContext<T> {
     /// Index of the run, 0-based.
     pub index: u32,
     /// The functions of all agents.
-    pub objective: Box<dyn Objective>,
-    /// Every agent's optimum.
-    pub optima: Vec<f64>,
+    pub objective: Arc<dyn Objective>,
+    optima: Arc<PerAgent<f64>>,
     /// What all runs share.
     pub shared: Arc<ScenarioContext<T>>,
-    features: Vec<T>,
-    feature_rows: Vec<T>,
+    public: PublicFeatures,
+    features: Arc<Vec<T>>,
+    feature_rows: Arc<Vec<T>>,
 }
 
 impl<T: Scalar> RunContext<T> {
@@ -129,42 +151,87 @@ impl<T: Scalar> RunContext<T> {
         scenario: &Scenario,
         shared: Arc<ScenarioContext<T>>,
         index: u32,
-        objective: Box<dyn Objective>,
+        objective: impl Into<Arc<dyn Objective>>,
     ) -> Result<Self, DriverError> {
-        let (surrogate, dim) = (&scenario.surrogate, shared.dim);
-        let m = surrogate.features as usize;
+        let objective = objective.into();
+        let (dim, m) = (shared.dim, scenario.surrogate.features as usize);
         let mut features = vec![T::ZERO; random_fourier::storage_len(dim, m)];
-        let kernel = surrogate.kernel;
-        random_fourier::draw(
-            surrogate.feature_seed,
-            index,
-            kernel.kernel,
-            &[kernel.lengthscale],
-            dim,
-            m,
-            &mut features,
-        )
-        .map_err(DriverError::Features)?;
-        let map = feature_map(scenario, dim, &features)?;
+        let public = public_features(scenario, index);
+        let map = public.draw(dim, m, &mut features).map_err(DriverError::Features)?;
         let mut feature_rows = vec![T::ZERO; shared.points.len() / dim * m];
         for (row, point) in feature_rows.chunks_exact_mut(m).zip(shared.points.chunks_exact(dim)) {
             map.features(point, row);
         }
-        let optima = (0..objective.agents()).map(|agent| objective.optimum(agent)).collect();
+        let optima = Arc::new(PerAgent::new(objective.agents()));
         let seed = RunSeed::new(scenario.seed, index);
-        Ok(RunContext { seed, index, objective, optima, shared, features, feature_rows })
+        let (features, feature_rows) = (Arc::new(features), Arc::new(feature_rows));
+        Ok(RunContext { seed, index, objective, optima, shared, public, features, feature_rows })
+    }
+
+    /// The same functions and features over what another scenario shares, of which the agents believe the same.
+    pub fn beside(&self, shared: Arc<ScenarioContext<T>>) -> Self {
+        let (objective, optima) = (self.objective.clone(), self.optima.clone());
+        let (features, feature_rows) = (self.features.clone(), self.feature_rows.clone());
+        let (seed, index, public) = (self.seed, self.index, self.public);
+        RunContext { seed, index, objective, optima, shared, public, features, feature_rows }
+    }
+
+    /// The value that an agent's regret is measured against; found once, for the agents that somebody here asks for.
+    pub fn optimum(&self, agent: u32) -> f64 {
+        *self.optima.get(agent, |agent| self.objective.optimum(agent))
+    }
+
+    /// A row φ(x) for each candidate with k(x, x′) ≈ φ(x)·φ(x′), and its length: the factor of the prior where agents draw
+    /// jointly, the public features elsewhere.
+    pub fn rows(&self) -> (&[T], usize) {
+        let rows = if self.shared.prior_rows.is_empty() { &self.feature_rows } else { &self.shared.prior_rows };
+        (rows, rows.len() * self.shared.dim / self.shared.points.len().max(1))
     }
 }
 
-fn feature_map<'f, T: Scalar>(
-    scenario: &Scenario,
-    dim: usize,
-    storage: &'f [T],
-) -> Result<RandomFourier<T, &'f [T]>, DriverError> {
+/// Where the shared features of run `run` come from.
+pub fn public_features(scenario: &Scenario, run: u32) -> PublicFeatures {
     let surrogate = &scenario.surrogate;
-    let variance = T::from_f64(surrogate.kernel.signal_variance);
-    RandomFourier::new(dim, surrogate.features as usize, variance, surrogate.normalize_features, storage)
-        .map_err(DriverError::Features)
+    PublicFeatures {
+        seed: surrogate.feature_seed,
+        run,
+        kernel: surrogate.kernel.kernel,
+        lengthscale: surrogate.kernel.lengthscale,
+        signal_variance: surrogate.kernel.signal_variance,
+        unit_norm: surrogate.normalize_features,
+        prior_tolerance: surrogate.prior_tolerance,
+    }
+}
+
+/// What both sides of a real federation have in common, of one method of a scenario's first run over these candidates.
+///
+/// **Errors**: a configuration or candidates that are not admissible.
+pub fn agreement(
+    scenario: &Scenario,
+    method: Method,
+    candidates: &[f64],
+    dim: usize,
+    deployment: u64,
+    announced: Announced,
+) -> Result<Agreement, DriverError> {
+    let list = Candidates::list(candidates, dim).map_err(DriverError::Domain)?;
+    Ok(Agreement {
+        config: config(scenario, method)?,
+        features: public_features(scenario, 0),
+        candidates: candidates_digest(&list, &mut vec![0.0; dim]),
+        dim: dim as u32,
+        scalar: match scenario.surrogate.scalar {
+            ScalarKind::F32 => ScalarTag::F32,
+            ScalarKind::F64 => ScalarTag::F64,
+        },
+        deployment,
+        announced,
+    })
+}
+
+/// What frames of a simulated run are marked with: a digest of its seed, from which the seed does not follow.
+pub fn simulated_deployment(seed: RunSeed) -> u64 {
+    wire::config_id(&("simulated deployment", seed.value()))
 }
 
 /// Default of [`MethodContext::workspace_bytes`].
@@ -192,8 +259,6 @@ pub struct MethodContext<T> {
     /// What frames of this run are marked with: a digest of its seed, from which the seed does not follow.
     pub deployment: u64,
     region_of: Vec<u32>,
-    signal_variance: T,
-    unit_norm: bool,
 }
 
 impl<T: Scalar> MethodContext<T> {
@@ -208,8 +273,6 @@ impl<T: Scalar> MethodContext<T> {
         let workspace_bytes = workspace_bytes.unwrap_or(WORKSPACE_BYTES);
         let (regions, shared) = (&config.parameters().regions, &run.shared);
         let region_of = shared.points.chunks_exact(shared.dim).map(|point| regions.region_of(point)).collect();
-        let signal_variance = T::from_f64(scenario.surrogate.kernel.signal_variance);
-        let unit_norm = scenario.surrogate.normalize_features;
         let config_id = sordino_core::wire::config_id(&config);
         let budget = (scenario.privacy.max_epsilon.unwrap_or(f64::INFINITY), scenario.privacy.delta);
         let faults = FaultPlan::new(&scenario.faults, scenario.federation.agents).map_err(DriverError::Trace)?;
@@ -220,10 +283,8 @@ impl<T: Scalar> MethodContext<T> {
             observed: scenario.federation.observations,
             faults,
             config_id,
-            deployment: wire::config_id(&("simulated deployment", run.seed.value())),
+            deployment: simulated_deployment(run.seed),
             region_of,
-            signal_variance,
-            unit_norm,
             run,
             config,
         })
@@ -233,8 +294,7 @@ impl<T: Scalar> MethodContext<T> {
     pub fn public(&self) -> Result<Public<'_, T>, DriverError> {
         let (run, shared) = (&*self.run, &*self.run.shared);
         let count = self.config.parameters().feature_count as usize;
-        let features = RandomFourier::new(shared.dim, count, self.signal_variance, self.unit_norm, &run.features[..])
-            .map_err(DriverError::Features)?;
+        let features = run.public.map(shared.dim, count, &run.features).map_err(DriverError::Features)?;
         Ok(Public {
             candidates: shared.candidates(),
             features,
@@ -266,22 +326,23 @@ impl<T> MethodContext<T> {
 pub fn config(scenario: &Scenario, method: Method) -> Result<Config, DriverError> {
     let (federation, surrogate, privacy) = (&scenario.federation, &scenario.surrogate, &scenario.privacy);
     let whole = vec![1; federation.splits.len()];
-    let regions =
-        Regions::new(if method.uses_regions() { &federation.splits } else { &whole }).map_err(DriverError::Domain)?;
-    let concentration = match method {
-        Method::Ts | Method::Fts | Method::DpFts | Method::UniformWeights => WeightConcentration::UNIFORM,
-        _ => WeightConcentration { start: privacy.weight_concentration, ..WeightConcentration::PAPER },
+    let parts = method.parts();
+    let regions = Regions::new(if parts.split { &federation.splits } else { &whole }).map_err(DriverError::Domain)?;
+    let concentration = if parts.region_weights {
+        WeightConcentration { start: privacy.weight_concentration, ..WeightConcentration::PAPER }
+    } else {
+        WeightConcentration::UNIFORM
     };
-    let aggregation = match method {
-        // The federated prior has a server of its own.
-        method if method == Method::Ts || method.is_prior() => Aggregation::None,
-        Method::Fts | Method::FtsDe => Aggregation::Mean,
-        _ => Aggregation::Private {
+    let aggregation = match parts.kind {
+        // The others have a server of their own, or none.
+        Parties::Alone | Parties::Prior | Parties::Random | Parties::Pooled | Parties::Custom => Aggregation::None,
+        Parties::Draws if !parts.private => Aggregation::Mean,
+        Parties::Draws => Aggregation::Private {
             clipping_norm: privacy.clipping_norm,
             sampling_probability: privacy.sampling_probability,
             noise_multiplier: privacy.noise_multiplier,
             grid_exponent: privacy.grid_exponent,
-            signal: if method == Method::PureNoise { Signal::Nothing } else { Signal::Vectors },
+            signal: if parts.signal { Signal::Vectors } else { Signal::Nothing },
         },
     };
     Config::new(Parameters {
@@ -289,7 +350,7 @@ pub fn config(scenario: &Scenario, method: Method) -> Result<Config, DriverError
         regions,
         rounds: federation.rounds,
         initial_points: federation.initial_points,
-        initial_region: if method == Method::GlobalInit { InitialRegion::Whole } else { InitialRegion::Own },
+        initial_region: if parts.initial_in_region { InitialRegion::Own } else { InitialRegion::Whole },
         feature_count: surrogate.features,
         regularization: surrogate.regularization,
         noise_variance: surrogate.noise_variance,
@@ -315,7 +376,8 @@ mod tests {
         let shared = ScenarioContext::<f32>::new(&scenario, functions.candidates(), functions.dim()).unwrap();
         let run = Arc::new(RunContext::new(&scenario, Arc::new(shared), 0, functions).unwrap());
         let seed = run.seed.value();
-        let method = MethodContext::new(&scenario, scenario.federation.methods[0], run, None).unwrap();
+        let first = scenario.methods().next().unwrap();
+        let method = MethodContext::new(&scenario, first, run, None).unwrap();
         let mut frame = vec![0; wire::frame_len_max(ScalarTag::F32, 1)];
         let contains = |header: Header, frame: &mut [u8]| {
             let used = wire::encode(header, &[0.5f32], frame).unwrap();

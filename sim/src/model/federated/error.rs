@@ -8,11 +8,14 @@ use sordino_core::federated::prior::agent::AgentError as PriorAgentError;
 use sordino_core::federated::prior::server::ReleaseError;
 use sordino_core::federated::{AgentError, ConfigError, PublicError, ServerError};
 use sordino_core::kernel::KernelError;
+use sordino_core::privacy::SourceKind;
 use sordino_core::privacy::accountant::AccountantError;
 use sordino_core::wire::WireError;
 use sordino_host::ledger::LedgerError;
 use sordino_host::server::HostError;
 
+use super::super::hub::HubError;
+use super::custom::CustomError;
 use crate::journal::JournalError;
 use crate::model::contract::ModelError;
 use crate::pool::PoolError;
@@ -124,9 +127,18 @@ pub enum DriverError {
     /// A check that is always on failed: the program is wrong, and nothing more is released.
     #[error("internal check failed: {0}")]
     Check(&'static str),
+    /// A method that was handed in does not fit, or does what it must not.
+    #[error(transparent)]
+    Custom(#[from] CustomError),
+    /// Agents cannot be elsewhere, or those who hold them gave up.
+    #[error(transparent)]
+    Remote(RemoteError),
     /// Stopped from outside after a checkpoint.
     #[error("interrupted")]
     Interrupted,
+    /// Every job of the share is done; those of other parts are not here.
+    #[error("only the jobs of one part are here")]
+    PartDone,
     /// The thread pool could not be built.
     #[error(transparent)]
     Threads(#[from] PoolError),
@@ -138,18 +150,77 @@ pub enum DriverError {
     WorkerLost,
 }
 
+/// Why agents of a run cannot be elsewhere, or what went wrong with those that are.
+#[derive(Debug, thiserror::Error)]
+pub enum RemoteError {
+    /// Coins and noise are secret.
+    #[error(
+        "an order made with {0} must not leave its process: it carries the secret sample; only simulated sources may be \
+         run on other machines"
+    )]
+    Secret(SourceKind),
+    /// A part of the run that is code or a program of the caller's.
+    #[error("{what} cannot be run on other machines: {why}; admissible: {admissible}")]
+    Stays {
+        /// What was asked for, by name.
+        what: String,
+        /// Why it stays where it is.
+        why: &'static str,
+        /// What may be asked for.
+        admissible: &'static str,
+    },
+    /// Bytes that are not what they should be.
+    #[error("{0} that arrived does not decode")]
+    Undecodable(&'static str),
+    /// Answers of other agents than the enrolled, or of some of them twice.
+    #[error("answers are about {found} agents, or of some of them twice; {expected} are enrolled")]
+    Agents {
+        /// How many they are about.
+        found: u64,
+        /// All enrolled agents.
+        expected: u32,
+    },
+    /// Those who hold the agents gave up.
+    #[error(transparent)]
+    Hub(Box<dyn std::error::Error + Send + Sync>),
+    /// Somebody asked for it while nobody was there to finish the round.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl From<HubError> for RemoteError {
+    fn from(error: HubError) -> Self {
+        match error {
+            HubError::Interrupted => RemoteError::Interrupted,
+            HubError::Failed(cause) => RemoteError::Hub(cause),
+        }
+    }
+}
+
+impl From<RemoteError> for DriverError {
+    fn from(error: RemoteError) -> Self {
+        match error {
+            RemoteError::Interrupted => DriverError::Interrupted,
+            error => DriverError::Remote(error),
+        }
+    }
+}
+
 impl From<DriverError> for ModelError {
     fn from(error: DriverError) -> Self {
         match error {
             DriverError::Interrupted => ModelError::Interrupted,
+            DriverError::PartDone => ModelError::PartDone,
             DriverError::Journal(error) => error.into(),
-            // The scenario is right; its program is not.
-            DriverError::Objective(ObjectiveError::Program { .. } | ObjectiveError::Answer { .. }) => {
-                ModelError::failure(error)
-            }
-            DriverError::Objective(_) | DriverError::Folder(_) | DriverError::EmptyRegion { .. } => {
-                ModelError::input(error)
-            }
+            // The scenario is right; the user's program or function is not.
+            DriverError::Objective(
+                ObjectiveError::Program { .. } | ObjectiveError::Answer { .. } | ObjectiveError::Function { .. },
+            ) => ModelError::failure(error),
+            DriverError::Custom(CustomError::Missing(_) | CustomError::Unknown { .. } | CustomError::Other { .. })
+            | DriverError::Objective(_)
+            | DriverError::Folder(_)
+            | DriverError::Remote(RemoteError::Stays { .. })
+            | DriverError::EmptyRegion { .. } => ModelError::input(error),
             error => ModelError::failure(error),
         }
     }

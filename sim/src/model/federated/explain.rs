@@ -2,17 +2,18 @@
 
 use sordino_core::privacy::accountant::{Accountant, AccountantError, MomentsAccountant, PldAccountant, RdpAccountant};
 
-use crate::metrics::spending;
+use crate::metrics::{paid_alike, spending};
 use crate::record::Explanation;
 use crate::report::events::shown;
-use crate::scenario::{Guarantee, ObjectiveConfig, Scenario};
+use crate::scenario::method::Kind;
+use crate::scenario::{Guarantee, Method, ObjectiveConfig, Scenario};
 use crate::text::significant;
 
 /// What the broadcasts of every method promise.
 ///
 /// **Errors**: the accountants'; none for a scenario that was read.
 pub fn explain(scenario: &Scenario) -> Result<Explanation, AccountantError> {
-    let private = names(scenario, Guarantee::DifferentialPrivacy, None);
+    let private = names(scenario, Guarantee::DifferentialPrivacy);
     let mut not_protected = vec![
         "That an agent is enrolled, how many there are, their weights and their regions.".to_owned(),
         "An agent's own queries, from whoever evaluates them.".to_owned(),
@@ -31,14 +32,13 @@ pub fn explain(scenario: &Scenario) -> Result<Explanation, AccountantError> {
     })
 }
 
-/// The methods of one guarantee, by name; of the federated prior or not.
-fn names(scenario: &Scenario, guarantee: Guarantee, prior: Option<bool>) -> String {
-    let methods = scenario.federation.methods.iter().filter(|method| method.guarantee() == guarantee);
-    let of: Vec<&str> = methods
-        .filter(|method| prior.is_none_or(|prior| method.is_prior() == prior))
-        .map(|method| method.name())
-        .collect();
-    of.join(", ")
+/// The methods of one guarantee, by name.
+fn names(scenario: &Scenario, guarantee: Guarantee) -> String {
+    joined(&scenario.methods().filter(|method| method.guarantee() == guarantee).collect::<Vec<_>>())
+}
+
+fn joined(methods: &[Method]) -> String {
+    methods.iter().map(|method| method.name()).collect::<Vec<_>>().join(", ")
 }
 
 fn protected(scenario: &Scenario, private: &str) -> Vec<String> {
@@ -51,9 +51,22 @@ fn protected(scenario: &Scenario, private: &str) -> Vec<String> {
         ));
         said.push("Not from the server: it sees the vectors of agents and is trusted.".into());
     }
-    let (open, alone) = (names(scenario, Guarantee::None, None), names(scenario, Guarantee::NothingReleased, None));
+    let (open, alone) = (names(scenario, Guarantee::None), names(scenario, Guarantee::NothingReleased));
     if !open.is_empty() {
         said.push(format!("With {open}: nobody; what the server broadcasts carries no noise that protects anybody."));
+        if scenario.methods().any(|method| method.parts().kind == Kind::Pooled) {
+            said.push(
+                "Pooled data are every observation of every agent in one place: what sharing could bring at most."
+                    .into(),
+            );
+        }
+    }
+    let unclaimed = names(scenario, Guarantee::Unclaimed);
+    if !unclaimed.is_empty() {
+        said.push(format!(
+            "With {unclaimed}: no guarantee is claimed. It is another program's method; whatever noise it adds, nothing of it \
+             is charged or checked here."
+        ));
     }
     if !alone.is_empty() {
         said.push(format!("With {alone}: nothing leaves an agent, so nothing needs protection."));
@@ -65,24 +78,27 @@ fn relation(scenario: &Scenario, private: &str) -> Vec<String> {
     if private.is_empty() {
         return vec!["None: no method of this scenario is private.".to_owned()];
     }
-    let p = &scenario.privacy;
     let mut said = vec![
         "Zero-out: an agent that takes part against the same agent sending nothing. It keeps its slot and its weights, so \
          the number of agents is public."
             .to_owned(),
     ];
-    let sampled = names(scenario, Guarantee::DifferentialPrivacy, Some(false));
-    if !sampled.is_empty() {
+    for group in paid_alike(scenario) {
+        let (names, of) = (joined(&group), scenario.of(group[0]));
+        let Some(prior) = of.prior.as_ref().filter(|_| group[0].is_prior()) else {
+            let p = &of.privacy;
+            said.push(format!(
+                "With {names}: {} broadcasts. Each agent enters one with probability {}, in secret; its joint vector is \
+                 clipped to norm {} and the noise is {} times the most it can change the sum.",
+                scenario.federation.rounds,
+                p.sampling_probability,
+                norms(scenario, &group),
+                p.noise_multiplier
+            ));
+            continue;
+        };
         said.push(format!(
-            "With {sampled}: {} broadcasts. Each agent enters one with probability {}, in secret; its joint vector is \
-             clipped to norm {} and the noise is {} times the most it can change the sum.",
-            scenario.federation.rounds, p.sampling_probability, p.clipping_norm, p.noise_multiplier
-        ));
-    }
-    let everybody = names(scenario, Guarantee::DifferentialPrivacy, Some(true));
-    if let Some(prior) = scenario.prior.as_ref().filter(|_| !everybody.is_empty()) {
-        said.push(format!(
-            "With {everybody}: {} releases, after the rounds {:?}. Every agent enters each of them; its joint vector is \
+            "With {names}: {} releases, after the rounds {:?}. Every agent enters each of them; its joint vector is \
              clipped to a norm that follows from earlier releases alone, and the noise is {} times the most it can change \
              the sum.",
             prior.plan.releases.len(),
@@ -93,19 +109,23 @@ fn relation(scenario: &Scenario, private: &str) -> Vec<String> {
     said
 }
 
+/// The clipping norms of some methods, each once: their ε is the same whatever they are.
+fn norms(scenario: &Scenario, group: &[Method]) -> String {
+    // Six digits tell enough; what is whole stays so.
+    let shown = |norm: f64| significant(norm, 6).parse::<f64>().unwrap_or(norm).to_string();
+    let mut norms: Vec<String> = group.iter().map(|of| shown(scenario.of(*of).privacy.clipping_norm.value())).collect();
+    norms.dedup();
+    norms.join(" or ")
+}
+
 /// ε of all releases by every accountant: of the sampled ones, then of the federated prior's.
 fn cost(scenario: &Scenario) -> Result<Vec<String>, AccountantError> {
     let (p, mut said) = (&scenario.privacy, Vec::new());
-    for prior in [false, true] {
-        let names = names(scenario, Guarantee::DifferentialPrivacy, Some(prior));
-        let mut private =
-            scenario.federation.methods.iter().filter(|m| m.guarantee() == Guarantee::DifferentialPrivacy);
-        let Some(method) = private.find(|method| method.is_prior() == prior) else {
-            continue;
-        };
-        let planned = scenario.prior.as_ref().filter(|_| prior);
+    for group in paid_alike(scenario) {
+        let (names, method) = (joined(&group), group[0]);
+        let planned = scenario.of(method).prior.as_ref().filter(|_| method.is_prior());
         let releases = planned.map_or(scenario.federation.rounds, |prior| prior.plan.releases.len() as u32);
-        let (event, count) = spending(scenario, *method, releases);
+        let (event, count) = spending(scenario, method, releases);
         for (name, what, mut accountant) in accountants() {
             accountant.compose(&event, count)?;
             let (epsilon, quality) = match accountant.epsilon(p.delta) {
@@ -125,6 +145,12 @@ fn cost(scenario: &Scenario) -> Result<Vec<String>, AccountantError> {
         Some(most) => format!("A release that would lead beyond ε = {most} is refused before noise is drawn."),
         None => "No budget is set (privacy.max_epsilon): nothing is refused.".to_owned(),
     });
+    for method in scenario.methods().filter(|method| method.guarantee() == Guarantee::DifferentialPrivacy) {
+        let own = scenario.of(method).privacy.max_epsilon;
+        if let Some(most) = own.filter(|_| own != p.max_epsilon) {
+            said.push(format!("With {method}: one that would lead beyond ε = {most}."));
+        }
+    }
     Ok(said)
 }
 

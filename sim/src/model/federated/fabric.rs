@@ -1,8 +1,8 @@
 //! The one collective of a federation: broadcast an order to all members, gather their integer partial sums.
 //!
 //! A federation adds up nothing but integers, so members may hold any ranges of agents, answer in any order, and run
-//! anywhere: threads of this process ([`super::lockstep`], [`super::tokio`]), and behind the same trait
-//! a cluster. What an engine must keep: every member gets every order once and in sequence; an answer names its range; a
+//! anywhere: threads of this process ([`super::lockstep`], [`super::tokio`]), and behind the same trait a cluster
+//! ([`super::remote`]). What an engine must keep: every member gets every order once and in sequence; an answer names its range; a
 //! member that is lost can be rebuilt from a [`Snapshot`] and replays its orders with the same bits.
 //!
 //! Orders and partials are inside the trust boundary: they carry the secret sample and unnoised sums, so a link between
@@ -15,9 +15,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use sordino_core::federated::{self, AgentState, Share, Wiped};
+use sordino_core::privacy::SourceKind;
 
 use super::blocks::Piece;
 use super::error::DriverError;
+use super::message::Message;
 use crate::progress::{Stage, Step};
 use crate::record::Observed;
 use crate::world::fault::FaultCounts;
@@ -33,6 +35,8 @@ pub struct Order<T> {
     pub maximum: Option<u32>,
     /// The secret sample if uploads are collected in this round; a member takes the share of its own agents.
     pub share: Option<Arc<Share<Wiped<u8>>>>,
+    /// How the sample was drawn and the noise will be. An order of secret sources never leaves its process.
+    pub source: SourceKind,
 }
 
 /// What a member answers.
@@ -49,6 +53,8 @@ pub struct Partial {
     pub faults: FaultCounts,
     /// What its agents observed, in their order, if the scenario asks for it: simulation only.
     pub observations: Vec<Observed>,
+    /// What its agents sent to a server that takes no sums.
+    pub messages: Vec<Message>,
 }
 
 /// Everything that consecutive agents are: states, logs, what is still on its way.

@@ -233,7 +233,7 @@ mod tests {
         let functions = crate::world::load(&scenario, None).unwrap().realize(RunSeed::new(scenario.seed, 0));
         let shared = ScenarioContext::new(&scenario, functions.candidates(), functions.dim()).unwrap();
         let run = Arc::new(RunContext::new(&scenario, Arc::new(shared), 0, functions).unwrap());
-        MethodContext::new(&scenario, scenario.federation.methods[0], run, None).unwrap()
+        MethodContext::new(&scenario, scenario.methods().next().unwrap(), run, None).unwrap()
     }
 
     /// A link that only remembers what it was given.

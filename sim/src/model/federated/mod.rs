@@ -4,56 +4,66 @@
 //! |---|---|
 //! | [`run()`], [`run_with`], [`Own`] | executes a scenario; over functions of the caller's; into a run folder |
 //! | [`lockstep`], [`tokio`] | the two executors |
+//! | [`remote`], [`post`], [`wired`] | agents elsewhere: the side of the books, the side of the agents, the bytes between them |
+//! | `job` | what all runs and methods of an execution share |
 //! | `explain`, [`ledger`] | who is protected from whom; the charges of all methods |
 //! | [`mod@run`] | one method from beginning to end, over any [`fabric::Fabric`] |
 //! | [`prior`] | the parties of the federated prior, over the same fabric |
+//! | [`custom`] | methods whose parties are handed in; random search, pooled data |
+//! | [`export`] | what a device that takes part must be compiled with |
 //! | [`context`], [`host`], [`saved`] | what the parties borrow; the server; what is stored |
-//! | [`shard`], [`arena`], [`link`] | the agents; where they lie side by side; links, and faults that wrap them |
+//! | [`shard`], [`arena`], [`link`], [`message`] | the agents; where they lie side by side; links, and faults that wrap them |
 //! | [`blocks`], [`books`] | the transcript in blocks of agents; what is written down of a round |
 
 use std::num::NonZeroU32;
 use std::path::Path;
-use std::sync::Arc;
 
-use sordino_core::domain::Regions;
 use sordino_core::math::Scalar;
 
 use super::contract::{DriverKind, Jobs, Model, ModelError, Options, TrustModel};
 use super::jobs::{unfinished, whole_runs};
+use super::part::Share;
 use crate::journal::Journal;
 use crate::metrics::summarize;
 use crate::progress::Progress;
 use crate::record::{Explanation, MethodRun, Record, stored_name};
+use crate::report::chart::Picture;
 use crate::report::{federation, observations, read};
-use crate::scenario::{Head, Method, ObjectiveConfig, ScalarKind, Scenario};
-use crate::world::{Family, command, custom};
-use context::{MethodContext, RunContext, ScenarioContext};
-use lockstep::Lockstep;
-use prior::context::{PriorContext, PriorNumbers};
+use crate::scenario::{Head, Method, MethodName, ObjectiveConfig, ScalarKind, Scenario};
+use crate::world::{self, Family, command};
+use custom::Custom;
+use job::{Job, Place, run_seed};
+use remote::may_travel;
 use run::Surroundings;
 
 pub mod arena;
 pub mod blocks;
 pub mod books;
 pub mod context;
+pub mod custom;
 mod error;
 mod explain;
+pub mod export;
 pub mod fabric;
 pub mod host;
+mod job;
 pub mod ledger;
 pub mod link;
 pub mod lockstep;
+pub mod message;
 mod own;
+pub mod post;
 pub mod prior;
+pub mod remote;
 pub mod run;
 pub mod saved;
 pub mod shard;
 mod together;
 pub mod tokio;
+pub mod wired;
 
-pub use error::DriverError;
+pub use error::{DriverError, RemoteError};
 pub use own::Own;
-use tokio::Pooled;
 
 /// A trusted server sees every agent's vector; the others only what it releases.
 pub const TRUST: TrustModel = TrustModel {
@@ -74,6 +84,15 @@ impl Model for Scenario {
 
     fn reads(&self) -> Option<&'static str> {
         self.objective.reads()
+    }
+
+    fn work(&self) -> Vec<String> {
+        self.federation.methods.iter().map(|method| method.name().to_owned()).collect()
+    }
+
+    fn indivisible(&self) -> Option<&'static str> {
+        let asked = matches!(self.objective, ObjectiveConfig::Command(_));
+        asked.then_some("its functions are the answers of a program, of which one table is kept")
     }
 
     fn jobs(&self) -> Jobs {
@@ -106,6 +125,11 @@ impl Model for Scenario {
         let record = read::run_folder(folder, self).map_err(DriverError::Folder)?;
         Ok(Some(federation::page::page(&record, self.explain()?)))
     }
+
+    fn pictures_again(&self, folder: &Path) -> Result<Vec<Picture>, ModelError> {
+        let record = read::run_folder(folder, self).map_err(DriverError::Folder)?;
+        Ok(federation::pictures::pictures(&record))
+    }
 }
 
 /// What a scenario's results leave.
@@ -116,8 +140,8 @@ fn recorded(scenario: &Scenario, results: Vec<MethodRun>, options: &Options) -> 
         kept.push(("ledger.jsonl", ledger::joined(journal, &results)?));
         if scenario.federation.observations {
             let points = observations::candidates(&journal.candidates()).map_err(DriverError::Folder)?;
-            kept.push(("observations.csv", observations::all(&results, &points)));
-            kept.push(("agents.csv", observations::best(&results)));
+            kept.push(("observations.csv", observations::all(&results, &points, &scenario.objective)));
+            kept.push(("agents.csv", observations::best(&results, &points, &scenario.objective)));
         }
         if let ObjectiveConfig::Command(config) = &scenario.objective {
             let answers = command::ordered(config, &journal.answers()).map_err(DriverError::Objective)?;
@@ -136,10 +160,13 @@ pub fn run(scenario: &Scenario, options: &Options, progress: &dyn Progress) -> R
     if let Some(results) = finished(scenario, options)? {
         return Ok(results);
     }
+    run_over(scenario, &*loaded(scenario, options)?, &[], options, progress)
+}
+
+/// The functions that a scenario names by itself.
+fn loaded(scenario: &Scenario, options: &Options) -> Result<Box<dyn Family>, DriverError> {
     let answers = options.journal.as_deref().map(Journal::answers);
-    let family = crate::world::load_beside(scenario, options.data.as_deref(), answers.as_deref())
-        .map_err(DriverError::Objective)?;
-    run_over(scenario, &*family, options, progress)
+    crate::world::load_beside(scenario, options.data.as_deref(), answers.as_deref()).map_err(DriverError::Objective)
 }
 
 /// The same over functions of the caller's, in a scenario whose objective is `custom`; [`Own`] leaves a run folder, too.
@@ -151,17 +178,17 @@ pub fn run_with(
     options: &Options,
     progress: &dyn Progress,
 ) -> Result<Vec<MethodRun>, DriverError> {
-    custom::check(scenario, family).map_err(DriverError::Objective)?;
+    world::custom::check(scenario, family).map_err(DriverError::Objective)?;
     match finished(scenario, options)? {
         Some(results) => Ok(results),
-        None => run_over(scenario, family, options, progress),
+        None => run_over(scenario, family, &[], options, progress),
     }
 }
 
 /// All results, if the journal has them.
 fn finished(scenario: &Scenario, options: &Options) -> Result<Option<Vec<MethodRun>>, DriverError> {
     let jobs = (0..scenario.runs).flat_map(|run| scenario.federation.methods.iter().map(move |method| (run, method)));
-    let done = |(run, method): (u32, &Method)| match &options.journal {
+    let done = |(run, method): (u32, &MethodName)| match &options.journal {
         Some(journal) => journal.finished(&stored_name(run, method.name())),
         None => Ok(None),
     };
@@ -171,132 +198,81 @@ fn finished(scenario: &Scenario, options: &Options) -> Result<Option<Vec<MethodR
 fn run_over(
     scenario: &Scenario,
     family: &dyn Family,
+    methods: &[(String, Custom)],
     options: &Options,
     progress: &dyn Progress,
 ) -> Result<Vec<MethodRun>, DriverError> {
+    if options.hub.is_some() {
+        may_travel(scenario)?;
+    }
     match scenario.surrogate.scalar {
-        ScalarKind::F64 => run_in::<f64>(scenario, family, options, progress),
-        ScalarKind::F32 => run_in::<f32>(scenario, family, options, progress),
+        ScalarKind::F64 => run_in::<f64>(scenario, family, methods, options, progress),
+        ScalarKind::F32 => run_in::<f32>(scenario, family, methods, options, progress),
     }
 }
 
 fn run_in<T: Scalar>(
     scenario: &Scenario,
     family: &dyn Family,
+    customs: &[(String, Custom)],
     options: &Options,
     progress: &dyn Progress,
 ) -> Result<Vec<MethodRun>, DriverError> {
-    let job = Job::<T>::new(scenario, family, options)?;
-    let run_context = |index| {
-        let objective = family.realize(run_seed(scenario, index));
-        RunContext::new(scenario, job.shared.clone(), index, objective).map(Arc::new)
-    };
+    let job = Job::<T>::new(scenario, family, customs, options)?;
+    let run_context = |index| job.run(index, family.realize(run_seed(scenario, index)));
     let around =
         Surroundings { progress, journal: options.journal.as_deref(), interval: options.interval, stop: &options.stop };
     let control = ::tokio::runtime::Builder::new_current_thread().build().map_err(DriverError::Runtime)?;
-    let methods = &scenario.federation.methods;
-    match options.driver {
-        DriverKind::Lockstep => control.block_on(async {
+    let own = |index| own_methods(scenario, options.share, index);
+    let own_runs = (0..scenario.runs).filter(|index| own(*index).next().is_some());
+    let one_by_one = |place: Place<'_>| {
+        control.block_on(async {
             let mut results = Vec::new();
-            for index in 0..scenario.runs {
+            for index in own_runs.clone() {
                 let run = run_context(index)?;
-                for method in methods {
-                    results.push(job.method(*method, run.clone(), None, around).await?);
+                for method in own(index) {
+                    results.push(job.method(method, &run, place, around).await?);
                 }
             }
-            Ok(results)
-        }),
-        DriverKind::Tokio => {
+            all_of(scenario, results)
+        })
+    };
+    match (options.hub.as_deref(), options.driver) {
+        (Some(hub), _) => one_by_one(Place::Elsewhere(hub)),
+        (None, DriverKind::Lockstep) => one_by_one(Place::Here),
+        (None, DriverKind::Tokio) => {
             let pool = &*options.pool()?;
             let threads = pool.current_num_threads();
-            let jobs = scenario.runs as usize * methods.len();
+            let jobs: usize = own_runs.clone().map(|index| own(index).count()).sum();
             // Enough jobs keep the pool busy by themselves; otherwise one job is cut into parts, small enough to even out.
             let shards =
                 options.shards.map_or(if jobs >= 4 * threads { 1 } else { 4 * threads as u32 }, NonZeroU32::get);
-            let (job, run_context) = (&job, &run_context);
+            let (job, run_context, own) = (&job, &run_context, &own);
             control.block_on(async {
-                let runs = (0..scenario.runs).map(|index| async move {
+                let runs = own_runs.map(|index| async move {
                     let run = run_context(index)?;
-                    let jobs =
-                        methods.iter().map(|method| job.method(*method, run.clone(), Some((pool, shards)), around));
+                    let jobs = own(index).map(|method| job.method(method, &run, Place::Pool(pool, shards), around));
                     let results: Vec<_> = together::at_most(threads + 1, jobs).await;
                     results.into_iter().collect::<Result<Vec<_>, DriverError>>()
                 });
                 // Two runs at a time hide the end of one behind the beginning of the next; more would only hold memory.
                 let results: Vec<_> = together::at_most(2, runs).await;
-                Ok(results.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+                let results = results.into_iter().collect::<Result<Vec<_>, _>>()?;
+                all_of(scenario, results.into_iter().flatten().collect())
             })
         }
     }
 }
 
-/// What all runs and methods of an execution share.
-struct Job<'j, T> {
-    scenario: &'j Scenario,
-    workspace_bytes: Option<usize>,
-    shared: Arc<ScenarioContext<T>>,
-    prior: Option<Arc<PriorNumbers<T>>>,
+/// The methods of a run that are to be done here.
+fn own_methods(scenario: &Scenario, share: Option<Share>, run: u32) -> impl Iterator<Item = Method> {
+    let first = u64::from(run) * scenario.methods().count() as u64;
+    let own = move |job: u64| share.is_none_or(|share| share.takes(job));
+    scenario.methods().zip(first..).filter(move |(_, job)| own(*job)).map(|(method, _)| method)
 }
 
-impl<'j, T: Scalar> Job<'j, T> {
-    fn new(scenario: &'j Scenario, family: &dyn Family, options: &Options) -> Result<Self, DriverError> {
-        let objective = family.realize(run_seed(scenario, 0));
-        let (candidates, dim) = (objective.candidates(), objective.dim());
-        regions_have_candidates(scenario, candidates, dim)?;
-        if let Some(journal) = options.journal.as_deref().filter(|_| scenario.federation.observations) {
-            observations::keep_candidates(&journal.candidates(), candidates, dim).map_err(DriverError::Folder)?;
-        }
-        let shared = Arc::new(ScenarioContext::new(scenario, candidates, dim)?);
-        let needed = scenario.federation.methods.iter().any(|method| method.is_prior());
-        let prior = if needed { PriorNumbers::new(scenario, candidates, dim)? } else { None };
-        Ok(Job { scenario, workspace_bytes: options.workspace_bytes, shared, prior })
-    }
-
-    /// One method in one run: by one member in this thread, or by so many shards on a pool.
-    async fn method(
-        &self,
-        method: Method,
-        run: Arc<RunContext<T>>,
-        pool: Option<(&::rayon::ThreadPool, u32)>,
-        around: Surroundings<'_>,
-    ) -> Result<MethodRun, DriverError> {
-        if let Some(numbers) = self.prior.as_ref().filter(|_| method.is_prior()) {
-            let (shared, numbers) = (self.shared.clone(), numbers.clone());
-            let context =
-                &Arc::new(PriorContext::new(self.scenario, method, run, shared, numbers, self.workspace_bytes)?);
-            return match pool {
-                None => prior::run::run_method(context.clone(), around, |was| Lockstep::new(context, was)).await,
-                Some((pool, shards)) => {
-                    let build = |was: Option<&_>| Pooled::new(pool, context, shards, was, around.progress);
-                    prior::run::run_method(context.clone(), around, build).await
-                }
-            };
-        }
-        let context = &Arc::new(MethodContext::new(self.scenario, method, run, self.workspace_bytes)?);
-        match pool {
-            None => run::run_method(context.clone(), around, |was| Lockstep::new(context, was)).await,
-            Some((pool, shards)) => {
-                let build = |was: Option<&_>| Pooled::new(pool, context, shards, was, around.progress);
-                run::run_method(context.clone(), around, build).await
-            }
-        }
-    }
-}
-
-/// A region without a candidate has nothing that its agents could explore.
-fn regions_have_candidates(scenario: &Scenario, candidates: &[f64], dim: usize) -> Result<(), DriverError> {
-    if !scenario.federation.methods.iter().any(|method| method.uses_regions()) {
-        return Ok(());
-    }
-    let regions = Regions::new(&scenario.federation.splits).map_err(DriverError::Domain)?;
-    let mut found = vec![false; regions.count() as usize];
-    candidates.chunks_exact(dim).for_each(|point| found[regions.region_of(point) as usize] = true);
-    match found.iter().position(|found| !found) {
-        Some(region) => Err(DriverError::EmptyRegion { region: region as u32, regions: regions.count() }),
-        None => Ok(()),
-    }
-}
-
-fn run_seed(scenario: &Scenario, index: u32) -> sordino_core::random::RunSeed {
-    sordino_core::random::RunSeed::new(scenario.seed, index)
+/// The results, if they are those of all jobs.
+fn all_of(scenario: &Scenario, results: Vec<MethodRun>) -> Result<Vec<MethodRun>, DriverError> {
+    let all = scenario.runs as usize * scenario.methods().count();
+    if results.len() == all { Ok(results) } else { Err(DriverError::PartDone) }
 }

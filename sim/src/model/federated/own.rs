@@ -1,21 +1,38 @@
-//! Functions of a caller's own, executed like any other scenario.
+//! Functions and methods of a caller's own, executed like any other scenario.
 
 use std::sync::Arc;
 
 use super::super::contract::{Jobs, Model, ModelError, Options};
-use super::{DriverError, recorded, run_with};
+use super::custom::{Custom, CustomError, join};
+use super::{DriverError, finished, loaded, recorded, run_over};
 use crate::journal::Journal;
 use crate::progress::Progress;
-use crate::record::{Explanation, Record};
+use crate::record::{Explanation, MethodRun, Record};
 use crate::scenario::{Head, ObjectiveConfig, Scenario};
-use crate::world::{Family, ObjectiveError, custom};
+use crate::world::command::Commands;
+use crate::world::oracle::Oracle;
+use crate::world::{self, Family, ObjectiveError};
 
-/// A scenario whose objective is `custom`, with its functions: what [`execute`](crate::study::execute) makes a run folder
-/// of. The folder names the functions and their digest; `sordino report` reads it.
+/// A scenario with what a program brings to it: functions, and methods for its tables `[[method]]` of base `custom`.
+/// [`execute`](crate::study::execute) makes a run folder of it, which names them with their digests; `sordino report` reads
+/// it.
+///
+/// | made by | objective of the scenario | what the caller brings |
+/// |---|---|---|
+/// | [`Own::new`] | `custom` | points, values, optimum, noise; the folder names their digest |
+/// | [`Own::asking`] | `command` | values alone, for settings by name; every answer is kept and never asked for again |
+/// | [`Own::methods`] | any other | methods alone |
 #[derive(Clone)]
 pub struct Own {
     scenario: Scenario,
-    family: Arc<dyn Family>,
+    functions: Option<Functions>,
+    methods: Vec<(String, Custom)>,
+}
+
+#[derive(Clone)]
+enum Functions {
+    Family(Arc<dyn Family>),
+    Asked(Arc<dyn Oracle>),
 }
 
 impl Own {
@@ -27,8 +44,67 @@ impl Own {
         if let ObjectiveConfig::Custom(config) = &mut scenario.objective {
             config.digest.get_or_insert_with(|| family.digest().to_string());
         }
-        custom::check(&scenario, &*family)?;
-        Ok(Own { scenario, family })
+        world::custom::check(&scenario, &*family)?;
+        Ok(Own { scenario, functions: Some(Functions::Family(family)), methods: Vec::new() })
+    }
+
+    /// A function in place of the program that the scenario names: the same results as a program with the same answers.
+    /// What it answered is in `values.csv` of the run folder.
+    ///
+    /// **Errors**: [`ObjectiveError::Other`]: another kind of objective.
+    pub fn asking(scenario: Scenario, oracle: Arc<dyn Oracle>) -> Result<Self, ObjectiveError> {
+        match scenario.objective {
+            ObjectiveConfig::Command(_) => {
+                Ok(Own { scenario, functions: Some(Functions::Asked(oracle)), methods: Vec::new() })
+            }
+            _ => Err(ObjectiveError::Other {
+                what: "kind",
+                found: "command".into(),
+                wanted: "another `objective.kind`".into(),
+            }),
+        }
+    }
+
+    /// A scenario over the functions that it names by itself, with methods under the names of their tables.
+    ///
+    /// **Errors**: [`CustomError`]: methods that are not those of the scenario, or of another digest.
+    pub fn methods<'n>(
+        scenario: Scenario,
+        methods: impl IntoIterator<Item = (&'n str, Custom)>,
+    ) -> Result<Self, CustomError> {
+        Own { scenario, functions: None, methods: Vec::new() }.with_methods(methods)
+    }
+
+    /// The same with methods under the names of their tables.
+    ///
+    /// **Errors**: as [`Own::methods`].
+    pub fn with_methods<'n>(
+        mut self,
+        methods: impl IntoIterator<Item = (&'n str, Custom)>,
+    ) -> Result<Self, CustomError> {
+        self.methods.extend(methods.into_iter().map(|(name, custom)| (name.to_owned(), custom)));
+        join(&mut self.scenario, &self.methods)?;
+        Ok(self)
+    }
+
+    /// What every method did in every run.
+    ///
+    /// **Errors**: as [`run`](super::run()).
+    pub fn results(&self, options: &Options, progress: &dyn Progress) -> Result<Vec<MethodRun>, DriverError> {
+        if let Some(results) = finished(&self.scenario, options)? {
+            return Ok(results);
+        }
+        let over = |family: &dyn Family| run_over(&self.scenario, family, &self.methods, options, progress);
+        match (&self.functions, &self.scenario.objective) {
+            (Some(Functions::Family(family)), _) => over(&**family),
+            (Some(Functions::Asked(oracle)), ObjectiveConfig::Command(config)) => {
+                let answers = options.journal.as_deref().map(Journal::answers);
+                let (agents, data) = (self.scenario.federation.agents, options.data.as_deref());
+                over(&Commands::asking(config, agents, data, answers.as_deref(), oracle.clone())?)
+            }
+            (Some(Functions::Asked(_)), _) => Err(DriverError::Check("a function in place of no program")),
+            (None, _) => over(&*loaded(&self.scenario, options)?),
+        }
     }
 
     /// The scenario, with the digest.
@@ -53,7 +129,11 @@ impl Model for Own {
     }
 
     fn reads(&self) -> Option<&'static str> {
-        None
+        if matches!(self.functions, Some(Functions::Family(_))) { None } else { self.scenario.objective.reads() }
+    }
+
+    fn work(&self) -> Vec<String> {
+        self.scenario.work()
     }
 
     fn jobs(&self) -> Jobs {
@@ -61,8 +141,7 @@ impl Model for Own {
     }
 
     fn run(&self, options: &Options, progress: &dyn Progress) -> Result<Record, ModelError> {
-        let results = run_with(&self.scenario, &*self.family, options, progress)
-            .map_err(|error: DriverError| ModelError::from(error))?;
+        let results = self.results(options, progress).map_err(ModelError::from)?;
         recorded(&self.scenario, results, options)
     }
 

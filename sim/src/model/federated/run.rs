@@ -72,7 +72,7 @@ where
         };
         let share = if collecting && server.open()? { Some(server.share()?) } else { None };
         tell(Stage::Agents { done: 0, of: p.agents });
-        let mut partials = fabric.round(Order { round, broadcast, maximum, share }).await?;
+        let mut partials = fabric.round(Order { round, broadcast, maximum, share, source: server.kind() }).await?;
         let mut counters = None;
         if collecting {
             tell(Stage::Release);

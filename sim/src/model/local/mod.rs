@@ -14,7 +14,7 @@ pub mod run;
 
 pub use run::{LocalRun, run};
 
-use super::contract::{Jobs, Model, ModelError, Options, TrustModel};
+use super::contract::{Model, ModelError, Options, TrustModel};
 use super::jobs;
 use crate::journal::Journal;
 use crate::progress::Progress;
@@ -43,8 +43,8 @@ impl Model for LocalScenario {
         self.objective.reads()
     }
 
-    fn jobs(&self) -> Jobs {
-        jobs::jobs(&self.head, self.learning.methods.len())
+    fn work(&self) -> Vec<String> {
+        self.learning.methods.iter().map(|method| method.name().to_owned()).collect()
     }
 
     fn run(&self, options: &Options, progress: &dyn Progress) -> Result<Record, ModelError> {

@@ -7,6 +7,7 @@ use super::explain::explain;
 use super::run::{LocalRun, curve_rounds};
 use crate::metrics::Estimate;
 use crate::record::{self, Loss, Record, Summary};
+use crate::report::differences::few;
 use crate::report::page::Shown;
 use crate::report::pictured::Pictured;
 use crate::report::rows::{csv, number};
@@ -50,7 +51,11 @@ const COLUMNS: &[(&str, &str)] = &[
     ("run", "0-based; runs of one number are paired over methods: same function, same noise of rewards"),
     ("method", "its name"),
     ("round", "t, 1 to T; at most 200 rounds are kept, the last one always"),
-    ("cumulative_regret", "max f − f of what was played, summed over rounds 1 to t"),
+    ("regret", "cumulative: max f − f of what was played, summed over rounds 1 to t"),
+    (
+        "epsilon",
+        "the most that any one user's reports up to that round spend; empty if nobody is asked or nothing is private",
+    ),
 ];
 
 /// What is shown and written.
@@ -118,7 +123,7 @@ fn shown(scenario: &LocalScenario, methods: &[MethodSummary]) -> Shown {
         ]
     };
     let rounds = scenario.learning.rounds;
-    let notes = vec![
+    let mut notes = vec![
         format!(
             "cumulative regret: max f − f of what was played, summed over rounds 1 to {rounds}; mean of {} runs. The ratio is \
              formed function by function.",
@@ -126,6 +131,7 @@ fn shown(scenario: &LocalScenario, methods: &[MethodSummary]) -> Shown {
         ),
         format!("{}.", guarantee(scenario)),
     ];
+    notes.extend(few(scenario.head.runs as usize));
     Shown {
         columns: columns.map(str::to_owned).to_vec(),
         rows: methods.iter().map(row).collect(),
@@ -155,8 +161,12 @@ fn summary(scenario: &LocalScenario, methods: &[MethodSummary], digest: &Digest)
 /// One line for each run, method and kept round.
 fn rounds(scenario: &LocalScenario, runs: &[LocalRun]) -> String {
     let kept = curve_rounds(scenario.learning.rounds);
+    let users = scenario.learning.rounds.div_ceil(scenario.users.reports_per_user);
     let row = |run: &LocalRun, (round, regret): (&u32, &f64)| {
-        [run.run.to_string(), run.method.name().to_owned(), round.to_string(), number(Some(*regret))]
+        // Users take their turns, so that all have reported as often as the first one or once less.
+        let spent = scenario.users.epsilon.filter(|_| run.epsilon_spent > 0.0);
+        let spent = spent.map(|epsilon| (epsilon * f64::from(round.div_ceil(users))).min(run.epsilon_spent));
+        [run.run.to_string(), run.method.name().to_owned(), round.to_string(), number(Some(*regret)), number(spent)]
     };
     let rows = runs.iter().flat_map(|run| kept.iter().zip(&run.curve).map(|at| row(run, at)));
     csv(COLUMNS.iter().map(|(name, _)| *name), rows)

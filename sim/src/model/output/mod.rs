@@ -15,7 +15,7 @@ pub mod problem;
 pub mod report;
 pub mod run;
 
-use super::contract::{Jobs, Model, ModelError, Options, TrustModel};
+use super::contract::{Model, ModelError, Options, TrustModel};
 use super::jobs;
 use crate::journal::Journal;
 use crate::progress::Progress;
@@ -44,8 +44,8 @@ impl Model for OutputScenario {
         None
     }
 
-    fn jobs(&self) -> Jobs {
-        jobs::jobs(&self.head, 1)
+    fn work(&self) -> Vec<String> {
+        vec![run::JOB.to_owned()]
     }
 
     fn run(&self, options: &Options, progress: &dyn Progress) -> Result<Record, ModelError> {

@@ -8,6 +8,7 @@ use super::explain::explain;
 use super::run::{OutputRun, Published};
 use crate::metrics::Estimate;
 use crate::record::{Loss, MethodSummary, Record, Summary};
+use crate::report::differences::few;
 use crate::report::figure;
 use crate::report::page::Shown;
 use crate::report::pictured::Pictured;
@@ -19,10 +20,11 @@ use crate::text::significant;
 /// Columns of `rounds.csv`.
 const COLUMNS: &[(&str, &str)] = &[
     ("run", "0-based; runs of one number are paired over methods: same scores, same evaluations"),
-    ("method", "its name"),
-    ("guarantee", "`dp`, `private only under the GP prior`, `no protection`, `nothing released`"),
-    ("epsilon", "of the whole release; empty where nothing depends on it"),
+    ("method", "its name, with its ε where it has one, as in summary.json"),
+    ("round", "T, the number of evaluations before the release"),
     ("regret", "worth of the best candidate − worth of the published one, mean over the releases of this run and ε"),
+    ("epsilon", "of the whole release; empty where nothing depends on it"),
+    ("guarantee", "`dp`, `private only under the GP prior`, `no protection`, `nothing released`"),
     (
         "score_error",
         "|published score − worth of the best candidate|, the same mean; empty where no score is published",
@@ -81,7 +83,7 @@ pub fn record(scenario: &OutputScenario, runs: &[OutputRun]) -> Record {
         line: format!("{band}{prior}."),
         charts: charts(scenario, &rows),
         ruler: Some(ruler(&scenario.release.epsilons)),
-        rounds: rounds(runs),
+        rounds: rounds(scenario, runs),
         columns: COLUMNS,
         summary: summary(scenario, &rows, &digest),
     };
@@ -143,6 +145,7 @@ fn shown(scenario: &OutputScenario, rows: &[Row]) -> Shown {
             scenario.prior.similarity
         ));
     }
+    notes.extend(few(scenario.head.runs as usize));
     Shown {
         columns: ["method", "ε", "regret", "std. error", "score error", "std. error", "protection of one record"]
             .map(str::to_owned)
@@ -157,15 +160,13 @@ fn shown(scenario: &OutputScenario, rows: &[Row]) -> Shown {
 
 fn summary(scenario: &OutputScenario, rows: &[Row], digest: &Digest) -> Summary {
     let methods = rows.iter().map(|row| {
-        let name = row.method.name();
         let delta = |epsilon| match row.method {
             OutputMethod::PriorConditional => Some(2.0 * scenario.prior.delta),
             _ => scenario.worst_case_delta(epsilon).ok(),
         };
         let losses = |epsilon| [Some(Loss::new("epsilon", epsilon)), delta(epsilon).map(|at| Loss::new("delta", at))];
         MethodSummary {
-            // A method at several ε counts once for each.
-            name: row.epsilon.map_or(name.to_owned(), |epsilon| format!("{name} at ε = {epsilon}")),
+            name: name_at(row.method, row.epsilon),
             digest: None,
             guarantee: row.method.guarantee().to_owned(),
             neighboring_relation: row.epsilon.map(|_| "replace_one".to_owned()),
@@ -182,15 +183,21 @@ fn summary(scenario: &OutputScenario, rows: &[Row], digest: &Digest) -> Summary 
     Summary { facts, ..Summary::new(&scenario.head, digest, methods.collect()) }
 }
 
+/// The name of a method at an ε: one at several ε counts once for each.
+fn name_at(method: OutputMethod, epsilon: Option<f64>) -> String {
+    epsilon.map_or(method.name().to_owned(), |epsilon| format!("{} at ε = {epsilon}", method.name()))
+}
+
 /// One line for each run, method and ε.
-fn rounds(runs: &[OutputRun]) -> String {
+fn rounds(scenario: &OutputScenario, runs: &[OutputRun]) -> String {
     let row = |run: &OutputRun, published: &Published| {
         [
             run.run.to_string(),
-            published.method.name().to_owned(),
-            published.method.guarantee().to_owned(),
-            number(published.epsilon),
+            name_at(published.method, published.epsilon),
+            scenario.prior.rounds.to_string(),
             number(Some(published.regret)),
+            number(published.epsilon),
+            published.method.guarantee().to_owned(),
             number(published.error),
         ]
     };

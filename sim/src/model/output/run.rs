@@ -18,6 +18,9 @@ use crate::model::jobs;
 use crate::progress::Progress;
 use crate::scenario::output::{OutputMethod, OutputScenario};
 
+/// All methods of a run are one job of this name.
+pub const JOB: &str = "releases";
+
 /// What one method published at one ε in one run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Published {
@@ -53,7 +56,7 @@ pub fn run(
     let source = Source::load(scenario)?;
     let template = tuning(scenario, &source, 1.0)?;
     let jobs: Vec<u32> = (0..scenario.head.runs).collect();
-    let name = |run: &u32| (*run, "releases".to_owned());
+    let name = |run: &u32| (*run, JOB.to_owned());
     jobs::execute(&jobs, options, progress, name, |run| one(scenario, &source, &template, *run))
 }
 

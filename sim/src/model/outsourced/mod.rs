@@ -19,7 +19,7 @@ pub mod table;
 
 pub use machines::{Method, Problem};
 
-use super::contract::{Jobs, Model, ModelError, Options, TrustModel};
+use super::contract::{Model, ModelError, Options, TrustModel};
 use super::jobs;
 use crate::journal::Journal;
 use crate::progress::Progress;
@@ -48,8 +48,8 @@ impl Model for OutsourcedScenario {
         self.objective.reads()
     }
 
-    fn jobs(&self) -> Jobs {
-        jobs::jobs(&self.head, run::Compared::of(self).len())
+    fn work(&self) -> Vec<String> {
+        run::Compared::of(self).iter().map(run::Compared::name).collect()
     }
 
     fn run(&self, options: &Options, progress: &dyn Progress) -> Result<Record, ModelError> {

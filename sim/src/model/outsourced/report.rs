@@ -10,6 +10,7 @@ use super::table::Source;
 use crate::metrics::Estimate;
 use crate::model::contract::ModelError;
 use crate::record::{self, Loss, Record, Summary};
+use crate::report::differences::few;
 use crate::report::page::Shown;
 use crate::report::palette::RAMP;
 use crate::report::pictured::Pictured;
@@ -23,9 +24,10 @@ use crate::text::significant;
 const COLUMNS: &[(&str, &str)] = &[
     ("run", "0-based; runs of one number are paired over methods: same function, initial row, noise of observations"),
     ("method", "its name"),
-    ("guarantee", "`dp`, `no protection`, `nothing released`, or `not differentially private`: the paper's projection"),
     ("round", "t: 0 after the initial row, then 1 to T"),
-    ("simple_regret", "largest value of any row − largest noise-free value of the rows asked for so far"),
+    ("regret", "simple: largest value of any row − largest noise-free value of the rows asked for so far"),
+    ("epsilon", "of the rows that were released before round 0; of private methods only"),
+    ("guarantee", "`dp`, `no protection`, `nothing released`, or `not differentially private`: the paper's projection"),
 ];
 
 /// One method over all runs.
@@ -86,7 +88,7 @@ pub fn record(scenario: &OutsourcedScenario, source: &Source, runs: &[Outsourced
         line,
         charts: vec![chart],
         ruler: None,
-        rounds: rounds(runs),
+        rounds: rounds(scenario, runs),
         columns: COLUMNS,
         summary: summary(scenario, source, &methods, &digest),
     };
@@ -160,6 +162,7 @@ fn shown(scenario: &OutsourcedScenario, source: &Source, methods: &[MethodSummar
             source.problem.rows()
         ));
     }
+    notes.extend(few(scenario.head.runs as usize));
     let words = vec![columns.len() - 1];
     let (rows, noise) = (methods.iter().map(row).collect(), has(Kind::GaussianProjection));
     Shown { columns, rows, looks: Vec::new(), words, notes, noise }
@@ -185,10 +188,12 @@ fn summary(scenario: &OutsourcedScenario, source: &Source, methods: &[MethodSumm
 }
 
 /// One line for each run, method and round.
-fn rounds(runs: &[OutsourcedRun]) -> String {
+fn rounds(scenario: &OutsourcedScenario, runs: &[OutsourcedRun]) -> String {
     let row = |run: &OutsourcedRun, (round, regret): (usize, &f64)| {
-        let (name, guarantee) = (run.compared.name(), run.compared.kind.guarantee().to_owned());
-        [run.run.to_string(), name, guarantee, round.to_string(), number(Some(*regret))]
+        let (name, kind) = (run.compared.name(), run.compared.kind);
+        let epsilon = (kind == Kind::GaussianProjection).then_some(scenario.curator.epsilon);
+        let address = [run.run.to_string(), name, round.to_string()];
+        address.into_iter().chain([number(Some(*regret)), number(epsilon), kind.guarantee().to_owned()])
     };
     let rows = runs.iter().flat_map(|run| run.regret.iter().enumerate().map(|at| row(run, at)));
     csv(COLUMNS.iter().map(|(name, _)| *name), rows)

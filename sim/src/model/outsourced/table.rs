@@ -8,16 +8,13 @@ use sordino_core::random::RunSeed;
 
 use super::machines::Problem;
 use crate::benchmark::TestFunction;
-use crate::files::read_bounded;
 use crate::model::contract::ModelError;
-use crate::scenario::outsourced::{BraninGrid, CsvColumns, Goal, OutsourcedObjective, OutsourcedScenario};
+use crate::scenario::outsourced::{BraninGrid, CsvColumns, OutsourcedObjective, OutsourcedScenario};
 use crate::scenario::{Differences, GpSampleConfig};
-use crate::text::Quoted;
-use crate::world::Family;
 use crate::world::gp_sample::{GpSamples, grid};
+use crate::world::rows::{Row, Rows};
+use crate::world::{Family, ObjectiveError};
 
-/// Data files are read up to this length.
-const BYTES_MAX: u64 = 256 << 20;
 /// Rows of the table times queries, so that a run's posterior stays within a gigabyte.
 const NUMBERS_MAX: u64 = 1 << 27;
 
@@ -71,8 +68,8 @@ impl Source {
             OutsourcedObjective::Csv(columns) => {
                 let path =
                     data.ok_or_else(|| ModelError::input("this scenario reads a CSV file; name it with --data PATH"))?;
-                sign = if columns.goal == Goal::Minimize { -1.0 } else { 1.0 };
-                let read = read(path, columns)?;
+                sign = columns.goal.sign();
+                let read = read(path, columns).map_err(ModelError::input)?;
                 moved = read.moved;
                 (read.inputs, ends(columns), Values::Fixed(read.values))
             }
@@ -145,54 +142,32 @@ struct Read {
 }
 
 /// Named columns of a CSV file with a header, logarithms taken, values turned so that more is better.
-fn read(path: &Path, columns: &CsvColumns) -> Result<Read, ModelError> {
-    let at = |what: String| ModelError::input(format!("{}{what}", path.display()));
-    let bytes = read_bounded(path, BYTES_MAX).map_err(|error| at(format!(": cannot be read: {error}")))?;
-    let mut reader = csv::Reader::from_reader(bytes.as_slice());
-    let header = reader.headers().map_err(|error| at(format!(":1: {error}")))?.clone();
-    let place = |name: &str| {
-        header.iter().position(|field| field.trim() == name).ok_or_else(|| {
-            let names: Vec<String> = header.iter().take(40).map(|field| Quoted(field).to_string()).collect();
-            at(format!(":1: there is no column `{}`; there are {}", Quoted(name), names.join(", ")))
-        })
-    };
-    let inputs: Vec<usize> = columns.inputs.iter().map(|name| place(name)).collect::<Result<_, _>>()?;
-    let output = place(&columns.output)?;
+fn read(path: &Path, columns: &CsvColumns) -> Result<Read, ObjectiveError> {
+    let rows = Rows::read(path)?;
+    rows.check_digest("objective.digest", rows.digest(), columns.digest.as_deref())?;
+    let inputs = columns.inputs.iter().map(|name| rows.column(name)).collect::<Result<Vec<_>, _>>()?;
+    let output = rows.column(&columns.output)?;
     let logs: Vec<bool> = columns.inputs.iter().map(|name| columns.log_inputs.contains(name)).collect();
     let mut found = Read { inputs: Vec::new(), values: Vec::new(), moved: 0 };
-    for record in reader.records() {
-        let record = record.map_err(|error| at(format!(": {error}")))?;
-        let line = record.position().map_or(0, csv::Position::line);
-        let number = |place: usize, name: &str, least: f64| {
-            let field = record.get(place).unwrap_or_default();
-            match field.trim().parse::<f64>() {
-                Ok(x) if x.abs() <= 1e12 && x > least => Ok(x),
-                _ => Err(at(format!(
-                    ":{line}: column `{}` is `{}`; admissible: a {}number up to 1e12",
-                    Quoted(name),
-                    Quoted(field),
-                    if least == 0.0 { "positive " } else { "" }
-                ))),
-            }
-        };
+    let any = |row: &Row<'_>, place| row.number(place, |x| x.abs() <= 1e12, "a number up to 1e12");
+    for row in rows.iter() {
         let mut outside = false;
         for (j, place) in inputs.iter().enumerate() {
-            let x = number(*place, &columns.inputs[j], f64::NEG_INFINITY)?;
-            let [low, high] = columns.input_ranges[j];
+            let (x, [low, high]) = (any(&row, *place)?, columns.input_ranges[j]);
             outside |= !(low..=high).contains(&x);
             let x = x.clamp(low, high);
             found.inputs.push(if logs[j] { Scalar::ln(x) } else { x });
         }
         found.moved += usize::from(outside);
         let y = if columns.log_output {
-            Scalar::ln(number(output, &columns.output, 0.0)?)
+            Scalar::ln(row.number(output, |x| x > 0.0 && x <= 1e12, "a positive number up to 1e12")?)
         } else {
-            number(output, &columns.output, f64::NEG_INFINITY)?
+            any(&row, output)?
         };
-        found.values.push(if columns.goal == Goal::Minimize { -y } else { y });
+        found.values.push(columns.goal.sign() * y);
     }
     if found.values.len() < 2 {
-        return Err(at(format!(": {} rows; at least two are needed", found.values.len())));
+        return Err(rows.error(format!("{} rows; at least two are needed", found.values.len())));
     }
     Ok(found)
 }

@@ -1,6 +1,7 @@
 //! What an execution of a federation leaves: table, summary, page, and its files for programs.
 
 pub mod page;
+pub mod pictures;
 
 use serde::Serialize;
 
@@ -10,7 +11,7 @@ use super::rows::{csv, short};
 use super::{figure, json};
 use crate::metrics::{Statistics, loss_after};
 use crate::record::{Explanation, MethodRun, Record, noise};
-use crate::scenario::{Guarantee, Scenario};
+use crate::scenario::Scenario;
 use crate::world::fault::FaultCounts;
 
 /// Columns of `rounds.csv`.
@@ -77,15 +78,15 @@ pub fn record(
 fn rounds(scenario: &Scenario, results: &[MethodRun], summary: &Statistics) -> String {
     let count = |count: Option<&u32>| count.map_or(String::new(), u32::to_string);
     let row = |result: &MethodRun, round: usize| {
-        let private = result.method.guarantee() == Guarantee::DifferentialPrivacy;
+        let paid = summary.paid_by(result.method);
         let quantiles = result.regret_quantiles.iter().find(|(t, _)| *t as usize == round).map(|(_, three)| three);
         // The releases after this round are counted.
-        let planned = scenario.prior.as_ref().filter(|_| result.method.is_prior());
+        let method = scenario.method(result.method).filter(|method| method.is_prior());
+        let planned = method.and_then(|method| scenario.of(method).prior.as_ref());
         let planned = planned.map_or(round as u32 + 1, |prior| prior.releases_after(round as u32));
         let releases = result.releases.min(planned);
         let first = results.iter().find(|first| first.method == result.method).unwrap_or(result);
-        let told = private && (first.run == result.run || first.releases != result.releases);
-        let losses = if result.method.is_prior() { &summary.prior_losses } else { &summary.losses };
+        let told = paid.filter(|_| first.run == result.run || first.releases != result.releases);
         [
             result.run.to_string(),
             result.method.to_string(),
@@ -96,7 +97,7 @@ fn rounds(scenario: &Scenario, results: &[MethodRun], summary: &Statistics) -> S
             short(quantiles.map(|three| three[2])),
             count(result.clipped.get(round)),
             count(result.selected.get(round)),
-            if told { spent(losses, releases) } else { String::new() },
+            told.map_or(String::new(), |paid| spent(&paid.losses, releases)),
         ]
     };
     let rows = results.iter().flat_map(|result| (0..result.regret.len()).map(move |round| row(result, round)));

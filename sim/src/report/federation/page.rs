@@ -1,15 +1,12 @@
 //! The page and the table of a federation.
 
-use std::fmt::Write as _;
-
-use crate::metrics::{MethodStatistics, Paired, SMALL_DELTA, Statistics};
+use crate::metrics::{MethodStatistics, SMALL_DELTA, Statistics};
 use crate::record::Explanation;
 use crate::report::html::section;
 use crate::report::page::{Page, Shown, side_by_side};
-use crate::report::parts::swatch;
 use crate::report::read::RunRecord;
-use crate::report::{charts, events, figure, json, palette, told_rounds};
-use crate::scenario::{Guarantee, Method, Scenario};
+use crate::report::{charts, differences, events, figure, json, palette, parts, told_rounds};
+use crate::scenario::{Guarantee, Scenario, conclusion};
 use crate::text::significant;
 
 /// The whole page.
@@ -30,7 +27,9 @@ pub fn page(record: &RunRecord, explanation: Explanation) -> String {
     let text =
         if scenario.runs > 1 { "Mean over runs; the bands are one standard error." } else { "One run: no bands." };
     section(out, "Regret", text, &side_by_side(&figure::panels(summary, regret_name), None, 176.0));
-    differences(out, summary, regret_name);
+    let worth: Vec<_> =
+        summary.methods.iter().map(|found| (found.method.name().to_owned(), found.sums.clone())).collect();
+    parts::differences(out, &worth, &format!("summed {regret_name}"));
     losses(out, scenario, summary);
     spread(out, summary, regret_name);
     clipping(out, summary);
@@ -72,6 +71,7 @@ pub fn shown(scenario: &Scenario, summary: &Statistics) -> Shown {
                     row.extend(losses.map(|loss| loss.tight.map_or("∞".to_owned(), |epsilon| significant(epsilon, 3))));
                 }
                 (Guarantee::NothingReleased, _) => row.extend(["no release".to_owned(), String::new()]),
+                (Guarantee::Unclaimed, _) => row.extend(["none claimed".to_owned(), String::new()]),
                 _ => row.extend(["unprotected".to_owned(), String::new()]),
             }
             row
@@ -89,7 +89,14 @@ pub fn shown(scenario: &Scenario, summary: &Statistics) -> Shown {
             loss.relation
         )
     }));
+    let left = scenario.own.iter().filter(|own| !scenario.federation.methods.contains(&own.method.named()));
+    let left: Vec<&str> = left.map(|own| own.method.name()).collect();
+    if !left.is_empty() {
+        notes.push(format!("Not run, because federation.methods does not name it: {}.", left.join(", ")));
+    }
     notes.extend(events::sentences(scenario, summary).into_iter().map(|sentence| format!("{sentence}.")));
+    notes.extend(differences::few(scenario.runs as usize));
+    notes.extend(conclusion(scenario).map(|said| format!("What may be concluded: {said}")));
     Shown {
         columns,
         rows: summary.methods.iter().map(row).collect(),
@@ -98,55 +105,6 @@ pub fn shown(scenario: &Scenario, summary: &Statistics) -> Shown {
         notes,
         noise: true,
     }
-}
-
-fn differences(out: &mut String, summary: &Statistics, regret_name: &str) {
-    let find = |method| summary.methods.iter().find(|found: &&MethodStatistics| found.method == method);
-    let baselines: Vec<&MethodStatistics> = [Method::Ts, Method::PureNoise].into_iter().filter_map(find).collect();
-    let runs = summary.methods.first().map_or(0, |method| method.sums.len());
-    if baselines.is_empty() || runs < 2 {
-        return;
-    }
-    let mut body = String::from("<div class=\"scroll\"><table>\n<thead><tr><th>method</th>");
-    for baseline in &baselines {
-        let _ = write!(body, "<th>minus {}</th><th>better in</th>", baseline.method);
-    }
-    body.push_str("</tr></thead>\n<tbody>\n");
-    for method in &summary.methods {
-        let _ = write!(body, "<tr><th scope=\"row\">{}</th>", swatch(method.method.name(), 0));
-        for baseline in &baselines {
-            if baseline.method == method.method {
-                body.push_str("<td>–</td><td>–</td>");
-                continue;
-            }
-            let paired = Paired::of(&method.sums, &baseline.sums);
-            let class = match (paired.is_clear(), paired.mean < 0.0) {
-                (true, true) => "better",
-                (true, false) => "worse",
-                _ => "open",
-            };
-            let _ = write!(
-                body,
-                "<td class=\"{class}\">{} <span class=\"error\">± {}</span></td><td>{} of {}</td>",
-                signed(paired.mean),
-                significant(paired.half_width.unwrap_or(f64::NAN), 2),
-                paired.smaller,
-                paired.pairs
-            );
-        }
-        body.push_str("</tr>\n");
-    }
-    body.push_str("</tbody></table></div>\n");
-    let text = format!(
-        "Summed {regret_name}, run by run, with 95 % confidence intervals (Student). Below zero is better. What \
-         <code>pure-noise</code> reaches is owed to noise and initial points, not to federation."
-    );
-    section(out, "Paired differences", &text, &body);
-}
-
-fn signed(x: f64) -> String {
-    let text = significant(x.abs(), 3);
-    if x < 0.0 { format!("−{text}") } else { format!("+{text}") }
 }
 
 fn losses(out: &mut String, scenario: &Scenario, summary: &Statistics) {
@@ -186,7 +144,7 @@ fn clipping(out: &mut String, summary: &Statistics) {
 
 fn faults(out: &mut String, record: &RunRecord) {
     match charts::faults(&record.results) {
-        None => section(out, "Faults", "No faults were simulated: every message arrived in its round.", ""),
+        None => {}
         Some(chart) => section(
             out,
             "Faults",

@@ -9,7 +9,7 @@ use sordino_core::random::RunSeed;
 
 use super::variants::{Comparison, Variant};
 use super::{Band, Experiment, Options, Outcome, ReproduceError};
-use crate::scenario::Method::{DpFtsDe, DpPrior, Fts, PriorMean, PriorNoise, Ts};
+use crate::scenario::method::{DP_FTS_DE, DP_PRIOR, FTS, PRIOR_MEAN, PRIOR_NOISE, TS};
 use crate::scenario::{Method, Shipped};
 
 /// The catalogue's entries.
@@ -37,9 +37,9 @@ pub const EXPERIMENTS: &[Experiment] = &[
     },
 ];
 
-const BOTH: &[Method] = &[DpFtsDe, DpPrior];
-const MEAN: &[Method] = &[DpFtsDe, PriorMean, DpPrior];
-const THREE: &[Method] = &[Ts, DpFtsDe, PriorMean, DpPrior];
+const BOTH: &[Method] = &[DP_FTS_DE, DP_PRIOR];
+const MEAN: &[Method] = &[DP_FTS_DE, PRIOR_MEAN, DP_PRIOR];
+const THREE: &[Method] = &[TS, DP_FTS_DE, PRIOR_MEAN, DP_PRIOR];
 
 /// The same federation, with something changed.
 const VARIANTS: [Variant; 10] = [
@@ -47,7 +47,7 @@ const VARIANTS: [Variant; 10] = [
     variant("z = 8", &["privacy.noise_multiplier=8"], BOTH),
     variant("z = 4", &["privacy.noise_multiplier=4"], MEAN),
     variant("z = 2", &["privacy.noise_multiplier=2"], BOTH),
-    variant("", &[], &[Ts, Fts, DpFtsDe, PriorNoise, PriorMean, DpPrior]),
+    variant("", &[], &[TS, FTS, DP_FTS_DE, PRIOR_NOISE, PRIOR_MEAN, DP_PRIOR]),
     variant("z = 0.8", &["privacy.noise_multiplier=0.8"], BOTH),
     variant("N = 50, z = 4", &["federation.agents=50", "privacy.noise_multiplier=4"], THREE),
     variant("smooth differences", &["objective.own_variance=1"], THREE),
@@ -65,28 +65,28 @@ fn below(ratio: (String, f64), bound: f64) -> Band {
 
 fn prior(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
     let all = Comparison::execute("default", &VARIANTS, options, runs)?;
-    let dp = |variant| (variant, DpPrior);
-    let noise = all.ratio(("", PriorNoise), ("", Ts));
+    let dp = |variant| (variant, DP_PRIOR);
+    let noise = all.ratio(("", PRIOR_NOISE), ("", TS));
     let bands = vec![
-        below(all.ratio(dp(""), ("", DpFtsDe)), 0.55),
-        below(all.ratio(dp(""), ("", Fts)), 0.6),
-        below(all.ratio(dp("z = 4"), ("z = 4", DpFtsDe)), 0.4),
-        below(all.ratio(dp("z = 4"), ("", Ts)), 0.35),
-        below(all.ratio(dp("N = 50, z = 4"), ("N = 50, z = 4", Ts)), 0.6),
-        below(all.ratio(dp("smooth differences"), ("smooth differences", DpFtsDe)), 0.7),
-        below(all.ratio(dp("unrelated"), ("unrelated", Ts)), 1.1),
-        below(all.ratio(dp("two equal camps"), ("two equal camps", Ts)), 1.1),
+        below(all.ratio(dp(""), ("", DP_FTS_DE)), 0.55),
+        below(all.ratio(dp(""), ("", FTS)), 0.6),
+        below(all.ratio(dp("z = 4"), ("z = 4", DP_FTS_DE)), 0.4),
+        below(all.ratio(dp("z = 4"), ("", TS)), 0.35),
+        below(all.ratio(dp("N = 50, z = 4"), ("N = 50, z = 4", TS)), 0.6),
+        below(all.ratio(dp("smooth differences"), ("smooth differences", DP_FTS_DE)), 0.7),
+        below(all.ratio(dp("unrelated"), ("unrelated", TS)), 1.1),
+        below(all.ratio(dp("two equal camps"), ("two equal camps", TS)), 1.1),
         Band::within(noise.0, noise.1, 0.9, 1.15),
-        all.equal_loss_band("", DpPrior, DpFtsDe),
-        all.equal_loss_band("z = 4", DpPrior, DpFtsDe),
+        all.equal_loss_band("", DP_PRIOR, DP_FTS_DE),
+        all.equal_loss_band("z = 4", DP_PRIOR, DP_FTS_DE),
     ];
-    let against = |variant, method| all.difference((variant, DpPrior), (variant, method));
-    let mut remarks = vec![against("", Ts), against("", Fts), against("", DpFtsDe), against("", PriorNoise)];
-    remarks.extend(["z = 16", "z = 8", "z = 4", "z = 2", "z = 0.8"].map(|variant| against(variant, DpFtsDe)));
+    let against = |variant, method| all.difference((variant, DP_PRIOR), (variant, method));
+    let mut remarks = vec![against("", TS), against("", FTS), against("", DP_FTS_DE), against("", PRIOR_NOISE)];
+    remarks.extend(["z = 16", "z = 8", "z = 4", "z = 2", "z = 0.8"].map(|variant| against(variant, DP_FTS_DE)));
     for variant in ["N = 50, z = 4", "smooth differences", "unrelated", "two equal camps"] {
-        remarks.extend([against(variant, Ts), against(variant, DpFtsDe)]);
+        remarks.extend([against(variant, TS), against(variant, DP_FTS_DE)]);
     }
-    let mean = |variant| all.difference((variant, DpPrior), (variant, PriorMean));
+    let mean = |variant| all.difference((variant, DP_PRIOR), (variant, PRIOR_MEAN));
     remarks.extend(["", "z = 4", "z = 16", "N = 50, z = 4", "smooth differences", "unrelated"].map(mean));
     remarks.push(
         "What no method can change is the regret of round 0, the initial points, which all sums contain. Where nothing \
@@ -111,11 +111,11 @@ fn floor() -> Result<f64, ReproduceError> {
     Ok((0..objective.agents()).map(best).sum::<f64>() / f64::from(objective.agents()))
 }
 
-const DATA: &[Method] = &[Ts, Fts, DpFtsDe, PriorNoise, DpPrior];
+const DATA: &[Method] = &[TS, FTS, DP_FTS_DE, PRIOR_NOISE, DP_PRIOR];
 const FIRST: &[&str] = &["prior.releases=[0, 0, 0]"];
 
 fn winequality(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
-    let variants = [variant("", FIRST, DATA), variant("six releases", &[], &[DpPrior])];
+    let variants = [variant("", FIRST, DATA), variant("six releases", &[], &[DP_PRIOR])];
     let all = Comparison::execute("winequality", &variants, options, runs)?;
     let floor = floor()?;
     let above_best = |method: Method| {
@@ -125,18 +125,18 @@ fn winequality(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> 
     let bands = vec![
         Band::below(
             "summed 1 - AUC above each agent's best candidate: dp-prior / ts",
-            above_best(DpPrior) / above_best(Ts),
+            above_best(DP_PRIOR) / above_best(TS),
             0.95,
         ),
-        below(all.ratio(("", DpPrior), ("", Ts)), 1.0),
-        below(all.ratio(("", DpPrior), ("", DpFtsDe)), 1.0),
-        all.equal_loss_band("", DpPrior, DpFtsDe),
+        below(all.ratio(("", DP_PRIOR), ("", TS)), 1.0),
+        below(all.ratio(("", DP_PRIOR), ("", DP_FTS_DE)), 1.0),
+        all.equal_loss_band("", DP_PRIOR, DP_FTS_DE),
     ];
     let remarks = vec![
-        all.difference(("", DpPrior), ("", Ts)),
-        all.difference(("", DpPrior), ("", PriorNoise)),
-        all.difference(("", DpPrior), ("", DpFtsDe)),
-        all.difference(("", DpPrior), ("six releases", DpPrior)),
+        all.difference(("", DP_PRIOR), ("", TS)),
+        all.difference(("", DP_PRIOR), ("", PRIOR_NOISE)),
+        all.difference(("", DP_PRIOR), ("", DP_FTS_DE)),
+        all.difference(("", DP_PRIOR), ("six releases", DP_PRIOR)),
         format!(
             "Regret is measured against AUC 1, of which {:.4} in every round no candidate can remove: the first band leaves \
              that out.",
@@ -152,12 +152,12 @@ fn winequality(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> 
 
 fn landmine(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
     let all = Comparison::execute("landmine", &[variant("", FIRST, DATA)], options, runs)?;
-    let (shared, private) = (all.ratio(("", Fts), ("", Ts)), all.ratio(("", DpPrior), ("", Ts)));
+    let (shared, private) = (all.ratio(("", FTS), ("", TS)), all.ratio(("", DP_PRIOR), ("", TS)));
     let bands = vec![Band::within(shared.0, shared.1, 0.9, 1.1), Band::within(private.0, private.1, 0.9, 1.1)];
     let remarks = vec![
-        all.difference(("", Fts), ("", Ts)),
-        all.difference(("", DpPrior), ("", Ts)),
-        all.difference(("", DpPrior), ("", DpFtsDe)),
+        all.difference(("", FTS), ("", TS)),
+        all.difference(("", DP_PRIOR), ("", TS)),
+        all.difference(("", DP_PRIOR), ("", DP_FTS_DE)),
         "No gain for any method, private or not: these bands say that nothing is claimed here.".to_owned(),
     ];
     let chart = all.curves("29 mine fields", false);

@@ -8,7 +8,7 @@ use sordino_core::privacy::NoiseMultiplier;
 use super::variants::{Comparison, Variant};
 use super::{Band, Experiment, Options, Outcome, ReproduceError};
 use crate::metrics::privacy_loss;
-use crate::scenario::Method::{DpFts, DpFtsDe, Fts, FtsDe, GlobalInit, PureNoise, Ts, UniformWeights};
+use crate::scenario::method::{DP_FTS, DP_FTS_DE, FTS, FTS_DE, GLOBAL_INIT, PURE_NOISE, TS, UNIFORM_WEIGHTS};
 use crate::scenario::{Method, Shipped};
 
 /// The catalogue's entries.
@@ -71,29 +71,29 @@ fn above(ratio: (String, f64), bound: f64) -> Band {
 
 fn fig2a(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
     let variants = [
-        variant("", &[], &[Ts, Fts, DpFts, DpFtsDe, PureNoise]),
-        variant("P = 2", &[], &[FtsDe]),
-        variant("P = 3", &["federation.splits=[3]"], &[FtsDe]),
-        variant("P = 4", &["federation.splits=[4]"], &[FtsDe]),
+        variant("", &[], &[TS, FTS, DP_FTS, DP_FTS_DE, PURE_NOISE]),
+        variant("P = 2", &[], &[FTS_DE]),
+        variant("P = 3", &["federation.splits=[3]"], &[FTS_DE]),
+        variant("P = 4", &["federation.splits=[4]"], &[FTS_DE]),
     ];
     let all = Comparison::execute("default", &variants, options, runs)?;
-    let fts = all.ratio(("", Fts), ("", Ts));
+    let fts = all.ratio(("", FTS), ("", TS));
     let bands = vec![
         Band::within(fts.0, fts.1, 0.25, 0.8),
-        below(all.ratio(("P = 2", FtsDe), ("", Ts)), 0.65),
-        below(all.ratio(("P = 2", FtsDe), ("", Fts)), 1.1),
-        below(all.ratio(("P = 4", FtsDe), ("P = 2", FtsDe)), 1.1),
-        below(all.ratio(("", DpFtsDe), ("", Ts)), 0.65),
-        below(all.ratio(("", DpFtsDe), ("", DpFts)), 1.1),
-        above(all.ratio(("", PureNoise), ("", DpFtsDe)), 2.0),
-        all.epsilon_band("", DpFtsDe, 9.91),
+        below(all.ratio(("P = 2", FTS_DE), ("", TS)), 0.65),
+        below(all.ratio(("P = 2", FTS_DE), ("", FTS)), 1.1),
+        below(all.ratio(("P = 4", FTS_DE), ("P = 2", FTS_DE)), 1.1),
+        below(all.ratio(("", DP_FTS_DE), ("", TS)), 0.65),
+        below(all.ratio(("", DP_FTS_DE), ("", DP_FTS)), 1.1),
+        above(all.ratio(("", PURE_NOISE), ("", DP_FTS_DE)), 2.0),
+        all.epsilon_band("", DP_FTS_DE, 9.91),
     ];
     let remarks = vec![
-        all.difference(("", Fts), ("", Ts)),
-        all.difference(("P = 2", FtsDe), ("", Fts)),
-        all.difference(("P = 4", FtsDe), ("P = 2", FtsDe)),
-        all.difference(("", DpFtsDe), ("", DpFts)),
-        all.difference(("", DpFtsDe), ("", PureNoise)),
+        all.difference(("", FTS), ("", TS)),
+        all.difference(("P = 2", FTS_DE), ("", FTS)),
+        all.difference(("P = 4", FTS_DE), ("P = 2", FTS_DE)),
+        all.difference(("", DP_FTS_DE), ("", DP_FTS)),
+        all.difference(("", DP_FTS_DE), ("", PURE_NOISE)),
         "The curves of distributed exploration start higher (the initial points miss the optimum's region for most \
          agents): compare from round 2 on, or by sums."
             .to_owned(),
@@ -103,26 +103,26 @@ fn fig2a(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
 }
 
 fn fig2b(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
-    const ONLY: &[Method] = &[DpFtsDe];
+    const ONLY: &[Method] = &[DP_FTS_DE];
     let variants = [
         variant("S = 1", &["privacy.clipping_norm=1"], ONLY),
         variant("S = 2", &["privacy.clipping_norm=2"], ONLY),
         variant("S = 5", &["privacy.clipping_norm=5"], ONLY),
-        variant("S = 11", &["privacy.clipping_norm=11"], &[DpFtsDe, PureNoise]),
+        variant("S = 11", &["privacy.clipping_norm=11"], &[DP_FTS_DE, PURE_NOISE]),
         variant("S = 30", &["privacy.clipping_norm=30"], ONLY),
         variant("S = 60", &["privacy.clipping_norm=60"], ONLY),
     ];
     let all = Comparison::execute("default", &variants, options, runs)?;
-    let (one, two) = (all.of("S = 1", DpFtsDe), all.of("S = 2", DpFtsDe));
+    let (one, two) = (all.of("S = 1", DP_FTS_DE), all.of("S = 2", DP_FTS_DE));
     let gap = one.curve.iter().zip(&two.curve).map(|(a, b)| (a.mean - b.mean).abs()).fold(0.0, f64::max);
     let bands = vec![
-        above(all.ratio(("S = 60", DpFtsDe), ("S = 11", DpFtsDe)), 1.5),
+        above(all.ratio(("S = 60", DP_FTS_DE), ("S = 11", DP_FTS_DE)), 1.5),
         Band::within("largest difference of the curves S = 1 and S = 2", gap, 0.0, 0.0),
-        above(all.ratio(("S = 11", PureNoise), ("S = 11", DpFtsDe)), 2.0),
+        above(all.ratio(("S = 11", PURE_NOISE), ("S = 11", DP_FTS_DE)), 2.0),
     ];
     let remarks = vec![
-        all.difference(("S = 60", DpFtsDe), ("S = 11", DpFtsDe)),
-        all.difference(("S = 11", DpFtsDe), ("S = 5", DpFtsDe)),
+        all.difference(("S = 60", DP_FTS_DE), ("S = 11", DP_FTS_DE)),
+        all.difference(("S = 11", DP_FTS_DE), ("S = 5", DP_FTS_DE)),
         "pure-noise does not depend on S: it stands beside all curves.".to_owned(),
         "The paper's loss at small S cannot come from this algorithm: once every vector is clipped, signal and noise \
          scale together, and the queries no longer depend on S at all (S = 1 and S = 2 above)."
@@ -136,7 +136,7 @@ fn fig2b(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
 const ENDS: f64 = 0.9;
 
 fn fig2c(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
-    const BOTH: &[Method] = &[DpFtsDe, PureNoise];
+    const BOTH: &[Method] = &[DP_FTS_DE, PURE_NOISE];
     let variants = [
         variant("q = 0.15", &["privacy.sampling_probability=0.15"], BOTH),
         variant("q = 0.25", &["privacy.sampling_probability=0.25"], BOTH),
@@ -144,19 +144,19 @@ fn fig2c(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
     ];
     let all = Comparison::execute("default", &variants, options, runs)?;
     let mut bands: Vec<Band> = [("q = 0.15", 5.93), ("q = 0.25", 9.91), ("q = 0.5", 20.12)]
-        .map(|(name, printed)| all.epsilon_band(name, DpFtsDe, printed))
+        .map(|(name, printed)| all.epsilon_band(name, DP_FTS_DE, printed))
         .into();
-    bands.push(above(all.ratio(("q = 0.15", DpFtsDe), ("q = 0.5", DpFtsDe)), ENDS));
+    bands.push(above(all.ratio(("q = 0.15", DP_FTS_DE), ("q = 0.5", DP_FTS_DE)), ENDS));
     bands.extend(
-        ["q = 0.15", "q = 0.25", "q = 0.5"].map(|name| above(all.ratio((name, PureNoise), (name, DpFtsDe)), 2.0)),
+        ["q = 0.15", "q = 0.25", "q = 0.5"].map(|name| above(all.ratio((name, PURE_NOISE), (name, DP_FTS_DE)), 2.0)),
     );
-    let remarks = vec![all.difference(("q = 0.5", DpFtsDe), ("q = 0.15", DpFtsDe))];
+    let remarks = vec![all.difference(("q = 0.5", DP_FTS_DE), ("q = 0.15", DP_FTS_DE))];
     let charts = vec![all.curves("dp-fts-de by sampling probability", true), all.utility()];
     Ok(all.outcome("DP-FTS-DE, figure 2c", bands, remarks, charts))
 }
 
 fn fig2d(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
-    const BOTH: &[Method] = &[DpFtsDe, PureNoise];
+    const BOTH: &[Method] = &[DP_FTS_DE, PURE_NOISE];
     let variants = [
         variant("z = 1", &["privacy.noise_multiplier=1"], BOTH),
         variant("z = 1.2", &["privacy.noise_multiplier=1.2"], BOTH),
@@ -164,33 +164,35 @@ fn fig2d(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
     ];
     let all = Comparison::execute("default", &variants, options, runs)?;
     let mut bands: Vec<Band> = [("z = 1", 9.91), ("z = 1.2", 7.39), ("z = 1.5", 5.22)]
-        .map(|(name, printed)| all.epsilon_band(name, DpFtsDe, printed))
+        .map(|(name, printed)| all.epsilon_band(name, DP_FTS_DE, printed))
         .into();
-    bands.push(above(all.ratio(("z = 1.5", DpFtsDe), ("z = 1", DpFtsDe)), ENDS));
-    bands.extend(["z = 1", "z = 1.2", "z = 1.5"].map(|name| above(all.ratio((name, PureNoise), (name, DpFtsDe)), 2.0)));
-    let remarks = vec![all.difference(("z = 1", DpFtsDe), ("z = 1.5", DpFtsDe))];
+    bands.push(above(all.ratio(("z = 1.5", DP_FTS_DE), ("z = 1", DP_FTS_DE)), ENDS));
+    bands.extend(
+        ["z = 1", "z = 1.2", "z = 1.5"].map(|name| above(all.ratio((name, PURE_NOISE), (name, DP_FTS_DE)), 2.0)),
+    );
+    let remarks = vec![all.difference(("z = 1", DP_FTS_DE), ("z = 1.5", DP_FTS_DE))];
     let charts = vec![all.curves("dp-fts-de by noise multiplier", true), all.utility()];
     Ok(all.outcome("DP-FTS-DE, figure 2d", bands, remarks, charts))
 }
 
 fn ablations(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
-    let variants = [variant("", &[], &[Ts, DpFtsDe, PureNoise, UniformWeights, GlobalInit])];
+    let variants = [variant("", &[], &[TS, DP_FTS_DE, PURE_NOISE, UNIFORM_WEIGHTS, GLOBAL_INIT])];
     let all = Comparison::execute("default", &variants, options, runs)?;
-    let against = |method| all.ratio(("", method), ("", DpFtsDe));
+    let against = |method| all.ratio(("", method), ("", DP_FTS_DE));
     let bands = vec![
-        below(all.ratio(("", DpFtsDe), ("", Ts)), 0.65),
-        above(against(PureNoise), 2.0),
-        above(against(UniformWeights), 1.0),
-        above(against(GlobalInit), 1.0),
+        below(all.ratio(("", DP_FTS_DE), ("", TS)), 0.65),
+        above(against(PURE_NOISE), 2.0),
+        above(against(UNIFORM_WEIGHTS), 1.0),
+        above(against(GLOBAL_INIT), 1.0),
     ];
     let remarks =
-        [PureNoise, UniformWeights, GlobalInit].map(|method| all.difference(("", DpFtsDe), ("", method))).into();
+        [PURE_NOISE, UNIFORM_WEIGHTS, GLOBAL_INIT].map(|method| all.difference(("", DP_FTS_DE), ("", method))).into();
     let chart = all.curves("dp-fts-de with one thing changed", false);
     Ok(all.outcome("DP-FTS-DE, ablations", bands, remarks, vec![chart]))
 }
 
 fn landmine(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
-    const METHODS: &[Method] = &[Ts, Fts, FtsDe, DpFts, DpFtsDe, PureNoise];
+    const METHODS: &[Method] = &[TS, FTS, FTS_DE, DP_FTS, DP_FTS_DE, PURE_NOISE];
     let all = Comparison::execute("landmine", &[variant("", &[], METHODS)], options, runs)?;
     let scenario = Shipped::find("landmine").ok_or_else(|| ReproduceError::new("no such scenario"))?;
     let scenario = scenario.parse(&[]).map_err(ReproduceError::new)?;
@@ -223,8 +225,8 @@ fn landmine(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
     bands.push(Band::within("1 - AUC at round 60: ts", last[0], 0.22, 0.26));
     bands.push(Band::below("1 - AUC at round 60: spread between the methods", spread, 0.02));
     let remarks = vec![
-        all.difference(("", Fts), ("", Ts)),
-        all.difference(("", DpFtsDe), ("", PureNoise)),
+        all.difference(("", FTS), ("", TS)),
+        all.difference(("", DP_FTS_DE), ("", PURE_NOISE)),
         "The paper's methods end within 0.006 of each other, about one standard error of a hundred runs. No order is \
          claimed here, and no gain of a private method beyond pure noise."
             .to_owned(),

@@ -12,6 +12,7 @@
 //! | [`po_gp_ucb`] | `po-gp-ucb/…`: Kharkovskii, Dai, Low 2020 |
 //! | [`dp_bo`] | `dp-bo/…`: Kusner, Gardner, Garnett, Weinberger 2015 |
 //! | [`beyond`] | `beyond/…`: the federated prior, which is no paper's |
+//! | [`real`] | `real/…`: agents' own real data, where sharing pays and where it does not |
 //! | [`variants`] | several settings of one federated scenario, compared run by run |
 
 pub mod beyond;
@@ -20,13 +21,20 @@ pub mod dp_fts_de;
 mod experiment;
 pub mod ldp;
 pub mod po_gp_ucb;
+pub mod real;
 pub mod variants;
 
 pub use experiment::{Band, Experiment, Options, Outcome, Report, ReproduceError};
 
 /// All experiments, in the order in which they are listed.
-pub const CATALOGUE: &[&[Experiment]] =
-    &[dp_fts_de::EXPERIMENTS, po_gp_ucb::EXPERIMENTS, ldp::EXPERIMENTS, dp_bo::EXPERIMENTS, beyond::EXPERIMENTS];
+pub const CATALOGUE: &[&[Experiment]] = &[
+    dp_fts_de::EXPERIMENTS,
+    po_gp_ucb::EXPERIMENTS,
+    ldp::EXPERIMENTS,
+    dp_bo::EXPERIMENTS,
+    beyond::EXPERIMENTS,
+    real::EXPERIMENTS,
+];
 
 impl Experiment {
     /// All experiments.

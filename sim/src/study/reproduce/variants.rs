@@ -17,7 +17,7 @@ use crate::report::palette::{self, RAMP};
 use crate::report::parts::header;
 use crate::report::rows::{csv, number};
 use crate::report::svg::{Chart, Curve, Point, Ruler, Scale, escape};
-use crate::scenario::{Method, Scenario, Shipped};
+use crate::scenario::{Method, Scenario, Shipped, method};
 use crate::text::significant;
 
 /// A setting and the methods that are executed under it.
@@ -138,20 +138,20 @@ impl Comparison {
                 // The paper's accountant, whose numbers are compared here.
                 curve.note = summary.losses.map_or(String::new(), |[loss, _]| figure::epsilon(loss.moments));
                 if !measured.variant.name.is_empty() {
-                    curve.label = if ramp && summary.method != Method::PureNoise {
+                    curve.label = if ramp && summary.method != method::PURE_NOISE {
                         measured.variant.name.to_owned()
                     } else {
                         format!("{}, {}", curve.label, measured.variant.name)
                     };
                 }
-                if ramp && !measured.variant.name.is_empty() && summary.method != Method::PureNoise {
+                if ramp && !measured.variant.name.is_empty() && summary.method != method::PURE_NOISE {
                     curve.class = RAMP[place.min(RAMP.len() - 1)];
                 }
                 curves.push(curve);
             }
         }
         // The method that matters is drawn on top.
-        curves.sort_by_key(|curve| curve.class == Method::DpFtsDe.name() || curve.class.starts_with('v'));
+        curves.sort_by_key(|curve| curve.class == method::DP_FTS_DE.name() || curve.class.starts_with('v'));
         let values = || curves.iter().flat_map(|curve| &curve.points);
         let top = values().map(|point| point.high).fold(f64::MIN_POSITIVE, f64::max);
         let (scale, y_max, scale_name) = figure::scale(values().map(|point| point.y).filter(|y| *y > 0.0), top);
@@ -183,7 +183,7 @@ impl Comparison {
             points.sort_by(|a, b| a.x.total_cmp(&b.x));
             Curve { class: palette::of(method), label: method.name().into(), note: String::new(), points }
         };
-        let curves = vec![of(Method::PureNoise), of(Method::DpFtsDe)];
+        let curves = vec![of(method::PURE_NOISE), of(method::DP_FTS_DE)];
         let top = curves.iter().flat_map(|curve| &curve.points).map(|point| point.high).fold(1e-9, f64::max);
         Chart {
             title: "Utility against privacy".into(),

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use super::grid::Plan;
 use super::index::{Entry, FORMAT, Index, Status};
 use crate::files::{FolderLock, LOCK, LockError, read_to_string_bounded, write_atomically};
+use crate::journal::PART;
 
 const README: &str = include_str!("folder.md");
 const PLAN: &str = "sweep.toml";
@@ -103,7 +104,7 @@ impl SweepFolder {
         if !file.exists() {
             let mut entries = fs::read_dir(path).into_iter().flatten().flatten();
             // Killed at the very beginning: empty, as the lock has cleared away a plan that was not yet renamed.
-            let foreign = entries.any(|entry| entry.file_name() != LOCK);
+            let foreign = entries.any(|entry| entry.file_name() != LOCK && entry.file_name() != PART);
             return if foreign { Err(SweepError::NoSweep(path.to_owned())) } else { Self::fill(path, plan, lock) };
         }
         let there = read_plan(&file)?;
@@ -277,7 +278,7 @@ fn take(index: &mut Index, entry: Entry, path: &Path) -> Result<(), SweepError> 
 }
 
 /// What differs between two plans: keys, values, seeds, then lines of the scenario. Where it was read does not count.
-fn difference(there: &Plan, here: &Plan) -> Option<String> {
+pub fn difference(there: &Plan, here: &Plan) -> Option<String> {
     let lines = |plan: &Plan| -> Vec<String> {
         let axes = plan.axes.iter().map(|axis| format!("{} = {}", axis.key, axis.values.join(", ")));
         let seeds = plan.seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(",");

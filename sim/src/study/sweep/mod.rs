@@ -5,7 +5,7 @@
 //! | [`grid`] | which runs there are; refused as a whole if one of them is not admissible |
 //! | [`index`] | what became of them: `index.json`, `index.csv`, `summary.csv` |
 //! | [`folder`] | the sweep's folder: begun, gone on with, or of another sweep |
-//! | [`page`] | its report |
+//! | [`page`], [`pictures`] | its report; what that shows, for files of their own |
 //! | [`mod@run`] | all of them on all cores |
 //!
 //! Runs of equal seed are paired over the whole grid: run i meets the same functions, initial points and coins wherever
@@ -16,6 +16,7 @@ pub mod folder;
 pub mod grid;
 pub mod index;
 pub mod page;
+pub mod pictures;
 pub mod run;
 
 pub use folder::{SweepError, SweepFolder};

@@ -51,59 +51,78 @@ pub fn run(folder: &SweepFolder, mut index: Index, options: &Options, teller: &T
         index.entries.iter().filter(|entry| entry.status != Status::Done).map(|entry| entry.number).collect();
     folder.write_index(&index)?;
     let points = folder.plan.points();
-    let threads = pool.current_num_threads();
-    let workers = threads.min(jobs.len());
-    let (next, of) = (AtomicUsize::new(0), index.entries.len() as u64);
+    let of = index.entries.len() as u64;
     let shared = Mutex::new((&mut index, Instant::now()));
-    let work = || -> Result<(), SweepError> {
-        while let Some(number) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-            if options.stop.load(Ordering::Relaxed) {
-                break;
-            }
-            let mut entry = lock(&shared).0.entries[*number].clone();
-            let name = entry.folder.clone();
-            let line = Line { folder: Some(&name), run_number: Some(*number as u64), of: Some(of), ..Line::default() };
-            teller.event(Line { event: "run_start", ..line.clone() });
-            let scenario = folder.plan.load(&points[*number]);
-            let execute = || {
-                let scenario = scenario.map_err(|error| Ended::Failed(error.to_string()))?;
-                let path = folder.run(&name);
-                one(&*scenario, &path, options, &pool, &teller.of_folder(&name))
-            };
-            let ended = catch_unwind(AssertUnwindSafe(execute))
-                .unwrap_or_else(|_| Err(Ended::Failed("the program panicked: this is a fault of sordino".into())));
-            if !settle(&mut entry, ended, &folder.run(&name)) {
-                continue;
-            }
-            folder.record(&entry)?;
-            let digest = entry.digest.as_deref();
-            match &entry.error {
-                None => teller.event(Line { event: "run_done", digest, ..line }),
-                Some(error) => teller.event(Line { event: "run_failed", message: Some(error), ..line }),
-            }
-            let mut shared = lock(&shared);
-            shared.0.entries[*number] = entry.clone();
-            if shared.1.elapsed() > INDEX_EVERY {
-                shared.1 = Instant::now();
-                folder.write_index(shared.0)?;
-            }
+    let work = |number: usize| -> Result<(), SweepError> {
+        let mut entry = lock(&shared).0.entries[number].clone();
+        let name = entry.folder.clone();
+        let line = Line { folder: Some(&name), run_number: Some(number as u64), of: Some(of), ..Line::default() };
+        teller.event(Line { event: "run_start", ..line.clone() });
+        let ended = caught(|| {
+            let scenario = folder.plan.load(&points[number]).map_err(failed)?;
+            one(&*scenario, &folder.run(&name), options, &pool, &teller.of_folder(&name))
+        });
+        if !settle(&mut entry, ended, &folder.run(&name)) {
+            return Ok(());
+        }
+        folder.record(&entry)?;
+        let digest = entry.digest.as_deref();
+        match &entry.error {
+            None => teller.event(Line { event: "run_done", digest, ..line }),
+            Some(error) => teller.event(Line { event: "run_failed", message: Some(error), ..line }),
+        }
+        let mut shared = lock(&shared);
+        shared.0.entries[number] = entry.clone();
+        if shared.1.elapsed() > INDEX_EVERY {
+            shared.1 = Instant::now();
+            folder.write_index(shared.0)?;
         }
         Ok(())
     };
-    let results: Vec<Result<(), SweepError>> = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().map(|worker| worker.join().unwrap_or(Err(SweepError::WorkerLost))).collect()
-    });
+    let results = spread(pool.current_num_threads(), &jobs, &options.stop, work);
     let waiting = index.count(Status::Waiting);
-    if results.iter().any(Result::is_err) || waiting > 0 {
+    if results.is_err() || waiting > 0 {
         folder.write_index(&index)?;
-        results.into_iter().collect::<Result<(), _>>()?;
+        results?;
         return Err(SweepError::Interrupted);
     }
     index.seal();
     folder.condense(&index, &page(folder, &index))?;
     folder.complete()?;
     Ok(index)
+}
+
+/// Does every job on this many threads, begun in their order, until one of them fails or the flag is set.
+///
+/// **Errors**: the first of `work`; [`SweepError::WorkerLost`].
+pub fn spread(
+    threads: usize,
+    jobs: &[usize],
+    stop: &AtomicBool,
+    work: impl Fn(usize) -> Result<(), SweepError> + Sync,
+) -> Result<(), SweepError> {
+    let next = AtomicUsize::new(0);
+    let all = || -> Result<(), SweepError> {
+        while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if stop.load(Ordering::Relaxed) {
+                break;
+            }
+            work(*job)?;
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads.min(jobs.len())).map(|_| scope.spawn(all)).collect();
+        let ended = workers.into_iter().map(|worker| worker.join().unwrap_or(Err(SweepError::WorkerLost)));
+        // Everybody is waited for before anything is said.
+        ended.collect::<Vec<_>>().into_iter().collect()
+    })
+}
+
+/// What a run came to; a panic is a failure of that run alone.
+pub fn caught<R>(run: impl FnOnce() -> Result<R, Ended>) -> Result<R, Ended> {
+    catch_unwind(AssertUnwindSafe(run))
+        .unwrap_or_else(|_| Err(Ended::Failed("the program panicked: this is a fault of sordino".into())))
 }
 
 /// Writes into an entry how its run ended; not if it was interrupted, which `false` says.
@@ -131,17 +150,21 @@ fn lock<'m, V>(mutex: &'m Mutex<V>) -> std::sync::MutexGuard<'m, V> {
 }
 
 /// Why a run has no result.
-enum Ended {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// It was asked to stop.
     Interrupted,
+    /// It cannot be carried out; says why.
     Failed(String),
 }
 
-fn failed(error: impl std::fmt::Display) -> Ended {
+/// A run that cannot be carried out.
+pub fn failed(error: impl std::fmt::Display) -> Ended {
     Ended::Failed(error.to_string())
 }
 
 /// Removes what a run left that cannot be gone on with.
-fn clear(path: &Path) -> Result<(), Ended> {
+pub fn clear(path: &Path) -> Result<(), Ended> {
     match std::fs::remove_dir_all(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(failed(error)),
         _ => Ok(()),

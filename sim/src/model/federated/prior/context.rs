@@ -15,7 +15,7 @@ use sordino_core::wire;
 
 use super::super::context::{MethodContext, RunContext, ScenarioContext};
 use super::super::error::DriverError;
-use crate::scenario::{Method, PriorConfig, Scenario};
+use crate::scenario::{Guarantee, Method, PriorConfig, Scenario};
 
 /// The multiplier of `prior`: noise of a thousandth of the sensitivity protects nobody and disturbs nobody.
 const UNPROTECTED: f64 = 1.0 / 1024.0;
@@ -93,16 +93,14 @@ impl<T: Scalar> PriorContext<T> {
         workspace_bytes: Option<usize>,
     ) -> Result<Self, DriverError> {
         let mut base = MethodContext::new(scenario, method, run, workspace_bytes)?;
-        let noise_multipliers = match method {
-            Method::Prior => vec![UNPROTECTED; numbers.prior.plan.releases.len()],
-            _ => numbers.prior.noise_multipliers.clone(),
-        };
-        if method == Method::Prior {
+        let mut noise_multipliers = numbers.prior.noise_multipliers.clone();
+        if method.guarantee() != Guarantee::DifferentialPrivacy {
+            noise_multipliers.fill(UNPROTECTED);
             base.budget.0 = f64::INFINITY;
         }
         base.config_id = wire::config_id(&(&numbers.config, &numbers.prior.plan.releases, &noise_multipliers));
         let mut models = models::<T>(0).to_vec();
-        if method == Method::PriorUnsafe {
+        if !method.parts().own_model {
             let own = models.iter_mut().filter(|model| model.trust == T::ZERO);
             own.for_each(|model| model.log_prior = T::from_f64(NEVER));
         }

@@ -24,7 +24,7 @@ use super::shard::{CommonDraw, PriorOrder, PriorShard};
 use crate::journal::Pace;
 use crate::progress::Stage;
 use crate::record::{MethodRun, stored_name};
-use crate::scenario::{Guarantee, Method};
+use crate::scenario::Guarantee;
 
 /// The server of one simulated federated prior.
 type Host<T> = PriorHost<T, SimulatedSources>;
@@ -59,7 +59,7 @@ fn draw<T: Scalar>(
     let refused = |error: PriorError| DriverError::Release(error.into());
     let posterior = server.posterior();
     let mut draw = posterior.weights().to_vec();
-    if context.base.method != Method::PriorMean {
+    if context.base.method.parts().follows_draws {
         let stream = &mut context.base.run.seed.stream(Party::World, Purpose::WeightDraw, round);
         let mut scratch = vec![T::ZERO; packed_len(draw.len())];
         posterior.draw(stream, &mut scratch, &mut draw).map_err(refused)?;
@@ -146,7 +146,7 @@ where
     let (public, release) = (context.public(), server.state().release());
     let Some((terms, noise_multiplier)) = server.open(public)? else { return Ok(()) };
     let (share, weights) = (server.share(public)?, Arc::from(server.posterior().weights()));
-    let order = PriorOrder::Release { round, release, terms, weights, noise_multiplier, share };
+    let order = PriorOrder::Release { round, release, terms, weights, noise_multiplier, share, source: server.kind() };
     let mut partials = fabric.round(order).await?;
     for collected in partials.iter().filter_map(|partial| partial.collected.as_ref()) {
         server.merge(public, collected)?;

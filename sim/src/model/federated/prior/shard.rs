@@ -8,6 +8,7 @@ use sordino_core::federated::prior::{Collector, Draw, Terms, levels};
 use sordino_core::federated::transcript::AgentLeaf;
 use sordino_core::federated::{CollectorStorage, Counters, Share, Wiped};
 use sordino_core::math::Scalar;
+use sordino_core::privacy::SourceKind;
 use sordino_core::wire::{self, Kind, ScalarTag};
 
 use super::super::arena::{Arena, Seat};
@@ -18,7 +19,6 @@ use super::super::shard::observed;
 use super::context::PriorContext;
 use crate::progress::{Stage, Step};
 use crate::record::{Source, is_report_round};
-use crate::scenario::Method;
 
 /// The common draw w_t, M numbers, and Φw_t, one for each candidate; shared by all members.
 pub type CommonDraw<T> = Arc<(Vec<T>, Vec<T>)>;
@@ -47,6 +47,8 @@ pub enum PriorOrder<T> {
         noise_multiplier: f64,
         /// The opening of all agents.
         share: Arc<Share<Wiped<u8>>>,
+        /// How the noise will be drawn. An order of secret sources never leaves its process.
+        source: SourceKind,
     },
 }
 
@@ -151,7 +153,7 @@ impl<T: Scalar> PriorShard<T> {
     /// Links have coins of their own in a release, those of "round" T + 1 + j, so that releases after the same round do
     /// not lose the same vectors.
     fn contribute(&mut self, order: &PriorOrder<T>) -> Result<Partial, DriverError> {
-        let PriorOrder::Release { round: t, release, terms, weights, noise_multiplier, share } = order else {
+        let PriorOrder::Release { round: t, release, terms, weights, noise_multiplier, share, .. } = order else {
             return Err(DriverError::Check("an order to query where a release was meant"));
         };
         let context = self.context.clone();
@@ -177,7 +179,7 @@ impl<T: Scalar> PriorShard<T> {
             let Output::Upload(vector) = agent.handle(Input::Terms { terms: *terms, weights })? else {
                 return Err(DriverError::Check("an agent that was given terms sent nothing"));
             };
-            let vector = if base.method == Method::PriorNoise { &silence[..] } else { vector };
+            let vector = if base.method.parts().signal { vector } else { &silence[..] };
             let header = base.frame_header(Kind::Upload, index, *release);
             let used = wire::encode(header, vector, &mut frame)?;
             leaves.push(record.end(vector));

@@ -1,0 +1,68 @@
+//! `--data`: what a scenario takes from it and does not say itself.
+
+use std::path::Path;
+
+use super::error::CliError;
+use crate::model::Model;
+use crate::scenario::{ObjectiveConfig, Scenario};
+use crate::world::{fedhpo, table};
+
+/// What a scenario takes from its data and does not say itself, as settings: a table's number of agents and digest, a list's
+/// digest.
+///
+/// **Errors**: a table that is not named or cannot be read.
+pub fn of_data(text: &str, settings: &[String], data: Option<&Path>) -> Result<Vec<String>, CliError> {
+    let parsed: toml::Table = text.parse().unwrap_or_default();
+    let said = |section: &str, key: &str| {
+        let set = settings.iter().rev().filter_map(|setting| setting.split_once('='));
+        let set = set.filter(|(name, _)| name.trim() == format!("{section}.{key}")).map(|(_, value)| value.trim());
+        let written = parsed.get(section).and_then(|section| section.get(key)).map(ToString::to_string);
+        set.map(str::to_owned).next().or(written).map(|value| value.trim_matches('"').to_owned())
+    };
+    let missing = |section: &str, key: &str| said(section, key).is_none();
+    let digest_of = |key: &str| {
+        // Without a file the objective says what it reads.
+        let digest = data.map(table::digest).transpose().map_err(CliError::input)?;
+        Ok(digest.map(|digest| format!("objective.{key}=\"{digest}\"")).into_iter().collect())
+    };
+    if said("objective", "design").as_deref() == Some("list") && missing("objective", "list_digest") {
+        return digest_of("list_digest");
+    }
+    let kind = said("objective", "kind").unwrap_or_default();
+    let shipped = said("objective", "shipped").is_some_and(|shipped| shipped != "false");
+    let (agents, digest) = (missing("federation", "agents"), missing("objective", "digest"));
+    match kind.as_str() {
+        "csv" if digest => return digest_of("digest"),
+        "table" | "fedhpo" if !shipped && (agents || digest) => {}
+        _ => return Ok(Vec::new()),
+    }
+    let path = data.ok_or_else(|| CliError::input("this scenario reads a CSV table; name it with --data PATH"))?;
+    let facts = if kind == "fedhpo" { of_trainings(text, settings, path)? } else { Some(table::facts(path)?) };
+    // A scenario that is wrong is refused by who reads it next.
+    let Some(facts) = facts else { return Ok(Vec::new()) };
+    let agents = agents.then(|| format!("federation.agents={}", facts.agents));
+    let digest = digest.then(|| format!("objective.digest=\"{}\"", facts.digest));
+    Ok(agents.into_iter().chain(digest).collect())
+}
+
+/// The same of a table of federated trainings: what its agents are, the scenario says. Nothing of a wrong scenario.
+fn of_trainings(text: &str, settings: &[String], path: &Path) -> Result<Option<table::Facts>, CliError> {
+    // Any number of agents: that of the table is what is looked for.
+    let most = [settings, &["federation.agents=1000000".to_owned()]].concat();
+    match Scenario::parse("", text, &most).map(|scenario| scenario.objective) {
+        Ok(ObjectiveConfig::Fedhpo(config)) => Ok(Some(fedhpo::facts(&config, path)?)),
+        _ => Ok(None),
+    }
+}
+
+/// Refuses `--data` that nobody would read: whoever gives it believes that it counts.
+pub fn check_data(scenarios: &[Box<dyn Model>], data: Option<&Path>) -> Result<(), CliError> {
+    let name = scenarios.first().map_or(String::new(), |scenario| format!(" `{}`", scenario.head().name));
+    match data {
+        Some(path) if scenarios.iter().all(|scenario| scenario.reads().is_none()) => Err(CliError::input(format!(
+            "--data {}: scenario{name} reads no data; leave --data away, or run one that does (see sordino list)",
+            path.display()
+        ))),
+        _ => Ok(()),
+    }
+}

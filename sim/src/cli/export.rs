@@ -1,0 +1,91 @@
+//! `sordino export`: a federation as constants of a device's program.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use sordino_core::federated::exchange::Announced;
+use sordino_core::random::RunSeed;
+
+use super::data::of_data;
+use super::error::CliError;
+use super::print;
+use super::run::{one_method, scenario_text};
+use crate::model;
+use crate::model::federated::context::simulated_deployment;
+use crate::model::federated::export::{Export, Language, text as source_text};
+use crate::scenario::Scenario;
+use crate::world;
+
+/// `sordino export`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// A federated scenario from `sordino list`, or a TOML file
+    #[arg(value_name = "SCENARIO|FILE")]
+    scenario: String,
+    /// A module for Rust or a header for C
+    #[arg(long, value_enum)]
+    lang: LanguageArgument,
+    /// Which method [default: the scenario's only one, or dp-fts-de]
+    #[arg(long)]
+    method: Option<String>,
+    /// Replace a value of the scenario; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    settings: Vec<String>,
+    /// Data file of scenarios that read one
+    #[arg(long, value_name = "PATH")]
+    data: Option<PathBuf>,
+    /// The federation's random public number, 16 hexadecimal digits, as `sordino serve` prints it [default: the simulation's]
+    #[arg(long, value_name = "HEX", value_parser = deployment)]
+    deployment: Option<u64>,
+    /// How long a round is open, in milliseconds, as the server announces it
+    #[arg(long, value_name = "MS", default_value_t = 21_600_000)]
+    deadline_ms: u64,
+    /// The server announces that a round may end when all have answered
+    #[arg(long)]
+    close_early: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum LanguageArgument {
+    /// A module that uses sordino-core
+    Rust,
+    /// A header that includes nothing
+    C,
+}
+
+fn deployment(text: &str) -> Result<u64, String> {
+    match u64::from_str_radix(text, 16) {
+        Ok(number) if text.len() == 16 => Ok(number),
+        _ => Err("16 hexadecimal digits are expected".to_owned()),
+    }
+}
+
+/// Prints the source file.
+pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
+    let (source, text) = scenario_text(&arguments.scenario)?;
+    let mut settings = of_data(&text, &arguments.settings, arguments.data.as_deref())?;
+    settings.extend(arguments.settings.iter().cloned());
+    let head = model::parse(&source, &text, &settings)?.head();
+    if head.trust != "federated" {
+        let why = format!("scenario {} is of trust model {}: only federated ones are exported", head.name, head.trust);
+        return Err(CliError::input(why));
+    }
+    let scenario = Scenario::parse(&source, &text, &settings)?;
+    let (scenario, method) = one_method(&scenario, arguments.method.as_deref())?;
+    let seed = RunSeed::new(scenario.seed, 0);
+    // Only the list of points is used: what a device measures there is its own.
+    let functions = world::load(&scenario, arguments.data.as_deref())?.realize(seed);
+    let announced = Announced {
+        epsilon_max: scenario.privacy.max_epsilon,
+        delta: scenario.privacy.delta,
+        deadline_ms: arguments.deadline_ms,
+        may_close_early: arguments.close_early,
+    };
+    let run = arguments.deployment.unwrap_or_else(|| simulated_deployment(seed));
+    let export = Export::new(&scenario, method, functions.candidates(), functions.dim(), run, announced);
+    let language = match arguments.lang {
+        LanguageArgument::Rust => Language::Rust,
+        LanguageArgument::C => Language::C,
+    };
+    print(&source_text(&export.map_err(CliError::input)?, language))
+}

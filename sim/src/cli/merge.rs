@@ -1,0 +1,94 @@
+//! `sordino merge`: the whole from all parts.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::data::check_data;
+use super::error::CliError;
+use super::run::show;
+use super::{Format, sweep};
+use crate::model::{Options, federated};
+use crate::progress::log::{self, Log};
+use crate::progress::teller::Teller;
+use crate::study::parts::Kind;
+use crate::study::parts::merge::Whole;
+use crate::study::sweep::run::{self as sweeps, Options as SweepOptions};
+
+/// `sordino merge`.
+#[derive(Clone, Debug, Args)]
+#[command(
+    after_help = "Example:\n  sordino run default --runs 30 --part 1/3 --out part-1    # 2/3 and 3/3 elsewhere\n  \
+                        sordino merge part-1 part-2 part-3 --out whole\n  docs/clusters.md has templates for Slurm, Kubernetes, \
+                        GNU parallel and ssh"
+)]
+pub struct Arguments {
+    /// The folders of all parts of a run or of a sweep, in any order
+    #[arg(value_name = "DIR", required = true)]
+    parts: Vec<PathBuf>,
+    /// Folder of the whole, which must not exist
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Data file of scenarios that read one, or folder of data files: compared with what the parts read
+    #[arg(long, value_name = "PATH")]
+    data: Option<PathBuf>,
+    /// Keep the digest after every round in transcript.jsonl, as `sordino run --chain` does
+    #[arg(long)]
+    chain: bool,
+    /// Text for people or one JSON object
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+    /// Progress on standard error, for people or as JSON lines
+    #[arg(long, value_enum, default_value_t)]
+    log: Log,
+}
+
+/// Checks all parts, and writes the folder of the undivided run or sweep.
+pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
+    arguments.log.begin();
+    let whole = Whole::new(&arguments.parts)?;
+    match whole.kind() {
+        Kind::Run => merge_run(arguments, &whole),
+        Kind::Sweep => merge_sweep(arguments, &whole),
+    }
+}
+
+fn merge_run(arguments: &Arguments, whole: &Whole) -> Result<(), CliError> {
+    let models = [whole.model()?];
+    check_data(&models, arguments.data.as_deref())?;
+    let [model] = models;
+    let head = model.head();
+    if arguments.chain && head.trust != federated::TRUST.name {
+        return Err(CliError::input(format!(
+            "--chain: scenario `{}` leaves no transcript.jsonl, which federations do; leave --chain away",
+            head.name
+        )));
+    }
+    let options = Options { data: arguments.data.clone(), chain: arguments.chain, ..Options::default() };
+    let record = whole.run(&*model, &arguments.out, options, &())?;
+    show(&head, &record, arguments.format)?;
+    log::done(Some(&arguments.out), Some(&record.summary.digest));
+    Ok(())
+}
+
+fn merge_sweep(arguments: &Arguments, whole: &Whole) -> Result<(), CliError> {
+    if arguments.chain {
+        return Err(CliError::input("--chain: a sweep leaves no transcript.jsonl; leave --chain away"));
+    }
+    let folder = whole.sweep(&arguments.out, arguments.data.as_deref())?;
+    let index = folder.index()?;
+    let (unit, steps) = sweep::steps(&folder)?;
+    let mut teller = Teller::new("merge", &index.scenario, unit, steps.iter().sum());
+    let options = SweepOptions {
+        threads: None,
+        data: arguments.data.clone(),
+        interval: Duration::MAX,
+        stop: Arc::new(AtomicBool::new(false)),
+    };
+    let result = sweeps::run(&folder, index, &options, &teller);
+    teller.finish();
+    sweep::show(&folder, &result?, arguments.format)
+}

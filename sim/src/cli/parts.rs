@@ -1,0 +1,92 @@
+//! `--part i/n` of `sordino run` and `sordino sweep`.
+
+use std::path::Path;
+
+use super::error::CliError;
+use super::{Format, interrupt, print, print_json};
+use crate::model::{Model, Options, Part};
+use crate::progress::log;
+use crate::progress::teller::Teller;
+use crate::study::parts::{Mark, PartError, many, single};
+use crate::study::sweep::Plan;
+use crate::study::sweep::run::Options as SweepOptions;
+
+impl From<PartError> for CliError {
+    fn from(error: PartError) -> Self {
+        match error {
+            PartError::Failed { .. } | PartError::Interrupted | PartError::Io { .. } => CliError::failure(error),
+            PartError::Execute(error) => error.into(),
+            PartError::Sweep(error) => error.into(),
+            error => CliError::input(error),
+        }
+    }
+}
+
+/// One part of a run.
+pub fn run(
+    part: Part,
+    path: &Path,
+    resume: bool,
+    model: &dyn Model,
+    options: Options,
+    format: Format,
+) -> Result<(), CliError> {
+    let Some(begun) = single::begin(path, resume, part, model, options.data.as_deref())? else {
+        return complete(path, part);
+    };
+    let (head, told, mark) = (model.head(), model.jobs(), &begun.mark);
+    let total = told.count / mark.jobs_in_all * mark.jobs;
+    let mut teller = Teller::new("run", &head.name, told.unit, total);
+    let result = single::execute(begun, model, options, &teller);
+    teller.finish();
+    done(path, result, format)
+}
+
+/// One part of a sweep.
+pub fn part_of_sweep(
+    part: Part,
+    path: &Path,
+    resume: bool,
+    plan: Plan,
+    options: &SweepOptions,
+    format: Format,
+) -> Result<(), CliError> {
+    let Some(begun) = many::begin(path, resume, part, plan)? else {
+        return complete(path, part);
+    };
+    let layout = &begun.layout;
+    let total = layout.pieces.iter().map(|piece| piece.own * piece.steps).sum();
+    let mut teller = Teller::new("sweep", &layout.scenario, layout.unit, total);
+    let points = layout.pieces.iter().filter(|piece| piece.own > 0).count();
+    let all = layout.pieces.len();
+    teller.note(&format!("{}: part {part}, jobs in {points} of {all} runs", layout.scenario));
+    let result = many::execute(begun, options, &teller);
+    teller.finish();
+    done(path, result, format)
+}
+
+fn complete(path: &Path, part: Part) -> Result<(), CliError> {
+    log::note(&format!("{}: part {part} is complete already; nothing to resume", path.display()));
+    Ok(())
+}
+
+/// What a part came to.
+fn done(path: &Path, result: Result<Mark, PartError>, format: Format) -> Result<(), CliError> {
+    let mark = match result {
+        Err(PartError::Interrupted) => {
+            let again = interrupt::command(&std::env::args().collect::<Vec<_>>(), path);
+            return Err(CliError::failure(format!("interrupted; what is finished is kept; to go on: {again}")));
+        }
+        result => result?,
+    };
+    let (part, scenario, shown) = (mark.part(), &mark.scenario, path.display());
+    match format {
+        Format::Json => print_json(&mark)?,
+        Format::Text => print(&format!(
+            "{scenario}: part {part} is done, {} of {} jobs, in {shown}; with all parts: sordino merge DIR… --out WHOLE\n",
+            mark.jobs, mark.jobs_in_all
+        ))?,
+    }
+    log::done(Some(path), None);
+    Ok(())
+}

@@ -1,0 +1,172 @@
+//! `sordino report --figure`: one picture as a file of a width; also of `sordino compare`.
+
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use clap::{Args, ValueEnum};
+
+use super::super::error::CliError;
+use super::super::handover::beside;
+use super::super::print;
+use super::format::{Format, SCENARIO};
+use crate::files::write_atomically;
+use crate::model;
+use crate::progress::log;
+use crate::report::chart::Picture;
+use crate::report::differences::few;
+use crate::report::read;
+use crate::report::results::Results;
+use crate::report::sheet::{COLUMN, Sheet, WIDTHS};
+use crate::scenario::nearest;
+use crate::study::sweep::{SweepFolder, pictures};
+
+/// The program that makes PDF and PNG of SVG.
+const PROGRAM: &str = "sordino-figures";
+/// Utility against privacy, of run folders and sweeps.
+const UTILITY: &str = "utility";
+
+/// How a figure is made a file.
+#[derive(Clone, Debug, Args)]
+pub struct Sheeted {
+    /// Width of the figure, in mm, cm or in; its type is 8 to 9 pt at every width
+    #[arg(long, value_name = "WIDTH", default_value = "84mm", value_parser = width)]
+    pub width: f64,
+    /// Leave title and text above the figure away: a caption says them
+    #[arg(long)]
+    pub no_title: bool,
+}
+
+impl Default for Sheeted {
+    fn default() -> Self {
+        Sheeted { width: COLUMN, no_title: false }
+    }
+}
+
+/// A width in millimetres, of a number with its unit.
+fn width(text: &str) -> Result<f64, String> {
+    let units = [("mm", 1.0), ("cm", 10.0), ("in", 25.4)];
+    let read = |(unit, mm): (&str, f64)| Some(text.strip_suffix(unit)?.trim().parse::<f64>().ok()? * mm);
+    let found = units.into_iter().find_map(read).filter(|mm| WIDTHS.contains(mm));
+    found.ok_or_else(|| format!("admissible: {} to {} mm, as in 84mm, 8.4cm or 3.3in", WIDTHS.start(), WIDTHS.end()))
+}
+
+/// Which figure is made, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// The name of the picture.
+    pub name: &'a str,
+    /// What it shows alone; all if empty.
+    pub methods: &'a [String],
+    /// Its width and whether it has a title.
+    pub sheet: &'a Sheeted,
+    /// The form of the file, if that is not its ending.
+    pub format: Option<Format>,
+    /// The file that is written.
+    pub out: Option<&'a Path>,
+}
+
+/// Draws the picture of this name.
+pub fn execute(folder: &Path, asked: &Wanted<'_>) -> Result<(), CliError> {
+    let Wanted { name, methods, sheet, .. } = *asked;
+    let out = asked.out.ok_or_else(|| CliError::input("--figure: name its file with --out FILE"))?;
+    let format = format(asked.format, out)?;
+    let (found, warning) = all(folder)?;
+    let names: Vec<&str> = found.iter().map(|picture| picture.name.as_str()).collect();
+    // A sweep's utility against privacy is its regret over ε.
+    let also = if name == UTILITY { pictures::REGRET_EPSILON } else { name };
+    let named = |wanted: &str| found.iter().find(|picture| picture.name == wanted);
+    let Some(picture) = named(name).or_else(|| named(also)) else {
+        let near = nearest(name, &names).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+        let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        return Err(CliError::input(format!("--figure {name}: is not there; {} has {there}{near}", folder.display())));
+    };
+    let wanted = picture.clone().only(methods).map_err(|unknown| {
+        let there = picture.names().join(", ");
+        CliError::input(format!("--methods {unknown}: is not in the figure {name}, which has {there}"))
+    })?;
+    if let Some(warning) = warning {
+        log::note(&format!("warning: {warning}"));
+    }
+    save(&wanted, sheet, format, out)?;
+    print(&format!("{}\n", out.display()))
+}
+
+/// Writes a picture.
+pub fn save(picture: &Picture, sheet: &Sheeted, format: Format, out: &Path) -> Result<(), CliError> {
+    let svg = Sheet { width: sheet.width, title: !sheet.no_title }.draw(picture);
+    let bytes = match format {
+        Format::Pdf => converted(&svg, "pdf")?,
+        Format::Png => converted(&svg, "png")?,
+        _ => svg.into_bytes(),
+    };
+    write_atomically(out, &bytes)
+        .map_err(|error| CliError::failure(format!("{}: cannot be written: {error}", out.display())))
+}
+
+/// The format that is asked for, or that of the file's ending.
+pub fn format(asked: Option<Format>, out: &Path) -> Result<Format, CliError> {
+    let ending = out.extension().and_then(|ending| ending.to_str()).unwrap_or("");
+    let format = asked.or_else(|| Format::from_str(ending, true).ok());
+    format.filter(|format| [Format::Svg, Format::Pdf, Format::Png].contains(format)).ok_or_else(|| {
+        CliError::input(format!(
+            "{}: a figure is svg, pdf or png; end the file's name so, or say --format",
+            out.display()
+        ))
+    })
+}
+
+/// Pictures of a sweep or of a complete run folder, and what must be said of its few runs.
+fn all(folder: &Path) -> Result<(Vec<Picture>, Option<String>), CliError> {
+    if SweepFolder::is_one(folder) {
+        let sweep = SweepFolder::open(folder)?;
+        return Ok((pictures::pictures(&sweep, &sweep.index()?), None));
+    }
+    let (scenario, text) = read::text(folder, SCENARIO).map_err(CliError::input)?;
+    let model = model::parse(&scenario.display().to_string(), &text, &[])?;
+    let results = Results::open(folder).map_err(CliError::input)?;
+    let pictures = results.pictures().into_iter().chain(model.pictures_again(folder)?).collect();
+    Ok((pictures, few(results.summary.runs as usize)))
+}
+
+/// SVG made PDF or PNG by the program beside this one, or else the one that is found in `PATH`.
+fn converted(svg: &str, kind: &str) -> Result<Vec<u8>, CliError> {
+    let program = beside(PROGRAM);
+    let failed = |error: std::io::Error| match error.kind() {
+        ErrorKind::NotFound => CliError::failure(format!(
+            "{kind} is made by {PROGRAM}, which is neither beside this program nor in PATH; build it with: cargo build \
+             --release -p {PROGRAM}; --format svg needs nothing"
+        )),
+        _ => CliError::failure(format!("{}: {error}", program.display())),
+    };
+    let mut child = Command::new(&program)
+        .arg(kind)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(failed)?;
+    // It reads all before it writes; what it says if it stops reading is in its standard error.
+    let sent = child.stdin.take().map_or(Ok(()), |mut input| input.write_all(svg.as_bytes()));
+    let output = child.wait_with_output().map_err(failed)?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(CliError::failure(said.trim().to_owned()));
+    }
+    sent.map_err(failed)?;
+    Ok(output.stdout)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn widths_have_units_and_a_range() {
+        let close = |text: &str, mm: f64| (width(text).unwrap() - mm).abs() < 1e-9;
+        assert!(close("84mm", 84.0) && close("8.4cm", 84.0) && close("3.3in", 83.82) && close("84 mm", 84.0));
+        for text in ["84", "84px", "39mm", "2m", "-84mm", "NaNmm", ""] {
+            assert!(width(text).unwrap_err().contains("40 to 1000 mm"), "{text}");
+        }
+    }
+}

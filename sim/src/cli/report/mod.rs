@@ -1,0 +1,113 @@
+//! `sordino report`: the page of a run folder or of a sweep, one of its pictures, one of its tables.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::error::CliError;
+use super::{print, unfinished};
+use crate::files::write_atomically;
+use crate::model;
+use crate::progress::log;
+use crate::report::read;
+use crate::report::sheet::COLUMN;
+use crate::study::parts::mark::whole;
+use crate::study::sweep::SweepFolder;
+
+pub mod figure;
+mod format;
+mod table;
+
+use format::{Format, SCENARIO};
+
+/// The page within a folder.
+const PAGE: &str = "report.html";
+
+/// `sordino report`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  sordino report results/a\n  sordino report results/a --figure regret --width 84mm --no-title \
+                  --methods ts,dp-fts-de --out regret.pdf\n  sordino report results/a --table paired --format latex\nA wrong \
+                  name of a figure is answered with those that the folder has."
+)]
+pub struct Arguments {
+    /// A run folder, of any trust model, or the folder of a sweep; of an unfinished one the finished part is drawn
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// Make one picture a file (--out) instead of the page: `regret`, `utility`, `epsilon`, …
+    #[arg(long, value_name = "NAME", requires = "out", conflicts_with = "table")]
+    figure: Option<String>,
+    /// Print one table instead of writing the page
+    #[arg(long, value_enum)]
+    table: Option<table::Table>,
+    /// Methods, or other names in the figure, that are shown alone [default: all]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    methods: Vec<String>,
+    #[command(flatten)]
+    sheet: figure::Sheeted,
+    /// Of a figure: svg, pdf or png [default: the ending of --out]; of a table: text, markdown, latex, csv or json
+    /// [default: text]
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    /// File for the figure or table, replaced if it is there
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+/// Reads the folder, checks it, writes what is asked for.
+pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
+    let only = |given: bool, name: &str, wants: &str| match given {
+        true => Err(CliError::input(format!("{name} is for {wants}; without it the whole page is written"))),
+        false => Ok(()),
+    };
+    whole(&arguments.folder)?;
+    let (methods, out) = (&arguments.methods[..], arguments.out.as_deref());
+    match (&arguments.figure, arguments.table) {
+        (Some(name), _) => {
+            let wanted = figure::Wanted { name, methods, sheet: &arguments.sheet, format: arguments.format, out };
+            figure::execute(&arguments.folder, &wanted)
+        }
+        (None, Some(kind)) => table::execute(&arguments.folder, kind, methods, arguments.format, out),
+        (None, None) => {
+            only(!arguments.methods.is_empty(), "--methods", "--figure or --table")?;
+            only(arguments.out.is_some(), "--out", "--figure or --table")?;
+            only(arguments.format.is_some(), "--format", "--figure or --table")?;
+            only(arguments.sheet.no_title, "--no-title", "--figure")?;
+            only(arguments.sheet.width != COLUMN, "--width", "--figure")?;
+            page(&arguments.folder)
+        }
+    }
+}
+
+fn page(folder: &std::path::Path) -> Result<(), CliError> {
+    let page = if SweepFolder::is_one(folder) {
+        let sweep = SweepFolder::open(folder)?;
+        let index = sweep.index()?;
+        if !sweep.is_complete(&index) {
+            log::note(&unfinished::sweep(&sweep, &index));
+        }
+        crate::study::sweep::page::page(&sweep, &index)
+    } else if let Some(page) = unfinished::page(folder)? {
+        page
+    } else {
+        let (scenario, text) = read::text(folder, SCENARIO).map_err(CliError::input)?;
+        let model = model::parse(&scenario.display().to_string(), &text, &[])?;
+        match model.page_again(folder)? {
+            Some(page) => page,
+            // The page was made from what the runs held in memory; the folder has it since.
+            None if folder.join(PAGE).exists() => return print(&format!("{}\n", folder.join(PAGE).display())),
+            None => {
+                return Err(CliError::input(format!(
+                    "{}: is not there; pages of trust model {} are written by the run: sordino run {} --out NEW",
+                    folder.join(PAGE).display(),
+                    model.head().trust,
+                    scenario.display()
+                )));
+            }
+        }
+    };
+    let path = folder.join(PAGE);
+    write_atomically(&path, page.as_bytes())
+        .map_err(|error| CliError::failure(format!("{}: cannot be written: {error}", path.display())))?;
+    print(&format!("{}\n", path.display()))
+}

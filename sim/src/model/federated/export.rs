@@ -1,0 +1,28 @@
+//! What a device that takes part must be compiled with: constants of a scenario as a Rust module or a C header.
+//!
+//! Everything follows from the [`Agreement`](sordino_core::federated::exchange::Agreement), whose bytes and digest are in
+//! both; the rest is what a compiler must know before it can read them: sizes. No seed of an agent is among them: on a
+//! device that is drawn from entropy.
+
+mod c;
+mod constants;
+mod rust;
+
+pub use constants::{Export, ExportError};
+
+/// The language of the constants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// A module that uses `sordino-core`.
+    Rust,
+    /// A header, for the library of `capi/`.
+    C,
+}
+
+/// The constants as a source file.
+pub fn text(export: &Export, language: Language) -> String {
+    match language {
+        Language::Rust => rust::text(export),
+        Language::C => c::text(export),
+    }
+}

@@ -1,0 +1,231 @@
+//! What a complete run folder of any trust model says in the terms that all have: its summary and its curves.
+
+use std::path::{Path, PathBuf};
+
+use super::chart::{Curve, Picture, Point, Ruler};
+use super::curves::Curves;
+use super::figure;
+use super::palette::Looks;
+use super::parts::{points, scaled};
+use super::read::{ReadError, text};
+use crate::metrics::Estimate;
+use crate::record::{MethodSummary, Summary};
+use crate::scenario::Scenario;
+
+/// Name of the federated trust model, whose methods are compared by sums over rounds.
+pub const FEDERATED: &str = "federated";
+
+/// A run folder's numbers.
+#[derive(Clone, Debug)]
+pub struct Results {
+    /// Path of the folder.
+    pub path: PathBuf,
+    /// Its `scenario.toml`.
+    pub scenario: toml::Table,
+    /// Its `summary.json`.
+    pub summary: Summary,
+    /// Its `rounds.csv`.
+    pub curves: Curves,
+}
+
+impl Results {
+    /// Reads the folder.
+    ///
+    /// **Errors**: a file that is missing or damaged, with its line; methods of which one file alone knows.
+    pub fn open(folder: &Path) -> Result<Results, ReadError> {
+        let (path, scenario) = text(folder, "scenario.toml")?;
+        let wrong = |path: &Path, message: String| ReadError::Inconsistent { path: path.to_owned(), message };
+        let scenario = scenario.parse().map_err(|error: toml::de::Error| wrong(&path, error.message().to_owned()))?;
+        let (path, summary) = text(folder, "summary.json")?;
+        let summary = Summary::parse(&summary).map_err(|message| wrong(&path, message))?;
+        let curves = Curves::read(folder)?;
+        if let Some(method) =
+            summary.methods.iter().find(|method| curves.of(&method.name).len() != summary.runs as usize)
+        {
+            let there = curves.of(&method.name).len();
+            let message = format!("{} has {there} of its {} runs in rounds.csv", method.name, summary.runs);
+            return Err(wrong(&path, message));
+        }
+        Ok(Results { path: folder.to_owned(), scenario, summary, curves })
+    }
+
+    /// What regret is called in it.
+    pub fn regret(&self) -> String {
+        match self.summary.trust.as_str() {
+            "local" => "cumulative regret".to_owned(),
+            "outsourced" => "simple regret".to_owned(),
+            FEDERATED => {
+                let read = Scenario::parse("scenario.toml", &self.scenario.to_string(), &[]);
+                read.map_or("regret", |scenario| scenario.objective.regret_name()).to_owned()
+            }
+            _ => "regret".to_owned(),
+        }
+    }
+
+    /// What methods are compared by, in words.
+    pub fn compared_by(&self) -> String {
+        let regret = self.regret();
+        if self.summary.trust == FEDERATED { format!("summed {regret}") } else { format!("final {regret}") }
+    }
+
+    /// The number of a run by which methods are compared, for each method and run: federated, its regret summed over
+    /// rounds; otherwise the last.
+    pub fn worth(&self) -> Vec<(String, Vec<f64>)> {
+        let summed = self.summary.trust == FEDERATED;
+        let of = |run: &Vec<f64>| if summed { run.iter().sum() } else { run.last().copied().unwrap_or(0.0) };
+        let methods = self.summary.methods.iter().map(|method| method.name.clone());
+        methods.map(|name| (name.clone(), self.curves.of(&name).iter().map(of).collect())).collect()
+    }
+
+    /// Pictures that every trust model has, made of these numbers alone.
+    pub fn pictures(&self) -> Vec<Picture> {
+        let worth = self.worth();
+        let of = |method: &MethodSummary| {
+            worth.iter().find(|(name, _)| *name == method.name).map(|(_, values)| Estimate::of(values))
+        };
+        let score = |method: &MethodSummary| {
+            let found = method.measure("score_error")?;
+            Some(Estimate { mean: found.mean, standard_error: found.standard_error })
+        };
+        let regret = self.over_epsilon("regret-epsilon", &self.compared_by(), &of);
+        let score = self.over_epsilon("score-epsilon", "error of the published score", &score);
+        [self.over_rounds(), self.utility(), regret, score, self.losses()].into_iter().flatten().collect()
+    }
+
+    /// How its methods are told apart.
+    pub(super) fn looks(&self) -> Looks {
+        Looks::of(self.summary.methods.iter().map(|method| method.name.as_str()), self.summary.trust == FEDERATED)
+    }
+
+    pub(super) fn picture(&self, name: &str, title: &str, text: &str, chart: super::chart::Chart) -> Picture {
+        let (title, text) = (format!("{}: {title}", self.summary.scenario), text.to_owned());
+        Picture { name: name.to_owned(), title, text, charts: vec![chart], ruler: None }
+    }
+
+    /// How bands come about.
+    fn band(&self) -> String {
+        match self.summary.runs {
+            1 => "One run.".to_owned(),
+            runs => format!("Mean of {runs} paired runs; the band is one standard error to either side."),
+        }
+    }
+
+    /// Regret by round of every method that has more than one.
+    fn over_rounds(&self) -> Option<Picture> {
+        let (means, looks) = (self.curves.means(), self.looks());
+        let curve = |found: &super::curves::MethodCurve| {
+            let summary = self.summary.method(&found.method);
+            let note = summary.and_then(epsilon).map_or(String::new(), |loss| figure::epsilon(Some(loss)));
+            Curve { class: looks.class(&found.method), label: found.method.clone(), note, points: points(found) }
+        };
+        let curves: Vec<Curve> = means.iter().filter(|found| found.points.len() > 1).map(curve).collect();
+        let chart = scaled("All methods", "round", &self.regret(), curves);
+        (!chart.curves.is_empty()).then(|| self.picture("regret", &self.regret(), &self.band(), chart))
+    }
+
+    /// What is measured over ε, where one folder has releases of more than one ε: methods under one name, `method at ε = 1`.
+    fn over_epsilon(
+        &self,
+        name: &str,
+        title: &str,
+        of: &dyn Fn(&MethodSummary) -> Option<Estimate>,
+    ) -> Option<Picture> {
+        let base = |name: &str| name.split(" at ε = ").next().unwrap_or(name).to_owned();
+        let mut curves: Vec<Curve> = Vec::new();
+        let priced = |method: &MethodSummary| epsilon(method).filter(|epsilon| *epsilon > 0.0);
+        let measured = || self.summary.methods.iter().filter_map(|method| Some((method, of(method)?)));
+        let (free, paid): (Vec<_>, Vec<_>) = measured().partition(|(method, _)| priced(method).is_none());
+        let ruler = over(&paid.iter().filter_map(|(method, _)| priced(method)).collect::<Vec<_>>())?;
+        let names: Vec<String> = paid.iter().chain(&free).map(|(method, _)| base(&method.name)).collect();
+        let looks = Looks::of(names.iter().map(String::as_str), self.summary.trust == FEDERATED);
+        for (method, at) in paid {
+            let (error, name) = (at.standard_error.unwrap_or(0.0), base(&method.name));
+            let x = priced(method).unwrap_or(1.0);
+            let point = Point { x, y: at.mean, low: (at.mean - error).max(0.0), high: at.mean + error };
+            match curves.iter_mut().find(|curve| curve.label == name) {
+                Some(curve) => curve.points.push(point),
+                None => {
+                    let class = looks.class(&name);
+                    curves.push(Curve { class, label: name, note: String::new(), points: vec![point] });
+                }
+            }
+        }
+        if curves.iter().all(|curve| curve.points.len() < 2) {
+            return None;
+        }
+        // What does not depend on ε is a line through all of them.
+        for (method, at) in free {
+            let points = [ruler.from, ruler.to].map(|x| Point::bare(x.exp(), at.mean)).to_vec();
+            let class = looks.class(&base(&method.name));
+            curves.push(Curve { class, label: method.name.clone(), note: String::new(), points });
+        }
+        curves.iter_mut().for_each(logarithmic);
+        let chart = scaled("", "ε, logarithmic", title, curves);
+        let picture = self.picture(name, &format!("{title} against ε"), &self.band(), chart);
+        Some(Picture { ruler: Some(ruler), ..picture })
+    }
+
+    /// What releases have cost by round.
+    fn losses(&self) -> Option<Picture> {
+        let looks = self.looks();
+        let curve = |(name, told): &(String, Vec<(f64, f64)>)| Curve {
+            class: looks.class(name),
+            label: name.clone(),
+            note: told.last().map_or(String::new(), |(_, spent)| figure::epsilon(Some(*spent))),
+            points: told.iter().map(|(round, spent)| Point::bare(*round, *spent)).collect(),
+        };
+        let told = self.curves.losses().iter().filter(|(_, told)| told.len() > 1);
+        let chart = scaled("", "round", "ε of all releases so far", told.map(curve).collect());
+        let text = "What the releases of each private method have cost by the end of a round.";
+        (!chart.curves.is_empty()).then(|| self.picture("epsilon", "ε by round", text, chart))
+    }
+}
+
+/// The ε of a method's releases: the first loss whose name says so.
+pub fn epsilon(method: &MethodSummary) -> Option<f64> {
+    method.losses.iter().find(|loss| loss.name.starts_with("epsilon")).and_then(|loss| loss.value)
+}
+
+/// Points in order, over the logarithm of their place.
+pub fn logarithmic(curve: &mut Curve) {
+    curve.points.iter_mut().for_each(|point| point.x = point.x.ln());
+    curve.points.sort_by(|a, b| a.x.total_cmp(&b.x));
+}
+
+/// An axis of ln ε with round numbers; nothing if there are not two that differ by a hundredth.
+pub fn over(epsilons: &[f64]) -> Option<Ruler> {
+    let low = epsilons.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = epsilons.iter().copied().fold(0.0, f64::max);
+    if !(low > 0.0 && high > low * 1.01) {
+        return None;
+    }
+    let (from, to) = (low.ln(), high.ln());
+    let room = 0.04 * (to - from);
+    let steps: &[f64] = if high / low > 1e4 { &[1.0] } else { &[1.0, 2.0, 5.0] };
+    let powers = (low.log10().floor() as i32)..=(high.log10().ceil() as i32);
+    let round = powers.flat_map(|power| steps.iter().map(move |step| step * 10f64.powi(power)));
+    let mut ticks: Vec<(f64, String)> = round
+        .filter(|x| (low * 0.999..=high * 1.001).contains(x))
+        .map(|x| (x.ln(), crate::text::significant(x, 1)))
+        .collect();
+    if ticks.len() < 2 {
+        ticks = [low, high].map(|x| (x.ln(), crate::text::significant(x, 3))).to_vec();
+    }
+    Some(Ruler { from: from - room, to: to + room, ticks, marks: false })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_axis_of_epsilons_has_round_numbers_within_them() {
+        let shown = |epsilons: &[f64]| -> Vec<String> {
+            over(epsilons).map_or(Vec::new(), |ruler| ruler.ticks.into_iter().map(|(_, text)| text).collect())
+        };
+        assert_eq!(shown(&[0.64, 7.05, 2.0]), ["1", "2", "5"]);
+        assert_eq!(shown(&[3.1, 3.3]), ["3.10", "3.30"]);
+        assert_eq!(shown(&[0.01, 1000.0]), ["0.01", "0.1", "1", "10", "100", "1000"]);
+        assert!(over(&[2.0, 2.0]).is_none() && over(&[]).is_none() && over(&[0.0, 1.0]).is_none());
+    }
+}

@@ -1,0 +1,140 @@
+//! A picture as a file of a width in millimetres, as papers and slides want it: on white, its type at the size of captions.
+//!
+//! One unit of the picture is two thirds of a point, so that the twelve units of axes and notes are 8 pt and the thirteen
+//! of curves' names 8.7 pt, however wide the picture is: it is laid out at its width, never scaled to it.
+
+use super::chart::{Chart, Picture};
+use super::figure::heading;
+use super::layout::{Layout, Room, Sizes};
+use super::palette;
+use super::svg::escape;
+
+/// Units of the picture in a millimetre.
+const UNITS: f64 = 1.5 * 72.0 / 25.4;
+/// Panels narrower than this, in units, stand below each other.
+const PANEL_LEAST: f64 = 330.0;
+/// Between two panels.
+const GAP: f64 = 16.0;
+
+/// Widths that are drawn, in millimetres: from half a column to a poster.
+pub const WIDTHS: std::ops::RangeInclusive<f64> = 40.0..=1000.0;
+/// A column of most journals, in millimetres.
+pub const COLUMN: f64 = 84.0;
+
+/// How a picture is made a file.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sheet {
+    /// Width in millimetres, one of [`WIDTHS`].
+    pub width: f64,
+    /// Whether its title and what must be said with it stand above it; a caption may say them instead.
+    pub title: bool,
+}
+
+impl Sheet {
+    /// The picture as SVG.
+    pub fn draw(&self, picture: &Picture) -> String {
+        let width = self.width * UNITS;
+        let (mut body, mut y) = (String::new(), 0.0);
+        if self.title {
+            y = heading(&mut body, &picture.title, &[&picture.text, ""], width - 48.0);
+        }
+        let abreast = (((width + GAP) / (PANEL_LEAST + GAP)).floor() as usize).clamp(1, picture.charts.len().max(1));
+        let panel = (width - (abreast - 1) as f64 * GAP) / abreast as f64;
+        for row in picture.charts.chunks(abreast) {
+            let mut bottom = y;
+            for (place, chart) in row.iter().enumerate() {
+                let chart = self.shown(chart, picture);
+                let ruler = picture.ruler.clone().unwrap_or_else(|| chart.ruler());
+                let layout = Layout::of(&chart, &ruler, &room((place as f64 * (panel + GAP), y), panel, &chart));
+                bottom = layout.height.max(bottom - y) + y;
+                body.push_str(&chart.draw(&layout, &ruler));
+            }
+            y = bottom + 6.0;
+        }
+        let height = y.ceil();
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.2} {height}\" width=\"{}mm\" \
+             height=\"{:.2}mm\" role=\"img\" aria-label=\"{}\">\n<style>{}</style>\n\
+             <rect class=\"ground\" width=\"{width:.2}\" height=\"{height}\"/>\n{body}</svg>\n",
+            self.width,
+            height / UNITS,
+            escape(&picture.title),
+            palette::paper(&body)
+        )
+    }
+
+    /// The chart without a title that would say nothing: that of a single panel, which the caption has.
+    fn shown(&self, chart: &Chart, picture: &Picture) -> Chart {
+        let mut chart = chart.clone();
+        if picture.charts.len() < 2 {
+            chart.title.clear();
+        }
+        chart
+    }
+}
+
+fn room(corner: (f64, f64), width: f64, chart: &Chart) -> Room {
+    let above = if chart.title.is_empty() { 26.0 } else { 48.0 };
+    let height = (0.5 * width).clamp(120.0, 260.0);
+    Room { corner, width, plot: (width, height), margins: (40.0, above, 46.0), sizes: Sizes::FILE, key: true }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::chart::{Curve, Point, Scale};
+    use super::*;
+
+    fn picture(labels: &[&str], panels: usize) -> Picture {
+        let curve = |label: &&str| Curve {
+            class: "blue",
+            label: (*label).to_owned(),
+            note: "ε = 7.05".into(),
+            points: vec![Point::bare(0.0, 1.0), Point::bare(40.0, 0.2)],
+        };
+        let chart = |i: usize| Chart {
+            title: format!("panel {i}"),
+            x_label: "round".into(),
+            y_label: "regret".into(),
+            curves: labels.iter().map(curve).collect(),
+            scale: Scale::Linear { from: 0.0 },
+            y_max: 1.0,
+        };
+        let charts = (0..panels).map(chart).collect();
+        Picture { name: "x".into(), title: "A title".into(), text: "Said.".into(), charts, ruler: None }
+    }
+
+    #[test]
+    fn a_sheet_has_the_width_that_was_asked_for_and_names_go_where_they_have_room() {
+        let few = picture(&["ts", "fts"], 1);
+        let many: Vec<String> = (0..13).map(|i| format!("a-method-of-ours-{i}")).collect();
+        let many = picture(&many.iter().map(String::as_str).collect::<Vec<_>>(), 1);
+        for width in [40.0, 60.0, 84.0, 174.0, 1000.0] {
+            for picture in [&few, &many] {
+                let sheet = Sheet { width, title: false };
+                let svg = sheet.draw(picture);
+                let start = format!(r#"viewBox="0 0 {:.2} "#, width * UNITS);
+                assert!(svg.contains(&start) && svg.contains(&format!(r#"width="{width}mm""#)), "{width}");
+                assert!(
+                    !svg.contains("A title</text>")
+                        && Sheet { title: true, ..sheet }.draw(picture).contains("A title<")
+                );
+            }
+        }
+        let leaders = |picture: &Picture, width| Sheet { width, title: false }.draw(picture).matches("leader").count();
+        // A class in the style sheet, and one for each curve that is named at its end.
+        let (named, keyed) = (leaders(&few, 84.0), leaders(&many, 84.0));
+        assert!(named == keyed + 2, "{named} {keyed}");
+        // A unit is two thirds of a point, in every width: 84 mm are 238.1 pt.
+        assert!((84.0 * UNITS / 1.5 - 238.11).abs() < 0.01);
+    }
+
+    #[test]
+    fn panels_stand_beside_each_other_where_they_have_room() {
+        let height = |width: f64| {
+            let svg = Sheet { width, title: false }.draw(&picture(&["ts"], 2));
+            let view = svg.split("viewBox=\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
+            view.split(' ').nth(3).unwrap().parse::<f64>().unwrap()
+        };
+        assert!(height(84.0) > 1.6 * height(174.0), "{} {}", height(84.0), height(174.0));
+    }
+}

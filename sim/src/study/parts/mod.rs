@@ -1,0 +1,20 @@
+//! One execution by many processes that know nothing of each other: parts, and the whole put together from them.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`mark`] | what says which part of which execution a folder holds, and whether it is complete |
+//! | [`single`], [`many`] | a part of a run; of a sweep |
+//! | [`merge`] | all parts checked against each other, and the folder of the undivided execution |
+//!
+//! A part is a folder of its own: `part.json`, and a journal as every execution has one (of a sweep one for each run),
+//! which holds the results of the part's jobs. The whole is made by the ordinary execution over a journal that holds the
+//! results of all parts: it finds every job done, and leaves the folder that it leaves without parts, byte for byte.
+
+pub mod error;
+pub mod many;
+pub mod mark;
+pub mod merge;
+pub mod single;
+
+pub use error::PartError;
+pub use mark::{Kind, Mark};

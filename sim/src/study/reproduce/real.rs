@@ -1,0 +1,100 @@
+//! Real data of many agents, compiled in: where private sharing pays and where it does not (`docs/real-data.md`).
+//!
+//! Bands are loose and about both sides: a method that shares must beat `ts` and its twin of pure noise to be said to pay.
+
+use super::variants::{Comparison, Variant};
+use super::{Band, Experiment, Options, Outcome, ReproduceError};
+use crate::scenario::Method;
+use crate::scenario::method::{DP_FTS_DE, DP_PRIOR, PRIOR, PRIOR_NOISE, TS};
+
+/// The catalogue's entries.
+pub const EXPERIMENTS: &[Experiment] = &[
+    Experiment {
+        name: "real/employment",
+        description: "133 industries tune their forecasts: private sharing pays, below ε = 1 too (10 runs, a minute)",
+        runs: 10,
+        reads_data: false,
+        measure: employment,
+    },
+    Experiment {
+        name: "real/planes",
+        description: "1,084 planes tune how they train a model: private sharing pays, below ε = 1 too (10 runs, minutes)",
+        runs: 10,
+        reads_data: false,
+        measure: planes,
+    },
+    Experiment {
+        name: "real/wages",
+        description: "1,155 women's forecasts: sharing brings little or nothing (10 runs, minutes)",
+        runs: 10,
+        reads_data: false,
+        measure: wages,
+    },
+];
+
+const ALL: &[Method] = &[TS, DP_FTS_DE, PRIOR, PRIOR_NOISE, DP_PRIOR];
+const PRIVATE: &[Method] = &[DP_FTS_DE, PRIOR_NOISE, DP_PRIOR];
+/// The variant whose ε is below 1.
+const BELOW_ONE: &str = "ε < 1";
+
+fn employment(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
+    measured("employment", &["privacy.noise_multiplier=4"], options, runs, |ratio| {
+        vec![
+            ratio("", TS, 0.2, 0.65),
+            ratio("", PRIOR_NOISE, 0.2, 0.7),
+            ratio(BELOW_ONE, TS, 0.3, 0.85),
+            ratio(BELOW_ONE, PRIOR_NOISE, 0.4, 0.9),
+        ]
+    })
+}
+
+fn planes(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
+    measured("planes", &["privacy.noise_multiplier=6"], options, runs, |ratio| {
+        vec![
+            ratio("", TS, 0.6, 0.9),
+            ratio("", PRIOR_NOISE, 0.6, 0.92),
+            ratio(BELOW_ONE, TS, 0.6, 0.9),
+            ratio(BELOW_ONE, PRIOR_NOISE, 0.6, 0.92),
+        ]
+    })
+}
+
+fn wages(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
+    measured("wages", &["privacy.noise_multiplier=6"], options, runs, |ratio| {
+        vec![
+            ratio("", TS, 0.8, 1.0),
+            ratio("", PRIOR_NOISE, 0.95, 1.05),
+            ratio(BELOW_ONE, TS, 0.8, 1.0),
+            ratio(BELOW_ONE, PRIOR_NOISE, 0.92, 1.03),
+        ]
+    })
+}
+
+/// Bands of `dp-prior` over another method's regret in a variant, between two bounds; `ts` is that of the first variant.
+fn measured(
+    scenario: &'static str,
+    below_one: &'static [&'static str],
+    options: &Options,
+    runs: u32,
+    bands: impl Fn(&dyn Fn(&'static str, Method, f64, f64) -> Band) -> Vec<Band>,
+) -> Result<Outcome, ReproduceError> {
+    let variants = [
+        Variant { name: "", settings: &[], methods: ALL },
+        Variant { name: BELOW_ONE, settings: below_one, methods: PRIVATE },
+    ];
+    let all = Comparison::execute(scenario, &variants, options, runs)?;
+    let at = |variant: &'static str, method: Method| (if method == TS { "" } else { variant }, method);
+    let ratio = |variant, method, low, high| {
+        let (name, ratio) = all.ratio((variant, DP_PRIOR), at(variant, method));
+        Band::within(name, ratio, low, high)
+    };
+    let mut bands = bands(&ratio);
+    bands.extend(["", BELOW_ONE].map(|variant| all.equal_loss_band(variant, DP_PRIOR, DP_FTS_DE)));
+    let pairs = ["", BELOW_ONE].into_iter().flat_map(|variant| [TS, PRIOR_NOISE, DP_FTS_DE].map(|of| (variant, of)));
+    let mut remarks: Vec<String> =
+        pairs.map(|(variant, of)| all.difference((variant, DP_PRIOR), at(variant, of))).collect();
+    remarks.push(all.difference(("", DP_PRIOR), ("", PRIOR)));
+    remarks.push("Runs differ in coins and initial points, never in data: no statement about other agents.".to_owned());
+    let chart = all.curves(scenario, false);
+    Ok(all.outcome(&format!("Real data: {scenario}"), bands, remarks, vec![chart]))
+}

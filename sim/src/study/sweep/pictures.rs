@@ -1,0 +1,361 @@
+//! What a sweep shows: measures against keys, regret against ε, what releases cost, curves over rounds.
+
+use super::folder::SweepFolder;
+use super::grid::Axis;
+use super::index::{Cell, Index, Pooled, Status};
+use crate::record::distinct;
+use crate::report::chart::Picture;
+use crate::report::curves::{Curves, MethodCurve};
+use crate::report::palette::{Looks, RAMP};
+use crate::report::parts::{points, scaled, words};
+use crate::report::results::{FEDERATED, epsilon, logarithmic, over};
+use crate::report::svg::{Chart, Curve, Point, Ruler};
+use crate::text::significant;
+
+/// What utility against privacy is called in a sweep.
+pub const REGRET_EPSILON: &str = "regret-epsilon";
+/// Panels of one picture; a sweep over several keys may have more.
+const PANELS_MAX: usize = 12;
+/// What bands and bars are.
+const ERRORS: &str = "Means over all runs of all seeds; the bars are one standard error.";
+
+/// All pictures of a sweep, in the order of its page.
+pub fn pictures(folder: &SweepFolder, index: &Index) -> Vec<Picture> {
+    let (cells, main) = (index.cells(), main_axis(index));
+    let mut found: Vec<Picture> = main.into_iter().flat_map(|main| over_keys(index, &cells, main)).collect();
+    found.extend(over_epsilon(index, &cells));
+    if let Some(main) = main {
+        found.extend(losses(index, &cells, main).ok().flatten());
+        found.extend(over_rounds(folder, index, main));
+    }
+    found
+}
+
+/// The axis along which pictures compare: the first of those with the most values.
+pub(super) fn main_axis(index: &Index) -> Option<usize> {
+    let most = index.axes.iter().map(|axis| axis.values.len()).max()?;
+    index.axes.iter().position(|axis| axis.varies() && axis.values.len() == most)
+}
+
+/// What tells two cells apart beside the main axis, as in `agents = 50`.
+fn others(index: &Index, values: &[String], main: usize) -> String {
+    let shown = index.axes.iter().zip(values).enumerate().filter(|(i, (axis, _))| *i != main && axis.varies());
+    shown.map(|(_, (axis, value))| format!("{} = {value}", axis.short())).collect::<Vec<_>>().join(", ")
+}
+
+/// Where the values of an axis stand: numbers where they are, with their logarithms if they span more than a factor of
+/// eight; names side by side.
+struct Positions {
+    places: Vec<f64>,
+    ruler: Ruler,
+    logarithmic: bool,
+}
+
+impl Positions {
+    fn new(axis: &Axis) -> Self {
+        let numbers: Option<Vec<f64>> =
+            axis.values.iter().map(|value| value.parse().ok().filter(|x: &f64| x.is_finite())).collect();
+        let (mut logarithmic, mut places) = (false, (0..axis.values.len()).map(|i| i as f64).collect::<Vec<_>>());
+        if let Some(numbers) = numbers {
+            let (low, high) = extremes(&numbers);
+            logarithmic = low > 0.0 && high > 8.0 * low;
+            places = if logarithmic { numbers.iter().map(|x| x.ln()).collect() } else { numbers };
+        }
+        let (low, high) = extremes(&places);
+        let room = 0.05 * (high - low);
+        // Names that would overlap are left out: a twelfth of the axis for each.
+        let mut ticks: Vec<(f64, String)> = Vec::new();
+        let mut order: Vec<usize> = (0..places.len()).collect();
+        order.sort_by(|a, b| places[*a].total_cmp(&places[*b]));
+        for i in order {
+            if ticks.last().is_none_or(|(before, _)| places[i] - before > (high - low) / 12.0) {
+                ticks.push((places[i], axis.values[i].clone()));
+            }
+        }
+        Positions { ruler: Ruler { from: low - room, to: high + room, ticks, marks: true }, places, logarithmic }
+    }
+
+    fn name(&self, axis: &Axis) -> String {
+        format!("{}{}", axis.key, if self.logarithmic { ", logarithmic" } else { "" })
+    }
+}
+
+fn extremes(values: &[f64]) -> (f64, f64) {
+    values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(*x), high.max(*x)))
+}
+
+/// Panels: (what they hold fixed, their cells with the place on the main axis).
+fn panels<'c>(index: &Index, cells: &'c [Cell], main: usize) -> Vec<(String, Vec<(usize, &'c Cell)>)> {
+    let mut panels: Vec<(String, Vec<(usize, &Cell)>)> = Vec::new();
+    for cell in cells {
+        let Some(place) = index.axes[main].values.iter().position(|value| *value == cell.values[main]) else {
+            continue;
+        };
+        let name = others(index, &cell.values, main);
+        match panels.iter_mut().find(|panel| panel.0 == name) {
+            Some(panel) => panel.1.push((place, cell)),
+            None => panels.push((name, vec![(place, cell)])),
+        }
+    }
+    panels
+}
+
+/// Names of the methods of all cells, in order.
+pub(super) fn methods(cells: &[Cell]) -> Vec<&str> {
+    distinct(cells.iter().flat_map(|cell| &cell.methods).map(|method| method.summary.name.as_str()))
+}
+
+/// How the methods of a sweep are told apart.
+pub(super) fn looks(index: &Index, cells: &[Cell]) -> Looks {
+    Looks::of(methods(cells), index.trust == FEDERATED)
+}
+
+/// One curve for each method along the main axis; `value` is (mean, error) of a method in a cell.
+fn along(
+    positions: &Positions,
+    panel: &[(usize, &Cell)],
+    (names, looks): (&[&str], &Looks),
+    value: impl Fn(&Pooled) -> Option<(f64, f64)>,
+) -> Vec<Curve> {
+    let curve = |name: &&str| {
+        let mut points: Vec<Point> = panel
+            .iter()
+            .filter_map(|(at, cell)| {
+                let method = cell.methods.iter().find(|method| method.summary.name == **name)?;
+                let (mean, error) = value(method)?;
+                Some(Point { x: positions.places[*at], y: mean, low: mean - error, high: mean + error })
+            })
+            .collect();
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        Curve { class: looks.class(name), label: (*name).to_owned(), note: String::new(), points }
+    };
+    names.iter().map(curve).filter(|curve| !curve.points.is_empty()).collect()
+}
+
+/// Panels that are compared share their axis.
+fn share(charts: &mut [Chart], name: &str) {
+    let all: Vec<Curve> = charts.iter().flat_map(|chart| chart.curves.clone()).collect();
+    let common = scaled("", "", name, all);
+    for chart in charts {
+        (chart.scale, chart.y_max, chart.y_label) = (common.scale, common.y_max, common.y_label.clone());
+    }
+}
+
+/// What is said of panels that are left out.
+fn more(panels: usize) -> String {
+    match panels {
+        0..=PANELS_MAX => String::new(),
+        _ => format!(" The first {PANELS_MAX} of {panels} combinations of the other keys; the table has all."),
+    }
+}
+
+/// The first two measures against the main axis; more are in the table.
+pub(super) fn over_keys(index: &Index, cells: &[Cell], main: usize) -> Vec<Picture> {
+    let (axis, positions) = (&index.axes[main], Positions::new(&index.axes[main]));
+    let (names, looks, panels) = (methods(cells), looks(index, cells), panels(index, cells, main));
+    let picture = |measure: &str| {
+        let value = |method: &Pooled| {
+            let measure = method.summary.measure(measure)?;
+            Some((measure.mean, measure.standard_error.unwrap_or(0.0)))
+        };
+        let chart = |(name, panel): &(String, Vec<(usize, &Cell)>)| {
+            let title = if name.is_empty() { "All methods" } else { name };
+            scaled(title, &positions.name(axis), &words(measure), along(&positions, panel, (&names, &looks), value))
+        };
+        let mut charts: Vec<Chart> = panels.iter().take(PANELS_MAX).map(chart).collect();
+        share(&mut charts, &words(measure));
+        Picture {
+            name: measure.replace('_', "-"),
+            title: capital(&format!("{} against {}", words(measure), axis.short())),
+            text: format!("{ERRORS}{}", more(panels.len())),
+            charts,
+            ruler: Some(positions.ruler.clone()),
+        }
+    };
+    index.measures().into_iter().take(2).map(picture).collect()
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// The largest ε of a cell's methods: where those stand that have none.
+fn dearest(cell: &Cell) -> Option<f64> {
+    let told = cell.methods.iter().filter_map(|method| epsilon(&method.summary)).filter(|epsilon| *epsilon > 0.0);
+    told.reduce(f64::max)
+}
+
+/// The first key along which ε changes while all others are held.
+fn priced(index: &Index, cells: &[Cell]) -> Option<usize> {
+    let changes = |panel: &[(usize, &Cell)]| {
+        let told: Vec<f64> = panel.iter().filter_map(|(_, cell)| dearest(cell)).collect();
+        told.iter().any(|epsilon| (epsilon / told[0] - 1.0).abs() > 1e-9)
+    };
+    let varying = (0..index.axes.len()).filter(|axis| index.axes[*axis].varies());
+    varying.into_iter().find(|axis| panels(index, cells, *axis).iter().any(|(_, panel)| changes(panel)))
+}
+
+/// What is measured against ε, a panel for each combination of the keys that do not change it; nothing if no key does.
+pub(super) fn over_epsilon(index: &Index, cells: &[Cell]) -> Option<Picture> {
+    let (axis, measures) = (priced(index, cells)?, index.measures());
+    let measure = measures.iter().find(|name| name.starts_with("summed")).or(measures.first())?;
+    let ruler = over(&cells.iter().filter_map(dearest).collect::<Vec<_>>())?;
+    let (names, looks, panels) = (methods(cells), looks(index, cells), panels(index, cells, axis));
+    let point = |name: &str, cell: &Cell| {
+        let method = cell.methods.iter().find(|method| method.summary.name == name)?;
+        let x = epsilon(&method.summary).filter(|epsilon| *epsilon > 0.0).or(dearest(cell))?;
+        let found = method.summary.measure(measure)?;
+        let error = found.standard_error.unwrap_or(0.0);
+        Some(Point { x, y: found.mean, low: found.mean - error, high: found.mean + error })
+    };
+    let chart = |(title, panel): &(String, Vec<(usize, &Cell)>)| {
+        let curve = |name: &&str| {
+            let points = panel.iter().filter_map(|(_, cell)| point(name, cell)).collect();
+            let mut curve = Curve { class: looks.class(name), label: (*name).to_owned(), note: String::new(), points };
+            logarithmic(&mut curve);
+            curve
+        };
+        let mut curves: Vec<Curve> = names.iter().map(curve).collect();
+        curves.retain(|curve| !curve.points.is_empty());
+        let title = if title.is_empty() { "All methods" } else { title };
+        scaled(title, "ε, logarithmic", &words(measure), curves)
+    };
+    let mut charts: Vec<Chart> = panels.iter().take(PANELS_MAX).map(chart).collect();
+    share(&mut charts, &words(measure));
+    Some(Picture {
+        name: REGRET_EPSILON.to_owned(),
+        title: capital(&format!("{} against ε", words(measure))),
+        text: format!(
+            "{ERRORS} ε changes with {}; methods that pay nothing stand at the ε of the others in their run.{}",
+            index.axes[axis].key,
+            more(panels.len())
+        ),
+        charts,
+        ruler: Some(Ruler { marks: true, ..ruler }),
+    })
+}
+
+/// What privacy costs along the main axis.
+///
+/// **Errors**: a sentence, if it costs the same everywhere.
+pub(super) fn losses(index: &Index, cells: &[Cell], main: usize) -> Result<Option<Picture>, String> {
+    let names: Vec<&str> = index.losses().into_iter().filter(|name| name.starts_with("epsilon")).collect();
+    let (axis, positions) = (&index.axes[main], Positions::new(&index.axes[main]));
+    let panels = panels(index, cells, main);
+    let (mut charts, mut varies) = (Vec::new(), false);
+    for (title, panel) in panels.iter().take(PANELS_MAX) {
+        let mut curves: Vec<Curve> = Vec::new();
+        for (place, name) in names.iter().enumerate() {
+            // Every private method of a cell costs the same, or the dearest is shown.
+            let mut points: Vec<Point> = panel
+                .iter()
+                .filter_map(|(at, cell)| {
+                    let values = cell.methods.iter().filter_map(|method| method.summary.loss(name)?.value);
+                    Some(Point::bare(positions.places[*at], values.reduce(f64::max)?))
+                })
+                .collect();
+            points.sort_by(|a, b| a.x.total_cmp(&b.x));
+            varies |= points.windows(2).any(|pair| pair[0].y != pair[1].y);
+            let class = ["red", "blue", "fern"][place % 3];
+            curves.push(Curve { class, label: words(name), note: String::new(), points });
+        }
+        curves.retain(|curve| !curve.points.is_empty());
+        let title = if title.is_empty() { "What the releases of one run cost" } else { title };
+        charts.push(scaled(title, &positions.name(axis), "ε", curves));
+    }
+    charts.retain(|chart| !chart.curves.is_empty());
+    let Some(first) = charts.first() else { return Ok(None) };
+    if !varies {
+        let said = |curve: &Curve| format!("{} = {}", curve.label, significant(curve.points[0].y, 4));
+        let said: Vec<String> = first.curves.iter().map(said).collect();
+        let key = &axis.key;
+        return Err(format!(
+            "{} in every run: no key of this sweep changes what privacy costs along {key}.",
+            said.join(", ")
+        ));
+    }
+    Ok(Some(Picture {
+        name: "epsilon".to_owned(),
+        title: format!("Privacy loss against {}", axis.short()),
+        text: "What all releases of one run cost; of several private methods the dearest.".to_owned(),
+        charts,
+        ruler: Some(positions.ruler),
+    }))
+}
+
+/// Mean curves of the runs of one value of the main axis, over all seeds.
+fn joined(folder: &SweepFolder, index: &Index, value: &str, main: usize, fixed: &str) -> Option<Curves> {
+    let entries = index.entries.iter().filter(|entry| {
+        entry.status == Status::Done && entry.values[main] == value && others(index, &entry.values, main) == fixed
+    });
+    let mut read = entries.filter_map(|entry| Curves::read(&folder.run(&entry.folder)).ok());
+    let mut first = read.next()?;
+    read.for_each(|more| first.join(more));
+    Some(first)
+}
+
+/// Regret over rounds: one chart for each method, one curve for each value of the main axis.
+pub(super) fn over_rounds(folder: &SweepFolder, index: &Index, main: usize) -> Option<Picture> {
+    let axis = &index.axes[main];
+    let first = index.entries.iter().find(|entry| entry.status == Status::Done)?;
+    let fixed = others(index, &first.values, main);
+    // Six values at most are told apart: the ends, and what lies evenly between them.
+    let count = axis.values.len().min(RAMP.len());
+    let chosen = (0..count).map(|i| &axis.values[i * (axis.values.len() - 1) / (count - 1).max(1)]);
+    let mut by_value: Vec<(usize, &String, Vec<MethodCurve>)> = Vec::new();
+    for (i, value) in chosen.enumerate() {
+        if let Some(curves) = joined(folder, index, value, main, &fixed) {
+            by_value.push((i * (RAMP.len() - 1) / (count - 1).max(1), value, curves.means()));
+        }
+    }
+    let names = distinct(by_value.iter().flat_map(|(_, _, curves)| curves).map(|curve| curve.method.as_str()));
+    let chart = |name: &&str| {
+        let curves = by_value.iter().filter_map(|(hue, value, curves)| {
+            let curve = curves.iter().find(|curve| curve.method == *name)?;
+            let label = format!("{} = {value}", axis.short());
+            Some(Curve { class: RAMP[*hue], label, note: String::new(), points: points(curve) })
+        });
+        scaled(name, "round", measured(&index.trust), curves.collect())
+    };
+    let mut charts: Vec<Chart> = names.iter().map(chart).collect();
+    // A single point is no curve.
+    charts.retain(|chart| chart.curves.iter().any(|curve| curve.points.len() > 1));
+    let held = if fixed.is_empty() { String::new() } else { format!(" Held fixed: {fixed}.") };
+    (!charts.is_empty()).then(|| Picture {
+        name: "rounds".to_owned(),
+        title: "Curves".to_owned(),
+        text: format!("Means over all runs of all seeds; the bands are one standard error.{held}"),
+        charts,
+        ruler: None,
+    })
+}
+
+/// What the regret of a trust model is called, as in `rounds.csv` of its run folders.
+fn measured(trust: &str) -> &'static str {
+    match trust {
+        "local" => "cumulative regret",
+        "outsourced" => "simple regret",
+        _ => "regret",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_stand_where_they_are_and_names_side_by_side() {
+        let axis = |values: &[&str]| Axis { key: "a.b".into(), values: values.iter().map(|v| v.to_string()).collect() };
+        let linear = Positions::new(&axis(&["0", "0.1", "0.5"]));
+        assert_eq!((linear.places, linear.logarithmic), (vec![0.0, 0.1, 0.5], false));
+        let wide = Positions::new(&axis(&["10", "1", "1000"]));
+        assert!(wide.logarithmic && wide.ruler.from < 0.0 && wide.ruler.ticks[0].1 == "1");
+        let names = Positions::new(&axis(&["matern-5/2", "squared-exponential"]));
+        assert_eq!((names.places, names.ruler.ticks.len()), (vec![0.0, 1.0], 2));
+        // Crowded names are left out, crowded points are not.
+        let many: Vec<String> = (0..40).map(|i| i.to_string()).collect();
+        let crowded = Positions::new(&axis(&many.iter().map(String::as_str).collect::<Vec<_>>()));
+        assert!(crowded.ruler.ticks.len() <= 13 && crowded.places.len() == 40);
+    }
+}

@@ -1,0 +1,284 @@
+//! A benchmark of federated training: what a training with some hyper-parameters reached, round by round.
+//!
+//! **Format**, of two kinds, told apart by the column `result`:
+//!
+//! | with `result` | without |
+//! |---|---|
+//! | a line for each training (`tabular.csv` of FedHPO-Bench, unpacked) | a line for each round of a training |
+//! | hyper-parameters, fidelities such as `sample_client`, `seed` | the same, and the column `round` |
+//! | `result`: a dictionary as Python prints it; an entry is a list with one value for each evaluation | `metric` and `selected_by` are columns |
+//! | an entry may have, for each evaluation, a list of one value for each client (`val_avg_loss_fair`) | a client is the value of a column |
+//!
+//! **Value** of a training: the metric in the round up to `last_round` that is least in `selected_by` (or in the last one), as
+//! that benchmark reads its tables. Rounds without a number do not count.
+//!
+//! **Source**: Wang, Kuang, Zhang, Ding, Li (2022), *FedHPO-B: A Benchmark Suite for Federated Hyperparameter Optimization*.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use super::literal::{self, Literal};
+use super::rows::{Row, Rows};
+use super::space::{self, Setting, shown};
+use super::table::{Cell, Facts, Shape, Table, numbered};
+use super::{Family, ObjectiveError};
+use crate::benchmark::fedhpo::{FILE, TABLE};
+use crate::scenario::FedhpoConfig;
+
+/// The column of dictionaries.
+const RESULT: &str = "result";
+/// The column of rounds, where there is no dictionary.
+const ROUND: &str = "round";
+/// Largest absolute value that is taken for a number of a training.
+const VALUE_MAX: f64 = 1e12;
+
+/// Reads the table that a scenario of `agents` agents was made for, or the one that is compiled in.
+///
+/// **Errors**: no file, a file of another shape, with line and column; another number of agents or another digest than the
+/// scenario says; two trainings, or none, of one agent with the same hyper-parameters.
+pub fn load(config: &FedhpoConfig, agents: u32, data: Option<&Path>) -> Result<impl Family + use<>, ObjectiveError> {
+    let rows = match data {
+        _ if config.shipped => Rows::parse(Path::new(FILE), TABLE.as_bytes())?,
+        Some(path) => Rows::read(path)?,
+        None => return Err(ObjectiveError::NoData { file: "a CSV table of federated trainings" }),
+    };
+    rows.check_digest("objective.digest", rows.digest(), config.digest.as_deref())?;
+    let kept = kept(config, &rows)?;
+    let settings = space::of_rows(&config.space, &rows, kept.iter().copied())?;
+    let found = trainings(config, &rows, &kept, &settings)?;
+    let shape = Shape { space: &config.space, noise_variance: config.noise_variance, goal: config.goal };
+    let (cells, values): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+    Table::filled(&shape, &rows, agents, &cells, |cell, number| {
+        let missing = || ObjectiveError::Entry {
+            path: rows.path().to_owned(),
+            line: cell.row.line(),
+            entry: config.metric.clone(),
+            found: "has no number in the rounds that count".to_owned(),
+            admissible: "a number up to 1e12, or objective.diverged for what has none".to_owned(),
+        };
+        values[number].or(config.diverged).ok_or_else(missing)
+    })
+}
+
+/// Counts the agents of a table.
+///
+/// **Errors**: as [`load`], but for those of the scenario's agents and digest.
+pub fn facts(config: &FedhpoConfig, path: &Path) -> Result<Facts, ObjectiveError> {
+    let rows = Rows::read(path)?;
+    let kept = kept(config, &rows)?;
+    let settings = space::of_rows(&config.space, &rows, kept.iter().copied())?;
+    let found = trainings(config, &rows, &kept, &settings)?;
+    let (agents, _) = numbered(found.iter().map(|(cell, _)| &*cell.agent));
+    Ok(Facts { agents: agents as u32, digest: *rows.digest() })
+}
+
+/// The rows that meet every condition of `only`; at least one.
+fn kept<'r>(config: &FedhpoConfig, rows: &'r Rows) -> Result<Vec<Row<'r>>, ObjectiveError> {
+    let conditions =
+        config.conditions().map(|(column, value)| Ok((rows.column(column)?, value))).collect::<Result<Vec<_>, _>>()?;
+    let alike = |found: &str, wanted: &str| match (found.parse::<f64>(), wanted.parse::<f64>()) {
+        (Ok(found), Ok(wanted)) => found == wanted,
+        _ => found == wanted,
+    };
+    let all = |row: &Row<'_>| conditions.iter().all(|(column, value)| alike(row.text(*column), value));
+    let kept: Vec<Row<'r>> = rows.iter().filter(all).collect();
+    if kept.is_empty() {
+        let wanted = if config.only.is_empty() { "any".to_owned() } else { config.only.join(", ") };
+        return Err(rows.error(format!("no row has {wanted}")));
+    }
+    Ok(kept)
+}
+
+/// What was found of one agent's training, and its value, if it has one.
+type Training<'r> = (Cell<'r>, Option<f64>);
+
+fn trainings<'r>(
+    config: &FedhpoConfig,
+    rows: &'r Rows,
+    kept: &[Row<'r>],
+    settings: &'r [Vec<Setting>],
+) -> Result<Vec<Training<'r>>, ObjectiveError> {
+    let columns = config.agent_columns.iter().map(|name| rows.column(name)).collect::<Result<Vec<_>, _>>()?;
+    let agent = |row: &Row<'r>| match columns[..] {
+        [only] => Cow::Borrowed(row.text(only)),
+        _ => Cow::Owned(columns.iter().map(|column| row.text(*column)).collect::<Vec<_>>().join(", ")),
+    };
+    if rows.has(RESULT) {
+        let result = rows.column(RESULT)?;
+        let mut found = Vec::new();
+        let mut clients = None;
+        for (row, setting) in kept.iter().zip(settings) {
+            let told = Told::read(config, rows, row, result)?;
+            if config.agent_columns.is_empty() {
+                let values = told.by_client(&mut clients)?;
+                let names = (0..).map(|client: u32| Cow::Owned(client.to_string()));
+                found.extend(names.zip(values).map(|(agent, value)| (Cell { row: *row, agent, setting }, value)));
+            } else {
+                found.push((Cell { row: *row, agent: agent(row), setting }, told.of_all()?));
+            }
+        }
+        return Ok(found);
+    }
+    if columns.is_empty() {
+        let why = "has no column `result`, so objective.agent_columns must name the columns that tell agents apart";
+        return Err(rows.error(why.to_owned()));
+    }
+    by_rounds(config, rows, kept, settings, agent)
+}
+
+/// Trainings of a table with a line for each round.
+fn by_rounds<'r>(
+    config: &FedhpoConfig,
+    rows: &'r Rows,
+    kept: &[Row<'r>],
+    settings: &'r [Vec<Setting>],
+    agent: impl Fn(&Row<'r>) -> Cow<'r, str>,
+) -> Result<Vec<Training<'r>>, ObjectiveError> {
+    let (round, metric) = (rows.column(ROUND)?, rows.column(&config.metric)?);
+    let selected_by = config.selected_by.as_ref().map(|name| rows.column(name)).transpose()?;
+    let (count, training_of) = numbered(
+        kept.iter().zip(settings).map(|(row, setting)| (agent(row), setting.iter().map(shown).collect::<Vec<_>>())),
+    );
+    let mut rounds: Vec<Vec<(u32, f64, f64)>> = vec![Vec::new(); count];
+    let mut cells: Vec<Option<Cell<'r>>> = (0..count).map(|_| None).collect();
+    for ((row, setting), training) in kept.iter().zip(settings).zip(&training_of) {
+        let at =
+            row.number(round, |x| x.fract() == 0.0 && (0.0..=1e6).contains(&x), "a whole number from 0 to 1000000")?;
+        let number =
+            |column: usize| row.text(column).parse::<f64>().map_err(|_| row.refuse(column, "a number, or nan"));
+        let by = selected_by.map_or(Ok(0.0), number)?;
+        if rounds[*training].iter().any(|(other, ..)| *other == at as u32) {
+            let twice = "a round that this training does not have yet; tell agents apart by objective.agent_columns, or leave \
+                         rows out by objective.only";
+            return Err(row.refuse(round, twice));
+        }
+        rounds[*training].push((at as u32, number(metric)?, by));
+        cells[*training].get_or_insert(Cell { row: *row, agent: agent(row), setting });
+    }
+    let value = |rounds: &Vec<(u32, f64, f64)>| chosen(config, rounds.iter().copied());
+    Ok(cells.into_iter().flatten().zip(rounds.iter().map(value)).collect())
+}
+
+/// The metric in the round that counts, of (round, metric, what rounds are selected by).
+fn chosen(config: &FedhpoConfig, rounds: impl Iterator<Item = (u32, f64, f64)>) -> Option<f64> {
+    let last = config.last_round.unwrap_or(u32::MAX);
+    let numbers = rounds.filter(|(round, x, by)| *round <= last && x.abs() <= VALUE_MAX && !by.is_nan());
+    // Of rounds that are equally good the first counts; without a selector the last.
+    let earlier = |a: &(u32, f64, f64), b: &(u32, f64, f64)| match config.selected_by {
+        Some(_) => a.2.total_cmp(&b.2).then(a.0.cmp(&b.0)),
+        None => b.0.cmp(&a.0),
+    };
+    numbers.min_by(earlier).map(|(_, x, _)| x)
+}
+
+/// What the field `result` of one row says.
+struct Told<'t> {
+    config: &'t FedhpoConfig,
+    path: &'t Path,
+    line: u64,
+    metric: Vec<Literal>,
+    selected_by: Option<Vec<Literal>>,
+}
+
+impl<'t> Told<'t> {
+    fn read(config: &'t FedhpoConfig, rows: &'t Rows, row: &Row<'_>, column: usize) -> Result<Self, ObjectiveError> {
+        let (path, line) = (rows.path(), row.line());
+        let wrong = |error| ObjectiveError::Literal { path: path.to_owned(), line, column: RESULT, error };
+        let Literal::Dictionary(entries) = literal::read(row.text(column)).map_err(wrong)? else {
+            return Err(row.refuse(column, "a dictionary of lists, as Python prints it"));
+        };
+        let list = |name: &str| {
+            let refused =
+                |found: String| Self::refuse(path, line, name, found, "a list with a value for each evaluation");
+            match entries.iter().find(|(key, _)| key == name) {
+                Some((_, Literal::List(list))) => Ok(list.clone()),
+                Some(_) => Err(refused("is no list".to_owned())),
+                None => {
+                    let there: Vec<&str> = entries.iter().map(|(key, _)| key.as_str()).collect();
+                    Err(refused(format!("is missing; there are {}", there.join(", "))))
+                }
+            }
+        };
+        let metric = list(&config.metric)?;
+        let selected_by = config.selected_by.as_deref().map(list).transpose()?;
+        if let (Some(by), Some(name)) = (&selected_by, &config.selected_by)
+            && by.len() != metric.len()
+        {
+            let found = format!("has {} values, `{}` has {}", by.len(), config.metric, metric.len());
+            return Err(Self::refuse(path, line, name, found, "as many values as the metric"));
+        }
+        Ok(Told { config, path, line, metric, selected_by })
+    }
+
+    fn refuse(path: &Path, line: u64, entry: &str, found: String, admissible: &str) -> ObjectiveError {
+        let (path, entry, admissible) = (path.to_owned(), entry.to_owned(), admissible.to_owned());
+        ObjectiveError::Entry { path, line, entry, found, admissible }
+    }
+
+    fn no_number(&self, entry: &str, found: &str, admissible: &str) -> ObjectiveError {
+        Self::refuse(self.path, self.line, entry, found.to_owned(), admissible)
+    }
+
+    /// The value where every evaluation has one number.
+    fn of_all(&self) -> Result<Option<f64>, ObjectiveError> {
+        let number = |of: &Literal| {
+            match of {
+            Literal::Number(x) => Ok(*x),
+            _ => Err(self.no_number(
+                &self.config.metric,
+                "has lists",
+                "one number for each evaluation, or no objective.agent_columns: then the clients in these lists are the agents",
+            )),
+        }
+        };
+        self.value(&self.metric.iter().map(number).collect::<Result<Vec<_>, _>>()?)
+    }
+
+    /// The value of each client, where every evaluation has a list of as many as in the row before.
+    fn by_client(&self, clients: &mut Option<usize>) -> Result<Vec<Option<f64>>, ObjectiveError> {
+        let name = &self.config.metric;
+        let mut values: Vec<Vec<f64>> = Vec::new();
+        for evaluation in &self.metric {
+            let Literal::List(of) = evaluation else {
+                let admissible = "for each evaluation a list with one number for each client, or objective.agent_columns: \
+                                  columns whose values name an agent";
+                return Err(self.no_number(name, "has one number for each evaluation", admissible));
+            };
+            let wanted = *clients.get_or_insert(of.len());
+            if of.len() != wanted || wanted == 0 {
+                let admissible = format!("the same number of clients everywhere, {wanted}");
+                return Err(self.no_number(name, &format!("has a list of {} clients", of.len()), &admissible));
+            }
+            let number = |of: &Literal| match of {
+                Literal::Number(x) => Ok(*x),
+                _ => Err(self.no_number(
+                    name,
+                    "has something else than numbers in its lists",
+                    "a number for each client",
+                )),
+            };
+            values.push(of.iter().map(number).collect::<Result<_, _>>()?);
+        }
+        let own = |client: usize| self.value(&values.iter().map(|of| of[client]).collect::<Vec<_>>());
+        (0..clients.unwrap_or(0)).map(own).collect()
+    }
+
+    /// The value of the evaluation that counts.
+    fn value(&self, metric: &[f64]) -> Result<Option<f64>, ObjectiveError> {
+        let by = match &self.selected_by {
+            None => vec![0.0; metric.len()],
+            Some(all) => all
+                .iter()
+                .map(|of| match (of, &self.config.selected_by) {
+                    (Literal::Number(x), _) => Ok(*x),
+                    (_, name) => {
+                        let name = name.as_deref().unwrap_or_default();
+                        Err(self.no_number(name, "has something else than numbers", "one number for each evaluation"))
+                    }
+                })
+                .collect::<Result<_, _>>()?,
+        };
+        let rounds = (1..).zip(metric).zip(by).map(|((round, x), by)| (round, *x, by));
+        Ok(chosen(self.config, rounds))
+    }
+}

@@ -1,0 +1,98 @@
+//! Who answers for a user: a program, started once for every thread, or a function of a program that uses this library.
+//!
+//! **Protocol** of a program: it reads lines of JSON, `{"agent": 3, "observation": 0, "x": {"rate": 0.01, "optimizer":
+//! "adam"}}`, and answers each with one line, a number. One that fails is started again; if it fails too often, the run
+//! ends with one error.
+
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use sordino_host::program::{Program, ProgramError};
+
+use super::ObjectiveError;
+use crate::scenario::CommandConfig;
+
+/// What is asked; shown as a program reads it, in JSON.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Question {
+    /// Index of the agent whose function it is.
+    pub agent: u32,
+    /// 0 for the value that regret counts; k ≥ 1 for the agent's k-th observation, where answers differ.
+    pub observation: u32,
+    /// The setting: inputs by name, numbers in the user's units, texts for categories.
+    pub x: Map<String, Value>,
+}
+
+impl fmt::Display for Question {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        json!({"agent": self.agent, "observation": self.observation, "x": self.x}).fmt(f)
+    }
+}
+
+/// Who is asked for values. Called from any thread, and never twice for the same question once it has answered.
+pub trait Oracle: Send + Sync {
+    /// The answer: finite, at most 1e12 in magnitude ([`Question::admits`]).
+    ///
+    /// **Errors**: why there is none; [`ObjectiveError::Function`] for functions of the caller's. The run ends with it.
+    fn ask(&self, question: &Question) -> Result<f64, ObjectiveError>;
+}
+
+impl Question {
+    /// Whether a number can be an answer: finite, at most 1e12 in magnitude.
+    pub fn admits(answer: f64) -> bool {
+        answer.abs() <= 1e12
+    }
+}
+
+/// A user's program, as often as threads ask.
+pub(super) struct Programs {
+    config: CommandConfig,
+    /// Those that wait for a question.
+    idle: Mutex<Vec<Program>>,
+}
+
+impl Programs {
+    /// None is started yet.
+    pub(super) fn new(config: &CommandConfig) -> Self {
+        Programs { config: config.clone(), idle: Mutex::new(Vec::new()) }
+    }
+
+    /// A number, or what was said in its place: a program that says something else is ended, because its number may be
+    /// on its way and would be taken for the answer to the next question.
+    fn ask_once(&self, line: &str, time_max: Duration) -> Result<Result<f64, String>, ProgramError> {
+        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = idle().pop();
+        let mut program = waiting.map_or_else(|| Program::start(&self.config.command), Ok)?;
+        let answer = program.ask(line, time_max)?;
+        match answer.parse::<f64>() {
+            Ok(value) if Question::admits(value) => {
+                idle().push(program);
+                Ok(Ok(value))
+            }
+            _ => Ok(Err(answer)),
+        }
+    }
+}
+
+impl Oracle for Programs {
+    /// Asks a program, started again after each failure but one: it said more than it was asked for.
+    fn ask(&self, question: &Question) -> Result<f64, ObjectiveError> {
+        let (question, time_max) = (question.to_string(), Duration::from_secs_f64(self.config.time_limit));
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let error = match self.ask_once(&question, time_max) {
+                Ok(Ok(value)) => return Ok(value),
+                Ok(Err(answer)) => ObjectiveError::Answer { question: question.clone(), answer, tries },
+                Err(error) => ObjectiveError::Program { question: question.clone(), tries, error },
+            };
+            // Started again, it would say too much again, and its first line would pass for the answer.
+            let unasked = matches!(error, ObjectiveError::Program { error: ProgramError::Unasked { .. }, .. });
+            if unasked || tries > self.config.retries {
+                return Err(error);
+            }
+        }
+    }
+}
