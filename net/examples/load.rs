@@ -13,10 +13,11 @@ use sordino_net::door::{self, Counts, Door, Limits};
 use sordino_net::enrolment::Enrolment;
 use sordino_net::identity::Identity;
 use sordino_net::invitation::Invitation;
+use sordino_net::keys;
 use sordino_net::link::Link;
 use sordino_net::rehearsal::{Options, rehearse};
 use sordino_net::terms::Terms;
-use sordino_sim::scenario::{Method, Scenario, Shipped};
+use sordino_sim::scenario::{Scenario, Shipped, method};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
@@ -48,8 +49,8 @@ fn scenario(name: &str, settings: &[String]) -> Result<Scenario, Failed> {
 }
 
 async fn rounds(name: &str, scenario: Scenario) -> Result<(), Failed> {
-    let options = Options { chaos: false, deadline: Duration::from_secs(600), deaths: None };
-    let outcome = rehearse(&scenario, Method::DpFtsDe, options).await?;
+    let options = Options::default();
+    let outcome = rehearse(&scenario, method::DP_FTS_DE, options).await?;
     // All agents connect in the first round.
     let mut times = outcome.round_times.into_iter().skip(1).collect::<Vec<_>>();
     times.sort();
@@ -75,7 +76,7 @@ async fn handshakes() -> Result<(), Failed> {
         deadline_ms: 1000,
         may_close_early: true,
     };
-    let terms = Terms::new(&scenario, Method::DpFtsDe, functions.candidates(), functions.dim(), 1, announced)?;
+    let terms = Terms::new(&scenario, method::DP_FTS_DE, functions.candidates(), functions.dim(), 1, announced)?;
     let (identity, listener) = (Identity::generate()?, TcpListener::bind(("127.0.0.1", 0)).await?);
     let address = listener.local_addr()?.to_string();
     let (requests, _queue) = mpsc::channel(1);
@@ -85,11 +86,12 @@ async fn handshakes() -> Result<(), Failed> {
         terms: terms.to_bytes()?.into(),
         body_max: terms.upload_bytes_max(),
         enrolment: Arc::new(Enrolment::in_memory()),
+        authority: None,
         requests,
         limits: Limits { strangers: everybody, ..Limits::default() },
         counts: Arc::new(Counts::default()),
     };
-    tokio::spawn(door::serve(listener, identity.server()?, door));
+    tokio::spawn(door::serve(listener, keys::always(&identity)?, door));
     let (start, count, pins) = (Instant::now(), Arc::new(AtomicU64::new(0)), [identity.fingerprint()?]);
     let mut callers = tokio::task::JoinSet::new();
     for _ in 0..CALLERS {
@@ -148,7 +150,7 @@ async fn memory() -> Result<(), Failed> {
         let invitation: Invitation = line.parse()?;
         let tls = Identity::generate()?.client(&invitation.pins)?;
         let mut link = Link::new(&invitation.address, invitation.deployment, tls, Duration::from_secs(1));
-        link.enrol(invitation.slot, &invitation.token).await?;
+        link.enrol(invitation.slot, invitation.token.as_ref()).await?;
         link.terms().await?;
         links.push(link);
     }

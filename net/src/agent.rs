@@ -2,17 +2,19 @@
 //! be killed beside at any moment.
 //!
 //! One step at a time, stored after each that matters: what comes back from the file asks again, repeats its last answer,
-//! or evaluates the same point again.
+//! or evaluates the same point again. Beside the file grows a journal of the steps ([`crate::journal`]), which [`replay`]
+//! carries out again.
+
+pub mod replay;
+mod stored;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use sordino_core::digest::Digest;
-use sordino_core::federated::exchange::{AgentExchange, FrameError, Heard, Millis, Want};
+use sordino_core::federated::exchange::{AgentExchange, FrameError, Heard, Millis, Seal, Want};
 use sordino_core::federated::transcript::AgentLeaf;
 use sordino_core::federated::{
     Agent, AgentError, AgentState, AgentStorage, Input, Output, Phase, Server, Workspace, log_len, workspace_len,
@@ -22,16 +24,16 @@ use sordino_core::privacy::Event;
 use sordino_core::privacy::budget::{BudgetError, Filter};
 use sordino_core::random::RunSeed;
 use sordino_core::wire::{self, Header, Kind, ScalarTag, WireError};
-use sordino_host::files::{FileError, read_bounded, write_atomically};
+use sordino_host::files::FileError;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::time::Instant;
 
+use crate::journal::{Journal, JournalError, Step};
 use crate::link::{Link, LinkError};
 use crate::rounds::Asked;
 use crate::terms::{Shared, TermsError};
+use crate::text::hex;
 
-/// An agent's file is read up to this length.
-const BYTES_MAX: u64 = 1 << 30;
 /// After a failed request: this long at first, twice as long each time, up to [`RETRY_MAX`].
 const RETRY: Duration = Duration::from_millis(20);
 /// After the last round an agent gives up when it would pause for this long: after some five seconds in all.
@@ -70,6 +72,9 @@ pub enum AgentEnd {
     /// Its file cannot be used.
     #[error(transparent)]
     File(#[from] FileError),
+    /// Its journal cannot be used.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
     /// Its file holds something else than this agent under these terms.
     #[error("the agent's file: {what}")]
     NotOurs {
@@ -88,19 +93,9 @@ pub enum AgentEnd {
     /// What the agent admits to be spent cannot be accounted.
     #[error("this agent's own budget: {0}")]
     Budget(#[from] BudgetError),
-    /// Whoever evaluates gave up.
+    /// The evaluation gave up.
     #[error("no value: {0}")]
     Evaluation(String),
-}
-
-/// What is stored of an agent.
-#[derive(Serialize, Deserialize)]
-struct Stored {
-    terms: Digest,
-    state: AgentState,
-    exchange: AgentExchange,
-    log: Vec<u8>,
-    given: Vec<u32>,
 }
 
 /// What a rehearsal wants to know of an agent beside its uploads: never there in a real federation.
@@ -124,6 +119,7 @@ pub struct HostAgent<T> {
     given: Vec<u32>,
     epsilon_max: Option<f64>,
     file: Option<PathBuf>,
+    journal: Option<Journal>,
     watched: Option<Watched>,
     start: Instant,
 }
@@ -145,12 +141,11 @@ impl<T: Scalar> HostAgent<T> {
             watched: None,
             start: Instant::now(),
             shared: shared.clone(),
-            file,
+            file: None,
+            journal: None,
         };
-        match made.file.as_deref().map(|path| read_bounded(path, BYTES_MAX)) {
-            Some(Ok(bytes)) => made.restore(&bytes)?,
-            Some(Err(error)) if !error.is_missing() => return Err(error.into()),
-            _ => {}
+        if let Some(file) = file {
+            made.keep(file, seed)?;
         }
         // Refuses now what it would refuse later.
         made.with(|_| Ok(()))?;
@@ -193,46 +188,14 @@ impl<T: Scalar> HostAgent<T> {
         &self.state
     }
 
+    /// Whether it has the last frame: nothing is left to do but to say so.
+    pub fn is_done(&self) -> bool {
+        self.state.phase() == Phase::Done
+    }
+
     /// Rounds it gave an upload to.
     pub fn given(&self) -> &[u32] {
         &self.given
-    }
-
-    fn restore(&mut self, bytes: &[u8]) -> Result<(), AgentEnd> {
-        let broken = AgentEnd::NotOurs { what: "does not decode, or was cut off" };
-        let Some((body, sum)) = bytes.len().checked_sub(32).and_then(|at| bytes.split_at_checked(at)) else {
-            return Err(broken);
-        };
-        if Sha256::digest(body)[..] != *sum {
-            return Err(broken);
-        }
-        let stored: Stored = postcard::from_bytes(body).map_err(|_| broken)?;
-        let agreement = &self.shared.agreement;
-        let ours = stored.exchange.belongs_to(agreement, self.state.agent()) && stored.terms == agreement.digest();
-        if !ours || stored.state.agent() != self.state.agent() || stored.log.len() > self.log.len() * T::BYTES {
-            return Err(AgentEnd::NotOurs { what: "of another agent, or under other terms" });
-        }
-        for (x, bytes) in self.log.iter_mut().zip(stored.log.chunks_exact(T::BYTES)) {
-            *x = T::read_le(bytes);
-        }
-        (self.state, self.exchange, self.given) = (stored.state, stored.exchange, stored.given);
-        Ok(())
-    }
-
-    /// Makes everything durable that a restart needs.
-    fn store(&self) -> Result<(), AgentEnd> {
-        let Some(path) = &self.file else {
-            return Ok(());
-        };
-        let used = 2 * self.state.observations() as usize;
-        let mut log = vec![0; used * T::BYTES];
-        log.chunks_exact_mut(T::BYTES).zip(&self.log).for_each(|(bytes, x)| x.write_le(bytes));
-        let (terms, state, exchange) = (self.shared.agreement.digest(), self.state.clone(), self.exchange.clone());
-        let stored = Stored { terms, state, exchange, log, given: self.given.clone() };
-        let mut bytes = postcard::to_allocvec(&stored).map_err(|_| AgentEnd::NotOurs { what: "cannot be written" })?;
-        let sum = Sha256::digest(&bytes);
-        bytes.extend_from_slice(&sum);
-        Ok(beside(|| write_atomically(path, &bytes))?)
     }
 
     fn with<R>(&mut self, act: impl FnOnce(&mut Agent<'_, T>) -> Result<R, AgentError>) -> Result<R, AgentEnd> {
@@ -302,17 +265,22 @@ impl<T: Scalar> HostAgent<T> {
             Asked::NotYou => return Err(AgentEnd::Refused),
             Asked::Fork | Asked::Unsealed => return Err(AgentEnd::Fork),
         };
-        let (header, payload) = wire::decode(&bytes, self.shared.agreement.frame_numbers_max())?;
+        self.enter(&bytes, current, seal).map(|_entered| ())
+    }
+
+    /// A frame, from whoever brought it: true if it was the next one, false for one that came before.
+    fn enter(&mut self, bytes: &[u8], current: u32, seal: Seal) -> Result<bool, AgentEnd> {
+        let (header, payload) = wire::decode(bytes, self.shared.agreement.frame_numbers_max())?;
         let mut vectors = vec![T::ZERO; header.len as usize];
         payload.read(&mut vectors)?;
         let before = self.exchange.clone();
         let heard = match self.exchange.frame(&header, &payload, current, seal) {
             // An older frame that came late says nothing.
-            Err(FrameError::Round { .. }) => return Ok(()),
+            Err(FrameError::Round { .. }) => return Ok(false),
             heard => heard.map_err(AgentEnd::Frame)?,
         };
         let input = match (heard, header.kind) {
-            (Heard::Again, _) => return Ok(()),
+            (Heard::Again, _) => return Ok(false),
             (Heard::Missed, _) => Input::Missed,
             (Heard::Enter, _) if header.round == 0 => Input::Start,
             (Heard::Enter, Kind::Broadcast) => Input::Broadcast { vectors: &vectors, maximum: None },
@@ -323,11 +291,55 @@ impl<T: Scalar> HostAgent<T> {
             let observations = if header.round == 0 { first } else { 1 };
             watched.leaf = Some(AgentLeaf::new(self.state.agent(), header.round, observations));
         }
-        let handled = self.with(|agent| agent.handle(input).map(|_| ()));
-        if handled.is_err() {
+        if let Err(error) = self.with(|agent| agent.handle(input).map(|_| ())) {
             self.exchange = before;
+            return Err(error);
         }
-        handled
+        let missed = heard == Heard::Missed;
+        self.wrote(|| Step::Frame { round: header.round, missed, bytes: hex(bytes) })?;
+        Ok(true)
+    }
+
+    /// Adds a step to the journal, if there is one.
+    fn wrote(&mut self, step: impl FnOnce() -> Step) -> Result<(), AgentEnd> {
+        match &mut self.journal {
+            Some(journal) => Ok(journal.write(&step())?),
+            None => Ok(()),
+        }
+    }
+
+    /// The point that is awaited; none if the round is over.
+    fn query(&mut self) -> Result<Option<Query>, AgentEnd> {
+        let agent = self.state.agent();
+        if !matches!(self.state.phase(), Phase::Initial | Phase::Evaluating) {
+            return Ok(None);
+        }
+        self.with(|machine| {
+            Ok(match machine.repeat()? {
+                Output::Evaluate { candidate, point, number } => {
+                    Some(Query { agent, candidate, number, point: point.iter().map(|x| x.to_f64()).collect() })
+                }
+                _ => None,
+            })
+        })
+    }
+
+    /// The value at the point that was awaited.
+    fn observed(&mut self, y: T) -> Result<(), AgentEnd> {
+        match self.with(|machine| machine.handle(Input::Observed(y)).map(|_| ())) {
+            // The round is over, and there is nothing to give.
+            Err(AgentEnd::Agent(AgentError::UploadNotFinite { .. })) => Ok(()),
+            other => other,
+        }
+    }
+
+    /// The numbers of this round's upload; none if there is nothing to give.
+    fn upload(&mut self) -> Result<Vec<T>, AgentEnd> {
+        self.with(|machine| match machine.repeat() {
+            Ok(Output::Upload(vector)) => Ok(vector.to_vec()),
+            Ok(_) | Err(AgentError::UploadNotFinite { .. }) => Ok(Vec::new()),
+            Err(error) => Err(error),
+        })
     }
 
     /// One observation, or the end of the round.
@@ -335,23 +347,11 @@ impl<T: Scalar> HostAgent<T> {
         &mut self,
         evaluate: &mut impl FnMut(Query) -> F,
     ) -> Result<(), AgentEnd> {
-        let agent = self.state.agent();
-        if !matches!(self.state.phase(), Phase::Initial | Phase::Evaluating) {
+        let Some(query) = self.query()? else {
             self.exchange.made();
             return Ok(());
-        }
-        let query = self.with(|machine| {
-            Ok(match machine.repeat()? {
-                Output::Evaluate { candidate, point, number } => {
-                    Some(Query { agent, candidate, number, point: point.iter().map(|x| x.to_f64()).collect() })
-                }
-                _ => None,
-            })
-        })?;
-        let Some(query) = query else {
-            return Ok(());
         };
-        let candidate = query.candidate;
+        let (candidate, number) = (query.candidate, query.number);
         let y = T::from_f64(evaluate(query).await.map_err(AgentEnd::Evaluation)?);
         if let Some(watched) = &mut self.watched {
             let best = f64::from_le_bytes(best_of(&watched.trailer)).max((watched.best)(candidate));
@@ -360,25 +360,18 @@ impl<T: Scalar> HostAgent<T> {
                 leaf.observation(candidate, y);
             }
         }
-        match self.with(|machine| machine.handle(Input::Observed(y)).map(|_| ())) {
-            // The round is over, and there is nothing to give.
-            Err(AgentEnd::Agent(AgentError::UploadNotFinite { .. })) => Ok(()),
-            other => other,
-        }
+        self.observed(y)?;
+        self.wrote(|| Step::Value { number, candidate, value: y.to_f64() })
     }
 
     /// The frame of this round's answer; without numbers if there is nothing to give.
     fn answer(&mut self, header: Header) -> Result<Bytes, AgentEnd> {
-        let upload = self.with(|machine| match machine.repeat() {
-            Ok(Output::Upload(vector)) => Ok(vector.to_vec()),
-            Ok(_) | Err(AgentError::UploadNotFinite { .. }) => Ok(Vec::new()),
-            Err(error) => Err(error),
-        })?;
-        let mut upload = upload;
+        let mut upload = self.upload()?;
         if !upload.is_empty() && !self.given.contains(&header.round) {
             if self.affords()? {
                 // Counted before it leaves; a repeat of the same round is the same contribution.
                 self.given.push(header.round);
+                self.wrote(|| Step::Upload { round: header.round, sha256: digest_of(&upload) })?;
                 self.store()?;
             } else {
                 upload.clear();
@@ -426,6 +419,13 @@ fn beside<R>(work: impl FnOnce() -> R) -> R {
         Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
         _ => work(),
     }
+}
+
+/// SHA-256 of numbers, little-endian, as a journal names an upload.
+fn digest_of<T: Scalar>(numbers: &[T]) -> String {
+    let mut bytes = vec![0; numbers.len() * T::BYTES];
+    bytes.chunks_exact_mut(T::BYTES).zip(numbers).for_each(|(bytes, x)| x.write_le(bytes));
+    hex(&Sha256::digest(&bytes))
 }
 
 fn best_of(trailer: &[u8; TRAILER]) -> [u8; 8] {

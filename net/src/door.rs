@@ -3,13 +3,13 @@
 //! | request | answers |
 //! |---|---|
 //! | `GET /v1/RUN/agreement` | 200 the terms |
-//! | `POST /v1/RUN/enrol/SLOT`, the token | 200; 403 not invited, shut out |
+//! | `POST /v1/RUN/enrol/SLOT`, the token, or nothing for a certificate | 200; 403 not invited, shut out, no such certificate |
 //! | `GET /v1/RUN/rounds/T`: "I have T frames" | 200 a frame; 204 later; 403 not you; 409 a fork; 422 a history that was never made |
 //! | `PUT /v1/RUN/rounds/T/agents/N`: "here is mine" | 200 taken; 409 already; 410 over; 403 not you; 422 no such frame |
 //! | any of them | 404 another run; 408 it never ended; 413 too long; 503 the queue is full |
 //!
-//! Who is asking is the key of the connection. The path of an upload names the agent for people who read logs; a frame or
-//! a path that says otherwise than the key is 403.
+//! Who is asking is the key of the connection, or the certificate of the connection where the terms name an authority. The
+//! path of an upload names the agent for people who read logs; a frame or a path that says otherwise is 403.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -27,14 +27,17 @@ use axum::routing::{get, post, put};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustls::pki_types::UnixTime;
 use sordino_core::digest::Digest;
 use sordino_core::federated::exchange::{Have, Reply, Seal};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio_rustls::TlsAcceptor;
 
+use crate::authority::{Authority, Refused};
 use crate::enrolment::{Enrolment, Refusal};
 use crate::identity::Fingerprint;
+use crate::keys::Shown;
 use crate::rounds::{Asked, Given, Request};
 use crate::text::{from_hex, hex};
 
@@ -136,6 +139,8 @@ pub struct Door {
     pub body_max: usize,
     /// Whose key is which.
     pub enrolment: Arc<Enrolment>,
+    /// Who signs for agents; none where a key is bound to a slot by its token.
+    pub authority: Option<Arc<Authority>>,
     /// Where requests go.
     pub requests: mpsc::Sender<Request>,
     /// Bounds of everything.
@@ -144,15 +149,31 @@ pub struct Door {
     pub counts: Arc<Counts>,
 }
 
-/// The key of the connection.
-#[derive(Clone, Copy)]
-struct Caller(Fingerprint);
+/// Who is at the other end of a connection, as its handshake showed.
+#[derive(Clone)]
+struct Caller {
+    key: Fingerprint,
+    /// What its certificate makes it, if there is an authority.
+    certified: Option<Result<u32, Refused>>,
+}
 
 type Shared = Arc<Door>;
 
 impl Door {
     fn is_run(&self, run: &str) -> bool {
         from_hex(run).map(u64::from_be_bytes) == Some(self.deployment)
+    }
+
+    /// Which agent is asking.
+    ///
+    /// **Errors**: the reason, as it is said: without words to a key that is not known.
+    fn who(&self, caller: &Caller) -> Result<u32, String> {
+        match &caller.certified {
+            None => self.enrolment.slot(&caller.key).ok_or_else(String::new),
+            Some(Ok(slot)) if self.enrolment.certified(*slot) => Ok(*slot),
+            Some(Ok(slot)) => Err(format!("agent {slot} was shut out")),
+            Some(Err(refused)) => Err(refused.to_string()),
+        }
     }
 
     fn later(&self, status: StatusCode, after_ms: u64) -> Response {
@@ -170,17 +191,24 @@ async fn agreement(State(door): State<Shared>, Path(run): Path<String>) -> Respo
 
 async fn enrol(
     State(door): State<Shared>,
-    Extension(Caller(key)): Extension<Caller>,
+    Extension(caller): Extension<Caller>,
     Path((run, slot)): Path<(String, u32)>,
     body: Bytes,
 ) -> Response {
     if !door.is_run(&run) {
         return StatusCode::NOT_FOUND.into_response();
     }
+    if caller.certified.is_some() {
+        return match door.who(&caller) {
+            Ok(named) if named == slot => StatusCode::OK.into_response(),
+            Ok(named) => (StatusCode::FORBIDDEN, format!("the certificate is agent {named}'s")).into_response(),
+            Err(reason) => (StatusCode::FORBIDDEN, reason).into_response(),
+        };
+    }
     let Ok(token) = body[..].try_into() else {
         return (StatusCode::UNPROCESSABLE_ENTITY, "a token is 16 bytes").into_response();
     };
-    match door.enrolment.enrol(slot, token, key) {
+    match door.enrolment.enrol(slot, token, caller.key) {
         // It comes back as one that is known.
         Ok(()) => (StatusCode::OK, [(CONNECTION, HeaderValue::from_static("close"))]).into_response(),
         Err(Refusal::NotInvited) => (StatusCode::FORBIDDEN, "not invited").into_response(),
@@ -195,15 +223,16 @@ fn header<const N: usize>(headers: &HeaderMap, name: &HeaderName) -> Option<[u8;
 
 async fn ask(
     State(door): State<Shared>,
-    Extension(Caller(key)): Extension<Caller>,
+    Extension(caller): Extension<Caller>,
     Path((run, frames)): Path<(String, u32)>,
     headers: HeaderMap,
 ) -> Response {
     if !door.is_run(&run) {
         return StatusCode::NOT_FOUND.into_response();
     }
-    let Some(who) = door.enrolment.slot(&key) else {
-        return StatusCode::FORBIDDEN.into_response();
+    let who = match door.who(&caller) {
+        Ok(who) => who,
+        Err(reason) => return (StatusCode::FORBIDDEN, reason).into_response(),
     };
     let (Some(chain), Some(seal)) = (header(&headers, &CHAIN), header::<16>(&headers, &SEAL)) else {
         return (StatusCode::BAD_REQUEST, "the headers sordino-chain and sordino-seal are needed").into_response();
@@ -231,15 +260,17 @@ async fn ask(
 
 async fn give(
     State(door): State<Shared>,
-    Extension(Caller(key)): Extension<Caller>,
+    Extension(caller): Extension<Caller>,
     Path((run, _round, agent)): Path<(String, u32, u32)>,
     frame: Bytes,
 ) -> Response {
     if !door.is_run(&run) {
         return StatusCode::NOT_FOUND.into_response();
     }
-    let Some(who) = door.enrolment.slot(&key).filter(|slot| *slot == agent) else {
-        return StatusCode::FORBIDDEN.into_response();
+    let who = match door.who(&caller) {
+        Ok(who) if who == agent => who,
+        Ok(_other) => return StatusCode::FORBIDDEN.into_response(),
+        Err(reason) => return (StatusCode::FORBIDDEN, reason).into_response(),
     };
     let (reply, answer) = oneshot::channel();
     if door.requests.try_send(Request::Give { who, frame, reply }).is_err() {
@@ -305,8 +336,9 @@ impl Drop for Place {
     }
 }
 
-/// Opens a door on a listener and serves until the task is dropped. An error of one connection ends that connection.
-pub async fn serve(listener: TcpListener, tls: Arc<rustls::ServerConfig>, door: Door) {
+/// Opens a door on a listener and serves until the task is dropped; `shown` is the key of the moment. An error of one
+/// connection ends that connection.
+pub async fn serve(listener: TcpListener, shown: Shown, door: Door) {
     let (limits, counts, body_max, door) = (door.limits, door.counts.clone(), door.body_max, Arc::new(door));
     let app = Router::new()
         .route("/v1/{run}/agreement", get(agreement))
@@ -317,8 +349,8 @@ pub async fn serve(listener: TcpListener, tls: Arc<rustls::ServerConfig>, door: 
         .layer(DefaultBodyLimit::max(body_max))
         .with_state(door.clone());
     let (free, strangers) = (Semaphore::new(limits.connections), Semaphore::new(limits.strangers));
-    let (acceptor, free) = (TlsAcceptor::from(tls), Arc::new(free));
-    let inside = Inside { open: Open::default(), strangers: Arc::new(strangers), enrolment: door.enrolment.clone() };
+    let (free, strangers, open) = (Arc::new(free), Arc::new(strangers), Open::default());
+    let inside = Inside { open, strangers, enrolment: door.enrolment.clone(), authority: door.authority.clone() };
     loop {
         // Nobody closes the semaphore; a listener that fails for want of file handles works again soon.
         let Ok(permit) = free.clone().acquire_owned().await else { return };
@@ -326,7 +358,8 @@ pub async fn serve(listener: TcpListener, tls: Arc<rustls::ServerConfig>, door: 
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
-        let (app, acceptor, counts, inside) = (app.clone(), acceptor.clone(), counts.clone(), inside.clone());
+        let acceptor = TlsAcceptor::from(shown.borrow().clone());
+        let (app, counts, inside) = (app.clone(), counts.clone(), inside.clone());
         tokio::spawn(async move {
             let _permit = permit;
             if connection(tcp, acceptor, app, limits, inside).await.is_none() {
@@ -342,19 +375,26 @@ struct Inside {
     open: Open,
     strangers: Arc<Semaphore>,
     enrolment: Arc<Enrolment>,
+    authority: Option<Arc<Authority>>,
 }
 
 /// One connection to its end; none if it never became one.
 async fn connection(tcp: TcpStream, acceptor: TlsAcceptor, app: Router, limits: Limits, inside: Inside) -> Option<()> {
     tcp.set_nodelay(true).ok()?;
     let tls = tokio::time::timeout(limits.patience, acceptor.accept(tcp)).await.ok()?.ok()?;
-    let key = Fingerprint::of(tls.get_ref().1.peer_certificates()?.first()?).ok()?;
+    let chain = tls.get_ref().1.peer_certificates()?;
+    let key = Fingerprint::of(chain.first()?).ok()?;
+    let certified = inside.authority.as_ref().map(|authority| authority.slot(chain, UnixTime::now()));
     let _place = Place::take(&inside.open, key, limits.per_key)?;
-    let (_stranger, longest) = match inside.enrolment.slot(&key) {
-        Some(_known) => (None, limits.session),
-        None => (Some(inside.strangers.try_acquire_owned().ok()?), 3 * limits.patience),
+    let known = match &certified {
+        Some(certified) => certified.is_ok(),
+        None => inside.enrolment.slot(&key).is_some(),
     };
-    let service = TowerToHyperService::new(app.layer(Extension(Caller(key))));
+    let (_stranger, longest) = match known {
+        true => (None, limits.session),
+        false => (Some(inside.strangers.try_acquire_owned().ok()?), 3 * limits.patience),
+    };
+    let service = TowerToHyperService::new(app.layer(Extension(Caller { key, certified })));
     let mut http = hyper::server::conn::http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(limits.patience).max_buf_size(16 << 10);
     // A peer that hangs up in the middle is an everyday thing; one that asks slowly or never reads keeps no place for ever.

@@ -5,11 +5,14 @@
 //! written by the server. Who is shut out is read first: a broken line never keeps a revocation from its effect.
 //!
 //! Shutting an agent out changes no weight: its slot stays and counts as zero.
+//!
+//! Where an authority signs for agents ([`crate::authority`]) nobody is enrolled: `invitations.jsonl` says only which keys
+//! of the server a line named, and `revoked.jsonl` holds as everywhere.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;
 use std::io::{Read, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -50,8 +53,12 @@ pub enum EnrolmentError {
 #[serde(deny_unknown_fields)]
 struct Invited {
     slot: u32,
-    /// SHA-256 of the token: whoever reads the file cannot join with it.
-    token: String,
+    /// SHA-256 of the token: a reader of the file cannot join with it. None where an authority signs for agents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    token: Option<String>,
+    /// The key that the server will have after a rotation, as the invitation names it; none in older lines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    next: Option<Fingerprint>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -84,6 +91,8 @@ struct Lists {
     slots: BTreeMap<Fingerprint, u32>,
     keys: BTreeMap<u32, Fingerprint>,
     revoked: BTreeSet<u32>,
+    /// Agents that came with a certificate since the start.
+    certified: BTreeSet<u32>,
     /// The files that others write, as they were when they were read: invitations, revocations.
     read: [Mark; 2],
 }
@@ -151,8 +160,8 @@ impl Enrolment {
         if lists.read[0] != invitations_now {
             let found: Vec<Invited> = lines(&invitations)?;
             lists.invited.clear();
-            for Invited { slot, token } in found {
-                lists.invited.entry(slot).or_default().insert(token);
+            for Invited { slot, token, next: _ } in found {
+                lists.invited.entry(slot).or_default().extend(token);
             }
             lists.read[0] = invitations_now;
         }
@@ -165,10 +174,21 @@ impl Enrolment {
         lists.slots.get(key).copied().filter(|slot| !lists.revoked.contains(slot))
     }
 
-    /// Slots that have a key and were not shut out.
+    /// Whether an agent that came with a certificate may take part; if so it counts as one that is there.
+    pub fn certified(&self, slot: u32) -> bool {
+        let mut lists = self.lists();
+        let admitted = !lists.revoked.contains(&slot);
+        if admitted {
+            lists.certified.insert(slot);
+        }
+        admitted
+    }
+
+    /// Slots that have a key, or came with a certificate, and were not shut out.
     pub fn count(&self) -> usize {
         let lists = self.lists();
-        lists.keys.keys().filter(|slot| !lists.revoked.contains(slot)).count()
+        let known: BTreeSet<&u32> = lists.keys.keys().chain(&lists.certified).collect();
+        known.into_iter().filter(|slot| !lists.revoked.contains(slot)).count()
     }
 
     /// Makes a slot's invitation known, without a file.
@@ -207,11 +227,25 @@ fn digest(token: &Token) -> String {
     hex(&Sha256::digest(token))
 }
 
-/// Writes an invitation down beside a server that may be running.
+/// Writes an invitation down beside a server that may be running: its token, if it has one, and the server's next key, if
+/// it names it.
 ///
 /// **Errors**: [`FileError`].
-pub fn invite(folder: &Path, slot: u32, token: &Token) -> Result<(), FileError> {
-    append(folder, INVITATIONS, &Invited { slot, token: digest(token) })
+pub fn invite(folder: &Path, slot: u32, token: Option<&Token>, next: Option<Fingerprint>) -> Result<(), FileError> {
+    append(folder, INVITATIONS, &Invited { slot, token: token.map(digest), next })
+}
+
+/// Slots that were invited, and not shut out, and of which no invitation names this key as the server's next one.
+///
+/// **Errors**: [`EnrolmentError`].
+pub fn without_key(folder: &Path, next: Fingerprint) -> Result<BTreeSet<u32>, EnrolmentError> {
+    let invited: Vec<Invited> = lines(&folder.join(INVITATIONS))?;
+    let revoked: BTreeSet<u32> = lines::<Revoked>(&folder.join(REVOKED))?.into_iter().map(|line| line.slot).collect();
+    let mut without: BTreeSet<u32> =
+        invited.iter().map(|line| line.slot).filter(|slot| !revoked.contains(slot)).collect();
+    let with: BTreeSet<u32> = invited.iter().filter(|line| line.next == Some(next)).map(|line| line.slot).collect();
+    without.retain(|slot| !with.contains(slot));
+    Ok(without)
 }
 
 /// Shuts a slot out, for good.
@@ -224,7 +258,7 @@ pub fn revoke(folder: &Path, slot: u32) -> Result<(), FileError> {
 fn append(folder: &Path, name: &str, line: &impl Serialize) -> Result<(), FileError> {
     let path = folder.join(name);
     let write = || -> std::io::Result<()> {
-        let mut file = OpenOptions::new().append(true).read(true).create(true).open(&path)?;
+        let mut file = OpenOptions::new().append(true).read(true).create(true).mode(0o600).open(&path)?;
         let mut before = Vec::new();
         file.read_to_end(&mut before)?;
         // A line that was cut off must not swallow this one.
@@ -285,7 +319,7 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         let enrolment = Enrolment::open(&folder).unwrap();
         for slot in 0..4 {
-            invite(&folder, slot, &[slot as u8; 16]).unwrap();
+            invite(&folder, slot, Some(&[slot as u8; 16]), None).unwrap();
             enrolment.enrol(slot, &[slot as u8; 16], key(slot as u8)).unwrap();
         }
         let (invitations, revoked) = (folder.join(INVITATIONS), folder.join(REVOKED));
@@ -321,8 +355,9 @@ mod tests {
         let enrolment = Enrolment::open(&folder).unwrap();
         assert_eq!(enrolment.enrol(3, &[1; 16], key(1)), Err(Refusal::NotInvited));
         // Invited while the server runs.
-        invite(&folder, 3, &[1; 16]).unwrap();
-        invite(&folder, 4, &[2; 16]).unwrap();
+        invite(&folder, 3, Some(&[1; 16]), None).unwrap();
+        invite(&folder, 4, Some(&[2; 16]), Some(key(9))).unwrap();
+        assert_eq!(without_key(&folder, key(9)).unwrap(), BTreeSet::from([3]));
         assert_eq!(enrolment.enrol(3, &[2; 16], key(1)), Err(Refusal::NotInvited));
         assert_eq!(enrolment.enrol(3, &[1; 16], key(1)), Ok(()));
         assert_eq!(enrolment.enrol(3, &[1; 16], key(1)), Ok(()), "the same key again");
@@ -339,6 +374,9 @@ mod tests {
         revoke(&folder, 3).unwrap();
         again.refresh().unwrap();
         assert_eq!((again.slot(&key(1)), again.count()), (None, 1));
+        assert_eq!(without_key(&folder, key(8)).unwrap(), BTreeSet::from([4]), "who is shut out need know no key");
+        assert!(again.certified(7) && !again.certified(3));
+        assert_eq!(again.count(), 2);
         assert_eq!(again.enrol(3, &[1; 16], key(1)), Err(Refusal::Revoked));
         std::fs::remove_dir_all(folder).unwrap();
     }

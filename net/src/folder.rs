@@ -3,7 +3,7 @@
 //! | file | what |
 //! |---|---|
 //! | `terms.bin` | the agreement with its candidates, written once |
-//! | `server.key` | the server's key, for its owner's eyes |
+//! | `server.key`, `server.next.key`, `seal.key` | the server's keys, for its owner's eyes ([`crate::keys`]) |
 //! | `address` | what invitations name |
 //! | `round.bin` | the round that is open: its frame, the server's state, the charge it cost; replaced in one rename |
 //! | `frames/000017.frame` | every frame that was announced |
@@ -23,11 +23,14 @@ use sordino_core::digest::Digest;
 use sordino_core::federated::ServerState;
 use sordino_core::federated::exchange::after;
 use sordino_core::wire::{self, WireError};
-use sordino_host::files::{FileError, read_bounded, read_text, remove_leftovers, write_atomically};
+use sordino_host::files::{
+    FileError, create_folders_privately, read_bounded, read_text, remove_leftovers, write_privately,
+};
 use sordino_host::ledger::Planned;
 use sordino_host::server::StoredServer;
 
-use crate::identity::{Identity, IdentityError, lock_folder, private_folder};
+use crate::identity::{IdentityError, lock_folder};
+use crate::keys::Keys;
 use crate::terms::{TERMS_BYTES_MAX, Terms, TermsError};
 
 /// A frame is read up to this length: 64 regions of 2¹⁴ numbers.
@@ -123,8 +126,8 @@ pub struct Found {
 /// A folder, and what in it never changes.
 pub struct Folder {
     path: PathBuf,
-    /// The server's key.
-    pub identity: Identity,
+    /// The server's keys.
+    pub keys: Keys,
     /// The terms of the federation.
     pub terms: Terms,
 }
@@ -135,7 +138,8 @@ impl Folder {
     /// **Errors**: [`FolderError`].
     pub fn open(path: &Path) -> Result<Self, FolderError> {
         let terms = Terms::from_bytes(&read_bounded(&path.join("terms.bin"), TERMS_BYTES_MAX)?, None)?;
-        Ok(Folder { path: path.to_owned(), identity: Identity::open(&path.join("server.key"))?, terms })
+        let keys = Keys::open(path, terms.agreement.deployment)?;
+        Ok(Folder { path: path.to_owned(), keys, terms })
     }
 
     /// The folder of these terms: begun now if it is empty. Only the run may differ from what it was begun with: it is
@@ -143,19 +147,21 @@ impl Folder {
     ///
     /// **Errors**: [`FolderError`]; [`FolderError::OtherTerms`] if the folder was begun under other terms.
     pub fn begin(path: &Path, terms: Terms) -> Result<Self, FolderError> {
-        private_folder(&path.join("frames"))?;
+        create_folders_privately(&path.join("frames"))?;
         let file = path.join("terms.bin");
         if !file.exists() {
-            write_atomically(&file, &terms.to_bytes()?)?;
+            write_privately(&file, &terms.to_bytes()?)?;
         }
         let folder = Folder::open(path)?;
         let (ours, mut asked) = (&folder.terms.agreement, terms.agreement);
+        let authority = folder.terms.authority == terms.authority;
         asked.deployment = ours.deployment;
         let other = |what| Err(FolderError::OtherTerms { path: path.to_owned(), what });
         match () {
             () if asked.config != ours.config => other("the numbers of the federation"),
             () if asked.announced != ours.announced => other("budget, delta, deadline or early closing"),
             () if asked != *ours => other("candidates, features, kernel or number format"),
+            () if !authority => other("the authority that signs for agents"),
             () => Ok(folder),
         }
     }
@@ -181,7 +187,7 @@ impl Folder {
     ///
     /// **Errors**: [`FolderError::File`].
     pub fn stop(&self, why: &str) -> Result<(), FolderError> {
-        Ok(write_atomically(&self.path.join(STOPPED), format!("{why}\n").as_bytes())?)
+        Ok(write_privately(&self.path.join(STOPPED), format!("{why}\n").as_bytes())?)
     }
 
     /// Whether that was written down.
@@ -206,7 +212,7 @@ impl Folder {
     ///
     /// **Errors**: [`FolderError::File`].
     pub fn set_address(&self, address: &str) -> Result<(), FolderError> {
-        Ok(write_atomically(&self.path.join("address"), format!("{address}\n").as_bytes())?)
+        Ok(write_privately(&self.path.join("address"), format!("{address}\n").as_bytes())?)
     }
 
     /// Makes round, frame, state and charge durable in one rename. After it the ledger may be synced, then the frame
@@ -217,14 +223,14 @@ impl Folder {
         let mut bytes = serde_json::to_vec(open).map_err(|error| FolderError::Round { what: error.to_string() })?;
         bytes.push(b'\n');
         bytes.extend_from_slice(frame);
-        Ok(write_atomically(&self.path.join("round.bin"), &bytes)?)
+        Ok(write_privately(&self.path.join("round.bin"), &bytes)?)
     }
 
     /// Keeps a frame that is about to be announced, for agents that were away and for [`Folder::history`].
     ///
     /// **Errors**: [`FolderError::File`].
     pub fn keep(&self, round: u32, frame: &[u8]) -> Result<(), FolderError> {
-        Ok(write_atomically(&self.frame_path(round), frame)?)
+        Ok(write_privately(&self.frame_path(round), frame)?)
     }
 
     fn frame_path(&self, round: u32) -> PathBuf {

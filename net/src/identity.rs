@@ -2,13 +2,13 @@
 //!
 //! TLS 1.3 only, with a key on both sides. A certificate here is an envelope for a key: it is self-signed, and nothing
 //! in it but the key is looked at, no name, no date. The server accepts every key in the handshake and knows from its
-//! own list whose it is ([`crate::enrolment`]); an agent accepts the keys that its invitation names and no other.
+//! own list whose it is ([`crate::enrolment`]); an agent accepts the keys that its invitation names and no other. Only an
+//! agent of a site with an authority of its own has a certificate that says who it is ([`crate::authority`]).
 
 use std::fmt;
-use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
-use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::Path;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -18,6 +18,7 @@ use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, verify_tls13_signature};
+use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
@@ -26,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use sordino_core::digest::Digest;
 use sordino_core::federated::exchange::Seal;
-use sordino_host::files::{FileError, read_bounded, sync_folder};
+use sordino_host::files::{FileError, create_privately, read_bounded};
 
 use crate::text::{from_hex, hex};
 
@@ -45,6 +46,25 @@ pub enum IdentityError {
     /// It does not sign.
     #[error("the key does not sign")]
     Signature,
+    /// A file of an authority's PEM cannot be read as what it should hold.
+    #[error("{}: {what} in PEM is expected: {error}", path.display())]
+    Pem {
+        /// Path of the file.
+        path: PathBuf,
+        /// What should be in it.
+        what: &'static str,
+        /// What is wrong with it.
+        #[source]
+        error: pem::Error,
+    },
+    /// A file that should hold the seeds of seals holds something else.
+    #[error("{}: 32 bytes are expected, {found} are there", path.display())]
+    Seed {
+        /// Path of the file.
+        path: PathBuf,
+        /// Bytes that are there.
+        found: usize,
+    },
 }
 
 /// SHA-256 of a public key (its SubjectPublicKeyInfo in DER): 64 hexadecimal digits.
@@ -94,18 +114,10 @@ impl TryFrom<String> for Fingerprint {
     }
 }
 
-/// A party's own key, with an envelope for it.
+/// A party's own key, with an envelope for it: its certificate first, then those that signed it, if any.
 pub struct Identity {
-    private: Vec<u8>,
-    certificate: CertificateDer<'static>,
-}
-
-/// Makes a folder, with those above it, that nobody but its owner may look into; one that is there stays as it is.
-///
-/// **Errors**: [`FileError`].
-pub fn private_folder(path: &Path) -> Result<(), FileError> {
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
-    made.map_err(|error| FileError::Io { path: path.to_owned(), error })
+    private: PrivateKeyDer<'static>,
+    chain: Vec<CertificateDer<'static>>,
 }
 
 /// Takes the lock of a folder, which ends with the process; none if another process has it.
@@ -114,7 +126,7 @@ pub fn private_folder(path: &Path) -> Result<(), FileError> {
 pub fn lock_folder(path: &Path) -> Result<Option<File>, FileError> {
     let path = path.join(".lock");
     let io = |error| FileError::Io { path: path.clone(), error };
-    let file = OpenOptions::new().write(true).create(true).truncate(false).open(&path).map_err(io)?;
+    let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path).map_err(io)?;
     match file.try_lock() {
         Ok(()) => Ok(Some(file)),
         Err(TryLockError::WouldBlock) => Ok(None),
@@ -124,6 +136,8 @@ pub fn lock_folder(path: &Path) -> Result<Option<File>, FileError> {
 
 /// Key files are read up to this length.
 const KEY_BYTES_MAX: u64 = 4096;
+/// A file of an authority's PEM is read up to this length.
+pub const CERTIFICATE_BYTES_MAX: u64 = 64 << 10;
 
 impl Identity {
     /// A new key from the system's entropy.
@@ -135,40 +149,76 @@ impl Identity {
 
     fn with(key: &KeyPair) -> Result<Self, IdentityError> {
         let certificate = CertificateParams::new(vec!["sordino".to_owned()])?.self_signed(key)?.der().clone();
-        Ok(Identity { private: key.serialize_der(), certificate })
+        let private = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
+        Ok(Identity { private, chain: vec![certificate] })
     }
 
-    /// The key in this file, which is made if it is not there; nobody but its owner may read it.
+    /// A key with a certificate that an authority signed, both in PEM: its own certificate first, then those between it and
+    /// the authority.
+    ///
+    /// **Errors**: [`IdentityError::File`], [`IdentityError::Pem`].
+    pub fn certified(certificate: &Path, key: &Path) -> Result<Self, IdentityError> {
+        let pem = |path: &Path, what| {
+            let path = path.to_owned();
+            move |error| IdentityError::Pem { path, what, error }
+        };
+        let bytes = read_bounded(certificate, CERTIFICATE_BYTES_MAX)?;
+        let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bytes).collect();
+        let chain = chain.map_err(pem(certificate, "a certificate"))?;
+        if chain.is_empty() {
+            return Err(pem(certificate, "a certificate")(pem::Error::NoItemsFound));
+        }
+        let bytes = read_bounded(key, CERTIFICATE_BYTES_MAX)?;
+        let private = PrivateKeyDer::from_pem_slice(&bytes).map_err(pem(key, "a private key"))?;
+        Ok(Identity { private, chain })
+    }
+
+    /// Its certificate, and those that signed it.
+    pub fn chain(&self) -> &[CertificateDer<'static>] {
+        &self.chain
+    }
+
+    /// The key in this file, which is made if it is not there, whole or not at all; nobody but its owner may read it.
     ///
     /// **Errors**: [`IdentityError`].
     pub fn open(path: &Path) -> Result<Self, IdentityError> {
         match read_bounded(path, KEY_BYTES_MAX) {
-            Ok(bytes) => Self::with(&KeyPair::try_from(bytes)?),
             Err(error) if error.is_missing() => {
                 let made = Self::generate()?;
-                made.write(path).map_err(|error| FileError::Io { path: path.to_owned(), error })?;
-                sync_folder(path)?;
-                Ok(made)
+                if create_privately(path, made.private.secret_der())? {
+                    return Ok(made);
+                }
+                // Another process was faster: its key is the one.
+                Self::read_file(path)
             }
-            Err(error) => Err(error.into()),
+            found => Self::read(&found?),
         }
     }
 
-    fn write(&self, path: &Path) -> std::io::Result<()> {
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-        file.write_all(&self.private)?;
-        file.sync_all()
+    /// The key in this file, which must be there.
+    ///
+    /// **Errors**: [`IdentityError`].
+    pub fn read_file(path: &Path) -> Result<Self, IdentityError> {
+        Self::read(&read_bounded(path, KEY_BYTES_MAX)?)
+    }
+
+    fn read(bytes: &[u8]) -> Result<Self, IdentityError> {
+        Self::with(&KeyPair::try_from(bytes)?)
     }
 
     /// Who this is.
     ///
     /// **Errors**: [`IdentityError::Tls`].
     pub fn fingerprint(&self) -> Result<Fingerprint, IdentityError> {
-        Ok(Fingerprint::of(&self.certificate)?)
+        match self.chain.first() {
+            Some(own) => Ok(Fingerprint::of(own)?),
+            None => Err(IdentityError::Signature),
+        }
     }
 
-    fn key(&self) -> PrivateKeyDer<'static> {
-        PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(self.private.clone()))
+    /// The key as its file holds it.
+    pub(crate) fn secret(&self) -> &[u8] {
+        self.private.secret_der()
     }
 
     /// How a server with this key listens. Records of 1 KiB, so that a device needs 2 KiB for one and not 16; no tickets,
@@ -179,7 +229,7 @@ impl Identity {
         let config =
             ServerConfig::builder_with_provider(provider()).with_protocol_versions(&[&rustls::version::TLS13])?;
         let config = config.with_client_cert_verifier(Arc::new(AnyKey(algorithms())));
-        let mut config = config.with_single_cert(vec![self.certificate.clone()], self.key())?;
+        let mut config = config.with_single_cert(self.chain.clone(), self.private.clone_key())?;
         config.max_fragment_size = Some(1024);
         config.send_tls13_tickets = 0;
         Ok(Arc::new(config))
@@ -193,7 +243,7 @@ impl Identity {
             ClientConfig::builder_with_provider(provider()).with_protocol_versions(&[&rustls::version::TLS13])?;
         let pinned = Arc::new(Pinned { pins: pins.to_vec(), algorithms: algorithms() });
         let config = config.dangerous().with_custom_certificate_verifier(pinned);
-        let mut config = config.with_client_auth_cert(vec![self.certificate.clone()], self.key())?;
+        let mut config = config.with_client_auth_cert(self.chain.clone(), self.private.clone_key())?;
         config.resumption = rustls::client::Resumption::disabled();
         Ok(Arc::new(config))
     }
@@ -203,17 +253,20 @@ impl Identity {
     /// **Errors**: [`IdentityError::Signature`].
     pub fn sign(&self, text: &[u8]) -> Result<Vec<u8>, IdentityError> {
         let entropy = SystemRandom::new();
-        let key = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, &self.private, &entropy)
+        let key = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, self.secret(), &entropy)
             .map_err(|_| IdentityError::Signature)?;
         Ok(key.sign(&entropy, text).map_err(|_| IdentityError::Signature)?.as_ref().to_vec())
     }
 
-    /// What seals this server's frames of one run: a key that follows from the private one and the run's number, so that a
-    /// seal of another run says nothing here.
-    pub fn sealer(&self, deployment: u64) -> Sealer {
+    /// From what a server with this first key makes the seals of one run: it follows from the private key and the run's
+    /// number, so that a seal of another run says nothing here. Kept beside the key, because a key may be changed in a run
+    /// ([`crate::keys`]) and the seals that agents have may not.
+    pub fn seal_seed(&self, deployment: u64) -> [u8; 32] {
         let text = [&b"sordino seals of frames"[..], &deployment.to_le_bytes()].concat();
-        let seed = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &self.private), &text);
-        Sealer(hmac::Key::new(hmac::HMAC_SHA256, seed.as_ref()))
+        let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, self.secret()), &text);
+        let mut seed = [0; 32];
+        seed.iter_mut().zip(tag.as_ref()).for_each(|(to, from)| *to = *from);
+        seed
     }
 }
 
@@ -221,6 +274,11 @@ impl Identity {
 pub struct Sealer(hmac::Key);
 
 impl Sealer {
+    /// With the seed of one server and run.
+    pub fn new(seed: &[u8; 32]) -> Self {
+        Sealer(hmac::Key::new(hmac::HMAC_SHA256, seed))
+    }
+
     /// The seal of a history of this many frames.
     pub fn seal(&self, frames: u32, chain: &Digest) -> Seal {
         let tag = hmac::sign(&self.0, &[&frames.to_le_bytes()[..], &chain.0].concat());

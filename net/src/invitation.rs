@@ -1,8 +1,9 @@
 //! What an agent needs to find its server, to know it, and to be known: one line of text.
 //!
 //! `sordino://HOST:PORT/RUN/SLOT?terms=…&pin=…&pin=…&token=…`: the run in 16 hexadecimal digits, the digest of the
-//! agreement, one or two fingerprints of the server's key (two while it changes its key), and a token that is good for
-//! one key. The line is a secret until it was used.
+//! terms, two fingerprints, of the key that the server has and of the one that it will have after a rotation (one is
+//! enough), and a token that is good for one key. The line is a secret until it was used. Where the terms name an
+//! authority, who an agent is stands in its certificate: there is no token, and nothing in the line is secret.
 
 use std::fmt;
 use std::str::FromStr;
@@ -24,12 +25,12 @@ pub struct Invitation {
     pub deployment: u64,
     /// Which agent of the federation this is.
     pub slot: u32,
-    /// The digest of the agreement.
+    /// The digest of the terms.
     pub terms: Digest,
     /// Keys that the server may have, one or two.
     pub pins: Vec<Fingerprint>,
-    /// What to show once.
-    pub token: Token,
+    /// What to show once; none where an authority signs for agents.
+    pub token: Option<Token>,
 }
 
 /// A line that is no invitation: what is wrong with it.
@@ -41,7 +42,7 @@ impl fmt::Display for Invitation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "sordino://{}/{:016x}/{}?terms={}", self.address, self.deployment, self.slot, self.terms)?;
         self.pins.iter().try_for_each(|pin| write!(f, "&pin={pin}"))?;
-        write!(f, "&token={}", hex(&self.token))
+        self.token.iter().try_for_each(|token| write!(f, "&token={}", hex(token)))
     }
 }
 
@@ -68,7 +69,9 @@ impl FromStr for Invitation {
                 Some(("pin", value)) => {
                     pins.push(value.parse().map_err(|_| NoInvitation("a pin is not 64 hexadecimal digits"))?);
                 }
-                Some(("token", value)) => token = from_hex(value),
+                Some(("token", value)) if token.is_none() => {
+                    token = Some(from_hex(value).ok_or(NoInvitation("the token is not 32 hexadecimal digits"))?);
+                }
                 _ => return Err(NoInvitation("it has a part that is not terms, pin or token")),
             }
         }
@@ -81,7 +84,7 @@ impl FromStr for Invitation {
             slot,
             terms: terms.ok_or(NoInvitation("terms are not 64 hexadecimal digits"))?,
             pins,
-            token: token.ok_or(NoInvitation("the token is not 32 hexadecimal digits"))?,
+            token,
         })
     }
 }
@@ -91,22 +94,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_comes_back_and_every_cut_is_refused() {
+    fn a_line_comes_back_and_what_was_cut_is_refused() {
         let pin: Fingerprint = "ab".repeat(32).parse().unwrap();
         let address = "[::1]:8443".to_owned();
-        let whole = Invitation {
-            address,
-            deployment: 0x12,
-            slot: 3,
-            terms: Digest([7; 32]),
-            pins: vec![pin, pin],
-            token: [9; 16],
-        };
+        let token = Some([9; 16]);
+        let whole =
+            Invitation { address, deployment: 0x12, slot: 3, terms: Digest([7; 32]), pins: vec![pin, pin], token };
         let line = whole.to_string();
-        assert_eq!(line.parse(), Ok(whole));
-        for end in 0..line.len() {
+        assert_eq!(line.parse(), Ok(whole.clone()));
+        // Without its token it is a line for a certificate, and with one pin it is whole as well.
+        let certified = line.find("&token").unwrap();
+        let one_pin = line.find("&pin").unwrap() + "&pin=".len() + 64;
+        for end in (0..line.len()).filter(|end| ![certified, one_pin].contains(end)) {
             assert!(line[..end].parse::<Invitation>().is_err(), "{}", &line[..end]);
         }
-        assert!(format!("{line}&x=1").parse::<Invitation>().is_err());
+        assert_eq!(line[..certified].parse(), Ok(Invitation { token: None, ..whole }));
+        for more in ["&x=1", "&token=09090909090909090909090909090909"] {
+            assert!(format!("{line}{more}").parse::<Invitation>().is_err(), "{more}");
+        }
     }
 }

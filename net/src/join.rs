@@ -3,15 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use sordino_core::federated::exchange::{Millis, Want};
 use sordino_core::math::Scalar;
 use sordino_core::random::RunSeed;
 use sordino_core::wire::ScalarTag;
 use sordino_host::entropy::{NoEntropy, deployment};
-use sordino_host::files::{FileError, read_bounded, write_atomically};
+use sordino_host::files::{FileError, create_folders_privately, read_bounded, remove_leftovers, write_privately};
 use sordino_sim::text::chain;
 
 use crate::agent::{AgentEnd, HostAgent, Query};
-use crate::identity::{Identity, IdentityError, lock_folder, private_folder};
+use crate::authority::{self, Refused};
+use crate::identity::{Identity, IdentityError, lock_folder};
 use crate::invitation::Invitation;
 use crate::link::{Link, LinkError};
 use crate::progress::note;
@@ -19,6 +21,9 @@ use crate::terms::{Shared, TERMS_BYTES_MAX, Terms, TermsError};
 
 /// The longest pause while the server cannot be reached.
 const RETRY_MAX: Duration = Duration::from_secs(10);
+
+/// An agent that is over gives up when it would pause for this long: after some five seconds in all.
+const LAST_PAUSE: Duration = Duration::from_secs(2);
 
 /// The longest that a question waits: less than a server keeps it, or a proxy a silent connection.
 pub const WAIT_MAX: Duration = Duration::from_secs(25);
@@ -47,9 +52,49 @@ pub enum JoinError {
     /// The system gives no randomness.
     #[error(transparent)]
     Entropy(#[from] NoEntropy),
+    /// The certificate is not one of this agent.
+    #[error("{}: {refused}", path.display())]
+    Certificate {
+        /// Path of the certificate.
+        path: PathBuf,
+        /// What is wrong with it.
+        #[source]
+        refused: Refused,
+    },
+    /// The certificate is another agent's.
+    #[error("{}: the certificate is agent {found}'s, the invitation agent {expected}'s", path.display())]
+    OtherAgent {
+        /// Path of the certificate.
+        path: PathBuf,
+        /// The agent that it names.
+        found: u32,
+        /// The agent of the invitation.
+        expected: u32,
+    },
+    /// The invitation has no token, and no certificate was given.
+    #[error(
+        "the invitation has no token: this federation admits agents by certificates for {name}, which its authority signs; \
+         give --certificate and --key"
+    )]
+    NoCertificate {
+        /// The name that the certificate needs.
+        name: String,
+    },
+    /// The invitation has a token, and a certificate was given.
+    #[error("the invitation has a token: this federation admits agents by their keys, and looks at no certificate")]
+    TokenAndCertificate,
     /// The agent stopped early.
     #[error(transparent)]
     Agent(#[from] AgentEnd),
+}
+
+/// A certificate that the authority in the terms signed, and its key, both in PEM.
+#[derive(Clone, Debug)]
+pub struct Certified {
+    /// The agent's own certificate first, then those between it and the authority.
+    pub certificate: PathBuf,
+    /// The private key of that certificate.
+    pub key: PathBuf,
 }
 
 /// How an agent takes part.
@@ -59,6 +104,8 @@ pub struct Joining {
     pub invitation: Invitation,
     /// Where its key and its state are kept; the same folder continues.
     pub folder: PathBuf,
+    /// Who it is, where the terms name an authority; else a key of its own, made in the folder, shows the token.
+    pub certified: Option<Certified>,
     /// The most ε it contributes to; never more than the terms say, which is what counts without it.
     pub epsilon_max: Option<f64>,
     /// How long a question to the server may wait for an answer; [`WAIT_MAX`] at most counts.
@@ -88,20 +135,30 @@ pub async fn join<F: Future<Output = Result<f64, String>>>(
 ) -> Result<Joined, JoinError> {
     let (folder, invitation) = (&joining.folder, &joining.invitation);
     // It holds what was observed.
-    private_folder(folder)?;
+    create_folders_privately(folder)?;
     let Some(_lock) = lock_folder(folder)? else {
         return Err(JoinError::Busy { path: folder.clone() });
     };
-    let identity = Identity::open(&folder.join("agent.key"))?;
+    remove_leftovers(folder)?;
+    let over = finished(joining)?;
+    if let Some((joined, true)) = over {
+        return Ok(joined);
+    }
+    let identity = identity(joining)?;
     let tls = identity.client(&invitation.pins)?;
     let mut link = Link::new(&invitation.address, invitation.deployment, tls, joining.wait.min(WAIT_MAX));
-    let mut pause = Duration::from_millis(50);
+    let (mut pause, mut said) = (Duration::from_millis(50), false);
     loop {
-        match link.enrol(invitation.slot, &invitation.token).await {
+        match link.enrol(invitation.slot, invitation.token.as_ref()).await {
             Ok(()) => break,
             Err(error @ (LinkError::Status { .. } | LinkError::Answer { .. })) => return Err(error.into()),
             Err(error) => {
-                note(&format!("waiting for the server at {}: {}", invitation.address, chain(&error)));
+                if let Some((joined, _)) = over.as_ref().filter(|_| pause >= LAST_PAUSE) {
+                    return Ok(joined.clone());
+                }
+                if !std::mem::replace(&mut said, true) {
+                    note(&format!("waiting for the server at {}: {}", invitation.address, chain(&error)));
+                }
                 tokio::time::sleep(error.pause(pause)).await;
                 pause = (2 * pause).min(RETRY_MAX);
             }
@@ -111,6 +168,58 @@ pub async fn join<F: Future<Output = Result<f64, String>>>(
     match terms.agreement.scalar {
         ScalarTag::F32 => take_part::<f32, F>(joining, &terms, &mut link, evaluate).await,
         _ => take_part::<f64, F>(joining, &terms, &mut link, evaluate).await,
+    }
+}
+
+/// What an agent did that has the last frame, and whether the server knows: then it needs none, and else it looks for it a
+/// few seconds long.
+fn finished(joining: &Joining) -> Result<Option<(Joined, bool)>, JoinError> {
+    let [file, terms] = ["agent.bin", "terms.bin"].map(|name| joining.folder.join(name));
+    if !file.exists() || !terms.exists() {
+        return Ok(None);
+    }
+    let terms = Terms::from_bytes(&read_bounded(&terms, TERMS_BYTES_MAX)?, Some(&joining.invitation.terms))?;
+    match terms.agreement.scalar {
+        ScalarTag::F32 => finished_in::<f32>(joining, &terms, file),
+        _ => finished_in::<f64>(joining, &terms, file),
+    }
+}
+
+fn finished_in<T: Scalar>(
+    joining: &Joining,
+    terms: &Terms,
+    file: PathBuf,
+) -> Result<Option<(Joined, bool)>, JoinError> {
+    // Never used: the file is there.
+    let unused = RunSeed::new(0, 0);
+    let agent = HostAgent::<T>::open(&Shared::new(terms)?, joining.invitation.slot, unused, Some(file))?;
+    let is_known = agent.exchange().want(Millis(0)) == Want::Done;
+    Ok(agent.is_done().then(|| (joined(&agent, joining.invitation.slot), is_known)))
+}
+
+fn joined<T: Scalar>(agent: &HostAgent<T>, slot: u32) -> Joined {
+    let (given, observations) = (agent.given().to_vec(), agent.state().observations());
+    Joined { agent: slot, given, observations, chain: agent.exchange().have().chain }
+}
+
+/// Who this agent is: what its certificate says, or a key of its own.
+fn identity(joining: &Joining) -> Result<Identity, JoinError> {
+    let (invitation, own) = (&joining.invitation, joining.folder.join("agent.key"));
+    match (&invitation.token, &joining.certified) {
+        (Some(_), None) => Ok(Identity::open(&own)?),
+        (Some(_), Some(_)) => Err(JoinError::TokenAndCertificate),
+        (None, None) => {
+            Err(JoinError::NoCertificate { name: authority::name_of(invitation.deployment, invitation.slot) })
+        }
+        (None, Some(Certified { certificate, key })) => {
+            let (identity, path) = (Identity::certified(certificate, key)?, certificate.clone());
+            let own = identity.chain().first().ok_or(IdentityError::Signature)?;
+            match authority::slot_named(own, invitation.deployment) {
+                Ok(slot) if slot == invitation.slot => Ok(identity),
+                Ok(found) => Err(JoinError::OtherAgent { path, found, expected: invitation.slot }),
+                Err(refused) => Err(JoinError::Certificate { path, refused }),
+            }
+        }
     }
 }
 
@@ -126,7 +235,7 @@ async fn terms(folder: &Path, invitation: &Invitation, link: &mut Link) -> Resul
         match link.terms().await {
             Ok(bytes) => {
                 let terms = Terms::from_bytes(&bytes, Some(&invitation.terms))?;
-                write_atomically(&path, &bytes)?;
+                write_privately(&path, &bytes)?;
                 return Ok(terms);
             }
             Err(error @ (LinkError::Status { .. } | LinkError::Answer { .. })) => return Err(error.into()),
@@ -148,6 +257,5 @@ async fn take_part<T: Scalar, F: Future<Output = Result<f64, String>>>(
     let most = [joining.epsilon_max, terms.agreement.announced.epsilon_max];
     agent.limit(most.into_iter().flatten().reduce(f64::min));
     agent.run(link, evaluate).await?;
-    let (given, observations) = (agent.given().to_vec(), agent.state().observations());
-    Ok(Joined { agent: joining.invitation.slot, given, observations, chain: agent.exchange().have().chain })
+    Ok(joined(&agent, joining.invitation.slot))
 }

@@ -7,6 +7,8 @@
 //! |---|---|
 //! | [`mod@text`] | bytes as people write them |
 //! | [`identity`] | keys, pins, seals; TLS 1.3 with a key on both sides |
+//! | [`keys`] | a server's keys, and how they change |
+//! | [`authority`] | agents by certificates that a site's own authority signs |
 //! | [`invitation`] | one line that brings an agent to its server |
 //! | [`terms`] | the agreement with its candidates; everything that both sides compute from it |
 //! | [`enrolment`] | whose key is which agent's |
@@ -16,9 +18,11 @@
 //! | [`progress`] | what people and metrics are told |
 //! | [`serve`] | a server with secret noise |
 //! | [`link`] | an agent's line to its server |
+//! | [`journal`] | what an agent did, line by line |
 //! | [`agent`] | an agent that can be killed at any moment |
 //! | [`mod@join`] | taking part with an invitation |
 //! | [`chaos`] | a bad network |
+//! | [`bridge`](https://mqtt.org) | feature `mqtt`: connections carried by a broker that nobody needs to trust |
 //! | [`rehearsal`] | a federation of the simulator over a real network |
 //! | [`cli`] | arguments in, exit code out |
 //!
@@ -29,6 +33,7 @@
 //! let joining = Joining {
 //!     invitation: line.parse()?,
 //!     folder: "agent".into(),
+//!     certified: None,
 //!     epsilon_max: Some(4.0),
 //!     wait: std::time::Duration::from_secs(30),
 //! };
@@ -39,6 +44,9 @@
 //! ```
 
 pub mod agent;
+pub mod authority;
+#[cfg(feature = "mqtt")]
+pub mod bridge;
 pub mod chaos;
 pub mod cli;
 pub mod door;
@@ -47,6 +55,8 @@ pub mod folder;
 pub mod identity;
 pub mod invitation;
 pub mod join;
+pub mod journal;
+pub mod keys;
 pub mod link;
 pub mod progress;
 pub mod rehearsal;

@@ -159,12 +159,13 @@ impl Link {
         if answered.status == StatusCode::OK { Ok(answered.body) } else { Err(status(&answered)) }
     }
 
-    /// Shows the token of an invitation.
+    /// Shows the token of an invitation; none for an agent whose certificate says who it is, and which is told then whether
+    /// it is admitted.
     ///
     /// **Errors**: [`LinkError`].
-    pub async fn enrol(&mut self, slot: u32, token: &Token) -> Result<(), LinkError> {
+    pub async fn enrol(&mut self, slot: u32, token: Option<&Token>) -> Result<(), LinkError> {
         let path = format!("/v1/{}/enrol/{slot}", self.run);
-        let body = Bytes::copy_from_slice(token);
+        let body = Bytes::copy_from_slice(token.map_or(&[], |token| &token[..]));
         let answered = self.request(Method::POST, &path, HeaderMap::new(), body, 1 << 10).await?;
         // The server hangs up: this connection was a stranger's.
         self.sender = None;
@@ -192,7 +193,8 @@ impl Link {
                 Ok(Asked::Frame { bytes: answered.body, current, seal: seal as Seal })
             }
             StatusCode::NO_CONTENT | StatusCode::SERVICE_UNAVAILABLE => Ok(Asked::Later { after_ms: later(&answered) }),
-            StatusCode::FORBIDDEN => Ok(Asked::NotYou),
+            // Without a reason it is a key that is not known; a certificate is refused with one.
+            StatusCode::FORBIDDEN if answered.body.is_empty() => Ok(Asked::NotYou),
             StatusCode::CONFLICT => Ok(Asked::Fork),
             _ => Err(status(&answered)),
         }
@@ -208,7 +210,7 @@ impl Link {
             StatusCode::OK => Ok(Reply::Taken),
             StatusCode::CONFLICT => Ok(Reply::Already),
             StatusCode::GONE => Ok(Reply::Over),
-            StatusCode::FORBIDDEN => Ok(Reply::NotYou),
+            StatusCode::FORBIDDEN if answered.body.is_empty() => Ok(Reply::NotYou),
             StatusCode::SERVICE_UNAVAILABLE => Ok(Reply::Later { after_ms: later(&answered) }),
             _ => Err(status(&answered)),
         }

@@ -4,6 +4,8 @@
 //! Agents compute from the published terms alone. What only a simulation knows, an agent's leaf of the transcript and
 //! its best value without noise, rides behind each upload.
 
+pub mod device;
+
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -30,11 +32,14 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use self::device::DeviceError;
 use crate::agent::{AgentEnd, HostAgent, Query, TRAILER};
 use crate::chaos;
 use crate::door::{self, Counts, Door, Limits};
 use crate::enrolment::Enrolment;
-use crate::identity::{Identity, IdentityError};
+use crate::identity::{Identity, IdentityError, Sealer};
+use crate::invitation::Invitation;
+use crate::keys;
 use crate::link::{Link, LinkError};
 use crate::rounds::{QUEUE, Rounds, Stop};
 use crate::terms::{Shared, Terms, TermsError};
@@ -46,6 +51,9 @@ const LIFE_MIN_MS: u64 = 1;
 /// and for this much longer at most.
 const LIFE_MORE_MS: u32 = 30;
 
+/// How long a device may ask again after its last answer.
+const LAST_WORDS: Duration = Duration::from_secs(3);
+
 /// How to rehearse; none of it changes a digest.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -55,6 +63,25 @@ pub struct Options {
     pub deadline: Duration,
     /// Let agents die at any moment they wait in, and go on from their files in this folder.
     pub deaths: Option<PathBuf>,
+    /// Leave agent 0 to a device, and write what it needs to be one into this file ([`device`]).
+    pub device: Option<PathBuf>,
+    /// Carry every connection over this broker.
+    #[cfg(feature = "mqtt")]
+    pub broker: Option<crate::bridge::Broker>,
+}
+
+impl Default for Options {
+    /// Everybody here, on a good network, ten minutes for a round.
+    fn default() -> Self {
+        Options {
+            chaos: false,
+            deadline: Duration::from_secs(600),
+            deaths: None,
+            device: None,
+            #[cfg(feature = "mqtt")]
+            broker: None,
+        }
+    }
 }
 
 /// What a rehearsal gave.
@@ -97,6 +124,9 @@ pub enum RehearsalError {
     /// The system's entropy.
     #[error(transparent)]
     Entropy(#[from] NoEntropy),
+    /// What a device is given cannot be written.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
     /// No listener on loopback.
     #[error("cannot listen on loopback: {0}")]
     Listen(#[source] std::io::Error),
@@ -169,10 +199,16 @@ async fn rehearse_in<T: Scalar>(
     let (sender, requests) = mpsc::channel(QUEUE);
     let door = place.door(&terms, listener, sender)?;
     let pace = Pace { ask_again_ms: 1000, spread_ms: 100 };
-    let mut rounds =
-        Rounds::new(&terms.agreement, pace, place.identity.sealer(terms.agreement.deployment), TRAILER, requests);
+    let mut rounds = Rounds::new(&terms.agreement, pace, place.sealer(&terms), TRAILER, requests);
     let serving = tokio::spawn(door);
-    let mut agents = place.agents::<T>(&terms, &context, options.deaths)?;
+    let first = match &options.device {
+        Some(path) => {
+            device::write(path, &context, &place.invitation(&terms, device::SLOT)?)?;
+            device::SLOT + 1
+        }
+        None => 0,
+    };
+    let mut agents = place.agents::<T>(&terms, &context, options.deaths, first)?;
     let times = Vec::with_capacity(scenario.federation.rounds as usize + 1);
     let mut fabric = Network { context: context.clone(), rounds: &mut rounds, deadline_ms, times, failed: None };
     let (stop, nobody) = (AtomicBool::new(false), &());
@@ -188,6 +224,12 @@ async fn rehearse_in<T: Scalar>(
     tokio::select! {
         stop = rounds.linger() => return Err(stop.into()),
         all = all_done(&mut agents) => all?,
+    }
+    if options.device.is_some() {
+        // Its last answer was taken; that it was, it may not have heard.
+        if let Ok(stop) = tokio::time::timeout(LAST_WORDS, rounds.linger()).await {
+            return Err(stop.into());
+        }
     }
     serving.abort();
     Ok(Outcome {
@@ -242,6 +284,13 @@ impl Place {
             let back = std::mem::replace(&mut address, front.local_addr().map_err(RehearsalError::Listen)?);
             tokio::spawn(chaos::cut(front, back, cuts.clone()));
         }
+        #[cfg(feature = "mqtt")]
+        if let Some(broker) = &options.broker {
+            let front = TcpListener::bind(("127.0.0.1", 0)).await.map_err(RehearsalError::Listen)?;
+            let back = std::mem::replace(&mut address, front.local_addr().map_err(RehearsalError::Listen)?);
+            tokio::spawn(crate::bridge::far(back.to_string(), broker.clone()));
+            tokio::spawn(crate::bridge::near(front, broker.clone()));
+        }
         let enrolment = Arc::new(Enrolment::in_memory());
         for slot in 0..terms.agreement.config.parameters().agents {
             enrolment.admit(slot, &token(slot));
@@ -263,24 +312,36 @@ impl Place {
             terms: terms.to_bytes()?.into(),
             body_max: terms.upload_bytes_max() + TRAILER,
             enrolment: self.enrolment.clone(),
+            authority: None,
             requests,
             limits: Limits { per_key: 64, strangers: Limits::default().connections, ..Limits::default() },
             counts: Arc::new(Counts::default()),
         };
-        Ok(door::serve(listener, self.identity.server()?, door))
+        Ok(door::serve(listener, keys::always(&self.identity)?, door))
     }
 
-    /// All agents as tasks, each with a key of its own.
+    fn sealer(&self, terms: &Terms) -> Sealer {
+        Sealer::new(&self.identity.seal_seed(terms.agreement.deployment))
+    }
+
+    fn invitation(&self, terms: &Terms, slot: u32) -> Result<Invitation, RehearsalError> {
+        let (address, deployment) = (self.address.clone(), terms.agreement.deployment);
+        let (pins, token) = (vec![self.identity.fingerprint()?], Some(token(slot)));
+        Ok(Invitation { address, deployment, slot, terms: terms.digest(), pins, token })
+    }
+
+    /// All agents from `first` on as tasks, each with a key of its own.
     fn agents<T: Scalar>(
         &self,
         terms: &Terms,
         context: &Arc<MethodContext<T>>,
         folder: Option<PathBuf>,
+        first: u32,
     ) -> Result<Agents, RehearsalError> {
         let (shared, free) = (Shared::<T>::new(terms)?, Arc::new(Semaphore::new(ENROLLING_MAX)));
         let (pins, deployment) = ([self.identity.fingerprint()?], terms.agreement.deployment);
         let mut agents = JoinSet::new();
-        for agent in 0..terms.agreement.config.parameters().agents {
+        for agent in first..terms.agreement.config.parameters().agents {
             let (tls, address) = (Identity::generate()?.client(&pins)?, self.address.clone());
             let line = move || Link::new(&address, deployment, tls.clone(), Duration::from_secs(10));
             let (shared, context, free) = (shared.clone(), context.clone(), free.clone());
@@ -333,7 +394,7 @@ fn token(slot: u32) -> [u8; 16] {
 /// Shows the token until it was seen.
 async fn enrol(link: &mut Link, agent: u32) -> Result<(), LinkError> {
     loop {
-        match link.enrol(agent, &token(agent)).await {
+        match link.enrol(agent, Some(&token(agent))).await {
             Err(LinkError::Connect(_) | LinkError::Http(_) | LinkError::Silence | LinkError::Body) => {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
@@ -388,8 +449,7 @@ impl<T: Scalar> Network<'_, T> {
             return Err(RehearsalError::Deadline { round: order.round, answered });
         }
         let collected = collector.map(|collector| collector.finish().to_owned());
-        let regrets: Vec<f64> =
-            self.context.run.optima.iter().zip(&best).map(|(optimum, best)| optimum - best).collect();
+        let regrets: Vec<f64> = (0..).zip(&best).map(|(agent, best)| self.context.run.optimum(agent) - best).collect();
         let pieces = blocks::cut(0, count, &leaves, &regrets);
         Ok(Partial {
             agents: 0..count,
@@ -398,6 +458,7 @@ impl<T: Scalar> Network<'_, T> {
             regrets,
             faults: FaultCounts::default(),
             observations: Vec::new(),
+            messages: Vec::new(),
         })
     }
 }

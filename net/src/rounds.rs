@@ -18,7 +18,7 @@ use tokio::time::Instant;
 
 use crate::identity::Sealer;
 
-/// Requests that wait at one time; a door that finds so many says "later".
+/// The most requests that wait at one time; a door that finds this many says "later".
 pub const QUEUE: usize = 16_384;
 
 /// What a door hands over; who is asking was settled by the door.

@@ -3,31 +3,38 @@
 //!
 //! | step of a round | what a death there costs |
 //! |---|---|
-//! | coins are drawn, the frame is announced, answers are collected | the round is begun again: new coins, attempt + 1, everybody is asked again; nothing was charged |
-//! | the deadline; the charge is planned, noise is drawn | the same |
+//! | coins are drawn, the frame is announced, answers are collected, noise is drawn beside | the round is begun again: new coins, attempt + 1, everybody is asked again; nothing was charged |
+//! | the deadline; the charge is planned, the noise is added | the same; the noise died with the process |
 //! | state, frame and plan in one rename | – |
 //! | the ledger is synced, the frame is kept and announced | done again from what the rename left, once |
 //!
-//! Rounds close at their deadline, whoever has answered; earlier only if the terms said so.
+//! Rounds close at their deadline, whoever has answered; earlier only if the terms said so. The next frame is announced a
+//! fixed delay later. What takes its time is not in between: how long a sampler takes goes with what it draws, so another
+//! thread draws the noise of a round while its answers are collected ([`sordino_core::federated::Pool`]), of a generator
+//! that the system's entropy seeds for this pool alone.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use sordino_core::federated::exchange::Pace;
-use sordino_core::federated::{Aggregation, Server, ServerError, ServerState};
+use sordino_core::federated::{Aggregation, Pool, Server, ServerError, ServerState};
 use sordino_core::math::Scalar;
+use sordino_core::privacy::Private;
 use sordino_core::wire::{self, ScalarTag};
 use sordino_host::entropy::{self, NoEntropy, SystemNoise};
+use sordino_host::files::create_privately;
 use sordino_host::ledger::{Accounting, CounterPlace, Deferred, Ledger, LedgerError, Options, Planned};
 use sordino_host::server::{HostError, ServerHost};
 use tokio::net::TcpListener;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::door::{self, Counts, Door, Limits, TooFewHandles};
 use crate::enrolment::{Enrolment, EnrolmentError};
 use crate::folder::{Folder, FolderError, Found, Open};
-use crate::identity::IdentityError;
+use crate::identity::{Fingerprint, IdentityError};
+use crate::keys;
 use crate::progress::{self, Spent};
 use crate::rounds::{Rounds, Stop};
 use crate::terms::TermsError;
@@ -96,6 +103,9 @@ pub enum ServeError {
     /// The method's releases protect nobody: they are rehearsed, never served.
     #[error("this method's releases protect nobody; a real federation serves private ones only")]
     Unprotected,
+    /// The thread that drew noise was lost: it panicked.
+    #[error("the thread that drew the noise of this round was lost; nothing was charged")]
+    Lost,
     /// Restarted inside one round too often for a counter of 16 bits.
     #[error("this round was begun 65535 times")]
     Attempts,
@@ -150,17 +160,21 @@ async fn serve_in<T: Scalar>(folder: &Folder, serving: Serving) -> Result<(), Se
         terms: folder.terms.to_bytes()?.into(),
         body_max: folder.terms.upload_bytes_max(),
         enrolment: enrolment.clone(),
+        authority: folder.terms.authority()?,
         requests: sender,
         limits,
         counts: counts.clone(),
     };
-    let mut rounds = Rounds::new(agreement, serving.pace, folder.identity.sealer(agreement.deployment), 0, requests);
+    let mut rounds = Rounds::new(agreement, serving.pace, folder.keys.sealer(), 0, requests);
     let planned = found.as_ref().and_then(|found| found.open.planned.clone());
     let (mut host, next) = host::<T>(folder, &serving, found, planned.as_ref(), &mut rounds)?;
     let spent = Spent::default();
     spent.tell(host.ledger().ledger(), Duration::ZERO);
     let mut beside = tokio::task::JoinSet::new();
-    beside.spawn(door::serve(listener, folder.identity.server()?, door));
+    let (show, shown) = watch::channel(folder.keys.present.server()?);
+    beside.spawn(door::serve(listener, shown, door));
+    let (keys, present) = (folder.path().to_owned(), folder.keys.present.fingerprint()?);
+    beside.spawn(async move { keys::follow(&keys, present, show, told_of_keys).await });
     beside.spawn(progress::tell(rounds.status(), agreement.clone(), spent.clone(), enrolment));
     if let Some(address) = &serving.admin {
         let listen = |error| ServeError::Listen { address: address.clone(), error };
@@ -174,6 +188,14 @@ async fn serve_in<T: Scalar>(folder: &Folder, serving: Serving) -> Result<(), Se
         folder.stop(&stop.to_string())?;
     }
     ended
+}
+
+/// What a person is told of a rotation.
+fn told_of_keys(changed: Result<Fingerprint, &IdentityError>) {
+    progress::note(&match changed {
+        Ok(now) => format!("connections are shown the key {now} from now on"),
+        Err(error) => format!("the key is as before: {error}"),
+    });
 }
 
 /// The host as the folder has it, and the round to begin: (round, attempt).
@@ -196,7 +218,10 @@ fn host<T: Scalar>(
     };
     let next = Server::<T>::event_of(&config)?.into_iter().collect();
     let options = Options { counter: serving.counter.clone(), another: false, next };
-    let ledger = Ledger::open_secret(&folder.path().join("ledger.jsonl"), &terms, &options)?;
+    let path = folder.path().join("ledger.jsonl");
+    // Like everything else in the folder; what is begun keeps its permissions.
+    create_privately(&path, b"").map_err(FolderError::File)?;
+    let ledger = Ledger::open_secret(&path, &terms, &options)?;
     ledger.notes().iter().for_each(|told| progress::note(told));
     let ledger = Deferred::new(ledger, planned)?;
     let charges = ledger.ledger().len();
@@ -222,6 +247,14 @@ fn host<T: Scalar>(
         return Err(ServeError::OlderFolder { releases, charges });
     }
     Ok((host, open.unwrap_or((0, 0))))
+}
+
+/// The noise of the round that was opened, drawn by a thread of its own.
+type Drawing = JoinHandle<Result<Pool<Private>, ServeError>>;
+
+fn drawn_beside<T: Scalar>(host: &mut PrivateHost<T>, open: bool) -> Result<Option<Drawing>, ServeError> {
+    let recipe = if open { host.recipe()? } else { None };
+    Ok(recipe.map(|recipe| tokio::task::spawn_blocking(move || Ok(recipe.draw(&mut entropy::system()?)?))))
 }
 
 async fn all_rounds<T: Scalar>(
@@ -265,6 +298,7 @@ async fn all_rounds<T: Scalar>(
         }
         tokio::time::sleep_until(announcing).await;
         rounds.announce(round, attempt, frame, chain, announced.deadline_ms, announced.may_close_early)?;
+        let drawing = drawn_beside(host, open)?;
         let mut vector = vec![T::ZERO; folder.terms.agreement.config.parameters().feature_count as usize];
         rounds
             .collect(|who, header, payload, _| {
@@ -277,6 +311,9 @@ async fn all_rounds<T: Scalar>(
             .await?;
         announcing = Instant::now() + serving.delay;
         if open {
+            if let Some(drawing) = drawing {
+                host.fill(drawing.await.map_err(|_lost| ServeError::Lost)??)?;
+            }
             host.close()?;
             planned = host.ledger().planned().cloned();
         }

@@ -1,19 +1,25 @@
 //! The agreement with its candidates, as it is published, and everything both sides compute from it.
+//!
+//! Published are the agreement and the candidates in postcard, then the certificate of an authority in DER where there is
+//! one ([`crate::authority`]): without it the bytes, and the digest that invitations name, are the agreement's alone.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use sordino_core::digest::Digest;
 use sordino_core::domain::{Candidates, DomainError};
-use sordino_core::features::{FeatureError, RandomFourier, random_fourier};
-use sordino_core::federated::exchange::{Agreement, Announced, PublicFeatures, candidates_digest};
+use sordino_core::features::{FeatureError, random_fourier};
+use sordino_core::federated::exchange::{Agreement, Announced, candidates_digest};
 use sordino_core::federated::{OwnDraw, Public, PublicError};
 use sordino_core::kernel::{KernelError, StationaryKernel};
 use sordino_core::math::Scalar;
-use sordino_core::wire::{ScalarTag, frame_len_max};
+use sordino_core::wire::frame_len_max;
 use sordino_sim::model::federated::DriverError;
-use sordino_sim::model::federated::context::{config, prior_factor};
-use sordino_sim::scenario::{Method, ScalarKind, Scenario};
+use sordino_sim::model::federated::context::{agreement, prior_factor};
+use sordino_sim::scenario::method::Kind;
+use sordino_sim::scenario::{Method, Scenario};
+
+use crate::authority::{self, Authority, AuthorityError};
 
 /// Published terms are read up to this length: 2²⁴ candidates would be more, and no device holds them.
 pub const TERMS_BYTES_MAX: u64 = 64 << 20;
@@ -27,8 +33,11 @@ pub enum TermsError {
     /// The candidates are not those of the agreement.
     #[error("the candidates are not those of the agreement")]
     Candidates,
-    /// The agreement is another than the one that was expected.
-    #[error("the agreement has digest {found}, {expected} was expected")]
+    /// The authority that signs for agents.
+    #[error(transparent)]
+    Authority(#[from] AuthorityError),
+    /// The terms are others than those that were expected.
+    #[error("the terms have digest {found}, {expected} was expected")]
     Other {
         /// The digest of what came.
         found: Digest,
@@ -47,21 +56,30 @@ pub enum TermsError {
     /// The parts do not fit together.
     #[error(transparent)]
     Public(#[from] PublicError),
-    /// The federated prior, whose frames no carrier knows: other methods only.
-    #[error("method {}: the federated prior runs in the simulator alone, other methods over a network", .0.name())]
+    /// The federated prior and methods whose parties are handed in, whose frames no carrier knows.
+    #[error("method {}: runs in the simulator alone; over a network go ts, fts, dp-fts and their kin, but not the federated prior", .0.name())]
     Prior(Method),
     /// The scenario has no such federation.
     #[error(transparent)]
     Scenario(#[from] DriverError),
 }
 
-/// What everybody may know: the agreement, and the list of points that it names by a digest.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// What everybody may know: the agreement, the list of points that it names by a digest, and who says who an agent is.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Terms {
     /// The agreement that is published.
     pub agreement: Agreement,
     /// All candidates in the unit box, count × D.
     pub candidates: Vec<f64>,
+    /// The certificate of the authority that signs those of agents, in DER; none where tokens bind agents to keys.
+    pub authority: Option<Vec<u8>>,
+}
+
+/// What stands in front of published terms; a certificate follows where there is an authority.
+#[derive(Serialize, Deserialize)]
+struct Published<A, C> {
+    agreement: A,
+    candidates: C,
 }
 
 impl Terms {
@@ -76,28 +94,11 @@ impl Terms {
         deployment: u64,
         announced: Announced,
     ) -> Result<Self, TermsError> {
-        if method.is_prior() {
+        if !matches!(method.parts().kind, Kind::Alone | Kind::Draws) {
             return Err(TermsError::Prior(method));
         }
-        let surrogate = &scenario.surrogate;
-        let features = PublicFeatures {
-            seed: surrogate.feature_seed,
-            run: 0,
-            kernel: surrogate.kernel.kernel,
-            lengthscale: surrogate.kernel.lengthscale,
-            signal_variance: surrogate.kernel.signal_variance,
-            unit_norm: surrogate.normalize_features,
-            prior_tolerance: surrogate.prior_tolerance,
-        };
-        let scalar = match surrogate.scalar {
-            ScalarKind::F32 => ScalarTag::F32,
-            ScalarKind::F64 => ScalarTag::F64,
-        };
-        let config = config(scenario, method).map_err(TermsError::Scenario)?;
-        let digest = digest_of(candidates, dim)?;
-        let agreement =
-            Agreement { config, features, candidates: digest, dim: dim as u32, scalar, deployment, announced };
-        Ok(Terms { agreement, candidates: candidates.to_vec() })
+        let agreement = agreement(scenario, method, candidates, dim, deployment, announced)?;
+        Ok(Terms { agreement, candidates: candidates.to_vec(), authority: None })
     }
 
     /// Bytes of the longest request that an agent has a reason to send: an upload, or a token.
@@ -110,15 +111,37 @@ impl Terms {
     ///
     /// **Errors**: [`TermsError::Format`].
     pub fn to_bytes(&self) -> Result<Vec<u8>, TermsError> {
-        postcard::to_allocvec(self).map_err(TermsError::Format)
+        let published = Published { agreement: &self.agreement, candidates: &self.candidates };
+        let mut bytes = postcard::to_allocvec(&published).map_err(TermsError::Format)?;
+        bytes.extend_from_slice(self.authority.as_deref().unwrap_or_default());
+        Ok(bytes)
     }
 
-    /// Reads them back; the candidates are compared with the agreement, the agreement with `expected` if it is given.
+    /// What invitations name: the digest of the agreement, and of the authority where there is one.
+    pub fn digest(&self) -> Digest {
+        let agreement = self.agreement.digest();
+        self.authority.as_deref().map_or(agreement, |certificate| authority::digest(&agreement, certificate))
+    }
+
+    /// The authority that signs for agents, if there is one.
+    ///
+    /// **Errors**: [`TermsError::Authority`].
+    pub fn authority(&self) -> Result<Option<Arc<Authority>>, TermsError> {
+        let (run, agents) = (self.agreement.deployment, self.agreement.config.parameters().agents);
+        let made = self.authority.as_deref().map(|certificate| Authority::new(certificate, run, agents));
+        Ok(made.transpose()?)
+    }
+
+    /// Reads them back; the candidates are compared with the agreement, the whole with `expected` if it is given.
     ///
     /// **Errors**: [`TermsError`].
     pub fn from_bytes(bytes: &[u8], expected: Option<&Digest>) -> Result<Self, TermsError> {
-        let terms: Terms = postcard::from_bytes(bytes).map_err(TermsError::Format)?;
-        let found = terms.agreement.digest();
+        let (Published { agreement, candidates }, rest) =
+            postcard::take_from_bytes::<Published<Agreement, Vec<f64>>>(bytes).map_err(TermsError::Format)?;
+        let authority = (!rest.is_empty()).then(|| rest.to_vec());
+        let terms = Terms { agreement, candidates, authority };
+        terms.authority()?;
+        let found = terms.digest();
         if let Some(expected) = expected.filter(|expected| **expected != found) {
             return Err(TermsError::Other { found, expected: *expected });
         }
@@ -155,9 +178,7 @@ impl<T: Scalar> Shared<T> {
         let points: Vec<T> = terms.candidates.iter().map(|x| T::from_f64(*x)).collect();
         Candidates::list(&points, dim)?;
         let mut features = vec![T::ZERO; random_fourier::storage_len(dim, count)];
-        let lengthscale = [public.lengthscale];
-        random_fourier::draw(public.seed, public.run, public.kernel, &lengthscale, dim, count, &mut features)?;
-        let map = map(&public, dim, count, &features)?;
+        let map = public.draw(dim, count, &mut features)?;
         let mut feature_rows = vec![T::ZERO; points.len() / dim * count];
         for (row, point) in feature_rows.chunks_exact_mut(count).zip(points.chunks_exact(dim)) {
             map.features(point, row);
@@ -182,20 +203,11 @@ impl<T: Scalar> Shared<T> {
         let (dim, count) = (self.agreement.dim as usize, self.agreement.config.parameters().feature_count as usize);
         Ok(Public {
             candidates: Candidates::List { points: &self.points, dim },
-            features: map(&self.agreement.features, dim, count, &self.features)?,
+            features: self.agreement.features.map(dim, count, &self.features)?,
             feature_rows: &self.feature_rows,
             region_of: &self.region_of,
             prior_rows: &self.prior_rows,
             confidence_widths: &[],
         })
     }
-}
-
-fn map<'f, T: Scalar>(
-    public: &PublicFeatures,
-    dim: usize,
-    count: usize,
-    storage: &'f [T],
-) -> Result<RandomFourier<T, &'f [T]>, FeatureError> {
-    RandomFourier::new(dim, count, T::from_f64(public.signal_variance), public.unit_norm, storage)
 }

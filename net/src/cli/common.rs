@@ -4,20 +4,14 @@ use std::ops::Range;
 use std::time::Duration;
 
 use sordino_sim::cli::error::CliError;
-use sordino_sim::cli::run::scenario_text;
+use sordino_sim::cli::run::{one_method, scenario_text};
 use sordino_sim::scenario::{Method, Scenario};
 
-/// A federated scenario by its name or file, and the one method that is asked for.
+/// A federated scenario by its name or file as the one method that is asked for sees it, and that method.
 pub fn scenario(name: &str, settings: &[String], method: Option<&str>) -> Result<(Scenario, Method), CliError> {
     let (source, text) = scenario_text(name)?;
     let scenario = Scenario::parse(&source, &text, settings)?;
-    let method = match (method, scenario.federation.methods.as_slice()) {
-        (Some(name), _) => Method::from_name(name)
-            .ok_or_else(|| CliError::input(format!("--method {name}: no such method; sordino list names them")))?,
-        (None, [only]) => *only,
-        (None, _) => Method::DpFtsDe,
-    };
-    Ok((scenario, method))
+    one_method(&scenario, method)
 }
 
 /// `90`, `90s`, `15m`, `6h`, `250ms`: a time above 0.

@@ -10,7 +10,7 @@ use sordino_sim::text::significant;
 use super::common;
 use crate::agent::Query;
 use crate::invitation::Invitation;
-use crate::join::{Joining, WAIT_MAX, join};
+use crate::join::{Certified, Joining, WAIT_MAX, join};
 use crate::progress::note;
 
 /// Arguments of `join`.
@@ -25,6 +25,12 @@ pub struct Join {
     /// Where key and state are kept; the same folder continues [default: ./sordino-agent-RUN-SLOT]
     #[arg(long)]
     folder: Option<PathBuf>,
+    /// A certificate that the authority in the terms signed, in PEM, for a federation served with --ca
+    #[arg(long, value_name = "FILE", requires = "key")]
+    certificate: Option<PathBuf>,
+    /// The key of the certificate, in PEM
+    #[arg(long, value_name = "FILE", requires = "certificate")]
+    key: Option<PathBuf>,
     /// Contribute to no more than this ε, and go on with what others share [default: what the terms say]
     #[arg(long, value_name = "EPSILON")]
     max_epsilon: Option<f64>,
@@ -38,7 +44,9 @@ pub fn execute(arguments: &Join) -> Result<(), CliError> {
     let invitation = arguments.invitation.clone();
     let beside = || PathBuf::from(format!("sordino-agent-{:016x}-{}", invitation.deployment, invitation.slot));
     let folder = arguments.folder.clone().unwrap_or_else(beside);
-    let joining = Joining { invitation, folder, epsilon_max: arguments.max_epsilon, wait: WAIT_MAX };
+    let certified = arguments.certificate.clone().zip(arguments.key.clone());
+    let certified = certified.map(|(certificate, key)| Certified { certificate, key });
+    let joining = Joining { invitation, folder, certified, epsilon_max: arguments.max_epsilon, wait: WAIT_MAX };
     let joined =
         common::wait(join(&joining, |query| measure(&arguments.command, query)))?.map_err(CliError::failure)?;
     println!(

@@ -2,10 +2,11 @@
 //!
 //! | module | command |
 //! |---|---|
-//! | `server` | `serve`, `invite`, `revoke` |
-//! | `papers` | `replay`, `promise`: what a server's folder says |
+//! | `server` | `serve`, `invite`, `rotate`, `revoke` |
+//! | `papers` | `replay`, `promise`: what a folder says |
 //! | `join` | `join` |
 //! | `rehearse` | `rehearse` |
+//! | `bridge` (feature `mqtt`) | `bridge` |
 //! | `common` | what several of them read |
 //!
 //! Results go to standard output, progress and errors to standard error. Exit codes: 0 done, 2 usage or bad input, 1
@@ -15,7 +16,11 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use sordino_host::width;
+use sordino_sim::cli::error::CliError;
 
+#[cfg(feature = "mqtt")]
+mod bridge;
 mod common;
 mod join;
 mod papers;
@@ -38,14 +43,19 @@ enum Command {
     Invite(server::Invite),
     /// Take part in a federation
     Join(join::Join),
+    /// Change the server's key for the next one, which invitations name already
+    Rotate(server::Rotate),
     /// Shut an agent out: its slot stays and counts as zero
     Revoke(server::Revoke),
-    /// Check a server's folder: history, charges, loss
-    Replay(papers::Folder),
+    /// Check a folder: a server's history, charges and loss; an agent's queries and uploads
+    Replay(papers::Replay),
     /// What a federation promises, signed with the server's key
     Promise(papers::Folder),
     /// Run a simulated federation over HTTPS on this machine; prints the digest of `sordino run`
     Rehearse(rehearse::Rehearse),
+    /// Carry connections between agents and a server over an MQTT 5 broker that need not be trusted
+    #[cfg(feature = "mqtt")]
+    Bridge(bridge::Bridge),
 }
 
 /// Executes one command line, the program's name included.
@@ -60,14 +70,20 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             };
         }
     };
+    if let Err(error) = width::from_environment() {
+        return CliError::input(error).report();
+    }
     let result = match parsed.command {
         Command::Serve(arguments) => server::serve(&arguments),
         Command::Invite(arguments) => server::invite(&arguments),
         Command::Join(arguments) => join::execute(&arguments),
+        Command::Rotate(arguments) => server::rotate(&arguments),
         Command::Revoke(arguments) => server::revoke(&arguments),
         Command::Replay(arguments) => papers::replay(&arguments),
         Command::Promise(arguments) => papers::promise(&arguments),
         Command::Rehearse(arguments) => rehearse::execute(&arguments),
+        #[cfg(feature = "mqtt")]
+        Command::Bridge(arguments) => bridge::execute(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,6 +1,6 @@
-//! `sordino-net replay`, `promise`: what a server's folder says, checked, and what was promised, signed.
+//! `sordino-net replay`, `promise`: what a folder of a server or an agent says, checked, and what was promised, signed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use sordino_core::federated::{Aggregation, Server};
@@ -8,19 +8,44 @@ use sordino_core::privacy::accountant::RdpAccountant;
 use sordino_core::wire::{self, Kind};
 use sordino_sim::cli::error::CliError;
 
+use crate::agent::replay::{self, Replayed};
 use crate::folder;
 use crate::text::hex;
 
-/// Arguments of both.
+/// Arguments of `promise`.
 #[derive(Clone, Debug, Args)]
 pub struct Folder {
     /// The server's folder
     folder: PathBuf,
 }
 
+/// Arguments of `replay`.
+#[derive(Clone, Debug, Args)]
+pub struct Replay {
+    /// The server's folder, or an agent's
+    folder: PathBuf,
+}
+
+/// A server's folder: history, charges and loss. An agent's: every query and upload again.
+pub fn replay(arguments: &Replay) -> Result<(), CliError> {
+    let [file, journal] = [replay::AGENT, "agent.journal"].map(|name| arguments.folder.join(name).exists());
+    if file || journal { replay_agent(&arguments.folder) } else { replay_server(&arguments.folder) }
+}
+
+fn replay_agent(folder: &Path) -> Result<(), CliError> {
+    let Replayed { agent, lines, frames, missed, queries, uploads, chain } =
+        replay::replay(folder).map_err(CliError::failure)?;
+    println!(
+        "agent {agent}: {lines} lines, {frames} frames of which {missed} were missed, {queries} queries and {uploads} uploads, \
+         all the same again"
+    );
+    println!("chain {chain}");
+    Ok(())
+}
+
 /// Compares history, charges and loss: every frame continues the ones before, every broadcast has one charge.
-pub fn replay(arguments: &Folder) -> Result<(), CliError> {
-    let folder = folder::Folder::open(&arguments.folder).map_err(CliError::failure)?;
+fn replay_server(folder: &Path) -> Result<(), CliError> {
+    let folder = folder::Folder::open(folder).map_err(CliError::failure)?;
     let agreement = &folder.terms.agreement;
     let frames = folder.frames().map_err(CliError::failure)?;
     let history = folder.history(&frames).map_err(CliError::failure)?;
@@ -67,6 +92,7 @@ pub fn promise(arguments: &Folder) -> Result<(), CliError> {
     let (delta, most) = (agreement.announced.delta, agreement.announced.epsilon_max);
     let text = serde_json::json!({
         "agreement": agreement.digest().to_string(),
+        "terms": folder.terms.digest().to_string(),
         "run": format!("{:016x}", agreement.deployment),
         "unit": "agent: all contributions of one enrolled agent",
         "relation": "zero-out: one agent's vectors replaced by zero; N and weights public",
@@ -80,9 +106,9 @@ pub fn promise(arguments: &Folder) -> Result<(), CliError> {
         "not_covered": ["who takes part and when, which the network shows", "an agent's own queries, which whoever measures sees"],
     });
     let text = text.to_string();
-    let signature = folder.identity.sign(text.as_bytes()).map_err(CliError::failure)?;
+    let signature = folder.keys.present.sign(text.as_bytes()).map_err(CliError::failure)?;
     println!("{text}");
-    let key = folder.identity.fingerprint().map_err(CliError::failure)?;
+    let key = folder.keys.present.fingerprint().map_err(CliError::failure)?;
     println!("signed by {key} (ECDSA P-256, SHA-256, of the line above): {}", hex(&signature));
     Ok(())
 }

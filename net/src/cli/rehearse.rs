@@ -28,6 +28,12 @@ pub struct Rehearse {
     /// Let agents die at any moment, and go on from their files in this folder, which must be empty
     #[arg(long, value_name = "DIR")]
     deaths: Option<PathBuf>,
+    /// Leave agent 0 to a device, such as `firmware-networked` in QEMU, and write what it is given into this file
+    #[arg(long, value_name = "FILE")]
+    device: Option<PathBuf>,
+    #[cfg(feature = "mqtt")]
+    #[command(flatten)]
+    via: super::bridge::Via,
     /// A round that is not complete after this time ends the rehearsal
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = common::duration)]
     deadline: Duration,
@@ -45,7 +51,15 @@ pub fn execute(arguments: &Rehearse) -> Result<(), CliError> {
             return Err(CliError::input(format!("--deaths {}: an empty folder is expected", folder.display())));
         }
     }
-    let options = Options { chaos: arguments.chaos, deadline: arguments.deadline, deaths: arguments.deaths.clone() };
+    let (deaths, device) = (arguments.deaths.clone(), arguments.device.clone());
+    let options = Options {
+        chaos: arguments.chaos,
+        deadline: arguments.deadline,
+        deaths,
+        device,
+        #[cfg(feature = "mqtt")]
+        broker: arguments.via.broker()?,
+    };
     let outcome = common::wait(rehearse(&scenario, method, options))?.map_err(CliError::failure)?;
     let Outcome { digest, agents, rounds, cuts, repeated, deaths, mut round_times } = outcome;
     round_times.sort();

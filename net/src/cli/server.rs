@@ -1,4 +1,4 @@
-//! `sordino-net serve`, `invite`, `revoke`: what is done on the server's machine.
+//! `sordino-net serve`, `invite`, `rotate`, `revoke`: what is done on the server's machine.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -12,11 +12,14 @@ use sordino_host::entropy;
 use sordino_host::ledger::CounterPlace;
 use sordino_sim::cli::error::CliError;
 use sordino_sim::progress::log::Log;
+use sordino_sim::text::chain;
 
 use super::common;
+use crate::authority;
 use crate::enrolment;
 use crate::folder::Folder;
 use crate::invitation::Invitation;
+use crate::keys;
 use crate::progress::note;
 use crate::serve::{self, Serving};
 use crate::terms::Terms;
@@ -36,6 +39,9 @@ pub struct Serve {
     /// What invitations name [default: --listen]
     #[arg(long, value_name = "HOST:PORT")]
     address: Option<String>,
+    /// Admit agents by certificates that this authority signed, its certificate in PEM or DER, and not by tokens
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
     /// How long a round is open
     #[arg(long, value_name = "TIME", default_value = "6h", value_parser = common::duration)]
     deadline: Duration,
@@ -121,8 +127,12 @@ fn begin(arguments: &Serve) -> Result<Folder, CliError> {
         may_close_early: arguments.close_early,
     };
     let run = entropy::deployment().map_err(CliError::failure)?;
-    let terms = Terms::new(&scenario, method, functions.candidates(), functions.dim(), run, announced)
+    let mut terms = Terms::new(&scenario, method, functions.candidates(), functions.dim(), run, announced)
         .map_err(CliError::input)?;
+    if let Some(path) = &arguments.ca {
+        let refused = |error| CliError::input(format!("--ca {}: {}", path.display(), chain(&error)));
+        terms.authority = Some(authority::read(path).map_err(refused)?);
+    }
     if !matches!(terms.agreement.config.parameters().aggregation, Aggregation::Private { .. }) {
         return Err(CliError::input(serve::ServeError::Unprotected));
     }
@@ -141,7 +151,7 @@ pub struct Invite {
     agents: Range<u32>,
 }
 
-/// Prints an invitation a line. Each is a secret until it was used.
+/// Prints an invitation a line. Each is a secret until it was used, unless certificates say who agents are.
 pub fn invite(arguments: &Invite) -> Result<(), CliError> {
     let folder = open(&arguments.folder)?;
     let agreement = &folder.terms.agreement;
@@ -149,15 +159,53 @@ pub fn invite(arguments: &Invite) -> Result<(), CliError> {
     if arguments.agents.end > count {
         return Err(CliError::input(format!("--agents {:?}: this federation has {count} agents", arguments.agents)));
     }
-    let (address, pin) = (folder.address(), folder.identity.fingerprint().map_err(CliError::failure)?);
-    let address = address.map_err(CliError::failure)?;
+    let address = folder.address().map_err(CliError::failure)?;
+    let pins = folder.keys.pins().map_err(CliError::failure)?;
     for slot in arguments.agents.clone() {
-        let mut token = [0; 16];
-        getrandom::fill(&mut token).map_err(CliError::failure)?;
-        enrolment::invite(folder.path(), slot, &token).map_err(CliError::failure)?;
-        let (address, deployment, terms) = (address.clone(), agreement.deployment, agreement.digest());
-        println!("{}", Invitation { address, deployment, slot, terms, pins: vec![pin], token });
+        let token = match folder.terms.authority {
+            Some(_) => None,
+            None => {
+                let mut token = [0; 16];
+                getrandom::fill(&mut token).map_err(CliError::failure)?;
+                Some(token)
+            }
+        };
+        enrolment::invite(folder.path(), slot, token.as_ref(), Some(pins[1])).map_err(CliError::failure)?;
+        let (address, deployment, terms) = (address.clone(), agreement.deployment, folder.terms.digest());
+        println!("{}", Invitation { address, deployment, slot, terms, pins: pins.into(), token });
     }
+    if folder.terms.authority.is_some() {
+        let (first, run) = (arguments.agents.start, agreement.deployment);
+        note(&format!("the certificate of agent {first} needs the URI {}", authority::name_of(run, first)));
+    }
+    Ok(())
+}
+
+/// Arguments of `rotate`.
+#[derive(Clone, Debug, Args)]
+pub struct Rotate {
+    /// The server's folder
+    folder: PathBuf,
+    /// Rotate although agents will no longer know the server
+    #[arg(long)]
+    leave_behind: bool,
+}
+
+/// The server's next key becomes the present one.
+pub fn rotate(arguments: &Rotate) -> Result<(), CliError> {
+    let folder = open(&arguments.folder)?;
+    let [_, next] = folder.keys.pins().map_err(CliError::failure)?;
+    let behind = enrolment::without_key(folder.path(), next).map_err(CliError::failure)?;
+    if let (Some(first), Some(last), false) = (behind.first(), behind.last(), arguments.leave_behind) {
+        let count = behind.len();
+        return Err(CliError::failure(format!(
+            "{count} agents, from {first} to {last}, were given no invitation with the next key, and would no longer know \
+             the server: invite them again (each goes on with its folder and the new line), or add --leave-behind"
+        )));
+    }
+    let [present, next] = keys::rotate(folder.path(), folder.terms.agreement.deployment).map_err(CliError::failure)?;
+    println!("the key is {present}; a server that runs shows it to new connections within a second");
+    println!("the next will be {next}: invitations name both from now on");
     Ok(())
 }
 

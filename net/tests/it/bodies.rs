@@ -12,11 +12,12 @@ use sordino_core::random::{RunSeed, Stream};
 use sordino_core::wire::{self, Header, ScalarTag};
 use sordino_net::door::{self, Counts, Door, Limits};
 use sordino_net::enrolment::Enrolment;
-use sordino_net::identity::Identity;
+use sordino_net::identity::{Identity, Sealer};
 use sordino_net::invitation::Invitation;
+use sordino_net::keys;
 use sordino_net::rounds::{Given, QUEUE, Request as Asking, Rounds};
 use sordino_net::terms::Terms;
-use sordino_sim::scenario::{Method as Rule, Shipped};
+use sordino_sim::scenario::Shipped;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
@@ -59,12 +60,20 @@ fn upload(header: Header, m: usize) -> Vec<u8> {
 }
 
 /// Terms of a small federation in single precision.
-fn terms() -> Terms {
+pub fn terms() -> Terms {
     let settings = ["federation.agents=3".to_owned(), "surrogate.features=16".to_owned()];
     let scenario = Shipped::find("firmware").unwrap().parse(&settings).unwrap();
     let functions = sordino_sim::world::load(&scenario, None).unwrap().realize(RunSeed::new(scenario.seed, 0));
     let announced = Announced { epsilon_max: Some(8.0), delta: 1e-5, deadline_ms: 170_000, may_close_early: true };
-    Terms::new(&scenario, Rule::DpFtsDe, functions.candidates(), functions.dim(), 77, announced).unwrap()
+    Terms::new(
+        &scenario,
+        sordino_sim::scenario::method::DP_FTS_DE,
+        functions.candidates(),
+        functions.dim(),
+        77,
+        announced,
+    )
+    .unwrap()
 }
 
 #[test]
@@ -74,7 +83,7 @@ fn a_million_random_bodies_reach_the_round_and_none_is_taken() {
         let m = terms.agreement.config.parameters().feature_count as usize;
         let (sender, requests) = mpsc::channel(QUEUE);
         let pace = Pace { ask_again_ms: 1000, spread_ms: 100 };
-        let sealer = Identity::generate().unwrap().sealer(terms.agreement.deployment);
+        let sealer = Sealer::new(&Identity::generate().unwrap().seal_seed(terms.agreement.deployment));
         let mut rounds = Rounds::new(&terms.agreement, pace, sealer, 0, requests);
         let (frame, chain) = rounds.frame::<f32>(0, 0, None).unwrap();
         let marks = wire::decode(&frame, 0).unwrap().0;
@@ -189,13 +198,14 @@ async fn stuck_door(limits: Limits) -> (Hostile, mpsc::Receiver<Asking>, Arc<Cou
         terms: terms.to_bytes().unwrap().into(),
         body_max: terms.upload_bytes_max(),
         enrolment,
+        authority: None,
         requests,
         limits,
         counts: counts.clone(),
     };
-    tokio::spawn(door::serve(listener, identity.server().unwrap(), door));
+    tokio::spawn(door::serve(listener, keys::always(&identity).unwrap(), door));
     let pins = vec![identity.fingerprint().unwrap()];
-    let invitation = Invitation { address, deployment: 77, slot: 0, terms: terms.agreement.digest(), pins, token };
+    let invitation = Invitation { address, deployment: 77, slot: 0, terms: terms.digest(), pins, token: Some(token) };
     (Hostile::new(&invitation), queue, counts)
 }
 
@@ -205,7 +215,7 @@ fn a_full_queue_is_503_with_a_time_to_come_back() {
         runtime().block_on(async {
             let (hostile, _queue, _) = stuck_door(Limits::default()).await;
             let enrol = format!("/v1/{}/enrol/0", hostile.run());
-            assert_eq!(hostile.says(Method::POST, &enrol, &[], hostile.invitation.token.to_vec()).await, 200);
+            assert_eq!(hostile.says(Method::POST, &enrol, &[], hostile.invitation.token.unwrap().to_vec()).await, 200);
             let put = || {
                 let uri = format!("/v1/{}/rounds/0/agents/0", hostile.run());
                 Request::builder().method(Method::PUT).uri(uri).header("host", "x").body(Full::default()).unwrap()
@@ -259,7 +269,7 @@ fn strangers_leave_room_for_those_who_are_enrolled() {
         runtime().block_on(async {
             let (known, _queue, _) = stuck_door(Limits { strangers: 2, ..Limits::default() }).await;
             let enrol = format!("/v1/{}/enrol/0", known.run());
-            assert_eq!(known.says(Method::POST, &enrol, &[], known.invitation.token.to_vec()).await, 200);
+            assert_eq!(known.says(Method::POST, &enrol, &[], known.invitation.token.unwrap().to_vec()).await, 200);
             let agreement = || {
                 let uri = format!("/v1/{}/agreement", known.run());
                 Request::builder().uri(uri).header("host", "x").body(Full::<Bytes>::default()).unwrap()
@@ -344,7 +354,7 @@ fn a_request_that_never_ends_is_408() {
                 stuck_door(Limits { patience: short, wait_max: short, ..Limits::default() }).await;
             // The only place of the queue is taken by the first, which nobody answers.
             let enrol = format!("/v1/{}/enrol/0", hostile.run());
-            assert_eq!(hostile.says(Method::POST, &enrol, &[], hostile.invitation.token.to_vec()).await, 200);
+            assert_eq!(hostile.says(Method::POST, &enrol, &[], hostile.invitation.token.unwrap().to_vec()).await, 200);
             let put = format!("/v1/{}/rounds/0/agents/0", hostile.run());
             assert_eq!(hostile.says(Method::PUT, &put, &[], Vec::new()).await, 408);
             // A body of which one byte never comes.

@@ -23,7 +23,7 @@ const MARK: f32 = f32::from_bits(0x4b1d_5ec7);
 async fn marked(invitation: Invitation) -> String {
     let tls = Identity::generate().unwrap().client(&invitation.pins).unwrap();
     let mut link = Link::new(&invitation.address, invitation.deployment, tls, Duration::from_secs(5));
-    while link.enrol(invitation.slot, &invitation.token).await.is_err() {
+    while link.enrol(invitation.slot, invitation.token.as_ref()).await.is_err() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     let bytes = loop {

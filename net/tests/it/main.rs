@@ -1,8 +1,17 @@
 //! Real federations on loopback: rehearsals against the simulator, private servers under kill −9, hostile bodies.
 
+mod authorities;
 mod bodies;
+#[cfg(feature = "mqtt")]
+mod bridges;
+#[cfg(feature = "mqtt")]
+mod brokers;
 mod deadlines;
+mod folders;
+mod journals;
 mod kills;
+mod noise;
 mod rehearsals;
+mod rotations;
 mod statuses;
 mod util;

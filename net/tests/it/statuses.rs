@@ -98,7 +98,7 @@ pub async fn honest(hostile: &Hostile) -> (Header, Agreement) {
     let invitation = &hostile.invitation;
     let tls = hostile.identity.client(&invitation.pins).unwrap();
     let mut link = Link::new(&invitation.address, invitation.deployment, tls, Duration::from_secs(2));
-    link.enrol(invitation.slot, &invitation.token).await.unwrap();
+    link.enrol(invitation.slot, invitation.token.as_ref()).await.unwrap();
     let agreement = Terms::from_bytes(&link.terms().await.unwrap(), Some(&invitation.terms)).unwrap().agreement;
     let mut exchange = AgentExchange::new(&agreement, invitation.slot);
     let Asked::Frame { bytes, current, seal } = link.ask(exchange.have()).await.unwrap() else { panic!("no frame") };
@@ -151,14 +151,14 @@ fn another_sender_is_403_whatever_its_frame_says() {
             assert_eq!(hostile.puts(0, frame(Header { config: 1, ..header }, &numbers)).await, 403);
             // Somebody else's token, and a slot that is taken.
             assert_eq!(stranger.shows(0, vec![0; 16]).await, 403);
-            assert_eq!(stranger.shows(0, hostile.invitation.token.to_vec()).await, 403);
-            assert_eq!(stranger.shows(9, stranger.invitation.token.to_vec()).await, 403);
+            assert_eq!(stranger.shows(0, hostile.invitation.token.unwrap().to_vec()).await, 403);
+            assert_eq!(stranger.shows(9, stranger.invitation.token.unwrap().to_vec()).await, 403);
             // A revoked key: at once, with its token as well.
             let folder = besieged.federation.place.server().display().to_string();
             assert!(said(&["revoke", &folder, "0"]).status.success());
             tokio::time::sleep(Duration::from_millis(1500)).await;
             assert_eq!(hostile.puts(0, frame(header, &numbers)).await, 403);
-            assert_eq!(hostile.shows(0, hostile.invitation.token.to_vec()).await, 403);
+            assert_eq!(hostile.shows(0, hostile.invitation.token.unwrap().to_vec()).await, 403);
         });
         besieged.lives();
     });

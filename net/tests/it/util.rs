@@ -177,6 +177,12 @@ impl Federation {
         Federation { place, agents, arguments }
     }
 
+    /// Where it listens.
+    pub fn listens(&self) -> String {
+        let at = self.arguments.iter().position(|argument| argument == "--listen").unwrap();
+        self.arguments[at + 1].clone()
+    }
+
     /// Starts the server, which may be running for a moment before it listens; what it says goes to a file.
     pub fn serve(&self) -> Process {
         self.serve_as(program(&[]))
@@ -261,7 +267,13 @@ impl Federation {
     /// Takes part as an agent with a quick function.
     pub fn joining(&self, invitation: &Invitation) -> Joining {
         let folder = self.place.0.join(format!("agent-{}", invitation.slot));
-        Joining { invitation: invitation.clone(), folder, epsilon_max: None, wait: Duration::from_secs(5) }
+        Joining {
+            invitation: invitation.clone(),
+            folder,
+            certified: None,
+            epsilon_max: None,
+            wait: Duration::from_secs(5),
+        }
     }
 }
 

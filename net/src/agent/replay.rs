@@ -1,0 +1,236 @@
+//! A journal carried out again: the same frames in, the same queries and uploads out.
+//!
+//! Terms, seed, frames and values come from the folder; every query and every upload is computed again and compared, and so
+//! is what the agent's file says at the end. The first line that differs is named. Nothing is written.
+
+use std::path::{Path, PathBuf};
+
+use sordino_core::digest::Digest;
+use sordino_core::federated::exchange::Seal;
+use sordino_core::math::Scalar;
+use sordino_core::random::RunSeed;
+use sordino_core::wire::ScalarTag;
+use sordino_host::files::{FileError, read_bounded};
+
+use super::{AgentEnd, HostAgent, digest_of};
+use crate::journal::{JournalError, Step, parse, read};
+use crate::terms::{Shared, TERMS_BYTES_MAX, Terms, TermsError};
+use crate::text::from_hex;
+
+/// The file of an agent in its folder.
+pub const AGENT: &str = "agent.bin";
+
+/// Why a folder does not replay.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// A file cannot be used.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The terms cannot be used.
+    #[error(transparent)]
+    Terms(#[from] TermsError),
+    /// The journal cannot be used.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The agent's file.
+    #[error("{}: {error}", path.display())]
+    Agent {
+        /// Path of the folder.
+        path: PathBuf,
+        /// What is wrong with it.
+        #[source]
+        error: Box<AgentEnd>,
+    },
+    /// A step that the agent refuses.
+    #[error("{}: line {line}: {error}", path.display())]
+    Refused {
+        /// Path of the journal.
+        path: PathBuf,
+        /// Its number, from 1.
+        line: u32,
+        /// What the agent says.
+        #[source]
+        error: Box<AgentEnd>,
+    },
+    /// A step that the agent does not make.
+    #[error("{}: line {line}: the journal has {found}, the replay {expected}", path.display())]
+    Differs {
+        /// Path of the journal.
+        path: PathBuf,
+        /// Its number, from 1.
+        line: u32,
+        /// What the line says.
+        found: String,
+        /// What came out instead.
+        expected: String,
+    },
+    /// What the journal leads to is not what the agent's file holds.
+    #[error("{}: {what} is not what the journal leads to", path.display())]
+    Elsewhere {
+        /// Path of the agent's file.
+        path: PathBuf,
+        /// What differs, in words.
+        what: &'static str,
+    },
+}
+
+/// What was replayed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Replayed {
+    /// Index of the agent.
+    pub agent: u32,
+    /// Lines of the journal.
+    pub lines: u32,
+    /// Frames that it heard,
+    pub frames: u32,
+    /// of which it missed these many rounds.
+    pub missed: u32,
+    /// Queries that came out again.
+    pub queries: u32,
+    /// Uploads that came out again.
+    pub uploads: u32,
+    /// The digest of all frames.
+    pub chain: Digest,
+}
+
+/// Replays the folder of an agent.
+///
+/// **Errors**: [`ReplayError`], which names the line or the file.
+pub fn replay(folder: &Path) -> Result<Replayed, ReplayError> {
+    let terms = Terms::from_bytes(&read_bounded(&folder.join("terms.bin"), TERMS_BYTES_MAX)?, None)?;
+    match terms.agreement.scalar {
+        ScalarTag::F32 => replay_in::<f32>(folder, &terms),
+        _ => replay_in::<f64>(folder, &terms),
+    }
+}
+
+fn replay_in<T: Scalar>(folder: &Path, terms: &Terms) -> Result<Replayed, ReplayError> {
+    let (file, shared) = (folder.join(AGENT), Shared::<T>::new(terms)?);
+    // Missing it would be begun.
+    read_bounded(&file, 1 << 30)?;
+    let journal = file.with_extension("journal");
+    let mut replayed: Option<(HostAgent<T>, Replayed)> = None;
+    let agent = first_agent(&journal)?;
+    let unused = RunSeed::new(0, 0);
+    let known = HostAgent::open(&shared, agent, unused, Some(file.clone()));
+    let known = known.map_err(|error| ReplayError::Agent { path: folder.to_owned(), error: Box::new(error) })?;
+    let mark = known.journal_mark().unwrap_or_default();
+    read(&journal, &mark, |line, bytes| {
+        let step = parse(&journal, line, bytes)?;
+        let place = Line { path: &journal, line };
+        match (&mut replayed, step) {
+            (None, Step::Begin { agreement, agent, seed }) => {
+                let ours = shared.agreement.digest().to_string();
+                place.same("an agent under", agreement, ours)?;
+                let machine = HostAgent::open(&shared, agent, seed, None).map_err(place.refused())?;
+                let chain = machine.exchange().have().chain;
+                let counts = Replayed { agent, lines: 0, frames: 0, missed: 0, queries: 0, uploads: 0, chain };
+                replayed = Some((machine, counts));
+                Ok(())
+            }
+            (Some((machine, counts)), step) => machine.again(&place, step, counts),
+            (None, _) => Err(place.differs("a step", "the beginning".into())),
+        }
+    })?;
+    let Some((machine, counts)) = replayed else {
+        return Err(ReplayError::Elsewhere { path: file, what: "a journal without a line" });
+    };
+    let elsewhere = |what| Err(ReplayError::Elsewhere { path: file.clone(), what });
+    let (have, stored) = (machine.exchange.have(), known.exchange.have());
+    let used = 2 * machine.state.observations() as usize;
+    let bits = |agent: &HostAgent<T>| agent.log.iter().take(used).map(|x| x.to_f64().to_bits()).collect::<Vec<u64>>();
+    match () {
+        () if machine.state != known.state => elsewhere("its state"),
+        () if bits(&machine) != bits(&known) => elsewhere("a value that was measured"),
+        () if machine.given != known.given => elsewhere("the list of rounds that it gave an upload to"),
+        () if (have.frames, have.chain) != (stored.frames, stored.chain) => elsewhere("its history"),
+        () => Ok(Replayed { lines: mark.lines, chain: have.chain, ..counts }),
+    }
+}
+
+/// Whose journal it is, as its first line says.
+fn first_agent(journal: &Path) -> Result<u32, ReplayError> {
+    let bytes = read_head(journal)?;
+    let step = bytes.split(|byte| *byte == b'\n').next().and_then(|line| line.get(65..)).unwrap_or_default();
+    match parse(journal, 1, step)? {
+        Step::Begin { agent, .. } => Ok(agent),
+        _ => Err(Line { path: journal, line: 1 }.differs("a step", "the beginning".into())),
+    }
+}
+
+/// The first bytes of a journal, among which is its first line.
+fn read_head(journal: &Path) -> Result<Vec<u8>, ReplayError> {
+    use std::io::Read;
+    let file = sordino_host::files::open_regular(journal, std::fs::OpenOptions::new().read(true))?;
+    let mut bytes = Vec::new();
+    let read = file.take(1 << 12).read_to_end(&mut bytes);
+    read.map_err(|error| FileError::Io { path: journal.to_owned(), error })?;
+    Ok(bytes)
+}
+
+/// A line of a journal, for messages.
+struct Line<'a> {
+    path: &'a Path,
+    line: u32,
+}
+
+impl Line<'_> {
+    fn differs(&self, found: impl Into<String>, expected: String) -> ReplayError {
+        ReplayError::Differs { path: self.path.to_owned(), line: self.line, found: found.into(), expected }
+    }
+
+    fn same(&self, what: &str, found: String, expected: String) -> Result<(), ReplayError> {
+        if found == expected { Ok(()) } else { Err(self.differs(format!("{what} {found}"), expected)) }
+    }
+
+    fn refused(&self) -> impl FnOnce(AgentEnd) -> ReplayError {
+        let (path, line) = (self.path.to_owned(), self.line);
+        move |error| ReplayError::Refused { path, line, error: Box::new(error) }
+    }
+}
+
+impl<T: Scalar> HostAgent<T> {
+    /// One step again.
+    fn again(&mut self, place: &Line<'_>, step: Step, counts: &mut Replayed) -> Result<(), ReplayError> {
+        match step {
+            Step::Begin { .. } => Err(place.differs("a second beginning", "the steps of the first".into())),
+            Step::Frame { round, missed, bytes } => {
+                let bytes = bytes_of(&bytes).ok_or_else(|| place.differs("a frame", "hexadecimal digits".into()))?;
+                let (current, expected) = (round.saturating_add(u32::from(missed)), self.exchange.have().frames);
+                place.same("a frame of round", round.to_string(), expected.to_string())?;
+                let entered = self.enter(&bytes, current, Seal::default()).map_err(place.refused())?;
+                if !entered || self.exchange.have().frames != expected + 1 {
+                    return Err(place.differs(format!("a frame of round {round}"), "the frame of another round".into()));
+                }
+                counts.frames += 1;
+                counts.missed += u32::from(missed);
+                Ok(())
+            }
+            Step::Value { number, candidate, value } => {
+                let query = self.query().map_err(place.refused())?;
+                let expected =
+                    query.map_or("no query".into(), |query| format!("{} at {}", query.number, query.candidate));
+                place.same("value", format!("{number} at {candidate}"), expected)?;
+                self.observed(T::from_f64(value)).map_err(place.refused())?;
+                counts.queries += 1;
+                Ok(())
+            }
+            Step::Upload { round, sha256 } => {
+                let open = self.exchange.have().frames.saturating_sub(1);
+                place.same("an upload of round", round.to_string(), open.to_string())?;
+                let upload = self.upload().map_err(place.refused())?;
+                place.same("an upload", sha256, digest_of(&upload))?;
+                self.given.push(round);
+                counts.uploads += 1;
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Bytes of any number from hexadecimal digits.
+fn bytes_of(text: &str) -> Option<Vec<u8>> {
+    let pairs = text.as_bytes().as_chunks::<2>();
+    let byte = |pair: &[u8; 2]| from_hex::<1>(std::str::from_utf8(pair).ok()?).map(|[byte]| byte);
+    if pairs.1.is_empty() { pairs.0.iter().map(byte).collect() } else { None }
+}

@@ -1,0 +1,108 @@
+//! What is stored of an agent: its file, beside the journal whose lines it counts.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use sordino_core::digest::Digest;
+use sordino_core::federated::AgentState;
+use sordino_core::federated::exchange::AgentExchange;
+use sordino_core::math::Scalar;
+use sordino_core::random::RunSeed;
+use sordino_host::files::{read_bounded, write_privately};
+
+use super::{AgentEnd, HostAgent, beside};
+use crate::journal::{Journal, Mark, Step};
+
+/// An agent's file is read up to this length.
+const BYTES_MAX: u64 = 1 << 30;
+
+/// The stored form; its SHA-256 follows it.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    terms: Digest,
+    state: AgentState,
+    exchange: AgentExchange,
+    log: Vec<u8>,
+    given: Vec<u32>,
+    journal: Mark,
+}
+
+impl<T: Scalar> HostAgent<T> {
+    /// Goes on from this file, or begins it and its journal, `.journal` in place of the file's extension.
+    ///
+    /// The file is stored as soon as the journal has its first line: a journal with more lines and no file beside it is one
+    /// that lost its file, and is not written over.
+    pub(super) fn keep(&mut self, file: PathBuf, seed: RunSeed) -> Result<(), AgentEnd> {
+        let path = file.with_extension("journal");
+        match read_bounded(&file, BYTES_MAX) {
+            Ok(bytes) => {
+                let mark = self.restore(&bytes)?;
+                self.journal = Some(Journal::resume(&path, mark)?);
+                self.file = Some(file);
+                Ok(())
+            }
+            Err(error) if error.is_missing() => {
+                match read_bounded(&path, BYTES_MAX) {
+                    Ok(bytes) if bytes.iter().filter(|byte| **byte == b'\n').count() > 1 => {
+                        return Err(AgentEnd::NotOurs { what: "is missing, and its journal is there: restore both" });
+                    }
+                    Err(error) if !error.is_missing() => return Err(error.into()),
+                    _ => {}
+                }
+                let mut journal = Journal::resume(&path, Mark::default())?;
+                let (agreement, agent) = (self.shared.agreement.digest().to_string(), self.state.agent());
+                journal.write(&Step::Begin { agreement, agent, seed })?;
+                (self.journal, self.file) = (Some(journal), Some(file));
+                self.store()
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Takes over what a file holds.
+    fn restore(&mut self, bytes: &[u8]) -> Result<Mark, AgentEnd> {
+        let broken = AgentEnd::NotOurs { what: "does not decode, or was cut off" };
+        let Some((body, sum)) = bytes.len().checked_sub(32).and_then(|at| bytes.split_at_checked(at)) else {
+            return Err(broken);
+        };
+        if Sha256::digest(body)[..] != *sum {
+            return Err(broken);
+        }
+        let stored: Stored = postcard::from_bytes(body).map_err(|_| broken)?;
+        let agreement = &self.shared.agreement;
+        let ours = stored.exchange.belongs_to(agreement, self.state.agent()) && stored.terms == agreement.digest();
+        if !ours || stored.state.agent() != self.state.agent() || stored.log.len() > self.log.len() * T::BYTES {
+            return Err(AgentEnd::NotOurs { what: "of another agent, or under other terms" });
+        }
+        for (x, bytes) in self.log.iter_mut().zip(stored.log.chunks_exact(T::BYTES)) {
+            *x = T::read_le(bytes);
+        }
+        (self.state, self.exchange, self.given) = (stored.state, stored.exchange, stored.given);
+        Ok(stored.journal)
+    }
+
+    /// Makes everything durable that a restart needs: the journal first, then the file that counts its lines.
+    pub(super) fn store(&mut self) -> Result<(), AgentEnd> {
+        let (Some(path), Some(journal)) = (&self.file, &mut self.journal) else {
+            return Ok(());
+        };
+        let used = 2 * self.state.observations() as usize;
+        let mut log = vec![0; used * T::BYTES];
+        log.chunks_exact_mut(T::BYTES).zip(&self.log).for_each(|(bytes, x)| x.write_le(bytes));
+        let (terms, state, exchange) = (self.shared.agreement.digest(), self.state.clone(), self.exchange.clone());
+        let stored = Stored { terms, state, exchange, log, given: self.given.clone(), journal: journal.mark() };
+        let mut bytes = postcard::to_allocvec(&stored).map_err(|_| AgentEnd::NotOurs { what: "cannot be written" })?;
+        let sum = Sha256::digest(&bytes);
+        bytes.extend_from_slice(&sum);
+        beside(|| {
+            journal.flush()?;
+            Ok(write_privately(path, &bytes)?)
+        })
+    }
+
+    /// The journal of an agent that has a file: how much of it counts.
+    pub(super) fn journal_mark(&self) -> Option<Mark> {
+        self.journal.as_ref().map(Journal::mark)
+    }
+}

@@ -1,0 +1,193 @@
+//! A certificate authority of the site, where there is one: whose certificate names which agent.
+//!
+//! Without it an agent is the key that showed a token. With it, the terms hold the authority's certificate, and an agent
+//! is what its own certificate says: one name among its alternative names, the URI `sordino:RUN/SLOT`, with the run in 16
+//! hexadecimal digits. A certificate of one federation is so none of another, and one that is renewed is the same agent.
+//!
+//! TLS shows that the sender has the key of its certificate; who it is, is judged here and after the handshake, so that a
+//! refusal arrives as a sentence and not as a connection that breaks. The chain, its signatures, its dates and its uses are
+//! judged by webpki. **Lists of revoked certificates are not read**: a slot is shut out by `sordino revoke`.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, TrustAnchor, UnixTime};
+use sha2::{Digest as _, Sha256};
+use sordino_core::digest::Digest;
+use sordino_host::files::{FileError, read_bounded};
+use webpki::{EndEntityCert, KeyUsage, anchor_from_trusted_cert};
+
+use crate::identity::CERTIFICATE_BYTES_MAX;
+
+/// What the names of agents begin with.
+const SCHEME: &str = "sordino:";
+
+/// Why a file holds no authority.
+#[derive(Debug, thiserror::Error)]
+pub enum AuthorityError {
+    /// It cannot be read.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// It holds no certificate, or more than one.
+    #[error("one certificate is expected, in PEM or DER, and {found} are there")]
+    Count {
+        /// Certificates that are there.
+        found: usize,
+    },
+    /// What it holds is no certificate.
+    #[error("not a certificate of an authority: {0}")]
+    Certificate(#[source] webpki::Error),
+}
+
+/// Why a certificate makes nobody an agent; said to the sender.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// Not a certificate.
+    #[error("no certificate that can be read: {0}")]
+    Unreadable(#[source] webpki::Error),
+    /// No path of signatures leads to the authority in the terms.
+    #[error("the certificate is not signed by the authority in the terms: {0}")]
+    Foreign(#[source] webpki::Error),
+    /// Its time is over, by the server's clock.
+    #[error("the certificate has expired: it was valid until {until} s after 1970, and it is {now}")]
+    Expired {
+        /// The last second in which it, or one that signed it, was valid.
+        until: u64,
+        /// The second of this moment.
+        now: u64,
+    },
+    /// Its time has not begun, by the server's clock.
+    #[error("the certificate is not valid yet: it will be {from} s after 1970, and it is {now}")]
+    NotYet {
+        /// The first second in which it, or one that signed it, is valid.
+        from: u64,
+        /// The second of this moment.
+        now: u64,
+    },
+    /// It is for something else than a client of TLS.
+    #[error("the certificate is not for clients of TLS: {0}")]
+    Usage(#[source] webpki::Error),
+    /// It names no agent of any federation.
+    #[error("the certificate has no name sordino:{run:016x}/SLOT")]
+    NoName {
+        /// The run of this federation.
+        run: u64,
+    },
+    /// It has several such names.
+    #[error("the certificate names {found} agents, one is expected")]
+    Names {
+        /// Names that are there.
+        found: usize,
+    },
+    /// It names an agent of another federation, or what is none.
+    #[error("the certificate is of {found:?}, sordino:{run:016x}/SLOT is expected, SLOT from 0 to {last}")]
+    OtherName {
+        /// The name that is there, its first 80 characters.
+        found: String,
+        /// The run of this federation.
+        run: u64,
+        /// The last of its agents.
+        last: u32,
+    },
+}
+
+/// The name of an agent in its certificate, without the scheme's meaning anything to anybody else.
+pub fn name_of(run: u64, slot: u32) -> String {
+    format!("{SCHEME}{run:016x}/{slot}")
+}
+
+/// An authority of one federation.
+pub struct Authority {
+    anchor: TrustAnchor<'static>,
+    run: u64,
+    agents: u32,
+}
+
+/// The one certificate of a file, in PEM or DER.
+///
+/// **Errors**: [`AuthorityError`].
+pub fn read(path: &Path) -> Result<Vec<u8>, AuthorityError> {
+    let bytes = read_bounded(path, CERTIFICATE_BYTES_MAX)?;
+    let der = if bytes.starts_with(&[0x30]) {
+        bytes
+    } else {
+        let found: Vec<_> = CertificateDer::pem_slice_iter(&bytes).collect();
+        match found.into_iter().collect::<Result<Vec<_>, _>>() {
+            Ok(mut all) if all.len() == 1 => all.remove(0).to_vec(),
+            Ok(all) => return Err(AuthorityError::Count { found: all.len() }),
+            Err(_no_pem) => return Err(AuthorityError::Count { found: 0 }),
+        }
+    };
+    anchor_from_trusted_cert(&CertificateDer::from(&der[..])).map_err(AuthorityError::Certificate)?;
+    Ok(der)
+}
+
+/// The digest of terms that name an authority: that of their agreement, and the certificate.
+pub fn digest(agreement: &Digest, certificate: &[u8]) -> Digest {
+    let mut hash = Sha256::new();
+    hash.update(b"sordino terms with an authority");
+    hash.update(agreement.0);
+    hash.update(certificate);
+    Digest(hash.finalize().into())
+}
+
+impl Authority {
+    /// The authority of a federation with this run and so many agents.
+    ///
+    /// **Errors**: [`AuthorityError::Certificate`].
+    pub fn new(certificate: &[u8], run: u64, agents: u32) -> Result<Arc<Self>, AuthorityError> {
+        let anchor = anchor_from_trusted_cert(&CertificateDer::from(certificate))
+            .map_err(AuthorityError::Certificate)?
+            .to_owned();
+        Ok(Arc::new(Authority { anchor, run, agents }))
+    }
+
+    /// Which agent has this chain, its own certificate first, at this moment of the server's clock.
+    ///
+    /// **Errors**: [`Refused`].
+    pub fn slot(&self, chain: &[CertificateDer<'_>], now: UnixTime) -> Result<u32, Refused> {
+        let (own, between) = chain.split_first().ok_or(Refused::NoName { run: self.run })?;
+        let certificate = EndEntityCert::try_from(own).map_err(Refused::Unreadable)?;
+        let algorithms = rustls::crypto::ring::default_provider().signature_verification_algorithms;
+        let anchors = std::slice::from_ref(&self.anchor);
+        certificate
+            .verify_for_usage(algorithms.all, anchors, between, now, KeyUsage::client_auth(), None, None)
+            .map_err(refused)?;
+        named(&certificate, self.run, self.agents)
+    }
+}
+
+/// Which agent of this run a certificate names, whoever signed it: for the agent itself, before it connects.
+///
+/// **Errors**: [`Refused`].
+pub fn slot_named(own: &CertificateDer<'_>, run: u64) -> Result<u32, Refused> {
+    named(&EndEntityCert::try_from(own).map_err(Refused::Unreadable)?, run, u32::MAX)
+}
+
+fn named(certificate: &EndEntityCert<'_>, run: u64, agents: u32) -> Result<u32, Refused> {
+    let mut names = certificate.valid_uri_names().filter(|name| name.starts_with(SCHEME));
+    let name = names.next().ok_or(Refused::NoName { run })?;
+    let others = names.count();
+    if others > 0 {
+        return Err(Refused::Names { found: others + 1 });
+    }
+    let last = agents.saturating_sub(1);
+    let other = || Refused::OtherName { found: name.chars().take(80).collect(), run, last };
+    let slot = name.rsplit_once('/').and_then(|(_, slot)| slot.parse().ok()).ok_or_else(other)?;
+    // One spelling: no sign, no zero in front, no digits of another case.
+    if name_of(run, slot) == name && slot <= last { Ok(slot) } else { Err(other()) }
+}
+
+fn refused(error: webpki::Error) -> Refused {
+    match error {
+        webpki::Error::CertExpired { time, not_after } => {
+            Refused::Expired { until: not_after.as_secs(), now: time.as_secs() }
+        }
+        webpki::Error::CertNotValidYet { time, not_before } => {
+            Refused::NotYet { from: not_before.as_secs(), now: time.as_secs() }
+        }
+        webpki::Error::RequiredEkuNotFoundContext(_) | webpki::Error::CaUsedAsEndEntity => Refused::Usage(error),
+        other => Refused::Foreign(other),
+    }
+}

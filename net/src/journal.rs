@@ -1,0 +1,323 @@
+//! What an agent did, line by line: its seed, the frames it heard or missed, the values it measured, the uploads it gave.
+//!
+//! From these and the terms everything else follows, so that a journal replays to the same queries and the same uploads
+//! ([`crate::agent::replay`]). A line is the digest of all lines so far, 64 hexadecimal digits, a blank, and a step in JSON:
+//!
+//! **Equation**: d₀ = 0, dᵢ = SHA-256(dᵢ₋₁ ‖ step i).
+//!
+//! Lines are appended and synced before the agent's state, which says how many of them count ([`Mark`]): what a death left
+//! beyond was never acted upon, and is written over. A line that was changed, left out or cut off is refused by its number.
+//! No key is in the digests: whoever may write the folder may write another journal, and another state beside it. What
+//! such a person cannot do is make frames that continue the federation's history.
+//!
+//! A journal holds what its agent must not show: observations, and the seed of its draws. It is its owner's alone (0600), and
+//! about twice as long as all broadcasts.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use sordino_core::digest::Digest;
+use sordino_core::random::RunSeed;
+use sordino_host::files::{FileError, open_regular, sync_folder};
+
+use crate::text::{from_hex, hex};
+
+/// A line is read up to this length: a frame of 64 regions of 2¹⁴ numbers, in hexadecimal digits.
+const LINE_BYTES_MAX: u64 = 2 * (64 << 17) + (1 << 12);
+
+/// The digits of a digest, and the blank after them.
+const PREFIX: usize = 65;
+
+/// One step of an agent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "step", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Step {
+    /// It began, under these terms.
+    Begin {
+        /// The digest of the agreement.
+        agreement: String,
+        /// Index of the agent.
+        agent: u32,
+        /// The seed of its own draws.
+        seed: RunSeed,
+    },
+    /// It heard a frame.
+    Frame {
+        /// The round of the frame.
+        round: u32,
+        /// Whether the round was over already.
+        missed: bool,
+        /// The bytes of the frame, in hexadecimal digits.
+        bytes: String,
+    },
+    /// It measured a value.
+    Value {
+        /// How many observations were made before.
+        number: u32,
+        /// Index of the candidate.
+        candidate: u32,
+        /// What was measured, in the format that is computed with.
+        value: f64,
+    },
+    /// It gave an upload: written before it left, and once for a round, however often it was sent.
+    Upload {
+        /// The round it belongs to.
+        round: u32,
+        /// SHA-256 of its numbers, little-endian.
+        sha256: String,
+    },
+}
+
+/// How much of a journal counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mark {
+    /// Its length in bytes.
+    pub bytes: u64,
+    /// The number of its lines.
+    pub lines: u32,
+    /// The digest of them.
+    pub digest: Digest,
+}
+
+impl Mark {
+    /// With one more step.
+    fn after(&self, step: &[u8]) -> Mark {
+        let mut hash = Sha256::new();
+        hash.update(self.digest.0);
+        hash.update(step);
+        let bytes = self.bytes + (PREFIX + step.len() + 1) as u64;
+        Mark { bytes, lines: self.lines + 1, digest: Digest(hash.finalize().into()) }
+    }
+}
+
+/// Why a journal cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// Its file cannot be used.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// A line that is none.
+    #[error("{}: line {line}: {what}", path.display())]
+    Line {
+        /// Path of the journal.
+        path: PathBuf,
+        /// Its number, from 1.
+        line: u32,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// A step that cannot be read.
+    #[error("{}: line {line}: {error}", path.display())]
+    Step {
+        /// Path of the journal.
+        path: PathBuf,
+        /// Its number, from 1.
+        line: u32,
+        /// What is wrong with it.
+        #[source]
+        error: serde_json::Error,
+    },
+    /// It ends before the agent's state says.
+    #[error("{}: ends after line {found}, {expected} lines are expected: it was cut off", path.display())]
+    Short {
+        /// Path of the journal.
+        path: PathBuf,
+        /// Lines that are there.
+        found: u32,
+        /// Lines that should be.
+        expected: u32,
+    },
+    /// Its lines are not those that the agent's state was stored with.
+    #[error("{}: its {lines} lines are not those that the agent's state was stored beside", path.display())]
+    Other {
+        /// Path of the journal.
+        path: PathBuf,
+        /// Lines that were compared.
+        lines: u32,
+    },
+    /// A step that cannot be written.
+    #[error("{}: a step cannot be written: {error}", path.display())]
+    Write {
+        /// Path of the journal.
+        path: PathBuf,
+        /// What is wrong with it.
+        #[source]
+        error: serde_json::Error,
+    },
+}
+
+/// A journal that is being written.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    /// What is in the file and counts.
+    written: Mark,
+    /// With what waits to be written.
+    mark: Mark,
+    waiting: Vec<u8>,
+}
+
+impl Journal {
+    /// A journal whose first lines are those of `mark`; what follows them is written over.
+    ///
+    /// **Errors**: [`JournalError`] unless these lines are there, unchanged.
+    pub fn resume(path: &Path, mark: Mark) -> Result<Self, JournalError> {
+        if mark.lines > 0 {
+            read(path, &mark, |_, _| Ok::<(), JournalError>(()))?;
+        }
+        Ok(Journal { path: path.to_owned(), written: mark, mark, waiting: Vec::new() })
+    }
+
+    /// How much of it counts, with what waits.
+    pub fn mark(&self) -> Mark {
+        self.mark
+    }
+
+    /// Adds a step, to be written by [`Journal::flush`].
+    ///
+    /// **Errors**: [`JournalError::Write`].
+    pub fn write(&mut self, step: &Step) -> Result<(), JournalError> {
+        let text = serde_json::to_vec(step).map_err(|error| JournalError::Write { path: self.path.clone(), error })?;
+        self.mark = self.mark.after(&text);
+        self.waiting.extend_from_slice(hex(&self.mark.digest.0).as_bytes());
+        self.waiting.push(b' ');
+        self.waiting.extend_from_slice(&text);
+        self.waiting.push(b'\n');
+        Ok(())
+    }
+
+    /// Makes every step durable that waits.
+    ///
+    /// **Errors**: [`JournalError::File`]; they wait still, and no state may be stored that counts them.
+    pub fn flush(&mut self) -> Result<(), JournalError> {
+        if self.waiting.is_empty() {
+            return Ok(());
+        }
+        let is_new = self.written.bytes == 0;
+        let append = || -> std::io::Result<()> {
+            let mut file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&self.path)?;
+            file.set_len(self.written.bytes)?;
+            file.seek(SeekFrom::Start(self.written.bytes))?;
+            file.write_all(&self.waiting)?;
+            file.sync_all()
+        };
+        append().map_err(|error| FileError::Io { path: self.path.clone(), error })?;
+        if is_new {
+            sync_folder(&self.path)?;
+        }
+        self.written = self.mark;
+        self.waiting.clear();
+        Ok(())
+    }
+}
+
+/// Reads the lines that count, in order, each with its number from 1; what follows them is no matter.
+///
+/// **Errors**: [`JournalError`], or what `each` says.
+pub fn read<E: From<JournalError>>(
+    path: &Path,
+    until: &Mark,
+    mut each: impl FnMut(u32, &[u8]) -> Result<(), E>,
+) -> Result<(), E> {
+    let file: File = open_regular(path, OpenOptions::new().read(true)).map_err(JournalError::from)?;
+    let (mut reader, mut mark, mut line) = (BufReader::new(file), Mark::default(), Vec::new());
+    let wrong = |line, what| JournalError::Line { path: path.to_owned(), line, what };
+    while mark.lines < until.lines {
+        let number = mark.lines + 1;
+        line.clear();
+        let io = |error| FileError::Io { path: path.to_owned(), error };
+        let mut bounded = reader.by_ref().take(LINE_BYTES_MAX);
+        bounded.read_until(b'\n', &mut line).map_err(|error| JournalError::from(io(error)))?;
+        if line.is_empty() {
+            let (found, expected) = (mark.lines, until.lines);
+            return Err(JournalError::Short { path: path.to_owned(), found, expected }.into());
+        }
+        let whole = line.strip_suffix(b"\n").ok_or_else(|| wrong(number, "too long, or cut off"))?;
+        let parts = whole.split_at_checked(PREFIX).and_then(|(prefix, step)| Some((prefix.strip_suffix(b" ")?, step)));
+        let (digest, step) = parts.ok_or_else(|| wrong(number, "no digest of 64 hexadecimal digits before a step"))?;
+        mark = mark.after(step);
+        let said = std::str::from_utf8(digest).ok().and_then(from_hex);
+        if said != Some(mark.digest.0) {
+            return Err(wrong(number, "does not continue the lines before it: it was changed, or one before it").into());
+        }
+        each(number, step)?;
+    }
+    if mark == *until { Ok(()) } else { Err(JournalError::Other { path: path.to_owned(), lines: mark.lines }.into()) }
+}
+
+/// A step as its line holds it.
+///
+/// **Errors**: [`JournalError::Step`].
+pub fn parse(path: &Path, line: u32, step: &[u8]) -> Result<Step, JournalError> {
+    serde_json::from_slice(step).map_err(|error| JournalError::Step { path: path.to_owned(), line, error })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(number: u32) -> Step {
+        Step::Value { number, candidate: 3, value: 0.1 + f64::from(number) }
+    }
+
+    fn steps(path: &Path, mark: &Mark) -> Result<Vec<Step>, JournalError> {
+        let mut steps = Vec::new();
+        read(path, mark, |line, step| {
+            steps.push(parse(path, line, step)?);
+            Ok::<(), JournalError>(())
+        })?;
+        Ok(steps)
+    }
+
+    #[test]
+    fn a_death_leaves_what_counts_and_every_change_is_named() {
+        let folder = std::env::temp_dir().join(format!("sordino-net-journal-{}", std::process::id()));
+        drop(std::fs::remove_dir_all(&folder));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("agent.journal");
+        let mut journal = Journal::resume(&path, Mark::default()).unwrap();
+        for number in 0..3 {
+            journal.write(&value(number)).unwrap();
+        }
+        journal.flush().unwrap();
+        let three = journal.mark();
+        // A line that no state counts, and half of another.
+        journal.write(&value(9)).unwrap();
+        journal.flush().unwrap();
+        let whole = std::fs::read(&path).unwrap();
+        std::fs::write(&path, &whole[..whole.len() - 9]).unwrap();
+        assert_eq!(steps(&path, &three).unwrap(), [value(0), value(1), value(2)]);
+        let mut again = Journal::resume(&path, three).unwrap();
+        again.write(&value(3)).unwrap();
+        again.flush().unwrap();
+        let mark = again.mark();
+        assert_eq!(steps(&path, &mark).unwrap(), [value(0), value(1), value(2), value(3)]);
+        // Every byte counts.
+        let kept = std::fs::read(&path).unwrap();
+        for at in 0..kept.len() {
+            let mut changed = kept.clone();
+            changed[at] ^= 1;
+            std::fs::write(&path, &changed).unwrap();
+            assert!(Journal::resume(&path, mark).is_err(), "byte {at}");
+        }
+        for end in 0..kept.len() {
+            std::fs::write(&path, &kept[..end]).unwrap();
+            assert!(Journal::resume(&path, mark).is_err(), "{end} bytes");
+        }
+        // A line that is missing, by its number; another journal, whole in itself.
+        let text = String::from_utf8(kept.clone()).unwrap();
+        let without: Vec<&str> = text.lines().enumerate().filter(|(i, _)| *i != 1).map(|(_, line)| line).collect();
+        std::fs::write(&path, without.join("\n") + "\n").unwrap();
+        assert!(matches!(Journal::resume(&path, mark), Err(JournalError::Line { line: 2, .. })));
+        std::fs::remove_file(&path).unwrap();
+        let mut other = Journal::resume(&path, Mark::default()).unwrap();
+        (0..4).for_each(|_| other.write(&value(7)).unwrap());
+        other.flush().unwrap();
+        assert!(matches!(Journal::resume(&path, mark), Err(JournalError::Other { lines: 4, .. })));
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}

@@ -1,0 +1,71 @@
+//! Folders that were there before: what is written into them is for its owner alone.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use sordino_net::identity::Identity;
+
+use super::util::{Federation, PATIENCE, Place, bounded, runtime, take_part};
+
+/// Permissions and path of every file below a folder that holds anything.
+fn files(folder: &Path, found: &mut Vec<(u32, String)>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let known = fs::metadata(&path).unwrap();
+        if known.is_dir() {
+            files(&path, found);
+        } else if known.len() > 0 {
+            found.push((known.permissions().mode() & 0o777, path.display().to_string()));
+        }
+    }
+}
+
+/// An agent's observations, the seed of its draws and the server's next broadcast were 0644 in such a folder.
+#[test]
+fn mended_nothing_in_a_folder_that_was_there_is_open_to_others() {
+    bounded(|| {
+        let federation = Federation::new("open", 2, 2, &["--close-early", "--deadline", "60s", "--linger", "2s"]);
+        let folder = federation.place.server();
+        let agents = [0, 1].map(|slot| federation.place.0.join(format!("agent-{slot}")));
+        for folder in agents.iter().chain([&folder]) {
+            fs::create_dir(folder).unwrap();
+            fs::set_permissions(folder, Permissions::from_mode(0o755)).unwrap();
+        }
+        // As an older version left it.
+        fs::write(folder.join("address"), "localhost:1\n").unwrap();
+        fs::set_permissions(folder.join("address"), Permissions::from_mode(0o644)).unwrap();
+        let server = federation.serve();
+        let (invitations, runtime) = (federation.invite(), runtime());
+        let joined: Vec<_> =
+            invitations.iter().map(|invitation| runtime.spawn(take_part(federation.joining(invitation)))).collect();
+        for agent in joined {
+            runtime.block_on(async { tokio::time::timeout(PATIENCE, agent).await.unwrap() }).unwrap().unwrap();
+        }
+        assert!(server.ended().success(), "{}", federation.heard());
+        let mut found = Vec::new();
+        agents.iter().chain([&folder]).for_each(|folder| files(folder, &mut found));
+        for name in
+            ["agent.bin", "agent.key", "terms.bin", "round.bin", "000002.frame", "ledger.jsonl", "enrolled.jsonl"]
+        {
+            assert!(found.iter().any(|(_, path)| path.ends_with(name)), "{name} is not there: {found:?}");
+        }
+        let open: Vec<_> = found.iter().filter(|(mode, _)| mode & 0o077 != 0).collect();
+        assert!(open.is_empty(), "{open:?}");
+    });
+}
+
+/// Two processes that found no key made two.
+#[test]
+fn mended_a_key_is_made_once_whoever_opens_it_first() {
+    let place = Place::new("keys");
+    let path = place.0.join("server.key");
+    let open = || {
+        let path = path.clone();
+        std::thread::spawn(move || Identity::open(&path).unwrap().fingerprint().unwrap())
+    };
+    let opened: Vec<_> = std::iter::repeat_with(open).take(8).collect();
+    let keys: Vec<_> = opened.into_iter().map(|opened| opened.join().unwrap()).collect();
+    assert!(keys.iter().all(|key| *key == keys[0]), "{keys:?}");
+    assert_eq!(fs::read_dir(&place.0).unwrap().count(), 1, "the key, and nothing beside it");
+}

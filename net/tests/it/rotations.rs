@@ -1,0 +1,130 @@
+//! The server's key changes while it runs: agents of old and new invitations go on, and so do seals.
+
+use std::time::{Duration, Instant};
+
+use sordino_net::identity::Identity;
+use sordino_net::invitation::Invitation;
+use sordino_net::link::{Link, LinkError};
+
+use super::util::{Federation, PATIENCE, bounded, runtime, said, take_part};
+
+/// Runs `rotate`: whether it was done, and what it said.
+fn rotate(federation: &Federation, more: &[&str]) -> (bool, String) {
+    let folder = federation.place.server().display().to_string();
+    let output = said(&[&["rotate", &folder], more].concat());
+    let says = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8(says).unwrap())
+}
+
+/// Whether the server shows one of these keys now.
+fn is_known(invitation: &Invitation, pins: &[sordino_net::identity::Fingerprint]) -> bool {
+    runtime().block_on(async {
+        let tls = Identity::generate().unwrap().client(pins).unwrap();
+        let mut link = Link::new(&invitation.address, invitation.deployment, tls, Duration::from_secs(1));
+        match link.terms().await {
+            Ok(_) => true,
+            Err(LinkError::Connect(error)) => {
+                assert!(error.to_string().contains("certificate"), "{error}");
+                false
+            }
+            Err(error) => panic!("{error}"),
+        }
+    })
+}
+
+fn wait_until(federation: &Federation, what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < PATIENCE, "{what}: {}", federation.heard());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn agents_of_old_and_new_invitations_go_on_through_a_rotation() {
+    bounded(|| {
+        // More rounds than the test has time for.
+        let federation = Federation::new("rotation", 3, 600, &["--deadline", "300ms", "--linger", "30s"]);
+        let mut server = federation.serve();
+        let old = federation.invite();
+        let runtime = runtime();
+        let early = runtime.spawn(take_part(federation.joining(&old[0])));
+        wait_until(&federation, "the first agent", || federation.has_begun(&old[0]));
+        let [first, second] = old[0].pins[..] else { panic!("two pins are expected") };
+        assert!(is_known(&old[0], &[first]) && !is_known(&old[0], &[second]));
+        let (done, says) = rotate(&federation, &[]);
+        assert!(done && says.contains(&second.to_string()), "{says}");
+        // Without a restart, and while the first agent is at work.
+        wait_until(&federation, "the new key", || is_known(&old[0], &[second]));
+        assert!(!is_known(&old[0], &[first]), "the old key is shown no more");
+        assert!(
+            federation.heard().contains(&format!("connections are shown the key {second}")),
+            "{}",
+            federation.heard()
+        );
+        // An agent that comes with an old invitation, one with a new one, and the one that was there.
+        let late = runtime.spawn(take_part(federation.joining(&old[1])));
+        let new = federation.invite().remove(2);
+        assert_eq!((new.pins[0], new.pins.contains(&first)), (second, false));
+        let fresh = runtime.spawn(take_part(federation.joining(&new)));
+        wait_until(&federation, "the agents of both lines", || {
+            [&old[1], &new].iter().all(|line| federation.has_begun(line) && !federation.given(line).is_empty())
+        });
+        let was = federation.given(&old[0]).len();
+        wait_until(&federation, "the agent that was there", || federation.given(&old[0]).len() > was);
+        // A second rotation would leave behind who has the old line alone: agents 0 and 1 were invited again as well.
+        let again = federation.invite();
+        let (done, says) = rotate(&federation, &[]);
+        assert!(done, "{says}");
+        wait_until(&federation, "the third key", || is_known(&again[0], &[again[0].pins[1]]));
+        // Their connections last, but a new one is refused: the new line brings them back, with their folder and key.
+        let [early, late, fresh] = [early, late, fresh].map(|agent| {
+            agent.abort();
+            runtime.block_on(agent).is_err()
+        });
+        assert!(early && late && fresh, "all were at work until now");
+        let given = || again.iter().map(|line| federation.given(line).len()).collect::<Vec<usize>>();
+        let before = given();
+        let agents: Vec<_> = again.iter().map(|line| runtime.spawn(take_part(federation.joining(line)))).collect();
+        wait_until(&federation, "contributions after two rotations", || {
+            given().iter().zip(&before).all(|(now, before)| now > before)
+        });
+        assert!(agents.iter().all(|agent| !agent.is_finished()) && !server.is_over(), "{}", federation.heard());
+        agents.iter().for_each(|agent| agent.abort());
+        // A restart finds the same keys, and the histories that agents have under seals of before the rotations.
+        server.kill();
+        let mut server = federation.serve();
+        let before = given();
+        let agents: Vec<_> = again.iter().map(|line| runtime.spawn(take_part(federation.joining(line)))).collect();
+        wait_until(&federation, "contributions after a restart", || {
+            given().iter().zip(&before).all(|(now, before)| now > before)
+        });
+        agents.iter().for_each(|agent| agent.abort());
+        server.kill();
+    });
+}
+
+#[test]
+fn a_rotation_that_leaves_agents_behind_says_whom() {
+    bounded(|| {
+        let federation = Federation::new("behind", 2, 3, &["--deadline", "60s"]);
+        let _server = federation.serve();
+        let first = federation.invite();
+        let (done, says) = rotate(&federation, &[]);
+        assert!(done, "{says}");
+        // Agent 1 is invited again, agent 0 is not.
+        let folder = federation.place.server().display().to_string();
+        assert!(said(&["invite", &folder, "--agents", "1"]).status.success());
+        let (done, says) = rotate(&federation, &[]);
+        assert!(!done && says.contains("1 agents, from 0 to 0, were given no invitation with the next key"), "{says}");
+        assert!(is_known(&first[0], &first[0].pins), "nothing was done");
+        // Who is shut out need not be asked.
+        assert!(said(&["revoke", &folder, "0"]).status.success());
+        let (done, says) = rotate(&federation, &[]);
+        assert!(done, "{says}");
+        let (done, _) = rotate(&federation, &[]);
+        assert!(!done, "agent 1 has no line with the fourth key");
+        let (done, says) = rotate(&federation, &["--leave-behind"]);
+        assert!(done, "{says}");
+    });
+}
