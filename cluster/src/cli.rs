@@ -1,0 +1,151 @@
+//! The command line: arguments in, exit code out.
+//!
+//! | command | what it does |
+//! |---|---|
+//! | `cluster` | `sordino run` with the agents held by workers |
+//! | `worker` | holds agents for a head |
+//!
+//! Results go to standard output, progress and errors to standard error. Exit codes: 0 done, 2 usage or bad input, 1
+//! anything else.
+
+use std::ffi::OsString;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::{Args, Parser, Subcommand};
+use sordino_host::width;
+use sordino_sim::cli::error::CliError;
+use sordino_sim::cli::run;
+use sordino_sim::journal;
+use sordino_sim::model::federated::TRUST;
+use sordino_sim::model::hub::Hub;
+use sordino_sim::model::{Model, Options};
+use sordino_sim::progress::log::{self, Log};
+
+use crate::head::{Head, HeadError, Terms};
+use crate::link::LinkError;
+use crate::worker::{Worker, WorkerError};
+
+/// One simulated federation on many machines.
+#[derive(Debug, Parser)]
+#[command(name = "sordino-cluster", version, max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Execute a scenario as `sordino run` does, with the agents held by workers; the same folder, byte for byte
+    Cluster(Cluster),
+    /// Hold agents for a head; may join, leave and come again at any moment
+    Worker(WorkerArguments),
+}
+
+/// Arguments of `sordino cluster`.
+#[derive(Clone, Debug, Args)]
+struct Cluster {
+    #[command(flatten)]
+    run: run::Arguments,
+    /// Where workers connect to; whoever reaches it is trusted with everything that is simulated
+    #[arg(long, value_name = "ENDPOINT", default_value = "tcp/127.0.0.1:7447")]
+    listen: String,
+    /// Workers to wait for before the run begins; more may join later
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    workers: u32,
+}
+
+/// Arguments of `sordino worker`.
+#[derive(Clone, Debug, Args)]
+struct WorkerArguments {
+    /// Where the head listens; one that is not there yet is waited for
+    #[arg(long, value_name = "ENDPOINT", default_value = "tcp/127.0.0.1:7447")]
+    connect: String,
+    /// Threads for arithmetic; changes no result [default: all cores]
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+    /// Data file of scenarios that read one, or folder of data files: the same as the head's
+    #[arg(long, value_name = "PATH")]
+    data: Option<PathBuf>,
+    /// What the head calls it [default: name of the machine and number of the process]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Wait for another run when one is complete
+    #[arg(long)]
+    stay: bool,
+    /// Progress on standard error, for people or as JSON lines
+    #[arg(long, value_enum, default_value_t)]
+    log: Log,
+}
+
+/// Executes one command line, the program's name included.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let parsed = match Arguments::try_parse_from(arguments) {
+        Ok(parsed) => parsed,
+        // Help and version arrive as errors that belong on standard output.
+        Err(error) => {
+            return match error.print() {
+                Ok(()) if !error.use_stderr() => ExitCode::SUCCESS,
+                _ => ExitCode::from(2),
+            };
+        }
+    };
+    if let Err(error) = width::from_environment() {
+        return CliError::input(error).report();
+    }
+    let result = match parsed.command {
+        Command::Cluster(arguments) => cluster(&arguments),
+        Command::Worker(arguments) => worker(arguments),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => error.report(),
+    }
+}
+
+fn cluster(arguments: &Cluster) -> Result<(), CliError> {
+    arguments.run.for_a_hub()?;
+    let mut opened: Option<Arc<Head>> = None;
+    run::execute_on(&arguments.run, |model, options| {
+        let head = opened.insert(Arc::new(head(arguments, model, options)?)).clone();
+        Ok(Some(head as Arc<dyn Hub>))
+    })?;
+    opened.map_or(Ok(()), |head| head.farewell()).map_err(CliError::failure)
+}
+
+fn head(arguments: &Cluster, model: &dyn Model, options: &Options) -> Result<Head, CliError> {
+    let head = model.head();
+    if head.trust != TRUST.name {
+        return Err(CliError::input(format!(
+            "scenario `{}` is of trust model `{}`, which has no agents to hold; admissible: `{}`; many runs of others go by \
+             sordino run --part",
+            head.name, head.trust, TRUST.name
+        )));
+    }
+    let scenario = model.resolved();
+    let identity = journal::head(&scenario, options.data.as_deref()).0;
+    let (listen, workers) = (arguments.listen.clone(), arguments.workers);
+    let terms = Terms { listen, workers, scenario, identity };
+    Head::listen(terms, options.stop.clone()).map_err(|error| match error {
+        HeadError::Link(error @ LinkError::Endpoint { .. }) => CliError::input(error),
+        error => CliError::failure(error),
+    })
+}
+
+fn worker(arguments: WorkerArguments) -> Result<(), CliError> {
+    arguments.log.begin();
+    let WorkerArguments { connect, threads, data, name, stay, .. } = arguments;
+    let name = name.unwrap_or_else(|| {
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_else(|_| "worker".into());
+        format!("{}:{}", host.trim(), std::process::id())
+    });
+    let done = Worker { connect, threads, data, name, stay }.work();
+    done.map_err(|error| match error {
+        WorkerError::Link(error @ LinkError::Endpoint { .. }) => CliError::input(error),
+        error => CliError::failure(error),
+    })?;
+    log::done(None, None);
+    Ok(())
+}
