@@ -1,32 +1,34 @@
-//! An agent, a reporter and an optimizer, each reset at every one of its steps. On a device the reset is the processor's.
+//! An agent, an agent of a federated prior, a reporter and an optimizer, each reset at every one of its steps. On a device the reset is the processor's.
 //!
 //! One line for each: its digest without a reset, how many steps it takes, how many measurements. They are the same on
 //! every target; a device then adds how often it was reset. The exit code says whether all runs came to the same end.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
-use firmware_example::reset::{Flash, SLOT, SLOTS, Stop, World, agent, optimizer, reporter};
+use firmware_example::reset::{Flash, SLOT, SLOTS, Stop, World, agent, optimizer, prior, reporter};
 
 /// Bytes that a device writes between two chances to be cut off.
 const GRAIN: usize = 16;
-const NAMES: [&str; 3] = ["agent", "reporter", "optimizer"];
+const NAMES: [&str; 4] = ["agent", "prior", "reporter", "optimizer"];
 
-/// One of the three from its boot to its end.
+/// One of the four from its boot to its end.
 fn boot(which: usize, flash: &mut Flash<'_>, world: &mut World, memory: &mut Memory) -> Result<(), Stop> {
     match which {
         0 => agent::boot(flash, world, &mut memory.agent),
-        1 => reporter::boot(flash, world),
+        1 => prior::boot(flash, world, &mut memory.prior),
+        2 => reporter::boot(flash, world),
         _ => optimizer::boot(flash, world, &mut memory.optimizer),
     }
 }
 
 struct Memory {
     agent: [f32; agent::STORAGE],
+    prior: [f32; prior::STORAGE],
     optimizer: [f32; optimizer::STORAGE],
 }
 
 impl Memory {
     const fn new() -> Self {
-        Memory { agent: [0.0; agent::STORAGE], optimizer: [0.0; optimizer::STORAGE] }
+        Memory { agent: [0.0; agent::STORAGE], prior: [0.0; prior::STORAGE], optimizer: [0.0; optimizer::STORAGE] }
     }
 }
 
@@ -41,7 +43,7 @@ fn main() {
             steps += 1;
             Ok(())
         };
-        let mut flash = Flash { bytes: &mut bytes, grain: GRAIN, power: &mut power };
+        let mut flash = Flash { bytes: &mut bytes[..], grain: GRAIN, power: &mut power };
         match boot(which, &mut flash, &mut world, &mut memory) {
             Ok(()) => println!("{name} {} {steps} steps {} measurements", world.digest(), world.measured),
             Err(stop) => println!("{name} {stop:?}"),
@@ -69,7 +71,7 @@ mod device {
         magic: [u32; 4],
         bytes: Bytes,
         world: World,
-        /// Which of the three, and after how many steps its power ends; none in the first run.
+        /// Which of the four, and after how many steps its power ends; none in the first run.
         which: usize,
         cut: Option<u32>,
         /// It was reset in this run, and is to finish now.

@@ -103,6 +103,13 @@ pub fn execution_digest(chain: &Digest) -> Digest {
     combine([&method].into_iter())
 }
 
+/// The configuration of a script.
+///
+/// **Errors**: [`ScriptError::Header`].
+pub fn config(script: &[u8]) -> Result<Config, ScriptError> {
+    postcard::take_from_bytes::<Header>(script).map(|(header, _)| header.config).map_err(|_| ScriptError::Header)
+}
+
 /// Plays a script; calls `each` after every round and returns the last link of the chain.
 ///
 /// `storage` holds the agent's numbers, the features and one broadcast.

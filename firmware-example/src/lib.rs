@@ -3,6 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`operations`] | the digest table: core's operations on fixed inputs, one digest each |
+//! | [`mod@program`] | `main` of the examples that run on a device and on a host |
 //! | [`federation`] | one agent through a scripted federation |
 //! | [`reset`] | devices whose power is cut at every step |
 //! | [`upload`] | one upload, its sender in the secret sample and outside |
@@ -10,5 +11,6 @@
 
 pub mod federation;
 pub mod operations;
+pub mod program;
 pub mod reset;
 pub mod upload;

@@ -6,9 +6,20 @@ mod device;
 
 #[cfg(not(target_os = "none"))]
 use firmware_example::{federation, operations};
+#[cfg(not(target_os = "none"))]
+use sordino_core::dispatch::Width;
 
 #[cfg(not(target_os = "none"))]
 fn main() {
+    // Read by the programs of hosts too (`sordino_host::width`); the digests are the same at every width.
+    let widths = Width::ALL.into_iter().filter(|width| *width <= Width::widest()).map(Width::name);
+    println!("widths: {}", widths.collect::<Vec<_>>().join(" "));
+    if let Ok(name) = std::env::var("SORDINO_WIDTH") {
+        match Width::named(&name).filter(|width| *width <= Width::widest()) {
+            Some(width) => println!("width: {}", width.limit().name()),
+            None => println!("width: SORDINO_WIDTH={name} is not one of this machine"),
+        }
+    }
     println!("--- digests");
     let all = operations::table(|row| println!("{row}"));
     println!("{all}\n---\n--- federation");

@@ -25,35 +25,35 @@ fn matrices(memory: &mut Memory) {
     let Memory { a, b, c, d, .. } = memory;
     let (a, b, c, d) = (some(a), some(b), some(c), some(d));
     let n = black_box(7usize);
-    if is("linalg::dot") {
+    if const { is("linalg::dot") } {
         black_box(dot(a, b));
     }
-    if is("linalg::matvec") {
+    if const { is("linalg::matvec") } {
         linalg::matvec(a, b, c);
     }
-    if is("linalg::lower::append_row") {
+    if const { is("linalg::lower::append_row") } {
         let _ = black_box(lower::append_row(a, n, 0.0));
     }
-    if is("linalg::lower::solve") {
+    if const { is("linalg::lower::solve") } {
         lower::solve(a, b);
         lower::solve_transposed(a, b);
     }
-    if is("linalg::lower::rank_one_update") {
+    if const { is("linalg::lower::rank_one_update") } {
         lower::rank_one_update(a, n, b, c, 0.5);
     }
-    if is("linalg::lower::rank_one_downdate") {
+    if const { is("linalg::lower::rank_one_downdate") } {
         let _ = black_box(lower::rank_one_downdate(a, n, b, c, 0.5));
     }
-    if is("linalg::lower::delete_row") {
+    if const { is("linalg::lower::delete_row") } {
         lower::delete_row(a, n, black_box(3), b, c);
     }
-    if is("linalg::root::rotate_in") {
+    if const { is("linalg::root::rotate_in") } {
         root::rotate_in(a, b, c, 0.5);
     }
-    if is("linalg::root::rotate_out") {
+    if const { is("linalg::root::rotate_out") } {
         let _ = black_box(root::rotate_out(a, b, c, 0.5, d, 0.1));
     }
-    if is("linalg::root::solve") {
+    if const { is("linalg::root::solve") } {
         root::solve(a, b);
         root::solve_transposed(a, b);
     }
@@ -62,22 +62,22 @@ fn matrices(memory: &mut Memory) {
 fn randomness(memory: &mut Memory) {
     let Memory { b, sums, .. } = memory;
     let b = some(b);
-    if is("random::normal::fill") {
+    if const { is("random::normal::fill") } {
         normal::fill(&mut Stream::from_seed(black_box(1)), b);
     }
-    if is("random::laplace::draw") {
+    if const { is("random::laplace::draw") } {
         black_box(laplace::draw(&mut Stream::from_seed(black_box(1)), black_box(0.5f32)));
     }
-    if is("random::exact::normal_floor") {
+    if const { is("random::exact::normal_floor") } {
         let mut source = Simulated::new(Stream::from_seed(black_box(1)));
         let _ = black_box(Bits::new(&mut source).normal_floor(black_box(16)));
     }
-    if is("digest") {
+    if const { is("digest") } {
         let mut frame = Frame::leaf();
         frame.scalars(b);
         black_box(frame.end());
     }
-    if is("privacy::encode")
+    if const { is("privacy::encode") }
         && let Ok(encoder) = Encoder::new(black_box(65536), black_box(1.0), black_box(1.0))
     {
         let _ = black_box(encoder.add(b, black_box(&[0.5, 0.5]), sums));
@@ -88,32 +88,32 @@ fn kernels(memory: &mut Memory) {
     let Memory { a, b, c, d, .. } = memory;
     let (a, b, c, d) = (some(a), some(b), some(c), some(d));
     let n = black_box(7usize);
-    if is("kernel::matern")
+    if const { is("kernel::matern") }
         && let Ok(kernel) = Matern52::new(black_box(0.2), 1.0)
     {
         kernel.covariances(a, b, c);
     }
-    if is("kernel::stationary, a lengthscale each")
+    if const { is("kernel::stationary, a lengthscale each") }
         && let Ok(kernel) = StationaryKernel::ard_with_shape(black_box(Stationary::Matern32), &*d, 1.0)
     {
         kernel.covariances(a, b, c);
     }
-    if is("kernel::linear")
+    if const { is("kernel::linear") }
         && let Ok(kernel) = Linear::new(&*d, 1.0)
     {
         kernel.covariances(a, b, c);
     }
-    if is("kernel::table")
+    if const { is("kernel::table") }
         && let Ok(kernel) = Table::new(n, &*d)
     {
         kernel.covariances(a, b, c);
     }
-    if is("features::random_fourier")
+    if const { is("features::random_fourier") }
         && let Ok(map) = RandomFourier::new(black_box(2), black_box(64), 1.0, true, &*a)
     {
         map.features(b, c);
     }
-    if is("features::paired")
+    if const { is("features::paired") }
         && let Ok(map) = PairedFourier::new(black_box(2), black_box(64), 1.0, &*a)
     {
         map.features(b, c);
@@ -123,16 +123,16 @@ fn kernels(memory: &mut Memory) {
 fn acquisitions(memory: &mut Memory) {
     let Memory { a, b, c, .. } = memory;
     let (a, b, c) = (some(a), some(b), some(c));
-    if is("acquisition::thompson") {
+    if const { is("acquisition::thompson") } {
         let map = RandomFourier::new(black_box(2), black_box(64), 1.0, true, &*a);
         if let (Ok(map), Ok(grid), Ok(whole)) = (map, Candidates::grid(black_box(8), 2), Regions::whole(2)) {
             black_box(thompson::maximize_streamed(&grid, &map, &whole, b, c));
         }
     }
-    if is("acquisition::upper_confidence_bound") {
+    if const { is("acquisition::upper_confidence_bound") } {
         black_box(upper_confidence_bound::maximize(a, b, black_box(2.0)));
     }
-    if is("acquisition::log_expected_improvement") {
+    if const { is("acquisition::log_expected_improvement") } {
         black_box(log_expected_improvement::maximize(a, b, black_box(0.5)));
     }
 }

@@ -7,19 +7,19 @@ use super::device::{Memory, is, some};
 pub(super) fn run(memory: &mut Memory) {
     let (a, b) = (some(&mut memory.a), some(&mut memory.b));
     let n = black_box(7usize);
-    if is("control: an index that nobody checked") {
+    if const { is("control: an index that nobody checked") } {
         black_box(a[n]);
     }
-    if is("control: a range that nobody checked") {
+    if const { is("control: a range that nobody checked") } {
         black_box(&a[n..][..n]);
     }
-    if is("control: slices of different lengths") {
+    if const { is("control: slices of different lengths") } {
         a.copy_from_slice(b);
     }
-    if is("control: an integer division") {
+    if const { is("control: an integer division") } {
         black_box(n / black_box(n));
     }
-    if is("control: an unwrap") {
+    if const { is("control: an unwrap") } {
         black_box(a.get(n).unwrap());
     }
 }

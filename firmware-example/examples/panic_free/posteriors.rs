@@ -48,33 +48,33 @@ fn of_points(memory: &mut Memory) {
     let Memory { a, b, c, d, .. } = memory;
     let (a, b, c, d) = (some(a), some(b), some(c), some(d));
     let n = black_box(7usize);
-    if is("surrogate::exact: observe")
+    if const { is("surrogate::exact: observe") }
         && let Some(gp) = exact(a)
     {
         let _ = black_box(gp.when_full(WhenFull::DropOldest).observe(b, black_box(0.5)));
     }
-    if is("surrogate::exact: posterior")
+    if const { is("surrogate::exact: posterior") }
         && let Some(mut gp) = exact(a)
     {
         let _ = black_box(gp.posterior(b));
     }
-    if is("surrogate::exact: posteriors")
+    if const { is("surrogate::exact: posteriors") }
         && let Some(mut gp) = exact(a)
     {
         let (mean, variance) = d.split_at_mut_checked(n).unwrap_or_default();
         let _ = black_box(gp.posteriors(b, mean, variance, c));
     }
-    if is("surrogate::exact: remove")
+    if const { is("surrogate::exact: remove") }
         && let Some(mut gp) = exact(a)
     {
         let _ = black_box(gp.remove(n));
     }
-    if is("surrogate::exact: log_marginal_likelihood")
+    if const { is("surrogate::exact: log_marginal_likelihood") }
         && let Some(gp) = exact(a)
     {
         black_box(gp.log_marginal_likelihood());
     }
-    if is("surrogate::fit: log_marginal_likelihood") {
+    if const { is("surrogate::fit: log_marginal_likelihood") } {
         let kernel = StationaryKernel::with_shape(black_box(Stationary::Matern52), black_box(0.2), 1.0f32);
         let Ok(kernel) = kernel else { return };
         let data = fit::Observations::single(b, c);
@@ -86,28 +86,28 @@ fn of_candidates(memory: &mut Memory) {
     let Memory { a, b, c, d, .. } = memory;
     let (a, b, c, d) = (some(a), some(b), some(c), some(d));
     let n = black_box(7usize);
-    if is("surrogate::candidates: observe")
+    if const { is("surrogate::candidates: observe") }
         && let Some(mut gp) = candidates(b, a)
     {
         let _ = black_box(gp.observe(n, black_box(0.5)));
     }
-    if is("surrogate::candidates: posterior")
+    if const { is("surrogate::candidates: posterior") }
         && let Some(gp) = candidates(b, a)
     {
         let _ = black_box(gp.posterior(n));
         let _ = black_box(gp.posteriors(c, d));
     }
-    if is("surrogate::candidates: covariances")
+    if const { is("surrogate::candidates: covariances") }
         && let Some(gp) = candidates(b, a)
     {
         let _ = black_box(gp.covariances(n, c));
     }
-    if is("surrogate::finite: observe")
+    if const { is("surrogate::finite: observe") }
         && let Some(mut gp) = finite(b, a)
     {
         let _ = black_box(gp.observe(n, black_box(0.5)));
     }
-    if is("surrogate::finite: posterior")
+    if const { is("surrogate::finite: posterior") }
         && let Some(gp) = finite(b, a)
     {
         let _ = black_box(gp.posterior(n));
@@ -120,7 +120,7 @@ fn of_weights(memory: &mut Memory) {
     let (a, b, c, d) = (some(a), some(b), some(c), some(d));
     let n = black_box(7usize);
     let mut stream = Stream::from_seed(black_box(1));
-    if is("surrogate::weights: extend")
+    if const { is("surrogate::weights: extend") }
         && let Some(mut posterior) = weights(a)
     {
         posterior.extend(black_box(40), |i, phi| {
@@ -128,7 +128,7 @@ fn of_weights(memory: &mut Memory) {
             0.5
         });
     }
-    if is("surrogate::weights: forget_oldest")
+    if const { is("surrogate::weights: forget_oldest") }
         && let Some(mut posterior) = weights(a)
     {
         black_box(posterior.forget_oldest(b, black_box(0.5), |i, phi| {
@@ -136,27 +136,27 @@ fn of_weights(memory: &mut Memory) {
             0.5
         }));
     }
-    if is("surrogate::weights: mean")
+    if const { is("surrogate::weights: mean") }
         && let Some(mut posterior) = weights(a)
     {
         posterior.mean(b);
     }
-    if is("surrogate::weights: draw")
+    if const { is("surrogate::weights: draw") }
         && let Some(mut posterior) = weights(a)
     {
         posterior.draw(&mut stream, b);
     }
-    if is("surrogate::weights: variance")
+    if const { is("surrogate::weights: variance") }
         && let Some(mut posterior) = weights(a)
     {
         black_box(posterior.variance(b));
     }
-    if is("surrogate::weights: posterior")
+    if const { is("surrogate::weights: posterior") }
         && let Some(mut posterior) = weights(a)
     {
         let _ = black_box(posterior.posterior(b, c));
     }
-    if is("surrogate::weights: posteriors")
+    if const { is("surrogate::weights: posteriors") }
         && let Some(mut posterior) = weights(a)
     {
         let (mean, variance) = d.split_at_mut_checked(n).unwrap_or_default();
@@ -169,18 +169,18 @@ fn draws(memory: &mut Memory) {
     let (a, b, c, d) = (some(a), some(b), some(c), some(d));
     let n = black_box(7usize);
     let mut stream = Stream::from_seed(black_box(1));
-    if is("surrogate::joint: draw_exact")
+    if const { is("surrogate::joint: draw_exact") }
         && let Some(gp) = exact(a)
     {
         let (factor, out) = d.split_at_mut_checked(black_box(100)).unwrap_or_default();
         let _ = black_box(joint::draw_exact(&gp, b, &mut stream, factor, c, out));
     }
-    if is("surrogate::joint: draw_finite")
+    if const { is("surrogate::joint: draw_finite") }
         && let Some(gp) = finite(b, a)
     {
         let _ = black_box(joint::draw_finite(&gp, &mut stream, c, d));
     }
-    if is("surrogate::pathwise: a draw and its values")
+    if const { is("surrogate::pathwise: a draw and its values") }
         && let Some(gp) = exact(a)
     {
         let (frequencies, rest) = b.split_at_mut_checked(black_box(192)).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Three devices whose power may be cut at every step: an agent, a reporter, an optimizer.
+//! Four devices whose power may be cut at every step: an agent, an agent of a federated prior, a reporter, an optimizer.
 //!
 //! Each is what a device runs from its boot on: it finds in flash where it stood, goes on from there, and writes before it
 //! acts. What lies outside survives a cut: the [`Flash`], and the [`World`] that is measured and that hears what is sent.
@@ -7,6 +7,7 @@
 
 pub mod agent;
 pub mod optimizer;
+pub mod prior;
 pub mod reporter;
 
 use sordino_core::digest::{Digest, Frame};
@@ -40,15 +41,15 @@ impl From<SnapshotError> for Stop {
     }
 }
 
-/// Slots of the flash, and bytes of each: the largest that is stored is a line of the optimizer's log.
+/// Slots of the flash of these four, and bytes of each: the largest that is stored is the state of an agent on a network.
 pub const SLOTS: usize = 24;
 /// Bytes of a slot.
-pub const SLOT: usize = 160;
+pub const SLOT: usize = 192;
 
 /// Flash and the power that writes it: every step asks `power` first.
 pub struct Flash<'a> {
-    /// The slots, one after the other.
-    pub bytes: &'a mut [u8; SLOTS * SLOT],
+    /// The slots, one after the other: a multiple of [`SLOT`], [`SLOTS`] of them for these four.
+    pub bytes: &'a mut [u8],
     /// Bytes that are written in one step.
     pub grain: usize,
     /// Asked before every step.
@@ -138,7 +139,7 @@ fn erased(slot: &[u8]) -> bool {
     slot.iter().all(|byte| *byte == 0xff)
 }
 
-/// Things the world may be asked for or told in a run of any of the three.
+/// Things the world may be asked for or told in a run of any of the four.
 const EVENTS: usize = 24;
 
 /// What lies outside the device.

@@ -1,4 +1,4 @@
-//! What all parties of the federation agree on. Yours comes from whoever runs the server.
+//! What all parties of the federation agree on. Yours comes from those who run the server.
 
 use sordino_core::domain::{Candidates, Regions};
 use sordino_core::features::{RandomFourier, random_fourier};

@@ -7,6 +7,7 @@
 //! | [`optimizer`] | ask and tell |
 //! | [`private`] | encoding, accounting, an agent of a federation |
 //! | [`agent`] | slices of an agent's work |
+//! | [`radio`] | boot, a private report, frames |
 //! | [`prior`] | an agent of a federated prior |
 
 use core::fmt::Write;
@@ -20,6 +21,7 @@ mod optimizer;
 mod posteriors;
 mod prior;
 mod private;
+mod radio;
 
 /// Input dimension of all measurements.
 const DIM: usize = 2;
@@ -133,6 +135,7 @@ const TABLE: &[(&str, &[Operation])] = &[
     ("Posteriors: n observations, N points, M features", posteriors::TABLE),
     ("Ask and tell over a box of two axes, room for 64 observations", optimizer::TABLE),
     ("Private releases and a federation", private::TABLE),
+    ("Boot, reports and frames", radio::TABLE),
     ("An agent in slices", agent::TABLE),
     ("Federated prior: n observations, M features, 256 candidates", prior::TABLE),
 ];

@@ -54,7 +54,8 @@ pub(super) const TABLE: &[Operation] = &[
                 probe.dearest(|| !matches!(black_box(optimizer.suggest_step(4)), Ok(Poll::Pending)));
             });
         },
-    ),
+    )
+    .with_stack_max(1024),
     Operation::new(
         "fit at n, dearest slice of one evaluation",
         &[(32, 900_000), (63, 4_000_000)],

@@ -3,7 +3,8 @@
 use core::hint::black_box;
 
 use firmware_example::federation;
-use sordino_core::federated::Input;
+use sordino_core::features::random_fourier;
+use sordino_core::federated::{Input, Sizes};
 use sordino_core::privacy::accountant::RdpAccountant;
 use sordino_core::privacy::mechanism::gaussian::GridGaussian;
 use sordino_core::privacy::{Event, NeighboringRelation, SamplingProbability};
@@ -13,8 +14,8 @@ use super::{Memory, Operation, Probe};
 
 /// Features of an upload.
 const M: usize = 64;
-/// Numbers of the scripted agent, its features and a broadcast.
-const AGENT: usize = 4096;
+/// Numbers of the scripted agent (D = 1, 36 observations), its features and a broadcast of two vectors.
+const AGENT: usize = Sizes::new(1, M, 36).storage() + random_fourier::storage_len(1, M) + 2 * M;
 
 pub(super) const TABLE: &[Operation] = &[
     Operation::new("clip and encode 64 numbers into 2 blocks", &[(0, 140_000)], |_| 16 * M, encode),
@@ -76,7 +77,7 @@ fn again(memory: &mut Memory, probe: &mut Probe, _: usize) {
 
 /// Round 4: the maximum over 64 candidates, of the broadcast or of an own draw.
 fn agent_query(memory: &mut Memory, probe: &mut Probe, _: usize) {
-    let _ = federation::play_until(federation::SCRIPT, &mut memory.numbers, 3, |agent, broadcast, _| {
+    let _ = federation::play_until(federation::SCRIPT, &mut memory.numbers[..AGENT], 3, |agent, broadcast, _| {
         probe.measure(|| {
             let _ = black_box(agent.handle(Input::Broadcast { vectors: black_box(broadcast), maximum: None }));
         });
@@ -85,7 +86,7 @@ fn agent_query(memory: &mut Memory, probe: &mut Probe, _: usize) {
 
 /// Round 4: the posterior takes one observation, and a draw becomes the upload.
 fn agent_upload(memory: &mut Memory, probe: &mut Probe, _: usize) {
-    let _ = federation::play_until(federation::SCRIPT, &mut memory.numbers, 3, |agent, broadcast, value| {
+    let _ = federation::play_until(federation::SCRIPT, &mut memory.numbers[..AGENT], 3, |agent, broadcast, value| {
         let _ = agent.handle(Input::Broadcast { vectors: broadcast, maximum: None });
         probe.measure(|| {
             let _ = black_box(agent.handle(Input::Observed(black_box(value))));
@@ -95,6 +96,6 @@ fn agent_upload(memory: &mut Memory, probe: &mut Probe, _: usize) {
 
 fn federation(memory: &mut Memory, probe: &mut Probe, _: usize) {
     probe.measure(|| {
-        let _ = black_box(federation::play(black_box(federation::SCRIPT), &mut memory.numbers, |_| {}));
+        let _ = black_box(federation::play(black_box(federation::SCRIPT), &mut memory.numbers[..AGENT], |_| {}));
     });
 }

@@ -1,0 +1,260 @@
+/* A Gaussian process, an optimizer, a reporter and an agent of a federation, each in static memory. It prints a digest
+ * of what every one of them answered: `examples/reference.rs` makes the same calls in Rust and prints the same lines.
+ *
+ * `cargo xtask c` runs it on this machine and on a Cortex-M4F in QEMU. The entropy here is a counter, so that the digests
+ * can be compared: it protects nobody. */
+
+#include "sordino.h"
+
+void say(const char *line); /* board.c: standard output, or semihosting */
+
+#define SLOTS 64
+
+/* What is asked of the device: one statement, or the line where it went wrong. */
+#define OK(call)                             \
+    do {                                     \
+        int32_t came_to = (call);            \
+        if (came_to != SORDINO_STATUS_OK) {  \
+            say(sordino_message(came_to));   \
+            return __LINE__;                 \
+        }                                    \
+    } while (0)
+
+typedef struct {
+    uint8_t bytes[SLOTS][SORDINO_OPTIMIZER_SLOT];
+    uint32_t writes;
+} flash_t;
+
+static int32_t read_slot(void *context, uint32_t slot, uint8_t *bytes, size_t len) {
+    const flash_t *flash = (const flash_t *)context;
+    for (size_t i = 0; i < len; i++) {
+        bytes[i] = flash->bytes[slot % SLOTS][i];
+    }
+    return slot < SLOTS ? 0 : -1;
+}
+
+static int32_t write_slot(void *context, uint32_t slot, const uint8_t *bytes, size_t len) {
+    flash_t *flash = (flash_t *)context;
+    for (size_t i = 0; i < len; i++) {
+        flash->bytes[slot % SLOTS][i] = bytes[i];
+    }
+    flash->writes++;
+    return slot < SLOTS ? 0 : -1;
+}
+
+/* A flash after it was erased. */
+static sordino_flash erased(flash_t *flash) {
+    sordino_flash lent = {flash, read_slot, write_slot};
+    for (size_t slot = 0; slot < SLOTS; slot++) {
+        for (size_t i = 0; i < sizeof flash->bytes[slot]; i++) {
+            flash->bytes[slot][i] = 0xff;
+        }
+    }
+    flash->writes = 0;
+    return lent;
+}
+
+/* NOT a generator: consecutive numbers, stirred. */
+static int32_t count_up(void *context, uint8_t *bytes, size_t len) {
+    uint32_t *counter = (uint32_t *)context;
+    for (size_t i = 0; i < len; i++) {
+        uint32_t x = ++*counter * 2654435761u;
+        bytes[i] = (uint8_t)(x >> 24);
+    }
+    return 0;
+}
+
+/* FNV-1a over the bits of numbers. */
+static void fold(uint64_t *digest, float number) {
+    union {
+        float number;
+        uint32_t bits;
+    } both = {number};
+    for (int shift = 0; shift < 32; shift += 8) {
+        *digest = (*digest ^ ((both.bits >> shift) & 0xff)) * UINT64_C(0x100000001b3);
+    }
+}
+
+#define EMPTY UINT64_C(0xcbf29ce484222325)
+
+static void tell(const char *name, uint64_t digest) {
+    char line[40];
+    int at = 0;
+    while (*name != 0 && at < 20) {
+        line[at++] = *name++;
+    }
+    line[at++] = ' ';
+    for (int shift = 60; shift >= 0; shift -= 4) {
+        line[at++] = "0123456789abcdef"[(digest >> shift) & 15];
+    }
+    line[at] = 0;
+    say(line);
+}
+
+static int process(void) {
+    _Alignas(SORDINO_ALIGN) static uint8_t memory[SORDINO_GP_SIZE(2, 12)];
+    sordino_gp_settings settings = {2, 12, SORDINO_MATERN_52, 1, 0.3f, 1.0f, 0.01f, 0.25f};
+    sordino_gp *gp;
+    uint64_t digest = EMPTY;
+    OK(sordino_gp_new(memory, sizeof memory, &settings, &gp, NULL));
+    for (uint32_t i = 0; i < 15; i++) {
+        float point[2] = {(float)(i * 7 % 15) / 15.0f, (float)(i * 4 % 15) / 15.0f};
+        OK(sordino_gp_observe(gp, point, 2, point[0] - point[1] * point[1], NULL));
+        for (uint32_t j = 0; j < 4; j++) {
+            float at[2] = {(float)j / 4.0f, 0.5f}, mean, variance;
+            OK(sordino_gp_posterior(gp, at, 2, &mean, &variance));
+            fold(&digest, mean);
+            fold(&digest, variance);
+        }
+    }
+    float likelihood;
+    OK(sordino_gp_describe(gp, NULL, &likelihood));
+    fold(&digest, likelihood);
+    tell("gp", digest);
+    return 0;
+}
+
+/* Asks, tells, fits once, is reset in between, and asks on. */
+static int optimizer(void) {
+    _Alignas(SORDINO_ALIGN) static uint8_t memory[SORDINO_OPTIMIZER_SIZE(2, 14)];
+    static float scratch[256];
+    static flash_t chip;
+    sordino_flash flash = erased(&chip);
+    sordino_optimizer_settings settings;
+    sordino_optimizer *optimizer;
+    uint64_t digest = EMPTY;
+    float point[2], mean;
+    int32_t status;
+    if (sordino_optimizer_fit_scratch(14) > sizeof scratch / sizeof scratch[0]) {
+        return __LINE__;
+    }
+    OK(sordino_optimizer_usual(2, 14, &settings));
+    settings.high[0] = 3.0;
+    settings.low[1] = -1.0;
+    OK(sordino_optimizer_open(memory, sizeof memory, &settings, &flash, &optimizer, NULL));
+    for (uint32_t i = 0; i < 14; i++) {
+        if (i == 9) {
+            while ((status = sordino_optimizer_fit(optimizer, 7, scratch, 256, NULL)) == SORDINO_STATUS_PENDING) {
+            }
+            OK(status);
+            /* The power fails: what is in memory is gone. */
+            OK(sordino_optimizer_open(memory, sizeof memory, &settings, &flash, &optimizer, NULL));
+        }
+        while ((status = sordino_optimizer_suggest(optimizer, 50, point, 2)) == SORDINO_STATUS_PENDING) {
+            /* Here a watchdog is fed. */
+        }
+        OK(status);
+        fold(&digest, point[0]);
+        fold(&digest, point[1]);
+        float away = point[0] - 2.0f;
+        OK(sordino_optimizer_observe(optimizer, point, 2, -away * away - point[1] * point[1]));
+    }
+    OK(sordino_optimizer_best(optimizer, point, 2, &mean));
+    fold(&digest, point[0]);
+    fold(&digest, point[1]);
+    fold(&digest, mean);
+    tell("optimizer", digest);
+    return 0;
+}
+
+/* Two reports of epsilon 0.5 are paid for; a third is refused, also after a reset. */
+static int reporter(void) {
+    _Alignas(SORDINO_ALIGN) static uint8_t memory[SORDINO_REPORTER_SIZE];
+    static flash_t chip;
+    static uint32_t counter;
+    sordino_flash flash = erased(&chip);
+    sordino_entropy entropy = {&counter, count_up};
+    sordino_reporter_settings settings = {1.5, 0.5, 1.0, 20, 7};
+    sordino_reporter *reporter;
+    uint64_t digest = EMPTY;
+    OK(sordino_reporter_open(memory, sizeof memory, &settings, &flash, &entropy, &reporter, NULL));
+    for (uint32_t i = 0; i < 2; i++) {
+        float report;
+        OK(sordino_reporter_query(reporter, i));
+        OK(sordino_reporter_reward(reporter, 0.8f - (float)i, &report));
+        fold(&digest, report);
+    }
+    OK(sordino_reporter_open(memory, sizeof memory, &settings, &flash, &entropy, &reporter, NULL));
+    if (sordino_reporter_query(reporter, 2) != SORDINO_STATUS_BUDGET) {
+        return __LINE__;
+    }
+    double spent;
+    OK(sordino_reporter_describe(reporter, &spent, NULL, NULL));
+    fold(&digest, (float)spent);
+    tell("reporter", digest);
+    return 0;
+}
+
+/* Three initial points, five rounds, a reset in the middle of the third. */
+static int agent(void) {
+    _Alignas(SORDINO_ALIGN) static uint8_t memory[SORDINO_AGENT_SIZE(2, 16, 8)];
+    static flash_t chip;
+    sordino_flash flash = erased(&chip);
+    sordino_agent_settings settings;
+    sordino_agent *agent;
+    sordino_answer answer;
+    uint64_t digest = EMPTY;
+    uint32_t round = 0;
+    OK(sordino_agent_usual(2, 6, 5, 16, &settings));
+    settings.initial_points = 3;
+    settings.agent = 2;
+    settings.seed = 9;
+    settings.feature_seed = 5;
+    settings.splits[0] = 2;
+    OK(sordino_agent_open(memory, sizeof memory, &settings, &flash, &agent, NULL));
+    int32_t status = sordino_agent_start(agent, 0, &answer);
+    while (answer.kind != SORDINO_ANSWER_KIND_DONE || status == SORDINO_STATUS_PENDING) {
+        OK(status);
+        fold(&digest, (float)answer.kind);
+        for (uint32_t i = 0; i < answer.len; i++) {
+            fold(&digest, answer.numbers[i]);
+        }
+        if (answer.kind == SORDINO_ANSWER_KIND_EVALUATE) {
+            float y = answer.numbers[0] * answer.numbers[1];
+            if (round == 3) {
+                OK(sordino_agent_open(memory, sizeof memory, &settings, &flash, &agent, NULL));
+                OK(sordino_agent_repeat(agent, &answer));
+                fold(&digest, (float)answer.candidate);
+            }
+            while ((status = sordino_agent_observed(agent, y, 3, &answer)) == SORDINO_STATUS_PENDING) {
+            }
+        } else {
+            float vectors[32];
+            round++;
+            for (uint32_t i = 0; i < 32; i++) {
+                vectors[i] = (float)((i * 5 + round) % 11) - 5.0f;
+            }
+            while ((status = sordino_agent_broadcast(agent, vectors, 32, 3, &answer)) == SORDINO_STATUS_PENDING) {
+            }
+        }
+    }
+    OK(status);
+    tell("agent", digest);
+    return 0;
+}
+
+/* The macros for static memory are the functions. */
+static int sizes(void) {
+    for (uint32_t dim = 1; dim <= SORDINO_DIM_MAX; dim++) {
+        for (uint32_t n = 1; n <= 64; n++) {
+            if (sordino_gp_size(dim, n) != SORDINO_GP_SIZE(dim, n) ||
+                sordino_optimizer_size(dim, n) != SORDINO_OPTIMIZER_SIZE(dim, n) ||
+                sordino_agent_size(dim, n, n + 3) != SORDINO_AGENT_SIZE(dim, n, n + 3)) {
+                return __LINE__;
+            }
+        }
+    }
+    return 0;
+}
+
+int device(void) {
+    int (*const parts[])(void) = {sizes, process, optimizer, reporter, agent};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        int line = parts[i]();
+        if (line != 0) {
+            tell("failed in line", (uint64_t)line);
+            return 1;
+        }
+    }
+    return 0;
+}

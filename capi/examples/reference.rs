@@ -1,0 +1,170 @@
+//! What `device.c` does, by core alone and without the functions for C: the same lines, or one of the two is wrong.
+
+use std::error::Error;
+
+use sordino_core::domain::{BoxDomain, Candidates, Regions};
+use sordino_core::features::{RandomFourier, random_fourier};
+use sordino_core::federated::*;
+use sordino_core::kernel::{Stationary, StationaryKernel};
+use sordino_core::local::{Reporter, ReporterInput, ReporterOutput, ReporterState};
+use sordino_core::optimizer::{self, Optimizer, Settings};
+use sordino_core::privacy::mechanism::laplace::ClampedLaplace;
+use sordino_core::privacy::{Charge, Epsilon, Ledger, Private};
+use sordino_core::rand_core::{TryCryptoRng, TryRng};
+use sordino_core::random::{RunSeed, Secret};
+use sordino_core::surrogate::exact::{self, ExactGp, WhenFull};
+
+type Outcome<T = ()> = Result<T, Box<dyn Error>>;
+
+/// FNV-1a over the bits of numbers.
+struct Fold(u64);
+
+impl Fold {
+    fn new() -> Self {
+        Fold(0xcbf2_9ce4_8422_2325)
+    }
+
+    fn add(&mut self, numbers: &[f32]) {
+        for byte in numbers.iter().flat_map(|x| x.to_le_bytes()) {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+}
+
+/// NOT a generator: consecutive numbers, stirred.
+struct Counter(u32);
+
+impl TryRng for Counter {
+    type Error = core::convert::Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, Self::Error> {
+        let mut bytes = [0; 4];
+        self.try_fill_bytes(&mut bytes).map(|()| u32::from_le_bytes(bytes))
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Self::Error> {
+        let mut bytes = [0; 8];
+        self.try_fill_bytes(&mut bytes).map(|()| u64::from_le_bytes(bytes))
+    }
+
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Self::Error> {
+        for byte in bytes {
+            self.0 += 1;
+            *byte = (self.0.wrapping_mul(2_654_435_761) >> 24) as u8;
+        }
+        Ok(())
+    }
+}
+
+impl TryCryptoRng for Counter {}
+
+fn process() -> Outcome<u64> {
+    let kernel = StationaryKernel::with_shape(Stationary::Matern52, 0.3f32, 1.0)?;
+    let gp = ExactGp::new(kernel, 0.01, 2, 12, vec![0.0; exact::storage_len(2, 12)])?;
+    let mut gp = gp.with_prior_mean(0.25)?.when_full(WhenFull::DropOldest);
+    let mut fold = Fold::new();
+    for i in 0..15u16 {
+        let point = [i * 7 % 15, i * 4 % 15].map(|x| f32::from(x) / 15.0);
+        gp.observe(&point, point[0] - point[1] * point[1])?;
+        for j in 0..4u8 {
+            let posterior = gp.posterior(&[f32::from(j) / 4.0, 0.5])?;
+            fold.add(&[posterior.mean, posterior.variance]);
+        }
+    }
+    fold.add(&[gp.log_marginal_likelihood()]);
+    Ok(fold.0)
+}
+
+fn optimizer() -> Outcome<u64> {
+    let domain = BoxDomain::new(&[(0.0, 3.0), (-1.0, 1.0)])?;
+    let storage = vec![0.0f32; optimizer::storage_len(2, 14)];
+    let mut optimizer = Optimizer::new(domain, Settings::default(), 14, storage)?;
+    let mut fold = Fold::new();
+    for i in 0..14 {
+        if i == 9 {
+            optimizer.fit(&mut vec![0.0; optimizer::fit_scratch_len(14)])?;
+        }
+        let point = optimizer.suggest()?;
+        fold.add(&point);
+        let away = point[0] - 2.0;
+        optimizer.observe(&point, -away * away - point[1] * point[1])?;
+    }
+    let (best, mean) = optimizer.best().ok_or("nothing observed")?;
+    fold.add(&best);
+    fold.add(&[mean]);
+    Ok(fold.0)
+}
+
+/// A ledger for what nobody sees.
+struct Forgetful;
+
+impl Ledger<Private> for Forgetful {
+    type Error = core::convert::Infallible;
+
+    fn write(&mut self, _: &Charge<Private>) -> Result<(), Self::Error> {
+        Ok(())
+    }
+}
+
+fn reporter() -> Outcome<u64> {
+    let mechanism = ClampedLaplace::new(1.5, 20, Epsilon::new(0.5)?)?;
+    let mut state = ReporterState::new(7, Epsilon::new(1.0)?);
+    let source = &mut Secret::new(Counter(0));
+    let mut fold = Fold::new();
+    for i in 0..2u8 {
+        let mut input = ReporterInput::Query { candidate: u32::from(i) };
+        loop {
+            input = match Reporter::attach(&mechanism, &mut state).handle(input, source)? {
+                ReporterOutput::Charge(charge) => ReporterInput::Charged(Forgetful.append(charge)?),
+                ReporterOutput::Evaluate { .. } => ReporterInput::Reward(0.8 - f32::from(i)),
+                ReporterOutput::Report(release) => break fold.add(&[*release.value()]),
+            };
+        }
+    }
+    fold.add(&[state.budget().spent() as f32]);
+    Ok(fold.0)
+}
+
+fn agent() -> Outcome<u64> {
+    let private = Aggregation::private(10.0, 0.5, 1.0)?;
+    let usual = Parameters::usual(6, Regions::new(&[2, 1])?, 5, 16, private);
+    let config = Config::new(Parameters { initial_points: 3, ..usual })?;
+    let mut numbers = vec![0.0; random_fourier::storage_len(2, 16)];
+    random_fourier::draw(5, 0, Stationary::Matern52, &[0.2], 2, 16, &mut numbers)?;
+    let public = Public::streamed(Candidates::grid(10, 2)?, RandomFourier::new(2, 16, 1.0, true, &numbers[..])?);
+    let mut state = AgentState::new(2, RunSeed::new(9, 0));
+    let mut storage = vec![0.0; storage_len(&config, &public)];
+    let mut agent = Agent::attach(&config, &public, &mut state, AgentStorage::split(&config, &public, &mut storage)?)?;
+    let (mut fold, mut round) = (Fold::new(), 0u16);
+    let mut vectors: Vec<f32>;
+    let mut input = Input::Start;
+    loop {
+        input = match agent.handle(input)? {
+            Output::Evaluate { candidate, point, .. } => {
+                fold.add(&[1.0]);
+                fold.add(point);
+                if round == 3 {
+                    fold.add(&[candidate as f32]);
+                }
+                Input::Observed(point[0] * point[1])
+            }
+            Output::Upload(weights) => {
+                fold.add(&[2.0]);
+                fold.add(weights);
+                round += 1;
+                vectors = (0..32u16).map(|i| f32::from((i * 5 + round) % 11) - 5.0).collect::<Vec<_>>();
+                Input::Broadcast { vectors: &vectors, maximum: None }
+            }
+            Output::Wait => return Err("an agent of a private federation uploads".into()),
+            Output::Done => return Ok(fold.0),
+        };
+    }
+}
+
+fn main() -> Outcome {
+    println!("gp {:016x}", process()?);
+    println!("optimizer {:016x}", optimizer()?);
+    println!("reporter {:016x}", reporter()?);
+    println!("agent {:016x}", agent()?);
+    Ok(())
+}

@@ -1,0 +1,1023 @@
+/* sordino for C. Written by `cargo xtask c --write` from capi/src: do not edit.
+ *
+ * Nothing allocates: every object is built in memory of the caller, aligned to SORDINO_ALIGN, and stays there: it must
+ * not be copied or moved. An object belongs to one thread at a time. Functions return a status: 0 is done, 1 is "call me
+ * again", what is negative is a refusal, and sordino_message() says it in English.
+ */
+
+#ifndef SORDINO_H
+#define SORDINO_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Sizes for static memory, in bytes; the functions of the same names in small letters say the same at run time. */
+#define SORDINO_PACKED(n) ((size_t)(n) * ((size_t)(n) + 1) / 2)
+#define SORDINO_GP_NUMBERS(dim, capacity) (SORDINO_PACKED(capacity) + (size_t)(capacity) * ((size_t)(dim) + 5))
+#define SORDINO_GP_SIZE(dim, capacity) (SORDINO_GP_HEAD + 4 * SORDINO_GP_NUMBERS(dim, capacity))
+#define SORDINO_OPTIMIZER_SIZE(dim, capacity) \
+    (SORDINO_OPTIMIZER_HEAD + 4 * (SORDINO_GP_NUMBERS(dim, capacity) + 2 * (size_t)(capacity) + \
+                                   SORDINO_SEARCH_POINTS * ((size_t)(dim) + 1) + 2 * (size_t)(dim)))
+#define SORDINO_LARGER(a, b) ((a) > (b) ? (a) : (b))
+#define SORDINO_WEIGHTS(features) \
+    SORDINO_LARGER(((size_t)(features) / 2) * (size_t)(features) + SORDINO_PACKED((features) / 2) + 2 * ((size_t)(features) / 2), \
+                   SORDINO_PACKED(features) + 2 * (size_t)(features))
+#define SORDINO_AGENT_SIZE(dim, features, observations) \
+    (SORDINO_AGENT_HEAD + 4 * (2 * (size_t)(observations) + SORDINO_WEIGHTS(features) + 3 * (size_t)(features) + \
+                               (size_t)(dim) + (size_t)(features) * ((size_t)(dim) + 1)))
+
+
+/**
+ * Bytes before the numbers of an agent.
+ */
+#define SORDINO_AGENT_HEAD 1536
+
+/**
+ * Bytes of each of its slots: 0 and 1 for its state, one more for every observation.
+ */
+#define SORDINO_AGENT_SLOT 52
+
+/**
+ * The most features of an agent on a device.
+ */
+#define SORDINO_FEATURES_MAX 2048
+
+/**
+ * The most observations of an agent on a device: initial points and rounds.
+ */
+#define SORDINO_OBSERVATIONS_MAX 65536
+
+/**
+ * Bytes of a digest.
+ */
+#define SORDINO_DIGEST 32
+
+/**
+ * Nothing is uploaded and nothing broadcast: every agent alone.
+ */
+#define SORDINO_AGGREGATION_NONE 0
+
+/**
+ * The mean of all uploads, which protects nobody.
+ */
+#define SORDINO_AGGREGATION_MEAN 1
+
+/**
+ * Secret sampling, clipping, and noise.
+ */
+#define SORDINO_AGGREGATION_PRIVATE 2
+
+/**
+ * Bytes before the numbers of a Gaussian process.
+ */
+#define SORDINO_GP_HEAD 192
+
+/**
+ * Alignment of the memory of every object, in bytes.
+ */
+#define SORDINO_ALIGN 8
+
+/**
+ * Bytes before the numbers of an optimizer.
+ */
+#define SORDINO_OPTIMIZER_HEAD 1088
+
+/**
+ * Points that its search keeps.
+ */
+#define SORDINO_SEARCH_POINTS 17
+
+/**
+ * Bytes of a slot of its log.
+ */
+#define SORDINO_OPTIMIZER_SLOT 92
+
+/**
+ * The acquisition that asks where an improvement is expected.
+ */
+#define SORDINO_EXPECTED_IMPROVEMENT 0
+
+/**
+ * The acquisition that asks where mean + width * standard deviation is largest.
+ */
+#define SORDINO_UPPER_CONFIDENCE_BOUND 1
+
+/**
+ * Bytes of memory a reporter takes.
+ */
+#define SORDINO_REPORTER_SIZE 320
+
+/**
+ * Bytes of each of its two slots.
+ */
+#define SORDINO_REPORTER_SLOT 56
+
+/**
+ * Squared exponential kernel.
+ */
+#define SORDINO_SQUARED_EXPONENTIAL 0
+
+/**
+ * Matérn kernel, 1/2.
+ */
+#define SORDINO_MATERN_12 1
+
+/**
+ * Matérn kernel, 3/2.
+ */
+#define SORDINO_MATERN_32 2
+
+/**
+ * Matérn kernel, 5/2.
+ */
+#define SORDINO_MATERN_52 3
+
+/**
+ * The most coordinates of a point.
+ */
+#define SORDINO_DIM_MAX 16
+
+/**
+ * The most observations that a Gaussian process or an optimizer has room for.
+ */
+#define SORDINO_CAPACITY_MAX 4096
+
+/**
+ * What a call came to. A refusal is negative and has changed nothing, unless its sentence says so.
+ */
+enum sordino_status
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * What was asked for is done.
+     */
+    SORDINO_STATUS_OK = 0,
+    /**
+     * Not finished: call again with the same arguments.
+     */
+    SORDINO_STATUS_PENDING = 1,
+    /**
+     * A pointer is NULL that must not be.
+     */
+    SORDINO_STATUS_NULL = -1,
+    /**
+     * A pointer is not aligned to what it points to; memory of an object to SORDINO_ALIGN.
+     */
+    SORDINO_STATUS_MISALIGNED = -2,
+    /**
+     * The memory or buffer is shorter than what is needed.
+     */
+    SORDINO_STATUS_TOO_SHORT = -3,
+    /**
+     * A buffer lies in the memory of the object.
+     */
+    SORDINO_STATUS_OVERLAP = -4,
+    /**
+     * There is no object of this kind at the pointer.
+     */
+    SORDINO_STATUS_NOT_BUILT = -5,
+    /**
+     * The object is at work: one of its callbacks called it.
+     */
+    SORDINO_STATUS_BUSY = -6,
+    /**
+     * A setting is outside its range; sordino_refusal says which.
+     */
+    SORDINO_STATUS_RANGE = -7,
+    /**
+     * A point or vector has the wrong number of numbers.
+     */
+    SORDINO_STATUS_LENGTH = -8,
+    /**
+     * A number is NaN, infinite, or so large that squares overflow.
+     */
+    SORDINO_STATUS_NOT_FINITE = -9,
+    /**
+     * All rows are in use.
+     */
+    SORDINO_STATUS_FULL = -10,
+    /**
+     * The point is determined by the others at working precision.
+     */
+    SORDINO_STATUS_SINGULAR = -11,
+    /**
+     * There is no observation of this index.
+     */
+    SORDINO_STATUS_INDEX = -12,
+    /**
+     * The call does not belong to the phase the object is in.
+     */
+    SORDINO_STATUS_UNEXPECTED = -13,
+    /**
+     * The budget does not hold another report: nothing was charged.
+     */
+    SORDINO_STATUS_BUDGET = -14,
+    /**
+     * The entropy callback failed: nothing leaves; what was charged stays charged.
+     */
+    SORDINO_STATUS_ENTROPY = -15,
+    /**
+     * The flash callback failed: what was to be done on its ground was not done.
+     */
+    SORDINO_STATUS_FLASH = -16,
+    /**
+     * The weights to upload are not finite: nothing is sent, and the round is over.
+     */
+    SORDINO_STATUS_UPLOAD = -17,
+    /**
+     * The agent's own draw is not finite: it goes on waiting.
+     */
+    SORDINO_STATUS_DRAW = -18,
+    /**
+     * Nothing could be fitted: lengthscale, noise and model are as they were.
+     */
+    SORDINO_STATUS_FIT = -19,
+    /**
+     * What is stored was changed, or its writing was cut off.
+     */
+    SORDINO_STATUS_STORED_DAMAGED = -20,
+    /**
+     * What is stored belongs to another kind, version, user or configuration.
+     */
+    SORDINO_STATUS_STORED_FOREIGN = -21,
+    /**
+     * What is stored is whole and cannot be: too many reports, another phase, no observation.
+     */
+    SORDINO_STATUS_STORED_INADMISSIBLE = -22,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum sordino_status sordino_status;
+#else
+typedef int32_t sordino_status;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * What an agent wants next.
+ */
+enum sordino_answer_kind
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * Wait for the next round.
+     */
+    SORDINO_ANSWER_KIND_WAIT = 0,
+    /**
+     * Evaluate the function at `numbers` and call sordino_agent_observed.
+     */
+    SORDINO_ANSWER_KIND_EVALUATE = 1,
+    /**
+     * Send `numbers` to the server, then wait for its broadcast.
+     */
+    SORDINO_ANSWER_KIND_UPLOAD = 2,
+    /**
+     * The run is over.
+     */
+    SORDINO_ANSWER_KIND_DONE = 3,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum sordino_answer_kind sordino_answer_kind;
+#else
+typedef uint32_t sordino_answer_kind;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * An agent of a federation.
+ */
+typedef struct sordino_agent sordino_agent;
+
+/**
+ * An exact Gaussian process with rows appended one by one.
+ */
+typedef struct sordino_gp sordino_gp;
+
+/**
+ * An optimizer that maximises over a box.
+ */
+typedef struct sordino_optimizer sordino_optimizer;
+
+/**
+ * A reporter: the device of one user, and this user's budget.
+ */
+typedef struct sordino_reporter sordino_reporter;
+
+/**
+ * What a federation agrees on, and who this agent is in it. sordino_agent_usual fills in the paper's constants;
+ * sordino_agent_digest tells two parties whether they agree.
+ */
+typedef struct sordino_agent_settings {
+    /**
+     * Seed of the agent's own draws: secret, never that of a release, and never the same on two devices.
+     */
+    uint64_t seed;
+    /**
+     * Public seed of the features that all parties share.
+     */
+    uint64_t feature_seed;
+    /**
+     * Lengthscale of the features' kernel.
+     */
+    double lengthscale;
+    /**
+     * Variance of the function, unit y squared.
+     */
+    double signal_variance;
+    /**
+     * Ridge term of the shared posterior.
+     */
+    double regularization;
+    /**
+     * Variance of the noise of an observation, unit y squared.
+     */
+    double noise_variance;
+    /**
+     * Public constant that is subtracted from every observation.
+     */
+    double offset;
+    /**
+     * Concentration of the weights of agents at the beginning, 0 to 700.
+     */
+    double concentration;
+    /**
+     * Bound S on what one agent uploads.
+     */
+    double clipping_norm;
+    /**
+     * Probability q with which an agent is in the secret sample.
+     */
+    double sampling_probability;
+    /**
+     * Standard deviation z of the noise over the sensitivity.
+     */
+    double noise_multiplier;
+    /**
+     * The list of candidates, `count` points of the unit box in rows; NULL where they are a grid.
+     */
+    const float *points;
+    /**
+     * Points of the list; 0 where the candidates are a grid.
+     */
+    uint32_t count;
+    /**
+     * Points of a grid along each axis, at least 2.
+     */
+    uint32_t per_axis;
+    /**
+     * Index of this agent among the enrolled.
+     */
+    uint32_t agent;
+    /**
+     * Agents enrolled.
+     */
+    uint32_t agents;
+    /**
+     * Axes of the domain, 1 to SORDINO_DIM_MAX.
+     */
+    uint32_t dim;
+    /**
+     * Parts of the domain along each axis.
+     */
+    uint32_t splits[SORDINO_DIM_MAX];
+    /**
+     * Queries after the initial points.
+     */
+    uint32_t rounds;
+    /**
+     * Points before the first upload, at least 1.
+     */
+    uint32_t initial_points;
+    /**
+     * Where they are drawn: 1 in the whole domain, 0 in the agent's own part.
+     */
+    uint32_t initial_whole;
+    /**
+     * Features that all parties share, 1 to SORDINO_FEATURES_MAX.
+     */
+    uint32_t features;
+    /**
+     * Whether every feature vector is scaled to the same norm: 0 or 1.
+     */
+    uint32_t unit_norm;
+    /**
+     * Kernel of the features: SORDINO_SQUARED_EXPONENTIAL or one of SORDINO_MATERN_*.
+     */
+    uint32_t shape;
+    /**
+     * How fast an agent stops following the broadcasts in round t: 0 as 1/sqrt(t), 1 as 1/t.
+     */
+    uint32_t mixing;
+    /**
+     * Broadcasts at full concentration.
+     */
+    uint32_t hold;
+    /**
+     * Broadcasts over which it falls to 0.
+     */
+    uint32_t decay;
+    /**
+     * SORDINO_AGGREGATION_NONE, SORDINO_AGGREGATION_MEAN or SORDINO_AGGREGATION_PRIVATE.
+     */
+    uint32_t aggregation;
+    /**
+     * The server's noise has a standard deviation of 2^m steps, m from 16 to 20.
+     */
+    uint32_t grid_exponent;
+} sordino_agent_settings;
+
+/**
+ * Slots of flash, which keep what an object must not forget. Both callbacks return 0, or anything else if they cannot.
+ *
+ * `read` copies the first `len` bytes of slot `slot` to `bytes`; erased flash may read 0xff or 0. `write` erases the
+ * slot, writes the bytes and returns when they are durable. Slots 0 and 1 must lie in different erase units.
+ */
+typedef struct sordino_flash {
+    /**
+     * Handed to the callbacks as it is.
+     */
+    void *context;
+    /**
+     * Reads the beginning of a slot.
+     */
+    int32_t (*read)(void *context, uint32_t slot, uint8_t *bytes, size_t len);
+    /**
+     * Erases and writes a slot.
+     */
+    int32_t (*write)(void *context, uint32_t slot, const uint8_t *bytes, size_t len);
+} sordino_flash;
+
+/**
+ * A setting that was refused. The texts are static and not ended by a zero: print them with "%.*s".
+ */
+typedef struct sordino_refusal {
+    /**
+     * Name of the setting.
+     */
+    const char *field;
+    /**
+     * Bytes of the name.
+     */
+    size_t field_len;
+    /**
+     * The value given.
+     */
+    double value;
+    /**
+     * The range it must lie in.
+     */
+    const char *admissible;
+    /**
+     * Bytes of the range.
+     */
+    size_t admissible_len;
+} sordino_refusal;
+
+/**
+ * What an agent wants next, in numbers that lie in its memory and are good until its next call.
+ */
+typedef struct sordino_answer {
+    /**
+     * What is to be done.
+     */
+    sordino_answer_kind kind;
+    /**
+     * Of SORDINO_ANSWER_KIND_EVALUATE: index of the candidate.
+     */
+    uint32_t candidate;
+    /**
+     * Of SORDINO_ANSWER_KIND_EVALUATE: how many observations were made before this one.
+     */
+    uint32_t number;
+    /**
+     * How many numbers there are.
+     */
+    uint32_t len;
+    /**
+     * A point of the unit box, or weights; NULL where there is neither.
+     */
+    const float *numbers;
+} sordino_answer;
+
+/**
+ * What a Gaussian process is told beforehand.
+ */
+typedef struct sordino_gp_settings {
+    /**
+     * Coordinates of a point, 1 to SORDINO_DIM_MAX.
+     */
+    uint32_t dim;
+    /**
+     * Observations there is room for, 1 to SORDINO_CAPACITY_MAX.
+     */
+    uint32_t capacity;
+    /**
+     * Kernel: SORDINO_SQUARED_EXPONENTIAL or one of SORDINO_MATERN_*.
+     */
+    uint32_t shape;
+    /**
+     * What happens when all rows are in use: 0 refuses, 1 forgets the oldest.
+     */
+    uint32_t drop_oldest;
+    /**
+     * Lengthscale of every coordinate, positive.
+     */
+    float lengthscale;
+    /**
+     * Variance of the function, positive, unit y squared.
+     */
+    float signal_variance;
+    /**
+     * Variance of the noise of an observation, not negative, unit y squared.
+     */
+    float noise_variance;
+    /**
+     * Constant mean of the prior, unit y.
+     */
+    float prior_mean;
+} sordino_gp_settings;
+
+/**
+ * What an optimizer is told beforehand; sordino_optimizer_usual fills in what is good enough for a first run.
+ */
+typedef struct sordino_optimizer_settings {
+    /**
+     * Axes of the box, 1 to SORDINO_DIM_MAX.
+     */
+    uint32_t dim;
+    /**
+     * Observations there is room for, 1 to SORDINO_CAPACITY_MAX.
+     */
+    uint32_t capacity;
+    /**
+     * Lower end of every axis, in the user's units.
+     */
+    double low[SORDINO_DIM_MAX];
+    /**
+     * Upper end of every axis.
+     */
+    double high[SORDINO_DIM_MAX];
+    /**
+     * Lengthscale as a fraction of each side of the box, until a fit finds better.
+     */
+    double lengthscale;
+    /**
+     * Noise variance as a fraction of the function's variance; raised to what the format resolves.
+     */
+    double noise_fraction;
+    /**
+     * Of SORDINO_UPPER_CONFIDENCE_BOUND what the standard deviation is multiplied by.
+     */
+    double width;
+    /**
+     * Kernel: SORDINO_SQUARED_EXPONENTIAL or one of SORDINO_MATERN_*.
+     */
+    uint32_t shape;
+    /**
+     * SORDINO_EXPECTED_IMPROVEMENT or SORDINO_UPPER_CONFIDENCE_BOUND.
+     */
+    uint32_t acquisition;
+    /**
+     * Points that are spread over the box before anything is modelled; 0 means 2 per axis and 2 more.
+     */
+    uint32_t initial_points;
+    /**
+     * What happens when all rows are in use: 0 refuses, 1 forgets the oldest.
+     */
+    uint32_t drop_oldest;
+} sordino_optimizer_settings;
+
+/**
+ * What a reporter is told beforehand; all of it public.
+ */
+typedef struct sordino_reporter_settings {
+    /**
+     * Bound b of a reward: what lies outside of -b to b is clamped.
+     */
+    double bound;
+    /**
+     * Epsilon of one report, from 2^-20 to 256.
+     */
+    double epsilon;
+    /**
+     * Epsilon of all reports this device will ever make, to any learner.
+     */
+    double budget;
+    /**
+     * The reward is rounded to 2^m steps of the range, m from 4 to 24.
+     */
+    uint32_t grid_exponent;
+    /**
+     * Identifier of the user.
+     */
+    uint32_t user;
+} sordino_reporter_settings;
+
+/**
+ * A cryptographic generator: fills `len` bytes at `bytes` and returns 0, or anything else if it cannot.
+ *
+ * What it gives must be unpredictable to everybody: a tested hardware generator, or a cipher seeded by one. Noise made
+ * of a counter or of rand() protects nobody.
+ */
+typedef struct sordino_entropy {
+    /**
+     * Handed to the callback as it is.
+     */
+    void *context;
+    /**
+     * Fills the bytes it is given.
+     */
+    int32_t (*fill)(void *context, uint8_t *bytes, size_t len);
+} sordino_entropy;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * Bytes of memory an agent takes, as SORDINO_AGENT_SIZE; `observations` is initial points + rounds. 0 if one of them is
+ * out of range.
+ */
+size_t sordino_agent_size(uint32_t dim,
+                          uint32_t features,
+                          uint32_t observations);
+
+/**
+ * Builds an agent in `memory` of `len` bytes, as its flash left it, and writes its address to `agent`. `flash` and
+ * `refusal` may be NULL.
+ *
+ * With a flash an observation is in its slot before it counts, and the state in both slots before the answer is given;
+ * after a reset sordino_agent_repeat says what the agent wanted. Without one a reset forgets everything.
+ *
+ * # Safety
+ *
+ * `memory` is NULL or good for `len` bytes that nobody else uses while the object is used; the other pointers are NULL or
+ * good for one value; the callbacks do what their docs say. The list `points` of the settings is NULL or good for `count`
+ * points of `dim` numbers that nobody changes while the object is used.
+ */
+sordino_status sordino_agent_open(void *memory,
+                                  size_t len,
+                                  const struct sordino_agent_settings *settings,
+                                  const struct sordino_flash *flash,
+                                  struct sordino_agent **agent,
+                                  struct sordino_refusal *refusal);
+
+/**
+ * Begins with the first initial point.
+ *
+ * `candidates`: 0 does all of the work; any other number does about what maximising over so many candidates costs and
+ * returns SORDINO_STATUS_PENDING until the work is done, for a program that feeds a watchdog. After SORDINO_STATUS_FLASH
+ * call sordino_agent_repeat.
+ *
+ * # Safety
+ *
+ * `agent` is NULL or what sordino_agent_open wrote; the other pointers are NULL or good for what is named beside them.
+ */
+sordino_status sordino_agent_start(struct sordino_agent *agent,
+                                   uint32_t candidates,
+                                   struct sordino_answer *answer);
+
+/**
+ * Tells the value of the point last asked for. A value that the flash already holds for it, written before a reset,
+ * counts in place of `y`.
+ *
+ * `candidates` as in sordino_agent_start.
+ *
+ * # Safety
+ *
+ * `agent` is NULL or what sordino_agent_open wrote; the other pointers are NULL or good for what is named beside them.
+ */
+sordino_status sordino_agent_observed(struct sordino_agent *agent,
+                                      float y,
+                                      uint32_t candidates,
+                                      struct sordino_answer *answer);
+
+/**
+ * The server's vectors of the round before: `len` numbers, one for each region and feature, at `vectors`.
+ *
+ * `candidates` as in sordino_agent_start.
+ *
+ * # Safety
+ *
+ * `agent` is NULL or what sordino_agent_open wrote; the other pointers are NULL or good for what is named beside them.
+ */
+sordino_status sordino_agent_broadcast(struct sordino_agent *agent,
+                                       const float *vectors,
+                                       size_t len,
+                                       uint32_t candidates,
+                                       struct sordino_answer *answer);
+
+/**
+ * There is no broadcast: the budget is spent, or a message was lost for good.
+ *
+ * `candidates` as in sordino_agent_start.
+ *
+ * # Safety
+ *
+ * `agent` is NULL or what sordino_agent_open wrote; the other pointers are NULL or good for what is named beside them.
+ */
+sordino_status sordino_agent_no_broadcast(struct sordino_agent *agent,
+                                          uint32_t candidates,
+                                          struct sordino_answer *answer);
+
+/**
+ * The agent was away for a round: nothing is asked and nothing sent.
+ *
+ * # Safety
+ *
+ * `agent` is NULL or what sordino_agent_open wrote; the other pointers are NULL or good for what is named beside them.
+ */
+sordino_status sordino_agent_missed(struct sordino_agent *agent,
+                                    struct sordino_answer *answer);
+
+/**
+ * Says the last answer again, the same bits: after a reset, for a server that lacks the upload, or after
+ * SORDINO_STATUS_FLASH. Before the beginning it is SORDINO_ANSWER_KIND_WAIT.
+ *
+ * # Safety
+ *
+ * `agent` is NULL or what sordino_agent_open wrote; the other pointers are NULL or good for what is named beside them.
+ */
+sordino_status sordino_agent_repeat(struct sordino_agent *agent,
+                                    struct sordino_answer *answer);
+
+/**
+ * Round (0 during the initial points), observations so far, and whether the run is over (0 or 1); each may be NULL.
+ *
+ * # Safety
+ *
+ * `agent` is NULL or what sordino_agent_open wrote; the other pointers are NULL or good for one value.
+ */
+sordino_status sordino_agent_describe(struct sordino_agent *agent,
+                                      uint32_t *round,
+                                      uint32_t *observations,
+                                      uint32_t *over);
+
+/**
+ * The usual settings of agent 0: the constants of the paper's synthetic experiments, a Matérn 5/2 kernel of lengthscale
+ * 0.2, a grid of 10 points an axis, S = 10, q = 0.5, z = 1. Seeds are 0: give the agent one of its own.
+ *
+ * # Safety
+ *
+ * `settings` is NULL or good for one value.
+ */
+sordino_status sordino_agent_usual(uint32_t dim,
+                                   uint32_t agents,
+                                   uint32_t rounds,
+                                   uint32_t features,
+                                   struct sordino_agent_settings *settings);
+
+/**
+ * Digest of the configuration, SORDINO_DIGEST bytes to `digest`: that of the server, if both agree on every number.
+ *
+ * # Safety
+ *
+ * `settings` is NULL or good for one value, `digest` NULL or good for SORDINO_DIGEST bytes.
+ */
+sordino_status sordino_agent_digest(const struct sordino_agent_settings *settings, uint8_t *digest);
+
+/**
+ * Bytes of memory a Gaussian process takes, as SORDINO_GP_SIZE; 0 if `dim` or `capacity` is out of range.
+ */
+size_t sordino_gp_size(uint32_t dim, uint32_t capacity);
+
+/**
+ * Builds an empty Gaussian process in `memory` of `len` bytes and writes its address to `gp`. `refusal` may be NULL.
+ *
+ * # Safety
+ *
+ * `memory` is NULL or good for `len` bytes that nobody else uses while the object is used; `settings`, `gp` and
+ * `refusal` are NULL or good for one value.
+ */
+sordino_status sordino_gp_new(void *memory,
+                              size_t len,
+                              const struct sordino_gp_settings *settings,
+                              struct sordino_gp **gp,
+                              struct sordino_refusal *refusal);
+
+/**
+ * Adds the value `y` of the point of `dim` coordinates at `point`. One that repeats another at working precision is
+ * averaged into it; `row` then gets the index of that one, else that of the new row. `row` may be NULL.
+ *
+ * # Safety
+ *
+ * `gp` is NULL or what sordino_gp_new wrote; `point` is NULL or good for `dim` numbers, `row` NULL or good for one.
+ */
+sordino_status sordino_gp_observe(struct sordino_gp *gp, const float *point, size_t dim, float y, uint32_t *row);
+
+/**
+ * Mean and variance of the function at a point; the noise of an observation is not added.
+ *
+ * # Safety
+ *
+ * `gp` is NULL or what sordino_gp_new wrote; `point` is NULL or good for `dim` numbers, `mean` and `variance` NULL or
+ * good for one.
+ */
+sordino_status sordino_gp_posterior(struct sordino_gp *gp,
+                                    const float *point,
+                                    size_t dim,
+                                    float *mean,
+                                    float *variance);
+
+/**
+ * Removes observation `row`; later ones move up.
+ *
+ * # Safety
+ *
+ * `gp` is NULL or what sordino_gp_new wrote.
+ */
+sordino_status sordino_gp_remove(struct sordino_gp *gp, uint32_t row);
+
+/**
+ * Forgets all observations.
+ *
+ * # Safety
+ *
+ * `gp` is NULL or what sordino_gp_new wrote.
+ */
+sordino_status sordino_gp_clear(struct sordino_gp *gp);
+
+/**
+ * Rows in use (merged observations count once), and the logarithm of the likelihood of all observations; each may be
+ * NULL.
+ *
+ * # Safety
+ *
+ * `gp` is NULL or what sordino_gp_new wrote; `rows` and `log_likelihood` are NULL or good for one value.
+ */
+sordino_status sordino_gp_describe(struct sordino_gp *gp, uint32_t *rows, float *log_likelihood);
+
+/**
+ * Bytes of memory an optimizer takes, as SORDINO_OPTIMIZER_SIZE; 0 if `dim` or `capacity` is out of range.
+ */
+size_t sordino_optimizer_size(uint32_t dim, uint32_t capacity);
+
+/**
+ * Numbers of scratch for sordino_optimizer_fit with this many observations.
+ */
+size_t sordino_optimizer_fit_scratch(uint32_t observations);
+
+/**
+ * The usual settings: Matérn 5/2, expected improvement, the box from 0 to 1 on every axis.
+ *
+ * # Safety
+ *
+ * `settings` is NULL or good for one value.
+ */
+sordino_status sordino_optimizer_usual(uint32_t dim, uint32_t capacity, struct sordino_optimizer_settings *settings);
+
+/**
+ * Builds an optimizer in `memory` of `len` bytes, tells it again what its flash holds, and writes its address to
+ * `optimizer`. `flash` and `refusal` may be NULL.
+ *
+ * With a flash every point is in slot 0, 1, 2, … before it is told, SORDINO_OPTIMIZER_SLOT bytes each; after a reset the
+ * optimizer asks for the same point as before. Without one a reset forgets everything.
+ *
+ * # Safety
+ *
+ * `memory` is NULL or good for `len` bytes that nobody else uses while the object is used; the other pointers are NULL or
+ * good for one value; the callbacks do what their docs say.
+ */
+sordino_status sordino_optimizer_open(void *memory,
+                                      size_t len,
+                                      const struct sordino_optimizer_settings *settings_at,
+                                      const struct sordino_flash *flash,
+                                      struct sordino_optimizer **optimizer,
+                                      struct sordino_refusal *refusal);
+
+/**
+ * The point to try next: `dim` numbers to `point`, in the user's units. At most `evaluations` more of the acquisition
+ * are made, at least one; SORDINO_STATUS_PENDING until the search is done, with the same point whatever the slices are.
+ *
+ * # Safety
+ *
+ * `optimizer` is NULL or what sordino_optimizer_open wrote; `point` is NULL or good for `dim` numbers.
+ */
+sordino_status sordino_optimizer_suggest(struct sordino_optimizer *optimizer,
+                                         uint32_t evaluations,
+                                         float *point,
+                                         size_t dim);
+
+/**
+ * Tells the value `y` of a point of `dim` coordinates, a suggested one or any other of the box.
+ *
+ * # Safety
+ *
+ * `optimizer` is NULL or what sordino_optimizer_open wrote; `point` is NULL or good for `dim` numbers.
+ */
+sordino_status sordino_optimizer_observe(struct sordino_optimizer *optimizer,
+                                         const float *point,
+                                         size_t dim,
+                                         float y);
+
+/**
+ * Fits lengthscale and noise to the observations: at most `evaluations` more of the likelihood, at least one;
+ * SORDINO_STATUS_PENDING until it is done. `fitted` gets 1, or 0 if there was nothing to fit (fewer than three
+ * observations, or values that are all the same); it may be NULL.
+ *
+ * If the flash fails the fit stands, and is written before the next entry.
+ *
+ * # Safety
+ *
+ * `optimizer` is NULL or what sordino_optimizer_open wrote; `scratch` is NULL or good for `len` numbers that nobody else
+ * uses meanwhile, `fitted` NULL or good for one.
+ */
+sordino_status sordino_optimizer_fit(struct sordino_optimizer *optimizer,
+                                     uint32_t evaluations,
+                                     float *scratch,
+                                     size_t len,
+                                     uint32_t *fitted);
+
+/**
+ * The observed point of largest posterior mean, in the user's units, and that mean. SORDINO_STATUS_INDEX if nothing was
+ * observed.
+ *
+ * # Safety
+ *
+ * `optimizer` is NULL or what sordino_optimizer_open wrote; `point` is NULL or good for `dim` numbers, `mean` NULL or good
+ * for one.
+ */
+sordino_status sordino_optimizer_best(struct sordino_optimizer *optimizer,
+                                      float *point,
+                                      size_t dim,
+                                      float *mean);
+
+/**
+ * Observations in use, and entries of the log (points that were told, and fits) in the flash; each may be NULL.
+ *
+ * # Safety
+ *
+ * `optimizer` is NULL or what sordino_optimizer_open wrote; the other pointers are NULL or good for one value.
+ */
+sordino_status sordino_optimizer_describe(struct sordino_optimizer *optimizer,
+                                          uint32_t *observations,
+                                          uint32_t *stored);
+
+/**
+ * Builds a reporter in `memory` of `len` bytes, with what its two slots of flash say was spent, and writes its address
+ * to `reporter`. `refusal` may be NULL; the flash may not: a budget that is forgotten is none.
+ *
+ * Erased slots are the beginning of a device's life. Slots that are damaged, or of another user or budget, are refused.
+ *
+ * # Safety
+ *
+ * `memory` is NULL or good for `len` bytes that nobody else uses while the object is used; the other pointers are NULL or
+ * good for one value; the callbacks do what their docs say.
+ */
+sordino_status sordino_reporter_open(void *memory,
+                                     size_t len,
+                                     const struct sordino_reporter_settings *settings,
+                                     const struct sordino_flash *flash,
+                                     const struct sordino_entropy *entropy,
+                                     struct sordino_reporter **reporter,
+                                     struct sordino_refusal *refusal);
+
+/**
+ * The learner asks for the reward of `candidate`: the budget is charged, and SORDINO_STATUS_OK says that the charge is in
+ * both slots: observe the reward now, and call sordino_reporter_reward.
+ *
+ * After SORDINO_STATUS_FLASH ask again for the same candidate: the charge is written again and taken only once.
+ *
+ * # Safety
+ *
+ * `reporter` is NULL or what sordino_reporter_open wrote.
+ */
+sordino_status sordino_reporter_query(struct sordino_reporter *reporter,
+                                      uint32_t candidate);
+
+/**
+ * The reward that was observed: NaN counts as 0, anything else is clamped. `report` gets what may leave the device.
+ *
+ * # Safety
+ *
+ * `reporter` is NULL or what sordino_reporter_open wrote; `report` is NULL or good for one number.
+ */
+sordino_status sordino_reporter_reward(struct sordino_reporter *reporter, float reward, float *report);
+
+/**
+ * Epsilon that is spent and left, and reports that left this device by what the flash holds; each may be NULL.
+ *
+ * # Safety
+ *
+ * `reporter` is NULL or what sordino_reporter_open wrote; the other pointers are NULL or good for one value.
+ */
+sordino_status sordino_reporter_describe(struct sordino_reporter *reporter,
+                                         double *spent,
+                                         double *left,
+                                         uint32_t *reports);
+
+/**
+ * What a status says, in English; a static text, for any number at all.
+ */
+const char *sordino_message(int32_t status);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* SORDINO_H */

@@ -1,0 +1,192 @@
+//! What a device lends to the library: words of its generator, and slots of its flash.
+
+use core::ffi::c_void;
+use core::fmt;
+
+use rand_core::{TryCryptoRng, TryRng};
+use sordino_core::digest::Digest;
+use sordino_core::snapshot::{SnapshotError, Stored, max_bytes, newest, read, write};
+
+use crate::memory::{Plain, Word};
+use crate::status::{Refused, Status};
+
+/// A cryptographic generator: fills `len` bytes at `bytes` and returns 0, or anything else if it cannot.
+///
+/// What it gives must be unpredictable to everybody: a tested hardware generator, or a cipher seeded by one. Noise made
+/// of a counter or of rand() protects nobody.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Entropy {
+    /// Handed to the callback as it is.
+    pub context: *mut c_void,
+    /// Fills the bytes it is given.
+    // SAFETY: a pointer of C, called in `Source` alone.
+    pub fill: Option<unsafe extern "C" fn(context: *mut c_void, bytes: *mut u8, len: usize) -> i32>,
+}
+
+/// Slots of flash, which keep what an object must not forget. Both callbacks return 0, or anything else if they cannot.
+///
+/// `read` copies the first `len` bytes of slot `slot` to `bytes`; erased flash may read 0xff or 0. `write` erases the
+/// slot, writes the bytes and returns when they are durable. Slots 0 and 1 must lie in different erase units.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Flash {
+    /// Handed to the callbacks as it is.
+    pub context: *mut c_void,
+    /// Reads the beginning of a slot.
+    // SAFETY: a pointer of C, called in `Flash::get` alone.
+    pub read: Option<unsafe extern "C" fn(context: *mut c_void, slot: u32, bytes: *mut u8, len: usize) -> i32>,
+    /// Erases and writes a slot.
+    // SAFETY: a pointer of C, called in `Flash::put` alone.
+    pub write: Option<unsafe extern "C" fn(context: *mut c_void, slot: u32, bytes: *const u8, len: usize) -> i32>,
+}
+
+// SAFETY: a pointer and an optional function pointer.
+unsafe impl Plain for Entropy {}
+// SAFETY: a pointer and two optional function pointers.
+unsafe impl Plain for Flash {}
+
+/// The generator behind the callback.
+pub(crate) struct Source {
+    lent: Entropy,
+}
+
+impl Source {
+    /// The generator that C lends, if there is one.
+    pub(crate) fn new(word: Word, at: *const Entropy) -> Result<Self, Status> {
+        let lent = word.read(at)?;
+        if lent.fill.is_some() { Ok(Source { lent }) } else { Err(Status::Null) }
+    }
+}
+
+/// The generator failed.
+#[derive(Debug)]
+pub(crate) struct Failed;
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the entropy callback failed")
+    }
+}
+
+impl core::error::Error for Failed {}
+
+impl TryRng for Source {
+    type Error = Failed;
+
+    fn try_next_u32(&mut self) -> Result<u32, Failed> {
+        let mut bytes = [0; 4];
+        self.try_fill_bytes(&mut bytes)?;
+        Ok(u32::from_le_bytes(bytes))
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Failed> {
+        let mut bytes = [0; 8];
+        self.try_fill_bytes(&mut bytes)?;
+        Ok(u64::from_le_bytes(bytes))
+    }
+
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Failed> {
+        let Entropy { context, fill: Some(fill) } = self.lent else { return Err(Failed) };
+        // SAFETY: the callback writes `len` bytes at most, all of which are ours; that it does what its doc says is
+        // part of the word that `new` was given.
+        match unsafe { fill(context, bytes.as_mut_ptr(), bytes.len()) } {
+            0 => Ok(()),
+            _ => Err(Failed),
+        }
+    }
+}
+
+impl TryCryptoRng for Source {}
+
+/// Bytes of the largest slot.
+const SLOT_MAX: usize = 96;
+
+impl Flash {
+    /// Both callbacks are there, or neither; `required`: nothing else will do.
+    pub(crate) fn admit(self, required: bool) -> Result<Option<Self>, Status> {
+        match (self.read, self.write) {
+            (Some(_), Some(_)) => Ok(Some(self)),
+            (None, None) if !required => Ok(None),
+            _ => Err(Status::Null),
+        }
+    }
+
+    fn get(&self, slot: u32, bytes: &mut [u8]) -> Result<(), Status> {
+        let read = self.read.ok_or(Status::Null)?;
+        // SAFETY: the callback writes `len` bytes at most, all of which are ours; the rest is the C program's word.
+        match unsafe { read(self.context, slot, bytes.as_mut_ptr(), bytes.len()) } {
+            0 => Ok(()),
+            _ => Err(Status::Flash),
+        }
+    }
+
+    fn put(&self, slot: u32, bytes: &[u8]) -> Result<(), Status> {
+        let write = self.write.ok_or(Status::Null)?;
+        // SAFETY: the callback reads `len` bytes, all of which are there; the rest is the C program's word.
+        match unsafe { write(self.context, slot, bytes.as_ptr(), bytes.len()) } {
+            0 => Ok(()),
+            _ => Err(Status::Flash),
+        }
+    }
+
+    /// Writes one item into one slot.
+    pub(crate) fn store<S: Stored>(&self, slot: u32, item: &S, number: u32, agreement: &Digest) -> Result<(), Refused> {
+        const { assert!(max_bytes::<S>() <= SLOT_MAX) };
+        let mut bytes = [0xff; SLOT_MAX];
+        write(item, number, agreement, &mut bytes)?;
+        let (used, _) = bytes.split_at_checked(max_bytes::<S>()).ok_or(Status::TooShort)?;
+        Ok(self.put(slot, used)?)
+    }
+
+    /// What one slot holds, if it is whole and of that number.
+    pub(crate) fn entry<S: Stored>(&self, slot: u32, number: u32, agreement: &Digest) -> Result<Option<S>, Status> {
+        let mut bytes = [0xff; SLOT_MAX];
+        let Some(bytes) = bytes.get_mut(..max_bytes::<S>()) else { return Err(Status::TooShort) };
+        self.get(slot, bytes)?;
+        Ok(match read(bytes, agreement) {
+            Ok(Some((found, entry))) if found == number => Some(entry),
+            _ => None,
+        })
+    }
+
+    /// Writes a state into slots 0 and 1, one after the other.
+    pub(crate) fn save<S: Stored>(&self, state: &S, number: &mut u32, agreement: &Digest) -> Result<(), Refused> {
+        *number += 1;
+        self.store(0, state, *number, agreement)?;
+        self.store(1, state, *number, agreement)
+    }
+
+    /// The state of slots 0 and 1, or `first`; in both slots when this returns, because the next write begins by erasing
+    /// one of them.
+    pub(crate) fn load<S: Stored>(&self, first: S, agreement: &Digest) -> Result<(u32, S), Refused> {
+        let mut slots = [[0xff; SLOT_MAX]; 2];
+        let [one, two] = &mut slots;
+        let (Some(one), Some(two)) = (one.get_mut(..max_bytes::<S>()), two.get_mut(..max_bytes::<S>())) else {
+            return Err(Status::TooShort.into());
+        };
+        self.get(0, one)?;
+        self.get(1, two)?;
+        match newest([one, two], agreement) {
+            Ok(Some((number, state))) => {
+                for (slot, bytes) in (0..).zip([one, two]) {
+                    let found = read::<S>(bytes, agreement);
+                    if !matches!(found, Ok(Some((same, _))) if same == number) {
+                        self.store(slot, &state, number, agreement)?;
+                    }
+                }
+                Ok((number, state))
+            }
+            // The second slot is left alone until the first is whole: erased beside a torn one it says that the beginning
+            // was cut off. Whatever else is torn is refused: who forgets what was spent spends it twice.
+            Err(error) if error != SnapshotError::Checksum || !two.iter().all(|byte| *byte == 0xff) => {
+                Err(error.into())
+            }
+            Ok(None) | Err(_) => {
+                let mut number = 0;
+                self.save(&first, &mut number, agreement)?;
+                Ok((number, first))
+            }
+        }
+    }
+}

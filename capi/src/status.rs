@@ -1,0 +1,267 @@
+//! What a call comes to: a number, its sentence, and of a setting that was refused its name and admissible range.
+
+use core::ffi::{CStr, c_char};
+
+use sordino_core::domain::DomainError;
+use sordino_core::features::FeatureError;
+use sordino_core::federated::AgentError;
+use sordino_core::kernel::KernelError;
+use sordino_core::local::ReporterError;
+use sordino_core::optimizer::OptimizerError;
+use sordino_core::parameter::ConfigError;
+use sordino_core::privacy::NoiseError;
+use sordino_core::snapshot::SnapshotError;
+use sordino_core::surrogate::SurrogateError;
+
+/// What a call came to. A refusal is negative and has changed nothing, unless its sentence says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Status {
+    /// What was asked for is done.
+    Ok = 0,
+    /// Not finished: call again with the same arguments.
+    Pending = 1,
+    /// A pointer is NULL that must not be.
+    Null = -1,
+    /// A pointer is not aligned to what it points to; memory of an object to SORDINO_ALIGN.
+    Misaligned = -2,
+    /// The memory or buffer is shorter than what is needed.
+    TooShort = -3,
+    /// A buffer lies in the memory of the object.
+    Overlap = -4,
+    /// There is no object of this kind at the pointer.
+    NotBuilt = -5,
+    /// The object is at work: one of its callbacks called it.
+    Busy = -6,
+    /// A setting is outside its range; sordino_refusal says which.
+    Range = -7,
+    /// A point or vector has the wrong number of numbers.
+    Length = -8,
+    /// A number is NaN, infinite, or so large that squares overflow.
+    NotFinite = -9,
+    /// All rows are in use.
+    Full = -10,
+    /// The point is determined by the others at working precision.
+    Singular = -11,
+    /// There is no observation of this index.
+    Index = -12,
+    /// The call does not belong to the phase the object is in.
+    Unexpected = -13,
+    /// The budget does not hold another report: nothing was charged.
+    Budget = -14,
+    /// The entropy callback failed: nothing leaves; what was charged stays charged.
+    Entropy = -15,
+    /// The flash callback failed: what was to be done on its ground was not done.
+    Flash = -16,
+    /// The weights to upload are not finite: nothing is sent, and the round is over.
+    Upload = -17,
+    /// The agent's own draw is not finite: it goes on waiting.
+    Draw = -18,
+    /// Nothing could be fitted: lengthscale, noise and model are as they were.
+    Fit = -19,
+    /// What is stored was changed, or its writing was cut off.
+    StoredDamaged = -20,
+    /// What is stored belongs to another kind, version, user or configuration.
+    StoredForeign = -21,
+    /// What is stored is whole and cannot be: too many reports, another phase, no observation.
+    StoredInadmissible = -22,
+}
+
+/// A setting that was refused. The texts are static and not ended by a zero: print them with "%.*s".
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Refusal {
+    /// Name of the setting.
+    pub field: *const c_char,
+    /// Bytes of the name.
+    pub field_len: usize,
+    /// The value given.
+    pub value: f64,
+    /// The range it must lie in.
+    pub admissible: *const c_char,
+    /// Bytes of the range.
+    pub admissible_len: usize,
+}
+
+/// A status, and of [`Status::Range`] the setting.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Refused {
+    pub(crate) status: Status,
+    setting: Option<ConfigError>,
+}
+
+impl Refused {
+    pub(crate) fn range(field: &'static str, value: f64, admissible: &'static str) -> Self {
+        ConfigError { field, value, admissible }.into()
+    }
+
+    /// The setting as C sees it; nothing where no setting was refused.
+    pub(crate) fn refusal(&self) -> Option<Refusal> {
+        self.setting.map(|ConfigError { field, value, admissible }| Refusal {
+            field: field.as_ptr().cast(),
+            field_len: field.len(),
+            value,
+            admissible: admissible.as_ptr().cast(),
+            admissible_len: admissible.len(),
+        })
+    }
+}
+
+impl From<Status> for Refused {
+    fn from(status: Status) -> Self {
+        Refused { status, setting: None }
+    }
+}
+
+impl From<ConfigError> for Refused {
+    fn from(error: ConfigError) -> Self {
+        Refused { status: Status::Range, setting: Some(error) }
+    }
+}
+
+impl From<KernelError> for Refused {
+    fn from(error: KernelError) -> Self {
+        match error {
+            KernelError::Lengthscale { value, .. } => Refused::range("lengthscale", value, "(0, inf), with its square"),
+            KernelError::SignalVariance { value } => Refused::range("signal_variance", value, "(0, inf)"),
+            _ => Status::NotFinite.into(),
+        }
+    }
+}
+
+impl From<DomainError> for Refused {
+    fn from(error: DomainError) -> Self {
+        match error {
+            DomainError::Dimension { dim } => Refused::range("dim", dim as f64, "1..=16"),
+            DomainError::Bounds { low, .. } | DomainError::Format { low, .. } => {
+                Refused::range("low", low, "finite, below high, and different from it in f32")
+            }
+            DomainError::Regions { count } => Refused::range("splits", count as f64, "a product in 1..=64"),
+            DomainError::Length { len, .. } => Refused::range("per_axis", len as f64, "2.."),
+            DomainError::TooManyCandidates { count } => {
+                Refused::range("per_axis", count as f64, "to dim: 2^24 at most")
+            }
+            DomainError::Coordinate { .. } => Status::NotFinite.into(),
+        }
+    }
+}
+
+impl From<FeatureError> for Refused {
+    fn from(error: FeatureError) -> Self {
+        match error {
+            FeatureError::Lengthscale { value, .. } => Refused::range("lengthscale", value, "(0, inf)"),
+            FeatureError::SignalVariance { value } => Refused::range("signal_variance", value, "(0, inf)"),
+            FeatureError::Empty { count, .. } => Refused::range("features", count as f64, "1..=16384"),
+            _ => Status::NotFinite.into(),
+        }
+    }
+}
+
+impl From<SurrogateError> for Refused {
+    fn from(error: SurrogateError) -> Self {
+        match error {
+            SurrogateError::Dimension { .. } => Status::Length.into(),
+            SurrogateError::Storage { .. } => Status::TooShort.into(),
+            SurrogateError::NoiseVariance { value } => Refused::range("noise", value, "[0, inf)"),
+            SurrogateError::Unresolved { noise_variance, .. } => {
+                Refused::range("noise", noise_variance, "at least what the format resolves")
+            }
+            SurrogateError::NonFinite { .. } => Status::NotFinite.into(),
+            SurrogateError::Full { .. } => Status::Full.into(),
+            SurrogateError::Index { .. } => Status::Index.into(),
+            _ => Status::Singular.into(),
+        }
+    }
+}
+
+impl From<OptimizerError> for Refused {
+    fn from(error: OptimizerError) -> Self {
+        match error {
+            OptimizerError::Domain(error) => error.into(),
+            OptimizerError::Kernel(error) => error.into(),
+            OptimizerError::Surrogate(error) => error.into(),
+            OptimizerError::Width { width } => Refused::range("width", width, "(-inf, inf)"),
+            _ => Status::Fit.into(),
+        }
+    }
+}
+
+impl From<NoiseError> for Refused {
+    fn from(_: NoiseError) -> Self {
+        Status::Entropy.into()
+    }
+}
+
+impl From<ReporterError> for Refused {
+    fn from(error: ReporterError) -> Self {
+        match error {
+            ReporterError::Budget(_) => Status::Budget.into(),
+            ReporterError::Noise(error) => error.into(),
+            _ => Status::Unexpected.into(),
+        }
+    }
+}
+
+impl From<AgentError> for Refused {
+    fn from(error: AgentError) -> Self {
+        match error {
+            AgentError::UnexpectedInput { .. } => Status::Unexpected.into(),
+            AgentError::ObservationNotFinite { .. } | AgentError::BroadcastNotFinite { .. } => Status::NotFinite.into(),
+            AgentError::BroadcastLength { .. } => Status::Length.into(),
+            AgentError::UploadNotFinite { .. } => Status::Upload.into(),
+            AgentError::DrawNotFinite { .. } => Status::Draw.into(),
+            AgentError::Storage { .. } => Status::TooShort.into(),
+            AgentError::NotEnrolled { agent, .. } => Refused::range("agent", f64::from(agent), "0..agents"),
+            AgentError::Number { field, value, admissible, .. } => Refused::range(field, value, admissible),
+            AgentError::Domain(error) => error.into(),
+            _ => Status::StoredInadmissible.into(),
+        }
+    }
+}
+
+impl From<SnapshotError> for Refused {
+    fn from(error: SnapshotError) -> Self {
+        match error {
+            SnapshotError::Slot { .. } | SnapshotError::Checksum => Status::StoredDamaged.into(),
+            SnapshotError::Body => Status::StoredInadmissible.into(),
+            _ => Status::StoredForeign.into(),
+        }
+    }
+}
+
+const fn sentence(status: i32) -> &'static CStr {
+    match status {
+        0 => c"done",
+        1 => c"not finished: call again with the same arguments",
+        -1 => c"a pointer is NULL that must not be",
+        -2 => c"a pointer is not aligned to what it points to (memory of an object: to SORDINO_ALIGN)",
+        -3 => c"the memory or buffer is shorter than what is needed",
+        -4 => c"a buffer lies in the memory of the object",
+        -5 => c"there is no object of this kind at the pointer",
+        -6 => c"the object is at work: one of its callbacks called it",
+        -7 => c"a setting is outside its range",
+        -8 => c"a point or vector has the wrong number of numbers",
+        -9 => c"a number is NaN, infinite, or so large that squares overflow",
+        -10 => c"all rows are in use",
+        -11 => c"the point is determined by the others at working precision",
+        -12 => c"there is no observation of this index",
+        -13 => c"the call does not belong to the phase the object is in",
+        -14 => c"the budget does not hold another report: nothing was charged",
+        -15 => c"the entropy callback failed: nothing leaves; what was charged stays charged",
+        -16 => c"the flash callback failed: what was to be done on its ground was not done",
+        -17 => c"the weights to upload are not finite: nothing is sent, and the round is over",
+        -18 => c"the agent's own draw is not finite: it goes on waiting",
+        -19 => c"nothing could be fitted: lengthscale, noise and model are as they were",
+        -20 => c"what is stored was changed, or its writing was cut off",
+        -21 => c"what is stored belongs to another kind, version, user or configuration",
+        -22 => c"what is stored is whole and cannot be",
+        _ => c"no status of this library",
+    }
+}
+
+/// What a status says, in English; a static text, for any number at all.
+// SAFETY: the name begins with that of the library; it takes a number and reads nothing else.
+#[unsafe(no_mangle)]
+pub extern "C" fn sordino_message(status: i32) -> *const c_char {
+    sentence(status).as_ptr()
+}

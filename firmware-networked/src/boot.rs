@@ -1,0 +1,379 @@
+//! From reset to the end of the federation: what is in flash, a connection, one request after the other.
+
+use core::fmt;
+
+use cortex_m_semihosting::hprintln;
+use embedded_io::{Read, Write};
+use firmware_example::reset::{Cut, Flash, SLOT};
+use rand_core::RngCore;
+use serde::{Deserialize, Serialize};
+use smoltcp::iface::{SocketSet, SocketStorage};
+use smoltcp::socket::tcp::{Socket, SocketBuffer};
+use sordino_core::digest::Digest;
+use sordino_core::domain::Candidates;
+use sordino_core::features::{RandomFourier, random_fourier};
+use sordino_core::federated::Public;
+use sordino_core::federated::exchange::{Agreement, Have, Millis, Reply, Want, candidates_digest};
+use sordino_core::snapshot::Stored;
+use sordino_core::wire::Header;
+
+use crate::hardware::{Registers, now, reset, rest};
+use crate::http::{Answer, Broken, request};
+use crate::lan9118::Lan9118;
+use crate::party::{Fatal, Found, Parts, Party};
+use crate::provision::{Invitation, Provision};
+use crate::tcp::Tcp;
+use crate::tls::{Entropy, Keys, READ_BYTES, WRITE_BYTES};
+use crate::{der, tls};
+
+/// Slots of the party's flash, and of the count of boots behind it.
+const SLOTS: usize = 48;
+const BOOT_SLOTS: usize = 2;
+/// All flash that is written.
+pub const FLASH_BYTES: usize = (SLOTS + BOOT_SLOTS) * SLOT;
+/// Bytes that are written in one step.
+const GRAIN: usize = 16;
+/// How long a question may wait at the server, in milliseconds.
+const WAIT: u64 = 5000;
+/// Between two attempts to connect, in milliseconds.
+const PAUSE: u64 = 200;
+/// Coordinates of a candidate at most.
+const DIM_MAX: usize = 4;
+
+/// The numbers and buffers of the device, in one static.
+pub struct Memory {
+    numbers: [f32; 3200],
+    received: [u8; 1536],
+    sent: [u8; 1024],
+    read: [u8; READ_BYTES],
+    write: [u8; WRITE_BYTES],
+    buffer: [u8; 1536],
+}
+
+impl Memory {
+    /// All zero, so that it costs no flash.
+    pub const fn new() -> Self {
+        Memory {
+            numbers: [0.0; 3200],
+            received: [0; 1536],
+            sent: [0; 1024],
+            read: [0; READ_BYTES],
+            write: [0; WRITE_BYTES],
+            buffer: [0; 1536],
+        }
+    }
+}
+
+/// What the hardware lends.
+pub struct Board<'b> {
+    /// What was written before the first boot.
+    pub provision: &'b [u8],
+    /// What the device writes.
+    pub flash: &'b mut [u8],
+    /// Of tests: the device resets itself after fewer steps than this; 0 is never.
+    pub cuts: u32,
+}
+
+/// How a federation ended for the device.
+pub struct End {
+    agent: u32,
+    boots: u32,
+    given: u32,
+    observations: u32,
+    chain: Digest,
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let End { agent, boots, given, observations, chain } = self;
+        write!(f, "agent {agent}: {observations} observations, {given} rounds, {boots} boots, chain {chain}")
+    }
+}
+
+/// How often the device was started.
+#[derive(Serialize, Deserialize)]
+struct Boots(u32);
+
+impl Stored for Boots {
+    const KIND: u8 = 0x4f;
+    const BODY_MAX: usize = 5;
+}
+
+/// Counts this boot, durably, before anything random is drawn.
+fn count_boot(flash: &mut [u8]) -> Result<u32, Fatal> {
+    let mut flash = Flash { bytes: flash, grain: GRAIN, power: &mut || Ok(()) };
+    let (mut number, Boots(before)) = flash.load(Boots(0), &Digest::default())?;
+    flash.save(&Boots(before + 1), &mut number, &Digest::default())?;
+    Ok(before + 1)
+}
+
+/// What does not change while the device runs.
+struct Own<'o> {
+    invitation: &'o Invitation,
+    keys: Keys<'o>,
+}
+
+/// One line to the server, made again when it breaks.
+struct Line<'l, 's> {
+    tcp: &'l mut Tcp<'s>,
+    entropy: &'l mut Entropy,
+    buffers: (&'l mut [u8], &'l mut [u8]),
+    buffer: &'l mut [u8],
+}
+
+/// Takes part to the end.
+///
+/// **Errors**: [`Fatal`]. A connection that fails is none.
+pub fn run(board: Board<'_>, memory: &mut Memory) -> Result<End, Fatal> {
+    let Memory { numbers, received, sent, read, write, buffer } = memory;
+    let (flash, count) = board.flash.split_at_mut(SLOTS * SLOT);
+    let boots = count_boot(count)?;
+    let (given, _) = postcard::take_from_bytes::<Provision<'_>>(board.provision)
+        .map_err(|_| Fatal::Given("nothing was written before its first boot"))?;
+    let invitation = Invitation::parse(given.invitation).ok_or(Fatal::Given("the invitation"))?;
+    let key = tls::key(&given.secret).ok_or(Fatal::Given("its secret"))?;
+    let certificate = der::certificate(&key).ok_or(Fatal::Given("its key"))?;
+    let keys = Keys { own: &key, certificate: &certificate, pins: &invitation.pins };
+    let own = Own { invitation: &invitation, keys };
+    let mut entropy = Entropy::new(given.secret, boots);
+    let nic = Lan9118::new(Registers::take()).ok_or(Fatal::Given("no Ethernet controller"))?;
+    let socket = Socket::new(SocketBuffer::new(&mut received[..]), SocketBuffer::new(&mut sent[..]));
+    let mut places = [SocketStorage::EMPTY; 1];
+    let mut tcp = Tcp::new(nic, socket, SocketSet::new(&mut places[..]), boots, entropy.next_u64());
+    let buffers = (&mut read[..], &mut write[..]);
+    let mut line = Line { tcp: &mut tcp, entropy: &mut entropy, buffers, buffer };
+    let agreement = line.until_done(&own, &mut |own, tls, buffer| agreement_of(own, tls, buffer))?;
+    // Cut at another step in every boot, so that each of them comes further in some.
+    let (mut steps, cut) = (0, boots.wrapping_mul(0x9e37_79b9).checked_rem(board.cuts));
+    let mut power = || {
+        steps += 1;
+        if cut.is_some_and(|cut| steps > cut + STEPS_MIN) { reset() } else { Ok::<(), Cut>(()) }
+    };
+    let mut flash = Flash { bytes: flash, grain: GRAIN, power: &mut power };
+    let mut found = Found::load(&mut flash, &agreement, invitation.slot, given.seed)?;
+    let (dim, m) = (agreement.dim as usize, agreement.config.parameters().feature_count as usize);
+    let (features, numbers) = numbers
+        .split_at_mut_checked(random_fourier::storage_len(dim, m))
+        .ok_or(Fatal::Given("more numbers than this device has memory for"))?;
+    let public = public(&agreement, features)?;
+    let parts = Parts { flash: &mut flash, numbers, sensor: given.sensor };
+    let mut party = Party::attach(&agreement, &public, &mut found, parts)?;
+    let mut enrolled = false;
+    line.until_done(&own, &mut |own, tls, buffer| take_part(own, tls, buffer, &mut party, &mut enrolled))?;
+    let (given, observations, chain) = party.told();
+    Ok(End { agent: invitation.slot, boots, given, observations, chain })
+}
+
+/// A life has this many steps at least.
+const STEPS_MIN: u32 = 8;
+
+/// Why a session ended before its end.
+enum Ended {
+    Broken(Broken),
+    Fatal(Fatal),
+}
+
+impl From<Broken> for Ended {
+    fn from(broken: Broken) -> Self {
+        Ended::Broken(broken)
+    }
+}
+
+impl From<Fatal> for Ended {
+    fn from(fatal: Fatal) -> Self {
+        Ended::Fatal(fatal)
+    }
+}
+
+impl Line<'_, '_> {
+    /// Connects and acts until that comes to its end; what breaks is made again.
+    fn until_done<R>(&mut self, own: &Own<'_>, act: &mut Act<'_, R>) -> Result<R, Fatal> {
+        loop {
+            let Line { tcp, entropy, buffers: (read, write), buffer } = self;
+            match session(tcp, (read, write), buffer, own, entropy, act) {
+                Ok(result) => return Ok(result),
+                Err(Ended::Fatal(fatal)) => return Err(fatal),
+                Err(Ended::Broken(Broken(what))) => hprintln!("[{} ms] {}: again", now().0, what),
+            }
+            self.tcp.hang_up();
+            self.tcp.sleep_until(now().after(PAUSE));
+        }
+    }
+}
+
+/// What is done on a connection, until its result or the connection's end.
+type Act<'a, R> = dyn FnMut(&Own<'_>, &mut Stream<'_, '_, '_>, &mut [u8]) -> Result<R, Ended> + 'a;
+
+/// A connection while it lasts.
+type Stream<'t, 's, 'b> = tls::Tls<'b, &'t mut Tcp<'s>>;
+
+fn session<R>(
+    tcp: &mut Tcp<'_>,
+    buffers: (&mut [u8], &mut [u8]),
+    buffer: &mut [u8],
+    own: &Own<'_>,
+    entropy: &mut Entropy,
+    act: &mut Act<'_, R>,
+) -> Result<R, Ended> {
+    tcp.connect(own.invitation.server).map_err(|_| Broken("nobody answers"))?;
+    let mut tls = tls::open(tcp, buffers, &own.keys, entropy).map_err(|error| {
+        hprintln!("TLS: {:?}", error);
+        Broken("no handshake")
+    })?;
+    act(own, &mut tls, buffer)
+}
+
+/// The agreement that the invitation names, over the candidates that this device computes itself: a grid.
+fn agreement_of<S: Read + Write>(own: &Own<'_>, tls: &mut S, buffer: &mut [u8]) -> Result<Agreement, Ended> {
+    let run = own.invitation.deployment;
+    let answer = request(tls, "GET", format_args!("/v1/{run:016x}/agreement"), format_args!(""), &[], &mut *buffer)?;
+    if answer.status != 200 {
+        return Err(refusal(&answer));
+    }
+    let agreement = postcard::take_from_bytes::<Agreement>(&buffer[..answer.kept]);
+    let (agreement, _) = agreement.map_err(|_| Fatal::Given("the agreement does not decode"))?;
+    if agreement.digest() != own.invitation.terms || agreement.deployment != run {
+        return Err(Fatal::Given("the agreement is not that of the invitation").into());
+    }
+    Ok(agreement)
+}
+
+/// The public context of the agent: features in `storage`, candidates on a grid whose digest is the agreement's.
+fn public<'p>(agreement: &Agreement, storage: &'p mut [f32]) -> Result<Public<'p, f32>, Fatal> {
+    let (features, p, dim) = (&agreement.features, agreement.config.parameters(), agreement.dim as usize);
+    let m = p.feature_count as usize;
+    let mut point = [0.0; DIM_MAX];
+    let point = point.get_mut(..dim).ok_or(Fatal::Given("more coordinates than this device knows"))?;
+    // The smallest grid that fits: whatever is compared is small.
+    let points = (2..=POINTS_MAX).find(|points| {
+        let grid = Candidates::<f64>::grid(*points, dim);
+        grid.is_ok_and(|grid| candidates_digest(&grid, point) == agreement.candidates)
+    });
+    let points = points.ok_or(Fatal::Given("the candidates are not a grid that this device knows"))?;
+    let lengthscale = [features.lengthscale];
+    random_fourier::draw(features.seed, features.run, features.kernel, &lengthscale, dim, m, storage)
+        .map_err(|_| Fatal::Given("the features"))?;
+    let variance = features.signal_variance as f32;
+    Ok(Public {
+        candidates: Candidates::grid(points, dim).map_err(|_| Fatal::Given("the candidates"))?,
+        features: RandomFourier::new(dim, m, variance, features.unit_norm, &*storage)
+            .map_err(|_| Fatal::Given("the features"))?,
+        feature_rows: &[],
+        region_of: &[],
+        prior_rows: &[],
+        confidence_widths: &[],
+    })
+}
+
+/// Points of an axis at most.
+const POINTS_MAX: u32 = 128;
+
+/// A status that is no answer: to be tried again, or the end.
+fn refusal(answer: &Answer) -> Ended {
+    match answer.status {
+        408 | 429 | 500.. => Broken("the server is busy").into(),
+        status => Fatal::Refused(status).into(),
+    }
+}
+
+/// Asks, works and gives until the federation is over.
+fn take_part<S: Read + Write>(
+    own: &Own<'_>,
+    tls: &mut S,
+    buffer: &mut [u8],
+    party: &mut Party<'_, '_>,
+    enrolled: &mut bool,
+) -> Result<(), Ended> {
+    loop {
+        match party.want(now()) {
+            Want::Done => return Ok(()),
+            Want::Refused => return Err(Fatal::Refused(403).into()),
+            // Before the connection is made again there is a pause anyway; one that is kept costs the server a place.
+            Want::Wait(until) => pause(until),
+            Want::Work => party.work()?,
+            Want::Ask(have) => ask(own, tls, buffer, party, &have, enrolled)?,
+            Want::Give(header) => give(own, tls, buffer, party, header)?,
+        }
+        party.save()?;
+    }
+}
+
+fn pause(until: Millis) {
+    while now() < until {
+        rest();
+    }
+}
+
+fn ask<S: Read + Write>(
+    own: &Own<'_>,
+    tls: &mut S,
+    buffer: &mut [u8],
+    party: &mut Party<'_, '_>,
+    have: &Have,
+    enrolled: &mut bool,
+) -> Result<(), Ended> {
+    let (run, frames, chain) = (own.invitation.deployment, have.frames, have.chain);
+    let path = format_args!("/v1/{run:016x}/rounds/{frames}");
+    let headers =
+        format_args!("sordino-chain: {chain}\r\nsordino-seal: {}\r\nsordino-wait-ms: {WAIT}\r\n", Hex(&have.seal));
+    let answer = request(tls, "GET", path, headers, &[], &mut *buffer)?;
+    match (answer.status, answer.round, answer.seal) {
+        (200, Some(current), Some(seal)) if answer.kept == answer.whole => {
+            party.heard(&buffer[..answer.kept], current, seal)?;
+        }
+        (204 | 503, _, _) => party.exchange().later(answer.later_ms, now()),
+        // A key that the server has not seen: shown once in a boot with the token that makes it known.
+        (403, _, _) if !*enrolled => {
+            enrol(own, tls, buffer)?;
+            *enrolled = true;
+            return Err(Broken("enrolled").into());
+        }
+        (403, _, _) => party.exchange().not_you(),
+        _ => return Err(refusal(&answer)),
+    }
+    Ok(())
+}
+
+fn enrol<S: Read + Write>(own: &Own<'_>, tls: &mut S, buffer: &mut [u8]) -> Result<(), Ended> {
+    let Invitation { deployment, slot, token, .. } = own.invitation;
+    let path = format_args!("/v1/{deployment:016x}/enrol/{slot}");
+    let answer = request(tls, "POST", path, format_args!(""), token, buffer)?;
+    if answer.status == 200 { Ok(()) } else { Err(refusal(&answer)) }
+}
+
+fn give<S: Read + Write>(
+    own: &Own<'_>,
+    tls: &mut S,
+    buffer: &mut [u8],
+    party: &mut Party<'_, '_>,
+    header: Header,
+) -> Result<(), Ended> {
+    let mut frame = [0; FRAME_MAX];
+    let used = party.answer(header, &mut frame)?;
+    let (run, round, agent) = (own.invitation.deployment, header.round, header.agent);
+    let path = format_args!("/v1/{run:016x}/rounds/{round}/agents/{agent}");
+    let answer = request(tls, "PUT", path, format_args!(""), &frame[..used], buffer)?;
+    let reply = match answer.status {
+        200 => Reply::Taken,
+        409 => Reply::Already,
+        410 => Reply::Over,
+        403 => Reply::NotYou,
+        503 => Reply::Later { after_ms: answer.later_ms },
+        _ => return Err(refusal(&answer)),
+    };
+    hprintln!("[{} ms] round {}: {}", now().0, round, answer.status);
+    party.replied(round, reply, now());
+    Ok(())
+}
+
+/// The longest answer.
+const FRAME_MAX: usize = 512;
+
+/// Bytes as hexadecimal digits.
+struct Hex<'h>(&'h [u8]);
+
+impl fmt::Display for Hex<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}

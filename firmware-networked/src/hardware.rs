@@ -1,0 +1,149 @@
+//! The only file with `unsafe`: entry, clock, flash, registers, reset, stack paint.
+
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use cortex_m::peripheral::syst::SystClkSource;
+use cortex_m::peripheral::{Peripherals, SCB};
+use cortex_m_rt::{ExceptionFrame, entry, exception};
+use cortex_m_semihosting::{debug, hprintln};
+use sordino_core::federated::exchange::Millis;
+
+use crate::boot::{self, Board, Memory};
+
+/// Ticks of a millisecond at 25 MHz.
+const TICKS: u32 = 25_000;
+/// Where the Ethernet controller is.
+const ETHERNET: usize = 0x4020_0000;
+/// What was written before the first boot, and how much of it is read. An emulator loads it here.
+const PROVISION: usize = 0x0038_0000;
+const PROVISION_BYTES: usize = 0x1_0000;
+/// Pages that the program writes.
+const FLASH: usize = 0x0030_0000;
+/// A word of the emulator: the device resets itself again and again, after fewer steps than this; 0 is never.
+const CUTS: usize = 0x003f_0000;
+
+static MILLIS: AtomicU32 = AtomicU32::new(0);
+
+#[entry]
+fn main() -> ! {
+    // The entry macro turns this into a unique `&'static mut`: the numbers are never on the stack.
+    static mut MEMORY: Memory = Memory::new();
+    paint();
+    let passed = run(MEMORY);
+    loop {
+        debug::exit(if passed { debug::EXIT_SUCCESS } else { debug::EXIT_FAILURE });
+    }
+}
+
+fn run(memory: &mut Memory) -> bool {
+    let Some(mut core) = Peripherals::take() else { return false };
+    core.SYST.set_clock_source(SystClkSource::Core);
+    core.SYST.set_reload(TICKS - 1);
+    core.SYST.clear_current();
+    core.SYST.enable_counter();
+    core.SYST.enable_interrupt();
+    // SAFETY: the three ranges are memory of this machine behind the image, which `memory.x` ends before them; they do not
+    // overlap, and this function, which runs once in a boot, is the only one that makes references to them.
+    let (provision, flash, cuts) = unsafe {
+        (
+            core::slice::from_raw_parts(PROVISION as *const u8, PROVISION_BYTES),
+            core::slice::from_raw_parts_mut(FLASH as *mut u8, boot::FLASH_BYTES),
+            (CUTS as *const u32).read_volatile(),
+        )
+    };
+    let ended = boot::run(Board { provision, flash, cuts }, memory);
+    match &ended {
+        Ok(end) => hprintln!("{}", end),
+        Err(error) => hprintln!("ended early: {}", error),
+    }
+    hprintln!("{} bytes of RAM: {} static, {} stack; {} ms", statics() + deepest(), statics(), deepest(), now().0);
+    ended.is_ok()
+}
+
+#[exception]
+fn SysTick() {
+    MILLIS.store(MILLIS.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+}
+
+// SAFETY: the handler reads nothing but its argument and never returns; without it a fault would loop for ever.
+#[exception]
+unsafe fn HardFault(frame: &ExceptionFrame) -> ! {
+    panic!("hard fault at {:#010x}", frame.pc());
+}
+
+/// Milliseconds since the boot.
+pub fn now() -> Millis {
+    Millis(u64::from(MILLIS.load(Ordering::Relaxed)))
+}
+
+/// Until the next tick.
+pub fn rest() {
+    cortex_m::asm::wfi();
+}
+
+/// As if the power were cut.
+pub fn reset() -> ! {
+    SCB::sys_reset()
+}
+
+/// The registers of the Ethernet controller.
+pub struct Registers(());
+
+impl Registers {
+    /// The only ones: a second call would give a second owner, so it is for the boot alone.
+    pub fn take() -> Self {
+        Registers(())
+    }
+
+    /// The word at this offset, below 256 and a multiple of 4.
+    pub fn read(&self, offset: usize) -> u32 {
+        // SAFETY: a register of the controller, 32 bits wide and aligned; `offset & 0xfc` stays in its window.
+        unsafe { ((ETHERNET + (offset & 0xfc)) as *const u32).read_volatile() }
+    }
+
+    /// Writes the word at this offset, below 256 and a multiple of 4.
+    pub fn write(&mut self, offset: usize, word: u32) {
+        // SAFETY: as in `read`.
+        unsafe { ((ETHERNET + (offset & 0xfc)) as *mut u32).write_volatile(word) }
+    }
+}
+
+// SAFETY: both are symbols of the linker's script of cortex-m-rt; only their addresses are used, by `bounds`.
+unsafe extern "C" {
+    /// The end of the statics, by the linker's script of cortex-m-rt.
+    static mut __sheap: u32;
+    /// The end of RAM.
+    static _stack_start: u32;
+}
+
+const RAM: usize = 0x2000_0000;
+const PAINT: u32 = 0x5a5a_a5a5;
+/// Below the stack pointer, what `paint` itself may use.
+const OWN: usize = 256;
+
+fn bounds() -> (usize, usize) {
+    (&raw const __sheap as usize, &raw const _stack_start as usize)
+}
+
+/// Bytes of statics.
+fn statics() -> usize {
+    bounds().0 - RAM
+}
+
+/// Paints what lies between the statics and the stack.
+#[inline(never)]
+fn paint() {
+    let top = cortex_m::register::msp::read() as usize - OWN;
+    for at in (bounds().0..top).step_by(4) {
+        // SAFETY: RAM above all statics and below everything that is live on the stack; interrupts are not enabled yet.
+        unsafe { (at as *mut u32).write_volatile(PAINT) };
+    }
+}
+
+/// Bytes of stack that were ever used: down to the lowest word that changed.
+fn deepest() -> usize {
+    let (low, high) = bounds();
+    // SAFETY: RAM, read.
+    let changed = (low..high).step_by(4).find(|at| unsafe { (*at as *const u32).read_volatile() } != PAINT);
+    high - changed.unwrap_or(high)
+}

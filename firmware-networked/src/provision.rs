@@ -1,0 +1,78 @@
+//! What a device was given before its first boot: an invitation, a secret of its own, and in a rehearsal the values that its
+//! sensor will show.
+
+use heapless::Vec;
+use serde::{Deserialize, Serialize};
+use sordino_core::digest::Digest;
+use sordino_core::random::RunSeed;
+
+/// As `sordino-net rehearse --device` writes it, in postcard form.
+#[derive(Serialize, Deserialize)]
+pub struct Provision<'p> {
+    /// One line: where the server is, who it is, and the token that binds the device's key to its slot.
+    pub invitation: &'p str,
+    /// 256 random bits; a board draws them itself and keeps them.
+    pub secret: [u8; 32],
+    /// The seed of the agent's own draws: in a rehearsal the simulation's.
+    pub seed: RunSeed,
+    /// The value of observation `number` at each candidate, `f32`, little-endian, number after number.
+    pub sensor: &'p [u8],
+}
+
+/// What an invitation says.
+pub struct Invitation {
+    /// IPv4 address and port of the server.
+    pub server: ([u8; 4], u16),
+    /// The public number of the run.
+    pub deployment: u64,
+    /// Which agent this is.
+    pub slot: u32,
+    /// The digest of the agreement.
+    pub terms: Digest,
+    /// Fingerprints of the keys that the server may have, one or two.
+    pub pins: Vec<Digest, 2>,
+    /// What to show once.
+    pub token: [u8; 16],
+}
+
+impl Invitation {
+    /// Reads the line that `sordino-net invite` prints, whose host must be an IPv4 address; none if it is another line.
+    pub fn parse(line: &str) -> Option<Self> {
+        let (path, query) = line.trim().strip_prefix("sordino://")?.split_once('?')?;
+        let mut parts = path.split('/');
+        let (host, port) = parts.next()?.rsplit_once(':')?;
+        let mut address = [0; 4];
+        let mut numbers = host.split('.');
+        for byte in &mut address {
+            *byte = numbers.next()?.parse().ok()?;
+        }
+        let server = (address, port.parse().ok()?);
+        let deployment = u64::from_be_bytes(from_hex(parts.next()?)?);
+        let slot = parts.next()?.parse().ok()?;
+        let (mut terms, mut pins, mut token) = (None, Vec::new(), None);
+        for (name, value) in query.split('&').map_while(|pair| pair.split_once('=')) {
+            match name {
+                "terms" => terms = from_hex(value).map(Digest),
+                "pin" => pins.push(Digest(from_hex(value)?)).ok()?,
+                "token" => token = from_hex(value),
+                _ => return None,
+            }
+        }
+        let whole = parts.next().is_none() && numbers.next().is_none() && !pins.is_empty();
+        whole.then_some(Invitation { server, deployment, slot, terms: terms?, pins, token: token? })
+    }
+}
+
+/// Bytes from twice as many hexadecimal digits; none if there is anything else.
+pub fn from_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let (digits, rest) = text.as_bytes().as_chunks::<2>();
+    if digits.len() != N || !rest.is_empty() {
+        return None;
+    }
+    let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
+    let mut bytes = [0; N];
+    for (byte, [high, low]) in bytes.iter_mut().zip(digits) {
+        *byte = digit(*high)? << 4 | digit(*low)?;
+    }
+    Some(bytes)
+}
