@@ -1,0 +1,34 @@
+"""Differentially private Bayesian optimisation: accountants, simulated federations, ask and tell.
+
+What is computed here is what the command line `sordino` computes, to the bit. Simulations are **not private**: their
+noise comes from a seed. A real release needs a real federation (`sordino serve`, `sordino join`).
+
+========================================  ==========================================================================
+`epsilon`, `delta`, `calibrate`           what Poisson-sampled Gaussian releases cost
+`run`, `read`, `Result`                   a scenario, with a Python function as objective if you like, and its results
+`explain`, `scenarios`                    who is protected from whom; the scenarios that need no file
+`Optimizer`                               Bayesian optimisation of one function, without privacy
+`InputError`, `RunError`                  what was given does not fit; anything else
+========================================  ==========================================================================
+"""
+
+from ._native import InputError, RunError, __version__
+from ._optimizer import Optimizer
+from ._privacy import calibrate, delta, epsilon
+from ._result import Result, read
+from ._run import explain, run, scenarios
+
+__all__ = [
+    "InputError",
+    "Optimizer",
+    "Result",
+    "RunError",
+    "__version__",
+    "calibrate",
+    "delta",
+    "epsilon",
+    "explain",
+    "read",
+    "run",
+    "scenarios",
+]

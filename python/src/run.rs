@@ -1,0 +1,141 @@
+//! A scenario into a run folder, as `sordino run --resume` does it.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use pyo3::prelude::*;
+use sordino_sim::cli::{data as from, run as command};
+use sordino_sim::model::federated::Own;
+use sordino_sim::model::{self, DriverKind, Model, ModelError, Options};
+use sordino_sim::progress::Progress;
+use sordino_sim::progress::teller::Teller;
+use sordino_sim::scenario::{ObjectiveConfig, SHIPPED, Scenario};
+use sordino_sim::study::execute::{self, ExecuteError, Place};
+use sordino_sim::world::oracle::Oracle;
+
+use crate::called;
+use crate::error::{self, RunError};
+
+/// Source and text of a scenario: a shipped name, a path, or TOML, which has line breaks.
+fn scenario_text(scenario: &str) -> PyResult<(String, String)> {
+    if scenario.contains('\n') {
+        return Ok(("scenario".to_owned(), scenario.to_owned()));
+    }
+    command::scenario_text(scenario).map_err(error::ended)
+}
+
+/// Names of the shipped scenarios.
+#[pyfunction]
+pub fn scenarios() -> Vec<&'static str> {
+    SHIPPED.iter().map(|shipped| shipped.name).collect()
+}
+
+/// What a scenario promises to whom: the JSON of `sordino privacy explain`.
+#[pyfunction]
+pub fn explain(py: Python<'_>, scenario: &str, settings: Vec<String>) -> PyResult<String> {
+    let (source, text) = scenario_text(scenario)?;
+    let model = model::parse(&source, &text, &settings).map_err(error::ended)?;
+    let explanation = py.detach(|| model.explain()).map_err(error::ended)?;
+    serde_json::to_string(&explanation).map_err(error::failure)
+}
+
+/// What a run folder says of a function in the place of a program.
+const PROGRAM: &str = "a Python function: sordino.run(objective=...)";
+
+/// The scenario that is run, and whether the answers of its function differ.
+fn model(
+    (source, text): (String, String),
+    settings: Vec<String>,
+    data: Option<&PathBuf>,
+    function: Option<Arc<dyn Oracle>>,
+) -> PyResult<(Box<dyn Model>, bool)> {
+    let mut all = from::of_data(&text, &settings, data.map(PathBuf::as_path)).map_err(error::ended)?;
+    all.splice(0..0, settings);
+    let Some(function) = function else {
+        return Ok((model::parse(&source, &text, &all).map_err(error::ended)?, false));
+    };
+    // Only where neither names a program, which may be the same function's: then this folder is the program's, too.
+    let parsed: toml::Table = text.parse().unwrap_or_default();
+    let objective = parsed.get("objective");
+    let said = |key: &str| objective.and_then(|objective| objective.get(key)).is_some();
+    let set = |key: &str| all.iter().any(|setting| setting.trim_start().starts_with(key));
+    let kind = objective.and_then(|objective| objective.get("kind")).and_then(toml::Value::as_str);
+    let asked = kind == Some("command") || set("objective.kind") || set("objective=");
+    if !asked {
+        let kind = kind.unwrap_or("none");
+        return Err(error::InputError::new_err(format!(
+            "objective: the functions of scenario `{source}` are its own (objective.kind is {kind}); admissible: a \
+             scenario with objective.kind = \"command\", or inputs={{...}} in place of its [objective]"
+        )));
+    }
+    if !said("command") && !set("objective.command") && !set("objective=") {
+        all.push(format!("objective.command=\"{PROGRAM}\""));
+    }
+    let scenario = Scenario::parse(&source, &text, &all).map_err(error::ended)?;
+    let noisy = matches!(&scenario.objective, ObjectiveConfig::Command(config) if config.noisy);
+    Ok((Box::new(Own::asking(scenario, function).map_err(error::input)?), noisy))
+}
+
+/// Executes into the folder `out`, which is new, unfinished or complete; true if it was complete. Nothing is overwritten.
+#[pyfunction]
+pub fn run(
+    py: Python<'_>,
+    scenario: &str,
+    settings: Vec<String>,
+    out: PathBuf,
+    objective: Option<Bound<'_, PyAny>>,
+    data: Option<PathBuf>,
+    threads: Option<i64>,
+    lockstep: bool,
+    checkpoint_every: f64,
+    progress: bool,
+) -> PyResult<bool> {
+    let (oracle, door) = called::open();
+    let function = objective.as_ref().map(|_| oracle.clone());
+    let (model, noisy) = model(scenario_text(scenario)?, settings, data.as_ref(), function)?;
+    let threads = threads.map(|threads| error::whole("threads", threads, 1, 4096)).transpose()?;
+    let every = command::seconds(&format!("{checkpoint_every:?}")).map_err(|admissible| {
+        error::InputError::new_err(format!("checkpoint_every is {checkpoint_every}; admissible: {admissible}"))
+    })?;
+    let models = [model];
+    from::check_data(&models, data.as_deref()).map_err(error::ended)?;
+    let [model] = models;
+    let place = execute::begin_or_resume(&out, &*model, data.as_deref()).map_err(error::ended)?;
+    let Place::Open(folder, journal) = place else {
+        return Ok(true);
+    };
+    let stop = Arc::new(AtomicBool::new(false));
+    let options = Options {
+        threads: threads.and_then(|threads| NonZeroUsize::new(threads as usize)),
+        driver: if lockstep { DriverKind::Lockstep } else { DriverKind::Tokio },
+        data,
+        interval: Duration::from_secs_f64(every),
+        stop: stop.clone(),
+        ..Options::default()
+    };
+    // The arithmetic has a thread of its own, so that this one answers for the function and hears Ctrl-C.
+    let worker = thread::Builder::new().name("sordino".to_owned()).spawn(move || {
+        // The door stays open until the end, also where nothing is asked.
+        let _open = oracle;
+        let head = model.head();
+        let jobs = model.jobs();
+        let teller = progress.then(|| Teller::new("run", &head.name, jobs.unit, jobs.count));
+        let told: &dyn Progress = teller.as_ref().map_or(&(), |teller| teller);
+        execute::execute(&*model, folder, journal, options, told).map(|_| ())
+    });
+    let worker = worker.map_err(error::failure)?;
+    let served = door.serve(py, objective.as_ref(), noisy, || stop.store(true, Ordering::Relaxed));
+    let result = py.detach(|| worker.join());
+    // The exception comes back as it is; what else went wrong after it went wrong because of it.
+    served?;
+    match result {
+        Ok(Ok(())) => Ok(false),
+        Ok(Err(ExecuteError::Model(ModelError::Interrupted))) => Err(RunError::new_err("interrupted")),
+        Ok(Err(error)) => Err(error::ended(error)),
+        Err(_) => Err(RunError::new_err("the simulator panicked, which is a bug; what it said is on standard error")),
+    }
+}

@@ -1,0 +1,141 @@
+//! A simulated federation for a web page: core's parties, noise and accountant in WebAssembly, without imports. Numbers in,
+//! numbers out; what the page calls is below, one federation at a time. **Simulated**: the noise comes from a seed.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`world`] | a function for each agent |
+//! | [`federation`] | one method of one run, some agents at a time |
+//! | [`live`] | paired runs of two methods, and what the private one costs |
+
+use std::cell::RefCell;
+
+use sordino_core::domain::DomainError;
+use sordino_core::features::FeatureError;
+use sordino_core::federated::{AgentError, ConfigError, PublicError, ServerError};
+
+use sordino_core::privacy::accountant::AccountantError;
+
+use federation::Dials;
+use live::Live;
+
+pub mod federation;
+pub mod live;
+pub mod world;
+
+/// Why there is no number.
+#[derive(Debug, thiserror::Error)]
+pub enum WebError {
+    /// Candidates or regions.
+    #[error(transparent)]
+    Domain(#[from] DomainError),
+    /// Features or kernel.
+    #[error(transparent)]
+    Features(#[from] FeatureError),
+    /// The configuration as a whole.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// What all agents share.
+    #[error(transparent)]
+    Public(#[from] PublicError),
+    /// An agent refused.
+    #[error(transparent)]
+    Agent(#[from] AgentError),
+    /// The server refused.
+    #[error(transparent)]
+    Server(#[from] ServerError),
+    /// The accountant refused.
+    #[error(transparent)]
+    Accountant(#[from] AccountantError),
+}
+
+#[derive(Default)]
+struct Page {
+    live: Option<Live>,
+    refusal: String,
+}
+
+thread_local! {
+    static PAGE: RefCell<Page> = RefCell::default();
+}
+
+/// What `ask` answers of the federation under way, or `otherwise`; a refusal ends it.
+fn with<R>(otherwise: R, ask: impl FnOnce(&mut Live) -> Result<R, WebError>) -> R {
+    PAGE.with_borrow_mut(|page| match page.live.as_mut().map(ask) {
+        Some(Ok(answer)) => answer,
+        Some(Err(error)) => {
+            *page = Page { live: None, refusal: error.to_string() };
+            otherwise
+        }
+        None => otherwise,
+    })
+}
+
+/// Begins with these dials and this number of runs; 1, or 0 if they are refused ([`refusal_byte`]).
+// SAFETY: no other symbol of this name exists in the module.
+#[unsafe(no_mangle)]
+pub extern "C" fn begin(agents: u32, rounds: u32, q: f64, z: f64, seed: u32, runs: u32) -> u32 {
+    let dials = Dials { agents, rounds, sampling_probability: q, noise_multiplier: z, seed: u64::from(seed) };
+    let (live, refusal) = match Live::new(dials, runs) {
+        Ok(live) => (Some(live), String::new()),
+        Err(error) => (None, error.to_string()),
+    };
+    let begun = u32::from(live.is_some());
+    PAGE.set(Page { live, refusal });
+    begun
+}
+
+/// A slice of a round of one federation, or one ε; 0 if nothing is left to do, or something was refused.
+// SAFETY: no other symbol of this name exists in the module.
+#[unsafe(no_mangle)]
+pub extern "C" fn step() -> u32 {
+    with(0, |live| live.step().map(u32::from))
+}
+
+/// Mean regret over runs: method 0 shares nothing, 1 is private. NaN if it is not known yet.
+// SAFETY: no other symbol of this name exists in the module.
+#[unsafe(no_mangle)]
+pub extern "C" fn regret(method: u32, round: u32) -> f64 {
+    with(f64::NAN, |live| Ok(live.regret(method as usize, round as usize)))
+}
+
+/// ε of the first releases at [`delta`]. NaN if it is not known yet.
+// SAFETY: no other symbol of this name exists in the module.
+#[unsafe(no_mangle)]
+pub extern "C" fn epsilon(releases: u32) -> f64 {
+    with(f64::NAN, |live| Ok(live.epsilon(releases as usize)))
+}
+
+/// δ of every ε, N^−1.1.
+// SAFETY: no other symbol of this name exists in the module.
+#[unsafe(no_mangle)]
+pub extern "C" fn delta() -> f64 {
+    with(f64::NAN, |live| Ok(live.delta()))
+}
+
+/// Finished runs of both methods.
+// SAFETY: no other symbol of this name exists in the module.
+#[unsafe(no_mangle)]
+pub extern "C" fn runs_done() -> u32 {
+    with(0, |live| Ok(live.runs_done()))
+}
+
+/// One byte of the 32 of a method's digest over its finished runs.
+// SAFETY: no other symbol of this name exists in the module.
+#[unsafe(no_mangle)]
+pub extern "C" fn digest_byte(method: u32, index: u32) -> u32 {
+    with(0, |live| Ok(live.digest(method as usize).0.get(index as usize).copied().unwrap_or(0).into()))
+}
+
+/// The noise-free value of an agent at a candidate; NaN beyond the last.
+// SAFETY: no other symbol of this name exists in the module.
+#[unsafe(no_mangle)]
+pub extern "C" fn value(agent: u32, candidate: u32) -> f64 {
+    with(f64::NAN, |live| Ok(live.world().of(agent).get(candidate as usize).copied().unwrap_or(f64::NAN)))
+}
+
+/// One byte of why the last call was refused, in UTF-8; 0 beyond its end.
+// SAFETY: no other symbol of this name exists in the module.
+#[unsafe(no_mangle)]
+pub extern "C" fn refusal_byte(index: u32) -> u32 {
+    PAGE.with_borrow(|page| page.refusal.as_bytes().get(index as usize).copied().unwrap_or(0).into())
+}
