@@ -47,7 +47,7 @@ pub fn script() -> Vec<u8> {
     let functions = family.realize(seed);
     let shared = ScenarioContext::<f32>::new(&scenario, functions.candidates(), functions.dim()).expect("a context");
     let run = RunContext::new(&scenario, Arc::new(shared), 0, functions).expect("a run");
-    let method = scenario.federation.methods[0];
+    let method = scenario.methods().next().expect("a scenario has a method");
     let method = Arc::new(MethodContext::new(&scenario, method, Arc::new(run), None).expect("a method"));
     let parameters = method.config.parameters();
 
@@ -84,7 +84,7 @@ pub fn script() -> Vec<u8> {
         let share = collecting.then(|| server.share().expect("a sample"));
         let broadcast = (round > 0).then(|| Arc::from(&vectors[..]));
         let leaf = record(&mut agent, input, round, &method, &mut script);
-        let order = Order { round, broadcast, maximum: None, share };
+        let order = Order { round, broadcast, maximum: None, share, source: server.kind() };
         for shard in &mut shards {
             let partial = shard.advance(&order).expect("a round");
             let [Piece::Part { leaves, .. }] = &partial.pieces[..] else { panic!("one agent is a part of its block") };

@@ -15,6 +15,7 @@ pub const HOUSES: &[House] = &[
         sources: "core/src/",
         floors: &[
             &["math"],
+            &["dispatch"],
             &["parameter"],
             &["digest"],
             &["wire"],
@@ -32,7 +33,10 @@ pub const HOUSES: &[House] = &[
             &["federated", "outsourced", "local", "output"],
         ],
     },
-    House { sources: "host/src/", floors: &[&["entropy", "program"], &["files"], &["ledger"], &["server"], &["tune"]] },
+    House {
+        sources: "host/src/",
+        floors: &[&["entropy", "program", "width"], &["files"], &["ledger"], &["server"], &["tune"]],
+    },
     House {
         sources: "sim/src/",
         floors: &[
@@ -53,6 +57,7 @@ pub const HOUSES: &[House] = &[
         floors: &[
             &["text"],
             &["identity"],
+            &["keys", "authority"],
             &["invitation", "terms"],
             &["enrolment"],
             &["rounds"],
@@ -60,13 +65,28 @@ pub const HOUSES: &[House] = &[
             &["door"],
             &["progress"],
             &["serve"],
-            &["link"],
+            &["link", "journal"],
             &["agent"],
             &["join"],
-            &["chaos"],
+            &["chaos", "bridge"],
             &["rehearsal"],
             &["cli"],
         ],
+    },
+    House {
+        sources: "capi/src/",
+        floors: &[
+            &["status"],
+            &["memory"],
+            &["settings", "callback"],
+            &["agreement"],
+            &["gp", "optimizer", "reporter"],
+            &["agent"],
+        ],
+    },
+    House {
+        sources: "cluster/src/",
+        floors: &[&["message"], &["plan", "keeper"], &["link"], &["head", "worker"], &["cli"]],
     },
 ];
 

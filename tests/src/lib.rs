@@ -148,3 +148,8 @@ pub fn kernel<T: Scalar>(case: &Value) -> StationaryKernel<T> {
 #[doc = include_str!("../../README.md")]
 #[cfg(doctest)]
 pub struct Readme;
+
+/// The book's Rust as well.
+#[doc = include_str!("../../docs/book/src/embedding.md")]
+#[cfg(doctest)]
+pub struct Book;

@@ -1,22 +1,57 @@
 //! `cargo xtask bench [WORKLOAD …]`: measurements, never tests; nothing here can fail CI.
 
+use std::fs;
+use std::process::Command;
+
 use crate::process::{self, Report, cargo};
 
+/// Python packages that the comparison installs.
+const PYTHON_PACKAGES: [&str; 2] = ["numpy", "scikit-learn"];
+/// Seconds that installing them, and then running them, may take.
+const PYTHON_SECONDS: &str = "900";
+
 /// Where the time of one default run goes, then the comparisons with other crates, as plain code and for this
-/// processor. Arguments choose among the comparisons.
+/// processor. Arguments choose among the comparisons; `--python` adds scikit-learn and numpy.
 pub fn run(report: &mut Report, arguments: &[&str]) {
+    let python = arguments.contains(&"--python");
+    let arguments: Vec<&str> = arguments.iter().copied().filter(|word| *word != "--python").collect();
     report.step("time of one dp-fts-de run", || example("time", &[]));
     for (name, flags) in [("plain", ""), ("native", "-C target-cpu=native")] {
         report.step(&format!("comparisons, {name}"), || {
             let folder = process::target_folder().join(format!("bench-{name}"));
             let mut command = cargo(&["run", "--release", "-q", "--manifest-path", "bench/Cargo.toml", "--target-dir"]);
-            command.arg(folder).arg("--").args(arguments);
+            command.arg(folder).arg("--").args(&arguments);
             if !flags.is_empty() {
                 command.env("RUSTFLAGS", flags);
             }
             process::run(&mut command).map(|_| String::new())
         });
     }
+    if python {
+        report.step("comparisons, Python", peers_in_python);
+    }
+}
+
+/// scikit-learn and numpy on the same workloads, in a virtual environment under `target/` that is made once.
+fn peers_in_python() -> Result<String, String> {
+    let folder = process::target_folder().join("bench-python");
+    let python = folder.join("bin/python");
+    let bounded = |program: &std::path::Path| {
+        let mut command = Command::new("timeout");
+        command.arg(PYTHON_SECONDS).arg(program).current_dir(process::root());
+        // One thread, as everything else here.
+        for variable in ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"] {
+            command.env(variable, "1");
+        }
+        command
+    };
+    let ready = folder.join("ready");
+    if !ready.exists() {
+        process::run(bounded("python3".as_ref()).args(["-m", "venv"]).arg(&folder))?;
+        process::run(bounded(&python).args(["-m", "pip", "install", "--quiet"]).args(PYTHON_PACKAGES))?;
+        fs::write(&ready, "").map_err(|error| format!("{}: {error}", ready.display()))?;
+    }
+    process::run(bounded(&python).arg("bench/peers.py")).map(|_| String::new())
 }
 
 /// `cargo xtask fuzz [TARGET …] [--seconds N] [--seed N]`: random edits of what is read from outside, with the checks of

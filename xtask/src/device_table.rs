@@ -31,8 +31,8 @@ fn lines(output: &str) -> Result<Vec<Line<'_>>, String> {
 }
 
 const HEAD: &str = "\
-| operation | n, N, M | M4F instructions | at most | M4F stack | M0 instructions | M0 stack | at most | RAM | flash |
-|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|
+| operation | n, N, M | M4F instructions | at most | ms | M4F stack | M0 instructions | M0 stack | at most | RAM | flash | at s |
+|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|
 ";
 
 /// Writes the table and returns a note.
@@ -42,8 +42,8 @@ pub fn write(outputs: &[Output]) -> Result<String, String> {
         return Err("both targets must have run".to_owned());
     };
     let (m4f, m0) = (lines(m4f)?, lines(m0)?);
-    let whole = image(None)?;
-    let empty = image(Some("nothing"))?;
+    let whole = image(None, "3")?;
+    let empty = [image(Some("nothing"), "3")?, image(Some("nothing"), "s")?];
     let compiler = process::run(std::process::Command::new("rustc").arg("--version"))?;
     let mut page = format!(
         "# What the operations cost on a device\n\n\
@@ -54,9 +54,12 @@ pub fn write(outputs: &[Output]) -> Result<String, String> {
          M0: Cortex-M0 code (no floating-point unit) on mps2-an385.\n\
          - **Stack** is what the call changed below the stack pointer, in bytes. Where a bound is given, the firmware \
          fails when it is exceeded; those of instructions hold for the M4F.\n\
-         - **RAM** is what the caller lends, in bytes.\n\
+         - **ms** is the M4F instructions at 64 MHz and one a cycle, hence at least that.\n\
+         - **RAM** is what the operation needs of the caller, in bytes. Lend it as a slice of a `static`: an array that is \
+         handed over by value is built on the stack and moved (`Optimizer::new` with 10,844 bytes took 23,112 of stack \
+         in a trial).\n\
          - **Flash** is the growth of an M4F image by the operation and its preparation (drawing the features, filling \
-         the posterior), whatever its size; what operations share counts in each.\n",
+         the posterior), whatever its size; what operations share counts in each. **at s**: the same at `opt-level = \"s\"`.\n",
         compiler.trim(),
     );
     let (mut rows, mut flash) = (0, ("", String::new()));
@@ -72,13 +75,13 @@ pub fn write(outputs: &[Output]) -> Result<String, String> {
         };
         let [name, size, instructions, most, stack, stack_most, storage] = row.map(grouped);
         if row[0] != flash.0 {
-            flash = (row[0], grouped(&image(Some(row[0]))?.flash.saturating_sub(empty.flash).to_string()));
+            flash = (row[0], format!("{} | {}", growth(row[0], "3", &empty[0])?, growth(row[0], "s", &empty[1])?));
         }
-        let size = if size == "0" { "" } else { &size };
+        let (size, ms) = (if size == "0" { "" } else { &size }, milliseconds(row[2]));
         let [_, _, m0_instructions, _, m0_stack, ..] = other.map(grouped);
         let _ = writeln!(
             page,
-            "| {name} | {size} | {instructions} | {most} | {stack} | {m0_instructions} | {m0_stack} | {stack_most} | {storage} | {} |",
+            "| {name} | {size} | {instructions} | {most} | {ms} | {stack} | {m0_instructions} | {m0_stack} | {stack_most} | {storage} | {} |",
             flash.1
         );
         rows += 1;
@@ -92,7 +95,7 @@ pub fn write(outputs: &[Output]) -> Result<String, String> {
          RAM without the stack. An image that measures nothing: {} bytes of flash.",
         grouped(&whole.flash.to_string()),
         grouped(&whole.ram.to_string()),
-        grouped(&empty.flash.to_string())
+        grouped(&empty[0].flash.to_string())
     );
     let path = process::root().join("docs/device-table.md");
     fs::create_dir_all(process::root().join("docs"))
@@ -101,9 +104,30 @@ pub fn write(outputs: &[Output]) -> Result<String, String> {
     Ok(format!("{rows} rows in docs/device-table.md"))
 }
 
-/// Size of the M4F image with all operations or only one.
-fn image(only: Option<&str>) -> Result<elf::Size, String> {
+/// What an operation adds to an image that measures nothing.
+fn growth(operation: &str, level: &str, empty: &elf::Size) -> Result<String, String> {
+    Ok(grouped(&image(Some(operation), level)?.flash.saturating_sub(empty.flash).to_string()))
+}
+
+/// Instructions at 64 MHz and one a cycle, three digits.
+fn milliseconds(instructions: &str) -> String {
+    let ms = instructions.parse::<f64>().map_or(f64::NAN, |count| count / 64e3);
+    let digits = if ms < 1.0 {
+        3
+    } else if ms < 10.0 {
+        2
+    } else if ms < 100.0 {
+        1
+    } else {
+        0
+    };
+    format!("{ms:.digits$}")
+}
+
+/// Size of the M4F image with all operations or only one, at a level of optimisation.
+fn image(only: Option<&str>, level: &str) -> Result<elf::Size, String> {
     let mut command = cargo(&["build", "-q", "--release", "-p", "firmware-example", "--target", M4F]);
+    command.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", level);
     match only {
         Some(name) => command.env("SORDINO_ONLY", name),
         None => command.env_remove("SORDINO_ONLY"),
@@ -137,6 +161,7 @@ mod tests {
         let row = Line::Row(["a b", "16", "12", "20", "8", "16", "0"]);
         assert_eq!(lines(output), Ok(vec![Line::Heading("Basics"), row]));
         assert!(lines("--- costs\n|\n| a | 1 |\n---\n").is_err());
+        assert_eq!(["640", "64000", "6400000"].map(milliseconds), ["0.010", "1.00", "100"]);
         assert_eq!(["1234567", "12", "64 draws"].map(grouped), ["1,234,567", "12", "64 draws"]);
     }
 }

@@ -1,8 +1,8 @@
-//! `cargo xtask digests`: the same numbers, computed five ways.
+//! `cargo xtask digests`: the same numbers, computed five ways, and on this machine at every width of its vectors.
 //!
 //! | what every program prints | what it must be | where |
 //! |---|---|---|
-//! | the digest table | `tests/vectors/digests.txt` | host in debug and release, M4F, M0 code, WebAssembly |
+//! | the digest table | `tests/vectors/digests.txt` | host in debug and release, and at every width of its vectors; M4F, M0 code, WebAssembly |
 //! | the scripted federation | `tests/vectors/federation.txt` | the same without WebAssembly |
 
 use std::fs;
@@ -22,6 +22,8 @@ struct Golden {
 const DIGESTS: Golden = Golden { name: "digests", begin: "--- digests", path: "tests/vectors/digests.txt" };
 const FEDERATION: Golden = Golden { name: "federation", begin: "--- federation", path: "tests/vectors/federation.txt" };
 const END: &str = "---";
+/// Beginning of the line that names the widths of the host's vectors.
+const WIDTHS: &str = "widths: ";
 
 /// Computes both tables everywhere and compares; with `write`, the host's debug build says first what is expected.
 /// `devices` is what the firmware printed.
@@ -46,6 +48,13 @@ pub fn run(report: &mut Report, devices: &[Output], write: bool) {
         let output = host(profile);
         compare(name, output.as_deref().map_err(Clone::clone), &both);
     }
+    match widths() {
+        Ok(widths) => widths.iter().for_each(|width| {
+            let output = host_at(width);
+            compare(&format!("host, release, {width}"), output.as_deref().map_err(Clone::clone), &both);
+        }),
+        Err(error) => compare("host, every width", Err(error), &both),
+    }
     for target in [tools::M4F, tools::M0] {
         let output = devices.iter().find(|output| output.target == target).map(|output| output.text.as_str());
         compare(target, output.ok_or_else(|| "the firmware did not run".to_owned()), &both);
@@ -57,6 +66,23 @@ pub fn run(report: &mut Report, devices: &[Output], write: bool) {
 /// The firmware's host program.
 fn host(profile: &[&str]) -> Result<String, String> {
     process::run(&mut cargo(&[&["run", "-q", "-p", "firmware-example"], profile].concat()))
+}
+
+/// The widths of vectors that this machine has, narrowest first, as the host's program says; wider ones cannot be tested
+/// here.
+pub fn widths() -> Result<Vec<String>, String> {
+    let output = host(&["--release"])?;
+    let line = output.lines().find_map(|line| line.strip_prefix(WIDTHS));
+    let names: Vec<String> = line.unwrap_or_default().split_whitespace().map(str::to_owned).collect();
+    if names.is_empty() { Err(format!("no line `{WIDTHS}…` in the output")) } else { Ok(names) }
+}
+
+/// The firmware's host program, which uses vectors of this width and says so.
+fn host_at(width: &str) -> Result<String, String> {
+    let mut command = cargo(&["run", "-q", "-p", "firmware-example", "--release"]);
+    let output = process::run(command.env("SORDINO_WIDTH", width))?;
+    let says = format!("width: {width}");
+    if output.lines().any(|line| line == says) { Ok(output) } else { Err(format!("no line `{says}` in the output")) }
 }
 
 /// Runs the same table under node.

@@ -37,13 +37,14 @@ pub fn run(report: &mut Report, write: bool) -> Vec<Output> {
         });
     }
     report.step("a reset at every step", resets);
+    report.step("programs for a device", programs);
     if write {
         report.step("device table", || device_table::write(&outputs));
     }
     outputs
 }
 
-/// Agent, reporter and optimizer, reset at every step on both targets; what they end with is what they end with here.
+/// Two kinds of agent, reporter and optimizer, reset at every step on both targets; what they end with is what they end with here.
 fn resets() -> Result<String, String> {
     let example = ["run", "--release", "-q", "-p", "firmware-example", "--example", "resets"];
     let here = process::run(&mut cargo(&example))?;
@@ -59,4 +60,18 @@ fn resets() -> Result<String, String> {
         }
     }
     Ok(format!("{} devices, the same end on {} targets and here", here.lines().count(), DEVICES.len()))
+}
+
+/// Small programs for a device: what each says here it says on a Cortex-M4F, line by line.
+fn programs() -> Result<String, String> {
+    const PROGRAMS: [&str; 3] = ["sensor", "reports", "member"];
+    for program in PROGRAMS {
+        let example = ["run", "--release", "-q", "-p", "firmware-example", "--example", program];
+        let here = process::run(&mut cargo(&example))?;
+        let there = process::run(cargo(&example).args(["--target", DEVICES[0].0]))?;
+        if here.trim().is_empty() || here != there {
+            return Err(format!("{program} says something else on {}", DEVICES[0].1));
+        }
+    }
+    Ok(format!("{} say the same on {} and here", PROGRAMS.join(", "), DEVICES[0].1))
 }

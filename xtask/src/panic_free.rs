@@ -5,79 +5,128 @@
 //! listed and nothing else. The list is that of the names in `firmware-example/examples/panic_free/`; those that begin
 //! with `control` can panic in five different ways, and must be found to.
 //!
-//! Those that begin with `single` are whole parties in `f32`. Of them it is proved instead that the image holds no
-//! arithmetic, comparison or integer conversion of `f64`, which a device without double precision does in software:
-//! nothing but the conversions between the two formats, for numbers of the configuration and of errors.
+//! Those that begin with `party` or `single` are whole parties: agent, reporter, optimizer. They are linked for two
+//! processors at two levels of optimisation, and a control with them. Of `single`, parties in `f32`, it is proved too
+//! that the image holds no arithmetic, comparison or integer conversion of `f64`, which a device without double precision
+//! does in software: nothing but the conversions between the two formats, for numbers of the configuration and of errors.
 
 use std::fs;
 
 use crate::elf;
 use crate::process::{self, Report, cargo};
-use crate::tools::M4F;
+use crate::tools::{M0, M4F};
 
 /// Where the operations are.
 const SOURCES: &str = "firmware-example/examples/panic_free";
-/// Fewer operations or controls than there are: the list was not read.
-const LEAST: (usize, usize) = (45, 5);
+/// Fewer operations, controls or parties than there are: the list was not read.
+const LEAST: (usize, usize, usize) = (45, 5, 7);
 /// An operation known to compute in `f64`, which the test must see.
 const DOUBLE: &str = "privacy::encode";
+
+/// Targets and levels of optimisation at which parties are linked; the operations are at the first. Level `z` is not
+/// among them: it keeps functions of the standard library such as `split_at` as they are, with their panics, and saves
+/// next to nothing against `s`.
+const BUILDS: [Build; 4] = [
+    Build { target: M4F, level: "3" },
+    Build { target: M4F, level: "s" },
+    Build { target: M0, level: "3" },
+    Build { target: M0, level: "s" },
+];
+
+/// For what an image is made, and how.
+#[derive(Clone, Copy)]
+struct Build {
+    target: &'static str,
+    level: &'static str,
+}
+
+/// Names of the operations, by what is proved of them.
+struct Names {
+    controls: Vec<String>,
+    operations: Vec<String>,
+    parties: Vec<String>,
+}
 
 /// Links every operation and looks for a way to panic, or for arithmetic in `f64`.
 pub fn run(report: &mut Report) {
     report.step("panic-free operations on M4F", || {
         let names = names()?;
-        let of = |prefix: &str| names.iter().filter(|name| name.starts_with(prefix)).collect::<Vec<_>>();
-        let (controls, single) = (of("control"), of("single"));
-        let operations: Vec<_> =
-            names.iter().filter(|name| !controls.contains(name) && !single.contains(name)).collect();
-        if operations.len() < LEAST.0 || controls.len() < LEAST.1 {
-            return Err(format!("only {} operations and {} controls found", operations.len(), controls.len()));
+        if names.operations.len() < LEAST.0 || names.controls.len() < LEAST.1 || names.parties.len() < LEAST.2 {
+            let (operations, controls, parties) = (names.operations.len(), names.controls.len(), names.parties.len());
+            return Err(format!("only {operations} operations, {controls} controls and {parties} parties found"));
         }
-        for control in &controls {
-            if !image(control)?.panics {
-                return Err(format!("{control}: links without a panic, so this test does not see it"));
-            }
-        }
-        let least = image("nothing")?.flash + 64;
-        // An operation that was not linked at all would pass.
-        let linked = |operation: &str| {
-            let image = image(operation)?;
-            let missing = format!("{operation} is not in its image ({} bytes, at least {least} expected)", image.flash);
-            if image.flash < least { Err(missing) } else { Ok(image) }
-        };
-        let mut faults = Vec::new();
-        for operation in &operations {
-            if linked(operation)?.panics {
-                faults.push(format!("{operation} can panic"));
-            }
-        }
-        for operation in &single {
-            let doubles = linked(operation)?.doubles;
-            if !doubles.is_empty() {
-                faults.push(format!("{operation} computes in f64: {}", doubles.join(", ")));
-            }
-        }
-        if image(DOUBLE)?.doubles.is_empty() {
+        let mut faults = check(BUILDS[0], &names.controls, &names.operations)?;
+        if image(BUILDS[0], DOUBLE)?.doubles.is_empty() {
             faults.push(format!("{DOUBLE}: links without f64, so this test does not see it"));
         }
-        if !faults.is_empty() {
-            return Err(faults.join("; "));
+        judged(faults, format!("{} operations, and {} controls panic", names.operations.len(), names.controls.len()))
+    });
+    report.step("panic-free parties on M4F and M0, levels 3 and s", || {
+        let names = names()?;
+        let mut faults = Vec::new();
+        for build in BUILDS {
+            faults.extend(check(build, &names.controls[..1], &names.parties)?);
         }
-        let (operations, controls, single) = (operations.len(), controls.len(), single.len());
-        Ok(format!("{operations} operations, and {controls} controls panic; {single} without f64 arithmetic"))
+        let single = names.parties.iter().filter(|name| is_single(name)).count();
+        let (parties, builds) = (names.parties.len(), BUILDS.len());
+        judged(
+            faults,
+            format!("{parties} parties in {builds} builds, in each of which a control panics; {single} without f64"),
+        )
     });
 }
 
+fn judged(faults: Vec<String>, note: String) -> Result<String, String> {
+    if faults.is_empty() { Ok(note) } else { Err(faults.join("; ")) }
+}
+
+/// What is wrong with these operations in one build, in which every control must be seen to panic.
+fn check(build: Build, controls: &[String], operations: &[String]) -> Result<Vec<String>, String> {
+    let at = format!("on {} at level {}", build.target, build.level);
+    for control in controls {
+        if !image(build, control)?.panics {
+            return Err(format!("{control}: links without a panic {at}, so this test does not see it"));
+        }
+    }
+    let least = image(build, "nothing")?.flash + 64;
+    let mut faults = Vec::new();
+    for operation in operations {
+        let Image { flash, panics, doubles } = image(build, operation)?;
+        // An operation that was not linked at all would pass.
+        if flash < least {
+            return Err(format!("{operation} is not in its image {at} ({flash} bytes, at least {least} expected)"));
+        }
+        if panics {
+            faults.push(format!("{operation} can panic {at}"));
+        }
+        if is_single(operation) && !doubles.is_empty() {
+            faults.push(format!("{operation} computes in f64 {at}: {}", doubles.join(", ")));
+        }
+    }
+    Ok(faults)
+}
+
+fn is_single(name: &str) -> bool {
+    name.starts_with("single")
+}
+
 /// The names of all operations in the sources, in their order.
-fn names() -> Result<Vec<String>, String> {
+fn names() -> Result<Names, String> {
     let folder = process::root().join(SOURCES);
     let files = fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut paths: Vec<_> = files.filter_map(|file| Some(file.ok()?.path())).collect();
     paths.sort();
-    let mut names = Vec::new();
+    let mut names = Names { controls: Vec::new(), operations: Vec::new(), parties: Vec::new() };
     for path in paths {
         let source = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-        names.extend(names_in(&source));
+        for name in names_in(&source) {
+            let kind = match name.split_once(": ") {
+                Some(("control", _)) => &mut names.controls,
+                Some(("single" | "party", _)) => &mut names.parties,
+                _ => &mut names.operations,
+            };
+            kind.push(name);
+        }
     }
     Ok(names)
 }
@@ -98,11 +147,11 @@ struct Image {
 }
 
 /// The image with one operation.
-fn image(operation: &str) -> Result<Image, String> {
+fn image(Build { target, level }: Build, operation: &str) -> Result<Image, String> {
     let mut command =
-        cargo(&["build", "-q", "--release", "-p", "firmware-example", "--example", "panic_free", "--target", M4F]);
-    process::run(command.env("SORDINO_ONLY", operation))?;
-    let path = process::target_folder().join(M4F).join("release/examples/panic_free");
+        cargo(&["build", "-q", "--release", "-p", "firmware-example", "--example", "panic_free", "--target", target]);
+    process::run(command.env("SORDINO_ONLY", operation).env("CARGO_PROFILE_RELEASE_OPT_LEVEL", level))?;
+    let path = process::target_folder().join(target).join("release/examples/panic_free");
     let file = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     let size = elf::size(&file).ok_or_else(|| format!("{} is no ELF file", path.display()))?;
     let symbols = elf::symbols(&file).ok_or_else(|| format!("{} has no symbols", path.display()))?;
@@ -132,9 +181,10 @@ mod tests {
     fn reads_the_names() {
         let source = "//! is(\"…\")\n if is(\"a::b\") {\n if is(\"c: d\") && let Some(x) = y {\n";
         assert_eq!(names_in(source).collect::<Vec<_>>(), ["a::b", "c: d"]);
-        let all = names().unwrap();
-        assert!(all.len() >= LEAST.0 + LEAST.1, "{}", all.len());
-        assert!(all.iter().any(|name| name == DOUBLE));
+        let Names { controls, operations, parties } = names().unwrap();
+        assert!(operations.len() >= LEAST.0 && controls.len() >= LEAST.1 && parties.len() >= LEAST.2);
+        assert!(operations.iter().any(|name| name == DOUBLE));
+        assert!(parties.iter().any(|name| !is_single(name)) && parties.iter().any(|name| is_single(name)));
     }
 
     #[test]

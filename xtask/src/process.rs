@@ -75,6 +75,17 @@ pub fn run(command: &mut Command) -> Result<String, String> {
     result.map(|()| output)
 }
 
+/// As [`run`], without showing an output that nobody reads.
+///
+/// **Errors**: as [`run`].
+pub fn run_quietly(command: &mut Command) -> Result<String, String> {
+    println!("$ {}", describe(command));
+    let (line, output) = (describe(command), command.stdin(Stdio::null()).stderr(Stdio::null()).output());
+    let output = output.map_err(|error| format!("{line}: cannot start: {error}"))?;
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    if output.status.success() { Ok(said) } else { Err(format!("{line}: {}", output.status)) }
+}
+
 /// As [`run`], with the output also of a command that failed.
 pub fn run_keeping(command: &mut Command) -> (String, Result<(), String>) {
     let line = describe(command);

@@ -4,6 +4,7 @@
 use std::fs;
 use std::process::Command;
 
+use crate::digests::widths;
 use crate::process::{self, Report, cargo};
 
 /// Arguments of `sordino run`, short versions of what ships.
@@ -34,6 +35,20 @@ pub fn run(report: &mut Report, write: bool) {
             Ok(PATH.to_owned())
         });
     }
+    report.step("simulator: every width of vectors", || {
+        let expected = fs::read_to_string(process::root().join(PATH)).map_err(|error| format!("{PATH}: {error}"))?;
+        let binary = build("release")?;
+        let widths = widths()?;
+        for width in &widths {
+            for scenario in SCENARIOS {
+                let line = format!("{}  {scenario}", digest_at(&binary, scenario, WAYS[0], Some(width))?);
+                if !expected.lines().any(|expected| expected == line) {
+                    return Err(format!("{PATH} has no line `{line}` (SORDINO_WIDTH={width})"));
+                }
+            }
+        }
+        Ok(format!("{} scenarios at {}, one digest each", SCENARIOS.len(), widths.join(", ")))
+    });
     for profile in ["debug", "release"] {
         report.step(&format!("simulator: {profile}"), || {
             let expected =
@@ -61,6 +76,11 @@ fn build(profile: &str) -> Result<std::path::PathBuf, String> {
 }
 
 fn digest(binary: &std::path::Path, scenario: &str, way: &str) -> Result<String, String> {
+    digest_at(binary, scenario, way, None)
+}
+
+/// [`digest`] with vectors of this width at most.
+fn digest_at(binary: &std::path::Path, scenario: &str, way: &str, width: Option<&str>) -> Result<String, String> {
     let out = process::target_folder().join("xtask-run");
     // The program refuses a folder that exists; a missing one is no error.
     let _ = fs::remove_dir_all(&out);
@@ -70,6 +90,7 @@ fn digest(binary: &std::path::Path, scenario: &str, way: &str) -> Result<String,
         .args(words)
         .arg(&out)
         .current_dir(process::root())
+        .envs(width.map(|width| ("SORDINO_WIDTH", width)))
         .stdin(std::process::Stdio::null())
         .output()
         .map_err(|error| format!("{}: {error}", binary.display()))?;

@@ -1,8 +1,9 @@
 //! What the embedded steps need beside cargo: targets, an emulator, an instruction counter, node. Named when missing, never skipped in silence.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::habits::tools_folder;
 use crate::process;
 
 /// The targets beside the host.
@@ -31,18 +32,102 @@ fn installed(target: &str) -> bool {
     output.is_ok_and(|out| out.status.success() && Path::new(String::from_utf8_lossy(&out.stdout).trim()).is_dir())
 }
 
+/// Finds the broker of the tests, or installs it. It lies where only root looks, and has no `--version`.
+pub fn broker() -> Result<String, String> {
+    let found = || ["/usr/sbin/mosquitto", "mosquitto"].into_iter().find(|name| help(name).is_some());
+    if found().is_none() && may_install() {
+        install("mosquitto")?;
+    }
+    let name =
+        found().ok_or("mosquitto is missing; on Debian or Ubuntu get it with `sudo apt-get install mosquitto`")?;
+    Ok(help(name).unwrap_or_default())
+}
+
+/// The first line of what a program says to `-h`, whatever its exit code.
+fn help(name: &str) -> Option<String> {
+    let output = Command::new(name).arg("-h").stdin(Stdio::null()).output().ok()?;
+    String::from_utf8_lossy(&output.stdout).lines().next().map(str::to_owned)
+}
+
+fn install(package: &str) -> Result<(), String> {
+    let apt = |arguments: &[&str]| {
+        process::run(Command::new("apt-get").env("DEBIAN_FRONTEND", "noninteractive").args(arguments))
+    };
+    apt(&["update"])?;
+    apt(&["install", "--yes", "--no-install-recommends", package]).map(|_| ())
+}
+
 /// Finds a program, or installs its Debian package where that is possible, and returns its version line.
 pub fn program(name: &str, package: &str) -> Result<String, String> {
     if version(name).is_none() && may_install() {
-        let apt = |arguments: &[&str]| {
-            process::run(Command::new("apt-get").env("DEBIAN_FRONTEND", "noninteractive").args(arguments))
-        };
-        apt(&["update"])?;
-        apt(&["install", "--yes", "--no-install-recommends", package])?;
+        install(package)?;
     }
     version(name).ok_or_else(|| {
         format!("{name} is missing; on Debian or Ubuntu get it with `sudo apt-get install {package}`, on macOS with `brew install {}`", brew(package))
     })
+}
+
+/// Installs packages from PyPI into an environment under `target/tools`, once, and gives the folder of their programs.
+pub fn python(packages: &[&str]) -> Result<PathBuf, String> {
+    let folder = tools_folder().join("python");
+    let programs = folder.join("bin");
+    if !programs.join("pip").is_file() {
+        process::run(Command::new("python3").args(["-m", "venv"]).arg(&folder)).map_err(|error| {
+            format!("python3 with venv is missing; on Debian or Ubuntu `sudo apt-get install python3-venv` ({error})")
+        })?;
+    }
+    let mut command = Command::new(programs.join("pip"));
+    command.args(["install", "--quiet", "--disable-pip-version-check"]).args(packages);
+    process::run(&mut command)?;
+    Ok(programs)
+}
+
+/// A program of the same name as its crate: the one that is installed, or one built into `target/tools`, once.
+pub fn installed_by_cargo(name: &str, options: &[&str]) -> Result<PathBuf, String> {
+    if version(name).is_some() {
+        return Ok(PathBuf::from(name));
+    }
+    let folder = tools_folder();
+    let program = folder.join("bin").join(name);
+    if !program.is_file() {
+        let mut command = process::cargo(&["install", name, "--locked", "--quiet", "--root"]);
+        process::run(command.arg(&folder).args(options))?;
+    }
+    Ok(program)
+}
+
+/// A program of the same name as its crate, of exactly this version, built into `target/tools` once: what it writes is
+/// compared byte for byte.
+pub fn pinned(name: &str, exact: &str) -> Result<PathBuf, String> {
+    let folder = tools_folder();
+    let program = folder.join("bin").join(name);
+    let is_it = |program: &Path| {
+        let said = version(&program.to_string_lossy()).unwrap_or_default();
+        said.split_whitespace().next_back() == Some(exact)
+    };
+    if !is_it(&program) {
+        let pin = format!("={exact}");
+        let words = ["install", name, "--locked", "--quiet", "--force", "--version", &pin, "--root"];
+        process::run(process::cargo(&words).arg(&folder))?;
+    }
+    if is_it(&program) { Ok(program) } else { Err(format!("{} is not version {exact}", program.display())) }
+}
+
+/// Finds the two fonts that figures are drawn and measured with, or installs them where that is possible.
+pub fn fonts() -> Result<String, String> {
+    const FONTS: [(&str, &str); 2] = [
+        ("/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf", "fonts-dejavu-core"),
+        ("/usr/share/fonts/truetype/liberation/LiberationSans-Regular.ttf", "fonts-liberation"),
+    ];
+    let missing = || FONTS.iter().filter(|(file, _)| !Path::new(file).exists()).map(|(_, package)| *package);
+    if missing().next().is_some() && may_install() {
+        let mut install = Command::new("apt-get");
+        install.env("DEBIAN_FRONTEND", "noninteractive").args(["install", "--yes", "--no-install-recommends"]);
+        process::run(install.args(missing()))?;
+    }
+    // Where they lie elsewhere, as on macOS, the tests that draw say whether they were found.
+    let left: Vec<&str> = missing().collect();
+    Ok(if left.is_empty() { "DejaVu Sans, Liberation Sans".to_owned() } else { format!("without {}", left.join(", ")) })
 }
 
 fn brew(package: &str) -> &str {

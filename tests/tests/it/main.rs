@@ -25,6 +25,7 @@ mod prior_server;
 mod release_kills;
 mod resets;
 mod samplers;
+mod small_frames;
 mod tidy;
 mod tight_accountant;
 mod upload_work;

@@ -36,7 +36,7 @@ fn dp_fts_de_as_a_loop(shared: &Shared, own_draw: OwnDraw) -> Digest {
             } else {
                 let u: f64 = seed.stream(Party::Agent(n), Purpose::Mixing, t).unit();
                 if u < 1.0 - 1.0 / f64::from(t).sqrt() {
-                    // Thompson sampling from the own posterior.
+                    // Thompson sampling from the agent's posterior.
                     let stream = &mut seed.stream(Party::Agent(n), Purpose::OwnDraw, t);
                     let (rows, m) = match own_draw {
                         OwnDraw::Joint => (&shared.prior, shared.rank),

@@ -74,7 +74,7 @@ fn prior_variance() -> Vec<f64> {
     points().iter().map(|x| kernel().variance(&[*x])).collect()
 }
 
-/// Algorithm 3, everything anew in every round.
+/// Algorithm 3, everything again in every round.
 fn ata_as_a_loop() -> (Digest, Vec<u32>) {
     let matrix = KernelMatrix::new(&kernel(), 1, &points()).unwrap();
     let mut variance = prior_variance();

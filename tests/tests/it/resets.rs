@@ -1,8 +1,8 @@
-//! A reset at any instruction: three devices whose power is cut at every byte they write and at every act between.
+//! A reset at any instruction: four devices whose power is cut at every byte they write and at every act between.
 //!
 //! The same programs run on the emulated Cortex-M with resets of the processor (`cargo xtask firmware`).
 
-use firmware_example::reset::{Cut, Flash, SLOT, SLOTS, Stop, World, agent, optimizer, reporter};
+use firmware_example::reset::{Cut, Flash, SLOT, SLOTS, Stop, World, agent, optimizer, prior, reporter};
 use sordino_core::digest::Digest;
 
 /// A device and what surrounds it.
@@ -26,7 +26,7 @@ impl Bench {
             taken += 1;
             if taken > steps { Err(Cut) } else { Ok(()) }
         };
-        let mut flash = Flash { bytes: &mut self.bytes, grain: self.grain, power: &mut power };
+        let mut flash = Flash { bytes: &mut self.bytes[..], grain: self.grain, power: &mut power };
         let end = program(&mut flash, &mut self.world);
         (end, taken)
     }
@@ -34,6 +34,10 @@ impl Bench {
 
 fn agent(flash: &mut Flash<'_>, world: &mut World) -> Result<(), Stop> {
     agent::boot(flash, world, &mut [f32::NAN; agent::STORAGE])
+}
+
+fn prior(flash: &mut Flash<'_>, world: &mut World) -> Result<(), Stop> {
+    prior::boot(flash, world, &mut [f32::NAN; prior::STORAGE])
 }
 
 fn optimizer(flash: &mut Flash<'_>, world: &mut World) -> Result<(), Stop> {
@@ -89,6 +93,14 @@ fn an_agent_goes_on_after_a_cut_anywhere() {
     one_cut_anywhere(agent, 500);
 }
 
+#[test]
+fn an_agent_of_a_prior_goes_on_after_a_cut_anywhere() {
+    one_cut_anywhere(prior, 500);
+    for steps in [200, 251] {
+        cut_again_and_again(prior, steps);
+    }
+}
+
 /// A sensor that reads differently each time: what an agent sent it never contradicts.
 #[test]
 fn an_agent_with_a_noisy_sensor_never_sends_two_uploads_for_one_round() {
@@ -125,7 +137,7 @@ fn a_reporter_never_says_more_than_its_flash_has_charged() {
         let mut bench = Bench::new(false);
         assert_eq!(bench.boot(reporter::boot, cut).0, Err(Stop::Cut), "{cut}");
         let charged = |bench: &mut Bench| {
-            let flash = Flash { bytes: &mut bench.bytes, grain: 1, power: &mut || Ok(()) };
+            let flash = Flash { bytes: &mut bench.bytes[..], grain: 1, power: &mut || Ok(()) };
             reporter::spent_and_said(&flash, &bench.world).unwrap()
         };
         let (spent, said) = charged(&mut bench);
@@ -151,14 +163,14 @@ fn mended_two_cuts_neither_forget_a_budget_nor_lose_a_device() {
         for second in 0.. {
             let mut bench = Bench { grain, bytes: cut.bytes.clone(), world: cut.world };
             let end = bench.boot(reporter::boot, second).0;
-            let flash = Flash { bytes: &mut bench.bytes, grain, power: &mut || Ok(()) };
+            let flash = Flash { bytes: &mut bench.bytes[..], grain, power: &mut || Ok(()) };
             let (spent, said) = reporter::spent_and_said(&flash, &bench.world).unwrap();
             assert!(spent >= said, "{first}, {second}: {spent} charged, {said} said");
             if end == Ok(()) {
                 break;
             }
             assert_eq!(bench.boot(reporter::boot, u32::MAX).0, Ok(()), "{first}, {second}");
-            let flash = Flash { bytes: &mut bench.bytes, grain, power: &mut || Ok(()) };
+            let flash = Flash { bytes: &mut bench.bytes[..], grain, power: &mut || Ok(()) };
             let (spent, said) = reporter::spent_and_said(&flash, &bench.world).unwrap();
             assert!(said <= spent && spent <= said + 1.0, "{first}, {second}: {spent} charged, {said} said");
         }

@@ -85,12 +85,18 @@ fn dependencies_cannot_change_the_bits() {
     let all = cargo_tree(&["-p", "sordino-sim", "-p", "sordino-core", "-p", "sordino-tests", "-e", "features,normal"]);
     // What a real federation adds is computed with the same library: nothing of the network may switch on `std` there.
     let net = cargo_tree(&["-p", "sordino-net", "-e", "features,normal"]);
+    // The same of the cluster, which computes the same federations: TCP alone, because zenoh's TLS would switch it on.
+    let cluster = cargo_tree(&["-p", "sordino-cluster", "-e", "features,normal"]);
     let matrices = ["nalgebra", "simba"];
     let numbers = ["nalgebra", "simba", "num-traits", "num-complex"];
     assert_eq!(check_features(&own, &numbers, &["std", "default"]), Vec::<String>::new());
     assert_eq!(check_features(&own, &["rand_core", "serde", "postcard"], &["std"]), Vec::<String>::new());
     assert_eq!(check_features(&all, &matrices, &["std", "default"]), Vec::<String>::new());
     assert_eq!(check_features(&net, &numbers, &["std", "default"]), Vec::<String>::new());
+    assert_eq!(check_features(&cluster, &numbers, &["std", "default"]), Vec::<String>::new());
+    assert!(
+        cluster.contains("zenoh feature \"transport_tcp\"") && !cluster.contains("zenoh feature \"transport_tls\"")
+    );
     assert!(own.contains("nalgebra feature \"libm-force\""), "nalgebra does not call libm by name");
     assert!(!own.contains("matrixmultiply") && !own.contains("getrandom"));
     // Negative control, in the form that cargo prints.
@@ -122,6 +128,7 @@ fn a_fresh_clone_builds_few_crates() {
     let tree = cargo_tree(&["-p", "sordino-sim", "-e", "normal,build", "--prefix", "none"]);
     let count = crates(&tree);
     assert!(count > 50 && count <= CRATES_MAX, "{count} crates, at most {CRATES_MAX}");
+    assert!(!tree.contains("zenoh"), "the cluster's network is in the default build");
     // Negative control: repeats count once, other versions and our own count.
     let tree = "sordino-sim v0.1.0 (/x)\nsyn v2.0.1\nsyn v3.0.0\nserde_derive v1.0.0 (proc-macro)\nsyn v2.0.1 (*)\n\n";
     assert_eq!(crates(tree), 4);

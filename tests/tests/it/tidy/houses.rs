@@ -268,6 +268,8 @@ fn no_room_uses_one_above_it() {
         ("host/src/helpers.rs", "\n"),
         ("net/src/rounds.rs", "use crate::door::Door;\n"),
         ("net/src/folder.rs", "use crate::serve::Serving;\n"),
+        ("capi/src/status.rs", "use crate::memory::Word;\n"),
+        ("capi/src/gp.rs", "use crate::agent::Agent;\n"),
         ("sim/src/scenario/any.rs", "use crate::model::Experiment;\n"),
         ("sim/src/scenario/mod.rs", "use super::world::fault;\n"),
         ("sim/src/journal/checkpoint.rs", "use crate::model::federated::DriverError;\n"),

@@ -9,7 +9,22 @@ pub fn root() -> PathBuf {
 /// Every Rust file of ours: (path from the root with `/`, text), sorted.
 pub fn sources() -> Vec<(String, String)> {
     let mut files = Vec::new();
-    for folder in ["core", "host", "sim", "net", "tests", "xtask", "firmware-example", "bench"] {
+    for folder in [
+        "capi",
+        "core",
+        "host",
+        "sim",
+        "net",
+        "cluster",
+        "figures",
+        "tests",
+        "xtask",
+        "firmware-example",
+        "firmware-networked",
+        "python",
+        "web",
+        "bench",
+    ] {
         collect(&root().join(folder), &mut files);
     }
     assert!(files.len() > 20, "the walk found {} files", files.len());

@@ -1,0 +1,205 @@
+//! What keeps a house in order and no test of the code sees: spelling, licences, examples that run, packages that are
+//! whole, and a list of everything public.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::process::{self, Report, cargo, root, target_folder};
+use crate::tools;
+
+/// The typo checker, a wheel with a binary.
+const TYPOS: &str = "typos==1.52.0";
+/// The licence checker, and what it is built with.
+const DENY: (&str, &[&str]) = ("cargo-deny", &[]);
+/// What makes a book of `docs/book`; without its server and its search.
+const MDBOOK: (&str, &[&str]) = ("mdbook", &["--no-default-features"]);
+
+/// Examples that a reader would begin with, and how many words each must say at least once.
+const EXAMPLES: &[(&str, &str, &str)] = &[
+    ("sordino-core", "ask_tell", "the maximum is -0.3979"),
+    ("sordino-core", "agent_and_server", "round 15:"),
+    ("sordino-core", "reporter", "each of 2000 users paid epsilon 2"),
+    ("sordino-host", "server", "epsilon 7.8"),
+    ("sordino-host", "private_tuning", "epsilon 1 of 1 is spent"),
+    ("sordino-sim", "own_objective", "sordino report"),
+    ("sordino-sim", "own_method", "sordino report"),
+];
+/// An example that a reader would begin with is no longer than this.
+const EXAMPLE_LINES_MAX: usize = 115;
+
+/// Packages that others may depend on, and so the crates whose public names are listed.
+const PUBLIC: [&str; 4] = ["sordino-core", "sordino-host", "sordino-sim", "sordino-net"];
+
+/// Runs all of these steps.
+pub fn run(report: &mut Report) {
+    report.step("spelling", spelling);
+    report.step("licences and sources", licences);
+    report.step("examples", examples);
+    report.step("packages", packages);
+    report.step("book", book);
+}
+
+fn spelling() -> Result<String, String> {
+    let typos = tools::python(&[TYPOS])?.join("typos");
+    process::run(Command::new(&typos).args(["--format", "brief"]).current_dir(root()))?;
+    Ok(TYPOS.to_owned())
+}
+
+/// `cargo deny` for licences, bans and sources. Advisories are left out: their list is fetched from GitHub, and a check
+/// that cannot be repeated offline would make a build red that was green an hour before.
+fn licences() -> Result<String, String> {
+    let deny = tools::installed_by_cargo(DENY.0, DENY.1)?;
+    process::run(
+        Command::new(&deny).args(["--workspace", "check", "licenses", "bans", "sources"]).current_dir(root()),
+    )?;
+    Ok(String::new())
+}
+
+/// Runs every example, each in a folder of its own.
+fn examples() -> Result<String, String> {
+    let scratch = target_folder().join("examples-run");
+    for (package, example, said) in EXAMPLES {
+        let folder = package.trim_start_matches("sordino-");
+        let path = root().join(folder).join("examples").join(format!("{example}.rs"));
+        let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        if text.lines().count() > EXAMPLE_LINES_MAX {
+            return Err(format!("{}: longer than {EXAMPLE_LINES_MAX} lines", path.display()));
+        }
+        let place = scratch.join(example);
+        match std::fs::remove_dir_all(&place) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(format!("{}: {error}", place.display()));
+            }
+            _ => {}
+        }
+        std::fs::create_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))?;
+        let mut command = cargo(&["run", "--quiet", "--package", package, "--example", example]);
+        if ["server", "own_objective", "own_method"].contains(example) {
+            command.arg("--").arg(place.join("folder"));
+        }
+        let output = process::run(&mut command)?;
+        if !output.contains(said) {
+            return Err(format!("{example} does not say {said:?}"));
+        }
+    }
+    Ok(format!("{} run", EXAMPLES.len()))
+}
+
+/// `cargo package` of all that others may depend on, without a warning about what is missing.
+fn packages() -> Result<String, String> {
+    let mut words = vec!["package", "--no-verify", "--allow-dirty", "--quiet"];
+    words.extend(PUBLIC.iter().flat_map(|package| ["--package", package]));
+    let mut command = cargo(&words);
+    command.stderr(std::process::Stdio::piped());
+    let output = command.output().map_err(|error| format!("cargo package: {error}"))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    match said.lines().find(|line| line.starts_with("warning") || line.starts_with("error")) {
+        None if output.status.success() => Ok(format!("{} packages", PUBLIC.len())),
+        found => Err(format!("cargo package: {}", found.unwrap_or("failed"))),
+    }
+}
+
+/// Builds the book; every link of its pages leads somewhere.
+fn book() -> Result<String, String> {
+    let folder = root().join("docs/book");
+    let mdbook = tools::installed_by_cargo(MDBOOK.0, MDBOOK.1)?;
+    process::run(Command::new(&mdbook).arg("build").arg(&folder))?;
+    let sources = folder.join("src");
+    let mut pages = 0;
+    for entry in std::fs::read_dir(&sources).map_err(|error| format!("{}: {error}", sources.display()))? {
+        let path = entry.map_err(|error| error.to_string())?.path();
+        let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        pages += 1;
+        if let Some(link) = links(&text).find(|link| !sources.join(link).exists()) {
+            return Err(format!("{}: {link} is not there", path.display()));
+        }
+    }
+    Ok(format!("{pages} pages"))
+}
+
+/// Relative links of a Markdown text, without their anchors.
+fn links(text: &str) -> impl Iterator<Item = &str> {
+    let targets = text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next());
+    targets.filter(|link| !link.is_empty() && !link.contains("://"))
+}
+
+/// Compares the names of everything public with the lists in `docs/api/`, or writes these.
+pub fn names(report: &mut Report, write: bool) {
+    report.step("public names", || {
+        let mut total = 0;
+        for package in PUBLIC {
+            let name = package.replace('-', "_");
+            let page = target_folder().join("doc").join(&name).join("all.html");
+            let html = std::fs::read_to_string(&page).map_err(|error| format!("{}: {error}", page.display()))?;
+            let found = public_names(&html);
+            total += found.len();
+            let file = root().join("docs/api").join(format!("{name}.txt"));
+            if write {
+                let text: String = found.iter().map(|line| format!("{line}\n")).collect();
+                std::fs::write(&file, text).map_err(|error| format!("{}: {error}", file.display()))?;
+                continue;
+            }
+            let text = std::fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+            let listed: BTreeSet<String> = text.lines().map(str::to_owned).collect();
+            let lines = |sign: char, a: &BTreeSet<String>, b: &BTreeSet<String>| {
+                a.difference(b).map(|line| format!("{sign} {line}\n")).collect::<String>()
+            };
+            let changes = lines('+', &found, &listed) + &lines('-', &listed, &found);
+            if !changes.is_empty() {
+                return Err(format!(
+                    "{}: other names than listed; `cargo xtask api --write` and a line in CHANGELOG.md\n{changes}",
+                    file.display()
+                ));
+            }
+        }
+        Ok(format!("{total} names"))
+    });
+}
+
+/// The items of rustdoc's page of all items: kind and path, from the links.
+fn public_names(html: &str) -> BTreeSet<String> {
+    let links = html.split("<li><a href=\"").skip(1).filter_map(|rest| rest.split('"').next());
+    links
+        .filter_map(|link| {
+            let (folder, file) = link.rsplit_once('/').unwrap_or(("", link));
+            let (kind, rest) = file.split_once('.')?;
+            let name = rest.strip_suffix(".html")?;
+            let folder = folder.replace('/', "::");
+            let path = if folder.is_empty() { name.to_owned() } else { format!("{folder}::{name}") };
+            Some(format!("{path} ({kind})"))
+        })
+        .collect()
+}
+
+/// Where tools of this repository are kept.
+pub fn tools_folder() -> PathBuf {
+    target_folder().join("tools")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_from_the_page_of_all_items() {
+        let html = "<ul><li><a href=\"domain/struct.BoxDomain.html\">x</a></li>\
+                    <li><a href=\"fn.top.html\">top</a></li></ul><a href=\"help.html\">?</a>";
+        let names: Vec<String> = public_names(html).into_iter().collect();
+        assert_eq!(names, ["domain::BoxDomain (struct)", "top (fn)"]);
+    }
+
+    #[test]
+    fn relative_links_are_found() {
+        let text = "[a](a.md) ![b](../b.svg) [c](https://c.de/x.md) [d](#e) [f](f.md#g)";
+        assert_eq!(links(text).collect::<Vec<_>>(), ["a.md", "../b.svg", "f.md"]);
+    }
+
+    #[test]
+    fn every_example_exists() {
+        for (package, example, _) in EXAMPLES {
+            let folder = root().join(package.trim_start_matches("sordino-")).join("examples");
+            assert!(folder.join(format!("{example}.rs")).is_file(), "{package} {example}");
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! The device on the wire: `firmware-networked` in QEMU's user network is agent 0 of a rehearsal over HTTPS on this machine,
+//! and the federation's digest is the simulator's; once as it is, once with resets at random steps, and once with a server
+//! that its invitation does not name, to which it must send nothing.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::process::{self, Report, cargo, root, target_folder};
+use crate::{elf, tools};
+
+/// Bytes of flash and of RAM, stack and all, that the device may take.
+const FLASH_MAX: u32 = 230_000;
+const RAM_MAX: u32 = 64 << 10;
+/// The longest that one federation may take, connecting and resets included.
+const LIMIT: Duration = Duration::from_secs(120);
+/// A device that is reset lives for fewer steps than this.
+const CUTS: u32 = 97;
+/// Boots that a device which is reset must come to, or the test is none.
+const BOOTS_MIN: u32 = 10;
+/// Where the image reads what it is given, and the number of steps between resets.
+const PROVISION: &str = "0x380000";
+const RESETS: &str = "0x3f0000";
+
+/// Lints, builds, weighs and runs the device.
+pub fn run(report: &mut Report) {
+    report.step("device on the wire: image", image);
+    for (name, cuts) in [("as it is", 0), ("reset at random steps", CUTS)] {
+        report.step(&format!("device on the wire: {name}"), || federation(cuts));
+    }
+    report.step("device on the wire: another server", stranger);
+}
+
+fn in_folder(words: &[&str]) -> Command {
+    let mut command = cargo(words);
+    command.current_dir(root().join("firmware-networked")).env("CARGO_TARGET_DIR", target_folder().join("networked"));
+    command
+}
+
+fn image_path() -> PathBuf {
+    target_folder().join("networked").join(tools::M4F).join("release/firmware-networked")
+}
+
+fn image() -> Result<String, String> {
+    process::run(&mut in_folder(&["fmt", "--check"]))?;
+    process::run(&mut in_folder(&["clippy", "--locked", "--release", "--target", tools::M4F, "--", "-D", "warnings"]))?;
+    process::run(&mut in_folder(&["build", "--locked", "--release", "--target", tools::M4F]))?;
+    process::run(&mut cargo(&["build", "-q", "-p", "sordino-net"]))?;
+    let file = std::fs::read(image_path()).map_err(|error| error.to_string())?;
+    let size = elf::size(&file).ok_or("the image is no ELF file")?;
+    let elf::Size { flash, ram } = size;
+    if flash > FLASH_MAX {
+        return Err(format!("{flash} bytes of flash, {FLASH_MAX} are allowed"));
+    }
+    Ok(format!("{flash} bytes of flash, {ram} of statics"))
+}
+
+/// A process that ends with the step, at the latest.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Running {
+    /// Starts it with its output in a file.
+    fn start(command: &mut Command, output: &Path) -> Result<Self, String> {
+        let file = std::fs::File::create(output).map_err(|error| format!("{}: {error}", output.display()))?;
+        let child = command.stdin(Stdio::null()).stdout(file).spawn();
+        child.map(Running).map_err(|error| format!("{:?}: {error}", command.get_program()))
+    }
+
+    /// Waits for its end by itself, or until `over` says that it is no longer awaited; whether it ended with success.
+    fn ended(&mut self, start: Instant, over: impl Fn() -> bool) -> Result<Option<bool>, String> {
+        loop {
+            match self.0.try_wait().map_err(|error| error.to_string())? {
+                Some(status) => return Ok(Some(status.success())),
+                None if over() => return Ok(None),
+                None if start.elapsed() > LIMIT => return Err(format!("not over within {} s", LIMIT.as_secs())),
+                None => std::thread::sleep(Duration::from_millis(20)),
+            }
+        }
+    }
+}
+
+/// A rehearsal that waits for its agent 0, and the file that makes a device that agent.
+struct Rehearsal {
+    server: Running,
+    provision: PathBuf,
+    said: PathBuf,
+}
+
+impl Rehearsal {
+    fn start() -> Result<Self, String> {
+        let [provision, said] = ["device.bin", "device.json"].map(|name| target_folder().join("networked").join(name));
+        // What an earlier run left there would be read in place of this one's.
+        let _ = std::fs::remove_file(&provision);
+        let mut command = Command::new(target_folder().join("debug/sordino-net"));
+        command.args(["rehearse", "firmware", "--format", "json", "--deadline", "100s", "--device"]).arg(&provision);
+        let server = Running::start(&mut command, &said)?;
+        let start = Instant::now();
+        while !provision.exists() {
+            if start.elapsed() > LIMIT {
+                return Err("the rehearsal did not begin".into());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(Rehearsal { server, provision, said })
+    }
+
+    fn device(&self, cuts: u32, output: &Path) -> Result<Running, String> {
+        let mut command = Command::new("qemu-system-arm");
+        command.args(["-machine", "mps2-an386", "-nographic", "-nic", "user,model=lan9118"]);
+        command.args(["-semihosting-config", "enable=on,target=native", "-device"]);
+        command.arg(format!("loader,file={},addr={PROVISION},force-raw=on", self.provision.display()));
+        command.args(["-device", &format!("loader,addr={RESETS},data={cuts},data-len=4"), "-kernel"]);
+        Running::start(command.arg(image_path()), output)
+    }
+}
+
+fn text(path: &Path) -> Result<String, String> {
+    std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn federation(cuts: u32) -> Result<String, String> {
+    let (mut rehearsal, start) = (Rehearsal::start()?, Instant::now());
+    let output = target_folder().join("networked/device.log");
+    let mut device = rehearsal.device(cuts, &output)?;
+    let ended = device.ended(start, || false);
+    let heard = text(&output)?;
+    println!("{heard}");
+    if ended? != Some(true) {
+        return Err("the device ended early".into());
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    if rehearsal.server.ended(start, || false)? != Some(true) {
+        return Err("the rehearsal failed".into());
+    }
+    let (said, vectors) = (text(&rehearsal.said)?, text(&root().join("tests/vectors/simulator.txt"))?);
+    let expected = vectors.lines().find_map(|line| line.strip_suffix("  firmware")).ok_or("no line `firmware`")?;
+    if !said.contains(expected) {
+        return Err(format!("digest {expected} was expected: {said}"));
+    }
+    let ram = number_before(&heard, " bytes of RAM").ok_or("the device does not say its RAM")?;
+    let boots = number_before(&heard, " boots").ok_or("the device does not say its boots")?;
+    if ram > RAM_MAX || (cuts > 0) != (boots >= BOOTS_MIN) {
+        return Err(format!("{ram} bytes of RAM ({RAM_MAX} are allowed), {boots} boots"));
+    }
+    Ok(format!("the simulator's digest, {ram} bytes of RAM with its stack, {boots} boots, {seconds:.1} s"))
+}
+
+/// One digit of the pin is another: the device must refuse the server by its key, and the server never hears of it.
+fn stranger() -> Result<String, String> {
+    let (rehearsal, start) = (Rehearsal::start()?, Instant::now());
+    let mut bytes = std::fs::read(&rehearsal.provision).map_err(|error| error.to_string())?;
+    let pin = bytes.windows(4).position(|four| four == b"pin=").ok_or("no pin in what the device is given")? + 4;
+    bytes[pin] = if bytes[pin] == b'0' { b'1' } else { b'0' };
+    std::fs::write(&rehearsal.provision, &bytes).map_err(|error| error.to_string())?;
+    let output = target_folder().join("networked/device.log");
+    let mut device = rehearsal.device(0, &output)?;
+    let tried = || text(&output).is_ok_and(|heard| heard.matches("TLS: InvalidCertificate").count() >= 3);
+    let ended = device.ended(start, tried)?;
+    let heard = text(&output)?;
+    match ended {
+        None if !heard.contains("round") => Ok("refused three times, nothing sent".into()),
+        _ => Err(format!("the device accepted a key that is not pinned: {heard}")),
+    }
+}
+
+/// The number in front of these words.
+fn number_before(text: &str, words: &str) -> Option<u32> {
+    text.split(words).next().filter(|before| before.len() < text.len())?.rsplit([' ', '\n', '\r']).next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_numbers_before_words() {
+        let text = "agent 0: 6 rounds, 29 boots, chain\n43560 bytes of RAM: 19988 static";
+        assert_eq!((number_before(text, " boots"), number_before(text, " bytes of RAM")), (Some(29), Some(43560)));
+        assert_eq!(number_before(text, " legs"), None);
+    }
+}
