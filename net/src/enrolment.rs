@@ -259,6 +259,8 @@ fn append(folder: &Path, name: &str, line: &impl Serialize) -> Result<(), FileEr
     let path = folder.join(name);
     let write = || -> std::io::Result<()> {
         let mut file = OpenOptions::new().append(true).read(true).create(true).mode(0o600).open(&path)?;
+        // Of two who write at one time, neither takes the other's line for one that was cut off. The lock ends with the file.
+        file.lock()?;
         let mut before = Vec::new();
         file.read_to_end(&mut before)?;
         // A line that was cut off must not swallow this one.
@@ -268,7 +270,6 @@ fn append(folder: &Path, name: &str, line: &impl Serialize) -> Result<(), FileEr
         }
         let mut text = serde_json::to_string(line)?;
         text.push('\n');
-        // One write: lines of two writers do not mix.
         file.write_all(text.as_bytes())?;
         file.sync_all()
     };

@@ -277,7 +277,16 @@ async fn all_rounds<T: Scalar>(
         host.sync()?;
         folder.keep(round, &frame)?;
         spent.tell(host.ledger().ledger(), start.elapsed());
+        // Said when all that takes its time is over: what is seen must be the delay, and no draw.
+        let say_if_late = |announcing| {
+            if round > first && Instant::now() > announcing {
+                progress::note(&format!(
+                    "round {round}: the release took longer than --delay, so its time shows: choose more"
+                ));
+            }
+        };
         if round == last {
+            say_if_late(announcing);
             tokio::time::sleep_until(announcing).await;
             let linger = serving.linger.as_millis() as u64;
             rounds.announce(round, attempt, frame, chain, linger, announced.may_close_early)?;
@@ -290,12 +299,7 @@ async fn all_rounds<T: Scalar>(
             };
         }
         let open = host.open()?;
-        // All that takes its time is over: what is seen is the delay, and no draw.
-        if round > first && Instant::now() > announcing {
-            progress::note(&format!(
-                "round {round}: the release took longer than --delay, so its time shows: choose more"
-            ));
-        }
+        say_if_late(announcing);
         tokio::time::sleep_until(announcing).await;
         rounds.announce(round, attempt, frame, chain, announced.deadline_ms, announced.may_close_early)?;
         let drawing = drawn_beside(host, open)?;
