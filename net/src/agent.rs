@@ -147,7 +147,7 @@ impl<T: Scalar> HostAgent<T> {
             state: AgentState::new(agent, seed),
             exchange: AgentExchange::new(&shared.agreement, agent),
             log: vec![T::ZERO; log_len(config)],
-            workspace: vec![T::ZERO; workspace_len(config, &shared.public()?)],
+            workspace: vec![T::ZERO; workspace_len(&shared.public()?)],
             given: Vec::new(),
             epsilon_max: None,
             watched: None,
@@ -230,7 +230,7 @@ impl<T: Scalar> HostAgent<T> {
     fn with<R>(&mut self, act: impl FnOnce(&mut Agent<'_, T>) -> Result<R, AgentError>) -> Result<R, AgentEnd> {
         let public = self.shared.public()?;
         let storage = AgentStorage { log: &mut self.log, workspace: Workspace::Kept(&mut self.workspace) };
-        let mut agent = Agent::attach(&self.shared.agreement.config, &public, &mut self.state, storage)?;
+        let mut agent = Agent::attach(&public, &mut self.state, storage)?;
         Ok(act(&mut agent)?)
     }
 

@@ -10,7 +10,7 @@ use sordino_core::digest::Digest;
 use sordino_core::domain::{Candidates, DomainError};
 use sordino_core::features::{FeatureError, random_fourier};
 use sordino_core::federated::exchange::{Agreement, Announced, candidates_digest};
-use sordino_core::federated::{OwnDraw, Public, PublicError};
+use sordino_core::federated::{CandidateRows, OwnDraw, Public, PublicError, Tables};
 use sordino_core::kernel::{KernelError, StationaryKernel};
 use sordino_core::math::Scalar;
 use sordino_core::wire::frame_len_max;
@@ -206,7 +206,7 @@ impl<T: Scalar> Shared<T> {
             prior_rows = factor.into_iter().map(T::from_f64).collect();
         }
         let shared = Shared { agreement, points, features, feature_rows, region_of, prior_rows };
-        shared.public()?.check(&shared.agreement.config).map_err(TermsError::Public)?;
+        shared.public()?;
         Ok(Arc::new(shared))
     }
 
@@ -221,13 +221,9 @@ impl<T: Scalar> Shared<T> {
     /// **Errors**: none for terms that [`Shared::new`] admitted.
     pub fn public(&self) -> Result<Public<'_, T>, TermsError> {
         let (dim, count) = (self.agreement.dim as usize, self.agreement.config.parameters().feature_count as usize);
-        Ok(Public {
-            candidates: Candidates::List { points: &self.points, dim },
-            features: self.agreement.features.map(dim, count, &self.features)?,
-            feature_rows: &self.feature_rows,
-            region_of: &self.region_of,
-            prior_rows: &self.prior_rows,
-            confidence_widths: &[],
-        })
+        let features = self.agreement.features.map(dim, count, &self.features)?;
+        let rows = Some(CandidateRows { features: &self.feature_rows, region_of: &self.region_of });
+        let tables = Tables { rows, prior_rows: &self.prior_rows, ..Tables::NONE };
+        Ok(Public::new(&self.agreement.config, Candidates::List { points: &self.points, dim }, features, tables)?)
     }
 }

@@ -49,15 +49,9 @@ pub fn config() -> Config {
 }
 
 /// The public context over numbers that were drawn from the public seed.
-pub fn public(numbers: &mut [f32; FEATURES_LEN]) -> Public<'_, f32> {
+pub fn public<'a>(config: &'a Config, numbers: &'a mut [f32; FEATURES_LEN]) -> Public<'a, f32> {
     let kernel = Stationary::SquaredExponential;
     random_fourier::draw(7, 0, kernel, &[0.2], 2, FEATURES, &mut numbers[..]).expect("constants in range");
-    Public {
-        candidates: Candidates::grid(16, 2).expect("a grid"),
-        features: RandomFourier::new(2, FEATURES, 1.0, true, &numbers[..]).expect("as many as were drawn"),
-        feature_rows: &[],
-        region_of: &[],
-        prior_rows: &[],
-        confidence_widths: &[],
-    }
+    let features = RandomFourier::new(2, FEATURES, 1.0, true, &numbers[..]).expect("as many as were drawn");
+    Public::streamed(config, Candidates::grid(16, 2).expect("a grid"), features).expect("what fits the configuration")
 }
