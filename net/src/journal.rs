@@ -363,4 +363,30 @@ mod tests {
         assert!(matches!(Journal::resume(&path, mark), Err(JournalError::Other { lines: 4, .. })));
         std::fs::remove_dir_all(folder).unwrap();
     }
+
+    /// The proof of later contributions was written over when an older agent.bin was restored beside it.
+    #[test]
+    fn mended_a_journal_that_is_ahead_of_its_file_is_not_written_over() {
+        let path = std::env::temp_dir().join(format!("sordino-net-ahead-{}.journal", std::process::id()));
+        drop(std::fs::remove_file(&path));
+        let frame = |round| Step::Frame { round, missed: false, bytes: String::new() };
+        let upload = |round| Step::Upload { round, sha256: String::new() };
+        let mut journal = Journal::resume(&path, Mark::default()).unwrap();
+        let mut marks = Vec::new();
+        for round in 0..3 {
+            journal.write(&frame(round)).unwrap();
+            journal.write(&upload(round)).unwrap();
+            journal.flush().unwrap();
+            marks.push(journal.mark());
+        }
+        let whole = std::fs::read(&path).unwrap();
+        let ahead = Journal::resume(&path, marks[0]).unwrap_err();
+        assert!(matches!(ahead, JournalError::Ahead { rounds: 2, .. }), "{ahead}");
+        assert_eq!(std::fs::read(&path).unwrap(), whole);
+        // What a death between journal and file leaves, whole or torn, is written over.
+        assert!(Journal::resume(&path, marks[1]).is_ok() && Journal::resume(&path, marks[2]).is_ok());
+        std::fs::write(&path, &whole[..whole.len() - 1]).unwrap();
+        assert!(Journal::resume(&path, marks[1]).is_ok());
+        std::fs::remove_file(path).unwrap();
+    }
 }

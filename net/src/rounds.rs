@@ -245,6 +245,12 @@ impl Rounds {
         std::mem::take(&mut self.parked).into_values().try_for_each(|parked| self.ask(parked))
     }
 
+    /// Agents that are shut out: nobody waits for them where a round may close early. They are zeros, as before.
+    pub fn excuse(&mut self, slots: impl IntoIterator<Item = u32>) {
+        slots.into_iter().for_each(|slot| self.exchange.took(slot));
+        self.tell();
+    }
+
     /// Answers requests until the round ends: at its deadline, or, if that was announced, when all have answered.
     /// `take` gets uploads that have numbers; what it refuses is said to the sender.
     ///

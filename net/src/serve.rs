@@ -290,6 +290,7 @@ async fn all_rounds<T: Scalar>(
             tokio::time::sleep_until(announcing).await;
             let linger = serving.linger.as_millis() as u64;
             rounds.announce(round, attempt, frame, chain, linger, announced.may_close_early)?;
+            rounds.excuse(enrolment::revoked(folder.path())?);
             // Whoever is there says that it has the last frame. If the terms said so, the end comes when all have; else
             // when it was to come, so that it does not tell that nobody was absent.
             rounds.collect(|_, _, _, _| Ok(())).await?;
@@ -302,6 +303,7 @@ async fn all_rounds<T: Scalar>(
         say_if_late(announcing);
         tokio::time::sleep_until(announcing).await;
         rounds.announce(round, attempt, frame, chain, announced.deadline_ms, announced.may_close_early)?;
+        rounds.excuse(enrolment::revoked(folder.path())?);
         let drawing = drawn_beside(host, open)?;
         let mut vector = vec![T::ZERO; folder.terms.agreement.config.parameters().feature_count as usize];
         rounds
