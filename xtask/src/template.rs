@@ -1,5 +1,5 @@
-//! The template for devices, built as its reader builds it: for three targets, with both parties and with one, and run in
-//! QEMU.
+//! The template for devices, built as its reader builds it: for three targets, with both parties and with one, and run
+//! in QEMU.
 
 use crate::process::{self, Report, cargo, root};
 use crate::tools;

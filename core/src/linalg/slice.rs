@@ -67,8 +67,8 @@ pub(crate) fn split_last_chunk<T, const N: usize>(all: &[T]) -> Option<(&[T], &[
 
 /// The whole rows of `width` numbers, in order; of one number where `width` is 0.
 ///
-/// `chunks_exact` beside another iterator counts its rows first, by a division that opt-level "z" does not see to be one
-/// by no zero.
+/// `chunks_exact` beside another iterator counts its rows first, by a division of which opt-level "z" does not see that
+/// it is by no zero.
 #[inline(always)]
 pub(crate) fn rows<T>(all: &[T], width: usize) -> impl Iterator<Item = &[T]> {
     let (width, mut rest) = (width.max(1), all);

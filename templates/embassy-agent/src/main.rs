@@ -1,4 +1,5 @@
-//! An agent of a federation and a reporter, as two tasks of embassy. Your numbers are in [`config`], your chip in [`board`].
+//! An agent of a federation and a reporter, as two tasks of embassy. Your numbers are in [`config`], your chip is
+//! [`board`].
 #![no_std]
 #![no_main]
 
