@@ -75,7 +75,48 @@
 //! }
 //! ```
 //!
-//! Both loops as one program: `core/examples/agent_and_server.rs`. `sordino-host` has the ledger and the entropy of a
+//! # The budget
+//!
+//! The promise is the ledger's: it writes no charge that would bring ε above what was promised, so nothing beyond it is ever
+//! drawn. A [`privacy::budget::Filter`] says what still fits; here 200 agents in rounds of q = .25 and z = 2 at ε ≤ 4:
+//!
+//! ```
+//! use sordino_core::privacy::{Charge, Ledger, Private, budget::{BudgetError, Filter}};
+//!
+//! struct Budgeted {
+//!     filter: Filter,
+//!     log: Vec<u8>, // a file or flash, waited for until it is durable
+//! }
+//!
+//! impl Ledger<Private> for Budgeted {
+//!     type Error = BudgetError;
+//!     fn write(&mut self, charge: &Charge<Private>) -> Result<(), BudgetError> {
+//!         for event in charge.events() {
+//!             self.filter.charge(event)?; // refuses, and then nothing is released
+//!             self.log.extend(charge.release().to_le_bytes());
+//!         }
+//!         Ok(())
+//!     }
+//! }
+//!
+//! # use sordino_core::domain::Regions;
+//! # use sordino_core::federated::{Aggregation, Config, Parameters, Server};
+//! let private = Aggregation::private(4.0, 0.25, 2.0)?; // S, q, z
+//! let config = Config::new(Parameters::usual(200, Regions::whole(1)?, 1000, 16, private))?;
+//! let event = Server::<f32>::event_of(&config)?.ok_or("a private aggregation has an event")?;
+//! let mut budget = Filter::new(4.0, 1e-5)?; // ε, δ
+//! let mut rounds = 0;
+//! while budget.charge(&event).is_ok() {
+//!     rounds += 1;
+//! }
+//! assert!(rounds > 30 && budget.spent()?.epsilon <= 4.0);
+//! # Ok::<(), Box<dyn core::error::Error>>(())
+//! ```
+//!
+//! `sordino privacy calibrate` goes the other way, from ε and T to z. What ε means and how q, z, S, P and T are chosen:
+//! `docs/book/src/choosing.md`.
+//!
+//! Both loops as one program: `core/examples/agent_and_server.rs`; over a link that loses things: `core/examples/own_link.rs`. `sordino-host` has the ledger and the entropy of a
 //! computer, `sordino-net` a real server, `templates/embassy-agent` an agent on a microcontroller.
 //!
 //! # What must be kept secret

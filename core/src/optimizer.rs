@@ -67,6 +67,36 @@ pub const fn fit_scratch_len(observations: usize) -> usize {
 /// assert!((best[0] - 3.0).abs() < 0.2 && (best[1] - 2.0).abs() < 0.2, "{best:?}");
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
+///
+/// On a device, storage is an array of a `static`: lent, never moved over the stack. Every error of the loop goes into
+/// [`OptimizerError`]:
+///
+/// ```
+/// use sordino_core::{domain::BoxDomain, optimizer::{self, Optimizer, OptimizerError, Settings}};
+/// const CAPACITY: usize = 20;
+/// const STORAGE: usize = optimizer::storage_len(1, CAPACITY);
+/// const SCRATCH: usize = optimizer::fit_scratch_len(CAPACITY);
+///
+/// fn tune(storage: &mut [f32; STORAGE], scratch: &mut [f32; SCRATCH]) -> Result<f32, OptimizerError> {
+///     let domain = BoxDomain::new(&[(0.0, 1.0)])?;
+///     let mut optimizer = Optimizer::new(domain, Settings::default(), CAPACITY, &mut storage[..])?;
+///     while optimizer.len() < CAPACITY {
+///         let x = optimizer.suggest()?;
+///         optimizer.observe(&x, 1.0 - (x[0] - 0.3) * (x[0] - 0.3))?;
+///         if optimizer.len() % 5 == 0 {
+///             optimizer.fit(&mut scratch[..])?;
+///         }
+///     }
+///     Ok(optimizer.best().map_or(0.5, |(point, _)| point[0]))
+/// }
+///
+/// # fn main() -> Result<(), OptimizerError> {
+/// # let (storage, scratch) = (&mut [0.0; STORAGE], &mut [0.0; SCRATCH]); // of a `static_cell::StaticCell`, say
+/// let best = tune(storage, scratch)?;
+/// assert!((best - 0.3).abs() < 0.05, "{best}");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Optimizer<T, S> {
     domain: BoxDomain,

@@ -78,7 +78,8 @@ pub enum Aggregation {
     },
 }
 
-/// The numbers a federation is described by, before they are checked.
+/// The numbers a federation is described by, before they are checked. How to choose them, with commands that say what each
+/// costs: `docs/book/src/choosing.md`.
 ///
 /// **Example**: that of [`Config`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

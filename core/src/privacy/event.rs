@@ -29,6 +29,7 @@ pub enum NeighboringRelation {
     ReplaceOne,
     /// One record exchanged for a special empty one ("zero-out"): an absent agent keeps its slot and its public weight
     /// and contributes zero.
+    #[doc(alias = "zero-out")]
     ReplaceSpecial,
     /// One record moved by at most the unit named, where replacing it altogether is *not* covered. Shifts by different
     /// units are different relations: their losses do not add.
