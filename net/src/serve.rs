@@ -31,7 +31,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::door::{self, Counts, Door, Limits, TooFewHandles};
-use crate::enrolment::{Enrolment, EnrolmentError};
+use crate::enrolment::{self, Enrolment, EnrolmentError};
 use crate::folder::{Folder, FolderError, Found, Open};
 use crate::identity::{Fingerprint, IdentityError};
 use crate::keys;
