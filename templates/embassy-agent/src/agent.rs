@@ -40,7 +40,7 @@ pub async fn agent(link: &'static Link) {
     static LOG_NUMBERS: StaticCell<[f32; SIZES.log()]> = StaticCell::new();
     static WORKSPACE: StaticCell<[f32; SIZES.workspace()]> = StaticCell::new();
     let config = config();
-    let public = public(NUMBERS.init([0.0; _]));
+    let public = public(&config, NUMBERS.init([0.0; _]));
     let (log, workspace) = (LOG_NUMBERS.init([0.0; _]), WORKSPACE.init([0.0; _]));
     let mut store = board::store(config.digest());
 
@@ -65,7 +65,7 @@ pub async fn agent(link: &'static Link) {
         len: 0,
     };
     let storage = AgentStorage { log, workspace: Workspace::Kept(workspace) };
-    let mut agent = Agent::attach(&config, &public, &mut state, storage).expect("what was stored is judged here");
+    let mut agent = Agent::attach(&public, &mut state, storage).expect("what was stored is judged here");
     let round = agent.state().round();
     let mut next = act(agent.repeat().expect("as before the reset"), header(round), &mut frame);
     loop {

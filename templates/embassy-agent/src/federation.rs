@@ -21,9 +21,10 @@ pub fn config() -> Config {
 }
 
 /// The public context over numbers that were drawn from the public seed.
-pub fn public(numbers: &mut [f32; FEATURES_LEN]) -> Public<'_, f32> {
+pub fn public<'a>(config: &'a Config, numbers: &'a mut [f32; FEATURES_LEN]) -> Public<'a, f32> {
     let kernel = Stationary::SquaredExponential;
     random_fourier::draw(FEATURE_SEED, 0, kernel, &[LENGTHSCALE], DIM, FEATURES, &mut numbers[..]).expect("in range");
     let features = RandomFourier::new(DIM, FEATURES, 1.0, true, &numbers[..]).expect("as many as were drawn");
-    Public::streamed(Candidates::grid(POINTS_PER_AXIS, DIM).expect("a grid"), features)
+    let candidates = Candidates::grid(POINTS_PER_AXIS, DIM).expect("a grid");
+    Public::streamed(config, candidates, features).expect("what fits the configuration")
 }
