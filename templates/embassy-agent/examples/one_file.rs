@@ -92,17 +92,17 @@ async fn agent(up: &'static Link, down: &'static Link) {
     let config = Config::new(Parameters { initial_points: 4, ..usual }).expect("in range");
     random_fourier::draw(7, 0, Stationary::SquaredExponential, &[0.2], 2, M, &mut numbers).expect("in range");
     let features = RandomFourier::new(2, M, 1.0, true, &numbers[..]).expect("as drawn");
-    let public = Public::streamed(Candidates::grid(16, 2).expect("a grid"), features);
+    let public = Public::streamed(&config, Candidates::grid(16, 2).expect("a grid"), features).expect("M features");
     let range = const { MapConfig::new(0..FLASH as u32) };
     let (mut map, whose) = (Map::new(Nor([0xff; FLASH]), range, Cache::new_uncached()), config.digest());
-    let storage = AgentStorage::split(&config, &public, &mut memory).expect("SIZES");
+    let storage = AgentStorage::split(&public, &mut memory).expect("SIZES");
     let (mut number, mut state) =
         load(&mut map, 0, &whose).await.unwrap_or((0, AgentState::new(3, RunSeed::new(1, 0))));
     for i in 0..state.observations() {
         let (_, entry): (u32, Entry<f32>) = load(&mut map, 1 + i as u16, &whose).await.expect("an entry");
         entry.put(i, 0.0, storage.log).expect("a log of a whole run");
     }
-    let mut agent = Agent::attach(&config, &public, &mut state, storage).expect("a state that can be");
+    let mut agent = Agent::attach(&public, &mut state, storage).expect("a state that can be");
     let (mut frame, mut vectors, mut point) = ([0; FRAME], [0.0; M * P], [0.0f32; 2]);
     let (version, kind, scalar, config) = (wire::VERSION, Kind::Upload, ScalarTag::F32, wire::prefix(&whose));
     let own = Header { version, kind, scalar, deployment: 1, config, chain: 0, agent: 3, round: 0, attempt: 0, len: 0 };
