@@ -15,7 +15,7 @@
 //! **Source**: Wang, Kuang, Zhang, Ding, Li (2022), *FedHPO-B: A Benchmark Suite for Federated Hyperparameter Optimization*.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::literal::{self, Literal};
@@ -142,7 +142,7 @@ fn by_rounds<'r>(
     );
     let mut rounds: Vec<Vec<(u32, f64, f64)>> = vec![Vec::new(); count];
     let mut cells: Vec<Option<Cell<'r>>> = (0..count).map(|_| None).collect();
-    let mut seen = HashSet::new();
+    let mut seen = BTreeSet::new();
     for ((row, setting), training) in kept.iter().zip(settings).zip(&training_of) {
         let at =
             row.number(round, |x| x.fract() == 0.0 && (0.0..=1e6).contains(&x), "a whole number from 0 to 1000000")?;
