@@ -15,6 +15,7 @@ use serde::de::DeserializeOwned;
 use sordino_core::digest::{Digest, Frame};
 
 mod gather;
+mod sealed;
 
 use crate::files::{LOCK, read_bounded, read_to_string_bounded, write_atomically};
 
@@ -323,26 +324,11 @@ impl Journal {
     }
 
     fn write<V: Serialize>(&self, path: &Path, value: &V) -> Result<(), JournalError> {
-        let damaged = |_| JournalError::Damaged { path: path.to_owned(), what: "cannot be encoded" };
-        let mut bytes = self.head.0.to_vec();
-        bytes.extend(postcard::to_allocvec(value).map_err(damaged)?);
-        let end = seal(&bytes);
-        bytes.extend(end.0);
-        write_atomically(path, &bytes).map_err(io_at(path))
+        sealed::write(path, &self.head, value)
     }
 
     fn read<V: DeserializeOwned>(&self, path: &Path) -> Result<Option<V>, JournalError> {
-        let damaged = |what| JournalError::Damaged { path: path.to_owned(), what };
-        let bytes = match read_bounded(path, BYTES_MAX) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            bytes => bytes.map_err(io_at(path))?,
-        };
-        let (content, digest) = bytes.split_last_chunk::<DIGEST>().ok_or_else(|| damaged("is too short"))?;
-        if seal(content).0 != *digest {
-            return Err(damaged("is damaged: it does not have the digest it ends with"));
-        }
-        let body = content.strip_prefix(&self.head.0).ok_or_else(|| damaged("is of another scenario or other data"))?;
-        postcard::from_bytes(body).map(Some).map_err(|_| damaged("does not decode"))
+        sealed::read(path, BYTES_MAX, &self.head)
     }
 
     /// The table of what a user's program has answered.

@@ -19,7 +19,9 @@ use sordino_core::privacy::SourceKind;
 
 use super::blocks::Piece;
 use super::error::DriverError;
+use super::lent::{Lent, Snapshots};
 use super::message::Message;
+use super::tally::Tally;
 use crate::progress::{Stage, Step};
 use crate::record::Observed;
 use crate::world::fault::FaultCounts;
@@ -47,8 +49,8 @@ pub struct Partial {
     pub collected: Option<federated::Partial<Wiped<u8>, Wiped<i64>>>,
     /// Its agents' part of the transcript and of the summed regret, in blocks.
     pub pieces: Vec<Piece>,
-    /// Its agents' best-so-far noise-free regrets, at report rounds only: simulation only.
-    pub regrets: Vec<f64>,
+    /// How often its agents' best-so-far noise-free regrets occur, at report rounds only: simulation only.
+    pub regrets: Tally,
     /// What happened on its links.
     pub faults: FaultCounts,
     /// What its agents observed, in their order, if the scenario asks for it: simulation only.
@@ -70,22 +72,6 @@ pub struct Snapshot<S = AgentState> {
     pub best: Vec<f64>,
     /// Frames that missed a deadline, with their sender.
     pub late: Vec<(u32, Vec<u8>)>,
-}
-
-impl<S> Snapshot<S> {
-    /// Joins snapshots of consecutive ranges.
-    pub fn join(mut parts: Vec<Self>) -> Self {
-        parts.sort_by_key(|part| part.first);
-        let first = parts.first().map_or(0, |part| part.first);
-        let mut whole = Snapshot { first, states: Vec::new(), logs: Vec::new(), best: Vec::new(), late: Vec::new() };
-        for part in parts {
-            whole.states.extend(part.states);
-            whole.logs.extend(part.logs);
-            whole.best.extend(part.best);
-            whole.late.extend(part.late);
-        }
-        whole
-    }
 }
 
 /// Consecutive agents of one federation, of whatever method: what a member holds.
@@ -118,7 +104,7 @@ pub trait Crew: Sized + Send + 'static {
     fn advance(&mut self, order: &Self::Order) -> Result<Partial, DriverError>;
 
     /// What its agents are.
-    fn snapshot(&self) -> Snapshot<Self::State>;
+    fn lent(&self) -> Lent<'_, Self::State>;
 
     /// An order in a stage, to be told.
     fn step(context: &Self::Context, order: &Self::Order, stage: Stage) -> Step;
@@ -136,5 +122,5 @@ pub trait Fabric<C: Crew> {
     fn round(&mut self, order: C::Order) -> impl Future<Output = Result<Vec<Partial>, Self::Error>>;
 
     /// What all members are, between orders.
-    fn snapshot(&mut self) -> impl Future<Output = Result<Vec<Snapshot<C::State>>, Self::Error>>;
+    fn snapshot(&mut self) -> impl Future<Output = Result<Snapshots<'_, C::State>, Self::Error>>;
 }
