@@ -6,8 +6,8 @@
 use std::error::Error;
 
 use sordino_core::domain::{Candidates, Regions};
-use sordino_core::features::{RandomFourier, random_fourier};
-use sordino_core::federated::*;
+use sordino_core::features::random_fourier;
+use sordino_core::federated::{exchange::PublicFeatures, *};
 use sordino_core::kernel::Stationary;
 use sordino_core::math::Scalar;
 use sordino_core::privacy::{Ledger, charge::Unwritten};
@@ -25,8 +25,7 @@ fn measure(agent: u32, x: f64) -> f64 {
 
 /// A round of an agent: it asks for measurements until it has something to upload, or nothing to do.
 fn play(agent: &mut Agent<'_, f64>, begin: Input<'_, f64>) -> Result<Option<Vec<f64>>, AgentError> {
-    let name = agent.state().agent();
-    let mut input = begin;
+    let (name, mut input) = (agent.state().agent(), begin);
     loop {
         input = match agent.handle(input)? {
             Output::Evaluate { point, .. } => Input::Observed(measure(name, point[0])),
@@ -53,26 +52,21 @@ fn release(server: &mut Server<'_, f64>, round: u32, uploads: &[Vec<f64>]) -> Re
 fn main() -> Result<(), Box<dyn Error>> {
     let private = Aggregation::private(6.0, 0.5, 1.0)?; // S, q, z
     let config = Config::new(Parameters::usual(AGENTS, Regions::whole(1)?, ROUNDS, FEATURES as u32, private))?;
-    // Public: every party draws the same features from a public seed.
     let mut frequencies = vec![0.0; random_fourier::storage_len(1, FEATURES)];
-    random_fourier::draw(7, 0, Stationary::SquaredExponential, &[0.03], 1, FEATURES, &mut frequencies)?;
-    let public =
-        Public::streamed(Candidates::grid(500, 1)?, RandomFourier::new(1, FEATURES, 1.0, true, &frequencies[..])?);
+    let shared = PublicFeatures::new(7, Stationary::SquaredExponential, 0.03, 1.0); // of a public seed
+    let public = Public::streamed(Candidates::grid(500, 1)?, shared.draw(1, FEATURES, &mut frequencies)?);
     let mut states: Vec<AgentState> = (0..AGENTS).map(|n| AgentState::new(n, RunSeed::new(1, 0))).collect();
     let mut numbers = vec![vec![0.0; storage_len(&config, &public)]; AGENTS as usize];
-    let lens = storage_lens(&config);
+    let (lens, mut state, mut broadcast) = (storage_lens(&config), ServerState::new(), Vec::new());
     let (sums, noise) = (&mut vec![0; lens.0][..], &mut vec![0; lens.1][..]);
     let (flags, vectors) = (&mut vec![0; lens.2][..], &mut vec![0.0; lens.3][..]);
-    let mut state = ServerState::new();
-    let storage = ServerStorage { sums, noise, flags, vectors };
-    let mut server = Server::attach(&config, &mut state, storage)?;
-    let mut broadcast = Vec::new();
+    let mut server = Server::attach(&config, &mut state, ServerStorage { sums, noise, flags, vectors })?;
     for round in 0..=ROUNDS {
         let (mut uploads, mut best) = (Vec::new(), 0.0);
         for (state, numbers) in states.iter_mut().zip(&mut numbers) {
             let mut agent = Agent::attach(&config, &public, state, AgentStorage::split(&config, &public, numbers)?)?;
-            let broadcast = Input::Broadcast { vectors: &broadcast, maximum: None };
-            let begin = if round == 0 { Input::Start } else { broadcast };
+            let shared = Input::Broadcast { vectors: &broadcast, maximum: None };
+            let begin = if round == 0 { Input::Start } else { shared };
             uploads.extend(play(&mut agent, begin)?);
             best += agent.observations().map(|(_, y)| y).fold(f64::NEG_INFINITY, f64::max) / f64::from(AGENTS);
         }

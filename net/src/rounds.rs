@@ -212,27 +212,18 @@ impl Rounds {
     ///
     /// **Errors**: [`Stop::Frame`].
     pub fn frame<T: Scalar>(
-        &mut self,
+        &self,
         round: u32,
         attempt: u16,
         vectors: Option<&[T]>,
     ) -> Result<(Bytes, Digest), Stop> {
-        let (kind, numbers) = vectors.map_or((Kind::NoBroadcast, &[][..]), |vectors| (Kind::Broadcast, vectors));
         let before = self.history.get(round as usize).copied().unwrap_or_default();
-        let never = Period { opened: Millis(0), deadline: Millis(u64::MAX), may_close_early: false };
-        let marked = |exchange: &mut ServerExchange<Vec<u8>>, chain| {
-            exchange.begin(round, attempt, chain, never);
-            exchange.close();
-            let mut frame = vec![0; wire::frame_len_max(ScalarTag::of::<T>(), numbers.len())];
-            let used = wire::encode(exchange.frame_header(kind), numbers, &mut frame).map_err(Stop::Frame)?;
-            frame.truncate(used);
-            Ok(frame)
-        };
-        // What is hashed is what is sent: a first writing, whose chain is not hashed, gives the bytes.
-        let bare = marked(&mut self.exchange, before)?;
-        let (header, payload) = wire::decode(&bare, u32::MAX).map_err(Stop::Frame)?;
-        let chain = after(&before, &header, &payload);
-        Ok((marked(&mut self.exchange, chain)?.into(), chain))
+        let numbers = vectors.map_or(0, <[T]>::len);
+        let mut frame = vec![0; wire::frame_len_max(ScalarTag::of::<T>(), numbers)];
+        let (used, chain) =
+            self.exchange.frame(round, attempt, &before, vectors, &mut frame).map_err(Stop::Frame)?;
+        frame.truncate(used);
+        Ok((frame.into(), chain))
     }
 
     /// Opens a round with its frame: whoever waits for it is answered now.

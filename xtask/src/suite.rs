@@ -29,6 +29,7 @@ pub fn run(report: &mut Report) {
     report.step("instruction counter", || tools::program("valgrind", "valgrind"));
     report.step("broker", tools::broker);
     report.step("node", || tools::program("node", "nodejs"));
+    report.step("certificates", tools::openssl);
     report.step("fonts", tools::fonts);
     report.step("formatting", || quiet(cargo(&["fmt", "--all", "--check"])));
     report.step("lints", || {
@@ -49,17 +50,14 @@ pub fn run(report: &mut Report) {
     report.step("host tests", || {
         process::run(&mut cargo(&["test", "--no-fail-fast"])).map(|output| count_tests(&output))
     });
-    // Servers and agents on loopback, killed and lied to; a package of its own, because nobody else needs its crates.
-    report.step("real federations", || {
-        process::run(&mut cargo(&["test", "-p", "sordino-net", "--features", "mqtt"]))
-            .map(|output| count_tests(&output))
-    });
-    // A head and two workers on loopback, killed, resumed, joined late: one folder. A package of its own for the same reason.
-    report.step("a cluster", || {
-        process::run(&mut cargo(&["test", "-p", "sordino-cluster"])).map(|output| count_tests(&output))
-    });
-    report.step("PDF and PNG", || {
-        process::run(&mut cargo(&["test", "-p", "sordino-figures"])).map(|output| count_tests(&output))
+    report.step("examples", habits::examples);
+    // Servers and agents on loopback, killed and lied to; a head and two workers, killed, resumed, joined late; figures as
+    // PDF and PNG. Packages of their own, because nobody else needs their crates, and built together, because what they
+    // share is most of the work.
+    report.step("real federations, a cluster, PDF and PNG", || {
+        let packages = ["-p", "sordino-net", "-p", "sordino-cluster", "-p", "sordino-figures"];
+        let words = [&["test", "--no-fail-fast", "--features", "sordino-net/mqtt"], &packages[..]].concat();
+        process::run(&mut cargo(&words)).map(|output| count_tests(&output))
     });
     report.step("core alone", || {
         process::run(&mut cargo(&["test", "-p", "sordino-core", "--features", "rand_core-06,rand_core-09"]))

@@ -34,18 +34,19 @@ fn installed(target: &str) -> bool {
 
 /// Finds the broker of the tests, or installs it. It lies where only root looks, and has no `--version`.
 pub fn broker() -> Result<String, String> {
-    let found = || ["/usr/sbin/mosquitto", "mosquitto"].into_iter().find(|name| help(name).is_some());
-    if found().is_none() && may_install() {
-        install("mosquitto")?;
-    }
-    let name =
-        found().ok_or("mosquitto is missing; on Debian or Ubuntu get it with `sudo apt-get install mosquitto`")?;
-    Ok(help(name).unwrap_or_default())
+    found_or_installed("mosquitto", "mosquitto", || {
+        ["/usr/sbin/mosquitto", "mosquitto"].iter().find_map(|name| first_line(name, "-h"))
+    })
 }
 
-/// The first line of what a program says to `-h`, whatever its exit code.
-fn help(name: &str) -> Option<String> {
-    let output = Command::new(name).arg("-h").stdin(Stdio::null()).output().ok()?;
+/// Finds what signs certificates in a test, or installs it. It has no `--version` either.
+pub fn openssl() -> Result<String, String> {
+    found_or_installed("openssl", "openssl", || first_line("openssl", "version"))
+}
+
+/// The first line of what a program says to this word, whatever its exit code.
+fn first_line(name: &str, word: &str) -> Option<String> {
+    let output = Command::new(name).arg(word).stdin(Stdio::null()).output().ok()?;
     String::from_utf8_lossy(&output.stdout).lines().next().map(str::to_owned)
 }
 
@@ -59,10 +60,14 @@ fn install(package: &str) -> Result<(), String> {
 
 /// Finds a program, or installs its Debian package where that is possible, and returns its version line.
 pub fn program(name: &str, package: &str) -> Result<String, String> {
-    if version(name).is_none() && may_install() {
+    found_or_installed(name, package, || version(name))
+}
+
+fn found_or_installed(name: &str, package: &str, said: impl Fn() -> Option<String>) -> Result<String, String> {
+    if said().is_none() && may_install() {
         install(package)?;
     }
-    version(name).ok_or_else(|| {
+    said().ok_or_else(|| {
         format!("{name} is missing; on Debian or Ubuntu get it with `sudo apt-get install {package}`, on macOS with `brew install {}`", brew(package))
     })
 }

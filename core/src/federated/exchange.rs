@@ -25,15 +25,13 @@
 //!
 //! ```
 //! use sordino_core::federated::exchange::*;
-//! use sordino_core::wire::{self, Header, Kind};
+//! use sordino_core::wire::{self, Header};
 //! # use sordino_core::domain::{Candidates, Regions};
 //! # use sordino_core::federated::{Aggregation, Config, Parameters};
 //! # use sordino_core::{digest::Digest, kernel::Stationary, wire::ScalarTag};
-//! # let (signal_variance, unit_norm, prior_tolerance) = (1.0, true, 0.0);
-//! # let kernel = Stationary::SquaredExponential;
 //! # let agreement = Agreement {
 //! #     config: Config::new(Parameters::usual(1, Regions::whole(1)?, 5, 16, Aggregation::private(6.0, 0.5, 1.0)?))?,
-//! #     features: PublicFeatures { seed: 7, run: 0, kernel, lengthscale: 0.2, signal_variance, unit_norm, prior_tolerance },
+//! #     features: PublicFeatures::new(7, Stationary::SquaredExponential, 0.2, 1.0),
 //! #     candidates: candidates_digest(&Candidates::<f64>::grid(50, 1)?, &mut [0.0]),
 //! #     dim: 1,
 //! #     scalar: ScalarTag::F32,
@@ -46,16 +44,15 @@
 //! let mut server = ServerExchange::new(&agreement, pace, [0; 1]);
 //! // The frame of round 0 holds no broadcast yet. The history goes on with it, and the round begins.
 //! let mut bytes = [0; 64];
-//! let len = wire::encode(server.frame_header(Kind::NoBroadcast), &[0.0; 0], &mut bytes)?;
-//! let (header, payload) = wire::decode(&bytes[..len], 0)?;
-//! let history = [agreement.digest(), after(&agreement.digest(), &header, &payload)];
+//! let (len, chain) = server.frame(0, 0, &agreement.digest(), None::<&[f32]>, &mut bytes)?;
+//! let history = [agreement.digest(), chain];
 //! let (now, deadline) = (Millis(0), Millis(60_000));
 //! server.begin(0, 0, history[1], Period { opened: now, deadline, may_close_early: true });
 //!
 //! let Want::Ask(have) = agent.want(now) else { unreachable!() };
 //! assert_eq!(have, Have { frames: 0, chain: history[0], seal: Seal::default() });
 //! assert_eq!(server.asked(0, &have, &history, now), Answer::Frame { round: 0 });
-//! let frame = server.frame_header(Kind::NoBroadcast);
+//! let (frame, payload) = wire::decode(&bytes[..len], 0)?;
 //! let foreign = Header { deployment: 1, ..frame };
 //! assert_eq!(agent.frame(&foreign, &payload, 0, Seal::default()), Err(FrameError::Foreign));
 //! assert_eq!(agent.frame(&frame, &payload, 0, Seal::default()), Ok(Heard::Enter));

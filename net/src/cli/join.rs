@@ -1,6 +1,7 @@
 //! `sordino-net join`: takes part with a command of the user's that measures.
 
-use std::path::PathBuf;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use clap::Args;
@@ -46,6 +47,10 @@ pub fn execute(arguments: &Join) -> Result<(), CliError> {
     let folder = arguments.folder.clone().unwrap_or_else(beside);
     let certified = arguments.certificate.clone().zip(arguments.key.clone());
     let certified = certified.map(|(certificate, key)| Certified { certificate, key });
+    if let Some(mode) = certified.as_ref().and_then(|certified| read_by_others(&certified.key)) {
+        let key = certified.as_ref().map(|certified| certified.key.display().to_string()).unwrap_or_default();
+        note(&format!("{key}: others on this machine may read the key (mode {mode:o}, 600 is expected)"));
+    }
     let joining = Joining { invitation, folder, certified, epsilon_max: arguments.max_epsilon, wait: WAIT_MAX };
     let joined =
         common::wait(join(&joining, |query| measure(&arguments.command, query)))?.map_err(CliError::failure)?;
@@ -57,6 +62,12 @@ pub fn execute(arguments: &Join) -> Result<(), CliError> {
         joined.chain
     );
     Ok(())
+}
+
+/// The mode of a file that others than its owner may read or write.
+fn read_by_others(path: &Path) -> Option<u32> {
+    let mode = std::fs::metadata(path).ok()?.permissions().mode() & 0o777;
+    (mode & 0o077 != 0).then_some(mode)
 }
 
 /// Runs the command for one point.

@@ -169,6 +169,47 @@ fn a_file_without_one_authority_is_refused() {
     assert!(matches!(read(&site.place.0.join("missing")), Err(AuthorityError::File(_))));
 }
 
+/// The command lines of the book that hold this word.
+fn book(word: &str) -> String {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/book/src/deploying.md");
+    let page = fs::read_to_string(page).unwrap();
+    let blocks = page.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let found: Vec<&str> = blocks.filter(|block| block.contains(word)).collect();
+    let [block] = found[..] else { panic!("{word:?} is in {} blocks", found.len()) };
+    block.to_owned()
+}
+
+#[test]
+fn the_lines_of_the_book_sign_an_agent_that_is_admitted() {
+    bounded(|| {
+        let place = Place::new("openssl");
+        let run = |script: &str| {
+            let mut shell = std::process::Command::new("sh");
+            let output = shell.args(["-ec", script]).current_dir(&place.0).stdin(std::process::Stdio::null()).output();
+            let output = output.unwrap();
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(output.status.success(), "{script}\n{said}");
+            (String::from_utf8(output.stdout).unwrap(), said)
+        };
+        run(&book("site-ca.key -out site-ca.pem"));
+        let ca = place.0.join("site-ca.pem").display().to_string();
+        let alone = ["--set", "federation.splits=[1]", "--ca", &ca, "--close-early", "--linger", "2s"];
+        let federation = Federation::new("book", 1, 3, &alone);
+        let server = federation.serve();
+        let invitation = federation.invite().remove(0);
+        let lines = book("agent-17.csr");
+        // The book's agent has another number, another run, and another function.
+        let lines = lines.replace("17", "0").replace("RUN", &format!("{:016x}", invitation.deployment));
+        let lines = lines.replace("'sordino://…'", &format!("'{invitation}'")).replace("./measure", "echo 0.5");
+        let program = env!("CARGO_BIN_EXE_sordino-net");
+        let lines = lines.replace("sordino join", &format!("chmod 640 agent-0.key\n'{program}' join"));
+        let (joined, said) = run(&lines);
+        assert!(said.contains("agent-0.key: others on this machine may read the key (mode 640"), "{said}");
+        assert!(joined.contains("agent 0: ") && joined.contains("3 rounds contributed to"), "{joined}");
+        assert!(server.ended().success(), "{}", federation.heard());
+    });
+}
+
 fn joining(federation: &Federation, invitation: &Invitation, certified: Certified) -> Joining {
     Joining { certified: Some(certified), ..federation.joining(invitation) }
 }

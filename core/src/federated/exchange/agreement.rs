@@ -34,6 +34,11 @@ pub struct PublicFeatures {
 }
 
 impl PublicFeatures {
+    /// The usual ones: of run 0, all of norm s, with a factor that lacks nothing.
+    pub const fn new(seed: u64, kernel: Stationary, lengthscale: f64, signal_variance: f64) -> Self {
+        PublicFeatures { seed, run: 0, kernel, lengthscale, signal_variance, unit_norm: true, prior_tolerance: 0.0 }
+    }
+
     /// Draws the features of a domain of `dim` axes into `storage` and puts the map around them.
     ///
     /// **Parameters**: `count` M; `storage` of [`random_fourier::storage_len`] numbers.
@@ -86,11 +91,9 @@ pub struct Announced {
 /// use sordino_core::federated::{Aggregation, Config, Parameters};
 /// use sordino_core::{kernel::Stationary, wire::ScalarTag};
 ///
-/// let (signal_variance, unit_norm, prior_tolerance) = (1.0, true, 0.0);
-/// let kernel = Stationary::SquaredExponential;
 /// let agreement = Agreement {
 ///     config: Config::new(Parameters::usual(2, Regions::whole(1)?, 5, 16, Aggregation::private(6.0, 0.5, 1.0)?))?,
-///     features: PublicFeatures { seed: 7, run: 0, kernel, lengthscale: 0.2, signal_variance, unit_norm, prior_tolerance },
+///     features: PublicFeatures::new(7, Stationary::SquaredExponential, 0.2, 1.0),
 ///     candidates: candidates_digest(&Candidates::<f64>::grid(50, 1)?, &mut [0.0]),
 ///     dim: 1,
 ///     scalar: ScalarTag::F32,

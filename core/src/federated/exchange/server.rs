@@ -1,9 +1,10 @@
 //! The server's side: whose answer is lacking, what to say to whom, when a round ends.
 
 use super::agreement::{Agreement, header};
-use super::{Have, Millis};
+use super::{Have, Millis, after};
 use crate::digest::Digest;
-use crate::wire::{Header, Kind, prefix};
+use crate::math::Scalar;
+use crate::wire::{Header, Kind, WireError, decode, encode, prefix};
 
 /// How agents are told to come back.
 ///
@@ -146,10 +147,30 @@ impl<F: AsRef<[u8]> + AsMut<[u8]>> ServerExchange<F> {
         self.is_open = false;
     }
 
-    /// The header of the frame of this round.
-    pub fn frame_header(&self, kind: Kind) -> Header {
-        let marks = header(self.deployment, &self.agreement, kind, 0, self.round);
-        Header { attempt: self.attempt, chain: prefix(&self.chain), ..marks }
+    /// Writes the frame that announces a round: what was broadcast after the round before, nothing if there was no
+    /// broadcast. `before` is the digest after the frames of all rounds before. Nothing begins by it.
+    ///
+    /// **Returns** the length of the frame and the digest after it, c_{t+1} of [`after`](super::after): the `chain` of
+    /// [`ServerExchange::begin`].
+    ///
+    /// **Errors**: [`WireError::Buffer`] below [`frame_len_max`](crate::wire::frame_len_max) bytes, and
+    /// [`WireError::TooLong`].
+    pub fn frame<T: Scalar>(
+        &self,
+        round: u32,
+        attempt: u16,
+        before: &Digest,
+        broadcast: Option<&[T]>,
+        out: &mut [u8],
+    ) -> Result<(usize, Digest), WireError> {
+        let kind = if broadcast.is_some() { Kind::Broadcast } else { Kind::NoBroadcast };
+        let numbers = broadcast.unwrap_or_default();
+        let bare = Header { attempt, ..header(self.deployment, &self.agreement, kind, 0, round) };
+        // What is hashed is what is sent: a first writing, whose chain is not hashed, gives the bytes.
+        let used = encode(bare, numbers, out)?;
+        let (first, payload) = decode(out.get(..used).unwrap_or_default(), u32::MAX)?;
+        let chain = after(before, &first, &payload);
+        Ok((encode(Header { chain: prefix(&chain), ..bare }, numbers, out)?, chain))
     }
 
     /// The round that is open or was last.

@@ -81,21 +81,16 @@ impl Server {
     fn begin(&mut self, round: u32, now: Millis) {
         let numbers: Vec<f64> =
             if round % 3 == 2 { Vec::new() } else { (0..3).map(|i| f64::from(round + i)).collect() };
-        let kind = if numbers.is_empty() { Kind::NoBroadcast } else { Kind::Broadcast };
+        let broadcast = (!numbers.is_empty()).then_some(&numbers[..]);
         let period = Period { opened: now, deadline: now.after(1000), may_close_early: true };
-        let encoded = |marks: Header| {
-            let mut frame = std::vec![0; wire::frame_len_max(ScalarTag::F64, 3)];
-            let used = wire::encode(marks, &numbers, &mut frame).unwrap();
-            frame.truncate(used);
-            frame
-        };
-        let marks = |exchange: &ServerExchange<Vec<u8>>| exchange.frame_header(kind);
-        self.exchange.begin(round, self.attempt, Digest::default(), period);
-        let bare = encoded(marks(&self.exchange));
-        let (header, payload) = wire::decode(&bare, 3).unwrap();
-        let chain = after(&self.history[round as usize], &header, &payload);
+        let before = self.history[round as usize];
+        let mut frame = std::vec![0; wire::frame_len_max(ScalarTag::F64, 3)];
+        let (used, chain) = self.exchange.frame(round, self.attempt, &before, broadcast, &mut frame).unwrap();
+        frame.truncate(used);
+        let (header, payload) = wire::decode(&frame, 3).unwrap();
+        assert_eq!((header.round, header.attempt, header.chain), (round, self.attempt, wire::prefix(&chain)));
+        assert_eq!(chain, after(&before, &header, &payload), "what is sent is what is hashed");
         self.exchange.begin(round, self.attempt, chain, period);
-        let frame = encoded(marks(&self.exchange));
         self.history.truncate(round as usize + 1);
         self.frames.truncate(round as usize);
         self.history.push(chain);
