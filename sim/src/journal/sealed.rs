@@ -15,8 +15,6 @@ use super::{DIGEST, JournalError, io_at};
 
 /// Bytes on their way between a value and a file.
 const BUFFER: usize = 1 << 16;
-/// The longest text within a value.
-const TEXT_MAX: usize = 1 << 20;
 
 /// Writes head, value and seal beside the file's place and moves them there.
 ///
@@ -141,7 +139,7 @@ impl ser_flavors::Flavor for &mut Sealing<'_> {
 
 /// A file that is being read. Nothing is borrowed from it: no value that is stored holds references.
 struct Opening<F> {
-    file: F,
+    file: io::Take<F>,
     some: Vec<u8>,
 }
 
@@ -164,7 +162,8 @@ impl<'de, F: BufRead + 'de> de_flavors::Flavor<'de> for Opening<F> {
     where
         'de: 'a,
     {
-        if count > TEXT_MAX {
+        // Nothing is longer than what is left.
+        if count as u64 > self.file.limit() {
             return Err(postcard::Error::DeserializeUnexpectedEnd);
         }
         self.some.resize(count, 0);

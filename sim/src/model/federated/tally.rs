@@ -50,7 +50,8 @@ impl Tally {
         self.counts.dedup_by(|next, kept| {
             let same = next.0 == kept.0;
             if same {
-                kept.1 += next.1;
+                // More than there are agents: refused by whoever counts them.
+                kept.1 = kept.1.saturating_add(next.1);
             }
             same
         });
