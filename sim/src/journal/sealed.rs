@@ -11,8 +11,10 @@ use serde::de::DeserializeOwned;
 use sordino_core::digest::{Digest, Frame};
 use sordino_host::files;
 
-use super::{DIGEST, JournalError, io_at};
+use super::error::{JournalError, io_at};
 
+/// Bytes of a digest.
+const DIGEST: usize = 32;
 /// Bytes on their way between a value and a file.
 const BUFFER: usize = 1 << 16;
 

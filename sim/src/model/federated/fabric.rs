@@ -13,8 +13,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-use sordino_core::federated::{self, AgentState, Share, Wiped};
+use sordino_core::federated::{self, Share, Wiped};
 use sordino_core::privacy::SourceKind;
 
 use super::blocks::Piece;
@@ -25,6 +24,8 @@ use super::tally::Tally;
 use crate::progress::{Stage, Step};
 use crate::record::Observed;
 use crate::world::fault::FaultCounts;
+
+pub use super::lent::Snapshot;
 
 /// What all members are told at the beginning of a round. (Neither it nor a partial prints: both hold secrets.)
 #[derive(Clone)]
@@ -57,21 +58,6 @@ pub struct Partial {
     pub observations: Vec<Observed>,
     /// What its agents sent to a server that takes no sums.
     pub messages: Vec<Message>,
-}
-
-/// Everything that consecutive agents are: states, logs, what is still on its way.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Snapshot<S = AgentState> {
-    /// The first agent.
-    pub first: u32,
-    /// States of all agents, in order.
-    pub states: Vec<S>,
-    /// Their logs, little-endian, only what is filled, one after the other.
-    pub logs: Vec<u8>,
-    /// Their best noise-free values so far.
-    pub best: Vec<f64>,
-    /// Frames that missed a deadline, with their sender.
-    pub late: Vec<(u32, Vec<u8>)>,
 }
 
 /// Consecutive agents of one federation, of whatever method: what a member holds.

@@ -3,9 +3,23 @@
 //! The stored form is that of one [`Snapshot`] of all agents, whoever held which of them.
 
 use serde::ser::{Error as _, SerializeSeq};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
+use sordino_core::federated::AgentState;
 
-use super::fabric::Snapshot;
+/// Everything that consecutive agents are: states, logs, what is still on its way.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Snapshot<S = AgentState> {
+    /// The first agent.
+    pub first: u32,
+    /// States of all agents, in order.
+    pub states: Vec<S>,
+    /// Their logs, little-endian, only what is filled, one after the other.
+    pub logs: Vec<u8>,
+    /// Their best noise-free values so far.
+    pub best: Vec<f64>,
+    /// Frames that missed a deadline, with their sender.
+    pub late: Vec<(u32, Vec<u8>)>,
+}
 
 /// Logs of consecutive agents, wherever they lie and in whatever format.
 pub trait Logs {
@@ -38,7 +52,7 @@ pub struct Lent<'a, S> {
     pub first: u32,
     /// States of all agents, in order.
     pub states: &'a [S],
-    /// Their logs.
+    /// Their logs, in the order of agents.
     pub logs: &'a dyn Logs,
     /// Their best noise-free values so far.
     pub best: &'a [f64],
