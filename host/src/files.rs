@@ -144,12 +144,20 @@ const OWNER_ALONE: u32 = 0o600;
 ///
 /// **Errors**: [`FileError::Io`]; the old file is untouched then, unless only its folder could not be synced.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    stream_atomically(path, |file| file.write_all(bytes))
+}
+
+/// As [`write_atomically`], for what is made while it is written: `write` is given the new file, without a buffer.
+///
+/// **Errors**: [`FileError::Io`], also if `write` fails; the old file is untouched then, unless only its folder could not be
+/// synced.
+pub fn stream_atomically(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), FileError> {
     let old = match fs::metadata(path) {
         Ok(found) => Some(found.permissions()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(io_at(path)(error)),
     };
-    replace(path, bytes, old)
+    replace(path, old, write)
 }
 
 /// As [`write_atomically`], but only the owner may read or write the file (0600), whatever folder it is in and whatever
@@ -157,7 +165,7 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
 ///
 /// **Errors**: [`FileError::Io`]; the old file is untouched then, unless only its folder could not be synced.
 pub fn write_privately(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
-    replace(path, bytes, Some(Permissions::from_mode(OWNER_ALONE)))
+    replace(path, Some(Permissions::from_mode(OWNER_ALONE)), |file| file.write_all(bytes))
 }
 
 /// As [`write_privately`], but a file that is there stays: of several processes one makes it, and a death leaves the whole
@@ -167,7 +175,7 @@ pub fn write_privately(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
 ///
 /// **Errors**: [`FileError::Io`].
 pub fn create_privately(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
-    let beside = write_beside(path, bytes, Some(Permissions::from_mode(OWNER_ALONE)))?;
+    let beside = write_beside(path, Some(Permissions::from_mode(OWNER_ALONE)), |file| file.write_all(bytes))?;
     // A link, unlike a rename, replaces nothing.
     let made = match fs::hard_link(&beside, path) {
         Ok(()) => Ok(true),
@@ -181,8 +189,12 @@ pub fn create_privately(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
     Ok(made)
 }
 
-fn replace(path: &Path, bytes: &[u8], permissions: Option<Permissions>) -> Result<(), FileError> {
-    let beside = write_beside(path, bytes, permissions)?;
+fn replace(
+    path: &Path,
+    permissions: Option<Permissions>,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), FileError> {
+    let beside = write_beside(path, permissions, write)?;
     let renamed = fs::rename(&beside, path).map_err(io_at(path));
     if renamed.is_err() {
         // If this fails as well, the first error is the one to tell.
@@ -193,12 +205,16 @@ fn replace(path: &Path, bytes: &[u8], permissions: Option<Permissions>) -> Resul
 }
 
 /// Writes and syncs a new file beside `path`, with these permissions or the usual ones, and tells where.
-fn write_beside(path: &Path, bytes: &[u8], permissions: Option<Permissions>) -> Result<PathBuf, FileError> {
+fn write_beside(
+    path: &Path,
+    permissions: Option<Permissions>,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<PathBuf, FileError> {
     let (mut file, beside) = create_beside(path, permissions.is_some())?;
     let write = || {
         // Before the first byte: what few may read is never open to many.
         permissions.map_or(Ok(()), |permissions| file.set_permissions(permissions))?;
-        file.write_all(bytes)?;
+        write(&mut file)?;
         file.sync_all()
     };
     let written = write().map_err(io_at(&beside));
@@ -367,7 +383,7 @@ mod tests {
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "nothing is left beside it");
         // A death before the link: all bytes are beside the name, and the name is free.
         fs::remove_file(&path).unwrap();
-        write_beside(&path, b"never seen", Some(Permissions::from_mode(OWNER_ALONE))).unwrap();
+        write_beside(&path, Some(Permissions::from_mode(OWNER_ALONE)), |file| file.write_all(b"never seen")).unwrap();
         assert!(!path.exists());
         remove_leftovers(&folder).unwrap();
         assert!(create_privately(&path, b"third").unwrap());

@@ -140,7 +140,10 @@ impl<T: Scalar, K: Kernel<T>, P: AsRef<[T]>, S: AsRef<[T]> + AsMut<[T]>> Candida
         }
         let inverse = T::ONE / pivot;
         let (home, home_len) = block_of(index, count);
-        for start in (0..count).step_by(BLOCK) {
+        let blocks = count.div_ceil(BLOCK);
+        for block in 0..blocks {
+            // To and fro: what was used last is still in the cache.
+            let start = BLOCK * if n.is_multiple_of(2) { block } else { blocks - 1 - block };
             let end = (start + BLOCK).min(count);
             let len = end - start;
             let (before, rest) = slice::split(rows, start * self.capacity);

@@ -14,6 +14,7 @@ use super::arena::{Arena, Seat};
 use super::context::MethodContext;
 use super::error::DriverError;
 use super::fabric::{Crew, Order, Partial, Snapshot};
+use super::lent::Lent;
 use super::link::{Door, Faulty, Link, Reach};
 use crate::progress::{Stage, Step};
 use crate::record::{Observed, Source, is_report_round};
@@ -48,8 +49,8 @@ impl<T: Scalar> Crew for Shard<T> {
         method.step(order.round, stage)
     }
 
-    fn snapshot(&self) -> Snapshot {
-        self.arena.snapshot()
+    fn lent(&self) -> Lent<'_, AgentState> {
+        self.arena.lent()
     }
 
     fn range(&self) -> Range<u32> {
