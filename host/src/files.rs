@@ -267,26 +267,20 @@ pub fn sync_folder(path: &Path) -> Result<(), FileError> {
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(io_at(folder))
 }
 
-/// Makes a folder and those above it that are missing, and makes their names durable.
-///
-/// **Errors**: [`FileError::Io`].
-pub(crate) fn create_folders(path: &Path) -> Result<(), FileError> {
-    make_folders(path, 0o777, sync_folder)
-}
-
-/// As `create_folders`, for nobody but the owner to look into (0700); folders that are there stay as they are.
+/// Makes a folder and those above it that are missing, for nobody but the owner to look into (0700), and makes their names
+/// durable; folders that are there stay as they are.
 ///
 /// **Errors**: [`FileError::Io`].
 pub fn create_folders_privately(path: &Path) -> Result<(), FileError> {
-    make_folders(path, 0o700, sync_folder)
+    make_folders(path, sync_folder)
 }
 
 /// `sync` is called with every folder that was made, from the outermost: its name is in the folder that holds it, so the
 /// last that is synced upwards is the first that was there.
-fn make_folders(path: &Path, mode: u32, sync: impl FnMut(&Path) -> Result<(), FileError>) -> Result<(), FileError> {
+fn make_folders(path: &Path, sync: impl FnMut(&Path) -> Result<(), FileError>) -> Result<(), FileError> {
     let missing: Vec<_> =
         path.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.is_dir()).collect();
-    DirBuilder::new().recursive(true).mode(mode).create(path).map_err(io_at(path))?;
+    DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(io_at(path))?;
     missing.into_iter().rev().try_for_each(sync)
 }
 
@@ -432,11 +426,11 @@ mod tests {
     #[test]
     fn folders_are_made_as_deep_as_asked() {
         let folder = place("deep");
-        create_folders(&folder.join("a/b/c")).unwrap();
-        create_folders(&folder.join("a/b/c")).unwrap();
+        create_folders_privately(&folder.join("a/b/c")).unwrap();
+        create_folders_privately(&folder.join("a/b/c")).unwrap();
         assert!(folder.join("a/b/c").is_dir());
         fs::write(folder.join("file"), "").unwrap();
-        assert!(create_folders(&folder.join("file/a")).is_err());
+        assert!(create_folders_privately(&folder.join("file/a")).is_err());
         fs::remove_dir_all(folder).unwrap();
     }
 
@@ -445,9 +439,9 @@ mod tests {
     fn mended_every_folder_that_is_made_is_synced_where_its_name_is() {
         let folder = place("synced");
         let mut synced = Vec::new();
-        let mut make = |path: &Path, mode| {
+        let mut make = |path: &Path| {
             synced.clear();
-            let made = make_folders(path, mode, |folder| {
+            let made = make_folders(path, |folder| {
                 assert!(folder.is_dir(), "it is synced after it was made");
                 synced.push(folder.to_owned());
                 sync_folder(folder)
@@ -455,13 +449,13 @@ mod tests {
             made.map(|()| synced.clone())
         };
         let deep = folder.join("a/b/c");
-        assert_eq!(make(&deep, 0o700).unwrap(), [folder.join("a"), folder.join("a/b"), deep.clone()]);
-        assert_eq!(make(&deep, 0o700).unwrap(), Vec::<PathBuf>::new());
-        assert_eq!(make(&folder.join("a/d"), 0o700).unwrap(), [folder.join("a/d")]);
+        assert_eq!(make(&deep).unwrap(), [folder.join("a"), folder.join("a/b"), deep.clone()]);
+        assert_eq!(make(&deep).unwrap(), Vec::<PathBuf>::new());
+        assert_eq!(make(&folder.join("a/d")).unwrap(), [folder.join("a/d")]);
         for made in ["a", "a/b", "a/b/c", "a/d"] {
             assert_eq!(fs::metadata(folder.join(made)).unwrap().permissions().mode() & 0o777, 0o700, "{made}");
         }
-        let failed = make_folders(&folder.join("e"), 0o700, |folder| Err(io_at(folder)(io::Error::other("no"))));
+        let failed = make_folders(&folder.join("e"), |folder| Err(io_at(folder)(io::Error::other("no"))));
         assert!(failed.is_err(), "a folder that cannot be synced is told");
         fs::remove_dir_all(folder).unwrap();
     }

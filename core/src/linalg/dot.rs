@@ -146,8 +146,7 @@ pub(crate) fn matvec_here<T: Scalar>(width: Width, matrix: &[T], x: &[T], out: &
         let Some([r0, r1, r2, r3]) = quarters(block, m) else { return };
         slice::copy(&dot_four_rows(r0, r1, r2, r3, x), out);
     }
-    let rows = blocks.remainder().chunks_exact(m);
-    for (row, out) in rows.zip(outs.into_remainder()) {
+    for (out, row) in outs.into_remainder().iter_mut().zip(slice::rows(blocks.remainder(), m)) {
         *out = dot(row, x);
     }
 }

@@ -49,8 +49,7 @@ pub fn row_mut<T>(factor: &mut [T], i: usize) -> &mut [T] {
 pub fn append_row<T: Scalar>(factor: &mut [T], n: usize, threshold: T) -> Result<T, NotPositiveDefinite> {
     let start = packed_len(n).min(factor.len());
     let (done, rest) = slice::split(factor, start);
-    let len = rest.len().min(n + 1);
-    let row = &mut rest[..len];
+    let (row, _) = slice::split(rest, n + 1);
     if let Some((_, l)) = row.split_last_mut() {
         solve(done, l);
     }
@@ -160,10 +159,10 @@ fn solve_four_rows<T: Scalar>(rows: &[T], b: &mut [T], i: usize) -> Option<()> {
     let (r0, rows) = rows.split_at_checked(i + 1)?;
     let (r1, rows) = rows.split_at_checked(i + 2)?;
     let (r2, r3) = rows.split_at_checked(i + 3)?;
-    let (l0, [a00]) = r0.split_last_chunk()?;
-    let (l1, [a10, a11]) = r1.split_last_chunk()?;
-    let (l2, [a20, a21, a22]) = r2.split_last_chunk()?;
-    let (l3, [a30, a31, a32, a33]) = r3.split_last_chunk()?;
+    let (l0, [a00]) = slice::split_last_chunk(r0)?;
+    let (l1, [a10, a11]) = slice::split_last_chunk(r1)?;
+    let (l2, [a20, a21, a22]) = slice::split_last_chunk(r2)?;
+    let (l3, [a30, a31, a32, a33]) = slice::split_last_chunk(r3)?;
     // Whole chunks, as i is a multiple of 4.
     let [lanes0, mut lanes1, mut lanes2, mut lanes3] = four_rows(l0, l1, l2, l3, b.get(..i)?);
     let [x0, x1, x2, x3] = b.get_mut(i..)?.first_chunk_mut()?;

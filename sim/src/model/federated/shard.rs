@@ -39,7 +39,7 @@ impl<T: Scalar> Crew for Shard<T> {
         agents: Range<u32>,
         snapshot: Option<&Snapshot>,
     ) -> Result<Self, DriverError> {
-        let lengths = [log_len(&method.config), workspace_len(&method.config, &method.public()?)];
+        let lengths = [log_len(&method.config), workspace_len(&method.public()?)];
         let fresh = |agent| AgentState::new(agent, method.run.seed);
         Ok(Shard { arena: Arena::new(method, agents, lengths, fresh, snapshot)?, method: method.clone() })
     }
@@ -78,7 +78,7 @@ impl<T: Scalar> Crew for Shard<T> {
         let (mut leaves, mut observations) = (Vec::new(), Vec::new());
         self.arena.each(|Seat { agent: index, state, log, workspace, best }| {
             let reach = link.reaches(index, order.broadcast.is_some());
-            let mut agent = Agent::attach(config, &public, state, AgentStorage { log, workspace })?;
+            let mut agent = Agent::attach(&public, state, AgentStorage { log, workspace })?;
             let (mut input, count) = match (&order.broadcast, reach) {
                 _ if order.round == 0 => (Input::Start, p.initial_points),
                 (_, Reach::Away) => (Input::Missed, 0),
