@@ -5,7 +5,7 @@ use core::fmt;
 
 use rand_core::{TryCryptoRng, TryRng};
 use sordino_core::digest::Digest;
-use sordino_core::snapshot::{SnapshotError, Stored, max_bytes, newest_or_first, read, write};
+use sordino_core::snapshot::{Stored, max_bytes, newest_or_first, read, write};
 
 use crate::memory::{Plain, Word};
 use crate::status::{Refused, Status};
