@@ -5,7 +5,7 @@ use core::fmt;
 
 use rand_core::{TryCryptoRng, TryRng};
 use sordino_core::digest::Digest;
-use sordino_core::snapshot::{SnapshotError, Stored, max_bytes, newest, read, write};
+use sordino_core::snapshot::{Stored, max_bytes, newest_or_first, read, write};
 
 use crate::memory::{Plain, Word};
 use crate::status::{Refused, Status};
@@ -167,7 +167,7 @@ impl Flash {
         };
         self.get(0, one)?;
         self.get(1, two)?;
-        match newest([one, two], agreement) {
+        match newest_or_first([one, two], agreement) {
             Ok(Some((number, state))) => {
                 for (slot, bytes) in (0..).zip([one, two]) {
                     let found = read::<S>(bytes, agreement);
@@ -177,16 +177,13 @@ impl Flash {
                 }
                 Ok((number, state))
             }
-            // The second slot is left alone until the first is whole: erased beside a torn one it says that the beginning
-            // was cut off. Whatever else is torn is refused: who forgets what was spent spends it twice.
-            Err(error) if error != SnapshotError::Checksum || !two.iter().all(|byte| *byte == 0xff) => {
-                Err(error.into())
-            }
-            Ok(None) | Err(_) => {
+            // Nothing was written yet, or the very first write was cut off and nothing was done on its ground.
+            Ok(None) => {
                 let mut number = 0;
                 self.save(&first, &mut number, agreement)?;
                 Ok((number, first))
             }
+            Err(error) => Err(error.into()),
         }
     }
 }

@@ -229,7 +229,9 @@ impl From<AgentError> for Refused {
 impl From<SnapshotError> for Refused {
     fn from(error: SnapshotError) -> Self {
         match error {
-            SnapshotError::Slot { .. } | SnapshotError::Checksum => Status::StoredDamaged.into(),
+            SnapshotError::Slot { .. } | SnapshotError::Checksum | SnapshotError::FirstWrite => {
+                Status::StoredDamaged.into()
+            }
             SnapshotError::Body => Status::StoredInadmissible.into(),
             _ => Status::StoredForeign.into(),
         }

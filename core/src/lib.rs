@@ -78,7 +78,9 @@
 //! # The budget
 //!
 //! The promise is the ledger's: it writes no charge that would bring ε above what was promised, so nothing beyond it is ever
-//! drawn. A [`privacy::budget::Filter`] says what still fits; here 200 agents in rounds of q = .25 and z = 2 at ε ≤ 4:
+//! drawn. Offer the event before `Open` as well, and send [`federated::ServerInput::Skip`] if it does not fit: then no sample
+//! is drawn for a round that cannot be paid ([`privacy::budget`] has the order). A [`privacy::budget::Filter`] says what
+//! still fits; here 200 agents in rounds of q = .25 and z = 2 at ε ≤ 4:
 //!
 //! ```
 //! use sordino_core::privacy::{Charge, Ledger, Private, budget::{BudgetError, Filter}};

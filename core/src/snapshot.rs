@@ -19,7 +19,8 @@
 //! then act (send, measure). A cut in the first write leaves the state before in the second slot, and nothing was done on
 //! its ground; a cut in the second leaves the new one in the first; a slot that rots later has its like beside it. **At
 //! boot, write the slot that does not hold the newest state again, before anything else**: the next write begins by erasing
-//! a slot, and the other one must be whole by then. The page `docs/reset.md` says it for each party.
+//! a slot, and the other one must be whole by then. The page `docs/reset.md` says it for each party. A cut in the *very
+//! first* write is told apart from a loss: [`SnapshotError::FirstWrite`], [`newest_or_first`].
 //!
 //! ```
 //! use sordino_core::digest::Digest;
@@ -107,6 +108,9 @@ pub enum SnapshotError {
     },
     /// Bytes were changed, or the write was cut off.
     Checksum,
+    /// Of two slots: the first is torn under number 1, or before its number, and every byte of the second is erased.
+    /// That is what a cut in the very first write leaves, on whose ground nothing was done; see [`newest_or_first`].
+    FirstWrite,
     /// The bytes are whole, and no admissible state: stored by a program that disagrees with this one.
     Body,
 }
@@ -125,6 +129,9 @@ impl fmt::Display for SnapshotError {
                 write!(f, "stored under agreement {found:016x}, this is {expected:016x}")
             }
             SnapshotError::Checksum => f.write_str("the stored bytes were changed, or their writing was cut off"),
+            SnapshotError::FirstWrite => {
+                f.write_str("the first slot is torn and the second erased, as after a cut in the very first write")
+            }
             SnapshotError::Body => f.write_str("the stored bytes are whole and no admissible state"),
         }
     }
@@ -134,8 +141,8 @@ impl core::error::Error for SnapshotError {}
 
 /// Writes `item` and returns how many bytes were written.
 ///
-/// **Parameters**: `number`, of a state how often it was written before, of an entry its place in the log; `agreement`,
-/// digest of all that must not change under what is stored.
+/// **Parameters**: `number`, of a state how often it was written, 1 the first time, of an entry its place in the log;
+/// `agreement`, digest of all that must not change under what is stored.
 ///
 /// **Errors**: [`SnapshotError::Slot`]. The slot's content is undefined then, and reads as torn.
 pub fn write<S: Stored>(item: &S, number: u32, agreement: &Digest, slot: &mut [u8]) -> Result<usize, SnapshotError> {
@@ -190,15 +197,58 @@ pub fn read<S: Stored>(slot: &[u8], agreement: &Digest) -> Result<Option<(u32, S
 
 /// The whole one of two slots with the greater number; nothing if both are erased.
 ///
-/// **Errors**: if neither is whole and one is not erased, why the first that is not erased was refused. An erased slot
-/// beside a damaged one is refused too: a party that forgot what it spent would spend it twice.
+/// **Errors**: [`SnapshotError::FirstWrite`] if the first is torn and the second erased in a way that a cut in the very
+/// first write leaves. Otherwise, if neither is whole and one is not erased, why the first that is not erased was
+/// refused: a party that forgot what it spent would spend it twice.
 pub fn newest<S: Stored>(slots: [&[u8]; 2], agreement: &Digest) -> Result<Option<(u32, S)>, SnapshotError> {
     match slots.map(|slot| read(slot, agreement)) {
         [Ok(Some(first)), Ok(Some(second))] => Ok(Some(if second.0 > first.0 { second } else { first })),
         [Ok(Some(one)), _] | [_, Ok(Some(one))] => Ok(Some(one)),
         [Ok(None), Ok(None)] => Ok(None),
+        [Err(SnapshotError::Checksum), Ok(None)] if first_was_cut(slots) => Err(SnapshotError::FirstWrite),
         [Err(error), _] | [_, Err(error)] => Err(error),
     }
+}
+
+/// As [`newest`], and nothing as well after a cut in the very first write, so that the device begins again.
+///
+/// For a party that writes the first slot, then the second, then acts, and whose first write has number 1.
+///
+/// **Privacy**: one accident alone never looks like a first write. A state is forgotten only if a cut leaves the
+/// *second* slot erased, the first rots before the next boot, and either that rot makes its number 1, or the state had
+/// been written once and the second slot was being mended because it had rotted too. A party for which that is too
+/// likely takes [`newest`] and refuses.
+///
+/// **Errors**: as [`newest`], without [`SnapshotError::FirstWrite`].
+///
+/// ```
+/// # use sordino_core::{digest::Digest, local::ReporterState, privacy::Epsilon};
+/// use sordino_core::snapshot::{SnapshotError, max_bytes, newest, newest_or_first, write};
+///
+/// const LEN: usize = max_bytes::<ReporterState>();
+/// let (mut first, second) = ([0xff_u8; LEN], [0xff_u8; LEN]); // erased flash
+/// let agreement = Digest::of(&("thermostat", 1));
+/// write(&ReporterState::new(7, Epsilon::new(1.0)?), 1, &agreement, &mut first)?;
+/// first[9..].fill(0xff); // the power was cut after nine bytes
+/// assert_eq!(newest::<ReporterState>([&first, &second], &agreement), Err(SnapshotError::FirstWrite));
+/// assert!(newest_or_first::<ReporterState>([&first, &second], &agreement)?.is_none()); // begin again
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
+pub fn newest_or_first<S: Stored>(slots: [&[u8]; 2], agreement: &Digest) -> Result<Option<(u32, S)>, SnapshotError> {
+    match newest(slots, agreement) {
+        Err(SnapshotError::FirstWrite) => Ok(None),
+        found => found,
+    }
+}
+
+/// Whether a torn first slot is one of number 1, as far as its number was written, and the second is erased to its end.
+/// What was acted on, before a later write erased the second slot, was replaced in the first by a number of 2 or more.
+fn first_was_cut([first, second]: [&[u8]; 2]) -> bool {
+    let erased = |bytes: &[u8]| bytes.iter().all(|byte| *byte == 0xff) || bytes.iter().all(|byte| *byte == 0);
+    let one = 1_u32.to_le_bytes();
+    let number = first.get(2..6) == Some(&one[..])
+        || (0..4).any(|len| first.get(2..2 + len) == one.get(..len) && first.get(2 + len..).is_some_and(erased));
+    number && erased(second)
 }
 
 #[cfg(test)]
@@ -290,5 +340,49 @@ mod tests {
         assert_eq!(newest(&torn, &erased), Err(SnapshotError::Checksum));
         assert_eq!(newest(&erased, &torn), Err(SnapshotError::Checksum));
         assert_eq!(newest(&torn, &torn), Err(SnapshotError::Checksum));
+    }
+
+    /// Wherever the very first write is cut, the device begins again; whatever else is torn is refused.
+    #[test]
+    fn a_first_write_that_was_cut_off_at_any_byte_may_begin_again() {
+        let cut = |number, at: usize, rest: u8| {
+            let mut torn = written(number);
+            torn[at..].fill(rest);
+            torn
+        };
+        let newest = |a: &[u8], b: &[u8]| newest::<Item>([a, b], &agreement());
+        let or_first = |a: &[u8], b: &[u8]| newest_or_first::<Item>([a, b], &agreement());
+        let used = OVERHEAD + 11;
+        for rest in [0xff, 0x00] {
+            let erased = std::vec![rest; max_bytes::<Item>()];
+            for at in 1..used {
+                let torn = cut(1, at, rest);
+                if torn[..used] == written(1)[..used] {
+                    continue;
+                }
+                assert_eq!(newest(&torn, &erased), Err(SnapshotError::FirstWrite), "{at} {rest}");
+                assert_eq!(or_first(&torn, &erased), Ok(None), "{at} {rest}");
+                // What a first write never leaves: the second slot torn, not erased to its end, or in the first one's
+                // place.
+                let mut marked = erased.clone();
+                *marked.last_mut().unwrap() ^= 1;
+                for (a, b) in [(&torn, &torn), (&torn, &marked), (&erased, &torn)] {
+                    assert_eq!(or_first(a, b), Err(SnapshotError::Checksum), "{at} {rest}");
+                }
+                assert_eq!(or_first(&torn, &written(4)), Ok(Some((4, ITEM))));
+            }
+        }
+        // A state that was acted on, and rotted while a cut had left the second slot erased: no bit of it passes for a
+        // start, but for one that makes its number 1.
+        let erased = std::vec![0xff; max_bytes::<Item>()];
+        for number in [0, 2, 3, 9, 257, 65_537] {
+            for bit in 0..8 * used {
+                let mut rotten = written(number);
+                rotten[bit / 8] ^= 1 << (bit % 8);
+                let first = (16..48).contains(&bit) && number ^ (1 << (bit - 16)) == 1;
+                let expected = if first { Ok(None) } else { Err(SnapshotError::Checksum) };
+                assert_eq!(or_first(&rotten, &erased), expected, "{number} {bit}");
+            }
+        }
     }
 }

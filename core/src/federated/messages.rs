@@ -138,6 +138,10 @@ pub enum ServerInput<'i, T, P: Provenance> {
     /// The charge is durable, and here is the ledger's receipt: release.
     Charged(Receipt<P>),
     /// The budget refuses: this broadcast does not take place, nothing is drawn for it any more, agents go on alone.
+    ///
+    /// Admitted in place of [`ServerInput::Open`], when [`Server::event`](super::Server::event) does not fit the budget, and after
+    /// [`ServerInput::Close`] in place of [`ServerInput::Charged`], when the ledger refuses after all. While uploads are
+    /// accepted, close first.
     Skip,
 }
 

@@ -262,8 +262,8 @@ impl<'a, T: Scalar> Server<'a, T> {
         Ok(Encoding::new(config, 0)?.mechanism.as_ref().map(GridGaussian::event))
     }
 
-    /// What a release of the next broadcast costs; nothing if releases are not private. Offer it to a filter before
-    /// [`ServerInput::Open`].
+    /// What a release of the next broadcast costs; nothing if releases are not private. Offer it to the budget before
+    /// [`ServerInput::Open`], in the order of [`crate::privacy::budget`].
     pub fn event(&self) -> Option<Event> {
         self.encoding.mechanism.as_ref().map(GridGaussian::event)
     }

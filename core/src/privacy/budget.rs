@@ -1,7 +1,17 @@
 //! Budgets: a filter that refuses before anything is drawn, an odometer that tells what was spent.
 //!
-//! The order of a release: [`Filter::admits`] (dry), make the charge durable where there is something durable,
-//! [`Filter::charge`], and only then draw the noise. A refusal leaves everything as it was.
+//! **Where a budget refuses**, in the order of a release:
+//!
+//! 1. *Before the round opens*, offer its event to [`Filter::admits`], which spends nothing. If it does not fit, the round is
+//!    skipped ([`ServerInput::Skip`]): no sample is drawn, and no agent is asked for a vector that cannot be paid for.
+//! 2. *In the ledger* ([`Ledger::write`]), before it writes: again [`Filter::admits`], because what was free when the round
+//!    opened may be spent by now. This one counts: without its receipt nothing is released, whoever left out step 1.
+//! 3. Make the charge durable, then [`Filter::charge`]. A ledger may charge its filter first: if writing fails then, the
+//!    filter has counted too much and never too little.
+//! 4. Only then draw the noise. A refusal leaves everything as it was.
+//!
+//! [`ServerInput::Skip`]: crate::federated::ServerInput::Skip
+//! [`Ledger::write`]: super::Ledger::write
 //!
 //! **Example**: that of [`Filter`].
 

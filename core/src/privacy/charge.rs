@@ -137,7 +137,8 @@ pub trait Ledger<P: Provenance> {
     type Error;
 
     /// Writes down every event of the charge. An `Ok` is a promise: whatever happens to this machine from now on, these
-    /// events will be found and counted. A ledger that keeps a budget refuses here, before it writes.
+    /// events will be found and counted. A ledger that keeps a budget refuses here, before it writes, even if the event
+    /// was offered to the budget before the round opened ([`crate::privacy::budget`] has the order).
     ///
     /// **Errors**: the ledger's own; it may then hold the charge or not, and a party that asks again is charged again.
     fn write(&mut self, charge: &Charge<P>) -> Result<(), Self::Error>;

@@ -124,6 +124,39 @@ pub struct Nonce([u64; 2]);
 ///
 /// **Privacy**: the guarantee is computational, that of the generator. Its seed must never be stored beside results,
 /// derived from a public seed, or used twice.
+///
+/// Any generator of rand_core 0.10 will do. On a host: `SysRng` of getrandom 0.4 (feature `sys_rng`), which asks the system for every
+/// word, or `ChaCha20Rng` of chacha20 0.10 (feature `rng`) with a seed from there, which is what `sordino_host::entropy::system` does.
+/// On a device: `docs/entropy.md`. One of your own, here the system's file of random bytes:
+///
+/// ```
+/// use std::fs::File;
+/// use std::io::{Error, Read};
+/// use sordino_core::rand_core::{TryCryptoRng, TryRng};
+/// use sordino_core::random::{NoiseSource, Secret, SourceKind};
+///
+/// struct System(File);
+/// impl TryRng for System {
+///     type Error = Error;
+///     fn try_next_u32(&mut self) -> Result<u32, Error> {
+///         Ok(self.try_next_u64()? as u32)
+///     }
+///     fn try_next_u64(&mut self) -> Result<u64, Error> {
+///         let mut word = [0; 8];
+///         self.try_fill_bytes(&mut word)?;
+///         Ok(u64::from_le_bytes(word))
+///     }
+///     fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Error> {
+///         self.0.read_exact(bytes) // a failure is passed on, never filled up
+///     }
+/// }
+/// impl TryCryptoRng for System {} // the promise: nobody else knows these bytes
+///
+/// let mut source = Secret::new(System(File::open("/dev/urandom")?));
+/// assert_eq!(source.kind(), SourceKind::Secret);
+/// assert_ne!(source.nonce()?, source.nonce()?); // two words each
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 pub struct Secret<R>(R);
 
 impl<R: TryCryptoRng> Secret<R> {

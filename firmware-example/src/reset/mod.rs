@@ -103,7 +103,7 @@ impl Flash<'_> {
     ///
     /// **Errors**: as [`Flash::write`].
     pub fn load<S: Stored>(&mut self, first: S, agreement: &Digest) -> Result<(u32, S), Stop> {
-        match snapshot::newest([self.slot(0), self.slot(1)], agreement) {
+        match snapshot::newest_or_first([self.slot(0), self.slot(1)], agreement) {
             Ok(Some((number, state))) => {
                 // A cut may have left one slot torn, erased or old. The next write begins by erasing the first, so before
                 // anything is done both hold the state again.
@@ -115,14 +115,13 @@ impl Flash<'_> {
                 }
                 Ok((number, state))
             }
-            // `save` leaves the second slot alone until the first is whole: an erased second slot beside a torn first one
-            // is a beginning that was cut off, and nothing was done on its ground. Whatever else is torn is refused.
-            Err(error) if error != SnapshotError::Checksum || !erased(self.slot(1)) => Err(error.into()),
-            Ok(None) | Err(_) => {
+            // Nothing was written yet, or the very first write was cut off and nothing was done on its ground.
+            Ok(None) => {
                 let mut number = 0;
                 self.save(&first, &mut number, agreement)?;
                 Ok((number, first))
             }
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -133,10 +132,6 @@ impl Flash<'_> {
             _ => None,
         }
     }
-}
-
-fn erased(slot: &[u8]) -> bool {
-    slot.iter().all(|byte| *byte == 0xff)
 }
 
 /// Things the world may be asked for or told in a run of any of the four.

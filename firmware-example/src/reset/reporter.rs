@@ -6,7 +6,7 @@ use sordino_core::privacy::charge::Unwritten;
 use sordino_core::privacy::mechanism::laplace::ClampedLaplace;
 use sordino_core::privacy::{Epsilon, Ledger, Simulated};
 use sordino_core::random::Stream;
-use sordino_core::snapshot::{SnapshotError, newest};
+use sordino_core::snapshot::newest_or_first;
 
 use super::{Flash, Stop, World};
 
@@ -60,12 +60,10 @@ pub fn boot(flash: &mut Flash<'_>, world: &mut World) -> Result<(), Stop> {
 /// **Errors**: [`Stop::Stored`].
 pub fn spent_and_said(flash: &Flash<'_>, world: &World) -> Result<(f64, f64), Stop> {
     let agreement = Digest::of(&("reporter", REPORTS));
-    let found = newest::<ReporterState>([flash.slot(0), flash.slot(1)], &agreement);
+    let found = newest_or_first::<ReporterState>([flash.slot(0), flash.slot(1)], &agreement);
     let spent = match found {
         Ok(Some((_, state))) => state.budget().spent(),
         Ok(None) => 0.0,
-        // The beginning was cut off.
-        Err(SnapshotError::Checksum) if world.said() == 0 => 0.0,
         Err(error) => return Err(error.into()),
     };
     Ok((spent, EACH * world.said() as f64))
