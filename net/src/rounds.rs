@@ -211,17 +211,11 @@ impl Rounds {
     /// if there was no broadcast.
     ///
     /// **Errors**: [`Stop::Frame`].
-    pub fn frame<T: Scalar>(
-        &self,
-        round: u32,
-        attempt: u16,
-        vectors: Option<&[T]>,
-    ) -> Result<(Bytes, Digest), Stop> {
+    pub fn frame<T: Scalar>(&self, round: u32, attempt: u16, vectors: Option<&[T]>) -> Result<(Bytes, Digest), Stop> {
         let before = self.history.get(round as usize).copied().unwrap_or_default();
         let numbers = vectors.map_or(0, <[T]>::len);
         let mut frame = vec![0; wire::frame_len_max(ScalarTag::of::<T>(), numbers)];
-        let (used, chain) =
-            self.exchange.frame(round, attempt, &before, vectors, &mut frame).map_err(Stop::Frame)?;
+        let (used, chain) = self.exchange.frame(round, attempt, &before, vectors, &mut frame).map_err(Stop::Frame)?;
         frame.truncate(used);
         Ok((frame.into(), chain))
     }
