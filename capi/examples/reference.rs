@@ -131,10 +131,11 @@ fn agent() -> Outcome<u64> {
     let config = Config::new(Parameters { initial_points: 3, ..usual })?;
     let mut numbers = vec![0.0; random_fourier::storage_len(2, 16)];
     random_fourier::draw(5, 0, Stationary::Matern52, &[0.2], 2, 16, &mut numbers)?;
-    let public = Public::streamed(Candidates::grid(10, 2)?, RandomFourier::new(2, 16, 1.0, true, &numbers[..])?);
+    let public =
+        Public::streamed(&config, Candidates::grid(10, 2)?, RandomFourier::new(2, 16, 1.0, true, &numbers[..])?)?;
     let mut state = AgentState::new(2, RunSeed::new(9, 0));
-    let mut storage = vec![0.0; storage_len(&config, &public)];
-    let mut agent = Agent::attach(&config, &public, &mut state, AgentStorage::split(&config, &public, &mut storage)?)?;
+    let mut storage = vec![0.0; storage_len(&public)];
+    let mut agent = Agent::attach(&public, &mut state, AgentStorage::split(&public, &mut storage)?)?;
     let (mut fold, mut round) = (Fold::new(), 0u16);
     let mut vectors: Vec<f32>;
     let mut input = Input::Start;

@@ -124,7 +124,7 @@ fn open(
     let sizes = sizes(settings.dim, settings.features, observations)?;
     let config: &'static _ = arena.place(agreement::config(settings)?)?;
     let features = arena.numbers(agreement::features_len(sizes.dim, sizes.features))?;
-    let public: &'static _ = arena.place(agreement::public(settings, points, features)?)?;
+    let public: &'static _ = arena.place(agreement::public(config, settings, points, features)?)?;
     let agreement = Digest::of(&("sordino-c agent", config.digest(), agreement::digest(settings), settings.agent));
     let first = AgentState::new(settings.agent, RunSeed::new(settings.seed, 0));
     let (number, state) = match flash {
@@ -141,7 +141,7 @@ fn open(
         }
     }
     let storage = AgentStorage { log, workspace: Workspace::Kept(workspace) };
-    let agent = CoreAgent::attach(config, public, state, storage)?;
+    let agent = CoreAgent::attach(public, state, storage)?;
     Ok(Body { agent, flash, agreement, number })
 }
 

@@ -156,6 +156,7 @@ pub(crate) fn config(s: &AgentSettings) -> Result<Config, Refused> {
 
 /// Candidates, and the features, which are drawn into `numbers`.
 pub(crate) fn public(
+    config: &'static Config,
     s: &AgentSettings,
     points: &'static [f32],
     numbers: &'static mut [f32],
@@ -166,7 +167,7 @@ pub(crate) fn public(
     random_fourier::draw(s.feature_seed, 0, shape(s.shape)?, &[s.lengthscale], dim, count, numbers)?;
     let signal_variance = s.signal_variance as f32;
     let features = RandomFourier::new(dim, count, signal_variance, yes("unit_norm", s.unit_norm)?, &*numbers)?;
-    Ok(Public::streamed(candidates, features))
+    Ok(Public::streamed(config, candidates, features)?)
 }
 
 /// Digest of the public numbers that the configuration does not hold.

@@ -4,7 +4,7 @@ use core::ffi::{CStr, c_char};
 
 use sordino_core::domain::DomainError;
 use sordino_core::features::FeatureError;
-use sordino_core::federated::AgentError;
+use sordino_core::federated::{AgentError, PublicError};
 use sordino_core::kernel::KernelError;
 use sordino_core::local::ReporterError;
 use sordino_core::optimizer::OptimizerError;
@@ -199,6 +199,13 @@ impl From<ReporterError> for Refused {
             ReporterError::Noise(error) => error.into(),
             _ => Status::Unexpected.into(),
         }
+    }
+}
+
+impl From<PublicError> for Refused {
+    /// Of what C gives, lengths alone: regions and widths are not among it.
+    fn from(_: PublicError) -> Self {
+        Status::Length.into()
     }
 }
 

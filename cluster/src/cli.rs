@@ -15,9 +15,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Args, Parser, Subcommand};
-use sordino_host::width;
 use sordino_sim::cli::error::CliError;
-use sordino_sim::cli::run;
+use sordino_sim::cli::{begun, run};
 use sordino_sim::journal;
 use sordino_sim::model::federated::TRUST;
 use sordino_sim::model::hub::Hub;
@@ -82,27 +81,10 @@ struct WorkerArguments {
 
 /// Executes one command line, the program's name included.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let parsed = match Arguments::try_parse_from(arguments) {
-        Ok(parsed) => parsed,
-        // Help and version arrive as errors that belong on standard output.
-        Err(error) => {
-            return match error.print() {
-                Ok(()) if !error.use_stderr() => ExitCode::SUCCESS,
-                _ => ExitCode::from(2),
-            };
-        }
-    };
-    if let Err(error) = width::from_environment() {
-        return CliError::input(error).report();
-    }
-    let result = match parsed.command {
+    begun(arguments, |Arguments { command }| match command {
         Command::Cluster(arguments) => cluster(&arguments),
         Command::Worker(arguments) => worker(arguments),
-    };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => error.report(),
-    }
+    })
 }
 
 fn cluster(arguments: &Cluster) -> Result<(), CliError> {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use sordino_sim::model::hub::Task;
 
 /// Version of the form of these messages, a part of the names that head and workers meet under.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// A lot that is to be held.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

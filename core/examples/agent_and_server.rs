@@ -54,9 +54,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let config = Config::new(Parameters::usual(AGENTS, Regions::whole(1)?, ROUNDS, FEATURES as u32, private))?;
     let mut frequencies = vec![0.0; random_fourier::storage_len(1, FEATURES)];
     let shared = PublicFeatures::new(7, Stationary::SquaredExponential, 0.03, 1.0); // of a public seed
-    let public = Public::streamed(Candidates::grid(500, 1)?, shared.draw(1, FEATURES, &mut frequencies)?);
+    let public = Public::streamed(&config, Candidates::grid(500, 1)?, shared.draw(1, FEATURES, &mut frequencies)?)?;
     let mut states: Vec<AgentState> = (0..AGENTS).map(|n| AgentState::new(n, RunSeed::new(1, 0))).collect();
-    let mut numbers = vec![vec![0.0; storage_len(&config, &public)]; AGENTS as usize];
+    let mut numbers = vec![vec![0.0; storage_len(&public)]; AGENTS as usize];
     let (lens, mut state, mut broadcast) = (storage_lens(&config), ServerState::new(), Vec::new());
     let (sums, noise) = (&mut vec![0; lens.0][..], &mut vec![0; lens.1][..]);
     let (flags, vectors) = (&mut vec![0; lens.2][..], &mut vec![0.0; lens.3][..]);
@@ -64,7 +64,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for round in 0..=ROUNDS {
         let (mut uploads, mut best) = (Vec::new(), 0.0);
         for (state, numbers) in states.iter_mut().zip(&mut numbers) {
-            let mut agent = Agent::attach(&config, &public, state, AgentStorage::split(&config, &public, numbers)?)?;
+            let mut agent = Agent::attach(&public, state, AgentStorage::split(&public, numbers)?)?;
             let shared = Input::Broadcast { vectors: &broadcast, maximum: None };
             let begin = if round == 0 { Input::Start } else { shared };
             uploads.extend(play(&mut agent, begin)?);

@@ -40,6 +40,27 @@ pub(crate) fn whole(
     check(field, f64::from(value), range.contains(&value), admissible)
 }
 
+/// A configuration `$config(Parameters)`, which exists only if `$config::new` found every number in its range: also one that
+/// is read.
+macro_rules! checked {
+    ($config:ident) => {
+        impl<'de> ::serde::Deserialize<'de> for $config {
+            fn deserialize<D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                $config::new(<Parameters as ::serde::Deserialize>::deserialize(deserializer)?)
+                    .map_err(<D::Error as ::serde::de::Error>::custom)
+            }
+        }
+
+        impl $config {
+            /// The checked parameters.
+            pub const fn parameters(&self) -> &Parameters {
+                &self.0
+            }
+        }
+    };
+}
+pub(crate) use checked;
+
 /// A stored state that its party cannot be in: of another configuration, rolled back in part, or not a state at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]

@@ -1,5 +1,5 @@
-//! A member of a federation that keeps nothing but its flash from one step to the next, and the server on the other side of
-//! the link: frames go there and come back.
+//! A member of a federation that keeps nothing but its flash from one step to the next, and the server on the other
+//! side of the link: frames go there and come back.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 use firmware_example::program::Say;
@@ -46,14 +46,15 @@ fn step(flash: &mut Flash<'_>, config: &Config, down: &Bytes) -> Result<(Phase, 
     let (mut numbers, mut memory) = ([0.0; random_fourier::storage_len(2, M)], [0.0; SIZES.storage()]);
     random_fourier::draw(7, 0, Stationary::Matern52, &[0.2], 2, M, &mut numbers).map_err(refused("draw"))?;
     let features = RandomFourier::new(2, M, 1.0f32, true, &numbers[..]).map_err(refused("features"))?;
-    let public = Public::streamed(Candidates::grid(16, 2).map_err(refused("grid"))?, features);
+    let candidates = Candidates::grid(16, 2).map_err(refused("grid"))?;
+    let public = Public::streamed(config, candidates, features).map_err(refused("public context"))?;
     let (mut number, mut state) = flash.load(AgentState::new(3, RunSeed::new(1234, 0)), &agreement)?;
-    let storage = AgentStorage::split(config, &public, &mut memory).map_err(refused("memory"))?;
+    let storage = AgentStorage::split(&public, &mut memory).map_err(refused("memory"))?;
     for i in 0..state.observations() {
         let entry: Entry<f32> = flash.entry(FIRST + i as usize, i, &agreement).ok_or(Stop::Refused("log"))?;
         entry.put(i, 0.0, storage.log).map_err(refused("log"))?;
     }
-    let mut agent = Agent::attach(config, &public, &mut state, storage).map_err(refused("agent"))?;
+    let mut agent = Agent::attach(&public, &mut state, storage).map_err(refused("agent"))?;
     let (phase, round) = (agent.state().phase(), agent.state().round());
     let mut vectors = [0.0; M * P];
     let input = match phase {
@@ -66,7 +67,7 @@ fn step(flash: &mut Flash<'_>, config: &Config, down: &Bytes) -> Result<(Phase, 
         }
         Phase::Initial | Phase::Evaluating => {
             let (candidate, i, mut x) = (agent.state().pending(), agent.state().observations(), [0.0f32; 2]);
-            public.candidates.point(candidate, &mut x);
+            public.candidates().point(candidate, &mut x);
             let value = 1.0 - 4.0 * ((x[0] - 0.3) * (x[0] - 0.3) + (x[1] - 0.6) * (x[1] - 0.6));
             flash.write(FIRST + i as usize, &Entry { candidate, value }, i, &agreement)?;
             Input::Observed(value)

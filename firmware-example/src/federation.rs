@@ -162,10 +162,10 @@ fn with_agent<R>(
     let (features, rest) = storage.split_at_mut_checked(features_len).ok_or(short)?;
     let (broadcast, own) = rest.split_at_mut_checked(broadcast_len).ok_or(short)?;
     let public = public(&header, dim, features).ok_or(ScriptError::Header)?;
-    let needed = features_len + broadcast_len + storage_len(&header.config, &public);
+    let needed = features_len + broadcast_len + storage_len(&public);
     let mut state = AgentState::new(header.agent, header.seed);
-    let own = AgentStorage::split(&header.config, &public, own).map_err(|_| ScriptError::Storage { needed })?;
-    let mut agent = Agent::attach(&header.config, &public, &mut state, own).map_err(|_| ScriptError::Header)?;
+    let own = AgentStorage::split(&public, own).map_err(|_| ScriptError::Storage { needed })?;
+    let mut agent = Agent::attach(&public, &mut state, own).map_err(|_| ScriptError::Header)?;
     act(&header, Reader(body), &mut agent, broadcast)
 }
 
@@ -219,19 +219,12 @@ fn block_leaf(header: &Header, own: &Digest, script: &mut Reader<'_>) -> Result<
 }
 
 /// Draws the features into `storage` and puts the public context around them: nothing cached.
-fn public<'a>(header: &Header, dim: usize, storage: &'a mut [f32]) -> Option<Public<'a, f32>> {
+fn public<'a>(header: &'a Header, dim: usize, storage: &'a mut [f32]) -> Option<Public<'a, f32>> {
     let m = header.config.parameters().feature_count as usize;
     random_fourier::draw(header.feature_seed, header.run_index, header.kernel, &[header.lengthscale], dim, m, storage)
         .ok()?;
     let features = RandomFourier::new(dim, m, f32::from_f64(header.signal_variance), header.unit_norm, &*storage);
-    Some(Public {
-        candidates: Candidates::grid(header.points_per_axis, dim).ok()?,
-        features: features.ok()?,
-        feature_rows: &[],
-        region_of: &[],
-        prior_rows: &[],
-        confidence_widths: &[],
-    })
+    Public::streamed(&header.config, Candidates::grid(header.points_per_axis, dim).ok()?, features.ok()?).ok()
 }
 
 /// What is left of the script.

@@ -239,7 +239,7 @@ fn agreement_of<S: Read + Write>(own: &Own<'_>, tls: &mut S, buffer: &mut [u8]) 
 }
 
 /// The public context of the agent: features in `storage`, candidates on a grid whose digest is the agreement's.
-fn public<'p>(agreement: &Agreement, storage: &'p mut [f32]) -> Result<Public<'p, f32>, Fatal> {
+fn public<'p>(agreement: &'p Agreement, storage: &'p mut [f32]) -> Result<Public<'p, f32>, Fatal> {
     let (features, p, dim) = (&agreement.features, agreement.config.parameters(), agreement.dim as usize);
     let m = p.feature_count as usize;
     let mut point = [0.0; DIM_MAX];
@@ -254,15 +254,10 @@ fn public<'p>(agreement: &Agreement, storage: &'p mut [f32]) -> Result<Public<'p
     random_fourier::draw(features.seed, features.run, features.kernel, &lengthscale, dim, m, storage)
         .map_err(|_| Fatal::Given("the features"))?;
     let variance = features.signal_variance as f32;
-    Ok(Public {
-        candidates: Candidates::grid(points, dim).map_err(|_| Fatal::Given("the candidates"))?,
-        features: RandomFourier::new(dim, m, variance, features.unit_norm, &*storage)
-            .map_err(|_| Fatal::Given("the features"))?,
-        feature_rows: &[],
-        region_of: &[],
-        prior_rows: &[],
-        confidence_widths: &[],
-    })
+    let candidates = Candidates::grid(points, dim).map_err(|_| Fatal::Given("the candidates"))?;
+    let features = RandomFourier::new(dim, m, variance, features.unit_norm, &*storage)
+        .map_err(|_| Fatal::Given("the features"))?;
+    Public::streamed(&agreement.config, candidates, features).map_err(|_| Fatal::Given("the features"))
 }
 
 /// Points of an axis at most.

@@ -167,15 +167,15 @@ impl<'a, 'f> Party<'a, 'f> {
         let (config, digest) = (&agreement.config, agreement.digest());
         let short = Fatal::Given("more numbers than this device has memory for");
         let (broadcast, rest) = numbers.split_at_mut_checked(config.broadcast_len()).ok_or(short)?;
-        let rest = rest.get_mut(..storage_len(config, public)).ok_or(short)?;
-        let storage = AgentStorage::split(config, public, rest).map_err(|_| short)?;
+        let rest = rest.get_mut(..storage_len(public)).ok_or(short)?;
+        let storage = AgentStorage::split(public, rest).map_err(|_| short)?;
         for i in 0..found.state.observations() {
             let entry: Option<Entry<f32>> = flash.entry(LOG + i as usize, i, &digest);
             let entry = entry.ok_or(Fatal::Given("an observation is missing in its log"))?;
             entry.put(i, config.parameters().offset, storage.log).map_err(|_| short)?;
         }
-        let agent = Agent::attach(config, public, &mut found.state, storage)?;
-        let (exchange, number, candidates) = (found.exchange.clone(), found.number, public.candidates.count());
+        let agent = Agent::attach(public, &mut found.state, storage)?;
+        let (exchange, number, candidates) = (found.exchange.clone(), found.number, public.candidates().count());
         let (given, last) = (found.given, found.last);
         Ok(Party { agreement, digest, agent, exchange, flash, number, given, last, sensor, candidates, broadcast })
     }

@@ -144,12 +144,20 @@ const OWNER_ALONE: u32 = 0o600;
 ///
 /// **Errors**: [`FileError::Io`]; the old file is untouched then, unless only its folder could not be synced.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    stream_atomically(path, |file| file.write_all(bytes))
+}
+
+/// As [`write_atomically`], for what is made while it is written: `write` is given the new file, without a buffer.
+///
+/// **Errors**: [`FileError::Io`], also if `write` fails; the old file is untouched then, unless only its folder could not be
+/// synced.
+pub fn stream_atomically(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), FileError> {
     let old = match fs::metadata(path) {
         Ok(found) => Some(found.permissions()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(io_at(path)(error)),
     };
-    replace(path, bytes, old)
+    replace(path, old, write)
 }
 
 /// As [`write_atomically`], but only the owner may read or write the file (0600), whatever folder it is in and whatever
@@ -157,7 +165,7 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
 ///
 /// **Errors**: [`FileError::Io`]; the old file is untouched then, unless only its folder could not be synced.
 pub fn write_privately(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
-    replace(path, bytes, Some(Permissions::from_mode(OWNER_ALONE)))
+    replace(path, Some(Permissions::from_mode(OWNER_ALONE)), |file| file.write_all(bytes))
 }
 
 /// As [`write_privately`], but a file that is there stays: of several processes one makes it, and a death leaves the whole
@@ -167,7 +175,7 @@ pub fn write_privately(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
 ///
 /// **Errors**: [`FileError::Io`].
 pub fn create_privately(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
-    let beside = write_beside(path, bytes, Some(Permissions::from_mode(OWNER_ALONE)))?;
+    let beside = write_beside(path, Some(Permissions::from_mode(OWNER_ALONE)), |file| file.write_all(bytes))?;
     // A link, unlike a rename, replaces nothing.
     let made = match fs::hard_link(&beside, path) {
         Ok(()) => Ok(true),
@@ -181,8 +189,12 @@ pub fn create_privately(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
     Ok(made)
 }
 
-fn replace(path: &Path, bytes: &[u8], permissions: Option<Permissions>) -> Result<(), FileError> {
-    let beside = write_beside(path, bytes, permissions)?;
+fn replace(
+    path: &Path,
+    permissions: Option<Permissions>,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), FileError> {
+    let beside = write_beside(path, permissions, write)?;
     let renamed = fs::rename(&beside, path).map_err(io_at(path));
     if renamed.is_err() {
         // If this fails as well, the first error is the one to tell.
@@ -193,12 +205,16 @@ fn replace(path: &Path, bytes: &[u8], permissions: Option<Permissions>) -> Resul
 }
 
 /// Writes and syncs a new file beside `path`, with these permissions or the usual ones, and tells where.
-fn write_beside(path: &Path, bytes: &[u8], permissions: Option<Permissions>) -> Result<PathBuf, FileError> {
+fn write_beside(
+    path: &Path,
+    permissions: Option<Permissions>,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<PathBuf, FileError> {
     let (mut file, beside) = create_beside(path, permissions.is_some())?;
     let write = || {
         // Before the first byte: what few may read is never open to many.
         permissions.map_or(Ok(()), |permissions| file.set_permissions(permissions))?;
-        file.write_all(bytes)?;
+        write(&mut file)?;
         file.sync_all()
     };
     let written = write().map_err(io_at(&beside));
@@ -267,26 +283,20 @@ pub fn sync_folder(path: &Path) -> Result<(), FileError> {
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(io_at(folder))
 }
 
-/// Makes a folder and those above it that are missing, and makes their names durable.
-///
-/// **Errors**: [`FileError::Io`].
-pub(crate) fn create_folders(path: &Path) -> Result<(), FileError> {
-    make_folders(path, 0o777, sync_folder)
-}
-
-/// As `create_folders`, for nobody but the owner to look into (0700); folders that are there stay as they are.
+/// Makes a folder and those above it that are missing, for nobody but the owner to look into (0700), and makes their names
+/// durable; folders that are there stay as they are.
 ///
 /// **Errors**: [`FileError::Io`].
 pub fn create_folders_privately(path: &Path) -> Result<(), FileError> {
-    make_folders(path, 0o700, sync_folder)
+    make_folders(path, sync_folder)
 }
 
 /// `sync` is called with every folder that was made, from the outermost: its name is in the folder that holds it, so the
 /// last that is synced upwards is the first that was there.
-fn make_folders(path: &Path, mode: u32, sync: impl FnMut(&Path) -> Result<(), FileError>) -> Result<(), FileError> {
+fn make_folders(path: &Path, sync: impl FnMut(&Path) -> Result<(), FileError>) -> Result<(), FileError> {
     let missing: Vec<_> =
         path.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.is_dir()).collect();
-    DirBuilder::new().recursive(true).mode(mode).create(path).map_err(io_at(path))?;
+    DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(io_at(path))?;
     missing.into_iter().rev().try_for_each(sync)
 }
 
@@ -373,7 +383,7 @@ mod tests {
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "nothing is left beside it");
         // A death before the link: all bytes are beside the name, and the name is free.
         fs::remove_file(&path).unwrap();
-        write_beside(&path, b"never seen", Some(Permissions::from_mode(OWNER_ALONE))).unwrap();
+        write_beside(&path, Some(Permissions::from_mode(OWNER_ALONE)), |file| file.write_all(b"never seen")).unwrap();
         assert!(!path.exists());
         remove_leftovers(&folder).unwrap();
         assert!(create_privately(&path, b"third").unwrap());
@@ -432,11 +442,11 @@ mod tests {
     #[test]
     fn folders_are_made_as_deep_as_asked() {
         let folder = place("deep");
-        create_folders(&folder.join("a/b/c")).unwrap();
-        create_folders(&folder.join("a/b/c")).unwrap();
+        create_folders_privately(&folder.join("a/b/c")).unwrap();
+        create_folders_privately(&folder.join("a/b/c")).unwrap();
         assert!(folder.join("a/b/c").is_dir());
         fs::write(folder.join("file"), "").unwrap();
-        assert!(create_folders(&folder.join("file/a")).is_err());
+        assert!(create_folders_privately(&folder.join("file/a")).is_err());
         fs::remove_dir_all(folder).unwrap();
     }
 
@@ -445,9 +455,9 @@ mod tests {
     fn mended_every_folder_that_is_made_is_synced_where_its_name_is() {
         let folder = place("synced");
         let mut synced = Vec::new();
-        let mut make = |path: &Path, mode| {
+        let mut make = |path: &Path| {
             synced.clear();
-            let made = make_folders(path, mode, |folder| {
+            let made = make_folders(path, |folder| {
                 assert!(folder.is_dir(), "it is synced after it was made");
                 synced.push(folder.to_owned());
                 sync_folder(folder)
@@ -455,13 +465,13 @@ mod tests {
             made.map(|()| synced.clone())
         };
         let deep = folder.join("a/b/c");
-        assert_eq!(make(&deep, 0o700).unwrap(), [folder.join("a"), folder.join("a/b"), deep.clone()]);
-        assert_eq!(make(&deep, 0o700).unwrap(), Vec::<PathBuf>::new());
-        assert_eq!(make(&folder.join("a/d"), 0o700).unwrap(), [folder.join("a/d")]);
+        assert_eq!(make(&deep).unwrap(), [folder.join("a"), folder.join("a/b"), deep.clone()]);
+        assert_eq!(make(&deep).unwrap(), Vec::<PathBuf>::new());
+        assert_eq!(make(&folder.join("a/d")).unwrap(), [folder.join("a/d")]);
         for made in ["a", "a/b", "a/b/c", "a/d"] {
             assert_eq!(fs::metadata(folder.join(made)).unwrap().permissions().mode() & 0o777, 0o700, "{made}");
         }
-        let failed = make_folders(&folder.join("e"), 0o700, |folder| Err(io_at(folder)(io::Error::other("no"))));
+        let failed = make_folders(&folder.join("e"), |folder| Err(io_at(folder)(io::Error::other("no"))));
         assert!(failed.is_err(), "a folder that cannot be synced is told");
         fs::remove_dir_all(folder).unwrap();
     }

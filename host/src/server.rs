@@ -21,13 +21,12 @@ use rand_core::TryCryptoRng;
 use serde::{Deserialize, Serialize};
 use sordino_core::federated::prior::server::ReleaseError;
 use sordino_core::federated::{
-    Config, Counters, Partial, Pool, Recipe, Server, ServerError, ServerInput, ServerOutput, ServerPhase, ServerState,
-    ServerStorage, Share, Wiped, storage_lens,
+    Config, Counters, Partial, Pool, Recipe, Server, ServerError, ServerInput, ServerNumbers, ServerOutput,
+    ServerPhase, ServerState, Share, Wiped,
 };
 use sordino_core::math::Scalar;
 use sordino_core::privacy::{NoiseSource, Secret, Simulated};
 use sordino_core::random::{Party, Provenance, Purpose, RunSeed};
-use zeroize::Zeroize;
 
 use crate::ledger::{Budgeted, Ledger, LedgerError, Mark};
 
@@ -127,10 +126,7 @@ type Made<S> = <<S as Sources>::Source as NoiseSource>::Provenance;
 pub struct ServerHost<T, S: Sources, L = Ledger> {
     config: Arc<Config>,
     state: ServerState,
-    sums: Vec<i64>,
-    noise: Vec<i64>,
-    flags: Vec<u8>,
-    vectors: Vec<T>,
+    numbers: ServerNumbers<T>,
     took_place: bool,
     /// Noise of the broadcast that is open, drawn ahead; wipes itself. Never stored.
     pool: Option<Pool<Made<S>>>,
@@ -154,8 +150,7 @@ where
         ledger: L,
         stored: Option<(StoredServer, &[T])>,
     ) -> Result<Self, HostError> {
-        let (sums, noise, flags, len) = storage_lens(&config);
-        let mut vectors = vec![T::ZERO; len];
+        let mut numbers = ServerNumbers::new(&config);
         let (state, took_place) = match stored {
             None => (ServerState::new(), false),
             Some((StoredServer { state, mark, took_place }, last)) => {
@@ -164,17 +159,16 @@ where
                     return Err(HostError::OtherLedger { releases, charges });
                 }
                 if took_place {
-                    if last.len() != len {
-                        return Err(HostError::NoVectors { found: last.len(), expected: len });
+                    let (found, expected) = (last.len(), config.broadcast_len());
+                    if found != expected {
+                        return Err(HostError::NoVectors { found, expected });
                     }
-                    vectors.copy_from_slice(last);
+                    numbers.lend().vectors.copy_from_slice(last);
                 }
                 (state, took_place)
             }
         };
-        let (sums, noise, flags) = (vec![0; sums], vec![0; noise], vec![0; flags]);
-        let mut host =
-            ServerHost { config, state, sums, noise, flags, vectors, took_place, pool: None, sources, ledger };
+        let mut host = ServerHost { config, state, numbers, took_place, pool: None, sources, ledger };
         // What is wrong with the state or the configuration is found out now.
         host.with_server(|_, _| Ok(()))?;
         Ok(host)
@@ -213,7 +207,7 @@ where
 
     /// The vectors of the last broadcast; nothing if it did not take place.
     pub fn broadcast(&self) -> Option<&[T]> {
-        self.took_place.then_some(&self.vectors[..])
+        self.took_place.then_some(self.numbers.vectors())
     }
 
     fn with_server<R>(
@@ -221,13 +215,7 @@ where
         act: impl FnOnce(&mut Server<'_, T>, &mut S::Source) -> Result<R, ServerError>,
     ) -> Result<R, HostError> {
         let source = self.sources.of_broadcast(self.state.broadcast());
-        let storage = ServerStorage {
-            sums: &mut self.sums,
-            noise: &mut self.noise,
-            flags: &mut self.flags,
-            vectors: &mut self.vectors,
-        };
-        let mut server = Server::attach(&self.config, &mut self.state, storage)?;
+        let mut server = Server::attach(&self.config, &mut self.state, self.numbers.lend())?;
         Ok(act(&mut server, source)?)
     }
 
@@ -322,13 +310,5 @@ where
     /// How coins and noise are made.
     pub const fn kind(&self) -> sordino_core::privacy::SourceKind {
         <Made<S> as Provenance>::KIND
-    }
-}
-
-impl<T, S: Sources, L> Drop for ServerHost<T, S, L> {
-    fn drop(&mut self) {
-        self.sums.iter_mut().for_each(Zeroize::zeroize);
-        self.noise.iter_mut().for_each(Zeroize::zeroize);
-        self.flags.iter_mut().for_each(Zeroize::zeroize);
     }
 }

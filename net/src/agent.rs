@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use sordino_core::federated::exchange::{AgentExchange, FrameError, Heard, Millis, Seal, Want};
 use sordino_core::federated::transcript::AgentLeaf;
@@ -98,6 +99,17 @@ pub enum AgentEnd {
     Evaluation(String),
 }
 
+/// The best that an agent has seen: its own affair, like every observation.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Best {
+    /// Which of its measurements it was, from 0.
+    pub number: u32,
+    /// The point, in [0, 1]^D.
+    pub point: Vec<f64>,
+    /// What was measured there.
+    pub value: f64,
+}
+
 /// What a rehearsal wants to know of an agent beside its uploads: never there in a real federation.
 struct Watched {
     leaf: Option<AgentLeaf>,
@@ -135,7 +147,7 @@ impl<T: Scalar> HostAgent<T> {
             state: AgentState::new(agent, seed),
             exchange: AgentExchange::new(&shared.agreement, agent),
             log: vec![T::ZERO; log_len(config)],
-            workspace: vec![T::ZERO; workspace_len(config, &shared.public()?)],
+            workspace: vec![T::ZERO; workspace_len(&shared.public()?)],
             given: Vec::new(),
             epsilon_max: None,
             watched: None,
@@ -198,10 +210,27 @@ impl<T: Scalar> HostAgent<T> {
         &self.given
     }
 
+    /// The largest value that it was given so far; the first of equal ones.
+    pub fn best(&mut self) -> Result<Option<Best>, AgentEnd> {
+        let offset = self.shared.agreement.config.parameters().offset;
+        let found = self.with(|agent| {
+            let values = (0..).zip(agent.observations());
+            Ok(values.fold(None, |best: Option<(u32, u32, T)>, (number, (candidate, y))| match best {
+                Some((_, _, most)) if y <= most => best,
+                _ => Some((number, candidate, y)),
+            }))
+        })?;
+        let best = |(number, candidate, y): (u32, u32, T)| {
+            let (point, value) = (self.shared.point(candidate), y.to_f64() + offset);
+            Best { number, point, value }
+        };
+        Ok(found.map(best))
+    }
+
     fn with<R>(&mut self, act: impl FnOnce(&mut Agent<'_, T>) -> Result<R, AgentError>) -> Result<R, AgentEnd> {
         let public = self.shared.public()?;
         let storage = AgentStorage { log: &mut self.log, workspace: Workspace::Kept(&mut self.workspace) };
-        let mut agent = Agent::attach(&self.shared.agreement.config, &public, &mut self.state, storage)?;
+        let mut agent = Agent::attach(&public, &mut self.state, storage)?;
         Ok(act(&mut agent)?)
     }
 
@@ -397,10 +426,9 @@ impl<T: Scalar> HostAgent<T> {
         let unprotected = AgentEnd::NotOurs { what: "a budget where releases are not private" };
         let event = self.event()?.ok_or(unprotected)?;
         let mut filter = Filter::new(epsilon_max, self.shared.agreement.announced.delta)?;
-        for _ in &self.given {
-            filter.charge(&event)?;
-        }
-        match filter.admits(&event) {
+        // A budget that was lowered may be below what was given already.
+        let given = self.given.iter().try_for_each(|_| filter.charge(&event));
+        match given.and_then(|()| filter.admits(&event)) {
             Ok(()) => Ok(true),
             Err(BudgetError::Exhausted { .. }) => Ok(false),
             Err(error) => Err(error.into()),

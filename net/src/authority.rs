@@ -6,7 +6,7 @@
 //!
 //! TLS shows that the sender has the key of its certificate; who it is, is judged here and after the handshake, so that a
 //! refusal arrives as a sentence and not as a connection that breaks. The chain, its signatures, its dates and its uses are
-//! judged by webpki. **Lists of revoked certificates are not read**: a slot is shut out by `sordino revoke`.
+//! judged by webpki, the authority's own dates as well. **Lists of revoked certificates are not read**: a slot is shut out by `sordino revoke`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -35,8 +35,8 @@ pub enum AuthorityError {
         /// Certificates that are there.
         found: usize,
     },
-    /// What it holds is no certificate.
-    #[error("not a certificate of an authority: {0}")]
+    /// What it holds is no certificate, not one of an authority (basic constraints with CA:TRUE), or not valid now.
+    #[error("not a certificate of an authority that is valid now: {0}")]
     Certificate(#[source] webpki::Error),
 }
 
@@ -99,6 +99,7 @@ pub fn name_of(run: u64, slot: u32) -> String {
 
 /// An authority of one federation.
 pub struct Authority {
+    certificate: Vec<u8>,
     anchor: TrustAnchor<'static>,
     run: u64,
     agents: u32,
@@ -120,7 +121,25 @@ pub fn read(path: &Path) -> Result<Vec<u8>, AuthorityError> {
         }
     };
     anchor_from_trusted_cert(&CertificateDer::from(&der[..])).map_err(AuthorityError::Certificate)?;
+    judged(&der, UnixTime::now()).map_err(AuthorityError::Certificate)?;
     Ok(der)
+}
+
+/// Whether a certificate is one that signs others, at this moment.
+///
+/// webpki judges neither of what is trusted anyway. Judged as if it were a client's, its dates are looked at first and then
+/// whether it is an authority's, which is the answer that is hoped for here.
+fn judged(der: &[u8], now: UnixTime) -> Result<(), webpki::Error> {
+    let der = CertificateDer::from(der);
+    let anchor = anchor_from_trusted_cert(&der)?;
+    let as_client = EndEntityCert::try_from(&der)?;
+    let usage = KeyUsage::client_auth();
+    let algorithms = rustls::crypto::ring::default_provider().signature_verification_algorithms;
+    match as_client.verify_for_usage(algorithms.all, &[anchor], &[], now, usage, None, None) {
+        Err(webpki::Error::CaUsedAsEndEntity) => Ok(()),
+        Err(error) => Err(error),
+        Ok(_) => Err(webpki::Error::EndEntityUsedAsCa),
+    }
 }
 
 /// The digest of terms that name an authority: that of their agreement, and the certificate.
@@ -140,7 +159,7 @@ impl Authority {
         let anchor = anchor_from_trusted_cert(&CertificateDer::from(certificate))
             .map_err(AuthorityError::Certificate)?
             .to_owned();
-        Ok(Arc::new(Authority { anchor, run, agents }))
+        Ok(Arc::new(Authority { certificate: certificate.to_vec(), anchor, run, agents }))
     }
 
     /// Which agent has this chain, its own certificate first, at this moment of the server's clock.
@@ -148,6 +167,7 @@ impl Authority {
     /// **Errors**: [`Refused`].
     pub fn slot(&self, chain: &[CertificateDer<'_>], now: UnixTime) -> Result<u32, Refused> {
         let (own, between) = chain.split_first().ok_or(Refused::NoName { run: self.run })?;
+        judged(&self.certificate, now).map_err(refused)?;
         let certificate = EndEntityCert::try_from(own).map_err(Refused::Unreadable)?;
         let algorithms = rustls::crypto::ring::default_provider().signature_verification_algorithms;
         let anchors = std::slice::from_ref(&self.anchor);

@@ -138,7 +138,7 @@ impl Folder {
     /// **Errors**: [`FolderError`].
     pub fn open(path: &Path) -> Result<Self, FolderError> {
         let terms = Terms::from_bytes(&read_bounded(&path.join("terms.bin"), TERMS_BYTES_MAX)?, None)?;
-        let keys = Keys::open(path, terms.agreement.deployment)?;
+        let keys = Keys::open(path)?;
         Ok(Folder { path: path.to_owned(), keys, terms })
     }
 
@@ -151,6 +151,10 @@ impl Folder {
         let file = path.join("terms.bin");
         if !file.exists() {
             write_privately(&file, &terms.to_bytes()?)?;
+        }
+        // No frame was sealed and nobody was told a key yet.
+        if !path.join("round.bin").exists() {
+            Keys::begin(path)?;
         }
         let folder = Folder::open(path)?;
         let (ours, mut asked) = (&folder.terms.agreement, terms.agreement);

@@ -57,6 +57,17 @@ pub enum IdentityError {
         #[source]
         error: pem::Error,
     },
+    /// Somebody else has rotated the keys in between.
+    #[error("the next key is {found} by now, not {expected}: somebody has rotated in between; nothing was done")]
+    Rotated {
+        /// The next key as the caller knew it.
+        expected: Fingerprint,
+        /// The next key.
+        found: Fingerprint,
+    },
+    /// The system gives no randomness.
+    #[error("no randomness from the system")]
+    Entropy,
     /// A file that should hold the seeds of seals holds something else.
     #[error("{}: 32 bytes are expected, {found} are there", path.display())]
     Seed {
@@ -256,17 +267,6 @@ impl Identity {
         let key = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, self.secret(), &entropy)
             .map_err(|_| IdentityError::Signature)?;
         Ok(key.sign(&entropy, text).map_err(|_| IdentityError::Signature)?.as_ref().to_vec())
-    }
-
-    /// From what a server with this first key makes the seals of one run: it follows from the private key and the run's
-    /// number, so that a seal of another run says nothing here. Kept beside the key, because a key may be changed in a run
-    /// ([`crate::keys`]) and the seals that agents have may not.
-    pub fn seal_seed(&self, deployment: u64) -> [u8; 32] {
-        let text = [&b"sordino seals of frames"[..], &deployment.to_le_bytes()].concat();
-        let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, self.secret()), &text);
-        let mut seed = [0; 32];
-        seed.iter_mut().zip(tag.as_ref()).for_each(|(to, from)| *to = *from);
-        seed
     }
 }
 

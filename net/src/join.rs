@@ -11,7 +11,7 @@ use sordino_host::entropy::{NoEntropy, deployment};
 use sordino_host::files::{FileError, create_folders_privately, read_bounded, remove_leftovers, write_privately};
 use sordino_sim::text::chain;
 
-use crate::agent::{AgentEnd, HostAgent, Query};
+use crate::agent::{AgentEnd, Best, HostAgent, Query};
 use crate::authority::{self, Refused};
 use crate::identity::{Identity, IdentityError, lock_folder};
 use crate::invitation::Invitation;
@@ -121,6 +121,8 @@ pub struct Joined {
     pub given: Vec<u32>,
     /// Points it evaluated.
     pub observations: u32,
+    /// The best of them.
+    pub best: Option<Best>,
     /// The digest of all broadcasts it received.
     pub chain: sordino_core::digest::Digest,
 }
@@ -192,14 +194,17 @@ fn finished_in<T: Scalar>(
 ) -> Result<Option<(Joined, bool)>, JoinError> {
     // Never used: the file is there.
     let unused = RunSeed::new(0, 0);
-    let agent = HostAgent::<T>::open(&Shared::new(terms)?, joining.invitation.slot, unused, Some(file))?;
+    let mut agent = HostAgent::<T>::open(&Shared::new(terms)?, joining.invitation.slot, unused, Some(file))?;
     let is_known = agent.exchange().want(Millis(0)) == Want::Done;
-    Ok(agent.is_done().then(|| (joined(&agent, joining.invitation.slot), is_known)))
+    if !agent.is_done() {
+        return Ok(None);
+    }
+    Ok(Some((joined(&mut agent, joining.invitation.slot)?, is_known)))
 }
 
-fn joined<T: Scalar>(agent: &HostAgent<T>, slot: u32) -> Joined {
-    let (given, observations) = (agent.given().to_vec(), agent.state().observations());
-    Joined { agent: slot, given, observations, chain: agent.exchange().have().chain }
+fn joined<T: Scalar>(agent: &mut HostAgent<T>, slot: u32) -> Result<Joined, JoinError> {
+    let (given, observations, best) = (agent.given().to_vec(), agent.state().observations(), agent.best()?);
+    Ok(Joined { agent: slot, given, observations, best, chain: agent.exchange().have().chain })
 }
 
 /// Who this agent is: what its certificate says, or a key of its own.
@@ -257,5 +262,5 @@ async fn take_part<T: Scalar, F: Future<Output = Result<f64, String>>>(
     let most = [joining.epsilon_max, terms.agreement.announced.epsilon_max];
     agent.limit(most.into_iter().flatten().reduce(f64::min));
     agent.run(link, evaluate).await?;
-    Ok(joined(&agent, joining.invitation.slot))
+    joined(&mut agent, joining.invitation.slot)
 }

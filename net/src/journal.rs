@@ -110,6 +110,18 @@ pub enum JournalError {
         /// What is wrong with it.
         what: &'static str,
     },
+    /// It is ahead of what counts by more than a death can leave.
+    #[error(
+        "{}: {rounds} rounds stand behind those that agent.bin knows of: it is an older copy, and would contribute to them \
+         uncounted; restore both together",
+        path.display()
+    )]
+    Ahead {
+        /// Path of the journal.
+        path: PathBuf,
+        /// Rounds behind the lines that count.
+        rounds: u32,
+    },
     /// A step that cannot be read.
     #[error("{}: line {line}: {error}", path.display())]
     Step {
@@ -162,12 +174,17 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// A journal whose first lines are those of `mark`; what follows them is written over.
+    /// A journal whose first lines are those of `mark`; what follows them is written over, if it is no more than a death
+    /// between journal and file can leave, which is the steps of one round.
     ///
-    /// **Errors**: [`JournalError`] unless these lines are there, unchanged.
+    /// **Errors**: [`JournalError`] unless these lines are there, unchanged; [`JournalError::Ahead`].
     pub fn resume(path: &Path, mark: Mark) -> Result<Self, JournalError> {
         if mark.lines > 0 {
             read(path, &mark, |_, _| Ok::<(), JournalError>(()))?;
+            let rounds = frames_behind(path, mark)?;
+            if rounds > 1 {
+                return Err(JournalError::Ahead { path: path.to_owned(), rounds });
+            }
         }
         Ok(Journal { path: path.to_owned(), written: mark, mark, waiting: Vec::new() })
     }
@@ -237,16 +254,42 @@ pub fn read<E: From<JournalError>>(
             return Err(JournalError::Short { path: path.to_owned(), found, expected }.into());
         }
         let whole = line.strip_suffix(b"\n").ok_or_else(|| wrong(number, "too long, or cut off"))?;
-        let parts = whole.split_at_checked(PREFIX).and_then(|(prefix, step)| Some((prefix.strip_suffix(b" ")?, step)));
+        let parts = parts(whole);
         let (digest, step) = parts.ok_or_else(|| wrong(number, "no digest of 64 hexadecimal digits before a step"))?;
         mark = mark.after(step);
-        let said = std::str::from_utf8(digest).ok().and_then(from_hex);
-        if said != Some(mark.digest.0) {
+        if digest != mark.digest.0 {
             return Err(wrong(number, "does not continue the lines before it: it was changed, or one before it").into());
         }
         each(number, step)?;
     }
     if mark == *until { Ok(()) } else { Err(JournalError::Other { path: path.to_owned(), lines: mark.lines }.into()) }
+}
+
+/// Digest and step of a line without its end.
+fn parts(whole: &[u8]) -> Option<([u8; 32], &[u8])> {
+    let (prefix, step) = whole.split_at_checked(PREFIX)?;
+    let digest = std::str::from_utf8(prefix.strip_suffix(b" ")?).ok().and_then(from_hex)?;
+    Some((digest, step))
+}
+
+/// Frames in the whole lines that continue those that count.
+fn frames_behind(path: &Path, mut mark: Mark) -> Result<u32, JournalError> {
+    let io = |error| FileError::Io { path: path.to_owned(), error };
+    let mut reader = BufReader::new(open_regular(path, OpenOptions::new().read(true))?);
+    reader.seek(SeekFrom::Start(mark.bytes)).map_err(io)?;
+    let (mut frames, mut line) = (0, Vec::new());
+    loop {
+        line.clear();
+        reader.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line).map_err(io)?;
+        let Some((digest, step)) = line.strip_suffix(b"\n").and_then(parts) else {
+            return Ok(frames);
+        };
+        mark = mark.after(step);
+        if digest != mark.digest.0 {
+            return Ok(frames);
+        }
+        frames += u32::from(matches!(serde_json::from_slice(step), Ok(Step::Frame { .. })));
+    }
 }
 
 /// A step as its line holds it.
@@ -319,5 +362,31 @@ mod tests {
         other.flush().unwrap();
         assert!(matches!(Journal::resume(&path, mark), Err(JournalError::Other { lines: 4, .. })));
         std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    /// The proof of later contributions was written over when an older agent.bin was restored beside it.
+    #[test]
+    fn mended_a_journal_that_is_ahead_of_its_file_is_not_written_over() {
+        let path = std::env::temp_dir().join(format!("sordino-net-ahead-{}.journal", std::process::id()));
+        drop(std::fs::remove_file(&path));
+        let frame = |round| Step::Frame { round, missed: false, bytes: String::new() };
+        let upload = |round| Step::Upload { round, sha256: String::new() };
+        let mut journal = Journal::resume(&path, Mark::default()).unwrap();
+        let mut marks = Vec::new();
+        for round in 0..3 {
+            journal.write(&frame(round)).unwrap();
+            journal.write(&upload(round)).unwrap();
+            journal.flush().unwrap();
+            marks.push(journal.mark());
+        }
+        let whole = std::fs::read(&path).unwrap();
+        let ahead = Journal::resume(&path, marks[0]).unwrap_err();
+        assert!(matches!(ahead, JournalError::Ahead { rounds: 2, .. }), "{ahead}");
+        assert_eq!(std::fs::read(&path).unwrap(), whole);
+        // What a death between journal and file leaves, whole or torn, is written over.
+        assert!(Journal::resume(&path, marks[1]).is_ok() && Journal::resume(&path, marks[2]).is_ok());
+        std::fs::write(&path, &whole[..whole.len() - 1]).unwrap();
+        assert!(Journal::resume(&path, marks[1]).is_ok());
+        std::fs::remove_file(path).unwrap();
     }
 }

@@ -4,7 +4,11 @@
 //! |---|---|
 //! | `server.key` | the key that it shows |
 //! | `server.next.key` | the key that it will show after `sordino rotate`; it serves nothing before |
-//! | `seal.key` | the seed of its seals, which stays when the key changes |
+//! | `seal.key` | 32 random bytes from which its seals are made; they stay when the key changes |
+//!
+//! All three are made when a folder is begun. Afterwards a missing `server.key` or `seal.key` is an error: another one would
+//! be another server, or one that does not know its own history again. Only the next key is drawn whenever it is missing,
+//! by the commands that name it.
 //!
 //! Every invitation names the fingerprints of the first two, so that an agent knows the server before a rotation and after
 //! it. [`rotate`] makes the next key the present one and draws another: invitations that were made since the rotation before
@@ -13,13 +17,15 @@
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use ring::rand::{SecureRandom, SystemRandom};
 use rustls::ServerConfig;
 use sordino_host::files::{FileError, create_privately, read_bounded, write_privately};
 use tokio::sync::watch;
+use zeroize::{Zeroize, Zeroizing};
 
 use crate::identity::{Fingerprint, Identity, IdentityError, Sealer};
 
@@ -32,46 +38,53 @@ const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 /// The keys of one server.
 pub struct Keys {
+    folder: PathBuf,
     /// The key that it shows.
     pub present: Identity,
-    /// Who it will be.
-    pub next: Fingerprint,
     seals: [u8; 32],
 }
 
 impl Keys {
-    /// The keys in a folder of this run, made if they are not there.
+    /// The keys of a folder that was not begun yet: made where they are missing.
     ///
     /// **Errors**: [`IdentityError`].
-    pub fn open(folder: &Path, deployment: u64) -> Result<Self, IdentityError> {
+    pub fn begin(folder: &Path) -> Result<Self, IdentityError> {
         let _alone = lock(folder)?;
-        let present = Identity::open(&folder.join(PRESENT))?;
-        let next = next(folder, &present)?.fingerprint()?;
-        let path = folder.join(SEALS);
-        let seals = match read_bounded(&path, 64) {
-            Err(error) if error.is_missing() => {
-                let seed = present.seal_seed(deployment);
-                create_privately(&path, &seed)?;
-                seed
-            }
-            found => {
-                let found = found?;
-                found[..].try_into().map_err(|_| IdentityError::Seed { path, found: found.len() })?
-            }
-        };
-        Ok(Keys { present, next, seals })
+        Identity::open(&folder.join(PRESENT))?;
+        let mut seed = Zeroizing::new([0; 32]);
+        SystemRandom::new().fill(&mut seed[..]).map_err(|_| IdentityError::Entropy)?;
+        create_privately(&folder.join(SEALS), &seed[..])?;
+        Self::open(folder)
     }
 
-    /// What invitations name: who the server is, and who it will be.
+    /// The keys in a folder that was begun; nothing is made.
     ///
-    /// **Errors**: [`IdentityError::Tls`].
+    /// **Errors**: [`IdentityError`]; [`IdentityError::File`] if one is missing.
+    pub fn open(folder: &Path) -> Result<Self, IdentityError> {
+        let present = Identity::read_file(&folder.join(PRESENT))?;
+        let path = folder.join(SEALS);
+        let found = Zeroizing::new(read_bounded(&path, 64)?);
+        let seals = found[..].try_into().map_err(|_| IdentityError::Seed { path, found: found.len() })?;
+        Ok(Keys { folder: folder.to_owned(), present, seals })
+    }
+
+    /// What invitations name: who the server is, and who it will be. The next key is drawn if there is none.
+    ///
+    /// **Errors**: [`IdentityError`].
     pub fn pins(&self) -> Result<[Fingerprint; 2], IdentityError> {
-        Ok([self.present.fingerprint()?, self.next])
+        let _alone = lock(&self.folder)?;
+        Ok([self.present.fingerprint()?, next(&self.folder, &self.present)?.fingerprint()?])
     }
 
     /// What seals the frames of this run.
     pub fn sealer(&self) -> Sealer {
         Sealer::new(&self.seals)
+    }
+}
+
+impl Drop for Keys {
+    fn drop(&mut self) {
+        self.seals.zeroize();
     }
 }
 
@@ -98,19 +111,22 @@ fn next(folder: &Path, present: &Identity) -> Result<Identity, IdentityError> {
 }
 
 /// The next key becomes the present one, and another is drawn; the new keys. A server that runs shows it to connections
-/// that are made from the next second on.
+/// that are made from the next second on. `expected` is the next key as the caller knew it: of two who rotate at one time
+/// the second does nothing.
 ///
-/// **Errors**: [`IdentityError`]; the keys are as before then, or the rotation is whole but for the next key, which the
-/// next command draws.
-pub fn rotate(folder: &Path, deployment: u64) -> Result<[Fingerprint; 2], IdentityError> {
-    // The seeds of seals follow from the first key: they are written down before it goes.
-    Keys::open(folder, deployment)?;
+/// **Errors**: [`IdentityError::Rotated`] if the next key is another one by now; else [`IdentityError`], and the keys are
+/// as before, or the rotation is whole but for the next key, which the next command draws.
+pub fn rotate(folder: &Path, expected: Fingerprint) -> Result<[Fingerprint; 2], IdentityError> {
     {
         let _alone = lock(folder)?;
-        let next = next(folder, &Identity::open(&folder.join(PRESENT))?)?;
+        let next = next(folder, &Identity::read_file(&folder.join(PRESENT))?)?;
+        let found = next.fingerprint()?;
+        if found != expected {
+            return Err(IdentityError::Rotated { expected, found });
+        }
         write_privately(&folder.join(PRESENT), next.secret())?;
     }
-    Keys::open(folder, deployment)?.pins()
+    Keys::open(folder)?.pins()
 }
 
 /// What a door shows: the newest is taken for every connection.
@@ -166,25 +182,32 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("sordino-net-keys-{}", std::process::id()));
         drop(std::fs::remove_dir_all(&folder));
         std::fs::create_dir_all(&folder).unwrap();
-        let open = || Keys::open(&folder, 7).unwrap();
+        assert!(Keys::open(&folder).is_err() && !folder.join(PRESENT).exists(), "looking makes no key");
+        Keys::begin(&folder).unwrap();
+        let open = || Keys::open(&folder).unwrap();
         let seal = |keys: &Keys| keys.sealer().seal(3, &Default::default());
+        let sealed = seal(&open());
+        assert!(!folder.join(NEXT).exists(), "nobody was told the next key");
         let [first, second] = open().pins().unwrap();
         assert_ne!(first, second);
-        assert_eq!(open().pins().unwrap(), [first, second], "made once");
-        let (sealed, of_first) = (seal(&open()), Sealer::new(&open().present.seal_seed(7)));
-        assert_eq!(sealed, of_first.seal(3, &Default::default()), "as before there was a file of it");
-        let [now, third] = rotate(&folder, 7).unwrap();
+        Keys::begin(&folder).unwrap();
+        assert_eq!((open().pins().unwrap(), seal(&open())), ([first, second], sealed), "made once");
+        let [now, third] = rotate(&folder, second).unwrap();
         assert_eq!(now, second);
         assert!(third != first && third != second);
+        let again = rotate(&folder, second);
+        assert!(matches!(again, Err(IdentityError::Rotated { found, .. }) if found == third), "two at one time");
         assert_eq!((open().pins().unwrap(), seal(&open())), ([second, third], sealed));
-        assert_ne!(Sealer::new(&open().present.seal_seed(7)).seal(3, &Default::default()), sealed);
         // Killed between the two writes: the next key is the present one, and is drawn again.
         std::fs::copy(folder.join(NEXT), folder.join(PRESENT)).unwrap();
         let [now, fourth] = open().pins().unwrap();
         assert_eq!(now, third);
         assert!(![first, second, third].contains(&fourth));
         std::fs::write(folder.join(SEALS), [0; 31]).unwrap();
-        assert!(matches!(Keys::open(&folder, 7), Err(IdentityError::Seed { found: 31, .. })));
+        assert!(matches!(Keys::open(&folder), Err(IdentityError::Seed { found: 31, .. })));
+        // Other seals would not know what was sealed before.
+        std::fs::remove_file(folder.join(SEALS)).unwrap();
+        assert!(matches!(Keys::open(&folder), Err(IdentityError::File(error)) if error.is_missing()));
         std::fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -14,16 +14,18 @@ use std::time::Duration;
 
 use sordino_core::digest::{Digest, combine};
 use sordino_core::federated::exchange::{Announced, Pace};
-use sordino_core::federated::{Collector, CollectorStorage, Counters};
+use sordino_core::federated::{AgentState, Collector, CollectorStorage, Counters};
 use sordino_core::math::Scalar;
 use sordino_core::random::{RunSeed, Stream};
 use sordino_host::entropy::{NoEntropy, deployment};
 use sordino_sim::model::federated::DriverError;
 use sordino_sim::model::federated::blocks;
 use sordino_sim::model::federated::context::{MethodContext, RunContext, ScenarioContext};
-use sordino_sim::model::federated::fabric::{Fabric, Order, Partial, Snapshot};
+use sordino_sim::model::federated::fabric::{Fabric, Order, Partial};
+use sordino_sim::model::federated::lent::Snapshots;
 use sordino_sim::model::federated::run::{Surroundings, run_method};
 use sordino_sim::model::federated::shard::Shard;
+use sordino_sim::model::federated::tally::Tally;
 use sordino_sim::scenario::{Method, ScalarKind, Scenario};
 use sordino_sim::world::ObjectiveError;
 use sordino_sim::world::fault::FaultCounts;
@@ -321,7 +323,8 @@ impl Place {
     }
 
     fn sealer(&self, terms: &Terms) -> Sealer {
-        Sealer::new(&self.identity.seal_seed(terms.agreement.deployment))
+        // Nothing of a rehearsal is secret, and it has no folder.
+        Sealer::new(&terms.agreement.digest().0)
     }
 
     fn invitation(&self, terms: &Terms, slot: u32) -> Result<Invitation, RehearsalError> {
@@ -455,7 +458,7 @@ impl<T: Scalar> Network<'_, T> {
             agents: 0..count,
             collected,
             pieces,
-            regrets,
+            regrets: Tally::of(&regrets),
             faults: FaultCounts::default(),
             observations: Vec::new(),
             messages: Vec::new(),
@@ -482,7 +485,7 @@ impl<T: Scalar> Fabric<Shard<T>> for &mut Network<'_, T> {
         }
     }
 
-    async fn snapshot(&mut self) -> Result<Vec<Snapshot>, DriverError> {
+    async fn snapshot(&mut self) -> Result<Snapshots<'_, AgentState>, DriverError> {
         Err(DriverError::Check("agents of a network keep their own state"))
     }
 }

@@ -9,10 +9,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use sordino_core::digest::Digest;
 use sordino_core::federated::exchange::{
-    Agreement, Answer, Due, Have, Millis, Pace, Period, Reply, Seal, ServerExchange, after,
+    Agreement, Answer, Due, Have, Millis, Pace, Period, Reply, Seal, ServerExchange,
 };
 use sordino_core::math::Scalar;
-use sordino_core::wire::{self, Header, Kind, Payload, ScalarTag, WireError};
+use sordino_core::wire::{self, Header, Payload, ScalarTag, WireError};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
@@ -243,6 +243,12 @@ impl Rounds {
         self.exchange.begin(round, attempt, chain, period);
         self.tell();
         std::mem::take(&mut self.parked).into_values().try_for_each(|parked| self.ask(parked))
+    }
+
+    /// Agents that are shut out: nobody waits for them where a round may close early. They are zeros, as before.
+    pub fn excuse(&mut self, slots: impl IntoIterator<Item = u32>) {
+        slots.into_iter().for_each(|slot| self.exchange.took(slot));
+        self.tell();
     }
 
     /// Answers requests until the round ends: at its deadline, or, if that was announced, when all have answered.

@@ -31,7 +31,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::door::{self, Counts, Door, Limits, TooFewHandles};
-use crate::enrolment::{Enrolment, EnrolmentError};
+use crate::enrolment::{self, Enrolment, EnrolmentError};
 use crate::folder::{Folder, FolderError, Found, Open};
 use crate::identity::{Fingerprint, IdentityError};
 use crate::keys;
@@ -277,10 +277,20 @@ async fn all_rounds<T: Scalar>(
         host.sync()?;
         folder.keep(round, &frame)?;
         spent.tell(host.ledger().ledger(), start.elapsed());
+        // Said when all that takes its time is over: what is seen must be the delay, and no draw.
+        let say_if_late = |announcing| {
+            if round > first && Instant::now() > announcing {
+                progress::note(&format!(
+                    "round {round}: the release took longer than --delay, so its time shows: choose more"
+                ));
+            }
+        };
         if round == last {
+            say_if_late(announcing);
             tokio::time::sleep_until(announcing).await;
             let linger = serving.linger.as_millis() as u64;
             rounds.announce(round, attempt, frame, chain, linger, announced.may_close_early)?;
+            rounds.excuse(enrolment::revoked(folder.path())?);
             // Whoever is there says that it has the last frame. If the terms said so, the end comes when all have; else
             // when it was to come, so that it does not tell that nobody was absent.
             rounds.collect(|_, _, _, _| Ok(())).await?;
@@ -290,14 +300,10 @@ async fn all_rounds<T: Scalar>(
             };
         }
         let open = host.open()?;
-        // All that takes its time is over: what is seen is the delay, and no draw.
-        if round > first && Instant::now() > announcing {
-            progress::note(&format!(
-                "round {round}: the release took longer than --delay, so its time shows: choose more"
-            ));
-        }
+        say_if_late(announcing);
         tokio::time::sleep_until(announcing).await;
         rounds.announce(round, attempt, frame, chain, announced.deadline_ms, announced.may_close_early)?;
+        rounds.excuse(enrolment::revoked(folder.path())?);
         let drawing = drawn_beside(host, open)?;
         let mut vector = vec![T::ZERO; folder.terms.agreement.config.parameters().feature_count as usize];
         rounds

@@ -10,7 +10,7 @@ use sordino_core::digest::Digest;
 use sordino_core::domain::{Candidates, DomainError};
 use sordino_core::features::{FeatureError, random_fourier};
 use sordino_core::federated::exchange::{Agreement, Announced, candidates_digest};
-use sordino_core::federated::{OwnDraw, Public, PublicError};
+use sordino_core::federated::{CandidateRows, OwnDraw, Public, PublicError, Tables};
 use sordino_core::kernel::{KernelError, StationaryKernel};
 use sordino_core::math::Scalar;
 use sordino_core::wire::frame_len_max;
@@ -23,6 +23,8 @@ use crate::authority::{self, Authority, AuthorityError};
 
 /// Published terms are read up to this length: 2²⁴ candidates would be more, and no device holds them.
 pub const TERMS_BYTES_MAX: u64 = 64 << 20;
+/// The most numbers in the feature rows of all candidates: 1 GiB in double precision.
+const ROWS_MAX: usize = 1 << 27;
 
 /// Why terms were refused.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +32,14 @@ pub enum TermsError {
     /// The bytes do not decode.
     #[error("the terms do not decode: {0}")]
     Format(#[source] postcard::Error),
+    /// More numbers than an agent should keep: candidates × features.
+    #[error("candidates × features are {numbers} numbers; at most {max} are admissible")]
+    Rows {
+        /// Numbers that the terms ask for.
+        numbers: usize,
+        /// The most that are admissible.
+        max: usize,
+    },
     /// The candidates are not those of the agreement.
     #[error("the candidates are not those of the agreement")]
     Candidates,
@@ -175,6 +185,10 @@ impl<T: Scalar> Shared<T> {
         let agreement = terms.agreement.clone();
         let (public, p, dim) = (agreement.features, agreement.config.parameters(), agreement.dim as usize);
         let count = p.feature_count as usize;
+        let numbers = (terms.candidates.len() / dim.max(1)).saturating_mul(count);
+        if numbers > ROWS_MAX {
+            return Err(TermsError::Rows { numbers, max: ROWS_MAX });
+        }
         let points: Vec<T> = terms.candidates.iter().map(|x| T::from_f64(*x)).collect();
         Candidates::list(&points, dim)?;
         let mut features = vec![T::ZERO; random_fourier::storage_len(dim, count)];
@@ -192,8 +206,14 @@ impl<T: Scalar> Shared<T> {
             prior_rows = factor.into_iter().map(T::from_f64).collect();
         }
         let shared = Shared { agreement, points, features, feature_rows, region_of, prior_rows };
-        shared.public()?.check(&shared.agreement.config).map_err(TermsError::Public)?;
+        shared.public()?;
         Ok(Arc::new(shared))
+    }
+
+    /// The point of a candidate, in [0, 1]^D.
+    pub fn point(&self, candidate: u32) -> Vec<f64> {
+        let dim = self.agreement.dim as usize;
+        self.points.iter().skip(candidate as usize * dim).take(dim).map(|x| x.to_f64()).collect()
     }
 
     /// The public context of the agents.
@@ -201,13 +221,9 @@ impl<T: Scalar> Shared<T> {
     /// **Errors**: none for terms that [`Shared::new`] admitted.
     pub fn public(&self) -> Result<Public<'_, T>, TermsError> {
         let (dim, count) = (self.agreement.dim as usize, self.agreement.config.parameters().feature_count as usize);
-        Ok(Public {
-            candidates: Candidates::List { points: &self.points, dim },
-            features: self.agreement.features.map(dim, count, &self.features)?,
-            feature_rows: &self.feature_rows,
-            region_of: &self.region_of,
-            prior_rows: &self.prior_rows,
-            confidence_widths: &[],
-        })
+        let features = self.agreement.features.map(dim, count, &self.features)?;
+        let rows = Some(CandidateRows { features: &self.feature_rows, region_of: &self.region_of });
+        let tables = Tables { rows, prior_rows: &self.prior_rows, ..Tables::NONE };
+        Ok(Public::new(&self.agreement.config, Candidates::List { points: &self.points, dim }, features, tables)?)
     }
 }

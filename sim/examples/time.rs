@@ -84,11 +84,11 @@ fn one_agent(
 ) -> Result<(), Box<dyn std::error::Error>> {
     let public = method.public()?;
     let parameters = method.config.parameters();
-    let mut storage = vec![0.0; storage_len(&method.config, &public)];
+    let mut storage = vec![0.0; storage_len(&public)];
     let mut broadcast = vec![0.0; method.config.broadcast_len()];
     let mut state = AgentState::new(index, method.run.seed);
-    let storage = AgentStorage::split(&method.config, &public, &mut storage)?;
-    let mut agent = Agent::attach(&method.config, &public, &mut state, storage)?;
+    let storage = AgentStorage::split(&public, &mut storage)?;
+    let mut agent = Agent::attach(&public, &mut state, storage)?;
     for round in 0..=parameters.rounds {
         let coin: f64 = method.run.seed.stream(Party::Agent(index), Purpose::Mixing, round).unit();
         let own = coin < parameters.mixing.own_draw_probability(round);

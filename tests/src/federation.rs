@@ -114,21 +114,14 @@ pub fn private(clipping_norm: f64, sampling_probability: f64) -> Aggregation {
     }
 }
 
-/// The public context for own draws by features: cached if the regions of the candidates are given, else streamed.
-pub fn public<'a>(shared: &'a Shared, region_of: &'a [u32]) -> Public<'a, f64> {
-    let cached = !region_of.is_empty();
-    Public {
-        candidates: if cached {
-            Candidates::list(&shared.points, 1).unwrap()
-        } else {
-            Candidates::grid(GRID, 1).unwrap()
-        },
-        features: RandomFourier::new(1, M, 1.0, true, &shared.features[..]).unwrap(),
-        feature_rows: if cached { &shared.rows } else { &[] },
-        region_of,
-        prior_rows: &[],
-        confidence_widths: &[],
-    }
+/// The public context: with a factor of the prior if own draws are joint, and with rows of candidates if their regions are
+/// given.
+pub fn public<'a>(shared: &'a Shared, config: &'a Config, region_of: &'a [u32]) -> Public<'a, f64> {
+    let rows = (!region_of.is_empty()).then_some(CandidateRows { features: &shared.rows, region_of });
+    let candidates = if rows.is_some() { Candidates::list(&shared.points, 1) } else { Candidates::grid(GRID, 1) };
+    let features = RandomFourier::new(1, M, 1.0, true, &shared.features[..]).unwrap();
+    let prior_rows = if config.parameters().own_draw == OwnDraw::Joint { &shared.prior[..] } else { &[] };
+    Public::new(config, candidates.unwrap(), features, Tables { rows, prior_rows, ..Tables::NONE }).unwrap()
 }
 
 /// What a federation did.
@@ -179,24 +172,17 @@ pub fn run(
     mut tamper: impl FnMut(u32, u32, &mut [f64]),
 ) -> Transcript {
     let config = Config::new(parameters).unwrap();
-    let own_draw = config.parameters().own_draw;
     let region_of: Vec<u32> = shared.points.iter().map(|x| u32::from(*x > 0.5)).collect();
-    let mut public = public(shared, if cached { &region_of } else { &[] });
-    if own_draw == OwnDraw::Joint {
-        public.prior_rows = &shared.prior;
-    }
+    let public = public(shared, &config, if cached { &region_of } else { &[] });
     let mut states: Vec<AgentState> = (0..N).map(|n| AgentState::new(n, run_seed())).collect();
-    let mut storages = vec![vec![0.0; storage_len(&config, &public)]; N as usize];
+    let mut storages = vec![vec![0.0; storage_len(&public)]; N as usize];
     let mut server_state = ServerState::new();
-    let (sums, noise, flags, vectors) = storage_lens(&config);
-    let (mut sums, mut noise, mut flags, mut vectors) =
-        (vec![0; sums], vec![0; noise], vec![0; flags], vec![0.0; vectors]);
+    let mut numbers = ServerNumbers::new(&config);
     let mut done =
         Transcript { chain: Digest::default(), queries: Vec::new(), broadcasts: Vec::new(), charges: Vec::new() };
     let mut broadcast = Vec::new();
     for t in 0..=T {
-        let storage = ServerStorage { sums: &mut sums, noise: &mut noise, flags: &mut flags, vectors: &mut vectors };
-        let mut server = Server::attach(&config, &mut server_state, storage).unwrap();
+        let mut server = Server::attach(&config, &mut server_state, numbers.lend()).unwrap();
         let source = &mut Simulated::new(run_seed().stream(Party::Server, Purpose::Release, t));
         if t < T {
             server.handle(ServerInput::Open, source).unwrap();
@@ -204,8 +190,8 @@ pub fn run(
         let mut leaves = Vec::new();
         for n in 0..N {
             let (state, storage) = (&mut states[n as usize], &mut storages[n as usize]);
-            let storage = AgentStorage::split(&config, &public, storage).unwrap();
-            let agent = Agent::attach(&config, &public, state, storage).unwrap();
+            let storage = AgentStorage::split(&public, storage).unwrap();
+            let agent = Agent::attach(&public, state, storage).unwrap();
             leaves.push(play(agent, (t, n), &broadcast, &mut done.queries, |vector| {
                 let mut sent = vector.to_vec();
                 tamper(t, n, &mut sent);

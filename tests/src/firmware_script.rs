@@ -67,10 +67,10 @@ pub fn script() -> Vec<u8> {
     let mut script = postcard::to_allocvec(&header).expect("a header");
 
     let public = method.public().expect("a public context");
-    let mut storage = vec![0.0f32; storage_len(&method.config, &public)];
+    let mut storage = vec![0.0f32; storage_len(&public)];
     let mut state = AgentState::new(AGENT, seed);
-    let storage = AgentStorage::split(&method.config, &public, &mut storage).expect("storage");
-    let mut agent = Agent::attach(&method.config, &public, &mut state, storage).expect("an agent");
+    let storage = AgentStorage::split(&public, &mut storage).expect("storage");
+    let mut agent = Agent::attach(&public, &mut state, storage).expect("an agent");
     // Agents one by one, each a member: a member that held a whole block would not tell its agents' leaves.
     let shards = (0..parameters.agents)
         .map(|agent| Shard::muster(&method, agent..agent + 1, None))

@@ -7,8 +7,8 @@ use sordino_core::domain::{Candidates, Regions};
 use sordino_core::features::random_fourier::{self, RandomFourier};
 use sordino_core::federated::transcript::{AgentLeaf, block_leaves, link};
 use sordino_core::federated::{
-    Agent, AgentState, AgentStorage, Aggregation, Config, InitialRegion, Input, Output, OwnDraw, Parameters, Public,
-    Server, ServerInput, ServerOutput, ServerState, ServerStorage, Signal, storage_len, storage_lens,
+    Agent, AgentState, AgentStorage, Aggregation, CandidateRows, Config, InitialRegion, Input, Output, OwnDraw,
+    Parameters, Public, Server, ServerInput, ServerNumbers, ServerOutput, ServerState, Signal, Tables, storage_len,
 };
 use sordino_core::kernel::Stationary;
 use sordino_core::privacy::{Charge, ClippingNorm, Event, Ledger, NoiseMultiplier};
@@ -56,10 +56,7 @@ impl Ledger<Simulation> for Charges {
 
 /// What the server computes with, its source of simulated coins and noise, and what is written down of the round.
 struct Desk {
-    sums: Vec<i64>,
-    noise: Vec<i64>,
-    flags: Vec<u8>,
-    vectors: Vec<f64>,
+    numbers: ServerNumbers<f64>,
     source: Simulated,
     leaves: Vec<Digest>,
 }
@@ -96,14 +93,11 @@ impl Federation {
         rows.chunks_exact_mut(FEATURES).zip(world.points()).for_each(|(row, x)| map.features(&[*x], row));
         let regions = &config.parameters().regions;
         let region_of: Vec<u32> = world.points().iter().map(|x| regions.region_of(&[*x])).collect();
-        let length = storage_len(&config, &public(world, &features, &rows, &region_of)?);
+        let tables = CandidateRows { features: &rows, region_of: &region_of };
+        let length = storage_len(&public(&config, world, &features, tables)?);
         let run = RunSeed::new(dials.seed, index);
-        let (sums, noise, flags, vectors) = storage_lens(&config);
         let desk = Desk {
-            sums: vec![0; sums],
-            noise: vec![0; noise],
-            flags: vec![0; flags],
-            vectors: vec![0.0; vectors],
+            numbers: ServerNumbers::new(&config),
             source: Simulated::new(run.stream(Party::Server, Purpose::Release, 0)),
             leaves: Vec::new(),
         };
@@ -147,20 +141,20 @@ impl Federation {
     pub fn step(&mut self, world: &World) -> Result<Option<f64>, WebError> {
         let (p, t) = (self.config.parameters(), self.round);
         let collecting = p.aggregation != Aggregation::None && t < p.rounds;
-        let Desk { sums, noise, flags, vectors, source, leaves } = &mut self.desk;
-        let storage = ServerStorage { sums, noise, flags, vectors };
-        let mut server = Server::attach(&self.config, &mut self.server, storage)?;
+        let Desk { numbers, source, leaves } = &mut self.desk;
+        let mut server = Server::attach(&self.config, &mut self.server, numbers.lend())?;
         if leaves.is_empty() {
             *source = Simulated::new(self.run.stream(Party::Server, Purpose::Release, t));
             if collecting {
                 server.handle(ServerInput::Open, source)?;
             }
         }
-        let public = public(world, &self.features, &self.rows, &self.region_of)?;
+        let rows = CandidateRows { features: &self.rows, region_of: &self.region_of };
+        let public = public(&self.config, world, &self.features, rows)?;
         let (first, parties) = (leaves.len(), self.states.iter_mut().zip(&mut self.storages).zip(&mut self.best));
         for (n, ((state, storage), best)) in (0..).zip(parties).skip(first).take(SLICE) {
-            let storage = AgentStorage::split(&self.config, &public, storage)?;
-            let mut agent = Agent::attach(&self.config, &public, state, storage)?;
+            let storage = AgentStorage::split(&public, storage)?;
+            let mut agent = Agent::attach(&public, state, storage)?;
             let mut input = match t {
                 0 => Input::Start,
                 _ if self.broadcast.is_empty() => Input::NoBroadcast,
@@ -238,17 +232,12 @@ fn parameters(dials: &Dials, private: bool) -> Result<Parameters, WebError> {
 }
 
 fn public<'a>(
+    config: &'a Config,
     world: &'a World,
     features: &'a [f64],
-    rows: &'a [f64],
-    region_of: &'a [u32],
+    rows: CandidateRows<'a, f64>,
 ) -> Result<Public<'a, f64>, WebError> {
-    Ok(Public {
-        candidates: Candidates::list(world.points(), 1)?,
-        features: RandomFourier::new(1, FEATURES, 1.0, true, features)?,
-        feature_rows: rows,
-        region_of,
-        prior_rows: &[],
-        confidence_widths: &[],
-    })
+    let features = RandomFourier::new(1, FEATURES, 1.0, true, features)?;
+    let tables = Tables { rows: Some(rows), ..Tables::NONE };
+    Ok(Public::new(config, Candidates::list(world.points(), 1)?, features, tables)?)
 }

@@ -1,10 +1,16 @@
-//! The template for devices, built as its reader builds it: for three targets, and run in QEMU.
+//! The template for devices, built as its reader builds it: for three targets, with both parties and with one, and run
+//! in QEMU.
 
 use crate::process::{self, Report, cargo, root};
 use crate::tools;
 
-/// What the template prints when both parties come to their end.
-const END: [&str; 2] = ["reporter: 4", "agent: 9"];
+/// Ways to run it, and what it then prints when its parties come to their end.
+const RUNS: [(&[&str], &[&str]); 4] = [
+    (&[], &["reporter: 4", "agent: 9"]),
+    (&["--no-default-features", "--features", "agent"], &["agent: 9"]),
+    (&["--no-default-features", "--features", "reporter"], &["reporter: 4"]),
+    (&["--example", "one_file"], &["one file: 10"]),
+];
 
 /// Builds and runs `templates/embassy-agent`.
 pub fn run(report: &mut Report) {
@@ -19,10 +25,14 @@ pub fn run(report: &mut Report) {
         for triple in [tools::M0, tools::RISCV] {
             process::run(&mut in_folder(&["build", "--release", "--locked", "--target", triple]))?;
         }
-        let said = process::run(&mut in_folder(&["run", "--release", "--locked", "--target", tools::M4F]))?;
-        match END.iter().find(|line| !said.lines().any(|found| found == **line)) {
-            None => Ok(format!("{} parties at their end, 3 targets", END.len())),
-            Some(line) => Err(format!("the template does not say {line:?}")),
+        for (words, end) in RUNS {
+            let mut command = in_folder(&["run", "--release", "--locked", "--target", tools::M4F]);
+            let said = process::run(command.args(words))?;
+            // All of it, and nothing of a party that was left out.
+            if said.lines().count() != end.len() || end.iter().any(|line| !said.lines().any(|found| found == *line)) {
+                return Err(format!("with {words:?} the template says {said:?}, not {end:?}"));
+            }
         }
+        Ok(format!("{} ways to run it on M4F come to their end, 3 targets", RUNS.len()))
     });
 }

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use serde_json::Value;
+
 use crate::util::*;
 
 /// Rounds long enough to be seen in the log, of one private method.
@@ -26,6 +28,10 @@ const KINDS: &[&str] = &[
     "faults.straggler=0.2",
 ];
 
+/// 16 blocks of agents over 40 rounds, as many rounds with quantiles as a run can have; few features, so that it takes
+/// seconds.
+const BLOCKS: &[&str] = &["fleet", "--set", "federation.agents=16384", "--set", "surrogate.features=32"];
+
 /// Agents of every kind: the folder of `sordino run`, with one worker and with three.
 #[test]
 fn all_methods_leave_the_folder_of_the_undivided_run() {
@@ -37,6 +43,36 @@ fn all_methods_leave_the_folder_of_the_undivided_run() {
         all_done(head, workers);
         assert_same(&files(&cluster.out), &expected, &format!("{count} workers"));
     }
+}
+
+/// What a head says it sent and heard beside broadcasts, in bytes for 1,024 agents and order.
+fn bytes_of_a_block(said: &[Value]) -> [f64; 2] {
+    let messages = said.iter().filter_map(|line| line["message"].as_str());
+    let read = |message: &str| {
+        let (down, rest) = message.split_once(" bytes down and ")?;
+        Some([down.parse().ok()?, rest.split_once(" up for 1,024 agents and order")?.0.parse().ok()?])
+    };
+    messages.filter_map(read).next().expect("a line about bytes")
+}
+
+/// At most 1 kB for 1,024 agents and order, averaged over 40 rounds, rounds with quantiles among them; and the folder.
+#[test]
+fn a_block_costs_less_than_a_kilobyte_on_the_wire() {
+    let place = scratch("bytes");
+    let cluster = Cluster::new(place.join("run"), BLOCKS);
+    let (head, workers) = (cluster.head(2, &[]), cluster.workers(2));
+    let [down, up] = bytes_of_a_block(&all_done(head, workers));
+    println!("{down} bytes down, {up} up");
+    assert!(down + up <= 1024.0, "{down} bytes down, {up} up");
+    // Two bits for each agent in either direction and 40 bytes a block are among them in 40 of 41 orders.
+    assert!(down > 250.0 && up > 290.0, "{down} bytes down, {up} up");
+    assert_same(&files(&cluster.out), &reference(&place, BLOCKS), "16 blocks");
+    // Negative control: something of every agent, here what it observed, does not fit.
+    let told = [BLOCKS, &["--set", "federation.observations=true", "--set", "federation.rounds=2"]].concat();
+    let cluster = Cluster::new(place.join("told"), &told);
+    let (head, workers) = (cluster.head(2, &[]), cluster.workers(2));
+    let [down, up] = bytes_of_a_block(&all_done(head, workers));
+    assert!(down + up > 10_240.0, "{down} bytes down, {up} up");
 }
 
 /// Head and two workers: one is killed, one joins, the head is killed and resumed; the folder is that of the undivided run.

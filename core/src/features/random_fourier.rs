@@ -192,14 +192,22 @@ impl<T: Scalar, S: AsRef<[T]>> RandomFourier<T, S> {
     pub fn features(&self, x: &[T], out: &mut [T]) {
         let storage = self.storage.as_ref();
         let Some((frequencies, phases)) = storage.split_at_checked(self.count * self.dim) else { return };
-        let rows = frequencies.chunks_exact(self.dim.max(1));
-        for ((phi, frequency), phase) in out.iter_mut().zip(rows).zip(phases) {
-            let mut angle = *phase;
-            for (s, x) in frequency.iter().zip(x) {
-                angle += *s * *x;
+        let (known, _) = slice::split(out, self.count.min(phases.len()));
+        // All angles before the first cosine, which needs the registers for itself.
+        match *x {
+            [x0, x1] if self.dim == 2 => {
+                for ((angle, phase), [s0, s1]) in known.iter_mut().zip(phases).zip(frequencies.as_chunks().0) {
+                    *angle = *phase + *s0 * x0 + *s1 * x1;
+                }
             }
-            *phi = self.amplitude * angle.cos();
+            _ => {
+                for ((angle, phase), frequency) in known.iter_mut().zip(phases).zip(slice::rows(frequencies, self.dim))
+                {
+                    *angle = frequency.iter().zip(x).fold(*phase, |angle, (s, x)| angle + *s * *x);
+                }
+            }
         }
+        known.iter_mut().for_each(|phi| *phi = self.amplitude * phi.cos());
         if self.unit_norm {
             let out = out.get_mut(..self.count).unwrap_or(&mut []);
             let norm2 = sum_of_squares(out);

@@ -43,11 +43,11 @@ use crate::surrogate::weights::Regularization;
 /// # let mut frequencies = [0.0; random_fourier::storage_len(1, 16)];
 /// # random_fourier::draw(7, 0, Stationary::SquaredExponential, &[0.2], 1, 16, &mut frequencies)?;
 /// # let features = RandomFourier::new(1, 16, 1.0, true, &frequencies[..])?;
-/// # let public = Public::streamed(Candidates::grid(50, 1)?, features);
+/// # let public = Public::streamed(&config, Candidates::grid(50, 1)?, features)?;
 ///
-/// // `config` and `public` are made as in the examples of `Config` and `Public`.
-/// let (mut state, mut numbers) = (AgentState::new(0, RunSeed::new(1, 0)), vec![0.0; storage_len(&config, &public)]);
-/// let mut agent = Agent::attach(&config, &public, &mut state, AgentStorage::split(&config, &public, &mut numbers)?)?;
+/// // `public` is made as in the example of `Public`.
+/// let (mut state, mut numbers) = (AgentState::new(0, RunSeed::new(1, 0)), vec![0.0; storage_len(&public)]);
+/// let mut agent = Agent::attach(&public, &mut state, AgentStorage::split(&public, &mut numbers)?)?;
 /// let (mut input, mut uploaded) = (Input::Start, 0);
 /// while uploaded == 0 {
 ///     input = match agent.handle(input)? {
@@ -87,18 +87,17 @@ pub struct Agent<'a, T> {
 impl<'a, T: Scalar> Agent<'a, T> {
     /// Joins a state with its numbers.
     ///
-    /// **Errors**: [`AgentError`]: [`AgentError::Public`], [`AgentError::NotEnrolled`], [`AgentError::State`] and
-    /// [`AgentError::Log`] for what was stored, [`AgentError::Number`] for what the format of `T` cannot hold,
+    /// **Errors**: [`AgentError`]: [`AgentError::NotEnrolled`], [`AgentError::State`] and [`AgentError::Log`] for what was
+    /// stored, [`AgentError::Number`] for what the format of `T` cannot hold,
     /// [`AgentError::Storage`], [`AgentError::Posterior`].
     ///
     /// **Cost**: one look at every observation in the log.
     pub fn attach(
-        config: &'a Config,
         public: &'a Public<'a, T>,
         state: &'a mut AgentState,
         storage: AgentStorage<'a, T>,
     ) -> Result<Self, AgentError> {
-        public.check(config).map_err(AgentError::Public)?;
+        let config = public.config();
         let p = config.parameters();
         if state.agent >= p.agents {
             return Err(AgentError::NotEnrolled { agent: state.agent, agents: p.agents });
@@ -112,14 +111,15 @@ impl<'a, T: Scalar> Agent<'a, T> {
             }
         };
         for (what, len, expected) in
-            [("log", log.len(), log_len(config)), ("workspace", workspace.len(), workspace_len(config, public))]
+            [("log", log.len(), log_len(config)), ("workspace", workspace.len(), workspace_len(public))]
         {
             if len < expected {
                 return Err(AgentError::Storage { what, len, expected });
             }
         }
-        state.judge(config, public.candidates.count())?;
-        judge_log(log, state.observations, public.candidates.count())?;
+        let candidates = public.candidates();
+        state.judge(config, candidates.count())?;
+        judge_log(log, state.observations, candidates.count())?;
         if state.digested.shared.max(state.digested.own) > state.observations {
             // An observation that was given up in the middle of its slices.
             state.digested = Digested::default();
@@ -127,19 +127,16 @@ impl<'a, T: Scalar> Agent<'a, T> {
         let lambda = regularization("regularization", p.regularization)?;
         let noise_variance = regularization("noise_variance", p.noise_variance)?;
         let offset = number("offset", p.offset, "(-inf, inf)", T::is_finite)?;
-        for width in public.confidence_widths {
-            number("confidence_widths", width.to_f64(), "[0, inf)", |w: T| w >= T::ZERO && w.is_finite())?;
-        }
-        let storage::Parts { shared, own, upload, draw, scratch } = storage::parts(workspace, config, public);
+        let storage::Parts { shared, own, upload, draw, scratch } = storage::parts(workspace, public);
         let posterior = |width, lambda, digested: u32, numbers| {
             WeightPosterior::resume(width, lambda, digested as usize, numbers).map_err(AgentError::Posterior)
         };
         let shared = posterior(p.feature_count as usize, lambda, state.digested.shared, shared)?;
         let own = match p.own_draw {
             OwnDraw::Features => None,
-            OwnDraw::Joint => Some(posterior(public.prior_rank(), noise_variance, state.digested.own, own)?),
+            OwnDraw::Joint => Some(posterior(public.prior().1, noise_variance, state.digested.own, own)?),
         };
-        let whole = Regions::whole(public.candidates.dim()).map_err(AgentError::Domain)?;
+        let whole = Regions::whole(candidates.dim()).map_err(AgentError::Domain)?;
         Ok(Agent {
             config,
             public,
@@ -191,9 +188,9 @@ impl<'a, T: Scalar> Agent<'a, T> {
     }
 
     fn evaluate(&mut self) -> Output<'_, T> {
-        let dim = self.public.candidates.dim();
+        let dim = self.public.candidates().dim();
         let point = slice::head_mut(self.scratch, dim);
-        self.public.candidates.point(self.state.pending, point);
+        self.public.candidates().point(self.state.pending, point);
         Output::Evaluate { candidate: self.state.pending, point, number: self.state.observations }
     }
 
@@ -209,7 +206,7 @@ impl<'a, T: Scalar> Agent<'a, T> {
         if let Some(index) = vectors.iter().position(|x| !x.is_finite()) {
             return Err(AgentError::BroadcastNotFinite { index });
         }
-        let candidates = self.public.candidates.count();
+        let candidates = self.public.candidates().count();
         match maximum {
             Some(found) if found >= candidates => Err(AgentError::BroadcastMaximum { found, candidates }),
             _ => Ok(()),

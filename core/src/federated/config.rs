@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
 use crate::domain::{REGIONS_MAX, Regions};
-use crate::parameter::{ConfigError, check, whole};
+use crate::parameter::{ConfigError, check, checked, whole};
 use crate::privacy::{ClippingNorm, NoiseMultiplier};
 use crate::schedule::{Mixing, WeightConcentration, region_weight};
 
@@ -16,6 +16,16 @@ pub const CONCENTRATION_MAX: f64 = 700.0;
 
 /// The most regions for which the weights of one broadcast are kept.
 pub(super) const REGION_WEIGHTS_MAX: usize = REGIONS_MAX;
+
+/// N, of any federation.
+pub(super) fn enrolled(agents: u32) -> Result<(), ConfigError> {
+    whole("agents", agents, 1..=AGENTS_MAX, "1..=16777216")
+}
+
+/// m, of any federation: with N and z of their ranges the sums stay within 64 bits.
+pub(super) fn grid(exponent: u32) -> Result<(), ConfigError> {
+    whole("grid_exponent", exponent, 16..=20, "16..=20")
+}
 
 /// From where an agent's initial points are drawn.
 ///
@@ -177,11 +187,7 @@ impl Parameters {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Config(Parameters);
 
-impl<'de> Deserialize<'de> for Config {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Config::new(Parameters::deserialize(deserializer)?).map_err(serde::de::Error::custom)
-    }
-}
+checked!(Config);
 
 impl Config {
     /// Checks every range.
@@ -189,7 +195,7 @@ impl Config {
     /// **Errors**: [`ConfigError`] naming the first field outside its range.
     pub fn new(parameters: Parameters) -> Result<Self, ConfigError> {
         let p = &parameters;
-        whole("agents", p.agents, 1..=AGENTS_MAX, "1..=16777216")?;
+        enrolled(p.agents)?;
         whole("rounds", p.rounds, 1..=1 << 20, "1..=1048576")?;
         whole("initial_points", p.initial_points, 1..=1 << 20, "1..=1048576")?;
         whole("feature_count", p.feature_count, 1..=1 << 14, "1..=16384")?;
@@ -209,14 +215,9 @@ impl Config {
         if let Aggregation::Private { sampling_probability, grid_exponent, .. } = p.aggregation {
             let q = sampling_probability;
             check("sampling_probability", q, q > 0.0 && q <= 1.0, "(0, 1]")?;
-            whole("grid_exponent", grid_exponent, 16..=20, "16..=20")?;
+            grid(grid_exponent)?;
         }
         Ok(Config(parameters))
-    }
-
-    /// The checked parameters.
-    pub fn parameters(&self) -> &Parameters {
-        &self.0
     }
 
     /// SHA-256 of its postcard form: two parties with the same digest agree on every number.

@@ -4,7 +4,6 @@ use core::fmt;
 
 use super::messages::{Phase, ServerPhase};
 use super::partial::PartialError;
-use super::public::PublicError;
 use crate::domain::DomainError;
 use crate::parameter::StateError;
 use crate::privacy::encode::EncodeError;
@@ -79,8 +78,6 @@ pub enum AgentError {
         /// Number of agents N.
         agents: u32,
     },
-    /// The public context does not fit the configuration.
-    Public(PublicError),
     /// A stored state that no agent of this configuration can be in.
     State(StateError),
     /// An entry of the log that is not an observation.
@@ -127,7 +124,6 @@ impl fmt::Display for AgentError {
                 write!(f, "agent {what} of {len} numbers, {expected} needed")
             }
             AgentError::NotEnrolled { agent, agents } => write!(f, "agent {agent} is not among the {agents} enrolled"),
-            AgentError::Public(error) => write!(f, "{error}"),
             AgentError::State(error) => write!(f, "{error}"),
             AgentError::Log { entry, candidates } => write!(
                 f,
@@ -145,7 +141,6 @@ impl fmt::Display for AgentError {
 impl core::error::Error for AgentError {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match self {
-            AgentError::Public(error) => error.source(),
             AgentError::State(error) => error.source(),
             AgentError::Posterior(error) => error.source(),
             AgentError::Domain(error) => error.source(),

@@ -20,7 +20,7 @@
 //! # In which order
 //!
 //! Both parties, once: [`Config::new`] checks the numbers that all agree on; [`random_fourier::draw`] makes the features from
-//! a public seed; [`Public::streamed`] joins them with the candidates (a host adds caches). Then, for t = 0 … T:
+//! a public seed; [`Public::streamed`] joins them with the candidates ([`Public::new`] with a host's tables) and checks that they fit. Then, for t = 0 … T:
 //!
 //! | the agent | the server |
 //! |---|---|
@@ -59,6 +59,7 @@ mod errors;
 pub mod exchange;
 mod log;
 mod messages;
+mod numbers;
 mod packed;
 mod partial;
 mod pool;
@@ -78,11 +79,13 @@ pub use errors::{AgentError, ServerError};
 pub use log::{Entry, LogFull};
 pub use messages::{Input, Output, Phase, ServerInput, ServerOutput, ServerPhase};
 #[cfg(feature = "alloc")]
+pub use numbers::ServerNumbers;
+#[cfg(feature = "alloc")]
 pub use packed::Packed;
 pub use partial::{Opening, Partial, PartialError, Share};
 #[cfg(feature = "alloc")]
 pub use pool::{Pool, Recipe};
-pub use public::{Public, PublicError};
+pub use public::{CandidateRows, Public, PublicError, Tables};
 pub use server::{Server, ServerState, ServerStorage, storage_lens};
 #[cfg(feature = "alloc")]
 pub use wiped::Wiped;

@@ -10,7 +10,7 @@
 //! ```
 
 use super::KernelError;
-use crate::linalg::squared_distance;
+use crate::linalg::{slice, squared_distance};
 use crate::math::Scalar;
 
 /// Lengthscales of a stationary kernel, unit of the inputs.
@@ -30,7 +30,7 @@ pub trait Lengthscales<T: Scalar> {
     /// outᵢ ← r²(x, pointᵢ), bits of [`Lengthscales::squared_distance`].
     #[inline(always)]
     fn squared_distances(&self, x: &[T], points: &[T], out: &mut [T]) {
-        for (point, out) in points.chunks_exact(x.len().max(1)).zip(out) {
+        for (out, point) in out.iter_mut().zip(slice::rows(points, x.len())) {
             *out = self.squared_distance(x, point);
         }
     }
@@ -95,19 +95,19 @@ impl<T: Scalar> Lengthscales<T> for Isotropic<T> {
                 }
             }
             [x0, x1] => {
-                for (p, out) in points.chunks_exact(2).zip(out) {
-                    let (d0, d1) = (x0 - p[0], x1 - p[1]);
+                for ([p0, p1], out) in points.as_chunks().0.iter().zip(out) {
+                    let (d0, d1) = (x0 - *p0, x1 - *p1);
                     *out = (d0 * d0 + d1 * d1) * self.inverse_squared;
                 }
             }
             [x0, x1, x2] => {
-                for (p, out) in points.chunks_exact(3).zip(out) {
-                    let (d0, d1, d2) = (x0 - p[0], x1 - p[1], x2 - p[2]);
+                for ([p0, p1, p2], out) in points.as_chunks().0.iter().zip(out) {
+                    let (d0, d1, d2) = (x0 - *p0, x1 - *p1, x2 - *p2);
                     *out = (d0 * d0 + d1 * d1 + d2 * d2) * self.inverse_squared;
                 }
             }
             _ => {
-                for (p, out) in points.chunks_exact(x.len().max(1)).zip(out) {
+                for (out, p) in out.iter_mut().zip(slice::rows(points, x.len())) {
                     *out = self.squared_distance(x, p);
                 }
             }

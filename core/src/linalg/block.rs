@@ -47,10 +47,10 @@ fn solve_four_rows<T: Scalar, const W: usize>(width: Width, rows: &[T], block: &
     let (r0, rows) = rows.split_at_checked(i + 1)?;
     let (r1, rows) = rows.split_at_checked(i + 2)?;
     let (r2, r3) = rows.split_at_checked(i + 3)?;
-    let (l0, [a00]) = r0.split_last_chunk()?;
-    let (l1, [a10, a11]) = r1.split_last_chunk()?;
-    let (l2, [a20, a21, a22]) = r2.split_last_chunk()?;
-    let (l3, [a30, a31, a32, a33]) = r3.split_last_chunk()?;
+    let (l0, [a00]) = slice::split_last_chunk(r0)?;
+    let (l1, [a10, a11]) = slice::split_last_chunk(r1)?;
+    let (l2, [a20, a21, a22]) = slice::split_last_chunk(r2)?;
+    let (l3, [a30, a31, a32, a33]) = slice::split_last_chunk(r3)?;
     // Whole chunks, as i is a multiple of 4.
     let (done, [l0, l1, l2, l3]) = (block.get(..i)?.as_chunks().0, [l0, l1, l2, l3].map(|l| l.as_chunks().0));
     let lanes = if width == Width::Avx512 {

@@ -15,7 +15,7 @@ pub(super) fn tree<T: Scalar>(lane: [T; LANES]) -> T {
 
 /// lane + a·b, lane by lane. By value: accumulators that are updated in place stay scalar or in memory.
 #[inline(always)]
-fn accumulate<T: Scalar>(mut lane: [T; LANES], a: &[T; LANES], b: &[T; LANES]) -> [T; LANES] {
+pub(super) fn accumulate<T: Scalar>(mut lane: [T; LANES], a: &[T; LANES], b: &[T; LANES]) -> [T; LANES] {
     for i in 0..LANES {
         lane[i] += a[i] * b[i];
     }
@@ -146,8 +146,7 @@ pub(crate) fn matvec_here<T: Scalar>(width: Width, matrix: &[T], x: &[T], out: &
         let Some([r0, r1, r2, r3]) = quarters(block, m) else { return };
         slice::copy(&dot_four_rows(r0, r1, r2, r3, x), out);
     }
-    let rows = blocks.remainder().chunks_exact(m);
-    for (row, out) in rows.zip(outs.into_remainder()) {
+    for (out, row) in outs.into_remainder().iter_mut().zip(slice::rows(blocks.remainder(), m)) {
         *out = dot(row, x);
     }
 }
@@ -161,9 +160,21 @@ pub(super) fn dot_four_rows<T: Scalar>(r0: &[T], r1: &[T], r2: &[T], r3: &[T], x
     close(&lanes, [r0, r1, r2, r3].map(|row| slice::tail(row, whole)), slice::tail(x, whole))
 }
 
-/// [`dot`] of eight rows: as many chains of additions as keep two wide adders busy.
+/// [`dot`] of eight rows.
 #[inline(always)]
 pub(super) fn dot_eight_rows<T: Scalar>(upper: [&[T]; 4], lower: [&[T]; 4], x: &[T]) -> [T; 8] {
+    let [l0, l1, l2, l3, l4, l5, l6, l7] = eight_rows(upper, lower, x);
+    let whole = x.len() - x.len() % LANES;
+    let (rest, x) = (|row| slice::tail(row, whole), slice::tail(x, whole));
+    let [s0, s1, s2, s3] = close(&[l0, l1, l2, l3], upper.map(rest), x);
+    let [s4, s5, s6, s7] = close(&[l4, l5, l6, l7], lower.map(rest), x);
+    [s0, s1, s2, s3, s4, s5, s6, s7]
+}
+
+/// The lanes of [`dot`] for eight rows at once, over the whole chunks: as many chains of additions as keep two wide adders
+/// busy.
+#[inline(always)]
+pub(super) fn eight_rows<T: Scalar>(upper: [&[T]; 4], lower: [&[T]; 4], x: &[T]) -> [[T; LANES]; 8] {
     let chunks = |row| <[T]>::as_chunks::<LANES>(row).0;
     let ([a, b, c, d], [e, f, g, h]) = (upper.map(chunks), lower.map(chunks));
     let zero = [T::ZERO; LANES];
@@ -181,11 +192,7 @@ pub(super) fn dot_eight_rows<T: Scalar>(upper: [&[T]; 4], lower: [&[T]; 4], x: &
         l6 = accumulate(l6, g, x);
         l7 = accumulate(l7, h, x);
     }
-    let whole = x.len() - x.len() % LANES;
-    let (rest, x) = (|row| slice::tail(row, whole), slice::tail(x, whole));
-    let [s0, s1, s2, s3] = close(&[l0, l1, l2, l3], upper.map(rest), x);
-    let [s4, s5, s6, s7] = close(&[l4, l5, l6, l7], lower.map(rest), x);
-    [s0, s1, s2, s3, s4, s5, s6, s7]
+    [l0, l1, l2, l3, l4, l5, l6, l7]
 }
 
 /// The lanes of [`dot`] for four rows at once, over the whole chunks: x is read once, and four chains of additions hide

@@ -17,11 +17,11 @@
 //! # Ok::<(), sordino_core::linalg::NotPositiveDefinite>(())
 //! ```
 
-use super::dot::{dot, four_rows, tree};
+use super::dot::{accumulate, dot, eight_rows, four_rows, tree};
 use super::{NotPositiveDefinite, packed_len, slice};
 
 pub use super::lower_update::{delete_row, rank_one_downdate, rank_one_update};
-use crate::dispatch;
+use crate::dispatch::{self, Width};
 use crate::math::Scalar;
 
 /// Row `i` of a packed lower triangle, i+1 numbers, the diagonal last. Empty if the slice does not hold it.
@@ -49,8 +49,7 @@ pub fn row_mut<T>(factor: &mut [T], i: usize) -> &mut [T] {
 pub fn append_row<T: Scalar>(factor: &mut [T], n: usize, threshold: T) -> Result<T, NotPositiveDefinite> {
     let start = packed_len(n).min(factor.len());
     let (done, rest) = slice::split(factor, start);
-    let len = rest.len().min(n + 1);
-    let row = &mut rest[..len];
+    let (row, _) = slice::split(rest, n + 1);
     if let Some((_, l)) = row.split_last_mut() {
         solve(done, l);
     }
@@ -87,23 +86,29 @@ pub fn finish_row<T: Scalar>(row: &mut [T], threshold: T) -> Result<T, NotPositi
 pub fn solve<T: Scalar>(factor: &[T], b: &mut [T]) {
     dispatch::run_short(
         #[inline(always)]
-        |_| solve_here(factor, b),
+        |width| solve_here(width, factor, b),
     );
 }
 
+/// The first row from which eight advance together; before, four.
+const EIGHT_FROM: usize = 96;
+
 /// [`solve`] inside of a kernel.
 #[inline(always)]
-pub(crate) fn solve_here<T: Scalar>(factor: &[T], b: &mut [T]) {
+pub(crate) fn solve_here<T: Scalar>(width: Width, factor: &[T], b: &mut [T]) {
     let (mut rest, mut i) = (factor, 0);
     while i + 4 <= b.len() {
-        let Some((rows, tail)) = rest.split_at_checked(4 * i + 10) else {
+        // Where there are registers for them, and rows are long, twice as many chains of additions.
+        let eight = width > Width::Baseline && i >= EIGHT_FROM && i + 8 <= b.len();
+        let Some((rows, tail)) = rest.split_at_checked(if eight { 8 * i + 36 } else { 4 * i + 10 }) else {
             break;
         };
-        if solve_four_rows(rows, b, i).is_none() {
+        let solved = if eight { solve_eight_rows(rows, b, i) } else { solve_four_rows(rows, b, i) };
+        if solved.is_none() {
             return;
         }
         rest = tail;
-        i += 4;
+        i += if eight { 8 } else { 4 };
     }
     while i < b.len() {
         let Some((row, tail)) = rest.split_at_checked(i + 1) else {
@@ -157,27 +162,69 @@ pub(crate) fn solve_side_by_side<T: Scalar>(factors: &mut [T], stride: usize, n:
 /// and wasm, found by `surrogate::pathwise` of the digests.
 #[inline(always)]
 fn solve_four_rows<T: Scalar>(rows: &[T], b: &mut [T], i: usize) -> Option<()> {
+    let ([l0, l1, l2, l3], corner) = four_of(rows, i)?;
+    // Whole chunks, as i is a multiple of 4.
+    let lanes = four_rows(l0, l1, l2, l3, b.get(..i)?);
+    let x = b.get_mut(i..)?.first_chunk_mut()?;
+    *x = finish_four(corner, &lanes, *x);
+    Some(())
+}
+
+/// Rows i..i+8 in the same way, i a multiple of 4: what is done is read once for all of them.
+#[inline(always)]
+fn solve_eight_rows<T: Scalar>(rows: &[T], b: &mut [T], i: usize) -> Option<()> {
+    let (upper, lower) = rows.split_at_checked(4 * i + 10)?;
+    let (upper, upper_corner) = four_of(upper, i)?;
+    let (lower, lower_corner) = four_of(lower, i + 4)?;
+    let [l0, l1, l2, l3, l4, l5, l6, l7] = eight_rows(upper, lower, b.get(..i)?);
+    let [n4, n5, n6, n7] = lower.map(|row| slice::tail(row, i).first_chunk());
+    let (x, rest) = b.get_mut(i..)?.split_first_chunk_mut()?;
+    *x = finish_four_apart(upper_corner, &[l0, l1, l2, l3], *x);
+    let lanes = [accumulate(l4, n4?, x), accumulate(l5, n5?, x), accumulate(l6, n6?, x), accumulate(l7, n7?, x)];
+    let next = rest.first_chunk_mut()?;
+    *next = finish_four_apart(lower_corner, &lanes, *next);
+    Some(())
+}
+
+/// The last entries of four rows: from the column of the first pivot on.
+type Corner<'a, T> = (&'a [T; 1], &'a [T; 2], &'a [T; 3], &'a [T; 4]);
+
+/// Four packed rows, the first of which has `i` numbers before its pivot: as many of each, and their corner.
+#[inline(always)]
+fn four_of<T>(rows: &[T], i: usize) -> Option<([&[T]; 4], Corner<'_, T>)> {
     let (r0, rows) = rows.split_at_checked(i + 1)?;
     let (r1, rows) = rows.split_at_checked(i + 2)?;
     let (r2, r3) = rows.split_at_checked(i + 3)?;
-    let (l0, [a00]) = r0.split_last_chunk()?;
-    let (l1, [a10, a11]) = r1.split_last_chunk()?;
-    let (l2, [a20, a21, a22]) = r2.split_last_chunk()?;
-    let (l3, [a30, a31, a32, a33]) = r3.split_last_chunk()?;
-    // Whole chunks, as i is a multiple of 4.
-    let [lanes0, mut lanes1, mut lanes2, mut lanes3] = four_rows(l0, l1, l2, l3, b.get(..i)?);
-    let [x0, x1, x2, x3] = b.get_mut(i..)?.first_chunk_mut()?;
-    *x0 = (*x0 - tree(lanes0)) / *a00;
-    lanes1[0] += *a10 * *x0;
-    *x1 = (*x1 - tree(lanes1)) / *a11;
-    lanes2[0] += *a20 * *x0;
-    lanes2[1] += *a21 * *x1;
-    *x2 = (*x2 - tree(lanes2)) / *a22;
-    lanes3[0] += *a30 * *x0;
-    lanes3[1] += *a31 * *x1;
-    lanes3[2] += *a32 * *x2;
-    *x3 = (*x3 - tree(lanes3)) / *a33;
-    Some(())
+    let (l0, c0) = slice::split_last_chunk(r0)?;
+    let (l1, c1) = slice::split_last_chunk(r1)?;
+    let (l2, c2) = slice::split_last_chunk(r2)?;
+    let (l3, c3) = slice::split_last_chunk(r3)?;
+    Some(([l0, l1, l2, l3], (c0, c1, c2, c3)))
+}
+
+/// [`finish_four`] in a function of its own: seen together with the loop over eight rows, it makes compilers pair lanes of
+/// different rows, which do not lie beside each other in memory.
+#[inline(never)]
+fn finish_four_apart<T: Scalar>(corner: Corner<'_, T>, lanes: &[[T; 4]; 4], b: [T; 4]) -> [T; 4] {
+    finish_four(corner, lanes, b)
+}
+
+/// Four entries of a substitution, whose rows have the lanes of all columns before the corner. By value: see above.
+#[inline(always)]
+fn finish_four<T: Scalar>(corner: Corner<'_, T>, lanes: &[[T; 4]; 4], b: [T; 4]) -> [T; 4] {
+    let ([a00], [a10, a11], [a20, a21, a22], [a30, a31, a32, a33]) = corner;
+    let [lanes0, mut lanes1, mut lanes2, mut lanes3] = *lanes;
+    let x0 = (b[0] - tree(lanes0)) / *a00;
+    lanes1[0] += *a10 * x0;
+    let x1 = (b[1] - tree(lanes1)) / *a11;
+    lanes2[0] += *a20 * x0;
+    lanes2[1] += *a21 * x1;
+    let x2 = (b[2] - tree(lanes2)) / *a22;
+    lanes3[0] += *a30 * x0;
+    lanes3[1] += *a31 * x1;
+    lanes3[2] += *a32 * x2;
+    let x3 = (b[3] - tree(lanes3)) / *a33;
+    [x0, x1, x2, x3]
 }
 
 /// b ← L⁻ᵀb for the leading `b.len()` rows. **Cost**: n² flops.
@@ -233,7 +280,6 @@ pub fn ln_det<T: Scalar>(factor: &[T], n: usize) -> T {
 mod tests {
     use super::super::block;
     use super::*;
-    use crate::dispatch::Width;
 
     // A = LLᵀ with L = [[2],[1,3],[0.5,−1,1.5]]
     const A: [f64; 6] = [4.0, 2.0, 10.0, 1.0, -2.5, 3.5];
@@ -292,6 +338,37 @@ mod tests {
                 let expected = [plain[i], -plain[i], 2.0 * plain[i]].map(f64::to_bits);
                 assert!(blocks.iter().all(|solved| solved[i].map(f64::to_bits) == expected), "row {i} of {n}");
             }
+        }
+    }
+
+    /// Long enough for eight rows at a time, with every rest, at every width.
+    #[test]
+    fn long_solves_have_the_bits_of_the_definition() {
+        const N: usize = EIGHT_FROM + 21;
+        let mut factor = [0.0f64; packed_len(N)];
+        for i in 0..N {
+            for (j, l) in row_mut(&mut factor, i).iter_mut().enumerate() {
+                *l = if i == j { 2.0 + 0.1 * i as f64 } else { 0.3 - 0.07 * ((3 * i + 5 * j) % 11) as f64 };
+            }
+        }
+        let start: [f64; N] = core::array::from_fn(|i| 1.0 / (i as f64 + 0.3));
+        let mut plain = start;
+        for i in 0..N {
+            let (done, current) = plain.split_at_mut(i);
+            let (pivot, l) = row(&factor, i).split_last().unwrap();
+            current[0] = (current[0] - dot(l, done)) / pivot;
+        }
+        for n in EIGHT_FROM - 1..=N {
+            for width in Width::ALL {
+                let mut fast = start;
+                solve_here(width, &factor, &mut fast[..n]);
+                assert!(fast[..n].iter().zip(plain).all(|(x, y)| x.to_bits() == y.to_bits()), "{width:?}, {n}");
+                assert_eq!(fast[n..], start[n..]);
+            }
+            // A factor that ends too early leaves the rest as it was.
+            let mut short = start;
+            solve_here(Width::Avx2, &factor[..packed_len(n) - 1], &mut short[..n]);
+            assert_eq!(short[n - 1], start[n - 1], "{n}");
         }
     }
 

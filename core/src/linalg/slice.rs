@@ -44,7 +44,9 @@ pub(crate) fn part_mut<T>(all: &mut [T], start: usize, len: usize) -> &mut [T] {
 /// The first `n` elements, or as many as there are, and the rest.
 #[inline]
 pub(crate) fn split<T>(all: &mut [T], n: usize) -> (&mut [T], &mut [T]) {
-    all.split_at_mut(n.min(all.len()))
+    let n = n.min(all.len());
+    // There are always as many. `split_at_mut` is a call with a panic at opt-level "z", whatever is known of `n`.
+    all.split_at_mut_checked(n).unwrap_or_default()
 }
 
 /// Four times `width` elements.
@@ -54,6 +56,27 @@ pub(crate) fn quarters<T>(all: &[T], width: usize) -> Option<[&[T]; 4]> {
     let (r1, rest) = rest.split_at_checked(width)?;
     let (r2, rest) = rest.split_at_checked(width)?;
     Some([r0, r1, r2, rest.get(..width)?])
+}
+
+/// All but the last N elements, and these. The function of this name of the standard library holds a `split_at`.
+#[inline(always)]
+pub(crate) fn split_last_chunk<T, const N: usize>(all: &[T]) -> Option<(&[T], &[T; N])> {
+    let (front, last) = all.split_at_checked(all.len().checked_sub(N)?)?;
+    Some((front, last.first_chunk()?))
+}
+
+/// The whole rows of `width` numbers, in order; of one number where `width` is 0.
+///
+/// `chunks_exact` beside another iterator counts its rows first, by a division of which opt-level "z" does not see that
+/// it is by no zero.
+#[inline(always)]
+pub(crate) fn rows<T>(all: &[T], width: usize) -> impl Iterator<Item = &[T]> {
+    let (width, mut rest) = (width.max(1), all);
+    core::iter::from_fn(move || {
+        let (row, others) = rest.split_at_checked(width)?;
+        rest = others;
+        Some(row)
+    })
 }
 
 /// Element `index`.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::domain::CANDIDATES_MAX;
-use crate::parameter::{ConfigError, check, whole};
+use crate::parameter::{ConfigError, check, checked, whole};
 use crate::schedule::confidence::{self, LocalNoise, heavy_tailed, order_wise};
 
 /// What is known of the reports a learner receives.
@@ -85,11 +85,7 @@ pub struct Parameters {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Config(Parameters);
 
-impl<'de> Deserialize<'de> for Config {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Config::new(Parameters::deserialize(deserializer)?).map_err(serde::de::Error::custom)
-    }
-}
+checked!(Config);
 
 impl Config {
     /// Checks every range.
@@ -127,11 +123,6 @@ impl Config {
         positive("nystrom_inflation", p.nystrom_inflation.unwrap_or(1.0))?;
         whole("stride", p.stride, 1..=1 << 20, "1..=1048576")?;
         Ok(Config(parameters))
-    }
-
-    /// The checked parameters.
-    pub fn parameters(&self) -> &Parameters {
-        &self.0
     }
 
     /// Bound B of the function's norm.

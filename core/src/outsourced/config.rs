@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::domain::CANDIDATES_MAX;
-use crate::parameter::{ConfigError, check, whole};
+use crate::parameter::{ConfigError, check, checked, whole};
 
 /// The numbers an outsourced optimisation is described by, before they are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,11 +31,7 @@ pub struct Parameters {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Config(Parameters);
 
-impl<'de> Deserialize<'de> for Config {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Config::new(Parameters::deserialize(deserializer)?).map_err(serde::de::Error::custom)
-    }
-}
+checked!(Config);
 
 impl Config {
     /// Checks every range.
@@ -60,11 +56,6 @@ impl Config {
         )?;
         check("prior_mean", p.prior_mean, p.prior_mean.is_finite(), "(-inf, inf)")?;
         Ok(Config(parameters))
-    }
-
-    /// The checked parameters.
-    pub const fn parameters(&self) -> &Parameters {
-        &self.0
     }
 
     /// Queries in a whole run: initial rows and T.

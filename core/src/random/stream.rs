@@ -19,8 +19,7 @@
 //! assert_ne!(first, seed.stream(Party::Agent(4), Purpose::OwnDraw, 5).word());
 //! ```
 
-use rand_core::{SeedableRng, TryRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_core::TryRng;
 use serde::{Deserialize, Serialize};
 
 use crate::math::Scalar;
@@ -119,13 +118,14 @@ impl RunSeed {
     /// The stream at this address, from its beginning.
     pub fn stream(self, party: Party, purpose: Purpose, round: u32) -> Stream {
         let (a, b) = self.absorb(party, purpose, round);
-        let state =
-            [mix(a), mix(b), mix(a.wrapping_add(b.wrapping_mul(GOLDEN))), mix((a ^ b.rotate_left(32)).wrapping_add(1))];
-        let mut seed = [0u8; 32];
-        for (out, word) in seed.chunks_exact_mut(8).zip(state) {
-            out.copy_from_slice(&word.to_le_bytes());
-        }
-        Stream(Xoshiro256PlusPlus::from_seed(seed))
+        // Never all 0, where the generator would stay: mix is a bijection with mix(0) = 0, so two zeros in front mean
+        // a = b = 0, and the last is mix(1).
+        Stream([
+            mix(a),
+            mix(b),
+            mix(a.wrapping_add(b.wrapping_mul(GOLDEN))),
+            mix((a ^ b.rotate_left(32)).wrapping_add(1)),
+        ])
     }
 
     /// One uniform 64-bit word with an address, without a generator: for tables too large to draw, such as a
@@ -139,7 +139,7 @@ impl RunSeed {
 /// One named generator: xoshiro256++ (Blackman and Vigna 2018). Not cryptographic: its state can be recovered from
 /// outputs. A private release does not accept it; see [`RunSeed`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stream(Xoshiro256PlusPlus);
+pub struct Stream([u64; 4]);
 
 impl Stream {
     /// A stream from a bare 64-bit seed, for public features and examples.
@@ -150,9 +150,11 @@ impl Stream {
     /// A uniform 64-bit word.
     #[inline]
     pub fn word(&mut self) -> u64 {
-        match self.0.try_next_u64() {
-            Ok(word) => word,
-        }
+        let [s0, s1, s2, s3] = self.0;
+        let word = s0.wrapping_add(s3).rotate_left(23).wrapping_add(s0);
+        let (s2, s3) = (s2 ^ s0, s3 ^ s1);
+        self.0 = [s0 ^ s3, s1 ^ s2, s2 ^ s1 << 17, s3.rotate_left(45)];
+        word
     }
 
     /// Uniform in [0, 1). One word.
@@ -199,6 +201,18 @@ mod tests {
     }
     const FROZEN: (u64, [u64; 2], u64) =
         (12035550249420947055, [16755772327042409541, 2013174434602582803], 10987905521017724196);
+
+    #[test]
+    fn the_generator_is_that_of_its_authors() {
+        use rand_core::SeedableRng;
+        let mut ours = RunSeed::new(3, 1).stream(Party::Server, Purpose::Release, 2);
+        let mut seed = [0; 32];
+        seed.chunks_exact_mut(8).zip(ours.0).for_each(|(bytes, word)| bytes.copy_from_slice(&word.to_le_bytes()));
+        let mut theirs = rand_xoshiro::Xoshiro256PlusPlus::from_seed(seed);
+        for _ in 0..1000 {
+            assert_eq!(Ok(ours.word()), theirs.try_next_u64());
+        }
+    }
 
     #[test]
     fn every_part_of_the_address_matters() {

@@ -140,7 +140,10 @@ impl<T: Scalar, K: Kernel<T>, P: AsRef<[T]>, S: AsRef<[T]> + AsMut<[T]>> Candida
         }
         let inverse = T::ONE / pivot;
         let (home, home_len) = block_of(index, count);
-        for start in (0..count).step_by(BLOCK) {
+        let blocks = count.div_ceil(BLOCK);
+        for block in 0..blocks {
+            // To and fro: what was used last is still in the cache.
+            let start = BLOCK * if n.is_multiple_of(2) { block } else { blocks - 1 - block };
             let end = (start + BLOCK).min(count);
             let len = end - start;
             let (before, rest) = slice::split(rows, start * self.capacity);
@@ -279,6 +282,20 @@ fn subtract_rows<T: Scalar>(rows: &[T], known: Known<'_, T>, out: &mut [T]) {
     while let Some((four, others)) = rest.split_at_checked(4 * width).filter(|(four, _)| !four.is_empty()) {
         let Some([r0, r1, r2, r3]) = quarters(four, width) else { return };
         let (c0, c1, c2, c3) = (factor(s), factor(s + 1), factor(s + 2), factor(s + 3));
+        let mut out = &mut *out;
+        let mut rows = [r0, r1, r2, r3];
+        if !cfg!(feature = "dispatch") {
+            // By fours with a name, which costs a device one instruction less for each.
+            let (chunks, others) = out.as_chunks_mut::<4>();
+            let [(a, r0), (b, r1), (c, r2), (d, r3)] = rows.map(|row| row.as_chunks::<4>());
+            for ((((out, v0), v1), v2), v3) in chunks.iter_mut().zip(a).zip(b).zip(c).zip(d) {
+                for i in 0..4 {
+                    out[i] = (((out[i] - c0 * v0[i]) - c1 * v1[i]) - c2 * v2[i]) - c3 * v3[i];
+                }
+            }
+            (out, rows) = (others, [r0, r1, r2, r3]);
+        }
+        let [r0, r1, r2, r3] = rows;
         for ((((out, v0), v1), v2), v3) in out.iter_mut().zip(r0).zip(r1).zip(r2).zip(r3) {
             *out = (((*out - c0 * *v0) - c1 * *v1) - c2 * *v2) - c3 * *v3;
         }

@@ -16,7 +16,7 @@ use core::task::Poll;
 pub use self::search::Fitting;
 use super::SurrogateError;
 use crate::kernel::LogGradient;
-use crate::linalg::slice::{self, at, head_mut, set};
+use crate::linalg::slice::{self, at, head, head_mut, set};
 use crate::linalg::{axpy, lower, packed_len, sum_of_squares};
 use crate::math::Scalar;
 
@@ -152,7 +152,7 @@ fn likelihood<T: Scalar, K: LogGradient<T>>(
     let (alpha, rest) = slice::split(scratch, n);
     let (spare, matrix) = slice::split(rest, n);
     let matrix = head_mut(matrix, packed_len(n));
-    for (i, x) in points.chunks_exact(dim).enumerate() {
+    for (i, x) in slice::rows(points, dim).enumerate() {
         let row = lower::row_mut(matrix, i);
         kernel.covariances(x, points, row);
         let variance = kernel.variance(x);
@@ -176,9 +176,10 @@ fn likelihood<T: Scalar, K: LogGradient<T>>(
     let (of_kernel, of_noise) = slice::split(gradient, parameters);
     of_kernel.fill(T::ZERO);
     let mut trace = T::ZERO;
-    for (i, (x, alpha_i)) in points.chunks_exact(dim).zip(alpha.iter()).enumerate() {
+    for (i, (x, alpha_i)) in slice::rows(points, dim).zip(alpha.iter()).enumerate() {
         let inverse = lower::row(matrix, i);
-        for ((other, alpha_j), inverse) in points.chunks_exact(dim).zip(alpha.iter()).zip(inverse).take(i) {
+        let before = alpha.iter().zip(head(inverse, i)).zip(slice::rows(points, dim));
+        for ((alpha_j, inverse), other) in before {
             // (i, j) and (j, i) together: twice a half.
             kernel.add_log_gradient(x, other, *alpha_i * *alpha_j - *inverse, of_kernel);
         }

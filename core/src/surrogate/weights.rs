@@ -417,7 +417,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
                 let dual = split_dual(self.storage.as_mut(), m);
                 let residual = head_mut(dual.residual, n);
                 normal::fill(stream, residual);
-                let rows = dual.rows.chunks_exact(m.max(1));
+                let rows = slice::rows(dual.rows, m);
                 dispatch::run_short(
                     #[inline(always)]
                     |width| {
@@ -474,7 +474,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
 
 /// out ← out + Σ coefficientᵢ · rowᵢ, in order of i.
 fn add_rows<T: Scalar>(rows: &[T], coefficients: &[T], out: &mut [T]) {
-    let rows = coefficients.iter().copied().zip(rows.chunks_exact(out.len().max(1)));
+    let rows = coefficients.iter().copied().zip(slice::rows(rows, out.len()));
     dispatch::run_short(
         #[inline(always)]
         |_| add_rows_here(rows, out),

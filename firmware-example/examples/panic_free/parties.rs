@@ -29,12 +29,10 @@ fn agent(memory: &mut Memory, act: impl FnOnce(&mut Agent<'_, f32>, &[f32])) {
     let Some(config) = config else { return };
     let Ok(features) = RandomFourier::new(black_box(2), black_box(64), 1.0, true, &*numbers) else { return };
     let Ok(candidates) = Candidates::grid(black_box(8), 2) else { return };
-    let (feature_rows, region_of, prior_rows, confidence_widths): (&[f32], &[u32], &[f32], &[f32]) =
-        (&[], &[], &[], &[]);
-    let public = Public { candidates, features, feature_rows, region_of, prior_rows, confidence_widths };
+    let Ok(public) = Public::streamed(&config, candidates, features) else { return };
     let mut state = AgentState::new(black_box(3), RunSeed::new(black_box(1), 0));
     let storage = AgentStorage { log, workspace: Workspace::Kept(workspace) };
-    if let Ok(mut agent) = Agent::attach(&config, &public, &mut state, storage) {
+    if let Ok(mut agent) = Agent::attach(&public, &mut state, storage) {
         act(&mut agent, broadcast);
     }
 }

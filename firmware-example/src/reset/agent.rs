@@ -86,22 +86,17 @@ pub fn boot(flash: &mut Flash<'_>, world: &mut World, memory: &mut [f32; STORAGE
     let agreement = config.digest();
     let mut numbers = [0.0; random_fourier::storage_len(2, M)];
     random_fourier::draw(5, 0, Stationary::Matern52, &[0.3], 2, M, &mut numbers).map_err(|_| Stop::Refused("draw"))?;
-    let public = Public {
-        candidates: Candidates::grid(9, 2).map_err(|_| Stop::Refused("grid"))?,
-        features: RandomFourier::new(2, M, 1.0, true, &numbers[..]).map_err(|_| Stop::Refused("features"))?,
-        feature_rows: &[],
-        region_of: &[],
-        prior_rows: &[],
-        confidence_widths: &[],
-    };
+    let candidates = Candidates::grid(9, 2).map_err(|_| Stop::Refused("grid"))?;
+    let features = RandomFourier::new(2, M, 1.0, true, &numbers[..]).map_err(|_| Stop::Refused("features"))?;
+    let public = Public::streamed(&config, candidates, features).map_err(|_| Stop::Refused("public context"))?;
     let (mut number, mut state) = flash.load(AgentState::new(2, RunSeed::new(9, 0)), &agreement)?;
-    let memory = memory.get_mut(..storage_len(&config, &public)).ok_or(Stop::Refused("memory"))?;
-    let storage = AgentStorage::split(&config, &public, memory).map_err(|_| Stop::Refused("storage"))?;
+    let memory = memory.get_mut(..storage_len(&public)).ok_or(Stop::Refused("memory"))?;
+    let storage = AgentStorage::split(&public, memory).map_err(|_| Stop::Refused("storage"))?;
     for i in 0..state.observations() {
         let entry: Entry<f32> = flash.entry(FIRST + i as usize, i, &agreement).ok_or(Stop::Refused("log"))?;
         entry.put(i, config.parameters().offset, storage.log).map_err(|_| Stop::Refused("log is full"))?;
     }
-    let mut agent = Agent::attach(&config, &public, &mut state, storage).map_err(|_| Stop::Refused("agent"))?;
+    let mut agent = Agent::attach(&public, &mut state, storage).map_err(|_| Stop::Refused("agent"))?;
     let mut next = act(agent.repeat().map_err(|_| Stop::Refused("repeat"))?);
     loop {
         // One input; what comes of it is stored before it is acted upon, and acted upon at the head of the next turn.

@@ -8,6 +8,7 @@
 //! of its name, is held while one of its ledgers is open: what is asked of the other counts stays true until the charge.
 
 use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -17,7 +18,7 @@ use super::LedgerError;
 use super::line::{Entry, unseal};
 use super::log::Log;
 use super::place::lock;
-use crate::files::{create_folders, io_at, open_regular, read_bounded, with_suffix, write_atomically};
+use crate::files::{create_folders_privately, io_at, open_regular, read_bounded, with_suffix, write_privately};
 
 /// Counters are read up to this length.
 const BYTES_MAX: u64 = 1 << 20;
@@ -52,7 +53,7 @@ impl CounterPlace {
         let CounterPlace::Folder(folder) = self else {
             return Ok(None);
         };
-        create_folders(folder).map_err(|error| LedgerError::Counter { error })?;
+        create_folders_privately(folder).map_err(|error| LedgerError::Counter { error })?;
         let path = folder.join(format!("{id}.json"));
         let held = hold(&with_suffix(&path, ".lock"))?;
         let name = folder.join(format!("data-{}.lock", digest(data)));
@@ -70,7 +71,7 @@ impl CounterPlace {
 
 /// Takes the lock at `path`.
 fn hold(path: &Path) -> Result<File, LedgerError> {
-    let held = open_regular(path, OpenOptions::new().write(true).create(true).truncate(false))
+    let held = open_regular(path, OpenOptions::new().write(true).create(true).truncate(false).mode(0o600))
         .map_err(|error| LedgerError::Counter { error })?;
     lock(&held, path)?;
     Ok(held)
@@ -191,7 +192,7 @@ impl Counter {
         }
         let text = serde_json::to_vec_pretty(&kept)
             .map_err(|error| LedgerError::Counter { error: io_at(&self.path)(error.into()) })?;
-        write_atomically(&self.path, &text).map_err(|error| LedgerError::Counter { error })?;
+        write_privately(&self.path, &text).map_err(|error| LedgerError::Counter { error })?;
         self.kept = Some(kept);
         Ok(())
     }

@@ -80,6 +80,20 @@ impl Log {
         if entry.noise == noise { Ok(()) } else { Err(format!("holds a charge of {:?}, not {noise:?}", entry.noise)) }
     }
 
+    /// What the first line says that it is for.
+    ///
+    /// **Errors**: [`LedgerError::Damaged`] if there is none, or it is of another kind.
+    pub fn terms(&self, kind: SourceKind) -> Result<Terms, LedgerError> {
+        let (noise, wrong) =
+            (kind.to_string(), |problem: String| LedgerError::Damaged { path: self.path.clone(), line: 1, problem });
+        let head = self.head.clone().ok_or_else(|| wrong("is cut off or missing; this is no ledger".into()))?;
+        if head.noise != noise {
+            return Err(wrong(format!("is of {:?}, not {noise:?}", head.noise)));
+        }
+        let Head { data, unit, records, accountant: accounting, epsilon_max, delta, .. } = head;
+        Ok(Terms { data, unit, records, accounting, epsilon_max, delta })
+    }
+
     /// Refuses a ledger that is for something else than what is asked.
     pub fn check_head(&self, terms: &Terms, kind: SourceKind) -> Result<Terms, LedgerError> {
         let Some(head) = &self.head else {

@@ -73,7 +73,7 @@ pub use line::{Accounting, Entry};
 pub use terms::Terms;
 
 use crate::entropy;
-use crate::files::{FileError, io_at, write_atomically};
+use crate::files::{FileError, io_at, read_bounded, write_atomically};
 use budget::Budget;
 use counter::Counter;
 use line::{Chain, events_of_torn, seal, unseal};
@@ -107,6 +107,41 @@ pub struct Ledger {
     notes: Vec<String>,
     broken: bool,
     name: Option<Name>,
+}
+
+/// What a ledger of secret noise holds, for those who only look.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Contents {
+    /// What it is for, as its first line says.
+    pub terms: Terms,
+    /// Every charge in the order in which they were made.
+    pub entries: Vec<Entry>,
+    /// What they add up to at the δ of the terms.
+    pub spent: Spent,
+}
+
+impl Contents {
+    /// Reads a ledger, line after line, each of which must continue the one before; nothing is locked, completed or
+    /// written. A last line without its end is left out. `planned` is the charge that a journal holds for it, which counts
+    /// whether the ledger has it already or not.
+    ///
+    /// **Errors**: [`LedgerError`]; [`LedgerError::Damaged`] names the first line that is wrong.
+    pub fn read(path: &Path, planned: Option<&Planned>) -> Result<Contents, LedgerError> {
+        let log = Log::parse(path, &read_bounded(path, place::BYTES_MAX)?, SourceKind::Secret)?;
+        let (terms, mut entries) = (log.terms(SourceKind::Secret)?, log.entries);
+        if let Some(Planned { entry, .. }) = planned {
+            let (release, charges) = (entry.release, entries.len() as u64);
+            match entries.get(entry.sequence as usize) {
+                Some(found) if found == entry => {}
+                Some(_) => return Err(LedgerError::Changed { release }),
+                None if entry.sequence == charges => entries.push(entry.clone()),
+                None => return Err(LedgerError::Gap { release, charges }),
+            }
+        }
+        let budget = Budget::replay(&terms, entries.iter().flat_map(|entry| &entry.events))?;
+        let ((epsilon, delta), charges) = (budget.spent()?, entries.len() as u64);
+        Ok(Contents { terms, entries, spent: Spent { epsilon, delta, charges } })
+    }
 }
 
 impl Ledger {

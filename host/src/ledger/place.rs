@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::LedgerError;
 use crate::files::{io_at, open_regular, read_all, sync_folder, with_suffix};
 
 /// Ledgers are read up to this length.
-const BYTES_MAX: u64 = 256 << 20;
+pub(super) const BYTES_MAX: u64 = 256 << 20;
 /// Looks at a lock that is held, ten milliseconds apart.
 const PATIENCE: u32 = 100;
 
@@ -39,7 +39,7 @@ impl Name {
     pub fn take(path: &Path) -> Result<Name, LedgerError> {
         let path = resolved(path)?;
         let beside = with_suffix(&path, ".lock");
-        let held = open_regular(&beside, OpenOptions::new().write(true).create(true).truncate(false))?;
+        let held = open_regular(&beside, OpenOptions::new().write(true).create(true).truncate(false).mode(0o600))?;
         lock(&held, &beside)?;
         Ok(Name { path, _held: held })
     }

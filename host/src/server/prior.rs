@@ -7,12 +7,11 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use sordino_core::federated::prior::server::{Input, Output, Plan, ReleaseError, Server, ServerState, ServerStorage};
-use sordino_core::federated::prior::{Config, Public, PublicState, Terms, scratch_len, storage_len};
+use sordino_core::federated::prior::server::{Input, Output, Plan, ReleaseError, Server, ServerState};
+use sordino_core::federated::prior::{Config, Public, PublicState, ServerNumbers, Terms, storage_len};
 use sordino_core::federated::{Partial, Share, Wiped};
 use sordino_core::math::Scalar;
 use sordino_core::privacy::{Provenance, SourceKind};
-use zeroize::Zeroize;
 
 use super::{HostError, Made, Sources};
 use crate::ledger::{Budgeted, Ledger, LedgerError, Mark};
@@ -35,11 +34,7 @@ pub struct PriorHost<T, S: Sources, L = Ledger> {
     noise_multipliers: Vec<f64>,
     state: ServerState,
     posterior: PublicState<T, Vec<T>>,
-    sums: Vec<i64>,
-    noise: Vec<i64>,
-    flags: Vec<u8>,
-    released: Vec<T>,
-    scratch: Vec<T>,
+    numbers: ServerNumbers<T>,
     sources: S,
     ledger: L,
 }
@@ -60,7 +55,7 @@ where
         ledger: L,
         stored: Option<StoredPrior>,
     ) -> Result<Self, HostError> {
-        let (m, agents) = (config.features(), config.parameters().agents as usize);
+        let m = config.features();
         let mut numbers = vec![T::ZERO; storage_len(m)];
         let (state, posterior) = match stored {
             None => (ServerState::new(), PublicState::new(config, numbers).map_err(ReleaseError::from)?),
@@ -79,17 +74,12 @@ where
                 (state, PublicState::resume(config, h, clip, numbers).map_err(ReleaseError::from)?)
             }
         };
-        let len = config.contribution_len();
         let mut host = PriorHost {
             rounds: plan.rounds.to_vec(),
             noise_multipliers: plan.noise_multipliers.to_vec(),
             state,
             posterior,
-            sums: vec![0; len],
-            noise: vec![0; len],
-            flags: vec![0; agents],
-            released: vec![T::ZERO; len],
-            scratch: vec![T::ZERO; scratch_len(m, config.design_len())],
+            numbers: ServerNumbers::new(&config),
             sources,
             ledger,
         };
@@ -149,13 +139,7 @@ where
         act: impl FnOnce(&mut Server<'_, T, Vec<T>>, &mut S::Source) -> Result<R, ReleaseError>,
     ) -> Result<R, HostError> {
         let source = self.sources.of_broadcast(self.state.release());
-        let storage = ServerStorage {
-            sums: &mut self.sums,
-            noise: &mut self.noise,
-            flags: &mut self.flags,
-            released: &mut self.released,
-            scratch: &mut self.scratch,
-        };
+        let storage = self.numbers.lend();
         let plan = Plan { rounds: &self.rounds, noise_multipliers: &self.noise_multipliers };
         let mut server = Server::attach(plan, public, &mut self.state, &mut self.posterior, storage)?;
         Ok(act(&mut server, source)?)
@@ -189,7 +173,7 @@ where
     ///
     /// **Errors**: [`HostError::Prior`] unless a release is open.
     pub fn share(&mut self, public: Public<'_, T>) -> Result<Arc<Share<Wiped<u8>>>, HostError> {
-        let agents = self.flags.len() as u32;
+        let agents = self.posterior.config().parameters().agents;
         self.with_server(public, |server, _| server.share(0..agents).map(|share| Arc::new(share.to_owned())))
     }
 
@@ -227,18 +211,11 @@ where
             let receipt = self.ledger.append(charge)?;
             self.with_server(public, |server, source| server.handle(Input::Charged(receipt), source).map(|_| ()))?;
         }
-        Ok(&self.released)
+        Ok(self.numbers.released())
     }
 
     /// How coins and noise are made.
     pub const fn kind(&self) -> SourceKind {
         <Made<S> as Provenance>::KIND
-    }
-}
-
-impl<T, S: Sources, L> Drop for PriorHost<T, S, L> {
-    fn drop(&mut self) {
-        self.sums.iter_mut().for_each(Zeroize::zeroize);
-        self.noise.iter_mut().for_each(Zeroize::zeroize);
     }
 }

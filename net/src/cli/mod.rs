@@ -16,8 +16,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use sordino_host::width;
-use sordino_sim::cli::error::CliError;
+use sordino_sim::cli::begun;
 
 #[cfg(feature = "mqtt")]
 mod bridge;
@@ -60,20 +59,7 @@ enum Command {
 
 /// Executes one command line, the program's name included.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let parsed = match Arguments::try_parse_from(arguments) {
-        Ok(parsed) => parsed,
-        // Help and version arrive as errors that belong on standard output.
-        Err(error) => {
-            return match error.print() {
-                Ok(()) if !error.use_stderr() => ExitCode::SUCCESS,
-                _ => ExitCode::from(2),
-            };
-        }
-    };
-    if let Err(error) = width::from_environment() {
-        return CliError::input(error).report();
-    }
-    let result = match parsed.command {
+    begun(arguments, |Arguments { command }| match command {
         Command::Serve(arguments) => server::serve(&arguments),
         Command::Invite(arguments) => server::invite(&arguments),
         Command::Join(arguments) => join::execute(&arguments),
@@ -84,9 +70,5 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Rehearse(arguments) => rehearse::execute(&arguments),
         #[cfg(feature = "mqtt")]
         Command::Bridge(arguments) => bridge::execute(&arguments),
-    };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => error.report(),
-    }
+    })
 }

@@ -6,7 +6,9 @@ use clap::Args;
 use sordino_core::federated::{Aggregation, Server};
 use sordino_core::privacy::accountant::RdpAccountant;
 use sordino_core::wire::{self, Kind};
+use sordino_host::ledger::{Contents, Spent};
 use sordino_sim::cli::error::CliError;
+use sordino_sim::cli::print;
 
 use crate::agent::replay::{self, Replayed};
 use crate::folder;
@@ -35,42 +37,37 @@ pub fn replay(arguments: &Replay) -> Result<(), CliError> {
 fn replay_agent(folder: &Path) -> Result<(), CliError> {
     let Replayed { agent, lines, frames, missed, queries, uploads, chain } =
         replay::replay(folder).map_err(CliError::failure)?;
-    println!(
+    print(&format!(
         "agent {agent}: {lines} lines, {frames} frames of which {missed} were missed, {queries} queries and {uploads} uploads, \
-         all the same again"
-    );
-    println!("chain {chain}");
-    Ok(())
+         all the same again\nchain {chain}\n"
+    ))
 }
 
-/// Compares history, charges and loss: every frame continues the ones before, every broadcast has one charge.
+/// Compares history, charges and loss: every frame continues the ones before, every broadcast has one charge, and ε is
+/// that of the charges as the ledger's own chain has them.
 fn replay_server(folder: &Path) -> Result<(), CliError> {
     let folder = folder::Folder::open(folder).map_err(CliError::failure)?;
-    let agreement = &folder.terms.agreement;
-    let frames = folder.frames().map_err(CliError::failure)?;
-    let history = folder.history(&frames).map_err(CliError::failure)?;
+    let numbers = folder.terms.agreement.frame_numbers_max();
+    let found = folder.found().map_err(CliError::failure)?;
+    let (frames, history, planned) = match &found {
+        Some(found) => (&found.frames[..], &found.history[..], found.open.planned.as_ref()),
+        None => (&[][..], &[][..], None),
+    };
     let mut broadcasts = 0;
-    for frame in &frames {
-        let (header, _) = wire::decode(frame, agreement.frame_numbers_max()).map_err(CliError::failure)?;
+    for frame in frames {
+        let (header, _) = wire::decode(frame, numbers).map_err(CliError::failure)?;
         broadcasts += u64::from(header.kind == Kind::Broadcast);
     }
-    let ledger = folder.path().join("ledger.jsonl");
-    let text = sordino_host::files::read_text(&ledger, 1 << 28).map_err(CliError::failure)?;
-    let charges = text.lines().skip(1).count() as u64;
-    let event = Server::<f64>::event_of(&agreement.config).map_err(CliError::failure)?;
-    let epsilon = match event.filter(|_| charges > 0) {
-        Some(event) => epsilon_of(&event, charges as u32, agreement.announced.delta)?,
-        None => 0.0,
-    };
+    let ledger = Contents::read(&folder.path().join("ledger.jsonl"), planned).map_err(CliError::failure)?;
+    let Spent { epsilon, charges, .. } = ledger.spent;
     let chain = history.last().copied().unwrap_or_default();
-    println!("frames {}, broadcasts {broadcasts}, charges {charges}, ε {epsilon:.3}", frames.len());
-    println!("chain {chain}");
-    if charges < broadcasts {
-        return Err(CliError::failure(format!(
-            "{broadcasts} broadcasts and {charges} charges: a release was not charged"
-        )));
+    let frames = frames.len();
+    print(&format!("frames {frames}, broadcasts {broadcasts}, charges {charges}, ε {epsilon:.3}\nchain {chain}\n"))?;
+    if charges == broadcasts {
+        return Ok(());
     }
-    Ok(())
+    let told = if charges < broadcasts { "a release was not charged" } else { "a broadcast is missing" };
+    Err(CliError::failure(format!("{broadcasts} broadcasts and {charges} charges: {told}")))
 }
 
 fn epsilon_of(event: &sordino_core::privacy::Event, times: u32, delta: f64) -> Result<f64, CliError> {
@@ -107,8 +104,6 @@ pub fn promise(arguments: &Folder) -> Result<(), CliError> {
     });
     let text = text.to_string();
     let signature = folder.keys.present.sign(text.as_bytes()).map_err(CliError::failure)?;
-    println!("{text}");
     let key = folder.keys.present.fingerprint().map_err(CliError::failure)?;
-    println!("signed by {key} (ECDSA P-256, SHA-256, of the line above): {}", hex(&signature));
-    Ok(())
+    print(&format!("{text}\nsigned by {key} (ECDSA P-256, SHA-256, of the line above): {}\n", hex(&signature)))
 }

@@ -11,6 +11,7 @@ use sordino_core::random::RunSeed;
 use sordino_host::entropy;
 use sordino_host::ledger::CounterPlace;
 use sordino_sim::cli::error::CliError;
+use sordino_sim::cli::print;
 use sordino_sim::progress::log::Log;
 use sordino_sim::text::chain;
 
@@ -97,7 +98,7 @@ pub fn serve(arguments: &Serve) -> Result<(), CliError> {
         linger: arguments.linger,
     };
     let (address, path) = (folder.address().map_err(CliError::failure)?, folder.path().display());
-    note(&format!("serving {path} at {address}; invitations: sordino-net invite {path} --agents 0..N"));
+    note(&format!("serving {path} at {address}; invitations: sordino invite {path} --agents 0..N"));
     let ended = common::wait(async {
         tokio::select! {
             ended = serve::serve(&folder, serving) => ended.map_err(CliError::failure),
@@ -105,8 +106,7 @@ pub fn serve(arguments: &Serve) -> Result<(), CliError> {
         }
     });
     ended??;
-    println!("done; sordino-net replay {path} checks it");
-    Ok(())
+    print(&format!("done; sordino replay {path} checks it\n"))
 }
 
 /// The folder of these arguments, begun if it is new.
@@ -172,7 +172,7 @@ pub fn invite(arguments: &Invite) -> Result<(), CliError> {
         };
         enrolment::invite(folder.path(), slot, token.as_ref(), Some(pins[1])).map_err(CliError::failure)?;
         let (address, deployment, terms) = (address.clone(), agreement.deployment, folder.terms.digest());
-        println!("{}", Invitation { address, deployment, slot, terms, pins: pins.into(), token });
+        print(&format!("{}\n", Invitation { address, deployment, slot, terms, pins: pins.into(), token }))?;
     }
     if folder.terms.authority.is_some() {
         let (first, run) = (arguments.agents.start, agreement.deployment);
@@ -197,16 +197,20 @@ pub fn rotate(arguments: &Rotate) -> Result<(), CliError> {
     let [_, next] = folder.keys.pins().map_err(CliError::failure)?;
     let behind = enrolment::without_key(folder.path(), next).map_err(CliError::failure)?;
     if let (Some(first), Some(last), false) = (behind.first(), behind.last(), arguments.leave_behind) {
-        let count = behind.len();
+        let who = match behind.len() {
+            1 => format!("agent {first} was"),
+            count => format!("{count} agents, from {first} to {last}, were"),
+        };
         return Err(CliError::failure(format!(
-            "{count} agents, from {first} to {last}, were given no invitation with the next key, and would no longer know \
-             the server: invite them again (each goes on with its folder and the new line), or add --leave-behind"
+            "{who} given no invitation with the next key, and would no longer know the server: invite again (an agent goes on \
+             with its folder and the new line), or add --leave-behind"
         )));
     }
-    let [present, next] = keys::rotate(folder.path(), folder.terms.agreement.deployment).map_err(CliError::failure)?;
-    println!("the key is {present}; a server that runs shows it to new connections within a second");
-    println!("the next will be {next}: invitations name both from now on");
-    Ok(())
+    let [present, next] = keys::rotate(folder.path(), next).map_err(CliError::failure)?;
+    print(&format!(
+        "the key is {present}; a server that runs shows it to new connections within a second\nthe next will be {next}: \
+         invitations name both from now on\n"
+    ))
 }
 
 /// Arguments of `revoke`.
@@ -226,8 +230,7 @@ pub fn revoke(arguments: &Revoke) -> Result<(), CliError> {
         return Err(CliError::input(format!("agent {}: this federation has {count} agents", arguments.agent)));
     }
     enrolment::revoke(folder.path(), arguments.agent).map_err(CliError::failure)?;
-    println!("agent {} is shut out; a server that runs notices within a second", arguments.agent);
-    Ok(())
+    print(&format!("agent {} is shut out; a server that runs notices within a second\n", arguments.agent))
 }
 
 fn open(path: &Path) -> Result<Folder, CliError> {

@@ -47,6 +47,7 @@ impl Site {
         let mut params = CertificateParams::new(Vec::<String>::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.distinguished_name.push(rcgen::DnType::CommonName, name);
+        params.not_after = date_time_ymd(4000, 1, 1);
         let certificate = params.self_signed(&key).unwrap();
         fs::write(place.0.join("ca.pem"), pem("CERTIFICATE", certificate.der())).unwrap();
         Site { place, params, key }
@@ -118,6 +119,10 @@ fn a_certificate_is_one_agent_of_one_federation_or_nobody() {
         (params.not_before, params.not_after) = (date_time_ymd(3000, 1, 1), date_time_ymd(3001, 1, 1));
     });
     assert!(matches!(judged(&early), Err(Refused::NotYet { .. })), "{:?}", judged(&early));
+    // The authority's own time.
+    let late = UnixTime::since_unix_epoch(Duration::from_secs(80_000_000_000));
+    let of_ever = site.sign("ever", &[name_of(RUN, 3)], |params| params.not_after = date_time_ymd(9998, 1, 1));
+    assert!(matches!(ours.slot(&chain(&of_ever), late), Err(Refused::Expired { .. })));
     // Uses.
     let server =
         |params: &mut CertificateParams| params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
@@ -167,6 +172,12 @@ fn a_file_without_one_authority_is_refused() {
     assert!(matches!(read(&at("none", b"no certificate")), Err(AuthorityError::Count { found: 0 })));
     assert!(matches!(read(&at("cut", &der[..der.len() - 1])), Err(AuthorityError::Certificate(_))));
     assert!(matches!(read(&site.place.0.join("missing")), Err(AuthorityError::File(_))));
+    // An agent's certificate is one too, but signs nobody: taken for an authority, its key would admit everybody.
+    let leaf = site.sign("leaf", &[name_of(RUN, 0)], |_| {});
+    let end = Err(AuthorityError::Certificate(webpki::Error::EndEntityUsedAsCa));
+    assert_eq!(format!("{:?}", read(&leaf.certificate)), format!("{end:?}", end = end as Result<Vec<u8>, _>));
+    let anchor = Authority::new(&chain(&leaf)[0], RUN, 5).unwrap();
+    assert!(matches!(anchor.slot(&chain(&leaf), UnixTime::now()), Err(Refused::Foreign(_))));
 }
 
 /// The command lines of the book that hold this word.
@@ -200,12 +211,17 @@ fn the_lines_of_the_book_sign_an_agent_that_is_admitted() {
         let lines = book("agent-17.csr");
         // The book's agent has another number, another run, and another function.
         let lines = lines.replace("17", "0").replace("RUN", &format!("{:016x}", invitation.deployment));
-        let lines = lines.replace("'sordino://…'", &format!("'{invitation}'")).replace("./measure", "echo 0.5");
+        fs::write(place.0.join("agent-0.invitation"), format!("{invitation}\n")).unwrap();
+        let lines = lines.replace("./measure", "echo 0.5");
         let program = env!("CARGO_BIN_EXE_sordino-net");
         let lines = lines.replace("sordino join", &format!("chmod 640 agent-0.key\n'{program}' join"));
         let (joined, said) = run(&lines);
         assert!(said.contains("agent-0.key: others on this machine may read the key (mode 640"), "{said}");
         assert!(joined.contains("agent 0: ") && joined.contains("3 rounds contributed to"), "{joined}");
+        // What it measured is in its folder, and in nothing that a log keeps.
+        let best = place.0.join(format!("sordino-agent-{:016x}-0/best.json", invitation.deployment));
+        assert!(fs::read_to_string(best).unwrap().contains("\"value\":0.5"), "{joined}");
+        assert!(!said.contains("0.5") && !joined.contains("0.5"), "{said}{joined}");
         assert!(server.ended().success(), "{}", federation.heard());
     });
 }

@@ -8,14 +8,14 @@ use sordino_net::identity::Identity;
 
 use super::util::{Federation, PATIENCE, Place, bounded, runtime, take_part};
 
-/// Permissions and path of every file below a folder that holds anything.
+/// Permissions and path of every file below a folder, locks included: whoever may open a lock may hold the server out.
 fn files(folder: &Path, found: &mut Vec<(u32, String)>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let known = fs::metadata(&path).unwrap();
         if known.is_dir() {
             files(&path, found);
-        } else if known.len() > 0 {
+        } else {
             found.push((known.permissions().mode() & 0o777, path.display().to_string()));
         }
     }
@@ -44,7 +44,9 @@ fn mended_nothing_in_a_folder_that_was_there_is_open_to_others() {
         }
         assert!(server.ended().success(), "{}", federation.heard());
         let mut found = Vec::new();
-        agents.iter().chain([&folder]).for_each(|folder| files(folder, &mut found));
+        let counter = federation.place.0.join("counter");
+        assert_eq!(fs::metadata(&counter).unwrap().permissions().mode() & 0o777, 0o700, "made by the program");
+        agents.iter().chain([&folder, &counter]).for_each(|folder| files(folder, &mut found));
         for name in
             ["agent.bin", "agent.key", "terms.bin", "round.bin", "000002.frame", "ledger.jsonl", "enrolled.jsonl"]
         {
@@ -52,7 +54,50 @@ fn mended_nothing_in_a_folder_that_was_there_is_open_to_others() {
         }
         let open: Vec<_> = found.iter().filter(|(mode, _)| mode & 0o077 != 0).collect();
         assert!(open.is_empty(), "{open:?}");
+        edits_are_named(&federation);
     });
+}
+
+/// What `replay` says of a server's folder that somebody has edited; mended again after each.
+fn edits_are_named(federation: &Federation) {
+    let folder = federation.place.server();
+    let says = |what: &str| {
+        let output = federation.command("replay");
+        let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        assert!(!output.status.success(), "{what}: {said}");
+        said
+    };
+    let ledger = folder.join("ledger.jsonl");
+    let whole = fs::read_to_string(&ledger).unwrap();
+    let lines: Vec<&str> = whole.lines().collect();
+    assert_eq!(lines.len(), 3, "a head and two charges: {whole}");
+    for (what, text, expected) in [
+        ("lines that are none", format!("{}\nx\ny\n", lines[0]), "line 2"),
+        ("another budget", whole.replacen("\"epsilon_max\":100", "\"epsilon_max\":999", 1), "line 1"),
+        (
+            "a charge less",
+            format!("{}\n{}\n", lines[0], lines[1]),
+            "2 broadcasts and 1 charges: a release was not charged",
+        ),
+    ] {
+        fs::write(&ledger, text).unwrap();
+        let said = says(what);
+        assert!(said.contains(expected), "{what}: {said}");
+    }
+    fs::write(&ledger, &whole).unwrap();
+    // Of the frames the last one is in round.bin as well, those before are not.
+    let frame = folder.join("frames/000001.frame");
+    let bytes = fs::read(&frame).unwrap();
+    fs::remove_file(&frame).unwrap();
+    assert!(says("a frame less").contains("000001.frame"));
+    fs::write(&frame, bytes).unwrap();
+    // Looking makes no key: a copy without them is not another server.
+    let (key, hidden) = (folder.join("server.key"), federation.place.0.join("hidden"));
+    fs::rename(&key, &hidden).unwrap();
+    assert!(says("no key").contains("server.key") && !key.exists());
+    fs::rename(&hidden, &key).unwrap();
+    let said = federation.replay();
+    assert!(said.contains("broadcasts 2, charges 2"), "negative control: {said}");
 }
 
 /// Two processes that found no key made two.

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use sordino_core::federated::{Config, Pool, Server, ServerError, ServerInput, ServerOutput};
-use sordino_core::federated::{ServerState, ServerStorage, storage_lens};
+use sordino_core::federated::{ServerNumbers, ServerState};
 use sordino_core::privacy::{Charge, Ledger as _, Private, Provenance, Secret, Simulated};
 use sordino_core::rand_core::{TryCryptoRng, TryRng};
 use sordino_core::random::{Party, Purpose, RunSeed, Stream};
@@ -170,11 +170,8 @@ fn receipt<P: Provenance>(charge: Charge<P>) -> sordino_core::privacy::Receipt<P
 fn noise_drawn_ahead_is_the_noise_of_the_end() {
     let config = config();
     let released = |is_ahead: bool| -> Vec<u64> {
-        let (sums, noise, flags, vectors) = storage_lens(&config);
-        let (mut sums, mut noise, mut flags) = (vec![0; sums], vec![0; noise], vec![0; flags]);
-        let (mut vectors, mut state) = (vec![0.0f64; vectors], ServerState::new());
-        let storage = ServerStorage { sums: &mut sums, noise: &mut noise, flags: &mut flags, vectors: &mut vectors };
-        let mut server = Server::attach(&config, &mut state, storage).unwrap();
+        let (mut numbers, mut state) = (ServerNumbers::<f64>::new(&config), ServerState::new());
+        let mut server = Server::attach(&config, &mut state, numbers.lend()).unwrap();
         let mut source = Simulated::new(RunSeed::new(77, 3).stream(Party::Server, Purpose::Release, 0));
         server.handle(ServerInput::Open, &mut source).unwrap();
         let pool = is_ahead.then(|| server.recipe().unwrap().unwrap().draw(&mut source).unwrap());

@@ -32,13 +32,13 @@ impl CliError {
         CliError { code: 1, message: chain(&*why.into()) }
     }
 
-    /// What clap says in several lines, in one.
-    pub fn usage(error: &clap::Error) -> Self {
+    /// What clap says of a line for `program` in several lines, in one.
+    pub fn usage(error: &clap::Error, program: &str) -> Self {
         let text = error.to_string();
         let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         let body = lines.iter().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
         let said: Vec<&str> = body.map(|line| line.trim_start_matches("error: ")).collect();
-        CliError::input(format!("{}; see sordino --help", said.join(" ")))
+        CliError::input(format!("{}; see {program} --help", said.join(" ")))
     }
 
     /// Whether what was given does not fit, rather than anything else that went wrong.

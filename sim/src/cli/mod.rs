@@ -98,19 +98,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     if let Some(program) = handover::program_of(&arguments) {
         return handover::hand_over(program, &arguments).report();
     }
-    let parsed = match Arguments::try_parse_from(arguments) {
-        Ok(parsed) => parsed,
-        // Help and version arrive as errors that belong on standard output.
-        Err(error) if !error.use_stderr() => {
-            let _ = error.print();
-            return ExitCode::SUCCESS;
-        }
-        Err(error) => return CliError::usage(&error).report(),
-    };
-    if let Err(error) = width::from_environment() {
-        return CliError::input(error).report();
-    }
-    let result = match parsed.command {
+    begun(arguments, |Arguments { command }| match command {
         None => run::execute(&run::Arguments::default()),
         Some(Command::Run(arguments)) => run::execute(&arguments),
         Some(Command::Sweep(arguments)) => sweep::execute(&arguments),
@@ -125,8 +113,25 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Some(Command::Audit(arguments)) => audit::execute(&arguments),
         Some(Command::Reproduce(arguments)) => reproduce::execute(&arguments),
         Some(Command::Tune(arguments)) => tune::execute(&arguments),
+    })
+}
+
+/// Reads a command line, sets the width of vectors from the environment, executes, and tells an error: the beginning and
+/// the end of every program of this family.
+pub fn begun<A: Parser>(
+    arguments: impl IntoIterator<Item = OsString>,
+    execute: impl FnOnce(A) -> Result<(), CliError>,
+) -> ExitCode {
+    let parsed = match A::try_parse_from(arguments) {
+        Ok(parsed) => parsed,
+        // Help and version arrive as errors that belong on standard output.
+        Err(error) if !error.use_stderr() => {
+            let _ = error.print();
+            return ExitCode::SUCCESS;
+        }
+        Err(error) => return CliError::usage(&error, A::command().get_name()).report(),
     };
-    match result {
+    match width::from_environment().map_err(CliError::input).and_then(|_| execute(parsed)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => error.report(),
     }

@@ -14,7 +14,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sordino_core::digest::{Digest, Frame};
 
+mod error;
 mod gather;
+mod sealed;
+
+use error::io_at;
+
+pub use error::JournalError;
 
 use crate::files::{LOCK, read_bounded, read_to_string_bounded, write_atomically};
 
@@ -49,77 +55,6 @@ const SCENARIO_BYTES_MAX: u64 = 1 << 22;
 const DATA_BYTES_MAX: u64 = 1 << 28;
 /// Bytes of a digest.
 const DIGEST: usize = 32;
-
-/// Why what is stored cannot be used.
-#[derive(Debug)]
-pub enum JournalError {
-    /// The system refused.
-    Io {
-        /// Path of the file.
-        path: PathBuf,
-        /// What the system says.
-        error: io::Error,
-    },
-    /// The file is damaged or of another format.
-    Damaged {
-        /// Path of the file.
-        path: PathBuf,
-        /// What is wrong with it.
-        what: &'static str,
-    },
-    /// The folder belongs to another scenario.
-    OtherScenario {
-        /// Path of the folder.
-        path: PathBuf,
-        /// Lines that differ: `-` there, `+` here.
-        difference: String,
-    },
-    /// The folder belongs to this scenario over other data, or was begun by another version.
-    OtherData {
-        /// Path of the folder.
-        path: PathBuf,
-    },
-    /// The folder holds no unfinished execution.
-    NothingToResume {
-        /// Path of the folder.
-        path: PathBuf,
-    },
-}
-
-impl std::fmt::Display for JournalError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            JournalError::Io { path, error } => write!(f, "{}: {error}", path.display()),
-            JournalError::Damaged { path, what } => {
-                write!(f, "{}: {what}; remove it to do this part again from what is left", path.display())
-            }
-            JournalError::OtherScenario { path, difference } => {
-                let begun = if difference.contains("digest = ") { "; its data file is another one" } else { "" };
-                let sides = "`-` is the folder's, `+` what is asked for now";
-                write!(f, "{} belongs to another scenario{begun} ({difference}; {sides})", path.display())
-            }
-            JournalError::OtherData { path } => write!(f, "{}: of other data or another version", path.display()),
-            JournalError::NothingToResume { path } => write!(
-                f,
-                "{}: holds no unfinished run; name a new folder, or leave --resume away to see what it is",
-                path.display()
-            ),
-        }
-    }
-}
-
-impl std::error::Error for JournalError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            JournalError::Io { error, .. } => Some(error),
-            _ => None,
-        }
-    }
-}
-
-fn io_at(path: &Path) -> impl Fn(io::Error) -> JournalError + '_ {
-    |error| JournalError::Io { path: path.to_owned(), error }
-}
 
 /// True if the folder holds a whole execution of the scenario that is written out in `resolved`.
 ///
@@ -325,26 +260,11 @@ impl Journal {
     }
 
     fn write<V: Serialize>(&self, path: &Path, value: &V) -> Result<(), JournalError> {
-        let damaged = |_| JournalError::Damaged { path: path.to_owned(), what: "cannot be encoded" };
-        let mut bytes = self.head.0.to_vec();
-        bytes.extend(postcard::to_allocvec(value).map_err(damaged)?);
-        let end = seal(&bytes);
-        bytes.extend(end.0);
-        write_atomically(path, &bytes).map_err(io_at(path))
+        sealed::write(path, &self.head, value)
     }
 
     fn read<V: DeserializeOwned>(&self, path: &Path) -> Result<Option<V>, JournalError> {
-        let damaged = |what| JournalError::Damaged { path: path.to_owned(), what };
-        let bytes = match read_bounded(path, BYTES_MAX) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            bytes => bytes.map_err(io_at(path))?,
-        };
-        let (content, digest) = bytes.split_last_chunk::<DIGEST>().ok_or_else(|| damaged("is too short"))?;
-        if seal(content).0 != *digest {
-            return Err(damaged("is damaged: it does not have the digest it ends with"));
-        }
-        let body = content.strip_prefix(&self.head.0).ok_or_else(|| damaged("is of another scenario or other data"))?;
-        postcard::from_bytes(body).map(Some).map_err(|_| damaged("does not decode"))
+        sealed::read(path, BYTES_MAX, &self.head)
     }
 
     /// The table of what a user's program has answered.

@@ -15,6 +15,7 @@
 //! **Source**: Wang, Kuang, Zhang, Ding, Li (2022), *FedHPO-B: A Benchmark Suite for Federated Hyperparameter Optimization*.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::literal::{self, Literal};
@@ -141,13 +142,14 @@ fn by_rounds<'r>(
     );
     let mut rounds: Vec<Vec<(u32, f64, f64)>> = vec![Vec::new(); count];
     let mut cells: Vec<Option<Cell<'r>>> = (0..count).map(|_| None).collect();
+    let mut seen = BTreeSet::new();
     for ((row, setting), training) in kept.iter().zip(settings).zip(&training_of) {
         let at =
             row.number(round, |x| x.fract() == 0.0 && (0.0..=1e6).contains(&x), "a whole number from 0 to 1000000")?;
         let number =
             |column: usize| row.text(column).parse::<f64>().map_err(|_| row.refuse(column, "a number, or nan"));
         let by = selected_by.map_or(Ok(0.0), number)?;
-        if rounds[*training].iter().any(|(other, ..)| *other == at as u32) {
+        if !seen.insert((*training, at as u32)) {
             let twice = "a round that this training does not have yet; tell agents apart by objective.agent_columns, or leave \
                          rows out by objective.only";
             return Err(row.refuse(round, twice));

@@ -46,22 +46,16 @@ fn an_agent_of_the_module_is_the_simulators() {
     assert_eq!(agreement.features, context::public_features(&scenario, 0));
     assert_eq!((agreement.deployment, agreement.digest().0), (method.deployment, exported::DIGEST));
     let mut numbers = [0.0; exported::FEATURES_LEN];
-    let ours = Public {
-        candidates: exported::candidates().unwrap(),
-        features: agreement.features.draw(exported::DIM, exported::FEATURES, &mut numbers).unwrap(),
-        feature_rows: &[],
-        region_of: &[],
-        prior_rows: &[],
-        confidence_widths: &[],
-    };
+    let features = agreement.features.draw(exported::DIM, exported::FEATURES, &mut numbers).unwrap();
+    let ours = Public::streamed(&agreement.config, exported::candidates().unwrap(), features).unwrap();
     assert_eq!(exported::SIZES.log(), log_len(&agreement.config));
-    assert_eq!(exported::SIZES.workspace(), workspace_len(&agreement.config, &theirs));
+    assert_eq!(exported::SIZES.workspace(), workspace_len(&theirs));
 
     let uploads = [&ours, &theirs].map(|public| {
         let mut state = AgentState::new(3, seed);
-        let mut numbers = vec![0.0f32; storage_len(&agreement.config, public)];
-        let storage = AgentStorage::split(&agreement.config, public, &mut numbers).unwrap();
-        let mut agent = Agent::attach(&agreement.config, public, &mut state, storage).unwrap();
+        let mut numbers = vec![0.0f32; storage_len(public)];
+        let storage = AgentStorage::split(public, &mut numbers).unwrap();
+        let mut agent = Agent::attach(public, &mut state, storage).unwrap();
         let (mut input, mut asked) = (Input::Start, Vec::new());
         loop {
             match agent.handle(input).unwrap() {

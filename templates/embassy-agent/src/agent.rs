@@ -6,17 +6,16 @@ use sordino_core::wire::{self, Header, Kind, ScalarTag};
 use static_cell::StaticCell;
 
 use crate::board::{self, Link};
-use crate::federation::{FEATURES, FEATURES_LEN, FRAME, REGIONS, SIZES, config, public};
+use crate::config::{AGENT, DEPLOYMENT, DIM, FEATURES, FRAME, REGIONS};
+use crate::federation::{FEATURES_LEN, SIZES, config, public};
 
-/// Its place among the enrolled.
-const AGENT: u32 = 3;
 /// Keys of the map: its state, and from here on its observations.
 const STATE: u16 = 0;
 const LOG: u16 = 1;
 
 /// What is to be done when the state that says so is stored.
 enum Act {
-    Evaluate { candidate: u32, number: u32, point: [f32; 2] },
+    Evaluate { candidate: u32, number: u32, point: [f32; DIM] },
     Send(usize),
     Wait,
     Done,
@@ -26,7 +25,7 @@ enum Act {
 fn act(output: Output<'_, f32>, header: Header, out: &mut [u8]) -> Act {
     match output {
         Output::Evaluate { candidate, point, number } => {
-            Act::Evaluate { candidate, number, point: [point[0], point[1]] }
+            Act::Evaluate { candidate, number, point: point.try_into().expect("a number for each axis") }
         }
         Output::Upload(weights) => Act::Send(wire::encode(header, weights, out).expect("the buffer holds any frame")),
         Output::Wait => Act::Wait,
@@ -41,7 +40,7 @@ pub async fn agent(link: &'static Link) {
     static LOG_NUMBERS: StaticCell<[f32; SIZES.log()]> = StaticCell::new();
     static WORKSPACE: StaticCell<[f32; SIZES.workspace()]> = StaticCell::new();
     let config = config();
-    let public = public(NUMBERS.init([0.0; _]));
+    let public = public(&config, NUMBERS.init([0.0; _]));
     let (log, workspace) = (LOG_NUMBERS.init([0.0; _]), WORKSPACE.init([0.0; _]));
     let mut store = board::store(config.digest());
 
@@ -57,7 +56,7 @@ pub async fn agent(link: &'static Link) {
         version: wire::VERSION,
         kind: Kind::Upload,
         scalar: ScalarTag::F32,
-        deployment: 1,
+        deployment: DEPLOYMENT,
         config: wire::prefix(&config.digest()),
         chain: 0,
         agent: AGENT,
@@ -66,7 +65,7 @@ pub async fn agent(link: &'static Link) {
         len: 0,
     };
     let storage = AgentStorage { log, workspace: Workspace::Kept(workspace) };
-    let mut agent = Agent::attach(&config, &public, &mut state, storage).expect("what was stored is judged here");
+    let mut agent = Agent::attach(&public, &mut state, storage).expect("what was stored is judged here");
     let round = agent.state().round();
     let mut next = act(agent.repeat().expect("as before the reset"), header(round), &mut frame);
     loop {

@@ -1,19 +1,31 @@
-//! An agent of a federation and a reporter, as two tasks of embassy. Everything of the board is in [`board`].
+//! An agent of a federation and a reporter, as two tasks of embassy. Your numbers are in [`config`], your chip is
+//! [`board`].
 #![no_std]
 #![no_main]
 
+#[cfg(feature = "agent")]
 mod agent;
 mod board;
+mod config;
+#[cfg(feature = "agent")]
 mod federation;
+#[cfg(feature = "reporter")]
 mod reporter;
 mod store;
 
 use embassy_executor::Spawner;
 
+#[cfg(not(any(feature = "agent", feature = "reporter")))]
+compile_error!("choose a party: --features agent, reporter, or both");
+
 #[embassy_executor::main]
 async fn main(spawner: Spawner) {
-    let link = board::link();
-    spawner.spawn(board::server(link).expect("room for a task"));
-    spawner.spawn(agent::agent(link).expect("room for a task"));
+    #[cfg(feature = "agent")]
+    {
+        let link = board::link();
+        spawner.spawn(board::server(link).expect("room for a task"));
+        spawner.spawn(agent::agent(link).expect("room for a task"));
+    }
+    #[cfg(feature = "reporter")]
     spawner.spawn(reporter::reporter().expect("room for a task"));
 }

@@ -8,10 +8,7 @@ use sordino_core::privacy::mechanism::laplace::ClampedLaplace;
 use sordino_core::privacy::{Charge, Epsilon, Ledger, Provenance};
 
 use crate::board;
-
-/// What this person pays for one report, and for all of them.
-const EACH: f64 = 0.5;
-const BUDGET: f64 = 2.0;
+use crate::config::{BOUND, BUDGET, DIM, EACH, USER};
 
 /// The device's ledger is its stored state, which is charged already. **Append to it only after the state is in flash**:
 /// this is the one function that a reviewer of privacy reads first.
@@ -28,10 +25,10 @@ impl<P: Provenance> Ledger<P> for InFlash {
 #[embassy_executor::task]
 pub async fn reporter() {
     let epsilon = |value| Epsilon::new(value).expect("a constant in range");
-    // Values in [-1.5, 1.5] on a grid of 2^-20.
-    let mechanism = ClampedLaplace::new(1.5, 20, epsilon(EACH)).expect("constants in range");
-    let mut store = board::store_of_reporter(Digest::of(&("reporter", 1)));
-    let first = || ReporterState::new(7, epsilon(BUDGET));
+    // Values in [-BOUND, BOUND] on a grid of 2^-20.
+    let mechanism = ClampedLaplace::new(BOUND, 20, epsilon(EACH)).expect("constants in range");
+    let mut store = board::store(Digest::of(&("reporter", 1)));
+    let first = || ReporterState::new(USER, epsilon(BUDGET));
     let (mut written, mut state) = store.load(0).await.expect("flash").unwrap_or_else(|| (0, first()));
     let mut source = board::noise();
     let mut sent = 0;
@@ -48,7 +45,7 @@ pub async fn reporter() {
         let Ok(receipt) = InFlash.append(charge);
         let mut reporter = Reporter::attach(&mechanism, &mut state);
         reporter.handle::<f32, _>(ReporterInput::Charged(receipt), &mut source).expect("its own receipt");
-        let reward = board::measure([candidate as f32 / 8.0, 0.5]).await;
+        let reward = board::measure([candidate as f32 / 8.0; DIM]).await;
         match reporter.handle(ReporterInput::Reward(reward), &mut source) {
             Ok(ReporterOutput::Report(report)) => board::report(report).await,
             // No noise, no report. What was charged stays charged, so a dead source must not be asked again and again.

@@ -155,18 +155,18 @@ fn a_skipped_broadcast_releases_nothing() {
 fn agents_refuse_what_does_not_belong() {
     let shared = shared();
     let config = Config::new(parameters(OwnDraw::Features)).unwrap();
-    let public = public(&shared, &[]);
+    let public = public(&shared, &config, &[]);
     let mut state = AgentState::new(0, run_seed());
-    let mut short = vec![0.0; storage_len(&config, &public) - 1];
-    assert!(matches!(AgentStorage::split(&config, &public, &mut short), Err(AgentError::Storage { .. })));
-    let mut storage = vec![0.0; storage_len(&config, &public)];
+    let mut short = vec![0.0; storage_len(&public) - 1];
+    assert!(matches!(AgentStorage::split(&public, &mut short), Err(AgentError::Storage { .. })));
+    let mut storage = vec![0.0; storage_len(&public)];
     let mut stranger = AgentState::new(N, run_seed());
-    let whole = AgentStorage::split(&config, &public, &mut storage).unwrap();
-    let refused = Agent::attach(&config, &public, &mut stranger, whole).err();
+    let whole = AgentStorage::split(&public, &mut storage).unwrap();
+    let refused = Agent::attach(&public, &mut stranger, whole).err();
     assert_eq!(refused, Some(AgentError::NotEnrolled { agent: N, agents: N }));
 
-    let whole = AgentStorage::split(&config, &public, &mut storage).unwrap();
-    let mut agent = Agent::attach(&config, &public, &mut state, whole).unwrap();
+    let whole = AgentStorage::split(&public, &mut storage).unwrap();
+    let mut agent = Agent::attach(&public, &mut state, whole).unwrap();
     assert!(matches!(agent.handle(Input::Observed(1.0)), Err(AgentError::UnexpectedInput { .. })));
     agent.handle(Input::Start).unwrap();
     let before = agent.state().clone();
@@ -238,12 +238,8 @@ fn released(server: &mut Server<'_, f64>, source: &mut Simulated) -> Vec<f64> {
 }
 
 fn with_server<R>(config: &Config, act: impl FnOnce(&mut Server<'_, f64>, &mut Simulated) -> R) -> R {
-    let mut state = ServerState::new();
-    let (sums, noise, flags, vectors) = storage_lens(config);
-    let (mut sums, mut noise, mut flags, mut vectors) =
-        (vec![0; sums], vec![0; noise], vec![0; flags], vec![0.0; vectors]);
-    let storage = ServerStorage { sums: &mut sums, noise: &mut noise, flags: &mut flags, vectors: &mut vectors };
-    let mut server = Server::attach(config, &mut state, storage).unwrap();
+    let (mut state, mut numbers) = (ServerState::new(), ServerNumbers::new(config));
+    let mut server = Server::attach(config, &mut state, numbers.lend()).unwrap();
     act(&mut server, &mut Simulated::new(run_seed().stream(Party::Server, Purpose::Release, 0)))
 }
 
@@ -253,7 +249,6 @@ fn with_server<R>(config: &Config, act: impl FnOnce(&mut Server<'_, f64>, &mut S
 fn a_state_stored_inside_a_broadcast_begins_it_again() {
     let config = Config::new(parameters(OwnDraw::Features)).unwrap();
     let mut stored = Vec::new();
-    let (mut sums, mut flags) = (Vec::new(), vec![1; N as usize]);
     with_server(&config, |server, source| {
         server.handle(ServerInput::Open, source).unwrap();
         let upload = ServerInput::Upload { agent: 2, broadcast: 0, vector: &[0.5; M] };
@@ -264,14 +259,13 @@ fn a_state_stored_inside_a_broadcast_begins_it_again() {
         stored.push(serde_json::to_string(server.state()).unwrap());
         assert!(!format!("{:?}", server.state()).contains("selected"));
     });
-    let (sums_len, noise, _, vectors) = storage_lens(&config);
+    let mut numbers = ServerNumbers::<f64>::new(&config);
     for stored in stored {
         let mut state: ServerState = serde_json::from_str(&stored).unwrap();
         // The numbers are as they were: a host that stored them too.
-        sums.clear();
-        sums.resize(sums_len, 1);
-        let (mut noise, mut vectors) = (vec![0; noise], vec![0.0f64; vectors]);
-        let storage = ServerStorage { sums: &mut sums, noise: &mut noise, flags: &mut flags, vectors: &mut vectors };
+        let storage = numbers.lend();
+        storage.sums.fill(1);
+        storage.flags.fill(1);
         let mut server = Server::attach(&config, &mut state, storage).unwrap();
         let source = &mut Simulated::new(run_seed().stream(Party::Server, Purpose::Release, 7));
         for early in [elsewhere(), ServerInput::Close] {
@@ -294,18 +288,13 @@ fn a_state_stored_inside_a_broadcast_begins_it_again() {
 #[test]
 fn a_broadcast_is_of_one_configuration_and_one_kind_of_source() {
     let config = Config::new(parameters(OwnDraw::Features)).unwrap();
-    let (sums, noise, flags, vectors) = storage_lens(&config);
-    let (mut sums, mut noise, mut flags, mut vectors) =
-        (vec![0; sums], vec![0; noise], vec![0; flags], vec![0.0f64; vectors]);
-    let mut state = ServerState::new();
+    let (mut numbers, mut state) = (ServerNumbers::new(&config), ServerState::new());
     let mut simulated = Simulated::new(run_seed().stream(Party::Server, Purpose::Release, 0));
     let mut secret = sordino_tests::secret::secret_of(1);
     macro_rules! server {
-        ($config:expr) => {{
-            let storage =
-                ServerStorage { sums: &mut sums, noise: &mut noise, flags: &mut flags, vectors: &mut vectors };
-            Server::<f64>::attach($config, &mut state, storage)
-        }};
+        ($config:expr) => {
+            Server::<f64>::attach($config, &mut state, numbers.lend())
+        };
     }
     server!(&config).unwrap().handle(ServerInput::Open, &mut simulated).unwrap();
     // Sums made on one grid are not noised on another.

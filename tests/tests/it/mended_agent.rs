@@ -40,15 +40,13 @@ fn features() -> Vec<f32> {
 }
 
 /// The prior is diagonal: candidates that know nothing of each other.
-fn public<'a>(features: &'a [f32], prior_rows: &'a [f32], confidence_widths: &'a [f32]) -> Public<'a, f32> {
-    Public {
-        candidates: Candidates::grid(GRID, 1).unwrap(),
-        features: RandomFourier::new(1, M, 1.0, true, features).unwrap(),
-        feature_rows: &[],
-        region_of: &[],
-        prior_rows,
-        confidence_widths,
-    }
+fn tried<'a>(config: &'a Config, features: &'a [f32], tables: Tables<'a, f32>) -> Result<Public<'a, f32>, PublicError> {
+    let features = RandomFourier::new(1, M, 1.0, true, features).unwrap();
+    Public::new(config, Candidates::grid(GRID, 1).unwrap(), features, tables)
+}
+
+fn public<'a>(config: &'a Config, features: &'a [f32], prior_rows: &'a [f32]) -> Public<'a, f32> {
+    tried(config, features, Tables { prior_rows, ..Tables::NONE }).unwrap()
 }
 
 fn identity() -> Vec<f32> {
@@ -62,13 +60,14 @@ fn sensor(candidate: u32) -> f32 {
 }
 
 /// Refusal of a fresh agent whose numbers lie in memory full of sevens.
-fn refused_number(change: impl FnOnce(&mut Parameters), widths: &[f32]) -> Option<AgentError> {
+fn refused_number(change: impl FnOnce(&mut Parameters)) -> Option<AgentError> {
     let (features, mut p) = (features(), parameters(OwnDraw::Features));
     change(&mut p);
-    let (config, public) = (Config::new(p).unwrap(), public(&features, &[], widths));
-    let mut numbers = vec![7.0; storage_len(&config, &public)];
-    let storage = AgentStorage::split(&config, &public, &mut numbers).unwrap();
-    Agent::attach(&config, &public, &mut AgentState::new(AGENT, SEED), storage).err()
+    let config = Config::new(p).unwrap();
+    let public = public(&config, &features, &[]);
+    let mut numbers = vec![7.0; storage_len(&public)];
+    let storage = AgentStorage::split(&public, &mut numbers).unwrap();
+    Agent::attach(&public, &mut AgentState::new(AGENT, SEED), storage).err()
 }
 
 /// Before the mend the agent of the first line was put together and uploaded `[7.0, 7.0, 7.0]` in every round.
@@ -76,26 +75,47 @@ fn refused_number(change: impl FnOnce(&mut Parameters), widths: &[f32]) -> Optio
 fn mended_a_number_that_the_format_does_not_hold_is_refused_at_the_door() {
     let number = |field, value, admissible| Some(AgentError::Number { field, value, format: "f32", admissible });
     let positive = "(0, inf)";
-    let tiny = refused_number(|p| p.regularization = 1e-50, &[]);
+    let tiny = refused_number(|p| p.regularization = 1e-50);
     assert_eq!(tiny, number("regularization", 1e-50, positive));
     let text = tiny.unwrap().to_string();
     assert_eq!(text, format!("regularization = {} is outside (0, inf) when it is rounded to f32", 1e-50));
-    let refused = refused_number(|p| p.noise_variance = 1e50, &[]);
+    let refused = refused_number(|p| p.noise_variance = 1e50);
     assert_eq!(refused, number("noise_variance", 1e50, positive));
-    assert_eq!(refused_number(|p| p.offset = -1e300, &[]), number("offset", -1e300, "(-inf, inf)"));
-    assert_eq!(refused_number(|_| (), &[1.0, -0.5]), number("confidence_widths", -0.5, "[0, inf)"));
-    assert!(refused_number(|_| (), &[1.0, f32::NAN]).is_some());
+    assert_eq!(refused_number(|p| p.offset = -1e300), number("offset", -1e300, "(-inf, inf)"));
+    // Negative control: the same number where the format holds it.
+    assert_eq!(refused_number(|p| p.regularization = 1e-30), None);
+}
+
+/// What does not fit is refused when configuration, candidates, features and tables are joined, by name.
+#[test]
+fn a_public_context_that_does_not_fit_does_not_exist() {
+    let (features, config) = (features(), Config::new(parameters(OwnDraw::Features)).unwrap());
+    let refused = |tables| tried(&config, &features, tables).err();
+    let widths = |confidence_widths| refused(Tables { confidence_widths, ..Tables::NONE });
+    assert_eq!(widths(&[1.0, -0.5]), Some(PublicError::Width { round: 2, found: -0.5 }));
+    assert!(matches!(widths(&[f32::NAN]), Some(PublicError::Width { round: 1, .. })));
+    let length = |what, found, expected| Some(PublicError::Length { what, found, expected });
+    // Rows of features and regions are one table: as many regions as candidates, and of regions that exist.
+    let n = GRID as usize;
+    let (phi, in_two, in_three) = (vec![0.5; n * M], [1; 16], [2; 16]);
+    let rows =
+        |features, region_of| refused(Tables { rows: Some(CandidateRows { features, region_of }), ..Tables::NONE });
+    assert_eq!(rows(&phi[1..], &in_two), length("feature rows", n * M - 1, n * M));
+    assert_eq!(rows(&phi, &in_two[1..]), length("candidate regions", n - 1, n));
+    assert_eq!(rows(&phi, &in_three), Some(PublicError::Region { candidate: 0, found: 2, regions: 2 }));
     // A joint draw needs a factor with columns, and as many for every candidate.
-    let (features, config) = (features(), Config::new(parameters(OwnDraw::Joint)).unwrap());
-    for rows in [&[0.0; 0][..], &[1.0; GRID as usize + 1]] {
-        let public = public(&features, rows, &[]);
-        let mut numbers = vec![7.0; storage_len(&config, &public)];
-        let storage = AgentStorage::split(&config, &public, &mut numbers).unwrap();
-        let refused = Agent::attach(&config, &public, &mut AgentState::new(AGENT, SEED), storage).err();
-        assert!(matches!(refused, Some(AgentError::Public(error)) if error.what == "prior factor"), "{refused:?}");
+    let joint = Config::new(parameters(OwnDraw::Joint)).unwrap();
+    for (prior_rows, expected) in [(&[0.0; 0][..], n), (&[1.0; GRID as usize + 1], n)] {
+        let refused = tried(&joint, &features, Tables { prior_rows, ..Tables::NONE }).err();
+        assert_eq!(refused, length("prior factor", prior_rows.len(), expected));
     }
-    // Negative control: the same numbers where the format holds them.
-    assert_eq!(refused_number(|p| p.regularization = 1e-30, &[0.0, 2.0]), None);
+    let wide = Config::new(Parameters { feature_count: 9, ..parameters(OwnDraw::Features) }).unwrap();
+    assert_eq!(tried(&wide, &features, Tables::NONE).err(), length("features", M, 9));
+    let text = length("features", M, 9).unwrap().to_string();
+    assert_eq!(text, "public context: features has 8 entries, 9 expected");
+    // Negative control: what fits.
+    assert_eq!(widths(&[0.0, 2.0]), None);
+    assert_eq!(rows(&phi, &in_two), None);
 }
 
 fn stored(phase: Phase, round: u32, observations: u32, pending: u32) -> Vec<u8> {
@@ -104,11 +124,11 @@ fn stored(phase: Phase, round: u32, observations: u32, pending: u32) -> Vec<u8> 
 
 fn attach(bytes: &[u8], log: &mut [f32]) -> Result<Result<(), AgentError>, postcard::Error> {
     let (features, config) = (features(), Config::new(parameters(OwnDraw::Features)).unwrap());
-    let public = public(&features, &[], &[]);
-    let mut workspace = vec![0.0; workspace_len(&config, &public)];
+    let public = public(&config, &features, &[]);
+    let mut workspace = vec![0.0; workspace_len(&public)];
     let mut state: AgentState = postcard::from_bytes(bytes)?;
     let storage = AgentStorage { log, workspace: Workspace::Kept(&mut workspace) };
-    Ok(Agent::attach(&config, &public, &mut state, storage).map(|_| ()))
+    Ok(Agent::attach(&public, &mut state, storage).map(|_| ()))
 }
 
 /// Before the mend all of these were put together, forty zero bytes as agent 0 with seed 0.
@@ -176,16 +196,17 @@ fn mended_a_stored_agent_that_cannot_be_is_refused() {
 /// Everything an agent does, with this done to state and workspace before every step.
 fn play(own_draw: OwnDraw, mut between: impl FnMut(&mut AgentState, &mut [f32]), lent: bool) -> (Vec<u32>, Vec<u32>) {
     let (features, prior, config) = (features(), identity(), Config::new(parameters(own_draw)).unwrap());
-    let public = public(&features, &prior, &[1.5; T as usize]);
+    let tables = Tables { prior_rows: &prior, confidence_widths: &[1.5; T as usize], ..Tables::NONE };
+    let public = tried(&config, &features, tables).unwrap();
     let mut log = vec![0.0; log_len(&config)];
-    let mut workspace = vec![0.0; workspace_len(&config, &public)];
+    let mut workspace = vec![0.0; workspace_len(&public)];
     let mut state = AgentState::new(AGENT, SEED);
     let (mut queries, mut uploads) = (Vec::new(), Vec::new());
     loop {
         between(&mut state, &mut workspace);
         let workspace = if lent { Workspace::Lent(&mut workspace) } else { Workspace::Kept(&mut workspace) };
         let storage = AgentStorage { log: &mut log, workspace };
-        let mut agent = Agent::attach(&config, &public, &mut state, storage).unwrap();
+        let mut agent = Agent::attach(&public, &mut state, storage).unwrap();
         let input = match agent.state().phase() {
             Phase::Fresh => Input::Start,
             Phase::Waiting if agent.state().round() == 4 => Input::Missed,
@@ -235,11 +256,11 @@ fn mended_a_restored_agent_rebuilds_its_posteriors() {
 #[test]
 fn mended_an_upload_that_is_not_finite_stays_on_the_device() {
     let (features, config) = (features(), Config::new(parameters(OwnDraw::Features)).unwrap());
-    let public = public(&features, &[], &[]);
-    let mut numbers = vec![0.0; storage_len(&config, &public)];
+    let public = public(&config, &features, &[]);
+    let mut numbers = vec![0.0; storage_len(&public)];
     let mut state = AgentState::new(AGENT, SEED);
-    let storage = AgentStorage::split(&config, &public, &mut numbers).unwrap();
-    let mut agent = Agent::attach(&config, &public, &mut state, storage).unwrap();
+    let storage = AgentStorage::split(&public, &mut numbers).unwrap();
+    let mut agent = Agent::attach(&public, &mut state, storage).unwrap();
     agent.handle(Input::Start).unwrap();
     for _ in 1..INIT {
         agent.handle(Input::Observed(3e38)).unwrap();
@@ -275,9 +296,10 @@ fn mended_an_upload_that_is_not_finite_stays_on_the_device() {
     assert_eq!((followed + left_out, agent.state().observations()), (T, INIT + followed));
     // The difference to the offset may be infinite where the value is not.
     let config = Config::new(Parameters { offset: -3e38, ..parameters(OwnDraw::Features) }).unwrap();
+    let public = self::public(&config, &features, &[]);
     let mut state = AgentState::new(AGENT, SEED);
-    let storage = AgentStorage::split(&config, &public, &mut numbers).unwrap();
-    let mut agent = Agent::attach(&config, &public, &mut state, storage).unwrap();
+    let storage = AgentStorage::split(&public, &mut numbers).unwrap();
+    let mut agent = Agent::attach(&public, &mut state, storage).unwrap();
     agent.handle(Input::Start).unwrap();
     assert_eq!(agent.handle(Input::Observed(3e38)), Err(AgentError::ObservationNotFinite { round: 0 }));
 }
@@ -286,13 +308,13 @@ fn mended_an_upload_that_is_not_finite_stays_on_the_device() {
 #[test]
 fn mended_an_argmax_beyond_the_candidates_is_refused() {
     let (features, config) = (features(), Config::new(parameters(OwnDraw::Features)).unwrap());
-    let public = public(&features, &[], &[]);
+    let public = public(&config, &features, &[]);
     let mut found = 0;
     for n in 0..20 {
-        let mut numbers = vec![0.0; storage_len(&config, &public)];
+        let mut numbers = vec![0.0; storage_len(&public)];
         let mut state = AgentState::new(n, SEED);
-        let storage = AgentStorage::split(&config, &public, &mut numbers).unwrap();
-        let mut agent = Agent::attach(&config, &public, &mut state, storage).unwrap();
+        let storage = AgentStorage::split(&public, &mut numbers).unwrap();
+        let mut agent = Agent::attach(&public, &mut state, storage).unwrap();
         agent.handle(Input::Start).unwrap();
         for _ in 0..INIT {
             agent.handle(Input::Observed(0.5)).unwrap();
@@ -326,22 +348,22 @@ fn an_agent_that_was_restarted_repeats_its_last_word() {
     for own_draw in [OwnDraw::Features, OwnDraw::Joint] {
         let (features, config) = (features(), Config::new(parameters(own_draw)).unwrap());
         let rows = identity();
-        let public = public(&features, if own_draw == OwnDraw::Joint { &rows } else { &[] }, &[]);
-        let mut numbers = vec![0.0; storage_len(&config, &public)];
+        let public = public(&config, &features, if own_draw == OwnDraw::Joint { &rows } else { &[] });
+        let mut numbers = vec![0.0; storage_len(&public)];
         let mut state = AgentState::new(AGENT, SEED);
         let vectors = vec![0.25f32; config.broadcast_len()];
         let (mut input, mut uploads, mut points) = (Input::Start, 0, 0);
         loop {
-            let storage = AgentStorage::split(&config, &public, &mut numbers).unwrap();
-            let mut agent = Agent::attach(&config, &public, &mut state, storage).unwrap();
+            let storage = AgentStorage::split(&public, &mut numbers).unwrap();
+            let mut agent = Agent::attach(&public, &mut state, storage).unwrap();
             let output = agent.handle(input).unwrap();
             let (first, done) = (said(&output), output == Output::Done);
             let bytes = postcard::to_allocvec(agent.state()).unwrap();
             let mut restored: AgentState = postcard::from_bytes(&bytes).unwrap();
             let mut log = numbers[..log_len(&config)].to_vec();
-            let mut workspace = vec![9.0; workspace_len(&config, &public)];
+            let mut workspace = vec![9.0; workspace_len(&public)];
             let storage = AgentStorage { log: &mut log, workspace: Workspace::Lent(&mut workspace) };
-            let mut again = Agent::attach(&config, &public, &mut restored, storage).unwrap();
+            let mut again = Agent::attach(&public, &mut restored, storage).unwrap();
             for _ in 0..2 {
                 assert_eq!(said(&again.repeat().unwrap()), first);
             }
@@ -365,10 +387,10 @@ fn an_agent_that_was_restarted_repeats_its_last_word() {
     }
     let config = Config::new(Parameters { aggregation: Aggregation::None, ..parameters(OwnDraw::Features) }).unwrap();
     let features = features();
-    let public = public(&features, &[], &[]);
-    let (mut numbers, mut state) = (vec![0.0; storage_len(&config, &public)], AgentState::new(AGENT, SEED));
-    let storage = AgentStorage::split(&config, &public, &mut numbers).unwrap();
-    let mut agent = Agent::attach(&config, &public, &mut state, storage).unwrap();
+    let public = public(&config, &features, &[]);
+    let (mut numbers, mut state) = (vec![0.0; storage_len(&public)], AgentState::new(AGENT, SEED));
+    let storage = AgentStorage::split(&public, &mut numbers).unwrap();
+    let mut agent = Agent::attach(&public, &mut state, storage).unwrap();
     assert_eq!(agent.repeat(), Ok(Output::Wait), "nothing was said yet");
     agent.handle(Input::Start).unwrap();
     while agent.state().phase() == Phase::Initial {

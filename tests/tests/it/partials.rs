@@ -16,34 +16,22 @@ type Owned = Partial<Wiped<u8>, Wiped<i64>>;
 struct Desk {
     config: Config,
     state: ServerState,
-    sums: Vec<i64>,
-    noise: Vec<i64>,
-    flags: Vec<u8>,
-    vectors: Vec<f64>,
+    numbers: ServerNumbers<f64>,
 }
 
 impl Desk {
     fn new(config: Config) -> Desk {
-        let (sums, noise, flags, vectors) = storage_lens(&config);
-        let state = ServerState::new();
-        Desk {
-            config,
-            state,
-            sums: vec![0; sums],
-            noise: vec![0; noise],
-            flags: vec![0; flags],
-            vectors: vec![0.0; vectors],
-        }
+        Desk { numbers: ServerNumbers::new(&config), state: ServerState::new(), config }
     }
 
     fn server(&mut self) -> Server<'_, f64> {
-        let storage = ServerStorage {
-            sums: &mut self.sums,
-            noise: &mut self.noise,
-            flags: &mut self.flags,
-            vectors: &mut self.vectors,
-        };
-        Server::attach(&self.config, &mut self.state, storage).unwrap()
+        Server::attach(&self.config, &mut self.state, self.numbers.lend()).unwrap()
+    }
+
+    /// Sums, flags and counters, to be compared.
+    fn held(&mut self) -> (Vec<i64>, Vec<u8>, Counters) {
+        let storage = self.numbers.lend();
+        (storage.sums.to_vec(), storage.flags.to_vec(), self.state.counters())
     }
 
     /// What the collectors of agents 0..N get.
@@ -103,12 +91,12 @@ fn forged(partial: &Owned, change: impl FnOnce(&mut Value)) -> Owned {
 }
 
 fn refused(desk: &mut Desk, partial: &Owned) -> PartialError {
-    let before = (desk.sums.clone(), desk.flags.clone(), desk.state.counters());
+    let before = desk.held();
     let error = match desk.merge(partial) {
         Err(ServerError::Partial(error)) => error,
         other => panic!("{other:?}"),
     };
-    assert_eq!((desk.sums.clone(), desk.flags.clone(), desk.state.counters()), before, "{error}");
+    assert_eq!(desk.held(), before, "{error}");
     error
 }
 
@@ -271,8 +259,8 @@ fn mended_the_sample_is_wiped_with_its_round() {
     let stored = serde_json::to_string(&desk.state).unwrap();
     assert!(!stored.contains("counters") && !stored.contains("nonce"), "{stored}");
     desk.release(&mut simulated(1));
-    assert!(desk.flags.iter().all(|flag| *flag == 0) && desk.noise.iter().all(|x| *x == 0));
-    assert!(desk.sums.iter().all(|x| *x == 0));
+    let ServerStorage { sums, noise, flags, .. } = desk.numbers.lend();
+    assert!(flags.iter().all(|flag| *flag == 0) && noise.iter().chain(sums.iter()).all(|x| *x == 0));
     assert_eq!(desk.state.counters(), Counters::default(), "nobody is told how many were selected");
     assert!(matches!(desk.server().share(0..N), Err(ServerError::UnexpectedInput { .. })));
 }
@@ -281,9 +269,7 @@ fn mended_the_sample_is_wiped_with_its_round() {
 #[test]
 fn mended_a_stored_server_is_judged() {
     let config = config();
-    let (sums, noise, flags, vectors) = storage_lens(&config);
-    let (mut sums, mut noise, mut flags, mut vectors) =
-        (vec![0; sums], vec![0; noise], vec![0; flags], vec![0.0f64; vectors]);
+    let mut numbers = ServerNumbers::<f64>::new(&config);
     for (phase, broadcast, releases, fits) in [
         ("Idle", 0, 0, true),
         ("Idle", T - 1, T - 1, true),
@@ -296,8 +282,7 @@ fn mended_a_stored_server_is_judged() {
     ] {
         let text = format!("{{\"phase\":\"{phase}\",\"broadcast\":{broadcast},\"releases\":{releases}}}");
         let mut state: ServerState = serde_json::from_str(&text).unwrap();
-        let storage = ServerStorage { sums: &mut sums, noise: &mut noise, flags: &mut flags, vectors: &mut vectors };
-        match Server::attach(&config, &mut state, storage) {
+        match Server::attach(&config, &mut state, numbers.lend()) {
             Ok(_) => assert!(fits, "{text}"),
             Err(error) => {
                 assert!(!fits, "{text}");

@@ -35,11 +35,11 @@ impl Sizes {
         Sizes { dim, features, observations, prior_rank: 0 }
     }
 
-    fn of<T: Scalar>(config: &Config, public: &Public<'_, T>) -> Self {
-        let p = config.parameters();
+    fn of<T: Scalar>(public: &Public<'_, T>) -> Self {
+        let p = public.config().parameters();
         Sizes {
-            prior_rank: if p.own_draw == OwnDraw::Joint { public.prior_rank() } else { 0 },
-            ..Sizes::new(p.regions.splits().len(), p.feature_count as usize, config.observations_max())
+            prior_rank: if p.own_draw == OwnDraw::Joint { public.prior().1 } else { 0 },
+            ..Sizes::new(p.regions.splits().len(), p.feature_count as usize, public.config().observations_max())
         }
     }
 
@@ -70,14 +70,14 @@ pub fn log_len(config: &Config) -> usize {
     2 * config.observations_max()
 }
 
-/// [`Sizes::workspace`] of this configuration and public context.
-pub fn workspace_len<T: Scalar>(config: &Config, public: &Public<'_, T>) -> usize {
-    Sizes::of(config, public).workspace()
+/// [`Sizes::workspace`] of this public context.
+pub fn workspace_len<T: Scalar>(public: &Public<'_, T>) -> usize {
+    Sizes::of(public).workspace()
 }
 
-/// [`Sizes::storage`] of this configuration and public context.
-pub fn storage_len<T: Scalar>(config: &Config, public: &Public<'_, T>) -> usize {
-    Sizes::of(config, public).storage()
+/// [`Sizes::storage`] of this public context.
+pub fn storage_len<T: Scalar>(public: &Public<'_, T>) -> usize {
+    Sizes::of(public).storage()
 }
 
 /// Whose workspace it is: of [`workspace_len`] numbers, whatever they are.
@@ -104,15 +104,15 @@ pub enum Workspace<'a, T> {
 /// # let mut frequencies = [0.0; random_fourier::storage_len(1, 16)];
 /// # random_fourier::draw(7, 0, Stationary::SquaredExponential, &[0.2], 1, 16, &mut frequencies)?;
 /// # let features = RandomFourier::new(1, 16, 1.0, true, &frequencies[..])?;
-/// # let public = Public::streamed(Candidates::grid(50, 1)?, features);
+/// # let public = Public::streamed(&config, Candidates::grid(50, 1)?, features)?;
 ///
 /// // A fleet: each agent has a log, all share one workspace. (`config` and `public` are made as in their examples.)
-/// let mut workspace = vec![0.0; workspace_len(&config, &public)];
+/// let mut workspace = vec![0.0; workspace_len(&public)];
 /// let mut logs = vec![vec![0.0; log_len(&config)]; 2];
 /// for (number, log) in (0..).zip(&mut logs) {
 ///     let mut state = AgentState::new(number, RunSeed::new(1, 0));
 ///     let storage = AgentStorage { log, workspace: Workspace::Lent(&mut workspace) };
-///     let mut agent = Agent::attach(&config, &public, &mut state, storage)?;
+///     let mut agent = Agent::attach(&public, &mut state, storage)?;
 ///     agent.handle(Input::Start)?;
 ///     assert_eq!(agent.state().agent(), number);
 /// }
@@ -130,12 +130,12 @@ impl<'a, T: Scalar> AgentStorage<'a, T> {
     /// Cuts one slice of at least [`storage_len`] numbers into the log, at its beginning, and a workspace that is kept.
     ///
     /// **Errors**: [`AgentError::Storage`].
-    pub fn split(config: &Config, public: &Public<'_, T>, storage: &'a mut [T]) -> Result<Self, AgentError> {
-        let (len, expected) = (storage.len(), storage_len(config, public));
+    pub fn split(public: &Public<'_, T>, storage: &'a mut [T]) -> Result<Self, AgentError> {
+        let (len, expected) = (storage.len(), storage_len(public));
         if len < expected {
             return Err(AgentError::Storage { what: "storage", len, expected });
         }
-        let (log, workspace) = slice::split(storage, log_len(config));
+        let (log, workspace) = slice::split(storage, log_len(public.config()));
         Ok(AgentStorage { log, workspace: Workspace::Kept(workspace) })
     }
 }
@@ -150,8 +150,8 @@ pub(super) struct Parts<'a, T> {
 }
 
 /// Cuts a workspace whose length was checked.
-pub(super) fn parts<'a, T: Scalar>(workspace: &'a mut [T], config: &Config, public: &Public<'_, T>) -> Parts<'a, T> {
-    let sizes = Sizes::of(config, public);
+pub(super) fn parts<'a, T: Scalar>(workspace: &'a mut [T], public: &Public<'_, T>) -> Parts<'a, T> {
+    let sizes = Sizes::of(public);
     let own = if sizes.prior_rank > 0 { weights::storage_len(sizes.prior_rank) } else { 0 };
     let (shared, rest) = slice::split(workspace, weights::storage_len(sizes.features));
     let (own, rest) = slice::split(rest, own);

@@ -4,6 +4,7 @@ extern crate std;
 
 use super::super::config::{Aggregation, InitialRegion, OwnDraw, Parameters, Signal};
 use super::super::messages::Input;
+use super::super::public::Tables;
 use super::*;
 use crate::domain::Candidates;
 use crate::features::{RandomFourier, random_fourier};
@@ -60,15 +61,10 @@ fn run<T: Scalar>(candidates: u32, trouble: Trouble) -> (Vec<f64>, u32) {
     let config = config();
     let mut numbers = vec![T::ZERO; random_fourier::storage_len(2, M)];
     random_fourier::draw(5, 0, Stationary::Matern52, &[0.3], 2, M, &mut numbers).unwrap();
-    let public = Public {
-        candidates: Candidates::grid(9, 2).unwrap(),
-        features: RandomFourier::new(2, M, T::ONE, true, &numbers[..]).unwrap(),
-        feature_rows: &[],
-        region_of: &[],
-        prior_rows: &[],
-        confidence_widths: &[T::from_f64(1.5); 5],
-    };
-    let (mut log, mut workspace) = (vec![T::ZERO; log_len(&config)], vec![T::ZERO; workspace_len(&config, &public)]);
+    let features = RandomFourier::new(2, M, T::ONE, true, &numbers[..]).unwrap();
+    let wide = Tables { confidence_widths: &[T::from_f64(1.5); 5], ..Tables::NONE };
+    let public = Public::new(&config, Candidates::grid(9, 2).unwrap(), features, wide).unwrap();
+    let (mut log, mut workspace) = (vec![T::ZERO; log_len(&config)], vec![T::ZERO; workspace_len(&public)]);
     let mut state = AgentState::new(2, RunSeed::new(9, 0));
     let (mut said, mut slices, mut stream) = (Vec::new(), 0, Stream::from_seed(40));
     let (mut vectors, mut y) = (vec![T::ZERO; 4 * M], T::ZERO);
@@ -85,7 +81,7 @@ fn run<T: Scalar>(candidates: u32, trouble: Trouble) -> (Vec<f64>, u32) {
         let mut pieces = 0;
         loop {
             let numbers = AgentStorage { log: &mut log, workspace: Workspace::Kept(&mut workspace) };
-            let mut agent = Agent::attach(&config, &public, &mut state, numbers).unwrap();
+            let mut agent = Agent::attach(&public, &mut state, numbers).unwrap();
             // A change of agents gives up what was begun, so the slices grow until they hold all of it.
             let effort = if trouble == Trouble::None { candidates } else { candidates << pieces.min(12) };
             let mut step =
@@ -160,20 +156,14 @@ fn an_observation_counts_only_when_it_is_digested() {
     let config = config();
     let mut numbers = vec![0.0f32; random_fourier::storage_len(2, M)];
     random_fourier::draw(5, 0, Stationary::Matern52, &[0.3], 2, M, &mut numbers).unwrap();
-    let public = Public {
-        candidates: Candidates::grid(9, 2).unwrap(),
-        features: RandomFourier::new(2, M, 1.0, true, &numbers[..]).unwrap(),
-        feature_rows: &[],
-        region_of: &[],
-        prior_rows: &[],
-        confidence_widths: &[],
-    };
+    let features = RandomFourier::new(2, M, 1.0, true, &numbers[..]).unwrap();
+    let public = Public::streamed(&config, Candidates::grid(9, 2).unwrap(), features).unwrap();
     // Two agents observe 7 last; one of them is told 900 first, for one slice, and then restarted.
     let upload = |troubled: bool| {
-        let mut storage = vec![0.0; storage_len(&config, &public)];
+        let mut storage = vec![0.0; storage_len(&public)];
         let mut state = AgentState::new(2, RunSeed::new(9, 0));
-        let mut numbers = AgentStorage::split(&config, &public, &mut storage).unwrap();
-        let mut agent = Agent::attach(&config, &public, &mut state, numbers).unwrap();
+        let mut numbers = AgentStorage::split(&public, &mut storage).unwrap();
+        let mut agent = Agent::attach(&public, &mut state, numbers).unwrap();
         agent.handle(Input::Start).unwrap();
         agent.handle(Input::Observed(1.0)).unwrap();
         agent.handle(Input::Observed(2.0)).unwrap();
@@ -187,8 +177,8 @@ fn an_observation_counts_only_when_it_is_digested() {
             assert_eq!(agent.observations().count(), 2);
         }
         drop(agent);
-        numbers = AgentStorage::split(&config, &public, &mut storage).unwrap();
-        let mut agent = Agent::attach(&config, &public, &mut state, numbers).unwrap();
+        numbers = AgentStorage::split(&public, &mut storage).unwrap();
+        let mut agent = Agent::attach(&public, &mut state, numbers).unwrap();
         match agent.handle(Input::Observed(7.0)).unwrap() {
             Output::Upload(weights) => weights.to_vec(),
             other => panic!("{other:?}"),

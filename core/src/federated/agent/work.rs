@@ -146,13 +146,13 @@ impl<T: Scalar> Agent<'_, T> {
     /// with replacement.
     fn initial_point(&mut self, i: u32, effort: &mut Effort) -> Poll<u32> {
         let (p, public) = (self.config.parameters(), self.public);
-        let (own, count) = (self.config.region_of_agent(self.state.agent), public.candidates.count());
+        let (own, count) = (self.config.region_of_agent(self.state.agent), public.candidates().count());
         let mut stream = self.state.seed.stream(self.party(), Purpose::InitialPoints, i);
         if p.initial_region == InitialRegion::Whole || p.regions.count() == 1 {
             return Poll::Ready(stream.below(count));
         }
-        let point = slice::head_mut(self.scratch, public.candidates.dim());
-        let mut inside = |candidate: &u32| public.region(&p.regions, *candidate, point) == own;
+        let point = slice::head_mut(self.scratch, public.candidates().dim());
+        let mut inside = |candidate: &u32| public.region(*candidate, point) == own;
         let (mut next, mut eligible) = match self.work {
             Work::Counting { next, eligible } => (next, eligible),
             Work::Choosing { .. } => (count, 0),
@@ -214,7 +214,7 @@ impl<T: Scalar> Agent<'_, T> {
     fn digest(&mut self, count: u32, effort: &mut Effort) -> Poll<()> {
         let cost = self.observation_cost();
         let (public, log) = (self.public, &*self.log);
-        let point = slice::head_mut(self.scratch, public.candidates.dim());
+        let point = slice::head_mut(self.scratch, public.candidates().dim());
         while self.shared.observations() < count as usize {
             // One at a time only if not all can be afforded.
             let mut rows = if effort.is_unlimited() { usize::MAX } else { effort.take(cost, 1) as usize };
@@ -260,7 +260,7 @@ impl<T: Scalar> Agent<'_, T> {
         };
         let (regions, weights) = match broadcast {
             Some((vectors, _)) if !own => (&p.regions, vectors),
-            _ => (&self.whole, finite(self.draw, public.features.count())?),
+            _ => (&self.whole, finite(self.draw, p.feature_count as usize)?),
         };
         let count = effort.take(CANDIDATE, u32::MAX);
         if count > 0
@@ -285,25 +285,25 @@ impl<T: Scalar> Agent<'_, T> {
         {
             return Ok(Poll::Pending);
         }
-        let width = public.confidence_widths.get(round as usize - 1).copied().unwrap_or(T::ONE);
+        let width = public.confidence_width(round);
         let mut stream = self.state.seed.stream(self.party(), Purpose::OwnDraw, round);
         let Some(own) = &mut self.own else {
             self.shared.draw(&mut stream, self.draw);
             widen(&mut self.shared, width, self.draw, self.upload);
-            finite(self.draw, public.features.count())?;
+            finite(self.draw, self.shared.feature_count())?;
             return Ok(Poll::Ready(None));
         };
-        let (log, rank) = (&*self.log, public.prior_rank());
+        let (log, (prior, rank)) = (&*self.log, public.prior());
         own.extend(count as usize, |i, phi| {
             let (candidate, y) = entry(log, i);
-            let row = slice::part(public.prior_rows, candidate * rank, rank);
+            let row = slice::part(prior, candidate * rank, rank);
             phi.iter_mut().zip(row).for_each(|(to, from)| *to = *from);
             y
         });
         self.state.digested.own = count;
         own.draw(&mut stream, self.draw);
         widen(own, width, self.draw, self.scratch);
-        let best = thompson::maximize_rows(public.prior_rows, rank, &[], finite(self.draw, rank)?);
+        let best = thompson::maximize_rows(prior, rank, &[], finite(self.draw, rank)?);
         Ok(Poll::Ready(Some(best.candidate)))
     }
 }

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::super::config::AGENTS_MAX;
-use crate::parameter::{ConfigError, check, whole};
+use super::super::config::{enrolled, grid};
+use crate::parameter::{ConfigError, check, checked, whole};
 
 /// The numbers a federated prior is described by, before they are checked.
 ///
@@ -53,11 +53,7 @@ impl Parameters {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Config(Parameters);
 
-impl<'de> Deserialize<'de> for Config {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Config::new(Parameters::deserialize(deserializer)?).map_err(serde::de::Error::custom)
-    }
-}
+checked!(Config);
 
 impl Config {
     /// Checks every range.
@@ -65,22 +61,17 @@ impl Config {
     /// **Errors**: [`ConfigError`] naming the first field outside its range.
     pub fn new(parameters: Parameters) -> Result<Self, ConfigError> {
         let p = &parameters;
-        whole("agents", p.agents, 1..=AGENTS_MAX, "1..=16777216")?;
+        enrolled(p.agents)?;
         whole("feature_count", p.feature_count, 1..=1 << 12, "1..=4096")?;
         whole("initial_points", p.initial_points, 1..=1 << 12, "1..=4096")?;
         whole("designs", p.designs, 1..=1 << 16, "1..=65536")?;
-        whole("grid_exponent", p.grid_exponent, 16..=20, "16..=20")?;
+        grid(p.grid_exponent)?;
         let variance = p.noise_variance;
         check("noise_variance", variance, (1e-12..=1e12).contains(&variance), "[1e-12, 1e12]")?;
         check("clip_weight", p.clip_weight, (0.01..=10.0).contains(&p.clip_weight), "[0.01, 10]")?;
         check("clip_mean", p.clip_mean, (0.1..=1.0).contains(&p.clip_mean), "[0.1, 1]")?;
         check("clip_std", p.clip_std, (1e-3..=1e3).contains(&p.clip_std), "[1e-3, 1e3]")?;
         Ok(Config(parameters))
-    }
-
-    /// The checked parameters.
-    pub fn parameters(&self) -> &Parameters {
-        &self.0
     }
 
     /// Number of features M.

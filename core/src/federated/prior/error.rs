@@ -3,7 +3,6 @@
 use core::fmt;
 
 use super::super::errors::ServerError;
-use super::super::public::PublicError;
 use crate::linalg::NotPositiveDefinite;
 use crate::privacy::encode::EncodeError;
 use crate::privacy::mechanism::gaussian::GaussianError;
@@ -73,13 +72,6 @@ impl core::error::Error for PriorError {
 impl From<NotPositiveDefinite> for PriorError {
     fn from(error: NotPositiveDefinite) -> Self {
         PriorError::Singular(error)
-    }
-}
-
-impl From<PublicError> for PriorError {
-    fn from(error: PublicError) -> Self {
-        let PublicError { what, found, expected } = error;
-        PriorError::Length { what, len: found, expected }
     }
 }
 

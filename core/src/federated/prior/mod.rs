@@ -74,6 +74,7 @@ mod config;
 mod contribution;
 mod error;
 mod evidence;
+mod numbers;
 mod plan;
 mod public;
 mod query;
@@ -85,6 +86,8 @@ pub use config::{Config, Parameters};
 pub use contribution::{Mechanism, Observations, contribution, contribution_scratch_len, l2_sensitivity};
 pub use error::PriorError;
 pub use evidence::{Factors, MODELS_MAX, Model, factors_len, levels, models};
+#[cfg(feature = "alloc")]
+pub use numbers::ServerNumbers;
 pub use plan::{event, mu_spent, repeats, shares, total_mu};
 pub use public::{Public, draw_designs, gram, nystrom_rows, nystrom_scratch_len};
 pub use query::{Draw, Query, query, query_scratch_len};

@@ -49,7 +49,7 @@ impl<'a, T: Scalar> Public<'a, T> {
     /// **Errors**: [`PriorError::Length`] naming what does not fit.
     pub fn check(&self, config: &Config) -> Result<(), PriorError> {
         let candidates = candidates(config.features(), self.feature_rows)?;
-        columns("prior rows", self.prior_rows.len(), candidates)?;
+        rows_of("prior rows", self.prior_rows, candidates)?;
         Ok(())
     }
 
@@ -88,9 +88,14 @@ impl<'a, T: Scalar> Public<'a, T> {
     }
 }
 
+/// Columns of a table of `rows` rows; 0 of an empty one.
+fn rows_of<T>(what: &'static str, table: &[T], rows: usize) -> Result<usize, PriorError> {
+    columns(table.len(), rows).map_err(|expected| PriorError::Length { what, len: table.len(), expected })
+}
+
 /// How many candidates rows of `m` features are of: at least one.
 fn candidates<T>(m: usize, feature_rows: &[T]) -> Result<usize, PriorError> {
-    match columns("feature rows", feature_rows.len(), m)? {
+    match rows_of("feature rows", feature_rows, m)? {
         0 => Err(PriorError::Length { what: "feature rows", len: 0, expected: m }),
         count => Ok(count),
     }

@@ -1,7 +1,7 @@
 //! The one slice of the exact posterior and its named parts.
 
 use crate::linalg::block::WIDTH;
-use crate::linalg::packed_len;
+use crate::linalg::{packed_len, slice};
 use crate::math::Scalar;
 use crate::surrogate::SurrogateError;
 
@@ -37,9 +37,7 @@ pub(super) struct Parts<'a, T> {
 
 pub(super) fn split<T>(storage: &mut [T], dim: usize, capacity: usize) -> Parts<'_, T> {
     fn take<'a, T>(rest: &mut &'a mut [T], len: usize) -> &'a mut [T] {
-        let all = core::mem::take(rest);
-        let len = len.min(all.len());
-        let (part, tail) = all.split_at_mut(len);
+        let (part, tail) = slice::split(core::mem::take(rest), len);
         *rest = tail;
         part
     }

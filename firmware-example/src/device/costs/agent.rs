@@ -59,11 +59,10 @@ fn config() -> Option<Config> {
 fn slices(memory: &mut Memory, probe: &mut Probe, m: usize) {
     let (Some(config), Some(features)) = (config(), map(&mut memory.features, m)) else { return };
     let Ok(candidates) = Candidates::grid(PER_AXIS, DIM) else { return };
-    let public =
-        Public { candidates, features, feature_rows: &[], region_of: &[], prior_rows: &[], confidence_widths: &[] };
+    let Ok(public) = Public::streamed(&config, candidates, features) else { return };
     let mut state = AgentState::new(3, RunSeed::new(1, 0));
-    let Ok(numbers) = AgentStorage::split(&config, &public, &mut memory.numbers[..AGENT]) else { return };
-    let Ok(mut agent) = Agent::attach(&config, &public, &mut state, numbers) else { return };
+    let Ok(numbers) = AgentStorage::split(&public, &mut memory.numbers[..AGENT]) else { return };
+    let Ok(mut agent) = Agent::attach(&public, &mut state, numbers) else { return };
     let (mut y, mut most) = (0.0, 0);
     while agent.state().phase() != Phase::Done {
         let input = match agent.state().phase() {

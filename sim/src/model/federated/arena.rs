@@ -11,7 +11,9 @@ use super::blocks;
 use super::context::MethodContext;
 use super::error::DriverError;
 use super::fabric::{Partial, Snapshot};
+use super::lent::{Lent, Logs, Stop};
 use super::link::Frames;
+use super::tally::Tally;
 use crate::world::fault::FaultCounts;
 
 /// The state of an agent of whatever method.
@@ -44,6 +46,23 @@ pub struct Arena<T, S> {
     best: Vec<f64>,
     /// Frames that missed the last deadline, with their senders.
     pub late: Frames,
+}
+
+impl<T: Scalar, S: State> Logs for Arena<T, S> {
+    fn bytes(&self) -> usize {
+        self.states.iter().map(|state| 2 * state.observations() as usize * T::BYTES).sum()
+    }
+
+    fn each(&self, take: &mut dyn FnMut(&[u8]) -> Result<(), Stop>) -> Result<(), Stop> {
+        let mut bytes = Vec::with_capacity(self.log * T::BYTES);
+        for (state, log) in self.states.iter().zip(self.logs.chunks_exact(self.log)) {
+            let filled = &log[..2 * state.observations() as usize];
+            bytes.resize(filled.len() * T::BYTES, 0);
+            bytes.chunks_exact_mut(T::BYTES).zip(filled).for_each(|(bytes, x)| x.write_le(bytes));
+            take(&bytes)?;
+        }
+        Ok(())
+    }
 }
 
 /// What one agent of an arena borrows.
@@ -119,17 +138,8 @@ impl<T: Scalar, S: State> Arena<T, S> {
     }
 
     /// What its agents are.
-    pub fn snapshot(&self) -> Snapshot<S> {
-        let mut logs = Vec::new();
-        for (state, log) in self.states.iter().zip(self.logs.chunks_exact(self.log)) {
-            for x in &log[..2 * state.observations() as usize] {
-                let start = logs.len();
-                logs.resize(start + T::BYTES, 0);
-                x.write_le(&mut logs[start..]);
-            }
-        }
-        let (first, states, best, late) = (self.first, self.states.clone(), self.best.clone(), self.late.clone());
-        Snapshot { first, states, logs, best, late }
+    pub fn lent(&self) -> Lent<'_, S> {
+        Lent { first: self.first, states: &self.states, logs: self, best: &self.best, late: &self.late }
     }
 
     /// The indices of its agents.
@@ -154,7 +164,8 @@ impl<T: Scalar, S: State> Arena<T, S> {
         Ok(())
     }
 
-    /// The answer to an order: the agents' leaves and regrets in blocks, each agent's own regret at report rounds.
+    /// The answer to an order: the agents' leaves and regrets in blocks, how often each regret occurs at
+    /// report rounds.
     pub fn partial(
         &self,
         method: &MethodContext<T>,
@@ -167,7 +178,7 @@ impl<T: Scalar, S: State> Arena<T, S> {
         let optimum = |agent| method.run.optimum(agent);
         let regrets: Vec<f64> = (agents.start..).zip(&self.best).map(|(agent, best)| optimum(agent) - best).collect();
         let pieces = blocks::cut(agents.start, method.config.parameters().agents, leaves, &regrets);
-        let regrets = if report { regrets } else { Vec::new() };
+        let regrets = if report { Tally::of(&regrets) } else { Tally::default() };
         Partial { agents, collected, pieces, regrets, faults, observations: Vec::new(), messages: Vec::new() }
     }
 }

@@ -9,6 +9,7 @@ use super::blocks;
 use super::context::MethodContext;
 use super::error::DriverError;
 use super::fabric::Partial;
+use super::tally::Tally;
 use crate::record::{MethodRun, is_report_round};
 use crate::world::fault::FaultCounts;
 
@@ -88,8 +89,9 @@ impl Books {
         let (leaves, sum) = blocks::join(agents, partials.iter().flat_map(|partial| &partial.pieces))?;
         self.0.regret.push(rounded(sum / f64::from(agents), 5));
         if is_report_round(round, rounds) {
-            let regrets = partials.iter().flat_map(|partial| &partial.regrets).copied().collect();
-            self.0.regret_quantiles.push((round, quantiles(regrets)?));
+            let mut regrets = Tally::default();
+            partials.iter().for_each(|partial| regrets.add(&partial.regrets));
+            self.0.regret_quantiles.push((round, quantiles(agents, &regrets)?));
         }
         let mut faults = FaultCounts::default();
         partials.iter().for_each(|partial| faults.add(&partial.faults));
@@ -111,12 +113,14 @@ impl Books {
 }
 
 /// The 10 %, 50 % and 90 % quantiles of the agents' regrets: of the nearest rank.
-fn quantiles(mut regrets: Vec<f64>) -> Result<[f64; 3], DriverError> {
-    let last = regrets.len().checked_sub(1).ok_or(DriverError::Check("a report round without regrets"))?;
-    Ok([0.1, 0.5, 0.9].map(|share| {
-        let place = (last as f64 * share + 0.5) as usize;
-        rounded(*regrets.select_nth_unstable_by(place, f64::total_cmp).1, 3)
-    }))
+fn quantiles(agents: u32, regrets: &Tally) -> Result<[f64; 3], DriverError> {
+    let wrong = DriverError::Check("a report round without the regrets of all agents, each once");
+    let last = agents.checked_sub(1).filter(|_| regrets.count() == u64::from(agents)).ok_or(wrong)?;
+    let [low, middle, high] = [0.1, 0.5, 0.9].map(|share| regrets.of_rank((f64::from(last) * share + 0.5) as u64));
+    match (low, middle, high) {
+        (Some(low), Some(middle), Some(high)) => Ok([low, middle, high]),
+        _ => Err(DriverError::Check("a rank beyond the last agent's")),
+    }
 }
 
 /// The nearest number of this many significant decimal digits. What is kept is what tables and pictures of a run folder
@@ -128,6 +132,30 @@ fn rounded(x: f64, digits: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The quantiles as they were defined: of the regrets of all agents in one place.
+    fn of_all(mut regrets: Vec<f64>) -> [f64; 3] {
+        let last = regrets.len() - 1;
+        [0.1, 0.5, 0.9].map(|share| {
+            let place = (last as f64 * share + 0.5) as usize;
+            rounded(*regrets.select_nth_unstable_by(place, f64::total_cmp).1, 3)
+        })
+    }
+
+    #[test]
+    fn quantiles_of_counts_are_those_of_all_regrets_in_one_place() {
+        for agents in [1u32, 2, 3, 10, 11, 200, 1025] {
+            let regrets: Vec<f64> = (0..agents).map(|n| 1.7 / f64::from(n * n % 997 + 3) - 1e-4).collect();
+            let mut tally = Tally::default();
+            regrets.chunks(7).for_each(|part| tally.add(&Tally::of(part)));
+            let found = quantiles(agents, &tally).unwrap();
+            assert_eq!(found.map(f64::to_bits), of_all(regrets.clone()).map(f64::to_bits), "{agents} agents");
+            // Negative controls: an agent too few, one too many, and another agent's regret.
+            assert!(quantiles(agents + 1, &tally).is_err() && quantiles(agents - 1, &tally).is_err());
+            let other: Vec<f64> = regrets.iter().map(|regret| regret * 1.01).collect();
+            assert_ne!(quantiles(agents, &Tally::of(&other)).unwrap(), found, "{agents} agents");
+        }
+    }
 
     #[test]
     fn numbers_are_kept_to_their_significant_digits() {

@@ -13,7 +13,9 @@ use std::sync::Arc;
 use sordino_core::domain::{Candidates, Regions};
 use sordino_core::features::random_fourier;
 use sordino_core::federated::exchange::{Agreement, Announced, PublicFeatures, candidates_digest};
-use sordino_core::federated::{Aggregation, Config, InitialRegion, OwnDraw, Parameters, Public, Signal};
+use sordino_core::federated::{
+    Aggregation, CandidateRows, Config, InitialRegion, OwnDraw, Parameters, Public, Signal, Tables,
+};
 use sordino_core::kernel::{Kernel, StationaryKernel};
 use sordino_core::linalg::pivoted_cholesky;
 use sordino_core::math::Scalar;
@@ -295,14 +297,9 @@ impl<T: Scalar> MethodContext<T> {
         let (run, shared) = (&*self.run, &*self.run.shared);
         let count = self.config.parameters().feature_count as usize;
         let features = run.public.map(shared.dim, count, &run.features).map_err(DriverError::Features)?;
-        Ok(Public {
-            candidates: shared.candidates(),
-            features,
-            feature_rows: &run.feature_rows,
-            region_of: &self.region_of,
-            prior_rows: &shared.prior_rows,
-            confidence_widths: &[],
-        })
+        let rows = Some(CandidateRows { features: &run.feature_rows, region_of: &self.region_of });
+        let tables = Tables { rows, prior_rows: &shared.prior_rows, ..Tables::NONE };
+        Ok(Public::new(&self.config, shared.candidates(), features, tables)?)
     }
 }
 

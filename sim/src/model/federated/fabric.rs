@@ -13,16 +13,19 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-use sordino_core::federated::{self, AgentState, Share, Wiped};
+use sordino_core::federated::{self, Share, Wiped};
 use sordino_core::privacy::SourceKind;
 
 use super::blocks::Piece;
 use super::error::DriverError;
+use super::lent::{Lent, Snapshots};
 use super::message::Message;
+use super::tally::Tally;
 use crate::progress::{Stage, Step};
 use crate::record::Observed;
 use crate::world::fault::FaultCounts;
+
+pub use super::lent::Snapshot;
 
 /// What all members are told at the beginning of a round. (Neither it nor a partial prints: both hold secrets.)
 #[derive(Clone)]
@@ -47,45 +50,14 @@ pub struct Partial {
     pub collected: Option<federated::Partial<Wiped<u8>, Wiped<i64>>>,
     /// Its agents' part of the transcript and of the summed regret, in blocks.
     pub pieces: Vec<Piece>,
-    /// Its agents' best-so-far noise-free regrets, at report rounds only: simulation only.
-    pub regrets: Vec<f64>,
+    /// How often its agents' best-so-far noise-free regrets occur, at report rounds only: simulation only.
+    pub regrets: Tally,
     /// What happened on its links.
     pub faults: FaultCounts,
     /// What its agents observed, in their order, if the scenario asks for it: simulation only.
     pub observations: Vec<Observed>,
     /// What its agents sent to a server that takes no sums.
     pub messages: Vec<Message>,
-}
-
-/// Everything that consecutive agents are: states, logs, what is still on its way.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Snapshot<S = AgentState> {
-    /// The first agent.
-    pub first: u32,
-    /// States of all agents, in order.
-    pub states: Vec<S>,
-    /// Their logs, little-endian, only what is filled, one after the other.
-    pub logs: Vec<u8>,
-    /// Their best noise-free values so far.
-    pub best: Vec<f64>,
-    /// Frames that missed a deadline, with their sender.
-    pub late: Vec<(u32, Vec<u8>)>,
-}
-
-impl<S> Snapshot<S> {
-    /// Joins snapshots of consecutive ranges.
-    pub fn join(mut parts: Vec<Self>) -> Self {
-        parts.sort_by_key(|part| part.first);
-        let first = parts.first().map_or(0, |part| part.first);
-        let mut whole = Snapshot { first, states: Vec::new(), logs: Vec::new(), best: Vec::new(), late: Vec::new() };
-        for part in parts {
-            whole.states.extend(part.states);
-            whole.logs.extend(part.logs);
-            whole.best.extend(part.best);
-            whole.late.extend(part.late);
-        }
-        whole
-    }
 }
 
 /// Consecutive agents of one federation, of whatever method: what a member holds.
@@ -118,7 +90,7 @@ pub trait Crew: Sized + Send + 'static {
     fn advance(&mut self, order: &Self::Order) -> Result<Partial, DriverError>;
 
     /// What its agents are.
-    fn snapshot(&self) -> Snapshot<Self::State>;
+    fn lent(&self) -> Lent<'_, Self::State>;
 
     /// An order in a stage, to be told.
     fn step(context: &Self::Context, order: &Self::Order, stage: Stage) -> Step;
@@ -136,5 +108,5 @@ pub trait Fabric<C: Crew> {
     fn round(&mut self, order: C::Order) -> impl Future<Output = Result<Vec<Partial>, Self::Error>>;
 
     /// What all members are, between orders.
-    fn snapshot(&mut self) -> impl Future<Output = Result<Vec<Snapshot<C::State>>, Self::Error>>;
+    fn snapshot(&mut self) -> impl Future<Output = Result<Snapshots<'_, C::State>, Self::Error>>;
 }

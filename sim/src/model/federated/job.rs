@@ -16,6 +16,7 @@ use super::custom::shard::CustomShard;
 use super::custom::{self, Custom, CustomError};
 use super::error::DriverError;
 use super::fabric::{Fabric, Partial, Snapshot};
+use super::lent::Snapshots;
 use super::lockstep::Lockstep;
 use super::prior;
 use super::prior::context::{PriorContext, PriorNumbers};
@@ -85,7 +86,7 @@ impl<C: Travels> Fabric<C> for Held<'_, C> {
         }
     }
 
-    async fn snapshot(&mut self) -> Result<Vec<Snapshot<C::State>>, DriverError> {
+    async fn snapshot(&mut self) -> Result<Snapshots<'_, C::State>, DriverError> {
         match self {
             Held::Here(fabric) => fabric.snapshot().await,
             Held::Pool(fabric) => fabric.snapshot().await,

@@ -11,6 +11,7 @@ use sordino_core::math::Scalar;
 use super::context::MethodContext;
 use super::error::DriverError;
 use super::fabric::{Crew, Fabric, Partial, Snapshot};
+use super::lent::Snapshots;
 use super::run::{self, Surroundings};
 use super::shard::Shard;
 use crate::progress::Progress;
@@ -54,7 +55,7 @@ impl<C: Crew> Fabric<C> for Lockstep<C> {
         Ok(vec![self.0.advance(&order)?])
     }
 
-    async fn snapshot(&mut self) -> Result<Vec<Snapshot<C::State>>, DriverError> {
-        Ok(vec![self.0.snapshot()])
+    async fn snapshot(&mut self) -> Result<Snapshots<'_, C::State>, DriverError> {
+        Ok(Snapshots::lent(std::iter::once(self.0.lent())))
     }
 }

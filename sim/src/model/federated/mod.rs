@@ -11,9 +11,9 @@
 //! | [`prior`] | the parties of the federated prior, over the same fabric |
 //! | [`custom`] | methods whose parties are handed in; random search, pooled data |
 //! | [`export`] | what a device that takes part must be compiled with |
-//! | [`context`], [`host`], [`saved`] | what the parties borrow; the server; what is stored |
+//! | [`context`], [`host`], [`saved`], [`lent`] | what the parties borrow; the server; what is stored, and from where |
 //! | [`shard`], [`arena`], [`link`], [`message`] | the agents; where they lie side by side; links, and faults that wrap them |
-//! | [`blocks`], [`books`] | the transcript in blocks of agents; what is written down of a round |
+//! | [`blocks`], [`tally`], [`books`] | the transcript in blocks of agents; regrets as counts; what is written down of a round |
 
 use std::num::NonZeroU32;
 use std::path::Path;
@@ -48,6 +48,7 @@ pub mod fabric;
 pub mod host;
 mod job;
 pub mod ledger;
+pub mod lent;
 pub mod link;
 pub mod lockstep;
 pub mod message;
@@ -58,6 +59,7 @@ pub mod remote;
 pub mod run;
 pub mod saved;
 pub mod shard;
+pub mod tally;
 mod together;
 pub mod tokio;
 pub mod wired;

@@ -163,7 +163,7 @@ impl<C: Travels> Post for Lots<C> {
 
     fn snapshot(&self, first: u32) -> Result<Vec<u8>, DriverError> {
         let crew = self.crews.get(&first).ok_or(DriverError::Snapshot { agent: first })?;
-        Ok(encode(&crew.snapshot())?)
+        Ok(encode(&crew.lent())?)
     }
 
     fn agents(&self) -> u32 {

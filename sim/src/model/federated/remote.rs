@@ -10,6 +10,7 @@ use super::super::hub::{Heard, Hub, Letter, Task};
 use super::arena::State;
 use super::error::{DriverError, RemoteError};
 use super::fabric::{Crew, Fabric, Partial, Snapshot};
+use super::lent::Snapshots;
 use super::wired::{Travels, answered, decode, encode};
 use crate::progress::{Progress, Stage};
 use crate::scenario::method::Kind;
@@ -122,9 +123,10 @@ impl<C: Travels> Fabric<C> for Remote<'_, C> {
         if found == u64::from(of) { Ok(partials) } else { Err(RemoteError::Agents { found, expected: of }.into()) }
     }
 
-    async fn snapshot(&mut self) -> Result<Vec<Snapshot<C::State>>, DriverError> {
+    async fn snapshot(&mut self) -> Result<Snapshots<'_, C::State>, DriverError> {
         let snapshots = self.hub.snapshot().map_err(RemoteError::from)?;
-        Ok(snapshots.iter().map(|bytes| decode("a snapshot", bytes)).collect::<Result<_, _>>()?)
+        let read = snapshots.iter().map(|bytes| decode("a snapshot", bytes)).collect::<Result<_, RemoteError>>();
+        Ok(Snapshots::own(read?))
     }
 }
 

@@ -86,7 +86,7 @@ where
         let stop = around.stop.load(Ordering::Relaxed);
         if let Some(journal) = around.journal.filter(|_| round < p.rounds && (stop || pace.is_due())) {
             tell(Stage::Checkpoint);
-            let agents = Snapshot::join(fabric.snapshot().await?);
+            let agents = fabric.snapshot().await?;
             let broadcast = server.broadcast().unwrap_or_default().to_vec();
             let state = Saved::new(server.store()?, &broadcast, books.read(), agents);
             journal.save(&name, books.read().regret.len(), &state)?;

@@ -14,6 +14,7 @@ use super::arena::{Arena, Seat};
 use super::context::MethodContext;
 use super::error::DriverError;
 use super::fabric::{Crew, Order, Partial, Snapshot};
+use super::lent::Lent;
 use super::link::{Door, Faulty, Link, Reach};
 use crate::progress::{Stage, Step};
 use crate::record::{Observed, Source, is_report_round};
@@ -39,7 +40,7 @@ impl<T: Scalar> Crew for Shard<T> {
         agents: Range<u32>,
         snapshot: Option<&Snapshot>,
     ) -> Result<Self, DriverError> {
-        let lengths = [log_len(&method.config), workspace_len(&method.config, &method.public()?)];
+        let lengths = [log_len(&method.config), workspace_len(&method.public()?)];
         let fresh = |agent| AgentState::new(agent, method.run.seed);
         Ok(Shard { arena: Arena::new(method, agents, lengths, fresh, snapshot)?, method: method.clone() })
     }
@@ -48,8 +49,8 @@ impl<T: Scalar> Crew for Shard<T> {
         method.step(order.round, stage)
     }
 
-    fn snapshot(&self) -> Snapshot {
-        self.arena.snapshot()
+    fn lent(&self) -> Lent<'_, AgentState> {
+        self.arena.lent()
     }
 
     fn range(&self) -> Range<u32> {
@@ -78,7 +79,7 @@ impl<T: Scalar> Crew for Shard<T> {
         let (mut leaves, mut observations) = (Vec::new(), Vec::new());
         self.arena.each(|Seat { agent: index, state, log, workspace, best }| {
             let reach = link.reaches(index, order.broadcast.is_some());
-            let mut agent = Agent::attach(config, &public, state, AgentStorage { log, workspace })?;
+            let mut agent = Agent::attach(&public, state, AgentStorage { log, workspace })?;
             let (mut input, count) = match (&order.broadcast, reach) {
                 _ if order.round == 0 => (Input::Start, p.initial_points),
                 (_, Reach::Away) => (Input::Missed, 0),

@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 
 use super::error::DriverError;
 use super::fabric::{Crew, Fabric, Partial, Snapshot};
+use super::lent::Snapshots;
 use crate::progress::{Progress, Stage};
 
 /// Agents in shards of consecutive indices, advanced on a pool.
@@ -74,7 +75,7 @@ impl<C: Crew> Fabric<C> for Pooled<'_, C> {
         if partials.len() == parts { Ok(partials) } else { Err(DriverError::WorkerLost) }
     }
 
-    async fn snapshot(&mut self) -> Result<Vec<Snapshot<C::State>>, DriverError> {
-        Ok(self.shards.iter().map(C::snapshot).collect())
+    async fn snapshot(&mut self) -> Result<Snapshots<'_, C::State>, DriverError> {
+        Ok(Snapshots::lent(self.shards.iter().map(C::lent)))
     }
 }

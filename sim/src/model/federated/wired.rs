@@ -23,6 +23,7 @@ use super::fabric::{Crew, Order, Partial};
 use super::message::Message;
 use super::prior::shard::{CommonDraw, PriorOrder, PriorShard};
 use super::shard::Shard;
+use super::tally::Tally;
 use crate::record::Observed;
 use crate::world::fault::FaultCounts;
 
@@ -247,7 +248,7 @@ struct WiredPartial {
     agents: Range<u32>,
     collected: Option<Collected<Packed, Wiped<i64>>>,
     pieces: Vec<Piece>,
-    regrets: Vec<f64>,
+    regrets: Tally,
     faults: FaultCounts,
     observations: Vec<Observed>,
     messages: Vec<Message>,
@@ -268,7 +269,7 @@ pub fn answer(mut partials: Vec<Partial>) -> Result<Vec<u8>, RemoteError> {
             (Some(before), Some(sums)) if before.agents.end == agents.start => {
                 before.agents.end = agents.end;
                 before.pieces.extend(pieces);
-                before.regrets.extend(regrets);
+                before.regrets.add(&regrets);
                 before.faults.add(&faults);
                 before.observations.extend(observations);
                 before.messages.extend(messages);

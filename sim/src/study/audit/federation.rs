@@ -9,7 +9,7 @@
 use sordino_core::domain::Regions;
 use sordino_core::federated::{
     Aggregation, Collector, CollectorStorage, Config, ConfigError, Counters, InitialRegion, OwnDraw, Parameters,
-    Server, ServerInput, ServerOutput, ServerState, ServerStorage, Signal, l2_sensitivity, storage_lens,
+    Server, ServerInput, ServerNumbers, ServerOutput, ServerState, Signal, l2_sensitivity,
 };
 use sordino_core::math::{self, Scalar};
 use sordino_core::privacy::mechanism::gaussian::GridGaussian;
@@ -49,15 +49,8 @@ pub(super) struct Federation {
     directions: Vec<[f64; REGIONS]>,
     /// Radius S/√P of a contribution.
     radius: f64,
-    server: Numbers,
+    server: ServerNumbers<f64>,
     shard: (Vec<i64>, Vec<u8>, Counters),
-}
-
-struct Numbers {
-    sums: Vec<i64>,
-    noise: Vec<i64>,
-    flags: Vec<u8>,
-    vectors: Vec<f64>,
 }
 
 /// What a control knows of a round ahead of it.
@@ -85,20 +78,15 @@ impl Federation {
             Ok(weights.map(|weight| weight / norm * q / sensitivity))
         });
         let directions = directions.collect::<Result<_, AuditError>>()?;
-        let (sums, noise, flags, vectors) = storage_lens(&config);
+        let others = config.parameters().agents as usize - 1;
         Ok(Federation {
             claimed: (audit.sampling_probability, audit.noise_multiplier),
             charged: (defect == Defect::None).then(|| audit.event()),
             defect,
             directions,
             radius,
-            server: Numbers {
-                sums: vec![0; sums],
-                noise: vec![0; noise],
-                flags: vec![0; flags],
-                vectors: vec![0.0; vectors],
-            },
-            shard: (vec![0; sums], vec![0; flags - 1], Counters::default()),
+            server: ServerNumbers::new(&config),
+            shard: (vec![0; config.broadcast_len()], vec![0; others], Counters::default()),
             config,
         })
     }
@@ -111,12 +99,10 @@ impl Federation {
 
     /// All rounds of one run: the log-likelihood ratio of the claimed mechanism, summed.
     pub(super) fn play<S: Foreseen>(&mut self, run: u32, present: bool, source: &mut S) -> Result<f64, AuditError> {
-        let Numbers { sums, noise, flags, vectors } = &mut self.server;
-        let storage = ServerStorage { sums, noise, flags, vectors };
         let mut state = ServerState::new();
         let failed = |round: u32| move |error: RunError| AuditError::Run { run, round, error };
-        let mut server =
-            Server::attach(&self.config, &mut state, storage).map_err(|error| failed(0)(RunError::Server(error)))?;
+        let mut server = Server::attach(&self.config, &mut state, self.server.lend())
+            .map_err(|error| failed(0)(RunError::Server(error)))?;
         let mut ledger = AuditLedger::new(self.charged);
         let mut total = 0.0;
         for (round, direction) in (0..).zip(&self.directions) {

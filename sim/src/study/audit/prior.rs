@@ -8,9 +8,9 @@
 //!
 //! The claim is exact: J Gaussians of multiplier z are one of multiplier z/√J.
 
-use sordino_core::federated::prior::server::{Input, Output, Plan, ReleaseError, Server, ServerState, ServerStorage};
+use sordino_core::federated::prior::server::{Input, Output, Plan, ReleaseError, Server, ServerState};
 use sordino_core::federated::prior::{
-    Collector, Config, Parameters, Public, PublicState, Terms, event, l2_sensitivity, scratch_len, storage_len,
+    Collector, Config, Parameters, Public, PublicState, ServerNumbers, Terms, event, l2_sensitivity, storage_len,
 };
 use sordino_core::federated::{CollectorStorage, Counters};
 use sordino_core::math::Scalar;
@@ -111,11 +111,7 @@ struct Federation {
     defect: Defect,
     rounds: Vec<u32>,
     multipliers: Vec<f64>,
-    sums: [i64; JOINT],
-    noise: [i64; JOINT],
-    flags: [u8; AGENTS as usize],
-    released: [f64; JOINT],
-    scratch: Vec<f64>,
+    numbers: ServerNumbers<f64>,
     posterior: Vec<f64>,
 }
 
@@ -139,17 +135,13 @@ impl Federation {
         };
         let config = Config::new(parameters).map_err(AuditError::Config)?;
         Ok(Federation {
+            numbers: ServerNumbers::new(&config),
             config,
             claimed: audit.noise_multiplier,
             charged: (defect == Defect::None).then(|| audit.event()),
             defect,
             rounds: (0..releases).collect(),
             multipliers: vec![multiplier; releases as usize],
-            sums: [0; JOINT],
-            noise: [0; JOINT],
-            flags: [0; AGENTS as usize],
-            released: [0.0; JOINT],
-            scratch: vec![0.0; scratch_len(FEATURES, 1)],
             posterior: vec![0.0; storage_len(FEATURES)],
         })
     }
@@ -161,15 +153,8 @@ impl Federation {
         let mut posterior = begun.map_err(|error| failed(0)(ReleaseError::from(error).into()))?;
         let (mut state, mut ledger, mut total) = (ServerState::new(), AuditLedger::new(self.charged), 0.0);
         let plan = Plan { rounds: &self.rounds, noise_multipliers: &self.multipliers };
-        let storage = ServerStorage {
-            sums: &mut self.sums,
-            noise: &mut self.noise,
-            flags: &mut self.flags,
-            released: &mut self.released,
-            scratch: &mut self.scratch,
-        };
         let public = Public { feature_rows: &ROWS, prior_rows: &[], gram: &GRAM, designs: &DESIGNS };
-        let attached = Server::attach(plan, public, &mut state, &mut posterior, storage);
+        let attached = Server::attach(plan, public, &mut state, &mut posterior, self.numbers.lend());
         let mut server = attached.map_err(|error| failed(0)(error.into()))?;
         for (release, multiplier) in (0..).zip(&self.multipliers) {
             let mut step = Step { config: &self.config, server: &mut server, release, source: &mut *source };

@@ -4,8 +4,8 @@ use std::sync::OnceLock;
 
 use rand_core::{TryCryptoRng, TryRng};
 use sordino_core::federated::{
-    Collector, CollectorStorage, Counters, PartialError, Server, ServerError, ServerInput, ServerOutput, ServerState,
-    ServerStorage, storage_lens,
+    Collector, CollectorStorage, Counters, PartialError, Server, ServerError, ServerInput, ServerNumbers, ServerOutput,
+    ServerState,
 };
 use sordino_core::privacy::{Ledger, NoiseError, Secret};
 use sordino_core::random::Stream;
@@ -221,12 +221,9 @@ fn mended_a_panicking_worker_is_an_error() {
 
 /// A server of the audited federation with its first broadcast open.
 fn opened<R>(federation: &Federation, act: impl FnOnce(&mut Server<'_, f64>, &mut Simulated) -> R) -> R {
-    let (sums, noise, flags, vectors) = storage_lens(federation.config());
-    let (mut sums, mut noise, mut flags, mut vectors) =
-        (vec![0; sums], vec![0; noise], vec![0; flags], vec![0.0; vectors]);
-    let storage = ServerStorage { sums: &mut sums, noise: &mut noise, flags: &mut flags, vectors: &mut vectors };
+    let mut numbers = ServerNumbers::new(federation.config());
     let (mut state, mut source) = (ServerState::new(), Simulated::new(Stream::from_seed(1)));
-    let mut server = Server::attach(federation.config(), &mut state, storage).unwrap();
+    let mut server = Server::attach(federation.config(), &mut state, numbers.lend()).unwrap();
     server.handle(ServerInput::Open, &mut source).unwrap();
     act(&mut server, &mut source)
 }

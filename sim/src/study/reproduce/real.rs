@@ -38,45 +38,28 @@ const PRIVATE: &[Method] = &[DP_FTS_DE, PRIOR_NOISE, DP_PRIOR];
 const BELOW_ONE: &str = "ε < 1";
 
 fn employment(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
-    measured("employment", &["privacy.noise_multiplier=4"], options, runs, |ratio| {
-        vec![
-            ratio("", TS, 0.2, 0.65),
-            ratio("", PRIOR_NOISE, 0.2, 0.7),
-            ratio(BELOW_ONE, TS, 0.3, 0.85),
-            ratio(BELOW_ONE, PRIOR_NOISE, 0.4, 0.9),
-        ]
-    })
+    let (first, below_one) = ([(0.2, 0.65), (0.2, 0.7)], [(0.3, 0.85), (0.4, 0.9)]);
+    measured("employment", &["privacy.noise_multiplier=4"], options, runs, [first, below_one])
 }
 
 fn planes(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
-    measured("planes", &["privacy.noise_multiplier=6"], options, runs, |ratio| {
-        vec![
-            ratio("", TS, 0.6, 0.9),
-            ratio("", PRIOR_NOISE, 0.6, 0.92),
-            ratio(BELOW_ONE, TS, 0.6, 0.9),
-            ratio(BELOW_ONE, PRIOR_NOISE, 0.6, 0.92),
-        ]
-    })
+    let bands = [(0.6, 0.9), (0.6, 0.92)];
+    measured("planes", &["privacy.noise_multiplier=6"], options, runs, [bands, bands])
 }
 
 fn wages(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
-    measured("wages", &["privacy.noise_multiplier=6"], options, runs, |ratio| {
-        vec![
-            ratio("", TS, 0.8, 1.0),
-            ratio("", PRIOR_NOISE, 0.95, 1.05),
-            ratio(BELOW_ONE, TS, 0.8, 1.0),
-            ratio(BELOW_ONE, PRIOR_NOISE, 0.92, 1.03),
-        ]
-    })
+    let (first, below_one) = ([(0.8, 1.0), (0.95, 1.05)], [(0.8, 1.0), (0.92, 1.03)]);
+    measured("wages", &["privacy.noise_multiplier=6"], options, runs, [first, below_one])
 }
 
-/// Bands of `dp-prior` over another method's regret in a variant, between two bounds; `ts` is that of the first variant.
+/// Bands of `dp-prior` over the regret of `ts` and of `prior-noise`, in the scenario as it is and below ε = 1; `ts` is that of
+/// the first variant.
 fn measured(
     scenario: &'static str,
     below_one: &'static [&'static str],
     options: &Options,
     runs: u32,
-    bands: impl Fn(&dyn Fn(&'static str, Method, f64, f64) -> Band) -> Vec<Band>,
+    bounds: [[(f64, f64); 2]; 2],
 ) -> Result<Outcome, ReproduceError> {
     let variants = [
         Variant { name: "", settings: &[], methods: ALL },
@@ -84,11 +67,13 @@ fn measured(
     ];
     let all = Comparison::execute(scenario, &variants, options, runs)?;
     let at = |variant: &'static str, method: Method| (if method == TS { "" } else { variant }, method);
-    let ratio = |variant, method, low, high| {
-        let (name, ratio) = all.ratio((variant, DP_PRIOR), at(variant, method));
-        Band::within(name, ratio, low, high)
-    };
-    let mut bands = bands(&ratio);
+    let mut bands = Vec::new();
+    for (variant, bounds) in ["", BELOW_ONE].into_iter().zip(bounds) {
+        for (method, (low, high)) in [TS, PRIOR_NOISE].into_iter().zip(bounds) {
+            let (name, ratio) = all.ratio((variant, DP_PRIOR), at(variant, method));
+            bands.push(Band::within(name, ratio, low, high));
+        }
+    }
     bands.extend(["", BELOW_ONE].map(|variant| all.equal_loss_band(variant, DP_PRIOR, DP_FTS_DE)));
     let pairs = ["", BELOW_ONE].into_iter().flat_map(|variant| [TS, PRIOR_NOISE, DP_FTS_DE].map(|of| (variant, of)));
     let mut remarks: Vec<String> =

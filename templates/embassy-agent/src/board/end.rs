@@ -12,13 +12,17 @@ use cortex_m as _;
 #[cfg(target_arch = "riscv32")]
 use riscv as _;
 
-/// One of two parties is done; the emulator ends after the second.
+/// Parties in this image.
+#[cfg(target_arch = "arm")]
+const PARTIES: u32 = cfg!(feature = "agent") as u32 + cfg!(feature = "reporter") as u32;
+
+/// A party is done; the emulator ends after the last.
 #[cfg(target_arch = "arm")]
 pub fn done(party: &str, count: u32) {
     use core::cell::Cell;
     use cortex_m::interrupt::Mutex;
     use cortex_m_semihosting::{debug, hprintln};
-    static LEFT: Mutex<Cell<u32>> = Mutex::new(Cell::new(2));
+    static LEFT: Mutex<Cell<u32>> = Mutex::new(Cell::new(PARTIES));
     hprintln!("{party}: {count}");
     let left = cortex_m::interrupt::free(|token| {
         let left = LEFT.borrow(token);

@@ -21,14 +21,14 @@ use crate::record::{MethodRun, stored_name};
 
 /// A method between two rounds.
 #[derive(Serialize, Deserialize)]
-struct Saved {
-    server: Server,
-    books: MethodRun,
-    agents: Snapshot<AgentState>,
+struct Saved<S = Server, B = MethodRun, A = Snapshot<AgentState>> {
+    server: S,
+    books: B,
+    agents: A,
 }
 
 /// What its server is: what it keeps, and what it sent last.
-#[derive(Clone, Default, Serialize, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 struct Server {
     kept: Vec<f64>,
     /// Empty if nothing was sent.
@@ -70,9 +70,8 @@ where
         let (stop, last) = (around.stop.load(Ordering::Relaxed), round == rounds);
         if let Some(journal) = around.journal.filter(|_| !last && (stop || pace.is_due())) {
             tell(Stage::Checkpoint);
-            let agents = Snapshot::join(fabric.snapshot().await?);
-            let saved = Saved { server: server.clone(), books: books.read().clone(), agents };
-            journal.save(&name, saved.books.regret.len(), &saved)?;
+            let (books, agents) = (books.read(), fabric.snapshot().await?);
+            journal.save(&name, books.regret.len(), &Saved { server: &server, books, agents })?;
             pace = Pace::new(around.interval);
         }
         tell(Stage::Done { epsilon: None, budget: None });

@@ -14,6 +14,7 @@ use sordino_core::wire::{self, Kind, ScalarTag};
 use super::super::arena::{Arena, Seat, State};
 use super::super::error::DriverError;
 use super::super::fabric::{Crew, Partial, Snapshot};
+use super::super::lent::Lent;
 use super::super::link::{Collects, Door, Faulty, Link, Reach};
 use super::super::shard::observed;
 use super::context::CustomContext;
@@ -93,8 +94,8 @@ impl<T: Scalar> Crew for CustomShard<T> {
         self.arena.range()
     }
 
-    fn snapshot(&self) -> Snapshot<AgentState> {
-        self.arena.snapshot()
+    fn lent(&self) -> Lent<'_, AgentState> {
+        self.arena.lent()
     }
 
     fn step(context: &CustomContext<T>, order: &CustomOrder, stage: Stage) -> Step {

@@ -31,10 +31,10 @@ type Host<T> = PriorHost<T, SimulatedSources>;
 
 /// A method between two rounds.
 #[derive(Serialize, Deserialize)]
-struct Saved<S = ServerState> {
+struct Saved<S = ServerState, B = MethodRun, A = Snapshot<AgentState>> {
     server: StoredPrior<S>,
-    books: MethodRun,
-    agents: Snapshot<AgentState>,
+    books: B,
+    agents: A,
 }
 
 /// A server before release 0 with the budget of its scenario, or as it was stored.
@@ -112,8 +112,7 @@ where
         let last = round == context.rounds();
         if let Some(journal) = around.journal.filter(|_| !last && (stop || pace.is_due())) {
             tell(Stage::Checkpoint);
-            let agents = Snapshot::join(fabric.snapshot().await?);
-            let books = books.read().clone();
+            let (books, agents) = (books.read(), fabric.snapshot().await?);
             journal.save(&name, books.regret.len(), &Saved { server: server.store()?, books, agents })?;
             pace = Pace::new(around.interval);
         }

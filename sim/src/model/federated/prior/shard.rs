@@ -14,6 +14,7 @@ use sordino_core::wire::{self, Kind, ScalarTag};
 use super::super::arena::{Arena, Seat};
 use super::super::error::DriverError;
 use super::super::fabric::{Crew, Partial, Snapshot};
+use super::super::lent::Lent;
 use super::super::link::{Door, Faulty, Link, Reach};
 use super::super::shard::observed;
 use super::context::PriorContext;
@@ -95,8 +96,8 @@ impl<T: Scalar> Crew for PriorShard<T> {
         }
     }
 
-    fn snapshot(&self) -> Snapshot<AgentState> {
-        self.arena.snapshot()
+    fn lent(&self) -> Lent<'_, AgentState> {
+        self.arena.lent()
     }
 
     fn step(context: &PriorContext<T>, order: &PriorOrder<T>, stage: Stage) -> Step {
