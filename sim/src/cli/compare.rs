@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 
 use super::error::CliError;
 use super::report::figure;
-use super::{print, print_json};
+use super::{print, print_json, unfinished};
 use crate::progress::log;
 use crate::report::differences::few;
 use crate::report::grid;
@@ -50,6 +50,7 @@ enum Format {
 
 /// Reads the folders, checks that they can be compared, prints tables and writes the picture.
 pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
+    arguments.folders.iter().try_for_each(|folder| unfinished::refuse(folder))?;
     let sides = arguments.folders.iter().map(|path| Side::open(path)).collect::<Result<Vec<_>, _>>();
     let found = compare(&sides.map_err(CliError::input)?, &arguments.methods).map_err(CliError::input)?;
     let format = arguments.figure.as_deref().map(|path| figure::format(None, path)).transpose()?;

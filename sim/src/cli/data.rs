@@ -37,9 +37,15 @@ pub fn of_data(text: &str, settings: &[String], data: Option<&Path>) -> Result<V
         _ => return Ok(Vec::new()),
     }
     let path = data.ok_or_else(|| CliError::input("this scenario reads a CSV table; name it with --data PATH"))?;
+    if !path.exists() {
+        return Err(CliError::input(format!("--data {}: there is no such file", path.display())));
+    }
     let facts = if kind == "fedhpo" { of_trainings(text, settings, path)? } else { Some(table::facts(path)?) };
     // A scenario that is wrong is refused by who reads it next.
     let Some(facts) = facts else { return Ok(Vec::new()) };
+    if facts.agents == 0 {
+        return Err(CliError::input(format!("{}: no rows; a table has a row below its header", path.display())));
+    }
     let agents = agents.then(|| format!("federation.agents={}", facts.agents));
     let digest = digest.then(|| format!("objective.digest=\"{}\"", facts.digest));
     Ok(agents.into_iter().chain(digest).collect())

@@ -195,6 +195,7 @@ pub fn execute_on(
         result => result?,
     };
     show(&head, &record, arguments.format)?;
+    model.cautions().iter().for_each(|caution| log::note(&format!("warning: {caution}")));
     log::done(Some(&path), Some(&record.summary.digest));
     Ok(())
 }

@@ -11,6 +11,8 @@ use crate::journal::{Journal, SUMMARY};
 use crate::model::{self, Model, ModelError, Options};
 use crate::progress::log;
 use crate::report::folder::FolderError;
+use crate::scenario::method::CUSTOM;
+use crate::scenario::{ObjectiveConfig, OwnMethod, Scenario};
 use crate::study::sweep::{Index, Status, SweepFolder};
 
 /// A longer scenario is not read.
@@ -31,7 +33,12 @@ pub fn page(folder: &Path) -> Result<Option<String>, CliError> {
         .map_err(|error| CliError::input(format!("{name}: cannot be read: {error}")))?;
     let model = model::parse(&name, &text, &[])?;
     let data = if model.reads().is_some() { " --data PATH" } else { "" };
-    let again = format!("sordino run {}{data} --out {} --resume", quoted(&name), quoted(&folder.display().to_string()));
+    let again = match brought(&name, &text) {
+        Some(what) => format!("only the program that brings {what} can do that; run it again over this folder"),
+        None => {
+            format!("sordino run {}{data} --out {} --resume", quoted(&name), quoted(&folder.display().to_string()))
+        }
+    };
     match drawn(folder, &*model)? {
         Some(page) => {
             log::note(&format!("{}: unfinished, what is finished is drawn; to go on: {again}", folder.display()));
@@ -41,6 +48,30 @@ pub fn page(folder: &Path) -> Result<Option<String>, CliError> {
             "{}: unfinished, and nothing in it can be drawn yet; to go on: {again}",
             folder.display()
         ))),
+    }
+}
+
+/// What another program brings to a scenario, its functions or a method: sordino alone cannot run it.
+fn brought(name: &str, text: &str) -> Option<String> {
+    let scenario = Scenario::parse(name, text, &[]).ok()?;
+    let custom = |own: &&OwnMethod<Scenario>| own.method.base().is_some_and(|base| base.name() == CUSTOM);
+    match (&scenario.objective, scenario.own.iter().find(custom)) {
+        (ObjectiveConfig::Custom(_), _) => Some("its functions".to_owned()),
+        (_, Some(own)) => Some(format!("the method `{}`", own.method)),
+        _ => None,
+    }
+}
+
+/// Refuses a folder of which a complete run is wanted, if it is a sweep or an unfinished run: what it is and how to go on.
+pub fn refuse(folder: &Path) -> Result<(), CliError> {
+    if SweepFolder::is_one(folder) {
+        let shown = folder.display();
+        return Err(CliError::input(format!("{shown}: is a sweep; name run folders of it, which are in {shown}/runs")));
+    }
+    match page(folder) {
+        Ok(None) => Ok(()),
+        Ok(Some(_)) => Err(CliError::input(format!("{}: unfinished, as said above", folder.display()))),
+        Err(error) => Err(error),
     }
 }
 

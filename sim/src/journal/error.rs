@@ -47,7 +47,9 @@ impl std::fmt::Display for JournalError {
                 write!(f, "{}: {what}; remove it to do this part again from what is left", path.display())
             }
             JournalError::OtherScenario { path, difference } => {
-                write!(f, "{} belongs to another scenario ({difference})", path.display())
+                let begun = if difference.contains("digest = ") { "; its data file is another one" } else { "" };
+                let sides = "`-` is the folder's, `+` what is asked for now";
+                write!(f, "{} belongs to another scenario{begun} ({difference}; {sides})", path.display())
             }
             JournalError::OtherData { path } => write!(f, "{}: of other data or another version", path.display()),
             JournalError::NothingToResume { path } => write!(

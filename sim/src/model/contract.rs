@@ -144,6 +144,11 @@ pub trait Model: std::fmt::Debug + Send + Sync {
         None
     }
 
+    /// What a person is warned of before the results are believed; mostly nothing.
+    fn cautions(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// In how many steps progress is told, the same for every job.
     fn jobs(&self) -> Jobs {
         Jobs { count: u64::from(self.head().runs) * self.work().len() as u64, unit: "jobs" }

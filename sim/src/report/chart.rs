@@ -129,6 +129,13 @@ impl Picture {
         names
     }
 
+    /// Names of curves alone, of which [`Picture::only`] chooses; of panels, if curves have none.
+    pub fn chosen(&self) -> Vec<&str> {
+        let labels = self.charts.iter().flat_map(|chart| &chart.curves).map(|curve| curve.label.as_str());
+        let labels = crate::record::distinct(labels.filter(|label| !label.is_empty()));
+        if labels.is_empty() { self.names() } else { labels }
+    }
+
     /// The same with these alone: curves by their labels, or panels by their titles; in the picture's own order.
     ///
     /// **Errors**: the name that the picture does not have.

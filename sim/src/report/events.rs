@@ -9,25 +9,52 @@ pub fn event(scenario: &Scenario, summary: &Statistics, method: Method) -> Optio
     let found = summary.methods.iter().find(|found| found.method == method)?;
     let (releases, _) = (found.releases, found.losses?);
     let scenario = scenario.of(method);
-    let Some(prior) = scenario.prior.as_ref().filter(|_| method.is_prior()) else {
+    let prior = scenario.prior.as_ref().filter(|_| method.is_prior());
+    let planned = prior.map_or(scenario.federation.rounds, |prior| prior.noise_multipliers.len() as u32);
+    // A private method skips a release for one reason alone: its budget.
+    let most = scenario.privacy.max_epsilon.filter(|_| releases < planned);
+    let refused = |most: f64| format!("would exceed privacy.max_epsilon = {most}");
+    let (count, rest) = match (releases, most) {
+        (0, Some(most)) => return Some(format!("no release: the first {}", refused(most))),
+        (_, Some(most)) => (format!("{releases} of {planned}"), format!("; the next {}", refused(most))),
+        (0, None) => return Some("no release".to_owned()),
+        (_, None) => (releases.to_string(), String::new()),
+    };
+    let Some(prior) = prior else {
         let (q, z) = (scenario.privacy.sampling_probability, scenario.privacy.noise_multiplier);
-        return Some(format!(
-            "{releases} Gaussian releases of multiplier {}, each of a secret {q} of the agents",
-            shown(&[z.value()])
-        ));
+        let z = shown(&[z.value()]);
+        return Some(format!("{count} Gaussian releases of multiplier {z}, each of a secret {q} of the agents{rest}"));
     };
     let made = prior.noise_multipliers.get(..releases as usize).unwrap_or(&prior.noise_multipliers);
-    Some(format!("{releases} Gaussian releases of multiplier {}, each of all agents", shown(made)))
+    Some(format!("{count} Gaussian releases of multiplier {}, each of all agents{rest}", shown(made)))
 }
 
-/// The events of all private methods, a sentence for each kind.
+/// The events of all private methods, a sentence for each kind; methods that planned the same may differ in their budgets.
 pub fn sentences(scenario: &Scenario, summary: &Statistics) -> Vec<String> {
-    let sentence = |paid: &Paid| {
-        let event = event(scenario, summary, *paid.methods.first()?)?;
-        let names: Vec<&str> = paid.methods.iter().map(|method| method.name()).collect();
-        Some(format!("{}: {event}", names.join(", ")))
+    let of_group = |paid: &Paid| {
+        let mut found: Vec<(Vec<&str>, String)> = Vec::new();
+        for method in &paid.methods {
+            let Some(event) = event(scenario, summary, *method) else { continue };
+            match found.iter_mut().find(|(_, known)| *known == event) {
+                Some((names, _)) => names.push(method.name()),
+                None => found.push((vec![method.name()], event)),
+            }
+        }
+        found.into_iter().map(|(names, event)| format!("{}: {event}", names.join(", "))).collect::<Vec<_>>()
     };
-    summary.paid.iter().filter_map(sentence).collect()
+    summary.paid.iter().flat_map(of_group).collect()
+}
+
+/// What must be said beside a table in which private methods have unequal ε; nothing if they have not.
+pub fn unequal(summary: &Statistics) -> Option<String> {
+    let told: Vec<Option<f64>> = summary.methods.iter().filter_map(|method| Some(method.losses?[0].tight)).collect();
+    let differ = |a: f64, b: f64| (a - b).abs() > 1e-3 * a.max(b);
+    let one = told.windows(2).all(|pair| match (pair[0], pair[1]) {
+        (Some(a), Some(b)) => !differ(a, b),
+        (a, b) => a == b,
+    });
+    let said = "Private methods of this run differ in ε: a lower regret beside a larger ε was paid for in privacy.";
+    (!one).then(|| said.to_owned())
 }
 
 /// One multiplier, or the ends of several.

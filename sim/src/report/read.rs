@@ -23,7 +23,7 @@ const BYTES_MAX: u64 = 1 << 30;
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// A file is missing or cannot be read.
-    #[error("{path}: cannot be read: {error}; is this a run folder?")]
+    #[error("{path}: cannot be read; is this a run folder? {error}")]
     Unreadable {
         /// Path of the file.
         path: PathBuf,

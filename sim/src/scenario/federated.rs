@@ -11,7 +11,7 @@ use super::faults::FaultConfig;
 use super::head::Head;
 use super::kernel::KernelConfig;
 use super::keys::keys;
-use super::method::{Method, MethodName, POOLED, RANDOM};
+use super::method::{Guarantee, Method, MethodName, POOLED, RANDOM};
 use super::objective::{AGENTS_MAX, ObjectiveConfig};
 use super::own::{OwnKeys, OwnMethod, declared};
 use super::prior::{PriorConfig, PriorPlan};
@@ -19,6 +19,7 @@ use super::reader::{Problem, ScenarioError, Section};
 use super::root::with_root;
 use super::rule::{Rule, names, number, whole};
 use super::sections::SectionTables;
+use crate::text::significant;
 
 /// The most observations that a run folder has unless the scenario says otherwise.
 const OBSERVATIONS_MAX: u64 = 100_000;
@@ -132,7 +133,7 @@ keys! {
         /// Kernel of the agents' Gaussian processes and of the public features.
         kernel: KernelConfig [group "the objective's" objective.kernel()];
         /// Noise variance in the agent's own posterior, unit y².
-        noise_variance: f64 [given 0.01, "the objective's, at least 1e-6"
+        noise_variance: f64 [given 0.01, "the objective's, at least 1e-6 (`gp-sample`, `function`); of every other one it must be given"
             objective.noise_variance().map(|variance| variance.max(1e-6))] in number(1e-9, 1e9);
         /// M, length of a vector for one region.
         features: u32 [given 30] in whole(2, 4096);
@@ -241,11 +242,49 @@ impl Scenario {
         let unknown = |name: &&MethodName| scenario.method(**name).is_none();
         if let Some(name) = scenario.federation.methods.iter().find(unknown) {
             let shipped = Method::SHIPPED.map(Method::named);
-            let all: Vec<String> = shipped.iter().chain(&names).map(|name| format!("\"{name}\"")).collect();
-            let value = format!("\"{name}\"");
-            return Err(Problem::value("federation.methods", value, all.join(", ")));
+            let all: Vec<&str> = shipped.iter().chain(&names).map(|name| name.name()).collect();
+            return Err(Problem::no_name("federation.methods", name.name(), &all));
         }
+        scenario.protects_somebody()?;
         Ok(scenario)
+    }
+
+    /// The private methods, in the order of tables.
+    fn private_methods(&self) -> impl Iterator<Item = Method> {
+        self.methods().filter(|method| method.guarantee() == Guarantee::DifferentialPrivacy)
+    }
+
+    /// Refuses a private method of one agent: there is nobody to be hidden among, and δ = N^−1.1 would be 1.
+    fn protects_somebody(&self) -> Result<(), Problem> {
+        match self.private_methods().next() {
+            Some(method) if self.federation.agents < 2 => {
+                let admissible =
+                    format!("at least 2 with the private method `{method}`: one agent is hidden among nobody");
+                Err(Problem::value("federation.agents", self.federation.agents, admissible))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What a person should know of the scenario's privacy before a result is believed: of a δ that is not far below 1/N. A
+    /// mechanism that hands out one random agent's data whole has δ = 1/N.
+    pub fn cautions(&self) -> Vec<String> {
+        let (agents, mut said) = (f64::from(self.federation.agents), Vec::new());
+        for method in self.private_methods() {
+            let delta = self.of(method).privacy.delta;
+            let sentence = format!(
+                "δ = {} for {} agents: with up to this probability an agent may lose more than ε says, {} agents on \
+                 average; a δ far below 1/N = {} is usual: set privacy.delta, or read the column of the smaller δ",
+                significant(delta, 3),
+                self.federation.agents,
+                significant(delta * agents, 2),
+                significant(1.0 / agents, 3)
+            );
+            if 2.0 * delta * agents >= 1.0 && !said.contains(&sentence) {
+                said.push(sentence);
+            }
+        }
+        said
     }
 
     /// The scenario of an own method: what is the folder's stays, and what the method has no use for is left out.

@@ -76,6 +76,12 @@ impl Problem {
         Problem::Value { key: key.to_owned(), value: value.to_string(), admissible: admissible.into() }
     }
 
+    /// A name that is none of those that mean something, with the one that was probably meant.
+    pub(super) fn no_name(key: &str, name: &str, names: &[&str]) -> Problem {
+        let all: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
+        Problem::value(key, format!("\"{name}\""), all.join(", ") + &did_you_mean(name, names))
+    }
+
     /// A dotted key that other keys make necessary.
     pub(super) fn missing(key: &str, rule: &Rule) -> Problem {
         Problem::MissingKey { key: key.to_owned(), admissible: rule.wanted() }
@@ -114,6 +120,11 @@ pub fn nearest<'a>(name: &str, admissible: &[&'a str]) -> Option<&'a str> {
     };
     let near = admissible.iter().map(|other| (distance(other), *other)).min()?;
     (near.0 <= 2.max(name.len() / 4)).then_some(near.1)
+}
+
+/// The end of a refusal that names what was probably meant; nothing if no name is near.
+pub(super) fn did_you_mean(name: &str, admissible: &[&str]) -> String {
+    nearest(name, admissible).map_or(String::new(), |near| format!("; did you mean `{near}`?"))
 }
 
 /// A table whose keys are taken one by one.

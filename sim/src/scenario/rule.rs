@@ -6,6 +6,8 @@ use serde_json::{Value as Json, json};
 use sordino_core::privacy::{ClippingNorm, NoiseMultiplier};
 use toml::Value;
 
+use super::reader::did_you_mean;
+
 /// What one value may be, alone or in a list.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Item {
@@ -177,7 +179,8 @@ impl Rule {
     pub(super) fn check(&self, value: &Value) -> Result<(), Inadmissible> {
         let refused = |value: &Value, admissible: String| Err(Inadmissible { value: shown(value), admissible });
         let Some((least, most)) = self.list else {
-            return if self.item.admits(value) { Ok(()) } else { refused(value, self.admissible()) };
+            let near = || self.near(value);
+            return if self.item.admits(value) { Ok(()) } else { refused(value, self.admissible() + &near()) };
         };
         let Some(items) = value.as_array().filter(|items| !items.is_empty() || least == 0) else {
             return refused(value, self.admissible());
@@ -187,12 +190,20 @@ impl Rule {
         let falls = self.ascending && !items.windows(2).all(|pair| number_of(&pair[0]) < number_of(&pair[1]));
         match (self.item, wrong, twice) {
             // Of a list of names the one that is wrong is told, not all of them.
-            (Item::OneOf(_) | Item::Named(_), Some(item), _) => refused(item, self.range("\"")),
+            (Item::OneOf(_) | Item::Named(_), Some(item), _) => refused(item, self.range("\"") + &self.near(item)),
             (Item::OneOf(_) | Item::Named(_), None, Some((_, item))) => {
                 refused(item, "every name at most once".to_owned())
             }
             (_, None, None) if !falls && (least..=most).contains(&items.len()) => Ok(()),
             _ => refused(value, self.admissible()),
+        }
+    }
+
+    /// What was probably meant by a text that is none of the names.
+    fn near(&self, value: &Value) -> String {
+        match (self.item, value.as_str()) {
+            (Item::OneOf(names), Some(text)) => did_you_mean(text, names),
+            _ => String::new(),
         }
     }
 

@@ -57,9 +57,9 @@ pub enum CompareError {
     Scenario(#[from] ScenarioError),
     /// Folders that met different functions.
     #[error(
-        "{} and {} cannot be compared: {key} is {first} there and {second} here, so that their runs are not paired; \
+        "{} and {} cannot be compared: {key} is {first} in {} and {second} in {}, so that their runs are not paired; \
          admissible: equal [objective], seed and {by}",
-        .a.display(), .b.display()
+        .a.display(), .b.display(), .a.display(), .b.display()
     )]
     Unpaired {
         /// Path of one of them.
@@ -151,6 +151,9 @@ pub struct Comparison {
     pub entries: Vec<Entry>,
     /// Paired differences.
     pub pairs: Vec<Pair>,
+    /// Methods that are in one folder alone and so are left out, with the letter of that folder; none if methods were asked
+    /// for.
+    pub left_out: Vec<(String, String)>,
 }
 
 /// One method of one folder over the paired runs.
@@ -205,6 +208,11 @@ pub fn compare(sides: &[Side], wanted: &[String]) -> Result<Comparison, CompareE
     }
     let often = |name: &str| all.iter().filter(|other| *other == name).count() > 1;
     let there = names.join(", ");
+    let alone = |name: &str| {
+        let place = sides.iter().position(|side| side.results.summary.method(name).is_some());
+        (name.to_owned(), place.map_or(String::new(), letter))
+    };
+    let left_out = names.iter().filter(|name| wanted.is_empty() && !often(name)).map(|name| alone(name)).collect();
     names.retain(|name| if wanted.is_empty() { often(name) } else { wanted.iter().any(|other| other == name) });
     if names.is_empty() {
         return Err(CompareError::NoMethod(there));
@@ -226,6 +234,7 @@ pub fn compare(sides: &[Side], wanted: &[String]) -> Result<Comparison, CompareE
         differences: differences(sides),
         entries,
         pairs,
+        left_out,
     })
 }
 
@@ -262,7 +271,10 @@ fn pairable(a: &Side, b: &Side) -> Result<(), CompareError> {
         return refuse("objective.kind", unknown(), unknown());
     }
     let names = both.iter().flatten().map(|(name, _)| name.as_str()).filter(|name| name.starts_with("objective."));
-    for name in distinct(names).into_iter().chain(["seed"]).chain(by.iter().copied()) {
+    // Of two kinds of objectives every key differs: the kind says why.
+    for name in
+        distinct(["objective.kind"].into_iter().chain(names)).into_iter().chain(["seed"]).chain(by.iter().copied())
+    {
         let [first, second] = [0, 1].map(|i| value(&both[i], name));
         if first != second {
             return refuse(name, first, second);
@@ -394,6 +406,10 @@ impl Comparison {
             self.compared_by,
             self.pairs.len()
         )];
+        if !self.left_out.is_empty() {
+            let shown: Vec<String> = self.left_out.iter().map(|(name, folder)| format!("{name} ({folder})")).collect();
+            said.push(format!("Left out, because they are in one folder alone: {}.", shown.join(", ")));
+        }
         said.extend(few(self.runs as usize));
         said
     }

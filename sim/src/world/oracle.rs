@@ -5,6 +5,7 @@
 //! ends with one error.
 
 use std::fmt;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -12,7 +13,9 @@ use serde_json::{Map, Value, json};
 use sordino_host::program::{Program, ProgramError};
 
 use super::ObjectiveError;
+use crate::progress::log;
 use crate::scenario::CommandConfig;
+use crate::text::chain;
 
 /// What is asked; shown as a program reads it, in JSON.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,12 +54,26 @@ pub(super) struct Programs {
     config: CommandConfig,
     /// Those that wait for a question.
     idle: Mutex<Vec<Program>>,
+    /// How often one failed and the question was asked again.
+    again: AtomicU32,
+}
+
+/// So many of them are told one by one; the rest are counted in the end.
+const AGAIN_TOLD: u32 = 3;
+
+impl Drop for Programs {
+    fn drop(&mut self) {
+        let again = *self.again.get_mut();
+        if again > AGAIN_TOLD {
+            log::note(&format!("objective.command: failed and was asked again {again} times in all"));
+        }
+    }
 }
 
 impl Programs {
     /// None is started yet.
     pub(super) fn new(config: &CommandConfig) -> Self {
-        Programs { config: config.clone(), idle: Mutex::new(Vec::new()) }
+        Programs { config: config.clone(), idle: Mutex::new(Vec::new()), again: AtomicU32::new(0) }
     }
 
     /// A number, or what was said in its place: a program that says something else is ended, because its number may be
@@ -92,6 +109,10 @@ impl Oracle for Programs {
             let unasked = matches!(error, ObjectiveError::Program { error: ProgramError::Unasked { .. }, .. });
             if unasked || tries > self.config.retries {
                 return Err(error);
+            }
+            let again = self.again.fetch_add(1, Ordering::Relaxed) + 1;
+            if again <= AGAIN_TOLD {
+                log::note(&format!("{}; it is asked again (failure {again} of this run)", chain(&error)));
             }
         }
     }

@@ -136,7 +136,10 @@ fn a_program_is_tried_again_and_may_be_noisy() {
         )
         .replace("print((", "import random; print(1e-3 * random.random() * (q[\"observation\"] > 0) + (");
     beside(&folder, &noisy);
-    done(&folder, &["run", "c.toml", "--threads", "2", "--set", "objective.noisy=true", "--out", "a"]);
+    let output = done(&folder, &["run", "c.toml", "--threads", "2", "--set", "objective.noisy=true", "--out", "a"]);
+    let healed =
+        said(&output).contains("exit code 1 instead of answering") && said(&output).contains("it is asked again");
+    assert!(healed, "a failure that a second try heals is told: {}", said(&output));
     let table = std::fs::read_to_string(folder.join("a/values.csv")).unwrap();
     let of = |observation: &str| table.lines().filter(|line| line.split(',').nth(4) == Some(observation)).count();
     assert!(of("0") > 10 && of("1") > 4 && of("7") >= 4, "{table}");

@@ -80,9 +80,9 @@ fn folders_that_are_not_comparable_are_refused_with_the_reason() {
     run("fts", SMALL, &["runs=1", "federation.methods=[\"fts\"]"]);
     run("local", "ldp-se", &["runs=1", "learning.rounds=1000", "learning.epoch_len=12"]);
     for (arguments, expected) in [
-        (&["a", "seed"][..], "a and seed cannot be compared: seed is 5 there and 7 here"),
-        (&["a", "noisy"], "objective.noise_variance is 0.01 there and 0.5 here"),
-        (&["a", "long"], "federation.rounds is 14 there and 15 here"),
+        (&["a", "seed"][..], "a and seed cannot be compared: seed is 5 in a and 7 in seed"),
+        (&["a", "noisy"], "objective.noise_variance is 0.01 in a and 0.5 in noisy"),
+        (&["a", "long"], "federation.rounds is 14 in a and 15 in long"),
         (&["a", "fts"], "no method is in more than one of the folders; they have ts, dp-fts-de, fts"),
         (
             &["a", "fts", "--methods", "fts"],
@@ -144,6 +144,9 @@ fn folders_of_every_trust_model_are_compared() {
         let settings = small.iter().flat_map(|setting| ["--set", setting]);
         let _ = std::fs::remove_dir_all(folder.join("other"));
         done(&folder, &all.into_iter().chain(settings).collect::<Vec<_>>());
-        assert!(refused(&folder, 2, &["compare", &a, "other"]).contains("seed is 0 there and 9 here"), "{scenario}");
+        assert!(
+            refused(&folder, 2, &["compare", &a, "other"]).contains(&format!("seed is 0 in {a} and 9 in other")),
+            "{scenario}"
+        );
     }
 }

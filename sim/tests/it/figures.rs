@@ -105,9 +105,14 @@ fn a_sweep_has_regret_against_epsilon_where_epsilon_changes() {
     };
     assert!(
         sweep("z", "privacy.noise_multiplier=0.5,1,2")
-            .contains("z has final-regret, summed-regret, regret-epsilon, epsilon, rounds")
+            .contains("z has final-regret, summed-regret, regret-epsilon (also called utility), epsilon, rounds")
     );
     assert!(!sweep("s", "privacy.clipping_norm=1,2").contains("epsilon"));
+    let message = refused(&folder, 2, &["report", "s", "--figure", "utility", "--out", "x.svg"]);
+    assert!(message.contains("because no key of this sweep changes the ε of a method"), "{message}");
+    let foreign = &["report", "z", "--figure", "utility", "--out", "x.svg", "--methods", "ts,foo"];
+    let message = refused(&folder, 2, foreign);
+    assert!(message.contains("--methods foo") && !message.contains("All methods"), "{message}");
     done(&folder, &["report", "z", "--figure", "regret-epsilon", "--out", "z.svg"]);
     done(&folder, &["report", "z", "--figure", "utility", "--out", "u.svg"]);
     let read = |name: &str| std::fs::read(folder.join(name)).unwrap();
@@ -117,4 +122,26 @@ fn a_sweep_has_regret_against_epsilon_where_epsilon_changes() {
     assert!(picture.matches("<circle").count() >= 9, "{picture}");
     let page = std::fs::read_to_string(folder.join("z/report.html")).unwrap();
     assert!(page.contains("Summed regret against ε"));
+}
+
+/// Where one private method's ε is fixed and another's changes, every point lies within the picture.
+#[test]
+fn regret_against_epsilon_holds_every_point_where_one_method_keeps_its_epsilon() {
+    let folder = scratch("figures-fixed");
+    // The dearest never changes: only ε of the other method does.
+    let fixed = ["--set", METHODS, "--set", "prior.epsilon=100"];
+    let swept = ["--set", "privacy.noise_multiplier=1,2,4", "--set", "runs=1", "--out", "z"];
+    done(&folder, &[&["sweep", SMALL][..], &fixed, &swept].concat());
+    done(&folder, &["report", "z", "--figure", "regret-epsilon", "--out", "z.svg", "--width", "174mm"]);
+    let picture = std::fs::read_to_string(folder.join("z.svg")).unwrap();
+    let number = |text: &str, name: &str| -> f64 {
+        text.split(&format!("{name}=\"")).nth(1).unwrap().split('"').next().unwrap().parse().unwrap()
+    };
+    let width = picture.split("viewBox=\"0 0 ").nth(1).unwrap().split(' ').next().unwrap().parse::<f64>().unwrap();
+    let places: Vec<f64> = picture.split("<circle").skip(1).map(|circle| number(circle, "cx")).collect();
+    assert!(places.len() >= 9 && places.iter().all(|x| (0.0..=width).contains(x)), "{width}: {places:?}");
+    let mut distinct: Vec<String> = places.iter().map(|x| format!("{x:.1}")).collect();
+    distinct.sort();
+    distinct.dedup();
+    assert!(distinct.len() >= 4, "three ε that change and the one that does not: {distinct:?}");
 }

@@ -14,6 +14,7 @@ mod folders;
 mod kill;
 mod local;
 mod methods;
+mod newcomer;
 mod output;
 mod outsourced;
 mod own;

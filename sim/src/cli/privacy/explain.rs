@@ -1,12 +1,15 @@
 //! `sordino privacy explain`: who is protected from whom, in plain words.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use serde::Serialize;
 
+use crate::cli::data::{check_data, of_data};
 use crate::cli::error::CliError;
 use crate::cli::print::{Format, print, print_json};
 use crate::cli::run;
-use crate::model::MODELS;
+use crate::model::{self, MODELS, Model};
 use crate::record::Explanation;
 
 /// `sordino privacy explain`.
@@ -18,6 +21,9 @@ pub struct Arguments {
     /// Replace a value of the scenario, as in privacy.noise_multiplier=2; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
+    /// File or folder of scenarios whose agents come from their data, as of sordino run
+    #[arg(long, value_name = "PATH")]
+    data: Option<PathBuf>,
     /// Text for people or one JSON object
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -38,13 +44,29 @@ const SIMULATION: &str =
 
 /// Prints what a scenario promises and to whom.
 pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
-    let scenario = run::load(&arguments.scenario, &arguments.settings)?;
+    let scenario = resolved(arguments)?;
     let (head, explanation) = (scenario.head(), scenario.explain()?);
     let answer = Answer { scenario: head.name, trust: head.trust, explanation, simulation: SIMULATION };
     match arguments.format {
         Format::Json => print_json(&answer),
         Format::Text => print(&answer.text()),
     }
+}
+
+/// The scenario, with what it takes from its data where it does not say that itself.
+fn resolved(arguments: &Arguments) -> Result<Box<dyn Model>, CliError> {
+    let (source, text) = run::scenario_text(&arguments.scenario)?;
+    let (mut settings, data) = (arguments.settings.clone(), arguments.data.as_deref());
+    let parsed = model::parse(&source, &text, &settings);
+    // Most scenarios can be explained without their data.
+    if let (Ok(_), None) = (&parsed, data) {
+        return Ok(parsed?);
+    }
+    settings.extend(of_data(&text, &settings, data)?);
+    let scenarios = [model::parse(&source, &text, &settings)?];
+    check_data(&scenarios, data)?;
+    let [scenario] = scenarios;
+    Ok(scenario)
 }
 
 impl Answer {

@@ -77,12 +77,10 @@ pub fn execute(folder: &Path, asked: &Wanted<'_>) -> Result<(), CliError> {
     let also = if name == UTILITY { pictures::REGRET_EPSILON } else { name };
     let named = |wanted: &str| found.iter().find(|picture| picture.name == wanted);
     let Some(picture) = named(name).or_else(|| named(also)) else {
-        let near = nearest(name, &names).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-        let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-        return Err(CliError::input(format!("--figure {name}: is not there; {} has {there}{near}", folder.display())));
+        return Err(CliError::input(missing(folder, name, &names)));
     };
     let wanted = picture.clone().only(methods).map_err(|unknown| {
-        let there = picture.names().join(", ");
+        let there = picture.chosen().join(", ");
         CliError::input(format!("--methods {unknown}: is not in the figure {name}, which has {there}"))
     })?;
     if let Some(warning) = warning {
@@ -90,6 +88,27 @@ pub fn execute(folder: &Path, asked: &Wanted<'_>) -> Result<(), CliError> {
     }
     save(&wanted, sheet, format, out)?;
     print(&format!("{}\n", out.display()))
+}
+
+/// What is said of a figure that a folder does not have.
+fn missing(folder: &Path, name: &str, names: &[&str]) -> String {
+    let (of, sweep) = (folder.display(), SweepFolder::is_one(folder));
+    let shown = |name: &&str| match *name {
+        // Either name is understood.
+        pictures::REGRET_EPSILON if sweep => format!("{name} (also called {UTILITY})"),
+        name => name.to_owned(),
+    };
+    let there: Vec<String> = names.iter().map(shown).collect();
+    let there = if there.is_empty() { "none".to_owned() } else { there.join(", ") };
+    if sweep && [UTILITY, pictures::REGRET_EPSILON].contains(&name) {
+        return format!(
+            "--figure {name}: is not there, because no key of this sweep changes the ε of a method; {of} has {there}"
+        );
+    }
+    let also = names.contains(&pictures::REGRET_EPSILON).then_some(UTILITY);
+    let names: Vec<&str> = names.iter().copied().chain(also).collect();
+    let near = nearest(name, &names).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+    format!("--figure {name}: is not there; {of} has {there}{near}")
 }
 
 /// Writes a picture.

@@ -123,6 +123,10 @@ impl Model for Scenario {
         Ok((!shorter.federation.methods.is_empty()).then(|| Box::new(shorter) as Box<dyn Model>))
     }
 
+    fn cautions(&self) -> Vec<String> {
+        Scenario::cautions(self)
+    }
+
     fn page_again(&self, folder: &Path) -> Result<Option<String>, ModelError> {
         let record = read::run_folder(folder, self).map_err(DriverError::Folder)?;
         Ok(Some(federation::page::page(&record, self.explain()?)))

@@ -180,31 +180,43 @@ fn capital(text: &str) -> String {
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// The largest ε of a cell's methods: where those stand that have none.
-fn dearest(cell: &Cell) -> Option<f64> {
-    let told = cell.methods.iter().filter_map(|method| epsilon(&method.summary)).filter(|epsilon| *epsilon > 0.0);
-    told.reduce(f64::max)
+/// What a method pays, where it pays anything and that is finite.
+fn paid(method: &Pooled) -> Option<f64> {
+    epsilon(&method.summary).filter(|epsilon| *epsilon > 0.0)
 }
 
-/// The first key along which ε changes while all others are held.
-fn priced(index: &Index, cells: &[Cell]) -> Option<usize> {
-    let changes = |panel: &[(usize, &Cell)]| {
-        let told: Vec<f64> = panel.iter().filter_map(|(_, cell)| dearest(cell)).collect();
+/// Where those stand that pay nothing: the largest ε of a cell's methods, of those alone whose ε changes if there are any.
+fn dearest(cell: &Cell, changing: &[&str]) -> Option<f64> {
+    let most = |keeps: &dyn Fn(&&Pooled) -> bool| cell.methods.iter().filter(keeps).filter_map(paid).reduce(f64::max);
+    most(&|method| changing.contains(&method.summary.name.as_str())).or_else(|| most(&|_| true))
+}
+
+/// The first key along which the ε of a method changes while all others are held, and the methods whose ε does.
+fn priced<'c>(index: &Index, cells: &'c [Cell]) -> Option<(usize, Vec<&'c str>)> {
+    let changes = |name: &str, panel: &[(usize, &Cell)]| {
+        let of = |cell: &Cell| cell.methods.iter().find(|method| method.summary.name == name).and_then(paid);
+        let told: Vec<f64> = panel.iter().filter_map(|(_, cell)| of(cell)).collect();
         told.iter().any(|epsilon| (epsilon / told[0] - 1.0).abs() > 1e-9)
     };
     let varying = (0..index.axes.len()).filter(|axis| index.axes[*axis].varies());
-    varying.into_iter().find(|axis| panels(index, cells, *axis).iter().any(|(_, panel)| changes(panel)))
+    let found = varying.map(|axis| {
+        let panels = panels(index, cells, axis);
+        let changing = methods(cells).into_iter().filter(|name| panels.iter().any(|(_, panel)| changes(name, panel)));
+        (axis, changing.collect::<Vec<_>>())
+    });
+    found.into_iter().find(|(_, changing)| !changing.is_empty())
 }
 
 /// What is measured against ε, a panel for each combination of the keys that do not change it; nothing if no key does.
 pub(super) fn over_epsilon(index: &Index, cells: &[Cell]) -> Option<Picture> {
-    let (axis, measures) = (priced(index, cells)?, index.measures());
+    let ((axis, changing), measures) = (priced(index, cells)?, index.measures());
     let measure = measures.iter().find(|name| name.starts_with("summed")).or(measures.first())?;
-    let ruler = over(&cells.iter().filter_map(dearest).collect::<Vec<_>>())?;
+    // Every ε that is drawn, of whichever method, lies on the axis.
+    let ruler = over(&cells.iter().flat_map(|cell| &cell.methods).filter_map(paid).collect::<Vec<_>>())?;
     let (names, looks, panels) = (methods(cells), looks(index, cells), panels(index, cells, axis));
     let point = |name: &str, cell: &Cell| {
         let method = cell.methods.iter().find(|method| method.summary.name == name)?;
-        let x = epsilon(&method.summary).filter(|epsilon| *epsilon > 0.0).or(dearest(cell))?;
+        let x = paid(method).or_else(|| dearest(cell, &changing))?;
         let found = method.summary.measure(measure)?;
         let error = found.standard_error.unwrap_or(0.0);
         Some(Point { x, y: found.mean, low: found.mean - error, high: found.mean + error })
@@ -227,7 +239,8 @@ pub(super) fn over_epsilon(index: &Index, cells: &[Cell]) -> Option<Picture> {
         name: REGRET_EPSILON.to_owned(),
         title: capital(&format!("{} against ε", words(measure))),
         text: format!(
-            "{ERRORS} ε changes with {}; methods that pay nothing stand at the ε of the others in their run.{}",
+            "{ERRORS} The ε of {} changes with {}; methods that pay nothing stand at the largest of those in their run.{}",
+            changing.join(", "),
             index.axes[axis].key,
             more(panels.len())
         ),
