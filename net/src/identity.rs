@@ -62,10 +62,10 @@ pub enum IdentityError {
     Rotated {
         /// The next key as the caller knew it.
         expected: Fingerprint,
-        /// The next key.
+        /// The next key as it is in the folder.
         found: Fingerprint,
     },
-    /// The system gives no randomness.
+    /// The operating system's source of randomness has failed.
     #[error("no randomness from the system")]
     Entropy,
     /// A file that should hold the seeds of seals holds something else.
