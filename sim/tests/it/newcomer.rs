@@ -65,7 +65,9 @@ fn private_methods_that_differ_in_epsilon_are_told_apart_in_a_line() {
 fn one_agent_is_refused_for_private_methods_and_a_large_delta_is_warned_of() {
     let folder = scratch("newcomer-agents");
     table(&folder, 1);
-    let run = |more: &[&str]| [&["run", "t.toml", "--data", "t.csv"][..], more].concat();
+    fn run<'a>(more: &[&'a str]) -> Vec<&'a str> {
+        [&["run", "t.toml", "--data", "t.csv"][..], more].concat()
+    }
     let message = refused(&folder, 2, &run(&["--out", "one"]));
     assert!(message.contains("`federation.agents = 1` is not admissible; admissible: at least 2 with"), "{message}");
     done(&folder, &run(&["--set", "federation.methods=[\"ts\"]", "--out", "ts"]));
