@@ -51,6 +51,9 @@ mod unfinished;
 use error::CliError;
 pub use print::{Format, print, print_json};
 
+use crate::progress::log;
+use crate::world::oracle::tell_failures;
+
 /// Private federated Bayesian optimisation: simulator.
 ///
 /// Without a command: `sordino run default`.
@@ -131,6 +134,7 @@ pub fn begun<A: Parser>(
         }
         Err(error) => return CliError::usage(&error, A::command().get_name()).report(),
     };
+    tell_failures(log::note);
     match width::from_environment().map_err(CliError::input).and_then(|_| execute(parsed)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => error.report(),

@@ -6,14 +6,13 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use sordino_host::program::{Program, ProgramError};
 
 use super::ObjectiveError;
-use crate::progress::log;
 use crate::scenario::CommandConfig;
 use crate::text::chain;
 
@@ -58,6 +57,20 @@ pub(super) struct Programs {
     again: AtomicU32,
 }
 
+/// Whom failures are told to that another try may heal: this room lies below those that talk to people.
+static TOLD: OnceLock<fn(&str)> = OnceLock::new();
+
+/// Has failures of programs that are asked again told to this function from now on; the first call counts.
+pub fn tell_failures(to: fn(&str)) {
+    TOLD.get_or_init(|| to);
+}
+
+fn tell(text: &str) {
+    if let Some(to) = TOLD.get() {
+        to(text);
+    }
+}
+
 /// So many of them are told one by one; the rest are counted in the end.
 const AGAIN_TOLD: u32 = 3;
 
@@ -65,7 +78,7 @@ impl Drop for Programs {
     fn drop(&mut self) {
         let again = *self.again.get_mut();
         if again > AGAIN_TOLD {
-            log::note(&format!("objective.command: failed and was asked again {again} times in all"));
+            tell(&format!("objective.command: failed and was asked again {again} times in all"));
         }
     }
 }
@@ -112,7 +125,7 @@ impl Oracle for Programs {
             }
             let again = self.again.fetch_add(1, Ordering::Relaxed) + 1;
             if again <= AGAIN_TOLD {
-                log::note(&format!("{}; it is asked again (failure {again} of this run)", chain(&error)));
+                tell(&format!("{}; it is asked again (failure {again} of this run)", chain(&error)));
             }
         }
     }

@@ -12,7 +12,7 @@ fn table(folder: &Path, agents: u32) {
     let cells = (0..agents).flat_map(|agent| (0..3).map(move |x| format!("w{agent},{x},{}\n", (agent + x) % 4)));
     std::fs::write(folder.join("t.csv"), format!("agent,x,value\n{}", cells.collect::<String>())).unwrap();
     let scenario = "name = \"t\"\ndescription = \"a table\"\nruns = 1\n[objective]\nkind = \"table\"\ninputs = [\"x\"]\n\
-        input_ranges = [[0, 2]]\n[federation]\nrounds = 3\ninitial_points = 1\nmethods = [\"ts\", \"dp-fts\"]\n[surrogate]\n\
+        input_ranges = [[0, 2]]\ngoal = \"maximize\"\n[federation]\nrounds = 3\ninitial_points = 1\nmethods = [\"ts\", \"dp-fts\"]\n[surrogate]\n\
         lengthscale = 0.3\nnoise_variance = 0.01\nfeatures = 8\n[privacy]\nsampling_probability = 0.5\nnoise_multiplier = 1\n";
     std::fs::write(folder.join("t.toml"), scenario).unwrap();
 }
@@ -65,7 +65,9 @@ fn private_methods_that_differ_in_epsilon_are_told_apart_in_a_line() {
 fn one_agent_is_refused_for_private_methods_and_a_large_delta_is_warned_of() {
     let folder = scratch("newcomer-agents");
     table(&folder, 1);
-    let run = |more: &[&str]| [&["run", "t.toml", "--data", "t.csv"][..], more].concat();
+    fn run<'a>(more: &[&'a str]) -> Vec<&'a str> {
+        [&["run", "t.toml", "--data", "t.csv"][..], more].concat()
+    }
     let message = refused(&folder, 2, &run(&["--out", "one"]));
     assert!(message.contains("`federation.agents = 1` is not admissible; admissible: at least 2 with"), "{message}");
     done(&folder, &run(&["--set", "federation.methods=[\"ts\"]", "--out", "ts"]));
@@ -118,7 +120,11 @@ fn compare_says_what_a_folder_is_and_what_it_leaves_out() {
     // Unfinished, as a kill leaves it; and a folder of something else.
     let state = folder.join("c/state");
     std::fs::create_dir_all(&state).unwrap();
-    std::fs::copy(folder.join("a/scenario.toml"), state.join("scenario.toml")).unwrap();
+    // The first line of a complete folder's scenario says who wrote it; the state has none.
+    let written = std::fs::read_to_string(folder.join("a/scenario.toml")).unwrap();
+    let keys: String =
+        written.lines().skip_while(|line| line.starts_with('#')).map(|line| format!("{line}\n")).collect();
+    std::fs::write(state.join("scenario.toml"), keys).unwrap();
     let message = refused(&folder, 2, &["compare", "a", "c"]);
     assert!(message.contains("c: unfinished") && message.contains("--resume"), "{message}");
     std::fs::create_dir(folder.join("d")).unwrap();
