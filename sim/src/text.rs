@@ -51,6 +51,30 @@ pub fn significant(x: f64, digits: usize) -> String {
     format!("{x:.*}", (digits as f64 - 1.0 - magnitude).max(0.0) as usize)
 }
 
+/// The admissible name nearest to a misspelt one, if any is near.
+pub fn nearest<'a>(name: &str, admissible: &[&'a str]) -> Option<&'a str> {
+    let distance = |other: &str| {
+        let (a, b): (Vec<char>, Vec<char>) = (name.chars().collect(), other.chars().collect());
+        let mut row: Vec<usize> = (0..=b.len()).collect();
+        for i in 1..=a.len() {
+            let mut diagonal = std::mem::replace(&mut row[0], i);
+            for j in 1..=b.len() {
+                let substitute = diagonal + usize::from(a[i - 1] != b[j - 1]);
+                diagonal = row[j];
+                row[j] = substitute.min(row[j] + 1).min(row[j - 1] + 1);
+            }
+        }
+        row[b.len()]
+    };
+    let near = admissible.iter().map(|other| (distance(other), *other)).min()?;
+    (near.0 <= 2.max(name.len() / 4)).then_some(near.1)
+}
+
+/// The end of a refusal that names what was probably meant; nothing if no name is near.
+pub(crate) fn did_you_mean(name: &str, admissible: &[&str]) -> String {
+    nearest(name, admissible).map_or(String::new(), |near| format!("; did you mean `{near}`?"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

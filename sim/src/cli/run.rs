@@ -19,9 +19,10 @@ use crate::record::Record;
 use crate::report::differences::few;
 use crate::report::folder::RunFolder;
 use crate::report::table as tables;
-use crate::scenario::{Head, Method, MethodName, SHIPPED, Scenario, Shipped, method, nearest};
+use crate::scenario::{Head, Method, MethodName, SHIPPED, Scenario, Shipped, method};
 use crate::study::execute::{self, ExecuteError, Place};
 use crate::study::parts::mark::whole;
+use crate::text::nearest;
 
 /// Scenario files are read up to this length.
 const BYTES_MAX: u64 = 1 << 20;

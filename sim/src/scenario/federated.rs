@@ -21,6 +21,8 @@ use super::rule::{Rule, names, number, whole};
 use super::sections::SectionTables;
 use crate::text::significant;
 
+/// A larger δ is told to people: the probability that ε does not hold for an agent.
+const DELTA_CAUTION: f64 = 0.01;
 /// The most observations that a run folder has unless the scenario says otherwise.
 const OBSERVATIONS_MAX: u64 = 100_000;
 
@@ -133,7 +135,7 @@ keys! {
         /// Kernel of the agents' Gaussian processes and of the public features.
         kernel: KernelConfig [group "the objective's" objective.kernel()];
         /// Noise variance in the agent's own posterior, unit y².
-        noise_variance: f64 [given 0.01, "the objective's, at least 1e-6 (`gp-sample`, `function`); of every other one it must be given"
+        noise_variance: f64 [given 0.01, "the objective's, at least 1e-6 (`gp-sample`, `function`); of others it must be given"
             objective.noise_variance().map(|variance| variance.max(1e-6))] in number(1e-9, 1e9);
         /// M, length of a vector for one region.
         features: u32 [given 30] in whole(2, 4096);
@@ -266,7 +268,7 @@ impl Scenario {
         }
     }
 
-    /// What a person should know of the scenario's privacy before a result is believed: of a δ that is not far below 1/N. A
+    /// What a person should know of the scenario's privacy before a result is believed: of a δ above .01. A
     /// mechanism that hands out one random agent's data whole has δ = 1/N.
     pub fn cautions(&self) -> Vec<String> {
         let (agents, mut said) = (f64::from(self.federation.agents), Vec::new());
@@ -280,7 +282,7 @@ impl Scenario {
                 significant(delta * agents, 2),
                 significant(1.0 / agents, 3)
             );
-            if 2.0 * delta * agents >= 1.0 && !said.contains(&sentence) {
+            if delta > DELTA_CAUTION && !said.contains(&sentence) {
                 said.push(sentence);
             }
         }

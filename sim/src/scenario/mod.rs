@@ -56,7 +56,7 @@ pub use objective::{
 };
 pub use own::{OwnKeys, OwnMethod};
 pub use prior::{PriorConfig, PriorPlan};
-pub use reader::{Problem, ScenarioError, Section, nearest};
+pub use reader::{Problem, ScenarioError, Section};
 pub use sections::SectionTables;
 pub use shipped::{SHIPPED, Shipped, conclusion};
 pub use starter::starter;

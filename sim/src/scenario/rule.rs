@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 use sordino_core::privacy::{ClippingNorm, NoiseMultiplier};
 use toml::Value;
 
-use super::reader::did_you_mean;
+use crate::text::did_you_mean;
 
 /// What one value may be, alone or in a list.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -105,7 +105,7 @@ fn a_sweep_has_regret_against_epsilon_where_epsilon_changes() {
     };
     assert!(
         sweep("z", "privacy.noise_multiplier=0.5,1,2")
-            .contains("z has final-regret, summed-regret, regret-epsilon (also called utility), epsilon, rounds")
+            .contains("z has final-regret, summed-regret, regret-epsilon, epsilon, rounds; utility is regret-epsilon")
     );
     assert!(!sweep("s", "privacy.clipping_norm=1,2").contains("epsilon"));
     let message = refused(&folder, 2, &["report", "s", "--figure", "utility", "--out", "x.svg"]);

@@ -173,7 +173,12 @@ fn tables_that_do_not_fit_are_refused_by_line_column_and_reason() {
         ("a hole", joined(&lines[..36]), "agent `ward c` has no value at the inputs of line 13"),
         ("twice", joined(&[&lines[..], &lines[3..4]].concat()), "lines 4 and 38 are one agent at the same inputs"),
         ("a short row", good.clone() + "x,sgd\n", "t.csv:38"),
-        ("one candidate", joined(&lines[..2]), "1; admissible: 2 to 20000 different settings"),
+        // Of two agents: a private method of one is refused before.
+        (
+            "one candidate",
+            joined(&[&lines[..2], &[format!("x{}", lines[1]).as_str()]].concat()),
+            "1; admissible: 2 to 20000 different settings",
+        ),
     ] {
         scenario_beside(&folder, &text);
         let message = refused(&folder, 2, &["run", "t.toml", "--data", "t.csv", "--out", "no"]);

@@ -211,7 +211,7 @@ fn sheets(folder: &Path) {
         let refused = sordino(&["report", &name, "--figure", "?", "--out", "x.svg"]);
         let said = String::from_utf8(refused.stderr).unwrap();
         let there = said.trim().split(" has ").nth(1).unwrap_or_else(|| panic!("{name}: {said}"));
-        for figure in there.split("; did").next().unwrap().split(", ") {
+        for figure in there.split("; ").next().unwrap().split(", ") {
             for (width, title) in [("60mm", false), ("84mm", false), ("84mm", true), ("174mm", false)] {
                 let out = format!("sheets/{name}-{figure}-{width}-{title}.svg");
                 let mut arguments = vec!["report", &name, "--figure", figure, "--width", width, "--out", &out];

@@ -18,8 +18,8 @@ use crate::report::differences::few;
 use crate::report::read;
 use crate::report::results::Results;
 use crate::report::sheet::{COLUMN, Sheet, WIDTHS};
-use crate::scenario::nearest;
 use crate::study::sweep::{SweepFolder, pictures};
+use crate::text::nearest;
 
 /// The program that makes PDF and PNG of SVG.
 const PROGRAM: &str = "sordino-figures";
@@ -93,13 +93,7 @@ pub fn execute(folder: &Path, asked: &Wanted<'_>) -> Result<(), CliError> {
 /// What is said of a figure that a folder does not have.
 fn missing(folder: &Path, name: &str, names: &[&str]) -> String {
     let (of, sweep) = (folder.display(), SweepFolder::is_one(folder));
-    let shown = |name: &&str| match *name {
-        // Either name is understood.
-        pictures::REGRET_EPSILON if sweep => format!("{name} (also called {UTILITY})"),
-        name => name.to_owned(),
-    };
-    let there: Vec<String> = names.iter().map(shown).collect();
-    let there = if there.is_empty() { "none".to_owned() } else { there.join(", ") };
+    let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
     if sweep && [UTILITY, pictures::REGRET_EPSILON].contains(&name) {
         return format!(
             "--figure {name}: is not there, because no key of this sweep changes the ε of a method; {of} has {there}"
@@ -108,7 +102,9 @@ fn missing(folder: &Path, name: &str, names: &[&str]) -> String {
     let also = names.contains(&pictures::REGRET_EPSILON).then_some(UTILITY);
     let names: Vec<&str> = names.iter().copied().chain(also).collect();
     let near = nearest(name, &names).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-    format!("--figure {name}: is not there; {of} has {there}{near}")
+    // Either name is understood.
+    let other = if sweep && also.is_some() { "; utility is regret-epsilon" } else { "" };
+    format!("--figure {name}: is not there; {of} has {there}{other}{near}")
 }
 
 /// Writes a picture.
