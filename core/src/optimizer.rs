@@ -80,10 +80,10 @@ pub const fn fit_scratch_len(observations: usize) -> usize {
 /// fn tune(storage: &mut [f32; STORAGE], scratch: &mut [f32; SCRATCH]) -> Result<f32, OptimizerError> {
 ///     let domain = BoxDomain::new(&[(0.0, 1.0)])?;
 ///     let mut optimizer = Optimizer::new(domain, Settings::default(), CAPACITY, &mut storage[..])?;
-///     while optimizer.len() < CAPACITY {
+///     for round in 1..=CAPACITY {
 ///         let x = optimizer.suggest()?;
 ///         optimizer.observe(&x, 1.0 - (x[0] - 0.3) * (x[0] - 0.3))?;
-///         if optimizer.len() % 5 == 0 {
+///         if round % 5 == 0 {
 ///             optimizer.fit(&mut scratch[..])?;
 ///         }
 ///     }
