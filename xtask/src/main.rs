@@ -66,7 +66,10 @@ fn main() -> ExitCode {
         (["fleet", arguments @ ..], false) => bench::fleet(&mut report, arguments),
         (["net-bench", arguments @ ..], false) => bench::net(&mut report, arguments),
         (["fuzz", arguments @ ..], false) => bench::fuzz(&mut report, arguments),
-        (["habits"], false) => habits::run(&mut report),
+        (["habits"], false) => {
+            habits::run(&mut report);
+            report.step("examples", habits::examples);
+        }
         (["api"], _) => {
             report.step("documentation", suite::documentation);
             habits::names(&mut report, write);

@@ -205,10 +205,13 @@ fn the_lines_of_the_book_sign_an_agent_that_is_admitted() {
         };
         run(&book("site-ca.key -out site-ca.pem"));
         let ca = place.0.join("site-ca.pem").display().to_string();
-        let alone = ["--set", "federation.splits=[1]", "--ca", &ca, "--close-early", "--linger", "2s"];
-        let federation = Federation::new("book", 1, 3, &alone);
-        let server = federation.serve();
+        let more = ["--ca", &ca, "--close-early", "--deadline", "4s", "--linger", "60s"];
+        let federation = Federation::new("book", 2, 3, &more);
+        let (server, server_began) = (federation.serve(), std::time::Instant::now());
         let invitation = federation.invite().remove(0);
+        // Nobody waits for the other one, from the next round on: neither at a deadline nor in the end.
+        let folder = federation.place.server().display().to_string();
+        assert!(said(&["revoke", &folder, "1"]).status.success());
         let lines = book("agent-17.csr");
         // The book's agent has another number, another run, and another function.
         let lines = lines.replace("17", "0").replace("RUN", &format!("{:016x}", invitation.deployment));
@@ -219,6 +222,7 @@ fn the_lines_of_the_book_sign_an_agent_that_is_admitted() {
         let (joined, said) = run(&lines);
         assert!(said.contains("agent-0.key: others on this machine may read the key (mode 640"), "{said}");
         assert!(joined.contains("agent 0: ") && joined.contains("3 rounds contributed to"), "{joined}");
+        assert!(server_began.elapsed() < Duration::from_secs(30), "{}", federation.heard());
         // What it measured is in its folder, and in nothing that a log keeps.
         let best = place.0.join(format!("sordino-agent-{:016x}-0/best.json", invitation.deployment));
         assert!(fs::read_to_string(best).unwrap().contains("\"value\":0.5"), "{joined}");
