@@ -217,11 +217,33 @@ pub(super) fn four_rows<T: Scalar>(r0: &[T], r1: &[T], r2: &[T], r3: &[T], x: &[
 /// before it, it makes compilers pair lanes of different rows, which do not lie beside each other in memory.
 #[inline(never)]
 fn close<T: Scalar>(lanes: &[[T; LANES]; 4], rows: [&[T]; 4], x: &[T]) -> [T; 4] {
+    if cfg!(feature = "dispatch") && x.is_empty() {
+        return trees(lanes);
+    }
     let mut sums = [T::ZERO; 4];
     for ((sum, lane), row) in sums.iter_mut().zip(lanes).zip(rows) {
         *sum = tree(finish(*lane, row, x));
     }
     sums
+}
+
+/// [`tree`] of four rows: lane by lane, which is what vectors add.
+#[inline(always)]
+fn trees<T: Scalar>(lanes: &[[T; LANES]; 4]) -> [T; 4] {
+    let [a, b, c, d] = *lanes;
+    let (first, second) = ([a[0], b[0], c[0], d[0]], [a[1], b[1], c[1], d[1]]);
+    let (third, fourth) = ([a[2], b[2], c[2], d[2]], [a[3], b[3], c[3], d[3]]);
+    let (mut left, mut right) = (first, third);
+    for i in 0..4 {
+        left[i] += second[i];
+    }
+    for i in 0..4 {
+        right[i] += fourth[i];
+    }
+    for i in 0..4 {
+        left[i] += right[i];
+    }
+    left
 }
 
 #[cfg(test)]

@@ -77,6 +77,59 @@ fn rotate_in_here<T: Scalar>(root: &mut [T], c: &mut [T], phi: &mut [T], y: T) -
     y
 }
 
+/// Rotates `N` observations in, one after the other: the bits of as many calls of [`rotate_in`]. `phis` are destroyed.
+///
+/// A rotation waits for the square root and the division of the row before. While the first observation is at a block of
+/// rows, the second is at the block before, and so on: what one waits for, another computes.
+///
+/// **Cost**: N times that of [`rotate_in`].
+pub(crate) fn rotate_all_in<T: Scalar, const N: usize>(
+    root: &mut [T],
+    c: &mut [T],
+    phis: [&mut [T]; N],
+    ys: [T; N],
+) {
+    dispatch::run_short(
+        #[inline(always)]
+        |_| rotate_all_in_here(root, c, phis, ys),
+    );
+}
+
+#[inline(always)]
+fn rotate_all_in_here<T: Scalar, const N: usize>(
+    root: &mut [T],
+    c: &mut [T],
+    mut phis: [&mut [T]; N],
+    mut ys: [T; N],
+) {
+    let (mut rest, mut c, mut left) = (root, c, phis.iter().map(|phi| phi.len()).min().unwrap_or(0));
+    let mut blocks: [Option<(&mut [T], &mut [T])>; N] = [const { None }; N];
+    loop {
+        blocks.rotate_right(1);
+        blocks[0] = None;
+        if left >= 4 && c.len() >= 4 && rest.len() > 4 * (left - 2) {
+            let (rows, tail) = split(core::mem::take(&mut rest), 4 * left - 6);
+            let (four, others) = split(core::mem::take(&mut c), 4);
+            blocks[0] = Some((rows, four));
+            (rest, c, left) = (tail, others, left - 4);
+        }
+        let mut idle = true;
+        for ((block, phi), y) in blocks.iter_mut().zip(&mut phis).zip(&mut ys) {
+            if let Some((rows, four)) = block {
+                rotate_in_four(rows, four, phi, y);
+                *phi = tail_mut(core::mem::take(phi), 4);
+                idle = false;
+            }
+        }
+        if idle {
+            break;
+        }
+    }
+    for (phi, y) in phis.into_iter().zip(ys) {
+        rotate_in_here(&mut *rest, &mut *c, phi, y);
+    }
+}
+
 /// [`rotate_in`] for four rows, which are of m, m − 1, m − 2 and m − 3 numbers for φ of m.
 #[inline(always)]
 fn rotate_in_four<T: Scalar>(rows: &mut [T], c: &mut [T], phi: &mut [T], y: &mut T) {
@@ -117,21 +170,22 @@ fn rotate_in_four<T: Scalar>(rows: &mut [T], c: &mut [T], phi: &mut [T], y: &mut
 /// Four rotations of (rowᵢ, φ), one after the other, element by element.
 ///
 /// Chunks are counted from the end: the next four rows then load what these stored in whole chunks, where a processor
-/// hands stored numbers on without waiting for the cache.
+/// hands stored numbers on without waiting for the cache. What is left at the beginning is rotated first: the next four
+/// rotations begin with it.
 #[inline(always)]
 fn turn_rows<T: Scalar>(rotations: [(T, T); 4], rows: [&mut [T]; 4], phi: &mut [T]) {
-    let [(r0, a), (r1, b), (r2, c), (r3, d)] = rows.map(|row| row.as_rchunks_mut::<8>());
-    let (rest, phi) = phi.as_rchunks_mut::<8>();
-    for ((((x, a), b), c), d) in phi.iter_mut().zip(a).zip(b).zip(c).zip(d) {
-        turn_chunk(rotations, [a, b, c, d], x);
-    }
+    let [(r0, a8), (r1, b8), (r2, c8), (r3, d8)] = rows.map(|row| row.as_rchunks_mut::<8>());
+    let (rest, phi8) = phi.as_rchunks_mut::<8>();
     let [(r0, a), (r1, b), (r2, c), (r3, d)] = [r0, r1, r2, r3].map(|row| row.as_rchunks_mut::<4>());
     let (rest, phi) = rest.as_rchunks_mut::<4>();
+    let [r0, r1, r2, r3] = [r0, r1, r2, r3].map(|row| row.as_chunks_mut::<1>().0);
+    for ((((x, a), b), c), d) in rest.as_chunks_mut().0.iter_mut().zip(r0).zip(r1).zip(r2).zip(r3) {
+        turn_chunk(rotations, [a, b, c, d], x);
+    }
     for ((((x, a), b), c), d) in phi.iter_mut().zip(a).zip(b).zip(c).zip(d) {
         turn_chunk(rotations, [a, b, c, d], x);
     }
-    let [r0, r1, r2, r3] = [r0, r1, r2, r3].map(|row| row.as_chunks_mut::<1>().0);
-    for ((((x, a), b), c), d) in rest.as_chunks_mut().0.iter_mut().zip(r0).zip(r1).zip(r2).zip(r3) {
+    for ((((x, a), b), c), d) in phi8.iter_mut().zip(a8).zip(b8).zip(c8).zip(d8) {
         turn_chunk(rotations, [a, b, c, d], x);
     }
 }
@@ -330,6 +384,25 @@ mod tests {
         assert!(error.pivot < 0.0);
         assert_eq!((root, c), before);
         assert!(rotate_out(&mut root, &mut c, &mut row(3), 0.0, &mut [], 1e-8).is_err());
+    }
+
+    #[test]
+    fn observations_rotated_in_together_have_the_bits_of_one_after_the_other() {
+        const M: usize = 37;
+        let row = |i: usize| -> [f32; M] { core::array::from_fn(|j| 0.9 - 0.11 * ((i * 5 + j * 3) % 17) as f32) };
+        for m in 0..=M {
+            let (mut root, mut c) = ([0.0; packed_len(M)], [0.0; M]);
+            reset(&mut root[..packed_len(m)], &mut c[..m], 0.05);
+            let (mut expected, mut expected_c) = (root, c);
+            let [mut a, mut b, mut d] = [row(1), row(2), row(3)];
+            for (i, phi) in [a, b, d].iter_mut().enumerate() {
+                rotate_in(&mut expected[..packed_len(m)], &mut expected_c[..m], &mut phi[..m], i as f32 - 0.4);
+            }
+            let phis = [&mut a[..m], &mut b[..m], &mut d[..m]];
+            rotate_all_in(&mut root[..packed_len(m)], &mut c[..m], phis, [-0.4, 0.6, 1.6]);
+            assert_eq!(root.map(f32::to_bits), expected.map(f32::to_bits), "{m}");
+            assert_eq!(c.map(f32::to_bits), expected_c.map(f32::to_bits), "{m}");
+        }
     }
 
     fn sum(x: &[f64]) -> f64 {

@@ -159,7 +159,9 @@ struct Dual<'a, T> {
 struct Primal<'a, T> {
     root: &'a mut [T],
     rhs: &'a mut [T],
+    /// One feature vector, and what storage is left.
     phi: &'a mut [T],
+    spare: &'a mut [T],
 }
 
 fn split_dual<T>(storage: &mut [T], m: usize) -> Dual<'_, T> {
@@ -173,7 +175,8 @@ fn split_dual<T>(storage: &mut [T], m: usize) -> Dual<'_, T> {
 fn split_primal<T>(storage: &mut [T], m: usize) -> Primal<'_, T> {
     let (root, rest) = slice::split(storage, packed_len(m));
     let (rhs, rest) = slice::split(rest, m);
-    Primal { root, rhs, phi: head_mut(rest, m) }
+    let (phi, spare) = slice::split(rest, m);
+    Primal { root, rhs, phi, spare }
 }
 
 /// The posterior over the weights of M features.
@@ -329,7 +332,15 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
                 }
                 let end = count.min(done.saturating_add(*rows));
                 *rows -= end - done;
-                for n in done..end {
+                let mut n = done;
+                // Two together where that is faster, and storage has room for the features of both.
+                while cfg!(feature = "dispatch") && n + 2 <= end && primal.spare.len() >= m {
+                    let second = head_mut(primal.spare, m);
+                    let ys = [replay(n, primal.phi), replay(n + 1, second)];
+                    root::rotate_all_in(primal.root, primal.rhs, [&mut *primal.phi, second], ys);
+                    n += 2;
+                }
+                for n in n..end {
                     let y = replay(n, primal.phi);
                     root::rotate_in(primal.root, primal.rhs, primal.phi, y);
                 }
