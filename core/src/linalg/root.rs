@@ -83,12 +83,7 @@ fn rotate_in_here<T: Scalar>(root: &mut [T], c: &mut [T], phi: &mut [T], y: T) -
 /// rows, the second is at the block before, and so on: what one waits for, another computes.
 ///
 /// **Cost**: N times that of [`rotate_in`].
-pub(crate) fn rotate_all_in<T: Scalar, const N: usize>(
-    root: &mut [T],
-    c: &mut [T],
-    phis: [&mut [T]; N],
-    ys: [T; N],
-) {
+pub(crate) fn rotate_all_in<T: Scalar, const N: usize>(root: &mut [T], c: &mut [T], phis: [&mut [T]; N], ys: [T; N]) {
     dispatch::run_short(
         #[inline(always)]
         |_| rotate_all_in_here(root, c, phis, ys),
@@ -96,12 +91,7 @@ pub(crate) fn rotate_all_in<T: Scalar, const N: usize>(
 }
 
 #[inline(always)]
-fn rotate_all_in_here<T: Scalar, const N: usize>(
-    root: &mut [T],
-    c: &mut [T],
-    mut phis: [&mut [T]; N],
-    mut ys: [T; N],
-) {
+fn rotate_all_in_here<T: Scalar, const N: usize>(root: &mut [T], c: &mut [T], mut phis: [&mut [T]; N], mut ys: [T; N]) {
     let (mut rest, mut c, mut left) = (root, c, phis.iter().map(|phi| phi.len()).min().unwrap_or(0));
     let mut blocks: [Option<(&mut [T], &mut [T])>; N] = [const { None }; N];
     loop {
