@@ -37,15 +37,18 @@ use crate::surrogate::weights::Regularization;
 /// use sordino_core::federated::{Agent, AgentError, AgentState, AgentStorage, Input, Output, Phase, storage_len};
 /// # use sordino_core::domain::{Candidates, Regions};
 /// # use sordino_core::features::{RandomFourier, random_fourier};
-/// # use sordino_core::federated::{Aggregation, Config, Parameters, Public};
-/// # use sordino_core::{kernel::Stationary, random::RunSeed};
-/// # let config = Config::new(Parameters::usual(2, Regions::whole(1)?, 2, 16, Aggregation::private(6.0, 0.5, 1.0)?))?;
+/// use sordino_core::federated::{Aggregation, Config, Parameters, Public};
+/// # use sordino_core::kernel::Stationary;
+/// use sordino_core::random::RunSeed;
+///
+/// // S = 6, q = 0.5, z = 1: where nothing is aggregated, agents upload nothing.
+/// let config = Config::new(Parameters::usual(2, Regions::whole(1)?, 2, 16, Aggregation::private(6.0, 0.5, 1.0)?))?;
 /// # let mut frequencies = [0.0; random_fourier::storage_len(1, 16)];
 /// # random_fourier::draw(7, 0, Stationary::SquaredExponential, &[0.2], 1, 16, &mut frequencies)?;
 /// # let features = RandomFourier::new(1, 16, 1.0, true, &frequencies[..])?;
 /// # let public = Public::streamed(&config, Candidates::grid(50, 1)?, features)?;
 ///
-/// // `public` is made as in the example of `Public`.
+/// // `public` is made of `config` as in the example of `Public`.
 /// let (mut state, mut numbers) = (AgentState::new(0, RunSeed::new(1, 0)), vec![0.0; storage_len(&public)]);
 /// let mut agent = Agent::attach(&public, &mut state, AgentStorage::split(&public, &mut numbers)?)?;
 /// let (mut input, mut uploaded) = (Input::Start, 0);

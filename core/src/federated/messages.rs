@@ -85,7 +85,8 @@ pub enum Output<'o, T> {
         /// How many observations the agent made before this one.
         number: u32,
     },
-    /// Send these M weights to the server, then wait for its broadcast.
+    /// Send these M weights to the server, then wait for its broadcast. They are in the clear, for the trusted server's eyes
+    /// alone: the server clips them and adds the noise.
     Upload(&'o [T]),
     /// Wait for the next round.
     Wait,

@@ -114,8 +114,8 @@ impl snapshot::Stored for AgentState {
 }
 
 impl AgentState {
-    /// Agent `agent` before its first point. `seed` drives its own draws, never a release: in a deployment, a number from the
-    /// agent's own entropy, drawn once in its life and kept with this state.
+    /// Agent `agent` before its first point. `seed` drives its own draws, never a release: in a deployment
+    /// `RunSeed::new(bits, 0)` with 64 bits of the agent's own entropy, drawn once in its life and kept with this state.
     pub fn new(agent: u32, seed: RunSeed) -> Self {
         let (phase, digested) = (Phase::Fresh, Digested::default());
         AgentState { agent, seed, phase, round: 0, observations: 0, pending: 0, digested }
