@@ -18,6 +18,8 @@ const GAP: f64 = 16.0;
 
 /// Widths that are drawn, in millimetres: from half a column to a poster.
 pub const WIDTHS: std::ops::RangeInclusive<f64> = 40.0..=1000.0;
+/// What no page of a journal has room for below a caption, in millimetres.
+pub const TOO_HIGH: f64 = 230.0;
 /// A column of most journals, in millimetres.
 pub const COLUMN: f64 = 84.0;
 
@@ -33,6 +35,11 @@ pub struct Sheet {
 impl Sheet {
     /// The picture as SVG.
     pub fn draw(&self, picture: &Picture) -> String {
+        self.drawn(picture).0
+    }
+
+    /// The picture as SVG, and how high it is in millimetres.
+    pub fn drawn(&self, picture: &Picture) -> (String, f64) {
         let width = self.width * UNITS;
         let (mut body, mut y) = (String::new(), 0.0);
         if self.title {
@@ -52,7 +59,7 @@ impl Sheet {
             y = bottom + 6.0;
         }
         let height = y.ceil();
-        format!(
+        let svg = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.2} {height}\" width=\"{}mm\" \
              height=\"{:.2}mm\" role=\"img\" aria-label=\"{}\">\n<style>{}</style>\n\
              <rect class=\"ground\" width=\"{width:.2}\" height=\"{height}\"/>\n{body}</svg>\n",
@@ -60,7 +67,8 @@ impl Sheet {
             height / UNITS,
             escape(&picture.title),
             palette::paper(&body)
-        )
+        );
+        (svg, height / UNITS)
     }
 
     /// The chart without a title that would say nothing: that of a single panel, which the caption has.
@@ -136,5 +144,7 @@ mod tests {
             view.split(' ').nth(3).unwrap().parse::<f64>().unwrap()
         };
         assert!(height(84.0) > 1.6 * height(174.0), "{} {}", height(84.0), height(174.0));
+        let (svg, high) = Sheet { width: 84.0, title: false }.drawn(&picture(&["ts"], 4));
+        assert!(high > TOO_HIGH && svg.contains(&format!(r#"height="{high:.2}mm""#)), "{high}");
     }
 }

@@ -17,7 +17,7 @@ use crate::report::chart::Picture;
 use crate::report::differences::few;
 use crate::report::read;
 use crate::report::results::Results;
-use crate::report::sheet::{COLUMN, Sheet, WIDTHS};
+use crate::report::sheet::{COLUMN, Sheet, TOO_HIGH, WIDTHS};
 use crate::study::sweep::{SweepFolder, pictures};
 use crate::text::nearest;
 
@@ -109,7 +109,15 @@ fn missing(folder: &Path, name: &str, names: &[&str]) -> String {
 
 /// Writes a picture.
 pub fn save(picture: &Picture, sheet: &Sheeted, format: Format, out: &Path) -> Result<(), CliError> {
-    let svg = Sheet { width: sheet.width, title: !sheet.no_title }.draw(picture);
+    let (svg, high) = Sheet { width: sheet.width, title: !sheet.no_title }.drawn(picture);
+    if high > TOO_HIGH {
+        let panels = picture.charts.len();
+        log::note(&format!(
+            "warning: {} is {high:.0} mm high, its {panels} panels stand below each other; a larger --width puts them side by \
+             side, --methods leaves some away",
+            out.display()
+        ));
+    }
     let bytes = match format {
         Format::Pdf => converted(&svg, "pdf")?,
         Format::Png => converted(&svg, "png")?,
@@ -120,10 +128,21 @@ pub fn save(picture: &Picture, sheet: &Sheeted, format: Format, out: &Path) -> R
 }
 
 /// The format that is asked for, or that of the file's ending.
+///
+/// **Errors**: none of the two is that of a figure, or both are and differ.
 pub fn format(asked: Option<Format>, out: &Path) -> Result<Format, CliError> {
+    let of_figure = |format: &Format| [Format::Svg, Format::Pdf, Format::Png].contains(format);
     let ending = out.extension().and_then(|ending| ending.to_str()).unwrap_or("");
-    let format = asked.or_else(|| Format::from_str(ending, true).ok());
-    format.filter(|format| [Format::Svg, Format::Pdf, Format::Png].contains(format)).ok_or_else(|| {
+    let named = Format::from_str(ending, true).ok().filter(of_figure);
+    if let (Some(asked), Some(named)) = (asked.filter(of_figure), named)
+        && asked != named
+    {
+        return Err(CliError::input(format!(
+            "{}: the file's name ends in {ending}, and --format says otherwise; leave one of them away",
+            out.display()
+        )));
+    }
+    asked.or(named).filter(of_figure).ok_or_else(|| {
         CliError::input(format!(
             "{}: a figure is svg, pdf or png; end the file's name so, or say --format",
             out.display()
@@ -175,6 +194,14 @@ fn converted(svg: &str, kind: &str) -> Result<Vec<u8>, CliError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_is_what_its_name_says() {
+        let of = |asked, name: &str| format(asked, Path::new(name)).ok();
+        assert!(of(None, "a.pdf") == Some(Format::Pdf) && of(Some(Format::Svg), "a") == Some(Format::Svg));
+        assert!(of(Some(Format::Svg), "a.svg") == Some(Format::Svg) && of(None, "a") == None);
+        assert!(of(Some(Format::Svg), "a.pdf").is_none() && of(Some(Format::Latex), "a.pdf").is_none());
+    }
 
     #[test]
     fn widths_have_units_and_a_range() {
