@@ -25,6 +25,7 @@ mod resume;
 mod scenarios;
 mod sweep;
 mod toy;
+mod tree;
 mod tune;
 mod tuning;
 mod util;

@@ -144,7 +144,7 @@ where
 {
     let (public, release) = (context.public(), server.state().release());
     let Some((terms, noise_multiplier)) = server.open(public)? else { return Ok(()) };
-    let (share, weights) = (server.share(public)?, Arc::from(server.posterior().weights()));
+    let (share, weights) = (Some(server.share(public)?), Arc::from(server.posterior().weights()));
     let order = PriorOrder::Release { round, release, terms, weights, noise_multiplier, share, source: server.kind() };
     let mut partials = fabric.round(order).await?;
     for collected in partials.iter().filter_map(|partial| partial.collected.as_ref()) {

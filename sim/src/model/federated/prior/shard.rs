@@ -46,8 +46,8 @@ pub enum PriorOrder<T> {
         weights: Arc<[T]>,
         /// z of this release.
         noise_multiplier: f64,
-        /// The opening of all agents.
-        share: Arc<Share<Wiped<u8>>>,
+        /// The opening of all agents; nothing on the way to another process, which is told that of its own agents apart.
+        share: Option<Arc<Share<Wiped<u8>>>>,
         /// How the noise will be drawn. An order of secret sources never leaves its process.
         source: SourceKind,
     },
@@ -161,7 +161,7 @@ impl<T: Scalar> PriorShard<T> {
         let (base, config, public) = (&context.base, context.config(), context.public());
         let (range, length) = (self.arena.range(), config.contribution_len());
         let (mut sums, mut flags, mut counters) = (vec![0; length], vec![0; range.len()], Counters::default());
-        let share = share.part(range);
+        let share = share.as_ref().and_then(|share| share.part(range));
         let share = share.ok_or(DriverError::Check("an order without the opening of a member's own agents"))?;
         let storage = CollectorStorage { sums: &mut sums, flags: &mut flags, counters: &mut counters };
         let collector = Collector::new(config, terms, *noise_multiplier, &share, storage)?;
