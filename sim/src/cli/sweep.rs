@@ -8,8 +8,8 @@ use clap::Args;
 
 use super::data::{check_data, of_data};
 use super::error::CliError;
-use super::run::{scenario_text, seconds};
-use super::{Format, interrupt, print, print_json};
+use super::run::scenario_text;
+use super::{Format, interrupt, number, print, print_json};
 use crate::model::Part;
 use crate::progress::log::{self, Log};
 use crate::progress::teller::Teller;
@@ -39,7 +39,7 @@ pub struct Arguments {
     #[arg(long, value_name = "SEEDS")]
     seeds: Option<String>,
     /// Paired runs within each run folder [default: the scenario's]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", value_parser = number::runs)]
     runs: Option<u32>,
     /// Folder of the sweep, which must not exist
     #[arg(long, value_name = "DIR")]
@@ -48,7 +48,7 @@ pub struct Arguments {
     #[arg(long)]
     resume: bool,
     /// Threads for arithmetic; changes no result [default: all cores]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number::threads)]
     threads: Option<NonZeroUsize>,
     /// Data file of scenarios that read one
     #[arg(long, value_name = "PATH")]
@@ -57,7 +57,7 @@ pub struct Arguments {
     #[arg(long, value_name = "I/N")]
     part: Option<Part>,
     /// Seconds between two checkpoints of a method; changes no result
-    #[arg(long, value_name = "SECONDS", default_value_t = 5.0, value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 5.0, value_parser = number::seconds)]
     checkpoint_every: f64,
     /// Text for people or one JSON object: the index
     #[arg(long, value_enum, default_value_t)]
