@@ -12,6 +12,7 @@ mod fedhpo;
 mod figures;
 mod folders;
 mod kill;
+mod laboratory;
 mod local;
 mod methods;
 mod newcomer;
