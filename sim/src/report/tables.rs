@@ -83,7 +83,7 @@ impl<'m> Columns<'m> {
         Columns { measures, errors, losses }
     }
 
-    /// Their heads.
+    /// Heads of the columns.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let measures = self.measures.iter().zip(&self.errors).flat_map(|(measure, error)| [*measure, error.as_str()]);
         measures.chain(self.losses.iter().copied())
