@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use clap::{Args, Parser, Subcommand};
 use sordino_sim::cli::error::CliError;
+use sordino_sim::cli::number::{threads, whole};
 use sordino_sim::cli::{begun, run};
 use sordino_sim::journal;
 use sordino_sim::model::federated::TRUST;
@@ -52,7 +53,7 @@ struct Cluster {
     #[arg(long, value_name = "ENDPOINT", default_value = "tcp/127.0.0.1:7447")]
     listen: String,
     /// Workers to wait for before the run begins; more may join later
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u32>(1, 10_000))]
     workers: u32,
 }
 
@@ -63,7 +64,7 @@ struct WorkerArguments {
     #[arg(long, value_name = "ENDPOINT", default_value = "tcp/127.0.0.1:7447")]
     connect: String,
     /// Threads for arithmetic; changes no result [default: all cores]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = threads)]
     threads: Option<NonZeroUsize>,
     /// Data file of scenarios that read one, or folder of data files: the same as the head's
     #[arg(long, value_name = "PATH")]

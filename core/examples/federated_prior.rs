@@ -10,9 +10,9 @@ use std::thread;
 use sordino_core::domain::Candidates;
 use sordino_core::features::{Nystrom, nystrom};
 use sordino_core::federated::prior::{
-    Config, Draw, Factors, Mechanism, Model, Observations, Parameters, Public, PublicState, contribution,
-    contribution_scratch_len, draw_designs, factors_len, gram, levels, models, nystrom_rows, nystrom_scratch_len,
-    query, query_scratch_len, repeats, scratch_len, shares, storage_len, total_mu,
+    Config, Draw, Factors, Mechanism, Model, Observations, Parameters, PriorError, Public, PublicState, Tables,
+    contribution, contribution_scratch_len, draw_designs, factors_len, gram, levels, models, nystrom_rows,
+    nystrom_scratch_len, query, query_scratch_len, repeats, scratch_len, shares, storage_len, total_mu,
 };
 use sordino_core::kernel::{Kernel, SquaredExponential};
 use sordino_core::linalg::{dot, packed_len, pivoted_cholesky};
@@ -63,8 +63,11 @@ impl World {
         Ok(World { config, rows, prior, rank: reached.rank, gram: mean, designs })
     }
 
-    fn public(&self) -> Public<'_, f64> {
-        Public { feature_rows: &self.rows, prior_rows: &self.prior, gram: &self.gram, designs: &self.designs }
+    /// The public context, with the factor or without.
+    fn public(&self, factor: bool) -> Result<Public<'_, f64>, PriorError> {
+        let tables =
+            Tables { prior_rows: if factor { &self.prior } else { &[] }, gram: &self.gram, designs: &self.designs };
+        Public::new(&self.config, &self.rows, tables)
     }
 
     fn function(&self, seed: RunSeed, party: Party) -> Vec<f64> {
@@ -140,10 +143,7 @@ fn functions(world: &World, population: Population, seed: RunSeed) -> Vec<Vec<f6
 /// The summed regret of one run: mean over agents of best-so-far regret, summed over rounds 0 to 40; and round 0's.
 fn run(world: &World, method: Method, population: Population, seed: RunSeed) -> Outcome<(f64, f64)> {
     let (m, p) = (FEATURES as usize, *world.config.parameters());
-    let mut public = world.public();
-    if !method.factor {
-        public.prior_rows = &[];
-    }
+    let public = world.public(method.factor)?;
     let functions = functions(world, population, seed);
     let optimum: Vec<f64> = functions.iter().map(|f| f.iter().copied().fold(f64::MIN, f64::max)).collect();
     let mut best = vec![f64::MIN; functions.len()];
@@ -184,7 +184,7 @@ fn run(world: &World, method: Method, population: Population, seed: RunSeed) -> 
         if used {
             let mut stream = seed.stream(Party::World, Purpose::WeightDraw, round + 1);
             state.draw(&mut stream, &mut scratch[..packed_len(m)], &mut weights)?;
-            Draw::values_of(&world.config, &public, &weights, &mut values)?;
+            Draw::values_of(&public, &weights, &mut values)?;
         }
         let draw = used.then_some(Draw { weights: &weights, values: &values });
         for n in 0..functions.len() {
@@ -192,8 +192,7 @@ fn run(world: &World, method: Method, population: Population, seed: RunSeed) -> 
             let mut stream = seed.stream(Party::Agent(n as u32), Purpose::OwnDraw, round + 1);
             let (rows, numbers) = &mut factors[n];
             let factors = &mut Factors::new(capacity, rows, numbers);
-            let next =
-                query(&world.config, &public, models, draw.as_ref(), &observations, &mut stream, factors, &mut work)?;
+            let next = query(&public, models, draw.as_ref(), &observations, &mut stream, factors, &mut work)?;
             observe(n, next.candidate, &mut logs[n], &mut best[n]);
         }
         sum += regret(&best);
@@ -217,7 +216,7 @@ fn release(
     for log in logs.iter().filter(|_| !method.silent) {
         let observations = Observations::new(log, POINTS as usize)?;
         let mut work = vec![0.0; contribution_scratch_len(observations.len())];
-        contribution(&config, public, &terms, state.weights(), &observations, &mut work, &mut out)?;
+        contribution(public, &terms, state.weights(), &observations, &mut work, &mut out)?;
         encoder.add(&out, &[1.0], &mut sums)?;
     }
     let source = &mut Simulated::new(seed.stream(Party::Server, Purpose::Release, j as u32));

@@ -62,11 +62,6 @@ impl Paired {
             pairs: differences.len(),
         }
     }
-
-    /// True if the interval excludes zero.
-    pub fn is_clear(&self) -> bool {
-        self.half_width.is_some_and(|half| self.mean.abs() > half)
-    }
 }
 
 /// The 97.5 % quantile of Student's t. Exact to three digits: a table for few degrees of freedom, then the expansion of
@@ -210,6 +205,11 @@ pub struct MethodStatistics {
 }
 
 impl MethodStatistics {
+    /// What twins are found by.
+    pub fn named(&self) -> (&str, Option<String>) {
+        (self.method.name(), Some(self.digest.to_string()))
+    }
+
     /// What the method's releases promise.
     pub fn guarantee(&self) -> Guarantee {
         self.method.guarantee()
@@ -374,7 +374,7 @@ mod tests {
         let paired = Paired::of(&[1.0, 2.0, 4.0], &[2.0, 4.0, 7.0]);
         assert_eq!((paired.mean, paired.smaller, paired.pairs), (-2.0, 3, 3));
         assert!((paired.half_width.unwrap() - 4.303 / 3f64.sqrt()).abs() < 1e-3);
-        assert!(!paired.is_clear() && Paired::of(&[1.0], &[2.0]).half_width.is_none());
+        assert!(Paired::of(&[1.0], &[2.0]).half_width.is_none());
     }
 
     /// The paper's losses, N = 200, T = 40.

@@ -211,6 +211,11 @@ impl MethodSummary {
         self.measures.iter().find(|measure| measure.name == name)
     }
 
+    /// What [`Twins`] are found by.
+    pub fn named(&self) -> (&str, Option<String>) {
+        (&self.name, self.digest.clone())
+    }
+
     /// A loss by its name; `None` if nothing is claimed.
     pub fn loss(&self, name: &str) -> Option<&Loss> {
         self.losses.iter().find(|loss| loss.name == name)
@@ -233,6 +238,40 @@ pub fn distinct<'n>(names: impl Iterator<Item = &'n str>) -> Vec<&'n str> {
         }
     }
     found
+}
+
+/// Methods that did the same, bit by bit, as several do where the domain has one region: they are one line in a picture.
+#[derive(Clone, Debug)]
+pub struct Twins<'n>(Vec<(&'n str, &'n str)>);
+
+impl<'n> Twins<'n> {
+    /// Of names with their digests; who has none is like nobody.
+    pub fn of(methods: impl Iterator<Item = (&'n str, Option<String>)>) -> Self {
+        let (mut firsts, mut found): (Vec<(&str, String)>, _) = (Vec::new(), Vec::new());
+        for (name, digest) in methods {
+            let Some(digest) = digest else { continue };
+            match firsts.iter().find(|(_, known)| *known == digest) {
+                Some((first, _)) => found.push((name, *first)),
+                None => firsts.push((name, digest)),
+            }
+        }
+        Twins(found)
+    }
+
+    /// The first method that did the same as this one; nothing for the first itself.
+    pub fn first(&self, name: &str) -> Option<&'n str> {
+        self.0.iter().find(|(twin, _)| *twin == name).map(|(_, first)| *first)
+    }
+
+    /// Which methods are the same; nothing if all differ.
+    pub fn sentence(&self) -> Option<String> {
+        let like = |first: &str| {
+            let names: Vec<&str> = self.0.iter().filter(|twin| twin.1 == first).map(|twin| twin.0).collect();
+            format!("{} as {first}", names.join(", "))
+        };
+        let said: Vec<String> = distinct(self.0.iter().map(|twin| twin.1)).into_iter().map(like).collect();
+        (!said.is_empty()).then(|| format!("The same, bit by bit: {}.", said.join("; ")))
+    }
 }
 
 /// What an execution leaves.
@@ -286,6 +325,16 @@ pub fn noise() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn twins_are_named_after_the_first_of_them() {
+        let digests =
+            [("a", Some("1")), ("b", Some("2")), ("c", Some("1")), ("d", None), ("e", Some("1")), ("f", None)];
+        let twins = Twins::of(digests.iter().map(|(name, digest)| (*name, digest.map(str::to_owned))));
+        assert_eq!((twins.first("c"), twins.first("a"), twins.first("f")), (Some("a"), None, None));
+        assert_eq!(twins.sentence().unwrap(), "The same, bit by bit: c, e as a.");
+        assert_eq!(Twins::of(digests[..2].iter().map(|(name, _)| (*name, None))).sentence(), None);
+    }
 
     #[test]
     fn a_summary_is_read_as_it_was_written_and_another_version_is_refused() {

@@ -3,7 +3,7 @@
 use sordino_core::domain::Candidates;
 use sordino_core::features::{Nystrom, nystrom};
 use sordino_core::federated::prior::{
-    Config, Parameters, Public, draw_designs, gram, nystrom_rows, nystrom_scratch_len,
+    Config, Parameters, Public, Tables, draw_designs, gram, nystrom_rows, nystrom_scratch_len,
 };
 use sordino_core::kernel::{Kernel, SquaredExponential};
 use sordino_core::linalg::{dot, pivoted_cholesky};
@@ -62,12 +62,9 @@ impl<T: Scalar> World<T> {
 
     /// The public context, with the factor or without.
     pub fn public(&self, with_factor: bool) -> Public<'_, T> {
-        Public {
-            feature_rows: &self.feature_rows,
-            prior_rows: if with_factor { &self.prior_rows } else { &[] },
-            gram: &self.gram,
-            designs: &self.designs,
-        }
+        let prior_rows = if with_factor { &self.prior_rows[..] } else { &[] };
+        let tables = Tables { prior_rows, gram: &self.gram, designs: &self.designs };
+        Public::new(&self.config, &self.feature_rows, tables).unwrap()
     }
 
     /// A draw of the Gaussian process on the candidates.

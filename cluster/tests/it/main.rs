@@ -2,4 +2,6 @@
 
 mod refusals;
 mod runs;
+#[path = "../../../sim/tests/it/tree.rs"]
+mod tree;
 mod util;

@@ -11,36 +11,14 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+pub use crate::tree::{files, scratch};
+
 /// No test waits longer for anything.
 pub const PATIENCE: Duration = Duration::from_secs(120);
-
-/// A folder of one test alone, empty at the beginning; it stays for whoever looks into a failure.
-pub fn scratch(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    drop(std::fs::remove_dir_all(&folder));
-    std::fs::create_dir_all(&folder).unwrap();
-    folder
-}
 
 /// An endpoint at a port that was free a moment ago.
 pub fn endpoint() -> String {
     format!("tcp/{}", TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap())
-}
-
-/// All files below a folder, by their names inside it.
-pub fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let (mut found, mut open) = (BTreeMap::new(), vec![folder.to_owned()]);
-    while let Some(next) = open.pop() {
-        for entry in std::fs::read_dir(next).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                open.push(path);
-            } else {
-                found.insert(path.strip_prefix(folder).unwrap().to_owned(), std::fs::read(&path).unwrap());
-            }
-        }
-    }
-    found
 }
 
 /// What `sordino run` leaves of a scenario.

@@ -9,7 +9,7 @@ use sordino_core::federated::Workspace;
 use sordino_core::federated::prior::agent::{Agent, AgentState, Input, Output, log_len, workspace_len};
 use sordino_core::federated::prior::server::{self, Plan, Server, ServerState, ServerStorage};
 use sordino_core::federated::prior::{
-    Config, Draw, Model, Parameters, Public, PublicState, draw_designs, gram, models, nystrom_rows,
+    Config, Draw, Model, Parameters, Public, PublicState, Tables, draw_designs, gram, models, nystrom_rows,
     nystrom_scratch_len, scratch_len, storage_len,
 };
 use sordino_core::kernel::SquaredExponential;
@@ -63,8 +63,9 @@ impl<T: Scalar> World<T> {
         Some(World { rows, gram: mean, designs, truth })
     }
 
-    fn public(&self) -> Public<'_, T> {
-        Public { feature_rows: &self.rows, prior_rows: &[], gram: &self.gram, designs: &self.designs }
+    fn public<'a>(&'a self, config: &'a Config) -> Option<Public<'a, T>> {
+        let tables = Tables { prior_rows: &[], gram: &self.gram, designs: &self.designs };
+        Public::new(config, &self.rows, tables).ok()
     }
 
     /// What agent n sees at a candidate: the common function and a little of its own.
@@ -93,8 +94,8 @@ impl<T: Scalar> Agents<T> {
         fold: &mut Fold,
     ) -> Option<[T; M + 1]> {
         let (state, log) = (self.states.get_mut(n)?, self.logs.get_mut(n)?);
-        let (public, workspace) = (world.public(), Workspace::Lent(&mut self.workspace));
-        let mut agent = Agent::attach(config, &public, models, ROUNDS, state, log, workspace).ok()?;
+        let (public, workspace) = (world.public(config)?, Workspace::Lent(&mut self.workspace));
+        let mut agent = Agent::attach(&public, models, ROUNDS, state, log, workspace).ok()?;
         let mut candidate = match agent.handle(input).ok()? {
             Output::Upload(vector) => {
                 fold.all(vector);
@@ -179,7 +180,7 @@ fn release<T: Scalar>(
         released: &mut [T::ZERO; M + 1],
         scratch: &mut [T::ZERO; scratch_len(M, POINTS)],
     };
-    let mut server = Server::attach(plan, everything.1.public(), state, posterior, storage).ok()?;
+    let mut server = Server::attach(plan, everything.1.public(everything.0)?, state, posterior, storage).ok()?;
     let (release, terms, weights) = match server.handle(server::Input::Open, source).ok()? {
         server::Output::Terms { release, terms, weights } => (release, terms, <[T; M]>::try_from(weights).ok()?),
         _ => return None,

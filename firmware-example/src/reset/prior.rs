@@ -2,7 +2,7 @@
 
 use sordino_core::digest::{Digest, Frame};
 use sordino_core::federated::prior::agent::{Agent, AgentState, Input, Output, log_len, workspace_len};
-use sordino_core::federated::prior::{Config, Draw, Parameters, Public, Terms, models};
+use sordino_core::federated::prior::{Config, Draw, Parameters, Public, Tables, Terms, models};
 use sordino_core::federated::{Entry, Phase, Workspace};
 use sordino_core::random::{RunSeed, Stream, normal};
 
@@ -65,7 +65,7 @@ pub fn boot(flash: &mut Flash<'_>, world: &mut World, memory: &mut [f32; STORAGE
     let (log, rest) = memory.split_at_mut(LOG);
     let (workspace, feature_rows) = rest.split_at_mut(WORKSPACE);
     public_numbers(0, feature_rows);
-    let public = Public { feature_rows, prior_rows: &[], gram: &[], designs: &[] };
+    let public = Public::new(&config, feature_rows, Tables::NONE).map_err(|_| Stop::Refused("public context"))?;
     let (mut number, mut state) = flash.load(AgentState::new(7, RunSeed::new(9, 0)), &agreement)?;
     for i in 0..state.observations() {
         let entry: Entry<f32> = flash.entry(FIRST + i as usize, i, &agreement).ok_or(Stop::Refused("log"))?;
@@ -73,7 +73,7 @@ pub fn boot(flash: &mut Flash<'_>, world: &mut World, memory: &mut [f32; STORAGE
     }
     let models = models(1);
     let workspace = Workspace::Kept(workspace);
-    let mut agent = Agent::attach(&config, &public, &models, ROUNDS as u32, &mut state, log, workspace)
+    let mut agent = Agent::attach(&public, &models, ROUNDS as u32, &mut state, log, workspace)
         .map_err(|_| Stop::Refused("agent"))?;
     let mut weights = [0.0; M];
     loop {

@@ -122,14 +122,14 @@ pub fn run(world: &World, seed: RunSeed) -> Outcome<Found> {
         for (j, _) in case.releases.iter().enumerate().filter(|(_, at)| sharing && **at == round) {
             release(world, &mut state, &agents, (&mut budget, j), seed, &mut scratch)?;
         }
-        let public = world.public(0);
+        let public = world.public(&world.config, 0)?;
         if sharing {
             let mut stream = seed.stream(Party::World, Purpose::WeightDraw, round + 1);
             match case.mean {
                 true => weights.copy_from_slice(state.weights()),
                 false => state.draw(&mut stream, &mut scratch[..packed_len(m)], &mut weights)?,
             }
-            Draw::values_of(config, &public, &weights, &mut values)?;
+            Draw::values_of(&public, &weights, &mut values)?;
         }
         let draw = sharing.then_some(Draw { weights: &weights, values: &values });
         for (agent, n) in agents.iter_mut().zip(0..) {
@@ -143,8 +143,8 @@ pub fn run(world: &World, seed: RunSeed) -> Outcome<Found> {
                 *rows = 0;
             }
             let factors = &mut Factors::new(capacity(case), rows, numbers);
-            let public = world.public(kernel);
-            let next = query(&config, &public, &models, draw.as_ref(), &observations, &mut stream, factors, &mut work)?;
+            let public = world.public(&config, kernel)?;
+            let next = query(&public, &models, draw.as_ref(), &observations, &mut stream, factors, &mut work)?;
             agent.observe(seed, n, next.candidate);
         }
         tally(&agents, &mut found);
@@ -214,7 +214,7 @@ fn release(
     seed: RunSeed,
     scratch: &mut [f64],
 ) -> Outcome<()> {
-    let (case, public, config) = (&world.case, world.public(0), world.config);
+    let (case, public, config) = (&world.case, world.public(&world.config, 0)?, world.config);
     let terms = state.prepare(&public, scratch)?;
     let (m, n) = (config.features(), f64::from(case.agents));
     let sampling = (0..m).map(|i| state.scatter()[i * m + i]).sum::<f64>() / (m as f64 * n);
@@ -228,7 +228,7 @@ fn release(
     for agent in agents {
         let observations = Observations::new(&agent.log, POINTS)?;
         let mut work = vec![0.0; contribution_scratch_len(observations.len())];
-        contribution(&config, &public, &terms, state.weights(), &observations, &mut work, &mut out)?;
+        contribution(&public, &terms, state.weights(), &observations, &mut work, &mut out)?;
         let mut own = vec![0i64; len];
         encoder.add(&out, &[1.0], &mut own)?;
         match case.dropouts {

@@ -3,7 +3,9 @@
 
 use std::error::Error;
 
-use sordino_core::federated::prior::{Config, Parameters, Public, PublicState, draw_designs, gram, storage_len};
+use sordino_core::federated::prior::{
+    Config, Parameters, PriorError, Public, PublicState, Tables, draw_designs, gram, storage_len,
+};
 use sordino_core::kernel::{Kernel, SquaredExponential};
 use sordino_core::linalg::{axpy, dot, lower, packed_len, pivoted_cholesky, symmetric};
 use sordino_core::random::{Party, Purpose, RunSeed, normal};
@@ -153,9 +155,9 @@ impl World {
     }
 
     /// What is public, with the factor of one of the kernels that are taken for possible.
-    pub fn public(&self, kernel: usize) -> Public<'_, f64> {
-        let Factor { rows, .. } = &self.assumed[kernel];
-        Public { feature_rows: &self.features, prior_rows: rows, gram: &self.gram, designs: &self.designs }
+    pub fn public<'a>(&'a self, config: &'a Config, kernel: usize) -> Result<Public<'a, f64>, PriorError> {
+        let tables = Tables { prior_rows: &self.assumed[kernel].rows, gram: &self.gram, designs: &self.designs };
+        Public::new(config, &self.features, tables)
     }
 
     /// The public posterior before any release: N(0, I), or under several kernels the mean over them of what they say

@@ -10,6 +10,7 @@ use serde::Serialize;
 use sordino_core::privacy::SourceKind;
 
 use super::error::CliError;
+use super::number::{threads, whole};
 use super::{Format, print, print_json};
 use crate::study::audit::{AuditError, Claim, Defect, GaussianAudit, LocalAudit, PriorAudit, Report};
 
@@ -17,13 +18,13 @@ use crate::study::audit::{AuditError, Claim, Defect, GaussianAudit, LocalAudit, 
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Runs for each of the two neighbours; 200,000 see 5 % less noise
-    #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(5_000..=10_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = whole::<u32>(5_000, 10_000_000))]
     runs: u32,
     /// Seed of the simulated noise; the lines of secret noise are others every time
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u64>(0, u64::MAX))]
     seed: u64,
     /// Threads; changes no result [default: all cores]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = threads)]
     threads: Option<NonZeroUsize>,
     /// Text for people or one JSON object
     #[arg(long, value_enum, default_value_t)]

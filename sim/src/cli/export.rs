@@ -8,6 +8,7 @@ use sordino_core::random::RunSeed;
 
 use super::data::of_data;
 use super::error::CliError;
+use super::number::whole;
 use super::print;
 use super::run::{one_method, scenario_text};
 use crate::model;
@@ -38,7 +39,7 @@ pub struct Arguments {
     #[arg(long, value_name = "HEX", value_parser = deployment)]
     deployment: Option<u64>,
     /// How long a round is open, in milliseconds, as the server announces it
-    #[arg(long, value_name = "MS", default_value_t = 21_600_000)]
+    #[arg(long, value_name = "MS", default_value_t = 21_600_000, value_parser = whole::<u64>(1, OPEN_MS_MAX))]
     deadline_ms: u64,
     /// The server announces that a round may end when all have answered
     #[arg(long)]
@@ -53,10 +54,13 @@ enum LanguageArgument {
     C,
 }
 
+/// The longest a round is open: a year.
+const OPEN_MS_MAX: u64 = 365 * 86_400_000;
+
 fn deployment(text: &str) -> Result<u64, String> {
     match u64::from_str_radix(text, 16) {
         Ok(number) if text.len() == 16 => Ok(number),
-        _ => Err("16 hexadecimal digits are expected".to_owned()),
+        _ => Err("admissible: 16 hexadecimal digits".to_owned()),
     }
 }
 

@@ -9,9 +9,9 @@ use clap::Args;
 
 use super::data::check_data;
 use super::error::CliError;
-use super::run::show;
+use super::run::{check_chain, show};
 use super::{Format, sweep};
-use crate::model::{Options, federated};
+use crate::model::Options;
 use crate::progress::log::{self, Log};
 use crate::progress::teller::Teller;
 use crate::study::parts::Kind;
@@ -61,12 +61,7 @@ fn merge_run(arguments: &Arguments, whole: &Whole) -> Result<(), CliError> {
     check_data(&models, arguments.data.as_deref())?;
     let [model] = models;
     let head = model.head();
-    if arguments.chain && head.trust != federated::TRUST.name {
-        return Err(CliError::input(format!(
-            "--chain: scenario `{}` leaves no transcript.jsonl, which federations do; leave --chain away",
-            head.name
-        )));
-    }
+    check_chain(arguments.chain, &head)?;
     let options = Options { data: arguments.data.clone(), chain: arguments.chain, ..Options::default() };
     let record = whole.run(&*model, &arguments.out, options, &())?;
     show(&head, &record, arguments.format)?;

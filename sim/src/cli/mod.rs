@@ -16,6 +16,7 @@
 //! | [`reproduce`] | `sordino reproduce` |
 //! | [`tune`] | `sordino tune` |
 //! | [`handover`] | `sordino serve`, `join` and the others of `sordino-net`; `cluster` and `worker` of `sordino-cluster` |
+//! | [`number`] | numbers among the arguments |
 //! | `print` | results on standard output |
 //! | [`error`] | one line for every error, and its exit code |
 //!
@@ -37,6 +38,7 @@ pub mod handover;
 mod interrupt;
 pub mod list;
 pub mod merge;
+pub mod number;
 pub mod parts;
 mod print;
 pub mod privacy;
@@ -125,7 +127,7 @@ pub fn begun<A: Parser>(
     arguments: impl IntoIterator<Item = OsString>,
     execute: impl FnOnce(A) -> Result<(), CliError>,
 ) -> ExitCode {
-    let parsed = match A::try_parse_from(arguments) {
+    let parsed = match A::try_parse_from(number::joined(arguments)) {
         Ok(parsed) => parsed,
         // Help and version arrive as errors that belong on standard output.
         Err(error) if !error.use_stderr() => {
@@ -181,6 +183,90 @@ mod tests {
         match Arguments::try_parse_from(words) {
             Err(error) if error.use_stderr() => Err(format!("{words:?}: {error}")),
             _ => Ok(()),
+        }
+    }
+
+    /// Every number that an option of a command takes: its option, numbers outside its range, what is admissible.
+    const NUMBERS: &[(&str, &[&str], &str)] = &[
+        ("run --seed", &["-1", "1.5", "x", "9223372036854775808"], "a whole number from 0 to 9223372036854775807"),
+        ("run --runs", &["0", "-1", "100001"], "a whole number from 1 to 100000"),
+        ("run --threads", &["0", "-1", "1025", "99999999"], "a whole number from 1 to 1024"),
+        ("run --part", &["0/2", "3/2", "-1/2", "2"], "I/N with whole numbers 1 ≤ I ≤ N ≤ 100000"),
+        ("run --checkpoint-every", &["-1", "nan", "inf", "86401"], "a number of seconds from 0 to 86400"),
+        ("sweep --runs", &["0", "-1", "100001"], "a whole number from 1 to 100000"),
+        ("sweep --threads", &["0", "-1", "1025"], "a whole number from 1 to 1024"),
+        ("sweep --part", &["0/2", "-1/2"], "I/N with whole numbers 1 ≤ I ≤ N ≤ 100000"),
+        ("sweep --checkpoint-every", &["-1", "-inf"], "a number of seconds from 0 to 86400"),
+        ("export --deployment", &["-1", "12", "zzzzzzzzzzzzzzzz"], "16 hexadecimal digits"),
+        ("export --deadline-ms", &["0", "-1", "31536000001"], "a whole number from 1 to 31536000000"),
+        ("report --width", &["-84mm", "39mm", "84"], "40 to 1000 mm"),
+        ("compare --width", &["-84mm", "1001mm"], "40 to 1000 mm"),
+        ("privacy epsilon --sampling-probability", &["-0.1", "0", "1.1", "NaN"], "a probability in (0, 1]"),
+        ("privacy epsilon --noise-multiplier", &["-1", "0", "inf"], "a number from 0.001 to 1e6"),
+        ("privacy epsilon --rounds", &["-1", "0", "1000000001", "1e3"], "a whole number from 1 to 1000000000"),
+        ("privacy epsilon --delta", &["-1", "0", "1"], "a number in (0, 1)"),
+        ("privacy delta --sampling-probability", &["-0.1", "2"], "a probability in (0, 1]"),
+        ("privacy delta --noise-multiplier", &["-1", "0"], "a number from 0.001 to 1e6"),
+        ("privacy delta --rounds", &["-1", "0"], "a whole number from 1 to 1000000000"),
+        ("privacy delta --epsilon", &["-1", "1000001", "NaN"], "a number from 0 to 1e6"),
+        ("privacy compare --sampling-probability", &["-0.1", "2"], "a probability in (0, 1]"),
+        ("privacy compare --noise-multiplier", &["-1", "0"], "a number from 0.001 to 1e6"),
+        ("privacy compare --rounds", &["-1", "0"], "a whole number from 1 to 1000000000"),
+        ("privacy compare --delta", &["-1", "0", "1"], "a number in (0, 1)"),
+        ("privacy calibrate --epsilon", &["-1", "0", "inf"], "a number from 1e-6 to 1e6"),
+        ("privacy calibrate --delta", &["-1", "0", "1"], "a number in (0, 1)"),
+        ("privacy calibrate --sampling-probability", &["-0.1", "2"], "a probability in (0, 1]"),
+        ("privacy calibrate --noise-multiplier", &["-1", "0"], "a number from 0.001 to 1e6"),
+        ("privacy calibrate --rounds", &["-1", "0"], "a whole number from 1 to 1000000000"),
+        ("audit --runs", &["-1", "4999", "10000001"], "a whole number from 5000 to 10000000"),
+        ("audit --seed", &["-1", "x"], "a whole number from 0 to 18446744073709551615"),
+        ("audit --threads", &["0", "-1", "1025"], "a whole number from 1 to 1024"),
+        ("reproduce --runs", &["0", "-1", "100001"], "a whole number from 1 to 100000"),
+        ("reproduce --threads", &["0", "-1", "1025"], "a whole number from 1 to 1024"),
+        ("tune --epsilon", &["-1", "0", "257", "NaN"], "a number from 1e-5 to 256"),
+        ("tune --max-epsilon", &["-1", "0", "1e7"], "a number from 1e-5 to 1e6"),
+        ("tune --value-share", &["-1", "0", "1"], "a number from 0.01 to 0.99"),
+        ("tune --score-range", &["-1", "0", "3,1", "NaN"], "G > 0, or LOW,HIGH with LOW < HIGH"),
+        ("tune --records", &["-1", "0", "4294967296"], "a whole number from 1 to 4294967295"),
+        ("tune --decimals", &["-1", "301"], "a whole number from 0 to 300"),
+        ("tune --timeout", &["-1", "0", "inf"], "a number of seconds from 0.01 to 1e7"),
+        ("tune --jobs", &["-1", "0", "1025"], "a whole number from 1 to 1024"),
+    ];
+
+    /// What other options take: texts, paths, lists that are read later.
+    const TEXTS: [&str; 14] = [
+        "command", "data", "dataset", "figure", "ledger", "method", "methods", "name", "out", "seeds", "set", "space",
+        "svg", "trust",
+    ];
+
+    /// The options that take a value which is none of a few words, as in `privacy epsilon --delta`.
+    fn options(command: &clap::Command, path: &str, found: &mut Vec<String>) {
+        for inner in command.get_subcommands() {
+            options(inner, &format!("{path}{} ", inner.get_name()), found);
+        }
+        let free =
+            |argument: &&clap::Arg| argument.get_action().takes_values() && argument.get_possible_values().is_empty();
+        let named = command.get_arguments().filter(free).filter_map(clap::Arg::get_long);
+        found.extend(named.filter(|long| !TEXTS.contains(long)).map(|long| format!("{path}--{long}")));
+    }
+
+    #[test]
+    fn every_number_of_the_command_line_is_refused_with_its_range() {
+        let mut all = Vec::new();
+        options(&<Arguments as clap::CommandFactory>::command(), "", &mut all);
+        let tested: Vec<&str> = NUMBERS.iter().map(|(option, _, _)| *option).collect();
+        assert_eq!(all.iter().filter(|option| !tested.contains(&option.as_str())).collect::<Vec<_>>(), [""; 0]);
+        for (option, wrong, admissible) in NUMBERS {
+            let long = option.rsplit(' ').next().unwrap();
+            for value in *wrong {
+                let words = ["sordino"].into_iter().chain(option.split(' ')).chain([*value]).map(OsString::from);
+                let error = Arguments::try_parse_from(number::joined(words)).unwrap_err();
+                let error = CliError::usage(&error, "sordino");
+                assert!(error.is_input(), "{option} {value}");
+                for needed in [*admissible, "admissible: ", &format!("'{value}'"), long] {
+                    assert!(error.to_string().contains(needed), "{option} {value}: {error}\nexpected {needed}");
+                }
+            }
         }
     }
 

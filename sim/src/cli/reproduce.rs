@@ -7,7 +7,7 @@ use clap::Args;
 use comfy_table::{Cell, CellAlignment, Table};
 
 use super::error::CliError;
-use super::{Format, print, print_json};
+use super::{Format, number, print, print_json};
 use crate::progress::log::{self, Log};
 use crate::report::folder::RunFolder;
 use crate::report::table::LINES;
@@ -21,10 +21,10 @@ pub struct Arguments {
     #[arg(value_name = "NAME")]
     name: Option<String>,
     /// Runs (functions); fewer than the default make bands fail by chance [default: the experiment's]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", value_parser = number::runs)]
     runs: Option<u32>,
     /// Threads for arithmetic; changes no result [default: all cores]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number::threads)]
     threads: Option<NonZeroUsize>,
     /// Data file or folder of experiments that read one
     #[arg(long, value_name = "PATH")]

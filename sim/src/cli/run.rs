@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 
 use super::data::{check_data, of_data};
 use super::error::CliError;
+use super::number::{self, whole};
 use super::{Format, interrupt, print, print_json};
 use crate::files::read_to_string_bounded;
 use crate::model::hub::Hub;
@@ -21,7 +22,7 @@ use crate::report::folder::RunFolder;
 use crate::report::table as tables;
 use crate::scenario::{Head, Method, MethodName, SHIPPED, Scenario, Shipped, method};
 use crate::study::execute::{self, ExecuteError, Place};
-use crate::study::parts::mark::whole;
+use crate::study::parts::mark;
 use crate::text::nearest;
 
 /// Scenario files are read up to this length.
@@ -36,13 +37,13 @@ pub struct Arguments {
     #[arg(value_name = "SCENARIO|FILE")]
     scenario: Option<String>,
     /// Seed of everything that is simulated [default: the scenario's]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(0, i64::MAX as u64))]
     seed: Option<u64>,
     /// Paired runs [default: the scenario's]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", value_parser = number::runs)]
     runs: Option<u32>,
     /// Threads for arithmetic; changes no result [default: all cores]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number::threads)]
     threads: Option<NonZeroUsize>,
     /// Who executes the parties; changes no result
     #[arg(long, value_enum, default_value_t)]
@@ -63,7 +64,7 @@ pub struct Arguments {
     #[arg(long, value_name = "I/N", requires = "out", conflicts_with = "chain")]
     part: Option<Part>,
     /// Seconds between two checkpoints of a method; changes no result
-    #[arg(long, value_name = "SECONDS", default_value_t = 5.0, value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 5.0, value_parser = number::seconds)]
     checkpoint_every: f64,
     /// Keep the digest after every round in transcript.jsonl, to see where two executions part [default: the last]
     #[arg(long)]
@@ -163,17 +164,12 @@ pub fn execute_on(
     check_data(&scenarios, arguments.data.as_deref())?;
     let [model] = scenarios;
     let (head, data) = (model.head(), arguments.data.as_deref());
-    if arguments.chain && head.trust != model::federated::TRUST.name {
-        let name = &head.name;
-        return Err(CliError::input(format!(
-            "--chain: scenario `{name}` leaves no transcript.jsonl, which federations do; leave --chain away"
-        )));
-    }
+    check_chain(arguments.chain, &head)?;
     let mut options = options(arguments);
     if let (Some(part), Some(path)) = (arguments.part, &arguments.out) {
         return super::parts::run(part, path, arguments.resume, &*model, options, arguments.format);
     }
-    arguments.out.as_deref().map_or(Ok(()), whole)?;
+    arguments.out.as_deref().map_or(Ok(()), mark::whole)?;
     options.hub = hub(&*model, &options)?;
     let place = match &arguments.out {
         Some(path) if arguments.resume => execute::begin_or_resume(path, &*model, data)?,
@@ -199,6 +195,17 @@ pub fn execute_on(
     model.cautions().iter().for_each(|caution| log::note(&format!("warning: {caution}")));
     log::done(Some(&path), Some(&record.summary.digest));
     Ok(())
+}
+
+/// Refuses to keep digests of scenarios that have none by round.
+pub fn check_chain(chain: bool, head: &Head) -> Result<(), CliError> {
+    if !chain || head.trust == model::federated::TRUST.name {
+        return Ok(());
+    }
+    let name = &head.name;
+    Err(CliError::input(format!(
+        "--chain: scenario `{name}` leaves no transcript.jsonl, which federations do; leave --chain away"
+    )))
 }
 
 fn options(arguments: &Arguments) -> Options {
@@ -239,12 +246,4 @@ fn folder(arguments: &Arguments, name: &str) -> Result<RunFolder, CliError> {
         Some(path) => RunFolder::create(path)?,
         None => RunFolder::create_numbered(Path::new(RUNS), name)?,
     })
-}
-
-/// A number of seconds up to a day.
-pub fn seconds(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(seconds) if (0.0..=86_400.0).contains(&seconds) => Ok(seconds),
-        _ => Err("a number of seconds from 0 to 86400".into()),
-    }
 }

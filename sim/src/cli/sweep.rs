@@ -8,18 +8,16 @@ use clap::Args;
 
 use super::data::{check_data, of_data};
 use super::error::CliError;
-use super::run::{scenario_text, seconds};
-use super::{Format, interrupt, print, print_json};
+use super::run::scenario_text;
+use super::{Format, interrupt, number, print, print_json};
 use crate::model::Part;
 use crate::progress::log::{self, Log};
 use crate::progress::teller::Teller;
-use crate::record::Loss;
-use crate::report::page::Shown;
-use crate::report::parts::words;
+use crate::record::distinct;
 use crate::study::parts::mark::whole;
 use crate::study::sweep::run::{Options, named, run};
+use crate::study::sweep::table::shown;
 use crate::study::sweep::{Index, Plan, Status, SweepError, SweepFolder, grid};
-use crate::text::significant;
 
 /// `sordino sweep`.
 #[derive(Clone, Debug, Args)]
@@ -39,7 +37,7 @@ pub struct Arguments {
     #[arg(long, value_name = "SEEDS")]
     seeds: Option<String>,
     /// Paired runs within each run folder [default: the scenario's]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", value_parser = number::runs)]
     runs: Option<u32>,
     /// Folder of the sweep, which must not exist
     #[arg(long, value_name = "DIR")]
@@ -48,7 +46,7 @@ pub struct Arguments {
     #[arg(long)]
     resume: bool,
     /// Threads for arithmetic; changes no result [default: all cores]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number::threads)]
     threads: Option<NonZeroUsize>,
     /// Data file of scenarios that read one
     #[arg(long, value_name = "PATH")]
@@ -57,7 +55,7 @@ pub struct Arguments {
     #[arg(long, value_name = "I/N")]
     part: Option<Part>,
     /// Seconds between two checkpoints of a method; changes no result
-    #[arg(long, value_name = "SECONDS", default_value_t = 5.0, value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 5.0, value_parser = number::seconds)]
     checkpoint_every: f64,
     /// Text for people or one JSON object: the index
     #[arg(long, value_enum, default_value_t)]
@@ -142,7 +140,13 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
 pub fn show(folder: &SweepFolder, index: &Index, format: Format) -> Result<(), CliError> {
     match format {
         Format::Json => print_json(index)?,
-        Format::Text => print(&table(index))?,
+        Format::Text => {
+            let digest = index.digest.as_deref().unwrap_or("none: not all runs are done");
+            print(&shown(index).text(digest))?;
+        }
+    }
+    for caution in cautions(folder)? {
+        log::note(&format!("warning: {caution}"));
     }
     log::done(Some(folder.path()), index.digest.as_deref());
     match index.count(Status::Failed) {
@@ -153,6 +157,15 @@ pub fn show(folder: &SweepFolder, index: &Index, format: Format) -> Result<(), C
             named(index, Status::Failed)
         ))),
     }
+}
+
+/// What a person is warned of in any of the runs.
+fn cautions(folder: &SweepFolder) -> Result<Vec<String>, CliError> {
+    let (points, mut said) = (folder.plan.points(), Vec::new());
+    for point in points.iter().step_by(folder.plan.seeds.len()) {
+        said.extend(folder.plan.load(point).map_err(CliError::input)?.cautions());
+    }
+    Ok(distinct(said.iter().map(String::as_str)).into_iter().map(str::to_owned).collect())
 }
 
 /// What progress is counted in, and how much of it each run has.
@@ -166,32 +179,4 @@ pub fn steps(folder: &SweepFolder) -> Result<(&'static str, Vec<u64>), CliError>
         steps.extend(std::iter::repeat_n(jobs.count, seeds));
     }
     Ok((unit, steps))
-}
-
-/// One line for each cell and method.
-fn table(index: &Index) -> String {
-    let (measures, losses) = (index.measures(), index.losses());
-    let varying: Vec<usize> = (0..index.axes.len()).filter(|i| index.axes[*i].varies()).collect();
-    let mut columns: Vec<String> = varying.iter().map(|i| index.axes[*i].short().to_owned()).collect();
-    columns.extend(["method".to_owned(), "runs in all".to_owned()]);
-    columns.extend(measures.iter().flat_map(|measure| [measure.replace('_', " "), "std. error".to_owned()]));
-    columns.extend(losses.iter().map(|loss| words(loss)));
-    let number = |value: Option<f64>, digits| value.map_or("–".to_owned(), |x| significant(x, digits));
-    let mut rows = Vec::new();
-    for cell in index.cells() {
-        for method in &cell.methods {
-            let mut row: Vec<String> = varying.iter().map(|i| cell.values[*i].clone()).collect();
-            row.extend([method.summary.name.clone(), method.runs.to_string()]);
-            for measure in measures.iter().map(|name| method.summary.measure(name)) {
-                row.push(number(measure.map(|measure| measure.mean), 4));
-                row.push(number(measure.and_then(|measure| measure.standard_error), 2));
-            }
-            let told = |loss: &Loss| loss.value.map_or("∞".to_owned(), |x| significant(x, 3));
-            row.extend(losses.iter().map(|name| method.summary.loss(name).map_or("–".to_owned(), told)));
-            rows.push(row);
-        }
-    }
-    let notes = vec![format!("means over all runs of all {} seeds", index.seeds.len())];
-    let shown = Shown { columns, rows, words: (0..=varying.len()).collect(), notes, noise: true, ..Shown::default() };
-    shown.text(index.digest.as_deref().unwrap_or("none: not all runs are done"))
 }

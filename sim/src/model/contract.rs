@@ -149,6 +149,11 @@ pub trait Model: std::fmt::Debug + Send + Sync {
         Vec::new()
     }
 
+    /// The methods that set this key for themselves, whatever the scenario says of it, with their values.
+    fn kept(&self, _key: &str) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
     /// In how many steps progress is told, the same for every job.
     fn jobs(&self) -> Jobs {
         Jobs { count: u64::from(self.head().runs) * self.work().len() as u64, unit: "jobs" }

@@ -5,7 +5,7 @@ use super::layout::{Layout, Room, Sizes};
 use super::palette;
 use super::svg::{Chart, Curve, Point, Ruler, Scale, line};
 use crate::metrics::{MethodStatistics, Statistics};
-use crate::record::distinct;
+use crate::record::{Twins, distinct};
 use crate::scenario::{Method, MethodName, Scenario};
 use crate::text::significant;
 
@@ -33,6 +33,15 @@ pub fn curve(method: &MethodStatistics) -> Curve {
     }
 }
 
+/// Says beside the name of a curve that lies on another one whose it is.
+pub fn mark_twins(curves: &mut [Curve], twins: &Twins<'_>) {
+    for curve in curves {
+        if let Some(first) = twins.first(&curve.label) {
+            curve.note = format!("same as {first}");
+        }
+    }
+}
+
 /// The panels: methods, ablations of either private method. Those are missing if the scenario has none to compare.
 pub fn panels(summary: &Statistics, regret_name: &str) -> Vec<Chart> {
     // What is only noise is drawn first, and what it is compared with on top.
@@ -43,6 +52,13 @@ pub fn panels(summary: &Statistics, regret_name: &str) -> Vec<Chart> {
             .filter(|found| wanted(found.method))
             .partition(|found| !found.method.parts().signal && found.method.is_ablation());
         silent.into_iter().chain(heard).map(curve).collect()
+    };
+    // Equal lines lie on one another: only their names tell them.
+    let twins = |mut curves: Vec<Curve>| {
+        let names: Vec<String> = curves.iter().map(|curve| curve.label.clone()).collect();
+        let drawn = |found: &&MethodStatistics| names.iter().any(|name| name == found.method.name());
+        mark_twins(&mut curves, &Twins::of(summary.methods.iter().filter(drawn).map(MethodStatistics::named)));
+        curves
     };
     let all = || summary.methods.iter().flat_map(|method| &method.curve);
     let top = all().map(|at| at.mean + at.standard_error.unwrap_or(0.0)).fold(f64::MIN_POSITIVE, f64::max);
@@ -56,13 +72,13 @@ pub fn panels(summary: &Statistics, regret_name: &str) -> Vec<Chart> {
         y_max,
     };
     let own = |method: Method| !method.is_ablation() || !method.parts().signal;
-    let mut panels = vec![chart("Methods", pick(&own))];
+    let mut panels = vec![chart("Methods", twins(pick(&own)))];
     // A method and what is left of it when one thing is taken away.
     let changed = summary.methods.iter().filter(|found| !own(found.method)).filter_map(|found| found.method.base());
     for base in distinct(changed.map(MethodName::name)) {
         let mut curves = pick(&|method| method.base().is_some_and(|of| of.name() == base));
         curves.extend(pick(&|method| method.name() == base));
-        panels.push(chart(&format!("{base} with one thing changed"), curves));
+        panels.push(chart(&format!("{base} with one thing changed"), twins(curves)));
     }
     panels.retain(|panel| !panel.curves.is_empty());
     panels

@@ -27,7 +27,9 @@ pub fn text(tables: &[Grid], remarks: &[String]) -> String {
 pub fn markdown(tables: &[Grid], remarks: &[String]) -> String {
     let mut out = String::new();
     for (title, rows) in tables.iter().filter(|(_, rows)| rows.len() > 1) {
-        let _ = writeln!(out, "**{title}**\n");
+        if !title.is_empty() {
+            let _ = writeln!(out, "**{title}**\n");
+        }
         for (i, row) in rows.iter().enumerate() {
             let cells: Vec<String> = row.iter().map(|cell| cell.replace('|', "\\|")).collect();
             let _ = writeln!(out, "| {} |", cells.join(" | "));
@@ -99,13 +101,13 @@ mod tests {
 
     #[test]
     fn tables_for_papers_are_aligned_and_escaped() {
-        let rows = [["method", "ε", "p_t & q"], ["a_b", "7.05", "< 1e-6"], ["c", "∞", "–"]];
+        let rows = [["method", "ε", "p_t & q"], ["a_b", "7.05", "< 1e-6"], ["c #1 at 5 %", "∞", "–"]];
         let rows: Vec<Vec<String>> = rows.iter().map(|row| row.map(str::to_owned).to_vec()).collect();
         let tex = latex(&[("Title", rows.clone())], &["10 % of it".to_owned()]);
         for part in [
             "\\begin{tabular}{lrr}\n\\toprule\nmethod & $\\varepsilon$ & p\\_t \\& q \\\\\n\\midrule\n",
             "a\\_b & 7.05 & $<$ 1e-6 \\\\\n",
-            "c & $\\infty$ & -- \\\\\n\\bottomrule",
+            "c \\#1 at 5 \\% & $\\infty$ & -- \\\\\n\\bottomrule",
             "% 10 % of it",
         ] {
             assert!(tex.contains(part), "{tex}\nexpected {part}");

@@ -56,7 +56,19 @@ impl Shown {
         text
     }
 
-    fn html(&self) -> String {
+    /// The same to be copied into a paper.
+    pub fn for_papers(&self) -> String {
+        let head = self.columns.iter().map(|head| head.replace('\n', " ")).collect();
+        let tables = [("", [vec![head], self.rows.clone()].concat())];
+        let folded = |name: &str, text: String| {
+            format!("<details><summary>The table in {name}</summary><pre>{}</pre></details>\n", escape(text.trim()))
+        };
+        folded("LaTeX", grid::latex(&tables, &[])) + &folded("Markdown", grid::markdown(&tables, &[]))
+    }
+
+    /// The same on a page.
+    pub fn html(&self) -> String {
+        let named = self.columns.iter().position(|head| head == "method").unwrap_or(0);
         let mut out = String::from("<div class=\"scroll\"><table>\n<thead><tr>");
         let left = |column: usize| if self.is_numeric(column) { "" } else { " style=\"text-align:left\"" };
         for (column, head) in self.columns.iter().enumerate() {
@@ -67,9 +79,9 @@ impl Shown {
             out.push_str("<tr>");
             let swatch = self.looks.get(place).map_or(String::new(), |class| line(class));
             for (column, text) in row.iter().enumerate() {
-                let _ = match column {
-                    0 => write!(out, "<th scope=\"row\">{swatch}{}</th>", escape(text)),
-                    _ => write!(out, "<td{}>{}</td>", left(column), escape(text)),
+                let _ = match column == named {
+                    true => write!(out, "<th scope=\"row\">{swatch}{}</th>", escape(text)),
+                    false => write!(out, "<td{}>{}</td>", left(column), escape(text)),
                 };
             }
             out.push_str("</tr>\n");
@@ -156,15 +168,13 @@ impl Page<'_> {
     fn downloads(&self) -> String {
         let link = |name: &&str| format!("<a href=\"{name}\" download>{name}</a>");
         let links: Vec<String> = ["rounds.csv", "summary.json", "table.txt", "regret.svg"].iter().map(link).collect();
-        let head = self.shown.columns.iter().map(|head| head.replace('\n', " ")).collect();
-        let rows = [vec![head], self.shown.rows.clone()].concat();
         format!(
             "<p>Beside this page: {}. Every picture at the width of a column, every table for papers:</p>\n\
              <pre>sordino report DIR --figure regret --width 84mm --no-title --out regret.pdf\n\
              sordino report DIR --table paired --format latex</pre>\n\
-             <details><summary>The table in LaTeX</summary><pre>{}</pre></details>\n",
+             {}",
             links.join(", "),
-            escape(grid::latex(&[("", rows)], &[]).trim())
+            self.shown.for_papers()
         )
     }
 

@@ -5,11 +5,8 @@ use std::fmt::Write as _;
 use super::curves::MethodCurve;
 use super::differences::{self, Difference};
 use super::html::section;
-use super::palette::Looks;
 use super::svg::{Chart, Curve, Point, escape};
 use super::{figure, table};
-use crate::record::MethodSummary;
-use crate::text::significant;
 
 /// A name with spaces, as in `final regret`.
 pub fn words(name: &str) -> String {
@@ -40,34 +37,6 @@ pub fn line(class: &str) -> String {
     format!(
         "<svg class=\"swatch\" viewBox=\"0 0 28 10\" aria-hidden=\"true\"><path class=\"line {class}\" d=\"M1 5H27\"/></svg>"
     )
-}
-
-/// A method's name with a piece of its line.
-pub fn swatch(name: &str, looks: &Looks) -> String {
-    line(looks.class(name)) + &escape(name)
-}
-
-/// Cells of the measures and losses of a method.
-pub fn numbers(method: &MethodSummary, measures: &[&str], losses: &[&str]) -> String {
-    let mut out = String::new();
-    for name in measures {
-        match method.measure(name) {
-            None => out.push_str("<td>–</td>"),
-            Some(measure) => {
-                let error = measure.standard_error.map_or(String::new(), |error| {
-                    format!(" <span class=\"error\">± {}</span>", significant(error, 2))
-                });
-                let _ = write!(out, "<td>{}{error}</td>", significant(measure.mean, 4));
-            }
-        }
-    }
-    for name in losses {
-        let text = method
-            .loss(name)
-            .map_or("–".to_owned(), |loss| loss.value.map_or("∞".to_owned(), |value| significant(value, 3)));
-        let _ = write!(out, "<td>{text}</td>");
-    }
-    out
 }
 
 /// More rows than these are folded.

@@ -9,7 +9,7 @@ use super::palette::Looks;
 use super::parts::{points, scaled};
 use super::read::{ReadError, text};
 use crate::metrics::Estimate;
-use crate::record::{MethodSummary, Summary};
+use crate::record::{MethodSummary, Summary, Twins};
 use crate::scenario::Scenario;
 
 /// Name of the federated trust model, whose methods are compared by sums over rounds.
@@ -47,6 +47,11 @@ impl Results {
             return Err(wrong(&path, message));
         }
         Ok(Results { path: folder.to_owned(), scenario, summary, curves })
+    }
+
+    /// Its methods that did the same.
+    pub fn twins(&self) -> Twins<'_> {
+        Twins::of(self.summary.methods.iter().map(MethodSummary::named))
     }
 
     /// What regret is called in it.
@@ -118,7 +123,8 @@ impl Results {
             let note = summary.and_then(epsilon).map_or(String::new(), |loss| figure::epsilon(Some(loss)));
             Curve { class: looks.class(&found.method), label: found.method.clone(), note, points: points(found) }
         };
-        let curves: Vec<Curve> = means.iter().filter(|found| found.points.len() > 1).map(curve).collect();
+        let mut curves: Vec<Curve> = means.iter().filter(|found| found.points.len() > 1).map(curve).collect();
+        figure::mark_twins(&mut curves, &self.twins());
         let chart = scaled("All methods", "round", &self.regret(), curves);
         (!chart.curves.is_empty()).then(|| self.picture("regret", &self.regret(), &self.band(), chart))
     }

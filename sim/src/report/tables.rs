@@ -7,7 +7,7 @@ use super::grid::Grid;
 use super::parts::words;
 use super::results::Results;
 use super::rows::{csv, number};
-use crate::record::distinct;
+use crate::record::{Loss, Measure, MethodSummary, distinct};
 use crate::text::significant;
 
 /// A table that a folder has.
@@ -53,44 +53,76 @@ fn value(of: &impl Serialize) -> serde_json::Value {
 
 fn summary(results: &Results, keeps: &dyn Fn(&str) -> bool) -> Table {
     let methods: Vec<_> = results.summary.methods.iter().filter(|method| keeps(&method.name)).collect();
-    let measures = distinct(methods.iter().flat_map(|method| &method.measures).map(|measure| measure.name.as_str()));
-    let losses = distinct(methods.iter().flat_map(|method| &method.losses).map(|loss| loss.name.as_str()));
-    let mut head = vec!["method".to_owned(), "protection".to_owned()];
-    head.extend(measures.iter().chain(&losses).map(|name| words(name)));
-    let mut rows = vec![head];
-    let mut numbers = Vec::new();
-    for method in &methods {
-        let measured = measures.iter().map(|name| method.measure(name));
-        let spent = losses.iter().map(|name| method.loss(name));
-        let mut row = vec![method.name.clone(), method.guarantee.clone()];
-        row.extend(measured.clone().map(|found| {
-            let error = |x| format!(" ± {}", significant(x, 2));
-            found.map_or("–".to_owned(), |at| {
-                significant(at.mean, 4) + &at.standard_error.map_or(String::new(), error)
-            })
-        }));
-        let told = |value: Option<f64>| value.map_or("∞".to_owned(), |x| significant(x, 3));
-        row.extend(spent.clone().map(|found| found.map_or("–".to_owned(), |loss| told(loss.value))));
-        rows.push(row);
-        let mut exact = vec![method.name.clone(), method.guarantee.clone()];
-        exact.extend(
-            measured
-                .flat_map(|found| [number(found.map(|at| at.mean)), number(found.and_then(|at| at.standard_error))]),
-        );
-        exact.extend(
-            spent.map(|found| found.map_or(String::new(), |loss| loss.value.map_or("inf".into(), |x| number(Some(x))))),
-        );
-        numbers.push(exact);
-    }
-    let errors: Vec<String> = measures.iter().map(|name| format!("{name}_standard_error")).collect();
-    let pairs = measures.iter().zip(&errors).flat_map(|(name, error)| [*name, error.as_str()]);
-    let columns = ["method", "guarantee"].into_iter().chain(pairs).chain(losses.iter().copied());
+    let lead = |method: &MethodSummary| vec![method.name.clone(), method.guarantee.clone()];
+    let rows: Vec<(Vec<String>, &MethodSummary)> = methods.iter().map(|method| (lead(method), *method)).collect();
+    let columns = Columns::of(methods.iter().copied());
+    let exact = methods.iter().map(|method| [lead(method), columns.fields(Some(method))].concat());
+    let mut said = remarks(results);
+    said.extend(results.twins().sentence());
     Table {
-        grid: ("What every method reached, mean ± standard error", rows),
-        remarks: remarks(results),
-        csv: csv(columns, numbers),
+        grid: ("What every method reached, mean ± standard error", reached(&["method", "protection"], &rows)),
+        remarks: said,
+        csv: csv(["method", "guarantee"].into_iter().chain(columns.names()), exact),
         json: value(&methods),
     }
+}
+
+/// Columns of numbers of methods, for programs.
+pub struct Columns<'m> {
+    measures: Vec<&'m str>,
+    errors: Vec<String>,
+    losses: Vec<&'m str>,
+}
+
+impl<'m> Columns<'m> {
+    /// All measures and all losses that one of the methods has.
+    pub fn of(methods: impl Iterator<Item = &'m MethodSummary> + Clone) -> Self {
+        let measures = distinct(methods.clone().flat_map(|method| &method.measures).map(|found| found.name.as_str()));
+        let errors = measures.iter().map(|measure| format!("{measure}_standard_error")).collect();
+        let losses = distinct(methods.flat_map(|method| &method.losses).map(|loss| loss.name.as_str()));
+        Columns { measures, errors, losses }
+    }
+
+    /// Heads of the columns.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let measures = self.measures.iter().zip(&self.errors).flat_map(|(measure, error)| [*measure, error.as_str()]);
+        measures.chain(self.losses.iter().copied())
+    }
+
+    /// Their fields for a method, empty where it has no such number.
+    pub fn fields(&self, method: Option<&MethodSummary>) -> Vec<String> {
+        let of = |name: &&str| method.and_then(|method| method.measure(name));
+        let measures =
+            self.measures.iter().map(of).flat_map(|measure| {
+                [number(measure.map(|at| at.mean)), number(measure.and_then(|at| at.standard_error))]
+            });
+        // No finite bound is infinite; no claim is empty.
+        let told = |name: &&str| match method.and_then(|method| method.loss(name)) {
+            Some(loss) => loss.value.map_or("inf".to_owned(), |value| number(Some(value))),
+            None => String::new(),
+        };
+        measures.chain(self.losses.iter().map(told)).collect()
+    }
+}
+
+/// A head, and a row for each method: cells of its own, what it reached with standard errors, what its releases cost.
+pub fn reached(lead: &[&str], rows: &[(Vec<String>, &MethodSummary)]) -> Vec<Vec<String>> {
+    let Columns { measures, losses, .. } = Columns::of(rows.iter().map(|(_, method)| *method));
+    let mean = |found: Option<&Measure>| {
+        let error = |x| format!(" ± {}", significant(x, 2));
+        found.map_or("–".to_owned(), |at| significant(at.mean, 4) + &at.standard_error.map_or(String::new(), error))
+    };
+    let told = |found: Option<&Loss>| {
+        found.map_or("–".to_owned(), |loss| loss.value.map_or("∞".to_owned(), |x| significant(x, 3)))
+    };
+    let head = lead.iter().map(|name| (*name).to_owned());
+    let mut table = vec![head.chain(measures.iter().chain(&losses).map(|name| words(name))).collect::<Vec<_>>()];
+    table.extend(rows.iter().map(|(cells, method)| {
+        let measured = measures.iter().map(|name| mean(method.measure(name)));
+        let paid = losses.iter().map(|name| told(method.loss(name)));
+        cells.iter().cloned().chain(measured).chain(paid).collect()
+    }));
+    table
 }
 
 fn paired(results: &Results, keeps: &dyn Fn(&str) -> bool) -> Table {

@@ -65,7 +65,8 @@ keys! {
             => objective.agents().map_or(whole(1, AGENTS_MAX), |agents| whole(u64::from(agents), u64::from(agents)));
         /// Queries T after the initial points; exactly T releases.
         rounds: u32 [given 20] in whole(1, 10_000);
-        /// Number of points drawn uniformly in the agent's own region before the first query.
+        /// Number of points drawn uniformly, with replacement, from the candidates of the agent's own region before the first
+        /// query; one that is drawn again is observed again.
         initial_points: u32 [given 5] in whole(1, 1_000);
         /// Equal parts in each dimension; P is their product, at most 64 and at most the number of agents.
         splits: Vec<u32> [like "all 1" vec![1; objective.dim()]]
@@ -325,5 +326,32 @@ impl Scenario {
             SectionTables::of::<FaultConfig>("faults"),
             SectionTables::of::<OwnKeys>("method").many(),
         ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Shipped;
+
+    #[test]
+    fn a_large_delta_is_cautioned_against_once_for_each_that_is_told() {
+        let cautions = |settings: &[&str]| {
+            let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
+            let text = Shipped::find("default").unwrap().text;
+            Scenario::parse("default", text, &settings).unwrap().cautions()
+        };
+        let methods = "federation.methods=[\"ts\", \"dp-fts\", \"dp-fts-de\"]";
+        // δ = N^−1.1 crosses .01 between 65 and 66 agents.
+        let told = cautions(&[methods, "federation.agents=65"]);
+        assert_eq!(told.len(), 1);
+        for needed in ["δ = 0.0101 for 65 agents", "0.66 agents on average", "1/N = 0.0154", "set privacy.delta"] {
+            assert!(told[0].contains(needed), "{}\nexpected {needed}", told[0]);
+        }
+        assert!(cautions(&[methods, "federation.agents=66"]).is_empty());
+        assert!(cautions(&[methods, "federation.agents=10", "privacy.delta=0.01"]).is_empty());
+        assert_eq!(cautions(&[methods, "federation.agents=1000", "privacy.delta=0.0101"]).len(), 1);
+        // Who promises nothing, loses nothing of it.
+        assert!(cautions(&["federation.methods=[\"ts\", \"fts\"]", "federation.agents=10"]).is_empty());
     }
 }

@@ -294,11 +294,6 @@ impl Method {
     pub const fn is_ablation(self) -> bool {
         !matches!(self.change, None | Some(Change::Split | Change::Private | Change::Unprotected | Change::Keys))
     }
-
-    /// True if it is there to be compared with: nothing that an agent knows reaches another one.
-    pub const fn is_baseline(self) -> bool {
-        self.place.is_none() && (!self.parts.signal || matches!(self.guarantee(), Guarantee::NothingReleased))
-    }
 }
 
 impl Display for Method {

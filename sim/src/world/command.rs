@@ -249,9 +249,6 @@ impl Objective for Asked {
     fn candidates(&self) -> &[f64] {
         &self.shared.points
     }
-    fn candidate_count(&self) -> u32 {
-        self.shared.settings.len() as u32
-    }
     /// What is known: NaN where it was not asked for. Agents ask by [`Objective::query`].
     fn value(&self, agent: u32, candidate: u32) -> f64 {
         let known = held(&self.shared.answers).known.get(&(agent, candidate, 0)).copied();

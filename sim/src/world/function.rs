@@ -92,9 +92,6 @@ impl Objective for Function {
     fn candidates(&self) -> &[f64] {
         &self.shared.points
     }
-    fn candidate_count(&self) -> u32 {
-        (self.shared.points.len() / self.shared.dim) as u32
-    }
     fn value(&self, agent: u32, candidate: u32) -> f64 {
         self.of(agent)[candidate as usize]
     }

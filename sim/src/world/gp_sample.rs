@@ -175,9 +175,6 @@ impl Objective for GpSample {
     fn candidates(&self) -> &[f64] {
         &self.shared.points
     }
-    fn candidate_count(&self) -> u32 {
-        self.common.len() as u32
-    }
     fn value(&self, agent: u32, candidate: u32) -> f64 {
         let unit = f64::unit(self.run.word(Party::Agent(agent), Purpose::Perturbation, candidate));
         self.smooth(agent, candidate as usize) + self.shared.perturbation * (2.0 * unit - 1.0)

@@ -212,9 +212,6 @@ impl Objective for Values {
     fn candidates(&self) -> &[f64] {
         &self.shared.points
     }
-    fn candidate_count(&self) -> u32 {
-        self.count() as u32
-    }
     fn value(&self, agent: u32, candidate: u32) -> f64 {
         self.shared.values[agent as usize * self.count() + candidate as usize]
     }

@@ -195,9 +195,6 @@ impl Objective for Tuned {
     fn candidates(&self) -> &[f64] {
         &self.0.points
     }
-    fn candidate_count(&self) -> u32 {
-        (self.0.points.len() / 2) as u32
-    }
     fn value(&self, agent: u32, candidate: u32) -> f64 {
         let (agent, candidate) = (agent as usize, candidate as usize);
         *self.0.known[agent * (self.0.points.len() / 2) + candidate].get_or_init(|| {

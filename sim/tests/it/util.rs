@@ -1,21 +1,14 @@
 //! Starts `sordino` as a user does, in a folder of the test's own, and looks at what it leaves.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
 
+pub use crate::tree::{files, scratch};
+
 /// A small federated scenario of all methods.
 pub const SMALL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/small.toml");
-
-/// A folder of one test alone, empty at the beginning; it stays for whoever looks into a failure.
-pub fn scratch(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder).unwrap();
-    folder
-}
 
 /// The program with its arguments, called in `folder`.
 pub fn command(folder: &Path, arguments: &[&str]) -> Command {
@@ -66,20 +59,4 @@ pub fn charges(ledger: &str) -> u64 {
         (number("last_release") + 1 - number("first_release")) * line["runs"].as_array().unwrap().len() as u64
     };
     ledger.lines().map(|line| of(serde_json::from_str(line).unwrap())).sum()
-}
-
-/// All files below a folder, by their names inside it.
-pub fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let (mut found, mut open) = (BTreeMap::new(), vec![folder.to_owned()]);
-    while let Some(next) = open.pop() {
-        for entry in std::fs::read_dir(next).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                open.push(path);
-            } else {
-                found.insert(path.strip_prefix(folder).unwrap().to_owned(), std::fs::read(&path).unwrap());
-            }
-        }
-    }
-    found
 }

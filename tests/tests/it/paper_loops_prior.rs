@@ -2,8 +2,8 @@
 //! form. Nothing here is fast or careful; core must agree with it to 1e-9, and where integers decide, to the last bit.
 
 use sordino_core::federated::prior::{
-    Mechanism, Observations, Parameters, PriorError, PublicState, Terms, contribution, contribution_scratch_len, event,
-    l2_sensitivity, mu_spent, repeats, scratch_len, shares, storage_len, total_mu,
+    Config, Mechanism, Observations, Parameters, PriorError, Public, PublicState, Tables, Terms, contribution,
+    contribution_scratch_len, event, l2_sensitivity, mu_spent, repeats, scratch_len, shares, storage_len, total_mu,
 };
 use sordino_core::linalg::packed_len;
 use sordino_core::privacy::encode::Outcome;
@@ -16,7 +16,7 @@ fn contribution_of(world: &World<f64>, terms: &Terms<f64>, w: &[f64], log: &[f64
     let mut scratch = vec![0.0; contribution_scratch_len(observations.len())];
     let mut out = vec![0.0; M + 1];
     let public = world.public(true);
-    let u = contribution(&world.config, &public, terms, w, &observations, &mut scratch, &mut out).unwrap();
+    let u = contribution(&public, terms, w, &observations, &mut scratch, &mut out).unwrap();
     (out, u)
 }
 
@@ -340,16 +340,8 @@ fn single_precision_is_near_and_every_run_has_the_same_bits() {
                 let observations = Observations::new(&log, 40).unwrap();
                 let mut work = vec![T::ZERO; contribution_scratch_len(observations.len())];
                 let mut out = vec![T::ZERO; M + 1];
-                contribution(
-                    &world.config,
-                    &world.public(false),
-                    &terms,
-                    state.weights(),
-                    &observations,
-                    &mut work,
-                    &mut out,
-                )
-                .unwrap();
+                contribution(&world.public(false), &terms, state.weights(), &observations, &mut work, &mut out)
+                    .unwrap();
                 sums.iter_mut().zip(&out).for_each(|(sum, x)| *sum += *x);
             }
             let mut noise = vec![0.0f64; M + 1];
@@ -383,17 +375,28 @@ fn nonsense_is_refused_by_name() {
     assert!(PublicState::new(world.config, vec![0.0; storage_len(M) - 1]).is_err());
     let short = scratch.len() - 1;
     assert!(state.prepare(&world.public(true), &mut scratch[..short]).is_err());
-    let mut public = world.public(true);
-    public.gram = &[];
-    assert!(matches!(state.prepare(&public, &mut scratch), Err(PriorError::Length { what: "gram", .. })));
-    public = world.public(true);
-    public.prior_rows = &world.prior_rows[1..];
-    assert!(matches!(state.prepare(&public, &mut scratch), Err(PriorError::Length { what: "prior rows", .. })));
+    let tables = Tables { prior_rows: &world.prior_rows, gram: &world.gram, designs: &world.designs };
+    let new = |rows, tables| Public::new(&world.config, rows, tables).map(|_| ());
+    let rows = &world.feature_rows[..];
+    let refused =
+        |what, tables| matches!(new(rows, tables), Err(PriorError::Length { what: found, .. }) if found == what);
+    assert!(
+        refused("gram", Tables { gram: &[], ..tables }) && refused("gram", Tables { gram: &world.gram[1..], ..tables })
+    );
+    assert!(refused("designs", Tables { designs: &[], ..tables }));
+    assert!(refused("prior rows", Tables { prior_rows: &world.prior_rows[1..], ..tables }));
+    assert!(matches!(new(&rows[1..], tables), Err(PriorError::Length { what: "feature rows", .. })));
+    assert!(matches!(new(&[], tables), Err(PriorError::Length { what: "feature rows", len: 0, .. })));
+    // An agent needs no tables, an update does; and one configuration.
+    let bare = Public::new(&world.config, rows, Tables::NONE).unwrap();
+    assert!(matches!(state.prepare(&bare, &mut scratch), Err(PriorError::Length { what: "gram", len: 0, .. })));
+    let other = Config::new(Parameters { clip_weight: 0.5, ..*world.config.parameters() }).unwrap();
+    let public = Public::new(&other, rows, tables).unwrap();
+    assert_eq!(state.prepare(&public, &mut scratch), Err(PriorError::OtherConfig));
     let mut designs = world.designs.clone();
     designs[3] = 40;
-    public = world.public(true);
-    public.designs = &designs;
-    assert_eq!(state.prepare(&public, &mut scratch), Err(PriorError::Candidate { entry: 3, candidates: 40 }));
+    let named = new(rows, Tables { designs: &designs, ..tables });
+    assert_eq!(named, Err(PriorError::Candidate { entry: 3, candidates: 40 }));
     state.prepare(&world.public(true), &mut scratch).unwrap();
     let before = state.clone();
     assert!(state.update(&[f64::NAN; M + 1], 1.0, 1, &mut scratch).is_err());

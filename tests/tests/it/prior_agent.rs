@@ -60,7 +60,7 @@ fn as_a_loop(world: &World<f64>) -> Vec<Vec<f64>> {
             .map(|log| {
                 let seen = Observations::new(log, 40).unwrap();
                 let (mut work, mut out) = (vec![0.0; contribution_scratch_len(seen.len())], vec![0.0; M + 1]);
-                contribution(&world.config, &public, &terms, state.weights(), &seen, &mut work, &mut out).unwrap();
+                contribution(&public, &terms, state.weights(), &seen, &mut work, &mut out).unwrap();
                 out
             })
             .collect();
@@ -72,7 +72,7 @@ fn as_a_loop(world: &World<f64>) -> Vec<Vec<f64>> {
             let factors = &mut Factors::new(seen.len(), &mut rows, &mut numbers);
             let draw = Some(&Draw { weights: &draw, values: &[] });
             let stream = &mut SEED.stream(Party::Agent(n), Purpose::OwnDraw, round);
-            let next = query(&world.config, &public, &models(0), draw, &seen, stream, factors, &mut work).unwrap();
+            let next = query(&public, &models(0), draw, &seen, stream, factors, &mut work).unwrap();
             let y = observe(&common, n, next.candidate, POINTS + round - 1);
             log.extend([f64::from(next.candidate), y]);
         }
@@ -112,7 +112,7 @@ fn by_machines(world: &World<f64>, run: Run) -> Vec<Vec<f64>> {
             own => Workspace::Kept(&mut own[n]),
         };
         let (state, log) = (&mut states[n], &mut logs[n][..]);
-        let mut agent = Agent::attach(&world.config, &public, &models, ROUNDS, state, log, workspace).unwrap();
+        let mut agent = Agent::attach(&public, &models, ROUNDS, state, log, workspace).unwrap();
         match agent.handle(input).unwrap() {
             Output::Evaluate(candidate) => (Some(candidate), Vec::new()),
             Output::Upload(vector) => (None, vector.to_vec()),
@@ -138,7 +138,7 @@ fn by_machines(world: &World<f64>, run: Run) -> Vec<Vec<f64>> {
             .collect();
         let draw = draws(&uploads, &mut state, round);
         let mut values = vec![0.0; world.candidates as usize];
-        Draw::values_of(&world.config, &public, &draw, &mut values).unwrap();
+        Draw::values_of(&public, &draw, &mut values).unwrap();
         for n in 0..N as usize {
             let draw = Draw { weights: &draw, values: if run == Run::Kept { &values } else { &[] } };
             let candidate = tell(n, Input::Draw(draw), &mut states, &mut logs).0.unwrap();
@@ -171,8 +171,7 @@ fn an_agent_refuses_what_does_not_belong_and_goes_on_alone() {
     let (mut log, mut workspace) = (vec![0.0; len], vec![0.0; workspace_len(len / 2, M, world.rank, levels(&models))]);
     let mut state = AgentState::new(0, SEED);
     let mut agent =
-        Agent::attach(&world.config, &public, &models, ROUNDS, &mut state, &mut log, Workspace::Lent(&mut workspace))
-            .unwrap();
+        Agent::attach(&public, &models, ROUNDS, &mut state, &mut log, Workspace::Lent(&mut workspace)).unwrap();
     assert_eq!(agent.handle(Input::NoDraw), Err(AgentError::UnexpectedInput { phase: Phase::Fresh, input: "no draw" }));
     let _ = agent.handle(Input::Start).unwrap();
     assert!(agent.handle(Input::Observed(f64::NAN)).is_err());
@@ -195,32 +194,12 @@ fn an_agent_refuses_what_does_not_belong_and_goes_on_alone() {
     assert_eq!(agent.state().observations(), POINTS + ROUNDS - 1);
     // Stored states and logs that cannot be.
     log[0] = 40.5;
-    assert!(
-        Agent::attach(&world.config, &public, &models, ROUNDS, &mut state, &mut log, Workspace::Lent(&mut workspace))
-            .is_err()
-    );
+    assert!(Agent::attach(&public, &models, ROUNDS, &mut state, &mut log, Workspace::Lent(&mut workspace)).is_err());
     log[0] = 1.0;
     assert!(
-        Agent::attach(
-            &world.config,
-            &public,
-            &models[1..],
-            ROUNDS,
-            &mut state,
-            &mut log,
-            Workspace::Lent(&mut workspace)
-        )
-        .is_err()
+        Agent::attach(&public, &models[1..], ROUNDS, &mut state, &mut log, Workspace::Lent(&mut workspace)).is_err()
     );
     let mut stranger = AgentState::new(N, SEED);
-    let refused = Agent::attach(
-        &world.config,
-        &public,
-        &models,
-        ROUNDS,
-        &mut stranger,
-        &mut log,
-        Workspace::Lent(&mut workspace),
-    );
+    let refused = Agent::attach(&public, &models, ROUNDS, &mut stranger, &mut log, Workspace::Lent(&mut workspace));
     assert_eq!(refused.err(), Some(AgentError::NotEnrolled { agent: N, agents: N }));
 }

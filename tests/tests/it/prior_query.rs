@@ -33,7 +33,7 @@ fn a_draw_follows_its_model_and_the_notes_reading_does_not() {
         let own = variance * f[at].iter().map(|x| x * x).sum::<f64>();
         let spread = own - product(&product(&cross, &a), &transposed(&cross))[0][0];
         // All candidates but one are as low as can be: no function reaches it there.
-        let mut list = alone.public(true);
+        let list = alone.public(true);
         let one_phi = &world.feature_rows[at * M..][..M];
         let one_prior = &world.prior_rows[at * world.rank..][..world.rank];
         let draws = 4000;
@@ -42,12 +42,10 @@ fn a_draw_follows_its_model_and_the_notes_reading_does_not() {
             let model = [Model { trust, variance, log_prior: 0.0 }];
             let mut scratch = vec![0.0; query_scratch_len(observations.len(), world.rank)];
             let stream = &mut RunSeed::new(1, i).stream(Party::Agent(0), Purpose::OwnDraw, 1);
-            list.designs = &[];
             let (mut rows, mut numbers) = (0, vec![f64::NAN; factors_len(observations.len(), 1)]);
             let factors = &mut Factors::new(observations.len(), &mut rows, &mut numbers);
             let draw = Some(&Draw { weights: &w, values: &[] });
-            let drawn =
-                query(&world.config, &list, &model, draw, &observations, stream, factors, &mut scratch).unwrap();
+            let drawn = query(&list, &model, draw, &observations, stream, factors, &mut scratch).unwrap();
             // The function of this draw: its own weights are what the scratch ends with.
             let zeta = &scratch[3 * observations.len()..];
             let value = |phi: &[f64], prior: &[f64]| -> f64 {
@@ -111,8 +109,7 @@ fn evidence_decides_whom_to_trust() {
             let (mut rows, mut numbers) = (0, vec![f64::NAN; factors_len(observations.len(), levels(&models))]);
             let factors = &mut Factors::new(observations.len(), &mut rows, &mut numbers);
             let draw = Some(&Draw { weights: &draw, values: &[] });
-            let drawn =
-                query(&world.config, &public, &models, draw, &observations, stream, factors, &mut scratch).unwrap();
+            let drawn = query(&public, &models, draw, &observations, stream, factors, &mut scratch).unwrap();
             counts[drawn.model] += 1.0;
         }
         for (count, density) in counts.iter().zip(&densities) {
@@ -137,14 +134,13 @@ fn what_is_kept_and_what_is_shared_changes_no_bit() {
     for with_factor in [true, false] {
         let public = world.public(with_factor);
         let mut values = vec![0.0; world.candidates as usize];
-        Draw::values_of(&world.config, &public, &w, &mut values).unwrap();
+        Draw::values_of(&public, &w, &mut values).unwrap();
         let mut ask = |n: usize, values: &[f64], rows: &mut u32, numbers: &mut [f64]| {
             let observations = Observations::new(&log[..2 * n], world.candidates as usize).unwrap();
             let stream = &mut RunSeed::new(1, n as u32).stream(Party::Agent(0), Purpose::OwnDraw, 1);
             let mut scratch = vec![f64::NAN; query_scratch_len(capacity, world.rank)];
             let (draw, factors) = (Draw { weights: &w, values }, &mut Factors::new(capacity, rows, numbers));
-            let drawn =
-                query(&world.config, &public, &models, Some(&draw), &observations, stream, factors, &mut scratch);
+            let drawn = query(&public, &models, Some(&draw), &observations, stream, factors, &mut scratch);
             drawn.map(|query| {
                 chosen[query.model] += 1;
                 (query.candidate, query.value.to_bits(), query.model)

@@ -50,7 +50,7 @@ fn vector(world: &World<f64>, state: &PublicState<f64, Vec<f64>>, log: &[f64]) -
     let mut scratch = vec![0.0; contribution_scratch_len(observations.len())];
     let mut out = vec![0.0; M + 1];
     let (terms, w) = (state.terms().unwrap(), state.weights());
-    contribution(&world.config, &world.public(true), &terms, w, &observations, &mut scratch, &mut out).unwrap();
+    contribution(&world.public(true), &terms, w, &observations, &mut scratch, &mut out).unwrap();
     out
 }
 

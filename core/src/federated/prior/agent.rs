@@ -251,16 +251,16 @@ impl AgentState {
 /// use sordino_core::federated::Workspace;
 /// use sordino_core::federated::prior::agent::{Agent, AgentError, AgentState, Input, Output, log_len, workspace_len};
 /// use sordino_core::federated::prior::{Terms, levels, models};
-/// # use sordino_core::{federated::prior::{Config, Parameters, Public}, random::RunSeed};
+/// # use sordino_core::{federated::prior::{Config, Parameters, Public, Tables}, random::RunSeed};
 /// # let config = Config::new(Parameters { designs: 8, ..Parameters::usual(2, 2, 3, 0.1) })?;
 /// # let feature_rows = [1.0, 0.0, 0.8, 0.6, 0.6, 0.8, 0.0, 1.0];
-/// # let public = Public { feature_rows: &feature_rows, prior_rows: &[], gram: &[], designs: &[] };
+/// # let public = Public::new(&config, &feature_rows, Tables::NONE)?;
 ///
 /// // `config` and `public` of the example of `Public`: M = 2, three initial points. Five rounds follow.
 /// let (models, mut log) = (models(0), [0.0; log_len(3, 5)]);
 /// let mut workspace = vec![0.0; workspace_len(3 + 5, 2, 2, levels(&models))];
 /// let (mut state, workspace) = (AgentState::new(0, RunSeed::new(1, 0)), Workspace::Kept(&mut workspace));
-/// let mut agent = Agent::attach(&config, &public, &models, 5, &mut state, &mut log, workspace)?;
+/// let mut agent = Agent::attach(&public, &models, 5, &mut state, &mut log, workspace)?;
 /// let mut input = Input::Start;
 /// while let Output::Evaluate(candidate) = agent.handle(input)? {
 ///     input = Input::Observed(f64::from(candidate)); // what is measured there
@@ -275,7 +275,6 @@ impl AgentState {
 /// ```
 #[derive(Debug)]
 pub struct Agent<'a, T> {
-    config: &'a Config,
     public: &'a Public<'a, T>,
     models: &'a [Model<T>],
     rounds: u32,
@@ -295,7 +294,6 @@ impl<'a, T: Scalar> Agent<'a, T> {
     /// **Errors**: [`AgentError::NotEnrolled`], [`AgentError::State`], [`AgentError::Prior`] for what does not fit, what
     /// was stored in the log included.
     pub fn attach(
-        config: &'a Config,
         public: &'a Public<'a, T>,
         models: &'a [Model<T>],
         rounds: u32,
@@ -303,7 +301,7 @@ impl<'a, T: Scalar> Agent<'a, T> {
         log: &'a mut [T],
         workspace: Workspace<'a, T>,
     ) -> Result<Self, AgentError> {
-        public.check(config)?;
+        let config = public.config();
         let workspace = match workspace {
             Workspace::Kept(workspace) => workspace,
             Workspace::Lent(workspace) => {
@@ -311,19 +309,19 @@ impl<'a, T: Scalar> Agent<'a, T> {
                 workspace
             }
         };
-        let (_, rank) = public.prior(config.features());
+        let (_, rank) = public.prior();
         let expected = log_len(config.design_len(), rounds as usize);
         exactly("log", log.len(), expected)?;
         let levels = levels(models);
         at_least("workspace", workspace.len(), workspace_len(expected / 2, config.features(), rank, levels))?;
-        let candidates = public.candidates(config);
+        let candidates = public.candidates();
         state.judge(config, rounds, candidates)?;
         Observations::new(slice::head(log, 2 * state.observations as usize), candidates)?;
         if !models.iter().any(|model| model.trust == T::ZERO) {
             return Err(PriorError::Length { what: "models with trust 0", len: 0, expected: 1 }.into());
         }
         let (factors, scratch) = slice::split(workspace, factors_len(expected / 2, levels));
-        Ok(Agent { config, public, models, rounds, state, log, factors, scratch })
+        Ok(Agent { public, models, rounds, state, log, factors, scratch })
     }
 
     /// The state it works on: its phase and counts.
@@ -342,7 +340,7 @@ impl<'a, T: Scalar> Agent<'a, T> {
             }
             (Phase::Initial, Input::Observed(y)) => {
                 self.record(y)?;
-                if self.state.observations < self.config.parameters().initial_points {
+                if self.state.observations < self.public.config().parameters().initial_points {
                     return Ok(self.initial_point());
                 }
                 Ok(self.end_round())
@@ -365,7 +363,7 @@ impl<'a, T: Scalar> Agent<'a, T> {
     /// Initial point i: one word of the stream (agent, initial points, i), uniform with replacement over the candidates,
     /// as the virtual designs are.
     fn initial_point(&mut self) -> Output<'_, T> {
-        let count = self.public.candidates(self.config) as u32;
+        let count = self.public.candidates() as u32;
         let party = Party::Agent(self.state.agent);
         let mut stream = self.state.seed.stream(party, Purpose::InitialPoints, self.state.observations);
         self.state.pending = stream.below(count);
@@ -404,9 +402,9 @@ impl<'a, T: Scalar> Agent<'a, T> {
             }
         }
         let log = slice::head(self.log, 2 * self.state.observations as usize);
-        let observations = Observations::new(log, self.public.candidates(self.config))?;
-        let (upload, scratch) = slice::split(self.scratch, self.config.contribution_len());
-        contribution(self.config, self.public, terms, weights, &observations, scratch, upload)?;
+        let observations = Observations::new(log, self.public.candidates())?;
+        let (upload, scratch) = slice::split(self.scratch, self.public.config().contribution_len());
+        contribution(self.public, terms, weights, &observations, scratch, upload)?;
         Ok(Output::Upload(upload))
     }
 
@@ -414,11 +412,11 @@ impl<'a, T: Scalar> Agent<'a, T> {
     fn begin_round(&mut self, draw: Option<&Draw<'_, T>>) -> Result<Output<'_, T>, AgentError> {
         let round = self.state.round + 1;
         let log = slice::head(self.log, 2 * self.state.observations as usize);
-        let observations = Observations::new(log, self.public.candidates(self.config))?;
+        let observations = Observations::new(log, self.public.candidates())?;
         let mut stream = self.state.seed.stream(Party::Agent(self.state.agent), Purpose::OwnDraw, round);
         let mut factors = Factors::new(self.log.len() / 2, &mut self.state.kept.0, self.factors);
-        let (config, models, scratch) = (self.config, self.models, &mut *self.scratch);
-        let next = query(config, self.public, models, draw, &observations, &mut stream, &mut factors, scratch)?;
+        let (models, scratch) = (self.models, &mut *self.scratch);
+        let next = query(self.public, models, draw, &observations, &mut stream, &mut factors, scratch)?;
         self.state.pending = next.candidate;
         self.state.round = round;
         self.state.phase = Phase::Evaluating;

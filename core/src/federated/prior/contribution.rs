@@ -98,7 +98,6 @@ pub const fn contribution_scratch_len(observations: usize) -> usize {
 ///
 /// **Cost**: n³/3 + n²R + 2nM flops for n observations and a prior factor of R columns.
 pub fn contribution<T: Scalar>(
-    config: &Config,
     public: &Public<'_, T>,
     terms: &Terms<T>,
     weights: &[T],
@@ -106,7 +105,7 @@ pub fn contribution<T: Scalar>(
     scratch: &mut [T],
     out: &mut [T],
 ) -> Result<T, PriorError> {
-    public.check(config)?;
+    let config = public.config();
     let (m, n) = (config.features(), observations.len());
     exactly("weights", weights.len(), m)?;
     exactly("contribution", out.len(), m + 1)?;
@@ -115,7 +114,7 @@ pub fn contribution<T: Scalar>(
     let residual = head_mut(residual, n);
     for i in 0..n {
         let row = lower::row_mut(factor, i);
-        kernel_row(public, m, observations, row);
+        kernel_row(public, observations, row);
         if let Some(diagonal) = row.last_mut() {
             *diagonal += terms.ridge;
         }
@@ -146,13 +145,8 @@ pub fn contribution<T: Scalar>(
 }
 
 /// Row i of K over the observed points, for `out` of i + 1 numbers.
-pub(super) fn kernel_row<T: Scalar>(
-    public: &Public<'_, T>,
-    m: usize,
-    observations: &Observations<'_, T>,
-    out: &mut [T],
-) {
-    let (rows, width) = public.prior(m);
+pub(super) fn kernel_row<T: Scalar>(public: &Public<'_, T>, observations: &Observations<'_, T>, out: &mut [T]) {
+    let (rows, width) = public.prior();
     let prior = |candidate: u32| part(rows, candidate as usize * width, width);
     let Some((newest, _)) = observations.iter().nth(out.len().saturating_sub(1)) else { return };
     let rows = observations.iter().map(|(other, _)| prior(other));

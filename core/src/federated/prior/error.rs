@@ -42,6 +42,8 @@ pub enum PriorError {
     },
     /// An update without the terms of its release: [`super::PublicState::prepare`] comes first.
     NotPrepared,
+    /// A public context that was made for another configuration.
+    OtherConfig,
     /// A covariance that is not positive definite at working precision.
     Singular(NotPositiveDefinite),
 }
@@ -55,6 +57,7 @@ impl fmt::Display for PriorError {
                 write!(f, "entry {entry} names no candidate of the {candidates} there are")
             }
             PriorError::NotPrepared => f.write_str("the release has no terms yet: prepare comes before update"),
+            PriorError::OtherConfig => f.write_str("the public context was made for another configuration"),
             PriorError::Singular(_) => f.write_str("a covariance of the federated prior cannot be factored"),
         }
     }

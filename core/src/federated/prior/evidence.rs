@@ -75,7 +75,7 @@ impl<'a, T: Scalar> Factors<'a, T> {
     pub(super) fn extend(
         &mut self,
         public: &Public<'_, T>,
-        (m, noise_variance): (usize, T),
+        noise_variance: T,
         models: &[Model<T>],
         observations: &Observations<'_, T>,
         row: &mut [T],
@@ -92,7 +92,7 @@ impl<'a, T: Scalar> Factors<'a, T> {
         }
         for i in *self.rows as usize..n {
             let kernel = slice::head_mut(row, i + 1);
-            kernel_row(public, m, observations, kernel);
+            kernel_row(public, observations, kernel);
             for (level, models) in models.chunk_by(same_level).enumerate() {
                 let Some(Model { variance, .. }) = models.first() else { continue };
                 let (factor, _) = self.level_mut(level);

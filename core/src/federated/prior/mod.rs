@@ -40,14 +40,14 @@
 //!     Mechanism, Observations, PublicState, Terms, contribution, contribution_scratch_len, scratch_len, storage_len,
 //! };
 //! use sordino_core::privacy::Simulated;
-//! # use sordino_core::federated::prior::{Config, Parameters, Public, draw_designs, gram};
+//! # use sordino_core::federated::prior::{Config, Parameters, Public, Tables, draw_designs, gram};
 //! # use sordino_core::random::{RunSeed, Stream};
 //! # let config = Config::new(Parameters { designs: 8, ..Parameters::usual(2, 2, 3, 0.1) })?;
 //! # let feature_rows = [1.0, 0.0, 0.8, 0.6, 0.6, 0.8, 0.0, 1.0];
 //! # let (mut mean, mut designs) = ([0.0; 4], [0; 8 * 3]);
 //! # gram(&config, &feature_rows, &mut mean)?;
 //! # draw_designs(&config, RunSeed::new(7, 0), 4, &mut designs)?;
-//! # let public = Public { feature_rows: &feature_rows, prior_rows: &[], gram: &mean, designs: &designs };
+//! # let public = Public::new(&config, &feature_rows, Tables { gram: &mean, designs: &designs, ..Tables::NONE })?;
 //!
 //! // `config` and `public` of the example of `Public`: two agents, two features, four candidates.
 //! let (mut state, mut scratch) = (PublicState::new(config, vec![0.0; storage_len(2)])?, vec![0.0; scratch_len(2, 3)]);
@@ -57,7 +57,7 @@
 //! for log in [[0.0, 1.0, 3.0, -1.0], [0.0, 0.9, 1.0, 0.8]] {
 //!     let observations = Observations::new(&log, 4)?;
 //!     let work = &mut [0.0; contribution_scratch_len(2)];
-//!     contribution(&config, &public, &terms, state.weights(), &observations, work, &mut out)?;
+//!     contribution(&public, &terms, state.weights(), &observations, work, &mut out)?;
 //!     mechanism.encoder()?.add(&out, &[1.0], &mut sums)?;
 //! }
 //! let pool = mechanism.grid().fill_noise(&mut Simulated::new(Stream::from_seed(1)), &mut noise)?;
@@ -89,6 +89,6 @@ pub use evidence::{Factors, MODELS_MAX, Model, factors_len, levels, models};
 #[cfg(feature = "alloc")]
 pub use numbers::ServerNumbers;
 pub use plan::{event, mu_spent, repeats, shares, total_mu};
-pub use public::{Public, draw_designs, gram, nystrom_rows, nystrom_scratch_len};
+pub use public::{Public, Tables, draw_designs, gram, nystrom_rows, nystrom_scratch_len};
 pub use query::{Draw, Query, query, query_scratch_len};
 pub use state::{PublicState, Terms, scratch_len, storage_len};

@@ -12,10 +12,11 @@ use crate::linalg::{axpy, sum_of_squares};
 use crate::math::Scalar;
 use crate::random::{Party, Purpose, RunSeed};
 
-/// What all parties share and nobody changes, borrowed.
+/// What all parties share and nobody changes: the configuration, the features of the candidates, and tables of them. One of
+/// these exists only if its parts fit each other, so no party that borrows it checks them again.
 ///
 /// ```
-/// use sordino_core::federated::prior::{Config, Parameters, Public, draw_designs, gram};
+/// use sordino_core::federated::prior::{Config, Parameters, PriorError, Public, Tables, draw_designs, gram};
 /// use sordino_core::random::RunSeed;
 ///
 /// // Two agents, M = 2 features, three initial points each, λ = 0.1.
@@ -25,50 +26,92 @@ use crate::random::{Party, Purpose, RunSeed};
 /// gram(&config, &feature_rows, &mut mean)?;
 /// assert!((mean[0] - 0.5f64).abs() < 1e-15); // (1² + 0.8² + 0.6² + 0²)/4
 /// draw_designs(&config, RunSeed::new(7, 0), 4, &mut designs)?; // 7 is public
-/// let public = Public { feature_rows: &feature_rows, prior_rows: &[], gram: &mean, designs: &designs };
-/// public.check(&config)?;
-/// assert_eq!(public.candidates(&config), 4);
+/// let tables = Tables { gram: &mean, designs: &designs, ..Tables::NONE };
+/// let public = Public::new(&config, &feature_rows, tables)?;
+/// assert_eq!(public.candidates(), 4);
+/// // Designs without Ḡ, and a design of a fifth candidate.
+/// let alone = Tables { designs: &designs, ..Tables::NONE };
+/// let refused = Public::new(&config, &feature_rows, alone).err();
+/// assert_eq!(refused, Some(PriorError::Length { what: "gram", len: 0, expected: 4 }));
+/// designs[5] = 4;
+/// let tables = Tables { gram: &mean, designs: &designs, ..Tables::NONE };
+/// let refused = Public::new(&config, &feature_rows, tables).err();
+/// assert_eq!(refused, Some(PriorError::Candidate { entry: 5, candidates: 4 }));
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Public<'a, T> {
-    /// Φ, the features φ of every candidate: D rows of M numbers.
-    pub feature_rows: &'a [T],
+    config: &'a Config,
+    feature_rows: &'a [T],
+    tables: Tables<'a, T>,
+}
+
+/// What a host computes once of the candidates; [`Tables::NONE`] of it on a device.
+///
+/// **Example**: that of [`Public`].
+#[derive(Clone, Copy, Debug)]
+pub struct Tables<'a, T> {
     /// F, a factor of the prior covariance over the candidates, K ≈ FFᵀ: D rows of as many numbers as it has columns. Empty:
     /// K = ΦΦᵀ, which saves a device the second table and costs what the features cannot express.
     pub prior_rows: &'a [T],
-    /// Ḡ = ΦᵀΦ/D, M × M; see [`gram`]. Needed where the public state is updated, may be empty on an agent.
+    /// Ḡ = ΦᵀΦ/D, M × M; see [`gram`]. Needed where the public state is updated, empty on an agent.
     pub gram: &'a [T],
-    /// V virtual designs, each as many candidates as an agent's initial points; see [`draw_designs`]. As `gram`.
+    /// V virtual designs, each as many candidates as an agent's initial points; see [`draw_designs`]. With `gram`, or not at
+    /// all.
     pub designs: &'a [u32],
 }
 
-impl<'a, T: Scalar> Public<'a, T> {
-    /// Checks what an agent needs.
-    ///
-    /// **Errors**: [`PriorError::Length`] naming what does not fit.
-    pub fn check(&self, config: &Config) -> Result<(), PriorError> {
-        let candidates = candidates(config.features(), self.feature_rows)?;
-        rows_of("prior rows", self.prior_rows, candidates)?;
-        Ok(())
-    }
+impl<T> Tables<'_, T> {
+    /// No table: what an agent needs.
+    pub const NONE: Self = Tables { prior_rows: &[], gram: &[], designs: &[] };
+}
 
-    /// Checks what an update needs besides: Ḡ, and designs that name candidates.
-    pub(super) fn check_update(&self, config: &Config) -> Result<(), PriorError> {
-        self.check(config)?;
-        let m = config.features();
-        exactly("gram", self.gram.len(), m * m)?;
-        exactly("designs", self.designs.len(), config.design_len() * config.parameters().designs as usize)?;
-        let candidates = self.candidates(config);
-        match self.designs.iter().position(|candidate| *candidate as usize >= candidates) {
+impl<'a, T: Scalar> Public<'a, T> {
+    /// Joins configuration, features and tables: the one place where they are held against each other.
+    ///
+    /// **Parameters**: `feature_rows`, Φ, the features φ of every candidate: D rows of M numbers.
+    ///
+    /// **Errors**: [`PriorError::Length`] naming what does not fit; [`PriorError::Candidate`] of designs.
+    ///
+    /// **Cost**: one look at every entry of the designs; lengths else.
+    pub fn new(config: &'a Config, feature_rows: &'a [T], tables: Tables<'a, T>) -> Result<Self, PriorError> {
+        let (m, candidates) = (config.features(), candidates(config.features(), feature_rows)?);
+        rows_of("prior rows", tables.prior_rows, candidates)?;
+        if !(tables.gram.is_empty() && tables.designs.is_empty()) {
+            exactly("gram", tables.gram.len(), m * m)?;
+            exactly("designs", tables.designs.len(), config.design_len() * config.parameters().designs as usize)?;
+        }
+        match tables.designs.iter().position(|candidate| *candidate as usize >= candidates) {
             Some(entry) => Err(PriorError::Candidate { entry, candidates }),
-            None => Ok(()),
+            None => Ok(Public { config, feature_rows, tables }),
         }
     }
 
+    /// What all parties agreed on.
+    pub fn config(&self) -> &'a Config {
+        self.config
+    }
+
     /// Number of candidates D.
-    pub fn candidates(&self, config: &Config) -> usize {
-        self.feature_rows.len() / config.features()
+    pub fn candidates(&self) -> usize {
+        self.feature_rows.len().checked_div(self.config.features()).unwrap_or(0)
+    }
+
+    /// Φ, D rows of M numbers.
+    pub(super) fn feature_rows(&self) -> &'a [T] {
+        self.feature_rows
+    }
+
+    /// Ḡ and the designs, for a party with this configuration.
+    ///
+    /// **Errors**: [`PriorError::Length`] where they were left away; [`PriorError::OtherConfig`].
+    pub(super) fn update(&self, config: &Config) -> Result<(&'a [T], &'a [u32]), PriorError> {
+        if self.config != config {
+            return Err(PriorError::OtherConfig);
+        }
+        let m = config.features();
+        exactly("gram", self.tables.gram.len(), m * m)?;
+        Ok((self.tables.gram, self.tables.designs))
     }
 
     /// φ of a candidate; empty if there is none.
@@ -77,14 +120,19 @@ impl<'a, T: Scalar> Public<'a, T> {
         part(self.feature_rows, candidate as usize * m, m)
     }
 
-    /// F and its number of columns: Φ and `m` where it is empty.
+    /// F; empty where K = ΦΦᵀ.
+    pub(super) fn prior_rows(&self) -> &'a [T] {
+        self.tables.prior_rows
+    }
+
+    /// F and its number of columns: Φ and M where it is empty.
     #[inline]
-    pub fn prior(&self, m: usize) -> (&'a [T], usize) {
-        if self.prior_rows.is_empty() {
-            return (self.feature_rows, m);
+    pub fn prior(&self) -> (&'a [T], usize) {
+        let rows = self.tables.prior_rows;
+        match rows.is_empty() {
+            true => (self.feature_rows, self.config.features()),
+            false => (rows, rows.len().checked_div(self.candidates()).unwrap_or(0).max(1)),
         }
-        let candidates = self.feature_rows.len().checked_div(m).unwrap_or(0);
-        (self.prior_rows, self.prior_rows.len().checked_div(candidates).unwrap_or(0).max(1))
     }
 }
 

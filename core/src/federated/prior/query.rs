@@ -14,7 +14,6 @@
 //!
 //! **Source**: Wilson et al. 2020 for the update; the mixture of models is ours.
 
-use super::config::Config;
 use super::contribution::Observations;
 use super::error::{PriorError, at_least, exactly};
 use super::evidence::{Factors, Model, pick};
@@ -41,11 +40,10 @@ pub struct Draw<'d, T> {
 
 impl<'d, T: Scalar> Draw<'d, T> {
     /// Φw_t into `out`, D numbers. **Cost**: D·M multiply-adds. **Errors**: [`PriorError::Length`].
-    pub fn values_of(config: &Config, public: &Public<'_, T>, weights: &[T], out: &mut [T]) -> Result<(), PriorError> {
-        public.check(config)?;
-        exactly("draw", weights.len(), config.features())?;
-        exactly("values of the draw", out.len(), public.candidates(config))?;
-        matvec(public.feature_rows, weights, out);
+    pub fn values_of(public: &Public<'_, T>, weights: &[T], out: &mut [T]) -> Result<(), PriorError> {
+        exactly("draw", weights.len(), public.config().features())?;
+        exactly("values of the draw", out.len(), public.candidates())?;
+        matvec(public.feature_rows(), weights, out);
         Ok(())
     }
 
@@ -76,14 +74,14 @@ impl<'d, T: Scalar> Draw<'d, T> {
 /// use sordino_core::federated::prior::{
 ///     Draw, Factors, Model, Observations, Query, factors_len, levels, models, query, query_scratch_len,
 /// };
-/// # use sordino_core::{federated::prior::{Config, Parameters, Public}, random::Stream};
+/// # use sordino_core::{federated::prior::{Config, Parameters, Public, Tables}, random::Stream};
 /// # let config = Config::new(Parameters { designs: 8, ..Parameters::usual(2, 2, 3, 0.1) })?;
 /// # let feature_rows = [1.0, 0.0, 0.8, 0.6, 0.6, 0.8, 0.0, 1.0];
-/// # let public = Public { feature_rows: &feature_rows, prior_rows: &[], gram: &[], designs: &[] };
+/// # let public = Public::new(&config, &feature_rows, Tables::NONE)?;
 ///
 /// // `config` and `public` of the example of `Public`: two features, four candidates. w_t is the draw of the round.
 /// let (weights, mut values) = ([0.9, -0.1], [0f64; 4]);
-/// Draw::values_of(&config, &public, &weights, &mut values)?;
+/// Draw::values_of(&public, &weights, &mut values)?;
 /// assert!((values[1] - (0.8 * 0.9 - 0.6 * 0.1)).abs() < 1e-15);
 /// let observations = Observations::new(&[0.0, 1.0, 3.0, -1.0], 4)?;
 /// let models: [Model<f64>; 6] = models(0);
@@ -91,7 +89,7 @@ impl<'d, T: Scalar> Draw<'d, T> {
 ///     let (mut rows, mut numbers) = (0, vec![0.0; factors_len(2, levels(&models))]);
 ///     let (factors, scratch) = (&mut Factors::new(2, &mut rows, &mut numbers), &mut [0.0; query_scratch_len(2, 2)]);
 ///     let draw = Draw { weights: &weights, values };
-///     query(&config, &public, &models, Some(&draw), &observations, &mut Stream::from_seed(1), factors, scratch)
+///     query(&public, &models, Some(&draw), &observations, &mut Stream::from_seed(1), factors, scratch)
 /// };
 /// // A device that never holds all values of the draw asks the same.
 /// assert_eq!(next(&values)?, next(&[])?);
@@ -124,7 +122,6 @@ pub const fn query_scratch_len(observations: usize, rank: usize) -> usize {
 /// **Cost**: nR + n²/2 multiply-adds for every observation and level that `factors` lacks, n²/2 for every model, n² and
 /// 2nR for the draw; D·(M + R), D·R with the draw's values, D·M where there is no factor F.
 pub fn query<T: Scalar>(
-    config: &Config,
     public: &Public<'_, T>,
     models: &[Model<T>],
     draw: Option<&Draw<'_, T>>,
@@ -133,11 +130,11 @@ pub fn query<T: Scalar>(
     factors: &mut Factors<'_, T>,
     scratch: &mut [T],
 ) -> Result<Query<T>, PriorError> {
-    public.check(config)?;
+    let config = public.config();
     let (m, n) = (config.features(), observations.len());
-    let (rows, width) = public.prior(m);
+    let (rows, width) = public.prior();
     if let Some(draw) = draw {
-        draw.check(m, public.candidates(config))?;
+        draw.check(m, public.candidates())?;
     }
     at_least("scratch", scratch.len(), query_scratch_len(n, width))?;
     let (common, rest) = slice::split(scratch, n);
@@ -145,7 +142,7 @@ pub fn query<T: Scalar>(
     let (noise, rest) = slice::split(rest, n);
     let zeta = head_mut(rest, width);
     let noise_variance = T::from_f64(config.parameters().noise_variance);
-    factors.extend(public, (m, noise_variance), models, observations, residual)?;
+    factors.extend(public, noise_variance, models, observations, residual)?;
     for (value, (candidate, _)) in common.iter_mut().zip(observations.iter()) {
         *value = draw.map_or(T::ZERO, |draw| draw.at(public, candidate));
     }
@@ -192,21 +189,21 @@ pub fn query<T: Scalar>(
 /// one product instead of two.
 fn maximize<T: Scalar>(public: &Public<'_, T>, draw: Option<&Draw<'_, T>>, trust: T, own: &mut [T]) -> Maximum<T> {
     let (weights, known) = draw.map_or((&[][..], &[][..]), |draw| (draw.weights, draw.values));
-    if public.prior_rows.is_empty() {
+    if public.prior_rows().is_empty() {
         own.iter_mut().zip(weights).for_each(|(to, from)| *to = trust * *from + *to);
-        return thompson::maximize_rows(public.feature_rows, own.len(), &[], own);
+        return thompson::maximize_rows(public.feature_rows(), own.len(), &[], own);
     }
     /// Values computed before they are compared.
     const BLOCK: usize = 64;
     let (width, m) = (own.len().max(1), weights.len());
     let (mut common, mut values) = ([T::ZERO; BLOCK], [T::ZERO; BLOCK]);
     let mut best = Maximum::none();
-    for (block, rows) in public.prior_rows.chunks(BLOCK * width).enumerate() {
+    for (block, rows) in public.prior_rows().chunks(BLOCK * width).enumerate() {
         let (start, count) = (block * BLOCK, rows.len() / width);
         let (common, values) = (head_mut(&mut common, count), head_mut(&mut values, count));
         match known.get(start..start + count) {
             Some(known) => slice::copy(known, common),
-            None => matvec(part(public.feature_rows, start * m, count * m), weights, common),
+            None => matvec(part(public.feature_rows(), start * m, count * m), weights, common),
         }
         matvec(rows, own, values);
         values.iter_mut().zip(&*common).for_each(|(own, m)| *own = trust * *m + *own);

@@ -189,14 +189,14 @@ impl<T> fmt::Debug for ServerStorage<'_, T> {
 /// use sordino_core::federated::prior::{Collector, PublicState, scratch_len, storage_len};
 /// use sordino_core::federated::{CollectorStorage, Counters, ServerPhase};
 /// use sordino_core::privacy::{Simulated, charge::Unwritten};
-/// # use sordino_core::federated::prior::{Config, Parameters, Public, draw_designs, gram};
+/// # use sordino_core::federated::prior::{Config, Parameters, Public, Tables, draw_designs, gram};
 /// # use sordino_core::random::{RunSeed, Stream};
 /// # let config = Config::new(Parameters { designs: 8, ..Parameters::usual(2, 2, 3, 0.1) })?;
 /// # let feature_rows = [1.0, 0.0, 0.8, 0.6, 0.6, 0.8, 0.0, 1.0];
 /// # let (mut mean, mut designs) = ([0.0; 4], [0; 8 * 3]);
 /// # gram(&config, &feature_rows, &mut mean)?;
 /// # draw_designs(&config, RunSeed::new(7, 0), 4, &mut designs)?;
-/// # let public = Public { feature_rows: &feature_rows, prior_rows: &[], gram: &mean, designs: &designs };
+/// # let public = Public::new(&config, &feature_rows, Tables { gram: &mean, designs: &designs, ..Tables::NONE })?;
 /// # let (mut sums, mut noise, mut flags, mut released) = ([0; 3], [0; 3], [0; 2], [0.0; 3]);
 /// # let mut scratch = vec![0.0; scratch_len(2, 3)];
 /// # let (sums, noise, flags, released) = (&mut sums[..], &mut noise[..], &mut flags[..], &mut released[..]);
@@ -246,7 +246,7 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Server<'a, T, S> {
     ) -> Result<Self, ReleaseError> {
         plan.check()?;
         let config = posterior.config();
-        public.check_update(config)?;
+        public.update(config)?;
         let (len, agents) = (config.contribution_len(), config.parameters().agents as usize);
         for (what, found, expected) in [
             ("sums", storage.sums.len(), len),

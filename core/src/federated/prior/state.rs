@@ -176,13 +176,13 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
     /// **Cost**: V·n·(2.5M² + n·M) multiply-adds for designs of n points.
     pub fn prepare(&mut self, public: &Public<'_, T>, scratch: &mut [T]) -> Result<Terms<T>, PriorError> {
         self.terms = None;
-        public.check_update(&self.config)?;
+        let (gram, designs) = public.update(&self.config)?;
         let (m, n) = (self.config.features(), self.config.design_len());
         at_least("scratch", scratch.len(), scratch_len(m, n))?;
         let h = self.heterogeneity;
         let noise_variance = T::from_f64(self.config.parameters().noise_variance);
         let Parts { covariance, response, scatter, .. } = parts(self.storage.as_mut(), m);
-        let variance = mean_variance(public.gram, covariance, m) + h;
+        let variance = mean_variance(gram, covariance, m) + h;
         let ridge = noise_variance / variance;
         if !(ridge > T::ZERO && ridge.is_finite()) {
             return Err(PriorError::Number { what: "ridge", value: ridge.to_f64(), admissible: "(0, inf)" });
@@ -190,7 +190,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
         response.fill(T::ZERO);
         scatter.fill(T::ZERO);
         let mut squares = T::ZERO;
-        for design in public.designs.chunks_exact(n) {
+        for design in designs.chunks_exact(n) {
             let mut moments = Design::split(scratch, m, n);
             moments.gather(public, design, ridge)?;
             moments.innovation_covariance(covariance, h, noise_variance);
@@ -336,7 +336,7 @@ impl<'a, T: Scalar> Design<'a, T> {
     /// Φ_v and B_v = Φ_vᵀ(K_v + κI)⁻¹.
     fn gather(&mut self, public: &Public<'_, T>, design: &[u32], ridge: T) -> Result<(), PriorError> {
         let (m, n) = (self.m, self.n);
-        let (rows, width) = public.prior(m);
+        let (rows, width) = public.prior();
         let prior = |candidate: u32| part(rows, candidate as usize * width, width);
         for (i, (candidate, phi)) in design.iter().zip(self.phi.chunks_exact_mut(m)).enumerate() {
             slice::copy(public.feature_row(m, *candidate), phi);

@@ -4,7 +4,7 @@
 use core::hint::black_box;
 
 use sordino_core::federated::prior::agent::{Agent, AgentState, Input, log_len, workspace_len};
-use sordino_core::federated::prior::{Config, Draw, Parameters, Public, Terms, models};
+use sordino_core::federated::prior::{Config, Draw, Parameters, Public, Tables, Terms, models};
 use sordino_core::federated::{Phase, Workspace};
 use sordino_core::math::Scalar;
 use sordino_core::random::RunSeed;
@@ -75,7 +75,7 @@ fn features(rows: &mut [f32]) {
 fn agent(memory: &mut Memory, n: usize, kept: bool, act: impl FnOnce(&mut Agent<'_, f32>, &[f32])) {
     features(&mut memory.public);
     let Ok(config) = Config::new(Parameters::usual(200, M as u32, INITIAL as u32, 0.01)) else { return };
-    let public = Public { feature_rows: &memory.public, prior_rows: &[], gram: &[], designs: &[] };
+    let Ok(public) = Public::new(&config, &memory.public, Tables::NONE) else { return };
     let (log, workspace) = memory.numbers.split_at_mut(LOG);
     for (i, entry) in log.chunks_exact_mut(2).enumerate() {
         let candidate = 37 * i % CANDIDATES;
@@ -91,7 +91,7 @@ fn agent(memory: &mut Memory, n: usize, kept: bool, act: impl FnOnce(&mut Agent<
     let Ok(mut state) = postcard::from_bytes::<AgentState>(bytes) else { return };
     let models = models(0);
     let (rounds, workspace) = (ROUNDS as u32, Workspace::Kept(workspace));
-    let Ok(mut agent) = Agent::attach(&config, &public, &models, rounds, &mut state, log, workspace) else { return };
+    let Ok(mut agent) = Agent::attach(&public, &models, rounds, &mut state, log, workspace) else { return };
     if kept {
         query(&mut agent, draw);
         let _ = agent.handle(Input::Observed(0.3));

@@ -7,6 +7,8 @@ use sordino_core::privacy::accountant::{
 };
 use sordino_core::privacy::{Event, NeighboringRelation};
 
+use crate::cli::number::{in_range, whole};
+
 /// The releases that are asked about.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Releases {
@@ -17,7 +19,7 @@ pub struct Releases {
     #[arg(long, value_name = "Z", value_parser = multiplier())]
     pub noise_multiplier: f64,
     /// Number of releases
-    #[arg(long, value_name = "T", value_parser = clap::value_parser!(u32).range(1..=1_000_000_000))]
+    #[arg(long, value_name = "T", value_parser = whole::<u32>(1, 1_000_000_000))]
     pub rounds: u32,
 }
 
@@ -87,14 +89,6 @@ impl Choice {
 
 /// Reads an argument, or says what is admissible.
 pub type Parser<T> = fn(&str) -> Result<T, String>;
-
-/// A number from `low` to `high`, or what is admissible.
-pub fn in_range(text: &str, low: f64, high: f64, admissible: &str) -> Result<f64, String> {
-    match text.trim().parse::<f64>() {
-        Ok(x) if (low..=high).contains(&x) => Ok(x),
-        _ => Err(format!("admissible: {admissible}")),
-    }
-}
 
 /// A probability in (0, 1].
 pub fn probability() -> Parser<f64> {

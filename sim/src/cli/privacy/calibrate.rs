@@ -8,6 +8,7 @@ use sordino_core::privacy::{Event, NeighboringRelation, SamplingProbability};
 
 use super::asked::{Choice, failure, multiplier, positive, probability, sampled};
 use crate::cli::error::CliError;
+use crate::cli::number::whole;
 use crate::cli::print::{Format, print, print_json};
 use crate::text::significant;
 
@@ -76,7 +77,7 @@ pub struct Question {
     #[arg(long, value_name = "Z", value_parser = multiplier())]
     pub noise_multiplier: Option<f64>,
     /// Number of releases; left out: the most are found
-    #[arg(long, value_name = "T", value_parser = clap::value_parser!(u32).range(1..=1_000_000_000))]
+    #[arg(long, value_name = "T", value_parser = whole::<u32>(1, 1_000_000_000))]
     pub rounds: Option<u32>,
     /// Accountant whose ε stays within the target
     #[arg(long, value_enum, default_value_t)]

@@ -37,7 +37,7 @@ pub struct Arguments {
     /// Make one picture a file (--out) instead of the page: `regret`, `utility`, `epsilon`, …
     #[arg(long, value_name = "NAME", requires = "out", conflicts_with = "table")]
     figure: Option<String>,
-    /// Print one table instead of writing the page
+    /// Print one table instead of writing the page; a sweep has `summary`
     #[arg(long, value_enum)]
     table: Option<table::Table>,
     /// Methods, or other names in the figure, that are shown alone [default: all]

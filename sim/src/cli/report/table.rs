@@ -1,20 +1,21 @@
-//! `sordino report --table`: one table of a run folder for people, papers and programs.
+//! `sordino report --table`: one table of a run folder or of a sweep for people, papers and programs.
 
 use std::path::Path;
 
 use clap::ValueEnum;
 
 use super::super::error::CliError;
-use super::super::print;
+use super::super::{print, unfinished};
 use super::format::Format;
 use crate::files::write_atomically;
 use crate::progress::log;
+use crate::record::distinct;
 use crate::report::differences::few;
 use crate::report::results::Results;
 use crate::report::{grid, tables};
-use crate::study::sweep::SweepFolder;
+use crate::study::sweep::{SweepFolder, table as sweep_table};
 
-/// Tables of a run folder.
+/// Tables of a run folder; a sweep has the first.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum Table {
     /// What every method reached and what its releases cost
@@ -31,21 +32,8 @@ pub fn execute(
     format: Option<Format>,
     out: Option<&Path>,
 ) -> Result<(), CliError> {
-    if SweepFolder::is_one(folder) {
-        return Err(CliError::input(format!(
-            "{}: is a sweep, whose tables are index.csv (a line for each run) and summary.csv; --table is for its run folders",
-            folder.display()
-        )));
-    }
-    let results = Results::open(folder).map_err(CliError::input)?;
-    let kind = match kind {
-        Table::Summary => tables::Kind::Summary,
-        Table::Paired => tables::Kind::Paired,
-    };
-    let found = tables::table(&results, kind, methods).map_err(|unknown| {
-        let there: Vec<&str> = results.summary.methods.iter().map(|method| method.name.as_str()).collect();
-        CliError::input(format!("--methods {unknown}: is not in {}, which has {}", folder.display(), there.join(", ")))
-    })?;
+    let (found, warning) =
+        if SweepFolder::is_one(folder) { of_sweep(folder, kind, methods)? } else { of_run(folder, kind, methods)? };
     let (grids, remarks) = ([found.grid], &found.remarks);
     let text = match format.unwrap_or(Format::Text) {
         Format::Text => grid::text(&grids, remarks),
@@ -57,7 +45,7 @@ pub fn execute(
             return Err(CliError::input("--format: a table is text, markdown, latex, csv or json"));
         }
     };
-    if let Some(warning) = few(results.summary.runs as usize) {
+    if let Some(warning) = warning {
         log::note(&format!("warning: {warning}"));
     }
     match out {
@@ -68,4 +56,36 @@ pub fn execute(
             print(&format!("{}\n", path.display()))
         }
     }
+}
+
+/// What is said of a method that is not there.
+fn unknown(folder: &Path, unknown: &str, there: &[&str]) -> CliError {
+    CliError::input(format!("--methods {unknown}: is not in {}, which has {}", folder.display(), there.join(", ")))
+}
+
+fn of_run(folder: &Path, kind: Table, methods: &[String]) -> Result<(tables::Table, Option<String>), CliError> {
+    let results = Results::open(folder).map_err(CliError::input)?;
+    let kind = match kind {
+        Table::Summary => tables::Kind::Summary,
+        Table::Paired => tables::Kind::Paired,
+    };
+    let there: Vec<&str> = results.summary.methods.iter().map(|method| method.name.as_str()).collect();
+    let found = tables::table(&results, kind, methods).map_err(|name| unknown(folder, &name, &there))?;
+    Ok((found, few(results.summary.runs as usize)))
+}
+
+fn of_sweep(folder: &Path, kind: Table, methods: &[String]) -> Result<(tables::Table, Option<String>), CliError> {
+    if let Table::Paired = kind {
+        return Err(CliError::input(format!(
+            "{}: is a sweep; its table is --table summary, and --table paired is for its run folders",
+            folder.display()
+        )));
+    }
+    let sweep = SweepFolder::open(folder)?;
+    let index = sweep.index()?;
+    let warning = (!sweep.is_complete(&index)).then(|| unfinished::sweep(&sweep, &index));
+    let there = index.clone();
+    let names = distinct(there.entries.iter().flat_map(|entry| &entry.methods).map(|method| method.name.as_str()));
+    let found = sweep_table::table(index, methods).map_err(|name| unknown(folder, &name, &names))?;
+    Ok((found, warning))
 }

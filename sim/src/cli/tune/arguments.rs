@@ -9,6 +9,7 @@ use sordino_host::tune::score::{Reading, decimals_needed, records_covered};
 
 use crate::cli::Format;
 use crate::cli::error::CliError;
+use crate::cli::number::{in_range, whole};
 
 /// `sordino tune`.
 ///
@@ -43,7 +44,7 @@ pub struct Arguments {
     /// YOUR PROMISE, which nothing here can check: the score is a mean over this many records, each clamped to the range,
     /// so that one record moves it by at most (range)/(records). Without it one record may move the score through the
     /// whole range
-    #[arg(long, value_name = "M", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "M", value_parser = whole::<u32>(1, u64::from(u32::MAX)))]
     pub records: Option<u32>,
     /// How the score is printed: a number, or a fraction COUNT/M with the M of --records, which is exact
     #[arg(long, value_enum, default_value_t, value_name = "FORM")]
@@ -51,7 +52,7 @@ pub struct Arguments {
     /// With --records: every score is printed with at least this many decimals, zeros included; one with fewer is a
     /// failed candidate. At least, and by default, the fewest whose last place is not above (range)/(records); more
     /// of them need less noise
-    #[arg(long, value_name = "D", value_parser = clap::value_parser!(u32).range(0..=300))]
+    #[arg(long, value_name = "D", value_parser = whole::<u32>(0, 300))]
     pub decimals: Option<u32>,
     /// Lower scores are better
     #[arg(long)]
@@ -60,7 +61,7 @@ pub struct Arguments {
     #[arg(long, value_name = "SECONDS", default_value = "3600", value_parser = seconds)]
     pub timeout: f64,
     /// Number of candidates that are evaluated at a time; changes no result
-    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = whole::<u16>(1, 1024))]
     pub jobs: u16,
     /// What a failed candidate means; `lowest` (counts as the worst score) only without --records
     #[arg(long, value_enum, default_value_t)]
@@ -110,31 +111,19 @@ pub enum ScoreForm {
 }
 
 fn epsilon(text: &str) -> Result<f64, String> {
-    match text.trim().parse::<f64>() {
-        Ok(x) if (1e-5..=256.0).contains(&x) => Ok(x),
-        _ => Err("admissible: a number from 1e-5 to 256".into()),
-    }
+    in_range(text, 1e-5, 256.0, "a number from 1e-5 to 256")
 }
 
 fn epsilon_max(text: &str) -> Result<f64, String> {
-    match text.trim().parse::<f64>() {
-        Ok(x) if (1e-5..=1e6).contains(&x) => Ok(x),
-        _ => Err("admissible: a number from 1e-5 to 1e6".into()),
-    }
+    in_range(text, 1e-5, 1e6, "a number from 1e-5 to 1e6")
 }
 
 fn share(text: &str) -> Result<f64, String> {
-    match text.trim().parse::<f64>() {
-        Ok(x) if (0.01..=0.99).contains(&x) => Ok(x),
-        _ => Err("admissible: a number from 0.01 to 0.99".into()),
-    }
+    in_range(text, 0.01, 0.99, "a number from 0.01 to 0.99")
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
-    match text.trim().parse::<f64>() {
-        Ok(x) if (0.01..=1e7).contains(&x) => Ok(x),
-        _ => Err("admissible: a number of seconds from 0.01 to 1e7".into()),
-    }
+    in_range(text, 0.01, 1e7, "a number of seconds from 0.01 to 1e7")
 }
 
 fn range(text: &str) -> Result<(f64, f64), String> {

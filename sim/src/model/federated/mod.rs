@@ -29,7 +29,7 @@ use crate::progress::Progress;
 use crate::record::{Explanation, MethodRun, Record, stored_name};
 use crate::report::chart::Picture;
 use crate::report::{federation, observations, read};
-use crate::scenario::{Head, Method, MethodName, ObjectiveConfig, ScalarKind, Scenario};
+use crate::scenario::{Head, Method, MethodName, ObjectiveConfig, OwnMethod, ScalarKind, Scenario};
 use crate::world::{self, Family, command};
 use custom::Custom;
 use job::{Job, Place, run_seed};
@@ -125,6 +125,16 @@ impl Model for Scenario {
 
     fn cautions(&self) -> Vec<String> {
         Scenario::cautions(self)
+    }
+
+    fn kept(&self, key: &str) -> Vec<(String, String)> {
+        let run = self.own.iter().filter(|own| self.federation.methods.contains(&own.method.named()));
+        let value = |own: &OwnMethod<Scenario>| match own.keys.set.as_ref()?.get(key)? {
+            // As people write it: 2, not 2.0.
+            toml::Value::Float(number) => Some(number.to_string()),
+            other => Some(other.to_string()),
+        };
+        run.filter_map(|own| Some((own.method.name().to_owned(), value(own)?))).collect()
     }
 
     fn page_again(&self, folder: &Path) -> Result<Option<String>, ModelError> {

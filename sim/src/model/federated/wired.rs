@@ -21,7 +21,7 @@ use super::custom::shard::{CustomOrder, CustomShard};
 use super::error::RemoteError;
 use super::fabric::{Crew, Order, Partial};
 use super::message::Message;
-use super::prior::shard::{CommonDraw, PriorOrder, PriorShard};
+use super::prior::shard::{PriorOrder, PriorShard};
 use super::shard::Shard;
 use super::tally::Tally;
 use crate::record::Observed;
@@ -133,32 +133,8 @@ enum WiredPrior {
     Release { round: u32, release: u32, terms: [f64; 3], weights: Vec<u8>, noise_multiplier: f64 },
 }
 
-/// What all members of a federated prior are told.
-pub enum PriorCommon<T> {
-    /// A round of queries, as it is.
-    Query {
-        /// Round t = 0..=T.
-        round: u32,
-        /// Nothing before the first release.
-        draw: Option<CommonDraw<T>>,
-    },
-    /// A release without the opening of any agent.
-    Release {
-        /// The round after which it is made.
-        round: u32,
-        /// Index of the release, 0-based.
-        release: u32,
-        /// Numbers that it is made with.
-        terms: Terms<T>,
-        /// Weights w of the public posterior.
-        weights: Arc<[T]>,
-        /// z of this release.
-        noise_multiplier: f64,
-    },
-}
-
 impl<T: Scalar> Travels for PriorShard<T> {
-    type Common = PriorCommon<T>;
+    type Common = PriorOrder<T>;
 
     fn write(order: &PriorOrder<T>, ranges: &[Range<u32>]) -> Result<Letter, RemoteError> {
         match order {
@@ -168,7 +144,7 @@ impl<T: Scalar> Travels for PriorShard<T> {
                 Ok(Letter { common, parts: vec![Vec::new(); ranges.len()] })
             }
             PriorOrder::Release { round, release, terms, weights, noise_multiplier, share, source } => {
-                let parts = shares(Some(share), *source, ranges)?;
+                let parts = shares(share.as_deref(), *source, ranges)?;
                 let terms = [terms.ridge, terms.clip_radius, terms.response].map(|x| x.to_f64());
                 let (round, release, weights) = (*round, *release, to_bytes(weights));
                 let noise_multiplier = *noise_multiplier;
@@ -178,7 +154,7 @@ impl<T: Scalar> Travels for PriorShard<T> {
         }
     }
 
-    fn open(common: &[u8]) -> Result<PriorCommon<T>, RemoteError> {
+    fn open(common: &[u8]) -> Result<PriorOrder<T>, RemoteError> {
         Ok(match decode("an order", common)? {
             WiredPrior::Query { round, draw } => {
                 let draw = match draw {
@@ -187,29 +163,23 @@ impl<T: Scalar> Travels for PriorShard<T> {
                     }
                     None => None,
                 };
-                PriorCommon::Query { round, draw }
+                PriorOrder::Query { round, draw }
             }
             WiredPrior::Release { round, release, terms, weights, noise_multiplier } => {
                 let [ridge, clip_radius, response] = terms.map(T::from_f64);
                 let (terms, weights) = (Terms { ridge, clip_radius, response }, from_bytes::<T, Arc<[T]>>(&weights)?);
-                PriorCommon::Release { round, release, terms, weights, noise_multiplier }
+                let (share, source) = (None, SourceKind::Simulation);
+                PriorOrder::Release { round, release, terms, weights, noise_multiplier, share, source }
             }
         })
     }
 
-    fn order(common: &PriorCommon<T>, part: &[u8]) -> Result<PriorOrder<T>, RemoteError> {
-        Ok(match common {
-            PriorCommon::Query { round, draw } => PriorOrder::Query { round: *round, draw: draw.clone() },
-            PriorCommon::Release { round, release, terms, weights, noise_multiplier } => PriorOrder::Release {
-                round: *round,
-                release: *release,
-                terms: *terms,
-                weights: weights.clone(),
-                noise_multiplier: *noise_multiplier,
-                share: share(part)?,
-                source: SourceKind::Simulation,
-            },
-        })
+    fn order(common: &PriorOrder<T>, part: &[u8]) -> Result<PriorOrder<T>, RemoteError> {
+        let mut order = common.clone();
+        if let PriorOrder::Release { share: own, .. } = &mut order {
+            *own = Some(share(part)?);
+        }
+        Ok(order)
     }
 }
 

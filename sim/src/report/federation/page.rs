@@ -1,7 +1,7 @@
 //! The page and the table of a federation.
 
 use crate::metrics::{MethodStatistics, SMALL_DELTA, Statistics};
-use crate::record::Explanation;
+use crate::record::{Explanation, Twins};
 use crate::report::html::section;
 use crate::report::page::{Page, Shown, side_by_side};
 use crate::report::read::RunRecord;
@@ -96,6 +96,7 @@ pub fn shown(scenario: &Scenario, summary: &Statistics) -> Shown {
     }
     notes.extend(events::sentences(scenario, summary).into_iter().map(|sentence| format!("{sentence}.")));
     notes.extend(events::unequal(summary));
+    notes.extend(Twins::of(summary.methods.iter().map(MethodStatistics::named)).sentence());
     notes.extend(differences::few(scenario.runs as usize));
     notes.extend(conclusion(scenario).map(|said| format!("What may be concluded: {said}")));
     Shown {

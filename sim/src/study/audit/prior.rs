@@ -10,7 +10,8 @@
 
 use sordino_core::federated::prior::server::{Input, Output, Plan, ReleaseError, Server, ServerState};
 use sordino_core::federated::prior::{
-    Collector, Config, Parameters, Public, PublicState, ServerNumbers, Terms, event, l2_sensitivity, storage_len,
+    Collector, Config, Parameters, Public, PublicState, ServerNumbers, Tables, Terms, event, l2_sensitivity,
+    storage_len,
 };
 use sordino_core::federated::{CollectorStorage, Counters};
 use sordino_core::math::Scalar;
@@ -153,7 +154,9 @@ impl Federation {
         let mut posterior = begun.map_err(|error| failed(0)(ReleaseError::from(error).into()))?;
         let (mut state, mut ledger, mut total) = (ServerState::new(), AuditLedger::new(self.charged), 0.0);
         let plan = Plan { rounds: &self.rounds, noise_multipliers: &self.multipliers };
-        let public = Public { feature_rows: &ROWS, prior_rows: &[], gram: &GRAM, designs: &DESIGNS };
+        let tables = Tables { gram: &GRAM, designs: &DESIGNS, ..Tables::NONE };
+        let public =
+            Public::new(&self.config, &ROWS, tables).map_err(|error| failed(0)(ReleaseError::from(error).into()))?;
         let attached = Server::attach(plan, public, &mut state, &mut posterior, self.numbers.lend());
         let mut server = attached.map_err(|error| failed(0)(error.into()))?;
         for (release, multiplier) in (0..).zip(&self.multipliers) {

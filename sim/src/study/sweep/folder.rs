@@ -8,9 +8,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::grid::Plan;
-use super::index::{Entry, FORMAT, Index, Status};
+use super::index::{Entry, FORMAT, Index, Kept, Status};
 use crate::files::{FolderLock, LOCK, LockError, read_to_string_bounded, write_atomically};
 use crate::journal::PART;
+use crate::model::Model;
 
 const README: &str = include_str!("folder.md");
 const PLAN: &str = "sweep.toml";
@@ -174,13 +175,14 @@ impl SweepFolder {
         let points = self.plan.points();
         let mut entries = Vec::with_capacity(points.len());
         let mut head = None;
-        let mut runs = 0;
+        let (mut runs, mut kept) = (0, Vec::new());
         for point in &points {
             // The seed decides nothing of this.
             if point.number % self.plan.seeds.len() == 0 {
                 let scenario = self.plan.load(point).map_err(damaged)?;
                 let read = scenario.head();
                 runs = read.runs;
+                keep(&mut kept, &self.plan, &*scenario);
                 head.get_or_insert((read.name, read.description, read.trust));
             }
             entries.push(Entry::waiting(&self.plan, point, runs));
@@ -189,7 +191,19 @@ impl SweepFolder {
         let (axes, seeds) = (self.plan.axes.clone(), self.plan.seeds.clone());
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let noise = crate::record::noise();
-        Ok(Index { format: FORMAT, version, scenario, description, trust, noise, axes, seeds, digest: None, entries })
+        Ok(Index {
+            format: FORMAT,
+            version,
+            scenario,
+            description,
+            trust,
+            noise,
+            axes,
+            seeds,
+            digest: None,
+            entries,
+            kept,
+        })
     }
 
     /// Writes down what became of a run: durable when this returns.
@@ -273,6 +287,19 @@ fn take(index: &mut Index, entry: Entry, path: &Path) -> Result<(), SweepError> 
         _ => {
             let message = format!("run {} is not of this sweep", entry.number);
             Err(SweepError::Damaged { path: path.to_owned(), message })
+        }
+    }
+}
+
+/// Adds what the scenario's methods keep along the axes of the sweep.
+fn keep(kept: &mut Vec<Kept>, plan: &Plan, scenario: &dyn Model) {
+    for axis in plan.axes.iter().filter(|axis| axis.varies()) {
+        for (method, value) in scenario.kept(&axis.key) {
+            match kept.iter_mut().find(|known| known.method == method && known.key == axis.key) {
+                Some(known) if known.value.as_ref() != Some(&value) => known.value = None,
+                Some(_) => {}
+                None => kept.push(Kept { method, key: axis.key.clone(), value: Some(value) }),
+            }
         }
     }
 }

@@ -5,7 +5,8 @@ use sordino_core::digest::Frame;
 
 use super::grid::{Axis, Plan, Point};
 use crate::record::{Measure, MethodSummary, distinct, noise};
-use crate::report::rows::{csv, number};
+use crate::report::rows::csv;
+use crate::report::tables::Columns;
 
 /// What became of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,14 +95,28 @@ pub struct Index {
     pub axes: Vec<Axis>,
     /// Under which seeds.
     pub seeds: Vec<u64>,
+    /// Which methods do not follow which of the axes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<Kept>,
     /// Digest over the digests of all runs, once all are done.
     pub digest: Option<String>,
     /// All runs in order.
     pub entries: Vec<Entry>,
 }
 
+/// A key of a sweep that a method of the scenario's own sets for itself: the sweep over it moves the others alone.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Kept {
+    /// Name of the method.
+    pub method: String,
+    /// Dotted name of the key.
+    pub key: String,
+    /// Its value; nothing if that changes with another key of the sweep.
+    pub value: Option<String>,
+}
+
 /// One method in one cell of the grid, over all seeds and runs.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Pooled {
     /// Runs that came in, over all seeds.
     pub runs: u32,
@@ -110,7 +125,7 @@ pub struct Pooled {
 }
 
 /// One cell of the grid.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Cell {
     /// One value for each axis.
     pub values: Vec<String>,
@@ -175,6 +190,7 @@ impl Index {
         let keys = shown.iter().map(|i| self.axes[*i].key.as_str());
         let head = ["number", "folder"].into_iter().chain(keys);
         let head = head.chain(["seed", "runs", "status", "error", "method", "digest"]).chain(columns.names());
+        let head = head.chain(self.keeps());
         let rows = self.entries.iter().flat_map(|entry| {
             let mut run = vec![entry.number.to_string(), entry.folder.clone()];
             run.extend(shown.iter().map(|i| entry.values[*i].clone()));
@@ -183,7 +199,8 @@ impl Index {
             let row = |method: Option<&MethodSummary>| {
                 let name = method.map_or(String::new(), |method| method.name.clone());
                 let digest = method.and_then(|method| method.digest.clone()).unwrap_or_default();
-                [run.clone(), vec![name, digest], columns.fields(method)].concat()
+                let kept = self.keeps().iter().map(|_| self.kept_by(&name)).collect();
+                [run.clone(), vec![name, digest], columns.fields(method), kept].concat()
             };
             match entry.methods.as_slice() {
                 [] => vec![row(None)],
@@ -201,44 +218,62 @@ impl Index {
         let rows = cells.iter().flat_map(|cell| {
             cell.methods.iter().map(|method| {
                 let own = vec![method.summary.name.clone(), cell.seeds.to_string(), method.runs.to_string()];
-                [cell.values.clone(), own, columns.fields(Some(&method.summary))].concat()
+                let kept = self.keeps().iter().map(|_| self.kept_by(&method.summary.name)).collect();
+                [cell.values.clone(), own, columns.fields(Some(&method.summary)), kept].concat()
             })
         });
-        csv(keys.chain(["method", "seeds", "runs_in_all"]).chain(columns.names()), rows)
+        csv(keys.chain(["method", "seeds", "runs_in_all"]).chain(columns.names()).chain(self.keeps()), rows)
+    }
+
+    /// The head of the last column, where a method does not follow the sweep.
+    fn keeps(&self) -> Option<&'static str> {
+        (!self.kept.is_empty()).then_some("kept")
+    }
+
+    /// The same without other methods than these; all if none is named.
+    ///
+    /// **Errors**: the one that is not there.
+    pub fn only(mut self, wanted: &[String]) -> Result<Index, String> {
+        if let Some(unknown) = wanted.iter().find(|name| self.methods().all(|method| method.name != **name)) {
+            return Err(unknown.clone());
+        }
+        let keeps = |method: &MethodSummary| wanted.is_empty() || wanted.contains(&method.name);
+        self.entries.iter_mut().for_each(|entry| entry.methods.retain(keeps));
+        Ok(self)
+    }
+
+    /// Places of the axes along which more than one value is compared.
+    pub fn varying(&self) -> Vec<usize> {
+        (0..self.axes.len()).filter(|axis| self.axes[*axis].varies()).collect()
+    }
+
+    /// What a method of the scenario's own keeps along an axis, in words; nothing if it follows the sweep.
+    pub fn kept(&self, method: &str, axis: usize) -> Option<String> {
+        let key = &self.axes[axis].key;
+        let found = self.kept.iter().find(|kept| kept.method == method && kept.key == *key)?;
+        Some(found.value.clone().unwrap_or("its own".to_owned()))
+    }
+
+    /// Everything that a method keeps, as in `noise_multiplier = 2.0`; empty if it follows the whole sweep.
+    pub fn kept_by(&self, method: &str) -> String {
+        let of = |axis: usize| Some(format!("{} = {}", self.axes[axis].short(), self.kept(method, axis)?));
+        self.varying().into_iter().filter_map(of).collect::<Vec<_>>().join(", ")
+    }
+
+    /// A sentence for each method that does not follow the sweep.
+    pub fn keepers(&self) -> Vec<String> {
+        let names = distinct(self.methods().map(|method| method.name.as_str()));
+        let told = names.into_iter().map(|name| (name, self.kept_by(name))).filter(|(_, kept)| !kept.is_empty());
+        let said = |(name, kept)| {
+            format!(
+                "{name} sets {kept} for itself and does not follow the sweep over it: along that key it is the same everywhere."
+            )
+        };
+        told.map(said).collect()
     }
 
     fn columns(&self) -> Columns<'_> {
-        let measures = self.measures();
-        let errors = measures.iter().map(|measure| format!("{measure}_standard_error")).collect();
-        Columns { measures, errors, losses: self.losses() }
-    }
-}
-
-/// Columns of numbers of methods.
-struct Columns<'i> {
-    measures: Vec<&'i str>,
-    errors: Vec<String>,
-    losses: Vec<&'i str>,
-}
-
-impl Columns<'_> {
-    fn names(&self) -> impl Iterator<Item = &str> {
-        let measures = self.measures.iter().zip(&self.errors).flat_map(|(measure, error)| [*measure, error.as_str()]);
-        measures.chain(self.losses.iter().copied())
-    }
-
-    fn fields(&self, method: Option<&MethodSummary>) -> Vec<String> {
-        let of = |name: &&str| method.and_then(|method| method.measure(name));
-        let measures =
-            self.measures.iter().map(of).flat_map(|measure| {
-                [number(measure.map(|at| at.mean)), number(measure.and_then(|at| at.standard_error))]
-            });
-        // No finite bound is infinite; no claim is empty.
-        let told = |name: &&str| match method.and_then(|method| method.loss(name)) {
-            Some(loss) => loss.value.map_or("inf".to_owned(), |value| number(Some(value))),
-            None => String::new(),
-        };
-        measures.chain(self.losses.iter().map(told)).collect()
+        Columns::of(self.entries.iter().flat_map(|entry| &entry.methods))
     }
 }
 

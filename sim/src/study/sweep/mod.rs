@@ -5,7 +5,7 @@
 //! | [`grid`] | which runs there are; refused as a whole if one of them is not admissible |
 //! | [`index`] | what became of them: `index.json`, `index.csv`, `summary.csv` |
 //! | [`folder`] | the sweep's folder: begun, gone on with, or of another sweep |
-//! | [`page`], [`pictures`] | its report; what that shows, for files of their own |
+//! | [`table`], [`pictures`], [`page`] | what it shows, for files of their own; all of it on one page |
 //! | [`mod@run`] | all of them on all cores |
 //!
 //! Runs of equal seed are paired over the whole grid: run i meets the same functions, initial points and coins wherever
@@ -18,7 +18,8 @@ pub mod index;
 pub mod page;
 pub mod pictures;
 pub mod run;
+pub mod table;
 
 pub use folder::{SweepError, SweepFolder};
 pub use grid::{Axis, GridError, Plan, Point};
-pub use index::{Entry, Index, Status};
+pub use index::{Entry, Index, Kept, Status};

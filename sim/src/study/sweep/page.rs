@@ -3,46 +3,47 @@
 use std::fmt::Write as _;
 
 use super::folder::SweepFolder;
-use super::grid::Axis;
-use super::index::{Cell, Index, Status};
-use super::pictures::{looks, losses, main_axis, over_epsilon, over_keys, over_rounds};
+use super::index::{Index, Status};
+use super::pictures::{losses, main_axis, over_epsilon, over_keys, over_rounds};
+use super::table::shown;
 use crate::report::chart::Picture;
 use crate::report::charts::{element, element_over};
 use crate::report::html::{document, section};
-use crate::report::parts::{header, numbers, swatch, words};
+use crate::report::parts::header;
 use crate::report::svg::escape;
 
 /// The whole page. Of runs whose folder cannot be read the curves are left out, and the page says so.
 pub fn page(folder: &SweepFolder, index: &Index) -> String {
     let mut out = String::new();
-    let varying: Vec<&Axis> = index.axes.iter().filter(|axis| axis.varies()).collect();
     let facts = [
         ("trust model", index.trust.clone()),
         ("runs", index.entries.len().to_string()),
         ("done", index.count(Status::Done).to_string()),
         ("failed", index.count(Status::Failed).to_string()),
-        ("keys compared", varying.len().to_string()),
+        ("keys compared", index.varying().len().to_string()),
         ("seeds", index.seeds.len().to_string()),
     ];
     header(&mut out, &format!("sweep, sordino {}", index.version), &index.scenario, &index.description, &facts, true);
     let cells = index.cells();
     failures(&mut out, index);
     let main = main_axis(index);
-    let shown = main.into_iter().flat_map(|main| over_keys(index, &cells, main));
-    shown.chain(over_epsilon(index, &cells)).for_each(|picture| show(&mut out, &picture));
+    let keyed = main.into_iter().flat_map(|main| over_keys(index, &cells, main));
+    keyed.chain(over_epsilon(index, &cells)).for_each(|picture| show(&mut out, &picture));
     if let Some(main) = main {
         match losses(index, &cells, main) {
             Ok(picture) => picture.iter().for_each(|picture| show(&mut out, picture)),
             Err(said) => section(&mut out, "Privacy loss", &escape(&said), ""),
         }
     }
-    table(&mut out, index, &cells);
+    let shown = shown(index);
+    section(&mut out, "All combinations", "", &shown.html());
     if let Some(main) = main {
         over_rounds(folder, index, main).iter().for_each(|picture| show(&mut out, picture));
     }
     let text = "Beside this page: <a href=\"summary.csv\" download>summary.csv</a>, <a href=\"index.csv\" download>index.csv</a>. \
-                Every picture as a file: <code>sordino report DIR --figure NAME --width 84mm --out FILE.pdf</code>";
-    section(&mut out, "Numbers and figures", text, "");
+                Every picture as a file: <code>sordino report DIR --figure NAME --width 84mm --out FILE.pdf</code>; the table: \
+                <code>sordino report DIR --table summary --format latex</code>";
+    section(&mut out, "Numbers and figures", text, &shown.for_papers());
     runs(&mut out, index);
     document(&format!("{}: sweep", index.scenario), &out)
 }
@@ -56,34 +57,6 @@ fn show(out: &mut String, picture: &Picture) {
     let figures: String = picture.charts.iter().map(|chart| format!("<figure>{}</figure>\n", drawn(chart))).collect();
     let body = format!("<div class=\"pair\">\n{figures}</div>\n");
     section(out, &escape(&picture.title), &escape(&picture.text), &body);
-}
-
-fn table(out: &mut String, index: &Index, cells: &[Cell]) {
-    let (measures, losses) = (index.measures(), index.losses());
-    let varying: Vec<usize> = (0..index.axes.len()).filter(|i| index.axes[*i].varies()).collect();
-    let mut body = String::from("<div class=\"scroll\"><table>\n<thead><tr>");
-    varying.iter().for_each(|i| {
-        let _ = write!(body, "<th>{}</th>", escape(index.axes[*i].short()));
-    });
-    body.push_str("<th class=\"name\">method</th><th>runs in all</th>");
-    for name in measures.iter().chain(&losses) {
-        let _ = write!(body, "<th>{}</th>", escape(&words(name)));
-    }
-    body.push_str("</tr></thead>\n<tbody>\n");
-    let looks = looks(index, cells);
-    for cell in cells {
-        for method in &cell.methods {
-            body.push_str("<tr>");
-            varying.iter().for_each(|i| {
-                let _ = write!(body, "<td>{}</td>", escape(&cell.values[*i]));
-            });
-            let name = &method.summary.name;
-            let (swatch, cells) = (swatch(name, &looks), numbers(&method.summary, &measures, &losses));
-            let _ = writeln!(body, "<th scope=\"row\">{swatch}</th><td>{}</td>{cells}</tr>", method.runs);
-        }
-    }
-    body.push_str("</tbody></table></div>\n<p class=\"fine\">± one standard error over all runs of all seeds.</p>\n");
-    section(out, "All combinations", "", &body);
 }
 
 fn failures(out: &mut String, index: &Index) {

@@ -112,6 +112,7 @@ pub(super) fn looks(index: &Index, cells: &[Cell]) -> Looks {
 
 /// One curve for each method along the main axis; `value` is (mean, error) of a method in a cell.
 fn along(
+    index: &Index,
     positions: &Positions,
     panel: &[(usize, &Cell)],
     (names, looks): (&[&str], &Looks),
@@ -127,7 +128,7 @@ fn along(
             })
             .collect();
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
-        Curve { class: looks.class(name), label: (*name).to_owned(), note: String::new(), points }
+        Curve { class: looks.class(name), label: (*name).to_owned(), note: index.kept_by(name), points }
     };
     names.iter().map(curve).filter(|curve| !curve.points.is_empty()).collect()
 }
@@ -139,6 +140,11 @@ fn share(charts: &mut [Chart], name: &str) {
     for chart in charts {
         (chart.scale, chart.y_max, chart.y_label) = (common.scale, common.y_max, common.y_label.clone());
     }
+}
+
+/// What is said of methods that do not follow the sweep.
+fn kept(index: &Index) -> String {
+    index.keepers().iter().map(|sentence| format!(" {sentence}")).collect()
 }
 
 /// What is said of panels that are left out.
@@ -160,14 +166,19 @@ pub(super) fn over_keys(index: &Index, cells: &[Cell], main: usize) -> Vec<Pictu
         };
         let chart = |(name, panel): &(String, Vec<(usize, &Cell)>)| {
             let title = if name.is_empty() { "All methods" } else { name };
-            scaled(title, &positions.name(axis), &words(measure), along(&positions, panel, (&names, &looks), value))
+            scaled(
+                title,
+                &positions.name(axis),
+                &words(measure),
+                along(index, &positions, panel, (&names, &looks), value),
+            )
         };
         let mut charts: Vec<Chart> = panels.iter().take(PANELS_MAX).map(chart).collect();
         share(&mut charts, &words(measure));
         Picture {
             name: measure.replace('_', "-"),
             title: capital(&format!("{} against {}", words(measure), axis.short())),
-            text: format!("{ERRORS}{}", more(panels.len())),
+            text: format!("{ERRORS}{}{}", kept(index), more(panels.len())),
             charts,
             ruler: Some(positions.ruler.clone()),
         }
@@ -224,7 +235,8 @@ pub(super) fn over_epsilon(index: &Index, cells: &[Cell]) -> Option<Picture> {
     let chart = |(title, panel): &(String, Vec<(usize, &Cell)>)| {
         let curve = |name: &&str| {
             let points = panel.iter().filter_map(|(_, cell)| point(name, cell)).collect();
-            let mut curve = Curve { class: looks.class(name), label: (*name).to_owned(), note: String::new(), points };
+            let (class, note) = (looks.class(name), index.kept_by(name));
+            let mut curve = Curve { class, label: (*name).to_owned(), note, points };
             logarithmic(&mut curve);
             curve
         };
@@ -239,9 +251,10 @@ pub(super) fn over_epsilon(index: &Index, cells: &[Cell]) -> Option<Picture> {
         name: REGRET_EPSILON.to_owned(),
         title: capital(&format!("{} against ε", words(measure))),
         text: format!(
-            "{ERRORS} The ε of {} changes with {}; methods that pay nothing stand at the largest of those in their run.{}",
+            "{ERRORS} The ε of {} changes with {}; methods that pay nothing stand at the largest of those in their run.{}{}",
             changing.join(", "),
             index.axes[axis].key,
+            kept(index),
             more(panels.len())
         ),
         charts,
@@ -260,11 +273,13 @@ pub(super) fn losses(index: &Index, cells: &[Cell], main: usize) -> Result<Optio
     for (title, panel) in panels.iter().take(PANELS_MAX) {
         let mut curves: Vec<Curve> = Vec::new();
         for (place, name) in names.iter().enumerate() {
-            // Every private method of a cell costs the same, or the dearest is shown.
+            // Every private method of a cell costs the same, or the dearest is shown: of those that follow the sweep.
             let mut points: Vec<Point> = panel
                 .iter()
                 .filter_map(|(at, cell)| {
-                    let values = cell.methods.iter().filter_map(|method| method.summary.loss(name)?.value);
+                    let follows = |method: &&Pooled| index.kept(&method.summary.name, main).is_none();
+                    let methods = cell.methods.iter().filter(follows);
+                    let values = methods.filter_map(|method| method.summary.loss(name)?.value);
                     Some(Point::bare(positions.places[*at], values.reduce(f64::max)?))
                 })
                 .collect();
@@ -291,7 +306,7 @@ pub(super) fn losses(index: &Index, cells: &[Cell], main: usize) -> Result<Optio
     Ok(Some(Picture {
         name: "epsilon".to_owned(),
         title: format!("Privacy loss against {}", axis.short()),
-        text: "What all releases of one run cost; of several private methods the dearest.".to_owned(),
+        text: format!("What all releases of one run cost; of several private methods the dearest.{}", kept(index)),
         charts,
         ruler: Some(positions.ruler),
     }))
@@ -324,9 +339,12 @@ pub(super) fn over_rounds(folder: &SweepFolder, index: &Index, main: usize) -> O
     }
     let names = distinct(by_value.iter().flat_map(|(_, _, curves)| curves).map(|curve| curve.method.as_str()));
     let chart = |name: &&str| {
-        let curves = by_value.iter().filter_map(|(hue, value, curves)| {
+        // A method that keeps the key has one curve.
+        let kept = index.kept(name, main);
+        let shown = by_value.iter().take(if kept.is_some() { 1 } else { by_value.len() });
+        let curves = shown.filter_map(|(hue, value, curves)| {
             let curve = curves.iter().find(|curve| curve.method == *name)?;
-            let label = format!("{} = {value}", axis.short());
+            let label = format!("{} = {}", axis.short(), kept.as_ref().unwrap_or(value));
             Some(Curve { class: RAMP[*hue], label, note: String::new(), points: points(curve) })
         });
         scaled(name, "round", measured(&index.trust), curves.collect())
@@ -338,7 +356,7 @@ pub(super) fn over_rounds(folder: &SweepFolder, index: &Index, main: usize) -> O
     (!charts.is_empty()).then(|| Picture {
         name: "rounds".to_owned(),
         title: "Curves".to_owned(),
-        text: format!("Means over all runs of all seeds; the bands are one standard error.{held}"),
+        text: format!("Means over all runs of all seeds; the bands are one standard error.{held}{}", kept(index)),
         charts,
         ruler: None,
     })

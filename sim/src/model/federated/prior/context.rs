@@ -6,7 +6,7 @@ use sordino_core::domain::Candidates;
 use sordino_core::features::{Nystrom, nystrom};
 use sordino_core::federated::prior::server::{Plan, ReleaseError};
 use sordino_core::federated::prior::{
-    Config, Model, Parameters, Public, draw_designs, gram, models, nystrom_rows, nystrom_scratch_len,
+    Config, Model, Parameters, Public, Tables, draw_designs, gram, models, nystrom_rows, nystrom_scratch_len,
 };
 use sordino_core::kernel::StationaryKernel;
 use sordino_core::math::Scalar;
@@ -118,13 +118,12 @@ impl<T: Scalar> PriorContext<T> {
     }
 
     /// The public context of all parties.
-    pub fn public(&self) -> Public<'_, T> {
-        Public {
-            feature_rows: &self.numbers.feature_rows,
-            prior_rows: self.shared.prior(),
-            gram: &self.numbers.gram,
-            designs: &self.numbers.designs,
-        }
+    ///
+    /// **Errors**: none once [`PriorContext::new`] has made one.
+    pub fn public(&self) -> Result<Public<'_, T>, DriverError> {
+        let PriorNumbers { config, feature_rows, gram, designs, .. } = &*self.numbers;
+        let tables = Tables { prior_rows: self.shared.prior(), gram, designs };
+        Public::new(config, feature_rows, tables).map_err(refused)
     }
 
     /// Number of rounds T.

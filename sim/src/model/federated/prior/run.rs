@@ -44,7 +44,7 @@ fn server<T: Scalar>(
     stored: Option<StoredPrior>,
 ) -> Result<Host<T>, DriverError> {
     let (sources, ledger) = (SimulatedSources::new(context.base.run.seed), host::ledger(&context.base, path)?);
-    Ok(PriorHost::new(*context.config(), context.plan(), context.public(), sources, ledger, stored)?)
+    Ok(PriorHost::new(*context.config(), context.plan(), context.public()?, sources, ledger, stored)?)
 }
 
 /// The common draw w_t of round t, from a public stream, and Φw_t; nothing in round 0 and before the first release.
@@ -64,9 +64,9 @@ fn draw<T: Scalar>(
         let mut scratch = vec![T::ZERO; packed_len(draw.len())];
         posterior.draw(stream, &mut scratch, &mut draw).map_err(refused)?;
     }
-    let (config, public) = (context.config(), context.public());
-    let mut values = vec![T::ZERO; public.candidates(config)];
-    Draw::values_of(config, &public, &draw, &mut values).map_err(refused)?;
+    let public = context.public()?;
+    let mut values = vec![T::ZERO; public.candidates()];
+    Draw::values_of(&public, &draw, &mut values).map_err(refused)?;
     Ok(Some(Arc::new((draw, values))))
 }
 
@@ -142,9 +142,9 @@ async fn release<T: Scalar, F: Fabric<PriorShard<T>>>(
 where
     DriverError: From<F::Error>,
 {
-    let (public, release) = (context.public(), server.state().release());
+    let (public, release) = (context.public()?, server.state().release());
     let Some((terms, noise_multiplier)) = server.open(public)? else { return Ok(()) };
-    let (share, weights) = (server.share(public)?, Arc::from(server.posterior().weights()));
+    let (share, weights) = (Some(server.share(public)?), Arc::from(server.posterior().weights()));
     let order = PriorOrder::Release { round, release, terms, weights, noise_multiplier, share, source: server.kind() };
     let mut partials = fabric.round(order).await?;
     for collected in partials.iter().filter_map(|partial| partial.collected.as_ref()) {

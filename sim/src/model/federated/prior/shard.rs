@@ -46,8 +46,8 @@ pub enum PriorOrder<T> {
         weights: Arc<[T]>,
         /// z of this release.
         noise_multiplier: f64,
-        /// The opening of all agents.
-        share: Arc<Share<Wiped<u8>>>,
+        /// The opening of all agents; nothing on the way to another process, which is told that of its own agents apart.
+        share: Option<Arc<Share<Wiped<u8>>>>,
         /// How the noise will be drawn. An order of secret sources never leaves its process.
         source: SourceKind,
     },
@@ -73,9 +73,9 @@ impl<T: Scalar> Crew for PriorShard<T> {
         agents: Range<u32>,
         snapshot: Option<&Snapshot<AgentState>>,
     ) -> Result<Self, DriverError> {
-        let (m, public) = (context.config().features(), context.public());
+        let (m, public) = (context.config().features(), context.public()?);
         let log = log_len(context.config().design_len(), context.rounds() as usize);
-        let (_, rank) = public.prior(m);
+        let (_, rank) = public.prior();
         let lengths = [log, workspace_len(log / 2, m, rank, levels(&context.models))];
         let fresh = |agent| AgentState::new(agent, context.base.run.seed);
         let arena = Arena::new(&context.base, agents, lengths, fresh, snapshot)?;
@@ -110,14 +110,14 @@ impl<T: Scalar> PriorShard<T> {
     /// Takes every agent through the queries of a round: until it waits, is away or is done.
     fn query(&mut self, t: u32, draw: Option<Draw<'_, T>>) -> Result<Partial, DriverError> {
         let context = self.context.clone();
-        let (base, config, public) = (&context.base, context.config(), context.public());
+        let (base, config, public) = (&context.base, context.config(), context.public()?);
         let (objective, length) = (&*base.run.objective, config.contribution_len());
         let (door, late) = (Door::<T, Collector<'_>>::new(base, None, length), std::mem::take(&mut self.arena.late));
         let mut link = Faulty::new(door, base, (t, t), length, late)?;
         let (mut leaves, mut observations) = (Vec::new(), Vec::new());
         self.arena.each(|Seat { agent: index, state, log, workspace, best }| {
             let reach = link.reaches(index, draw.is_some());
-            let mut agent = Agent::attach(config, &public, &context.models, context.rounds(), state, log, workspace)?;
+            let mut agent = Agent::attach(&public, &context.models, context.rounds(), state, log, workspace)?;
             let (mut input, count) = match (draw, reach) {
                 _ if t == 0 => (Input::Start, config.parameters().initial_points),
                 (_, Reach::Away) => (Input::Missed, 0),
@@ -158,10 +158,10 @@ impl<T: Scalar> PriorShard<T> {
             return Err(DriverError::Check("an order to query where a release was meant"));
         };
         let context = self.context.clone();
-        let (base, config, public) = (&context.base, context.config(), context.public());
+        let (base, config, public) = (&context.base, context.config(), context.public()?);
         let (range, length) = (self.arena.range(), config.contribution_len());
         let (mut sums, mut flags, mut counters) = (vec![0; length], vec![0; range.len()], Counters::default());
-        let share = share.part(range);
+        let share = share.as_ref().and_then(|share| share.part(range));
         let share = share.ok_or(DriverError::Check("an order without the opening of a member's own agents"))?;
         let storage = CollectorStorage { sums: &mut sums, flags: &mut flags, counters: &mut counters };
         let collector = Collector::new(config, terms, *noise_multiplier, &share, storage)?;
@@ -176,7 +176,7 @@ impl<T: Scalar> PriorShard<T> {
                 leaves.push(record.end::<T>(&[]));
                 return Ok(());
             }
-            let mut agent = Agent::attach(config, &public, &context.models, context.rounds(), state, log, workspace)?;
+            let mut agent = Agent::attach(&public, &context.models, context.rounds(), state, log, workspace)?;
             let Output::Upload(vector) = agent.handle(Input::Terms { terms: *terms, weights })? else {
                 return Err(DriverError::Check("an agent that was given terms sent nothing"));
             };
