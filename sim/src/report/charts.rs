@@ -204,7 +204,7 @@ pub fn utility(summary: &Statistics, regret_name: &str) -> String {
         (Guarantee::NothingReleased, _) => "nothing released".to_owned(),
         (Guarantee::Unclaimed, _) => "no guarantee claimed".to_owned(),
         (_, Some([loss, _])) => figure::epsilon(loss.tight),
-        _ => "no protection".to_owned(),
+        _ => figure::UNPROTECTED.to_owned(),
     };
     let names = methods.iter().map(|method| advance::width(method.method.name(), sizes.label, true));
     let notes = methods.iter().map(|method| advance::width(&note(method), sizes.tick, false));

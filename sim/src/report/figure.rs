@@ -6,17 +6,24 @@ use super::palette;
 use super::svg::{Chart, Curve, Point, Ruler, Scale, line};
 use crate::metrics::{MethodStatistics, Statistics};
 use crate::record::{Twins, distinct};
-use crate::scenario::{Method, MethodName, Scenario};
+use crate::scenario::{Guarantee, Method, MethodName, Scenario};
 use crate::text::significant;
+
+/// What stands beside the name of a method that releases and protects nobody.
+pub const UNPROTECTED: &str = "no protection";
 
 /// A loss as it stands beside a name.
 pub fn epsilon(loss: Option<f64>) -> String {
     loss.map_or("ε = ∞".to_owned(), |epsilon| format!("ε = {}", significant(epsilon, 3)))
 }
 
-/// The regret curve of a method with its band, and ε beside its name.
+/// The regret curve of a method with its band, and beside its name ε, or that nobody is protected.
 pub fn curve(method: &MethodStatistics) -> Curve {
-    let note = method.losses.map_or(String::new(), |[loss, _]| epsilon(loss.tight));
+    let note = match (method.guarantee(), method.losses) {
+        (Guarantee::NothingReleased | Guarantee::Unclaimed, _) => String::new(),
+        (_, Some([loss, _])) => epsilon(loss.tight),
+        _ => UNPROTECTED.to_owned(),
+    };
     Curve {
         class: palette::of(method.method),
         label: method.method.name().to_owned(),

@@ -120,7 +120,8 @@ impl Results {
         let (means, looks) = (self.curves.means(), self.looks());
         let curve = |found: &super::curves::MethodCurve| {
             let summary = self.summary.method(&found.method);
-            let note = summary.and_then(epsilon).map_or(String::new(), |loss| figure::epsilon(Some(loss)));
+            let free = summary.filter(|method| method.guarantee == "none").map_or("", |_| figure::UNPROTECTED);
+            let note = summary.and_then(epsilon).map_or(free.to_owned(), |loss| figure::epsilon(Some(loss)));
             Curve { class: looks.class(&found.method), label: found.method.clone(), note, points: points(found) }
         };
         let mut curves: Vec<Curve> = means.iter().filter(|found| found.points.len() > 1).map(curve).collect();

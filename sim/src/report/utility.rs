@@ -30,7 +30,7 @@ impl Results {
                 // What costs nothing stands at both ends.
                 (Some(axis), None) => [axis.from, axis.to].map(|x| Point::bare(x.exp(), at.mean)).to_vec(),
             };
-            let free = if method.guarantee == "none" { "no protection" } else { &method.guarantee };
+            let free = if method.guarantee == "none" { figure::UNPROTECTED } else { &method.guarantee };
             let note = priced(method).map_or(free.to_owned(), |loss| figure::epsilon(Some(loss)));
             let mut curve = Curve { class: looks.class(&method.name), label: method.name.clone(), note, points };
             if axis.is_some() {

@@ -199,7 +199,7 @@ mod tests {
     fn a_file_is_what_its_name_says() {
         let of = |asked, name: &str| format(asked, Path::new(name)).ok();
         assert!(of(None, "a.pdf") == Some(Format::Pdf) && of(Some(Format::Svg), "a") == Some(Format::Svg));
-        assert!(of(Some(Format::Svg), "a.svg") == Some(Format::Svg) && of(None, "a") == None);
+        assert!(of(Some(Format::Svg), "a.svg") == Some(Format::Svg) && of(None, "a").is_none());
         assert!(of(Some(Format::Svg), "a.pdf").is_none() && of(Some(Format::Latex), "a.pdf").is_none());
     }
 
