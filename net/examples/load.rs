@@ -87,6 +87,7 @@ async fn handshakes() -> Result<(), Failed> {
         body_max: terms.upload_bytes_max(),
         enrolment: Arc::new(Enrolment::in_memory()),
         authority: None,
+        tells_joined: false,
         requests,
         limits: Limits { strangers: everybody, ..Limits::default() },
         counts: Arc::new(Counts::default()),

@@ -5,6 +5,7 @@
 //! or evaluates the same point again. Beside the file grows a journal of the steps ([`crate::journal`]), which [`replay`]
 //! carries out again.
 
+mod awaited;
 pub mod replay;
 mod stored;
 
@@ -15,7 +16,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
-use sordino_core::federated::exchange::{AgentExchange, FrameError, Heard, Millis, Seal, Want};
+use sordino_core::federated::exchange::{AgentExchange, FrameError, Have, Heard, Millis, Seal, Want};
 use sordino_core::federated::transcript::AgentLeaf;
 use sordino_core::federated::{
     Agent, AgentError, AgentState, AgentStorage, Input, Output, Phase, Server, Workspace, log_len, workspace_len,
@@ -26,6 +27,7 @@ use sordino_core::privacy::budget::{BudgetError, Filter};
 use sordino_core::random::RunSeed;
 use sordino_core::wire::{self, Header, Kind, ScalarTag, WireError};
 use sordino_host::files::FileError;
+use sordino_sim::text::chain;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::time::Instant;
 
@@ -35,12 +37,17 @@ use crate::rounds::Asked;
 use crate::terms::{Shared, TermsError};
 use crate::text::hex;
 
+pub use awaited::Awaited;
+
 /// After a failed request: this long at first, twice as long each time, up to [`RETRY_MAX`].
 const RETRY: Duration = Duration::from_millis(20);
 /// After the last round an agent gives up when it would pause for this long: after some five seconds in all.
 const LAST_PAUSE: Duration = Duration::from_secs(2);
 /// The longest pause between two attempts.
 const RETRY_MAX: Duration = Duration::from_secs(10);
+
+/// What an agent waits for is told when it has waited this long.
+const TOLD_AFTER: Duration = Duration::from_secs(2);
 
 /// A point that the agent wants to know the value of.
 #[derive(Clone, Debug, PartialEq)]
@@ -134,6 +141,7 @@ pub struct HostAgent<T> {
     journal: Option<Journal>,
     watched: Option<Watched>,
     start: Instant,
+    teller: Option<awaited::Teller>,
 }
 
 impl<T: Scalar> HostAgent<T> {
@@ -152,6 +160,7 @@ impl<T: Scalar> HostAgent<T> {
             epsilon_max: None,
             watched: None,
             start: Instant::now(),
+            teller: None,
             shared: shared.clone(),
             file: None,
             journal: None,
@@ -168,6 +177,11 @@ impl<T: Scalar> HostAgent<T> {
     /// with what others share.
     pub fn limit(&mut self, epsilon_max: Option<f64>) {
         self.epsilon_max = epsilon_max;
+    }
+
+    /// Tells from now on what the agent waits for: each thing once, until it waits for another.
+    pub fn telling(&mut self, tell: impl FnMut(Awaited) + Send + 'static) {
+        self.teller = Some(awaited::Teller::new(Box::new(tell)));
     }
 
     /// Rehearsals only, where no round is missed: every upload is followed by the leaf of the transcript and the best
@@ -254,11 +268,12 @@ impl<T: Scalar> HostAgent<T> {
                 Want::Done => return Ok(()),
                 Want::Refused => return Err(AgentEnd::Refused),
                 Want::Wait(until) => {
+                    self.waits(link.joined());
                     tokio::time::sleep(Duration::from_millis(until.since(self.now()).max(1))).await;
                     Ok(())
                 }
                 Want::Work => self.work(&mut evaluate).await.map(Ok)?,
-                Want::Ask(have) => match link.ask(&have).await {
+                Want::Ask(have) => match self.ask(link, &have).await {
                     Ok(asked) => self.heard(asked).map(Ok)?,
                     Err(error) => Err(error),
                 },
@@ -271,17 +286,49 @@ impl<T: Scalar> HostAgent<T> {
             match asked {
                 Ok(()) => {
                     pause = RETRY;
+                    if let Some(teller) = &mut self.teller {
+                        teller.reached();
+                    }
                     self.store()?;
                 }
                 Err(error @ LinkError::Status { .. }) => return Err(AgentEnd::Link(error)),
                 // The last answer only says that the last frame has arrived: a server that is gone does not miss it.
                 Err(_) if self.state.phase() == Phase::Done && pause >= LAST_PAUSE => return Ok(()),
                 Err(error) => {
-                    tokio::time::sleep(error.pause(pause)).await;
+                    let next = error.pause(pause);
+                    if let (Some(teller), true) = (&mut self.teller, next >= TOLD_AFTER) {
+                        teller.tell(Awaited::Server { next, error: chain(&error) });
+                    }
+                    tokio::time::sleep(next).await;
                     pause = (2 * pause).min(RETRY_MAX);
                 }
             }
         }
+    }
+
+    /// Asks, and tells what is awaited if there is no answer soon.
+    async fn ask(&mut self, link: &mut Link, have: &Have) -> Result<Asked, LinkError> {
+        let joined = link.joined();
+        let mut asking = std::pin::pin!(link.ask(have));
+        match tokio::time::timeout(TOLD_AFTER, &mut asking).await {
+            Ok(asked) => asked,
+            Err(_elapsed) => {
+                self.waits(joined);
+                asking.await
+            }
+        }
+    }
+
+    /// Tells what is awaited while the server has nothing new: agents, if it said that some have not joined, else the end
+    /// of the round.
+    fn waits(&mut self, joined: Option<u32>) {
+        let Some(teller) = &mut self.teller else { return };
+        let (announced, agents) = (self.shared.agreement.announced, self.shared.agreement.config.parameters().agents);
+        let Some(round) = self.exchange.have().frames.checked_sub(1) else { return };
+        teller.tell(match joined.filter(|_| announced.may_close_early) {
+            Some(joined) => Awaited::Agents { round, joined, agents, closes: teller.closes(announced.deadline_ms) },
+            None => Awaited::Deadline { round, closes: teller.closes(announced.deadline_ms) },
+        });
     }
 
     fn heard(&mut self, asked: Asked) -> Result<(), AgentEnd> {
@@ -303,6 +350,9 @@ impl<T: Scalar> HostAgent<T> {
         let mut vectors = vec![T::ZERO; header.len as usize];
         payload.read(&mut vectors)?;
         let before = self.exchange.clone();
+        if let Some(teller) = &mut self.teller {
+            teller.opened();
+        }
         let heard = match self.exchange.frame(&header, &payload, current, seal) {
             // An older frame that came late says nothing.
             Err(FrameError::Round { .. }) => return Ok(false),

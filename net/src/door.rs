@@ -10,6 +10,8 @@
 //!
 //! Who is asking is the key of the connection, or the certificate of the connection where the terms name an authority. The
 //! path of an upload names the agent for people who read logs; a frame or a path that says otherwise is 403.
+//!
+//! Where the terms let rounds close early, 204 and the 200 of an upload say how many agents have joined (`sordino-joined`).
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -51,6 +53,8 @@ pub const WAIT: HeaderName = HeaderName::from_static("sordino-wait-ms");
 pub const ROUND: HeaderName = HeaderName::from_static("sordino-round");
 /// In how many milliseconds to come back.
 pub const LATER: HeaderName = HeaderName::from_static("sordino-later-ms");
+/// How many agents have joined.
+pub const JOINED: HeaderName = HeaderName::from_static("sordino-joined");
 
 /// Bounds of a door.
 #[derive(Clone, Copy, Debug)]
@@ -141,6 +145,8 @@ pub struct Door {
     pub enrolment: Arc<Enrolment>,
     /// Who signs for agents; none where a key is bound to a slot by its token.
     pub authority: Option<Arc<Authority>>,
+    /// Whether agents that wait are told how many have joined: only where the terms make presence public.
+    pub tells_joined: bool,
     /// Where requests go.
     pub requests: mpsc::Sender<Request>,
     /// Bounds of everything.
@@ -174,6 +180,14 @@ impl Door {
             Some(Ok(slot)) => Err(format!("agent {slot} was shut out")),
             Some(Err(refused)) => Err(refused.to_string()),
         }
+    }
+
+    /// An answer to an agent that has to wait for others now.
+    fn awaiting(&self, mut response: Response) -> Response {
+        if self.tells_joined {
+            response.headers_mut().insert(JOINED, HeaderValue::from(self.enrolment.count()));
+        }
+        response
     }
 
     fn later(&self, status: StatusCode, after_ms: u64) -> Response {
@@ -249,7 +263,7 @@ async fn ask(
             let seal = HeaderValue::from_str(&hex(&seal)).unwrap_or(HeaderValue::from_static(""));
             ([(ROUND, HeaderValue::from(current)), (SEAL, seal)], bytes).into_response()
         }
-        Ok(Asked::Later { after_ms }) => door.later(StatusCode::NO_CONTENT, after_ms),
+        Ok(Asked::Later { after_ms }) => door.awaiting(door.later(StatusCode::NO_CONTENT, after_ms)),
         Ok(Asked::NotYou) => StatusCode::FORBIDDEN.into_response(),
         Ok(Asked::Fork) => (StatusCode::CONFLICT, "another history than this server's").into_response(),
         Ok(Asked::Unsealed) => (StatusCode::UNPROCESSABLE_ENTITY, "a history that was never sent").into_response(),
@@ -277,7 +291,7 @@ async fn give(
         return door.later(StatusCode::SERVICE_UNAVAILABLE, 1000);
     }
     match answer.await {
-        Ok(Given::Reply(Reply::Taken)) => StatusCode::OK.into_response(),
+        Ok(Given::Reply(Reply::Taken)) => door.awaiting(StatusCode::OK.into_response()),
         Ok(Given::Reply(Reply::Already)) => StatusCode::CONFLICT.into_response(),
         Ok(Given::Reply(Reply::Over)) => StatusCode::GONE.into_response(),
         Ok(Given::Reply(Reply::NotYou)) => StatusCode::FORBIDDEN.into_response(),

@@ -159,7 +159,11 @@ pub async fn join<F: Future<Output = Result<f64, String>>>(
                     return Ok(joined.clone());
                 }
                 if !std::mem::replace(&mut said, true) {
-                    note(&format!("waiting for the server at {}: {}", invitation.address, chain(&error)));
+                    let (address, slot) = (&invitation.address, invitation.slot);
+                    note(&format!(
+                        "agent {slot}: waiting for the server at {address}, tried again at least every 10 s: {}",
+                        chain(&error)
+                    ));
                 }
                 tokio::time::sleep(error.pause(pause)).await;
                 pause = (2 * pause).min(RETRY_MAX);
@@ -261,6 +265,8 @@ async fn take_part<T: Scalar, F: Future<Output = Result<f64, String>>>(
     let mut agent = HostAgent::open(&Shared::<T>::new(terms)?, joining.invitation.slot, seed, file)?;
     let most = [joining.epsilon_max, terms.agreement.announced.epsilon_max];
     agent.limit(most.into_iter().flatten().reduce(f64::min));
+    let slot = joining.invitation.slot;
+    agent.telling(move |awaited| note(&format!("agent {slot}: {awaited}")));
     agent.run(link, evaluate).await?;
     joined(&mut agent, joining.invitation.slot)
 }

@@ -15,7 +15,7 @@ use sordino_core::federated::exchange::{Have, Reply, Seal};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use crate::door::{CHAIN, LATER, ROUND, SEAL, WAIT};
+use crate::door::{CHAIN, JOINED, LATER, ROUND, SEAL, WAIT};
 use crate::invitation::Token;
 use crate::rounds::Asked;
 use crate::terms::TERMS_BYTES_MAX;
@@ -88,6 +88,7 @@ pub struct Link {
     tls: Arc<ClientConfig>,
     frame_max: usize,
     wait: Duration,
+    joined: Option<u32>,
     sender: Option<SendRequest<Full<Bytes>>>,
 }
 
@@ -95,12 +96,17 @@ impl Link {
     /// A line that is not connected yet. `wait` is how long a question may be kept waiting.
     pub fn new(address: &str, deployment: u64, tls: Arc<ClientConfig>, wait: Duration) -> Self {
         let (address, run) = (address.to_owned(), format!("{deployment:016x}"));
-        Link { address, run, tls, frame_max: 1 << 16, wait, sender: None }
+        Link { address, run, tls, frame_max: 1 << 16, wait, joined: None, sender: None }
     }
 
     /// The longest frame that is read from now on, in bytes.
     pub fn admit(&mut self, frame_max: usize) {
         self.frame_max = frame_max;
+    }
+
+    /// How many agents have joined, as the server said last; it says so only where the terms make presence public.
+    pub fn joined(&self) -> Option<u32> {
+        self.joined
     }
 
     async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, LinkError> {
@@ -146,6 +152,8 @@ impl Link {
         let answered =
             tokio::time::timeout(self.wait + PATIENCE, answering).await.map_err(|_| LinkError::Silence)??;
         self.sender = Some(sender);
+        let joined = number(&answered, &JOINED).and_then(|joined| u32::try_from(joined).ok());
+        self.joined = joined.or(self.joined);
         Ok(answered)
     }
 

@@ -315,6 +315,7 @@ impl Place {
             body_max: terms.upload_bytes_max() + TRAILER,
             enrolment: self.enrolment.clone(),
             authority: None,
+            tells_joined: false,
             requests,
             limits: Limits { per_key: 64, strangers: Limits::default().connections, ..Limits::default() },
             counts: Arc::new(Counts::default()),

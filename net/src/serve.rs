@@ -161,6 +161,7 @@ async fn serve_in<T: Scalar>(folder: &Folder, serving: Serving) -> Result<(), Se
         body_max: folder.terms.upload_bytes_max(),
         enrolment: enrolment.clone(),
         authority: folder.terms.authority()?,
+        tells_joined: agreement.announced.may_close_early,
         requests: sender,
         limits,
         counts: counts.clone(),

@@ -87,9 +87,8 @@ pub fn promise(arguments: &Folder) -> Result<(), CliError> {
     let event = Server::<f64>::event_of(&agreement.config).map_err(CliError::failure)?;
     let event = event.ok_or_else(|| CliError::failure("this method's releases protect nobody"))?;
     let (delta, most) = (agreement.announced.delta, agreement.announced.epsilon_max);
-    let text = serde_json::json!({
+    let mut text = serde_json::json!({
         "agreement": agreement.digest().to_string(),
-        "terms": folder.terms.digest().to_string(),
         "run": format!("{:016x}", agreement.deployment),
         "unit": "agent: all contributions of one enrolled agent",
         "relation": "zero-out: one agent's vectors replaced by zero; N and weights public",
@@ -100,8 +99,12 @@ pub fn promise(arguments: &Folder) -> Result<(), CliError> {
         "round_deadline_ms": agreement.announced.deadline_ms,
         "closes_early": agreement.announced.may_close_early,
         "trusted": "the server: it sees every agent's vectors",
-        "not_covered": ["who takes part and when, which the network shows", "an agent's own queries, which whoever measures sees"],
+        "not_covered": ["who takes part and when, which the network shows", "an agent's own queries, seen by those who evaluate them"],
     });
+    // Without an authority the terms are the agreement, and so is their digest.
+    if folder.terms.authority.is_some() {
+        text["terms"] = folder.terms.digest().to_string().into();
+    }
     let text = text.to_string();
     let signature = folder.keys.present.sign(text.as_bytes()).map_err(CliError::failure)?;
     let key = folder.keys.present.fingerprint().map_err(CliError::failure)?;

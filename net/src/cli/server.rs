@@ -46,7 +46,8 @@ pub struct Serve {
     /// How long a round is open
     #[arg(long, value_name = "TIME", default_value = "6h", value_parser = common::duration)]
     deadline: Duration,
-    /// End a round when all have answered: everybody then sees that nobody was absent, which no ε covers
+    /// End a round when all have answered: everybody then sees that nobody was absent, and how many have joined, which
+    /// no ε covers
     #[arg(long)]
     close_early: bool,
     /// How long agents are sent away for at most
@@ -98,7 +99,8 @@ pub fn serve(arguments: &Serve) -> Result<(), CliError> {
         linger: arguments.linger,
     };
     let (address, path) = (folder.address().map_err(CliError::failure)?, folder.path().display());
-    note(&format!("serving {path} at {address}; invitations: sordino invite {path} --agents 0..N"));
+    let agents = folder.terms.agreement.config.parameters().agents;
+    note(&format!("serving {path} at {address}; invitations: sordino invite {path} --agents 0..{agents}"));
     let ended = common::wait(async {
         tokio::select! {
             ended = serve::serve(&folder, serving) => ended.map_err(CliError::failure),
