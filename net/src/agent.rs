@@ -1,9 +1,9 @@
-//! An agent on a computer: core's machine and exchange with their numbers, a budget of its own, and a file that it can
-//! be killed beside at any moment.
+//! An agent on a computer: core's machine and exchange with their storage, a budget of its own, and a file from which it
+//! goes on after being killed at any moment.
 //!
-//! One step at a time, stored after each that matters: what comes back from the file asks again, repeats its last answer,
-//! or evaluates the same point again. Beside the file grows a journal of the steps ([`crate::journal`]), which [`replay`]
-//! carries out again.
+//! It takes one step at a time and stores its state after each that matters: an agent restored from the file asks again,
+//! repeats its last answer, or evaluates the same point again. A journal of the steps ([`crate::journal`]) grows beside the
+//! file; [`replay`] repeats them and compares.
 
 mod awaited;
 pub mod replay;
@@ -49,7 +49,7 @@ const RETRY_MAX: Duration = Duration::from_secs(10);
 /// What an agent waits for is told when it has waited this long.
 const TOLD_AFTER: Duration = Duration::from_secs(2);
 
-/// A point that the agent wants to know the value of.
+/// A point whose value the agent wants to know.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Query {
     /// Index of the agent.
@@ -68,7 +68,7 @@ pub enum AgentEnd {
     /// The machine refused.
     #[error(transparent)]
     Agent(#[from] AgentError),
-    /// The server's frame is none, or one that must not be believed.
+    /// What the server sent is no frame, or one that must not be believed.
     #[error(transparent)]
     Frame(#[from] FrameError),
     /// A frame that does not decode, or cannot be written.
@@ -83,7 +83,7 @@ pub enum AgentEnd {
     /// Its journal cannot be used.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// Its file holds something else than this agent under these terms.
+    /// Its file holds something other than this agent under these terms.
     #[error("the agent's file: {what}")]
     NotOurs {
         /// What is wrong with it.
@@ -95,10 +95,10 @@ pub enum AgentEnd {
     /// The server knows another history than this agent.
     #[error("the server has another history than this agent: nothing is sent to it any more")]
     Fork,
-    /// The server's answer will not change.
+    /// The server gave an answer that trying again will not change.
     #[error(transparent)]
     Link(#[from] LinkError),
-    /// What the agent admits to be spent cannot be accounted.
+    /// The loss that this agent accepts cannot be accounted for.
     #[error("this agent's own budget: {0}")]
     Budget(#[from] BudgetError),
     /// The evaluation gave up.
@@ -106,7 +106,7 @@ pub enum AgentEnd {
     Evaluation(String),
 }
 
-/// The best that an agent has seen: its own affair, like every observation.
+/// The best point that an agent has seen: private to it, like every observation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Best {
     /// Which of its measurements it was, from 0.
@@ -117,7 +117,7 @@ pub struct Best {
     pub value: f64,
 }
 
-/// What a rehearsal wants to know of an agent beside its uploads: never there in a real federation.
+/// What a rehearsal wants to know about an agent besides its uploads; never present in a real federation.
 struct Watched {
     leaf: Option<AgentLeaf>,
     trailer: [u8; TRAILER],
@@ -145,8 +145,8 @@ pub struct HostAgent<T> {
 }
 
 impl<T: Scalar> HostAgent<T> {
-    /// Agent `agent`, as its file has it, or before its first point if there is none. `seed` drives its own draws and is
-    /// asked for only then.
+    /// Agent `agent`, as its file has it, or before its first point if there is no file; only then is `seed` used, for the
+    /// agent's own draws.
     ///
     /// **Errors**: [`AgentEnd`].
     pub fn open(shared: &Arc<Shared<T>>, agent: u32, seed: RunSeed, file: Option<PathBuf>) -> Result<Self, AgentEnd> {
@@ -185,8 +185,8 @@ impl<T: Scalar> HostAgent<T> {
     }
 
     /// Rehearsals only, where no round is missed: every upload is followed by the leaf of the transcript and the best
-    /// value, which `best` tells of a candidate without noise. An agent that was restored asks `observed` for the values
-    /// of its round again, by candidate and number.
+    /// value; `best` gives the value of a candidate without noise. A restored agent asks `observed` for the values of its
+    /// round again, by candidate and number.
     pub fn watch(&mut self, mut best: Box<dyn FnMut(u32) -> f64 + Send>, observed: impl Fn(u32, u32) -> f64) {
         let (taken, first) = (self.state.observations(), self.shared.agreement.config.parameters().initial_points);
         let candidate = |number: u32| self.log[2 * number as usize].to_u32();
@@ -204,17 +204,17 @@ impl<T: Scalar> HostAgent<T> {
         self.watched = Some(Watched { leaf, trailer, best });
     }
 
-    /// How it stands with its server.
+    /// The state of its exchange with the server.
     pub fn exchange(&self) -> &AgentExchange {
         &self.exchange
     }
 
-    /// Where its machine stands.
+    /// The state of its machine.
     pub fn state(&self) -> &AgentState {
         &self.state
     }
 
-    /// Whether it has the last frame: nothing is left to do but to say so.
+    /// Whether it has the last frame: all that remains is to tell the server so.
     pub fn is_done(&self) -> bool {
         self.state.phase() == Phase::Done
     }
@@ -224,7 +224,7 @@ impl<T: Scalar> HostAgent<T> {
         &self.given
     }
 
-    /// The largest value that it was given so far; the first of equal ones.
+    /// The largest value measured so far; the first of equal ones.
     pub fn best(&mut self) -> Result<Option<Best>, AgentEnd> {
         let offset = self.shared.agreement.config.parameters().offset;
         let found = self.with(|agent| {
@@ -254,7 +254,7 @@ impl<T: Scalar> HostAgent<T> {
 
     /// Takes part until the federation is over.
     ///
-    /// **Errors**: [`AgentEnd`]. A connection that fails is none: it is tried again.
+    /// **Errors**: [`AgentEnd`]. A failed connection is not an error: it is tried again.
     pub async fn run<F: Future<Output = Result<f64, String>>>(
         &mut self,
         link: &mut Link,
@@ -344,7 +344,7 @@ impl<T: Scalar> HostAgent<T> {
         self.enter(&bytes, current, seal).map(|_entered| ())
     }
 
-    /// A frame, from whoever brought it: true if it was the next one, false for one that came before.
+    /// Takes a frame, from the server or from a journal: true if it was the next one, false if it had come before.
     fn enter(&mut self, bytes: &[u8], current: u32, seal: Seal) -> Result<bool, AgentEnd> {
         let (header, payload) = wire::decode(bytes, self.shared.agreement.frame_numbers_max())?;
         let mut vectors = vec![T::ZERO; header.len as usize];
@@ -387,7 +387,7 @@ impl<T: Scalar> HostAgent<T> {
         }
     }
 
-    /// The point that is awaited; none if the round is over.
+    /// The point to be measured; none if the round is over.
     fn query(&mut self) -> Result<Option<Query>, AgentEnd> {
         let agent = self.state.agent();
         if !matches!(self.state.phase(), Phase::Initial | Phase::Evaluating) {
@@ -403,7 +403,7 @@ impl<T: Scalar> HostAgent<T> {
         })
     }
 
-    /// The value at the point that was awaited.
+    /// The value at the point that was to be measured.
     fn observed(&mut self, y: T) -> Result<(), AgentEnd> {
         match self.with(|machine| machine.handle(Input::Observed(y)).map(|_| ())) {
             // The round is over, and there is nothing to give.
@@ -491,7 +491,8 @@ impl<T: Scalar> HostAgent<T> {
     }
 }
 
-/// Waits for a disk, which may take as long as a round, without holding up the other tasks of a runtime that can.
+/// Waits for the disk, which may take as long as a round, without holding up other tasks if the runtime has more than one
+/// thread.
 fn beside<R>(work: impl FnOnce() -> R) -> R {
     match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
         Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),

@@ -8,7 +8,7 @@
 //! | `PUT /v1/RUN/rounds/T/agents/N`: "here is mine" | 200 taken; 409 already; 410 over; 403 not you; 422 no such frame |
 //! | any of them | 404 another run; 408 it never ended; 413 too long; 503 the queue is full |
 //!
-//! Who is asking is the key of the connection, or the certificate of the connection where the terms name an authority. The
+//! The caller is identified by the key of its connection, or by its certificate where the terms name an authority. The
 //! path of an upload names the agent for people who read logs; a frame or a path that says otherwise is 403.
 //!
 //! Where the terms let rounds close early, 204 and the 200 of an upload say how many agents have joined (`sordino-joined`).
@@ -63,7 +63,7 @@ pub struct Limits {
     pub connections: usize,
     /// Connections of one key.
     pub per_key: u32,
-    /// Of all connections, those of keys that are not enrolled: nobody can fill the door with new keys.
+    /// The share of all connections for keys that are not enrolled, so that nobody can fill the door with new keys.
     pub strangers: usize,
     /// A handshake, a header, a request that stands still: no longer than this.
     pub patience: Duration,
@@ -88,7 +88,7 @@ pub struct TooFewHandles {
 }
 
 impl Limits {
-    /// These limits where the process may open so many files: connections never take the handles that a release needs.
+    /// These limits in a process that may open this many files: connections never take the handles that a release needs.
     ///
     /// **Errors**: [`TooFewHandles`] below 512.
     pub fn within(self, handles: u64) -> Result<Self, TooFewHandles> {
@@ -100,7 +100,7 @@ impl Limits {
         Ok(Limits { connections, strangers: self.strangers.min(connections / 4), ..self })
     }
 
-    /// How many files this process may open, after asking for as many as these limits use.
+    /// How many files this process may open, after raising its limit as far as these limits need.
     pub fn handles(&self) -> u64 {
         let (now, wanted) = (getrlimit(Resource::Nofile), self.connections as u64 + HANDLES_KEPT);
         // None is no limit.
@@ -141,9 +141,9 @@ pub struct Door {
     pub terms: Bytes,
     /// The longest body, in bytes.
     pub body_max: usize,
-    /// Whose key is which.
+    /// Which key belongs to which agent.
     pub enrolment: Arc<Enrolment>,
-    /// Who signs for agents; none where a key is bound to a slot by its token.
+    /// The authority that signs agents' certificates; none where a token binds a key to a slot.
     pub authority: Option<Arc<Authority>>,
     /// Whether agents that wait are told how many have joined: only where the terms make presence public.
     pub tells_joined: bool,
@@ -172,7 +172,7 @@ impl Door {
 
     /// Which agent is asking.
     ///
-    /// **Errors**: the reason, as it is said: without words to a key that is not known.
+    /// **Errors**: the reason, as the caller is told it; empty for an unknown key.
     fn who(&self, caller: &Caller) -> Result<u32, String> {
         match &caller.certified {
             None => self.enrolment.slot(&caller.key).ok_or_else(String::new),
@@ -301,8 +301,7 @@ async fn give(
     }
 }
 
-/// Counts every answer by its status; a request that does not come to its end is over after the longest wait and the
-/// patience.
+/// Counts every answer by its status; a request that does not finish ends after the longest wait plus the patience.
 async fn counted(
     State(door): State<Shared>,
     request: axum::extract::Request,
@@ -320,7 +319,7 @@ async fn counted(
     response
 }
 
-/// Connections of each key that are open.
+/// The number of open connections of each key.
 type Open = Arc<Mutex<BTreeMap<Fingerprint, u32>>>;
 
 /// One connection of a key; its place is free again when it is dropped.

@@ -38,7 +38,7 @@ pub struct Books {
     pub epsilon_max: Option<f64>,
     /// Charges so far.
     pub charges: usize,
-    /// Until state, charge and frame of the last round were durable.
+    /// How long it took to make state, charge and frame of the last round durable.
     pub commit: Duration,
 }
 
@@ -47,7 +47,7 @@ pub struct Books {
 pub struct Spent(Arc<Mutex<Books>>);
 
 impl Spent {
-    /// Reads the ledger after a commit that took so long.
+    /// Reads the ledger after a commit that took this long.
     pub fn tell(&self, ledger: &Ledger, commit: Duration) {
         // A ledger whose loss has no finite bound at its δ has spent more than can be said.
         let epsilon = if ledger.is_empty() { 0.0 } else { ledger.spent().map_or(f64::INFINITY, |spent| spent.epsilon) };
@@ -55,7 +55,7 @@ impl Spent {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Books { epsilon, epsilon_max, charges, commit };
     }
 
-    /// As it was told last.
+    /// What was told last.
     pub fn read(&self) -> Books {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -66,7 +66,7 @@ fn say(line: &str) {
     drop(writeln!(std::io::stderr(), "{line}"));
 }
 
-/// Something that a person wants to know, in the form that was chosen.
+/// A note for people, in the format that was chosen.
 pub fn note(text: &str) {
     match Log::chosen() {
         Log::Text => say(text),
@@ -221,7 +221,7 @@ async fn metrics(State(admin): State<Admin>) -> String {
     out
 }
 
-/// Serves metrics and "alive" in plain HTTP; for a listener that agents do not reach.
+/// Serves metrics and a health check in plain HTTP; for a listener that agents cannot reach.
 pub async fn admin(listener: TcpListener, status: watch::Receiver<Status>, spent: Spent, counts: Arc<Counts>) {
     let app = Router::new().route("/metrics", get(metrics)).route("/healthz", get(async || "ok\n")).with_state(Admin {
         status,
