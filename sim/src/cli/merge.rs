@@ -29,7 +29,7 @@ pub struct Arguments {
     /// The folders of all parts of a run or of a sweep, in any order
     #[arg(value_name = "DIR", required = true)]
     parts: Vec<PathBuf>,
-    /// Folder of the whole, which must not exist
+    /// Folder to write, which must not exist
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
     /// Data file of scenarios that read one, or folder of data files: compared with what the parts read
@@ -63,7 +63,7 @@ fn merge_run(arguments: &Arguments, whole: &Whole) -> Result<(), CliError> {
     let head = model.head();
     if arguments.chain && head.trust != federated::TRUST.name {
         return Err(CliError::input(format!(
-            "--chain: scenario `{}` leaves no transcript.jsonl, which federations do; leave --chain away",
+            "--chain: scenario `{}` leaves no transcript.jsonl, as federations do; omit --chain",
             head.name
         )));
     }

@@ -19,7 +19,7 @@ use crate::study::sweep::SweepFolder;
 pub enum Table {
     /// What every method reached and what its releases cost
     Summary,
-    /// Differences of every two methods, run by run: t test, Holm, Wilcoxon
+    /// Differences between every two methods, run by run: t test, Holm, Wilcoxon
     Paired,
 }
 

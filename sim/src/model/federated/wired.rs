@@ -37,12 +37,12 @@ pub trait Travels: Crew<State: State + Serialize + DeserializeOwned> {
     /// **Errors**: [`RemoteError::Secret`].
     fn write(order: &Self::Order, ranges: &[Range<u32>]) -> Result<Letter, RemoteError>;
 
-    /// Reads what all members are told.
+    /// Reads the part of an order that is the same for all members.
     ///
     /// **Errors**: [`RemoteError::Undecodable`].
     fn open(common: &[u8]) -> Result<Self::Common, RemoteError>;
 
-    /// The order of one member, with what it is told of its own agents.
+    /// The order for one member, with the part about its own agents.
     ///
     /// **Errors**: [`RemoteError::Undecodable`].
     fn order(common: &Self::Common, part: &[u8]) -> Result<Self::Order, RemoteError>;
@@ -133,7 +133,7 @@ enum WiredPrior {
     Release { round: u32, release: u32, terms: [f64; 3], weights: Vec<u8>, noise_multiplier: f64 },
 }
 
-/// What all members of a federated prior are told.
+/// The part of a federated prior's order that is the same for all members.
 pub enum PriorCommon<T> {
     /// A round of queries, as it is.
     Query {
