@@ -76,7 +76,7 @@ fn merge_run(arguments: &Arguments, whole: &Whole) -> Result<(), CliError> {
 
 fn merge_sweep(arguments: &Arguments, whole: &Whole) -> Result<(), CliError> {
     if arguments.chain {
-        return Err(CliError::input("--chain: a sweep leaves no transcript.jsonl; leave --chain away"));
+        return Err(CliError::input("--chain: a sweep leaves no transcript.jsonl; omit --chain"));
     }
     let folder = whole.sweep(&arguments.out, arguments.data.as_deref())?;
     let index = folder.index()?;
