@@ -88,7 +88,7 @@ pub struct State {
 /// What a worker answers.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub enum Answer {
-    /// It is done.
+    /// It was done as asked.
     Yes,
     /// The partials of an order.
     Partials(Vec<u8>),

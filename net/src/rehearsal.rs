@@ -140,7 +140,7 @@ pub enum RehearsalError {
     Enrol {
         /// Index of the agent.
         agent: u32,
-        /// Why not.
+        /// Why it was not enrolled.
         #[source]
         error: LinkError,
     },
@@ -149,7 +149,7 @@ pub enum RehearsalError {
     Agent {
         /// Index of the agent.
         agent: u32,
-        /// Why it ended.
+        /// Why it ended early.
         #[source]
         error: AgentEnd,
     },
