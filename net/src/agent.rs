@@ -16,7 +16,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
-use sordino_core::federated::exchange::{AgentExchange, FrameError, Have, Heard, Millis, Seal, Want};
+use sordino_core::federated::exchange::{AgentExchange, FrameError, Heard, Millis, Seal, Want};
 use sordino_core::federated::transcript::AgentLeaf;
 use sordino_core::federated::{
     Agent, AgentError, AgentState, AgentStorage, Input, Output, Phase, Server, Workspace, log_len, workspace_len,
@@ -38,6 +38,7 @@ use crate::terms::{Shared, TermsError};
 use crate::text::hex;
 
 pub use awaited::Awaited;
+use awaited::TOLD_AFTER;
 
 /// After a failed request: this long at first, twice as long each time, up to [`RETRY_MAX`].
 const RETRY: Duration = Duration::from_millis(20);
@@ -45,9 +46,6 @@ const RETRY: Duration = Duration::from_millis(20);
 const LAST_PAUSE: Duration = Duration::from_secs(2);
 /// The longest pause between two attempts.
 const RETRY_MAX: Duration = Duration::from_secs(10);
-
-/// What an agent waits for is told when it has waited this long.
-const TOLD_AFTER: Duration = Duration::from_secs(2);
 
 /// A point whose value the agent wants to know.
 #[derive(Clone, Debug, PartialEq)]
@@ -179,11 +177,6 @@ impl<T: Scalar> HostAgent<T> {
         self.epsilon_max = epsilon_max;
     }
 
-    /// Tells from now on what the agent waits for: each thing once, until it waits for another.
-    pub fn telling(&mut self, tell: impl FnMut(Awaited) + Send + 'static) {
-        self.teller = Some(awaited::Teller::new(Box::new(tell)));
-    }
-
     /// Rehearsals only, where no round is missed: every upload is followed by the leaf of the transcript and the best
     /// value; `best` gives the value of a candidate without noise. A restored agent asks `observed` for the values of its
     /// round again, by candidate and number.
@@ -304,31 +297,6 @@ impl<T: Scalar> HostAgent<T> {
                 }
             }
         }
-    }
-
-    /// Asks, and tells what is awaited if there is no answer soon.
-    async fn ask(&mut self, link: &mut Link, have: &Have) -> Result<Asked, LinkError> {
-        let joined = link.joined();
-        let mut asking = std::pin::pin!(link.ask(have));
-        match tokio::time::timeout(TOLD_AFTER, &mut asking).await {
-            Ok(asked) => asked,
-            Err(_elapsed) => {
-                self.waits(joined);
-                asking.await
-            }
-        }
-    }
-
-    /// Tells what is awaited while the server has nothing new: agents, if it said that some have not joined, else the end
-    /// of the round.
-    fn waits(&mut self, joined: Option<u32>) {
-        let Some(teller) = &mut self.teller else { return };
-        let (announced, agents) = (self.shared.agreement.announced, self.shared.agreement.config.parameters().agents);
-        let Some(round) = self.exchange.have().frames.checked_sub(1) else { return };
-        teller.tell(match joined.filter(|_| announced.may_close_early) {
-            Some(joined) => Awaited::Agents { round, joined, agents, closes: teller.closes(announced.deadline_ms) },
-            None => Awaited::Deadline { round, closes: teller.closes(announced.deadline_ms) },
-        });
     }
 
     fn heard(&mut self, asked: Asked) -> Result<(), AgentEnd> {

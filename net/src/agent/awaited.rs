@@ -3,9 +3,17 @@
 use std::fmt;
 use std::time::Duration;
 
+use sordino_core::federated::exchange::Have;
+use sordino_core::math::Scalar;
 use tokio::time::Instant;
 
+use super::HostAgent;
+use crate::link::{Link, LinkError};
 use crate::progress::spoken;
+use crate::rounds::Asked;
+
+/// What an agent waits for is told when it has waited this long.
+pub(super) const TOLD_AFTER: Duration = Duration::from_secs(2);
 
 /// What an agent waits for.
 #[derive(Clone, Debug, PartialEq)]
@@ -110,6 +118,38 @@ impl Teller {
         if matches!(self.told, Some(Awaited::Server { .. })) {
             self.told = None;
         }
+    }
+}
+
+impl<T: Scalar> HostAgent<T> {
+    /// Tells from now on what the agent waits for: each thing once, until it waits for another.
+    pub fn telling(&mut self, tell: impl FnMut(Awaited) + Send + 'static) {
+        self.teller = Some(Teller::new(Box::new(tell)));
+    }
+
+    /// Asks, and tells what is awaited if there is no answer soon.
+    pub(super) async fn ask(&mut self, link: &mut Link, have: &Have) -> Result<Asked, LinkError> {
+        let joined = link.joined();
+        let mut asking = std::pin::pin!(link.ask(have));
+        match tokio::time::timeout(TOLD_AFTER, &mut asking).await {
+            Ok(asked) => asked,
+            Err(_elapsed) => {
+                self.waits(joined);
+                asking.await
+            }
+        }
+    }
+
+    /// Tells what is awaited while the server has nothing new: agents, if it said that some have not joined, else the end
+    /// of the round.
+    pub(super) fn waits(&mut self, joined: Option<u32>) {
+        let Some(teller) = &mut self.teller else { return };
+        let (announced, agents) = (self.shared.agreement.announced, self.shared.agreement.config.parameters().agents);
+        let Some(round) = self.exchange.have().frames.checked_sub(1) else { return };
+        teller.tell(match joined.filter(|_| announced.may_close_early) {
+            Some(joined) => Awaited::Agents { round, joined, agents, closes: teller.closes(announced.deadline_ms) },
+            None => Awaited::Deadline { round, closes: teller.closes(announced.deadline_ms) },
+        });
     }
 }
 
