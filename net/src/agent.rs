@@ -177,6 +177,11 @@ impl<T: Scalar> HostAgent<T> {
         self.epsilon_max = epsilon_max;
     }
 
+    /// Tells from now on what the agent waits for: each thing once, until it waits for another.
+    pub fn telling(&mut self, tell: impl FnMut(Awaited) + Send + 'static) {
+        self.teller = Some(awaited::Teller::new(Box::new(tell)));
+    }
+
     /// Rehearsals only, where no round is missed: every upload is followed by the leaf of the transcript and the best
     /// value; `best` gives the value of a candidate without noise. A restored agent asks `observed` for the values of its
     /// round again, by candidate and number.
@@ -261,15 +266,19 @@ impl<T: Scalar> HostAgent<T> {
                 Want::Done => return Ok(()),
                 Want::Refused => return Err(AgentEnd::Refused),
                 Want::Wait(until) => {
-                    self.waits(link.joined());
+                    if let Some(teller) = &mut self.teller {
+                        teller.waits(&self.shared.agreement, self.exchange.have(), link.joined());
+                    }
                     tokio::time::sleep(Duration::from_millis(until.since(self.now()).max(1))).await;
                     Ok(())
                 }
                 Want::Work => self.work(&mut evaluate).await.map(Ok)?,
-                Want::Ask(have) => match self.ask(link, &have).await {
-                    Ok(asked) => self.heard(asked).map(Ok)?,
-                    Err(error) => Err(error),
-                },
+                Want::Ask(have) => {
+                    match awaited::ask(link, &have, self.teller.as_mut(), &self.shared.agreement).await {
+                        Ok(asked) => self.heard(asked).map(Ok)?,
+                        Err(error) => Err(error),
+                    }
+                }
                 Want::Give(header) => {
                     let frame = self.answer(header)?;
                     let reply = link.give(header.round, header.agent, frame).await;

@@ -3,11 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
-use sordino_core::federated::exchange::Have;
-use sordino_core::math::Scalar;
+use sordino_core::federated::exchange::{Agreement, Have};
 use tokio::time::Instant;
 
-use super::HostAgent;
 use crate::link::{Link, LinkError};
 use crate::progress::spoken;
 use crate::rounds::Asked;
@@ -101,7 +99,7 @@ impl Teller {
     }
 
     /// In how much time a round of this length closes at the latest.
-    pub(super) fn closes(&self, deadline_ms: u64) -> Duration {
+    fn closes(&self, deadline_ms: u64) -> Duration {
         Duration::from_millis(deadline_ms).saturating_sub(self.opened.elapsed())
     }
 
@@ -113,6 +111,19 @@ impl Teller {
         }
     }
 
+    /// Tells what is awaited while the server has nothing new: agents, where it says how many have joined, else the end of
+    /// the round.
+    pub(super) fn waits(&mut self, agreement: &Agreement, have: &Have, joined: Option<u32>) {
+        let (announced, agents) = (agreement.announced, agreement.config.parameters().agents);
+        // Before the first frame there is no round.
+        let Some(round) = have.frames.checked_sub(1) else { return };
+        let closes = self.closes(announced.deadline_ms);
+        self.tell(match joined.filter(|_| announced.may_close_early) {
+            Some(joined) => Awaited::Agents { round, joined, agents, closes },
+            None => Awaited::Deadline { round, closes },
+        });
+    }
+
     /// The server has answered: if it is lost again, that is told again.
     pub(super) fn reached(&mut self) {
         if matches!(self.told, Some(Awaited::Server { .. })) {
@@ -121,35 +132,25 @@ impl Teller {
     }
 }
 
-impl<T: Scalar> HostAgent<T> {
-    /// Tells from now on what the agent waits for: each thing once, until it waits for another.
-    pub fn telling(&mut self, tell: impl FnMut(Awaited) + Send + 'static) {
-        self.teller = Some(Teller::new(Box::new(tell)));
-    }
-
-    /// Asks, and tells what is awaited if there is no answer soon.
-    pub(super) async fn ask(&mut self, link: &mut Link, have: &Have) -> Result<Asked, LinkError> {
-        let joined = link.joined();
-        let mut asking = std::pin::pin!(link.ask(have));
-        match tokio::time::timeout(TOLD_AFTER, &mut asking).await {
-            Ok(asked) => asked,
-            Err(_elapsed) => {
-                self.waits(joined);
-                asking.await
+/// Asks for the frame after those that the agent has, and tells what is awaited if there is no answer soon.
+///
+/// **Errors**: [`LinkError`].
+pub(super) async fn ask(
+    link: &mut Link,
+    have: &Have,
+    teller: Option<&mut Teller>,
+    agreement: &Agreement,
+) -> Result<Asked, LinkError> {
+    let joined = link.joined();
+    let mut asking = std::pin::pin!(link.ask(have));
+    match tokio::time::timeout(TOLD_AFTER, &mut asking).await {
+        Ok(asked) => asked,
+        Err(_elapsed) => {
+            if let Some(teller) = teller {
+                teller.waits(agreement, have, joined);
             }
+            asking.await
         }
-    }
-
-    /// Tells what is awaited while the server has nothing new: agents, if it said that some have not joined, else the end
-    /// of the round.
-    pub(super) fn waits(&mut self, joined: Option<u32>) {
-        let Some(teller) = &mut self.teller else { return };
-        let (announced, agents) = (self.shared.agreement.announced, self.shared.agreement.config.parameters().agents);
-        let Some(round) = self.exchange.have().frames.checked_sub(1) else { return };
-        teller.tell(match joined.filter(|_| announced.may_close_early) {
-            Some(joined) => Awaited::Agents { round, joined, agents, closes: teller.closes(announced.deadline_ms) },
-            None => Awaited::Deadline { round, closes: teller.closes(announced.deadline_ms) },
-        });
     }
 }
 
