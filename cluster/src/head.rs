@@ -128,7 +128,7 @@ impl Head {
         let Inner { traffic, recoveries, .. } = &*inner;
         let per_block = |bytes: u64| bytes as f64 / (traffic.steps.max(1) as f64 / 1024.0);
         log::note(&format!(
-            "{:.0} bytes down and {:.0} up for 1,024 agents and order, {} bytes of broadcasts; {} losses recovered{}",
+            "{:.0} bytes down and {:.0} up for 1,024 agents and order, {} bytes of broadcasts; {} losses made good{}",
             per_block(traffic.down),
             per_block(traffic.up),
             traffic.broadcast,
@@ -241,7 +241,7 @@ impl Inner {
         {
             let took = since.elapsed();
             self.recoveries.push(took);
-            log::note(&format!("recovered from the loss of worker {who} in {} ms", took.as_millis()));
+            log::note(&format!("the loss of worker {who} was made good in {} ms", took.as_millis()));
         }
         Ok(())
     }

@@ -85,9 +85,7 @@ fn a_head_and_two_workers_survive_everything() {
     let mut head = cluster.head(2, &["--checkpoint-every", "0.2"]);
     head.until_round(10);
     workers[0].kill();
-    head.until("a recovery", |line| {
-        line["message"].as_str().is_some_and(|text| text.contains("recovered from the loss"))
-    });
+    head.until("a recovery", |line| line["message"].as_str().is_some_and(|text| text.contains("made good")));
     workers.push(cluster.worker("late"));
     head.until_round(20);
     head.kill();

@@ -170,11 +170,9 @@ pub fn all_done(head: Process, workers: impl IntoIterator<Item = Process>) -> Ve
     said
 }
 
-/// How long the head took to recover from losses, in milliseconds, from its log.
+/// Milliseconds in which losses were made good, from the head's log.
 pub fn recoveries(said: &[Value]) -> Vec<u64> {
     let messages = said.iter().filter_map(|line| line["message"].as_str());
-    let of = |message: &str| {
-        message.strip_prefix("recovered from the loss of ")?.split(" in ").nth(1)?.split(' ').next()?.parse().ok()
-    };
+    let of = |message: &str| message.split("was made good in ").nth(1)?.split(' ').next()?.parse().ok();
     messages.filter_map(of).collect()
 }
