@@ -38,9 +38,9 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Execute a scenario as `sordino run` does, with the agents held by workers; the same folder, byte for byte
+    /// Execute a scenario as `sordino run` does, with the agents on workers; the same folder, byte for byte
     Cluster(Cluster),
-    /// Hold agents for a head; may join, leave and come again at any moment
+    /// Hold agents for a head; may join, leave and come back at any moment
     Worker(WorkerArguments),
 }
 
@@ -49,7 +49,7 @@ enum Command {
 struct Cluster {
     #[command(flatten)]
     run: run::Arguments,
-    /// Where workers connect to; whoever reaches it is trusted with everything that is simulated
+    /// Address that workers connect to; anyone who can reach it is trusted with everything that is simulated
     #[arg(long, value_name = "ENDPOINT", default_value = "tcp/127.0.0.1:7447")]
     listen: String,
     /// Workers to wait for before the run begins; more may join later
@@ -60,7 +60,7 @@ struct Cluster {
 /// Arguments of `sordino worker`.
 #[derive(Clone, Debug, Args)]
 struct WorkerArguments {
-    /// Where the head listens; one that is not there yet is waited for
+    /// Where the head listens; waits for a head that is not there yet
     #[arg(long, value_name = "ENDPOINT", default_value = "tcp/127.0.0.1:7447")]
     connect: String,
     /// Threads for arithmetic; changes no result [default: all cores]
@@ -69,7 +69,7 @@ struct WorkerArguments {
     /// Data file of scenarios that read one, or folder of data files: the same as the head's
     #[arg(long, value_name = "PATH")]
     data: Option<PathBuf>,
-    /// What the head calls it [default: name of the machine and number of the process]
+    /// Name of this worker in the head's messages [default: name of the machine and number of the process]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// Wait for another run when one is complete

@@ -45,7 +45,7 @@ pub enum HeadError {
     /// What arrived is no message of this version.
     #[error(transparent)]
     Message(#[from] MessageError),
-    /// A worker cannot do what all could not do.
+    /// A worker failed in a way that every other worker would.
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// Somebody asked to stop.
@@ -62,12 +62,12 @@ impl From<HeadError> for HubError {
     }
 }
 
-/// Bytes on the network, as messages: what zenoh and TCP add is not in it.
+/// Bytes on the network, in messages, without what zenoh and TCP add.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// From the head, without broadcasts.
     pub down: u64,
-    /// From the head, what every worker is told alike.
+    /// From the head, the part that is the same for every worker.
     pub broadcast: u64,
     /// Bytes of answers, to the head.
     pub up: u64,
@@ -75,7 +75,7 @@ pub struct Traffic {
     pub steps: u64,
 }
 
-/// A head that listens. Dropped, it is gone for its workers, which wait for the next.
+/// A head that listens. When it is dropped, its workers notice and wait for the next.
 pub struct Head {
     terms: Terms,
     stop: Arc<AtomicBool>,
@@ -100,7 +100,7 @@ impl fmt::Debug for Head {
 }
 
 impl Head {
-    /// Listens. `stop` ends a wait for workers that do not come.
+    /// Listens. `stop` ends the wait for workers that do not come.
     ///
     /// **Errors**: [`HeadError::Link`].
     pub fn listen(terms: Terms, stop: Arc<AtomicBool>) -> Result<Self, HeadError> {
@@ -119,7 +119,7 @@ impl Head {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells all workers that the run is complete, and people what each has done.
+    /// Tells all workers that the run is complete, and prints what each has done.
     ///
     /// **Errors**: the network's.
     pub fn farewell(&self) -> Result<(), HeadError> {
@@ -229,7 +229,7 @@ impl Inner {
                 let threads = self.plan.workers().find(|(own, _)| *own == name).map_or(0, |(_, state)| state.threads);
                 say("worker_joined", &called, None, None, &format!("worker {called} joined with {threads} threads"));
             }
-            News::Afresh => log::note(&format!("worker {called} begins afresh")),
+            News::Afresh => log::note(&format!("worker {called} starts over")),
             News::Other(why) => log::note(&format!("worker {called} takes no part: {why}")),
             News::TookOver(agents) => {
                 let text = format!("worker {called} took over {agents} agents");

@@ -1,4 +1,4 @@
-//! A worker without a network: lots that it holds for a head, orders that it takes them through.
+//! A worker without a network: it holds lots of agents for a head, and carries out orders on them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +13,7 @@ use sordino_sim::text::chain;
 
 use crate::message::{Answer, Ask, Lot, Question, Reply, State, Told};
 
-/// What a worker holds, and what it says of itself.
+/// What a worker holds, and what it says about itself.
 pub struct Keeper<'s> {
     site: &'s dyn Site,
     pool: &'s ThreadPool,
@@ -24,10 +24,10 @@ pub struct Keeper<'s> {
     state: State,
 }
 
-/// What a worker is after it has answered.
+/// What a worker does after it has answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// The next question, please.
+    /// It waits for the next question.
     Listen,
     /// The question is one for a worker without a scenario: it is to be asked again.
     Afresh,
@@ -64,7 +64,7 @@ pub fn with_keeper<R>(
 }
 
 impl Keeper<'_> {
-    /// What this worker says of itself.
+    /// What this worker says about itself.
     pub fn state(&self) -> State {
         let memory = memory();
         State { agents: self.post.as_ref().map_or(0, |post| post.agents()), memory, ..self.state.clone() }

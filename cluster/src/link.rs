@@ -1,8 +1,8 @@
 //! The network between a head and its workers: zenoh over TCP, with one router, in the head.
 //!
-//! Nothing is looked for: multicast and gossip are off, a worker is told where the head is. What cannot be sent at once is
-//! waited for and never dropped (`CongestionControl::Block`, and a router that does not close a slow link for a minute). A
-//! worker keeps a liveliness token: when its process ends, the head hears of it in milliseconds; when its machine does,
+//! There is no discovery: multicast and gossip are off, and a worker is told where the head is. What cannot be sent at once
+//! waits and is never dropped (`CongestionControl::Block`, and a router that does not close a slow link for a minute). A
+//! worker keeps a liveliness token: if its process ends, the head learns of it within milliseconds; if its machine fails,
 //! after zenoh's lease of ten seconds.
 //!
 //! | key | what |
@@ -21,17 +21,17 @@ use zenoh::sample::SampleKind;
 
 use crate::message::VERSION;
 
-/// A question may be computed on for a day.
+/// Computing an answer may take a day.
 const ANSWER_WITHIN: Duration = Duration::from_secs(86_400);
 /// How long a worker tries to reach a head before it says so and tries again.
 const CONNECT_MS: &str = "1000";
-/// Microseconds that a full link is waited for before it is closed.
+/// How long a full link is kept before it is closed, in microseconds.
 const BLOCK_US: &str = "60000000";
 
 /// Why there is no network.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
-    /// The endpoint is none, or cannot be used.
+    /// The endpoint is malformed, or cannot be used.
     #[error("{endpoint}: {why}; admissible: tcp/ADDRESS:PORT, as in tcp/0.0.0.0:7447")]
     Endpoint {
         /// What was given.
@@ -81,7 +81,7 @@ fn open(endpoint: &str, head: bool) -> Result<zenoh::Session, LinkError> {
 pub enum Event {
     /// A worker is there.
     Joined(String),
-    /// A worker is not there any more.
+    /// A worker has gone.
     Lost(String),
     /// A worker answered the question of this number.
     Answered(String, u64, Vec<u8>),
@@ -103,7 +103,7 @@ impl Drop for Question {
     }
 }
 
-/// The end of the head.
+/// The head's end.
 pub struct HeadLink {
     session: zenoh::Session,
     events: Sender<Event>,
@@ -129,7 +129,7 @@ impl HeadLink {
         Ok(HeadLink { session, events, heard })
     }
 
-    /// Asks a worker; what becomes of it is heard as events.
+    /// Asks a worker; the outcome arrives as events.
     ///
     /// **Errors**: [`LinkError::Gone`].
     pub fn ask(&self, name: &str, number: u64, question: Vec<u8>) -> Result<(), LinkError> {
@@ -145,13 +145,13 @@ impl HeadLink {
         query.congestion_control(CongestionControl::Block).callback(hear).wait().map_err(gone)
     }
 
-    /// The next event, waited for at most so long.
+    /// The next event, or none within this time.
     pub fn hear(&self, patience: Duration) -> Option<Event> {
         self.heard.recv_timeout(patience).ok()
     }
 }
 
-/// The end of a worker. It is not there any more when this is dropped.
+/// A worker's end. Dropping it takes the worker off the network.
 pub struct WorkerLink {
     session: zenoh::Session,
     questions: Receiver<Query>,
@@ -159,13 +159,13 @@ pub struct WorkerLink {
     _answers: Queryable<()>,
 }
 
-/// A question with the way back.
+/// A question, and the way to answer it.
 pub struct Asked(Query);
 
 impl WorkerLink {
     /// Connects to the head at an endpoint, such as `tcp/head:7447`.
     ///
-    /// **Errors**: [`LinkError`], also of a head that is not there yet.
+    /// **Errors**: [`LinkError`], also if the head is not there yet.
     pub fn connect(endpoint: &str) -> Result<Self, LinkError> {
         let session = open(endpoint, false)?;
         let name = session.zid().to_string();
@@ -179,7 +179,7 @@ impl WorkerLink {
         Ok(WorkerLink { session, questions, _alive: alive, _answers: answers })
     }
 
-    /// The next question, waited for at most so long.
+    /// The next question, or none within this time.
     pub fn hear(&self, patience: Duration) -> Option<Asked> {
         self.questions.recv_timeout(patience).ok().map(Asked)
     }

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sordino_sim::model::hub::Task;
 
-/// Version of the form of these messages, a part of the names that head and workers meet under.
+/// Version of the format of these messages, part of the names under which head and workers meet.
 pub const VERSION: u32 = 2;
 
 /// A lot that is to be held.
@@ -17,11 +17,11 @@ pub const VERSION: u32 = 2;
 pub struct Lot {
     /// Its agents, consecutive ones.
     pub agents: Range<u32>,
-    /// What they were at some moment; nothing if they begin.
+    /// Their snapshot; empty if they have just begun.
     pub snapshot: Option<Vec<u8>>,
 }
 
-/// An order for lots of one worker: what all are told, and the part of each lot by its first agent.
+/// An order for the lots of one worker: what is the same for all, and the part of each lot by its first agent.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct Told {
     /// What all members are told.
@@ -68,7 +68,7 @@ pub enum Ask {
     Done,
 }
 
-/// What a worker says of itself with every answer.
+/// What a worker says about itself with every answer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct State {
     /// Machine and process, for people.
@@ -88,17 +88,17 @@ pub struct State {
 /// What a worker answers.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub enum Answer {
-    /// It was done as it was asked.
+    /// It was done as asked.
     Yes,
     /// The partials of an order.
     Partials(Vec<u8>),
     /// The snapshots of lots, in the order they were asked for.
     Snapshots(Vec<Vec<u8>>),
-    /// It does not hold what it is asked about: it has begun afresh.
+    /// It does not hold what it is asked about: it has started over.
     Afresh,
-    /// It cannot: another one would neither.
+    /// It cannot, and no other worker could either.
     Cannot(String),
-    /// It has not the same data or program.
+    /// It does not have the same data or program.
     Other(String),
 }
 
@@ -111,14 +111,14 @@ pub struct Reply {
     pub answer: Answer,
 }
 
-/// Bytes that are no message of this version.
+/// The bytes are not a message of this version.
 #[derive(Debug, thiserror::Error)]
 #[error("a message that does not decode: {0}")]
 pub struct MessageError(#[from] postcard::Error);
 
 /// A message as bytes.
 ///
-/// **Errors**: none that a message of these types can have.
+/// **Errors**: none, for messages of these types.
 pub fn encode(message: &impl Serialize) -> Result<Vec<u8>, MessageError> {
     Ok(postcard::to_allocvec(message)?)
 }

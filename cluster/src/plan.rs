@@ -1,14 +1,14 @@
 //! Who holds which agents, and what must be asked next: a state machine without a clock or a network.
 //!
-//! A federation is cut into lots. A lot has a holder, or is looking for one; whoever takes it gets its last snapshot and the
-//! orders since, and is then what the lost holder was, to the bit. The snapshots and these orders are everything that a
-//! plan remembers; the books of the run are elsewhere.
+//! A federation is cut into lots of agents. A lot has a holder, or is looking for one; a new holder gets its last snapshot
+//! and the orders since, and is then in the state of the lost holder, to the bit. The snapshots and these orders are all
+//! that a plan remembers; the server's state and ledger are elsewhere.
 //!
 //! | what happens | what follows |
 //! |---|---|
 //! | a worker joins | [`Plan::asks`]: scenario, task; then lots that look for a holder, or at the next round a fair part of all |
-//! | a worker is lost | its lots look for a holder; an answer that it gave stays |
-//! | an order | every lot once; all answers, or those of who took over |
+//! | a worker is lost | its lots look for a holder; its answers so far still count |
+//! | an order | every lot once; all answers, some of them from workers that took over |
 //! | a snapshot of all | the orders before it are forgotten |
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +19,7 @@ use sordino_sim::model::hub::{Letter, Task};
 
 use crate::message::{Answer, Ask, Lot, State, Told};
 
-/// So many agents at most are in one question about snapshots, so that no message grows with the federation.
+/// The most agents in one question about snapshots, so that no message grows with the federation.
 const AGENTS_AT_ONCE: u32 = 1 << 16;
 
 /// A worker as the network names it.
@@ -35,7 +35,7 @@ enum Asked {
     Order(Vec<usize>),
     Snapshot(Vec<usize>),
     Give(Vec<usize>),
-    /// Something of a task that is over; the answer is nobody's any more.
+    /// Something about a task that is over; the answer is ignored.
     Past,
 }
 
@@ -75,7 +75,7 @@ struct Place {
 enum Goal {
     /// All lots through all orders.
     Orders,
-    /// Lots where they belong.
+    /// Lots are where they belong.
     Even,
     /// A snapshot of every lot.
     Snapshots,
@@ -92,7 +92,7 @@ pub enum PlanError {
         /// Its reason, in words.
         why: String,
     },
-    /// Its answer is none to the question.
+    /// Its answer does not fit the question.
     #[error("worker {worker} answered what it was not asked")]
     Confused {
         /// Machine and process.
@@ -100,7 +100,7 @@ pub enum PlanError {
     },
 }
 
-/// What an answer changed, beside what is asked next.
+/// What an answer changed, besides what is asked next.
 #[derive(Clone, Debug, PartialEq)]
 pub enum News {
     /// Nothing to tell.
@@ -109,7 +109,7 @@ pub enum News {
     Joined,
     /// It has taken over these lots after a loss, agents in all.
     TookOver(u32),
-    /// It must begin afresh.
+    /// It must start over.
     Afresh,
     /// It has other data or another program, as it says, and takes no part.
     Other(String),
@@ -267,7 +267,7 @@ impl Plan {
         self.lots.iter().all(|lot| lot.held)
     }
 
-    /// Whether a task was begun.
+    /// Whether a task has begun.
     pub fn has_task(&self) -> bool {
         self.task.is_some()
     }
@@ -278,7 +278,7 @@ impl Plan {
         asked.is_some_and(|(asked, _)| *asked == number)
     }
 
-    /// Who is awaited, in words.
+    /// Which workers are awaited, in words.
     pub fn awaited(&self) -> String {
         if self.workers().next().is_none() {
             return "a worker to join".to_owned();
@@ -295,7 +295,7 @@ impl Plan {
         }
     }
 
-    /// What is to be asked now, of workers that have nothing else to answer.
+    /// What to ask now of workers that have nothing else to answer.
     pub fn asks(&mut self) -> Vec<(Name, u64, Ask)> {
         self.place();
         let mut asks = Vec::new();

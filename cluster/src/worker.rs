@@ -1,4 +1,4 @@
-//! A worker: waits for a head, holds what it is asked to hold, and begins afresh when the head is gone.
+//! A worker: waits for a head, holds what it is asked to hold, and starts over when the head is gone.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -22,9 +22,9 @@ const RETRY_EVERY: Duration = Duration::from_millis(100);
 pub struct Worker {
     /// Where the head is, such as `tcp/head:7447`.
     pub connect: String,
-    /// Threads for arithmetic; nothing is all cores.
+    /// Threads for arithmetic; none means all cores.
     pub threads: Option<NonZeroUsize>,
-    /// What the scenario reads, as it is on this machine.
+    /// The data that the scenario reads, on this machine.
     pub data: Option<PathBuf>,
     /// What people call it.
     pub name: String,
@@ -174,11 +174,11 @@ fn next(link: &WorkerLink) -> Result<Option<(Asked, Question)>, WorkerError> {
     }
 }
 
-/// Answers; a head that is gone meanwhile is found out by whoever waits for its next question.
+/// Answers. That the head has gone in the meantime shows when the worker waits for its next question.
 fn reply(asked: Asked, reply: &Reply) -> Result<(), WorkerError> {
     let bytes = encode(reply)?;
     if let Err(error) = asked.answer(bytes) {
-        log::note(&format!("an answer was not heard: {error}"));
+        log::note(&format!("an answer was not delivered: {error}"));
     }
     Ok(())
 }

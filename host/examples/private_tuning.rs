@@ -1,8 +1,8 @@
 //! One tuned result, published privately: `cargo run -p sordino-host --example private_tuning`.
 //!
-//! 40 thresholds of a test were scored on 2,000 private records; a reader of the published one shall not learn how the
-//! test answered any single record. The guarantee holds for every data set, as long as the candidates do not depend on
-//! the scored records. `sordino tune` does this for a training command of yours, with a ledger on the disk.
+//! 40 thresholds of a test were scored on 2,000 private records; a reader of the published one must not learn how the test
+//! classified any single record. The guarantee holds for every data set, as long as the candidates do not depend on
+//! the scored records. `sordino tune` does this for your own training command, with a ledger on disk.
 
 use std::error::Error;
 
@@ -15,7 +15,7 @@ use sordino_host::ledger::{Accounting, CounterPlace, Ledger, Options, Terms, los
 const CANDIDATES: u32 = 40;
 const RECORDS: u32 = 2000;
 
-/// How many records threshold `candidate` classifies correctly: the program's own secret.
+/// How many records threshold `candidate` classifies correctly: known to this program alone.
 fn correct(candidate: u32) -> u64 {
     let truth = |record: u32| record % 100 >= 63;
     let says = |record: u32| record % 100 >= 100 * candidate / CANDIDATES;

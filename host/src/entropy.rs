@@ -5,7 +5,7 @@ use chacha20::rand_core::SeedableRng;
 use sordino_core::random::Secret;
 use zeroize::Zeroize;
 
-/// Noise from ChaCha20; its state is wiped when it is dropped.
+/// Noise from ChaCha20; the state is wiped when it is dropped.
 pub type SystemNoise = Secret<ChaCha20Rng>;
 
 /// The system gave no randomness. Nothing may be released then.

@@ -1,4 +1,4 @@
-//! Files: writing so that a crash leaves the old one or the new one, reading with a bound.
+//! Files: writing so that a crash leaves the old content or the new, reading with a bound.
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
@@ -28,7 +28,7 @@ pub enum FileError {
         /// What is there instead: a directory, a pipe, a socket, a device.
         found: &'static str,
     },
-    /// More than the bound.
+    /// The file is longer than the bound.
     #[error("{path}: longer than {bytes_max} bytes")]
     TooLong {
         /// Path of the file.
@@ -106,8 +106,8 @@ pub fn open_regular(path: &Path, options: &mut OpenOptions) -> Result<File, File
     if found.is_file() { Ok(file) } else { Err(FileError::NotRegular { path: path.to_owned(), found: kind(&found) }) }
 }
 
-/// Reads a regular file of at most `bytes_max` bytes. The bound holds for what is read, whatever the file's length is
-/// said to be.
+/// Reads a regular file of at most `bytes_max` bytes. The bound holds for what is actually read, not for the length that
+/// the system states.
 ///
 /// **Errors**: [`FileError`].
 pub fn read_bounded(path: &Path, bytes_max: u64) -> Result<Vec<u8>, FileError> {
@@ -131,23 +131,23 @@ pub(crate) fn read_all(mut file: &File, path: &Path, bytes_max: u64) -> Result<V
     Ok(bytes)
 }
 
-/// Random names that are tried beside a file; that even one of them is taken is an accident nobody will see.
+/// Number of random names that are tried beside a file; even one that is taken is practically impossible.
 const NAMES_MAX: u32 = 8;
 
-/// What nobody but its owner may read or write.
+/// The mode of a file that its owner alone may read or write.
 const OWNER_ALONE: u32 = 0o600;
 
-/// Writes a file so that a crash leaves the old one or the new one: beside its place, synced, renamed, folder synced.
-/// The new file has the permissions of the old one. Its name beside the place, `PATH.` 16 random hexadecimal digits
-/// `.new`, is that of no file before: no link that lies there is followed. Only a death leaves it behind, until
-/// [`remove_leftovers`].
+/// Writes a file so that a crash leaves the old one or the new one: it is written under another name in the same folder,
+/// synced, and renamed, and the folder is synced. The new file has the permissions of the old one. The other name, `PATH.`
+/// 16 random hexadecimal digits `.new`, belongs to no existing file, so that no link is followed. Only a crash leaves it
+/// behind, until [`remove_leftovers`].
 ///
 /// **Errors**: [`FileError::Io`]; the old file is untouched then, unless only its folder could not be synced.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     stream_atomically(path, |file| file.write_all(bytes))
 }
 
-/// As [`write_atomically`], for what is made while it is written: `write` is given the new file, without a buffer.
+/// As [`write_atomically`], for content produced while it is written: `write` receives the new file, unbuffered.
 ///
 /// **Errors**: [`FileError::Io`], also if `write` fails; the old file is untouched then, unless only its folder could not be
 /// synced.
@@ -160,18 +160,18 @@ pub fn stream_atomically(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::
     replace(path, old, write)
 }
 
-/// As [`write_atomically`], but only the owner may read or write the file (0600), whatever folder it is in and whatever
-/// the permissions of the old one were.
+/// As [`write_atomically`], but only the owner may read or write the file (0600), regardless of its folder and of the
+/// permissions of the old file.
 ///
 /// **Errors**: [`FileError::Io`]; the old file is untouched then, unless only its folder could not be synced.
 pub fn write_privately(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     replace(path, Some(Permissions::from_mode(OWNER_ALONE)), |file| file.write_all(bytes))
 }
 
-/// As [`write_privately`], but a file that is there stays: of several processes one makes it, and a death leaves the whole
-/// file or none.
+/// As [`write_privately`], but an existing file stays as it is: of several processes only one makes it, and a crash leaves
+/// the whole file or none.
 ///
-/// **Returns** whether it was made now.
+/// **Returns** whether this call made it.
 ///
 /// **Errors**: [`FileError::Io`].
 pub fn create_privately(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
@@ -204,7 +204,7 @@ fn replace(
     sync_folder(path)
 }
 
-/// Writes and syncs a new file beside `path`, with these permissions or the usual ones, and tells where.
+/// Writes and syncs a new file beside `path`, with these permissions or the usual ones, and returns its path.
 fn write_beside(
     path: &Path,
     permissions: Option<Permissions>,
@@ -242,7 +242,8 @@ fn create_beside(path: &Path, private: bool) -> Result<(File, PathBuf), FileErro
     }
 }
 
-/// Removes what a death in the midst of [`write_atomically`] and its kin left in a folder. To be called by the folder's only writer.
+/// Removes what a crash during [`write_atomically`] or its variants left in a folder. Only the folder's single writer may
+/// call it.
 ///
 /// **Errors**: [`FileError::Io`].
 pub fn remove_leftovers(folder: &Path) -> Result<(), FileError> {
@@ -283,8 +284,8 @@ pub fn sync_folder(path: &Path) -> Result<(), FileError> {
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(io_at(folder))
 }
 
-/// Makes a folder and those above it that are missing, for nobody but the owner to look into (0700), and makes their names
-/// durable; folders that are there stay as they are.
+/// Makes a folder and the missing ones above it, accessible to the owner alone (0700), and makes their names durable;
+/// existing folders stay as they are.
 ///
 /// **Errors**: [`FileError::Io`].
 pub fn create_folders_privately(path: &Path) -> Result<(), FileError> {

@@ -6,12 +6,12 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`entropy`] | a secret noise source seeded by the system |
-//! | [`program`] | somebody's own program, started once and asked many times |
-//! | [`width`] | which vector instructions are used; no result depends on it |
+//! | [`program`] | a user's program, started once and asked many times |
+//! | [`width`] | which vector instructions are used; no result depends on them |
 //! | [`files`] | writing so that a crash leaves the old file or the new one; reading with a bound |
 //! | [`ledger`] | every charge, durable, locked, chained, with the budget it is held against |
-//! | [`server`] | the server of a federation with its numbers, sources and ledger |
-//! | [`tune`] | somebody's own training command: candidates in, scores out |
+//! | [`server`] | the server of a federation with its storage, sources and ledger |
+//! | [`tune`] | a user's training command: candidates in, scores out |
 
 pub mod entropy;
 pub mod files;

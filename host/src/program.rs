@@ -1,7 +1,7 @@
 //! A user's program that is started once and asked many times: a line in, a line out.
 //!
-//! It runs under `sh -c` in a process group of its own, which ends with it. Its standard error is read and its last line
-//! quoted when it fails; `PYTHONUNBUFFERED` is set, so that a Python program need not flush its answers.
+//! It runs under `sh -c` in a process group of its own, which ends with it. Its standard error is read, and the last line is
+//! quoted if it fails; `PYTHONUNBUFFERED` is set, so that a Python program need not flush its answers.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -14,11 +14,11 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 /// A longer answer is refused.
 const LINE_MAX: u64 = 1 << 16;
-/// Lines that wait to be read; a program that writes more waits itself.
+/// The most lines that wait to be read; a program that writes more is made to wait.
 const LINES_MAX: usize = 16;
-/// How long is listened for lines that nobody asked for, before every question.
+/// How long to listen, before every question, for lines that nobody asked for.
 const HUSH: Duration = Duration::from_millis(1);
-/// Characters of its last words that are quoted.
+/// The most characters of its last line that are quoted.
 const WORDS_MAX: usize = 300;
 /// How long a program whose output ended may take to end itself.
 const GRACE: Duration = Duration::from_secs(2);
@@ -127,7 +127,8 @@ impl Program {
     /// Sends one line and waits for one; empty lines are not answers.
     ///
     /// **Errors**: [`ProgramError`]; the program is of no use afterwards and should be dropped. A line that comes between
-    /// question and answer is taken for the answer; the answer is then found unasked for before the next question.
+    /// question and answer is taken for the answer; the real answer is then refused, before the next question, as a line that
+    /// nobody asked for.
     pub fn ask(&mut self, question: &str, time_max: Duration) -> Result<String, ProgramError> {
         let start = Instant::now();
         while let Ok(line) = self.lines.recv_timeout(HUSH) {

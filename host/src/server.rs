@@ -1,17 +1,16 @@
-//! The server of one federation as a program runs it: core's machine with its numbers, its coins and noise, and its
-//! ledger. The simulator uses this one, and so does a server that is not a simulation. [`prior`] is the same for a
-//! federated prior.
+//! The server of one federation as a program runs it: core's machine with its storage, its coins and noise, and its
+//! ledger. The simulator and real servers use the same code. [`prior`] is the counterpart for a federated prior.
 //!
 //! | step | what |
 //! |---|---|
 //! | [`ServerHost::new`] | the ledger comes first: what was spent is what it says, and a stored state must fit it |
 //! | [`ServerHost::open`] | the ledger is asked whether the next release fits the budget; then the secret sample is drawn |
-//! | [`ServerHost::recipe`], [`ServerHost::fill`] | the noise is drawn by another thread while uploads come in; without them at the end |
-//! | [`ServerHost::upload`], [`ServerHost::merge`] | uploads, or what collectors inside the trust boundary took |
+//! | [`ServerHost::recipe`], [`ServerHost::fill`] | another thread draws the noise while uploads come in; without these two calls it is drawn at the end |
+//! | [`ServerHost::upload`], [`ServerHost::merge`] | uploads are added, or partial sums of collectors inside the trust boundary |
 //! | [`ServerHost::close`] | the charge is appended to the ledger, and only its receipt releases |
 //!
-//! **After a crash** the ledger holds every release that left. Secret noise: the broadcast that was being made is opened
-//! again with new coins and charged again. Simulated noise: the same release is made again and charged once.
+//! **After a crash** the ledger holds every release that left. With secret noise, the broadcast that was being made is opened
+//! again with new coins and charged again. With simulated noise, the same release is made again and charged once.
 
 pub mod prior;
 
@@ -47,7 +46,7 @@ impl<R: TryCryptoRng> Sources for Secret<R> {
     }
 }
 
-/// A stream for each broadcast of a run, so that a run which is resumed draws the same again. Not private.
+/// A stream for each broadcast of a run, so that a resumed run draws the same noise again. Not private.
 #[derive(Debug)]
 pub struct SimulatedSources {
     seed: RunSeed,
@@ -85,7 +84,7 @@ pub struct StoredServer<S = ServerState> {
     took_place: bool,
 }
 
-/// Why a server cannot go on. Nothing left.
+/// Why a server cannot go on. Nothing was released.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
     /// The server refused.
@@ -97,7 +96,7 @@ pub enum HostError {
     /// The ledger refused.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
-    /// The ledger does not hold what the stored server was charged: it was exchanged, edited or cut.
+    /// The ledger does not hold the charges of the stored server: it was replaced, edited or cut.
     #[error(
         "the ledger ({charges} charges) is not the one in which the {releases} releases of the stored server were \
          charged: it was exchanged, edited or cut; nothing is released"
@@ -108,7 +107,7 @@ pub enum HostError {
         /// Charges that the ledger holds.
         charges: u64,
     },
-    /// The server was stored after a broadcast that took place, and its vectors are not there.
+    /// The server was stored after a broadcast that took place, and the broadcast's vectors are missing.
     #[error("stored server: {found} numbers of its last broadcast, {expected} expected")]
     NoVectors {
         /// Numbers that are there.
@@ -118,7 +117,7 @@ pub enum HostError {
     },
 }
 
-/// How coins and noise of these sources are made, as a type.
+/// The kind of these sources, secret or simulated, as a type.
 type Made<S> = <<S as Sources>::Source as NoiseSource>::Provenance;
 
 /// The server of one federation: configuration, state, numbers, sources, ledger. Its sums, noise and sample are wiped
@@ -128,7 +127,7 @@ pub struct ServerHost<T, S: Sources, L = Ledger> {
     state: ServerState,
     numbers: ServerNumbers<T>,
     took_place: bool,
-    /// Noise of the broadcast that is open, drawn ahead; wipes itself. Never stored.
+    /// The noise of the open broadcast, drawn ahead; wipes itself. Never stored.
     pool: Option<Pool<Made<S>>>,
     sources: S,
     ledger: L,
@@ -140,10 +139,10 @@ where
 {
     /// A server before broadcast 0, or as it was stored, with the vectors of its last broadcast.
     ///
-    /// A server that was never stored may have a ledger with charges: it died before. They count.
+    /// A server that was never stored may have a ledger with charges, from a crash before the first store. They count.
     ///
-    /// **Errors**: [`HostError::OtherLedger`], [`HostError::NoVectors`]; [`HostError::Server`] for a state that makes no
-    /// sense.
+    /// **Errors**: [`HostError::OtherLedger`], [`HostError::NoVectors`]; [`HostError::Server`] for an inconsistent
+    /// state.
     pub fn new(
         config: Arc<Config>,
         sources: S,
@@ -174,7 +173,7 @@ where
         Ok(host)
     }
 
-    /// The server between two rounds, to be stored. What it was charged is made durable first.
+    /// The server between two rounds, to be stored. Its charges are made durable first.
     ///
     /// **Errors**: the ledger's.
     pub fn store(&mut self) -> Result<StoredServer<&ServerState>, HostError> {
@@ -182,8 +181,8 @@ where
         Ok(self.stored())
     }
 
-    /// The server between two rounds as it will be when its ledger is synced: for a host that makes state, broadcast and
-    /// charge durable in one step, with [`Deferred`](crate::ledger::Deferred), and syncs the ledger after.
+    /// The server between two rounds as it will be once its ledger is synced: for a host that makes state, broadcast and
+    /// charge durable in one step, with [`Deferred`](crate::ledger::Deferred), and syncs the ledger afterwards.
     pub fn stored(&self) -> StoredServer<&ServerState> {
         StoredServer { state: &self.state, mark: self.ledger.mark(), took_place: self.took_place }
     }
@@ -198,7 +197,7 @@ where
         &self.ledger
     }
 
-    /// Makes every charge durable; those of secret noise are already.
+    /// Makes every charge durable; those of secret noise already are.
     ///
     /// **Errors**: the ledger's.
     pub fn sync(&mut self) -> Result<(), HostError> {
@@ -220,7 +219,7 @@ where
     }
 
     /// Opens the next broadcast: draws the secret sample. False if the budget refuses it: then nothing is drawn, and the
-    /// agents go on alone.
+    /// agents go on without it.
     ///
     /// **Errors**: [`HostError`]; the budget's refusal is not one.
     pub fn open(&mut self) -> Result<bool, HostError> {
@@ -239,7 +238,7 @@ where
         Ok(open)
     }
 
-    /// What the noise of the open broadcast is drawn by, for another thread; nothing if releases are not private.
+    /// The recipe by which another thread can draw the noise of the open broadcast; none if releases are not private.
     ///
     /// **Errors**: [`ServerError::UnexpectedInput`] unless a broadcast is open.
     pub fn recipe(&mut self) -> Result<Option<Recipe>, HostError> {
@@ -271,7 +270,7 @@ where
         self.with_server(|server, source| server.handle(upload, source).map(|_| ()))
     }
 
-    /// Takes what a collector took. Collectors answer in any order.
+    /// Adds a collector's partial sum. Collectors answer in any order.
     ///
     /// **Errors**: [`ServerError::Partial`]; nothing changed then.
     pub fn merge<F: AsRef<[u8]>, N: AsRef<[i64]>>(&mut self, partial: &Partial<F, N>) -> Result<(), HostError> {

@@ -1,6 +1,6 @@
 //! The widest vector instructions that computations may use: those of the machine, or what `SORDINO_WIDTH` says.
 //!
-//! No result depends on it ([`sordino_core::dispatch`]); the variable exists to compare times and to test exactly that.
+//! No result depends on them ([`sordino_core::dispatch`]); the variable exists to compare times, and to test that no result does.
 
 use sordino_core::dispatch::Width;
 

@@ -87,6 +87,7 @@ async fn handshakes() -> Result<(), Failed> {
         body_max: terms.upload_bytes_max(),
         enrolment: Arc::new(Enrolment::in_memory()),
         authority: None,
+        tells_joined: false,
         requests,
         limits: Limits { strangers: everybody, ..Limits::default() },
         counts: Arc::new(Counts::default()),
@@ -122,7 +123,7 @@ impl Drop for Server {
     }
 }
 
-/// What a server grows by for agents that are connected and wait.
+/// How much memory a server needs for agents that are connected and wait.
 async fn memory() -> Result<(), Failed> {
     let own = std::env::current_exe()?;
     let program = own.ancestors().nth(2).ok_or("no folder")?.join("sordino-net");

@@ -1,10 +1,11 @@
-//! An agent on a computer: core's machine and exchange with their numbers, a budget of its own, and a file that it can
-//! be killed beside at any moment.
+//! An agent on a computer: core's machine and exchange with their storage, a budget of its own, and a file from which it
+//! goes on after being killed at any moment.
 //!
-//! One step at a time, stored after each that matters: what comes back from the file asks again, repeats its last answer,
-//! or evaluates the same point again. Beside the file grows a journal of the steps ([`crate::journal`]), which [`replay`]
-//! carries out again.
+//! It takes one step at a time and stores its state after each that matters: an agent restored from the file asks again,
+//! repeats its last answer, or evaluates the same point again. A journal of the steps ([`crate::journal`]) grows beside the
+//! file; [`replay`] repeats them and compares.
 
+mod awaited;
 pub mod replay;
 mod stored;
 
@@ -26,6 +27,7 @@ use sordino_core::privacy::budget::{BudgetError, Filter};
 use sordino_core::random::RunSeed;
 use sordino_core::wire::{self, Header, Kind, ScalarTag, WireError};
 use sordino_host::files::FileError;
+use sordino_sim::text::chain;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::time::Instant;
 
@@ -35,6 +37,9 @@ use crate::rounds::Asked;
 use crate::terms::{Shared, TermsError};
 use crate::text::hex;
 
+pub use awaited::Awaited;
+use awaited::TOLD_AFTER;
+
 /// After a failed request: this long at first, twice as long each time, up to [`RETRY_MAX`].
 const RETRY: Duration = Duration::from_millis(20);
 /// After the last round an agent gives up when it would pause for this long: after some five seconds in all.
@@ -42,7 +47,7 @@ const LAST_PAUSE: Duration = Duration::from_secs(2);
 /// The longest pause between two attempts.
 const RETRY_MAX: Duration = Duration::from_secs(10);
 
-/// A point that the agent wants to know the value of.
+/// A point whose value the agent wants to know.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Query {
     /// Index of the agent.
@@ -61,7 +66,7 @@ pub enum AgentEnd {
     /// The machine refused.
     #[error(transparent)]
     Agent(#[from] AgentError),
-    /// The server's frame is none, or one that must not be believed.
+    /// What the server sent is no frame, or one that must not be believed.
     #[error(transparent)]
     Frame(#[from] FrameError),
     /// A frame that does not decode, or cannot be written.
@@ -76,7 +81,7 @@ pub enum AgentEnd {
     /// Its journal cannot be used.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// Its file holds something else than this agent under these terms.
+    /// Its file holds something other than this agent under these terms.
     #[error("the agent's file: {what}")]
     NotOurs {
         /// What is wrong with it.
@@ -88,10 +93,10 @@ pub enum AgentEnd {
     /// The server knows another history than this agent.
     #[error("the server has another history than this agent: nothing is sent to it any more")]
     Fork,
-    /// The server's answer will not change.
+    /// The server gave an answer that trying again will not change.
     #[error(transparent)]
     Link(#[from] LinkError),
-    /// What the agent admits to be spent cannot be accounted.
+    /// The loss that this agent accepts cannot be accounted for.
     #[error("this agent's own budget: {0}")]
     Budget(#[from] BudgetError),
     /// The evaluation gave up.
@@ -99,7 +104,7 @@ pub enum AgentEnd {
     Evaluation(String),
 }
 
-/// The best that an agent has seen: its own affair, like every observation.
+/// The best point that an agent has seen: private to it, like every observation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Best {
     /// Which of its measurements it was, from 0.
@@ -110,7 +115,7 @@ pub struct Best {
     pub value: f64,
 }
 
-/// What a rehearsal wants to know of an agent beside its uploads: never there in a real federation.
+/// What a rehearsal wants to know about an agent besides its uploads; never present in a real federation.
 struct Watched {
     leaf: Option<AgentLeaf>,
     trailer: [u8; TRAILER],
@@ -134,11 +139,12 @@ pub struct HostAgent<T> {
     journal: Option<Journal>,
     watched: Option<Watched>,
     start: Instant,
+    teller: Option<awaited::Teller>,
 }
 
 impl<T: Scalar> HostAgent<T> {
-    /// Agent `agent`, as its file has it, or before its first point if there is none. `seed` drives its own draws and is
-    /// asked for only then.
+    /// Agent `agent`, as its file has it, or before its first point if there is no file; only then is `seed` used, for the
+    /// agent's own draws.
     ///
     /// **Errors**: [`AgentEnd`].
     pub fn open(shared: &Arc<Shared<T>>, agent: u32, seed: RunSeed, file: Option<PathBuf>) -> Result<Self, AgentEnd> {
@@ -152,6 +158,7 @@ impl<T: Scalar> HostAgent<T> {
             epsilon_max: None,
             watched: None,
             start: Instant::now(),
+            teller: None,
             shared: shared.clone(),
             file: None,
             journal: None,
@@ -170,9 +177,14 @@ impl<T: Scalar> HostAgent<T> {
         self.epsilon_max = epsilon_max;
     }
 
+    /// Tells from now on what the agent waits for: each thing once, until it waits for another.
+    pub fn telling(&mut self, tell: impl FnMut(Awaited) + Send + 'static) {
+        self.teller = Some(awaited::Teller::new(Box::new(tell)));
+    }
+
     /// Rehearsals only, where no round is missed: every upload is followed by the leaf of the transcript and the best
-    /// value, which `best` tells of a candidate without noise. An agent that was restored asks `observed` for the values
-    /// of its round again, by candidate and number.
+    /// value; `best` gives the value of a candidate without noise. A restored agent asks `observed` for the values of its
+    /// round again, by candidate and number.
     pub fn watch(&mut self, mut best: Box<dyn FnMut(u32) -> f64 + Send>, observed: impl Fn(u32, u32) -> f64) {
         let (taken, first) = (self.state.observations(), self.shared.agreement.config.parameters().initial_points);
         let candidate = |number: u32| self.log[2 * number as usize].to_u32();
@@ -190,17 +202,17 @@ impl<T: Scalar> HostAgent<T> {
         self.watched = Some(Watched { leaf, trailer, best });
     }
 
-    /// How it stands with its server.
+    /// The state of its exchange with the server.
     pub fn exchange(&self) -> &AgentExchange {
         &self.exchange
     }
 
-    /// Where its machine stands.
+    /// The state of its machine.
     pub fn state(&self) -> &AgentState {
         &self.state
     }
 
-    /// Whether it has the last frame: nothing is left to do but to say so.
+    /// Whether it has the last frame: all that remains is to tell the server so.
     pub fn is_done(&self) -> bool {
         self.state.phase() == Phase::Done
     }
@@ -210,7 +222,7 @@ impl<T: Scalar> HostAgent<T> {
         &self.given
     }
 
-    /// The largest value that it was given so far; the first of equal ones.
+    /// The largest value measured so far; the first of equal ones.
     pub fn best(&mut self) -> Result<Option<Best>, AgentEnd> {
         let offset = self.shared.agreement.config.parameters().offset;
         let found = self.with(|agent| {
@@ -240,7 +252,7 @@ impl<T: Scalar> HostAgent<T> {
 
     /// Takes part until the federation is over.
     ///
-    /// **Errors**: [`AgentEnd`]. A connection that fails is none: it is tried again.
+    /// **Errors**: [`AgentEnd`]. A failed connection is not an error: it is tried again.
     pub async fn run<F: Future<Output = Result<f64, String>>>(
         &mut self,
         link: &mut Link,
@@ -254,14 +266,19 @@ impl<T: Scalar> HostAgent<T> {
                 Want::Done => return Ok(()),
                 Want::Refused => return Err(AgentEnd::Refused),
                 Want::Wait(until) => {
+                    if let Some(teller) = &mut self.teller {
+                        teller.waits(&self.shared.agreement, self.exchange.have(), link.joined());
+                    }
                     tokio::time::sleep(Duration::from_millis(until.since(self.now()).max(1))).await;
                     Ok(())
                 }
                 Want::Work => self.work(&mut evaluate).await.map(Ok)?,
-                Want::Ask(have) => match link.ask(&have).await {
-                    Ok(asked) => self.heard(asked).map(Ok)?,
-                    Err(error) => Err(error),
-                },
+                Want::Ask(have) => {
+                    match awaited::ask(link, &have, self.teller.as_mut(), &self.shared.agreement).await {
+                        Ok(asked) => self.heard(asked).map(Ok)?,
+                        Err(error) => Err(error),
+                    }
+                }
                 Want::Give(header) => {
                     let frame = self.answer(header)?;
                     let reply = link.give(header.round, header.agent, frame).await;
@@ -271,13 +288,20 @@ impl<T: Scalar> HostAgent<T> {
             match asked {
                 Ok(()) => {
                     pause = RETRY;
+                    if let Some(teller) = &mut self.teller {
+                        teller.reached();
+                    }
                     self.store()?;
                 }
                 Err(error @ LinkError::Status { .. }) => return Err(AgentEnd::Link(error)),
                 // The last answer only says that the last frame has arrived: a server that is gone does not miss it.
                 Err(_) if self.state.phase() == Phase::Done && pause >= LAST_PAUSE => return Ok(()),
                 Err(error) => {
-                    tokio::time::sleep(error.pause(pause)).await;
+                    let next = error.pause(pause);
+                    if let (Some(teller), true) = (&mut self.teller, next >= TOLD_AFTER) {
+                        teller.tell(Awaited::Server { next, error: chain(&error) });
+                    }
+                    tokio::time::sleep(next).await;
                     pause = (2 * pause).min(RETRY_MAX);
                 }
             }
@@ -297,12 +321,15 @@ impl<T: Scalar> HostAgent<T> {
         self.enter(&bytes, current, seal).map(|_entered| ())
     }
 
-    /// A frame, from whoever brought it: true if it was the next one, false for one that came before.
+    /// Takes a frame, from the server or from a journal: true if it was the next one, false if it had come before.
     fn enter(&mut self, bytes: &[u8], current: u32, seal: Seal) -> Result<bool, AgentEnd> {
         let (header, payload) = wire::decode(bytes, self.shared.agreement.frame_numbers_max())?;
         let mut vectors = vec![T::ZERO; header.len as usize];
         payload.read(&mut vectors)?;
         let before = self.exchange.clone();
+        if let Some(teller) = &mut self.teller {
+            teller.opened();
+        }
         let heard = match self.exchange.frame(&header, &payload, current, seal) {
             // An older frame that came late says nothing.
             Err(FrameError::Round { .. }) => return Ok(false),
@@ -337,7 +364,7 @@ impl<T: Scalar> HostAgent<T> {
         }
     }
 
-    /// The point that is awaited; none if the round is over.
+    /// The point to be measured; none if the round is over.
     fn query(&mut self) -> Result<Option<Query>, AgentEnd> {
         let agent = self.state.agent();
         if !matches!(self.state.phase(), Phase::Initial | Phase::Evaluating) {
@@ -353,7 +380,7 @@ impl<T: Scalar> HostAgent<T> {
         })
     }
 
-    /// The value at the point that was awaited.
+    /// The value at the point that was to be measured.
     fn observed(&mut self, y: T) -> Result<(), AgentEnd> {
         match self.with(|machine| machine.handle(Input::Observed(y)).map(|_| ())) {
             // The round is over, and there is nothing to give.
@@ -441,7 +468,8 @@ impl<T: Scalar> HostAgent<T> {
     }
 }
 
-/// Waits for a disk, which may take as long as a round, without holding up the other tasks of a runtime that can.
+/// Waits for the disk, which may take as long as a round, without holding up other tasks if the runtime has more than one
+/// thread.
 fn beside<R>(work: impl FnOnce() -> R) -> R {
     match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
         Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),

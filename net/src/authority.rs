@@ -1,11 +1,12 @@
-//! A certificate authority of the site, where there is one: whose certificate names which agent.
+//! A site's own certificate authority, where there is one: which certificate names which agent.
 //!
-//! Without it an agent is the key that showed a token. With it, the terms hold the authority's certificate, and an agent
-//! is what its own certificate says: one name among its alternative names, the URI `sordino:RUN/SLOT`, with the run in 16
-//! hexadecimal digits. A certificate of one federation is so none of another, and one that is renewed is the same agent.
+//! Without an authority, an agent is the key that showed a token. With one, the terms hold the authority's certificate,
+//! and an agent is what its own certificate says: one name among its alternative names, the URI `sordino:RUN/SLOT`, with
+//! the run in 16 hexadecimal digits. So a certificate for one federation is worth nothing in another, and a renewed
+//! certificate is still the same agent.
 //!
-//! TLS shows that the sender has the key of its certificate; who it is, is judged here and after the handshake, so that a
-//! refusal arrives as a sentence and not as a connection that breaks. The chain, its signatures, its dates and its uses are
+//! TLS proves that the sender has the key of its certificate; which agent it is, this module decides after the handshake,
+//! so that a refusal arrives as a sentence and not as a broken connection. The chain, its signatures, its dates and its uses are
 //! judged by webpki, the authority's own dates as well. **Lists of revoked certificates are not read**: a slot is shut out by `sordino revoke`.
 
 use std::path::Path;
@@ -40,16 +41,16 @@ pub enum AuthorityError {
     Certificate(#[source] webpki::Error),
 }
 
-/// Why a certificate makes nobody an agent; said to the sender.
+/// Why a certificate does not make its owner an agent; the sender is told.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// Not a certificate.
-    #[error("no certificate that can be read: {0}")]
+    #[error("not a readable certificate: {0}")]
     Unreadable(#[source] webpki::Error),
     /// No path of signatures leads to the authority in the terms.
     #[error("the certificate is not signed by the authority in the terms: {0}")]
     Foreign(#[source] webpki::Error),
-    /// Its time is over, by the server's clock.
+    /// It has expired, by the server's clock.
     #[error("the certificate has expired: it was valid until {until} s after 1970, and it is {now}")]
     Expired {
         /// The last second in which it, or one that signed it, was valid.
@@ -57,7 +58,7 @@ pub enum Refused {
         /// The second of this moment.
         now: u64,
     },
-    /// Its time has not begun, by the server's clock.
+    /// It is not valid yet, by the server's clock.
     #[error("the certificate is not valid yet: it will be {from} s after 1970, and it is {now}")]
     NotYet {
         /// The first second in which it, or one that signed it, is valid.
@@ -65,8 +66,8 @@ pub enum Refused {
         /// The second of this moment.
         now: u64,
     },
-    /// It is for something else than a client of TLS.
-    #[error("the certificate is not for clients of TLS: {0}")]
+    /// It is for something other than a TLS client.
+    #[error("the certificate is not for TLS clients: {0}")]
     Usage(#[source] webpki::Error),
     /// It names no agent of any federation.
     #[error("the certificate has no name sordino:{run:016x}/SLOT")]
@@ -80,8 +81,8 @@ pub enum Refused {
         /// Names that are there.
         found: usize,
     },
-    /// It names an agent of another federation, or what is none.
-    #[error("the certificate is of {found:?}, sordino:{run:016x}/SLOT is expected, SLOT from 0 to {last}")]
+    /// It names an agent of another federation, or no agent at all.
+    #[error("the certificate names {found:?}; sordino:{run:016x}/SLOT is expected, SLOT from 0 to {last}")]
     OtherName {
         /// The name that is there, its first 80 characters.
         found: String,
@@ -92,7 +93,7 @@ pub enum Refused {
     },
 }
 
-/// The name of an agent in its certificate, without the scheme's meaning anything to anybody else.
+/// The name of an agent in its certificate; the scheme means nothing to other programs.
 pub fn name_of(run: u64, slot: u32) -> String {
     format!("{SCHEME}{run:016x}/{slot}")
 }
@@ -127,8 +128,8 @@ pub fn read(path: &Path) -> Result<Vec<u8>, AuthorityError> {
 
 /// Whether a certificate is one that signs others, at this moment.
 ///
-/// webpki judges neither of what is trusted anyway. Judged as if it were a client's, its dates are looked at first and then
-/// whether it is an authority's, which is the answer that is hoped for here.
+/// webpki checks neither for a certificate that is trusted anyway. Checked as if it were a client's, its dates come first,
+/// then whether it is an authority's: that refusal is the answer hoped for here.
 fn judged(der: &[u8], now: UnixTime) -> Result<(), webpki::Error> {
     let der = CertificateDer::from(der);
     let anchor = anchor_from_trusted_cert(&der)?;
@@ -142,7 +143,7 @@ fn judged(der: &[u8], now: UnixTime) -> Result<(), webpki::Error> {
     }
 }
 
-/// The digest of terms that name an authority: that of their agreement, and the certificate.
+/// The digest of terms that name an authority: over the digest of their agreement and the certificate.
 pub fn digest(agreement: &Digest, certificate: &[u8]) -> Digest {
     let mut hash = Sha256::new();
     hash.update(b"sordino terms with an authority");
@@ -152,7 +153,7 @@ pub fn digest(agreement: &Digest, certificate: &[u8]) -> Digest {
 }
 
 impl Authority {
-    /// The authority of a federation with this run and so many agents.
+    /// The authority of a federation with this run and this number of agents.
     ///
     /// **Errors**: [`AuthorityError::Certificate`].
     pub fn new(certificate: &[u8], run: u64, agents: u32) -> Result<Arc<Self>, AuthorityError> {
@@ -162,7 +163,7 @@ impl Authority {
         Ok(Arc::new(Authority { certificate: certificate.to_vec(), anchor, run, agents }))
     }
 
-    /// Which agent has this chain, its own certificate first, at this moment of the server's clock.
+    /// Which agent has this certificate chain, its own certificate first, now by the server's clock.
     ///
     /// **Errors**: [`Refused`].
     pub fn slot(&self, chain: &[CertificateDer<'_>], now: UnixTime) -> Result<u32, Refused> {
@@ -178,7 +179,7 @@ impl Authority {
     }
 }
 
-/// Which agent of this run a certificate names, whoever signed it: for the agent itself, before it connects.
+/// Which agent of this run a certificate names, without regard to who signed it: for the agent itself, before it connects.
 ///
 /// **Errors**: [`Refused`].
 pub fn slot_named(own: &CertificateDer<'_>, run: u64) -> Result<u32, Refused> {

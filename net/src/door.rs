@@ -8,8 +8,10 @@
 //! | `PUT /v1/RUN/rounds/T/agents/N`: "here is mine" | 200 taken; 409 already; 410 over; 403 not you; 422 no such frame |
 //! | any of them | 404 another run; 408 it never ended; 413 too long; 503 the queue is full |
 //!
-//! Who is asking is the key of the connection, or the certificate of the connection where the terms name an authority. The
+//! The caller is identified by the key of its connection, or by its certificate where the terms name an authority. The
 //! path of an upload names the agent for people who read logs; a frame or a path that says otherwise is 403.
+//!
+//! Where the terms let rounds close early, 204 and the 200 of an upload say how many agents have joined (`sordino-joined`).
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -51,6 +53,8 @@ pub const WAIT: HeaderName = HeaderName::from_static("sordino-wait-ms");
 pub const ROUND: HeaderName = HeaderName::from_static("sordino-round");
 /// In how many milliseconds to come back.
 pub const LATER: HeaderName = HeaderName::from_static("sordino-later-ms");
+/// How many agents have joined.
+pub const JOINED: HeaderName = HeaderName::from_static("sordino-joined");
 
 /// Bounds of a door.
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +63,7 @@ pub struct Limits {
     pub connections: usize,
     /// Connections of one key.
     pub per_key: u32,
-    /// Of all connections, those of keys that are not enrolled: nobody can fill the door with new keys.
+    /// The share of all connections for keys that are not enrolled, so that nobody can fill the door with new keys.
     pub strangers: usize,
     /// A handshake, a header, a request that stands still: no longer than this.
     pub patience: Duration,
@@ -84,7 +88,7 @@ pub struct TooFewHandles {
 }
 
 impl Limits {
-    /// These limits where the process may open so many files: connections never take the handles that a release needs.
+    /// These limits in a process that may open this many files: connections never take the handles that a release needs.
     ///
     /// **Errors**: [`TooFewHandles`] below 512.
     pub fn within(self, handles: u64) -> Result<Self, TooFewHandles> {
@@ -96,7 +100,7 @@ impl Limits {
         Ok(Limits { connections, strangers: self.strangers.min(connections / 4), ..self })
     }
 
-    /// How many files this process may open, after asking for as many as these limits use.
+    /// How many files this process may open, after raising its limit as far as these limits need.
     pub fn handles(&self) -> u64 {
         let (now, wanted) = (getrlimit(Resource::Nofile), self.connections as u64 + HANDLES_KEPT);
         // None is no limit.
@@ -137,10 +141,12 @@ pub struct Door {
     pub terms: Bytes,
     /// The longest body, in bytes.
     pub body_max: usize,
-    /// Whose key is which.
+    /// Which key belongs to which agent.
     pub enrolment: Arc<Enrolment>,
-    /// Who signs for agents; none where a key is bound to a slot by its token.
+    /// The authority that signs agents' certificates; none where a token binds a key to a slot.
     pub authority: Option<Arc<Authority>>,
+    /// Whether agents that wait are told how many have joined: only where the terms make presence public.
+    pub tells_joined: bool,
     /// Where requests go.
     pub requests: mpsc::Sender<Request>,
     /// Bounds of everything.
@@ -166,7 +172,7 @@ impl Door {
 
     /// Which agent is asking.
     ///
-    /// **Errors**: the reason, as it is said: without words to a key that is not known.
+    /// **Errors**: the reason, as the caller is told it; empty for an unknown key.
     fn who(&self, caller: &Caller) -> Result<u32, String> {
         match &caller.certified {
             None => self.enrolment.slot(&caller.key).ok_or_else(String::new),
@@ -174,6 +180,14 @@ impl Door {
             Some(Ok(slot)) => Err(format!("agent {slot} was shut out")),
             Some(Err(refused)) => Err(refused.to_string()),
         }
+    }
+
+    /// An answer to an agent that has to wait for others now.
+    fn awaiting(&self, mut response: Response) -> Response {
+        if self.tells_joined {
+            response.headers_mut().insert(JOINED, HeaderValue::from(self.enrolment.count()));
+        }
+        response
     }
 
     fn later(&self, status: StatusCode, after_ms: u64) -> Response {
@@ -249,7 +263,7 @@ async fn ask(
             let seal = HeaderValue::from_str(&hex(&seal)).unwrap_or(HeaderValue::from_static(""));
             ([(ROUND, HeaderValue::from(current)), (SEAL, seal)], bytes).into_response()
         }
-        Ok(Asked::Later { after_ms }) => door.later(StatusCode::NO_CONTENT, after_ms),
+        Ok(Asked::Later { after_ms }) => door.awaiting(door.later(StatusCode::NO_CONTENT, after_ms)),
         Ok(Asked::NotYou) => StatusCode::FORBIDDEN.into_response(),
         Ok(Asked::Fork) => (StatusCode::CONFLICT, "another history than this server's").into_response(),
         Ok(Asked::Unsealed) => (StatusCode::UNPROCESSABLE_ENTITY, "a history that was never sent").into_response(),
@@ -277,7 +291,7 @@ async fn give(
         return door.later(StatusCode::SERVICE_UNAVAILABLE, 1000);
     }
     match answer.await {
-        Ok(Given::Reply(Reply::Taken)) => StatusCode::OK.into_response(),
+        Ok(Given::Reply(Reply::Taken)) => door.awaiting(StatusCode::OK.into_response()),
         Ok(Given::Reply(Reply::Already)) => StatusCode::CONFLICT.into_response(),
         Ok(Given::Reply(Reply::Over)) => StatusCode::GONE.into_response(),
         Ok(Given::Reply(Reply::NotYou)) => StatusCode::FORBIDDEN.into_response(),
@@ -287,8 +301,7 @@ async fn give(
     }
 }
 
-/// Counts every answer by its status; a request that does not come to its end is over after the longest wait and the
-/// patience.
+/// Counts every answer by its status; a request that does not finish ends after the longest wait plus the patience.
 async fn counted(
     State(door): State<Shared>,
     request: axum::extract::Request,
@@ -306,7 +319,7 @@ async fn counted(
     response
 }
 
-/// Connections of each key that are open.
+/// The number of open connections of each key.
 type Open = Arc<Mutex<BTreeMap<Fingerprint, u32>>>;
 
 /// One connection of a key; its place is free again when it is dropped.

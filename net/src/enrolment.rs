@@ -1,13 +1,13 @@
-//! Whose key is which agent's: slots, invitations that were not used yet, and who was shut out.
+//! Which key belongs to which agent: slots, unused invitations, and agents that were shut out.
 //!
-//! Three files of lines in the server's folder, which people may read. `invitations.jsonl` and `revoked.jsonl` are
-//! written by commands beside a server that runs and looked at again whenever they have changed; `enrolled.jsonl` is
-//! written by the server. Who is shut out is read first: a broken line never keeps a revocation from its effect.
+//! Three text files in the server's folder. Commands write `invitations.jsonl` and `revoked.jsonl` while a server runs,
+//! and the server reads them again whenever they have changed; `enrolled.jsonl` is written by the server. Revocations are
+//! read first: a broken line never keeps a revocation from taking effect.
 //!
 //! Shutting an agent out changes no weight: its slot stays and counts as zero.
 //!
-//! Where an authority signs for agents ([`crate::authority`]) nobody is enrolled: `invitations.jsonl` says only which keys
-//! of the server a line named, and `revoked.jsonl` holds as everywhere.
+//! Where an authority signs for agents ([`crate::authority`]) no keys are enrolled: `invitations.jsonl` only records which
+//! of the server's keys an invitation named, and `revoked.jsonl` works as usual.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;
@@ -36,7 +36,7 @@ pub enum EnrolmentError {
     /// Its file cannot be used.
     #[error(transparent)]
     File(#[from] FileError),
-    /// A line that is none.
+    /// A line that cannot be read.
     #[error("{}: line {line}: {error}", path.display())]
     Line {
         /// Path of the file.
@@ -74,10 +74,10 @@ struct Revoked {
     slot: u32,
 }
 
-/// Why somebody was not enrolled; said to the sender.
+/// Why an agent was not enrolled; the sender is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// No such invitation: another slot, another token, or used by another key.
+    /// No such invitation: the slot or the token is wrong, or another key has used it.
     NotInvited,
     /// The slot was shut out.
     Revoked,
@@ -105,7 +105,7 @@ fn mark(path: &Path) -> Mark {
     Some((found.ino(), found.len(), found.ctime(), found.ctime_nsec()))
 }
 
-/// Whose key is which agent's.
+/// Which key belongs to which agent.
 pub struct Enrolment {
     folder: Option<PathBuf>,
     lists: Mutex<Lists>,
@@ -136,9 +136,9 @@ impl Enrolment {
         self.lists.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks again at what others write, if it has changed.
+    /// Reads again what commands write, if it has changed.
     ///
-    /// **Errors**: [`EnrolmentError`]; invitations are as before then, and every revocation that can be read holds.
+    /// **Errors**: [`EnrolmentError`]; invitations then stay as they were, and every readable revocation holds.
     pub fn refresh(&self) -> Result<(), EnrolmentError> {
         let Some(folder) = &self.folder else {
             return Ok(());
@@ -168,13 +168,13 @@ impl Enrolment {
         Ok(())
     }
 
-    /// Which agent has this key; none that is unknown or shut out.
+    /// Which agent has this key; none if the key is unknown or its agent was shut out.
     pub fn slot(&self, key: &Fingerprint) -> Option<u32> {
         let lists = self.lists();
         lists.slots.get(key).copied().filter(|slot| !lists.revoked.contains(slot))
     }
 
-    /// Whether an agent that came with a certificate may take part; if so it counts as one that is there.
+    /// Whether an agent that came with a certificate may take part; if so, it counts as having joined.
     pub fn certified(&self, slot: u32) -> bool {
         let mut lists = self.lists();
         let admitted = !lists.revoked.contains(&slot);
@@ -196,7 +196,7 @@ impl Enrolment {
         self.lists().invited.entry(slot).or_default().insert(digest(token));
     }
 
-    /// Binds a slot to a key that shows its token; the same key again is no error, another one is refused.
+    /// Binds a slot to a key that shows its token. The same key may come again; another one is refused.
     ///
     /// **Errors**: [`Refusal`].
     pub fn enrol(&self, slot: u32, token: &Token, key: Fingerprint) -> Result<(), Refusal> {
@@ -235,7 +235,7 @@ pub fn invite(folder: &Path, slot: u32, token: Option<&Token>, next: Option<Fing
     append(folder, INVITATIONS, &Invited { slot, token: token.map(digest), next })
 }
 
-/// Slots that were invited, and not shut out, and of which no invitation names this key as the server's next one.
+/// Slots that were invited, not shut out, and given no invitation that names this key as the server's next one.
 ///
 /// **Errors**: [`EnrolmentError`].
 pub fn without_key(folder: &Path, next: Fingerprint) -> Result<BTreeSet<u32>, EnrolmentError> {
@@ -248,7 +248,7 @@ pub fn without_key(folder: &Path, next: Fingerprint) -> Result<BTreeSet<u32>, En
     Ok(without)
 }
 
-/// Shuts a slot out, for good.
+/// Shuts a slot out permanently.
 ///
 /// **Errors**: [`FileError`].
 pub fn revoke(folder: &Path, slot: u32) -> Result<(), FileError> {

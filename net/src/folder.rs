@@ -1,15 +1,15 @@
-//! The folder of a server: everything that must not be lost, and nothing of any one agent.
+//! The folder of a server: everything that must not be lost, and no data of any one agent.
 //!
 //! | file | what |
 //! |---|---|
 //! | `terms.bin` | the agreement with its candidates, written once |
-//! | `server.key`, `server.next.key`, `seal.key` | the server's keys, for its owner's eyes ([`crate::keys`]) |
+//! | `server.key`, `server.next.key`, `seal.key` | the server's keys, readable by its owner alone ([`crate::keys`]) |
 //! | `address` | what invitations name |
 //! | `round.bin` | the round that is open: its frame, the server's state, the charge it cost; replaced in one rename |
 //! | `frames/000017.frame` | every frame that was announced |
 //! | `ledger.jsonl` | every charge |
-//! | `invitations.jsonl`, `enrolled.jsonl`, `revoked.jsonl` | whose key is which ([`crate::enrolment`]) |
-//! | `stopped` | why nothing more may be released from it, if an agent showed that it is an older copy |
+//! | `invitations.jsonl`, `enrolled.jsonl`, `revoked.jsonl` | which key belongs to which agent ([`crate::enrolment`]) |
+//! | `stopped` | why nothing more may be released from this folder, if an agent showed that it is an older copy |
 //! | `.lock` | held by the one server that runs here |
 //!
 //! **Uploads are never here.** A server that restarts inside a round asks everybody again.
@@ -65,7 +65,7 @@ pub enum FolderError {
         /// What the server said when it stopped.
         why: String,
     },
-    /// It belongs to other terms than the scenario that is served.
+    /// It was begun under terms other than those of the scenario to be served.
     #[error("{}: begun under other terms ({what}); agents agreed to those, so serve the scenario it was begun with, \
                  or another folder",
                 path.display())]
@@ -103,7 +103,7 @@ pub enum FolderError {
 pub struct Open<S = ServerState> {
     /// t, the round that is open.
     pub round: u32,
-    /// How often it was begun before.
+    /// How often it was begun before this time.
     pub attempt: u16,
     /// The server between the rounds.
     pub server: StoredServer<S>,
@@ -119,7 +119,7 @@ pub struct Found {
     pub frame: Bytes,
     /// The digests after 0, 1, …, round + 1 frames.
     pub history: Vec<Digest>,
-    /// All frames, this one as well.
+    /// All frames, this one included.
     pub frames: Vec<Bytes>,
 }
 
@@ -142,8 +142,8 @@ impl Folder {
         Ok(Folder { path: path.to_owned(), keys, terms })
     }
 
-    /// The folder of these terms: begun now if it is empty. Only the run may differ from what it was begun with: it is
-    /// drawn once, and the folder's counts.
+    /// The folder of these terms, begun now if it is empty. Of the terms only the run may differ from what the folder was
+    /// begun with: it is drawn once, and the folder's own is used.
     ///
     /// **Errors**: [`FolderError`]; [`FolderError::OtherTerms`] if the folder was begun under other terms.
     pub fn begin(path: &Path, terms: Terms) -> Result<Self, FolderError> {
@@ -219,8 +219,8 @@ impl Folder {
         Ok(write_privately(&self.path.join("address"), format!("{address}\n").as_bytes())?)
     }
 
-    /// Makes round, frame, state and charge durable in one rename. After it the ledger may be synced, then the frame
-    /// announced; nothing before.
+    /// Makes round, frame, state and charge durable in one rename. Only afterwards may the ledger be synced, and then the
+    /// frame announced.
     ///
     /// **Errors**: [`FolderError`]; nothing may leave then.
     pub fn commit(&self, open: &Open<&ServerState>, frame: &[u8]) -> Result<(), FolderError> {

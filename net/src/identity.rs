@@ -1,9 +1,10 @@
-//! Keys instead of certificate authorities: who somebody is, is the digest of the public key of its connection.
+//! Keys instead of certificate authorities: a party is identified by the digest of its connection's public key.
 //!
-//! TLS 1.3 only, with a key on both sides. A certificate here is an envelope for a key: it is self-signed, and nothing
-//! in it but the key is looked at, no name, no date. The server accepts every key in the handshake and knows from its
-//! own list whose it is ([`crate::enrolment`]); an agent accepts the keys that its invitation names and no other. Only an
-//! agent of a site with an authority of its own has a certificate that says who it is ([`crate::authority`]).
+//! TLS 1.3 only, with a key on both sides. A certificate here is an envelope for a key: it is self-signed, and only the
+//! key in it is used, neither name nor date. The server accepts every key in the handshake and looks up in its own list
+//! which agent the key belongs to ([`crate::enrolment`]); an agent accepts the keys that its invitation names and no
+//! other. Only at a site with an authority of its own does an agent's certificate say who the agent is
+//! ([`crate::authority`]).
 
 use std::fmt;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -37,16 +38,16 @@ pub enum IdentityError {
     /// Its file cannot be used.
     #[error(transparent)]
     File(#[from] FileError),
-    /// The bytes are no key of the one kind that is used, P-256 in PKCS #8.
+    /// The bytes are not a key of the only kind that is used, P-256 in PKCS #8.
     #[error("not a P-256 key in PKCS #8: {0}")]
     Key(#[from] rcgen::Error),
     /// TLS refuses it.
     #[error("the key cannot be used for TLS: {0}")]
     Tls(#[from] rustls::Error),
-    /// It does not sign.
-    #[error("the key does not sign")]
+    /// It cannot sign.
+    #[error("the key cannot sign")]
     Signature,
-    /// A file of an authority's PEM cannot be read as what it should hold.
+    /// A PEM file does not hold what it should.
     #[error("{}: {what} in PEM is expected: {error}", path.display())]
     Pem {
         /// Path of the file.
@@ -57,8 +58,8 @@ pub enum IdentityError {
         #[source]
         error: pem::Error,
     },
-    /// Somebody else has rotated the keys in between.
-    #[error("the next key is {found} by now, not {expected}: somebody has rotated in between; nothing was done")]
+    /// Another process rotated the keys in the meantime.
+    #[error("the next key is now {found}, not {expected}: it was rotated in the meantime; nothing was done")]
     Rotated {
         /// The next key as the caller knew it.
         expected: Fingerprint,
@@ -68,7 +69,7 @@ pub enum IdentityError {
     /// The operating system's source of randomness has failed.
     #[error("no randomness from the system")]
     Entropy,
-    /// A file that should hold the seeds of seals holds something else.
+    /// The file of the seals' seed has the wrong length.
     #[error("{}: 32 bytes are expected, {found} are there", path.display())]
     Seed {
         /// Path of the file.
@@ -84,9 +85,9 @@ pub enum IdentityError {
 pub struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
-    /// Of the key in a certificate.
+    /// The fingerprint of the key in a certificate.
     ///
-    /// **Errors**: rustls': the bytes are no certificate.
+    /// **Errors**: rustls' own, if the bytes are no certificate.
     pub fn of(certificate: &CertificateDer<'_>) -> Result<Self, rustls::Error> {
         let parsed = ParsedCertificate::try_from(certificate)?;
         Ok(Fingerprint(Sha256::digest(parsed.subject_public_key_info().as_ref()).into()))
@@ -189,7 +190,7 @@ impl Identity {
         &self.chain
     }
 
-    /// The key in this file, which is made if it is not there, whole or not at all; nobody but its owner may read it.
+    /// The key in this file. A missing file is made, whole or not at all, and only its owner may read it.
     ///
     /// **Errors**: [`IdentityError`].
     pub fn open(path: &Path) -> Result<Self, IdentityError> {
@@ -270,11 +271,11 @@ impl Identity {
     }
 }
 
-/// Makes and knows again the seals of one server and run.
+/// Makes the seals of one server and run, and recognises them.
 pub struct Sealer(hmac::Key);
 
 impl Sealer {
-    /// With the seed of one server and run.
+    /// The seals made from the seed of one server and run.
     pub fn new(seed: &[u8; 32]) -> Self {
         Sealer(hmac::Key::new(hmac::HMAC_SHA256, seed))
     }

@@ -1,9 +1,9 @@
-//! What an agent needs to find its server, to know it, and to be known: one line of text.
+//! What an agent needs to find its server, to recognise it, and to be recognised: one line of text.
 //!
 //! `sordino://HOST:PORT/RUN/SLOT?terms=…&pin=…&pin=…&token=…`: the run in 16 hexadecimal digits, the digest of the
 //! terms, two fingerprints, of the key that the server has and of the one that it will have after a rotation (one is
-//! enough), and a token that is good for one key. The line is a secret until it was used. Where the terms name an
-//! authority, who an agent is stands in its certificate: there is no token, and nothing in the line is secret.
+//! enough), and a token that is good for one key. The line is a secret until it is used. Where the terms name an
+//! authority, an agent's certificate says who it is: there is no token, and nothing in the line is secret.
 
 use std::fmt;
 use std::str::FromStr;
@@ -33,7 +33,7 @@ pub struct Invitation {
     pub token: Option<Token>,
 }
 
-/// A line that is no invitation: what is wrong with it.
+/// A line that is not an invitation, and what is wrong with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not an invitation: {0}; the whole line that `sordino-net invite` printed is needed")]
 pub struct NoInvitation(pub &'static str);

@@ -1,4 +1,4 @@
-//! Taking part with an invitation: the library's door for agents on computers.
+//! Taking part with an invitation: the library's entry point for agents on computers.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -25,7 +25,7 @@ const RETRY_MAX: Duration = Duration::from_secs(10);
 /// An agent that is over gives up when it would pause for this long: after some five seconds in all.
 const LAST_PAUSE: Duration = Duration::from_secs(2);
 
-/// The longest that a question waits: less than a server keeps it, or a proxy a silent connection.
+/// The longest that a question waits: less than the time for which a server keeps it, or a proxy a silent connection.
 pub const WAIT_MAX: Duration = Duration::from_secs(25);
 
 /// Why an agent could not take part, or stopped.
@@ -46,13 +46,13 @@ pub enum JoinError {
     /// The server refuses.
     #[error(transparent)]
     Link(#[from] LinkError),
-    /// The terms are not those of the invitation, or do not fit together.
+    /// The terms are not those of the invitation, or are inconsistent.
     #[error(transparent)]
     Terms(#[from] TermsError),
     /// The system gives no randomness.
     #[error(transparent)]
     Entropy(#[from] NoEntropy),
-    /// The certificate is not one of this agent.
+    /// The certificate does not name this agent.
     #[error("{}: {refused}", path.display())]
     Certificate {
         /// Path of the certificate.
@@ -102,13 +102,13 @@ pub struct Certified {
 pub struct Joining {
     /// What it was given.
     pub invitation: Invitation,
-    /// Where its key and its state are kept; the same folder continues.
+    /// Where its key and its state are kept; the same folder again goes on where it was.
     pub folder: PathBuf,
-    /// Who it is, where the terms name an authority; else a key of its own, made in the folder, shows the token.
+    /// Its certificate, where the terms name an authority; otherwise it makes a key in its folder and shows the token.
     pub certified: Option<Certified>,
-    /// The most ε it contributes to; never more than the terms say, which is what counts without it.
+    /// The largest ε up to which it contributes; the terms' own limit if none, and never more than that.
     pub epsilon_max: Option<f64>,
-    /// How long a question to the server may wait for an answer; [`WAIT_MAX`] at most counts.
+    /// How long a question to the server may wait for an answer; at most [`WAIT_MAX`].
     pub wait: Duration,
 }
 
@@ -130,7 +130,7 @@ pub struct Joined {
 /// Takes part until the federation is over; `evaluate` gives the value at a point of the unit box. Killed at any moment
 /// and called again with the same folder, it goes on where it was.
 ///
-/// **Errors**: [`JoinError`]. A server that cannot be reached is none: it is tried again.
+/// **Errors**: [`JoinError`]. A server that cannot be reached is not an error: it is tried again.
 pub async fn join<F: Future<Output = Result<f64, String>>>(
     joining: &Joining,
     evaluate: impl FnMut(Query) -> F,
@@ -159,7 +159,11 @@ pub async fn join<F: Future<Output = Result<f64, String>>>(
                     return Ok(joined.clone());
                 }
                 if !std::mem::replace(&mut said, true) {
-                    note(&format!("waiting for the server at {}: {}", invitation.address, chain(&error)));
+                    let (address, slot) = (&invitation.address, invitation.slot);
+                    note(&format!(
+                        "agent {slot}: waiting for the server at {address}, tried again at least every 10 s: {}",
+                        chain(&error)
+                    ));
                 }
                 tokio::time::sleep(error.pause(pause)).await;
                 pause = (2 * pause).min(RETRY_MAX);
@@ -173,8 +177,8 @@ pub async fn join<F: Future<Output = Result<f64, String>>>(
     }
 }
 
-/// What an agent did that has the last frame, and whether the server knows: then it needs none, and else it looks for it a
-/// few seconds long.
+/// What an agent with the last frame did, and whether the server knows that it has it: if so, no server is needed; if not,
+/// the agent tries for a few seconds to tell it.
 fn finished(joining: &Joining) -> Result<Option<(Joined, bool)>, JoinError> {
     let [file, terms] = ["agent.bin", "terms.bin"].map(|name| joining.folder.join(name));
     if !file.exists() || !terms.exists() {
@@ -261,6 +265,8 @@ async fn take_part<T: Scalar, F: Future<Output = Result<f64, String>>>(
     let mut agent = HostAgent::open(&Shared::<T>::new(terms)?, joining.invitation.slot, seed, file)?;
     let most = [joining.epsilon_max, terms.agreement.announced.epsilon_max];
     agent.limit(most.into_iter().flatten().reduce(f64::min));
+    let slot = joining.invitation.slot;
+    agent.telling(move |awaited| note(&format!("agent {slot}: {awaited}")));
     agent.run(link, evaluate).await?;
     joined(&mut agent, joining.invitation.slot)
 }

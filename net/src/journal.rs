@@ -1,17 +1,18 @@
-//! What an agent did, line by line: its seed, the frames it heard or missed, the values it measured, the uploads it gave.
+//! What an agent did, line by line: its seed, the frames it received or missed, the values it measured, its uploads.
 //!
-//! From these and the terms everything else follows, so that a journal replays to the same queries and the same uploads
-//! ([`crate::agent::replay`]). A line is the digest of all lines so far, 64 hexadecimal digits, a blank, and a step in JSON:
+//! Everything else follows from these and the terms, so that a replay of the journal ([`crate::agent::replay`]) makes the
+//! same queries and the same uploads. A line is the digest of all lines so far, 64 hexadecimal digits, a blank, and a step
+//! in JSON:
 //!
 //! **Equation**: d₀ = 0, dᵢ = SHA-256(dᵢ₋₁ ‖ step i).
 //!
-//! Lines are appended and synced before the agent's state, which says how many of them count ([`Mark`]): what a death left
-//! beyond was never acted upon, and is written over. A line that was changed, left out or cut off is refused by its number.
-//! No key is in the digests: whoever may write the folder may write another journal, and another state beside it. What
-//! such a person cannot do is make frames that continue the federation's history.
+//! Lines are appended and synced before the agent's state, which says how many of them count ([`Mark`]): lines beyond these,
+//! left by a crash, were never acted upon and are overwritten. A line that was changed, left out or cut off is refused by
+//! its number. The digests contain no key: anyone who can write to the folder can write another journal, and another state
+//! beside it, but cannot make frames that continue the federation's history.
 //!
-//! A journal holds what its agent must not show: observations, and the seed of its draws. It is its owner's alone (0600), and
-//! about twice as long as all broadcasts.
+//! A journal holds what its agent must not show: observations, and the seed of its draws. Only its owner may read it (0600).
+//! It is about twice as long as all broadcasts together.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -60,10 +61,10 @@ pub enum Step {
         number: u32,
         /// Index of the candidate.
         candidate: u32,
-        /// What was measured, in the format that is computed with.
+        /// What was measured, rounded to the scalar of the federation.
         value: f64,
     },
-    /// It gave an upload: written before it left, and once for a round, however often it was sent.
+    /// It gave an upload: written before it was sent, once for each round, however often it was sent.
     Upload {
         /// The round it belongs to.
         round: u32,
@@ -100,7 +101,7 @@ pub enum JournalError {
     /// Its file cannot be used.
     #[error(transparent)]
     File(#[from] FileError),
-    /// A line that is none.
+    /// A line that cannot be read.
     #[error("{}: line {line}: {what}", path.display())]
     Line {
         /// Path of the journal.
@@ -110,7 +111,7 @@ pub enum JournalError {
         /// What is wrong with it.
         what: &'static str,
     },
-    /// It is ahead of what counts by more than a death can leave.
+    /// It is further ahead of the agent's state than a crash can leave it.
     #[error(
         "{}: {rounds} rounds stand behind those that agent.bin knows of: it is an older copy, and would contribute to them \
          uncounted; restore both together",
@@ -143,8 +144,8 @@ pub enum JournalError {
         /// Lines that should be.
         expected: u32,
     },
-    /// Its lines are not those that the agent's state was stored with.
-    #[error("{}: its {lines} lines are not those that the agent's state was stored beside", path.display())]
+    /// Its lines are not those beside which the agent's state was stored.
+    #[error("{}: its {lines} lines are not those beside which the agent's state was stored", path.display())]
     Other {
         /// Path of the journal.
         path: PathBuf,
@@ -174,8 +175,8 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// A journal whose first lines are those of `mark`; what follows them is written over, if it is no more than a death
-    /// between journal and file can leave, which is the steps of one round.
+    /// A journal whose first lines are those of `mark`. What follows them is overwritten, provided that it is no more than a
+    /// crash between journal and file can leave: the steps of one round.
     ///
     /// **Errors**: [`JournalError`] unless these lines are there, unchanged; [`JournalError::Ahead`].
     pub fn resume(path: &Path, mark: Mark) -> Result<Self, JournalError> {
@@ -207,7 +208,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Makes every step durable that waits.
+    /// Makes every waiting step durable.
     ///
     /// **Errors**: [`JournalError::File`]; they wait still, and no state may be stored that counts them.
     pub fn flush(&mut self) -> Result<(), JournalError> {
@@ -232,7 +233,7 @@ impl Journal {
     }
 }
 
-/// Reads the lines that count, in order, each with its number from 1; what follows them is no matter.
+/// Reads the lines that count, in order, each with its number from 1; what follows them is ignored.
 ///
 /// **Errors**: [`JournalError`], or what `each` says.
 pub fn read<E: From<JournalError>>(

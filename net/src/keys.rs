@@ -3,17 +3,17 @@
 //! | file | what |
 //! |---|---|
 //! | `server.key` | the key that it shows |
-//! | `server.next.key` | the key that it will show after `sordino rotate`; it serves nothing before |
+//! | `server.next.key` | the key that it will show after `sordino rotate`; unused until then |
 //! | `seal.key` | 32 random bytes from which its seals are made; they stay when the key changes |
 //!
-//! All three are made when a folder is begun. Afterwards a missing `server.key` or `seal.key` is an error: another one would
-//! be another server, or one that does not know its own history again. Only the next key is drawn whenever it is missing,
-//! by the commands that name it.
+//! All three are made when a folder is begun. Afterwards a missing `server.key` or `seal.key` is an error: with another one
+//! it would be another server, or a server that does not recognise its own history. Only the next key is drawn whenever it
+//! is missing, by the commands that name it.
 //!
-//! Every invitation names the fingerprints of the first two, so that an agent knows the server before a rotation and after
-//! it. [`rotate`] makes the next key the present one and draws another: invitations that were made since the rotation before
-//! go on, older ones name neither key. Which slots have only such, `rotate` says before it does anything. Nothing of this
-//! is told over the network: whoever stole the present key cannot teach agents another one.
+//! Every invitation names the fingerprints of the first two, so that an agent recognises the server before a rotation and
+//! after it. [`rotate`] makes the next key the present one and draws another: invitations made since the previous rotation
+//! remain good, older ones name neither key. `sordino rotate` refuses while some slot has only older ones. Keys are never
+//! announced over the network: someone who stole the present key cannot make agents accept another one.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -33,7 +33,7 @@ const PRESENT: &str = "server.key";
 const NEXT: &str = "server.next.key";
 const SEALS: &str = "seal.key";
 
-/// How often a server that runs looks whether its key was changed.
+/// How often a running server checks whether its key was changed.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 /// The keys of one server.
@@ -45,7 +45,7 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// The keys of a folder that was not begun yet: made where they are missing.
+    /// The keys of a folder that is being begun: made where they are missing.
     ///
     /// **Errors**: [`IdentityError`].
     pub fn begin(folder: &Path) -> Result<Self, IdentityError> {
@@ -76,7 +76,7 @@ impl Keys {
         Ok([self.present.fingerprint()?, next(&self.folder, &self.present)?.fingerprint()?])
     }
 
-    /// What seals the frames of this run.
+    /// The seals of this run's frames.
     pub fn sealer(&self) -> Sealer {
         Sealer::new(&self.seals)
     }
@@ -110,12 +110,12 @@ fn next(folder: &Path, present: &Identity) -> Result<Identity, IdentityError> {
     Ok(made)
 }
 
-/// The next key becomes the present one, and another is drawn; the new keys. A server that runs shows it to connections
-/// that are made from the next second on. `expected` is the next key as the caller knew it: of two who rotate at one time
-/// the second does nothing.
+/// Makes the next key the present one and draws another; returns the new pair. A running server shows the present key to
+/// new connections from the next second on. `expected` is the next key as the caller knew it: of two processes that rotate
+/// at the same time, the second does nothing.
 ///
-/// **Errors**: [`IdentityError::Rotated`] if the next key is another one by now; else [`IdentityError`], and the keys are
-/// as before, or the rotation is whole but for the next key, which the next command draws.
+/// **Errors**: [`IdentityError::Rotated`] if the next key is no longer `expected`. After any other [`IdentityError`] the
+/// keys are as before, or the rotation is complete except for the next key, which the next command draws.
 pub fn rotate(folder: &Path, expected: Fingerprint) -> Result<[Fingerprint; 2], IdentityError> {
     {
         let _alone = lock(folder)?;
@@ -132,7 +132,7 @@ pub fn rotate(folder: &Path, expected: Fingerprint) -> Result<[Fingerprint; 2], 
 /// What a door shows: the newest is taken for every connection.
 pub type Shown = watch::Receiver<Arc<ServerConfig>>;
 
-/// Shows one key for ever.
+/// Shows one key that never changes.
 ///
 /// **Errors**: [`IdentityError::Tls`].
 pub fn always(identity: &Identity) -> Result<Shown, IdentityError> {
@@ -140,8 +140,8 @@ pub fn always(identity: &Identity) -> Result<Shown, IdentityError> {
     Ok(watch::channel(identity.server()?).1)
 }
 
-/// Shows the present key of a folder, and the next one as soon as it was rotated; tells each change, and every reason why
-/// a change could not be made, once. It never ends.
+/// Shows the present key of a folder, and its successor as soon as it is rotated. Reports each change once, and each
+/// failure to read a key once. It never ends.
 pub async fn follow(
     folder: &Path,
     mut shown: Fingerprint,

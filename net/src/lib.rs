@@ -1,28 +1,28 @@
 //! # sordino-net
 //!
-//! Real federations: a server that speaks HTTPS itself, agents that ask and give, and rehearsals of both against the
-//! simulator, to the bit.
+//! Real federations: a server that speaks HTTPS itself, agents that fetch broadcasts and send uploads, and rehearsals of
+//! both that agree with the simulator to the bit.
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`mod@text`] | bytes as people write them |
+//! | [`mod@text`] | bytes as hexadecimal text |
 //! | [`identity`] | keys, pins, seals; TLS 1.3 with a key on both sides |
 //! | [`keys`] | a server's keys, and how they change |
 //! | [`authority`] | agents by certificates that a site's own authority signs |
 //! | [`invitation`] | one line that brings an agent to its server |
-//! | [`terms`] | the agreement with its candidates; everything that both sides compute from it |
-//! | [`enrolment`] | whose key is which agent's |
-//! | [`rounds`] | the one task that knows the round |
-//! | [`folder`] | what a server must not lose, and nothing of any one agent |
+//! | [`terms`] | the agreement with its candidates, and everything that both sides compute from them |
+//! | [`enrolment`] | which key belongs to which agent |
+//! | [`rounds`] | the one task that keeps track of the round |
+//! | [`folder`] | what a server must not lose; no data of any one agent |
 //! | [`door`] | HTTP over TLS, a status for every answer |
-//! | [`progress`] | what people and metrics are told |
+//! | [`progress`] | progress lines for people, metrics for machines |
 //! | [`serve`] | a server with secret noise |
-//! | [`link`] | an agent's line to its server |
+//! | [`link`] | an agent's connection to its server |
 //! | [`journal`] | what an agent did, line by line |
 //! | [`agent`] | an agent that can be killed at any moment |
 //! | [`mod@join`] | taking part with an invitation |
 //! | [`chaos`] | a bad network |
-//! | [`bridge`](https://mqtt.org) | feature `mqtt`: connections carried by a broker that nobody needs to trust |
+//! | [`bridge`](https://mqtt.org) | feature `mqtt`: connections carried by a broker that need not be trusted |
 //! | [`rehearsal`] | a federation of the simulator over a real network |
 //! | [`cli`] | arguments in, exit code out |
 //!

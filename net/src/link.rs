@@ -1,4 +1,4 @@
-//! An agent's line to its server: one connection, made again when it breaks, and the four requests.
+//! An agent's connection to its server, made again when it breaks, and the four requests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use sordino_core::federated::exchange::{Have, Reply, Seal};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use crate::door::{CHAIN, LATER, ROUND, SEAL, WAIT};
+use crate::door::{CHAIN, JOINED, LATER, ROUND, SEAL, WAIT};
 use crate::invitation::Token;
 use crate::rounds::Asked;
 use crate::terms::TERMS_BYTES_MAX;
@@ -24,8 +24,8 @@ use crate::text::{from_hex, hex};
 /// For how long a connection, a handshake or an answer beyond the agreed wait is awaited.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Why a request has no answer. All but [`LinkError::Status`] are a matter of trying again, but for an agent that begins,
-/// which ends at [`LinkError::Answer`] as well.
+/// Why a request has no answer. All but [`LinkError::Status`] are worth trying again; an agent that is still joining also
+/// gives up at [`LinkError::Answer`].
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
     /// The connection could not be made: address, network, or a key that is not the pinned one.
@@ -54,7 +54,7 @@ pub enum LinkError {
         /// In how many milliseconds to come back.
         after_ms: u64,
     },
-    /// A status that says what trying again will not change.
+    /// A status that trying again will not change.
     #[error("the server says {status}: {reason}")]
     Status {
         /// The status: below 500, neither 408 nor 429.
@@ -81,26 +81,32 @@ struct Answered {
     body: Bytes,
 }
 
-/// A line to one server.
+/// A connection to one server.
 pub struct Link {
     address: String,
     run: String,
     tls: Arc<ClientConfig>,
     frame_max: usize,
     wait: Duration,
+    joined: Option<u32>,
     sender: Option<SendRequest<Full<Bytes>>>,
 }
 
 impl Link {
-    /// A line that is not connected yet. `wait` is how long a question may be kept waiting.
+    /// A link that is not connected yet. `wait` is how long a question may be kept waiting.
     pub fn new(address: &str, deployment: u64, tls: Arc<ClientConfig>, wait: Duration) -> Self {
         let (address, run) = (address.to_owned(), format!("{deployment:016x}"));
-        Link { address, run, tls, frame_max: 1 << 16, wait, sender: None }
+        Link { address, run, tls, frame_max: 1 << 16, wait, joined: None, sender: None }
     }
 
     /// The longest frame that is read from now on, in bytes.
     pub fn admit(&mut self, frame_max: usize) {
         self.frame_max = frame_max;
+    }
+
+    /// How many agents have joined, as the server said last; it says so only where the terms make presence public.
+    pub fn joined(&self) -> Option<u32> {
+        self.joined
     }
 
     async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, LinkError> {
@@ -146,6 +152,8 @@ impl Link {
         let answered =
             tokio::time::timeout(self.wait + PATIENCE, answering).await.map_err(|_| LinkError::Silence)??;
         self.sender = Some(sender);
+        let joined = number(&answered, &JOINED).and_then(|joined| u32::try_from(joined).ok());
+        self.joined = joined.or(self.joined);
         Ok(answered)
     }
 
@@ -159,8 +167,7 @@ impl Link {
         if answered.status == StatusCode::OK { Ok(answered.body) } else { Err(status(&answered)) }
     }
 
-    /// Shows the token of an invitation; none for an agent whose certificate says who it is, and which is told then whether
-    /// it is admitted.
+    /// Shows the token of an invitation. An agent with a certificate shows none; it learns whether it is admitted.
     ///
     /// **Errors**: [`LinkError`].
     pub async fn enrol(&mut self, slot: u32, token: Option<&Token>) -> Result<(), LinkError> {
@@ -172,7 +179,7 @@ impl Link {
         if answered.status == StatusCode::OK { Ok(()) } else { Err(status(&answered)) }
     }
 
-    /// What comes after what I have?
+    /// Asks for the frame after those that the agent has.
     ///
     /// **Errors**: [`LinkError`].
     pub async fn ask(&mut self, have: &Have) -> Result<Asked, LinkError> {
@@ -200,7 +207,7 @@ impl Link {
         }
     }
 
-    /// Here is mine.
+    /// Sends the answer to a round.
     ///
     /// **Errors**: [`LinkError`].
     pub async fn give(&mut self, round: u32, agent: u32, frame: Bytes) -> Result<Reply, LinkError> {

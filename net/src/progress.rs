@@ -1,14 +1,15 @@
-//! What a person, and whoever watches machines, is told while a server runs. Never who was selected, clipped or zeroed:
-//! none of it is releasable.
+//! What people and monitoring are told while a server runs. Never who was selected, clipped or zeroed: none of it is
+//! releasable.
 //!
-//! A person gets a line whenever something changed, at most once in a second; `--log json` makes an object of it, with
-//! `event` "round", beside the simulator's "note", "done" and "error".
+//! A person gets a line when a round begins, when all have joined, when all have answered, and every ten seconds between
+//! if something changed. `--log json` writes an object for every change, at most one a second, with `event` "round",
+//! beside the simulator's "note", "done" and "error".
 
 use std::fmt::Write;
 use std::io::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::extract::State;
@@ -25,6 +26,9 @@ use crate::door::Counts;
 use crate::enrolment::Enrolment;
 use crate::rounds::Status;
 
+/// Within a round, a person is told changes this often.
+const TOLD_AGAIN: Duration = Duration::from_secs(10);
+
 /// What was spent, and how long the last commit took.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Books {
@@ -34,7 +38,7 @@ pub struct Books {
     pub epsilon_max: Option<f64>,
     /// Charges so far.
     pub charges: usize,
-    /// Until state, charge and frame of the last round were durable.
+    /// How long it took to make state, charge and frame of the last round durable.
     pub commit: Duration,
 }
 
@@ -43,7 +47,7 @@ pub struct Books {
 pub struct Spent(Arc<Mutex<Books>>);
 
 impl Spent {
-    /// Reads the ledger after a commit that took so long.
+    /// Reads the ledger after a commit that took this long.
     pub fn tell(&self, ledger: &Ledger, commit: Duration) {
         // A ledger whose loss has no finite bound at its δ has spent more than can be said.
         let epsilon = if ledger.is_empty() { 0.0 } else { ledger.spent().map_or(f64::INFINITY, |spent| spent.epsilon) };
@@ -51,7 +55,7 @@ impl Spent {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Books { epsilon, epsilon_max, charges, commit };
     }
 
-    /// As it was told last.
+    /// What was told last.
     pub fn read(&self) -> Books {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -62,7 +66,7 @@ fn say(line: &str) {
     drop(writeln!(std::io::stderr(), "{line}"));
 }
 
-/// Something that a person wants to know, in the form that was chosen.
+/// A note for people, in the format that was chosen.
 pub fn note(text: &str) {
     match Log::chosen() {
         Log::Text => say(text),
@@ -88,12 +92,12 @@ struct Told<'a> {
     charges: usize,
 }
 
-/// A time as a person says it.
-fn spoken(ms: u64) -> String {
-    match ms / 1000 {
-        0..120 => format!("{} s", ms / 1000),
-        seconds @ 120..7200 => format!("{} min", seconds / 60),
-        seconds => format!("{} h", seconds / 3600),
+/// A time as a person says it, to the nearest unit.
+pub(crate) fn spoken(ms: u64) -> String {
+    match ms.saturating_add(500) / 1000 {
+        seconds @ 0..120 => format!("{seconds} s"),
+        seconds @ 120..7200 => format!("{} min", (seconds + 30) / 60),
+        seconds => format!("{} h", (seconds + 1800) / 3600),
     }
 }
 
@@ -102,23 +106,54 @@ pub fn line(status: &Status, agents: u32, rounds: u32, books: &Books, enrolled: 
     let (round, answered, closes) = (status.round, status.answered, spoken(status.closes_in_ms));
     let (epsilon, of) = (books.epsilon, books.epsilon_max);
     let of = of.map_or(String::new(), |most| format!(" of {most}"));
+    if round == rounds {
+        return format!(
+            "all {rounds} rounds are over, ε {epsilon:.2}{of}; {answered} of {agents} have the last broadcast"
+        );
+    }
     let joined = if enrolled < agents as usize { format!(" ({enrolled} have joined)") } else { String::new() };
     format!("round {round}/{rounds}: {answered} of {agents} answered{joined}, closes in {closes}, ε {epsilon:.2}{of}")
 }
 
-/// Tells standard error whenever something changed, at most once in a second; looks at what other commands wrote.
-pub async fn tell(status: watch::Receiver<Status>, agreement: Agreement, spent: Spent, enrolment: Arc<Enrolment>) {
+/// What was told, and how long ago.
+#[derive(Clone, Copy)]
+struct Last {
+    round: u32,
+    answered: u32,
+    enrolled: usize,
+    at: Instant,
+}
+
+/// Whether a person wants a line about this moment. The rest is told to machines, which read every change.
+fn is_worth_a_line(status: &Status, agents: u32, rounds: u32, enrolled: usize, last: &Last) -> bool {
+    let (all_there, all_answered) = (agents as usize, agents);
+    status.round != last.round
+        || (enrolled == all_there && last.enrolled != all_there)
+        || (status.answered == all_answered && last.answered != all_answered)
+        // In the last round agents only fetch the last broadcast.
+        || (status.round < rounds && last.at.elapsed() >= TOLD_AGAIN)
+}
+
+/// Tells standard error what has changed ([`self`]); looks every second, also at what other commands wrote.
+pub async fn tell(mut status: watch::Receiver<Status>, agreement: Agreement, spent: Spent, enrolment: Arc<Enrolment>) {
     let p = agreement.config.parameters();
-    let mut told = (u32::MAX, u32::MAX, usize::MAX);
+    let mut told: Option<Last> = None;
+    // Before the first announcement there is no round to tell of.
+    if status.changed().await.is_err() {
+        return;
+    }
     loop {
         if let Err(error) = enrolment.refresh() {
             note(&chain(&error));
         }
-        let (now, enrolled) = (*status.borrow(), enrolment.count());
-        let key = (now.round, now.answered, enrolled);
-        if key != told {
+        let (now, enrolled) = (*status.borrow_and_update(), enrolment.count());
+        let tells = told.is_none_or(|last| {
+            let same = (now.round, now.answered, enrolled) == (last.round, last.answered, last.enrolled);
+            !same && (Log::chosen() == Log::Json || is_worth_a_line(&now, p.agents, p.rounds, enrolled, &last))
+        });
+        if tells {
             tell_once(&now, p.agents, p.rounds, &spent.read(), enrolled);
-            told = key;
+            told = Some(Last { round: now.round, answered: now.answered, enrolled, at: Instant::now() });
         }
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
@@ -186,7 +221,7 @@ async fn metrics(State(admin): State<Admin>) -> String {
     out
 }
 
-/// Serves metrics and "alive" in plain HTTP; for a listener that agents do not reach.
+/// Serves metrics and a health check in plain HTTP; for a listener that agents cannot reach.
 pub async fn admin(listener: TcpListener, status: watch::Receiver<Status>, spent: Spent, counts: Arc<Counts>) {
     let app = Router::new().route("/metrics", get(metrics)).route("/healthz", get(async || "ok\n")).with_state(Admin {
         status,
@@ -210,5 +245,24 @@ mod tests {
         let said = line(&Status::default(), 2, 3, &Books::default(), 1);
         assert_eq!(said, "round 0/3: 0 of 2 answered (1 have joined), closes in 0 s, ε 0.00");
         assert_eq!((spoken(119_000), spoken(7_200_000)), ("119 s".into(), "2 h".into()));
+        assert_eq!((spoken(599_600), spoken(119_400)), ("10 min".into(), "119 s".into()));
+        let over = Status { round: 3, answered: 1, closes_in_ms: 5000, ..Status::default() };
+        let said = line(&over, 2, 3, &Books { epsilon: 1.0, epsilon_max: Some(4.0), ..Books::default() }, 2);
+        assert_eq!(said, "all 3 rounds are over, ε 1.00 of 4; 1 of 2 have the last broadcast");
+    }
+
+    #[test]
+    fn a_person_gets_few_lines_and_all_that_matter() {
+        let ago = |seconds| Instant::now().checked_sub(Duration::from_secs(seconds)).unwrap();
+        let last = |round, answered, enrolled| Last { round, answered, enrolled, at: ago(2) };
+        let now = |round, answered| Status { round, answered, ..Status::default() };
+        let worth = |status, enrolled, last| is_worth_a_line(&status, 9, 40, enrolled, &last);
+        assert!(worth(now(1, 0), 9, last(0, 9, 9)), "a round begins");
+        assert!(worth(now(0, 2), 9, last(0, 2, 8)), "all have joined");
+        assert!(worth(now(0, 9), 9, last(0, 8, 9)), "all have answered");
+        assert!(worth(now(40, 9), 9, last(40, 8, 9)), "all have the last broadcast");
+        assert!(!worth(now(0, 3), 7, last(0, 2, 6)), "one more of many");
+        assert!(worth(now(0, 3), 7, Last { at: ago(10), ..last(0, 2, 6) }), "after a while");
+        assert!(!worth(now(40, 3), 9, Last { at: ago(10), ..last(40, 2, 9) }), "some more have the last broadcast");
     }
 }

@@ -1,8 +1,8 @@
 //! A federation of the simulator over a real network: the same server, the same agents, the same functions, on
-//! loopback. Its digest is the one `sordino run` prints; that equality is the acceptance test of everything below.
+//! loopback. Its digest is the one that `sordino run` prints; that equality is the acceptance test of everything below.
 //!
-//! Agents compute from the published terms alone. What only a simulation knows, an agent's leaf of the transcript and
-//! its best value without noise, rides behind each upload.
+//! Agents compute from the published terms alone. What only a simulation knows (an agent's leaf of the transcript, its best
+//! value without noise) follows each upload.
 
 pub mod device;
 
@@ -65,7 +65,7 @@ pub struct Options {
     pub deadline: Duration,
     /// Let agents die at any moment they wait in, and go on from their files in this folder.
     pub deaths: Option<PathBuf>,
-    /// Leave agent 0 to a device, and write what it needs to be one into this file ([`device`]).
+    /// Leave agent 0 to a device, and write what the device needs into this file ([`device`]).
     pub device: Option<PathBuf>,
     /// Carry every connection over this broker.
     #[cfg(feature = "mqtt")]
@@ -73,7 +73,7 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// Everybody here, on a good network, ten minutes for a round.
+    /// All agents in this process, on a good network, ten minutes for a round.
     fn default() -> Self {
         Options {
             chaos: false,
@@ -140,7 +140,7 @@ pub enum RehearsalError {
     Enrol {
         /// Index of the agent.
         agent: u32,
-        /// The reason of it.
+        /// Why it was not enrolled.
         #[source]
         error: LinkError,
     },
@@ -149,7 +149,7 @@ pub enum RehearsalError {
     Agent {
         /// Index of the agent.
         agent: u32,
-        /// The reason of it.
+        /// Why it ended early.
         #[source]
         error: AgentEnd,
     },
@@ -315,6 +315,7 @@ impl Place {
             body_max: terms.upload_bytes_max() + TRAILER,
             enrolment: self.enrolment.clone(),
             authority: None,
+            tells_joined: false,
             requests,
             limits: Limits { per_key: 64, strangers: Limits::default().connections, ..Limits::default() },
             counts: Arc::new(Counts::default()),
@@ -387,7 +388,7 @@ async fn live<T: Scalar>(
     party.run(&mut line, observe).await.map_err(failed)
 }
 
-/// A token of a rehearsal, which protects nothing.
+/// A token for a rehearsal; it protects nothing.
 fn token(slot: u32) -> [u8; 16] {
     let mut token = [0; 16];
     token[..4].copy_from_slice(&slot.to_le_bytes());

@@ -1,7 +1,7 @@
-//! The one task that knows the round: it answers every request of every agent, whatever door it came through.
+//! The one task that keeps track of the round: it answers every request of every agent.
 //!
-//! Requests come through a queue of bounded length; a door that finds it full says "later". Questions that have no answer
-//! yet are parked here until the next frame or their time is over, so a door needs no state of its own.
+//! Requests come through a bounded queue; a door that finds it full says "later". Questions without an answer yet are
+//! parked here until the next frame or until they time out, so a door needs no state of its own.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,9 +21,9 @@ use crate::identity::Sealer;
 /// The most requests that wait at one time; a door that finds this many says "later".
 pub const QUEUE: usize = 16_384;
 
-/// What a door hands over; who is asking was settled by the door.
+/// What a door hands over; the door has already identified the sender.
 pub enum Request {
-    /// What comes after what I have?
+    /// An agent asks for the frame after those that it has.
     Ask {
         /// Index of the agent.
         who: u32,
@@ -34,7 +34,7 @@ pub enum Request {
         /// Where the answer goes.
         reply: oneshot::Sender<Asked>,
     },
-    /// "Here is mine": an answer to a round.
+    /// An agent sends its answer to a round.
     Give {
         /// Index of the agent.
         who: u32,
@@ -66,7 +66,7 @@ pub enum Asked {
     NotYou,
     /// What the agent has is not what was sent.
     Fork,
-    /// A history that this server has not made: the claim bears no seal of it.
+    /// A history that this server has not made: its seal is missing.
     Unsealed,
 }
 
@@ -75,11 +75,11 @@ pub enum Asked {
 pub enum Given {
     /// As the exchange says.
     Reply(Reply),
-    /// A frame that is none, or does not fit: why.
+    /// The bytes are no frame, or one that does not fit, and why.
     Refused(String),
 }
 
-/// What takes an upload: the agent, its header, its numbers, and what follows the frame.
+/// Whether an upload was taken; if not, why, as its sender is told.
 pub type Taken = Result<(), String>;
 
 /// Why collecting ended without a round.
@@ -108,17 +108,17 @@ pub enum Stop {
         frames: u32,
     },
     /// All doors are closed.
-    #[error("no door is open any more")]
+    #[error("no door is open any longer")]
     NoDoor,
     /// The broadcast does not fit in a frame.
-    #[error("a broadcast that does not fit in a frame")]
+    #[error("the broadcast does not fit in a frame")]
     Frame(#[source] WireError),
 }
 
-/// What may be told to everybody about the round that is open. Never who was selected, clipped or zeroed.
+/// What people and metrics are told about the open round. Never who was selected, clipped or zeroed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Status {
-    /// The round it happened in.
+    /// The round that is open.
     pub round: u32,
     /// Agents that have answered.
     pub answered: u32,
@@ -153,7 +153,7 @@ pub struct Rounds {
     frames: Vec<Bytes>,
     sealer: Sealer,
     requests: mpsc::Receiver<Request>,
-    /// One question of each agent at most, so that nobody fills this; and when the first of them is over.
+    /// At most one question of each agent, so that nobody can fill this.
     parked: BTreeMap<u32, Parked>,
     expiry: Option<Instant>,
     start: Instant,
@@ -162,7 +162,7 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// Before the first round. `trailer` bytes follow every upload: 0 but in a rehearsal.
+    /// Before the first round. `trailer` bytes follow every upload: 0 except in a rehearsal.
     pub fn new(
         agreement: &Agreement,
         pace: Pace,
@@ -188,7 +188,7 @@ impl Rounds {
         }
     }
 
-    /// Where it stands, for people and metrics.
+    /// The progress of the round, for people and metrics.
     pub fn status(&self) -> watch::Receiver<Status> {
         self.status.subscribe()
     }
@@ -207,8 +207,8 @@ impl Rounds {
         Millis(self.start.elapsed().as_millis() as u64)
     }
 
-    /// The frame of the next round, and the history after it; nothing is announced. `vectors` of the round before, none
-    /// if there was no broadcast.
+    /// The frame of the next round, and the history after it; nothing is announced. `vectors` are the broadcast of the round
+    /// before, if there was one.
     ///
     /// **Errors**: [`Stop::Frame`].
     pub fn frame<T: Scalar>(&self, round: u32, attempt: u16, vectors: Option<&[T]>) -> Result<(Bytes, Digest), Stop> {
@@ -220,7 +220,7 @@ impl Rounds {
         Ok((frame.into(), chain))
     }
 
-    /// Opens a round with its frame: whoever waits for it is answered now.
+    /// Opens a round with its frame: agents that wait for it are answered now.
     ///
     /// **Errors**: [`Stop::OlderDisk`].
     pub fn announce(
@@ -245,7 +245,7 @@ impl Rounds {
         std::mem::take(&mut self.parked).into_values().try_for_each(|parked| self.ask(parked))
     }
 
-    /// Agents that are shut out: nobody waits for them where a round may close early. They are zeros, as before.
+    /// Stops waiting for agents that were shut out, where a round may close early. They count as zeros, as before.
     pub fn excuse(&mut self, slots: impl IntoIterator<Item = u32>) {
         slots.into_iter().for_each(|slot| self.exchange.took(slot));
         self.tell();
@@ -286,9 +286,9 @@ impl Rounds {
         }
     }
 
-    /// Answers after the last round until it is dropped: the last acknowledgement of some may have been lost.
+    /// Goes on answering after the last round, until it is dropped: the last acknowledgement of some may have been lost.
     ///
-    /// **Returns** only if something is wrong.
+    /// **Returns** only when something goes wrong.
     pub async fn linger(&mut self) -> Stop {
         self.exchange.close();
         loop {
@@ -322,7 +322,7 @@ impl Rounds {
         }
     }
 
-    /// Answers, or parks the question until there is an answer or its time is over.
+    /// Answers, or parks the question until there is an answer or it times out.
     fn ask(&mut self, asked: Parked) -> Result<(), Stop> {
         let answer = match self.exchange.asked(asked.who, &asked.have, &self.history, self.now()) {
             Answer::Frame { round } => self.sealed(round),
@@ -390,7 +390,7 @@ impl Rounds {
         }
     }
 
-    /// Questions whose time is over are answered.
+    /// Answers the questions that have timed out.
     fn expire(&mut self) -> Result<(), Stop> {
         let now = Instant::now();
         let (over, parked): (BTreeMap<_, _>, BTreeMap<_, _>) =

@@ -1,17 +1,17 @@
-//! A server that is no simulation: secret coins and noise from the system's entropy, a charge and its broadcast durable
-//! in one rename before anybody hears of either.
+//! A real server, not a simulation: secret coins and noise from the system's entropy, a charge and its broadcast durable in
+//! one rename before anybody hears of either.
 //!
-//! | step of a round | what a death there costs |
+//! | step of a round | what a crash there costs |
 //! |---|---|
-//! | coins are drawn, the frame is announced, answers are collected, noise is drawn beside | the round is begun again: new coins, attempt + 1, everybody is asked again; nothing was charged |
-//! | the deadline; the charge is planned, the noise is added | the same; the noise died with the process |
+//! | coins are drawn, the frame is announced, answers are collected while noise is drawn | the round is begun again: new coins, attempt + 1, everybody is asked again; nothing was charged |
+//! | the deadline passes; the charge is planned, the noise is added | the same; the noise died with the process |
 //! | state, frame and plan in one rename | – |
-//! | the ledger is synced, the frame is kept and announced | done again from what the rename left, once |
+//! | the ledger is synced, the frame is stored and announced | done again, once, from what the rename left |
 //!
-//! Rounds close at their deadline, whoever has answered; earlier only if the terms said so. The next frame is announced a
-//! fixed delay later. What takes its time is not in between: how long a sampler takes goes with what it draws, so another
-//! thread draws the noise of a round while its answers are collected ([`sordino_core::federated::Pool`]), of a generator
-//! that the system's entropy seeds for this pool alone.
+//! Rounds close at their deadline, even if answers are missing; earlier only if the terms allow it. The next frame is
+//! announced a fixed delay later. The time a sampler takes depends on what it draws, so it must not fall into that delay:
+//! another thread draws the noise of a round while its answers are collected ([`sordino_core::federated::Pool`]), from a
+//! generator that the system's entropy seeds for this pool alone.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,25 +39,26 @@ use crate::progress::{self, Spent};
 use crate::rounds::{Rounds, Stop};
 use crate::terms::TermsError;
 
-/// How long the last replies may take on their way, and be asked for again.
+/// How long the server waits for the last replies to arrive, and for agents that ask again.
 const LAST_REPLIES: Duration = Duration::from_secs(3);
 
 /// How a server runs; what is promised to agents is in the terms.
 pub struct Serving {
     /// Where it listens, `HOST:PORT`.
     pub listen: String,
-    /// Where metrics are told, if anywhere; never open it to agents.
+    /// Where metrics are served, if anywhere; never open it to agents.
     pub admin: Option<String>,
     /// Name of the data set in the ledger.
     pub data: String,
     /// Where the second count of the ledger is kept.
     pub counter: CounterPlace,
-    /// Between the end of a round and the announcement of the next: longer than a release takes, so that its time does
-    /// not show.
+    /// From the end of a round to the announcement of the next: longer than a release takes, so that the time of the
+    /// release does not show.
     pub delay: Duration,
-    /// How agents are told to come back.
+    /// When agents are told to come back.
     pub pace: Pace,
-    /// How long the server stays after the last frame: at most if the terms let rounds close early, else exactly.
+    /// How long the server stays after the last frame: at most this long if the terms let rounds close early, otherwise
+    /// exactly this long.
     pub linger: Duration,
 }
 
@@ -85,10 +86,10 @@ pub enum ServeError {
     /// The terms of the federation.
     #[error(transparent)]
     Terms(#[from] TermsError),
-    /// It could not hold its connections and its files.
+    /// The process may open too few files.
     #[error(transparent)]
     Handles(#[from] TooFewHandles),
-    /// A round ended it.
+    /// A request made it stop.
     #[error(transparent)]
     Stop(#[from] Stop),
     /// It cannot listen.
@@ -100,7 +101,7 @@ pub enum ServeError {
         #[source]
         error: std::io::Error,
     },
-    /// The method's releases protect nobody: they are rehearsed, never served.
+    /// The method's releases are not private: they can be rehearsed, never served.
     #[error("this method's releases protect nobody; a real federation serves private ones only")]
     Unprotected,
     /// The thread that drew noise was lost: it panicked.
@@ -109,7 +110,7 @@ pub enum ServeError {
     /// Restarted inside one round too often for a counter of 16 bits.
     #[error("this round was begun 65535 times")]
     Attempts,
-    /// The ledger holds more charges than the folder's history: the folder is older than the last release.
+    /// The ledger holds more charges than the folder has releases: the folder is older than the last release.
     #[error(
         "the ledger holds {charges} charges, the folder {releases} releases: the folder is older than the last \
                  release, and nothing is released from it; restore the newest folder"
@@ -128,12 +129,12 @@ impl From<ServerError> for ServeError {
     }
 }
 
-/// A server with secret sources whose charges wait for the journal.
+/// A server with secret sources whose charges wait until the folder has them.
 type PrivateHost<T> = ServerHost<T, SystemNoise, Deferred>;
 
 /// Serves the folder's federation to its end.
 ///
-/// **Errors**: [`ServeError`]; whatever it is, nothing left that was not charged.
+/// **Errors**: [`ServeError`]; in every case, nothing left that was not charged.
 pub async fn serve(folder: &Folder, serving: Serving) -> Result<(), ServeError> {
     if !matches!(folder.terms.agreement.config.parameters().aggregation, Aggregation::Private { .. }) {
         return Err(ServeError::Unprotected);
@@ -161,6 +162,7 @@ async fn serve_in<T: Scalar>(folder: &Folder, serving: Serving) -> Result<(), Se
         body_max: folder.terms.upload_bytes_max(),
         enrolment: enrolment.clone(),
         authority: folder.terms.authority()?,
+        tells_joined: agreement.announced.may_close_early,
         requests: sender,
         limits,
         counts: counts.clone(),

@@ -1,7 +1,7 @@
 //! The agreement with its candidates, as it is published, and everything both sides compute from it.
 //!
-//! Published are the agreement and the candidates in postcard, then the certificate of an authority in DER where there is
-//! one ([`crate::authority`]): without it the bytes, and the digest that invitations name, are the agreement's alone.
+//! What is published: the agreement and the candidates in postcard, then the certificate of an authority in DER, where there
+//! is one ([`crate::authority`]). Without an authority the digest in invitations is that of the agreement.
 
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ pub enum TermsError {
     /// The authority that signs for agents.
     #[error(transparent)]
     Authority(#[from] AuthorityError),
-    /// The terms are others than those that were expected.
+    /// The terms are not those that were expected.
     #[error("the terms have digest {found}, {expected} was expected")]
     Other {
         /// The digest of what came.
@@ -66,15 +66,15 @@ pub enum TermsError {
     /// The parts do not fit together.
     #[error(transparent)]
     Public(#[from] PublicError),
-    /// The federated prior and methods whose parties are handed in, whose frames no carrier knows.
-    #[error("method {}: runs in the simulator alone; over a network go ts, fts, dp-fts and their kin, but not the federated prior", .0.name())]
+    /// The federated prior, and methods whose parties are handed in: no network carries their frames.
+    #[error("method {}: runs in the simulator only; ts, fts, dp-fts and their variants run over a network, the federated prior does not", .0.name())]
     Prior(Method),
     /// The scenario has no such federation.
     #[error(transparent)]
     Scenario(#[from] DriverError),
 }
 
-/// What everybody may know: the agreement, the list of points that it names by a digest, and who says who an agent is.
+/// What everybody may know: the agreement, the list of points that it names by a digest, and the authority, if any.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Terms {
     /// The agreement that is published.
@@ -85,7 +85,7 @@ pub struct Terms {
     pub authority: Option<Vec<u8>>,
 }
 
-/// What stands in front of published terms; a certificate follows where there is an authority.
+/// The beginning of published terms; a certificate follows where there is an authority.
 #[derive(Serialize, Deserialize)]
 struct Published<A, C> {
     agreement: A,
@@ -117,7 +117,7 @@ impl Terms {
         frame_len_max(self.agreement.scalar, numbers).max(64)
     }
 
-    /// As they are published and stored.
+    /// The terms as they are published and stored.
     ///
     /// **Errors**: [`TermsError::Format`].
     pub fn to_bytes(&self) -> Result<Vec<u8>, TermsError> {
@@ -142,7 +142,7 @@ impl Terms {
         Ok(made.transpose()?)
     }
 
-    /// Reads them back; the candidates are compared with the agreement, the whole with `expected` if it is given.
+    /// Reads them back. Compares the candidates with the agreement, and the digest of all with `expected` if it is given.
     ///
     /// **Errors**: [`TermsError`].
     pub fn from_bytes(bytes: &[u8], expected: Option<&Digest>) -> Result<Self, TermsError> {
@@ -178,7 +178,7 @@ pub struct Shared<T> {
 }
 
 impl<T: Scalar> Shared<T> {
-    /// Draws the features, evaluates them at every candidate, and factors the prior if own draws are joint.
+    /// Draws the features, evaluates them at every candidate, and factors the prior if agents draw from it jointly.
     ///
     /// **Errors**: [`TermsError`].
     pub fn new(terms: &Terms) -> Result<Arc<Self>, TermsError> {

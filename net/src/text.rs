@@ -1,4 +1,4 @@
-//! Bytes as people and headers write them.
+//! Bytes as hexadecimal text, for people and headers.
 
 /// Lower-case hexadecimal digits, two for each byte.
 pub fn hex(bytes: &[u8]) -> String {

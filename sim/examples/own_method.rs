@@ -45,7 +45,7 @@ impl Chooser for Gossip {
     }
 }
 
-/// Names the place of the best value, with Laplace noise of this scale. Nobody checks what that is worth: the folder claims nothing.
+/// Names the place of the best value, with Laplace noise of this scale. Its privacy is not checked: the folder claims nothing.
 struct Loudest(f64);
 
 impl Aggregator for Loudest {

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 use sordino_host::files;
 
-/// Name of the file in a folder that is locked by whoever writes into the folder.
+/// Name of the file in a folder that a process locks while it writes into the folder.
 pub const LOCK: &str = ".lock";
-/// Bytes of a lock file that are shown: who holds it.
+/// How much of a lock file, which names its holder, is shown, in bytes.
 const HOLDER_MAX: u64 = 200;
 
 /// The whole of a regular file of at most `bytes_max` bytes ([`sordino_host::files::read_bounded`]), with an error that
@@ -73,7 +73,7 @@ pub enum LockError {
 /// The right to write into a folder, held until this value is dropped or the process ends, however it ends.
 ///
 /// The system's advisory lock on the file [`LOCK`] within the folder; a file that a killed process left behind is not
-/// locked and stands in nobody's way. On a file system without locks the right is given without one.
+/// locked and does not matter. On a file system without locks the right is given without a lock.
 #[derive(Debug)]
 pub struct FolderLock {
     path: PathBuf,
@@ -83,7 +83,7 @@ pub struct FolderLock {
 impl FolderLock {
     /// Takes the lock of a folder that is there, and clears away what a killed writer had half written.
     ///
-    /// **Errors**: [`LockError::Held`], at once, if somebody else has it.
+    /// **Errors**: [`LockError::Held`], at once, if another process has it.
     pub fn take(folder: &Path) -> Result<Self, LockError> {
         let path = folder.join(LOCK);
         let refused = |error| LockError::Io { path: path.clone(), error };

@@ -5,19 +5,19 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`text`] | what users wrote, quoted in messages |
+//! | [`text`] | user input as messages quote it |
 //! | [`mod@pool`] | threads for arithmetic |
 //! | [`benchmark`] | test functions by the field's names, designs of points |
 //! | [`paired`] | tests of paired differences |
 //! | [`files`] | bounded reads, atomic writes, one writer to a folder |
 //! | [`scenario`] | TOML to plain data: the only home of keys, of all four trust models, of methods |
 //! | [`world`] | objectives and faults: who answers queries |
-//! | [`progress`] | whom to tell how far it has come |
+//! | [`progress`] | reports of progress, and who receives them |
 //! | [`record`] | what one method did in one run, what an execution leaves |
 //! | [`metrics`] | numbers from records |
 //! | [`journal`] | what survives a kill |
 //! | [`report`] | a function of records: folder, page, figures, tables |
-//! | [`model`] | the four trust models: each runs core's parties against a world and leaves a record |
+//! | [`model`] | the four trust models: each runs core's parties in a world and leaves a record |
 //! | [`study`] | many runs and a judgement: execute, sweep, reproduce, audit |
 //! | [`cli`] | arguments in, exit code out |
 

@@ -88,7 +88,7 @@ pub struct PrivacyLoss {
     pub relation: NeighboringRelation,
     /// The δ of both accountants.
     pub delta: f64,
-    /// By privacy-loss distributions, within 1e-4 of the truth and never below: what is told.
+    /// By privacy-loss distributions, within 1e-4 of the truth and never below it: the number that is shown.
     pub tight: Option<f64>,
     /// As the paper accounts, log-moments 1..32: to compare with what it prints.
     pub moments: Option<f64>,

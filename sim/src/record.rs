@@ -1,4 +1,4 @@
-//! What an execution leaves: the numbers of one method in one run, the files of a run folder, what may be said of it.
+//! What an execution leaves: the numbers of one method in one run, the files of a run folder, what may be concluded from it.
 
 use std::collections::BTreeMap;
 
@@ -185,7 +185,7 @@ impl Summary {
 
     /// Reads the text of a `summary.json`.
     ///
-    /// **Errors**: in words: text that is none, or of another version.
+    /// **Errors**: in words: text that is no summary, or of another version.
     pub fn parse(text: &str) -> Result<Self, String> {
         let version = |text| serde_json::from_str::<Value>(text).ok()?.get("version")?.as_u64();
         match version(text) {

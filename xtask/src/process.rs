@@ -75,6 +75,36 @@ pub fn run(command: &mut Command) -> Result<String, String> {
     result.map(|()| output)
 }
 
+/// As [`run`], for a command that is over after this time, together with everything that it has started: of a command
+/// that cargo started, cargo alone would be stopped otherwise, and what loops would loop on. The clock is another
+/// process, `timeout`, so the limit holds although this one is killed.
+///
+/// **Errors**: as [`run`]; the time, if it was not over by then.
+pub fn run_within(limit: Duration, command: &Command) -> Result<String, String> {
+    let mut bounded = Command::new("timeout");
+    // A group of processes of its own, and a signal that none of them can ignore.
+    bounded.args(["--signal=KILL", &limit.as_secs_f64().to_string()]);
+    bounded.arg(command.get_program()).args(command.get_args());
+    for (key, value) in command.get_envs() {
+        match value {
+            Some(value) => bounded.env(key, value),
+            None => bounded.env_remove(key),
+        };
+    }
+    if let Some(folder) = command.get_current_dir() {
+        bounded.current_dir(folder);
+    }
+    let start = Instant::now();
+    run(&mut bounded).map_err(|error| match start.elapsed() {
+        took if took < limit => error,
+        _ => format!(
+            "{}: not over within {} s; stopped, with all that it had started",
+            describe(command),
+            limit.as_secs()
+        ),
+    })
+}
+
 /// As [`run`], without showing an output that nobody reads.
 ///
 /// **Errors**: as [`run`].
@@ -166,6 +196,35 @@ mod tests {
     fn counts_the_tests_of_several_binaries() {
         let output = "test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured\nx\ntest result: ok. 3 passed; 0 failed; 0 ignored;\n";
         assert_eq!(count_tests(output), "15 tests, 1 ignored");
+    }
+
+    /// A doctest looped for an hour: cargo was stopped, and what cargo had started was not.
+    #[test]
+    fn mended_what_a_command_has_started_is_over_with_it() {
+        let shell = |script: &str| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]).env("LC_ALL", "C");
+            command
+        };
+        // The number of the process, and then a wait for it that nobody would sit out.
+        let start = Instant::now();
+        let file = std::env::temp_dir().join(format!("sordino-xtask-{}", std::process::id()));
+        let script = format!("sleep 600 & echo $! > {}; wait", file.display());
+        let error = run_within(Duration::from_secs(1), &shell(&script)).unwrap_err();
+        assert!(error.contains("not over within 1 s") && error.contains("sleep 600"), "{error}");
+        assert!(start.elapsed() < Duration::from_secs(60));
+        let started = std::fs::read_to_string(&file).unwrap();
+        let stat = |id: &str| std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+        // It is gone, or dead and not yet buried.
+        while stat(started.trim()).contains("(sleep)") && !stat(started.trim()).contains(") Z") {
+            assert!(start.elapsed() < Duration::from_secs(60), "process {started} runs on");
+            thread::sleep(Duration::from_millis(10));
+        }
+        std::fs::remove_file(file).unwrap();
+        // In time, it is as without a limit.
+        assert_eq!(run_within(Duration::from_secs(60), &shell("echo done")).unwrap(), "done\n");
+        let error = run_within(Duration::from_secs(60), &shell("exit 3")).unwrap_err();
+        assert!(error.contains("exit status: 3"), "{error}");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! `cargo xtask test`: everything CI runs. A failed step does not stop the others.
 
+use std::time::Duration;
+
 use crate::process::{self, Report, cargo, count_tests};
 use crate::{c, digests, firmware, habits, networked, panic_free, python, simulator, template, tools, web};
 
@@ -18,6 +20,19 @@ const PACKAGES: [&str; 12] = [
     "sordino-python",
     "sordino-web",
 ];
+
+/// The longest that the doctests of one step take, with building them: minutes on a machine that is busy with other
+/// things. An example that does not end has to fail, and a test harness has no limit of its own.
+const DOCTESTS: Duration = Duration::from_secs(1200);
+
+/// Unit and integration tests, then the doctests of the same packages as a step of their own.
+fn tests(report: &mut Report, name: &str, words: &[&str]) {
+    let all = |kind: &str| cargo(&[&["test", "--no-fail-fast", kind], words].concat());
+    report.step(name, || process::run(&mut all("--tests")).map(|output| count_tests(&output)));
+    report.step(&format!("{name}: doctests"), || {
+        process::run_within(DOCTESTS, &all("--doc")).map(|output| count_tests(&output))
+    });
+}
 
 /// Runs all steps.
 pub fn run(report: &mut Report) {
@@ -47,26 +62,16 @@ pub fn run(report: &mut Report) {
     report.step("documentation", documentation);
     habits::names(report, false);
     habits::run(report);
-    report.step("host tests", || {
-        process::run(&mut cargo(&["test", "--no-fail-fast"])).map(|output| count_tests(&output))
-    });
+    tests(report, "host tests", &[]);
     report.step("examples", habits::examples);
     // Servers and agents on loopback, killed and lied to; a head and two workers, killed, resumed, joined late; figures as
     // PDF and PNG. Packages of their own, because nobody else needs their crates, and built together, because what they
     // share is most of the work.
-    report.step("real federations, a cluster, PDF and PNG", || {
-        let packages = ["-p", "sordino-net", "-p", "sordino-cluster", "-p", "sordino-figures"];
-        let words = [&["test", "--no-fail-fast", "--features", "sordino-net/mqtt"], &packages[..]].concat();
-        process::run(&mut cargo(&words)).map(|output| count_tests(&output))
-    });
-    report.step("core alone", || {
-        process::run(&mut cargo(&["test", "-p", "sordino-core", "--features", "rand_core-06,rand_core-09"]))
-            .map(|output| count_tests(&output))
-    });
-    report.step("core alone, for hosts", || {
-        process::run(&mut cargo(&["test", "-p", "sordino-core", "--features", "dispatch"]))
-            .map(|output| count_tests(&output))
-    });
+    let apart =
+        ["--features", "sordino-net/mqtt", "-p", "sordino-net", "-p", "sordino-cluster", "-p", "sordino-figures"];
+    tests(report, "real federations, a cluster, PDF and PNG", &apart);
+    tests(report, "core alone", &["-p", "sordino-core", "--features", "rand_core-06,rand_core-09"]);
+    tests(report, "core alone, for hosts", &["-p", "sordino-core", "--features", "dispatch"]);
     report.step("developer tools", || {
         process::run(&mut cargo(&["test", "-p", "xtask"])).map(|output| count_tests(&output))
     });

@@ -12,7 +12,7 @@ use super::{LedgerError, Terms};
 pub struct Spent {
     /// ε; never below the exact value.
     pub epsilon: f64,
-    /// The δ it is for: summed, or that of the ledger under Rényi accounting.
+    /// The δ that goes with it: a sum, or under Rényi accounting the ledger's own δ.
     pub delta: f64,
     /// Number of charges.
     pub charges: u64,
@@ -26,7 +26,7 @@ pub(super) enum Budget {
     Renyi(Box<Filter>),
 }
 
-/// a + b for what is not negative, rounded up: exact where the sum is.
+/// a + b for numbers that are not negative, rounded up; exact where the sum is representable.
 fn add_up(a: f64, b: f64) -> f64 {
     let sum = a + b;
     // What rounding took away, exactly (Knuth's two-sum).
@@ -35,7 +35,7 @@ fn add_up(a: f64, b: f64) -> f64 {
     if lost > 0.0 { sum.next_up() } else { sum }
 }
 
-/// (ε, δ) of an event whose loss is such a pair.
+/// (ε, δ) of an event whose loss is stated as such a pair.
 pub fn loss(event: &Event) -> Option<(f64, f64)> {
     match *event {
         Event::PureEpsilon { epsilon, .. } => Some((epsilon, 0.0)),
@@ -45,7 +45,7 @@ pub fn loss(event: &Event) -> Option<(f64, f64)> {
 }
 
 impl Budget {
-    /// The budget of these terms after these events, all of which count, also beyond the budget.
+    /// The budget of these terms after these events, all of which count, even beyond the budget.
     ///
     /// **Errors**: [`LedgerError::Terms`], [`LedgerError::Accountant`].
     pub fn replay<'e>(terms: &Terms, events: impl Iterator<Item = &'e Event>) -> Result<Self, LedgerError> {
@@ -118,7 +118,7 @@ impl Budget {
         Ok(())
     }
 
-    /// Guarantee (ε, δ) spent by all charges so far.
+    /// The guarantee (ε, δ) that all charges so far have spent.
     pub fn spent(&self) -> Result<(f64, f64), LedgerError> {
         match self {
             Budget::Sum { epsilon, delta, .. } => Ok((*epsilon, *delta)),

@@ -1,4 +1,4 @@
-//! What a server asks of its ledger, and how a stored party knows its ledger again.
+//! What a server asks of its ledger, and how a stored party recognises its ledger.
 
 use serde::{Deserialize, Serialize};
 use sordino_core::privacy::Event;
@@ -6,7 +6,8 @@ use sordino_core::privacy::Event;
 use super::line::Chain;
 use super::{Ledger, LedgerError};
 
-/// What a server asks of its ledger beside writing charges down. [`Ledger`] is the one that is shipped; a test wraps it.
+/// What a server asks of its ledger besides writing charges down. [`Ledger`] is the shipped implementation; a test wraps
+/// it.
 pub trait Budgeted {
     /// See [`Ledger::admits_release`].
     ///
@@ -45,7 +46,7 @@ impl Budgeted for Ledger {
     }
 }
 
-/// How far a ledger was written: a stored party keeps it, to know its ledger again.
+/// How far a ledger was written: a stored party keeps this mark to recognise its ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
     pub(super) charges: u64,

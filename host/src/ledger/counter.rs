@@ -1,11 +1,11 @@
 //! The second count: what was last seen of a ledger, kept outside it, so that an older copy is noticed.
 //!
 //! One small file for each ledger, named after the ledger's random id, in the user's state folder. It is written
-//! *before* the ledger's own line and holds that line in full. So the ledger is behind it by one line at most, after a
-//! death between the two, and then the missing or torn line is known to the last byte.
+//! *before* the ledger's own line and holds that line in full. So after a crash between the two the ledger is one line
+//! behind at most, and the missing or torn line is known to the last byte.
 //!
-//! The same folder knows which data sets have charges in which ledger. A lock for each data set, `data-` and the digest
-//! of its name, is held while one of its ledgers is open: what is asked of the other counts stays true until the charge.
+//! The same folder records which data sets have charges in which ledger. A lock for each data set, `data-` and the digest
+//! of its name, is held while one of its ledgers is open, so that what the other counts say stays true until the charge.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -28,9 +28,9 @@ const VERSION: u16 = 1;
 /// Where second counts are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CounterPlace {
-    /// In this folder, which is made if it does not exist.
+    /// In this folder, which is created if it does not exist.
     Folder(PathBuf),
-    /// Nowhere: an older copy of the ledger is then as good as the newest.
+    /// Nowhere: an older copy of the ledger then passes for the newest.
     Nowhere,
 }
 
@@ -44,8 +44,8 @@ impl CounterPlace {
         Ok(CounterPlace::Folder(state.ok_or(LedgerError::NoStateFolder)?.join("sordino/ledgers")))
     }
 
-    /// The counter of one ledger for `data`, locked, and the data set as well. A caller that says `another` once is not asked
-    /// again whether the data set has charges elsewhere.
+    /// The counter of one ledger for `data`; both the counter and the data set are locked. A caller that says `another` once
+    /// is not asked again whether the data set has charges elsewhere.
     ///
     /// **Errors**: [`LedgerError::Busy`], [`LedgerError::DataSetBusy`], [`LedgerError::OtherLedger`],
     /// [`LedgerError::Counter`], [`LedgerError::CounterDamaged`].
@@ -77,7 +77,7 @@ fn hold(path: &Path) -> Result<File, LedgerError> {
     Ok(held)
 }
 
-/// The data set that a name means: names that a slip of the hand makes different are the same.
+/// The data set that a name means: names that differ only by a typing slip are the same.
 fn meant(data: &str) -> String {
     data.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }
@@ -127,7 +127,7 @@ impl Counter {
         self.kept.is_some()
     }
 
-    /// Refuses if another ledger holds charges for the same data set, and that was never accepted.
+    /// Refuses if another ledger holds charges for the same data set, unless that was accepted before.
     ///
     /// **Errors**: [`LedgerError::OtherLedger`], [`LedgerError::Counter`], [`LedgerError::CounterDamaged`].
     pub fn refuse_others(&self) -> Result<(), LedgerError> {
@@ -150,9 +150,9 @@ impl Counter {
         Ok(())
     }
 
-    /// Compares the ledger with what is known of it. A line that is known and missing there, at most one, is given.
+    /// Compares the ledger with what is known about it. Returns the line that is known but missing there, at most one.
     ///
-    /// **Errors**: [`LedgerError::RolledBack`] if it holds less or something else.
+    /// **Errors**: [`LedgerError::RolledBack`] if it holds less, or other lines.
     pub fn compare(&self, log: &Log) -> Result<Option<&str>, LedgerError> {
         let Some(kept) = &self.kept else {
             return Ok(None);

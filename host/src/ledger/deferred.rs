@@ -1,15 +1,15 @@
 //! A ledger whose charge becomes durable together with the broadcast it pays for, before either is announced.
 //!
-//! [`Ledger`] writes a charge down before its noise is drawn: a death between the two costs a charge for which nothing
-//! left. A server that keeps a journal can do without that loss. Noise that died with its process told nobody anything;
-//! what must be durable is the charge of a broadcast that *leaves*. So here a charge is only *planned* when the noise is
-//! drawn; the server writes state, broadcast and plan in one file, in one rename; then it syncs this ledger, which writes
-//! the plan down; then it announces.
+//! [`Ledger`] writes a charge down before its noise is drawn: after a crash between the two, a charge was paid for which
+//! nothing left. A server that keeps a journal can avoid that loss. Nobody learns anything from noise that died with its
+//! process; what must be durable is the charge of a broadcast that *leaves*. So here a charge is only *planned* when the
+//! noise is drawn. The server then writes state, broadcast and plan in one file, in one rename; next it syncs this ledger,
+//! which writes the plan down; only then does it announce.
 //!
-//! | death | on the disk | the ledger then |
+//! | crash | on disk | the ledger then |
 //! |---|---|---|
-//! | before the rename | the round before | holds what it held: nothing left, nothing is charged |
-//! | after the rename | state, broadcast, plan | settles the plan, once, however often that is done |
+//! | before the rename | the round before | holds what it held before: nothing left, nothing is charged |
+//! | after the rename | state, broadcast, plan | writes the planned charge down, once, however often this is repeated |
 //!
 //! **The promise of the host**: nothing made from a release is announced before the rename *and* [`Budgeted::sync`] have
 //! returned. A host without a journal takes [`Ledger`].
@@ -20,7 +20,7 @@ use sordino_core::privacy::{Charge, Event, Provenance};
 use super::line::Entry;
 use super::{Budgeted, Ledger, LedgerError, Mark};
 
-/// A charge that will be written down: a journal keeps it beside what it pays for.
+/// A charge that will be written down: a journal keeps it beside the broadcast it pays for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Planned {
     pub(super) entry: Entry,
@@ -34,7 +34,7 @@ pub struct Deferred {
 }
 
 impl Deferred {
-    /// Goes on with a ledger. `planned` is what a journal held: it is settled now.
+    /// Goes on with a ledger. `planned` is the charge that a journal held: it is written down now.
     ///
     /// **Errors**: [`LedgerError`]; nothing may be released then.
     pub fn new(mut ledger: Ledger, planned: Option<&Planned>) -> Result<Self, LedgerError> {

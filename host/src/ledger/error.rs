@@ -30,8 +30,8 @@ pub enum LedgerError {
         /// What is wrong with it.
         problem: String,
     },
-    /// The ledger is for something else than what is asked.
-    #[error("{path}: the ledger is for {key} {ledger}, asked is {key} {asked}")]
+    /// The ledger is for something other than what was asked for.
+    #[error("{path}: the ledger is for {key} {ledger}, {key} {asked} was asked for")]
     Mismatch {
         /// Path of the ledger.
         path: PathBuf,
@@ -39,7 +39,7 @@ pub enum LedgerError {
         key: &'static str,
         /// What the ledger's first line says.
         ledger: String,
-        /// Value that is asked for.
+        /// The value that was asked for.
         asked: String,
     },
     /// A term that no ledger can have.
@@ -56,7 +56,7 @@ pub enum LedgerError {
         /// Path of the ledger.
         path: PathBuf,
     },
-    /// The ledger holds fewer charges than were seen in it before, or others: an older copy, or another history.
+    /// The ledger holds fewer charges than were seen in it before, or different ones: an older copy, or another history.
     #[error(
         "{path}: holds {found} charges, or others than the {known} that were made in it (as {counter} says): put its \
          newest copy back"
@@ -107,7 +107,7 @@ pub enum LedgerError {
     /// No folder for the second counter: neither `XDG_STATE_HOME` nor `HOME` is an absolute path.
     #[error("the second count of charges cannot be kept: neither XDG_STATE_HOME nor HOME is an absolute path")]
     NoStateFolder,
-    /// The counter's own file does not say what a counter says.
+    /// The counter's file is not a counter.
     #[error("{path}: not a count of charges; remove it if the ledger it belongs to is known to be the newest")]
     CounterDamaged {
         /// Path of the counter's file.
@@ -134,7 +134,7 @@ pub enum LedgerError {
         /// Number of the release.
         release: u64,
     },
-    /// The charge of a release whose coins and noise are made otherwise than the ledger is for.
+    /// The coins and noise of the release are not of the kind that the ledger is for.
     #[error("the ledger is for releases by {ledger}, this one is by {release}")]
     OtherKind {
         /// What the ledger is for.
@@ -153,10 +153,10 @@ pub enum LedgerError {
     /// The events cannot be accounted.
     #[error(transparent)]
     Accountant(#[from] AccountantError),
-    /// An earlier charge failed half-way; open the ledger again.
-    #[error("an earlier charge failed half-way; the ledger must be opened again")]
+    /// An earlier charge failed halfway; open the ledger again.
+    #[error("an earlier charge failed halfway; the ledger must be opened again")]
     Broken,
-    /// No random name for a new ledger.
+    /// The system gave no randomness for the name of a new ledger.
     #[error(transparent)]
     NoEntropy(#[from] NoEntropy),
 }

@@ -2,30 +2,30 @@
 //!
 //! One file of JSON lines. The first says what the ledger is for: kind of noise, data set or run, privacy unit,
 //! records, how losses add, budget. Every further line is one charge. A chain of digests runs through them
-//! ([`mod@line`]), so that a line which was edited, removed or moved is refused with its number. One program at a time
-//! writes: the lock is a file beside the ledger, which stays when the ledger itself is exchanged under its name.
+//! ([`mod@line`]), so that a line which was edited, removed or moved is refused with its number. Only one program at a time
+//! writes: the lock is a file beside the ledger, which stays in place even if the ledger itself is replaced.
 //!
-//! **One ledger for each data set.** Losses in two ledgers add up and neither budget knows the other. So the folder of
-//! the second counts ([`counter`]) has a lock for each data set, held while any ledger for it is open, and a ledger is
+//! **One ledger for each data set.** Losses in two ledgers add up, and neither budget knows about the other. So the folder
+//! of the second counts ([`counter`]) has a lock for each data set, held while any ledger for it is open, and a ledger is
 //! refused, at every opening and at every charge, if another one has charges for the same data set, unless
-//! [`Options::another`] was once said for it. Names that differ only in case or in the width of their white space are
-//! the same data set here; a name that begins or ends with white space is refused. This is knowledge of one folder of one
-//! machine: other state folders, other machines, other names for the same records are not seen, and
-//! [`CounterPlace::Nowhere`] sees nothing.
+//! [`Options::another`] was once given for it. Names that differ only in case or in the amount of white space mean the same
+//! data set; a name that begins or ends with white space is refused. All this is known from one folder on one machine: other
+//! state folders, other machines and other names for the same records are not seen, and [`CounterPlace::Nowhere`] sees
+//! nothing.
 //!
 //! | noise | a charge is | the same release again | a torn last line |
 //! |---|---|---|---|
-//! | secret | synced, then looked at again through the path, then acknowledged | charged again: it is another draw | counts as charged |
+//! | secret | synced, then checked again through the path, then acknowledged | charged again: it is another draw | counts as charged |
 //! | simulated | written; synced by [`Ledger::sync`] | charged once: the draw is the same | dropped: it was never acted upon |
 //!
 //! **What a torn line costs.** Nothing leaves before the sync has returned, so a torn line belongs to a release that
-//! never left, unless the disk said "durable" too early. It counts all the same. What it costs is known from the second
-//! count ([`counter`]), which holds the line in full and is written before it. Without one it is what the torn text
-//! still says, or else what the caller says its next charge costs: a party that died in a charge asks for that very
-//! charge again, because its costs follow from public constants. Any of these is at least the truth, which is nothing.
+//! never left, unless the disk said "durable" too early. It counts all the same. Its cost is known from the second count
+//! ([`counter`]), which holds the line in full and is written before it. Without a second count it is what the torn text
+//! still says, or else what the caller says its next charge costs: a party that died while charging asks for the same
+//! charge again, because its costs follow from public constants. Each of these is at least the truth, which is nothing.
 //!
 //! **What an older copy of the ledger does.** It is shorter than the second count says, and refused. The second count
-//! is ahead by one line after a death between the two; that line is then added, and counts.
+//! is ahead by one line after a crash between the two; that line is then added, and counts.
 //!
 //! ```
 //! use sordino_core::privacy::{Event, NeighboringRelation};
@@ -85,15 +85,15 @@ use place::{Name, Place, is_begun};
 pub struct Options {
     /// Where the second count is kept.
     pub counter: CounterPlace,
-    /// Admit the ledger although the data set has charges in another one. The second count remembers it: to be said once
-    /// for each ledger that others stand beside.
+    /// Admit the ledger although the data set has charges in another one. The second count remembers this, so it need be
+    /// given only once for each such ledger.
     pub another: bool,
-    /// What the next charge will cost: what a torn line counts for if nothing else tells. Empty: a torn line of which
-    /// nothing is known is refused.
+    /// What the next charge will cost, which is what a torn line counts for if nothing else tells. If empty, a torn line
+    /// about which nothing is known is refused.
     pub next: Vec<Event>,
 }
 
-/// A ledger that is open, with all it was charged so far.
+/// An open ledger with all its charges so far.
 pub struct Ledger {
     terms: Terms,
     kind: SourceKind,

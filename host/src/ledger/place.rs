@@ -1,4 +1,4 @@
-//! The ledger's file: locked by name, written at its end, and looked at again through its path.
+//! The ledger's file: locked by name, written at its end, and checked again through its path.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -11,10 +11,10 @@ use crate::files::{io_at, open_regular, read_all, sync_folder, with_suffix};
 
 /// Ledgers are read up to this length.
 pub(super) const BYTES_MAX: u64 = 256 << 20;
-/// Looks at a lock that is held, ten milliseconds apart.
+/// How often a lock that is held is tried, ten milliseconds apart.
 const PATIENCE: u32 = 100;
 
-/// Takes a lock, patiently: a process that is just being started holds a copy of it for a moment.
+/// Takes a lock, with several attempts: a process that is just being started holds a copy of it for a moment.
 pub(super) fn lock(file: &File, path: &Path) -> Result<(), LedgerError> {
     for _ in 0..PATIENCE {
         match file.try_lock() {
@@ -26,8 +26,7 @@ pub(super) fn lock(file: &File, path: &Path) -> Result<(), LedgerError> {
     Err(LedgerError::Busy { path: path.to_owned() })
 }
 
-/// The name of a ledger, held against every other process: the file itself may be exchanged under its name, the lock
-/// beside it stays.
+/// The name of a ledger, held against every other process: the file itself may be replaced, the lock beside it stays.
 pub(super) struct Name {
     /// Absolute; links are followed.
     pub path: PathBuf,
@@ -109,7 +108,8 @@ impl Place {
         Ok(sync_folder(&self.path)?)
     }
 
-    /// Looks through the path: the file there is the one that is open, as long as it was left, and ends with this line.
+    /// Checks through the path that the file there is the open one, has the length it was left with, and ends with this
+    /// line.
     ///
     /// **Errors**: [`LedgerError::Replaced`].
     pub fn verify(&self, line: &str) -> Result<(), LedgerError> {

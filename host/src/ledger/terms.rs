@@ -16,14 +16,14 @@ pub struct Terms {
     /// Name of the data set, or of the run of a simulation; 1 to 256 bytes, no control characters, no white space at
     /// either end.
     pub data: String,
-    /// Whose presence or value is protected, for example "agent"; as the name of the data set.
+    /// Whose presence or value is protected, for example "agent"; the same rules as for the name of the data set.
     pub unit: String,
-    /// Number of records, public. Not asked for an existing ledger if none.
+    /// Number of records, public. If none, that of an existing ledger is not compared.
     pub records: Option<u64>,
     /// How losses add up.
     pub accounting: Accounting,
-    /// The most ε, > 0. A new ledger of secret noise needs one; of an existing one it is not asked if none. A simulated
-    /// ledger without one admits everything.
+    /// The largest ε, > 0. A new ledger of secret noise needs one; if none, that of an existing ledger is not compared. A
+    /// simulated ledger without one admits everything.
     pub epsilon_max: Option<f64>,
     /// The δ of the budget: in [0, 1) where δ is summed, in (0, 1) under Rényi accounting.
     pub delta: f64,

@@ -1,8 +1,8 @@
-//! The server of a federated prior as a program runs it: core's machine with its posterior and numbers, its noise, and
-//! its ledger. A release takes the steps of [`super::ServerHost`]; everybody contributes, so no sample is drawn.
+//! The server of a federated prior as a program runs it: core's machine with its posterior and storage, its noise, and its
+//! ledger. A release takes the same steps as [`super::ServerHost`]; everybody contributes, so no sample is drawn.
 //!
-//! A budget that refused one release refuses all that follow, cheaper ones too: the releases made are then the first of
-//! the plan, which is what tables say of them.
+//! A budget that refuses one release refuses all that follow, even cheaper ones: the releases made are then the first of
+//! the plan, as tables state.
 
 use std::sync::Arc;
 
@@ -45,8 +45,8 @@ where
 {
     /// A server before release 0 of a plan, or as it was stored.
     ///
-    /// **Errors**: [`HostError::OtherLedger`]; [`HostError::Prior`] for a plan, a context or a stored posterior that make
-    /// no sense.
+    /// **Errors**: [`HostError::OtherLedger`]; [`HostError::Prior`] for an inconsistent plan, context or stored
+    /// posterior.
     pub fn new(
         config: Config,
         plan: Plan<'_>,
@@ -88,7 +88,7 @@ where
         Ok(host)
     }
 
-    /// The server between two releases, to be stored. What it was charged is made durable first.
+    /// The server between two releases, to be stored. Its charges are made durable first.
     ///
     /// **Errors**: the ledger's.
     pub fn store(&mut self) -> Result<StoredPrior<&ServerState>, HostError> {
@@ -121,7 +121,7 @@ where
         &self.ledger
     }
 
-    /// Makes every charge durable; those of secret noise are already.
+    /// Makes every charge durable; those of secret noise already are.
     ///
     /// **Errors**: the ledger's.
     pub fn sync(&mut self) -> Result<(), HostError> {
@@ -145,8 +145,8 @@ where
         Ok(act(&mut server, source)?)
     }
 
-    /// Opens the next release: its terms, and its multiplier. Nothing if the budget refuses it: then nothing is drawn, and
-    /// what was released before stays.
+    /// Opens the next release and returns its terms and its multiplier. None if the budget refuses it: then nothing is
+    /// drawn, and what was released before stays.
     ///
     /// **Errors**: [`HostError`]; the budget's refusal is not one.
     pub fn open(&mut self, public: Public<'_, T>) -> Result<Option<(Terms<T>, f64)>, HostError> {
@@ -185,7 +185,7 @@ where
         self.with_server(public, |server, source| server.handle(upload, source).map(|_| ()))
     }
 
-    /// Takes what a collector took. Collectors answer in any order.
+    /// Adds a collector's partial sum. Collectors answer in any order.
     ///
     /// **Errors**: [`HostError::Prior`]; nothing changed then.
     pub fn merge<F: AsRef<[u8]>, N: AsRef<[i64]>>(

@@ -12,8 +12,8 @@ use super::stop::Stop;
 
 /// The end of the output that is kept: the score is its last line.
 const TAIL: usize = 1 << 16;
-/// How long descendants of a command that has ended may hold its output open, and how long one that is asked to end may
-/// take.
+/// How long the descendants of a command that has ended may hold its output open, and how long a command that is asked to
+/// end may take.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Why a run gave no score.
@@ -50,7 +50,7 @@ pub enum Failure {
         /// The promised number.
         records: u32,
     },
-    /// A stop was wished for, and it was ended.
+    /// It was stopped on request.
     #[error("was interrupted")]
     Interrupted,
 }
@@ -66,7 +66,7 @@ pub struct Job<'a> {
     pub variables: &'a [(String, String)],
     /// How long it may take.
     pub time_max: Duration,
-    /// Let its standard error through; else it is thrown away, because training programs tell scores there.
+    /// Let its standard error through; otherwise it is discarded, because training programs print scores there.
     pub show_errors: bool,
 }
 
@@ -142,7 +142,7 @@ fn has_ended(command: Pid) -> bool {
     !matches!(waitid(WaitId::Pid(command), look), Ok(None) | Err(rustix::io::Errno::INTR))
 }
 
-/// Lets a command clean up, unless a stop is wished for twice.
+/// Lets a command clean up, unless a stop is requested twice.
 fn ask_to_end(group: Pid, stop: &Stop) {
     let start = Instant::now();
     // No such group: it has ended by itself.

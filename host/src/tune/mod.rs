@@ -1,5 +1,5 @@
-//! Tuning somebody's own training command: candidates in, scores out. What leaves is decided elsewhere, by
-//! [`sordino_core::output::Publisher`]; nothing here prints a score.
+//! Tuning a user's training command: candidates in, scores out. [`sordino_core::output::Publisher`] decides what leaves;
+//! nothing here prints a score.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -47,8 +47,8 @@ pub type Outcome = Result<Value, Failure>;
 pub struct Interrupted;
 
 impl Plan<'_> {
-    /// Evaluates every candidate, whatever becomes of the others; the results stand in the order of the candidates,
-    /// however many run at a time. `done` hears after each run how many are done and what went wrong with this one.
+    /// Evaluates every candidate, even if others fail. The results are in the order of the candidates, however many run at a
+    /// time. `done` is called after each run with the number of runs done and, if this one failed, the reason.
     ///
     /// **Errors**: [`Interrupted`].
     pub fn evaluate(

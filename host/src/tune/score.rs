@@ -3,9 +3,9 @@
 //! **Rounding.** A promised mean moves by at most s = range/records. Printed with d decimals it moves by up to
 //! s + 10⁻ᵈ. So every score must be printed with at least [`decimals_needed`] decimals, the fewest with 10⁻ᵈ ≤ s, and
 //! the sensitivity that noise is scaled to includes the step ([`records_covered`]). Trailing zeros count, because
-//! nothing distinguishes 0.871 rounded from 0.871 exact. A format with a fixed number of decimals passes whatever the
-//! data are; one that drops zeros fails depending on them, and is then a failed candidate like a crash: nothing is
-//! released, and that this happened is visible and not accounted.
+//! nothing distinguishes 0.871 rounded from 0.871 exact. A format with a fixed number of decimals passes for all
+//! data; one that drops zeros fails depending on the data, and then the candidate has failed as in a crash: nothing is
+//! released, and the failure is visible and not accounted for.
 
 use super::command::Failure;
 
@@ -16,7 +16,7 @@ pub enum Reading {
     Number,
     /// A finite number with at least this many decimals.
     Decimals(u32),
-    /// `COUNT/RECORDS`, two whole numbers, the second being this one.
+    /// `COUNT/RECORDS`, two whole numbers, of which the second must be this one.
     Fraction(u32),
 }
 
@@ -35,7 +35,7 @@ pub fn decimals_needed(range: f64, records: u32) -> u32 {
     (0..=300).find(|decimals| last_place(*decimals) <= step).unwrap_or(300)
 }
 
-/// 10⁻ᵈ, correctly rounded; what cannot be told is no promise at all.
+/// 10⁻ᵈ, correctly rounded; infinite, so that no promise holds, where it cannot be computed.
 fn last_place(decimals: u32) -> f64 {
     format!("1e-{decimals}").parse().unwrap_or(f64::INFINITY)
 }

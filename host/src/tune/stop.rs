@@ -1,4 +1,4 @@
-//! SIGINT, SIGTERM, SIGHUP and SIGQUIT, which end a training command in order instead of leaving it behind.
+//! SIGINT, SIGTERM, SIGHUP and SIGQUIT, which end a training command in an orderly way instead of leaving it behind.
 //!
 //! A training command runs in a process group of its own, so that no signal of the terminal reaches it: the process that
 //! started it must pass the signal on. The signals are blocked in every thread and awaited by one, so nothing runs inside a
@@ -12,12 +12,12 @@ use nix::sys::signal::{SigSet, Signal};
 
 use crate::files::read_bounded;
 
-/// How often a stop was wished for.
+/// How often a stop was requested.
 #[derive(Debug, Default)]
 pub struct Stop(AtomicU32);
 
 impl Stop {
-    /// A stop that nobody wishes for by a signal.
+    /// A stop that no signal requests.
     pub fn never() -> Arc<Stop> {
         Arc::default()
     }
@@ -49,12 +49,12 @@ impl Stop {
         Ok(stop)
     }
 
-    /// Wishes for a stop.
+    /// Requests a stop.
     pub fn wish(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Number of wishes so far: at 1 commands are asked to end, from 2 on they are killed.
+    /// Number of requests so far: at 1 commands are asked to end, from 2 on they are killed.
     pub fn wishes(&self) -> u32 {
         self.0.load(Ordering::Relaxed)
     }

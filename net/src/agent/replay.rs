@@ -1,7 +1,7 @@
-//! A journal carried out again: the same frames in, the same queries and uploads out.
+//! A journal replayed: the same frames in, the same queries and uploads out.
 //!
-//! Terms, seed, frames and values come from the folder; every query and every upload is computed again and compared, and so
-//! is what the agent's file says at the end. The first line that differs is named. Nothing is written.
+//! Terms, seed, frames and values come from the folder; every query and every upload is computed again and compared, as is
+//! the agent's file at the end. The first line that differs is named. Nothing is written.
 
 use std::path::{Path, PathBuf};
 
@@ -64,7 +64,7 @@ pub enum ReplayError {
         /// What came out instead.
         expected: String,
     },
-    /// What the journal leads to is not what the agent's file holds.
+    /// The journal does not lead to what the agent's file holds.
     #[error("{}: {what} is not what the journal leads to", path.display())]
     Elsewhere {
         /// Path of the agent's file.
@@ -81,9 +81,9 @@ pub struct Replayed {
     pub agent: u32,
     /// Lines of the journal.
     pub lines: u32,
-    /// Frames that it heard,
+    /// Number of frames that it received.
     pub frames: u32,
-    /// of which it missed these many rounds.
+    /// How many of these were of rounds that it missed.
     pub missed: u32,
     /// Queries that came out again.
     pub queries: u32,

@@ -1,13 +1,13 @@
-//! A bridge over an MQTT 5 broker, for those who own one: connections to the server's door, carried as messages.
+//! A bridge over an MQTT 5 broker, for sites that have one: connections to the server, carried as messages.
 //!
 //! ```text
 //! agent ── TLS ──> near end ── messages ──> broker ── messages ──> far end ── TLS ──> door
 //! ```
 //!
 //! The bridge carries bytes and knows nothing of what they say: it is **TLS between the agent and the server**, with the keys that
-//! both pin, so every frame is judged by the identity of its sender as without a broker. A broker, and whoever else can
-//! publish, may drop, delay, double and make up messages: that breaks connections, which are made again, and costs rounds. It
-//! reads times and lengths, and no content.
+//! both pin, so a frame's sender is identified just as without a broker. The broker, and anyone else who can
+//! publish, may drop, delay, double and make up messages: that breaks connections, which are made again, and costs rounds.
+//! They see times and lengths, and no content.
 //!
 //! Messages have quality of service 0 and sessions are clean: what is lost is sent again by [`segments`], so nothing depends
 //! on what a broker stores, on its queues or on its acknowledgements, which say nothing about the server.
@@ -34,25 +34,25 @@ use tokio::time::Instant;
 
 use segments::{DATA_MAX, Gone, Segments};
 
-/// Connections of a far end at one time.
+/// The most connections of a far end at one time.
 const CONNECTIONS_MAX: usize = 4096;
 /// Segments that wait for one connection; further ones are lost, and sent again.
 const WAITING_MAX: usize = 64;
-/// Between two attempts to reach the broker.
+/// The pause between two attempts to reach the broker.
 const PAUSE: Duration = Duration::from_millis(300);
 /// Messages that wait for the broker.
 const REQUESTS_MAX: usize = 256;
 
-/// Where the broker is, and as whom it is spoken to.
+/// Where the broker is, and the user to log in as.
 #[derive(Clone, Debug)]
 pub struct Broker {
     /// Name or address.
     pub host: String,
-    /// Port, 1883 as a rule.
+    /// Port, usually 1883.
     pub port: u16,
     /// User and password, if it asks for them.
     pub credentials: Option<(String, String)>,
-    /// What tells this bridge from others on the broker: NAME in its topics, of letters, digits and `-`.
+    /// Distinguishes this bridge from others on the broker: NAME in its topics, of letters, digits and `-`.
     pub name: String,
 }
 

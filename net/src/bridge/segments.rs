@@ -3,8 +3,8 @@
 //!
 //! **Layout** of a segment: kind (1 byte), number (u32, little-endian), acknowledged (u32: all numbers below), data.
 //!
-//! What comes out of it is as trustworthy as the messages: a broker that changes them changes the stream. So what is sent
-//! through it is TLS, which notices.
+//! The stream is as trustworthy as the messages: a broker that changes them changes the stream. So TLS is sent through it,
+//! which notices.
 
 use std::collections::VecDeque;
 
@@ -39,7 +39,7 @@ pub struct Heard {
     pub reply: Option<Bytes>,
 }
 
-/// The stream is over: the peer is gone, forgot it, or speaks otherwise.
+/// The stream is over: the peer is gone, forgot it, or speaks another protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gone;
 

@@ -7,7 +7,7 @@ use tokio::net::TcpListener;
 use super::common;
 use crate::bridge::{self, Broker};
 
-/// The environment variable that holds the broker's password: arguments are seen by everybody on a machine.
+/// The environment variable that holds the broker's password: everybody on a machine can see arguments.
 const PASSWORD: &str = "SORDINO_BROKER_PASSWORD";
 
 /// Which broker, for all commands that use one.
@@ -16,10 +16,10 @@ pub struct Via {
     /// Carry connections over this MQTT 5 broker, which need not be trusted
     #[arg(long, value_name = "HOST:PORT")]
     pub broker: Option<String>,
-    /// As whom the broker is spoken to; the password is in SORDINO_BROKER_PASSWORD
+    /// User name at the broker; the password is taken from SORDINO_BROKER_PASSWORD
     #[arg(long, value_name = "USER", requires = "broker")]
     pub broker_user: Option<String>,
-    /// Tells this federation from others on the broker: letters, digits and `-`
+    /// Distinguishes this federation from others on the broker: letters, digits and `-`
     #[arg(long, value_name = "NAME", default_value = "federation")]
     pub bridge: String,
 }
@@ -52,10 +52,10 @@ impl Via {
 pub struct Bridge {
     #[command(flatten)]
     via: Via,
-    /// The server's end: where its door is
+    /// At the server's end: the address at which the server listens
     #[arg(long, value_name = "HOST:PORT", required_unless_present = "listen", conflicts_with = "listen")]
     to: Option<String>,
-    /// The agents' end: where they connect to, in place of the server
+    /// At the agents' end: the address that agents connect to in place of the server's
     #[arg(long, value_name = "HOST:PORT")]
     listen: Option<String>,
 }

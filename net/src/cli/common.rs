@@ -1,4 +1,4 @@
-//! What several commands read: scenarios, methods, times, ranges of agents; and the runtime they wait in.
+//! What several commands read: scenarios, methods, times, ranges of agents; and the runtime they use.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use sordino_sim::cli::error::CliError;
 use sordino_sim::cli::run::{one_method, scenario_text};
 use sordino_sim::scenario::{Method, Scenario};
 
-/// A federated scenario by its name or file as the one method that is asked for sees it, and that method.
+/// A federated scenario by its name or file, reduced to the one method that is asked for, and that method.
 pub fn scenario(name: &str, settings: &[String], method: Option<&str>) -> Result<(Scenario, Method), CliError> {
     let (source, text) = scenario_text(name)?;
     let scenario = Scenario::parse(&source, &text, settings)?;

@@ -1,4 +1,4 @@
-//! `sordino-net join`: takes part with a command of the user's that measures.
+//! `sordino-net join`: takes part, with a command of the user's for measuring.
 
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
@@ -27,11 +27,11 @@ pub struct Join {
     /// machine, who may read the arguments of every process
     #[arg(value_name = "INVITATION|@FILE|-")]
     invitation: String,
-    /// What measures a point, run by `sh`: {x0}, {x1}, … are replaced by coordinates in [0, 1]; the last line it prints
-    /// is the value, larger is better
+    /// Command that measures a point, run by `sh`: {x0}, {x1}, … are replaced by coordinates in [0, 1]; the last line it
+    /// prints is the value, larger is better
     #[arg(long)]
     command: String,
-    /// Where key and state are kept; the same folder continues [default: ./sordino-agent-RUN-SLOT]
+    /// Where key and state are kept; start again with the same folder to go on [default: ./sordino-agent-RUN-SLOT]
     #[arg(long)]
     folder: Option<PathBuf>,
     /// A certificate that the authority in the terms signed, in PEM, for a federation served with --ca
@@ -43,7 +43,7 @@ pub struct Join {
     /// Contribute to no more than this ε, and go on with what others share [default: what the terms say]
     #[arg(long, value_name = "EPSILON")]
     max_epsilon: Option<f64>,
-    /// Tell every point and its value: observations, which a log that others read must not hold
+    /// Print every point and its value: these are observations, so not for a log that others read
     #[arg(long)]
     show_values: bool,
 }
@@ -113,7 +113,7 @@ fn read_by_others(path: &Path) -> Option<u32> {
 /// Runs the command for one point.
 async fn measure(command: &str, query: Query, show: bool) -> Result<f64, String> {
     let mut text = command.to_owned();
-    // From the last: {x1} is no beginning of {x10}, but the other way round it would not matter either.
+    // The braces keep {x1} apart from {x10}, so any order would do.
     for (i, x) in query.point.iter().enumerate().rev() {
         text = text.replace(&format!("{{x{i}}}"), &x.to_string());
     }

@@ -3,7 +3,7 @@
 //! | module | command |
 //! |---|---|
 //! | `server` | `serve`, `invite`, `rotate`, `revoke` |
-//! | `papers` | `replay`, `promise`: what a folder says |
+//! | `papers` | `replay`, `promise`: what a folder documents |
 //! | `join` | `join` |
 //! | `rehearse` | `rehearse` |
 //! | `bridge` (feature `mqtt`) | `bridge` |
@@ -36,19 +36,19 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Serve a federation with secret noise; goes on where it was
+    /// Serve a federation with secret noise; started again, it goes on where it was
     Serve(server::Serve),
     /// Print an invitation for each agent
     Invite(server::Invite),
     /// Take part in a federation
     Join(join::Join),
-    /// Change the server's key for the next one, which invitations name already
+    /// Replace the server's key with the next one, which invitations already name
     Rotate(server::Rotate),
-    /// Shut an agent out: its slot stays and counts as zero
+    /// Shut an agent out: its slot stays, and counts as zero
     Revoke(server::Revoke),
     /// Check a folder: a server's history, charges and loss; an agent's queries and uploads
     Replay(papers::Replay),
-    /// What a federation promises, signed with the server's key
+    /// Print what a federation promises, signed with the server's key
     Promise(papers::Folder),
     /// Run a simulated federation over HTTPS on this machine; prints the digest of `sordino run`
     Rehearse(rehearse::Rehearse),

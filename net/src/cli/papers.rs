@@ -1,4 +1,4 @@
-//! `sordino-net replay`, `promise`: what a folder of a server or an agent says, checked, and what was promised, signed.
+//! `sordino-net replay`, `promise`: a server's or an agent's folder, checked; what was promised, signed.
 
 use std::path::{Path, PathBuf};
 
@@ -28,7 +28,7 @@ pub struct Replay {
     folder: PathBuf,
 }
 
-/// A server's folder: history, charges and loss. An agent's: every query and upload again.
+/// Checks a server's folder (history, charges and loss), or repeats an agent's queries and uploads.
 pub fn replay(arguments: &Replay) -> Result<(), CliError> {
     let [file, journal] = [replay::AGENT, "agent.journal"].map(|name| arguments.folder.join(name).exists());
     if file || journal { replay_agent(&arguments.folder) } else { replay_server(&arguments.folder) }
@@ -39,12 +39,12 @@ fn replay_agent(folder: &Path) -> Result<(), CliError> {
         replay::replay(folder).map_err(CliError::failure)?;
     print(&format!(
         "agent {agent}: {lines} lines, {frames} frames of which {missed} were missed, {queries} queries and {uploads} uploads, \
-         all the same again\nchain {chain}\n"
+         all reproduced\nchain {chain}\n"
     ))
 }
 
-/// Compares history, charges and loss: every frame continues the ones before, every broadcast has one charge, and ε is
-/// that of the charges as the ledger's own chain has them.
+/// Compares history, charges and loss: every frame must continue the ones before, every broadcast must have one charge; ε
+/// is computed from the charges in the ledger.
 fn replay_server(folder: &Path) -> Result<(), CliError> {
     let folder = folder::Folder::open(folder).map_err(CliError::failure)?;
     let numbers = folder.terms.agreement.frame_numbers_max();
@@ -87,9 +87,8 @@ pub fn promise(arguments: &Folder) -> Result<(), CliError> {
     let event = Server::<f64>::event_of(&agreement.config).map_err(CliError::failure)?;
     let event = event.ok_or_else(|| CliError::failure("this method's releases protect nobody"))?;
     let (delta, most) = (agreement.announced.delta, agreement.announced.epsilon_max);
-    let text = serde_json::json!({
+    let mut text = serde_json::json!({
         "agreement": agreement.digest().to_string(),
-        "terms": folder.terms.digest().to_string(),
         "run": format!("{:016x}", agreement.deployment),
         "unit": "agent: all contributions of one enrolled agent",
         "relation": "zero-out: one agent's vectors replaced by zero; N and weights public",
@@ -100,8 +99,12 @@ pub fn promise(arguments: &Folder) -> Result<(), CliError> {
         "round_deadline_ms": agreement.announced.deadline_ms,
         "closes_early": agreement.announced.may_close_early,
         "trusted": "the server: it sees every agent's vectors",
-        "not_covered": ["who takes part and when, which the network shows", "an agent's own queries, which whoever measures sees"],
+        "not_covered": ["who takes part and when, which the network shows", "an agent's own queries, seen by those who evaluate them"],
     });
+    // Without an authority the terms are the agreement, and so is their digest.
+    if folder.terms.authority.is_some() {
+        text["terms"] = folder.terms.digest().to_string().into();
+    }
     let text = text.to_string();
     let signature = folder.keys.present.sign(text.as_bytes()).map_err(CliError::failure)?;
     let key = folder.keys.present.fingerprint().map_err(CliError::failure)?;

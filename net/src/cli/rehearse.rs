@@ -25,16 +25,16 @@ pub struct Rehearse {
     /// Cut every connection after 2 to 14 kB
     #[arg(long)]
     chaos: bool,
-    /// Let agents die at any moment, and go on from their files in this folder, which must be empty
+    /// Kill agents at random moments and let them go on from their files in this folder, which must be empty
     #[arg(long, value_name = "DIR")]
     deaths: Option<PathBuf>,
-    /// Leave agent 0 to a device, such as `firmware-networked` in QEMU, and write what it is given into this file
+    /// Leave agent 0 to a device, such as `firmware-networked` in QEMU, and write into this file what the device is given
     #[arg(long, value_name = "FILE")]
     device: Option<PathBuf>,
     #[cfg(feature = "mqtt")]
     #[command(flatten)]
     via: super::bridge::Via,
-    /// A round that is not complete after this time ends the rehearsal
+    /// End the rehearsal if a round is not complete after this time
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = common::duration)]
     deadline: Duration,
     /// Text for people or one JSON object

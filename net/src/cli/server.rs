@@ -31,13 +31,13 @@ pub struct Serve {
     /// A federated scenario from `sordino list`, or a TOML file: numbers, candidates and privacy of the federation
     #[arg(value_name = "SCENARIO|FILE")]
     scenario: String,
-    /// Everything that must not be lost; the same folder continues
+    /// Folder for everything that must not be lost; start again with the same folder to go on
     #[arg(long)]
     folder: PathBuf,
-    /// Where to listen
+    /// Address to listen on
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8443")]
     listen: String,
-    /// What invitations name [default: --listen]
+    /// Address that invitations name [default: --listen]
     #[arg(long, value_name = "HOST:PORT")]
     address: Option<String>,
     /// Admit agents by certificates that this authority signed, its certificate in PEM or DER, and not by tokens
@@ -46,16 +46,17 @@ pub struct Serve {
     /// How long a round is open
     #[arg(long, value_name = "TIME", default_value = "6h", value_parser = common::duration)]
     deadline: Duration,
-    /// End a round when all have answered: everybody then sees that nobody was absent, which no ε covers
+    /// End a round when all have answered: everybody then sees that nobody was absent, and how many have joined, which
+    /// no ε covers
     #[arg(long)]
     close_early: bool,
-    /// How long agents are sent away for at most
+    /// The longest that agents are told to wait before they ask again
     #[arg(long, value_name = "TIME", default_value = "15m", value_parser = common::duration)]
     ask_again: Duration,
-    /// From the end of a round to the next announcement
+    /// Time from the end of a round to the next announcement
     #[arg(long, value_name = "TIME", default_value = "250ms", value_parser = common::duration)]
     delay: Duration,
-    /// How long the server stays after the last frame; with --close-early less if all have it
+    /// How long the server stays after the last broadcast; with --close-early it leaves as soon as all have it
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = common::duration)]
     linger: Duration,
     /// Which method [default: the scenario's only one, or dp-fts-de]
@@ -64,21 +65,21 @@ pub struct Serve {
     /// Replace a value of the scenario; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
-    /// Name of the data set in the ledger, one for one folder: a second folder under it is refused [default: the folder's run]
+    /// Name of the data set in the ledger; a second folder with the same name is refused [default: the folder's run]
     #[arg(long, value_name = "NAME")]
     data_name: Option<String>,
     /// Folder of the ledger's second count [default: the user's state folder]
     #[arg(long, value_name = "DIR")]
     counter: Option<PathBuf>,
-    /// Where to tell metrics in plain HTTP; for a machine's own address only
+    /// Serve metrics in plain HTTP at this address; for addresses of this machine only
     #[arg(long, value_name = "HOST:PORT")]
     admin: Option<String>,
-    /// What is told on standard error: a line for people or one JSON object
+    /// Progress on standard error: lines for people, or JSON objects
     #[arg(long, value_enum, default_value_t)]
     log: Log,
 }
 
-/// Serves to the end.
+/// Serves the federation to its end.
 pub fn serve(arguments: &Serve) -> Result<(), CliError> {
     arguments.log.begin();
     let folder = begin(arguments)?;
@@ -98,7 +99,8 @@ pub fn serve(arguments: &Serve) -> Result<(), CliError> {
         linger: arguments.linger,
     };
     let (address, path) = (folder.address().map_err(CliError::failure)?, folder.path().display());
-    note(&format!("serving {path} at {address}; invitations: sordino invite {path} --agents 0..N"));
+    let agents = folder.terms.agreement.config.parameters().agents;
+    note(&format!("serving {path} at {address}; invitations: sordino invite {path} --agents 0..{agents}"));
     let ended = common::wait(async {
         tokio::select! {
             ended = serve::serve(&folder, serving) => ended.map_err(CliError::failure),
@@ -117,7 +119,7 @@ fn begin(arguments: &Serve) -> Result<Folder, CliError> {
             "privacy.max_epsilon is not set: a real federation has a budget; say --set privacy.max_epsilon=8",
         ));
     }
-    // Only the list of points is used: what agents measure there is theirs.
+    // Only the list of points is used: what agents measure there is their own.
     let functions =
         sordino_sim::world::load(&scenario, None).map_err(CliError::input)?.realize(RunSeed::new(scenario.seed, 0));
     let announced = Announced {
@@ -151,7 +153,7 @@ pub struct Invite {
     agents: Range<u32>,
 }
 
-/// Prints an invitation a line. Each is a secret until it was used, unless certificates say who agents are.
+/// Prints invitations, one on each line. Each is a secret until it is used, unless certificates say who agents are.
 pub fn invite(arguments: &Invite) -> Result<(), CliError> {
     let folder = open(&arguments.folder)?;
     let agreement = &folder.terms.agreement;
@@ -186,12 +188,12 @@ pub fn invite(arguments: &Invite) -> Result<(), CliError> {
 pub struct Rotate {
     /// The server's folder
     folder: PathBuf,
-    /// Rotate although agents will no longer know the server
+    /// Rotate even if some agents will no longer recognise the server
     #[arg(long)]
     leave_behind: bool,
 }
 
-/// The server's next key becomes the present one.
+/// Makes the server's next key the present one.
 pub fn rotate(arguments: &Rotate) -> Result<(), CliError> {
     let folder = open(&arguments.folder)?;
     let [_, next] = folder.keys.pins().map_err(CliError::failure)?;
@@ -202,13 +204,13 @@ pub fn rotate(arguments: &Rotate) -> Result<(), CliError> {
             count => format!("{count} agents, from {first} to {last}, were"),
         };
         return Err(CliError::failure(format!(
-            "{who} given no invitation with the next key, and would no longer know the server: invite again (an agent goes on \
-             with its folder and the new line), or add --leave-behind"
+            "{who} given no invitation with the next key, and would no longer recognise the server: invite again (an agent goes \
+             on with its folder and the new line), or add --leave-behind"
         )));
     }
     let [present, next] = keys::rotate(folder.path(), next).map_err(CliError::failure)?;
     print(&format!(
-        "the key is {present}; a server that runs shows it to new connections within a second\nthe next will be {next}: \
+        "the key is now {present}; a running server shows it to new connections within a second\nthe next will be {next}: \
          invitations name both from now on\n"
     ))
 }
@@ -230,7 +232,7 @@ pub fn revoke(arguments: &Revoke) -> Result<(), CliError> {
         return Err(CliError::input(format!("agent {}: this federation has {count} agents", arguments.agent)));
     }
     enrolment::revoke(folder.path(), arguments.agent).map_err(CliError::failure)?;
-    print(&format!("agent {} is shut out; a server that runs notices within a second\n", arguments.agent))
+    print(&format!("agent {} is shut out; a running server notices within a second\n", arguments.agent))
 }
 
 fn open(path: &Path) -> Result<Folder, CliError> {

@@ -1,7 +1,7 @@
-//! Agent 0 of a rehearsal as a device of its own: everything it must be given before its first boot, in one file.
+//! Agent 0 of a rehearsal as a separate device: everything it must be given before its first boot, in one file.
 //!
-//! `firmware-networked` reads it. What a real device has by itself is here as well, because an emulated one has neither a
-//! sensor nor a source of randomness: its secret, and the value of every candidate at each of its observations.
+//! `firmware-networked` reads it. An emulated device has neither a sensor nor a source of randomness, so the file also holds
+//! what a real one has itself: its secret, and the value of every candidate at each of its observations.
 
 use std::path::Path;
 
@@ -44,8 +44,8 @@ pub enum DeviceError {
     Entropy(#[from] getrandom::Error),
 }
 
-/// Writes the file for its owner alone: whoever reads it can be the device. The invitation's host is replaced by what the
-/// emulator's network calls this machine.
+/// Writes the file, readable by its owner alone: anyone who reads it can be the device. The invitation's host is replaced by
+/// the emulator's name for this machine.
 ///
 /// **Errors**: [`DeviceError`].
 pub fn write<T: Scalar>(path: &Path, context: &MethodContext<T>, invitation: &Invitation) -> Result<(), DeviceError> {

@@ -199,6 +199,7 @@ async fn stuck_door(limits: Limits) -> (Hostile, mpsc::Receiver<Asking>, Arc<Cou
         body_max: terms.upload_bytes_max(),
         enrolment,
         authority: None,
+        tells_joined: false,
         requests,
         limits,
         counts: counts.clone(),

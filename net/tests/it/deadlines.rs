@@ -1,5 +1,6 @@
 //! Rounds close at their deadline, whoever has answered; who is absent costs utility and nothing else.
 
+use std::fs::File;
 use std::time::{Duration, Instant};
 
 use sordino_core::federated::Server;
@@ -7,7 +8,7 @@ use sordino_core::privacy::accountant::RdpAccountant;
 use sordino_net::agent::AgentEnd;
 use sordino_net::join::JoinError;
 
-use super::util::{Federation, PATIENCE, bounded, runtime, said, take_part};
+use super::util::{Federation, PATIENCE, Process, bounded, program, runtime, said, take_part};
 
 /// ε of a ledger, as `replay` tells it.
 fn epsilon(said: &str) -> f64 {
@@ -151,5 +152,47 @@ fn mended_an_agent_that_is_told_later_comes_back() {
             assert_eq!(joined.given, [0, 1]);
         }
         assert!(server.ended().success(), "{}", federation.heard());
+    });
+}
+
+/// How many have joined is presence, which the terms make public or not.
+#[test]
+fn an_agent_says_once_what_it_waits_for() {
+    bounded(|| {
+        for (early, name) in [(true, "awaited-agents"), (false, "awaited-deadline")] {
+            let more: &[&str] = if early { &["--deadline", "10m", "--close-early"] } else { &["--deadline", "10m"] };
+            let federation = Federation::new(name, 2, 3, more);
+            let mut server = federation.serve();
+            let line = federation.invite().remove(0).to_string();
+            let path = federation.place.0.join("agent.log");
+            let folder = federation.place.0.join("agent").display().to_string();
+            let mut command = program(&["join", &line, "--folder", &folder, "--command", "echo 1"]);
+            command.stderr(File::create(&path).unwrap());
+            let _agent = Process::start(command);
+            let heard = |what: &str, until: &dyn Fn(&str) -> bool| {
+                let start = Instant::now();
+                loop {
+                    let heard = std::fs::read_to_string(&path).unwrap();
+                    if until(&heard) {
+                        return heard;
+                    }
+                    assert!(start.elapsed() < PATIENCE, "{what}: {heard}");
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+            };
+            let agents =
+                "agent 0: waiting for other agents: 1 of 2 have joined; round 0 closes in 10 min at the latest\n";
+            let deadline = "agent 0: waiting for the deadline of round 0, in 10 min at the latest\n";
+            let (awaited, never) = if early { (agents, "the deadline") } else { (deadline, "joined") };
+            heard(awaited, &|heard| heard.contains(awaited));
+            // It asks several times in this time: the server sends it away for 200 ms.
+            std::thread::sleep(Duration::from_secs(1));
+            let said = heard("again", &|_| true);
+            assert!(said.matches("waiting").count() == 1 && !said.contains(never), "{said}");
+            server.kill();
+            let lost = "agent 0: waiting for the server; next attempt in ";
+            let said = heard(lost, &|heard| heard.contains(lost));
+            assert_eq!(said.matches(lost).count(), 1, "{said}");
+        }
     });
 }

@@ -115,7 +115,7 @@ fn changes_are_named(folder: &Path) {
     let line = at("value");
     written(rehashed(&changed(line, "\"value\":", "\"value\":1")));
     let says = refused(folder);
-    assert!(says.contains("not those that the agent's state was stored beside"), "{says}");
+    assert!(says.contains("not those beside which the agent's state was stored"), "{says}");
     fs::write(&journal, &whole).unwrap();
     // Both files of another moment, and the state alone.
     fs::write(&file, &state[..state.len() - 1]).unwrap();

@@ -1,12 +1,19 @@
 //! The server's key changes while it runs: agents of old and new invitations go on, and so do seals.
 
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use sordino_net::identity::Identity;
+use sordino_net::identity::{Fingerprint, Identity, IdentityError};
 use sordino_net::invitation::Invitation;
+use sordino_net::keys::{self, Keys};
 use sordino_net::link::{Link, LinkError};
 
-use super::util::{Federation, PATIENCE, bounded, runtime, said, take_part};
+use super::util::{Federation, PATIENCE, Place, Process, bounded, runtime, said, take_part};
+
+/// Tells this program of tests, started again, to rotate: what the next key should be, in which folder, as which of two.
+const TOLD: [&str; 3] = ["SORDINO_TEST_EXPECTED", "SORDINO_TEST_FOLDER", "SORDINO_TEST_WHO"];
 
 /// Runs `rotate`: whether it was done, and what it said.
 fn rotate(federation: &Federation, more: &[&str]) -> (bool, String) {
@@ -126,5 +133,91 @@ fn a_rotation_that_leaves_agents_behind_says_whom() {
         assert!(!done, "agent 1 has no line with the fourth key");
         let (done, says) = rotate(&federation, &["--leave-behind"]);
         assert!(done, "{says}");
+    });
+}
+
+/// One of two processes: waits until both are there, rotates, and leaves what became of it beside the folder.
+fn rotates(expected: &str, folder: &Path, who: &str) {
+    let beside = |name: &str| folder.with_file_name(name);
+    std::fs::write(beside(&format!("ready-{who}")), "").unwrap();
+    let start = Instant::now();
+    while !beside("go").exists() {
+        assert!(start.elapsed() < PATIENCE, "nobody says go");
+        std::thread::yield_now();
+    }
+    let told = match keys::rotate(folder, expected.parse().unwrap()) {
+        Ok([now, next]) => format!("rotated {now} {next}"),
+        Err(IdentityError::Rotated { expected, found }) => format!("refused {expected} {found}"),
+        Err(error) => panic!("{error}"),
+    };
+    std::fs::write(beside(&format!("told-{who}")), told).unwrap();
+}
+
+/// Two processes that rotate at one time, and what became of each.
+fn rotate_at_once(folder: &Path, expected: [Fingerprint; 2]) -> [String; 2] {
+    let beside = |name: String| folder.with_file_name(name);
+    let names = ["ready-0", "ready-1", "told-0", "told-1", "go"];
+    names.iter().for_each(|name| drop(std::fs::remove_file(beside(name.to_string()))));
+    let processes = [0, 1].map(|who| {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "rotations::of_two_processes_that_rotate_at_one_time_one_does"]);
+        let values = [expected[who].to_string(), folder.display().to_string(), who.to_string()];
+        command.envs(TOLD.into_iter().zip(values)).stdin(Stdio::null()).stdout(Stdio::null());
+        Process::start(command)
+    });
+    let start = Instant::now();
+    while ![0, 1].iter().all(|who| beside(format!("ready-{who}")).exists()) {
+        assert!(start.elapsed() < PATIENCE, "two processes did not start");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    std::fs::write(beside("go".into()), "").unwrap();
+    for process in processes {
+        assert!(process.ended().success());
+    }
+    [0, 1].map(|who| std::fs::read_to_string(beside(format!("told-{who}"))).unwrap())
+}
+
+#[test]
+fn of_two_processes_that_rotate_at_one_time_one_does() {
+    if let [Ok(expected), Ok(folder), Ok(who)] = TOLD.map(std::env::var) {
+        return rotates(&expected, Path::new(&folder), &who);
+    }
+    bounded(|| {
+        let place = Place::new("two-rotate");
+        let folder = place.server();
+        std::fs::create_dir(&folder).unwrap();
+        Keys::begin(&folder).unwrap();
+        let open = || Keys::open(&folder).unwrap();
+        let seal = || open().sealer().seal(3, &Default::default());
+        let (sealed, mut pins) = (seal(), open().pins().unwrap());
+        for turn in 0..10 {
+            // The key that is shown was the next one before the last rotation: an expectation that is stale from the start.
+            let stale = turn % 2 == 1;
+            let told = rotate_at_once(&folder, [pins[usize::from(!stale)], pins[1]]);
+            let now = open().pins().unwrap();
+            assert!(now[0] == pins[1] && !pins.contains(&now[1]), "{turn}: one rotation, {told:?}");
+            let done = format!("rotated {} {}", now[0], now[1]);
+            let late = format!("refused {} {}", pins[1], now[1]);
+            if stale {
+                // Refused whether it came first or second.
+                let [first, second] = [pins[1], now[1]].map(|found| format!("refused {} {found}", pins[0]));
+                assert!(told[1] == done && [first, second].contains(&told[0]), "{turn}: {told:?}");
+            } else {
+                let mut told = told.clone();
+                told.sort();
+                assert_eq!(told, [late, done], "{turn}");
+            }
+            assert_eq!(seal(), sealed, "{turn}: seals stay");
+            let files = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap());
+            let mut files: Vec<(String, u32)> = files
+                .map(|file| {
+                    (file.file_name().into_string().unwrap(), file.metadata().unwrap().permissions().mode() & 0o777)
+                })
+                .collect();
+            files.sort();
+            let whole = [".keys.lock", "seal.key", "server.key", "server.next.key"];
+            assert_eq!(files, whole.map(|name| (name.to_owned(), 0o600)), "{turn}: nothing is left over");
+            pins = now;
+        }
     });
 }

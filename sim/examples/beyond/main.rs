@@ -19,7 +19,7 @@ use sordino_core::random::RunSeed;
 use table::{Row, Table};
 use world::{Case, Outcome, World};
 
-/// Functions if nobody says.
+/// The default number of functions.
 const RUNS: u32 = 12;
 
 /// Runs a case on the functions of seeds 0 to `runs`, on two threads.

@@ -1,5 +1,5 @@
 //! Sums through secure aggregation: every device adds its share of the noise and a mask that only the whole sum cancels,
-//! modulo 2ᵇ; who opens the sum sees neither a vector nor noise apart from the other. A simulation of what comes out: shares
+//! modulo 2ᵇ; the party that opens the sum sees neither a vector nor noise by itself. A simulation of what comes out: shares
 //! are rounded normals (which a device would draw as discrete Gaussians or Skellams, at these variances the same to the
 //! eye), masks come from a seed.
 

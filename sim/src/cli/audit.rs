@@ -1,7 +1,7 @@
-//! `sordino audit`: the shipped release path and, in the same breath, what must be rejected.
+//! `sordino audit`: the shipped release path and, beside it, defects that must be rejected.
 //!
-//! Both shipped paths are audited twice: on noise that the seed repeats, and on secret noise as a deployment draws it,
-//! which is another every time. The error probability holds for either. A control runs as often as it needs to be seen.
+//! Every shipped path is audited twice: with noise that the seed repeats, and with secret noise as a deployment draws it,
+//! which differs every time. The error probability holds for either. A control is run as often as its defect needs to show.
 
 use std::num::NonZeroUsize;
 
@@ -20,7 +20,7 @@ pub struct Arguments {
     /// Runs for each of the two neighbours; 200,000 see 5 % less noise
     #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = whole::<u32>(5_000, 10_000_000))]
     runs: u32,
-    /// Seed of the simulated noise; the lines of secret noise are others every time
+    /// Seed of the simulated noise; results with secret noise differ every time
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u64>(0, u64::MAX))]
     seed: u64,
     /// Threads; changes no result [default: all cores]
@@ -38,7 +38,7 @@ const LOCAL_EPSILON: f64 = 1.0;
 /// Reports for each run of the other: one costs what a single round does.
 const REPORTS_PER_RUN: u32 = 5;
 
-/// A path, what is broken in it, and from how many runs on that is seen.
+/// A path, what is broken in it, and the number of runs from which that shows.
 struct Case {
     mechanism: Mechanism,
     noise: Noise,
@@ -129,7 +129,7 @@ struct Line {
     mechanism: Mechanism,
     noise: Noise,
     case: &'static str,
-    /// Runs for each neighbour; nothing if it was not run: too fine for so few runs.
+    /// Runs for each neighbour; none if it was not run, because its defect is too fine for this number of runs.
     runs: Option<u32>,
     rejected: Option<bool>,
     expected: Option<bool>,

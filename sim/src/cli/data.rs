@@ -1,4 +1,4 @@
-//! `--data`: what a scenario takes from it and does not say itself.
+//! `--data`: what a scenario takes from it and does not state itself.
 
 use std::path::Path;
 
@@ -7,8 +7,8 @@ use crate::model::Model;
 use crate::scenario::{ObjectiveConfig, Scenario};
 use crate::world::{fedhpo, table};
 
-/// What a scenario takes from its data and does not say itself, as settings: a table's number of agents and digest, a list's
-/// digest.
+/// What a scenario takes from its data and does not state itself, as settings: a table's number of agents and digest, a
+/// list's digest.
 ///
 /// **Errors**: a table that is not named or cannot be read.
 pub fn of_data(text: &str, settings: &[String], data: Option<&Path>) -> Result<Vec<String>, CliError> {
@@ -51,7 +51,7 @@ pub fn of_data(text: &str, settings: &[String], data: Option<&Path>) -> Result<V
     Ok(agents.into_iter().chain(digest).collect())
 }
 
-/// The same of a table of federated trainings: what its agents are, the scenario says. Nothing of a wrong scenario.
+/// The same for a table of federated trainings; there the scenario says what the agents are. Nothing for a wrong scenario.
 fn of_trainings(text: &str, settings: &[String], path: &Path) -> Result<Option<table::Facts>, CliError> {
     // Any number of agents: that of the table is what is looked for.
     let most = [settings, &["federation.agents=1000000".to_owned()]].concat();
@@ -61,12 +61,12 @@ fn of_trainings(text: &str, settings: &[String], path: &Path) -> Result<Option<t
     }
 }
 
-/// Refuses `--data` that nobody would read: whoever gives it believes that it counts.
+/// Refuses `--data` for scenarios that do not read it: a user who gives it believes that it matters.
 pub fn check_data(scenarios: &[Box<dyn Model>], data: Option<&Path>) -> Result<(), CliError> {
     let name = scenarios.first().map_or(String::new(), |scenario| format!(" `{}`", scenario.head().name));
     match data {
         Some(path) if scenarios.iter().all(|scenario| scenario.reads().is_none()) => Err(CliError::input(format!(
-            "--data {}: scenario{name} reads no data; leave --data away, or run one that does (see sordino list)",
+            "--data {}: scenario{name} reads no data; omit --data, or run one that does (see sordino list)",
             path.display()
         ))),
         _ => Ok(()),

@@ -32,7 +32,7 @@ impl CliError {
         CliError { code: 1, message: chain(&*why.into()) }
     }
 
-    /// What clap says of a line for `program` in several lines, in one.
+    /// What clap says about a line for `program` in several lines, as one line.
     pub fn usage(error: &clap::Error, program: &str) -> Self {
         let text = error.to_string();
         let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
@@ -41,7 +41,7 @@ impl CliError {
         CliError::input(format!("{}; see {program} --help", said.join(" ")))
     }
 
-    /// Whether what was given does not fit, rather than anything else that went wrong.
+    /// Whether the input was wrong, rather than anything else.
     pub fn is_input(&self) -> bool {
         self.code == 2
     }

@@ -1,5 +1,4 @@
-//! Commands of the programs beside this one, `sordino-net` and `sordino-cluster`: carried out by them, as git and cargo do
-//! it.
+//! Commands that the programs beside this one, `sordino-net` and `sordino-cluster`, carry out, in the way of git and cargo.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -38,7 +37,7 @@ pub fn program_of(arguments: &[OsString]) -> Option<&'static Program> {
     PROGRAMS.iter().find(|program| program.commands.iter().any(|theirs| command == theirs))
 }
 
-/// The program of this name beside this one, or else the name alone, which is looked for in `PATH`.
+/// The program of this name beside this one, or else the bare name, to be found in `PATH`.
 pub fn beside(program: &str) -> PathBuf {
     let beside = std::env::current_exe().map(|own| own.with_file_name(program)).ok().filter(|path| path.is_file());
     beside.unwrap_or_else(|| PathBuf::from(program))

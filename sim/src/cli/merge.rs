@@ -29,7 +29,7 @@ pub struct Arguments {
     /// The folders of all parts of a run or of a sweep, in any order
     #[arg(value_name = "DIR", required = true)]
     parts: Vec<PathBuf>,
-    /// Folder of the whole, which must not exist
+    /// Folder to write, which must not exist
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
     /// Data file of scenarios that read one, or folder of data files: compared with what the parts read
@@ -71,7 +71,7 @@ fn merge_run(arguments: &Arguments, whole: &Whole) -> Result<(), CliError> {
 
 fn merge_sweep(arguments: &Arguments, whole: &Whole) -> Result<(), CliError> {
     if arguments.chain {
-        return Err(CliError::input("--chain: a sweep leaves no transcript.jsonl; leave --chain away"));
+        return Err(CliError::input("--chain: a sweep leaves no transcript.jsonl; omit --chain"));
     }
     let folder = whole.sweep(&arguments.out, arguments.data.as_deref())?;
     let index = folder.index()?;

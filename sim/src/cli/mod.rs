@@ -5,12 +5,12 @@
 //! | [`run`] | `sordino run`, and bare `sordino` |
 //! | [`sweep`] | `sordino sweep` |
 //! | [`parts`], [`merge`] | `--part` of both; `sordino merge` |
-//! | [`data`] | what scenarios take from `--data` |
+//! | [`data`] | what scenarios read from `--data` |
 //! | [`list`] | `sordino list` |
 //! | [`scenario`] | `sordino scenario`, `sordino init` |
 //! | [`export`] | `sordino export` |
 //! | [`report`] | `sordino report` |
-//! | `unfinished` | what it says of a folder that is not complete |
+//! | `unfinished` | what it says about a folder that is not complete |
 //! | [`privacy`] | `sordino privacy` |
 //! | [`audit`] | `sordino audit` |
 //! | [`reproduce`] | `sordino reproduce` |
@@ -72,25 +72,25 @@ enum Command {
     Run(run::Arguments),
     /// Execute a grid of settings under several seeds, each in a run folder, with an index
     Sweep(sweep::Arguments),
-    /// Put the parts of a run or a sweep together: the folder of the undivided one
+    /// Put the parts of a run or a sweep together into the folder of the undivided one
     Merge(merge::Arguments),
     /// List the scenarios that are compiled in, by trust model (some read data: `--data`)
     List,
-    /// What a scenario may say
+    /// Explain the keys of scenarios
     Scenario(scenario::Arguments),
-    /// Write a scenario to begin with: every key with its meaning; it runs as it stands
+    /// Write a scenario to start from: every key with its meaning; it runs as it is
     Init(scenario::Init),
-    /// Print what a device must be compiled with to take part: a Rust module or a C header
+    /// Print the constants that a device needs to take part: a Rust module or a C header
     Export(export::Arguments),
     /// Write the page of a run folder or of a sweep: one HTML file that needs no network
     Report(report::Arguments),
     /// Compare run folders over the same functions: paired differences, one picture
     Compare(compare::Arguments),
-    /// What releases cost
+    /// Compute what releases cost
     Privacy(privacy::Arguments),
-    /// Does the shipped release path leak more than claimed? Exit code 1 if so
+    /// Test whether the shipped release path leaks more than claimed; exit code 1 if so
     Audit(audit::Arguments),
-    /// What of the papers comes out: expected, measured, holds
+    /// Reproduce results of the papers: expected, measured, holds
     Reproduce(reproduce::Arguments),
     /// Tune your own training command and publish one private result
     #[command(after_help = tune::PRECONDITION, after_long_help = tune::long_help())]
@@ -121,8 +121,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     })
 }
 
-/// Reads a command line, sets the width of vectors from the environment, executes, and tells an error: the beginning and
-/// the end of every program of this family.
+/// Reads a command line, sets the width of vectors from the environment, executes, and reports an error: how every program
+/// of this family begins and ends.
 pub fn begun<A: Parser>(
     arguments: impl IntoIterator<Item = OsString>,
     execute: impl FnOnce(A) -> Result<(), CliError>,

@@ -1,4 +1,4 @@
-//! `sordino reproduce`: what of the papers comes out.
+//! `sordino reproduce`: which results of the papers can be reproduced.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use crate::text::significant;
 /// `sordino reproduce`.
 #[derive(Clone, Debug, Args)]
 pub struct Arguments {
-    /// Name of an experiment; without it the catalogue is listed
+    /// Name of an experiment; without one, the catalogue is listed
     #[arg(value_name = "NAME")]
     name: Option<String>,
     /// Runs (functions); fewer than the default make bands fail by chance [default: the experiment's]

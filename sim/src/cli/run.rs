@@ -27,7 +27,7 @@ use crate::text::nearest;
 
 /// Scenario files are read up to this length.
 const BYTES_MAX: u64 = 1 << 20;
-/// Where run folders go if nobody says.
+/// Where run folders go by default.
 const RUNS: &str = "sordino-runs";
 
 /// Arguments of `sordino run`.
@@ -60,13 +60,13 @@ pub struct Arguments {
     /// Go on with the interrupted run in --out, or start it if the folder is new
     #[arg(long, requires = "out")]
     resume: bool,
-    /// The jobs of one part of N alone, as in 2/3; sordino merge puts the parts together
+    /// Do only the jobs of one part of N, as in 2/3; sordino merge puts the parts together
     #[arg(long, value_name = "I/N", requires = "out", conflicts_with = "chain")]
     part: Option<Part>,
     /// Seconds between two checkpoints of a method; changes no result
     #[arg(long, value_name = "SECONDS", default_value_t = 5.0, value_parser = number::seconds)]
     checkpoint_every: f64,
-    /// Keep the digest after every round in transcript.jsonl, to see where two executions part [default: the last]
+    /// Keep the digest after every round in transcript.jsonl, to see where two executions diverge [default: the last]
     #[arg(long)]
     chain: bool,
     /// Text for people or one JSON object
@@ -78,7 +78,7 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// Refuses what has no meaning where the agents are held elsewhere.
+    /// Refuses options that have no meaning where the agents are held elsewhere.
     ///
     /// **Errors**: the option and what to give instead.
     pub fn for_a_hub(&self) -> Result<(), CliError> {
@@ -103,7 +103,7 @@ enum DriverArgument {
     Tokio,
 }
 
-/// A shipped scenario by name, or a file, of whichever trust model.
+/// A shipped scenario by name, or a file, of any trust model.
 pub fn load(name: &str, settings: &[String]) -> Result<Box<dyn Model>, CliError> {
     let (source, text) = scenario_text(name)?;
     Ok(model::parse(&source, &text, settings)?)
@@ -127,10 +127,10 @@ pub fn scenario_text(name: &str) -> Result<(String, String), CliError> {
     Ok((name.to_owned(), read_to_string_bounded(path, BYTES_MAX).map_err(unreadable)?))
 }
 
-/// The one method that is asked for, `dp-fts-de` if none is and the scenario has several, and the scenario as that method
-/// sees it.
+/// The one method that is asked for (`dp-fts-de` if none is and the scenario has several), and the scenario reduced to that
+/// method.
 ///
-/// **Errors**: a name that is none of a method.
+/// **Errors**: a name that is not a method's.
 pub fn one_method(scenario: &Scenario, name: Option<&str>) -> Result<(Scenario, Method), CliError> {
     let method = match (name, scenario.federation.methods.as_slice()) {
         (Some(name), _) => scenario
@@ -204,7 +204,7 @@ pub fn check_chain(chain: bool, head: &Head) -> Result<(), CliError> {
     }
     let name = &head.name;
     Err(CliError::input(format!(
-        "--chain: scenario `{name}` leaves no transcript.jsonl, which federations do; leave --chain away"
+        "--chain: scenario `{name}` leaves no transcript.jsonl, as federations do; omit --chain"
     )))
 }
 

@@ -1,4 +1,4 @@
-//! `sordino scenario keys` and `sordino init`: what a scenario may say, and one to begin with.
+//! `sordino scenario keys` and `sordino init`: the keys of scenarios, and a scenario to start from.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -19,13 +19,13 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Every key of a scenario: what it admits, its default, what it means
+    /// Print every key of a scenario: what it admits, its default, what it means
     Keys(Keys),
 }
 
 #[derive(Debug, Args)]
 struct Keys {
-    /// Of this trust model only [default: all]
+    /// Only keys of this trust model [default: all]
     #[arg(long, value_parser = trusts(), conflicts_with = "json_schema")]
     trust: Option<&'static TrustModel>,
     /// As JSON schema, for editors
@@ -38,7 +38,7 @@ struct Keys {
 pub struct Init {
     /// The file to write, which must not exist
     file: PathBuf,
-    /// Who may see what
+    /// Trust model: who may see what
     #[arg(long, value_parser = trusts(), default_value = MODELS[0].name)]
     trust: &'static TrustModel,
 }

@@ -29,8 +29,8 @@ pub struct Arguments {
     /// A name from `sordino list`, or a TOML file, of any trust model
     #[arg(value_name = "SCENARIO|FILE")]
     scenario: String,
-    /// A key and its values, as in privacy.noise_multiplier=0.5,1,2; may be repeated: the sweep is the product. A key with
-    /// one value is replaced, as in `sordino run`
+    /// A key and its values, as in privacy.noise_multiplier=0.5,1,2; may be repeated: the sweep is the product of all. A
+    /// single value replaces the scenario's, as in `sordino run`
     #[arg(long = "set", value_name = "KEY=VALUE,…")]
     settings: Vec<String>,
     /// Seeds, as in 0..5 (0 to 4), 0..=5 or 1,2,7; runs of one seed are paired over the sweep [default: the scenario's]
@@ -51,7 +51,7 @@ pub struct Arguments {
     /// Data file of scenarios that read one
     #[arg(long, value_name = "PATH")]
     data: Option<PathBuf>,
-    /// The jobs of one part of N alone, as in 2/3; sordino merge puts the parts together
+    /// Do only the jobs of one part of N, as in 2/3; sordino merge puts the parts together
     #[arg(long, value_name = "I/N")]
     part: Option<Part>,
     /// Seconds between two checkpoints of a method; changes no result

@@ -1,4 +1,4 @@
-//! What `sordino report` says of a folder that is not complete: how to go on, and a page of what is there.
+//! What `sordino report` says about a folder that is not complete: how to go on, and a page of what is there.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -54,7 +54,7 @@ impl std::fmt::Display for JournalError {
             JournalError::OtherData { path } => write!(f, "{}: of other data or another version", path.display()),
             JournalError::NothingToResume { path } => write!(
                 f,
-                "{}: holds no unfinished run; name a new folder, or leave --resume away to see what it is",
+                "{}: holds no unfinished run; name a new folder, or omit --resume to see what it is",
                 path.display()
             ),
         }

@@ -1,7 +1,7 @@
-//! What survives a kill: bytes under names, of any trust model; no type that is stored is known here.
+//! What survives a kill: bytes under names, of any trust model; the journal does not know the types that it stores.
 //!
-//! An execution has parts. A part that is finished leaves its result, one that goes on leaves a checkpoint now and then.
-//! Everything is written beside its place, synced, renamed, and the folder synced: a crash leaves the old file or the
+//! An execution has parts. A finished part leaves its result, an unfinished one its latest checkpoints.
+//! Everything is written under another name, synced, renamed, and the folder synced: a crash leaves the old file or the
 //! new one. A file begins with the digest of what it belongs to (program, scenario, data) and ends with a SHA-256 of all
 //! before it; one that does not fit is refused, never guessed at.
 
@@ -51,7 +51,7 @@ const KEEP: usize = 2;
 const BYTES_MAX: u64 = 1 << 34;
 /// A resolved scenario longer than this is not read.
 const SCENARIO_BYTES_MAX: u64 = 1 << 22;
-/// Files of data beyond this length are told apart by length and name alone.
+/// Data files beyond this length are distinguished by length and name alone.
 const DATA_BYTES_MAX: u64 = 1 << 28;
 /// Bytes of a digest.
 const DIGEST: usize = 32;
@@ -86,7 +86,7 @@ pub fn difference(there: &str, here: &str) -> String {
     gone.chain(come).take(6).collect::<Vec<_>>().join("; ")
 }
 
-/// Where an execution keeps what it must not lose.
+/// Where an execution stores what it must not lose.
 #[derive(Debug)]
 pub struct Journal {
     folder: PathBuf,

@@ -27,7 +27,7 @@ pub enum DriverKind {
     Tokio,
 }
 
-/// How to execute; none of it changes a result, `chain` what is told of it, `share` which results are computed here.
+/// How to execute. None of it changes a result; `chain` changes what is recorded, `share` which results are computed here.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Threads for arithmetic; `None` is all cores.
@@ -77,7 +77,7 @@ pub enum ModelError {
     /// Anything else that went wrong.
     #[error(transparent)]
     Failure(Cause),
-    /// Somebody asked for it; what is finished is in the journal.
+    /// It was interrupted on request; what is finished is in the journal.
     #[error("interrupted")]
     Interrupted,
     /// Every job of the share is done and in the journal; those of other parts are not here.
@@ -154,7 +154,7 @@ pub trait Model: std::fmt::Debug + Send + Sync {
         Vec::new()
     }
 
-    /// In how many steps progress is told, the same for every job.
+    /// The number of steps in which a job reports its progress, the same for every job.
     fn jobs(&self) -> Jobs {
         Jobs { count: u64::from(self.head().runs) * self.work().len() as u64, unit: "jobs" }
     }
@@ -169,7 +169,7 @@ pub trait Model: std::fmt::Debug + Send + Sync {
     /// **Errors**: a loss that cannot be computed.
     fn explain(&self) -> Result<Explanation, ModelError>;
 
-    /// A smaller scenario, of the runs of which every part is in the journal; nothing if there is none.
+    /// A smaller scenario with those runs of which every job is in the journal; none if there is no such run.
     ///
     /// **Errors**: the journal's.
     fn finished(&self, journal: &Journal) -> Result<Option<Box<dyn Model>>, ModelError>;

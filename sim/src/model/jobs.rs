@@ -1,5 +1,4 @@
-//! Jobs that know nothing of each other, on all cores; finished ones are in the journal, so that an interrupted
-//! execution goes on.
+//! Independent jobs on all cores; finished ones are in the journal, so that an interrupted execution can go on.
 //!
 //! A job is a function of the scenario, its data and its own address, never of another job: order, threads and
 //! interruptions cannot show in a result.

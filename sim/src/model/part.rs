@@ -1,4 +1,4 @@
-//! The parts of an execution that many processes share: which job is whose.
+//! The parts of an execution that many processes share: which process does which job.
 //!
 //! **The cut**: jobs are counted in the order of sweep points, then of runs, then of methods, and dealt like cards to
 //! the n parts; each deal begins one part later than the one before, so that a method is not always dealt to the same

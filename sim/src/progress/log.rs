@@ -10,7 +10,7 @@
 //! | `waiting` | a stage of a round that takes long: every five seconds | `what`, `waited_seconds`, and as `progress` |
 //! | `worker_joined`, `worker_lost`, `worker_took_over` | a worker of `sordino cluster` | `worker`, `agents`, `message` |
 //! | `worker`, `worker_done` | each worker every five seconds, and at the end | `worker`, `agents`, `rate` (agents' steps a second of its work), `memory_bytes`, `message` |
-//! | `note` | what a person would be told | `message` |
+//! | `note` | a message for people | `message` |
 //! | `done` | once, at the end | `out`, `digest` |
 //! | `error` | once, instead | `message` |
 //!
@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 use clap::ValueEnum;
 use serde::Serialize;
 
-/// How the program tells how far it has come.
+/// How the program reports its progress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Log {
     /// A bar, or a line for every tenth
@@ -37,7 +37,7 @@ pub enum Log {
     Json,
 }
 
-/// Standard error belongs to the whole program, and so does its form.
+/// Standard error belongs to the whole program, and so does its format.
 static JSON: AtomicBool = AtomicBool::new(false);
 static START: OnceLock<Instant> = OnceLock::new();
 
@@ -59,7 +59,7 @@ pub fn elapsed() -> Duration {
     START.get_or_init(Instant::now).elapsed()
 }
 
-/// Something a person wants to know.
+/// A note for people.
 pub fn note(text: &str) {
     match Log::chosen() {
         Log::Json => Line { event: "note", message: Some(text), ..Line::default() }.write(),
@@ -120,7 +120,7 @@ pub struct Line<'a> {
     /// What the scenario's `max_epsilon` leaves.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub epsilon_left: Option<f64>,
-    /// What was done or is awaited, in words.
+    /// What was done, or what it waits for, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub what: Option<&'a str>,
     /// Time waited, seconds.
@@ -156,7 +156,7 @@ pub struct Line<'a> {
     /// Digest of the results.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<&'a str>,
-    /// What a person would be told.
+    /// A message for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<&'a str>,
 }

@@ -1,8 +1,8 @@
-//! How far an execution has come, and how that is said.
+//! The progress of an execution, and how it is reported.
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`Progress`], [`Step`], [`Stage`] | whom to tell: of rounds of a federation, of jobs |
+//! | [`Progress`], [`Step`], [`Stage`] | what receives progress: rounds of a federation, jobs |
 //! | [`teller`] | a bar, or lines, on standard error |
 //! | [`log`] | the same as JSON, for programs |
 
@@ -22,14 +22,14 @@ pub struct Step {
     pub round: u32,
     /// T, the last round.
     pub rounds: u32,
-    /// What is awaited in the round, or that it is over.
+    /// What the round waits for, or that it is over.
     pub stage: Stage,
 }
 
 /// What a round waits for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Stage {
-    /// The agents' steps. Tells how many agents have done theirs, not who was selected or answered.
+    /// The agents' steps. Says how many agents have done theirs, not which were selected or answered.
     Agents {
         /// Agents that have done their step.
         done: u32,
@@ -40,7 +40,7 @@ pub enum Stage {
     Release,
     /// The checkpoint to be written and synced.
     Checkpoint,
-    /// The round is over; told once for each round.
+    /// The round is over; reported once for each round.
     Done {
         /// The tight ε of all releases so far at the scenario's δ; nothing if nothing private was released.
         epsilon: Option<f64>,
@@ -50,7 +50,7 @@ pub enum Stage {
     },
 }
 
-/// Whom an execution tells how far it has come. Called from any thread.
+/// Receives the progress of an execution. Called from any thread.
 pub trait Progress: Sync {
     /// A method of a federation entered a stage of a round.
     fn advance(&self, _step: &Step) {}
@@ -62,5 +62,5 @@ pub trait Progress: Sync {
     fn job(&self, _name: &str) {}
 }
 
-/// Tells nobody: for runs that are not watched.
+/// Reports to nobody: for runs that are not watched.
 impl Progress for () {}

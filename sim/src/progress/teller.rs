@@ -1,5 +1,5 @@
 //! What the program says on standard error while it works: a bar on a terminal, a line for every tenth elsewhere, JSON
-//! lines if asked for. Nothing is waited for in silence: what takes long is named again and again.
+//! lines if asked for. No wait is silent: what takes long is named repeatedly.
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -40,7 +40,7 @@ struct Shared {
     last: Mutex<Last>,
 }
 
-/// Tells people or programs how far an execution has come.
+/// Tells people or programs about the progress of an execution.
 #[derive(Debug)]
 pub struct Teller {
     shared: Arc<Shared>,
@@ -112,7 +112,7 @@ impl Teller {
         }
     }
 
-    /// An event of a sweep; a person is told the failures only.
+    /// An event of a sweep; people are shown the failures only.
     pub fn event(&self, line: Line<'_>) {
         match self.shared.log {
             Log::Json => line.write(),
@@ -205,7 +205,7 @@ impl Progress for Teller {
     }
 }
 
-/// Tells of one run folder among many.
+/// Reports on one run folder among many.
 #[derive(Clone, Copy, Debug)]
 pub struct FolderTeller<'t> {
     teller: &'t Teller,
@@ -319,7 +319,7 @@ impl Shared {
         .write();
     }
 
-    /// Names what is awaited as long as nothing else is said.
+    /// Names what the run waits for, as long as there is nothing else to report.
     fn tick(&self) {
         let every = Duration::from_secs(if self.log == Log::Json { 5 } else { 30 });
         while !self.ended.load(Ordering::Relaxed) {

@@ -161,7 +161,7 @@ pub fn faults(results: &[MethodRun]) -> Option<Chart> {
     })
 }
 
-/// Share of uploads that were clipped, by broadcast. Simulation only. Nothing if nobody clips.
+/// Share of uploads that were clipped, by broadcast. Simulation only. None if no method clips.
 pub fn clipping(summary: &Statistics) -> Option<Chart> {
     let curves: Vec<Curve> = summary
         .methods

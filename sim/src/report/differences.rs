@@ -75,7 +75,7 @@ impl Difference {
         self.half_width.map_or(mean.clone(), |half| format!("{mean} ± {}", significant(half, 2)))
     }
 
-    /// What a table says of it; see [`HEAD`].
+    /// What a table says about it; see [`HEAD`].
     pub fn cells(&self) -> Vec<String> {
         let of = format!("{} of {}", self.smaller, self.pairs);
         vec![self.name(), self.interval(), of, p(self.t_test), p(self.holm), p(self.wilcoxon)]

@@ -1,4 +1,4 @@
-//! Regret curves as SVG: the methods, and beside them what is left when one thing is taken away.
+//! Regret curves as SVG: the methods, and beside them the ablations.
 
 use super::advance::wrapped;
 use super::layout::{Layout, Room, Sizes};

@@ -55,7 +55,7 @@ pub mod table;
 pub mod tables;
 mod utility;
 
-/// The rounds at which regret is told: 2, 10 and the last.
+/// The rounds at which regret is stated: 2, 10 and the last.
 pub fn told_rounds(rounds: u32) -> Vec<u32> {
     let mut told: Vec<u32> = [2, 10].into_iter().filter(|round| *round < rounds).collect();
     told.push(rounds);

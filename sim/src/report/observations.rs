@@ -16,7 +16,7 @@ use crate::world::space;
 /// A longer list of candidates is not read.
 const BYTES_MAX: u64 = 1 << 30;
 
-/// Writes the points of the candidates down, one a line, unless they are there: a run that is told later knows them.
+/// Writes down the points of the candidates, one on each line, unless they are there already from another run.
 ///
 /// **Errors**: the system's.
 pub fn keep_candidates(path: &Path, points: &[f64], dim: usize) -> Result<(), ReadError> {
@@ -54,7 +54,7 @@ impl<'s> Own<'s> {
         Some(Own { inputs: space.all(), sign: if goal == Goal::Minimize { -1.0 } else { 1.0 } })
     }
 
-    /// Names of the inputs; one that a column has already is told apart.
+    /// Names of the inputs; one that a column already has is made different.
     fn columns(&self, taken: &[String]) -> Vec<String> {
         let free = |name: &str| match taken.iter().any(|column| column == name) || OWN.contains(&name) {
             true => format!("{name}_input"),

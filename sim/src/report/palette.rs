@@ -78,7 +78,7 @@ const METHODS: [(Method, &str); Method::SHIPPED.len()] = [
     (method::RANDOM, "slate"),
     (method::POOLED, "green"),
 ];
-/// Six hues that are told apart without red or green, in the order in which own methods have them.
+/// Six hues that can be told apart without red or green, in the order in which a scenario's own methods get them.
 const APART: [&str; 6] = ["amber", "grape", "sky", "ink", "sand", "ash"];
 /// Classes for a scenario's own methods, in their order, and their dashes: no shipped method has them.
 const OWN: [(&str, [&str; APART.len()]); 4] = [

@@ -97,7 +97,7 @@ impl Results {
         [self.over_rounds(), self.utility(), regret, score, self.losses()].into_iter().flatten().collect()
     }
 
-    /// How its methods are told apart.
+    /// How its methods are distinguished.
     pub(super) fn looks(&self) -> Looks {
         Looks::of(self.summary.methods.iter().map(|method| method.name.as_str()), self.summary.trust == FEDERATED)
     }

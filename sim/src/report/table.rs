@@ -2,7 +2,7 @@
 
 use comfy_table::{LineStyle, TableStyle};
 
-/// What is said of every simulated execution: its noise can be computed from the seed.
+/// What is stated about every simulated execution: its noise can be computed from the seed.
 pub const NOT_PRIVATE: &str =
     "simulation: not private (noise and coins come from the seed; real releases take them from secret entropy)";
 

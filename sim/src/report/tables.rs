@@ -24,7 +24,7 @@ pub enum Kind {
 pub struct Table {
     /// Words for people, under a heading.
     pub grid: Grid,
-    /// What must be said beside it.
+    /// What must be stated beside it.
     pub remarks: Vec<String>,
     /// Its numbers to the last bit.
     pub csv: String,

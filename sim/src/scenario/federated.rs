@@ -21,7 +21,7 @@ use super::rule::{Rule, names, number, whole};
 use super::sections::SectionTables;
 use crate::text::significant;
 
-/// A larger δ is told to people: the probability that ε does not hold for an agent.
+/// People are warned of a larger δ: it is the probability that ε does not hold for an agent.
 const DELTA_CAUTION: f64 = 0.01;
 /// The most observations that a run folder has unless the scenario says otherwise.
 const OBSERVATIONS_MAX: u64 = 100_000;
@@ -43,7 +43,7 @@ pub struct Scenario {
     pub federation: FederationConfig,
     /// What the agents believe about their functions.
     pub surrogate: SurrogateConfig,
-    /// What a release may tell.
+    /// How private methods limit what a release reveals.
     pub privacy: PrivacyConfig,
     /// The federated prior; nothing if neither a method nor a key asks for it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -162,7 +162,7 @@ fn prior_norm(federation: &FederationConfig, surrogate: &SurrogateConfig) -> Res
 }
 
 keys! {
-    /// What a release may tell; of the private methods.
+    /// How private methods limit what a release reveals.
     pub struct PrivacyConfig(federation: &FederationConfig, surrogate: &SurrogateConfig) {
         /// q: each agent is selected independently, in secret.
         sampling_probability: f64 [given 0.25] in number(1e-6, 1.0);
@@ -172,11 +172,11 @@ keys! {
         clipping_norm: ClippingNorm [like "1.1·√(M·P)" prior_norm(federation, surrogate)?];
         /// Releases are integers on a grid of 2^this units.
         grid_exponent: u32 [is 20] in whole(16, 20);
-        /// δ at which ε is told; tables show δ = 1e-5 beside it.
+        /// δ at which ε is stated; tables also show ε at δ = 1e-5.
         delta: f64 [like "N^−1.1" Scalar::pow(f64::from(federation.agents), -1.1).min(0.5)] in number(1e-15, 0.5);
-        /// a: how much more the agents of a region count in it at first.
+        /// a: how much more weight the agents of a region have in it at first.
         weight_concentration: f64 [is 15.0] in number(0.0, 100.0);
-        /// The filter refuses a release that would lead beyond this ε (Rényi accountant, at `delta`).
+        /// A release that would exceed this ε is refused (by a filter with the Rényi accountant, at `delta`).
         max_epsilon: Option<f64> [none 10.0] in number(1e-6, 1e6);
     }
 }
@@ -257,7 +257,7 @@ impl Scenario {
         self.methods().filter(|method| method.guarantee() == Guarantee::DifferentialPrivacy)
     }
 
-    /// Refuses a private method of one agent: there is nobody to be hidden among, and δ = N^−1.1 would be 1.
+    /// Refuses a private method with one agent: there are no others to be hidden among, and δ = N^−1.1 would be 1.
     fn protects_somebody(&self) -> Result<(), Problem> {
         match self.private_methods().next() {
             Some(method) if self.federation.agents < 2 => {

@@ -1,7 +1,7 @@
 //! The methods of a federation as data: a name, a base, and what it changes.
 //!
 //! A method that is shipped is a row of the table below; a method of a scenario's own ([`super::own`]) is a row with other
-//! keys. Nobody else knows which there are: tables, figures, colours and differences go by the list of the scenario.
+//! keys. No other module knows which there are: tables, figures, colours and differences follow the list of the scenario.
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Display, Formatter};
@@ -105,7 +105,7 @@ pub enum Change {
     UniformWeights,
     /// Initial points come from the whole domain.
     WholeDomain,
-    /// Noise that protects nobody (multiplier 2⁻¹⁰): what sharing could bring.
+    /// Noise that protects nobody (multiplier 2⁻¹⁰): shows what sharing could bring.
     Unprotected,
     /// Agents follow the posterior's mean, not a draw of it.
     Mean,
@@ -128,7 +128,7 @@ pub struct Parts {
     pub region_weights: bool,
     /// Whether initial points come from the agent's own region.
     pub initial_in_region: bool,
-    /// Whether what agents send reaches a sum; zeros if not.
+    /// Whether what agents send enters the sum; if not, zeros do.
     pub signal: bool,
     /// Whether agents follow a draw of the public posterior; its mean if not.
     pub follows_draws: bool,

@@ -2,7 +2,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`rule`] | what a key admits: checked, and told in English, Markdown and JSON schema |
+//! | [`rule`] | what a key admits: checked, and written as English, Markdown and JSON schema |
 //! | [`keys`] | one line for each key: struct, reader, refusals and tables are made of it |
 //! | `reader` | a TOML table from which every key is taken once; refusals with key, value, range, line |
 //! | `root` | text and `--set` to such a table |
@@ -14,7 +14,7 @@
 //! | [`own`] | `[[method]]` of `federated`: a base with other values of some keys |
 //! | `prior` | `[prior]` of `federated`: releases, shares, features and ε of the federated prior |
 //! | `sections` | a scenario as the head and its sections |
-//! | `tell`, `starter` | the tables for README, terminal and editors; a scenario to begin with |
+//! | `tell`, `starter` | the tables for README, terminal and editors; a scenario to start from |
 //! | `shipped` | the scenarios compiled into the program |
 //!
 //! The meaning of every key is in `sim/scenarios/README.md`, whose tables are made here, and in `sordino scenario keys`.

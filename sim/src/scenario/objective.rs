@@ -26,7 +26,7 @@ kinds! {
     pub enum ObjectiveConfig {
         /// Draws of a Gaussian process on a grid over [0, 1]^dim, perturbed for each agent.
         GpSample(GpSampleConfig) = "gp-sample",
-        /// A test function of the field over its usual box, shifted and scaled for each agent; negated, because more is better.
+        /// A standard test function over its usual box, shifted and scaled for each agent; negated, because more is better.
         Function(FunctionConfig) = "function",
         /// A table of your own, `--data FILE.csv`: columns `agent`, the inputs, `value`; every agent at the same inputs.
         Table(TableConfig) = "table",
@@ -64,13 +64,13 @@ keys! {
 keys! {
     /// How agents' functions differ; coins are the agent's own, independent of its region.
     pub struct Differences(lengthscale: f64) {
-        /// Variance of a smooth function of each agent's own, a draw of a Gaussian process, which is added; unit y².
+        /// Variance of a smooth function that is added for each agent, an independent draw of a Gaussian process; unit y².
         own_variance: f64 [is 0.0] in number(0.0, 1e6);
         /// Its lengthscale; its kernel is of the common one's shape.
         own_lengthscale: f64 [like "`lengthscale`" lengthscale] in number(1e-3, 1e3).unit("units of the unit box");
         /// Probability that an agent has an independent draw in place of the common function.
         unrelated: f64 [is 0.0] in number(0.0, 1.0);
-        /// Probability that an agent has minus that function.
+        /// Probability that an agent has the negated common function.
         flipped: f64 [is 0.0] in number(0.0, 1.0);
     }
 }
@@ -98,9 +98,9 @@ keys! {
 keys! {
     /// A test function.
     pub struct FunctionConfig {
-        /// Which function, by the name that the field knows it under.
+        /// Which function, by its usual name.
         function: TestFunction [given "hartmann6"];
-        /// Dimension D; where the function has its own, no other.
+        /// Dimension D; if the function has its own, it must be that.
         dim: usize [like "the function's own, else 2" function.dim().unwrap_or(2)] in whole(1, DIM_MAX as u64)
             => function.dim().map_or(whole(function.dim_min() as u64, DIM_MAX as u64), |d| whole(d as u64, d as u64));
         /// The candidates.
@@ -124,7 +124,7 @@ keys! {
         space: SpaceConfig [group "" DIM_MAX];
         /// Variance of the normal noise that is added to a value for every observation.
         noise_variance: f64 [is 0.0] in number(0.0, 1e6);
-        /// Which end is sought.
+        /// Whether larger or smaller values are better.
         goal: Goal [given "minimize"];
         /// SHA-256 of the file, filled in from `--data`: a run folder says which table it was made from.
         digest: Option<String> [none "the 64 hexadecimal digits"];
@@ -134,24 +134,24 @@ keys! {
 keys! {
     /// A program that is asked for values.
     pub struct CommandConfig {
-        /// What is started, by `sh -c`; reads `{"agent": 3, "observation": 0, "x": {"rate": 0.1}}`, writes `0.93`.
+        /// The command, run by `sh -c`; it reads `{"agent": 3, "observation": 0, "x": {"rate": 0.1}}` and writes `0.93`.
         command: String [given "python train.py"];
         /// The inputs in their own units.
         space: SpaceConfig [group "" DIM_MAX];
         /// The candidates; a design has one coordinate for each input.
         points: DesignConfig [group "" space.inputs.len()];
-        /// Whether answers to one setting differ: then it is asked for observation k ≥ 1 of an agent, and for observation 0
-        /// to know the value that regret counts. Otherwise for observation 0 alone.
+        /// Whether answers to the same setting differ. If so, the program is asked for observation k ≥ 1 of an agent, and for
+        /// observation 0 to learn the value that regret is measured by; otherwise only for observation 0.
         noisy: bool [is false];
         /// Variance of the normal noise that is added to an answer for every observation.
         noise_variance: f64 [is 0.0] in number(0.0, 1e6);
-        /// Which end is sought.
+        /// Whether larger or smaller values are better.
         goal: Goal [given "minimize"];
-        /// What regret counts from, in units of the answers: the best there can be.
+        /// The best possible answer, from which regret is measured, in units of the answers.
         optimum: f64 [is 0.0] in number(-1e12, 1e12);
         /// Longest time for one answer; then the program is killed.
         time_limit: f64 [is 600.0] in number(0.01, 86_400.0).unit("seconds");
-        /// How often a question is asked again, of a program started again, before the run ends with an error.
+        /// How often a failed question is repeated, each time of a restarted program, before the run ends with an error.
         retries: u32 [is 2] in whole(0, 100);
     }
 }
@@ -159,7 +159,7 @@ keys! {
 keys! {
     /// Functions of another program.
     pub struct CustomConfig {
-        /// What they are called.
+        /// Name of the functions.
         function: String [given "mine"];
         /// Dimension D of a candidate.
         dim: usize [given 2] in whole(1, DIM_MAX as u64);

@@ -39,7 +39,7 @@ impl Kind {
 }
 
 names! {
-    /// Which end is sought.
+    /// Whether larger or smaller values are better.
     pub enum Goal {
         /// The largest value.
         Maximize = "maximize",
@@ -100,13 +100,13 @@ keys! {
         /// **Public** range of each input in the file's units; a row outside is moved to its edge. Never measured on the
         /// data: centre and scale come from it, and constants of the data would void the guarantee.
         input_ranges: Vec<[f64; 2]> [given [[10, 200], [1, 50]]] in ranges(1, DIM_MAX) => ranges(inputs.len(), inputs.len());
-        /// Inputs of which the logarithm is taken, after the range, which must be positive.
+        /// Inputs that are replaced by their logarithm, after the range is applied; the range must be positive.
         log_inputs: Vec<String> [is Vec::new()] in String::RULE.list(0, DIM_MAX).different();
         /// The column that is optimised; not among the inputs.
         output: String [given "price"];
         /// Whether its logarithm is taken; it must be positive then.
         log_output: bool [is false];
-        /// Which end is sought.
+        /// Whether larger or smaller values are better.
         goal: Goal [given "minimize"];
         /// SHA-256 of the file, filled in from `--data`: a run folder says which table it was made from.
         digest: Option<String> [none "the 64 hexadecimal digits"];

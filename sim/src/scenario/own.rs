@@ -68,7 +68,7 @@ impl<S> Serialize for OwnMethod<S> {
 
 /// The keys of all of them, in their order, with the paths of their tables.
 ///
-/// **Errors**: a table that is not admissible by itself: an unknown key, a name that is taken, a base that is none.
+/// **Errors**: a table that is not admissible by itself: an unknown key, a name that is taken, an unknown base.
 pub(super) fn declared(sections: Vec<Section>) -> Result<Vec<(String, OwnKeys)>, Problem> {
     let mut found: Vec<(String, OwnKeys)> = Vec::new();
     for section in sections {

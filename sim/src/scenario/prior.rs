@@ -24,20 +24,20 @@ const EPSILON_MIN: f64 = 0.01;
 const EPSILON_MAX: f64 = 1e6;
 
 keys! {
-    /// When the federated prior releases, through which features, at which ε; of `dp-prior` and its variants, in which
+    /// When the federated prior releases, through which features, at which ε: for `dp-prior` and its variants, in which
     /// everybody contributes to every release.
     pub struct PriorPlan(dim: usize, rounds: u32, spent: Option<f64>) {
-        /// Release j follows the queries of this round; none before the one it follows.
+        /// Release j is made after the queries of this round; rounds must not decrease.
         releases: Vec<u32> [like "0, 0, 0, 4, 8, 16 as far as there are rounds" usual(rounds)]
             in whole(0, 9_999).list(1, RELEASES_MAX)
             => whole(0, u64::from(rounds.saturating_sub(1))).list(1, RELEASES_MAX);
         /// How Σ 1/z² is divided over the releases, up to one factor.
         shares: Vec<f64> [like "all 1" vec![1.0; releases.len()]] in number(1e-3, 1e3).list(1, RELEASES_MAX).each("release")
             => number(1e-3, 1e3).list(releases.len(), releases.len()).each("release");
-        /// One or two dimensions: inducing points of the Nyström features in each, at most 22 in two; M is all of them.
+        /// In one or two dimensions: inducing points of the Nyström features along each, at most 22 in two; M is their total.
         points_per_axis: u32 [like "50 (two dimensions: 7)" if dim == 1 { 50 } else { 7 }]
             in whole(2, 512) => whole(2, if dim == 1 { 512 } else { 22 });
-        /// More than two dimensions: inducing points, of a Sobol' sequence; M. 128 unless it is given.
+        /// In more than two dimensions: number M of inducing points, from a Sobol' sequence; 128 unless given.
         inducing_points: Option<u32> [none 128] in whole(2, 512);
         /// ε of all releases together at `privacy.delta`, by privacy-loss distributions; the multipliers follow.
         epsilon: f64 [given 1.0, "what `dp-fts-de` spends in this scenario, at least 0.01" spent]

@@ -76,7 +76,7 @@ impl Problem {
         Problem::Value { key: key.to_owned(), value: value.to_string(), admissible: admissible.into() }
     }
 
-    /// A name that is none of those that mean something, with the one that was probably meant.
+    /// A name that is not known, with the one that was probably meant.
     pub(super) fn no_name(key: &str, name: &str, names: &[&str]) -> Problem {
         let all: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
         Problem::value(key, format!("\"{name}\""), all.join(", ") + &did_you_mean(name, names))

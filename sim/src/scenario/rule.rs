@@ -199,7 +199,7 @@ impl Rule {
         }
     }
 
-    /// What was probably meant by a text that is none of the names.
+    /// The name that was probably meant by a text that is not one.
     fn near(&self, value: &Value) -> String {
         match (self.item, value.as_str()) {
             (Item::OneOf(names), Some(text)) => did_you_mean(text, names),

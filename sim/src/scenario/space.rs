@@ -18,7 +18,7 @@ keys! {
         /// Range of every other input, in their order; becomes [0, 1].
         input_ranges: Vec<[f64; 2]> [given [[1e-5, 0.1], [1, 12]]] in ranges(0, 16)
             => { let n = inputs.len().saturating_sub(categorical_inputs.len()); ranges(n, n) };
-        /// Inputs of which the logarithm is taken; their range must be positive.
+        /// Inputs on a logarithmic scale; their range must be positive.
         log_inputs: Vec<String> [is Vec::new()] in String::RULE.list(0, 16).different();
         /// Inputs that are whole numbers.
         integer_inputs: Vec<String> [is Vec::new()] in String::RULE.list(0, 16).different();

@@ -36,7 +36,7 @@ pub enum CompareError {
     /// A folder that cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// Folders of two trust models, or of one that nobody knows.
+    /// Folders of two trust models, or of an unknown one.
     #[error(
         "{} is of the trust model `{first}` and {} of `{second}`: what they measure cannot be subtracted; admissible: run \
          folders of one of federated, outsourced, local, output",

@@ -5,7 +5,7 @@
 //! | [`mod@execute`] | one scenario into one run folder |
 //! | [`sweep`] | grids of scenarios, each run in a folder of its own |
 //! | [`compare`] | run folders beside each other |
-//! | [`reproduce`] | what of the papers comes out |
+//! | [`reproduce`] | results of the papers, reproduced |
 //! | [`audit`] | does the shipped release path lose more than is claimed? |
 
 pub mod audit;

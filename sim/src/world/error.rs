@@ -179,7 +179,7 @@ pub enum ObjectiveError {
     Function {
         /// What it was asked, as JSON.
         question: String,
-        /// Why there is none.
+        /// Why there is no value.
         #[source]
         error: Box<dyn std::error::Error + Send + Sync>,
     },

@@ -1,6 +1,6 @@
 //! Faults of links and machines, seeded: what happens to an agent and its messages in a round.
 //!
-//! A fate is a function of (run seed, agent, round) alone, never of who asks or what happened before: faults do not
+//! A fate is a function of (run seed, agent, round) alone, never of the caller or of what happened before: faults do not
 //! depend on shards, threads or a restart. A fault costs utility and nothing else: the divisor, the weights and the
 //! noise of a release never depend on who answered.
 //!
@@ -135,7 +135,7 @@ impl FaultPlan {
         self.config.is_none()
     }
 
-    /// What happens to `agent`, which explores `region`, in `round`. Nobody is away in round 0.
+    /// What happens to `agent`, which explores `region`, in `round`. No agent is away in round 0.
     ///
     /// The coins of (agent, round) are drawn in the order of [`FaultConfig`]'s fields, each whether it matters or not.
     pub fn fate(&self, seed: RunSeed, agent: u32, region: u32, round: u32) -> Fate {

@@ -1,4 +1,5 @@
-//! Who answers for a user: a program, started once for every thread, or a function of a program that uses this library.
+//! What answers for a user's functions: a program, started once for every thread, or code of a program that uses this
+//! library.
 //!
 //! **Protocol** of a program: it reads lines of JSON, `{"agent": 3, "observation": 0, "x": {"rate": 0.01, "optimizer":
 //! "adam"}}`, and answers each with one line, a number. One that fails is started again; if it fails too often, the run
@@ -33,11 +34,11 @@ impl fmt::Display for Question {
     }
 }
 
-/// Who is asked for values. Called from any thread, and never twice for the same question once it has answered.
+/// What is asked for values. Called from any thread, and never twice for the same question once it has answered.
 pub trait Oracle: Send + Sync {
     /// The answer: finite, at most 1e12 in magnitude ([`Question::admits`]).
     ///
-    /// **Errors**: why there is none; [`ObjectiveError::Function`] for functions of the caller's. The run ends with it.
+    /// **Errors**: why there is no value; [`ObjectiveError::Function`] for the caller's functions. The run ends with it.
     fn ask(&self, question: &Question) -> Result<f64, ObjectiveError>;
 }
 
@@ -71,7 +72,7 @@ fn tell(text: &str) {
     }
 }
 
-/// So many of them are told one by one; the rest are counted in the end.
+/// This many of them are reported one by one; the rest are counted at the end.
 const AGAIN_TOLD: u32 = 3;
 
 impl Drop for Programs {

@@ -1,4 +1,4 @@
-//! A value for each agent, made for those that somebody asks for: a process that holds a part of a federation pays for its
+//! A value for each agent, made only for agents that are asked for: a process that holds a part of a federation pays for its
 //! part.
 
 use std::sync::OnceLock;
@@ -8,7 +8,7 @@ const BLOCK: u32 = 1024;
 
 /// One value for each agent, made in blocks of consecutive agents when the first of a block is asked for.
 ///
-/// **Cost**: 24 bytes for each block that nobody asked for.
+/// **Cost**: 24 bytes for each block that was not asked for.
 #[derive(Debug)]
 pub struct PerAgent<V> {
     agents: u32,
@@ -16,7 +16,7 @@ pub struct PerAgent<V> {
 }
 
 impl<V> PerAgent<V> {
-    /// Of so many agents; nothing is made yet.
+    /// For this number of agents; nothing is made yet.
     pub fn new(agents: u32) -> Self {
         PerAgent { agents, blocks: (0..agents.div_ceil(BLOCK)).map(|_| OnceLock::new()).collect() }
     }

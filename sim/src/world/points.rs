@@ -44,7 +44,7 @@ pub fn candidates(config: &DesignConfig, dim: usize, data: Option<&Path>) -> Res
     Ok(points)
 }
 
-/// A design with few points along an axis leaves names of a category out: nobody would ever be asked for them.
+/// A design with few points along an axis leaves out names of a category, which then would never be asked for.
 fn every_name_is_there(inputs: &[(&str, Input<'_>)], all: &[Vec<Setting>]) -> Result<(), ObjectiveError> {
     for (place, (input, kind)) in inputs.iter().enumerate() {
         let Input::Category(names) = kind else { continue };

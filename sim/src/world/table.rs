@@ -164,7 +164,7 @@ impl Table {
     }
 }
 
-/// What a scenario says of a table, whatever its file looks like.
+/// What a scenario says about a table, whatever its file looks like.
 pub(super) struct Shape<'s> {
     pub(super) space: &'s SpaceConfig,
     pub(super) noise_variance: f64,

@@ -30,7 +30,7 @@ impl Releases {
     }
 }
 
-/// One Poisson-sampled Gaussian release; an agent is replaced by one that says nothing.
+/// One Poisson-sampled Gaussian release; the neighbour has an agent that contributes nothing.
 pub fn sampled(sampling_probability: f64, noise_multiplier: f64) -> Event {
     Event::PoissonSampledGaussian {
         sampling_probability,
@@ -39,14 +39,14 @@ pub fn sampled(sampling_probability: f64, noise_multiplier: f64) -> Event {
     }
 }
 
-/// Who adds the losses up: the names that users know. What each can do is core's trait.
+/// The accountants by the names that users know; core's trait says what each can do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Choice {
     /// Privacy-loss distributions: tight, never below the truth
     #[default]
     Pld,
-    /// Rényi divergences of fractional orders: what a budget's filter counts
+    /// Rényi divergences of fractional orders: what a budget's filter uses
     Rdp,
     /// The paper's: integer orders 2 to 33
     Moments,

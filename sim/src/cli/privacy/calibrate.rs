@@ -19,7 +19,7 @@ pub enum Search {
     /// Privacy-loss distributions: less noise for the same ε
     #[default]
     Pld,
-    /// Rényi: what a budget filter charges while running
+    /// Rényi: what a budget's filter charges during a run
     Rdp,
 }
 
@@ -70,13 +70,13 @@ pub struct Question {
     /// δ to stay within, in (0, 1)
     #[arg(long, value_name = "D", value_parser = failure())]
     pub delta: f64,
-    /// Probability with which each agent is selected; left out: the largest is found
+    /// Probability with which each agent is selected; if left out, the largest is found
     #[arg(long, value_name = "Q", value_parser = probability())]
     pub sampling_probability: Option<f64>,
-    /// Noise standard deviation over sensitivity; left out: the smallest is found
+    /// Noise standard deviation over sensitivity; if left out, the smallest is found
     #[arg(long, value_name = "Z", value_parser = multiplier())]
     pub noise_multiplier: Option<f64>,
-    /// Number of releases; left out: the most are found
+    /// Number of releases; if left out, the largest is found
     #[arg(long, value_name = "T", value_parser = whole::<u32>(1, 1_000_000_000))]
     pub rounds: Option<u32>,
     /// Accountant whose ε stays within the target

@@ -21,7 +21,7 @@ pub struct Arguments {
     /// Replace a value of the scenario, as in privacy.noise_multiplier=2; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
-    /// File or folder of scenarios whose agents come from their data, as of sordino run
+    /// Data file or folder, as for sordino run, of scenarios whose agents come from their data
     #[arg(long, value_name = "PATH")]
     data: Option<PathBuf>,
     /// Text for people or one JSON object
@@ -53,7 +53,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     }
 }
 
-/// The scenario, with what it takes from its data where it does not say that itself.
+/// The scenario, completed from its data where it does not say something itself.
 fn resolved(arguments: &Arguments) -> Result<Box<dyn Model>, CliError> {
     let (source, text) = run::scenario_text(&arguments.scenario)?;
     let (mut settings, data) = (arguments.settings.clone(), arguments.data.as_deref());

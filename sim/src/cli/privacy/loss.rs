@@ -26,7 +26,7 @@ pub struct EpsilonArguments {
 pub struct DeltaArguments {
     #[command(flatten)]
     releases: Releases,
-    /// The ε at which δ is asked, from 0 to 1e6
+    /// The ε at which δ is computed, from 0 to 1e6
     #[arg(long, value_name = "E", value_parser = nonnegative())]
     epsilon: f64,
     #[command(flatten)]

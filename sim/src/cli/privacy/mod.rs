@@ -30,15 +30,15 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Question {
-    /// ε of Poisson-sampled Gaussian releases at a δ
+    /// Compute ε of Poisson-sampled Gaussian releases at a δ
     Epsilon(loss::EpsilonArguments),
-    /// δ of Poisson-sampled Gaussian releases at an ε
+    /// Compute δ of Poisson-sampled Gaussian releases at an ε
     Delta(loss::DeltaArguments),
-    /// A CSV file with columns q, z, steps, delta: the same rows with the losses appended
+    /// Append the losses to the rows of a CSV file with columns q, z, steps, delta
     Table(table::Arguments),
-    /// What is left out of sampling probability, noise multiplier and rounds, for a target (ε, δ)
+    /// Find the one of sampling probability, noise multiplier and rounds that is left out, for a target (ε, δ)
     Calibrate(calibrate::Arguments),
-    /// Who is protected from whom in a scenario, what is not protected, what it costs
+    /// Explain who is protected from whom in a scenario, what is not protected, and what it costs
     Explain(explain::Arguments),
     /// Draw ε over rounds for all accountants
     Compare(compare::Arguments),

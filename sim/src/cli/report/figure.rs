@@ -32,7 +32,7 @@ pub struct Sheeted {
     /// Width of the figure, in mm, cm or in; its type is 8 to 9 pt at every width
     #[arg(long, value_name = "WIDTH", default_value = "84mm", value_parser = width)]
     pub width: f64,
-    /// Leave title and text above the figure away: a caption says them
+    /// Omit the title and the text above the figure, which a caption gives
     #[arg(long)]
     pub no_title: bool,
 }
@@ -90,7 +90,7 @@ pub fn execute(folder: &Path, asked: &Wanted<'_>) -> Result<(), CliError> {
     print(&format!("{}\n", out.display()))
 }
 
-/// What is said of a figure that a folder does not have.
+/// The message about a figure that a folder does not have.
 fn missing(folder: &Path, name: &str, names: &[&str]) -> String {
     let (of, sweep) = (folder.display(), SweepFolder::is_one(folder));
     let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
@@ -150,7 +150,7 @@ pub fn format(asked: Option<Format>, out: &Path) -> Result<Format, CliError> {
     })
 }
 
-/// Pictures of a sweep or of a complete run folder, and what must be said of its few runs.
+/// Pictures of a sweep or of a complete run folder, and the warning if it has few runs.
 fn all(folder: &Path) -> Result<(Vec<Picture>, Option<String>), CliError> {
     if SweepFolder::is_one(folder) {
         let sweep = SweepFolder::open(folder)?;

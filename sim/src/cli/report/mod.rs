@@ -31,16 +31,16 @@ const PAGE: &str = "report.html";
                   name of a figure is answered with those that the folder has."
 )]
 pub struct Arguments {
-    /// A run folder, of any trust model, or the folder of a sweep; of an unfinished one the finished part is drawn
+    /// A run folder, of any trust model, or the folder of a sweep; if it is unfinished, the finished part is drawn
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// Make one picture a file (--out) instead of the page: `regret`, `utility`, `epsilon`, …
+    /// Write one picture to a file (--out) instead of the page: `regret`, `utility`, `epsilon`, …
     #[arg(long, value_name = "NAME", requires = "out", conflicts_with = "table")]
     figure: Option<String>,
     /// Print one table instead of writing the page; a sweep has `summary`
     #[arg(long, value_enum)]
     table: Option<table::Table>,
-    /// Methods, or other names in the figure, that are shown alone [default: all]
+    /// Show only these methods, or other names in the figure [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     methods: Vec<String>,
     #[command(flatten)]

@@ -20,7 +20,7 @@ use crate::study::sweep::{SweepFolder, table as sweep_table};
 pub enum Table {
     /// What every method reached and what its releases cost
     Summary,
-    /// Differences of every two methods, run by run: t test, Holm, Wilcoxon
+    /// Differences between every two methods, run by run: t test, Holm, Wilcoxon
     Paired,
 }
 

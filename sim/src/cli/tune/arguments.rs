@@ -18,7 +18,7 @@ use crate::cli::number::{in_range, whole};
 #[derive(Clone, Debug, Args)]
 pub struct Arguments {
     /// Training command, run by `sh -c`; reads parameters as JSON on standard input and as `SORDINO_<NAME>`, prints the
-    /// score on the last line. What it starts ends with it
+    /// score on the last line. Processes that it starts end with it
     #[arg(long, value_name = "COMMAND")]
     pub command: String,
     /// TOML file with the parameters and their ranges; --help shows one

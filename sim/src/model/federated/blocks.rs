@@ -1,7 +1,7 @@
 //! The part of a round that members answer in blocks of agents: leaves of the transcript, and the sum of regrets.
 //!
-//! Who holds a whole block answers 40 bytes for it; who holds a part of one answers 40 bytes for each agent of the part,
-//! because neither a hash nor a serial sum can be put together from its halves. The result is the same bits wherever
+//! A member that holds a whole block answers 40 bytes for it; one that holds part of a block answers 40 bytes for each agent
+//! of the part, because neither a hash nor a serial sum can be put together from its halves. The result is the same bits wherever
 //! members are cut, so a cluster cuts between blocks and threads may cut anywhere.
 
 use std::mem::take;
@@ -12,7 +12,7 @@ use sordino_core::federated::transcript::{BLOCK, block_leaf};
 
 use super::error::DriverError;
 
-/// What a member says of consecutive agents of one block.
+/// What a member says about consecutive agents of one block.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Piece {
     /// All agents of the block are here.

@@ -1,4 +1,4 @@
-//! What is written down of a method while it runs: transcript, regret, releases, faults.
+//! What is written down about a method while it runs: transcript, regret, releases, faults.
 
 use sordino_core::digest::Digest;
 use sordino_core::federated::transcript::link;

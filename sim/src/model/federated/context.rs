@@ -178,7 +178,7 @@ impl<T: Scalar> RunContext<T> {
         RunContext { seed, index, objective, optima, shared, public, features, feature_rows }
     }
 
-    /// The value that an agent's regret is measured against; found once, for the agents that somebody here asks for.
+    /// The value against which an agent's regret is measured; found once, and only for agents held here.
     pub fn optimum(&self, agent: u32) -> f64 {
         *self.optima.get(agent, |agent| self.objective.optimum(agent))
     }

@@ -106,7 +106,7 @@ pub enum DriverError {
         /// How many releases there were.
         releases: u32,
     },
-    /// A line of such a ledger is none, or cannot be written.
+    /// A line of such a ledger cannot be read or written.
     #[error("a line of a ledger: {0}")]
     Json(#[source] serde_json::Error),
     /// A loss cannot be computed.
@@ -183,7 +183,7 @@ pub enum RemoteError {
     /// Those who hold the agents gave up.
     #[error(transparent)]
     Hub(Box<dyn std::error::Error + Send + Sync>),
-    /// Somebody asked for it while nobody was there to finish the round.
+    /// An interruption was requested while no worker was there to finish the round.
     #[error("interrupted")]
     Interrupted,
 }

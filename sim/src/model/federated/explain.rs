@@ -16,7 +16,7 @@ pub fn explain(scenario: &Scenario) -> Result<Explanation, AccountantError> {
     let private = names(scenario, Guarantee::DifferentialPrivacy);
     let mut not_protected = vec![
         "That an agent is enrolled, how many there are, their weights and their regions.".to_owned(),
-        "An agent's own queries, from whoever evaluates them.".to_owned(),
+        "An agent's own queries, from those who evaluate them.".to_owned(),
         "What is true of many agents alike: the broadcasts are meant to tell that.".to_owned(),
         "Which agents were selected, if the server tells; the loss below counts on its secrecy.".to_owned(),
         "Timing: an observer of when messages are sent may learn more.".to_owned(),

@@ -27,7 +27,7 @@ use crate::world::fault::FaultCounts;
 
 pub use super::lent::Snapshot;
 
-/// What all members are told at the beginning of a round. (Neither it nor a partial prints: both hold secrets.)
+/// The part of an order, at the beginning of a round, that is the same for all members. (Neither it nor a partial prints: both hold secrets.)
 #[derive(Clone)]
 pub struct Order<T> {
     /// Round t = 0..=T; 0 are the first queries.
@@ -64,7 +64,7 @@ pub struct Partial {
 pub trait Crew: Sized + Send + 'static {
     /// What all its agents borrow.
     type Context: Send + Sync;
-    /// What it is told.
+    /// The part of an order that it receives.
     type Order: Clone + Send + 'static;
     /// The state of one agent.
     type State: Send;

@@ -47,7 +47,7 @@ pub fn ledger<T>(method: &MethodContext<T>, path: Option<&Path>) -> Result<Ledge
     })
 }
 
-/// The end of a round as it is told: what `releases` private releases cost, and what the budget leaves.
+/// The end of a round as it is reported: what `releases` private releases cost, and what the budget leaves.
 pub fn spent<T: Scalar>(method: &MethodContext<T>, ledger: &Ledger, releases: u32) -> Stage {
     let epsilon = if releases > 0 { method.run.shared.epsilon(method.method, releases) } else { None };
     let budget = ledger.terms().epsilon_max.and_then(|most| {

@@ -1,4 +1,4 @@
-//! What all runs and methods of an execution share, and one method of one run by whoever holds its agents.
+//! What all runs and methods of an execution share, and one method of one run, wherever its agents are held.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -33,12 +33,12 @@ use crate::scenario::method::Kind;
 use crate::scenario::{Method, Scenario};
 use crate::world::{Family, Objective};
 
-/// Who holds the agents of a method.
+/// Where the agents of a method are held.
 #[derive(Clone, Copy)]
 pub enum Place<'p> {
     /// One member in this thread.
     Here,
-    /// Members on a pool, at most so many.
+    /// Members on a pool, at most this many.
     Pool(&'p ThreadPool, u32),
     /// Others, elsewhere.
     Elsewhere(&'p dyn Hub),

@@ -13,7 +13,7 @@ use crate::record::{MethodRun, stored_name};
 /// A longer ledger is not read.
 const BYTES_MAX: u64 = 1 << 34;
 
-/// What a ledger says of one release. The chain is left out: it runs through the ledger of one method, and was checked by
+/// What a ledger says about one release. The chain is left out: it runs through the ledger of one method, and was checked by
 /// the server that went on with it.
 #[derive(Deserialize)]
 struct Charge {

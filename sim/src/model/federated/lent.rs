@@ -1,6 +1,6 @@
-//! What agents are, lent by whoever holds them: a checkpoint is written from where they lie, without a copy.
+//! The state of agents, lent by their holder: a checkpoint is written straight from it, without a copy.
 //!
-//! The stored form is that of one [`Snapshot`] of all agents, whoever held which of them.
+//! The stored form is that of one [`Snapshot`] of all agents, no matter who held which of them.
 
 use serde::ser::{Error as _, SerializeSeq};
 use serde::{Deserialize, Serialize, Serializer};
@@ -32,7 +32,7 @@ pub trait Logs {
     fn each(&self, take: &mut dyn FnMut(&[u8]) -> Result<(), Stop>) -> Result<(), Stop>;
 }
 
-/// Whoever takes the bytes wants no more of them.
+/// The reader of the bytes wants no more of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stop;
 

@@ -102,7 +102,7 @@ impl<T: Scalar, C: Collects> Link for Door<'_, T, C> {
 /// Frames with their senders.
 pub type Frames = Vec<(u32, Vec<u8>)>;
 
-/// A link on which what the plan of the method's faults says goes wrong: a function of run seed, agent and round.
+/// A link with the faults of the method's plan: a function of run seed, agent and round.
 pub struct Faulty<'m, T, L> {
     link: L,
     method: &'m MethodContext<T>,

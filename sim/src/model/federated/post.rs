@@ -1,7 +1,7 @@
 //! The side of the agents of a federation over a [`super::super::hub::Hub`]: lots that this process holds for others.
 //!
-//! A post is told what to hold, takes its lots through orders and says what they are. It keeps no books and draws no coins
-//! of a server: everything it computes is a function of the scenario, its data and the orders.
+//! A post is told which lots to hold, carries out orders on them and answers with their snapshots. It keeps no records and
+//! draws no coins of a server: everything it computes is a function of the scenario, its data and the orders.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -31,7 +31,7 @@ use crate::world::{self, Family};
 pub trait Post {
     /// Holds these agents from now on: fresh, or as in their snapshot.
     ///
-    /// **Errors**: agents that are not enrolled or held already; a snapshot that is none of theirs.
+    /// **Errors**: agents that are not enrolled, or are held already; a snapshot that is not theirs.
     fn hold(&mut self, agents: Range<u32>, snapshot: Option<&[u8]>) -> Result<(), DriverError>;
 
     /// Holds the lot that begins with this agent no more.
@@ -55,7 +55,7 @@ pub trait Post {
 
 /// A scenario on this machine, whose tasks can be taken up.
 pub trait Site {
-    /// Takes up a task; nobody is held yet.
+    /// Takes up a task; no agents are held yet.
     ///
     /// **Errors**: a run or a method that the scenario does not have; what its contexts refuse.
     fn open(&self, task: &Task) -> Result<Box<dyn Post>, DriverError>;

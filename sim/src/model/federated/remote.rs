@@ -1,4 +1,4 @@
-//! The collective of a federation over a [`Hub`]: the side of the books. All agents are elsewhere.
+//! The collective of a federation over a [`Hub`]: the server's side. All agents are elsewhere.
 
 use std::marker::PhantomData;
 use std::ops::Range;

@@ -21,7 +21,7 @@ use crate::journal::{Journal, Pace};
 use crate::progress::{Progress, Stage};
 use crate::record::{MethodRun, stored_name};
 
-/// What a federation is executed with, beside its fabric.
+/// What a federation is executed with, besides its fabric.
 #[derive(Clone, Copy)]
 pub struct Surroundings<'s> {
     /// Whom to tell about progress.

@@ -62,7 +62,7 @@ impl Tally {
         self.counts.iter().map(|(_, count)| u64::from(*count)).sum()
     }
 
-    /// The regret of this rank, 0-based from the smallest, in the order of [`f64::total_cmp`]; nothing if there are not so many.
+    /// The regret of this rank, 0-based from the smallest, in the order of [`f64::total_cmp`]; none if there are not that many.
     pub fn of_rank(&self, rank: u64) -> Option<f64> {
         let mut below = 0;
         let found = self.counts.iter().find(|(_, count)| {

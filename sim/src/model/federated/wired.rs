@@ -37,12 +37,12 @@ pub trait Travels: Crew<State: State + Serialize + DeserializeOwned> {
     /// **Errors**: [`RemoteError::Secret`].
     fn write(order: &Self::Order, ranges: &[Range<u32>]) -> Result<Letter, RemoteError>;
 
-    /// Reads what all members are told.
+    /// Reads the part of an order that is the same for all members.
     ///
     /// **Errors**: [`RemoteError::Undecodable`].
     fn open(common: &[u8]) -> Result<Self::Common, RemoteError>;
 
-    /// The order of one member, with what it is told of its own agents.
+    /// The order for one member, with the part about its own agents.
     ///
     /// **Errors**: [`RemoteError::Undecodable`].
     fn order(common: &Self::Common, part: &[u8]) -> Result<Self::Order, RemoteError>;

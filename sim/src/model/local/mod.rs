@@ -22,7 +22,7 @@ use crate::record::{Explanation, Record};
 use crate::scenario::Head;
 use crate::scenario::local::LocalScenario;
 
-/// Nobody is trusted: every user perturbs its own reward.
+/// No party is trusted: every user perturbs its own reward.
 pub const TRUST: TrustModel = TrustModel {
     name: "local",
     description: "nobody is trusted: every user perturbs its own reward",

@@ -1,5 +1,5 @@
-//! One run of an outsourced optimisation: curator and modeler as machines, beside what nobody protects and what nobody
-//! optimises.
+//! One run of an outsourced optimisation: curator and modeler as machines; for comparison, a search without protection and
+//! random rows.
 
 use sordino_core::digest::Digest;
 use sordino_core::digest::link;
@@ -27,7 +27,7 @@ pub struct Problem {
     pub table: Vec<f64>,
     /// Number of columns d.
     pub dim: usize,
-    /// Where centre and scale came from, and what a prepared unit is in those of the owner.
+    /// Where centre and scale came from, and how long a prepared unit is in the owner's units.
     pub origin: Origin,
     /// Shape of the modeler's kernel.
     pub kernel: Stationary,

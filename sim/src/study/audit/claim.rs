@@ -1,4 +1,4 @@
-//! What is claimed of the sampled Gaussian, and how hard to look.
+//! What is claimed about the sampled Gaussian, and how hard to look.
 
 use sordino_core::privacy::{Event, NeighboringRelation};
 

@@ -1,4 +1,4 @@
-//! The federation that is audited: a real server, real collectors, and one agent that is there or is not.
+//! The federation that is audited: a real server, real collectors, and one agent that is present or absent.
 //!
 //! Two regions, so that weights and sensitivity are those of a federation. Agent 1 is alone in its region (of three
 //! agents) and weighs most. Present, it uploads its whole clipping norm in one coordinate, in every other pair of rounds

@@ -2,8 +2,8 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `federation` | the sampled Gaussian: a server, collectors, partials, receipts, and one agent that is there or is not |
-//! | `prior` | the releases of a federated prior: a server, collectors, and one joint vector that is there or is not |
+//! | `federation` | the sampled Gaussian: a server, collectors, partials, receipts, and one agent that is present or absent |
+//! | `prior` | the releases of a federated prior: a server, collectors, and one joint vector that is present or absent |
 //! | `local` | one local report: a reporter with one reward or the other |
 //! | `ledger` | the ledger of an audit, which pays for what is claimed and for nothing else |
 //! | `workers` | many runs, none of which may be lost |
@@ -21,7 +21,7 @@
 //! **What it says**: a rejection is a proof, up to the stated error, that the code leaks more than claimed. Passing
 //! proves nothing; it only means no defect of the stated size. Small ε give the power.
 //!
-//! **It fails closed**: whatever refuses, panics, releases no number or charges something else than is claimed is an
+//! **It fails closed**: a run that is refused, panics, releases no number or charges something other than claimed is an
 //! [`AuditError`]. A run that is left out, or counts as zero, would look like a mechanism that leaks nothing.
 //!
 //! **Noise**: from named streams, which a seed repeats, or secret from the system, as a deployment draws it. The error

@@ -1,4 +1,4 @@
-//! The releases of a federated prior: a real server and collectors, and one agent whose joint vector is there or is not.
+//! The releases of a federated prior: a real server and collectors, and one agent whose joint vector is present or absent.
 //!
 //! Two features, two candidates, three agents. Agent 1, present, sends the longest joint vector there is, ‖d‖ = C with
 //! u = 1, in every other pair of releases a billion times as much, which the clip makes the same; absent, it sends

@@ -21,7 +21,7 @@ pub enum PartError {
         jobs: u64,
     },
     /// A scenario whose jobs belong together.
-    #[error("scenario `{scenario}` cannot be cut into parts: {why}; leave --part away")]
+    #[error("scenario `{scenario}` cannot be cut into parts: {why}; omit --part")]
     Indivisible {
         /// Name of the scenario.
         scenario: String,
@@ -78,7 +78,7 @@ pub enum PartError {
         /// What differs: `-` there, `+` here.
         difference: String,
     },
-    /// A part that did not come to its end.
+    /// A part that is not complete.
     #[error("{path}: part {part} is not complete; execute it again with --part {part} --resume, into the same folder")]
     Unfinished {
         /// Path of the folder.

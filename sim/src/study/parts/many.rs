@@ -100,7 +100,7 @@ pub fn begin(path: &Path, resume: bool, part: Part, plan: Plan) -> Result<Option
 }
 
 /// Does the jobs of the part that are not done, all points on all cores, and marks it complete. A point that fails is
-/// told, and the others go on.
+/// reported, and the others go on.
 ///
 /// **Errors**: [`PartError::Failed`] with the points that failed; [`PartError::Interrupted`].
 pub fn execute(begun: Begun, options: &Options, teller: &Teller) -> Result<Mark, PartError> {

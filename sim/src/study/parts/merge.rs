@@ -133,7 +133,7 @@ impl Whole {
     }
 }
 
-/// What tells two parts' executions apart; nothing if they are one.
+/// What distinguishes the executions of two parts; none if they are of the same one.
 fn differs(first: (&Path, &Mark), other: (&Path, &Mark)) -> Result<Option<String>, PartError> {
     let ((first, known), (path, mark)) = (first, other);
     if known.kind != mark.kind {

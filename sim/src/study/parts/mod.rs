@@ -1,4 +1,4 @@
-//! One execution by many processes that know nothing of each other: parts, and the whole put together from them.
+//! One execution by many independent processes: parts, and the whole put together from them.
 //!
 //! | module | what it holds |
 //! |---|---|

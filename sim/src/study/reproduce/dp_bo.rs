@@ -1,5 +1,5 @@
 //! Private release of a tuning result (Kusner, Gardner, Garnett, Weinberger 2015): coverage of its theorems on draws of the
-//! prior they assume, and the ε from which its releases say anything.
+//! prior they assume, and the ε from which on its releases are informative.
 //!
 //! The validation functions of neighbouring data sets are f and f′ = k₁f + √(1 − k₁²)g. γ_T is the upper bound of the
 //! information gain, as the privacy constants need it.
@@ -289,7 +289,7 @@ fn laplace_tails(runs: u32, outcome: &mut Outcome) -> Result<(), ReproduceError>
     Ok(())
 }
 
-/// The default beside it: on m records everything falls with m.
+/// The default, for comparison: on m records everything falls with m.
 fn worst_case(outcome: &mut Outcome) -> Result<(), ReproduceError> {
     let half = epsilon_of(0.5)?;
     let scale = ScoreScale::promised_mean(0.0, 1.0, 10_000).map_err(ReproduceError::new)?;

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::text::significant;
 
-/// A bound as it is told: as it was written, or with four digits if it was computed. The comparison takes all of them.
+/// A bound as it is printed: as it was written, or with four digits if it was computed. The comparison uses all digits.
 fn bound_text(bound: f64) -> String {
     let text = bound.to_string();
     if text.len() > 6 { significant(bound, 4) } else { text }
@@ -89,7 +89,7 @@ impl Report {
 pub struct ReproduceError(Box<dyn std::error::Error + Send + Sync>);
 
 impl ReproduceError {
-    /// From whatever went wrong.
+    /// From any error.
     pub fn new(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         ReproduceError(error.into())
     }
@@ -102,7 +102,7 @@ pub struct Experiment {
     pub name: &'static str,
     /// One line for people: what is shown, how long it takes.
     pub description: &'static str,
-    /// Runs if nobody says.
+    /// The default number of runs.
     pub runs: u32,
     /// Whether it reads the data that `--data` names.
     pub reads_data: bool,
@@ -129,7 +129,7 @@ impl Experiment {
         match options.data.as_ref().filter(|_| !self.reads_data) {
             Some(path) => {
                 let (path, name) = (path.display(), self.name);
-                Err(ReproduceError::new(format!("--data {path}: `{name}` reads no data; leave --data away")))
+                Err(ReproduceError::new(format!("--data {path}: `{name}` reads no data; omit --data")))
             }
             None => Ok(()),
         }
@@ -137,7 +137,7 @@ impl Experiment {
 
     /// Carries it out.
     ///
-    /// **Errors**: data that is missing or malformed, or that nobody reads; runs too few for the experiment.
+    /// **Errors**: data that is missing, malformed, or not read; too few runs for the experiment.
     pub fn execute(&self, options: &Options) -> Result<Report, ReproduceError> {
         self.check(options)?;
         let Outcome { bands, remarks, files } = (self.measure)(options, options.runs.unwrap_or(self.runs))?;

@@ -1,4 +1,4 @@
-//! What of the papers comes out, as a catalogue of experiments that judge themselves.
+//! Results of the papers, reproduced: a catalogue of experiments that judge themselves.
 //!
 //! An experiment measures and states *bands*: what is expected, what was measured, whether it holds. A band is about an
 //! ordering or a ratio that is stable over seeds, never about one digit of one run. Where a paper's claim does not

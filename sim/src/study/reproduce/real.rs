@@ -1,6 +1,6 @@
 //! Real data of many agents, compiled in: where private sharing pays and where it does not (`docs/real-data.md`).
 //!
-//! Bands are loose and about both sides: a method that shares must beat `ts` and its twin of pure noise to be said to pay.
+//! Bands are loose and test both sides: sharing pays only if the method beats both `ts` and its pure-noise twin.
 
 use super::variants::{Comparison, Variant};
 use super::{Band, Experiment, Options, Outcome, ReproduceError};

@@ -1,7 +1,7 @@
 //! The folder of a sweep.
 //!
 //! `sweep.toml` says what is swept and never changes. `runs/` holds a run folder for each run. A run that ended leaves
-//! its entry in `state/`, written beside its place, synced and renamed; the index is condensed from the entries.
+//! its entry in `state/`, written under another name, synced and renamed; the index is condensed from the entries.
 
 use std::fs;
 use std::io;

@@ -27,7 +27,7 @@ pub struct Plan {
     pub source: String,
     /// In the order of the command line; the first varies slowest.
     pub axes: Vec<Axis>,
-    /// Seeds, which vary fastest; the scenario's own if nobody names any.
+    /// Seeds, which vary fastest; the scenario's own if none are given.
     pub seeds: Vec<u64>,
     /// The scenario's text.
     pub scenario: String,
@@ -44,7 +44,7 @@ pub struct Point {
     pub seed: u64,
 }
 
-/// Why a sweep is none.
+/// Why a sweep is not valid.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum GridError {
     /// A `--set` that is not `key=value,value,…`.

@@ -105,7 +105,7 @@ pub(super) fn methods(cells: &[Cell]) -> Vec<&str> {
     distinct(cells.iter().flat_map(|cell| &cell.methods).map(|method| method.summary.name.as_str()))
 }
 
-/// How the methods of a sweep are told apart.
+/// How the methods of a sweep are distinguished.
 pub(super) fn looks(index: &Index, cells: &[Cell]) -> Looks {
     Looks::of(methods(cells), index.trust == FEDERATED)
 }
@@ -147,7 +147,7 @@ fn kept(index: &Index) -> String {
     index.keepers().iter().map(|sentence| format!(" {sentence}")).collect()
 }
 
-/// What is said of panels that are left out.
+/// The message about panels that are left out.
 fn more(panels: usize) -> String {
     match panels {
         0..=PANELS_MAX => String::new(),

@@ -3,9 +3,9 @@
 //! **`random`**: every agent draws its queries uniformly from the candidates. Nothing leaves it.
 //!
 //! **`pooled`**: every observation of every agent goes to one place, which keeps one posterior of one function; every agent
-//! follows a draw of its own of that posterior. Nobody is protected. Where all agents have one function it is Thompson
-//! sampling with N observations a round, which no method that shares less can know more than; where they differ it believes
-//! that they do not, and may lose to agents that are alone.
+//! follows its own draw from that posterior. Nobody is protected. If all agents have one function, this is Thompson
+//! sampling with N observations a round, and no method that shares less can know more. If their functions differ, the method
+//! assumes that they do not, and may lose to agents that share nothing.
 //!
 //! **Equation**: f = φ·w, w ~ N(0, I), y − c₀ = f(x) + N(0, σ²), over the rows φ of [`Ground`]. Σ = σ²I + Σᵢφᵢφᵢᵀ = RᵀR and
 //! Rᵀc = Σᵢφᵢ(yᵢ − c₀) are carried by rotations; a draw is w = R⁻¹(c + σz). With joint draws the rows are the factor of

@@ -22,7 +22,7 @@ use super::{CustomError, Message, Sight};
 use crate::progress::{Stage, Step};
 use crate::record::{Source, is_report_round};
 
-/// What an agent is beside its log.
+/// The state of an agent besides its log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AgentState {
     observations: u32,
@@ -34,7 +34,7 @@ impl State for AgentState {
     }
 }
 
-/// What all members are told.
+/// The part of an order that is the same for all members.
 #[derive(Clone)]
 pub struct CustomOrder {
     /// Round t = 0..=T; 0 are the first queries.

@@ -17,7 +17,7 @@ use super::super::context::{MethodContext, RunContext, ScenarioContext};
 use super::super::error::DriverError;
 use crate::scenario::{Guarantee, Method, PriorConfig, Scenario};
 
-/// The multiplier of `prior`: noise of a thousandth of the sensitivity protects nobody and disturbs nobody.
+/// The multiplier of `prior`: noise of a thousandth of the sensitivity neither protects nor disturbs.
 const UNPROTECTED: f64 = 1.0 / 1024.0;
 /// ln of the prior weight of a model that is never drawn.
 const NEVER: f64 = -1e30;

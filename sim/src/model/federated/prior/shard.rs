@@ -24,7 +24,7 @@ use crate::record::{Source, is_report_round};
 /// The common draw w_t, M numbers, and Φw_t, one for each candidate; shared by all members.
 pub type CommonDraw<T> = Arc<(Vec<T>, Vec<T>)>;
 
-/// What all members are told.
+/// The part of an order that is the same for all members.
 #[derive(Clone)]
 pub enum PriorOrder<T> {
     /// A round of queries; round 0 is that of the initial points.
