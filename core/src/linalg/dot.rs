@@ -295,7 +295,7 @@ mod tests {
     #[test]
     fn long_products_have_the_bits_of_dot() {
         let x: [f64; 41] = core::array::from_fn(|i| 1.0 / (i as f64 + 1.0) - 0.03);
-        for n in 0..=41 {
+        for n in 0..=41usize {
             for m in [n, n.saturating_sub(1), 41] {
                 let (a, b) = (&x[..n], &x[41 - m..]);
                 assert_eq!(dot_long(a, b).to_bits(), dot(a, b).to_bits(), "{n} {m}");

@@ -5,11 +5,14 @@
 //! | bytes | what |
 //! |---|---|
 //! | 1 | [`FORMAT`], which no frame begins with |
-//! | 4 | CRC-32C of the whole frame, which is also its name |
+//! | 4 | CRC-32C of the frame's last four bytes, then of all before them; also its name |
 //! | 2 | bytes of the whole frame |
 //! | 1 | count of pieces, 1..=[`COUNT_MAX`] |
 //! | 1 | index of this one, from 0 |
 //! | … | bytes [i·w, min((i+1)·w, all)) of the frame, w = ⌈all/count⌉ |
+//!
+//! A frame ends in a CRC-32C of its own, and the checksum of a text with its checksum behind it is the same number for
+//! all texts of a length: hence the order.
 //!
 //! Where a piece lies follows from (index, count) and the length of the whole, so pieces may come in any order, twice, or
 //! again after a loss. There are no acknowledgements: what lacks is asked for by saying the whole again, as the exchange
@@ -21,7 +24,7 @@
 use core::fmt;
 use core::task::Poll;
 
-use super::checksum;
+use super::CRC32C;
 
 /// First byte of a fragment.
 pub const FORMAT: u8 = 0x82;
@@ -105,13 +108,22 @@ impl core::error::Error for FragmentError {}
 pub fn piece(frame: &[u8], index: usize, packet: &mut [u8]) -> Result<usize, FragmentError> {
     let refused = FragmentError::Piece { frame: frame.len(), packet: packet.len(), index };
     let count = count(frame.len(), packet.len()).filter(|count| index < *count).ok_or(refused)?;
-    let name = Name { sum: checksum(frame), all: frame.len() as u16, count: count as u8 };
+    let name = Name { sum: name_of(frame), all: frame.len() as u16, count: count as u8 };
     let part = name.place(index).and_then(|(start, len)| frame.get(start..start + len)).ok_or(refused)?;
     let ([s0, s1, s2, s3], [a0, a1]) = (name.sum.to_le_bytes(), name.all.to_le_bytes());
     let head = [FORMAT, s0, s1, s2, s3, a0, a1, name.count, index as u8];
     let all = OVERHEAD + part.len();
     head.iter().chain(part).zip(packet).for_each(|(from, to)| *to = *from);
     Ok(all)
+}
+
+/// The checksum that a frame is known by.
+fn name_of(frame: &[u8]) -> u32 {
+    let (front, last) = frame.split_at_checked(frame.len().saturating_sub(4)).unwrap_or((frame, &[]));
+    let mut sum = CRC32C.digest();
+    sum.update(last);
+    sum.update(front);
+    sum.finalize()
 }
 
 /// Which frame a piece belongs to, and into how many it was cut.
@@ -142,18 +154,18 @@ pub struct Reassembly<'b> {
     buffer: &'b mut [u8],
     name: Option<Name>,
     /// A bit for each piece that came.
-    have: u128,
+    have: [u32; COUNT_MAX / 32],
 }
 
 impl<'b> Reassembly<'b> {
     /// Begins with nothing; `buffer` holds the longest frame.
     pub const fn new(buffer: &'b mut [u8]) -> Self {
-        Reassembly { buffer, name: None, have: 0 }
+        Reassembly { buffer, name: None, have: [0; _] }
     }
 
     /// Gives up the frame under way: its sender went on to another, or is silent.
     pub const fn clear(&mut self) {
-        (self.name, self.have) = (None, 0);
+        (self.name, self.have) = (None, [0; _]);
     }
 
     /// Takes a piece; the whole frame when none lacks, also for a piece that comes once more after that.
@@ -172,22 +184,24 @@ impl<'b> Reassembly<'b> {
         if let Some(expected) = self.name.filter(|expected| *expected != found) {
             return Err(FragmentError::Foreign { found: found.sum, expected: expected.sum });
         }
-        let (have, needed) = (self.buffer.len(), usize::from(found.all));
-        if have < needed {
-            return Err(FragmentError::Buffer { len: have, needed });
+        let (len, needed) = (self.buffer.len(), usize::from(found.all));
+        if len < needed {
+            return Err(FragmentError::Buffer { len, needed });
         }
+        // Of an index below the count, which is at most COUNT_MAX, there is a bit.
+        let have = self.have.get_mut(usize::from(index / 32)).ok_or(FragmentError::Format)?;
         self.name = Some(found);
-        if self.have & (1 << index) == 0 {
+        if *have & (1 << (index % 32)) == 0 {
             self.buffer.iter_mut().skip(start).zip(part).for_each(|(to, from)| *to = *from);
-            self.have |= 1 << index;
+            *have |= 1 << (index % 32);
         }
-        if self.have.count_ones() < u32::from(count) {
+        if self.have.iter().map(|have| have.count_ones()).sum::<u32>() < u32::from(count) {
             return Ok(Poll::Pending);
         }
         match self.buffer.get(..needed) {
-            Some(frame) if checksum(frame) == found.sum => Ok(Poll::Ready(frame)),
+            Some(frame) if name_of(frame) == found.sum => Ok(Poll::Ready(frame)),
             _ => {
-                (self.name, self.have) = (None, 0);
+                (self.name, self.have) = (None, [0; _]);
                 Err(FragmentError::Checksum)
             }
         }

@@ -73,6 +73,26 @@ fn pieces_lost_doubled_reordered_and_foreign_give_the_frame_or_nothing() {
         .unwrap();
 }
 
+/// The checksum of what ends in its own checksum says nothing: pieces of two ordinary frames had one name.
+#[test]
+fn mended_frames_of_one_length_that_end_in_their_checksum_have_names_of_their_own() {
+    let frames = [1u8, 2, 3].map(|x| {
+        let mut frame = vec![x; 60];
+        let sum = crate::wire::checksum(&frame).to_le_bytes();
+        frame.extend(sum);
+        frame
+    });
+    let [a, b, c] = frames.each_ref().map(|frame| name_of(frame));
+    assert!(a != b && b != c && a != c, "{a:08x} {b:08x} {c:08x}");
+    let wholes = frames.each_ref().map(|frame| crate::wire::checksum(frame));
+    assert!(wholes.iter().all(|whole| *whole == wholes[0]), "why the whole is no name");
+    let [ours, theirs] = [&frames[0], &frames[1]].map(|frame| pieces(frame, 30));
+    let mut buffer = [0; 64];
+    let mut reassembly = Reassembly::new(&mut buffer);
+    assert_eq!(reassembly.push(&ours[0]), Ok(Poll::Pending));
+    assert!(matches!(reassembly.push(&theirs[1]), Err(FragmentError::Foreign { .. })));
+}
+
 #[test]
 fn any_bytes_are_refused_or_taken_without_a_panic_and_no_frame_comes_of_a_changed_piece() {
     let inputs = (vec(any::<u8>(), 1..300), 12usize..80, any::<u16>(), 1u8.., vec(any::<u8>(), 0..40));
