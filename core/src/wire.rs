@@ -31,7 +31,6 @@ use crc::{CRC_32_ISCSI, Crc, Table};
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
-use crate::linalg::slice::{tail, tail_mut};
 use crate::math::Scalar;
 
 /// The only version this code speaks.
@@ -223,7 +222,7 @@ pub fn encode<T: Scalar>(header: Header, payload: &[T], out: &mut [u8]) -> Resul
     let frame = out.get_mut(..total).ok_or(short)?;
     // Forms without a panic, here and in `decode`: devices frame what they send.
     let (front, sum) = frame.split_last_chunk_mut::<CRC_LEN>().ok_or(short)?;
-    for (bytes, x) in tail_mut(front, used).chunks_exact_mut(T::BYTES).zip(payload) {
+    for (bytes, x) in front.get_mut(used..).ok_or(short)?.chunks_exact_mut(T::BYTES).zip(payload) {
         x.write_le(bytes);
     }
     *sum = checksum(front).to_le_bytes();
@@ -254,7 +253,7 @@ pub fn decode(bytes: &[u8], len_max: u32) -> Result<(Header, Payload<'_>), WireE
     }
     // `needed` bytes are there, header and checksum among them.
     let (front, sum) = bytes.split_last_chunk::<CRC_LEN>().ok_or(WireError::Truncated { len, needed })?;
-    let (payload, computed) = (tail(front, header_len), checksum(front));
+    let (payload, computed) = (front.get(header_len..).ok_or(WireError::Header)?, checksum(front));
     let received = u32::from_le_bytes(*sum);
     if computed != received {
         return Err(WireError::Checksum { computed, received });

@@ -5,26 +5,25 @@
 //! | bytes | what |
 //! |---|---|
 //! | 1 | [`FORMAT`], which no frame begins with |
-//! | 4 | CRC-32C of the frame's last four bytes, then of all before them; also its name |
+//! | 4 | CRC-32C of the whole frame, which is also its name |
 //! | 2 | bytes of the whole frame |
 //! | 1 | count of pieces, 1..=[`COUNT_MAX`] |
 //! | 1 | index of this one, from 0 |
 //! | … | bytes [i·w, min((i+1)·w, all)) of the frame, w = ⌈all/count⌉ |
 //!
-//! A frame ends in a CRC-32C of its own, and the checksum of a text with its checksum behind it is the same number for
-//! all texts of a length: hence the order.
-//!
 //! Where a piece lies follows from (index, count) and the length of the whole, so pieces may come in any order, twice, or
 //! again after a loss. There are no acknowledgements: what lacks is asked for by saying the whole again, as the exchange
 //! does anyway. One [`Reassembly`] is for one sender; pieces of another frame are refused by name, and the owner decides
-//! when to give up the frame under way.
+//! when to give up the frame under way. Ordinary frames end in a CRC-32C of their own, and the checksum of a text with its
+//! checksum behind it is one number for all texts of a length: pieces of two such frames are told apart by their lengths
+//! alone, and where these are equal by the frame's checksum in the end, so the owner gives one up before it takes the next.
 //!
 //! **Example**: that of [`count`].
 
 use core::fmt;
 use core::task::Poll;
 
-use super::CRC32C;
+use super::checksum;
 
 /// First byte of a fragment.
 pub const FORMAT: u8 = 0x82;
@@ -108,22 +107,13 @@ impl core::error::Error for FragmentError {}
 pub fn piece(frame: &[u8], index: usize, packet: &mut [u8]) -> Result<usize, FragmentError> {
     let refused = FragmentError::Piece { frame: frame.len(), packet: packet.len(), index };
     let count = count(frame.len(), packet.len()).filter(|count| index < *count).ok_or(refused)?;
-    let name = Name { sum: name_of(frame), all: frame.len() as u16, count: count as u8 };
+    let name = Name { sum: checksum(frame), all: frame.len() as u16, count: count as u8 };
     let part = name.place(index).and_then(|(start, len)| frame.get(start..start + len)).ok_or(refused)?;
     let ([s0, s1, s2, s3], [a0, a1]) = (name.sum.to_le_bytes(), name.all.to_le_bytes());
     let head = [FORMAT, s0, s1, s2, s3, a0, a1, name.count, index as u8];
     let all = OVERHEAD + part.len();
     head.iter().chain(part).zip(packet).for_each(|(from, to)| *to = *from);
     Ok(all)
-}
-
-/// The checksum that a frame is known by.
-fn name_of(frame: &[u8]) -> u32 {
-    let (front, last) = frame.split_at_checked(frame.len().saturating_sub(4)).unwrap_or((frame, &[]));
-    let mut sum = CRC32C.digest();
-    sum.update(last);
-    sum.update(front);
-    sum.finalize()
 }
 
 /// Which frame a piece belongs to, and into how many it was cut.
@@ -199,7 +189,7 @@ impl<'b> Reassembly<'b> {
             return Ok(Poll::Pending);
         }
         match self.buffer.get(..needed) {
-            Some(frame) if name_of(frame) == found.sum => Ok(Poll::Ready(frame)),
+            Some(frame) if checksum(frame) == found.sum => Ok(Poll::Ready(frame)),
             _ => {
                 (self.name, self.have) = (None, [0; _]);
                 Err(FragmentError::Checksum)
