@@ -1,10 +1,12 @@
-/* A Gaussian process, an optimizer, a reporter and an agent of a federation, each in static memory. It prints a digest
- * of what every one of them answered: `examples/reference.rs` makes the same calls in Rust and prints the same lines.
+/* A Gaussian process, an optimizer, a reporter, an agent of a federation and its frames, each in static memory. It prints
+ * a digest of what every one of them answered: `examples/reference.rs` makes the same calls in Rust and prints the same lines.
  *
  * `cargo xtask c` runs it on this machine and on a Cortex-M4F in QEMU. The entropy here is a counter, so that the digests
  * can be compared: it protects nobody. */
 
 #include "sordino.h"
+
+#include "federation.h" /* sordino export firmware --lang c */
 
 void say(const char *line); /* board.c: standard output, or semihosting */
 
@@ -72,6 +74,12 @@ static void fold(uint64_t *digest, float number) {
     } both = {number};
     for (int shift = 0; shift < 32; shift += 8) {
         *digest = (*digest ^ ((both.bits >> shift) & 0xff)) * UINT64_C(0x100000001b3);
+    }
+}
+
+static void fold_bytes(uint64_t *digest, const uint8_t *bytes, size_t len) {
+    for (size_t i = 0; i < len; i++) {
+        *digest = (*digest ^ bytes[i]) * UINT64_C(0x100000001b3);
     }
 }
 
@@ -233,6 +241,64 @@ static int agent(void) {
     return 0;
 }
 
+/* The frame with which the federation of federation.h begins, as its server sends it. */
+static const uint8_t opening[] = {
+    0x02, 0x02, 0x00, 0xcf, 0xb6, 0xac, 0x9f, 0x94, 0xfe, 0x85, 0xc8, 0xaa, 0x01, 0xc9, 0xb6, 0x98,
+    0xfd, 0xa5, 0xec, 0xe5, 0xe5, 0x37, 0xf1, 0xa7, 0xa3, 0x85, 0xcc, 0xf1, 0xdd, 0xa2, 0xf8, 0x01,
+    0x00, 0x00, 0x00, 0x00, 0xf1, 0x72, 0xfd, 0xa9,
+};
+
+/* The first round: the server's frame, the answer of agent 2, the same in packets of 51 bytes and in 16 bits. */
+static int frames(void) {
+    _Alignas(SORDINO_ALIGN) static uint8_t memory[SORDINO_REASSEMBLY_SIZE(SORDINO_UPLOAD_BYTES)];
+    static uint8_t frame[SORDINO_UPLOAD_BYTES], small[SORDINO_SMALL_SIZE(16)];
+    static float weights[SORDINO_FEATURES], back[SORDINO_FEATURES];
+    uint8_t history[SORDINO_DIGEST_BYTES], packet[51];
+    sordino_frame_header header;
+    sordino_agent_settings settings;
+    sordino_reassembly *pieces;
+    const uint8_t *whole;
+    uint64_t digest = EMPTY, agreed;
+    size_t len, used;
+    int32_t status = SORDINO_STATUS_PENDING;
+    OK(sordino_prefix(SORDINO_DIGEST, &agreed));
+    OK(sordino_frame_read(opening, sizeof opening, &header, NULL, 0));
+    if (header.config != agreed || header.kind != SORDINO_FRAME_NO_BROADCAST || header.round != 0) {
+        return __LINE__; /* of another federation */
+    }
+    OK(sordino_frame_chain(SORDINO_DIGEST, opening, sizeof opening, history));
+    fold_bytes(&digest, opening, sizeof opening);
+    fold_bytes(&digest, history, sizeof history);
+    for (uint32_t i = 0; i < SORDINO_FEATURES; i++) {
+        weights[i] = (float)(i % 7) * 0.25f - 0.75f;
+    }
+    /* The answer has the marks of what it answers. */
+    header.kind = SORDINO_FRAME_UPLOAD;
+    header.agent = 2;
+    OK(sordino_prefix(history, &header.chain));
+    OK(sordino_frame_write(&header, weights, SORDINO_FEATURES, frame, sizeof frame, &len));
+    fold_bytes(&digest, frame, len);
+    OK(sordino_reassembly_new(memory, sizeof memory, &pieces));
+    for (size_t i = 0; i < sordino_fragment_count(len, sizeof packet); i++) {
+        OK(sordino_fragment_write(frame, len, i, packet, sizeof packet, &used));
+        fold_bytes(&digest, packet, used);
+        status = sordino_reassembly_push(pieces, packet, used, &whole, &len);
+    }
+    OK(status);
+    OK(sordino_frame_read(whole, len, &header, back, SORDINO_FEATURES));
+    for (uint32_t i = 0; i < SORDINO_FEATURES; i++) {
+        if (header.len != SORDINO_FEATURES || back[i] != weights[i]) {
+            return __LINE__;
+        }
+    }
+    OK(sordino_agent_usual(2, 6, 5, 16, &settings));
+    settings.splits[0] = 2;
+    OK(sordino_frame_write_small(&settings, &header, weights, 16, small, sizeof small, &used));
+    fold_bytes(&digest, small, used);
+    tell("frames", digest);
+    return 0;
+}
+
 /* The macros for static memory are the functions. */
 static int sizes(void) {
     for (uint32_t dim = 1; dim <= SORDINO_DIM_MAX; dim++) {
@@ -248,7 +314,7 @@ static int sizes(void) {
 }
 
 int device(void) {
-    int (*const parts[])(void) = {sizes, process, optimizer, reporter, agent};
+    int (*const parts[])(void) = {sizes, process, optimizer, reporter, agent, frames};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         int line = parts[i]();
         if (line != 0) {

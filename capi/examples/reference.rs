@@ -4,6 +4,7 @@ use std::error::Error;
 
 use sordino_core::domain::{BoxDomain, Candidates, Regions};
 use sordino_core::features::{RandomFourier, random_fourier};
+use sordino_core::federated::exchange::{AgentExchange, Heard, Millis, Pace, Period, Seal, ServerExchange, Want};
 use sordino_core::federated::*;
 use sordino_core::kernel::{Stationary, StationaryKernel};
 use sordino_core::local::{Reporter, ReporterInput, ReporterOutput, ReporterState};
@@ -13,6 +14,12 @@ use sordino_core::privacy::{Charge, Epsilon, Ledger, Private};
 use sordino_core::rand_core::{TryCryptoRng, TryRng};
 use sordino_core::random::{RunSeed, Secret};
 use sordino_core::surrogate::exact::{self, ExactGp, WhenFull};
+use sordino_core::wire::{self, fragments, frame_len_max};
+
+/// The federation of `federation.h`, as `sordino export` writes it for Rust.
+#[allow(dead_code)]
+#[path = "../../sim/tests/it/exported.rs"]
+mod exported;
 
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
@@ -25,8 +32,12 @@ impl Fold {
     }
 
     fn add(&mut self, numbers: &[f32]) {
-        for byte in numbers.iter().flat_map(|x| x.to_le_bytes()) {
-            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        numbers.iter().for_each(|x| self.bytes(&x.to_le_bytes()));
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
         }
     }
 }
@@ -125,10 +136,44 @@ fn reporter() -> Outcome<u64> {
     Ok(fold.0)
 }
 
-fn agent() -> Outcome<u64> {
+/// What the agent of `device.c` agreed on.
+fn config() -> Outcome<Config> {
     let private = Aggregation::private(10.0, 0.5, 1.0)?;
     let usual = Parameters::usual(6, Regions::new(&[2, 1])?, 5, 16, private);
-    let config = Config::new(Parameters { initial_points: 3, ..usual })?;
+    Ok(Config::new(Parameters { initial_points: 3, ..usual })?)
+}
+
+/// The first round of agent 2 and its server: the frame that opens it, the answer, which the server takes, the same in 16
+/// bits and in packets of 51 bytes.
+fn frames() -> Outcome<u64> {
+    let agreement = exported::agreement()?;
+    let mut server = ServerExchange::new(&agreement, Pace { ask_again_ms: 1, spread_ms: 0 }, [0; 8]);
+    let mut agent = AgentExchange::new(&agreement, 2);
+    let (mut fold, mut bytes) = (Fold::new(), [0; frame_len_max(wire::ScalarTag::F32, exported::FEATURES)]);
+    let (len, chain) = server.frame(0, 0, &agreement.digest(), None::<&[f32]>, &mut bytes)?;
+    server.begin(0, 0, chain, Period { opened: Millis(0), deadline: Millis(1), may_close_early: true });
+    fold.bytes(&bytes[..len]);
+    let (header, payload) = wire::decode(&bytes[..len], 0)?;
+    assert_eq!(agent.frame(&header, &payload, 0, Seal::default())?, Heard::Enter);
+    agent.made();
+    let Want::Give(header) = agent.want(Millis(0)) else { return Err("nothing to give".into()) };
+    fold.bytes(&chain.0);
+    let weights: Vec<f32> = (0..exported::FEATURES as u16).map(|i| f32::from(i % 7) * 0.25 - 0.75).collect();
+    let len = wire::encode(header, &weights, &mut bytes)?;
+    assert_eq!(server.given(2, &wire::decode(&bytes[..len], 64)?.0, Millis(0)), None, "taken");
+    fold.bytes(&bytes[..len]);
+    let mut packet = [0; 51];
+    for index in 0..fragments::count(len, packet.len()).ok_or("too many pieces")? {
+        let used = fragments::piece(&bytes[..len], index, &mut packet)?;
+        fold.bytes(&packet[..used]);
+    }
+    let len = small::encode(&config()?, header, &weights[..16], &mut bytes)?;
+    fold.bytes(&bytes[..len]);
+    Ok(fold.0)
+}
+
+fn agent() -> Outcome<u64> {
+    let config = config()?;
     let mut numbers = vec![0.0; random_fourier::storage_len(2, 16)];
     random_fourier::draw(5, 0, Stationary::Matern52, &[0.2], 2, 16, &mut numbers)?;
     let public =
@@ -167,5 +212,6 @@ fn main() -> Outcome {
     println!("optimizer {:016x}", optimizer()?);
     println!("reporter {:016x}", reporter()?);
     println!("agent {:016x}", agent()?);
+    println!("frames {:016x}", frames()?);
     Ok(())
 }

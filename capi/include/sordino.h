@@ -25,6 +25,9 @@
 #define SORDINO_AGENT_SIZE(dim, features, observations) \
     (SORDINO_AGENT_HEAD + 4 * (2 * (size_t)(observations) + SORDINO_WEIGHTS(features) + 3 * (size_t)(features) + \
                                (size_t)(dim) + (size_t)(features) * ((size_t)(dim) + 1)))
+#define SORDINO_FRAME_SIZE(numbers) (SORDINO_FRAME_OVERHEAD + 4 * (size_t)(numbers))
+#define SORDINO_SMALL_SIZE(features) (SORDINO_SMALL_OVERHEAD + 2 * (size_t)(features))
+#define SORDINO_REASSEMBLY_SIZE(frame) (SORDINO_REASSEMBLY_HEAD + (((size_t)(frame) + 7) & ~(size_t)7))
 
 
 /**
@@ -50,7 +53,7 @@
 /**
  * Bytes of a digest.
  */
-#define SORDINO_DIGEST 32
+#define SORDINO_DIGEST_BYTES 32
 
 /**
  * Nothing is uploaded and nothing broadcast: every agent alone.
@@ -66,6 +69,41 @@
  * Secret sampling, clipping, and noise.
  */
 #define SORDINO_AGGREGATION_PRIVATE 2
+
+/**
+ * Bytes beside the numbers of a frame, at most.
+ */
+#define SORDINO_FRAME_OVERHEAD 57
+
+/**
+ * Bytes beside the numbers of an upload in 16 bits a number.
+ */
+#define SORDINO_SMALL_OVERHEAD 21
+
+/**
+ * Bytes beside the piece in a fragment.
+ */
+#define SORDINO_FRAGMENT_OVERHEAD 9
+
+/**
+ * Bytes of a reassembly before its frame.
+ */
+#define SORDINO_REASSEMBLY_HEAD 96
+
+/**
+ * An agent's weights, or no numbers if it has nothing to give in this round.
+ */
+#define SORDINO_FRAME_UPLOAD 0
+
+/**
+ * The server's vectors, one number for each region and feature.
+ */
+#define SORDINO_FRAME_BROADCAST 1
+
+/**
+ * The server says that there is no broadcast in this round; no numbers.
+ */
+#define SORDINO_FRAME_NO_BROADCAST 2
 
 /**
  * Bytes before the numbers of a Gaussian process.
@@ -171,7 +209,7 @@ enum sordino_status
      */
     SORDINO_STATUS_TOO_SHORT = -3,
     /**
-     * A buffer lies in the memory of the object.
+     * A buffer lies in the memory of the object, or shares bytes with another.
      */
     SORDINO_STATUS_OVERLAP = -4,
     /**
@@ -203,7 +241,7 @@ enum sordino_status
      */
     SORDINO_STATUS_SINGULAR = -11,
     /**
-     * There is no observation of this index.
+     * There is no observation, or no piece of a frame, of this index.
      */
     SORDINO_STATUS_INDEX = -12,
     /**
@@ -246,6 +284,14 @@ enum sordino_status
      * What is stored is whole and cannot be: too many reports, another phase, no observation.
      */
     SORDINO_STATUS_STORED_INADMISSIBLE = -22,
+    /**
+     * No frame of this version in single precision, or one that was cut off or changed on its way.
+     */
+    SORDINO_STATUS_FRAME = -23,
+    /**
+     * A frame of another federation, history or sender.
+     */
+    SORDINO_STATUS_FOREIGN = -24,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -302,6 +348,11 @@ typedef struct sordino_gp sordino_gp;
  * An optimizer that maximises over a box.
  */
 typedef struct sordino_optimizer sordino_optimizer;
+
+/**
+ * A frame that comes in pieces, from one sender.
+ */
+typedef struct sordino_reassembly sordino_reassembly;
 
 /**
  * A reporter: the device of one user, and this user's budget.
@@ -503,6 +554,44 @@ typedef struct sordino_answer {
      */
     const float *numbers;
 } sordino_answer;
+
+/**
+ * What precedes the numbers of a frame.
+ */
+typedef struct sordino_frame_header {
+    /**
+     * Random public number of the federation, from its server; never a seed.
+     */
+    uint64_t deployment;
+    /**
+     * sordino_prefix of the digest of the agreement, which `sordino export --lang c` writes into a header.
+     */
+    uint64_t config;
+    /**
+     * sordino_prefix of the history: of an upload that of all broadcasts its agent knows (sordino_frame_chain).
+     */
+    uint64_t chain;
+    /**
+     * SORDINO_FRAME_UPLOAD, SORDINO_FRAME_BROADCAST or SORDINO_FRAME_NO_BROADCAST.
+     */
+    uint32_t kind;
+    /**
+     * The agent that sends it; of a server's frame 0.
+     */
+    uint32_t agent;
+    /**
+     * The round it belongs to.
+     */
+    uint32_t round;
+    /**
+     * How often the round was begun before, at most 65535: an answer carries that of the frame it answers.
+     */
+    uint32_t attempt;
+    /**
+     * How many numbers there are; writing sets it.
+     */
+    uint32_t len;
+} sordino_frame_header;
 
 /**
  * What a Gaussian process is told beforehand.
@@ -773,13 +862,144 @@ sordino_status sordino_agent_usual(uint32_t dim,
                                    struct sordino_agent_settings *settings);
 
 /**
- * Digest of the configuration, SORDINO_DIGEST bytes to `digest`: that of the server, if both agree on every number.
+ * Digest of the configuration, SORDINO_DIGEST_BYTES bytes to `digest`: that of the server, if both agree on every number.
  *
  * # Safety
  *
- * `settings` is NULL or good for one value, `digest` NULL or good for SORDINO_DIGEST bytes.
+ * `settings` is NULL or good for one value, `digest` NULL or good for SORDINO_DIGEST_BYTES bytes.
  */
-sordino_status sordino_agent_digest(const struct sordino_agent_settings *settings, uint8_t *digest);
+sordino_status sordino_agent_digest(const struct sordino_agent_settings *settings,
+                                    uint8_t *digest);
+
+/**
+ * First 64 bits of the SORDINO_DIGEST_BYTES bytes at `digest`, as headers carry them, to `prefix`.
+ *
+ * # Safety
+ *
+ * `digest` is NULL or good for SORDINO_DIGEST_BYTES bytes, `prefix` NULL or good for one value.
+ */
+sordino_status sordino_prefix(const uint8_t *digest, uint64_t *prefix);
+
+/**
+ * Writes a frame of `len` numbers into the `room` bytes at `bytes`, and how many it took to `written`. Frames take
+ * SORDINO_FRAME_OVERHEAD bytes and four for each number, or fewer.
+ *
+ * # Safety
+ *
+ * `header` and `written` are NULL or good for one value, `numbers` NULL or good for `len` numbers, `bytes` NULL or good
+ * for `room` bytes.
+ */
+sordino_status sordino_frame_write(const struct sordino_frame_header *header,
+                                   const float *numbers,
+                                   size_t len,
+                                   uint8_t *bytes,
+                                   size_t room,
+                                   size_t *written);
+
+/**
+ * Writes an upload in 16 bits a number, SORDINO_SMALL_OVERHEAD bytes and two for each number, which the agent clips as
+ * the server would; docs/frames.md says what that costs. `len` is the number of features of the settings.
+ *
+ * # Safety
+ *
+ * `settings`, `header` and `written` are NULL or good for one value, `numbers` NULL or good for `len` numbers, `bytes`
+ * NULL or good for `room` bytes.
+ */
+sordino_status sordino_frame_write_small(const struct sordino_agent_settings *settings,
+                                         const struct sordino_frame_header *header,
+                                         const float *numbers,
+                                         size_t len,
+                                         uint8_t *bytes,
+                                         size_t room,
+                                         size_t *written);
+
+/**
+ * Reads the frame of `len` bytes at `bytes`: what precedes its numbers to `header`, and `header->len` numbers, at most
+ * `room`, to `numbers`. Whether it is of this federation and of which round is for the caller to compare.
+ *
+ * # Safety
+ *
+ * `bytes` is NULL or good for `len` bytes, `header` NULL or good for one value, `numbers` NULL or good for `room` numbers.
+ */
+sordino_status sordino_frame_read(const uint8_t *bytes,
+                                  size_t len,
+                                  struct sordino_frame_header *header,
+                                  float *numbers,
+                                  size_t room);
+
+/**
+ * The history after one more frame of the server: `before` are the SORDINO_DIGEST_BYTES bytes of the history so far, at
+ * the beginning the digest of the agreement; the history with the frame goes to `next`, which may be `before`.
+ *
+ * SORDINO_STATUS_FOREIGN: the frame does not continue this history, or is no frame of a server. Nothing more should be
+ * sent to a server that tells two histories.
+ *
+ * # Safety
+ *
+ * `before` and `next` are NULL or good for SORDINO_DIGEST_BYTES bytes, `bytes` NULL or good for `len` bytes.
+ */
+sordino_status sordino_frame_chain(const uint8_t *before,
+                                   const uint8_t *bytes,
+                                   size_t len,
+                                   uint8_t *next);
+
+/**
+ * How many packets of `packet` bytes a frame of `frame` bytes takes; 0 if they are too many or too small.
+ */
+size_t sordino_fragment_count(size_t frame, size_t packet);
+
+/**
+ * Writes piece `index`, from 0 on, of the frame of `len` bytes at `bytes` into the packet of `room` bytes at `packet`,
+ * and how many it took to `written`. All pieces of a frame are cut for the same `room`.
+ *
+ * # Safety
+ *
+ * `bytes` is NULL or good for `len` bytes, `packet` NULL or good for `room` bytes, `written` NULL or good for one value.
+ */
+sordino_status sordino_fragment_write(const uint8_t *bytes,
+                                      size_t len,
+                                      size_t index,
+                                      uint8_t *packet,
+                                      size_t room,
+                                      size_t *written);
+
+/**
+ * Builds a reassembly in `memory` of `len` bytes, and writes its address to `reassembly`. It holds frames of up to
+ * `len` - SORDINO_REASSEMBLY_HEAD bytes.
+ *
+ * # Safety
+ *
+ * `memory` is NULL or good for `len` bytes that nobody else uses while the object is used; `reassembly` is NULL or good
+ * for one value.
+ */
+sordino_status sordino_reassembly_new(void *memory,
+                                      size_t len,
+                                      struct sordino_reassembly **reassembly);
+
+/**
+ * Takes a piece. SORDINO_STATUS_PENDING: others lack. SORDINO_STATUS_OK: the whole frame is `frame_len` bytes at `frame`,
+ * in the memory of the object, until its next call. SORDINO_STATUS_FOREIGN: a piece of another frame than the one under
+ * way, which is kept. SORDINO_STATUS_FRAME: no piece, or the whole was changed on its way and is given up.
+ *
+ * # Safety
+ *
+ * `reassembly` is NULL or what sordino_reassembly_new wrote; `packet` is NULL or good for `len` bytes, `frame` and
+ * `frame_len` NULL or good for one value.
+ */
+sordino_status sordino_reassembly_push(struct sordino_reassembly *reassembly,
+                                       const uint8_t *packet,
+                                       size_t len,
+                                       const uint8_t **frame,
+                                       size_t *frame_len);
+
+/**
+ * Gives up the frame under way: its sender went on to another, or is silent.
+ *
+ * # Safety
+ *
+ * `reassembly` is NULL or what sordino_reassembly_new wrote.
+ */
+sordino_status sordino_reassembly_clear(struct sordino_reassembly *reassembly);
 
 /**
  * Bytes of memory a Gaussian process takes, as SORDINO_GP_SIZE; 0 if `dim` or `capacity` is out of range.

@@ -16,7 +16,7 @@ pub const SORDINO_FEATURES_MAX: usize = 2048;
 /// The most observations of an agent on a device: initial points and rounds.
 pub const SORDINO_OBSERVATIONS_MAX: usize = 65536;
 /// Bytes of a digest.
-pub const SORDINO_DIGEST: usize = 32;
+pub const SORDINO_DIGEST_BYTES: usize = 32;
 
 /// Nothing is uploaded and nothing broadcast: every agent alone.
 pub const SORDINO_AGGREGATION_NONE: u32 = 0;
@@ -235,11 +235,11 @@ fn usual(dim: u32, agents: u32, rounds: u32, features: u32) -> Result<AgentSetti
     })
 }
 
-/// Digest of the configuration, SORDINO_DIGEST bytes to `digest`: that of the server, if both agree on every number.
+/// Digest of the configuration, SORDINO_DIGEST_BYTES bytes to `digest`: that of the server, if both agree on every number.
 ///
 /// # Safety
 ///
-/// `settings` is NULL or good for one value, `digest` NULL or good for SORDINO_DIGEST bytes.
+/// `settings` is NULL or good for one value, `digest` NULL or good for SORDINO_DIGEST_BYTES bytes.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_agent_digest(settings: *const AgentSettings, digest: *mut u8) -> Status {
@@ -247,7 +247,7 @@ pub unsafe extern "C" fn sordino_agent_digest(settings: *const AgentSettings, di
     let word = unsafe { Word::alone() };
     let written = word.read(settings).map_err(Refused::from).and_then(|settings| {
         let Digest(bytes) = config(&settings)?.digest();
-        Ok(word.copy(&bytes, digest, SORDINO_DIGEST)?)
+        Ok(word.copy(&bytes, digest, SORDINO_DIGEST_BYTES)?)
     });
     match written {
         Ok(()) => Status::Ok,

@@ -11,6 +11,7 @@
 //! | [`optimizer`] | ask and tell |
 //! | [`reporter`] | one private report at a time |
 //! | [`agent`] | agent of a federation |
+//! | [`frame`] | what it sends and receives |
 //!
 //! No function allocates or panics. Every pointer is checked for NULL and alignment, every length against what is needed,
 //! every number of a setting against its range; what cannot be checked is a pointer that is simply wrong. An object is told
@@ -23,6 +24,7 @@
 pub mod agent;
 pub mod agreement;
 pub mod callback;
+pub mod frame;
 pub mod gp;
 pub mod memory;
 pub mod optimizer;

@@ -47,11 +47,17 @@ unsafe impl Plain for f64 {}
 // SAFETY: as above.
 unsafe impl Plain for u32 {}
 // SAFETY: as above.
+unsafe impl Plain for u64 {}
+// SAFETY: as above.
+unsafe impl Plain for usize {}
+// SAFETY: as above.
 unsafe impl Plain for u8 {}
 // SAFETY: integers, a number and pointers to texts.
 unsafe impl Plain for Refusal {}
 // SAFETY: a pointer.
 unsafe impl<T> Plain for *mut T {}
+// SAFETY: a pointer.
+unsafe impl<T> Plain for *const T {}
 
 /// The word of a C caller: a pointer that it gave to the function at work is NULL, or good for as many values as were
 /// named beside it until the function returns; a callback that it lent does what its doc says. Who holds this may read and
@@ -137,6 +143,27 @@ impl Word {
         Ok(unsafe { slice::from_raw_parts_mut(pointer, len) })
     }
 
+    /// A list of C's, and scratch that shares no byte with it.
+    pub(crate) fn apart<'a, T: Plain, U: Plain>(
+        &self,
+        list: *const T,
+        len: usize,
+        scratch: *mut U,
+        room: usize,
+    ) -> Result<(&'a [T], &'a mut [U]), Status> {
+        let from = self.list(list, len)?;
+        if room > 0 {
+            self.admit(scratch, room)?;
+        }
+        // Neither product overflows: both were admitted.
+        let (first, second) = (list.addr(), scratch.addr());
+        let (len, room_bytes) = (size_of_val(from), room * size_of::<U>());
+        if first < second + room_bytes && second < first + len {
+            return Err(Status::Overlap);
+        }
+        Ok((from, self.scratch(scratch, room)?))
+    }
+
     /// Copies a list to where C wants it.
     pub(crate) fn copy<T: Plain>(&self, from: &[T], to: *mut T, len: usize) -> Result<(), Status> {
         if len < from.len() {
@@ -177,6 +204,15 @@ impl Arena {
         // SAFETY: the bytes are ours alone, as many as the type needs, and aligned: the memory is, and every part taken
         // from it is a multiple of the alignment.
         Ok(unsafe { &mut *place }.write(value))
+    }
+
+    /// Zero bytes that lie in the memory from now on.
+    pub(crate) fn bytes(&mut self, len: usize) -> Result<&'static mut [u8], Status> {
+        let (bytes, _) = self.take(len)?.split_at_mut_checked(len).ok_or(Status::TooShort)?;
+        bytes.fill(MaybeUninit::new(0));
+        let first = bytes.as_mut_ptr().cast::<u8>();
+        // SAFETY: `len` zero bytes, which are ours alone.
+        Ok(unsafe { slice::from_raw_parts_mut(first, len) })
     }
 
     /// Zeros that lie in the memory from now on.

@@ -4,6 +4,7 @@ use core::ffi::{CStr, c_char};
 
 use sordino_core::domain::DomainError;
 use sordino_core::features::FeatureError;
+use sordino_core::federated::small::SmallError;
 use sordino_core::federated::{AgentError, PublicError};
 use sordino_core::kernel::KernelError;
 use sordino_core::local::ReporterError;
@@ -12,6 +13,8 @@ use sordino_core::parameter::ConfigError;
 use sordino_core::privacy::NoiseError;
 use sordino_core::snapshot::SnapshotError;
 use sordino_core::surrogate::SurrogateError;
+use sordino_core::wire::WireError;
+use sordino_core::wire::fragments::FragmentError;
 
 /// What a call came to. A refusal is negative and has changed nothing, unless its sentence says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +30,7 @@ pub enum Status {
     Misaligned = -2,
     /// The memory or buffer is shorter than what is needed.
     TooShort = -3,
-    /// A buffer lies in the memory of the object.
+    /// A buffer lies in the memory of the object, or shares bytes with another.
     Overlap = -4,
     /// There is no object of this kind at the pointer.
     NotBuilt = -5,
@@ -43,7 +46,7 @@ pub enum Status {
     Full = -10,
     /// The point is determined by the others at working precision.
     Singular = -11,
-    /// There is no observation of this index.
+    /// There is no observation, or no piece of a frame, of this index.
     Index = -12,
     /// The call does not belong to the phase the object is in.
     Unexpected = -13,
@@ -65,6 +68,10 @@ pub enum Status {
     StoredForeign = -21,
     /// What is stored is whole and cannot be: too many reports, another phase, no observation.
     StoredInadmissible = -22,
+    /// No frame of this version in single precision, or one that was cut off or changed on its way.
+    Frame = -23,
+    /// A frame of another federation, history or sender.
+    Foreign = -24,
 }
 
 /// A setting that was refused. The texts are static and not ended by a zero: print them with "%.*s".
@@ -226,6 +233,40 @@ impl From<AgentError> for Refused {
     }
 }
 
+impl From<WireError> for Refused {
+    fn from(error: WireError) -> Self {
+        match error {
+            WireError::Buffer { .. } | WireError::TooLong { .. } => Status::TooShort.into(),
+            _ => Status::Frame.into(),
+        }
+    }
+}
+
+impl From<SmallError> for Refused {
+    fn from(error: SmallError) -> Self {
+        match error {
+            SmallError::Unclipped => Refused::range("aggregation", 1.0, "SORDINO_AGGREGATION_PRIVATE"),
+            SmallError::NotFinite => Status::NotFinite.into(),
+            SmallError::Features { .. } => Status::Length.into(),
+            SmallError::Buffer { .. } => Status::TooShort.into(),
+            SmallError::Tag { .. } => Status::Foreign.into(),
+            SmallError::Wire(error) => error.into(),
+            _ => Status::Frame.into(),
+        }
+    }
+}
+
+impl From<FragmentError> for Refused {
+    fn from(error: FragmentError) -> Self {
+        match error {
+            FragmentError::Piece { .. } => Status::Index.into(),
+            FragmentError::Buffer { .. } => Status::TooShort.into(),
+            FragmentError::Foreign { .. } => Status::Foreign.into(),
+            FragmentError::Format | FragmentError::Checksum => Status::Frame.into(),
+        }
+    }
+}
+
 impl From<SnapshotError> for Refused {
     fn from(error: SnapshotError) -> Self {
         match error {
@@ -245,7 +286,7 @@ const fn sentence(status: i32) -> &'static CStr {
         -1 => c"a pointer is NULL that must not be",
         -2 => c"a pointer is not aligned to what it points to (memory of an object: to SORDINO_ALIGN)",
         -3 => c"the memory or buffer is shorter than what is needed",
-        -4 => c"a buffer lies in the memory of the object",
+        -4 => c"a buffer lies in the memory of the object, or shares bytes with another",
         -5 => c"there is no object of this kind at the pointer",
         -6 => c"the object is at work: one of its callbacks called it",
         -7 => c"a setting is outside its range",
@@ -253,7 +294,7 @@ const fn sentence(status: i32) -> &'static CStr {
         -9 => c"a number is NaN, infinite, or so large that squares overflow",
         -10 => c"all rows are in use",
         -11 => c"the point is determined by the others at working precision",
-        -12 => c"there is no observation of this index",
+        -12 => c"there is no observation, or no piece of a frame, of this index",
         -13 => c"the call does not belong to the phase the object is in",
         -14 => c"the budget does not hold another report: nothing was charged",
         -15 => c"the entropy callback failed: nothing leaves; what was charged stays charged",
@@ -264,6 +305,8 @@ const fn sentence(status: i32) -> &'static CStr {
         -20 => c"what is stored was changed, or its writing was cut off",
         -21 => c"what is stored belongs to another kind, version, user or configuration",
         -22 => c"what is stored is whole and cannot be",
+        -23 => c"no frame of this version in single precision, or one that was cut off or changed on its way",
+        -24 => c"a frame of another federation, history or sender",
         _ => c"no status of this library",
     }
 }

@@ -274,9 +274,9 @@ fn every_status_has_a_sentence_of_its_own() {
         // SAFETY: a static text ended by a zero, by the library's word.
         unsafe { CStr::from_ptr(sordino_message(status)) }.to_str().unwrap()
     };
-    let known: std::collections::BTreeSet<&str> = (Status::StoredInadmissible as i32..=1).map(say).collect();
-    assert_eq!(known.len(), 24);
-    let unknown = [i32::MIN, -23, 2, i32::MAX].map(say);
+    let known: std::collections::BTreeSet<&str> = (Status::Foreign as i32..=1).map(say).collect();
+    assert_eq!(known.len(), 26);
+    let unknown = [i32::MIN, -25, 2, i32::MAX].map(say);
     assert!(unknown.iter().all(|sentence| *sentence == unknown[0]) && !known.contains(unknown[0]));
 }
 
@@ -402,7 +402,7 @@ fn an_agents_settings_are_judged_and_digested() {
     assert_eq!(says(AgentSettings { aggregation: 3, ..good }), "aggregation = 3 is outside 0, 1 or 2");
     assert_eq!(says(AgentSettings { initial_points: u32::MAX, ..good })[..6], *"rounds");
     let digest = |settings: AgentSettings| {
-        let mut bytes = [0; SORDINO_DIGEST];
+        let mut bytes = [0; SORDINO_DIGEST_BYTES];
         // SAFETY: values of ours.
         assert_eq!(unsafe { sordino_agent_digest(&settings, bytes.as_mut_ptr()) }, Status::Ok);
         bytes

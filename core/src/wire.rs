@@ -220,11 +220,12 @@ pub fn encode<T: Scalar>(header: Header, payload: &[T], out: &mut [u8]) -> Resul
     let used = postcard::to_slice(&header, out).map_err(|_| short)?.len();
     let total = frame_len(used, header.scalar, len, usize::MAX)?;
     let frame = out.get_mut(..total).ok_or(short)?;
-    let (front, sum) = frame.split_at_mut(total - CRC_LEN);
-    for (bytes, x) in front[used..].chunks_exact_mut(T::BYTES).zip(payload) {
+    // Forms without a panic, here and in `decode`: devices frame what they send.
+    let (front, sum) = frame.split_last_chunk_mut::<CRC_LEN>().ok_or(short)?;
+    for (bytes, x) in front.get_mut(used..).ok_or(short)?.chunks_exact_mut(T::BYTES).zip(payload) {
         x.write_le(bytes);
     }
-    sum.copy_from_slice(&checksum(front).to_le_bytes());
+    *sum = checksum(front).to_le_bytes();
     Ok(total)
 }
 
@@ -251,9 +252,9 @@ pub fn decode(bytes: &[u8], len_max: u32) -> Result<(Header, Payload<'_>), WireE
         return Err(WireError::TrailingBytes { extra: len - needed });
     }
     // `needed` bytes are there, header and checksum among them.
-    let (front, sum) = bytes.split_at(needed - CRC_LEN);
-    let (payload, computed) = (&front[header_len..], checksum(front));
-    let received = sum.iter().rev().fold(0u32, |value, byte| value << 8 | u32::from(*byte));
+    let (front, sum) = bytes.split_last_chunk::<CRC_LEN>().ok_or(WireError::Truncated { len, needed })?;
+    let (payload, computed) = (front.get(header_len..).ok_or(WireError::Header)?, checksum(front));
+    let received = u32::from_le_bytes(*sum);
     if computed != received {
         return Err(WireError::Checksum { computed, received });
     }

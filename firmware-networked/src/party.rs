@@ -95,16 +95,13 @@ struct Kept {
     last: Option<u32>,
 }
 
-/// Bytes that postcard takes at most: a u16, a u32, a u64.
-const WORDS: [usize; 3] = [3, 5, 10];
+/// Bytes that postcard takes for a u32 at most.
+const WORD: usize = 5;
 
 impl Stored for Kept {
     const KIND: u8 = 0x4e;
-    // The exchange: agent, deployment, agreement, rounds, what it has (frames, chain, seal), attempt, whose turn it is.
-    const BODY_MAX: usize = AgentState::BODY_MAX
-        + (WORDS[1] + WORDS[2] + 32 + WORDS[1] + WORDS[1] + 32 + 16 + WORDS[0] + 1)
-        + 2 * WORDS[1]
-        + 1;
+    // Beside agent and exchange: how many rounds, whether there is a last one, and which.
+    const BODY_MAX: usize = <(AgentState, AgentExchange)>::BODY_MAX + 2 * WORD + 1;
 }
 
 /// The party at work.

@@ -81,7 +81,7 @@ pub const HOUSES: &[House] = &[
             &["settings", "callback"],
             &["agreement"],
             &["gp", "optimizer", "reporter"],
-            &["agent"],
+            &["agent", "frame"],
         ],
     },
     House {

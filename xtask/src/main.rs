@@ -5,6 +5,7 @@
 //! | `cargo xtask test` | what CI runs: tools, formatting, lints, documentation, host tests, real federations on loopback, the Python wheel, the web page in a browser, firmware in QEMU, digests everywhere |
 //! | `cargo xtask firmware [--write]` | runs the firmware on Cortex-M4F and M0 code and links operations that cannot panic; `--write` regenerates its script `firmware-example/federation.bin` and `docs/device-table.md` |
 //! | `cargo xtask panics` | of that the operations and parties that cannot panic |
+//! | `cargo xtask template` | `templates/embassy-agent`: its federation is what `sordino export` writes; built for three targets, run in QEMU |
 //! | `cargo xtask networked` | the device on the wire: firmware with Ethernet and TLS in QEMU as an agent of a federation over HTTPS |
 //! | `cargo xtask digests [--write]` | compares the digest tables on five targets; `--write` regenerates them in `tests/vectors/` |
 //! | `cargo xtask api [--write]` | compares the names of everything public with `docs/api/`; `--write` regenerates the lists |
@@ -36,7 +37,7 @@ mod web;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask test | firmware [--write] | panics | networked | digests [--write] | api [--write] | \
+const USAGE: &str = "usage: cargo xtask test | firmware [--write] | panics | template | networked | digests [--write] | api [--write] | \
      habits | c [--write] | python | web | bench [WORKLOAD …] [--python] | fleet [AGENTS_MAX] | \
      net-bench [AGENTS] | \
      fuzz [TARGET …] [--seconds N] [--seed N]";
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
             panic_free::run(&mut report);
         }
         (["panics"], false) => panic_free::run(&mut report),
+        (["template"], false) => template::run(&mut report),
         (["networked"], false) => networked::run(&mut report),
         (["digests"], _) => {
             let devices = firmware::run(&mut report, false);

@@ -15,6 +15,7 @@
 //! assert!((weights[0] - 1.5).abs() < 1e-14);
 //! ```
 
+use super::dot::dot_long;
 use super::slice::{split, tail_mut};
 use super::{NotPositiveDefinite, dot, packed_len};
 use crate::dispatch;
@@ -290,7 +291,7 @@ fn solve_here<T: Scalar>(root: &[T], b: &mut [T]) {
         rest = head;
         let (current, done) = split(b, i + 1);
         if let (Some((diagonal, row)), Some(x)) = (row.split_first(), current.last_mut()) {
-            *x = (*x - dot(row, done)) / *diagonal;
+            *x = (*x - dot_long(row, done)) / *diagonal;
         }
     }
 }

@@ -14,7 +14,9 @@
 //! Where a piece lies follows from (index, count) and the length of the whole, so pieces may come in any order, twice, or
 //! again after a loss. There are no acknowledgements: what lacks is asked for by saying the whole again, as the exchange
 //! does anyway. One [`Reassembly`] is for one sender; pieces of another frame are refused by name, and the owner decides
-//! when to give up the frame under way.
+//! when to give up the frame under way. Ordinary frames end in a CRC-32C of their own, and the checksum of a text with its
+//! checksum behind it is one number for all texts of a length: pieces of two such frames are told apart by their lengths
+//! alone, and where these are equal by the frame's checksum in the end, so the owner gives one up before it takes the next.
 //!
 //! **Example**: that of [`count`].
 
@@ -142,18 +144,18 @@ pub struct Reassembly<'b> {
     buffer: &'b mut [u8],
     name: Option<Name>,
     /// A bit for each piece that came.
-    have: u128,
+    have: [u32; COUNT_MAX / 32],
 }
 
 impl<'b> Reassembly<'b> {
     /// Begins with nothing; `buffer` holds the longest frame.
     pub const fn new(buffer: &'b mut [u8]) -> Self {
-        Reassembly { buffer, name: None, have: 0 }
+        Reassembly { buffer, name: None, have: [0; _] }
     }
 
     /// Gives up the frame under way: its sender went on to another, or is silent.
     pub const fn clear(&mut self) {
-        (self.name, self.have) = (None, 0);
+        (self.name, self.have) = (None, [0; _]);
     }
 
     /// Takes a piece; the whole frame when none lacks, also for a piece that comes once more after that.
@@ -172,22 +174,24 @@ impl<'b> Reassembly<'b> {
         if let Some(expected) = self.name.filter(|expected| *expected != found) {
             return Err(FragmentError::Foreign { found: found.sum, expected: expected.sum });
         }
-        let (have, needed) = (self.buffer.len(), usize::from(found.all));
-        if have < needed {
-            return Err(FragmentError::Buffer { len: have, needed });
+        let (len, needed) = (self.buffer.len(), usize::from(found.all));
+        if len < needed {
+            return Err(FragmentError::Buffer { len, needed });
         }
+        // Of an index below the count, which is at most COUNT_MAX, there is a bit.
+        let have = self.have.get_mut(usize::from(index / 32)).ok_or(FragmentError::Format)?;
         self.name = Some(found);
-        if self.have & (1 << index) == 0 {
+        if *have & (1 << (index % 32)) == 0 {
             self.buffer.iter_mut().skip(start).zip(part).for_each(|(to, from)| *to = *from);
-            self.have |= 1 << index;
+            *have |= 1 << (index % 32);
         }
-        if self.have.count_ones() < u32::from(count) {
+        if self.have.iter().map(|have| have.count_ones()).sum::<u32>() < u32::from(count) {
             return Ok(Poll::Pending);
         }
         match self.buffer.get(..needed) {
             Some(frame) if checksum(frame) == found.sum => Ok(Poll::Ready(frame)),
             _ => {
-                (self.name, self.have) = (None, 0);
+                (self.name, self.have) = (None, [0; _]);
                 Err(FragmentError::Checksum)
             }
         }

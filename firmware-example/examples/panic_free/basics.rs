@@ -11,12 +11,14 @@ use sordino_core::linalg::{self, dot, lower, root};
 use sordino_core::privacy::encode::Encoder;
 use sordino_core::random::exact::Bits;
 use sordino_core::random::{Simulated, Stream, laplace, normal};
+use sordino_core::wire::{Header, Kind, ScalarTag, VERSION, decode, encode};
 
 use super::device::{Memory, is, some};
 
 pub(super) fn run(memory: &mut Memory) {
     matrices(memory);
     randomness(memory);
+    frames(memory);
     kernels(memory);
     acquisitions(memory);
 }
@@ -81,6 +83,23 @@ fn randomness(memory: &mut Memory) {
         && let Ok(encoder) = Encoder::new(black_box(65536), black_box(1.0), black_box(1.0))
     {
         let _ = black_box(encoder.add(b, black_box(&[0.5, 0.5]), sums));
+    }
+}
+
+fn frames(memory: &mut Memory) {
+    let (numbers, mut bytes) = (some(&mut memory.b), black_box([0; 512]));
+    let Some(bytes) = bytes.get_mut(..black_box(512)) else { return };
+    if const { is("wire::encode") } {
+        let (version, kind, scalar, deployment) = (VERSION, Kind::Upload, ScalarTag::F32, 5);
+        let marks =
+            Header { version, kind, scalar, deployment, config: 6, chain: 7, agent: 1, round: 2, attempt: 0, len: 0 };
+        let _ = black_box(encode(black_box(marks), numbers, bytes).is_ok());
+    }
+    if const { is("wire::decode") }
+        && let Ok((header, payload)) = decode(bytes, black_box(64))
+    {
+        black_box(header);
+        let _ = black_box(payload.read(numbers).is_ok());
     }
 }
 

@@ -7,7 +7,7 @@
 //! | module | operations |
 //! |---|---|
 //! | `controls` | what must be found to panic |
-//! | `basics` | linalg, random, digest, encoding, features, kernels, maxima |
+//! | `basics` | linalg, random, digest, encoding, frames, features, kernels, maxima |
 //! | `posteriors` | the four engines and draws |
 //! | `parties` | optimizer and agent in single precision, without `f64` arithmetic |
 #![cfg_attr(target_os = "none", no_std, no_main)]

@@ -30,6 +30,18 @@ fn the_module_that_is_checked_in_is_what_is_exported() {
     assert!(written == source, "{WRITTEN}: SORDINO_WRITE=1 cargo test -p sordino-sim --test it export");
 }
 
+#[test]
+fn the_header_of_the_example_in_c_is_what_is_exported() {
+    const HEADER: &str = "../capi/examples/federation.h";
+    let source = export("export-header", &["firmware", "--lang", "c"]);
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(HEADER);
+    if std::env::var_os("SORDINO_WRITE").is_some() {
+        std::fs::write(&path, &source).unwrap();
+    }
+    let written = std::fs::read_to_string(&path).unwrap();
+    assert!(written == source, "{HEADER}: SORDINO_WRITE=1 cargo test -p sordino-sim --test it export");
+}
+
 /// Up to its first upload, to the bit.
 #[test]
 fn an_agent_of_the_module_is_the_simulators() {

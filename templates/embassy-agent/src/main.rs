@@ -1,5 +1,5 @@
-//! An agent of a federation and a reporter, as two tasks of embassy. Your numbers are in [`config`], your chip is
-//! [`board`].
+//! An agent of a federation and a reporter, as two tasks of embassy. Its federation is in [`federation`], your
+//! device's own numbers are in [`config`], your chip is [`board`].
 #![no_std]
 #![no_main]
 
@@ -7,7 +7,7 @@
 mod agent;
 mod board;
 mod config;
-#[cfg(feature = "agent")]
+#[allow(dead_code, reason = "it holds every constant of the federation")]
 mod federation;
 #[cfg(feature = "reporter")]
 mod reporter;

@@ -8,7 +8,8 @@ use sordino_core::privacy::mechanism::laplace::ClampedLaplace;
 use sordino_core::privacy::{Charge, Epsilon, Ledger, Provenance};
 
 use crate::board;
-use crate::config::{BOUND, BUDGET, DIM, EACH, USER};
+use crate::config::{BOUND, BUDGET, EACH, USER};
+use crate::federation::DIM;
 
 /// The device's ledger is its stored state, which is charged already. **Append to it only after the state is in flash**:
 /// this is the one function that a reviewer of privacy reads first.

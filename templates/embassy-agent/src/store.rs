@@ -4,10 +4,12 @@ use embedded_storage_async::nor_flash::NorFlash;
 use sequential_storage::cache::CacheImpl;
 use sequential_storage::map::MapStorage;
 use sordino_core::digest::Digest;
-use sordino_core::snapshot::{self, SnapshotError, Stored};
+use sordino_core::federated::AgentState;
+use sordino_core::federated::exchange::AgentExchange;
+use sordino_core::snapshot::{self, SnapshotError, Stored, max_bytes};
 
-/// Bytes of the largest item, and of the buffer that the map works in.
-const BUFFER: usize = 192;
+/// Bytes of the largest item, an agent with its exchange, and of the buffer that the map works in.
+const BUFFER: usize = (max_bytes::<(AgentState, AgentExchange)>() + 16).next_multiple_of(32);
 
 /// Why something was not stored or read. A device that cannot store must not go on: it would say what it cannot remember.
 #[derive(Debug)]

@@ -218,6 +218,10 @@ fn snapshot_slots_are_what_the_page_says() {
     let told = OVERHEAD + 2 + 4 * 3;
     for (name, slot) in [
         ("`federated::AgentState`", format!("{}", max_bytes::<federated::AgentState>())),
+        (
+            "`(AgentState, AgentExchange)`",
+            format!("{}", max_bytes::<(federated::AgentState, federated::exchange::AgentExchange)>()),
+        ),
         ("`federated::Entry<f32>`", format!("{}", max_bytes::<Entry<f32>>())),
         ("`federated::prior::agent::AgentState`", format!("{}", max_bytes::<prior::agent::AgentState>())),
         ("`local::ReporterState`", format!("{}", max_bytes::<ReporterState>())),

@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::agreement::{Agreement, header};
 use super::{Have, Millis, Reply, Seal, after};
 use crate::digest::Digest;
+use crate::federated::AgentState;
+use crate::snapshot::{Stored, varint_max};
 use crate::wire::{Header, Kind, Payload, prefix};
 
 /// What became of the agent's answer to the last round it has the frame of.
@@ -40,6 +42,18 @@ pub struct AgentExchange {
     not_before: Millis,
     #[serde(skip)]
     refused: bool,
+}
+
+impl AgentExchange {
+    // Agent, deployment, agreement, rounds; frames, chain and seal of what it has; attempt, whose turn it is.
+    const BODY_MAX: usize =
+        varint_max(32) + varint_max(64) + 32 + varint_max(32) + varint_max(32) + 32 + 16 + varint_max(16) + 1;
+}
+
+/// An agent and its exchange, in one piece: a state without the frame that it follows would contradict what was sent.
+impl Stored for (AgentState, AgentExchange) {
+    const KIND: u8 = 0xae;
+    const BODY_MAX: usize = AgentState::BODY_MAX + AgentExchange::BODY_MAX;
 }
 
 /// What the agent wants to do next.

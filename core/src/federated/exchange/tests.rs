@@ -12,11 +12,12 @@ use proptest::{prop_assert, prop_assert_eq};
 
 use super::*;
 use crate::domain::Regions;
-use crate::federated::{Aggregation, Config, InitialRegion, OwnDraw, Parameters, Signal};
+use crate::federated::{AgentState, Aggregation, Config, InitialRegion, OwnDraw, Parameters, Signal};
 use crate::kernel::Stationary;
 use crate::privacy::{ClippingNorm, NoiseMultiplier};
-use crate::random::Stream;
+use crate::random::{RunSeed, Stream};
 use crate::schedule::{Mixing, WeightConcentration};
+use crate::snapshot::{self, max_bytes};
 use crate::wire::{self, ScalarTag};
 
 const ROUNDS: u32 = 5;
@@ -411,6 +412,12 @@ fn a_stored_exchange_goes_on_and_agreements_differ_by_every_number() {
     let mut bytes = [0; 200];
     let bytes = postcard::to_slice(&agent, &mut bytes).unwrap();
     assert_eq!(postcard::from_bytes::<AgentExchange>(bytes).unwrap(), agent);
+    // With its agent, in a slot of the size that is told beforehand.
+    let both = (AgentState::new(1, RunSeed::new(7, 0)), agent.clone());
+    let mut slot = [0xff; max_bytes::<(AgentState, AgentExchange)>()];
+    snapshot::write(&both, 3, &terms.digest(), &mut slot).unwrap();
+    assert_eq!(snapshot::read(&slot, &terms.digest()), Ok(Some((3, both))));
+    assert!(snapshot::read::<AgentState>(&slot, &terms.digest()).is_err(), "not an agent alone");
     assert!(agent.belongs_to(&terms, 1) && !agent.belongs_to(&terms, 0));
     let others = [
         Agreement { dim: 2, ..terms.clone() },

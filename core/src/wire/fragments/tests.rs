@@ -73,6 +73,24 @@ fn pieces_lost_doubled_reordered_and_foreign_give_the_frame_or_nothing() {
         .unwrap();
 }
 
+/// The checksum of what ends in its own checksum is the same for all of a length: frames that are mixed are refused.
+#[test]
+fn frames_of_one_length_that_end_in_their_checksum_never_give_a_whole_that_decodes() {
+    let frames = [1u8, 2].map(|x| {
+        let mut frame = vec![x; 60];
+        let sum = checksum(&frame).to_le_bytes();
+        frame.extend(sum);
+        frame
+    });
+    assert_eq!(checksum(&frames[0]), checksum(&frames[1]));
+    let [ours, theirs] = [&frames[0], &frames[1]].map(|frame| pieces(frame, 30));
+    let mut buffer = [0; 64];
+    let mut reassembly = Reassembly::new(&mut buffer);
+    assert_eq!(reassembly.push(&ours[0]), Ok(Poll::Pending));
+    let mixed: Vec<_> = theirs[1..].iter().map(|piece| reassembly.push(piece).map(|poll| poll.is_ready())).collect();
+    assert_eq!(mixed.last(), Some(&Err(FragmentError::Checksum)));
+}
+
 #[test]
 fn any_bytes_are_refused_or_taken_without_a_panic_and_no_frame_comes_of_a_changed_piece() {
     let inputs = (vec(any::<u8>(), 1..300), 12usize..80, any::<u16>(), 1u8.., vec(any::<u8>(), 0..40));

@@ -2,20 +2,39 @@
 
 use embassy_sync::blocking_mutex::raw::NoopRawMutex;
 use embassy_sync::channel::Channel;
-use sordino_core::wire::{self, Header, Kind};
+use sordino_core::digest::Digest;
+use sordino_core::federated::exchange::{Agreement, Have, Pace, Period, Reply, Seal, ServerExchange};
+use sordino_core::wire::{self, Header};
 use static_cell::StaticCell;
 
-use crate::config::{FEATURES, FRAME, REGIONS};
+use crate::config::{AGENT, FRAME};
+use crate::federation::{FEATURES, OBSERVATIONS, REGIONS, agreement};
 
 /// A frame and its length.
 pub type Frame = ([u8; FRAME], usize);
 
+/// What the agent says to its server.
+pub enum Request {
+    /// "What comes after what I have?"
+    Next(Have),
+    /// "Here is mine."
+    Give(Frame),
+}
+
+/// What the server says to that.
+pub enum Answer {
+    /// A frame, the round that the server is in, and what came with the frame.
+    Next { frame: Frame, current: u32, seal: Seal },
+    /// Nothing new; come back after this time.
+    Later { after_ms: u64 },
+    /// What became of a frame that was given; `NotYou` also where a frame was asked for.
+    Reply(Reply),
+}
+
 /// Both directions of a link.
 pub struct Link {
-    /// To the server.
-    pub up: Channel<NoopRawMutex, Frame, 1>,
-    /// From the server.
-    pub down: Channel<NoopRawMutex, Frame, 1>,
+    up: Channel<NoopRawMutex, Request, 1>,
+    down: Channel<NoopRawMutex, Answer, 1>,
 }
 
 /// The link to the server.
@@ -24,16 +43,71 @@ pub fn link() -> &'static Link {
     LINK.init(Link { up: Channel::new(), down: Channel::new() })
 }
 
-/// The server, as far as one agent sees it: a broadcast for every upload.
+/// One request, one answer. On a board, where the way is lost: `Answer::Later`.
+pub async fn ask(link: &Link, request: Request) -> Answer {
+    link.up.send(request).await;
+    link.down.receive().await
+}
+
+/// A server by the rules of sordino-net, which judges frames with the same code; the other agents are silent, so that a
+/// round ends with this one's answer.
+struct Server<'a> {
+    exchange: ServerExchange<&'a mut [u8]>,
+    /// Digests after 0, 1, … frames.
+    history: [Digest; OBSERVATIONS + 2],
+    frame: Frame,
+}
+
+impl Server<'_> {
+    fn begin(&mut self, round: u32) {
+        let mut vectors = [0.0f32; FEATURES * REGIONS];
+        vectors[round as usize] = 1.0;
+        let (broadcast, now) = ((round > 0).then_some(&vectors[..]), super::now());
+        let before = self.history[round as usize];
+        let made = self.exchange.frame(round, 0, &before, broadcast, &mut self.frame.0);
+        let (len, chain) = made.expect("the buffer holds any frame");
+        (self.frame.1, self.history[round as usize + 1]) = (len, chain);
+        let period = Period { opened: now, deadline: now.after(60_000), may_close_early: true };
+        self.exchange.begin(round, 0, chain, period);
+    }
+
+    /// Judges an answer, and the same answer under another agreement, which must be refused.
+    fn given(&mut self, agreement: &Agreement, (bytes, len): Frame) -> Reply {
+        let Ok((header, _)) = wire::decode(&bytes[..len], FEATURES as u32) else { return Reply::NotYou };
+        let other = Agreement { deployment: !agreement.deployment, ..agreement.clone() };
+        let foreign = Header { config: wire::prefix(&other.digest()), ..header };
+        assert_eq!(self.exchange.given(AGENT, &foreign, super::now()), Some(Reply::NotYou));
+        let Some(reply) = self.exchange.given(AGENT, &header, super::now()) else {
+            self.exchange.took(AGENT);
+            if header.round < agreement.config.parameters().rounds {
+                self.begin(header.round + 1);
+            }
+            return Reply::Taken;
+        };
+        reply
+    }
+}
+
+/// The server as a task. It is busy when it is asked for the first time.
 #[embassy_executor::task]
 pub async fn server(link: &'static Link) {
-    loop {
-        let (bytes, len) = link.up.receive().await;
-        let (header, _) = wire::decode(&bytes[..len], FEATURES as u32).expect("an upload");
-        let (mut out, mut vectors) = ([0; FRAME], [0.0f32; FEATURES * REGIONS]);
-        vectors[header.round as usize] = 1.0;
-        let header = Header { kind: Kind::Broadcast, agent: 0, ..header };
-        let len = wire::encode(header, &vectors, &mut out).expect("the buffer holds any frame");
-        link.down.send((out, len)).await;
+    let agreement = agreement().expect("what `sordino export` wrote");
+    let (mut flags, pace) = ([0; 256], Pace { ask_again_ms: 5_000, spread_ms: 100 });
+    let flags = &mut flags[..agreement.config.parameters().agents as usize];
+    let exchange = ServerExchange::new(&agreement, pace, flags);
+    let history = [agreement.digest(); _];
+    let mut server = Server { exchange, history, frame: ([0; FRAME], 0) };
+    server.begin(0);
+    for asked in 0.. {
+        let answer = match link.up.receive().await {
+            Request::Next(_) if asked == 0 => Answer::Later { after_ms: 50 },
+            Request::Next(have) => {
+                // One agent alone is never behind: the round that is open is the next it lacks.
+                assert_eq!(have.chain, server.history[server.exchange.round() as usize]);
+                Answer::Next { frame: server.frame, current: server.exchange.round(), seal: Seal::default() }
+            }
+            Request::Give(frame) => Answer::Reply(server.given(&agreement, frame)),
+        };
+        link.down.send(answer).await;
     }
 }

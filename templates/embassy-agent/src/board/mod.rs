@@ -6,9 +6,12 @@
 //! | [`measure`] | what the device is there for |
 //! | `noise` | `Secret::new(RandCore09(rng))` with the chip's generator: docs/entropy.md |
 //! | [`seed`] | eight bytes of the same generator, once in the life of the device |
-//! | `server`, `Link` | radio, UART, TCP: frames in, frames out |
+//! | `ask`, `server`, `Link` | radio, UART, HTTPS: a request out, an answer in; firmware-networked speaks to a real server |
+//! | `now`, `sleep_until` | embassy-time |
 //! | [`done`] | sleep |
 
+#[cfg(feature = "agent")]
+mod clock;
 mod end;
 #[cfg(feature = "agent")]
 mod link;
@@ -20,14 +23,16 @@ use sequential_storage::cache::{Cache, CacheImpl};
 use sequential_storage::map::{MapConfig, MapStorage};
 use sordino_core::digest::Digest;
 
+#[cfg(feature = "agent")]
+pub use clock::{now, sleep_until};
 pub use end::done;
 #[cfg(feature = "agent")]
-pub use link::{Link, link, server};
+pub use link::{Answer, Link, Request, ask, link, server};
 #[cfg(feature = "reporter")]
 pub use noise::{noise, report};
 use nor::Nor;
 
-use crate::config::DIM;
+use crate::federation::DIM;
 use crate::store::Store;
 
 /// A party's part of the flash. Each has a flash of its own here; on one chip, give each **another range**.
