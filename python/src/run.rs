@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use pyo3::prelude::*;
-use sordino_sim::cli::{data as from, run as command};
+use sordino_sim::cli::{data as from, number, run as command};
 use sordino_sim::model::federated::Own;
 use sordino_sim::model::{self, DriverKind, Model, ModelError, Options};
 use sordino_sim::progress::Progress;
@@ -97,9 +97,9 @@ pub fn run(
     let (oracle, door) = called::open();
     let function = objective.as_ref().map(|_| oracle.clone());
     let (model, noisy) = model(scenario_text(scenario)?, settings, data.as_ref(), function)?;
-    let threads = threads.map(|threads| error::whole("threads", threads, 1, 4096)).transpose()?;
-    let every = command::seconds(&format!("{checkpoint_every:?}")).map_err(|admissible| {
-        error::InputError::new_err(format!("checkpoint_every is {checkpoint_every}; admissible: {admissible}"))
+    let threads = threads.map(|threads| error::whole("threads", threads, 1, number::THREADS_MAX)).transpose()?;
+    let every = number::seconds(&format!("{checkpoint_every:?}")).map_err(|admissible| {
+        error::InputError::new_err(format!("checkpoint_every is {checkpoint_every}; {admissible}"))
     })?;
     let models = [model];
     from::check_data(&models, data.as_deref()).map_err(error::ended)?;

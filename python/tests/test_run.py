@@ -257,7 +257,7 @@ def test_answers_that_are_no_numbers_are_refused(answer, error, said):
         ({"methods": ["dp-ftz"]}, "dp-ftz"),
         ({"runs": 0}, "`runs = 0` is not admissible"),
         ({"driver": "clockstep"}, 'driver is "clockstep"; admissible: "tokio", "lockstep"'),
-        ({"threads": 0}, "threads is 0; admissible: a whole number from 1 to 4096"),
+        ({"threads": 0}, "threads is 0; admissible: a whole number from 1 to 1024"),
         ({"checkpoint_every": -1.0}, "checkpoint_every is -1; admissible: a number of seconds from 0 to 86400"),
         ({"data": "/nowhere.csv"}, "scenario `default` reads no data"),
         ({"objective": train}, "the functions of scenario `default` are its own (objective.kind is gp-sample)"),

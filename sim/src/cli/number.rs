@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::num::NonZeroUsize;
 
 /// The most threads that may be asked for.
-const THREADS_MAX: u64 = 1024;
+pub const THREADS_MAX: u32 = 1024;
 
 /// A number from `low` to `high`, or what is admissible.
 pub fn in_range(text: &str, low: f64, high: f64, admissible: &str) -> Result<f64, String> {
@@ -30,7 +30,7 @@ pub fn runs(text: &str) -> Result<u32, String> {
 
 /// A number of threads.
 pub fn threads(text: &str) -> Result<NonZeroUsize, String> {
-    let count: u32 = whole(1, THREADS_MAX)(text)?;
+    let count: u32 = whole(1, u64::from(THREADS_MAX))(text)?;
     NonZeroUsize::try_from(count as usize).map_err(|error| error.to_string())
 }
 
