@@ -92,8 +92,8 @@ pub enum Purpose {
 
 /// The seed of one run, from which every stream of it begins.
 ///
-/// In a simulation everybody knows it: whoever has it knows all coins and all noise that are drawn from it, which is why no
-/// private release takes noise from a [`Stream`]. An agent of a real federation draws its choices from a seed of its own,
+/// In a simulation everybody knows it, and with it all coins and all noise that are drawn from it, which is why no private
+/// release takes noise from a [`Stream`]. An agent of a real federation draws its choices from a seed of its own,
 /// `RunSeed::new(bits, 0)` with 64 bits of the device's entropy, and keeps it secret: they tell when it followed a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunSeed(u64);
