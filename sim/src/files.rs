@@ -2,7 +2,8 @@
 //! and a folder that is being written has one writer.
 //!
 //! Only regular files are read. A pipe, a terminal or a device is refused by name, `/dev/stdin` included: data are read
-//! again when a run goes on, and what has no length has no end. `sordino run <(generate)` therefore wants a file.
+//! again when a run is resumed, and input without a length may never end. Instead of `sordino run <(generate)`, write
+//! the output of `generate` to a file.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -12,18 +13,18 @@ use sordino_host::files;
 
 /// Name of the file in a folder that a process locks while it writes into the folder.
 pub const LOCK: &str = ".lock";
-/// How much of a lock file, which names its holder, is shown, in bytes.
+/// How many bytes of a lock file, which names its holder, are shown.
 const HOLDER_MAX: u64 = 200;
 
 /// The whole of a regular file of at most `bytes_max` bytes ([`sordino_host::files::read_bounded`]), with an error that
 /// leaves the path to its caller.
 ///
-/// **Errors**: the system's; what is no regular file, or longer.
+/// **Errors**: the system's; a path that is not a regular file, or a longer file.
 pub fn read_bounded(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     Ok(files::read_bounded(path, bytes_max)?)
 }
 
-/// The same as text.
+/// The same, read as text.
 ///
 /// **Errors**: as [`read_bounded`]; [`io::ErrorKind::InvalidData`] if it is not UTF-8.
 pub fn read_to_string_bounded(path: &Path, bytes_max: u64) -> io::Result<String> {
@@ -47,7 +48,7 @@ pub fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// Why a folder cannot be written into.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Another process writes into it.
+    /// Another process is writing into it.
     #[error(
         "{folder}: another process writes into this folder{}{}; wait until it ends, stop it, or name another folder",
         if .holder.is_empty() { "" } else { ": " },
@@ -56,7 +57,7 @@ pub enum LockError {
     Held {
         /// Path of the folder.
         folder: PathBuf,
-        /// Who says to hold it; empty if that cannot be read.
+        /// The holder that the lock file names; empty if it cannot be read.
         holder: String,
     },
     /// The system refused.
@@ -81,7 +82,7 @@ pub struct FolderLock {
 }
 
 impl FolderLock {
-    /// Takes the lock of a folder that is there, and clears away what a killed writer had half written.
+    /// Takes the lock of a folder that exists, and clears away what a killed writer left half written.
     ///
     /// **Errors**: [`LockError::Held`], at once, if another process has it.
     pub fn take(folder: &Path) -> Result<Self, LockError> {
@@ -133,7 +134,7 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     }
 }
 
-/// An open file cannot be removed there.
+/// Always true: an open file cannot be removed there.
 #[cfg(not(unix))]
 fn is_at(_file: &File, _path: &Path) -> io::Result<bool> {
     Ok(true)

@@ -1,7 +1,7 @@
 //! # sordino-sim
 //!
-//! The simulator of sordino: scenarios, objectives, drivers, reports. The command line `sordino` is a thin layer over
-//! this library.
+//! The simulator of sordino: scenarios, objectives, drivers, reports. The command-line program `sordino` is a thin
+//! layer over this library.
 //!
 //! | module | what it holds |
 //! |---|---|

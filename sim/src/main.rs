@@ -1,4 +1,4 @@
-//! The command line `sordino`.
+//! The command-line program `sordino`.
 
 use std::process::ExitCode;
 

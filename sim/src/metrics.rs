@@ -10,7 +10,7 @@ use sordino_core::privacy::{Event, NeighboringRelation};
 use crate::record::{Measure, MethodRun};
 use crate::scenario::{Guarantee, Method, MethodName, Scenario};
 
-/// The δ at which losses are shown beside the scenario's own.
+/// The δ at which losses are shown in addition to the scenario's own.
 pub const SMALL_DELTA: f64 = 1e-5;
 
 /// A mean over runs.
@@ -23,7 +23,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Mean and standard error of independent values, in two passes. Of nothing: NaN.
+    /// Mean and standard error of independent values, in two passes; NaN if there are none.
     pub fn of(values: &[f64]) -> Self {
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
@@ -78,10 +78,10 @@ fn student_95(degrees: usize) -> f64 {
         + (3.0 * z7 + 19.0 * z5 + 17.0 * z3 - 15.0 * z) / (384.0 * v * v * v)
 }
 
-/// ε of all releases of one run. `None` where there is no finite bound.
+/// ε of all releases of one run, by two accountants. `None` where there is no finite bound.
 ///
-/// What a budget (`privacy.max_epsilon`) counts is neither: its filter is Rényi, the accountant for which a filter is
-/// proven, and so is the ledger's.
+/// A budget (`privacy.max_epsilon`) counts by neither of them: its filter, like the ledger's, uses Rényi accounting,
+/// for which filters are proven.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PrivacyLoss {
     /// Which two inputs are compared.
@@ -99,10 +99,10 @@ pub fn release_event(scenario: &Scenario) -> Event {
     scenario.privacy.event()
 }
 
-/// What the first `releases` releases of a private method cost: an event and how often.
+/// What the first `releases` releases of a private method spend: an event, and how often it occurs.
 ///
-/// Those of a federated prior are unsampled Gaussians of multipliers of their own, together one Gaussian
-/// ([`PriorConfig::event`](crate::scenario::PriorConfig::event)); those of every other method are equal.
+/// The releases of a federated prior are unsampled Gaussians, each with its own multiplier, together one Gaussian
+/// ([`PriorConfig::event`](crate::scenario::PriorConfig::event)); the releases of any other method are all equal.
 pub fn spending(scenario: &Scenario, method: Method, releases: u32) -> (Event, u32) {
     let scenario = scenario.of(method);
     if !method.is_prior() {
@@ -140,8 +140,8 @@ fn loss_by(
     }
 }
 
-/// The tight ε at up to `points` counts of equal releases, from 0 to `releases`, rising; each count if there are no more
-/// than that. Composition is smooth, and ε costs a millisecond.
+/// The tight ε at up to `points` counts of equal releases, in rising order from 0 to `releases`; at every count if
+/// there are no more than that. Composition is smooth, and each ε costs a millisecond.
 ///
 /// **Errors**: as [`privacy_loss`].
 pub fn loss_curve(
@@ -156,12 +156,12 @@ pub fn loss_curve(
     (0..=steps).map(|i| at(count(i))).collect()
 }
 
-/// ε after `releases`, or after the next count of the curve: never below. `None` beyond its end.
+/// ε after `releases`, or after the next larger count of the curve: never below the truth. `None` beyond its end.
 pub fn loss_after(curve: &[(u32, Option<f64>)], releases: u32) -> Option<f64> {
     curve.iter().find(|(count, _)| *count >= releases).and_then(|(_, epsilon)| *epsilon)
 }
 
-/// The tight ε at the scenario's δ after up to `releases` releases of a private method; for [`loss_after`]. Empty of a
+/// The tight ε at the scenario's δ after up to `releases` releases of a private method, for [`loss_after`]. Empty for a
 /// method that releases nothing.
 ///
 /// **Errors**: as [`privacy_loss`].
@@ -200,12 +200,12 @@ pub struct MethodStatistics {
     pub clipped_share: Vec<f64>,
     /// Releases of one run (the most of any).
     pub releases: u32,
-    /// What they cost at the scenario's δ and at [`SMALL_DELTA`]; only for private methods.
+    /// What those releases cost at the scenario's δ and at [`SMALL_DELTA`]; only for private methods.
     pub losses: Option<[PrivacyLoss; 2]>,
 }
 
 impl MethodStatistics {
-    /// What twins are found by.
+    /// Name and digest, by which twins are found.
     pub fn named(&self) -> (&str, Option<String>) {
         (self.method.name(), Some(self.digest.to_string()))
     }
@@ -223,18 +223,18 @@ pub struct Statistics {
     pub digest: Digest,
     /// In the scenario's order.
     pub methods: Vec<MethodStatistics>,
-    /// What private methods paid for, those together that paid for the same; those that sample first.
+    /// What private methods paid for, grouped by equal releases; methods that sample come first.
     pub paid: Vec<Paid>,
 }
 
 impl Statistics {
-    /// What a method paid for; nothing unless it is private.
+    /// What a method paid for; `None` unless it is private.
     pub fn paid_by(&self, name: MethodName) -> Option<&Paid> {
         self.paid.iter().find(|paid| paid.methods.iter().any(|method| name == *method))
     }
 }
 
-/// Private methods that pay for the same releases, and what those cost.
+/// Private methods that pay for the same releases, and what these releases cost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Paid {
     /// In the scenario's order; at least one.
@@ -245,14 +245,14 @@ pub struct Paid {
 }
 
 impl Paid {
-    /// The one of them that is no ablation, or the first.
+    /// The last of them that is not an ablation, or else the first.
     pub fn main(&self) -> Option<Method> {
         let whole = self.methods.iter().rfind(|method| !method.is_ablation());
         whole.or(self.methods.first()).copied()
     }
 }
 
-/// The private methods of a scenario, those together that pay for the same releases; those that sample first.
+/// The private methods of a scenario, grouped by the releases they pay for; methods that sample come first.
 pub fn paid_alike(scenario: &Scenario) -> Vec<Vec<Method>> {
     let mut groups: Vec<Vec<Method>> = Vec::new();
     for method in scenario.methods().filter(|method| method.guarantee() == Guarantee::DifferentialPrivacy) {
@@ -284,7 +284,7 @@ fn column_means<'r>(rows: impl Iterator<Item = &'r [f64]> + Clone) -> Vec<f64> {
     (0..width).map(|column| rows.clone().map(|row| row[column]).sum::<f64>() / count).collect()
 }
 
-/// Condenses the results of [`crate::model::federated::run()`], in whatever order they are.
+/// Condenses the results of [`crate::model::federated::run()`], whatever their order.
 ///
 /// **Errors**: the accountant's; none for a scenario that was read from TOML.
 pub fn summarize(scenario: &Scenario, results: &[MethodRun]) -> Result<Statistics, AccountantError> {

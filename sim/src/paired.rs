@@ -6,15 +6,15 @@
 //! | [`wilcoxon`] | differences are symmetric about their median |
 //! | [`holm`] | nothing: many p values, corrected for their number |
 
-/// Below this many pairs no test says much.
+/// With fewer pairs than this, no test says much.
 pub const PAIRS_FEW: usize = 5;
 /// Up to this many differences the distribution of Wilcoxon's sum is computed exactly.
 const EXACT_MAX: usize = 200;
 
-/// Two-sided p value of Student's t test of n differences; nothing for fewer than two, or if all are equal.
+/// Two-sided p value of Student's t test of n differences; `None` for fewer than two, or if all are equal.
 ///
 /// **Equation**: t = mean/(s/√n) with n − 1 degrees of freedom; P(|T| ≤ t) is the finite series of Abramowitz and Stegun
-/// 26.7.3 and 26.7.4. **Numerics**: absolute error about 1e-15, so a p value far below 1e-12 is one of rounding.
+/// 26.7.3 and 26.7.4. **Numerics**: absolute error about 1e-15, so a p value far below 1e-12 is mere rounding.
 pub fn t_test(differences: &[f64]) -> Option<f64> {
     let n = differences.len() as f64;
     let mean = differences.iter().sum::<f64>() / n;
@@ -47,8 +47,8 @@ fn within(t: f64, degrees: usize) -> f64 {
 /// difference is left.
 ///
 /// **Equation**: W is the sum of the ranks of positive differences; p = min(1, 2·min(P(W ≤ w), P(W ≥ w))), exact up to 200
-/// differences, with ties too; beyond, the normal approximation with the variance of the ranks that occur, which is 7 % off
-/// where p is about .001 and a third where it is 5e-6. **Cost**: n³ additions.
+/// differences, with ties too; for more, the normal approximation with the variance of the ranks that occur, which is
+/// off by 7 % where p is about .001 and by a third where it is 5e-6. **Cost**: n³ additions.
 pub fn wilcoxon(differences: &[f64]) -> Option<f64> {
     let mut sorted: Vec<f64> = differences.iter().copied().filter(|x| *x != 0.0).collect();
     sorted.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
@@ -68,14 +68,14 @@ pub fn wilcoxon(differences: &[f64]) -> Option<f64> {
     Some(if n > EXACT_MAX { near(&ranks, observed) } else { exact(&ranks, observed) })
 }
 
-/// p of a sum of signed ranks by the normal approximation; ranks and sum are doubled.
+/// p value of a sum of signed ranks by the normal approximation; ranks and sum are doubled.
 fn near(ranks: &[usize], observed: usize) -> f64 {
     let mean = ranks.iter().sum::<usize>() as f64 / 2.0;
     let variance = ranks.iter().map(|rank| (*rank as f64 / 2.0) * (*rank as f64 / 2.0)).sum::<f64>();
     two_tails((observed as f64 - mean).abs() / variance.sqrt())
 }
 
-/// The same by the distribution itself.
+/// The same p value from the exact distribution.
 fn exact(ranks: &[usize], observed: usize) -> f64 {
     // Probability of every sum: each rank counts with probability one half.
     let mut of = vec![0.0; ranks.iter().sum::<usize>() + 1];
@@ -99,7 +99,7 @@ fn two_tails(z: f64) -> f64 {
 }
 
 /// p values after Holm's correction for their number, in the order given: the probability of any wrong rejection stays
-/// below what each is compared with. Missing ones do not count.
+/// below the level that each is compared with. Missing p values do not count.
 pub fn holm(values: &[Option<f64>]) -> Vec<Option<f64>> {
     let mut order: Vec<usize> = (0..values.len()).filter(|i| values[*i].is_some()).collect();
     order.sort_by(|a, b| values[*a].unwrap_or(1.0).total_cmp(&values[*b].unwrap_or(1.0)));

@@ -3,12 +3,12 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-/// The threads could not be made.
+/// The threads could not be started.
 #[derive(Debug, thiserror::Error)]
 #[error("no threads: {0}")]
 pub struct PoolError(#[source] rayon::ThreadPoolBuildError);
 
-/// A pool of this number of threads; all cores if there is none.
+/// A pool of this number of threads; of all cores if no number is given.
 ///
 /// **Errors**: [`PoolError`].
 pub fn pool(threads: Option<NonZeroUsize>) -> Result<Arc<rayon::ThreadPool>, PoolError> {

@@ -19,9 +19,9 @@ pub struct MethodRun {
     pub run: u32,
     /// The last link of `chain`.
     pub digest: Digest,
-    /// The chain after t = 0..=T: T+1 digests; empty if it was read from a folder that keeps the last alone.
+    /// The chain after t = 0..=T: T+1 digests; empty if it was read from a folder that keeps only the last.
     pub chain: Vec<Digest>,
-    /// Mean over agents of the best-so-far noise-free regret, t = 0..=T: T+1 numbers of five significant digits.
+    /// Mean over agents of the best-so-far noise-free regret, t = 0..=T: T+1 numbers with five significant digits.
     pub regret: Vec<f64>,
     /// The 10 %, 50 % and 90 % quantiles over agents of the same, with t, at report rounds ([`is_report_round`]): three
     /// significant digits.
@@ -52,7 +52,7 @@ pub struct Observed {
     pub y: f64,
     /// The noise-free value.
     pub value: f64,
-    /// Whose choice it was.
+    /// Whose choice the query was.
     pub source: Source,
 }
 
@@ -65,12 +65,13 @@ pub enum Source {
     Own,
     /// The maximum of the last broadcast, whether the agent followed it or came to it by itself.
     Server,
-    /// The agent's own choice with what was broadcast: a draw with the public posterior of a federated prior, or of pooled data.
+    /// The agent's own choice from what was broadcast: a draw with the public posterior of a federated prior, or with
+    /// that of pooled data.
     Prior,
 }
 
 impl Source {
-    /// As it stands in a table.
+    /// The source as it stands in a table.
     pub const fn name(self) -> &'static str {
         match self {
             Source::Initial => "initial",
@@ -86,21 +87,21 @@ pub fn stored_name(run: u32, method: &str) -> String {
     format!("run-{run:05}.{method}")
 }
 
-/// The run of such a name.
+/// The run in a name made by [`stored_name`].
 pub fn stored_run(name: &str) -> Option<u32> {
     name.strip_prefix("run-")?.split_once('.')?.0.parse().ok()
 }
 
-/// True at the rounds at which quantiles over agents are kept: the first, the last and every ⌈T/10⌉-th, at most 11. They
-/// are the one number of a run for which every agent's own is needed in one place.
+/// True at the rounds at which quantiles over agents are kept: the first, the last and every ⌈T/10⌉-th, at most 11.
+/// Quantiles are the only numbers of a run for which every agent's own is needed in one place.
 pub fn is_report_round(round: u32, rounds: u32) -> bool {
     round == rounds || round.is_multiple_of(rounds.div_ceil(10).max(1))
 }
 
-/// Version of the form of [`Summary`]; 1 were those without one.
+/// Version of the form of [`Summary`]; summaries without a version are version 1.
 const SUMMARY_VERSION: u32 = 2;
 
-/// What an execution of any trust model amounts to, in terms that all have: `summary.json`, which is written and read.
+/// What an execution of any trust model amounts to, in terms common to all: `summary.json`, which is written and read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Version of this form.
@@ -133,9 +134,9 @@ pub struct MethodSummary {
     pub digest: Option<String>,
     /// What its releases promise, in a few words.
     pub guarantee: String,
-    /// Which two inputs that compares; nothing where nothing is promised.
+    /// Which two inputs the guarantee compares; `None` if nothing is promised.
     pub neighboring_relation: Option<String>,
-    /// What it reached; the first is what pictures show.
+    /// What it reached; pictures show the first.
     pub measures: Vec<Measure>,
     /// Means of the regret after some rounds.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -150,7 +151,7 @@ pub struct MethodSummary {
 /// A mean over runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measure {
-    /// As in `final_regret`.
+    /// Its name, such as `final_regret`.
     pub name: String,
     /// Mean over the runs.
     pub mean: f64,
@@ -158,17 +159,17 @@ pub struct Measure {
     pub standard_error: Option<f64>,
 }
 
-/// What the releases of a method cost, or a parameter of that statement.
+/// What the releases of a method cost, or a parameter of that claim.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Loss {
-    /// As in `epsilon_pld`; `delta` is the δ of those that name none.
+    /// Its name, such as `epsilon_pld`; `delta` is the δ of the losses that name none.
     pub name: String,
-    /// Nothing if there is no finite bound.
+    /// `None` if there is no finite bound.
     pub value: Option<f64>,
 }
 
 impl Summary {
-    /// Of an execution of the scenario with this head.
+    /// The summary of an execution of the scenario with this head.
     pub fn new(head: &Head, digest: &Digest, methods: Vec<MethodSummary>) -> Self {
         Summary {
             version: SUMMARY_VERSION,
@@ -185,7 +186,7 @@ impl Summary {
 
     /// Reads the text of a `summary.json`.
     ///
-    /// **Errors**: in words: text that is no summary, or of another version.
+    /// **Errors**, in words: text that is not a summary, or one of another version.
     pub fn parse(text: &str) -> Result<Self, String> {
         let version = |text| serde_json::from_str::<Value>(text).ok()?.get("version")?.as_u64();
         match version(text) {
@@ -211,7 +212,7 @@ impl MethodSummary {
         self.measures.iter().find(|measure| measure.name == name)
     }
 
-    /// What [`Twins`] are found by.
+    /// Name and digest, by which [`Twins`] are found.
     pub fn named(&self) -> (&str, Option<String>) {
         (&self.name, self.digest.clone())
     }
@@ -223,7 +224,7 @@ impl MethodSummary {
 }
 
 impl Loss {
-    /// A loss, or that it has no finite bound.
+    /// A loss, or the statement that it has no finite bound.
     pub fn new(name: &str, value: impl Into<Option<f64>>) -> Self {
         Loss { name: name.to_owned(), value: value.into() }
     }
@@ -245,7 +246,7 @@ pub fn distinct<'n>(names: impl Iterator<Item = &'n str>) -> Vec<&'n str> {
 pub struct Twins<'n>(Vec<(&'n str, &'n str)>);
 
 impl<'n> Twins<'n> {
-    /// Of names with their digests; who has none is like nobody.
+    /// Finds the twins among names with digests; a name without a digest has no twin.
     pub fn of(methods: impl Iterator<Item = (&'n str, Option<String>)>) -> Self {
         let (mut firsts, mut found): (Vec<(&str, String)>, _) = (Vec::new(), Vec::new());
         for (name, digest) in methods {
@@ -258,12 +259,13 @@ impl<'n> Twins<'n> {
         Twins(found)
     }
 
-    /// The first method that did the same as this one; nothing for the first itself.
+    /// The first method that did the same as this one; `None` for the first itself and for a method that no other
+    /// matches.
     pub fn first(&self, name: &str) -> Option<&'n str> {
         self.0.iter().find(|(twin, _)| *twin == name).map(|(_, first)| *first)
     }
 
-    /// Which methods are the same; nothing if all differ.
+    /// Which methods are the same; `None` if all differ.
     pub fn sentence(&self) -> Option<String> {
         let like = |first: &str| {
             let names: Vec<&str> = self.0.iter().filter(|twin| twin.1 == first).map(|twin| twin.0).collect();
@@ -274,12 +276,12 @@ impl<'n> Twins<'n> {
     }
 }
 
-/// What an execution leaves.
+/// What an execution leaves behind.
 #[derive(Clone, Debug)]
 pub struct Record {
     /// The text on the terminal.
     pub table: String,
-    /// The same for programs.
+    /// The same results for programs.
     pub summary: Summary,
     /// Further files of the run folder: (name, text).
     pub files: Vec<(&'static str, String)>,

@@ -1,4 +1,4 @@
-//! What users wrote, as it is quoted in messages: on one line, not endless.
+//! User input as it is quoted in messages: on one line, of bounded length.
 
 use std::fmt::{self, Display, Write};
 
@@ -26,7 +26,7 @@ impl Display for Quoted<'_> {
     }
 }
 
-/// An error and its causes in one line, each behind a colon. A cause that the line already ends with is not said twice.
+/// An error and its causes in one line, separated by colons. A cause that the line already ends with is not repeated.
 pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let (mut line, mut cause) = (error.to_string(), error.source());
     while let Some(error) = cause {
@@ -39,7 +39,7 @@ pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     line
 }
 
-/// A number with about `digits` significant digits, without an exponent where it can be read without.
+/// A number with about `digits` significant digits, without an exponent where it is readable without one.
 pub fn significant(x: f64, digits: usize) -> String {
     if x == 0.0 || !x.is_finite() {
         return format!("{x}");
@@ -51,7 +51,7 @@ pub fn significant(x: f64, digits: usize) -> String {
     format!("{x:.*}", (digits as f64 - 1.0 - magnitude).max(0.0) as usize)
 }
 
-/// The admissible name nearest to a misspelt one, if any is near.
+/// The admissible name nearest to a misspelt one, if one is near.
 pub fn nearest<'a>(name: &str, admissible: &[&'a str]) -> Option<&'a str> {
     let distance = |other: &str| {
         let (a, b): (Vec<char>, Vec<char>) = (name.chars().collect(), other.chars().collect());
@@ -70,7 +70,7 @@ pub fn nearest<'a>(name: &str, admissible: &[&'a str]) -> Option<&'a str> {
     (near.0 <= 2.max(name.len() / 4)).then_some(near.1)
 }
 
-/// The end of a refusal that names what was probably meant; nothing if no name is near.
+/// The end of a refusal that names what was probably meant; empty if no name is near.
 pub(crate) fn did_you_mean(name: &str, admissible: &[&str]) -> String {
     nearest(name, admissible).map_or(String::new(), |near| format!("; did you mean `{near}`?"))
 }

@@ -14,7 +14,7 @@ pub enum Design {
     /// One point in each of n slices of every axis.
     #[serde(rename = "latin-hypercube")]
     LatinHypercube,
-    /// The largest regular grid of no more points, both ends included.
+    /// The largest regular grid with no more points than asked for, both ends included.
     #[serde(rename = "grid")]
     Grid,
     /// Points from a file.
@@ -41,8 +41,8 @@ const DIRECTIONS: [(u32, u32, &[u32]); DIM_MAX - 1] = [
     (6, 16, &[1, 3, 1, 13, 27, 49]),
 ];
 
-/// Points of a design in [0, 1]^dim, row-major; `count` of them, of a grid the most that are no more. None for
-/// [`Design::List`].
+/// Points of a design in [0, 1]^dim, row-major: `count` of them, or for a grid the most that do not exceed `count`.
+/// None for [`Design::List`].
 ///
 /// **Parameters**: `dim` from 1 to 16; `seed` decides the shift of a Sobol' sequence and the slices of a hypercube.
 pub fn points(design: Design, count: u32, dim: usize, seed: u64) -> Vec<f64> {
@@ -131,7 +131,7 @@ fn latin_hypercube(count: u32, dim: usize, seed: u64) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    /// Unshifted, the first points as they are printed for the sequence of Joe and Kuo.
+    /// Without the shift, the first points are those printed for the sequence of Joe and Kuo.
     #[test]
     fn directions_are_the_published_ones() {
         let mut state = [0u32; 4];

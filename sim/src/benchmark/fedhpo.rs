@@ -1,6 +1,6 @@
-//! A small synthetic table of the shape of FedHPO-Bench, compiled in; `sim/data/fedhpo.py` makes it.
+//! A small synthetic table in the format of FedHPO-Bench, compiled in; `sim/data/fedhpo.py` makes it.
 
-/// Name of its file.
+/// The table's file name.
 pub const FILE: &str = "fedhpo.csv";
 /// The file: a line for each federated training.
 pub const TABLE: &str = include_str!("../../data/fedhpo.csv");

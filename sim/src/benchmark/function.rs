@@ -1,4 +1,4 @@
-//! Test functions by the names that the field gives them, each over its usual box seen as [0, 1]^D.
+//! Test functions under the names that the field gives them, each over its usual box mapped to [0, 1]^D.
 //!
 //! **Source**: formulas and boxes as in Surjanovic and Bingham, *Virtual Library of Simulation Experiments*; the box of
 //! Rosenbrock is [−2.048, 2.048]^D. All are minimised there; here values are negated, because we maximise.
@@ -65,7 +65,7 @@ impl TestFunction {
         }
     }
 
-    /// The fewest dimensions that it makes sense in.
+    /// The fewest dimensions in which it makes sense.
     pub const fn dim_min(self) -> usize {
         match self {
             TestFunction::Rosenbrock => 2,
@@ -85,7 +85,7 @@ impl TestFunction {
         }
     }
 
-    /// Minus the function at `unit`, D coordinates of the unit box; outside of it the formula goes on.
+    /// Minus the function at `unit`, D coordinates of the unit box; the formula continues outside the box.
     pub fn value(self, unit: &[f64]) -> f64 {
         let x: Vec<f64> = unit
             .iter()
@@ -116,7 +116,7 @@ impl TestFunction {
     }
 }
 
-/// The number with two significant digits.
+/// The number rounded to two significant digits.
 pub fn two_digits(x: f64) -> f64 {
     format!("{x:.1e}").parse().unwrap_or(x)
 }

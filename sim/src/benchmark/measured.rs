@@ -1,9 +1,9 @@
-//! Tables of values measured on real data, compiled in; `sim/data/` has them, their licences, and the program that makes
-//! them from public packages.
+//! Tables of values measured on real data, compiled in. `sim/data/` has the tables, their licences, and the program
+//! that makes them from public packages.
 
 use serde::{Deserialize, Serialize};
 
-/// Stored values are whole numbers of one over this.
+/// Stored values are whole multiples of one over this.
 const STEPS: f64 = 1e4;
 
 /// A table that is compiled in: what each of its agents sees at every setting; more is better.
@@ -21,7 +21,7 @@ pub enum Measured {
 }
 
 impl Measured {
-    /// All of them, in the order of scenario keys.
+    /// All tables, in the order of scenario keys.
     pub const ALL: [Measured; 3] = [Measured::Planes, Measured::Employment, Measured::Wages];
 
     /// Name of the file with its settings, beside which its values lie.
@@ -42,7 +42,7 @@ impl Measured {
         }
     }
 
-    /// Agent by agent, for each setting two bytes, the lower one first: a signed number of ten-thousandths.
+    /// Agent by agent, two bytes for each setting, the lower one first: a signed number of ten-thousandths.
     pub const fn bytes(self) -> &'static [u8] {
         match self {
             Measured::Planes => include_bytes!("../../data/planes-values.bin"),

@@ -17,7 +17,7 @@ use crate::record::{Explanation, Record};
 use crate::report::chart::Picture;
 use crate::scenario::Head;
 
-/// Who executes the parties of a federation. The transcript is the same.
+/// Which driver executes the parties of a federation. The transcript is the same with either.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DriverKind {
     /// One thread, virtual time: the reference.
@@ -27,18 +27,18 @@ pub enum DriverKind {
     Tokio,
 }
 
-/// How to execute. None of it changes a result; `chain` changes what is recorded, `share` which results are computed here.
+/// How to execute. Nothing here changes a result; `chain` changes what is recorded, `share` which results are computed.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Threads for arithmetic; `None` is all cores.
+    /// Threads for arithmetic; `None` uses all cores.
     pub threads: Option<NonZeroUsize>,
-    /// Threads shared with other executions; `None` makes `threads` of its own.
+    /// Threads shared with other executions; `None` starts `threads` new ones.
     pub pool: Option<Arc<ThreadPool>>,
     /// File or folder of scenarios that read data.
     pub data: Option<PathBuf>,
     /// Where finished parts and checkpoints are kept; `None` keeps nothing.
     pub journal: Option<Arc<Journal>>,
-    /// Between two checkpoints of a part.
+    /// Time between two checkpoints of a part.
     pub interval: Duration,
     /// Set from outside: no further part is begun, and a federation stops at the end of a round, after a checkpoint.
     pub stop: Arc<AtomicBool>,
@@ -48,11 +48,11 @@ pub struct Options {
     pub shards: Option<NonZeroU32>,
     /// Memory for posteriors that are kept between rounds; `None` is 256 MiB. A larger federation rebuilds them.
     pub workspace_bytes: Option<usize>,
-    /// The jobs to do, if others are done elsewhere; `None` is all of them.
+    /// The jobs to do here, if the others are done elsewhere; `None` means all of them.
     pub share: Option<Share>,
-    /// Those who hold the agents of federations, if they are elsewhere.
+    /// Where the agents of federations are held, if not in this process.
     pub hub: Option<Arc<dyn Hub>>,
-    /// Whether the record of a federation says the digest after every round, or the last alone.
+    /// Whether the record of a federation keeps the digest after every round, or only the last one.
     pub chain: bool,
 }
 
@@ -65,10 +65,10 @@ impl Options {
     }
 }
 
-/// What went wrong in a room that only one trust model knows: its error with all causes, or a sentence.
+/// What went wrong in code that only one trust model knows: its error with all causes, or a sentence.
 pub type Cause = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why an execution ended early; says so in one line.
+/// Why an execution ended early; displayed in one line.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
     /// The scenario, its settings or its data do not fit: exit code 2.
@@ -80,18 +80,18 @@ pub enum ModelError {
     /// It was interrupted on request; what is finished is in the journal.
     #[error("interrupted")]
     Interrupted,
-    /// Every job of the share is done and in the journal; those of other parts are not here.
+    /// Every job of the share is done and in the journal; the jobs of other parts are not here.
     #[error("only the jobs of one part are here")]
     PartDone,
 }
 
 impl ModelError {
-    /// What was given does not fit.
+    /// The error for input that does not fit.
     pub fn input(why: impl Into<Cause>) -> Self {
         ModelError::Input(why.into())
     }
 
-    /// What was given fits, and yet it went wrong.
+    /// The error for anything that went wrong although the input fits.
     pub fn failure(why: impl Into<Cause>) -> Self {
         ModelError::Failure(why.into())
     }
@@ -124,7 +124,7 @@ pub struct Jobs {
     pub unit: &'static str,
 }
 
-/// A scenario of one trust model, ready to be executed: what every trust model must be, and all that is known of it.
+/// A scenario of one trust model, ready to be executed: all that the program knows of it.
 pub trait Model: std::fmt::Debug + Send + Sync {
     /// Trust model, name, seed, runs.
     fn head(&self) -> Head;
@@ -132,29 +132,29 @@ pub trait Model: std::fmt::Debug + Send + Sync {
     /// The scenario with every default written out: TOML that reads back as the same scenario.
     fn resolved(&self) -> String;
 
-    /// What `--data` must name, for scenarios that read a file or a folder; nothing for all others.
+    /// What `--data` must name, for scenarios that read a file or a folder; `None` for all others.
     fn reads(&self) -> Option<&'static str>;
 
-    /// The names of the jobs of each run, in order; with the run they are what the journal keeps results under, and what
-    /// parts of an execution are cut of.
+    /// The names of the jobs of each run, in order. The journal keeps each result under its run and job, and the parts
+    /// of an execution are made of jobs.
     fn work(&self) -> Vec<String>;
 
-    /// Why its jobs cannot be done by several processes; nothing if they can.
+    /// Why its jobs cannot be done by several processes; `None` if they can.
     fn indivisible(&self) -> Option<&'static str> {
         None
     }
 
-    /// What a person is warned of before the results are believed; mostly nothing.
+    /// Warnings to read before believing the results; mostly none.
     fn cautions(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// The methods that set this key for themselves, whatever the scenario says of it, with their values.
+    /// The methods that set this key for themselves, whatever the scenario says, with their values.
     fn kept(&self, _key: &str) -> Vec<(String, String)> {
         Vec::new()
     }
 
-    /// The number of steps in which a job reports its progress, the same for every job.
+    /// What an execution of all runs is counted in, and how many of them there are.
     fn jobs(&self) -> Jobs {
         Jobs { count: u64::from(self.head().runs) * self.work().len() as u64, unit: "jobs" }
     }
@@ -169,20 +169,20 @@ pub trait Model: std::fmt::Debug + Send + Sync {
     /// **Errors**: a loss that cannot be computed.
     fn explain(&self) -> Result<Explanation, ModelError>;
 
-    /// A smaller scenario with those runs of which every job is in the journal; none if there is no such run.
+    /// A smaller scenario, of the runs whose jobs are all in the journal; `None` if there is no such run.
     ///
     /// **Errors**: the journal's.
     fn finished(&self, journal: &Journal) -> Result<Option<Box<dyn Model>>, ModelError>;
 
-    /// The page of a complete run folder, made again from what the folder holds and checked; nothing where the folder
-    /// does not hold enough.
+    /// The page of a complete run folder, rebuilt from what the folder holds, and checked; `None` if the folder does
+    /// not hold enough.
     ///
     /// **Errors**: a folder that was changed.
     fn page_again(&self, _folder: &std::path::Path) -> Result<Option<String>, ModelError> {
         Ok(None)
     }
 
-    /// Pictures of a complete run folder beside those that every trust model has, made again from what the folder holds.
+    /// Pictures of a complete run folder other than those of every trust model, rebuilt from what the folder holds.
     ///
     /// **Errors**: a folder that was changed.
     fn pictures_again(&self, _folder: &std::path::Path) -> Result<Vec<Picture>, ModelError> {

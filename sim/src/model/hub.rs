@@ -1,8 +1,8 @@
 //! A federation whose agents are elsewhere: what an execution needs from their holders.
 //!
 //! A hub moves bytes and knows nothing about their meaning: [`super::federated::remote`] writes and reads them on the
-//! server's side, [`super::federated::post`] on the agents' side. Agents are handed out in lots, consecutive ones, which stay
-//! the same as long as a method runs: the holder of a lot may change, its answers do not.
+//! server's side, [`super::federated::post`] on the agents' side. Agents are handed out in lots of consecutive ones,
+//! which stay the same as long as a method runs: the holder of a lot may change, but the lot's answers do not.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -36,7 +36,7 @@ pub struct Heard {
     pub awaited: String,
 }
 
-/// Why a hub gave up. A holder that is lost is no reason.
+/// Why a hub gave up. Losing a holder is not a reason.
 #[derive(Debug, thiserror::Error)]
 pub enum HubError {
     /// An interruption was requested while no worker was there to finish the round.
@@ -56,13 +56,13 @@ pub trait Hub: Debug + Send + Sync {
 
     /// Takes all agents through an order, once, even if workers are lost in the meantime; `tell` is called with its progress.
     ///
-    /// **Returns** answers that together are those of all lots, in any order.
+    /// **Returns** answers that together cover all lots, in any order.
     ///
     /// **Errors**: [`HubError`].
     fn round(&self, letter: Letter, tell: &mut dyn FnMut(&Heard)) -> Result<Vec<Vec<u8>>, HubError>;
 
-    /// What all agents are between two orders: one snapshot for each lot, in the order of the lots. Earlier orders are
-    /// no longer needed.
+    /// The state of all agents between two orders: one snapshot for each lot, in the order of the lots. Earlier orders
+    /// are no longer needed.
     ///
     /// **Errors**: [`HubError`].
     fn snapshot(&self) -> Result<Vec<Vec<u8>>, HubError>;

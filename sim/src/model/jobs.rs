@@ -20,7 +20,7 @@ use crate::scenario::Head;
 /// are in the order of the jobs, whatever the threads.
 ///
 /// **Errors**: the first that occurred in the order of the jobs; [`ModelError::Interrupted`] if the flag of the options
-/// was set before all were begun; [`ModelError::PartDone`] if all went well and others have jobs that are not here.
+/// was set before all were begun; [`ModelError::PartDone`] if all went well but some jobs belong to other parts.
 pub fn execute<J: Sync, R: Serialize + DeserializeOwned + Send>(
     jobs: &[J],
     options: &Options,
@@ -64,7 +64,7 @@ pub fn whole_runs(journal: &Journal, runs: u32, in_a_run: usize) -> Result<u32, 
     Ok((0..runs).take_while(|run| finished.get(run) == Some(&in_a_run)).count() as u32)
 }
 
-/// The model with fewer runs, if some are whole: fewer runs are a prefix of more. `head` is where it keeps them.
+/// The model with fewer runs, if some are complete: fewer runs are a prefix of more. `head` finds the model's [`Head`].
 ///
 /// **Errors**: the journal's.
 pub fn finished<M: Model + Clone + 'static>(
@@ -79,7 +79,7 @@ pub fn finished<M: Model + Clone + 'static>(
     Ok((runs > 0).then(|| Box::new(shorter) as Box<dyn Model>))
 }
 
-/// The description of what is finished of a scenario.
+/// The description of the finished part of a scenario.
 pub fn unfinished(said: &str, description: &str) -> String {
     format!("Unfinished: {said}. {description}")
 }

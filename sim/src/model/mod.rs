@@ -26,10 +26,10 @@ pub use part::{Part, Share};
 
 use crate::scenario::{self, ScenarioError};
 
-/// All of them; a scenario that names none is of the first.
+/// All trust models; a scenario that names none has the first.
 pub const MODELS: &[&TrustModel] = &[&federated::TRUST, &outsourced::TRUST, &local::TRUST, &output::TRUST];
 
-/// Reads a scenario of one of them.
+/// Reads a scenario of any trust model.
 ///
 /// **Errors**: as [`scenario::parse`].
 pub fn parse(source: &str, text: &str, settings: &[String]) -> Result<Box<dyn Model>, ScenarioError> {

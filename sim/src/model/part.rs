@@ -2,7 +2,7 @@
 //!
 //! **The cut**: jobs are counted in the order of sweep points, then of runs, then of methods, and dealt like cards to
 //! the n parts; each deal begins one part later than the one before, so that a method is not always dealt to the same
-//! part: job j goes to part (j + ⌊j/n⌋) mod n + 1. Numbers of jobs differ by at most one.
+//! part: job j goes to part (j + ⌊j/n⌋) mod n + 1. The numbers of jobs of two parts differ by at most one.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,7 +17,7 @@ pub struct Part {
     of: u32,
 }
 
-/// A part that there is not.
+/// A part that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no part; admissible: I/N with whole numbers 1 ≤ I ≤ N ≤ {PARTS_MAX}, as in 2/3")]
 pub struct NoPart(String);

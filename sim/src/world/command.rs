@@ -1,11 +1,11 @@
-//! A user's own program, or a function of a program that uses this library, asked for the value of one setting for one
-//! agent.
+//! A user's own program, or a function of a program that uses this library, which is asked for the value of one setting
+//! for one agent.
 //!
 //! Observation 0 is the value that tables and regret count; if answers to one setting differ (`noisy`), an agent's k-th
 //! observation is asked for as observation k, from 1.
 //!
-//! Every answer is written down before it is used, in a table beside the run; what stands there is never asked again, so
-//! that a run which ended with an error goes on where it was.
+//! Every answer is written down before it is used, in a table beside the run. A question answered there is never asked
+//! again, so a run that ended with an error goes on where it stopped.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
@@ -43,14 +43,14 @@ struct Shared {
     points: Vec<f64>,
     oracle: Arc<dyn Oracle>,
     answers: Mutex<Answers>,
-    /// Told whenever a question is no longer under way.
+    /// Notified whenever a question is no longer under way.
     answered: Condvar,
 }
 
-/// What is known, and where it is written down.
+/// The answers known so far, and where they are written down.
 struct Answers {
     known: BTreeMap<Place, f64>,
-    /// Asked for by some thread right now.
+    /// Questions that some thread is asking right now.
     open: BTreeSet<Place>,
     file: Option<File>,
 }
@@ -59,7 +59,8 @@ impl Commands {
     /// The program of a scenario over the candidates of its design or of `data`; `answers` is the table beside the run,
     /// read if it is there.
     ///
-    /// **Errors**: malformed candidates; a table of answers that cannot be read or written, or is another scenario's.
+    /// **Errors**: malformed candidates; a table of answers that cannot be read or written, or belongs to another
+    /// scenario.
     pub fn new(
         config: &CommandConfig,
         agents: u32,
@@ -69,7 +70,7 @@ impl Commands {
         Self::asking(config, agents, data, answers, Arc::new(Programs::new(config)))
     }
 
-    /// The same; a function of the caller's is asked in place of the program.
+    /// The same, with a function of the caller's asked in place of the program.
     ///
     /// **Errors**: as [`Commands::new`].
     pub fn asking(
@@ -93,7 +94,7 @@ impl Commands {
     }
 }
 
-/// The table of answers as it is left behind: in the order of agents, settings as they are written, observations.
+/// The table of answers in its final order: by agent, by setting as written, by observation.
 ///
 /// **Errors**: the system's; a table that is malformed.
 pub fn ordered(config: &CommandConfig, path: &Path) -> Result<String, ObjectiveError> {
@@ -124,7 +125,7 @@ fn whole_lines(path: &Path) -> Result<Vec<u8>, ObjectiveError> {
 }
 
 impl Answers {
-    /// Reads what was answered, and opens the table for more.
+    /// Reads the answers so far, and opens the table for more.
     fn open(
         path: &Path,
         config: &CommandConfig,
@@ -164,7 +165,7 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A question under way; those who wait for it ask again when it ends, however that is.
+/// A question under way; threads that wait for it look again when it ends, whether or not it was answered.
 struct Open<'s> {
     shared: &'s Shared,
     place: Place,
@@ -178,7 +179,7 @@ impl Drop for Open<'_> {
 }
 
 impl Shared {
-    /// The answer to a question: known, being asked for elsewhere, or asked for here and written down.
+    /// The answer to a question: already known, awaited from another thread, or asked for here and written down.
     fn answer(&self, place: Place) -> Result<f64, ObjectiveError> {
         let mut answers = held(&self.answers);
         loop {
@@ -249,7 +250,7 @@ impl Objective for Asked {
     fn candidates(&self) -> &[f64] {
         &self.shared.points
     }
-    /// What is known: NaN where it was not asked for. Agents ask by [`Objective::query`].
+    /// The value if it is known, NaN if it was never asked for. Agents ask by [`Objective::query`].
     fn value(&self, agent: u32, candidate: u32) -> f64 {
         let known = held(&self.shared.answers).known.get(&(agent, candidate, 0)).copied();
         known.map_or(f64::NAN, |value| self.shared.sign() * value)

@@ -1,4 +1,4 @@
-//! Functions that a program which uses this library brings along.
+//! Functions brought along by a program that uses this library.
 
 use sordino_core::random::RunSeed;
 

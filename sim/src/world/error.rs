@@ -8,7 +8,7 @@ use crate::text::Quoted;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ObjectiveError {
-    /// A design whose points leave names of a category out.
+    /// A design whose points leave out names of a category.
     #[error(
         "the design has no candidate with {missing} as `{input}`; admissible: an `objective.candidates` and \
          `objective.design` that reach every name, such as \"sobol\""
@@ -19,13 +19,13 @@ pub enum ObjectiveError {
         /// Names that no candidate has.
         missing: String,
     },
-    /// The objective reads a file and none was named.
+    /// The objective reads a file, but none was named.
     #[error("this scenario reads {file}; name it with --data PATH")]
     NoData {
         /// The file that is meant.
         file: &'static str,
     },
-    /// A folder is named where one file is read.
+    /// A folder is named where a file is read.
     #[error(
         "{path}: is a folder, and this scenario reads one file; name it, as in --data {}",
         .path.join(.file).display()
@@ -45,7 +45,7 @@ pub enum ObjectiveError {
         #[source]
         error: std::io::Error,
     },
-    /// The file is longer than any that is meant.
+    /// The file is longer than any valid one.
     #[error("{path}: longer than {bytes_max} bytes; is this the right file?")]
     TooLong {
         /// Path of the file.
@@ -59,7 +59,7 @@ pub enum ObjectiveError {
         /// Path of the file.
         path: PathBuf,
     },
-    /// A field that holds no dictionary as Python prints it.
+    /// A field that does not hold a dictionary as Python prints it.
     #[error("{path}:{line}: `{column}`: {error}")]
     Literal {
         /// Path of the file.
@@ -72,21 +72,21 @@ pub enum ObjectiveError {
         #[source]
         error: super::literal::LiteralError,
     },
-    /// A dictionary without the entry that is meant, or with another kind of it.
+    /// A dictionary without the entry that is needed, or with an entry of another kind.
     #[error("{path}:{line}: entry `{}` of `result` {found}; admissible: {admissible}", Quoted(.entry))]
     Entry {
         /// Path of the file.
         path: PathBuf,
         /// Line of the file, 1-based.
         line: u64,
-        /// The entry that is meant.
+        /// The entry that is needed.
         entry: String,
         /// What is there instead.
         found: String,
-        /// What would have been taken.
+        /// What would have been accepted.
         admissible: String,
     },
-    /// A column that must be there is not.
+    /// A required column is missing.
     #[error("{path}:1: there is no column `{}`; there are {}", Quoted(.column), Quoted(.there))]
     NoColumn {
         /// Path of the file.
@@ -117,7 +117,7 @@ pub enum ObjectiveError {
         column: String,
         /// The field as it stands.
         value: String,
-        /// What would have been taken.
+        /// What would have been accepted.
         admissible: String,
     },
     /// Too few or too many of something.
@@ -127,10 +127,10 @@ pub enum ObjectiveError {
         path: PathBuf,
         /// How many there are.
         found: usize,
-        /// What would have been taken.
+        /// What would have been accepted.
         admissible: &'static str,
     },
-    /// A table that does not fit together or not its scenario.
+    /// A table that contradicts itself or does not fit its scenario.
     #[error("{path}: {message}")]
     Table {
         /// The path of the file.
@@ -138,7 +138,7 @@ pub enum ObjectiveError {
         /// What does not fit.
         message: String,
     },
-    /// The functions are another program's.
+    /// The functions belong to another program.
     #[error(
         "the functions `{}` are of a program that uses the library (sim/examples/own_objective.rs); sordino reads its run \
          folders (sordino report) and cannot run it",
@@ -148,7 +148,7 @@ pub enum ObjectiveError {
         /// What they are called.
         function: String,
     },
-    /// The user's program failed as often as it may.
+    /// The user's program failed as often as it is allowed to.
     #[error("objective.command, asked {tries} times for {}, {error}", Quoted(.question))]
     Program {
         /// What it was asked, as JSON.
@@ -159,7 +159,7 @@ pub enum ObjectiveError {
         #[source]
         error: sordino_host::program::ProgramError,
     },
-    /// The user's program answers with no number.
+    /// The user's program answers with something that is not a number.
     #[error(
         "objective.command, asked {tries} times for {}, answered `{}`; admissible: one line with a finite number up to \
          1e12",
@@ -174,7 +174,7 @@ pub enum ObjectiveError {
         /// How often it was asked.
         tries: u32,
     },
-    /// A function of a program that uses this library has no answer.
+    /// A function of a program that uses this library gave no answer.
     #[error("the function, asked for {}, failed: {error}", Quoted(.question))]
     Function {
         /// What it was asked, as JSON.
@@ -211,9 +211,9 @@ pub enum ObjectiveError {
     TooRough {
         /// Columns that were tried.
         rank: usize,
-        /// Variance that still lacks at the worst point.
+        /// Variance that is still missing at the worst point.
         residual: f64,
-        /// Variance that may be lost at most.
+        /// The most variance that may be missing.
         tolerance: f64,
     },
 }

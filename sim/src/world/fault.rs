@@ -1,8 +1,8 @@
 //! Faults of links and machines, seeded: what happens to an agent and its messages in a round.
 //!
-//! A fate is a function of (run seed, agent, round) alone, never of the caller or of what happened before: faults do not
-//! depend on shards, threads or a restart. A fault costs utility and nothing else: the divisor, the weights and the
-//! noise of a release never depend on who answered.
+//! A fate, which is all that goes wrong for an agent in a round, is a function of (run seed, agent, round) alone, never
+//! of the caller or of what happened before: faults do not depend on shards, threads or a restart. A fault costs
+//! utility and nothing else: the divisor, the weights and the noise of a release never depend on who answered.
 //!
 //! | fault | what happens |
 //! |---|---|
@@ -12,7 +12,7 @@
 //! | loss | its upload vanishes |
 //! | duplicate | its upload arrives twice; the second is refused |
 //! | corrupt | one bit of its frame flips; the checksum refuses it |
-//! | oversize | its frame promises more numbers than admitted; refused before anything is read |
+//! | oversize | its frame announces more numbers than admitted; it is refused before anything is read |
 //! | reorder | its upload arrives after those of its neighbours |
 
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ use crate::files::read_bounded;
 use crate::scenario::FaultConfig;
 use crate::text::Quoted;
 
-/// A longer trace is not read: a million agents with a dozen intervals each are shorter.
+/// A longer trace is not read; one of a million agents with a dozen intervals each is shorter.
 const TRACE_BYTES_MAX: u64 = 1 << 28;
 
 /// What happened on the links of a round, summed over agents.
@@ -76,7 +76,7 @@ impl FaultCounts {
         ]
     }
 
-    /// Adds another part of the federation.
+    /// Adds the counts of another part of the federation.
     pub fn add(&mut self, other: &FaultCounts) {
         self.absent += other.absent;
         self.broadcasts_lost += other.broadcasts_lost;
@@ -104,17 +104,17 @@ pub struct Fate {
     pub duplicate: bool,
     /// This bit, modulo the frame's length, flips.
     pub flip: Option<u32>,
-    /// The frame promises too many numbers.
+    /// The frame announces too many numbers.
     pub oversize: bool,
     /// The upload arrives after the others of its shard.
     pub held: bool,
 }
 
-/// Probabilities and the trace, ready to be asked.
+/// Fault probabilities and the trace, from which fates follow.
 #[derive(Clone, Debug, Default)]
 pub struct FaultPlan {
     config: FaultConfig,
-    /// Rounds an agent is there, as (from, to), both included; agents that are not listed are always there.
+    /// Rounds in which an agent is present, as (from, to), both included; agents not listed are always present.
     present: BTreeMap<u32, Vec<(u32, u32)>>,
 }
 
@@ -130,14 +130,15 @@ impl FaultPlan {
         Ok(FaultPlan { config: config.clone(), present })
     }
 
-    /// Nothing ever goes wrong.
+    /// True if nothing ever goes wrong.
     pub fn is_none(&self) -> bool {
         self.config.is_none()
     }
 
     /// What happens to `agent`, which explores `region`, in `round`. No agent is away in round 0.
     ///
-    /// The coins of (agent, round) are drawn in the order of [`FaultConfig`]'s fields, each whether it matters or not.
+    /// The coins of (agent, round) are drawn in the order of [`FaultConfig`]'s fields, each one even if it does not
+    /// matter.
     pub fn fate(&self, seed: RunSeed, agent: u32, region: u32, round: u32) -> Fate {
         if self.is_none() {
             return Fate::default();
@@ -169,7 +170,7 @@ impl FaultPlan {
         }
     }
 
-    /// A crash in one of the last `crash_rounds` rounds still lasts.
+    /// True if a crash in one of the last `crash_rounds` rounds still lasts.
     fn crashed(&self, seed: RunSeed, agent: u32, round: u32) -> bool {
         let last = self.config.crash_rounds.max(1);
         self.config.crash > 0.0
@@ -194,7 +195,7 @@ pub struct TraceError {
     message: String,
 }
 
-/// Reads `agent,from,to` lines under that header: the rounds an agent is there, both ends included.
+/// Reads `agent,from,to` lines under that header: the rounds in which an agent is present, both ends included.
 fn read_trace(path: &Path, agents: u32) -> Result<BTreeMap<u32, Vec<(u32, u32)>>, TraceError> {
     let error = |line, message: String| TraceError { path: path.to_owned(), line, message };
     let bytes = read_bounded(path, TRACE_BYTES_MAX).map_err(|e| error(0, format!("cannot be read: {e}")))?;

@@ -1,6 +1,6 @@
-//! A benchmark of federated training: what a training with some hyper-parameters reached, round by round.
+//! A benchmark of federated training: what each training reached with its hyper-parameters, round by round.
 //!
-//! **Format**, of two kinds, told apart by the column `result`:
+//! **Format**: one of two, told apart by the column `result`:
 //!
 //! | with `result` | without |
 //! |---|---|
@@ -9,8 +9,8 @@
 //! | `result`: a dictionary as Python prints it; an entry is a list with one value for each evaluation | `metric` and `selected_by` are columns |
 //! | an entry may have, for each evaluation, a list of one value for each client (`val_avg_loss_fair`) | a client is the value of a column |
 //!
-//! **Value** of a training: the metric in the round up to `last_round` that is least in `selected_by` (or in the last one), as
-//! that benchmark reads its tables. Rounds without a number do not count.
+//! **Value** of a training: of the rounds up to `last_round`, the metric in the one with the least `selected_by` (or in
+//! the last one), as that benchmark reads its tables. Rounds without a number do not count.
 //!
 //! **Source**: Wang, Kuang, Zhang, Ding, Li (2022), *FedHPO-B: A Benchmark Suite for Federated Hyperparameter Optimization*.
 
@@ -30,7 +30,7 @@ use crate::scenario::FedhpoConfig;
 const RESULT: &str = "result";
 /// The column of rounds, where there is no dictionary.
 const ROUND: &str = "round";
-/// Largest absolute value that is taken for a number of a training.
+/// Largest absolute value that is accepted as a number of a training.
 const VALUE_MAX: f64 = 1e12;
 
 /// Reads the table that a scenario of `agents` agents was made for, or the one that is compiled in.
@@ -63,7 +63,7 @@ pub fn load(config: &FedhpoConfig, agents: u32, data: Option<&Path>) -> Result<i
 
 /// Counts the agents of a table.
 ///
-/// **Errors**: as [`load`], but for those of the scenario's agents and digest.
+/// **Errors**: as [`load`], except those about the scenario's agents and digest.
 pub fn facts(config: &FedhpoConfig, path: &Path) -> Result<Facts, ObjectiveError> {
     let rows = Rows::read(path)?;
     let kept = kept(config, &rows)?;
@@ -90,7 +90,7 @@ fn kept<'r>(config: &FedhpoConfig, rows: &'r Rows) -> Result<Vec<Row<'r>>, Objec
     Ok(kept)
 }
 
-/// What was found of one agent's training, and its value, if it has one.
+/// One agent's training, and its value, if it has one.
 type Training<'r> = (Cell<'r>, Option<f64>);
 
 fn trainings<'r>(

@@ -1,7 +1,7 @@
 //! Test functions of the field, moved and scaled for each agent.
 //!
-//! **Equation**: fₙ(x) = sₙ·f(x − dₙ), dₙ uniform in [−shift, shift]^D, sₙ uniform in [1−scale, 1+scale], both coins of
-//! (run, agent); yₙ = fₙ(x) + σe. The candidates are public and the same in all runs.
+//! **Equation**: fₙ(x) = sₙ·f(x − dₙ), dₙ uniform in [−shift, shift]^D, sₙ uniform in [1−scale, 1+scale], both drawn
+//! from the coins of (run, agent); yₙ = fₙ(x) + σe. The candidates are public and the same in all runs.
 
 use std::sync::Arc;
 

@@ -2,8 +2,8 @@
 //!
 //! **Equation**: f = F·z with FFᵀ ≈ K (pivoted Cholesky, cut at 1e-8 of the signal variance) and z ~ N(0, I);
 //! fₙ(i) = ±f(i) + gₙ(i) + a·(2u − 1), u a hash of (run, agent, point); yₙ = fₙ(i) + σe. Agents may differ by a smooth
-//! function gₙ ~ GP of their own lengthscale and variance, by an independent draw in place of f, by its sign; whose turn
-//! it is decide coins of (run, agent).
+//! function gₙ ~ GP with its own lengthscale and variance, by an independent draw in place of f, or by its sign; coins
+//! of (run, agent) decide which agents do.
 
 use std::sync::Arc;
 
@@ -17,9 +17,9 @@ use super::{Family, Objective, ObjectiveError};
 pub use crate::benchmark::design::grid;
 use crate::scenario::{Differences, GpSampleConfig, KernelConfig};
 
-/// The most columns of a factor: beyond, a draw costs more than the experiment.
+/// The most columns of a factor: with more, a draw would cost more than the experiment.
 pub const RANK_MAX: usize = 2048;
-/// Variance that may lack at any point, as a share of the signal variance.
+/// Variance that may be missing at any point, as a share of the signal variance.
 const TOLERANCE: f64 = 1e-8;
 
 /// What the draws share: the grid and the factor of its covariance.
@@ -30,7 +30,7 @@ struct Shared {
     dim: usize,
     points: Vec<f64>,
     factor: Factor,
-    /// Of the agents' own functions.
+    /// The factor for the agents' own functions.
     own: Option<Factor>,
     differences: Differences,
     noise_std: f64,
@@ -113,7 +113,8 @@ impl GpSamples {
 }
 
 impl Family for GpSamples {
-    /// **Cost**: nothing for each agent if agents differ by points alone, else the normals of its own draw when it is asked.
+    /// **Cost**: nothing per agent if agents differ only point by point, else the normals of its own draw when it is
+    /// asked.
     fn realize(&self, run: RunSeed) -> Box<dyn Objective> {
         let shared = Arc::clone(&self.0);
         let z = shared.factor.coordinates(run.stream(Party::World, Purpose::Objective, 0));
@@ -125,10 +126,10 @@ impl Family for GpSamples {
 
 /// How one agent's function differs.
 struct Member {
-    /// Of an independent draw in place of the common function.
+    /// Coordinates of an independent draw in place of the common function.
     unrelated: Option<Vec<f64>>,
     flipped: bool,
-    /// Of the smooth function that is added; empty if there is none.
+    /// Coordinates of the smooth function that is added; empty if there is none.
     own: Vec<f64>,
 }
 
@@ -150,12 +151,12 @@ struct GpSample {
     shared: Arc<Shared>,
     run: RunSeed,
     common: Vec<f64>,
-    /// One for each agent; nothing if agents differ by points alone.
+    /// One for each agent; `None` if agents differ only point by point.
     members: Option<PerAgent<Member>>,
 }
 
 impl GpSample {
-    /// The agent's function without what is drawn point by point.
+    /// The agent's function without the part that is drawn point by point.
     fn smooth(&self, agent: u32, i: usize) -> f64 {
         let Some(members) = &self.members else { return self.common[i] };
         let member = members.get(agent, |agent| Member::new(&self.shared, self.run, agent));

@@ -11,20 +11,20 @@ use super::rows::Rows;
 use super::tuning::Task;
 use crate::files::read_bounded;
 
-/// What the file is called where it is handed out.
+/// The name under which the file is distributed.
 pub use crate::scenario::objective::LANDMINE_FILE as FILE;
 /// Number of tasks, one agent each.
 pub const TASKS: usize = 29;
 /// Features of a row.
 pub const FEATURES: usize = 9;
-/// The reference file has 3 MB.
+/// Files are read up to this length; the reference file has 3 MB.
 const BYTES_MAX: u64 = 64 << 20;
-/// A kernel matrix of a larger task would not fit beside the others.
+/// The most rows of a task: the kernel matrix of a larger one would not fit beside the others.
 const ROWS_MAX: usize = 5_000;
 
 /// Reads the file.
 ///
-/// **Errors**: every way in which it can be wrong, with line and column.
+/// **Errors**: every way in which the file can be wrong, with line and column.
 pub fn read(path: &Path) -> Result<Vec<Task>, ObjectiveError> {
     let bytes = read_bounded(path, BYTES_MAX).map_err(|error| match error.kind() {
         ErrorKind::IsADirectory => ObjectiveError::Folder { path: path.to_owned(), file: FILE },

@@ -1,7 +1,7 @@
-//! Dictionaries as Python prints them: what tables of benchmarks keep in a field.
+//! Dictionaries as Python prints them, which benchmark tables keep in a field.
 //!
-//! Read are numbers (`nan`, `inf` too), lists, tuples, dictionaries of texts, texts, and `True`, `False`, `None`; JSON is as
-//! good. A call such as `datetime.timedelta(seconds=5)` is passed over: nothing is ever executed.
+//! It reads numbers (`nan` and `inf` too), lists, tuples, dictionaries with texts as keys, texts, and `True`, `False`,
+//! `None`; JSON is read as well. A call such as `datetime.timedelta(seconds=5)` is skipped: nothing is ever executed.
 
 /// The deepest nesting that is read.
 const DEPTH_MAX: u32 = 8;
@@ -13,19 +13,19 @@ pub enum Literal {
     Number(f64),
     /// A list or tuple.
     List(Vec<Literal>),
-    /// A dictionary, in its order.
+    /// A dictionary, in the order of its entries.
     Dictionary(Vec<(String, Literal)>),
     /// Anything else: a text, a truth value, a call.
     Other,
 }
 
-/// Why a text is no such dictionary.
+/// Why a text is not such a dictionary.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("at its byte {at}, {expected} is expected")]
 pub struct LiteralError {
     /// Position of the byte, from 1.
     pub at: usize,
-    /// What would have been taken.
+    /// What would have been accepted.
     pub expected: &'static str,
 }
 
@@ -49,7 +49,7 @@ impl Reader<'_> {
         LiteralError { at: self.at + 1, expected }
     }
 
-    /// The next byte that is no space.
+    /// The next byte that is not a space.
     fn peek(&mut self) -> Option<u8> {
         while self.text.get(self.at).is_some_and(u8::is_ascii_whitespace) {
             self.at += 1;
@@ -73,7 +73,7 @@ impl Reader<'_> {
         value
     }
 
-    /// Values behind an opening bracket, commas between, up to `close`; one comma may stand before it.
+    /// The values between an opening bracket and `close`, separated by commas; one comma may stand before `close`.
     fn many<V>(&mut self, close: u8, one: fn(&mut Self) -> Result<V, LiteralError>) -> Result<Vec<V>, LiteralError> {
         self.at += 1;
         let mut found = Vec::new();

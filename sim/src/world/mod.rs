@@ -8,7 +8,7 @@
 //! | [`table`] | a user's own table of values |
 //! | [`fedhpo`], `literal` | a table of federated trainings; dictionaries as Python prints them |
 //! | [`command`], [`oracle`] | a user's own program, or a function of a program that uses this library |
-//! | [`custom`] | functions over a list of points that a program brings along |
+//! | [`custom`] | functions over a list of points, brought along by a program |
 //! | [`points`], [`space`], [`rows`] | candidates; settings in a user's units; CSV files |
 //! | [`tuning`] | test AUC of a support vector machine over (C, γ), one data set for each agent |
 //! | [`landmine`] | the data sets of 29 mine fields, read from a CSV file |
@@ -53,7 +53,7 @@ pub fn load(scenario: &Scenario, data: Option<&Path>) -> Result<Box<dyn Family>,
     load_beside(scenario, data, None)
 }
 
-/// The same; what a program of the user's answers is kept in the table `answers`, and not asked again.
+/// The same; the answers of a user's program are kept in the table `answers` and not asked for again.
 ///
 /// **Errors**: as [`load`]; a table of answers that cannot be used.
 pub fn load_beside(

@@ -5,12 +5,12 @@ use sordino_core::random::RunSeed;
 
 use super::ObjectiveError;
 
-/// What comes of a query.
+/// The answer to a query.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Answer {
     /// What the agent sees.
     pub y: f64,
-    /// The noise-free value: what regret is counted in.
+    /// The noise-free value, from which regret is computed.
     pub value: f64,
 }
 
@@ -26,7 +26,7 @@ pub trait Objective: Send + Sync {
     fn candidate_count(&self) -> u32 {
         (self.candidates().len() / self.dim().max(1)) as u32
     }
-    /// Noise-free value. Kept once it is known where it is expensive.
+    /// Noise-free value. Where it is expensive, it is kept once known.
     ///
     /// **Panics**: if there is no such candidate or agent.
     fn value(&self, agent: u32, candidate: u32) -> f64;
@@ -35,12 +35,12 @@ pub trait Objective: Send + Sync {
     fn observe(&self, agent: u32, candidate: u32, observation: u32) -> f64;
     /// Both at once, as agents ask: for functions that may fail, such as a program of the user's.
     ///
-    /// **Errors**: the function's; those that are computed here have none.
+    /// **Errors**: the function's; functions computed in this crate have none.
     fn query(&self, agent: u32, candidate: u32, observation: u32) -> Result<Answer, ObjectiveError> {
         Ok(Answer { y: self.observe(agent, candidate, observation), value: self.value(agent, candidate) })
     }
-    /// The value regret is measured against: the largest of the agent's own noise-free values over the candidates, or
-    /// where that is not known the largest possible value. **Cost**: may be O(n); ask once for each agent.
+    /// The value regret is measured against: the largest of the agent's own noise-free values over the candidates, or,
+    /// where that is not known, the largest possible value. **Cost**: may be O(n); ask once for each agent.
     fn optimum(&self, agent: u32) -> f64 {
         (0..self.candidate_count()).map(|i| self.value(agent, i)).fold(f64::NEG_INFINITY, f64::max)
     }
@@ -55,8 +55,8 @@ pub trait Family: Send + Sync {
     /// The functions of one run.
     fn realize(&self, run: RunSeed) -> Box<dyn Objective>;
 
-    /// What tells these functions from others in a run folder. By default of agents, dimension and candidates; a family
-    /// whose functions differ by more should say so.
+    /// What tells these functions from others in a run folder. By default over agents, dimension and candidates; a
+    /// family whose functions differ by more should say so.
     fn digest(&self) -> Digest {
         let functions = self.realize(RunSeed::new(0, 0));
         let mut frame = Frame::leaf();

@@ -1,9 +1,9 @@
-//! What answers for a user's functions: a program, started once for every thread, or code of a program that uses this
-//! library.
+//! What answers questions about a user's functions: a program, started once for every thread, or code of a program that
+//! uses this library.
 //!
 //! **Protocol** of a program: it reads lines of JSON, `{"agent": 3, "observation": 0, "x": {"rate": 0.01, "optimizer":
-//! "adam"}}`, and answers each with one line, a number. One that fails is started again; if it fails too often, the run
-//! ends with one error.
+//! "adam"}}`, and answers each with one line, a number. A program that fails is started again; if it fails too often,
+//! the run ends with one error.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -20,7 +20,7 @@ use crate::text::chain;
 /// What is asked; shown as a program reads it, in JSON.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Question {
-    /// Index of the agent whose function it is.
+    /// Index of the agent whose function is asked.
     pub agent: u32,
     /// 0 for the value that regret counts; k ≥ 1 for the agent's k-th observation, where answers differ.
     pub observation: u32,
@@ -34,7 +34,7 @@ impl fmt::Display for Question {
     }
 }
 
-/// What is asked for values. Called from any thread, and never twice for the same question once it has answered.
+/// A source of values. Called from any thread, and never again for a question that it has answered.
 pub trait Oracle: Send + Sync {
     /// The answer: finite, at most 1e12 in magnitude ([`Question::admits`]).
     ///
@@ -49,19 +49,19 @@ impl Question {
     }
 }
 
-/// A user's program, as often as threads ask.
+/// A user's program, started as many times as threads ask at once.
 pub(super) struct Programs {
     config: CommandConfig,
-    /// Those that wait for a question.
+    /// Started programs that wait for a question.
     idle: Mutex<Vec<Program>>,
-    /// How often one failed and the question was asked again.
+    /// How often a program failed and the question was asked again.
     again: AtomicU32,
 }
 
-/// Whom failures are told to that another try may heal: this room lies below those that talk to people.
+/// Receives failures that another try may mend: this module lies below those that talk to people.
 static TOLD: OnceLock<fn(&str)> = OnceLock::new();
 
-/// Has failures of programs that are asked again told to this function from now on; the first call counts.
+/// Sends the failures after which a program is asked again to this function from now on; only the first call counts.
 pub fn tell_failures(to: fn(&str)) {
     TOLD.get_or_init(|| to);
 }
@@ -72,7 +72,7 @@ fn tell(text: &str) {
     }
 }
 
-/// This many of them are reported one by one; the rest are counted at the end.
+/// This many failures are reported one by one; the rest are counted at the end.
 const AGAIN_TOLD: u32 = 3;
 
 impl Drop for Programs {
@@ -85,13 +85,13 @@ impl Drop for Programs {
 }
 
 impl Programs {
-    /// None is started yet.
+    /// The programs of a scenario, of which none is started yet.
     pub(super) fn new(config: &CommandConfig) -> Self {
         Programs { config: config.clone(), idle: Mutex::new(Vec::new()), again: AtomicU32::new(0) }
     }
 
-    /// A number, or what was said in its place: a program that says something else is ended, because its number may be
-    /// on its way and would be taken for the answer to the next question.
+    /// A number, or what the program said in its place. A program that says something else is ended, because its number
+    /// may still be on its way and would be taken for the answer to the next question.
     fn ask_once(&self, line: &str, time_max: Duration) -> Result<Result<f64, String>, ProgramError> {
         let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let waiting = idle().pop();
@@ -108,7 +108,7 @@ impl Programs {
 }
 
 impl Oracle for Programs {
-    /// Asks a program, started again after each failure but one: it said more than it was asked for.
+    /// Asks a program, which is started again after each failure but one: saying more than it was asked for.
     fn ask(&self, question: &Question) -> Result<f64, ObjectiveError> {
         let (question, time_max) = (question.to_string(), Duration::from_secs_f64(self.config.time_limit));
         let mut tries = 0;

@@ -1,4 +1,4 @@
-//! Candidates: by a design, or the rows of a file.
+//! Candidates: the points of a design, or the rows of a file.
 
 use std::path::Path;
 
@@ -21,9 +21,9 @@ fn list(config: &DesignConfig, path: &Path) -> Result<Rows, ObjectiveError> {
     Ok(rows)
 }
 
-/// Candidates in [0, 1]^dim, row-major: of a design, or columns x1 to xD of `data`.
+/// Candidates in [0, 1]^dim, row-major: the points of a design, or columns x1 to xD of `data`.
 ///
-/// **Errors**: no file where one is read, or one that is malformed, with line and column.
+/// **Errors**: no file where one is needed, or a malformed one, with line and column.
 pub fn candidates(config: &DesignConfig, dim: usize, data: Option<&Path>) -> Result<Vec<f64>, ObjectiveError> {
     if config.design != Design::List {
         return Ok(design::points(config.design, config.candidates, dim, config.design_seed));
@@ -44,7 +44,7 @@ pub fn candidates(config: &DesignConfig, dim: usize, data: Option<&Path>) -> Res
     Ok(points)
 }
 
-/// A design with few points along an axis leaves out names of a category, which then would never be asked for.
+/// Refuses a design with so few points along an axis that names of a category would never be asked for.
 fn every_name_is_there(inputs: &[(&str, Input<'_>)], all: &[Vec<Setting>]) -> Result<(), ObjectiveError> {
     for (place, (input, kind)) in inputs.iter().enumerate() {
         let Input::Category(names) = kind else { continue };
@@ -58,8 +58,8 @@ fn every_name_is_there(inputs: &[(&str, Input<'_>)], all: &[Vec<Setting>]) -> Re
     Ok(())
 }
 
-/// Settings in a user's units: of a design with one coordinate for each input, or rows of `data`; each once, at its first
-/// place.
+/// Settings in a user's units: from a design with one coordinate for each input, or from rows of `data`. Each occurs
+/// once, at its first place.
 ///
 /// **Errors**: as [`candidates`].
 pub fn settings(

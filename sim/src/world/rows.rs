@@ -9,7 +9,7 @@ use crate::files::read_bounded;
 
 /// Files are read up to this length.
 const BYTES_MAX: u64 = 256 << 20;
-/// What a file begins with that gzip has written.
+/// The first bytes of every file that gzip writes.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// A CSV file in memory.
@@ -77,7 +77,8 @@ impl Rows {
         &self.digest
     }
 
-    /// Refuses another file than the scenario was made for: `wanted` is the digest of the scenario's `key`, if it has one.
+    /// Refuses a file that the scenario was not made for: `wanted` is the digest under the scenario's `key`, if it has
+    /// one.
     ///
     /// **Errors**: [`ObjectiveError::Table`].
     pub fn check_digest(&self, key: &str, found: &Digest, wanted: Option<&str>) -> Result<(), ObjectiveError> {
@@ -96,7 +97,7 @@ impl Rows {
         self.header.iter().any(|other| other == name)
     }
 
-    /// Place of a column.
+    /// The index of a column.
     ///
     /// **Errors**: [`ObjectiveError::NoColumn`].
     pub fn column(&self, name: &str) -> Result<usize, ObjectiveError> {
@@ -155,7 +156,7 @@ impl<'r> Row<'r> {
     }
 }
 
-/// One line of a CSV file with its end, quoted where it must be.
+/// One line of a CSV file with its line ending, its fields quoted where they must be.
 pub fn line(fields: &[impl AsRef<[u8]>]) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
     // Into memory: nothing fails.

@@ -9,15 +9,15 @@ use crate::scenario::space::{Input, SpaceConfig};
 /// The value of one input.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Setting {
-    /// Of an input that is a number.
+    /// The value of a numeric input.
     Number(f64),
-    /// Of a categorical one.
+    /// The value of a categorical input.
     Name(String),
 }
 
 /// Reads one field of an input.
 ///
-/// **Errors**: what would have been taken.
+/// **Errors**: what would have been accepted.
 pub fn read(input: &Input<'_>, text: &str) -> Result<Setting, String> {
     match input {
         Input::Category(names) => match names.iter().find(|name| *name == text) {
@@ -33,9 +33,9 @@ pub fn read(input: &Input<'_>, text: &str) -> Result<Setting, String> {
     }
 }
 
-/// The settings that rows of a file have.
+/// The settings in the rows of a file.
 ///
-/// **Errors**: a missing column; a field that is not of its input, with line and column.
+/// **Errors**: a missing column; a field that its input does not admit, with line and column.
 pub(super) fn of_rows<'r>(
     space: &SpaceConfig,
     file: &Rows,
@@ -52,8 +52,8 @@ pub(super) fn of_rows<'r>(
     rows.map(setting).collect()
 }
 
-/// Appends the coordinates of a setting in the unit box: a number's place in its range, of its logarithm where that is
-/// taken; a one for a name and zeros for the others.
+/// Appends the coordinates of a setting in the unit box: the place of a number, or of its logarithm where that is
+/// taken, in its range; a one for the chosen name and zeros for the others.
 pub fn encode(input: &Input<'_>, setting: &Setting, point: &mut Vec<f64>) {
     match (input, setting) {
         (Input::Number { range: [low, high], log, .. }, Setting::Number(x)) => {
@@ -85,7 +85,7 @@ pub fn decode(input: &Input<'_>, unit: f64) -> Setting {
     }
 }
 
-/// The setting whose coordinates [`encode`] wrote: numbers to twelve digits, whole where they are whole.
+/// The setting whose coordinates [`encode`] wrote: numbers to twelve digits, whole numbers exactly whole.
 pub fn restore(inputs: &[(&str, Input<'_>)], point: &[f64]) -> Vec<Setting> {
     let mut rest = point;
     let mut settings = Vec::with_capacity(inputs.len());
@@ -113,7 +113,7 @@ pub fn restore(inputs: &[(&str, Input<'_>)], point: &[f64]) -> Vec<Setting> {
     settings
 }
 
-/// The points of many settings, row-major; each is once in the list, at its first place.
+/// The points of many settings, row-major; each occurs once, at its first place.
 pub fn points(space: &SpaceConfig, settings: &[Vec<Setting>]) -> Vec<f64> {
     let inputs = space.all();
     let mut points = Vec::with_capacity(settings.len() * space.dim());
@@ -123,7 +123,7 @@ pub fn points(space: &SpaceConfig, settings: &[Vec<Setting>]) -> Vec<f64> {
     points
 }
 
-/// As it stands in a table: shortest digits that read back as the same number.
+/// The setting as it stands in a table: the shortest digits that read back as the same number.
 pub fn shown(setting: &Setting) -> String {
     match setting {
         Setting::Number(x) => x.to_string(),

@@ -26,7 +26,7 @@ const CANDIDATES_MAX: usize = 20_000;
 /// The most agents.
 const AGENTS_MAX: usize = 1_000_000;
 
-/// What a scenario must know of its table.
+/// What a scenario must know about its table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Facts {
     /// Number of different names in the column `agent`.
@@ -52,7 +52,7 @@ pub fn digest(path: &Path) -> Result<Digest, ObjectiveError> {
     Ok(*Rows::read(path)?.digest())
 }
 
-/// Numbers of things in the order of their first occurrence, and how many different ones there are.
+/// How many different things there are, and the number of each in the order of first occurrence.
 pub(super) fn numbered<K: Ord>(keys: impl Iterator<Item = K>) -> (usize, Vec<usize>) {
     let mut known: BTreeMap<K, usize> = BTreeMap::new();
     let numbers = keys
@@ -71,7 +71,7 @@ struct Shared {
     agents: u32,
     dim: usize,
     points: Vec<f64>,
-    /// Agent by agent, turned so that more is better.
+    /// Agent by agent, with signs such that more is better.
     values: Vec<f64>,
     noise_std: f64,
 }
@@ -80,7 +80,7 @@ impl Table {
     /// Reads the table that a scenario of `agents` agents was made for.
     ///
     /// **Errors**: a malformed file, with line, column and what is admissible; another number of agents or another digest
-    /// than the scenario says; two values, or none, of one agent at one candidate.
+    /// than the scenario says; two values, or none, for one agent at one candidate.
     pub fn new(config: &TableConfig, agents: u32, path: &Path) -> Result<Self, ObjectiveError> {
         let rows = Rows::read(path)?;
         rows.check_digest("objective.digest", rows.digest(), config.digest.as_deref())?;
@@ -92,7 +92,7 @@ impl Table {
         Self::filled(&Shape::of(config), &rows, agents, &cells.collect::<Vec<_>>(), value)
     }
 
-    /// A table of cells, of which `value` gives the values by their places.
+    /// A table of cells, whose values `value` gives by their places.
     ///
     /// **Errors**: another number of agents than the scenario says; too few or too many settings; two values, or none, of
     /// one agent at one setting; those of `value`.
@@ -140,7 +140,7 @@ impl Table {
 
     /// A table that is compiled in.
     ///
-    /// **Errors**: inputs, or ranges of them, that it does not have; another digest than the scenario says.
+    /// **Errors**: inputs, or ranges of inputs, that the table does not have; another digest than the scenario says.
     pub fn shipped(config: &TableConfig, table: Measured) -> Result<Self, ObjectiveError> {
         let rows = Rows::parse(Path::new(table.file()), table.settings().as_bytes())?;
         let mut digest = Frame::leaf();

@@ -3,9 +3,9 @@
 //! **Equation**: C = 1e-4 + u₁(10 − 1e-4), γ = 1e-2 + u₂(10 − 1e-2), kernel e^{−γ‖x−x'‖²}; the value is the AUC of the
 //! decision function on the test rows. No noise. Measured against AUC 1, so regret is "1 − AUC".
 //!
-//! The solver stops at 1e-6. With the 1e-3 that is usual, which rows stand at the bound C is left to their order: for the
-//! mine fields that moves the AUC by up to 0.1 at small C or γ, and the function would belong to the solver, not to the
-//! data.
+//! The solver stops at 1e-6. With the usual 1e-3, the order of the rows would decide which of them stand at the bound
+//! C: for the mine fields that moves the AUC by up to 0.1 at small C or γ, and the function would depend on the solver,
+//! not on the data.
 //!
 //! **Numerics**: squared distances from differences, exponentials from core; libsvm-rs receives the kernel matrix and
 //! solves with plain arithmetic. The values are therefore the same on every platform.
@@ -36,7 +36,7 @@ const CANDIDATE_SEED: u64 = 0x736f_7264_696e_6f01;
 pub struct Rows {
     /// Features of all rows, row-major.
     pub features: Vec<f64>,
-    /// One for each row.
+    /// One label for each row.
     pub positive: Vec<bool>,
 }
 
@@ -56,9 +56,9 @@ impl Rows {
 pub struct Task {
     /// Numbers in a row.
     pub width: usize,
-    /// What the machine learns from.
+    /// Rows that the machine learns from.
     pub train: Rows,
-    /// What it is judged on.
+    /// Rows that it is judged on.
     pub test: Rows,
 }
 
@@ -66,9 +66,9 @@ pub struct Task {
 struct Machine {
     labels: Vec<f64>,
     positive: Vec<bool>,
-    /// Training rows by training rows.
+    /// Distances of training rows to training rows.
     within: Vec<f64>,
-    /// Test rows by training rows.
+    /// Distances of test rows to training rows.
     across: Vec<f64>,
 }
 
@@ -131,7 +131,7 @@ impl Machine {
     }
 }
 
-/// How many test rows a machine trained with each (C, γ) puts on the right side: sums of one 0 or 1 for each record.
+/// How many test rows a machine trained with each (C, γ) puts on the right side: a sum of one 0 or 1 per record.
 pub fn correct(task: &Task, candidates: &[(f64, f64)]) -> Vec<u64> {
     libsvm_rs::set_quiet(true);
     let machine = Machine::new(task);

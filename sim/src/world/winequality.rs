@@ -32,7 +32,7 @@ const SCALES: [(f64, f64); MEASUREMENTS] = [
 /// Number of wines.
 pub const ROWS: u32 = WINE_RECORDS;
 
-/// One task: the wines named by `train` are learned from, those by `test` judged.
+/// One task: the machine learns from the wines named by `train` and is judged on those named by `test`.
 ///
 /// **Panics**: if a number is not below [`ROWS`].
 pub fn task(train: &[u32], test: &[u32]) -> Task {

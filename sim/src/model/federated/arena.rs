@@ -16,7 +16,7 @@ use super::link::Frames;
 use super::tally::Tally;
 use crate::world::fault::FaultCounts;
 
-/// The state of an agent of whatever method.
+/// The state of an agent, whatever its method.
 pub trait State: Clone {
     /// Observations in its log.
     fn observations(&self) -> u32;
@@ -34,7 +34,7 @@ impl State for PriorState {
     }
 }
 
-/// Consecutive agents of one federation: states, logs, and a workspace that each keeps, or one for all.
+/// Consecutive agents of one federation: states, logs, and either a workspace for each or one for all.
 pub struct Arena<T, S> {
     first: u32,
     states: Vec<S>,
@@ -73,16 +73,16 @@ pub struct Seat<'a, T, S> {
     pub state: &'a mut S,
     /// Pairs of candidate and value.
     pub log: &'a mut [T],
-    /// Its workspace, or the one of all.
+    /// Its own workspace, or the one that all share.
     pub workspace: Workspace<'a, T>,
     /// Its best noise-free value so far.
     pub best: &'a mut f64,
 }
 
 impl<T: Scalar, S: State> Arena<T, S> {
-    /// These agents before their first point, or as they were when the snapshot, of them or of more agents, was taken. `log` and
-    /// `workspace` are numbers of one agent; workspaces are kept if those of all enrolled agents have room in the method's
-    /// bytes.
+    /// These agents before their first point, or as they are in the snapshot, which may hold more agents. `log` and
+    /// `workspace` count the numbers of one agent; workspaces are kept if those of all enrolled agents fit into the
+    /// method's bytes.
     ///
     /// **Errors**: [`DriverError::Snapshot`] with the first agent that the snapshot does not hold.
     pub fn new(
@@ -137,7 +137,7 @@ impl<T: Scalar, S: State> Arena<T, S> {
         Ok(())
     }
 
-    /// What its agents are.
+    /// The state of its agents, lent.
     pub fn lent(&self) -> Lent<'_, S> {
         Lent { first: self.first, states: &self.states, logs: self, best: &self.best, late: &self.late }
     }
@@ -147,9 +147,9 @@ impl<T: Scalar, S: State> Arena<T, S> {
         self.first..self.first + self.states.len() as u32
     }
 
-    /// Takes every agent in turn.
+    /// Calls `take` with every agent in turn.
     ///
-    /// **Errors**: the first of `take`.
+    /// **Errors**: the first that `take` returns.
     pub fn each(&mut self, mut take: impl FnMut(Seat<'_, T, S>) -> Result<(), DriverError>) -> Result<(), DriverError> {
         let logs = self.logs.chunks_exact_mut(self.log);
         let seats = (self.first..).zip(&mut self.states).zip(logs).zip(&mut self.best);
@@ -164,7 +164,7 @@ impl<T: Scalar, S: State> Arena<T, S> {
         Ok(())
     }
 
-    /// The answer to an order: the agents' leaves and regrets in blocks, how often each regret occurs at
+    /// The answer to an order: the agents' leaves and regrets in blocks, and how often each regret occurs at
     /// report rounds.
     pub fn partial(
         &self,

@@ -1,8 +1,9 @@
 //! The part of a round that members answer in blocks of agents: leaves of the transcript, and the sum of regrets.
 //!
-//! A member that holds a whole block answers 40 bytes for it; one that holds part of a block answers 40 bytes for each agent
-//! of the part, because neither a hash nor a serial sum can be put together from its halves. The result is the same bits wherever
-//! members are cut, so a cluster cuts between blocks and threads may cut anywhere.
+//! A member that holds a whole block answers with 40 bytes; one that holds part of a block answers with 40 bytes for
+//! each agent of the part, because neither a hash nor a serial sum can be assembled from halves. The result is the
+//! same, bit for bit, wherever the cuts between members lie: a cluster cuts between blocks, and threads may cut
+//! anywhere.
 
 use std::mem::take;
 
@@ -31,7 +32,7 @@ pub enum Piece {
     },
 }
 
-/// Cuts consecutive agents of `agents` in all, the first of which is `first`, at the borders of blocks.
+/// Cuts consecutive agents at the borders of blocks. The first of them is `first`; the federation has `agents` in all.
 pub fn cut(first: u32, agents: u32, leaves: &[Digest], regrets: &[f64]) -> Vec<Piece> {
     let mut pieces = Vec::with_capacity(leaves.len() / BLOCK as usize + 2);
     let (mut agent, mut leaves, mut regrets) = (first, leaves, regrets);
@@ -50,10 +51,10 @@ pub fn cut(first: u32, agents: u32, leaves: &[Digest], regrets: &[f64]) -> Vec<P
     pieces
 }
 
-/// Puts the pieces of all `agents` together, which come in the order of agents: the leaves of the blocks, and the sum of
-/// the blocks' regrets in their order.
+/// Joins the pieces of all `agents`, which come in the order of agents, into the leaves of the blocks and the sum of
+/// the blocks' regrets, added in that order.
 ///
-/// **Errors**: [`DriverError::Check`] if they are not all blocks once.
+/// **Errors**: [`DriverError::Check`] if they are not every block exactly once.
 pub fn join<'p>(agents: u32, pieces: impl Iterator<Item = &'p Piece>) -> Result<(Vec<Digest>, f64), DriverError> {
     let wrong = DriverError::Check("members whose agents are not all agents, each once");
     let blocks = agents.div_ceil(BLOCK) as usize;

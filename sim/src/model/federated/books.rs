@@ -34,12 +34,12 @@ impl Books {
         })
     }
 
-    /// Books as they were.
+    /// Books resumed from what they held.
     pub fn resume(run: MethodRun) -> Self {
         Books(run)
     }
 
-    /// What is in them.
+    /// What the books hold so far.
     pub fn read(&self) -> &MethodRun {
         &self.0
     }
@@ -49,8 +49,8 @@ impl Books {
         self.0
     }
 
-    /// Adds a release that followed the last round, of a federated prior: its partials, and what was released. The round's
-    /// link of the chain is replaced by one after it.
+    /// Adds a release of a federated prior that followed the last round: its partials, and what was released. The
+    /// round's link of the chain is replaced by one after it.
     ///
     /// **Errors**: as [`Books::end_round`].
     pub fn add_release<T: Scalar>(
@@ -73,10 +73,10 @@ impl Books {
         Ok(())
     }
 
-    /// Ends round t. `partials` in any order; `released` the broadcast that followed the round and what happened to
-    /// the vectors in it.
+    /// Ends round t. `partials` come in any order; `released` is the broadcast that followed the round, and what
+    /// happened to the vectors in it.
     ///
-    /// **Errors**: [`DriverError::Check`] if the partials are not those of all agents, each once.
+    /// **Errors**: [`DriverError::Check`] if the partials do not cover every agent exactly once.
     pub fn end_round<T: Scalar>(
         &mut self,
         method: &MethodContext<T>,
@@ -112,7 +112,7 @@ impl Books {
     }
 }
 
-/// The 10 %, 50 % and 90 % quantiles of the agents' regrets: of the nearest rank.
+/// The 10 %, 50 % and 90 % quantiles of the agents' regrets, by nearest rank.
 fn quantiles(agents: u32, regrets: &Tally) -> Result<[f64; 3], DriverError> {
     let wrong = DriverError::Check("a report round without the regrets of all agents, each once");
     let last = agents.checked_sub(1).filter(|_| regrets.count() == u64::from(agents)).ok_or(wrong)?;
@@ -123,8 +123,8 @@ fn quantiles(agents: u32, regrets: &Tally) -> Result<[f64; 3], DriverError> {
     }
 }
 
-/// The nearest number of this many significant decimal digits. What is kept is what tables and pictures of a run folder
-/// say: regret is known to three digits at best.
+/// The nearest number with this many significant decimal digits. No more is kept than the tables and pictures of a run
+/// folder show: regret is known to three digits at best.
 fn rounded(x: f64, digits: usize) -> f64 {
     format!("{x:.*e}", digits - 1).parse().unwrap_or(x)
 }
@@ -133,7 +133,7 @@ fn rounded(x: f64, digits: usize) -> f64 {
 mod tests {
     use super::*;
 
-    /// The quantiles as they were defined: of the regrets of all agents in one place.
+    /// The quantiles by their definition: over the regrets of all agents in one place.
     fn of_all(mut regrets: Vec<f64>) -> [f64; 3] {
         let last = regrets.len() - 1;
         [0.1, 0.5, 0.9].map(|share| {

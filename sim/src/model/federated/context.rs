@@ -5,7 +5,7 @@
 //! | level | holds |
 //! |---|---|
 //! | [`ScenarioContext`] | candidates, the factor of the prior over them |
-//! | [`RunContext`] | the run's features of every candidate, the optimum of every agent that is here |
+//! | [`RunContext`] | the run's features of every candidate, the optimum of every agent held here |
 //! | [`MethodContext`] | the configuration of a method and the region of every candidate |
 
 use std::sync::Arc;
@@ -38,14 +38,14 @@ pub struct ScenarioContext<T> {
     points: Arc<Vec<T>>,
     dim: usize,
     prior_rows: Arc<Vec<T>>,
-    /// Largest prior variance that the factor lacks at any candidate; 0 without joint draws.
+    /// Largest prior variance that the factor misses at any candidate; 0 without joint draws.
     pub prior_residual: f64,
-    /// The tight ε over releases of private methods: of those that share draws, and of the federated prior.
+    /// The tight ε over releases of private methods: of methods that share draws, and of the federated prior.
     losses: [Vec<(u32, Option<f64>)>; 2],
 }
 
 impl<T: Scalar> ScenarioContext<T> {
-    /// Builds them from the candidates of an objective.
+    /// Builds both from the candidates of an objective.
     pub fn new(scenario: &Scenario, candidates: &[f64], dim: usize) -> Result<Self, DriverError> {
         let points: Arc<Vec<T>> = Arc::new(candidates.iter().map(|x| T::from_f64(*x)).collect());
         Candidates::list(&points, dim).map_err(DriverError::Domain)?;
@@ -62,7 +62,7 @@ impl<T: Scalar> ScenarioContext<T> {
         Ok(ScenarioContext { points, dim, prior_rows, prior_residual: residual, losses })
     }
 
-    /// The same for another scenario over the same candidates, of which the agents believe the same.
+    /// The same for another scenario with the same candidates, whose agents hold the same prior beliefs.
     ///
     /// **Errors**: the accountant's.
     pub fn beside(&self, scenario: &Scenario) -> Result<Self, DriverError> {
@@ -81,7 +81,7 @@ impl<T: Scalar> ScenarioContext<T> {
         self.dim
     }
 
-    /// The tight ε of the first `releases` releases of a private method, as the table and `rounds.csv` say it.
+    /// The tight ε of the first `releases` releases of a private method, as the table and `rounds.csv` show it.
     pub fn epsilon(&self, method: Method, releases: u32) -> Option<f64> {
         loss_after(&self.losses[usize::from(method.is_prior())], releases)
     }
@@ -170,7 +170,8 @@ impl<T: Scalar> RunContext<T> {
         Ok(RunContext { seed, index, objective, optima, shared, public, features, feature_rows })
     }
 
-    /// The same functions and features over what another scenario shares, of which the agents believe the same.
+    /// The same functions and features, with the shared part of another scenario whose agents hold the same prior
+    /// beliefs.
     pub fn beside(&self, shared: Arc<ScenarioContext<T>>) -> Self {
         let (objective, optima) = (self.objective.clone(), self.optima.clone());
         let (features, feature_rows) = (self.features.clone(), self.feature_rows.clone());
@@ -205,7 +206,7 @@ pub fn public_features(scenario: &Scenario, run: u32) -> PublicFeatures {
     }
 }
 
-/// What both sides of a real federation have in common, of one method of a scenario's first run over these candidates.
+/// What both sides of a real federation agree on, for one method in the first run of a scenario over these candidates.
 ///
 /// **Errors**: a configuration or candidates that are not admissible.
 pub fn agreement(
@@ -231,7 +232,7 @@ pub fn agreement(
     })
 }
 
-/// What frames of a simulated run are marked with: a digest of its seed, from which the seed does not follow.
+/// The mark on frames of a simulated run: a digest of its seed, which does not reveal the seed.
 pub fn simulated_deployment(seed: RunSeed) -> u64 {
     wire::config_id(&("simulated deployment", seed.value()))
 }
@@ -256,9 +257,9 @@ pub struct MethodContext<T> {
     pub observed: bool,
     /// What goes wrong.
     pub faults: FaultPlan,
-    /// What frames of this configuration are marked with.
+    /// The mark on frames of this configuration.
     pub config_id: u64,
-    /// What frames of this run are marked with: a digest of its seed, from which the seed does not follow.
+    /// The mark on frames of this run: a digest of its seed, which does not reveal the seed.
     pub deployment: u64,
     region_of: Vec<u32>,
 }
@@ -319,7 +320,7 @@ impl<T> MethodContext<T> {
     }
 }
 
-/// What a method's name means: the scenario's numbers, with what the method changes.
+/// The configuration that a method's name stands for: the scenario's numbers, with what the method changes.
 pub fn config(scenario: &Scenario, method: Method) -> Result<Config, DriverError> {
     let (federation, surrogate, privacy) = (&scenario.federation, &scenario.surrogate, &scenario.privacy);
     let whole = vec![1; federation.splits.len()];
@@ -365,7 +366,7 @@ mod tests {
     use super::*;
     use crate::scenario::Shipped;
 
-    /// Before the mend a frame carried the run seed itself: anybody who saw one upload could draw every coin of the run.
+    /// A frame once carried the run seed itself: anybody who saw one upload could draw every coin of the run.
     #[test]
     fn mended_a_frame_does_not_carry_the_seed() {
         let scenario = Shipped::find("firmware").unwrap().parse(&[]).unwrap();

@@ -67,13 +67,13 @@ pub enum DriverError {
     /// A step of a federated prior, or its collector, refused.
     #[error(transparent)]
     Release(#[from] ReleaseError),
-    /// The server's host refused; an exhausted budget is no error.
+    /// The server's host refused; an exhausted budget is not an error.
     #[error(transparent)]
     Host(#[from] HostError),
     /// A frame was refused.
     #[error(transparent)]
     Wire(#[from] WireError),
-    /// A frame of another execution.
+    /// A frame from another execution.
     #[error("a frame of another execution arrived (deployment {deployment:016x}, configuration {config:016x})")]
     ForeignFrame {
         /// Its deployment.
@@ -81,7 +81,7 @@ pub enum DriverError {
         /// Its configuration.
         config: u64,
     },
-    /// What survives a kill could not be kept or used.
+    /// The state that should survive a kill could not be stored or used.
     #[error(transparent)]
     Journal(#[from] JournalError),
     /// The ledger cannot be used.
@@ -130,13 +130,13 @@ pub enum DriverError {
     /// A method that was handed in does not fit, or does what it must not.
     #[error(transparent)]
     Custom(#[from] CustomError),
-    /// Agents cannot be elsewhere, or those who hold them gave up.
+    /// Agents cannot be held elsewhere, or their holders gave up.
     #[error(transparent)]
     Remote(RemoteError),
     /// Stopped from outside after a checkpoint.
     #[error("interrupted")]
     Interrupted,
-    /// Every job of the share is done; those of other parts are not here.
+    /// Every job of the share is done; the jobs of other parts are not here.
     #[error("only the jobs of one part are here")]
     PartDone,
     /// The thread pool could not be built.
@@ -150,7 +150,7 @@ pub enum DriverError {
     WorkerLost,
 }
 
-/// Why agents of a run cannot be elsewhere, or what went wrong with those that are.
+/// Why agents of a run cannot be held elsewhere, or what went wrong with those that are.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteError {
     /// Coins and noise are secret.
@@ -172,7 +172,7 @@ pub enum RemoteError {
     /// Bytes that are not what they should be.
     #[error("{0} that arrived does not decode")]
     Undecodable(&'static str),
-    /// Answers of other agents than the enrolled, or of some of them twice.
+    /// Answers about the wrong number of agents, or about some of them twice.
     #[error("answers are about {found} agents, or of some of them twice; {expected} are enrolled")]
     Agents {
         /// How many they are about.
@@ -180,7 +180,7 @@ pub enum RemoteError {
         /// All enrolled agents.
         expected: u32,
     },
-    /// Those who hold the agents gave up.
+    /// The holders of the agents gave up.
     #[error(transparent)]
     Hub(Box<dyn std::error::Error + Send + Sync>),
     /// An interruption was requested while no worker was there to finish the round.

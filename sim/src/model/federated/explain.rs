@@ -154,7 +154,7 @@ fn cost(scenario: &Scenario) -> Result<Vec<String>, AccountantError> {
     Ok(said)
 }
 
-/// Names, what is said of them beside their quality, and the accountants.
+/// The accountants with their names, and what the report adds about each.
 fn accountants() -> [(&'static str, Option<&'static str>, Box<dyn Accountant>); 3] {
     [
         ("PLD", None, Box::new(PldAccountant::new())),

@@ -1,14 +1,14 @@
 //! The one collective of a federation: broadcast an order to all members, gather their integer partial sums.
 //!
-//! A federation adds up nothing but integers, so members may hold any ranges of agents, answer in any order, and run
+//! A federation adds up only integers, so members may hold any ranges of agents, answer in any order, and run
 //! anywhere: threads of this process ([`super::lockstep`], [`super::tokio`]), and behind the same trait a cluster
-//! ([`super::remote`]). What an engine must keep: every member gets every order once and in sequence; an answer names its range; a
-//! member that is lost can be rebuilt from a [`Snapshot`] and replays its orders with the same bits.
+//! ([`super::remote`]). What an engine must ensure: every member gets every order once and in sequence; an answer names
+//! its range; a member that is lost can be rebuilt from a [`Snapshot`] and replays its orders with the same bits.
 //!
 //! Orders and partials are inside the trust boundary: they carry the secret sample and unnoised sums, so a link between
-//! members must be authenticated and encrypted, and an engine that leaves the process hands each member the share of its
-//! own agents alone. **Devices never come behind this trait**: they are sent broadcasts and send frames, and learn
-//! nothing of the sample.
+//! members must be authenticated and encrypted, and an engine that leaves the process hands each member only the share
+//! of its own agents. **Devices never sit behind this trait**: they receive broadcasts and send frames, and learn
+//! nothing about the sample.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -27,18 +27,19 @@ use crate::world::fault::FaultCounts;
 
 pub use super::lent::Snapshot;
 
-/// The part of an order, at the beginning of a round, that is the same for all members. (Neither it nor a partial prints: both hold secrets.)
+/// The part of an order, at the beginning of a round, that is the same for all members.
+/// (Neither orders nor partials can be printed: both hold secrets.)
 #[derive(Clone)]
 pub struct Order<T> {
-    /// Round t = 0..=T; 0 are the first queries.
+    /// Round t = 0..=T; the first queries are round 0.
     pub round: u32,
-    /// The vectors of the round before; nothing if there was no broadcast.
+    /// The vectors of the previous round; `None` if there was no broadcast.
     pub broadcast: Option<Arc<[T]>>,
     /// Their argmax, found once for all.
     pub maximum: Option<u32>,
     /// The secret sample if uploads are collected in this round; a member takes the share of its own agents.
     pub share: Option<Arc<Share<Wiped<u8>>>>,
-    /// How the sample was drawn and the noise will be. An order of secret sources never leaves its process.
+    /// How the sample was drawn and how the noise will be. An order of secret sources never leaves its process.
     pub source: SourceKind,
 }
 
@@ -46,7 +47,7 @@ pub struct Order<T> {
 pub struct Partial {
     /// Agents that the answer is about.
     pub agents: std::ops::Range<u32>,
-    /// What its collector took; nothing if nothing was collected.
+    /// What its collector took; `None` if nothing was collected.
     pub collected: Option<federated::Partial<Wiped<u8>, Wiped<i64>>>,
     /// Its agents' part of the transcript and of the summed regret, in blocks.
     pub pieces: Vec<Piece>,
@@ -60,7 +61,7 @@ pub struct Partial {
     pub messages: Vec<Message>,
 }
 
-/// Consecutive agents of one federation, of whatever method: what a member holds.
+/// Consecutive agents of one federation, whatever its method: what a member holds.
 pub trait Crew: Sized + Send + 'static {
     /// What all its agents borrow.
     type Context: Send + Sync;
@@ -89,10 +90,10 @@ pub trait Crew: Sized + Send + 'static {
     /// **Errors**: an agent or a collector that refuses what it must not refuse.
     fn advance(&mut self, order: &Self::Order) -> Result<Partial, DriverError>;
 
-    /// What its agents are.
+    /// The state of its agents, lent.
     fn lent(&self) -> Lent<'_, Self::State>;
 
-    /// An order in a stage, to be told.
+    /// An order in a stage, as progress reports name it.
     fn step(context: &Self::Context, order: &Self::Order, stage: Stage) -> Step;
 }
 
@@ -101,12 +102,12 @@ pub trait Fabric<C: Crew> {
     /// Why a round or a snapshot fails.
     type Error;
 
-    /// The ranges of agents that members hold now, in any order; together they are all enrolled agents.
+    /// The ranges of agents that members hold now, in any order; together they cover all enrolled agents.
     fn members(&self) -> Vec<Range<u32>>;
 
     /// Takes all members through an order and waits for all answers, which come in any order.
     fn round(&mut self, order: C::Order) -> impl Future<Output = Result<Vec<Partial>, Self::Error>>;
 
-    /// What all members are, between orders.
+    /// The state of all members, between orders.
     fn snapshot(&mut self) -> impl Future<Output = Result<Snapshots<'_, C::State>, Self::Error>>;
 }

@@ -14,11 +14,12 @@ use crate::progress::Stage;
 /// The server of one simulated federation.
 pub type ServerHost<T> = sordino_host::server::ServerHost<T, SimulatedSources>;
 
-/// A server before broadcast 0 with the budget of its scenario, or as it was stored.
+/// A server with the budget of its scenario: before broadcast 0, or as it was stored.
 ///
-/// **Parameters**: `path` of its ledger, in memory if there is none; `stored` with the vectors of its last broadcast.
+/// **Parameters**: `path` of its ledger, kept in memory if there is none; `stored`, with the vectors of its last
+/// broadcast.
 ///
-/// **Errors**: a ledger that cannot be used, or is not the one of the stored server.
+/// **Errors**: a ledger that cannot be used or does not belong to the stored server.
 pub fn server<T: Scalar>(
     method: &MethodContext<T>,
     path: Option<&Path>,
@@ -30,7 +31,7 @@ pub fn server<T: Scalar>(
 
 /// The ledger of one method with the budget of its scenario, in memory if there is no path.
 ///
-/// **Errors**: one that cannot be used.
+/// **Errors**: a ledger that cannot be used.
 pub fn ledger<T>(method: &MethodContext<T>, path: Option<&Path>) -> Result<Ledger, DriverError> {
     let (epsilon_max, delta) = method.budget;
     let terms = Terms {

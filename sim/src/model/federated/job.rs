@@ -40,7 +40,7 @@ pub enum Place<'p> {
     Here,
     /// Members on a pool, at most this many.
     Pool(&'p ThreadPool, u32),
-    /// Others, elsewhere.
+    /// Other processes, reached through a hub.
     Elsewhere(&'p dyn Hub),
 }
 
@@ -95,7 +95,7 @@ impl<C: Travels> Fabric<C> for Held<'_, C> {
     }
 }
 
-/// What the parties of a method borrow, of whichever kind the method is.
+/// What the parties of a method borrow, whatever its kind.
 pub enum Context<T> {
     /// Agents that share draws, or nothing.
     Draws(Arc<MethodContext<T>>),
@@ -109,24 +109,24 @@ pub enum Context<T> {
 pub struct Job<'j, T> {
     workspace_bytes: Option<usize>,
     customs: &'j [(String, Custom)],
-    /// The scenario, then as each of its own methods sees it.
+    /// The scenario, then the scenario as each of its own methods sees it.
     views: Vec<View<'j, T>>,
 }
 
-/// A scenario, and what is made of it once.
+/// A scenario, and what is built from it once.
 struct View<'j, T> {
     scenario: &'j Scenario,
     shared: Arc<ScenarioContext<T>>,
     prior: Option<Arc<PriorNumbers<T>>>,
 }
 
-/// Where the view of a method stands.
+/// The index of a method's view.
 fn view(method: Method) -> usize {
     method.place().map_or(0, |place| place + 1)
 }
 
 impl<'j, T: Scalar> Job<'j, T> {
-    /// Builds it from functions and from methods that were handed in.
+    /// Builds it from functions and handed-in methods.
     ///
     /// **Errors**: [`DriverError`] for a method that this program does not have, or a region without a candidate.
     pub fn new(
@@ -229,7 +229,7 @@ impl<'j, T: Scalar> Job<'j, T> {
     }
 }
 
-/// The parties of a method that are handed in; nothing for all others.
+/// The parties of a handed-in method; `None` for all others.
 fn handed_in(customs: &[(String, Custom)], method: Method) -> Result<Option<Custom>, CustomError> {
     if method.parts().kind != Kind::Custom {
         return Ok(custom::builtin::of(method));
@@ -239,7 +239,7 @@ fn handed_in(customs: &[(String, Custom)], method: Method) -> Result<Option<Cust
     Ok(Some(found.1.clone()))
 }
 
-/// A region without a candidate has nothing that its agents could explore.
+/// Refuses a region without a candidate: its agents would have nothing to explore.
 fn regions_have_candidates(scenario: &Scenario, candidates: &[f64], dim: usize) -> Result<(), DriverError> {
     let regions = Regions::new(&scenario.federation.splits).map_err(DriverError::Domain)?;
     let mut found = vec![false; regions.count() as usize];
@@ -250,7 +250,7 @@ fn regions_have_candidates(scenario: &Scenario, candidates: &[f64], dim: usize) 
     }
 }
 
-/// Where everything that run `index` draws begins.
+/// The seed of everything that run `index` draws.
 pub fn run_seed(scenario: &Scenario, index: u32) -> RunSeed {
     RunSeed::new(scenario.seed, index)
 }

@@ -30,7 +30,7 @@ struct Terms {
     note: Option<String>,
 }
 
-/// Consecutive releases of a method that were charged the same in some runs: a line.
+/// One line: consecutive releases of a method that were charged the same in some runs.
 #[derive(Serialize)]
 struct Stretch {
     method: &'static str,
@@ -41,7 +41,7 @@ struct Stretch {
     terms: Terms,
 }
 
-/// Where the ledger of a method is, with all it was charged so far.
+/// The path of a method's ledger, which holds all charges so far.
 pub fn path(journal: &Journal, part: &str) -> PathBuf {
     journal.path(part, "ledger.jsonl")
 }

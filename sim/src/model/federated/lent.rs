@@ -1,12 +1,12 @@
 //! The state of agents, lent by their holder: a checkpoint is written straight from it, without a copy.
 //!
-//! The stored form is that of one [`Snapshot`] of all agents, no matter who held which of them.
+//! The stored form is one [`Snapshot`] of all agents, no matter which member held which of them.
 
 use serde::ser::{Error as _, SerializeSeq};
 use serde::{Deserialize, Serialize, Serializer};
 use sordino_core::federated::AgentState;
 
-/// Everything that consecutive agents are: states, logs, what is still on its way.
+/// The whole state of consecutive agents: states, logs, and frames still on their way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot<S = AgentState> {
     /// The first agent.
@@ -28,7 +28,7 @@ pub trait Logs {
 
     /// Hands out all bytes in order, little-endian numbers, only what is filled; ends early with the first error.
     ///
-    /// **Errors**: those of `take`.
+    /// **Errors**: the first that `take` returns.
     fn each(&self, take: &mut dyn FnMut(&[u8]) -> Result<(), Stop>) -> Result<(), Stop>;
 }
 
@@ -46,7 +46,7 @@ impl Logs for Vec<u8> {
     }
 }
 
-/// What consecutive agents are: the numbers of a [`Snapshot`], where they lie.
+/// The state of consecutive agents: the numbers of a [`Snapshot`], borrowed from where they lie.
 pub struct Lent<'a, S> {
     /// The first agent.
     pub first: u32,
@@ -61,7 +61,7 @@ pub struct Lent<'a, S> {
 }
 
 impl<S> Snapshot<S> {
-    /// The same, lent.
+    /// The same state, lent.
     pub fn lent(&self) -> Lent<'_, S> {
         let Snapshot { first, states, logs, best, late } = self;
         Lent { first: *first, states, logs, best, late }
@@ -85,16 +85,16 @@ impl<S> Held<'_, S> {
     }
 }
 
-/// What the agents of several members are; stored as one [`Snapshot`] of them all.
+/// The state of several members' agents; stored as one [`Snapshot`] of them all.
 pub struct Snapshots<'a, S>(Vec<Held<'a, S>>);
 
 impl<'a, S> Snapshots<'a, S> {
-    /// Of members that lend theirs, in any order.
+    /// The state of members that lend theirs, in any order.
     pub fn lent(members: impl Iterator<Item = Lent<'a, S>>) -> Self {
         Self::sorted(members.map(Held::Lent).collect())
     }
 
-    /// Of members whose agents were copied, in any order.
+    /// The state of members whose agents were copied, in any order.
     pub fn own(snapshots: Vec<Snapshot<S>>) -> Self {
         Self::sorted(snapshots.into_iter().map(Held::Own).collect())
     }
@@ -118,7 +118,7 @@ impl<S: Serialize> Serialize for Snapshots<'_, S> {
     }
 }
 
-/// The fields of a [`Snapshot`], each of all members one after the other.
+/// The fields of a [`Snapshot`], each over all members, one after the other.
 fn joined<S: Serialize, Z: Serializer>(members: &[&Lent<'_, S>], serializer: Z) -> Result<Z::Ok, Z::Error> {
     (
         members.first().map_or(0, |lent| lent.first),
@@ -184,7 +184,8 @@ mod tests {
         }
     }
 
-    /// Whoever holds which agents, and in whatever order they say so: the bytes of the snapshot of all.
+    /// The bytes are those of one snapshot of all agents, no matter which member holds which and in what order they
+    /// come.
     #[test]
     fn parts_are_stored_as_one_snapshot_of_all() {
         let whole = snapshot(0, 20);

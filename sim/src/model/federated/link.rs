@@ -9,7 +9,7 @@ use super::context::MethodContext;
 use super::error::DriverError;
 use crate::world::fault::{Fate, FaultCounts};
 
-/// What an agent gets of a round.
+/// What reaches an agent in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// Nothing: it is away.
@@ -20,9 +20,9 @@ pub enum Reach {
     Broadcast,
 }
 
-/// Carries the messages of one round, of one agent after the other.
+/// Carries the messages of one round, one agent after the other.
 pub trait Link {
-    /// What reaches an agent of a round in which there is, or is not, a broadcast. Asked once for each agent.
+    /// What reaches an agent in a round with or without a broadcast. Asked once for each agent.
     fn reaches(&mut self, agent: u32, broadcast: bool) -> Reach;
 
     /// Takes a frame of an agent to the other end, where it may be refused.
@@ -31,7 +31,7 @@ pub trait Link {
     fn send(&mut self, agent: u32, frame: &mut [u8]) -> Result<(), DriverError>;
 }
 
-/// Takes the uploads of one broadcast or release, of whichever method.
+/// Takes the uploads of one broadcast or release, whatever the method.
 pub trait Collects {
     /// Takes one upload, or refuses it by name.
     ///
@@ -116,8 +116,8 @@ pub struct Faulty<'m, T, L> {
 }
 
 impl<'m, T: Scalar, L: Link> Faulty<'m, T, L> {
-    /// Agents are there or not as in round `presence`; links have the coins of "round" `coins`; frames have `length` numbers
-    /// at most. What missed the last deadline, `late`, arrives first.
+    /// Agents are present or away as in round `presence`; links draw the coins of "round" `coins`; frames have at most
+    /// `length` numbers. The frames in `late`, which missed the last deadline, arrive first.
     ///
     /// **Errors**: as [`Link::send`].
     pub fn new(
@@ -158,7 +158,7 @@ impl<'m, T: Scalar, L: Link> Faulty<'m, T, L> {
 }
 
 impl<T: Scalar, C: Collects> Faulty<'_, T, Door<'_, T, C>> {
-    /// The same with the door's collector, and what was refused at it among what happened.
+    /// The same with the door's collector; the counts include what the door refused.
     ///
     /// **Errors**: as [`Faulty::close`].
     pub fn collected(self) -> Result<(Option<C>, FaultCounts, Frames), DriverError> {

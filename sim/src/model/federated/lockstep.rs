@@ -21,7 +21,7 @@ use crate::record::MethodRun;
 pub struct Lockstep<C>(C);
 
 impl<C: Crew> Lockstep<C> {
-    /// Fresh agents, or agents as they were.
+    /// Fresh agents, or agents as they are in the snapshot.
     ///
     /// **Errors**: as [`Crew::muster`].
     pub fn new(context: &Arc<C::Context>, snapshot: Option<&Snapshot<C::State>>) -> Result<Self, DriverError> {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub struct Message {
     /// The index of its sender.
     pub agent: u32,
-    /// The round at whose end it was sent; one that came late is of an earlier round.
+    /// The round at whose end it was sent; a late message is from an earlier round.
     pub round: u32,
     /// The numbers that it sent.
     pub numbers: Vec<f64>,

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`run()`], [`run_with`], [`Own`] | executes a scenario; over functions of the caller's; into a run folder |
 //! | [`lockstep`], [`tokio`] | the two executors |
-//! | [`remote`], [`post`], [`wired`] | agents elsewhere: the side of the books, the side of the agents, the bytes between them |
+//! | [`remote`], [`post`], [`wired`] | agents elsewhere: the server's side, the agents' side, the bytes between them |
 //! | `job` | what all runs and methods of an execution share |
 //! | `explain`, [`ledger`] | who is protected from whom; the charges of all methods |
 //! | [`mod@run`] | one method from beginning to end, over any [`fabric::Fabric`] |
@@ -13,7 +13,7 @@
 //! | [`export`] | what a device that takes part must be compiled with |
 //! | [`context`], [`host`], [`saved`], [`lent`] | what the parties borrow; the server; what is stored, and from where |
 //! | [`shard`], [`arena`], [`link`], [`message`] | the agents; where they lie side by side; links, and faults that wrap them |
-//! | [`blocks`], [`tally`], [`books`] | the transcript in blocks of agents; regrets as counts; what is written down of a round |
+//! | [`blocks`], [`tally`], [`books`] | the transcript in blocks of agents; regrets as counts; what is written down about a round |
 
 use std::num::NonZeroU32;
 use std::path::Path;
@@ -109,7 +109,7 @@ impl Model for Scenario {
         Ok(explain::explain(self).map_err(DriverError::Accountant)?)
     }
 
-    /// If no run is whole, the methods of the first run that are.
+    /// If no run is complete, the finished methods of the first run.
     fn finished(&self, journal: &Journal) -> Result<Option<Box<dyn Model>>, ModelError> {
         let (mut shorter, all) = (self.clone(), self.federation.methods.len());
         let runs = whole_runs(journal, self.runs, all)?;
@@ -148,7 +148,7 @@ impl Model for Scenario {
     }
 }
 
-/// What a scenario's results leave.
+/// The record that a scenario's results leave.
 fn recorded(scenario: &Scenario, results: Vec<MethodRun>, options: &Options) -> Result<Record, ModelError> {
     let summary = summarize(scenario, &results).map_err(DriverError::Accountant)?;
     let mut kept = Vec::new();
@@ -179,7 +179,7 @@ pub fn run(scenario: &Scenario, options: &Options, progress: &dyn Progress) -> R
     run_over(scenario, &*loaded(scenario, options)?, &[], options, progress)
 }
 
-/// The functions that a scenario names by itself.
+/// The functions that the scenario itself names.
 fn loaded(scenario: &Scenario, options: &Options) -> Result<Box<dyn Family>, DriverError> {
     let answers = options.journal.as_deref().map(Journal::answers);
     crate::world::load_beside(scenario, options.data.as_deref(), answers.as_deref()).map_err(DriverError::Objective)
@@ -287,7 +287,7 @@ fn own_methods(scenario: &Scenario, share: Option<Share>, run: u32) -> impl Iter
     scenario.methods().zip(first..).filter(move |(_, job)| own(*job)).map(|(method, _)| method)
 }
 
-/// The results, if they are those of all jobs.
+/// The results, if they cover all jobs.
 fn all_of(scenario: &Scenario, results: Vec<MethodRun>) -> Result<Vec<MethodRun>, DriverError> {
     let all = scenario.runs as usize * scenario.methods().count();
     if results.len() == all { Ok(results) } else { Err(DriverError::PartDone) }

@@ -14,8 +14,8 @@ use crate::world::oracle::Oracle;
 use crate::world::{self, Family, ObjectiveError};
 
 /// A scenario with what a program brings to it: functions, and methods for its tables `[[method]]` of base `custom`.
-/// [`execute`](crate::study::execute) makes a run folder of it, which names them with their digests; `sordino report` reads
-/// it.
+/// [`execute`](crate::study::execute) makes a run folder from it, which names them with their digests; `sordino report`
+/// reads it.
 ///
 /// | made by | objective of the scenario | what the caller brings |
 /// |---|---|---|
@@ -36,7 +36,7 @@ enum Functions {
 }
 
 impl Own {
-    /// Joins them; the scenario gets the digest of the functions, unless it names one.
+    /// Joins scenario and functions; the scenario gets the digest of the functions, unless it names one.
     ///
     /// **Errors**: [`ObjectiveError::Other`]: another kind of objective; functions of other agents, dimension or digest than
     /// the scenario says.
@@ -48,8 +48,8 @@ impl Own {
         Ok(Own { scenario, functions: Some(Functions::Family(family)), methods: Vec::new() })
     }
 
-    /// A function in place of the program that the scenario names: the same results as a program with the same answers.
-    /// What it answered is in `values.csv` of the run folder.
+    /// A function in place of the program that the scenario names; a program with the same answers gives the same
+    /// results. The answers are in `values.csv` of the run folder.
     ///
     /// **Errors**: [`ObjectiveError::Other`]: another kind of objective.
     pub fn asking(scenario: Scenario, oracle: Arc<dyn Oracle>) -> Result<Self, ObjectiveError> {
@@ -65,9 +65,9 @@ impl Own {
         }
     }
 
-    /// A scenario over the functions that it names by itself, with methods under the names of their tables.
+    /// A scenario over the functions that it names itself, with methods under the names of their tables.
     ///
-    /// **Errors**: [`CustomError`]: methods that are not those of the scenario, or of another digest.
+    /// **Errors**: [`CustomError`]: methods that the scenario does not name, or that have another digest.
     pub fn methods<'n>(
         scenario: Scenario,
         methods: impl IntoIterator<Item = (&'n str, Custom)>,

@@ -1,4 +1,4 @@
-//! The side of the agents of a federation over a [`super::super::hub::Hub`]: lots that this process holds for others.
+//! The agents' side of a federation over a [`super::super::hub::Hub`]: lots that this process holds for others.
 //!
 //! A post is told which lots to hold, carries out orders on them and answers with their snapshots. It keeps no records and
 //! draws no coins of a server: everything it computes is a function of the scenario, its data and the orders.
@@ -34,17 +34,17 @@ pub trait Post {
     /// **Errors**: agents that are not enrolled, or are held already; a snapshot that is not theirs.
     fn hold(&mut self, agents: Range<u32>, snapshot: Option<&[u8]>) -> Result<(), DriverError>;
 
-    /// Holds the lot that begins with this agent no more.
+    /// Gives up the lot that begins with this agent.
     fn leave(&mut self, first: u32);
 
     /// Takes lots, by their first agents, through an order, on the threads of the pool.
     ///
     /// **Returns** one answer for all of them.
     ///
-    /// **Errors**: [`DriverError::Snapshot`] with a lot that is not held; those of the agents.
+    /// **Errors**: [`DriverError::Snapshot`] for a lot that is not held; the agents' own.
     fn advance(&mut self, common: &[u8], parts: &[(u32, &[u8])], pool: &ThreadPool) -> Result<Vec<u8>, DriverError>;
 
-    /// What the agents of a lot are.
+    /// The state of a lot's agents.
     ///
     /// **Errors**: [`DriverError::Snapshot`] if it is not held.
     fn snapshot(&self, first: u32) -> Result<Vec<u8>, DriverError>;
@@ -61,7 +61,7 @@ pub trait Site {
     fn open(&self, task: &Task) -> Result<Box<dyn Post>, DriverError>;
 }
 
-/// Builds what all tasks of a scenario share, and hands it to `work`. `data` that the scenario reads.
+/// Builds what all tasks of a scenario share, and hands it to `work`. `data` is what the scenario reads.
 ///
 /// **Errors**: as [`super::run()`]; [`RemoteError::Stays`].
 pub fn with_site<R>(

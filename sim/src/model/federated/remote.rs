@@ -16,7 +16,7 @@ use crate::progress::{Progress, Stage};
 use crate::scenario::method::Kind;
 use crate::scenario::{ObjectiveConfig, Scenario};
 
-/// A federation is cut into at most this many lots; also in how many parts it can be shared among threads and machines.
+/// A federation is cut into at most this many lots, so no more threads and machines than this can share it.
 const LOTS_MAX: u32 = 4096;
 /// A federation of fewer blocks is cut between agents.
 const BLOCKS_MIN: u32 = 16;
@@ -79,7 +79,7 @@ pub struct Remote<'h, C: Crew> {
 }
 
 impl<'h, C: Travels> Remote<'h, C> {
-    /// Fresh agents, or agents as they were.
+    /// Fresh agents, or agents as they are in the snapshot.
     ///
     /// **Errors**: a snapshot that is not of all agents; the hub's.
     pub fn new(

@@ -28,7 +28,7 @@ pub struct Surroundings<'s> {
     pub progress: &'s dyn Progress,
     /// Where to keep checkpoints and the ledger.
     pub journal: Option<&'s Journal>,
-    /// Between two checkpoints.
+    /// Time between two checkpoints.
     pub interval: Duration,
     /// Set from outside to stop at the end of a round.
     pub stop: &'s AtomicBool,

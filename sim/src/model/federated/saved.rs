@@ -9,7 +9,7 @@ use super::fabric::Snapshot;
 use super::lent::Snapshots;
 use crate::record::MethodRun;
 
-/// A method between two rounds. It is written from what others hold, without a copy, and read into one's own.
+/// A method between two rounds. It is written from borrowed state, without a copy, and read into owned state.
 #[derive(Serialize, Deserialize)]
 pub struct Saved<S = ServerState, B = MethodRun, A = Snapshot> {
     /// The server, and how far its ledger was written.
@@ -22,7 +22,7 @@ pub struct Saved<S = ServerState, B = MethodRun, A = Snapshot> {
 }
 
 impl<'s> Saved<&'s ServerState, &'s MethodRun, Snapshots<'s, AgentState>> {
-    /// A method as it is between two rounds; `vectors` of the last broadcast, empty if it did not take place.
+    /// A method as it is between two rounds; `vectors` are those of the last broadcast, empty if it did not take place.
     pub fn new<T: Scalar>(
         server: StoredServer<&'s ServerState>,
         vectors: &[T],

@@ -121,7 +121,7 @@ impl<T: Scalar> Crew for Shard<T> {
 }
 
 impl<T> Order<T> {
-    /// Whose choice a query of this round is; `reached` by the broadcast.
+    /// Whose choice a query of this round is; `reached` tells whether the broadcast arrived.
     fn source(&self, reached: bool, candidate: u32) -> Source {
         match (self.round, self.maximum) {
             (0, _) => Source::Initial,

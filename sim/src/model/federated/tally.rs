@@ -1,9 +1,9 @@
 //! How often each regret occurs, to three significant digits: what members answer at report rounds.
 //!
-//! Quantiles over agents are of the nearest rank, and a run folder keeps three digits of them. Rounding never turns the order
-//! of two numbers round, so the rounded number of a rank is the number of that rank among the rounded ones: counts of
-//! rounded regrets give the same quantiles, to the bit, as all regrets in one place. There are at most 900 of them in a
-//! decade, however many agents there are, and members add theirs up before they answer.
+//! Quantiles over agents are taken by nearest rank, and a run folder keeps three digits of them. Rounding never
+//! reverses the order of two numbers, so rounding the number at a rank gives the number at that rank among the rounded
+//! ones: counts of rounded regrets give the same quantiles, to the bit, as all regrets in one place. A decade holds at
+//! most 900 rounded regrets, however many agents there are, and members add up their counts before they answer.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ const IN_A_DECADE: u32 = 900;
 const EXPONENT_MIN: i32 = -324;
 /// Place of infinity among magnitudes: after that of 9.99·10³⁰⁸.
 const INFINITE: u32 = 1 + (308 - EXPONENT_MIN as i64 + 1) as u32 * IN_A_DECADE;
-/// Place of what is no number, after all others.
+/// Place of NaN, after all others.
 const NOT_A_NUMBER: u32 = INFINITE + 1;
 /// Place of +0 among all numbers; −0 is the one before.
 const CENTRE: u32 = NOT_A_NUMBER + 1;
@@ -39,7 +39,7 @@ impl Tally {
         Tally { counts }
     }
 
-    /// Adds those of other agents.
+    /// Adds the counts of other agents.
     pub fn add(&mut self, other: &Tally) {
         if other.counts.is_empty() {
             return;
@@ -73,7 +73,7 @@ impl Tally {
     }
 }
 
-/// Steps from one place to the next, with the counts: small numbers, which are few bytes.
+/// Steps from one place to the next, with the counts: small numbers, which take few bytes.
 impl From<Tally> for Vec<(u32, u32)> {
     fn from(tally: Tally) -> Self {
         let mut last = 0;
@@ -82,7 +82,7 @@ impl From<Tally> for Vec<(u32, u32)> {
     }
 }
 
-/// Counts that no regrets have.
+/// Counts that no list of regrets can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TallyError {
     /// A place after the last, or before the one before it.
@@ -91,7 +91,7 @@ pub enum TallyError {
         /// Index of the entry, 0-based.
         entry: usize,
     },
-    /// A number that does not occur, or all of them more than 2³² − 1 times.
+    /// A count of zero, or counts that add up to more than 2³² − 1.
     #[error("entry {entry} counts {count}; admissible: at least 1, and all together below 2³²")]
     Count {
         /// Index of the entry, 0-based.
@@ -129,7 +129,7 @@ fn place(x: f64) -> u32 {
     if x.is_sign_negative() { CENTRE - 1 - magnitude } else { CENTRE + magnitude }
 }
 
-/// The place of what is printed as `d.ddeE`.
+/// The place of a number that is printed as `d.ddeE`.
 fn magnitude(printed: &str) -> Option<u32> {
     let (digits, exponent) = printed.split_once('e')?;
     let (first, others) = digits.split_once('.')?;

@@ -1,10 +1,10 @@
-//! Futures of one thread, some of them at a time.
+//! Futures on one thread, a limited number at a time.
 
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::Poll;
 
-/// Drives the futures, at most `limit` at a time, begun in their order; their results in the same order.
+/// Drives the futures, at most `limit` at a time, begun in their order. Their results come in the same order.
 ///
 /// **Cost**: a wake polls all that are running, so `limit` should be small.
 pub async fn at_most<F: Future>(limit: usize, futures: impl Iterator<Item = F>) -> Vec<F::Output> {

@@ -23,7 +23,7 @@ pub struct Pooled<'p, C: Crew> {
 }
 
 impl<'p, C: Crew> Pooled<'p, C> {
-    /// At most `shards` parts of nearly equal length, fresh or as they were.
+    /// At most `shards` parts of nearly equal length, fresh or as they are in the snapshot.
     ///
     /// **Errors**: as [`Crew::muster`].
     pub fn new(

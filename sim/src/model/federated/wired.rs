@@ -1,7 +1,8 @@
-//! Orders and partials as bytes, for members elsewhere. Only of simulated sources: a secret sample stays in its process.
+//! Orders and partials as bytes, for members elsewhere. Only for simulated sources: a secret sample stays in its
+//! process.
 //!
-//! Numbers go as the bytes of the format that computes, little-endian, so that nothing is rounded; flags of agents in two
-//! bits each. What arrives is checked and never believed: a partial goes through the server's own door
+//! Numbers travel as the bytes of the format used to compute, little-endian, so that nothing is rounded; flags of
+//! agents take two bits each. What arrives is checked, never trusted: a partial goes through the server's own door
 //! ([`sordino_core::federated::PartialError`]).
 
 use std::ops::Range;
@@ -74,7 +75,7 @@ fn from_bytes<T: Scalar, A: FromIterator<T>>(bytes: &[u8]) -> Result<A, RemoteEr
     Ok(bytes.chunks_exact(T::BYTES).map(T::read_le).collect())
 }
 
-/// The share of each range, in two bits for each agent; nothing for anybody where there is no share.
+/// The share of each range, in two bits for each agent; empty for every range if there is no share.
 fn shares(
     share: Option<&Share<Wiped<u8>>>,
     source: SourceKind,
@@ -224,10 +225,10 @@ struct WiredPartial {
     messages: Vec<Message>,
 }
 
-/// What one member answers for all ranges that it holds: neighbours are joined, so that it sends one vector of sums for
-/// each run of neighbouring lots.
+/// The answer of one member for all ranges that it holds. Neighbouring ranges are joined, so that it sends one vector
+/// of sums for each run of neighbouring lots.
 ///
-/// **Errors**: [`RemoteError::Undecodable`] for partials that cannot be joined, which none of an honest round are.
+/// **Errors**: [`RemoteError::Undecodable`] for partials that cannot be joined, which an honest round never has.
 pub fn answer(mut partials: Vec<Partial>) -> Result<Vec<u8>, RemoteError> {
     let broken = || RemoteError::Undecodable("a partial");
     partials.sort_by_key(|partial| partial.agents.start);

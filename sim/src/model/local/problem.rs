@@ -24,7 +24,7 @@ pub enum Source {
     Readings(Arc<Readings>),
 }
 
-/// Readings of several columns, one of which is to be found.
+/// Readings of several columns; the column with the largest mean is to be found.
 pub struct Readings {
     kernel: Arc<KernelMatrix>,
     /// Readings of all days, row-major.

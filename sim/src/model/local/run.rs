@@ -50,7 +50,7 @@ pub fn curve_rounds(rounds: u32) -> Vec<u32> {
 
 /// Executes every method of every run. The result is in the order of runs, then of methods, whatever the threads.
 ///
-/// **Errors**: missing or malformed data; a B of a run that core refuses.
+/// **Errors**: missing or malformed data; a value of B in some run that core refuses.
 pub fn run(scenario: &LocalScenario, options: &Options, progress: &dyn Progress) -> Result<Vec<LocalRun>, ModelError> {
     let source = Source::load(scenario, options.data.as_deref())?;
     let jobs: Vec<(u32, LocalMethod)> =

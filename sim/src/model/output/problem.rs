@@ -25,7 +25,7 @@ pub struct Source {
 pub struct Problem {
     /// What each candidate is worth.
     pub values: Vec<f64>,
-    /// The same as the scores that a private release is made of.
+    /// The same values as the scores from which a private release is made.
     pub scores: Vec<Score>,
 }
 
@@ -52,7 +52,7 @@ impl OutputScenario {
 
     /// The default release at this ε of candidate and score together.
     ///
-    /// **Errors**: an ε that is outside a mechanism's range after it is shared.
+    /// **Errors**: an ε that is outside a mechanism's range once it is split.
     pub fn worst_case(&self, epsilon: f64) -> Result<WorstCase, ModelError> {
         let share = Epsilon::new(epsilon * self.release.value_share).map_err(ModelError::input)?;
         let rest = Epsilon::new(epsilon - share.value()).map_err(ModelError::input)?;
@@ -70,7 +70,7 @@ impl OutputScenario {
 }
 
 impl Source {
-    /// Factors the prior, or nothing.
+    /// Builds the candidates and, where functions are drawn from the prior, its factor.
     ///
     /// **Errors**: a prior too rough for its grid.
     pub fn load(scenario: &OutputScenario) -> Result<Source, ModelError> {

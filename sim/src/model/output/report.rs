@@ -183,7 +183,7 @@ fn summary(scenario: &OutputScenario, rows: &[Row], digest: &Digest) -> Summary 
     Summary { facts, ..Summary::new(&scenario.head, digest, methods.collect()) }
 }
 
-/// The name of a method at an ε: one at several ε counts once for each.
+/// The name of a method at an ε: a method at several ε counts once for each.
 fn name_at(method: OutputMethod, epsilon: Option<f64>) -> String {
     epsilon.map_or(method.name().to_owned(), |epsilon| format!("{} at ε = {epsilon}", method.name()))
 }

@@ -26,11 +26,11 @@ pub const JOB: &str = "releases";
 pub struct Published {
     /// The method that was run.
     pub method: OutputMethod,
-    /// ε of the whole release; nothing for methods that do not depend on it.
+    /// ε of the whole release; `None` for methods that do not depend on it.
     pub epsilon: Option<f64>,
     /// Worth of the best candidate − worth of the published one, mean over releases.
     pub regret: f64,
-    /// |published score − worth of the best candidate|, mean over releases; nothing where no score is published.
+    /// |published score − worth of the best candidate|, mean over releases; `None` where no score is published.
     pub error: Option<f64>,
 }
 
@@ -60,7 +60,7 @@ pub fn run(
     jobs::execute(&jobs, options, progress, name, |run| one(scenario, &source, &template, *run))
 }
 
-/// Kusner's Algorithm 1 at this ε for one of both releases.
+/// Kusner's Algorithm 1 at this ε for one of the two releases.
 pub fn tuning(scenario: &OutputScenario, source: &Source, epsilon: f64) -> Result<Checked<NoisyTuning>, ModelError> {
     let prior = &scenario.prior;
     let count = source.points.len() / source.dim;

@@ -69,7 +69,7 @@ pub fn explain(scenario: &OutsourcedScenario) -> Explanation {
     Explanation { protected, relation, not_protected, cost }
 }
 
-/// How far one unit is in each input.
+/// How far one prepared unit reaches in each input.
 fn units(scenario: &OutsourcedScenario) -> String {
     let lengthscales = &scenario.modeler.lengthscales;
     let (names, ranges): (Vec<String>, Vec<[f64; 2]>) = match &scenario.objective {

@@ -31,11 +31,11 @@ pub struct Problem {
     pub origin: Origin,
     /// Shape of the modeler's kernel.
     pub kernel: Stationary,
-    /// In units of the prepared table.
+    /// Lengthscale of that kernel, in units of the prepared table.
     pub lengthscale: f64,
     /// Signal variance, unit y².
     pub signal_variance: f64,
-    /// Of the modeler, unit y².
+    /// The modeler's noise variance, unit y².
     pub noise_variance: f64,
     /// Constant mean of y.
     pub prior_mean: f64,

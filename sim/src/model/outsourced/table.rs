@@ -15,7 +15,7 @@ use crate::world::gp_sample::{GpSamples, grid};
 use crate::world::rows::{Row, Rows};
 use crate::world::{Family, ObjectiveError};
 
-/// Rows of the table times queries, so that a run's posterior stays within a gigabyte.
+/// Largest number of rows times queries, so that a run's posterior stays within a gigabyte.
 const NUMBERS_MAX: u64 = 1 << 27;
 
 /// The declared ranges of a file's columns, in the unit in which they are computed with.

@@ -1,18 +1,20 @@
-//! The two ends between which every way of sharing lies: nothing is used, and everything is shared.
+//! The two extremes between which every way of sharing lies: nothing is used, or everything is shared.
 //!
 //! **`random`**: every agent draws its queries uniformly from the candidates. Nothing leaves it.
 //!
 //! **`pooled`**: every observation of every agent goes to one place, which keeps one posterior of one function; every agent
-//! follows its own draw from that posterior. Nobody is protected. If all agents have one function, this is Thompson
-//! sampling with N observations a round, and no method that shares less can know more. If their functions differ, the method
-//! assumes that they do not, and may lose to agents that share nothing.
+//! follows its own draw from that posterior. Nobody is protected. If all agents have the same function, this is
+//! Thompson sampling with N observations a round, and no method that shares less can know more. If their functions
+//! differ, the method assumes that they do not, and may lose to agents that share nothing.
 //!
 //! **Equation**: f = φ·w, w ~ N(0, I), y − c₀ = f(x) + N(0, σ²), over the rows φ of [`Ground`]. Σ = σ²I + Σᵢφᵢφᵢᵀ = RᵀR and
 //! Rᵀc = Σᵢφᵢ(yᵢ − c₀) are carried by rotations; a draw is w = R⁻¹(c + σz). With joint draws the rows are the factor of
-//! the prior, and this is the exact posterior up to `surrogate.prior_tolerance`; elsewhere it is that of the public features.
+//! the prior, and this is the exact posterior up to `surrogate.prior_tolerance`; elsewhere, the public features'
+//! posterior.
 //!
-//! **Cost**: with K numbers in a row 3K² flops an observation at the server; K² and K for each candidate for a draw. An exact
-//! posterior of n observations would take n³, and one over all candidates their square for each observation.
+//! **Cost**: with K numbers in a row, 3K² flops per observation at the server; a draw takes K², plus K per candidate.
+//! An exact posterior of n observations would take n³, and one over all candidates their number squared per
+//! observation.
 
 use sordino_core::linalg::{dot, packed_len, root};
 use sordino_core::math::Scalar;
@@ -21,7 +23,7 @@ use sordino_core::random::{Stream, normal};
 use super::{Aggregator, Chooser, Custom, Ground, Message, Sight};
 use crate::scenario::method::{Kind, Method};
 
-/// The parties of a shipped method of this form; nothing for all others.
+/// The parties of a shipped method of this form; `None` for all others.
 pub fn of(method: Method) -> Option<Custom> {
     match method.parts().kind {
         Kind::Random => Some(Custom::alone("random, version 1", Uniform)),
@@ -47,13 +49,13 @@ fn fresh(ground: &Ground) -> Vec<f64> {
     numbers
 }
 
-/// Rotates an observation into it.
+/// Rotates an observation into the posterior.
 fn observe(ground: &Ground, posterior: &mut [f64], candidate: u32, y: f64) {
     let (factor, rhs) = posterior.split_at_mut(packed_len(ground.columns));
     root::rotate_in(factor, rhs, &mut ground.row(candidate).to_vec(), y - ground.constant);
 }
 
-/// Follows a draw of the pooled posterior; one of its own data where none arrived.
+/// Follows a draw from the pooled posterior, or from the posterior of its own data if no pooled one arrived.
 struct Follower;
 
 impl Chooser for Follower {
@@ -79,7 +81,7 @@ impl Chooser for Follower {
             .0
     }
 
-    /// How many observations are new, then they: those of this round.
+    /// The number of new observations, then the observations themselves: those of this round.
     fn message(&self, sight: &Sight<'_>, _coins: &mut Stream) -> Vec<f64> {
         let count = if sight.round == 0 { sight.ground.initial_points as usize } else { 1 };
         let new = &sight.log[sight.log.len().saturating_sub(count)..];

@@ -1,4 +1,4 @@
-//! What the parties of such a method borrow.
+//! What the parties of a handed-in method borrow.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::super::error::DriverError;
 use super::{Aggregator, Chooser, Custom, Ground};
 use crate::scenario::{Method, Scenario};
 
-/// One method of this form in one run.
+/// One handed-in method in one run.
 pub struct CustomContext<T> {
     /// What every method has: run, faults, marks of frames. Its configuration is that of agents without a server.
     pub base: MethodContext<T>,

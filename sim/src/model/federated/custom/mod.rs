@@ -46,7 +46,7 @@ pub struct Ground {
     /// A row φ(x) for each candidate, with k(x, x′) ≈ φ(x)·φ(x′): the factor of the prior where the scenario draws jointly,
     /// its public features elsewhere.
     pub rows: Vec<f64>,
-    /// Numbers of a row.
+    /// The number of columns of `rows`.
     pub columns: usize,
 }
 
@@ -74,17 +74,18 @@ pub struct Sight<'s> {
     pub ground: &'s Ground,
     /// The index of the agent.
     pub agent: u32,
-    /// The round t it is in; 0 are the initial points.
+    /// The round t it is in; round 0 is the initial points.
     pub round: u32,
-    /// What it observed so far: candidates and values.
+    /// What it has observed so far: candidates and values.
     pub log: &'s [(u32, f64)],
-    /// What the server sent after the round before; nothing if it sent nothing or it was lost.
+    /// What the server sent after the previous round; `None` if it sent nothing or the message was lost.
     pub broadcast: Option<&'s [f64]>,
 }
 
 /// The agents of a method. One object for all of them, asked from many threads: what an agent remembers is its log.
 pub trait Chooser: Send + Sync {
-    /// The candidate that the agent queries next. `coins` are its own of this round, and the same whatever the driver.
+    /// The candidate that the agent queries next. `coins` are the agent's own for this round, the same with every
+    /// driver.
     fn next(&self, sight: &Sight<'_>, coins: &mut Stream) -> u32;
 
     /// What it sends at the end of a round that the server listens to: as many numbers as [`Aggregator::message_len`] says.
@@ -98,8 +99,8 @@ pub trait Aggregator: Send + Sync {
     /// The length of every message.
     fn message_len(&self, ground: &Ground) -> usize;
 
-    /// What goes out to every agent after a round, at whose end these messages arrived, in the order of their senders;
-    /// nothing if it is empty. `kept` is empty before the first round and is what a checkpoint stores.
+    /// What goes out to every agent after a round; if it is empty, nothing does. `messages` arrived at the end of the
+    /// round and are in the order of their senders. `kept` is empty before the first round; a checkpoint stores it.
     fn combine(&self, ground: &Ground, messages: &[Message], kept: &mut Vec<f64>, coins: &mut Stream) -> Vec<f64>;
 }
 
@@ -118,18 +119,18 @@ impl std::fmt::Debug for Custom {
 }
 
 impl Custom {
-    /// Agents without a server. `version` names the method and its version: change it when what it does changes, so that
-    /// a folder of the one is never gone on with as the other.
+    /// Agents without a server. `version` names the method and its version: change it whenever the method's behaviour
+    /// changes, so that a run folder of one version is never resumed with another.
     pub fn alone(version: &str, agents: impl Chooser + 'static) -> Self {
         Custom { digest: digest(version), agents: Arc::new(agents), server: None }
     }
 
-    /// The same with a server, which gets a message of every agent after every round but the last.
+    /// The same with a server, which gets a message from every agent after every round but the last.
     pub fn with_server(version: &str, agents: impl Chooser + 'static, server: impl Aggregator + 'static) -> Self {
         Custom { server: Some(Arc::new(server)), ..Custom::alone(version, agents) }
     }
 
-    /// What the run folder says beside the method's name.
+    /// What the run folder records beside the method's name.
     pub fn digest(&self) -> Digest {
         self.digest
     }
@@ -142,13 +143,13 @@ fn digest(version: &str) -> Digest {
     frame.end()
 }
 
-/// Why methods and a scenario do not belong together, or what a method must not do.
+/// Why methods and a scenario do not belong together, or what a method did that it must not.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum CustomError {
-    /// A method of another program, which this one does not have.
+    /// A method that belongs to another program.
     #[error("the method `{0}` is of a program that uses the library, and only that program runs it")]
     Missing(String),
-    /// A method that was handed in and is in no table of the scenario.
+    /// A handed-in method that no table of the scenario names.
     #[error("the method `{name}` was handed in; admissible: those with a table [[method]] of base `custom`: {there}")]
     Unknown {
         /// Name under which it came.
@@ -166,7 +167,7 @@ pub enum CustomError {
         /// Digest in the scenario.
         expected: String,
     },
-    /// A query that is no candidate.
+    /// A query that is not a candidate.
     #[error(
         "method `{method}`, agent {agent}, round {round}: queries candidate {candidate}; admissible: below {count}"
     )]
@@ -202,7 +203,8 @@ pub enum CustomError {
     },
 }
 
-/// Gives every own method of base `custom` in the scenario its digest, or compares it; nothing may be missing or too much.
+/// Gives every own method of base `custom` in the scenario its digest, or compares it; none may be missing or left
+/// over.
 ///
 /// **Errors**: [`CustomError::Unknown`], [`CustomError::Missing`], [`CustomError::Other`].
 pub fn join(scenario: &mut Scenario, methods: &[(String, Custom)]) -> Result<(), CustomError> {

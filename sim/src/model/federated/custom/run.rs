@@ -1,4 +1,4 @@
-//! One such method from beginning to end, over whatever fabric holds its agents.
+//! One handed-in method from beginning to end, over whatever fabric holds its agents.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -27,7 +27,7 @@ struct Saved<S = Server, B = MethodRun, A = Snapshot<AgentState>> {
     agents: A,
 }
 
-/// What its server is: what it keeps, and what it sent last.
+/// The state of its server: what it keeps, and what it sent last.
 #[derive(Default, Serialize, Deserialize)]
 struct Server {
     kept: Vec<f64>,
@@ -87,7 +87,7 @@ where
 }
 
 impl Server {
-    /// What goes out after a round, in the format of the agents, and nothing if that is nothing.
+    /// What goes out after a round, in the format of the agents; empty if nothing does.
     fn combine<T: Scalar>(
         &mut self,
         context: &CustomContext<T>,

@@ -1,4 +1,4 @@
-//! Agents of such a method, in an arena: their initial points, then what they choose and send.
+//! Agents of a handed-in method, in an arena: their initial points, then what they choose and send.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -37,9 +37,9 @@ impl State for AgentState {
 /// The part of an order that is the same for all members.
 #[derive(Clone)]
 pub struct CustomOrder {
-    /// Round t = 0..=T; 0 are the first queries.
+    /// Round t = 0..=T; the first queries are round 0.
     pub round: u32,
-    /// What the server sent after the round before.
+    /// What the server sent after the previous round.
     pub broadcast: Option<Arc<[f64]>>,
     /// Whether messages are collected at the end of this round.
     pub collecting: bool,
@@ -51,7 +51,7 @@ pub struct CustomShard<T> {
     arena: Arena<T, AgentState>,
 }
 
-/// The messages of one round; a second one of the same agent and round is refused.
+/// The messages of one round; a second one from the same agent for the same round is refused.
 #[derive(Default)]
 struct Inbox {
     messages: Vec<Message>,
@@ -163,7 +163,7 @@ impl<T: Scalar> Crew for CustomShard<T> {
     }
 }
 
-/// The initial points are those of every method of the run that has one region; then the agent chooses.
+/// The initial points are the same as in every method of the run that has one region; then the agent chooses.
 fn next<T: Scalar>(context: &CustomContext<T>, sight: &Sight<'_>, coins: &mut Stream) -> Result<u32, DriverError> {
     let (count, agent) = (context.ground.count(), sight.agent);
     if sight.round == 0 {
@@ -178,7 +178,7 @@ fn next<T: Scalar>(context: &CustomContext<T>, sight: &Sight<'_>, coins: &mut St
     Err(CustomError::Candidate { method, agent, round: sight.round, candidate, count }.into())
 }
 
-/// Refuses numbers that are not as many as they should be, or not finite in the format that computes.
+/// Refuses too few or too many numbers, and numbers that are not finite in the format used to compute.
 pub(super) fn sendable<T: Scalar>(
     context: &CustomContext<T>,
     round: u32,

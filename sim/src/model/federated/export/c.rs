@@ -59,7 +59,7 @@ pub(super) fn text(export: &Export) -> String {
     )
 }
 
-/// The candidates, one a line.
+/// The candidates, one per line.
 fn list(points: &[f64], scalar: ScalarKind, dim: usize) -> String {
     let number = |x: &f64| match scalar {
         ScalarKind::F32 => format!("{:?}f", *x as f32),

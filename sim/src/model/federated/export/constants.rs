@@ -14,7 +14,7 @@ use crate::scenario::{Method, ScalarKind, Scenario};
 /// Why a scenario cannot be compiled into a device.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
-    /// The federated prior, whose frames no carrier knows.
+    /// The federated prior: no carrier knows its frames.
     #[error("method {}: the federated prior runs in the simulator alone; --method names another", .0.name())]
     Prior(Method),
     /// Joint draws need the factor of the prior over all candidates, which no device holds.
@@ -79,13 +79,13 @@ impl Export {
         Ok(Export { name: scenario.name.clone(), method, scalar, agreement, bytes, points })
     }
 
-    /// What the agent's memory is made of.
+    /// The sizes of the agent's memory.
     pub(super) fn sizes(&self) -> Sizes {
         let config = &self.agreement.config;
         Sizes::new(self.agreement.dim as usize, config.parameters().feature_count as usize, config.observations_max())
     }
 
-    /// Numbers of the features.
+    /// How many numbers the features are.
     pub(super) fn features_len(&self) -> usize {
         let Sizes { dim, features, .. } = self.sizes();
         random_fourier::storage_len(dim, features)
@@ -106,7 +106,7 @@ impl Export {
         [max_bytes::<AgentState>(), entry]
     }
 
-    /// What the seeds mean, a line of a comment each.
+    /// What the seeds mean, one comment line each.
     pub(super) fn seeds(&self) -> [String; 8] {
         let features = self.agreement.features;
         [
@@ -128,7 +128,7 @@ impl Export {
     }
 }
 
-/// The list as a device holds it: nothing where it is the grid, to the bit and in the format of the device.
+/// The list as a device holds it: a grid if the points are those of one, to the bit, in the format of the device.
 fn points<T: Scalar>(candidates: &[f64], dim: usize) -> Points {
     let list = || Points::List(candidates.to_vec());
     let count = candidates.len() / dim;
@@ -145,7 +145,7 @@ fn points<T: Scalar>(candidates: &[f64], dim: usize) -> Points {
     if same { Points::Grid(per_axis) } else { list() }
 }
 
-/// Bytes of an array, some a line.
+/// The bytes of an array, several per line.
 pub(super) fn bytes(values: &[u8]) -> String {
     values
         .chunks(16)

@@ -32,11 +32,11 @@ pub struct PriorNumbers<T> {
 }
 
 impl<T: Scalar> PriorNumbers<T> {
-    /// Nyström features on a regular grid of inducing points, at the candidates; nothing if the scenario has no prior.
+    /// Nyström features on a regular grid of inducing points, at the candidates; `None` if the scenario has no prior.
     ///
     /// Features are computed in double precision and then rounded, as the joint factor is.
     ///
-    /// **Errors**: [`DriverError`] for features or designs that cannot be.
+    /// **Errors**: [`DriverError`] for features or designs that cannot be built.
     pub fn new(scenario: &Scenario, candidates: &[f64], dim: usize) -> Result<Option<Arc<Self>>, DriverError> {
         let Some(prior) = &scenario.prior else { return Ok(None) };
         let (federation, surrogate) = (&scenario.federation, &scenario.surrogate);

@@ -1,5 +1,5 @@
-//! The federated prior in the simulator: parties of its own, over the fabric, links, ledger, books and checkpoints of
-//! every federated method.
+//! The federated prior in the simulator: it has its own parties, and shares fabric, links, ledger, books and
+//! checkpoints with every federated method.
 //!
 //! | name | what it is |
 //! |---|---|
@@ -8,7 +8,7 @@
 //! | [`mod@run`] | one method from beginning to end |
 //!
 //! A round: the common draw goes out; agents query; where the plan says so, releases follow one after the other, each
-//! with terms that depend on the one before: terms out, joint vectors in, charge, noise, posterior.
+//! with terms that depend on the previous one: terms out, joint vectors in, charge, noise, posterior.
 
 pub mod context;
 pub mod run;

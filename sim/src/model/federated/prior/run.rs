@@ -131,7 +131,7 @@ where
     Ok(finished)
 }
 
-/// One release: terms, joint vectors, charge, noise, posterior. Refused by the budget: nothing.
+/// One release: terms, joint vectors, charge, noise, posterior. If the budget refuses it, nothing is released.
 async fn release<T: Scalar, F: Fabric<PriorShard<T>>>(
     context: &PriorContext<T>,
     fabric: &mut F,

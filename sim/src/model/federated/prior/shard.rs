@@ -27,11 +27,11 @@ pub type CommonDraw<T> = Arc<(Vec<T>, Vec<T>)>;
 /// The part of an order that is the same for all members.
 #[derive(Clone)]
 pub enum PriorOrder<T> {
-    /// A round of queries; round 0 is that of the initial points.
+    /// A round of queries; round 0 is the initial points.
     Query {
-        /// Round t = 0..=T; 0 are the first queries.
+        /// Round t = 0..=T; the first queries are round 0.
         round: u32,
-        /// Nothing before the first release.
+        /// `None` before the first release.
         draw: Option<CommonDraw<T>>,
     },
     /// Contributions to a release.
@@ -46,7 +46,7 @@ pub enum PriorOrder<T> {
         weights: Arc<[T]>,
         /// z of this release.
         noise_multiplier: f64,
-        /// The opening of all agents; nothing on the way to another process, which is told that of its own agents apart.
+        /// The opening of all agents; `None` on the way to another process, which is sent only that of its own agents.
         share: Option<Arc<Share<Wiped<u8>>>>,
         /// How the noise will be drawn. An order of secret sources never leaves its process.
         source: SourceKind,
@@ -149,7 +149,7 @@ impl<T: Scalar> PriorShard<T> {
         Ok(Partial { observations, ..partial })
     }
 
-    /// Lets every agent that is there contribute to a release.
+    /// Lets every agent that is present contribute to a release.
     ///
     /// Links have coins of their own in a release, those of "round" T + 1 + j, so that releases after the same round do
     /// not lose the same vectors.
