@@ -1,12 +1,12 @@
-//! What can be wrong with what is stored.
+//! What can be wrong with a stored execution.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why what is stored cannot be used.
+/// Why a stored execution cannot be used.
 #[derive(Debug)]
 pub enum JournalError {
-    /// The system refused.
+    /// The operating system refused.
     Io {
         /// Path of the file.
         path: PathBuf,
@@ -24,10 +24,10 @@ pub enum JournalError {
     OtherScenario {
         /// Path of the folder.
         path: PathBuf,
-        /// Lines that differ: `-` there, `+` here.
+        /// Lines that differ: `-` in the folder, `+` in the scenario given now.
         difference: String,
     },
-    /// The folder belongs to this scenario over other data, or was begun by another version.
+    /// The folder belongs to this scenario with other data, or was begun by another version.
     OtherData {
         /// Path of the folder.
         path: PathBuf,

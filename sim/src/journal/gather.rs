@@ -1,4 +1,4 @@
-//! One journal out of those of all parts of an execution.
+//! Merges the journals of all parts of an execution into one.
 
 use std::fs;
 use std::io;
@@ -11,10 +11,10 @@ use crate::files::{read_bounded, read_to_string_bounded, write_atomically};
 
 impl Journal {
     /// Begins in a run folder that holds no state yet, with everything that the journals in the folders `parts` have
-    /// finished; they are left as they are. `data` that the scenario reads are compared with theirs, if they are named.
+    /// finished; those journals are left as they are. If the scenario reads `data`, they are compared with theirs.
     ///
-    /// **Errors**: [`JournalError::OtherScenario`], [`JournalError::OtherData`] with the first folder that does not belong
-    /// to the others; [`JournalError::Damaged`] with a file that two of them have; no folder at all; the system's.
+    /// **Errors**: [`JournalError::OtherScenario`], [`JournalError::OtherData`] with the first folder that differs from
+    /// the others; [`JournalError::Damaged`] with a file that two of them have; no folder at all; the system's.
     pub fn gather(folder: &Path, parts: &[PathBuf], data: Option<&Path>) -> Result<Self, JournalError> {
         let first = parts.first().ok_or_else(|| JournalError::NothingToResume { path: folder.to_owned() })?;
         let (scenario, digest) = belongs(first)?;
@@ -60,7 +60,7 @@ fn belongs(part: &Path) -> Result<(String, super::Digest), JournalError> {
     Ok((scenario, super::Digest(bytes)))
 }
 
-/// Copies what a journal has finished.
+/// Copies the finished parts of a journal.
 fn take(from: &Path, to: &Path) -> Result<(), JournalError> {
     for entry in fs::read_dir(from).map_err(io_at(from))? {
         let path = entry.map_err(io_at(from))?.path();

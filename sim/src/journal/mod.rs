@@ -1,9 +1,9 @@
-//! What survives a kill: bytes under names, of any trust model; the journal does not know the types that it stores.
+//! What survives a kill: named bytes, for any trust model; the journal does not know the types that it stores.
 //!
 //! An execution has parts. A finished part leaves its result, an unfinished one its latest checkpoints.
-//! Everything is written under another name, synced, renamed, and the folder synced: a crash leaves the old file or the
-//! new one. A file begins with the digest of what it belongs to (program, scenario, data) and ends with a SHA-256 of all
-//! before it; one that does not fit is refused, never guessed at.
+//! Every file is written under another name, synced and renamed, then the folder is synced: a crash leaves the old file
+//! or the new one. A file begins with the digest of what it belongs to (program, scenario, data) and ends with the
+//! SHA-256 of everything before; one that does not match is refused, never guessed at.
 
 use std::fs;
 use std::io;
@@ -24,17 +24,17 @@ pub use error::JournalError;
 
 use crate::files::{LOCK, read_bounded, read_to_string_bounded, write_atomically};
 
-/// The file that makes a folder complete: the last that is written.
+/// The file that makes a folder complete: it is written last.
 pub const SUMMARY: &str = "summary.json";
 /// The file that says which part of an execution a folder holds.
 pub const PART: &str = "part.json";
 /// Folder of the state within a run folder.
 const STATE: &str = "state";
-/// The same while it is being dropped.
+/// Folder of the state while it is being dropped.
 const DROPPED: &str = "state.dropped";
-/// What the state belongs to, as far as people can read it; and the folder.
+/// The scenario that the state and the run folder belong to, for people to read.
 const SCENARIO: &str = "scenario.toml";
-/// The same with program and data, as a digest.
+/// Digest of the scenario together with program and data.
 const HEAD: &str = "head";
 /// Endings of the files of parts.
 const DONE: &str = "done";
@@ -43,9 +43,9 @@ const CHECKPOINT: &str = "checkpoint";
 const CANDIDATES: &str = "candidates.csv";
 /// The table of a program's answers.
 const ANSWERS: &str = "answers.csv";
-/// Version of the form of what is stored.
+/// Version of the storage format.
 const VERSION: u32 = 7;
-/// Checkpoints kept of a part that goes on.
+/// Checkpoints kept of an unfinished part.
 const KEEP: usize = 2;
 /// A longer file is not read.
 const BYTES_MAX: u64 = 1 << 34;
@@ -56,7 +56,7 @@ const DATA_BYTES_MAX: u64 = 1 << 28;
 /// Bytes of a digest.
 const DIGEST: usize = 32;
 
-/// True if the folder holds a whole execution of the scenario that is written out in `resolved`.
+/// True if the folder holds a complete execution of the scenario that is written out in `resolved`.
 ///
 /// **Errors**: [`JournalError::OtherScenario`] with the lines that differ, if it holds one of another scenario.
 fn is_complete(folder: &Path, resolved: &str) -> Result<bool, JournalError> {
@@ -70,7 +70,7 @@ fn is_complete(folder: &Path, resolved: &str) -> Result<bool, JournalError> {
     same(folder, there.get(comments..).unwrap_or(""), resolved).map(|()| true)
 }
 
-/// Both are the same scenario written out.
+/// Checks that both texts are the same scenario.
 fn same(folder: &Path, there: &str, here: &str) -> Result<(), JournalError> {
     if there == here {
         return Ok(());
@@ -105,7 +105,7 @@ impl Journal {
         Self::open(folder, state, head(scenario, data))
     }
 
-    /// Goes on in a run folder whose state is that of the same scenario and data.
+    /// Goes on in a run folder whose state belongs to the same scenario and data.
     ///
     /// **Errors**: [`JournalError::NothingToResume`], [`JournalError::OtherScenario`] with the lines that differ,
     /// [`JournalError::OtherData`].
@@ -114,7 +114,7 @@ impl Journal {
         Self::open(folder, folder.join(STATE), head(scenario, data))
     }
 
-    /// Looks at what is finished in a run folder, over whichever data; nothing may be written.
+    /// Looks at what is finished in a run folder, whatever its data; nothing may be written.
     ///
     /// **Errors**: as [`Journal::resume`].
     pub fn look(folder: &Path, scenario: &str) -> Result<Self, JournalError> {
@@ -132,7 +132,7 @@ impl Journal {
         Ok(Journal { folder: state, head: found })
     }
 
-    /// Begins in a new folder, or goes on in one that holds state. Nothing if the execution there is complete.
+    /// Begins in a new folder, or goes on in one that holds state. `None` if the execution there is complete.
     ///
     /// **Errors**: as [`Journal::resume`], also if the execution there is complete; a folder that holds anything else.
     pub fn begin_or_resume(folder: &Path, scenario: &str, data: Option<&Path>) -> Result<Option<Self>, JournalError> {
@@ -180,17 +180,17 @@ impl Journal {
         folder.join(STATE).join(SCENARIO)
     }
 
-    /// True if something of an execution is stored in this run folder, or all of it.
+    /// True if an execution, or part of one, is stored in this run folder.
     pub fn is_begun(folder: &Path) -> bool {
         folder.join(STATE).exists() || folder.join(SUMMARY).exists()
     }
 
-    /// Where what belongs to a part is, under an ending of the caller's own.
+    /// Path of a file that belongs to a part, with an ending that the caller chooses.
     pub fn path(&self, part: &str, ending: &str) -> PathBuf {
         self.folder.join(format!("{part}.{ending}"))
     }
 
-    /// The names of all parts that are finished, sorted.
+    /// The names of all finished parts, sorted.
     ///
     /// **Errors**: the system's.
     pub fn finished_parts(&self) -> Result<Vec<String>, JournalError> {
@@ -267,12 +267,12 @@ impl Journal {
         sealed::read(path, BYTES_MAX, &self.head)
     }
 
-    /// The table of what a user's program has answered.
+    /// Path of the table of a user's program's answers.
     pub fn answers(&self) -> PathBuf {
         self.folder.join(ANSWERS)
     }
 
-    /// The points that candidates stand for.
+    /// Path of the file with the candidates' points.
     pub fn candidates(&self) -> PathBuf {
         self.folder.join(CANDIDATES)
     }
@@ -308,12 +308,12 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Counts from now on.
+    /// Starts counting now.
     pub fn new(every: Duration) -> Self {
         Pace { last: Instant::now(), every }
     }
 
-    /// Whether it is time.
+    /// Whether the next checkpoint is due.
     pub fn is_due(&self) -> bool {
         self.last.elapsed() >= self.every
     }
@@ -325,8 +325,8 @@ fn seal(bytes: &[u8]) -> Digest {
     frame.end()
 }
 
-/// What stored parts belong to: form and program, scenario, the bytes of its data (of a folder those of its files by
-/// name).
+/// Digest of what stored parts belong to: format and program, scenario, the bytes of its data (for a folder, of its
+/// files in order of name).
 pub fn head(scenario: &str, data: Option<&Path>) -> Digest {
     let mut frame = Frame::leaf();
     frame.u32(VERSION);

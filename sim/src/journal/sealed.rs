@@ -1,5 +1,5 @@
-//! A value in a file, between the digest of what it belongs to and a SHA-256 of all before. Written and read as a stream: a
-//! file may be as large as the memory that its value takes, and is never in memory as well.
+//! A value in a file, between the digest of what it belongs to and a SHA-256 of everything before. Written and read as
+//! a stream: a file may be as large as its value in memory, and is never held in memory as well.
 
 use std::fs::OpenOptions;
 use std::io::{self, BufRead, BufReader, Read, Seek, Write};
@@ -15,12 +15,12 @@ use super::error::{JournalError, io_at};
 
 /// Bytes of a digest.
 const DIGEST: usize = 32;
-/// Bytes on their way between a value and a file.
+/// Size in bytes of the buffer between a value and a file.
 const BUFFER: usize = 1 << 16;
 
-/// Writes head, value and seal beside the file's place and moves them there.
+/// Writes head, value and seal to a file beside `path`, then moves it there.
 ///
-/// **Errors**: the system's; [`JournalError::Damaged`] for a value that cannot be encoded, after which the old file is there.
+/// **Errors**: the system's; [`JournalError::Damaged`] for a value that cannot be encoded. The old file is then intact.
 pub fn write<V: Serialize>(path: &Path, head: &Digest, value: &V) -> Result<(), JournalError> {
     let mut refused = false;
     let written = files::stream_atomically(path, |file| {
@@ -38,7 +38,7 @@ pub fn write<V: Serialize>(path: &Path, head: &Digest, value: &V) -> Result<(), 
     }
 }
 
-/// Reads the value of a file of at most `bytes_max` bytes; nothing if there is no file.
+/// Reads the value of a file of at most `bytes_max` bytes; `None` if there is no file.
 ///
 /// **Errors**: [`JournalError::Damaged`] unless the file has the seal it ends with, begins with this head and holds a value;
 /// the system's.
@@ -84,7 +84,7 @@ pub fn read<V: DeserializeOwned>(path: &Path, bytes_max: u64, head: &Digest) -> 
     value.map(Some).map_err(|_| damaged("does not decode"))
 }
 
-/// A file that is being written, and the digest of what is in it.
+/// A file that is being written, and the digest of its content so far.
 struct Sealing<'f> {
     file: &'f mut dyn Write,
     frame: Frame,
@@ -139,7 +139,7 @@ impl ser_flavors::Flavor for &mut Sealing<'_> {
     }
 }
 
-/// A file that is being read. Nothing is borrowed from it: no value that is stored holds references.
+/// A file that is being read. Nothing is borrowed from it: no stored value holds references.
 struct Opening<F> {
     file: io::Take<F>,
     some: Vec<u8>,
@@ -200,7 +200,7 @@ mod tests {
         folder
     }
 
-    /// The bytes are those that were written when all of them were in memory: head, value, SHA-256 of both.
+    /// The bytes are the same as when the whole file was built in memory: head, value, SHA-256 of both.
     #[test]
     fn the_form_is_head_value_and_seal_and_reads_back() {
         let folder = scratch("form");
@@ -251,7 +251,7 @@ mod tests {
         fs::remove_dir_all(folder).unwrap();
     }
 
-    /// A value that refuses to be written leaves the file that was there.
+    /// A value that cannot be encoded leaves the old file in place.
     #[test]
     fn a_value_that_cannot_be_encoded_leaves_the_old_file() {
         struct Refuses;

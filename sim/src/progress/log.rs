@@ -15,9 +15,9 @@
 //! | `error` | once, instead | `message` |
 //!
 //! `run` counts paired runs within a scenario from 0, `run_number` run folders of a sweep. `rate` is in units a second,
-//! `remaining_seconds` an estimate from it. `epsilon_spent` is what all releases so far cost at the scenario's δ,
-//! the tight ε of table and `rounds.csv`; `epsilon_left` what the budget `max_epsilon` leaves as its filter counts (Rényi).
-//! Nothing that only a trusted server knows is written: not who was selected or answered, not how many were clipped.
+//! `remaining_seconds` an estimate from it. `epsilon_spent` is what all releases so far cost at the scenario's δ: the
+//! tight ε of the table and `rounds.csv`. `epsilon_left` is what remains of `max_epsilon` as its filter counts (Rényi).
+//! Nothing that only a trusted server knows is written: neither who was selected or answered nor how many were clipped.
 
 use std::io::Write;
 use std::sync::OnceLock;
@@ -42,24 +42,24 @@ static JSON: AtomicBool = AtomicBool::new(false);
 static START: OnceLock<Instant> = OnceLock::new();
 
 impl Log {
-    /// Writes lines from now on.
+    /// Makes this the format of all progress from now on.
     pub fn begin(self) {
         elapsed();
         JSON.store(self == Log::Json, Ordering::Relaxed);
     }
 
-    /// The form chosen.
+    /// The format that was chosen.
     pub fn chosen() -> Log {
         if JSON.load(Ordering::Relaxed) { Log::Json } else { Log::Text }
     }
 }
 
-/// Since the start.
+/// Time since the program started.
 pub fn elapsed() -> Duration {
     START.get_or_init(Instant::now).elapsed()
 }
 
-/// A note for people.
+/// Writes a note for people.
 pub fn note(text: &str) {
     match Log::chosen() {
         Log::Json => Line { event: "note", message: Some(text), ..Line::default() }.write(),
@@ -67,7 +67,7 @@ pub fn note(text: &str) {
     }
 }
 
-/// The results are there, in a folder if there is one.
+/// Reports that the results are there, in a folder if there is one.
 pub fn done(out: Option<&std::path::Path>, digest: Option<&str>) {
     let (seconds, out) = (elapsed().as_secs_f64(), out.map(|path| path.display().to_string()));
     match (Log::chosen(), &out) {
@@ -82,7 +82,7 @@ pub fn done(out: Option<&std::path::Path>, digest: Option<&str>) {
 pub struct Line<'a> {
     /// Name of what happened.
     pub event: &'a str,
-    /// Since the start.
+    /// Seconds since the program started.
     pub seconds: f64,
     /// The command of the program.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -99,7 +99,7 @@ pub struct Line<'a> {
     /// 0-based number of that folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_number: Option<u64>,
-    /// How many of them there are.
+    /// Number of run folders in the sweep.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub of: Option<u64>,
     /// 0-based paired run within a scenario.
@@ -108,7 +108,7 @@ pub struct Line<'a> {
     /// Name of the method.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<&'a str>,
-    /// The round it is in.
+    /// The round the method is in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub round: Option<u32>,
     /// The last round.
@@ -120,7 +120,7 @@ pub struct Line<'a> {
     /// What the scenario's `max_epsilon` leaves.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub epsilon_left: Option<f64>,
-    /// What was done, or what it waits for, in words.
+    /// What was done, or what is awaited, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub what: Option<&'a str>,
     /// Time waited, seconds.
@@ -144,10 +144,10 @@ pub struct Line<'a> {
     /// A worker of a cluster, machine and process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worker: Option<&'a str>,
-    /// Agents that it holds.
+    /// Agents that the worker holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agents: Option<u32>,
-    /// Memory that it uses.
+    /// Memory that the worker uses, bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
     /// Where the results are.
@@ -162,7 +162,7 @@ pub struct Line<'a> {
 }
 
 impl Line<'_> {
-    /// Writes the line. Standard error that is gone is no reason to stop.
+    /// Writes the line. A closed standard error is no reason to stop.
     pub fn write(&self) {
         let seconds = (elapsed().as_secs_f64() * 1e3).round() / 1e3;
         if let Ok(mut text) = serde_json::to_string(&Line { seconds, ..self.clone() }) {

@@ -36,7 +36,7 @@ pub enum Stage {
         /// All enrolled agents.
         of: u32,
     },
-    /// The charge to be written down and the noise.
+    /// The charge to be written down and the noise to be drawn.
     Release,
     /// The checkpoint to be written and synced.
     Checkpoint,
@@ -44,8 +44,8 @@ pub enum Stage {
     Done {
         /// The tight ε of all releases so far at the scenario's δ; nothing if nothing private was released.
         epsilon: Option<f64>,
-        /// What is left of the ε that may be spent, and that ε, if the scenario names one: as the ledger's filter counts,
-        /// by Rényi divergences, which is less than what the tight ε leaves.
+        /// The ε left to spend and the ε allowed in all, if the scenario names one: as the ledger's filter counts, by
+        /// Rényi divergences, which leaves less than the tight ε would.
         budget: Option<(f64, f64)>,
     },
 }
@@ -55,10 +55,10 @@ pub trait Progress: Sync {
     /// A method of a federation entered a stage of a round.
     fn advance(&self, _step: &Step) {}
 
-    /// A round of a federation waits for members elsewhere, who are named.
+    /// A round of a federation waits for members elsewhere; `_who` names them.
     fn awaits(&self, _step: &Step, _who: &str) {}
 
-    /// A job of another trust model is done, by name.
+    /// A named job of another trust model is done.
     fn job(&self, _name: &str) {}
 }
 

@@ -1,5 +1,5 @@
 //! What the program says on standard error while it works: a bar on a terminal, a line for every tenth elsewhere, JSON
-//! lines if asked for. No wait is silent: what takes long is named repeatedly.
+//! lines if asked for. No wait is silent: a slow stage is named repeatedly.
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use super::log::{self, Line, Log};
 use super::{Progress, Stage, Step};
 use crate::text::significant;
 
-/// Between two `progress` lines of JSON.
+/// Least time between two `progress` lines of JSON.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
 /// What happened last.
@@ -24,7 +24,7 @@ struct Last {
     epsilon: (Option<f64>, Option<f64>),
     at: Instant,
     written: Option<Instant>,
-    /// Done when this process began.
+    /// Units already done when this process began.
     found: u64,
 }
 
@@ -48,7 +48,7 @@ pub struct Teller {
 }
 
 impl Teller {
-    /// Of a command that counts `total` of something, named in the plural.
+    /// A teller for a command that counts up to `total`, with the unit's name in the plural.
     pub fn new(command: &str, scenario: &str, unit: &'static str, total: u64) -> Self {
         let log = Log::chosen();
         let what = "the functions".to_owned();
@@ -104,7 +104,7 @@ impl Teller {
         }
     }
 
-    /// Something a person wants to know.
+    /// Shows a message for people.
     pub fn note(&self, text: &str) {
         match &self.shared.bar {
             Some(bar) => bar.suspend(|| log::note(text)),
@@ -112,7 +112,7 @@ impl Teller {
         }
     }
 
-    /// An event of a sweep; people are shown the failures only.
+    /// Reports an event of a sweep; people are shown only the failures.
     pub fn event(&self, line: Line<'_>) {
         match self.shared.log {
             Log::Json => line.write(),
@@ -136,7 +136,7 @@ impl Teller {
         }
     }
 
-    /// Tells what a run folder of a sweep does, with its name before it.
+    /// A teller for one run folder of a sweep, which puts the folder's name first.
     pub fn of_folder<'t>(&'t self, name: &'t str) -> FolderTeller<'t> {
         FolderTeller { teller: self, name }
     }
@@ -226,7 +226,7 @@ impl Progress for FolderTeller<'_> {
     }
 }
 
-/// Where an execution is, in words; `name` of its folder, if it is one of many.
+/// How far an execution has come, in words; `name` is that of its folder, if it is one of many.
 fn place(step: &Step, name: &str) -> String {
     let Step { run, method, round, rounds, .. } = step;
     format!("{name}{}run {}, {method}, round {round} of {rounds}", if name.is_empty() { "" } else { ": " }, run + 1)
@@ -237,13 +237,13 @@ impl Shared {
         self.last.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Counts a job that is done.
+    /// Counts a finished job.
     fn job(&self, what: String) {
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
         self.moved(1, None, what, (None, None), done == self.total);
     }
 
-    /// A stage of a round begins.
+    /// Notes that a stage of a round begins.
     fn awaits(&self, step: Option<Step>, what: String) {
         if let Some(bar) = &self.bar {
             bar.set_message(what.clone());
@@ -252,7 +252,7 @@ impl Shared {
         (last.what, last.step, last.at) = (what, step, Instant::now());
     }
 
-    /// This many more units are done.
+    /// Notes that `more` units are done.
     fn moved(&self, more: u64, step: Option<Step>, what: String, epsilon: (Option<f64>, Option<f64>), ends: bool) {
         let done = self.done.load(Ordering::Relaxed);
         let total = self.total.max(1);
@@ -281,7 +281,7 @@ impl Shared {
         }
     }
 
-    /// (units a second, seconds left)
+    /// Rate in units a second, and the seconds left.
     fn rate(&self, last: &Last) -> Option<(f64, f64)> {
         let (done, total) = (self.done.load(Ordering::Relaxed), self.total);
         let here = done.saturating_sub(last.found);
@@ -319,7 +319,7 @@ impl Shared {
         .write();
     }
 
-    /// Names what the run waits for, as long as there is nothing else to report.
+    /// Names what the run waits for while there is nothing else to report.
     fn tick(&self) {
         let every = Duration::from_secs(if self.log == Log::Json { 5 } else { 30 });
         while !self.ended.load(Ordering::Relaxed) {

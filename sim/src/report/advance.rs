@@ -1,16 +1,16 @@
 //! How wide a text is, so that a picture has room for it in every font.
 //!
-//! A picture is a text file: who shows it brings the font. DejaVu Sans is the widest of those in common use, and the one
-//! that containers and continuous integration have; what fits in it fits in all of them. Its advance widths are facts,
-//! read once from the font files (DejaVu 2.37, `hmtx`), in thousandths of the font size.
+//! A picture is a text file: the program that shows it brings the font. DejaVu Sans is the widest font in common use
+//! and the one that containers and continuous integration have; a text that fits in it fits in the others too. Its
+//! advance widths were read once from the font files (DejaVu 2.37, `hmtx`), in thousandths of the font size.
 
 /// The two ranges of characters of [`REGULAR`] and [`BOLD`].
 const FIRST: [std::ops::RangeInclusive<u32>; 2] = [0x20..=0x7e, 0xa0..=0xff];
 
-/// Characters in neither table: as wide as the widest letters of most scripts.
+/// Width of a character in neither table: that of the widest letters of most scripts.
 const OTHER: u16 = 1000;
 
-/// Advance widths of DejaVu Sans, from the first printable character on.
+/// Advance widths of DejaVu Sans, starting at the first printable character.
 #[rustfmt::skip]
 const REGULAR: [u16; 191] = [
     318, 401, 460, 838, 636, 950, 780, 275, 390, 390, 500, 838, 318, 361, 318, 337, 636, 636, 636, 636, 636, 636,
@@ -24,7 +24,7 @@ const REGULAR: [u16; 191] = [
     634, 612, 612, 612, 612, 612, 838, 612, 634, 634, 634, 634, 592, 635, 592,
 ];
 
-/// DejaVu Sans Bold.
+/// Advance widths of DejaVu Sans Bold.
 #[rustfmt::skip]
 const BOLD: [u16; 191] = [
     348, 456, 521, 838, 696, 1002, 872, 306, 457, 457, 523, 838, 380, 415, 380, 365, 696, 696, 696, 696, 696, 696,
@@ -38,7 +38,7 @@ const BOLD: [u16; 191] = [
     712, 687, 687, 687, 687, 687, 838, 687, 712, 712, 712, 712, 652, 716, 652,
 ];
 
-/// Further characters: regular, bold.
+/// Advance widths of further characters: regular, bold.
 #[rustfmt::skip]
 const FURTHER: [(char, u16, u16); 73] = [
     ('Γ', 557, 637), ('Δ', 684, 774), ('Θ', 787, 850), ('Λ', 684, 774), ('Ξ', 632, 632), ('Π', 752, 837),
@@ -76,7 +76,7 @@ fn advance(c: char, bold: bool) -> u16 {
         .map_or(OTHER, |(_, regular, strong)| if bold { *strong } else { *regular })
 }
 
-/// The text, or its beginning with an ellipsis that is at most `most` pixels wide.
+/// The text, or its beginning with an ellipsis, at most `most` pixels wide.
 pub fn fitted(text: &str, size: f64, bold: bool, most: f64) -> String {
     if width(text, size, bold) <= most {
         return text.to_owned();
@@ -93,7 +93,7 @@ pub fn fitted(text: &str, size: f64, bold: bool, most: f64) -> String {
     kept + "…"
 }
 
-/// The text in lines of at most `most` pixels, broken between words; a longer word is cut. At least one line.
+/// The text in at least one line of at most `most` pixels each, broken between words; a longer word is cut.
 pub fn wrapped(text: &str, size: f64, bold: bool, most: f64) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {

@@ -1,5 +1,5 @@
-//! A chart before it is drawn: curves, a scale, a horizontal axis, the rectangle they are given; charts that belong
-//! together under a name.
+//! A chart before it is drawn: curves, a scale, a horizontal axis, and the rectangle they are given. Charts that belong
+//! together make a named picture.
 
 /// A point of a curve and of its band.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,23 +26,23 @@ impl Point {
 pub struct Curve {
     /// Class of colour and dash, one of those in [`super::palette`].
     pub class: &'static str,
-    /// What stands at its end.
+    /// Name at the end of the curve.
     pub label: String,
-    /// Smaller, after the label.
+    /// Note in smaller type after the label.
     pub note: String,
-    /// From left to right.
+    /// Points from left to right.
     pub points: Vec<Point>,
 }
 
 /// How the vertical axis is scaled.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scale {
-    /// From a value, mostly zero.
+    /// Linear, starting at a value that is mostly zero.
     Linear {
         /// The lowest value that is drawn.
         from: f64,
     },
-    /// Powers of ten; what is smaller than the floor is drawn on it.
+    /// Powers of ten; values below the floor are drawn on it.
     Log {
         /// The lowest value that is drawn.
         floor: f64,
@@ -62,7 +62,7 @@ pub struct Chart {
     pub curves: Vec<Curve>,
     /// The vertical scale.
     pub scale: Scale,
-    /// Upper end of the vertical axis; to share it between charts.
+    /// Upper end of the vertical axis, so that charts can share it.
     pub y_max: f64,
 }
 
@@ -80,7 +80,7 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Where a value of the horizontal axis stands.
+    /// Horizontal position of a value, in pixels.
     pub(super) fn place(&self, ruler: &Ruler, x: f64) -> f64 {
         let span = ruler.to - ruler.from;
         self.x + if span > 0.0 { (x - ruler.from) / span } else { 0.5 } * self.width
@@ -94,20 +94,20 @@ pub struct Ruler {
     pub from: f64,
     /// Value at the right end.
     pub to: f64,
-    /// Where numbers or names stand below it.
+    /// Places of the numbers or names below it.
     pub ticks: Vec<(f64, String)>,
-    /// Points are marked and have bars of error instead of a band.
+    /// Whether points are marked and have error bars instead of a band.
     pub marks: bool,
 }
 
-/// Charts that belong together, as a page shows them and as a file of their own.
+/// Charts that belong together, shown on a page or as a file of their own.
 #[derive(Clone, Debug)]
 pub struct Picture {
-    /// What it is asked for by, as in `regret-epsilon`.
+    /// Name by which it is asked for, as in `regret-epsilon`.
     pub name: String,
     /// Heading of its section and of its file.
     pub title: String,
-    /// What must be said with it: plain sentences.
+    /// Text that must go with it: plain sentences.
     pub text: String,
     /// Panels, in order.
     pub charts: Vec<Chart>,
@@ -116,7 +116,7 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// Names that it tells things apart by: of curves, or of panels whose curve has none.
+    /// Names of everything it tells apart: of curves, or of panels whose curve has no name.
     pub fn names(&self) -> Vec<&str> {
         let labels = self.charts.iter().flat_map(|chart| &chart.curves).map(|curve| curve.label.as_str());
         let titles = self.charts.iter().map(|chart| chart.title.as_str());
@@ -129,16 +129,16 @@ impl Picture {
         names
     }
 
-    /// Names of curves alone, of which [`Picture::only`] chooses; of panels, if curves have none.
+    /// Names from which [`Picture::only`] chooses: of curves only, or of panels if the curves have none.
     pub fn chosen(&self) -> Vec<&str> {
         let labels = self.charts.iter().flat_map(|chart| &chart.curves).map(|curve| curve.label.as_str());
         let labels = crate::record::distinct(labels.filter(|label| !label.is_empty()));
         if labels.is_empty() { self.names() } else { labels }
     }
 
-    /// The same with these alone: curves by their labels, or panels by their titles; in the picture's own order.
+    /// The picture with only the wanted curves (by label) or panels (by title), in its own order.
     ///
-    /// **Errors**: the name that the picture does not have.
+    /// **Errors**: the first name that the picture does not have.
     pub fn only(mut self, wanted: &[String]) -> Result<Picture, String> {
         if wanted.is_empty() {
             return Ok(self);

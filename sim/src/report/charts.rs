@@ -11,22 +11,22 @@ use crate::scenario::{Guarantee, Scenario};
 use crate::text::significant;
 use crate::world::fault::FaultCounts;
 
-/// Number of counts at which the second curve of the losses is computed: a millisecond each.
+/// Number of release counts at which the second loss curve is computed: a millisecond each.
 const SMALL_POINTS: u32 = 16;
 
-/// One chart as an element of a page; `labels` is the room that is wanted to the right of the plot, which becomes
-/// narrower if they need more.
+/// One chart as an element of a page; `labels` is the room wanted to the right of the plot, which becomes narrower if
+/// the labels need more.
 pub fn element(chart: &Chart, plot: (f64, f64), labels: f64) -> String {
     element_over(chart, &chart.ruler(), plot, labels)
 }
 
-/// The same over a horizontal axis that is given.
+/// One chart as an element of a page, over a given horizontal axis.
 pub fn element_over(chart: &Chart, ruler: &Ruler, plot: (f64, f64), labels: f64) -> String {
     let layout = Layout::of(chart, ruler, &room(plot, labels, Sizes::PAGE));
     framed(chart, &layout, &chart.draw(&layout, ruler))
 }
 
-/// Small charts side by side, whose type is larger; axes that are those of the first chart are drawn once in the page.
+/// Small charts side by side, in larger type; axes equal to those of the first chart are drawn only once in the page.
 pub fn small(charts: &[Chart], plot: (f64, f64), labels: f64) -> String {
     const FIRST: &str = "<use href=\"#axes\"/>\n";
     let (mut out, mut first) = (String::new(), None);
@@ -57,7 +57,7 @@ fn framed(chart: &Chart, layout: &Layout, drawn: &str) -> String {
     )
 }
 
-/// The tight ε over releases, at the scenario's δ and at [`SMALL_DELTA`]. Nothing if nothing private was released.
+/// The tight ε over releases, at the scenario's δ and at [`SMALL_DELTA`]. `None` if nothing private was released.
 pub fn losses(scenario: &Scenario, summary: &Statistics) -> Option<Chart> {
     let curve = |class: &'static str, losses: &[(u32, Option<f64>)], delta: f64| {
         let points = losses.iter().filter_map(|(count, epsilon)| epsilon.map(|y| Point::bare(f64::from(*count), y)));
@@ -98,7 +98,7 @@ pub fn losses(scenario: &Scenario, summary: &Statistics) -> Option<Chart> {
     })
 }
 
-/// One small chart for each method: median over agents and the range from the 10 % to the 90 % quantile.
+/// One small chart for each method: the median over agents, and the range from the 10 % to the 90 % quantile.
 pub fn spreads(summary: &Statistics, regret_name: &str) -> Vec<Chart> {
     let kept = || summary.methods.iter().filter(|method| !method.spread.is_empty());
     let all = || kept().flat_map(|method| &method.spread);
@@ -132,7 +132,7 @@ pub fn spreads(summary: &Statistics, regret_name: &str) -> Vec<Chart> {
         .collect()
 }
 
-/// What happened on the links, by round: means over methods and runs. Nothing without faults.
+/// What happened on the links, by round: means over methods and runs. `None` without faults.
 pub fn faults(results: &[MethodRun]) -> Option<Chart> {
     let with: Vec<&MethodRun> = results.iter().filter(|result| !result.faults.is_empty()).collect();
     let rounds = with.iter().map(|result| result.faults.len()).min()?;
@@ -161,7 +161,7 @@ pub fn faults(results: &[MethodRun]) -> Option<Chart> {
     })
 }
 
-/// Share of uploads that were clipped, by broadcast. Simulation only. None if no method clips.
+/// Share of uploads that were clipped, by broadcast. Simulation only. `None` if no method clips.
 pub fn clipping(summary: &Statistics) -> Option<Chart> {
     let curves: Vec<Curve> = summary
         .methods

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::read::{ReadError, text};
 
-/// What is drawn of one method: a mean curve with standard errors.
+/// The mean curve of one method, with standard errors.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MethodCurve {
     /// Name of the method.
@@ -16,7 +16,7 @@ pub struct MethodCurve {
 /// A method's name, its rounds, and its values by run and round.
 type Rows = (String, Vec<f64>, Vec<Vec<f64>>);
 
-/// The column of what releases have cost by a round.
+/// The column with the cost of all releases up to a round.
 const EPSILON: &str = "epsilon";
 
 /// Curves by run and method, as they stand in a file.
@@ -26,14 +26,14 @@ pub struct Curves {
     pub measure: String,
     /// One list of values for each run.
     methods: Vec<Rows>,
-    /// Methods with (round, ε of all releases up to it), of the first run that tells it.
+    /// Methods with (round, ε of all releases up to it), from the first run that states it.
     losses: Vec<(String, Vec<(f64, f64)>)>,
 }
 
 impl Curves {
     /// Reads the file of a run folder.
     ///
-    /// **Errors**: a file that is missing, another header, a field that is no number, with its line.
+    /// **Errors**: a missing file, another header, a field that is not a number, with its line.
     pub fn read(folder: &Path) -> Result<Curves, ReadError> {
         let (path, text) = text(folder, "rounds.csv")?;
         Self::parse(&path, &text)
@@ -95,7 +95,7 @@ impl Curves {
         Ok(curves)
     }
 
-    /// Keeps what a method has spent by a round, if no earlier run told it.
+    /// Keeps what a method has spent by a round, if no earlier run stated it.
     fn spend(&mut self, method: &str, round: f64, spent: f64) {
         match self.losses.iter_mut().find(|(name, _)| name == method) {
             Some((_, told)) if told.last().is_some_and(|(last, _)| *last < round) => told.push((round, spent)),
@@ -104,12 +104,12 @@ impl Curves {
         }
     }
 
-    /// Methods with (round, ε of all releases up to it); of those alone that tell it.
+    /// Methods with (round, ε of all releases up to it); only those whose ε is stated.
     pub fn losses(&self) -> &[(String, Vec<(f64, f64)>)] {
         &self.losses
     }
 
-    /// The values of a method, one list for each run; empty if it is not there.
+    /// The values of a method, one list for each run; empty if the method is not there.
     pub fn of(&self, method: &str) -> &[Vec<f64>] {
         self.methods.iter().find(|(name, ..)| name == method).map_or(&[], |(_, _, values)| values)
     }
@@ -119,13 +119,13 @@ impl Curves {
         self.methods.iter().map(|(name, ..)| name.as_str()).collect()
     }
 
-    /// The first runs alone.
+    /// The curves with only the first `runs` runs.
     pub fn first(mut self, runs: usize) -> Self {
         self.methods.iter_mut().for_each(|(_, _, values)| values.truncate(runs));
         self
     }
 
-    /// Adds the runs of another file, of methods that both have.
+    /// Adds the runs of another file, for methods that both have.
     pub fn join(&mut self, other: Curves) {
         for (name, rounds, values) in other.methods {
             if let Some(own) = self.methods.iter_mut().find(|own| own.0 == name && own.1 == rounds) {

@@ -1,4 +1,4 @@
-//! Paired differences of everything with everything: Student's t, Wilcoxon's signed ranks, Holm's correction.
+//! Paired differences between every two entries: Student's t, Wilcoxon's signed ranks, Holm's correction.
 
 use serde::Serialize;
 
@@ -6,12 +6,12 @@ use crate::metrics::Paired;
 use crate::paired::{PAIRS_FEW, holm, t_test, wilcoxon};
 use crate::text::significant;
 
-/// One thing against another, run by run.
+/// One entry against another, run by run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Difference {
-    /// First − second.
+    /// Name of the first; the difference is first − second.
     pub first: String,
-    /// What is taken away.
+    /// Name of the second, which is subtracted.
     pub second: String,
     /// Mean difference.
     pub mean: f64,
@@ -23,7 +23,7 @@ pub struct Difference {
     pub pairs: usize,
     /// Two-sided p value of the paired t test.
     pub t_test: Option<f64>,
-    /// The t test's after Holm's correction for the number of differences.
+    /// The t test's p value after Holm's correction for the number of differences.
     pub holm: Option<f64>,
     /// Two-sided p value of Wilcoxon's signed-rank test.
     pub wilcoxon: Option<f64>,
@@ -32,14 +32,14 @@ pub struct Difference {
 /// Heads of the columns of [`Difference::cells`].
 pub const HEAD: [&str; 6] = ["difference", "mean, 95 %", "first smaller", "p (t)", "p (Holm)", "p (Wilcoxon)"];
 
-/// Every two of them, in order; each has a name and a number for each run.
+/// The differences of every two entries, in order; an entry has a name and a number for each run.
 pub fn all(entries: &[(String, Vec<f64>)]) -> Vec<Difference> {
     let pairs =
         entries.iter().enumerate().flat_map(|(i, first)| entries[i + 1..].iter().map(move |other| (first, other)));
     of(pairs)
 }
 
-/// These pairs, in order.
+/// The differences of these pairs, in order.
 pub fn of<'e>(pairs: impl Iterator<Item = (&'e (String, Vec<f64>), &'e (String, Vec<f64>))>) -> Vec<Difference> {
     let mut found: Vec<Difference> = pairs.map(|(first, second)| difference(first, second)).collect();
     let corrected = holm(&found.iter().map(|found| found.t_test).collect::<Vec<_>>());
@@ -64,7 +64,7 @@ fn difference(first: &(String, Vec<f64>), second: &(String, Vec<f64>)) -> Differ
 }
 
 impl Difference {
-    /// Names of both, as they stand in a table.
+    /// Both names, as they stand in a table.
     pub fn name(&self) -> String {
         format!("{} − {}", self.first, self.second)
     }
@@ -75,14 +75,14 @@ impl Difference {
         self.half_width.map_or(mean.clone(), |half| format!("{mean} ± {}", significant(half, 2)))
     }
 
-    /// What a table says about it; see [`HEAD`].
+    /// Its cells in a table; see [`HEAD`].
     pub fn cells(&self) -> Vec<String> {
         let of = format!("{} of {}", self.smaller, self.pairs);
         vec![self.name(), self.interval(), of, p(self.t_test), p(self.holm), p(self.wilcoxon)]
     }
 }
 
-/// A number whose sign is written out.
+/// A number with its sign, also if positive.
 pub fn signed(x: f64) -> String {
     let text = significant(x.abs(), 3);
     if x < 0.0 { format!("−{text}") } else { format!("+{text}") }
@@ -97,7 +97,7 @@ pub fn p(value: Option<f64>) -> String {
     }
 }
 
-/// What must be said where there are few pairs; nothing where there are enough.
+/// The caution that few pairs need; `None` where there are enough.
 pub fn few(pairs: usize) -> Option<String> {
     (pairs < PAIRS_FEW).then(|| {
         let runs = if pairs == 1 { "1 run".to_owned() } else { format!("{pairs} runs") };

@@ -1,10 +1,10 @@
-//! What the releases of private methods are, in words: two methods of one ε may pay for quite different events.
+//! What private methods release, in words: two methods with the same ε may pay for quite different events.
 
 use crate::metrics::{Paid, Statistics};
 use crate::scenario::{Method, Scenario};
 use crate::text::significant;
 
-/// What one method releases, as accountants see it; nothing unless it is private.
+/// What one method releases, as accountants see it; `None` unless it is private.
 pub fn event(scenario: &Scenario, summary: &Statistics, method: Method) -> Option<String> {
     let found = summary.methods.iter().find(|found| found.method == method)?;
     let (releases, _) = (found.releases, found.losses?);
@@ -29,7 +29,7 @@ pub fn event(scenario: &Scenario, summary: &Statistics, method: Method) -> Optio
     Some(format!("{count} Gaussian releases of multiplier {}, each of all agents{rest}", shown(made)))
 }
 
-/// The events of all private methods, a sentence for each kind; methods that planned the same may differ in their budgets.
+/// The events of all private methods, a sentence for each kind; methods with the same plan may differ in their budgets.
 pub fn sentences(scenario: &Scenario, summary: &Statistics) -> Vec<String> {
     let of_group = |paid: &Paid| {
         let mut found: Vec<(Vec<&str>, String)> = Vec::new();
@@ -45,7 +45,7 @@ pub fn sentences(scenario: &Scenario, summary: &Statistics) -> Vec<String> {
     summary.paid.iter().flat_map(of_group).collect()
 }
 
-/// What must be said beside a table in which private methods have unequal ε; nothing if they have not.
+/// The remark beside a table in which private methods have unequal ε; `None` if their ε are equal.
 pub fn unequal(summary: &Statistics) -> Option<String> {
     let told: Vec<Option<f64>> = summary.methods.iter().filter_map(|method| Some(method.losses?[0].tight)).collect();
     let differ = |a: f64, b: f64| (a - b).abs() > 1e-3 * a.max(b);
@@ -57,7 +57,7 @@ pub fn unequal(summary: &Statistics) -> Option<String> {
     (!one).then(|| said.to_owned())
 }
 
-/// One multiplier, or the ends of several.
+/// One multiplier, or the range of several.
 pub fn shown(multipliers: &[f64]) -> String {
     let low = multipliers.iter().copied().fold(f64::INFINITY, f64::min);
     let high = multipliers.iter().copied().fold(0.0, f64::max);

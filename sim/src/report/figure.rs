@@ -1,4 +1,4 @@
-//! Regret curves as SVG: the methods, and beside them the ablations.
+//! Regret curves as SVG: the methods, with the ablations beside them.
 
 use super::advance::wrapped;
 use super::layout::{Layout, Room, Sizes};
@@ -9,7 +9,7 @@ use crate::record::{Twins, distinct};
 use crate::scenario::{Guarantee, Method, MethodName, Scenario};
 use crate::text::significant;
 
-/// What stands beside the name of a method that releases and protects nobody.
+/// Note beside the name of a method that releases something and protects nobody.
 pub const UNPROTECTED: &str = "no protection";
 
 /// A loss as it stands beside a name.
@@ -17,7 +17,7 @@ pub fn epsilon(loss: Option<f64>) -> String {
     loss.map_or("ε = ∞".to_owned(), |epsilon| format!("ε = {}", significant(epsilon, 3)))
 }
 
-/// The regret curve of a method with its band, and beside its name ε, or that nobody is protected.
+/// The regret curve of a method with its band; beside its name stands ε, or that nobody is protected.
 pub fn curve(method: &MethodStatistics) -> Curve {
     let note = match (method.guarantee(), method.losses) {
         (Guarantee::NothingReleased | Guarantee::Unclaimed, _) => String::new(),
@@ -40,7 +40,7 @@ pub fn curve(method: &MethodStatistics) -> Curve {
     }
 }
 
-/// Says beside the name of a curve that lies on another one whose it is.
+/// Where a curve lies on another one, notes beside its name which curve that is.
 pub fn mark_twins(curves: &mut [Curve], twins: &Twins<'_>) {
     for curve in curves {
         if let Some(first) = twins.first(&curve.label) {
@@ -49,7 +49,7 @@ pub fn mark_twins(curves: &mut [Curve], twins: &Twins<'_>) {
     }
 }
 
-/// The panels: methods, ablations of either private method. Those are missing if the scenario has none to compare.
+/// The panels: the methods, then one for each base whose ablations the scenario compares.
 pub fn panels(summary: &Statistics, regret_name: &str) -> Vec<Chart> {
     // What is only noise is drawn first, and what it is compared with on top.
     let pick = |wanted: &dyn Fn(Method) -> bool| -> Vec<Curve> {
@@ -104,7 +104,7 @@ pub fn scale(values: impl Iterator<Item = f64>, top: f64) -> (Scale, f64, &'stat
     }
 }
 
-/// What stands below the title.
+/// The line below the title.
 fn subtitle(scenario: &Scenario, summary: &Statistics) -> String {
     let band = if scenario.runs > 1 {
         format!("Mean of {} paired runs, band ± one standard error", scenario.runs)
@@ -132,7 +132,7 @@ pub fn compose(title: &str, lines: &[&str; 2], panels: &[Chart]) -> String {
     compose_over(title, lines, panels, None)
 }
 
-/// The same over a horizontal axis that is given for all panels.
+/// Panels side by side under a title and two lines, over one given horizontal axis.
 pub fn compose_over(title: &str, lines: &[&str; 2], panels: &[Chart], ruler: Option<&Ruler>) -> String {
     const COLUMN: f64 = 610.0;
     const GAP: f64 = 14.0;
@@ -177,7 +177,7 @@ pub fn compose_over(title: &str, lines: &[&str; 2], panels: &[Chart], ruler: Opt
     )
 }
 
-/// Title and lines above the panels, broken to a width; where the last of them stands.
+/// Writes title and lines above the panels, broken to a width; returns the height of the last of them.
 pub(super) fn heading(out: &mut String, title: &str, lines: &[&str; 2], width: f64) -> f64 {
     let mut y = 12.0;
     for text in wrapped(title, 19.0, true, width) {
@@ -192,7 +192,7 @@ pub(super) fn heading(out: &mut String, title: &str, lines: &[&str; 2], width: f
     y
 }
 
-/// A line, or if it is too long its sentences in lines of their own: what is said about privacy stays in one piece.
+/// A line, or, if it is too long, each of its sentences on its own line: a statement about privacy stays in one piece.
 fn sentences(text: &str, width: f64) -> Vec<String> {
     let whole = wrapped(text, 13.0, false, width);
     if whole.len() == 1 {

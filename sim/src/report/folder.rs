@@ -15,18 +15,18 @@ use crate::record::Record;
 /// A run folder that could not be made or filled.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
-    /// There is something at this place already.
+    /// Something exists at this path already.
     #[error(
         "--out {0}: exists already; name a new folder, nothing is overwritten (--resume goes on with an interrupted run)"
     )]
     Exists(PathBuf),
-    /// Another process writes into it.
+    /// Another process writes into the folder.
     #[error(transparent)]
     Lock(#[from] LockError),
-    /// The system refused.
+    /// The operating system refused.
     #[error("{path}: cannot be written: {error}")]
     Io {
-        /// What was to be written.
+        /// The path that was to be written.
         path: PathBuf,
         /// What the system says.
         #[source]
@@ -34,7 +34,7 @@ pub enum FolderError {
     },
 }
 
-/// A folder to be filled, by this process alone: it is locked as long as this value lives.
+/// A folder to be filled by this process only: it is locked as long as this value lives.
 #[derive(Debug)]
 pub struct RunFolder {
     path: PathBuf,
@@ -42,7 +42,7 @@ pub struct RunFolder {
 }
 
 impl RunFolder {
-    /// Makes the folder at this place, which must be free.
+    /// Makes the folder at this path, which must be free.
     pub fn create(path: &Path) -> Result<Self, FolderError> {
         if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             std::fs::create_dir_all(parent).map_err(|error| FolderError::Io { path: parent.to_owned(), error })?;
@@ -54,7 +54,7 @@ impl RunFolder {
         Self::locked(path)
     }
 
-    /// The folder at this place, made if it is not there.
+    /// Opens the folder at this path, made if it does not exist.
     ///
     /// **Errors**: [`FolderError::Lock`] if another process writes into it.
     pub fn open(path: &Path) -> Result<Self, FolderError> {
@@ -99,7 +99,7 @@ impl RunFolder {
         let _ = std::fs::remove_dir(&self.path);
     }
 
-    /// Writes one file of the folder, down to the disk.
+    /// Writes one file of the folder and syncs it to disk.
     pub fn write(&self, name: &str, text: &str) -> Result<(), FolderError> {
         let path = self.path.join(name);
         write_durably(&path, text.as_bytes()).map_err(|error| FolderError::Io { path, error })
@@ -112,9 +112,9 @@ impl RunFolder {
         write_atomically(&path, pretty(summary).as_bytes()).map_err(|error| FolderError::Io { path, error })
     }
 
-    /// Writes what an execution left, and seals the folder; `resolved` is its scenario with every key written out.
+    /// Writes the files of an execution and seals the folder; `resolved` is its scenario with every key written out.
     ///
-    /// **Errors**: the system's; then the folder is not sealed.
+    /// **Errors**: the system's; the folder is then not sealed.
     pub fn fill(&self, resolved: &str, record: &Record) -> Result<(), FolderError> {
         let version = env!("CARGO_PKG_VERSION");
         self.write("scenario.toml", &format!("# Every key written out; sordino {version}.\n{resolved}"))?;

@@ -23,7 +23,7 @@ pub fn text(tables: &[Grid], remarks: &[String]) -> String {
     out + &remarks.join("\n") + "\n"
 }
 
-/// The same as Markdown.
+/// Tables as Markdown.
 pub fn markdown(tables: &[Grid], remarks: &[String]) -> String {
     let mut out = String::new();
     for (title, rows) in tables.iter().filter(|(_, rows)| rows.len() > 1) {
@@ -42,7 +42,7 @@ pub fn markdown(tables: &[Grid], remarks: &[String]) -> String {
     out + &remarks.join("\n\n") + "\n"
 }
 
-/// The same as LaTeX (`booktabs`).
+/// Tables as LaTeX (`booktabs`).
 pub fn latex(tables: &[Grid], remarks: &[String]) -> String {
     let mut out = String::new();
     for (title, rows) in tables.iter().filter(|(_, rows)| rows.len() > 1) {
@@ -60,7 +60,7 @@ pub fn latex(tables: &[Grid], remarks: &[String]) -> String {
     out + &said.join("\n") + "\n"
 }
 
-/// Whether a column holds numbers, so that it is set flush right: all its cells begin like one, or say that there is none.
+/// Whether a column is set flush right: each of its cells begins like a number or says that there is none.
 fn is_numeric(rows: &[Vec<String>], column: usize) -> bool {
     let number = |text: &str| {
         let text = text.trim_start_matches(['−', '+', '<', ' ']);

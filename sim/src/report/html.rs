@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::palette;
 use super::svg::escape;
 
-/// Layout and type of the page; its colours, and the charts, bring those of [`palette`].
+/// Layout and type of the page; its colours and its charts come from [`palette`].
 const PAGE: &str = include_str!("page.css");
 
 /// Type inside charts, larger where a chart is scaled down to the width of a phone.
@@ -13,7 +13,7 @@ const STYLE_PHONE: &str = "@media (max-width:32rem){.pair .label,.single .label,
 .pair .tick,.pair .axis,.pair .note,.single .tick,.single .axis,.single .note,section>svg .tick,section>svg .axis\
 {font-size:14px}.grid-small .tick,.grid-small .axis{font-size:17px}.grid-small .panel{font-size:19px}}\n";
 
-/// A page with this body, the styles of page and charts inside it.
+/// A page with this body and, inside it, the styles of page and charts.
 pub fn document(title: &str, body: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\

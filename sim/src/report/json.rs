@@ -5,7 +5,7 @@ use crate::metrics::Statistics;
 use crate::record::{Loss, MethodSummary, Summary};
 use crate::scenario::Scenario;
 
-/// The whole answer of `sordino run --format json`.
+/// The whole output of `sordino run --format json`.
 pub fn summary(scenario: &Scenario, summary: &Statistics) -> Summary {
     let told = told_rounds(scenario.federation.rounds);
     let methods = summary.methods.iter().map(|method| MethodSummary {

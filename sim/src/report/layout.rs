@@ -1,4 +1,4 @@
-//! Where the parts of a chart stand: as much room for every text as it needs in the widest common font.
+//! Where the parts of a chart stand: every text gets the room that it needs in the widest common font.
 
 use super::advance::{fitted, width, wrapped};
 use super::chart::{Chart, Frame, Ruler};
@@ -7,15 +7,15 @@ use super::chart::{Chart, Frame, Ruler};
 const LABEL_MAX: f64 = 300.0;
 /// A name below the horizontal axis is cut beyond this.
 const TICK_MAX: f64 = 150.0;
-/// From the right end of the plot to the labels.
+/// Distance from the right end of the plot to the labels.
 pub const LEADER: f64 = 18.0;
-/// Between a label and its note on the same line.
+/// Gap between a label and its note on the same line.
 pub const NOTE_GAP: f64 = 6.0;
-/// From a label's line to that of its note below it.
+/// Distance from a label's baseline to the baseline of a note below it.
 pub const NOTE_BELOW: f64 = 16.0;
-/// Between two lines of an axis' name.
+/// Gap between two lines of an axis' name.
 const LINE_GAP: f64 = 4.0;
-/// What is left free at the edges.
+/// Margin left free at the edges.
 const EDGE: f64 = 4.0;
 
 /// Sizes of type in pixels: the largest at which the style sheets may show a chart.
@@ -29,7 +29,7 @@ pub struct Sizes {
     pub tick: f64,
     /// Names of curves.
     pub label: f64,
-    /// What stands beside them.
+    /// Notes beside the names of curves.
     pub note: f64,
 }
 
@@ -42,12 +42,12 @@ impl Sizes {
     pub const SMALL: Sizes = Sizes { panel: 19.0, axis: 17.0, tick: 17.0, label: 15.0, note: 14.0 };
 }
 
-/// What a chart is given; all in pixels.
+/// The room that a chart is given; all in pixels.
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
-    /// Left upper corner.
+    /// Upper left corner of the chart.
     pub corner: (f64, f64),
-    /// Width that is wanted in all; more is taken only if the plot would become too narrow.
+    /// Total width wanted; more is taken only if the plot would become too narrow.
     pub width: f64,
     /// Largest width and height of the plot.
     pub plot: (f64, f64),
@@ -55,7 +55,7 @@ pub struct Room {
     pub margins: (f64, f64, f64),
     /// Sizes of type in this picture.
     pub sizes: Sizes,
-    /// Names of curves may stand in a key below the plot, where they would take too much of the width or of the height. Then
+    /// Whether names of curves may stand in a key below the plot where they would take too much width or height. If so,
     /// `width` is kept exactly.
     pub key: bool,
 }
@@ -69,9 +69,9 @@ pub struct Key {
     pub height: f64,
 }
 
-/// From the left end of a name's place in the key to the name: a piece of the curve.
+/// Width of the piece of curve before a name in the key.
 pub const KEY_SAMPLE: f64 = 30.0;
-/// From one row of the key to the next.
+/// Height from one row of the key to the next.
 pub const KEY_ROW: f64 = 18.0;
 /// Share of the width that the plot keeps where names stand beside it.
 const PLOT_LEAST: f64 = 0.52;
@@ -81,7 +81,7 @@ const PLOT_LEAST: f64 = 0.52;
 pub struct Layout {
     /// Frame of the plot, pixels.
     pub frame: Frame,
-    /// Left upper corner of everything.
+    /// Upper left corner of everything.
     pub corner: (f64, f64),
     /// Width of everything.
     pub width: f64,
@@ -89,7 +89,7 @@ pub struct Layout {
     pub height: f64,
     /// Whether notes stand below their labels.
     pub stacked: bool,
-    /// Where names of curves stand if not at the curves' ends.
+    /// The key, if names of curves do not stand at the curves' ends.
     pub key: Option<Key>,
     /// Lines of the title.
     pub title: Vec<String>,
@@ -101,7 +101,7 @@ pub struct Layout {
     pub x_label_end: f64,
     /// Places and texts below the horizontal axis, centred, and on which of two lines.
     pub x_ticks: Vec<(f64, String, usize)>,
-    /// One for each curve: name, note.
+    /// Name and note of each curve.
     pub labels: Vec<(String, String)>,
     /// Height of a line of an axis' name.
     pub line: f64,
@@ -112,7 +112,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Places a chart over a horizontal axis.
+    /// Lays out a chart over a horizontal axis.
     pub fn of(chart: &Chart, ruler: &Ruler, room: &Room) -> Layout {
         let sizes = &room.sizes;
         let ticks = chart.y_ticks();
@@ -179,7 +179,7 @@ impl Layout {
     }
 }
 
-/// Names and notes of curves, cut where they could not stand in the picture.
+/// Names and notes of curves, cut where the picture has no room for them.
 fn labels(chart: &Chart, room: &Room) -> Vec<(String, String)> {
     let sizes = &room.sizes;
     let most = if room.key { (room.width - KEY_SAMPLE - 2.0 * EDGE).min(LABEL_MAX) } else { LABEL_MAX };
@@ -193,7 +193,7 @@ fn labels(chart: &Chart, room: &Room) -> Vec<(String, String)> {
     chart.curves.iter().map(cut).collect()
 }
 
-/// The key of names as wide as these, below `bottom`: in columns if two stand side by side, or else one after the other.
+/// The key for names of these widths, below `bottom`: in columns if two fit side by side, else one after the other.
 fn key(room: &Room, bottom: f64, widths: &[f64]) -> Key {
     const BETWEEN: f64 = 14.0;
     let (left, right) = (room.corner.0 + EDGE, room.corner.0 + room.width - EDGE);
@@ -211,8 +211,8 @@ fn key(room: &Room, bottom: f64, widths: &[f64]) -> Key {
     Key { places, height: f64::from(row + 1) * KEY_ROW }
 }
 
-/// Texts below the axis, moved inside the picture. One that would touch the one before is left out if it is a number; a
-/// name goes to a second line first.
+/// Texts below the axis, moved inside the picture. A number that would touch the text before it is left out; a name is
+/// first tried on a second line.
 fn spaced(
     names: &[(f64, String)],
     frame: &Frame,

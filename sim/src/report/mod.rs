@@ -11,18 +11,18 @@
 //! | [`chart`] | a chart before it is drawn |
 //! | [`svg`] | axes, curves, bands, labels that do not overlap |
 //! | [`palette`] | colours in light and dark, and the style sheets made of them |
-//! | [`sheet`] | a picture as a file of a width, for papers |
+//! | [`sheet`] | a picture as a file of a given width, for papers |
 //! | [`layout`], [`advance`] | room for every text of a chart; how wide a text is |
 //! | [`charts`] | privacy loss, spread over agents, clipping, utility against privacy |
 //! | [`html`] | a page and its sections |
 //! | [`read`] | a run folder, read back and checked |
 //! | [`curves`] | `rounds.csv` of any trust model |
 //! | [`results`] | a complete run folder of any trust model: its summary, its curves, their pictures |
-//! | `utility` | utility against privacy, of the same |
-//! | [`differences`] | paired differences of everything with everything |
+//! | `utility` | utility against privacy, from the same folder |
+//! | [`differences`] | paired differences between every two entries |
 //! | [`tables`] | summary and paired differences for a terminal, Markdown, LaTeX, programs |
-//! | [`parts`] | parts of pages that do not know whose results they show |
-//! | [`pictured`] | what an execution leaves that shows one table and one picture |
+//! | [`parts`] | parts of pages that work for any trust model |
+//! | [`pictured`] | what an execution leaves if it shows one table and one picture |
 //! | [`page`], [`readme`] | table, page and README of a run folder, whatever its trust model |
 //! | [`federation`] | what an execution of a federation leaves: its files, and what its page adds |
 //! | [`folder`] | the run folder: filled by what an execution left, the summary last |
@@ -55,7 +55,7 @@ pub mod table;
 pub mod tables;
 mod utility;
 
-/// The rounds at which regret is stated: 2, 10 and the last.
+/// The rounds for which regret is stated: 2, 10 and the last.
 pub fn told_rounds(rounds: u32) -> Vec<u32> {
     let mut told: Vec<u32> = [2, 10].into_iter().filter(|round| *round < rounds).collect();
     told.push(rounds);

@@ -1,6 +1,6 @@
 //! Every observation of a federation, and every agent's best, as tables for programs.
 //!
-//! Simulation only: *not releasable*. Observations are what a federation protects.
+//! Simulation only: *not releasable*. A federation exists to protect its observations.
 
 use std::path::Path;
 
@@ -37,7 +37,7 @@ pub fn candidates(path: &Path) -> Result<Vec<String>, ReadError> {
     Ok(text.lines().map(str::to_owned).collect())
 }
 
-/// The user's own units, for objectives that have them.
+/// The user's own units of an objective, where it has them.
 struct Own<'s> {
     inputs: Vec<(&'s str, Input<'s>)>,
     sign: f64,
@@ -54,7 +54,7 @@ impl<'s> Own<'s> {
         Some(Own { inputs: space.all(), sign: if goal == Goal::Minimize { -1.0 } else { 1.0 } })
     }
 
-    /// Names of the inputs; one that a column already has is made different.
+    /// Names of the inputs; a name that is already a column's is made different.
     fn columns(&self, taken: &[String]) -> Vec<String> {
         let free = |name: &str| match taken.iter().any(|column| column == name) || OWN.contains(&name) {
             true => format!("{name}_input"),
@@ -69,11 +69,11 @@ impl<'s> Own<'s> {
     }
 }
 
-/// What was seen and what is true, in the user's own sense.
+/// Columns for the observed and the true value in the user's own units.
 const OWN: [&str; 2] = ["own_y", "own_value"];
 
-/// A line for each observation: run, method, agent, round, whose choice, candidate, its point in the unit box, y, value; then
-/// inputs, y and value in the user's own units, where the objective has them.
+/// A line for each observation: run, method, agent, round, who chose it, candidate, its point in the unit box, y,
+/// value; then inputs, y and value in the user's own units, where the objective has them.
 pub fn all(results: &[MethodRun], points: &[String], objective: &ObjectiveConfig) -> String {
     let (dim, own) = (points.first().map_or(0, |point| point.split(',').count()), Own::of(objective));
     let mut head = ["run", "method", "agent", "round", "source", "candidate"].map(str::to_owned).to_vec();
@@ -99,8 +99,8 @@ pub fn all(results: &[MethodRun], points: &[String], objective: &ObjectiveConfig
     csv(head.iter().map(String::as_str), rows)
 }
 
-/// A line for each agent of each method and run: how often it observed, the best candidate it met and its value; that
-/// candidate and value in the user's own units, where the objective has them.
+/// A line for each agent of each method and run: its number of observations, the best candidate it met with its value,
+/// and both in the user's own units, where the objective has them.
 pub fn best(results: &[MethodRun], points: &[String], objective: &ObjectiveConfig) -> String {
     let own = Own::of(objective);
     let mut head = ["run", "method", "agent", "observations", "best_round", "best_candidate", "best_value"]

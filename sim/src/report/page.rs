@@ -24,9 +24,9 @@ pub struct Shown {
     pub looks: Vec<&'static str>,
     /// Columns of words, besides the first.
     pub words: Vec<usize>,
-    /// What must be said with it, a paragraph each.
+    /// Notes that must go with it, a paragraph each.
     pub notes: Vec<String>,
-    /// Whether noise was simulated, which must be said too.
+    /// Whether noise was simulated, which must be stated too.
     pub noise: bool,
 }
 
@@ -35,7 +35,7 @@ impl Shown {
         column > 0 && !self.words.contains(&column)
     }
 
-    /// The text on the terminal.
+    /// The table as text for the terminal.
     pub fn text(&self, digest: &str) -> String {
         let cells = |row: &[String]| -> Vec<Cell> {
             let aligned = |(column, text): (usize, &String)| {
@@ -56,7 +56,7 @@ impl Shown {
         text
     }
 
-    /// The same to be copied into a paper.
+    /// The table in forms to be copied into a paper.
     pub fn for_papers(&self) -> String {
         let head = self.columns.iter().map(|head| head.replace('\n', " ")).collect();
         let tables = [("", [vec![head], self.rows.clone()].concat())];
@@ -66,7 +66,7 @@ impl Shown {
         folded("LaTeX", grid::latex(&tables, &[])) + &folded("Markdown", grid::markdown(&tables, &[]))
     }
 
-    /// The same on a page.
+    /// The table as HTML.
     pub fn html(&self) -> String {
         let named = self.columns.iter().position(|head| head == "method").unwrap_or(0);
         let mut out = String::from("<div class=\"scroll\"><table>\n<thead><tr>");
@@ -104,13 +104,13 @@ pub struct Page<'a> {
     pub resolved: String,
     /// Who is protected from whom.
     pub explanation: Explanation,
-    /// Numbers beside the title, besides those that all have.
+    /// Numbers beside the title, in addition to those on every page.
     pub facts: Vec<(&'static str, String)>,
-    /// The table, and what stands below it: markup.
+    /// The table and the notes below it.
     pub shown: &'a Shown,
-    /// Below the table: markup.
+    /// Markup below the table.
     pub below: String,
-    /// Further sections, the pictures among them: markup.
+    /// Markup of further sections, including the pictures.
     pub sections: String,
     /// Digests of everything and of each method.
     pub summary: &'a Summary,
@@ -164,7 +164,7 @@ impl Page<'_> {
         out
     }
 
-    /// Files beside the page, its table for papers, and how to have the rest.
+    /// Files beside the page, its table for papers, and how to get the rest.
     fn downloads(&self) -> String {
         let link = |name: &&str| format!("<a href=\"{name}\" download>{name}</a>");
         let links: Vec<String> = ["rounds.csv", "summary.json", "table.txt", "regret.svg"].iter().map(link).collect();

@@ -1,4 +1,4 @@
-//! One palette, from which the style sheets of pictures and pages are made, light and dark.
+//! One palette, from which the light and dark style sheets of pictures and pages are made.
 //!
 //! Curves: Okabe and Ito's colours, darkened where a thin line would be pale on white. Curves of one family share a hue,
 //! and dashes tell them apart without any; curves with the same dashes can be told apart by those who see no red or no green,
@@ -33,7 +33,7 @@ const HUES: [Hue; 21] = [
     ("v5", "4 3", ["#b86e00", "#b86e00"], ["#f0b64a", "#f0b64a"]),
 ];
 
-/// What is no curve: name of the variable on a page, light, dark.
+/// Colours of everything that is not a curve: name of the variable on a page, light, dark.
 const SURFACES: [(&str, &str, &str); 10] = [
     ("ground", "#ffffff", "#15181c"),
     ("text", "#1c2024", "#e8eaed"),
@@ -57,7 +57,7 @@ text{font-family:system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue','Not
 
 /// Classes for the values of one ordered parameter, from low to high.
 pub const RAMP: [&str; 6] = ["v0", "v1", "v2", "v3", "v4", "v5"];
-/// Classes for things without an order, the most different first; [`other`] has more.
+/// Classes for unordered things, the most different first; [`other`] has more.
 pub const DISTINCT: [&str; 8] = ["ash", "ink", "blue", "red", "amber", "fern", "pink", "sky"];
 
 /// The classes of the methods that are shipped.
@@ -104,7 +104,7 @@ pub fn of(method: Method) -> &'static str {
     shipped.unwrap_or_else(|| own(method.place().unwrap_or(0)))
 }
 
-/// The class of one of several things without an order and without a class of their own.
+/// The class of one of several unordered things that have no class of their own.
 pub fn other(place: usize) -> &'static str {
     DISTINCT.get(place).copied().unwrap_or_else(|| own(place - DISTINCT.len()))
 }
@@ -114,7 +114,7 @@ pub fn other(place: usize) -> &'static str {
 pub struct Looks(Vec<(String, &'static str)>);
 
 impl Looks {
-    /// Federated methods have their own, a scenario's own methods those behind them; all others, by their places.
+    /// Federated methods have fixed classes, a scenario's own methods the ones after; all others get theirs by place.
     pub fn of<'n>(names: impl IntoIterator<Item = &'n str>, federated: bool) -> Self {
         let mut unknown = 0..;
         let mut class = |name: &str| match Method::from_name(name) {
@@ -130,7 +130,7 @@ impl Looks {
         Looks(looks)
     }
 
-    /// The class of a name; of one that is not there, that of plain text.
+    /// The class of a name; for an unknown name, the class of plain text.
     pub fn class(&self, name: &str) -> &'static str {
         self.0.iter().find(|(known, _)| known == name).map_or("ink", |(_, class)| class)
     }
@@ -141,19 +141,19 @@ fn own(place: usize) -> &'static str {
     OWN[(place + place / 12) % OWN.len()].1[place % APART.len()]
 }
 
-/// The style sheet of what is drawn in `body`, light, and dark where the reader prefers it, with what a picture of its own
-/// kind adds.
+/// The style sheet for the classes used in `body`, light, and dark where the reader prefers it; `light` and `dark` are
+/// rules added to each.
 pub fn style(body: &str, light: &str, dark: &str) -> String {
     let (day, night) = (colours(body, false), colours(body, true));
     format!("{SHAPES}{day}{light}\n@media (prefers-color-scheme:dark){{{night}{dark}}}\n")
 }
 
-/// The same on white paper alone, whatever the reader prefers.
+/// The style sheet for white paper only, whatever the reader prefers.
 pub fn paper(body: &str) -> String {
     format!("{SHAPES}{}\n", colours(body, false))
 }
 
-/// The same as variables of a page.
+/// The colours as variables of a page.
 pub fn variables() -> String {
     let all = |dark: bool| -> String {
         SURFACES.iter().map(|(name, light, night)| format!("--{name}:{};", if dark { night } else { light })).collect()
@@ -196,7 +196,7 @@ fn colours(body: &str, dark: bool) -> String {
 mod tests {
     use super::*;
 
-    /// A colour in CIE L*a*b*, as it is seen by an eye: with all cones, without those for red, without those for green
+    /// A colour in CIE L*a*b*, as seen by an eye with all cones, without those for red, or without those for green
     /// (matrices of Machado, Oliveira, Fernandes 2009, severity 1).
     fn seen(colour: &str, eye: usize) -> [f64; 3] {
         const EYES: [[[f64; 3]; 3]; 3] = [

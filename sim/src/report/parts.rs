@@ -13,7 +13,7 @@ pub fn words(name: &str) -> String {
     name.replace('_', " ").replace("epsilon", "ε").replace("pld", "PLD").replace("delta", "δ")
 }
 
-/// Name, description, facts, and, where there is `noise`, that nothing of it is private.
+/// Name, description, facts and, with `noise`, the statement that none of it is private.
 pub fn header(out: &mut String, eyebrow: &str, name: &str, description: &str, facts: &[(&str, String)], noise: bool) {
     let _ = write!(
         out,
@@ -39,10 +39,10 @@ pub fn line(class: &str) -> String {
     )
 }
 
-/// More rows than these are folded.
+/// A table with more rows than this is folded.
 const ROWS_OPEN: usize = 15;
 
-/// The section of paired differences of every two methods, each with a number for each run; nothing from a single run.
+/// The section of paired differences between every two methods, each with a number for each run; absent with one run.
 pub fn differences(out: &mut String, worth: &[(String, Vec<f64>)], name: &str) {
     let found = differences::all(worth);
     if found.iter().all(|found| found.pairs < 2) {

@@ -1,4 +1,4 @@
-//! What an execution leaves of a trust model that shows one table and one picture.
+//! What an execution leaves in a trust model that shows one table and one picture.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ pub struct Pictured<'a> {
     pub facts: Vec<(&'static str, String)>,
     /// Table that is shown beside the picture.
     pub shown: Shown,
-    /// Below the title of the picture.
+    /// Line below the title of the picture.
     pub line: String,
     /// The pictures, side by side.
     pub charts: Vec<Chart>,
@@ -32,14 +32,14 @@ pub struct Pictured<'a> {
     pub ruler: Option<Ruler>,
     /// Content of `rounds.csv`.
     pub rounds: String,
-    /// Its columns and what they mean.
+    /// The columns of `rounds.csv` and what they mean.
     pub columns: &'static [(&'static str, &'static str)],
     /// The summary for programs.
     pub summary: Summary,
 }
 
 impl Pictured<'_> {
-    /// The record, with picture, page and README.
+    /// The complete record, with picture, page and README.
     pub fn record(self) -> Record {
         let (head, ruler) = (self.head, self.ruler.as_ref());
         let picture = compose_over(&head.name, &[&head.description, &self.line], &self.charts, ruler);

@@ -14,7 +14,7 @@ use crate::record::MethodRun;
 use crate::scenario::{MethodName, Scenario};
 use crate::world::fault::FaultCounts;
 
-/// Format of `transcript.jsonl`: that of the digests in it.
+/// Format of `transcript.jsonl`: the version of the digests in it.
 pub(super) const FORMAT: u32 = transcript::VERSION;
 /// The longest file that is read.
 const BYTES_MAX: u64 = 1 << 30;
@@ -54,7 +54,7 @@ pub enum ReadError {
     Accountant(#[from] AccountantError),
 }
 
-/// What a run folder says.
+/// The content of a run folder.
 #[derive(Debug)]
 pub struct RunRecord {
     /// The scenario with every key.
@@ -63,7 +63,7 @@ pub struct RunRecord {
     pub version: String,
     /// What every method did in every run.
     pub results: Vec<MethodRun>,
-    /// What they amount to; computed again.
+    /// Statistics of the results, computed again.
     pub summary: Statistics,
 }
 
@@ -97,8 +97,8 @@ struct Row {
     selected: Option<u32>,
 }
 
-/// Reads the folder of a scenario and checks that its parts belong together: every run and method of the scenario is there once, with
-/// every round, and the digests combine to the one in the head.
+/// Reads the folder of a scenario and checks that its parts belong together: every run and method of the scenario is
+/// there once, with every round, and the digests combine to the one in the head.
 pub fn run_folder(folder: &Path, scenario: &Scenario) -> Result<RunRecord, ReadError> {
     let (path, transcript) = text(folder, "transcript.jsonl")?;
     let (head, mut results) = transcript_lines(&path, &transcript)?;
@@ -130,7 +130,7 @@ pub fn run_folder(folder: &Path, scenario: &Scenario) -> Result<RunRecord, ReadE
     Ok(RunRecord { scenario: scenario.clone(), version: head.version, results, summary })
 }
 
-/// A file of a folder, if it is not endless.
+/// Path and text of a file in a folder, if it is not too long.
 pub fn text(folder: &Path, name: &str) -> Result<(PathBuf, String), ReadError> {
     let path = folder.join(name);
     let unreadable = |error| ReadError::Unreadable { path: path.clone(), error };

@@ -1,4 +1,4 @@
-//! `README.md` of a run folder: what its files and the columns of its table are.
+//! `README.md` of a run folder: the meaning of its files and of the columns of its table.
 
 use std::fmt::Write as _;
 
@@ -43,7 +43,8 @@ const FILES: &[(&str, &str)] = &[
     ),
 ];
 
-/// The text for a folder that holds these files, and what all hold; `columns` of `rounds.csv` with their meanings.
+/// The text for a folder with these files beside those that every folder has; `columns` are those of `rounds.csv`
+/// with their meanings.
 pub fn readme(trust: &str, files: &[&str], columns: &[(&str, &str)], remark: &str) -> String {
     let mut out = format!(
         "# A run of sordino, trust model {trust}\n\nEqual scenarios (and equal data) leave equal folders: nothing here depends \

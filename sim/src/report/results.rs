@@ -1,4 +1,4 @@
-//! What a complete run folder of any trust model says in the terms that all have: its summary and its curves.
+//! What all trust models have in common in a complete run folder: its summary and its curves.
 
 use std::path::{Path, PathBuf};
 
@@ -31,7 +31,7 @@ pub struct Results {
 impl Results {
     /// Reads the folder.
     ///
-    /// **Errors**: a file that is missing or damaged, with its line; methods of which one file alone knows.
+    /// **Errors**: a file that is missing or damaged, with its line; methods that stand in only one of the files.
     pub fn open(folder: &Path) -> Result<Results, ReadError> {
         let (path, scenario) = text(folder, "scenario.toml")?;
         let wrong = |path: &Path, message: String| ReadError::Inconsistent { path: path.to_owned(), message };
@@ -49,12 +49,12 @@ impl Results {
         Ok(Results { path: folder.to_owned(), scenario, summary, curves })
     }
 
-    /// Its methods that did the same.
+    /// Which of its methods did the same.
     pub fn twins(&self) -> Twins<'_> {
         Twins::of(self.summary.methods.iter().map(MethodSummary::named))
     }
 
-    /// What regret is called in it.
+    /// The name of regret in this folder.
     pub fn regret(&self) -> String {
         match self.summary.trust.as_str() {
             "local" => "cumulative regret".to_owned(),
@@ -67,14 +67,14 @@ impl Results {
         }
     }
 
-    /// What methods are compared by, in words.
+    /// The quantity that methods are compared by, in words.
     pub fn compared_by(&self) -> String {
         let regret = self.regret();
         if self.summary.trust == FEDERATED { format!("summed {regret}") } else { format!("final {regret}") }
     }
 
-    /// The number of a run by which methods are compared, for each method and run: federated, its regret summed over
-    /// rounds; otherwise the last.
+    /// For each method and run, the number by which methods are compared: in a federation, the regret summed over
+    /// rounds; otherwise the last regret.
     pub fn worth(&self) -> Vec<(String, Vec<f64>)> {
         let summed = self.summary.trust == FEDERATED;
         let of = |run: &Vec<f64>| if summed { run.iter().sum() } else { run.last().copied().unwrap_or(0.0) };
@@ -107,7 +107,7 @@ impl Results {
         Picture { name: name.to_owned(), title, text, charts: vec![chart], ruler: None }
     }
 
-    /// How bands come about.
+    /// The sentence that explains the bands.
     fn band(&self) -> String {
         match self.summary.runs {
             1 => "One run.".to_owned(),
@@ -115,7 +115,7 @@ impl Results {
         }
     }
 
-    /// Regret by round of every method that has more than one.
+    /// Regret by round of every method that has more than one round.
     fn over_rounds(&self) -> Option<Picture> {
         let (means, looks) = (self.curves.means(), self.looks());
         let curve = |found: &super::curves::MethodCurve| {
@@ -130,7 +130,7 @@ impl Results {
         (!chart.curves.is_empty()).then(|| self.picture("regret", &self.regret(), &self.band(), chart))
     }
 
-    /// What is measured over ε, where one folder has releases of more than one ε: methods under one name, `method at ε = 1`.
+    /// A measure over ε, where one folder has releases at several ε; methods named `method at ε = 1` share a curve.
     fn over_epsilon(
         &self,
         name: &str,
@@ -172,7 +172,7 @@ impl Results {
         Some(Picture { ruler: Some(ruler), ..picture })
     }
 
-    /// What releases have cost by round.
+    /// The cost of all releases, by round.
     fn losses(&self) -> Option<Picture> {
         let looks = self.looks();
         let curve = |(name, told): &(String, Vec<(f64, f64)>)| Curve {
@@ -188,18 +188,18 @@ impl Results {
     }
 }
 
-/// The ε of a method's releases: the first loss whose name says so.
+/// The ε of a method's releases: the first loss named as an ε.
 pub fn epsilon(method: &MethodSummary) -> Option<f64> {
     method.losses.iter().find(|loss| loss.name.starts_with("epsilon")).and_then(|loss| loss.value)
 }
 
-/// Points in order, over the logarithm of their place.
+/// Sorts the points and replaces their place by its logarithm.
 pub fn logarithmic(curve: &mut Curve) {
     curve.points.iter_mut().for_each(|point| point.x = point.x.ln());
     curve.points.sort_by(|a, b| a.x.total_cmp(&b.x));
 }
 
-/// An axis of ln ε with round numbers; nothing if there are not two that differ by a hundredth.
+/// An axis of ln ε with round numbers; `None` unless two of the ε differ by a hundredth.
 pub fn over(epsilons: &[f64]) -> Option<Ruler> {
     let low = epsilons.iter().copied().fold(f64::INFINITY, f64::min);
     let high = epsilons.iter().copied().fold(0.0, f64::max);

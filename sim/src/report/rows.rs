@@ -1,6 +1,6 @@
 //! Tables for programs: the one writer of CSV.
 
-/// A table with these columns. Every row is as long as the head; a text that is not is what the writer says of it.
+/// A table with these columns. Every row must be as long as the head; otherwise the text is the writer's error.
 pub fn csv<'h, R: IntoIterator<Item = String>>(
     head: impl IntoIterator<Item = &'h str>,
     rows: impl IntoIterator<Item = R>,
@@ -21,7 +21,7 @@ pub fn number(value: Option<f64>) -> String {
     value.map_or(String::new(), |x| format!("{x:?}"))
 }
 
-/// The same in the shorter of two notations, `0.01` and `1e-4`.
+/// A number in the shorter of two notations, `0.01` and `1e-4`; empty where there is none.
 pub fn short(value: Option<f64>) -> String {
     let (plain, power) = (number(value), value.map_or(String::new(), |x| format!("{x:e}")));
     if power.len() < plain.len() { power } else { plain }

@@ -1,4 +1,4 @@
-//! A picture as a file of a width in millimetres, as papers and slides want it: on white, its type at the size of captions.
+//! A picture as a file with a width in millimetres, for papers and slides: on white, in type the size of captions.
 //!
 //! One unit of the picture is two thirds of a point, so that the twelve units of axes and notes are 8 pt and the thirteen
 //! of curves' names 8.7 pt, however wide the picture is: it is laid out at its width, never scaled to it.
@@ -11,24 +11,24 @@ use super::svg::escape;
 
 /// Units of the picture in a millimetre.
 const UNITS: f64 = 1.5 * 72.0 / 25.4;
-/// Panels narrower than this, in units, stand below each other.
+/// Least width of a panel, in units; narrower panels are stacked.
 const PANEL_LEAST: f64 = 330.0;
-/// Between two panels.
+/// Gap between two panels.
 const GAP: f64 = 16.0;
 
-/// Widths that are drawn, in millimetres: from half a column to a poster.
+/// Admissible widths in millimetres: from half a column to a poster.
 pub const WIDTHS: std::ops::RangeInclusive<f64> = 40.0..=1000.0;
-/// What no page of a journal has room for below a caption, in millimetres.
+/// Height in millimetres for which no journal page has room together with a caption.
 pub const TOO_HIGH: f64 = 230.0;
-/// A column of most journals, in millimetres.
+/// Width of a column in most journals, in millimetres.
 pub const COLUMN: f64 = 84.0;
 
-/// How a picture is made a file.
+/// How a picture becomes a file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sheet {
     /// Width in millimetres, one of [`WIDTHS`].
     pub width: f64,
-    /// Whether its title and what must be said with it stand above it; a caption may say them instead.
+    /// Whether its title and text stand above it; a caption may say them instead.
     pub title: bool,
 }
 
@@ -38,7 +38,7 @@ impl Sheet {
         self.drawn(picture).0
     }
 
-    /// The picture as SVG, and how high it is in millimetres.
+    /// The picture as SVG, and its height in millimetres.
     pub fn drawn(&self, picture: &Picture) -> (String, f64) {
         let width = self.width * UNITS;
         let (mut body, mut y) = (String::new(), 0.0);
@@ -71,7 +71,7 @@ impl Sheet {
         (svg, height / UNITS)
     }
 
-    /// The chart without a title that would say nothing: that of a single panel, which the caption has.
+    /// The chart without a redundant title: a single panel's title already stands in the caption.
     fn shown(&self, chart: &Chart, picture: &Picture) -> Chart {
         let mut chart = chart.clone();
         if picture.charts.len() < 2 {

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 pub use super::chart::{Chart, Curve, Frame, Point, Ruler, Scale};
 use super::layout::{KEY_SAMPLE, Key, LEADER, Layout, NOTE_BELOW, NOTE_GAP};
 
-/// Text with the characters that mean something in XML written out.
+/// Text with XML's special characters escaped.
 pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
@@ -52,7 +52,7 @@ impl Chart {
         Ruler { from: 0.0, to: x_max, ticks, marks: false }
     }
 
-    /// The chart as a group of elements, over a horizontal axis; every text where `layout` has room for it.
+    /// The chart as a group of elements, over a horizontal axis; every text stands where `layout` has room for it.
     pub fn draw(&self, layout: &Layout, ruler: &Ruler) -> String {
         format!("<g>\n{}{}</g>\n", self.axes(layout), self.curves(layout, ruler))
     }
@@ -223,8 +223,8 @@ pub fn ticks(low: f64, high: f64, count: u32) -> Vec<f64> {
     (0..=count).map(|i| (first + f64::from(i)) * step).filter(|tick| *tick <= high + 1e-9 * span).collect()
 }
 
-/// Places near the wishes (ascending) that keep `gap` between neighbours and stay between `least` and, if there is room
-/// for all, `limit`: neighbours that would overlap form a block around their mean wish.
+/// Places near the wishes (ascending), at least `gap` apart, from `least` up to `limit` if there is room for all:
+/// neighbours that would overlap form a block around their mean wish.
 fn spread(wishes: &[f64], gap: f64, least: f64, limit: f64) -> Vec<f64> {
     // (sum of the wishes of the block's first line, lines)
     let mut blocks: Vec<(f64, usize)> = Vec::new();
@@ -247,14 +247,14 @@ fn spread(wishes: &[f64], gap: f64, least: f64, limit: f64) -> Vec<f64> {
     blocks.iter().flat_map(|block| (0..block.1).map(|line| start(block) + line as f64 * gap)).collect()
 }
 
-/// A tick's number without binary dust.
+/// A tick's number without binary rounding errors.
 pub fn plain(x: f64) -> String {
     let rounded = (x * 1e6).round() / 1e6;
     format!("{rounded}")
 }
 
-/// A line through points, to a tenth of a pixel. After the first, steps from one rounded point to the next, without what a
-/// reader of paths does not need: half as long as points, and nothing drifts.
+/// A line through points, to a tenth of a pixel. After the first point it has steps from one rounded point to the next,
+/// without optional separators: half as long as absolute points, and nothing drifts.
 fn path(points: impl Iterator<Item = (f64, f64)>) -> String {
     let (mut d, mut at) = (String::new(), [0, 0]);
     for (i, (x, y)) in points.enumerate() {
@@ -281,7 +281,7 @@ fn tenths(n: i64) -> String {
     }
 }
 
-/// Lines of text above each other, the last of them at `at`.
+/// Lines of text above one another, the last at `at`.
 fn above(out: &mut String, class: &str, at: (f64, f64), step: f64, lines: &[String]) {
     for (text, back) in lines.iter().zip((0..lines.len()).rev()).filter(|(text, _)| !text.is_empty()) {
         line(out, class, at.0, at.1 - back as f64 * step, "start", text);

@@ -1,8 +1,8 @@
-//! How tables look on the terminal, and what stands below all of them.
+//! How tables look on the terminal, and the remark below all of them.
 
 use comfy_table::{LineStyle, TableStyle};
 
-/// What is stated about every simulated execution: its noise can be computed from the seed.
+/// The remark on every simulated execution: its noise can be computed from the seed.
 pub const NOT_PRIVATE: &str =
     "simulation: not private (noise and coins come from the seed; real releases take them from secret entropy)";
 

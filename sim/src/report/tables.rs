@@ -13,9 +13,9 @@ use crate::text::significant;
 /// A table that a folder has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// What every method reached and what its releases cost.
+    /// What every method reached, and what its releases cost.
     Summary,
-    /// Every two methods, run by run.
+    /// Differences between every two methods, run by run.
     Paired,
 }
 
@@ -24,17 +24,17 @@ pub enum Kind {
 pub struct Table {
     /// Words for people, under a heading.
     pub grid: Grid,
-    /// What must be stated beside it.
+    /// Remarks that must stand beside it.
     pub remarks: Vec<String>,
     /// Its numbers to the last bit.
     pub csv: String,
-    /// The same as one value.
+    /// The table as one JSON value.
     pub json: serde_json::Value,
 }
 
-/// Makes a table of those methods of a folder that are wanted, or of all.
+/// Makes a table of the wanted methods of a folder, or of all if none is named.
 ///
-/// **Errors**: the wanted method that is not there.
+/// **Errors**: a wanted method that the folder does not have.
 pub fn table(results: &Results, kind: Kind, wanted: &[String]) -> Result<Table, String> {
     let names: Vec<&str> = results.summary.methods.iter().map(|method| method.name.as_str()).collect();
     if let Some(unknown) = wanted.iter().find(|name| !names.contains(&name.as_str())) {
@@ -67,7 +67,7 @@ fn summary(results: &Results, keeps: &dyn Fn(&str) -> bool) -> Table {
     }
 }
 
-/// Columns of numbers of methods, for programs.
+/// Numeric columns about methods, for programs.
 pub struct Columns<'m> {
     measures: Vec<&'m str>,
     errors: Vec<String>,
@@ -75,7 +75,7 @@ pub struct Columns<'m> {
 }
 
 impl<'m> Columns<'m> {
-    /// All measures and all losses that one of the methods has.
+    /// All measures and losses that any of the methods has.
     pub fn of(methods: impl Iterator<Item = &'m MethodSummary> + Clone) -> Self {
         let measures = distinct(methods.clone().flat_map(|method| &method.measures).map(|found| found.name.as_str()));
         let errors = measures.iter().map(|measure| format!("{measure}_standard_error")).collect();
@@ -105,7 +105,7 @@ impl<'m> Columns<'m> {
     }
 }
 
-/// A head, and a row for each method: cells of its own, what it reached with standard errors, what its releases cost.
+/// A head, and a row for each method: its own cells, what it reached with standard errors, what its releases cost.
 pub fn reached(lead: &[&str], rows: &[(Vec<String>, &MethodSummary)]) -> Vec<Vec<String>> {
     let Columns { measures, losses, .. } = Columns::of(rows.iter().map(|(_, method)| *method));
     let mean = |found: Option<&Measure>| {

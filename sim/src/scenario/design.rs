@@ -1,4 +1,4 @@
-//! Candidates by a design of points: keys that several kinds of objectives share.
+//! Candidates placed by a design of points: keys that several kinds of objectives share.
 
 use sordino_core::domain::DIM_MAX;
 
@@ -9,7 +9,7 @@ use crate::benchmark::Design;
 
 names!(Design: "sobol" "latin-hypercube" "grid" "list");
 
-/// The most candidates: every agent weighs all of them in every query.
+/// The most candidates allowed: every agent evaluates all of them in every query.
 const CANDIDATES_MAX: u64 = 20_000;
 
 keys! {
@@ -29,7 +29,7 @@ keys! {
 }
 
 impl DesignConfig {
-    /// What no single key can know.
+    /// Checks what no single key can know.
     pub(super) fn check(&self) -> Result<(), Problem> {
         match &self.list_digest {
             Some(digest) if self.design != Design::List => {
@@ -41,7 +41,7 @@ impl DesignConfig {
     }
 }
 
-/// Refuses what is no SHA-256.
+/// Refuses a text that is not a SHA-256.
 pub(super) fn hexadecimal(key: &str, text: &str) -> Result<(), Problem> {
     let digits = text.bytes().all(|byte| byte.is_ascii_hexdigit() && !byte.is_ascii_uppercase());
     if text.len() == 64 && digits {
@@ -51,7 +51,7 @@ pub(super) fn hexadecimal(key: &str, text: &str) -> Result<(), Problem> {
     }
 }
 
-/// Points of the smallest grid.
+/// Number of points of the smallest grid.
 fn corners(dim: usize) -> u64 {
     1 << dim.min(DIM_MAX)
 }

@@ -38,7 +38,7 @@ keys! {
 }
 
 impl FaultConfig {
-    /// Nothing ever goes wrong.
+    /// Whether nothing ever goes wrong.
     pub fn is_none(&self) -> bool {
         *self == FaultConfig { crash_rounds: self.crash_rounds, ..FaultConfig::default() }
     }

@@ -21,9 +21,9 @@ use super::rule::{Rule, names, number, whole};
 use super::sections::SectionTables;
 use crate::text::significant;
 
-/// People are warned of a larger δ: it is the probability that ε does not hold for an agent.
+/// A larger δ is reported with a caution: δ is the probability that ε does not hold for an agent.
 const DELTA_CAUTION: f64 = 0.01;
-/// The most observations that a run folder has unless the scenario says otherwise.
+/// The most observations that a run folder keeps unless the scenario says otherwise.
 const OBSERVATIONS_MAX: u64 = 100_000;
 
 /// One experiment: functions, federation, surrogate, privacy. Every field is in its admissible range.
@@ -45,13 +45,13 @@ pub struct Scenario {
     pub surrogate: SurrogateConfig,
     /// How private methods limit what a release reveals.
     pub privacy: PrivacyConfig,
-    /// The federated prior; nothing if neither a method nor a key asks for it.
+    /// The federated prior; `None` if neither a method nor a key asks for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prior: Option<PriorConfig>,
     /// What goes wrong; nothing by default.
     #[serde(skip_serializing_if = "FaultConfig::is_none")]
     pub faults: FaultConfig,
-    /// Methods of its own.
+    /// The scenario's own methods.
     #[serde(rename = "method", skip_serializing_if = "Vec::is_empty")]
     pub own: Vec<OwnMethod<Scenario>>,
 }
@@ -84,13 +84,13 @@ keys! {
     }
 }
 
-/// What is compared unless the scenario says otherwise.
+/// The methods compared unless the scenario says otherwise.
 fn usual(own: &[MethodName]) -> Vec<MethodName> {
     let shipped = Method::SHIPPED.into_iter().filter(|method| ![RANDOM, POOLED].contains(method));
     shipped.map(Method::named).chain(own.iter().copied()).collect()
 }
 
-/// Observations of all methods in all runs.
+/// Number of observations of all methods in all runs.
 fn observed(runs: u32, methods: usize, agents: u32, each: u32) -> u64 {
     u64::from(runs).saturating_mul(methods as u64).saturating_mul(u64::from(agents) * u64::from(each))
 }
@@ -182,7 +182,7 @@ keys! {
 }
 
 impl PrivacyConfig {
-    /// One release of the private methods but the federated prior.
+    /// One release of the private methods other than the federated prior.
     pub fn event(&self) -> Event {
         Event::PoissonSampledGaussian {
             sampling_probability: self.sampling_probability,
@@ -193,14 +193,14 @@ impl PrivacyConfig {
 }
 
 impl Scenario {
-    /// Reads a scenario from TOML, after the `key=value` settings were applied to it.
+    /// Reads a scenario from TOML after applying the `key=value` settings to it.
     ///
     /// **Errors**: the first problem in the order of the text's sections, with key, value, admissible range and line.
     pub fn parse(source: &str, text: &str, settings: &[String]) -> Result<Scenario, ScenarioError> {
         with_root(source, text, settings, Scenario::read)
     }
 
-    /// What it has in common with scenarios of the other trust models.
+    /// The keys that scenarios of all trust models have.
     pub fn head(&self) -> Head {
         let (name, description) = (self.name.clone(), self.description.clone());
         Head { trust: "federated".to_owned(), name, description, seed: self.seed, runs: self.runs }
@@ -211,13 +211,13 @@ impl Scenario {
         self.federation.methods.iter().filter_map(|name| self.method(*name))
     }
 
-    /// What a name means here; nothing if it is none of a method.
+    /// The method that a name means in this scenario; `None` if it names no method.
     pub fn method(&self, name: MethodName) -> Option<Method> {
         let own = self.own.iter().map(|own| own.method).find(|own| name == *own);
         own.or_else(|| Method::from_name(name.name()))
     }
 
-    /// The scenario as a method sees it: with the keys that its table `[[method]]` sets.
+    /// The scenario as a method sees it: with the keys set by the method's table `[[method]]`.
     pub fn of(&self, method: Method) -> &Scenario {
         method.place().and_then(|place| self.own.get(place)).map_or(self, |own| &own.scenario)
     }
@@ -269,8 +269,8 @@ impl Scenario {
         }
     }
 
-    /// What a person should know of the scenario's privacy before a result is believed: of a δ above .01. A
-    /// mechanism that hands out one random agent's data whole has δ = 1/N.
+    /// Cautions about the scenario's privacy, to be read before believing a result: a δ above .01. A mechanism that
+    /// publishes all data of one random agent has δ = 1/N.
     pub fn cautions(&self) -> Vec<String> {
         let (agents, mut said) = (f64::from(self.federation.agents), Vec::new());
         for method in self.private_methods() {
@@ -290,7 +290,7 @@ impl Scenario {
         said
     }
 
-    /// The scenario of an own method: what is the folder's stays, and what the method has no use for is left out.
+    /// The scenario of an own method: keys that concern the folder stay, and keys that it does not use are left out.
     fn seen_by(&self, section: Section, method: Method) -> Result<Self, Problem> {
         let mut own = Scenario::read_without_own(section, &[])?;
         own.federation.observations = self.federation.observations;

@@ -39,7 +39,7 @@ keys! {
 }
 
 impl FedhpoConfig {
-    /// What no single key can know.
+    /// Checks what no single key can know.
     pub(super) fn check(&self) -> Result<(), Problem> {
         self.space.check(DIM_MAX)?;
         if let Some(one) = self.only.iter().find(|one| split_condition(one).is_none()) {
@@ -65,7 +65,7 @@ impl FedhpoConfig {
     }
 }
 
-/// Column and value of `column=value`.
+/// Splits `column=value` into column and value.
 fn split_condition(text: &str) -> Option<(&str, &str)> {
     let (column, value) = text.split_once('=')?;
     let (column, value) = (column.trim(), value.trim());

@@ -21,7 +21,7 @@ keys! {
 }
 
 impl Head {
-    /// Takes its keys from the root of a scenario of the trust model `trust`, which may have these sections beside them and
+    /// Takes its keys from the root of a scenario of the trust model `trust`, which may also have these `sections` and
     /// nothing else.
     ///
     /// **Errors**: another key, a value that is not admissible, another trust model.

@@ -7,17 +7,17 @@ use super::keys::keys;
 use super::reader::{Problem, Section};
 use super::rule::number;
 
-/// What is known of a kernel before its keys are read.
+/// The part of a kernel that is known before its keys are read.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct KernelDefault {
-    /// The kernel, if all of it is said.
+    /// The kernel, if all of it is known.
     pub kernel: Option<KernelConfig>,
-    /// Its signal variance alone.
+    /// Its signal variance, if only that is known.
     pub variance: Option<f64>,
 }
 
 impl KernelDefault {
-    /// Nothing but that a variance is 1.
+    /// Nothing is known; the signal variance then defaults to 1.
     pub const NONE: Self = KernelDefault { kernel: None, variance: None };
 
     fn signal_variance(&self) -> f64 {

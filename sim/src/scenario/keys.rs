@@ -1,8 +1,8 @@
-//! One line for each key: `keys!` makes of a table of them the struct, its reader, and what tables, schema and starter
-//! tell. `kinds!` chooses between such tables by the key `kind`.
+//! One line for each key: from a table of such lines, `keys!` makes the struct, its reader, and the contents of tables,
+//! schema and starter. `kinds!` chooses between such tables by the key `kind`.
 //!
-//! A line is `name: Type [default] in rule => rule here;` under its sentence. The rule is [`Rule`]'s; without one it is the
-//! type's, and after `=>` stands what is admitted given the keys read before. Defaults:
+//! A line is `name: Type [default] in rule => rule here;` under its sentence. The rule is a [`Rule`]; if there is none,
+//! the type's own rule holds. After `=>` stands a rule that depends on the keys read before. Defaults:
 //!
 //! | default | meaning |
 //! |---|---|
@@ -15,7 +15,7 @@
 
 use super::rule::{Rule, end};
 
-/// A key as tables, schema and starter tell it.
+/// A key as tables, schema and starter show it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Key {
     /// Its name inside its section.
@@ -24,18 +24,18 @@ pub struct Key {
     pub rule: Rule,
     /// What holds if it is missing.
     pub preset: Preset,
-    /// What the key means, a sentence.
+    /// The meaning of the key, as a sentence.
     pub sentence: &'static str,
 }
 
-/// What holds if a key is missing.
+/// The value that holds if a key is missing.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Preset {
     /// Nothing: it must be given, as in this TOML, unless the words name where its value comes from.
     Given(&'static str, Option<&'static str>),
     /// A constant, as TOML.
     Constant(String),
-    /// What the words say.
+    /// A value computed as the words say.
     Computed(&'static str),
     /// Nothing; it may be given, as in this TOML.
     Absent(&'static str),
@@ -55,7 +55,7 @@ impl Key {
         }
     }
 
-    /// The key of a group that takes what is missing from elsewhere, as the words say.
+    /// The key as part of a group whose missing values come from elsewhere, as the words say.
     pub(super) fn of_group(mut self, words: &'static str) -> Key {
         if !words.is_empty() {
             self.preset = match self.preset {
@@ -70,7 +70,7 @@ impl Key {
 /// The keys of a section, or of one kind of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// Values of the key `kind` that have these keys, with what they stand for; none if the section has no kinds.
+    /// Values of the key `kind` that have these keys, with their meanings; empty if the section has no kinds.
     pub kinds: Vec<(&'static str, &'static str)>,
     /// Its keys in the order of the resolved scenario.
     pub keys: Vec<Key>,
@@ -305,7 +305,7 @@ mod tests {
         Toy::read(root.section("toy")?)
     }
 
-    /// The one line above is its reader, its refusal, its row, its schema, its text and its way back.
+    /// The one line above makes its reader, its refusal, its row, its schema, its text and its resolved form.
     #[test]
     fn a_key_is_one_line() {
         assert_eq!(read("").unwrap(), Toy { loudness: 0.5 });

@@ -64,7 +64,7 @@ keys! {
 }
 
 impl LocalObjective {
-    /// What `--data` must name; nothing if no data are read.
+    /// The data that `--data` must name; `None` if no data are read.
     pub fn reads(&self) -> Option<&'static str> {
         match self {
             LocalObjective::KernelSum(_) => None,
@@ -155,7 +155,7 @@ impl LocalScenario {
         Ok(())
     }
 
-    /// What is known of the reports, |f| ≤ `norm_bound`.
+    /// The public bounds of the rewards, given |f| ≤ `norm_bound`.
     pub fn rewards(&self, norm_bound: f64) -> Rewards {
         match (self.users.noise_bound, self.users.epsilon) {
             (Some(noise_bound), epsilon) => Rewards::Bounded { norm_bound, noise_bound, epsilon },
@@ -169,7 +169,7 @@ impl LocalScenario {
 
     /// The learners' configuration for N candidates.
     ///
-    /// **Errors**: what core refuses; none for a scenario that was read from TOML and a B in range.
+    /// **Errors**: those of core; none for a scenario that was read from TOML and a B in range.
     pub fn config(&self, candidates: u32, norm_bound: f64) -> Result<Config, sordino_core::local::ConfigError> {
         let l = &self.learning;
         Config::new(Parameters {

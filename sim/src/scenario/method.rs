@@ -1,7 +1,7 @@
 //! The methods of a federation as data: a name, a base, and what it changes.
 //!
-//! A method that is shipped is a row of the table below; a method of a scenario's own ([`super::own`]) is a row with other
-//! keys. No other module knows which there are: tables, figures, colours and differences follow the list of the scenario.
+//! A shipped method is a row of the table below; a scenario's own method ([`super::own`]) is a row with other keys. No
+//! other module knows which methods there are: tables, figures, colours and differences follow the scenario's list.
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Display, Formatter};
@@ -11,20 +11,20 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::rule::{Rule, Ruled, named};
 
-/// The base of methods of a program that uses the library.
+/// The base of methods that come from a program using the library.
 pub const CUSTOM: &str = "custom";
 /// The longest name that a method may have.
 pub const NAME_MAX: usize = 40;
 
-/// The name of a method: what files, tables and checkpoints say. What it means is the scenario's to say
+/// The name of a method, as it stands in files, tables and checkpoints. The scenario decides what it means
 /// ([`Scenario::method`](super::Scenario::method)).
 ///
-/// Names live as long as the program, each of them once, and so are copied like numbers.
+/// Each name is stored once and lives as long as the program, so names are copied like numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MethodName(&'static str);
 
 impl MethodName {
-    /// The name of this text.
+    /// The name with this text.
     pub fn new(name: &str) -> Self {
         static KNOWN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
         if let Some(shipped) = Method::from_name(name) {
@@ -82,13 +82,13 @@ pub enum Kind {
     Alone,
     /// Agents that send draws of their weights, and a server that broadcasts their mean or a noised sum.
     Draws,
-    /// Agents and server of the federated prior, which is no paper's.
+    /// Agents and server of the federated prior, which is from no paper.
     Prior,
     /// Agents that choose uniformly, without a server.
     Random,
     /// A server that has every observation, and agents that draw from its posterior.
     Pooled,
-    /// What a program that uses the library brings.
+    /// Parties that a program using the library brings.
     Custom,
 }
 
@@ -109,7 +109,7 @@ pub enum Change {
     Unprotected,
     /// Agents follow the posterior's mean, not a draw of it.
     Mean,
-    /// There is no model that trusts the agent's own data alone.
+    /// There is no model that trusts only the agent's own data.
     Unsafe,
     /// Keys of the scenario have other values.
     Keys,
@@ -130,13 +130,13 @@ pub struct Parts {
     pub initial_in_region: bool,
     /// Whether what agents send enters the sum; if not, zeros do.
     pub signal: bool,
-    /// Whether agents follow a draw of the public posterior; its mean if not.
+    /// Whether agents follow a draw of the public posterior; if not, its mean.
     pub follows_draws: bool,
-    /// Whether agents also have a model that trusts their own data alone.
+    /// Whether agents also have a model that trusts only their own data.
     pub own_model: bool,
 }
 
-/// A federated method: of the papers, the federated prior, or one of the scenario's own.
+/// A federated method: one from the papers, the federated prior, or one of the scenario's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Method {
     name: MethodName,
@@ -161,12 +161,12 @@ impl Method {
         Method { name: MethodName(name), base: None, change: None, parts, place: None }
     }
 
-    /// The same under another name, with other keys of the scenario: the own method at this place.
+    /// This method under another name, with other keys of the scenario: the scenario's own method at this place.
     pub(super) const fn of_scenario(self, name: MethodName, place: usize) -> Self {
         Method { name, base: Some(self.name), change: Some(Change::Keys), place: Some(place), ..self }
     }
 
-    /// A method of a program that uses the library.
+    /// A method that comes from a program using the library.
     pub(super) const fn custom(name: MethodName, place: usize) -> Self {
         let custom = Method::of_kind(CUSTOM, Kind::Custom);
         Method { base: Some(custom.name), name, place: Some(place), ..custom }
@@ -254,12 +254,12 @@ impl Method {
         self.name.0
     }
 
-    /// Its name, as files and checkpoints keep it.
+    /// Its name as the type that files and checkpoints store.
     pub const fn named(self) -> MethodName {
         self.name
     }
 
-    /// The method of which it is one with something changed.
+    /// The method that this one changes in one thing, if any.
     pub const fn base(self) -> Option<MethodName> {
         self.base
     }
@@ -269,12 +269,12 @@ impl Method {
         self.parts
     }
 
-    /// Its place among the scenario's own methods; nothing if it is shipped.
+    /// Its place among the scenario's own methods; `None` if it is shipped.
     pub const fn place(self) -> Option<usize> {
         self.place
     }
 
-    /// What the method's releases promise.
+    /// The protection that the method's releases promise.
     pub const fn guarantee(self) -> Guarantee {
         match self.parts.kind {
             Kind::Alone | Kind::Random => Guarantee::NothingReleased,
@@ -285,12 +285,12 @@ impl Method {
         }
     }
 
-    /// True for the federated prior and its variants, whose parties are their own.
+    /// True for the federated prior and its variants, which have their own kinds of agents and server.
     pub const fn is_prior(self) -> bool {
         matches!(self.parts.kind, Kind::Prior)
     }
 
-    /// True for the variants of a private method with one thing changed, to show what it is worth.
+    /// True for variants of a private method that change one thing to show what that thing is worth.
     pub const fn is_ablation(self) -> bool {
         !matches!(self.change, None | Some(Change::Split | Change::Private | Change::Unprotected | Change::Keys))
     }
@@ -308,7 +308,7 @@ impl Serialize for Method {
     }
 }
 
-/// What the releases of a method promise to an agent.
+/// The protection that a method's releases promise to an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guarantee {
     /// No vector leaves an agent.
@@ -317,12 +317,12 @@ pub enum Guarantee {
     None,
     /// Differential privacy of the broadcasts, if the noise is secret.
     DifferentialPrivacy,
-    /// Of a method that another program brings: nothing is claimed, whatever noise it adds.
+    /// For a method that another program brings: nothing is claimed, whatever noise it adds.
     Unclaimed,
 }
 
 impl Guarantee {
-    /// As it stands in a summary.
+    /// Its name, as it stands in a summary.
     pub const fn name(self) -> &'static str {
         match self {
             Guarantee::NothingReleased => "nothing released",

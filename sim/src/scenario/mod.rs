@@ -1,19 +1,19 @@
-//! What is run: a TOML file, read once into values that cannot be wrong afterwards.
+//! Scenarios: a TOML file, read once into values that cannot be invalid afterwards.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | [`rule`] | what a key admits: checked, and written as English, Markdown and JSON schema |
-//! | [`keys`] | one line for each key: struct, reader, refusals and tables are made of it |
+//! | [`keys`] | one line for each key, from which struct, reader, refusals and tables are made |
 //! | `reader` | a TOML table from which every key is taken once; refusals with key, value, range, line |
-//! | `root` | text and `--set` to such a table |
-//! | [`trust`], [`method`] | trust models as a table, by which a scenario is read; federated methods by their names |
+//! | `root` | makes such a table from text and `--set` |
+//! | [`trust`], [`method`] | the table of trust models, by which a scenario is read; federated methods by their names |
 //! | `head`, `kernel`, `faults` | keys that several trust models share; what goes wrong |
-//! | [`objective`], `design`, [`space`] | what a federation optimises; candidates by a design; inputs in a user's own units |
+//! | [`objective`], `design`, [`space`] | what a federation optimises; candidate designs; inputs in the user's units |
 //! | `fedhpo` | an objective that is a table of federated trainings |
-//! | [`federated`], [`outsourced`], [`local`], [`output`] | the tables of each trust model, and what no single key can know |
+//! | [`federated`], [`outsourced`], [`local`], [`output`] | each trust model's tables, and checks across keys |
 //! | [`own`] | `[[method]]` of `federated`: a base with other values of some keys |
 //! | `prior` | `[prior]` of `federated`: releases, shares, features and ε of the federated prior |
-//! | `sections` | a scenario as the head and its sections |
+//! | `sections` | a scenario as its head and sections |
 //! | `tell`, `starter` | the tables for README, terminal and editors; a scenario to start from |
 //! | `shipped` | the scenarios compiled into the program |
 //!

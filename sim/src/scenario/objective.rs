@@ -13,7 +13,7 @@ use super::space::SpaceConfig;
 use crate::benchmark::fedhpo::CLIENTS;
 use crate::benchmark::{Design, Measured, TestFunction};
 
-/// Name of the file with the mine fields, or of the file in a folder.
+/// Name of the file with the mine fields, also inside a folder that `--data` names.
 pub const LANDMINE_FILE: &str = "landmine.csv";
 /// The most agents that a scenario may have.
 pub(super) const AGENTS_MAX: u64 = 1_000_000;
@@ -78,10 +78,10 @@ keys! {
 impl Copy for Differences {}
 
 impl Differences {
-    /// Agents differ point by point at most.
+    /// No differences other than point by point.
     pub const NONE: Self = Differences { own_variance: 0.0, own_lengthscale: 1.0, unrelated: 0.0, flipped: 0.0 };
 
-    /// Whether agents differ by more than points.
+    /// Whether agents differ at most point by point.
     pub fn is_none(&self) -> bool {
         *self == Differences { own_lengthscale: self.own_lengthscale, ..Differences::NONE }
     }
@@ -169,7 +169,7 @@ keys! {
 }
 
 impl ObjectiveConfig {
-    /// What the regret of this objective is called.
+    /// The name of this objective's regret.
     pub fn regret_name(&self) -> &'static str {
         match self {
             ObjectiveConfig::Landmine(_) | ObjectiveConfig::Winequality(_) => "1 - AUC",
@@ -178,7 +178,7 @@ impl ObjectiveConfig {
         }
     }
 
-    /// What `--data` must name; nothing if no data are read.
+    /// The data that `--data` must name; `None` if no data are read.
     pub fn reads(&self) -> Option<&'static str> {
         match self {
             ObjectiveConfig::Landmine(_) => Some(LANDMINE_FILE),
@@ -207,7 +207,7 @@ impl ObjectiveConfig {
         }
     }
 
-    /// The most parts of one dimension, so that regular candidates fill every part.
+    /// The most parts into which one dimension may be cut so that regular candidates fill every part.
     pub(super) fn parts_max(&self) -> u64 {
         match self {
             ObjectiveConfig::GpSample(config) => u64::from(config.points_per_axis).min(REGIONS_MAX as u64),
@@ -216,7 +216,7 @@ impl ObjectiveConfig {
         }
     }
 
-    /// The number of agents that the data decide.
+    /// The number of agents, where the data decide it.
     pub(super) fn agents(&self) -> Option<u32> {
         match self {
             ObjectiveConfig::Landmine(_) => Some(29),
@@ -227,13 +227,13 @@ impl ObjectiveConfig {
         }
     }
 
-    /// What is known of the values' kernel: all of it where they are draws of a Gaussian process.
+    /// The known part of the values' kernel: all of it where they are draws of a Gaussian process.
     pub(super) fn kernel(&self) -> KernelDefault {
         let kernel = if let ObjectiveConfig::GpSample(config) = self { Some(config.kernel) } else { None };
         KernelDefault { kernel, variance: self.constants().map(|(_, variance)| variance) }
     }
 
-    /// Variance of an observation's noise, where the objective says it.
+    /// Variance of an observation's noise, where the objective states it.
     pub(super) fn noise_variance(&self) -> Option<f64> {
         match self {
             ObjectiveConfig::GpSample(config) => Some(config.noise_variance),
@@ -242,12 +242,12 @@ impl ObjectiveConfig {
         }
     }
 
-    /// Mean and variance of the values, where they are public by themselves: of a formula.
+    /// Mean and variance of the values, where a formula makes them public.
     pub(super) fn constants(&self) -> Option<(f64, f64)> {
         if let ObjectiveConfig::Function(config) = self { Some(config.function.constants(config.dim)) } else { None }
     }
 
-    /// What no single key can know.
+    /// Checks what no single key can know.
     pub(super) fn check(&self) -> Result<(), Problem> {
         let digest = match self {
             ObjectiveConfig::Table(config) => {

@@ -7,7 +7,7 @@ use super::reader::{Problem, Section};
 use super::rule::{between, names, number, whole};
 use super::sections::sections;
 
-/// Records of the red wines.
+/// Number of records of the red wines.
 pub const WINE_RECORDS: u32 = 1599;
 
 names! {
@@ -103,7 +103,7 @@ impl OutputObjective {
         }
     }
 
-    /// What a score is.
+    /// The unit of a score, in words.
     pub const fn unit(&self) -> &'static str {
         match self {
             OutputObjective::GpSample(_) => "y",

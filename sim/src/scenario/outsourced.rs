@@ -127,7 +127,7 @@ impl OutsourcedObjective {
         }
     }
 
-    /// What `--data` must name; nothing if no data are read.
+    /// The data that `--data` must name; `None` if no data are read.
     pub fn reads(&self) -> Option<&'static str> {
         matches!(self, OutsourcedObjective::Csv(_)).then_some("a CSV file")
     }
@@ -148,7 +148,7 @@ keys! {
     }
 }
 
-/// What `modeler` takes from the objective: kernel, lengthscales, signal and noise variance.
+/// The defaults of `modeler` that come from the objective: kernel, lengthscales, signal and noise variance.
 fn truth(objective: &OutsourcedObjective) -> Option<(KernelConfig, f64)> {
     match objective {
         OutsourcedObjective::GpSample(sample) => Some((sample.kernel, sample.noise_variance.max(1e-9))),

@@ -1,7 +1,7 @@
-//! Methods of a scenario's own, the tables `[[method]]`: a shipped method with other values of some keys.
+//! A scenario's own methods, the tables `[[method]]`: each is a shipped method with other values of some keys.
 //!
-//! Such a method is its base in the scenario that is read again with `set` applied, so defaults that follow from a key
-//! follow here, too. What is written out is every key in which the two scenarios then differ.
+//! Such a method is its base in the scenario read again with `set` applied, so defaults that follow from a changed key
+//! change too. Every key in which the two scenarios then differ is written out.
 
 use serde::Serialize;
 use toml::{Table, Value};
@@ -26,7 +26,7 @@ keys! {
     }
 }
 
-/// What all methods of a run have in common: the beginning of a key, and why.
+/// The keys that all methods of a run have in common: the beginning of each key, and why.
 const COMMON: [(&str, &str); 15] = [
     ("trust", "all methods of a run are of one trust model"),
     ("name", "it is the scenario's"),
@@ -45,18 +45,18 @@ const COMMON: [(&str, &str); 15] = [
     ("privacy.delta", "ε of all methods is told at one δ"),
 ];
 
-/// What would be taken in place of such a key.
+/// The keys that a method may set instead.
 const FREE: &str = "keys of [surrogate] but `scalar`, of [privacy] but `delta`, of [prior], and federation.splits, \
                     federation.mixing, federation.constant";
 
-/// One of them, read; `S` is the scenario.
+/// One of a scenario's own methods, read; `S` is the type of the scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OwnMethod<S> {
-    /// Its keys; `set` holds every key that differs.
+    /// The method's keys; `set` holds every key that differs.
     pub keys: OwnKeys,
-    /// Name, base and what its parties do.
+    /// Its name, its base and what its parties do.
     pub method: Method,
-    /// The scenario as it sees it.
+    /// The scenario as the method sees it.
     pub scenario: Box<S>,
 }
 
@@ -66,9 +66,9 @@ impl<S> Serialize for OwnMethod<S> {
     }
 }
 
-/// The keys of all of them, in their order, with the paths of their tables.
+/// The keys of all own methods, in order, with the paths of their tables.
 ///
-/// **Errors**: a table that is not admissible by itself: an unknown key, a name that is taken, an unknown base.
+/// **Errors**: a table that is inadmissible by itself: an unknown key, a name already taken, an unknown base.
 pub(super) fn declared(sections: Vec<Section>) -> Result<Vec<(String, OwnKeys)>, Problem> {
     let mut found: Vec<(String, OwnKeys)> = Vec::new();
     for section in sections {
@@ -96,8 +96,8 @@ pub(super) fn declared(sections: Vec<Section>) -> Result<Vec<(String, OwnKeys)>,
 }
 
 impl<S: Serialize> OwnMethod<S> {
-    /// Reads the scenario again as the method of these keys sees it; `root` is the scenario's text without such tables,
-    /// `whole` what was made of it, and `read` makes the same of another text.
+    /// Reads the scenario again as the method with these keys sees it. `root` is the scenario's text without the tables
+    /// `[[method]]`, `whole` the scenario that was read from it, and `read` reads a scenario from another table.
     pub(super) fn read(
         (path, mut keys): (String, OwnKeys),
         place: usize,
@@ -152,7 +152,7 @@ fn flat(table: &Table) -> Table {
     flattened
 }
 
-/// Writes a dotted key; false if something on the way is no table.
+/// Writes a dotted key; false if something along its path is not a table.
 fn put(table: &mut Table, key: &str, value: Value) -> bool {
     match key.split_once('.') {
         None => _ = table.insert(key.to_owned(), value),
@@ -164,7 +164,7 @@ fn put(table: &mut Table, key: &str, value: Value) -> bool {
     true
 }
 
-/// A problem of the scenario as the method sees it, told of the method's own table.
+/// A problem of the scenario as the method sees it, reported for the method's own table.
 fn blamed(problem: Problem, path: &str, set: &Table) -> Problem {
     let of = |key: &str| format!("{path}.set.{key}");
     match problem {

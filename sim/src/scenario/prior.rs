@@ -12,15 +12,15 @@ use super::reader::{Problem, Section};
 use super::rule::{number, whole};
 use crate::benchmark::design::{self, Design};
 
-/// Rounds after which releases are made unless the scenario says otherwise, as far as the run has them.
+/// Rounds after which releases are made unless the scenario says otherwise; later rounds than the run has are left out.
 const RELEASES: [u32; 6] = [0, 0, 0, 4, 8, 16];
 /// Inducing points in more than two dimensions unless the scenario says otherwise.
 const INDUCING_POINTS: u32 = 128;
-/// The most releases of a plan.
+/// The most releases that a plan may have.
 const RELEASES_MAX: usize = 64;
-/// The least ε of all releases together that a plan may have.
+/// The least ε that a plan may have for all releases together.
 const EPSILON_MIN: f64 = 0.01;
-/// The largest ε of a plan.
+/// The largest ε that a plan may have.
 const EPSILON_MAX: f64 = 1e6;
 
 keys! {
@@ -49,7 +49,7 @@ fn usual(rounds: u32) -> Vec<u32> {
     RELEASES.into_iter().filter(|round| *round < rounds).collect()
 }
 
-/// ε of `dp-fts-de` at the scenario's (q, z, T, δ), at least the least admissible; nothing if it is not admissible.
+/// ε of `dp-fts-de` at the scenario's (q, z, T, δ), raised to the least admissible ε; `None` if it is not admissible.
 fn spent(event: &Event, rounds: u32, delta: f64) -> Option<f64> {
     let mut accountant = PldAccountant::new();
     accountant.compose(event, rounds).ok()?;
@@ -57,13 +57,13 @@ fn spent(event: &Event, rounds: u32, delta: f64) -> Option<f64> {
     (spent <= EPSILON_MAX).then_some(spent.max(EPSILON_MIN))
 }
 
-/// What the methods of the federated prior share. Public, and nothing of it fitted to private data.
+/// Settings that the methods of the federated prior share. Public, and none of them fitted to private data.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PriorConfig {
     /// The plan as keys of the scenario.
     #[serde(flatten)]
     pub plan: PriorPlan,
-    /// z_j of every release: what `epsilon` and `shares` come to.
+    /// z_j of every release, computed from `epsilon` and `shares`.
     #[serde(skip)]
     pub noise_multipliers: Vec<f64>,
 }
@@ -79,8 +79,8 @@ impl PriorPlan {
 }
 
 impl PriorConfig {
-    /// Reads the section; nothing if neither a key nor a method (`required`) asks for it. `event` is a release of
-    /// `dp-fts-de`, of which there are `rounds`.
+    /// Reads the section; `None` if neither a key nor a method (`required`) asks for it. `event` is one of the `rounds`
+    /// releases of `dp-fts-de`.
     pub(super) fn read(
         section: Section,
         required: bool,
@@ -105,22 +105,22 @@ impl PriorConfig {
         Ok(Some(PriorConfig { plan, noise_multipliers }))
     }
 
-    /// What the first `releases` releases cost together: unsampled Gaussians of multipliers z_j are one of 1/√Σ1/z_j²
-    /// (the theorem of `core/src/federated/prior/plan.rs`). Nothing before the first.
+    /// The cost of the first `releases` releases together: unsampled Gaussians with multipliers z_j equal one Gaussian
+    /// with multiplier 1/√Σ1/z_j² (the theorem of `core/src/federated/prior/plan.rs`). `None` before the first.
     pub fn event(&self, releases: u32) -> Option<Event> {
         let made = self.noise_multipliers.get(..releases as usize).filter(|made| !made.is_empty())?;
         let relation = NeighboringRelation::ReplaceSpecial;
         Some(Event::Gaussian { noise_multiplier: 1.0 / mu_spent(made), relation })
     }
 
-    /// Releases made after round `round` or before.
+    /// Number of releases made after round `round` or earlier.
     pub fn releases_after(&self, round: u32) -> u32 {
         self.plan.releases.iter().filter(|at| **at <= round).count() as u32
     }
 }
 
-/// z_j by shares, so that all together stay within (ε, δ) by privacy-loss distributions; no less noise than the search's
-/// least multiplier, .05, however large ε is.
+/// z_j by shares, so that all releases together stay within (ε, δ) by privacy-loss distributions. However large ε is,
+/// the noise is never less than the search's least multiplier, .05.
 fn multipliers(epsilon: f64, delta: f64, weights: &[f64]) -> Option<Vec<f64>> {
     let target = Target::new(epsilon, delta).ok()?;
     let together = calibrate::noise_multiplier(&target, SamplingProbability::ONE, 1).ok()?;
@@ -133,7 +133,7 @@ fn multipliers(epsilon: f64, delta: f64, weights: &[f64]) -> Option<Vec<f64>> {
 mod tests {
     use super::*;
 
-    /// The note's setting: as much ε as 40 sampled releases of multiplier 1, in six that are not sampled.
+    /// The note's setting: six unsampled releases spend as much ε as 40 sampled releases of multiplier 1.
     #[test]
     fn the_budget_is_spent_and_never_more() {
         let delta = 200f64.powf(-1.1);

@@ -1,7 +1,7 @@
 //! A TOML table from which every key is taken once.
 //!
 //! Keys are read by the rules of their tables ([`keys`](super::keys)) rather than by derived deserialisers alone: every
-//! refusal then names the whole key, its value, what is admissible and where the text says it.
+//! refusal then names the full key, its value, what is admissible, and the line of the text.
 
 use std::fmt::Display;
 
@@ -12,7 +12,7 @@ use super::keys::Key;
 use super::rule::Rule;
 use crate::text::{Quoted, did_you_mean, nearest};
 
-/// Why a scenario was refused.
+/// Why a scenario was refused, and where.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{file}{}: {problem}", .line.map_or(String::new(), |line| format!(":{line}")))]
 pub struct ScenarioError {
@@ -30,15 +30,15 @@ pub enum Problem {
     /// The text is not TOML.
     #[error("not valid TOML: {}", Quoted(.message))]
     Syntax {
-        /// What the TOML reader says, on one line.
+        /// The TOML reader's message, on one line.
         message: String,
     },
-    /// A key that means nothing here.
+    /// A key that has no meaning here.
     #[error("unknown key `{}`; {}", Quoted(.key), meant(.key, .admissible))]
     UnknownKey {
         /// Dotted name of the key.
         key: String,
-        /// What would mean something.
+        /// The keys that are admissible here.
         admissible: Vec<&'static str>,
     },
     /// A key that must be given.
@@ -46,7 +46,7 @@ pub enum Problem {
     MissingKey {
         /// Dotted name of the key.
         key: String,
-        /// What it should hold.
+        /// The values that the key admits.
         admissible: String,
     },
     /// A value that is of another kind or outside its range.
@@ -56,7 +56,7 @@ pub enum Problem {
         key: String,
         /// The value as TOML.
         value: String,
-        /// What would have been taken.
+        /// The values that would have been accepted.
         admissible: String,
     },
     /// A `--set` that is not `key=value`.
@@ -65,24 +65,24 @@ pub enum Problem {
         Quoted(.setting)
     )]
     Setting {
-        /// As it was given.
+        /// The setting as it was given.
         setting: String,
     },
 }
 
 impl Problem {
-    /// A value of a dotted key that is outside what other keys leave.
+    /// A value of a dotted key that other keys rule out.
     pub(super) fn value(key: &str, value: impl Display, admissible: impl Into<String>) -> Problem {
         Problem::Value { key: key.to_owned(), value: value.to_string(), admissible: admissible.into() }
     }
 
-    /// A name that is not known, with the one that was probably meant.
+    /// An unknown name, with the one that was probably meant.
     pub(super) fn no_name(key: &str, name: &str, names: &[&str]) -> Problem {
         let all: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
         Problem::value(key, format!("\"{name}\""), all.join(", ") + &did_you_mean(name, names))
     }
 
-    /// A dotted key that other keys make necessary.
+    /// A missing dotted key that other keys make necessary.
     pub(super) fn missing(key: &str, rule: &Rule) -> Problem {
         Problem::MissingKey { key: key.to_owned(), admissible: rule.wanted() }
     }
@@ -95,7 +95,7 @@ impl Problem {
     }
 }
 
-/// What was meant by a key that means nothing, or what would mean something.
+/// The key that was probably meant by an unknown one, or else the admissible keys.
 fn meant(key: &str, admissible: &[&str]) -> String {
     match nearest(key.rsplit('.').next().unwrap_or(key), admissible) {
         Some(near) => format!("did you mean `{near}`?"),
@@ -103,7 +103,7 @@ fn meant(key: &str, admissible: &[&str]) -> String {
     }
 }
 
-/// A table whose keys are taken one by one.
+/// A table from which keys are taken one by one.
 #[derive(Clone, Debug)]
 pub struct Section {
     path: String,
@@ -116,7 +116,7 @@ impl Section {
         Section { path: String::new(), table, taken: Vec::new() }
     }
 
-    /// The value of a key that was not taken yet.
+    /// The value of a key that has not been taken yet.
     pub(super) fn value(&self, key: &str) -> Option<&Value> {
         self.table.get(key)
     }
@@ -136,7 +136,7 @@ impl Section {
 
     /// A sub-table; a missing one is empty.
     ///
-    /// **Errors**: a value that is no table.
+    /// **Errors**: a value that is not a table.
     pub fn section(&mut self, key: &'static str) -> Result<Section, Problem> {
         let path = self.path_of(key);
         match self.table.remove(key) {
@@ -148,7 +148,7 @@ impl Section {
 
     /// The tables of an array of tables, `[[key]]`; a missing one is empty. The path of a table ends with its name.
     ///
-    /// **Errors**: a value that is no array of tables.
+    /// **Errors**: a value that is not an array of tables.
     pub(super) fn tables(&mut self, key: &'static str) -> Result<Vec<Section>, Problem> {
         self.taken.push(key);
         let path = self.path_of(key);
@@ -164,7 +164,7 @@ impl Section {
         Ok(tables.iter().enumerate().map(section).collect())
     }
 
-    /// What was not taken yet.
+    /// The keys that have not been taken yet.
     pub(super) fn table(&self) -> &Table {
         &self.table
     }
@@ -185,7 +185,7 @@ impl Section {
         value.try_into().map(Some).map_err(|_| self.refuse(key, shown, rule.admissible()))
     }
 
-    /// A value that the rule admits, or the default; without one it must be given.
+    /// A value that the rule admits, or the default; if there is no default, the key must be given.
     ///
     /// **Errors**: one that the rule does not admit, or none at all.
     pub fn required<T: DeserializeOwned>(
@@ -200,15 +200,15 @@ impl Section {
         }
     }
 
-    /// Refuses every key that is not one of these. Asked before they are taken, so that a misspelt key is named rather
-    /// than the one it was meant to be.
+    /// Refuses every key that is not one of these. Called before they are taken, so that a misspelt key is reported
+    /// rather than the missing key that was meant.
     ///
-    /// **Errors**: the first of the others.
+    /// **Errors**: the first key that is not one of these.
     pub fn only(&self, keys: &[Key]) -> Result<(), Problem> {
         self.only_names(keys.iter().map(|key| key.name).collect())
     }
 
-    /// The same by names, beside those that were taken.
+    /// Refuses every key that has neither one of these names nor was taken already.
     pub(super) fn only_names(&self, names: Vec<&'static str>) -> Result<(), Problem> {
         let admissible: Vec<&str> = self.taken.iter().copied().chain(names).collect();
         match self.table.keys().find(|key| !admissible.contains(&key.as_str())) {

@@ -1,11 +1,11 @@
-//! Text and `--set` to the section of all keys.
+//! Turns text and `--set` into the section of all keys.
 
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
 use super::reader::{Problem, ScenarioError, Section};
 
-/// Reads TOML with settings applied; `read` takes the keys.
+/// Reads TOML and applies the settings; `read` then takes the keys.
 pub(super) fn with_root<S>(
     source: &str,
     text: &str,
@@ -60,8 +60,8 @@ fn apply(table: &mut Table, setting: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Writes `method.NAME.key=value` or `method.NAME.set.section.key=value` into the table `[[method]]` of that name, which is
-/// begun if there is none. Nothing if there is no such place.
+/// Writes `method.NAME.key=value` or `method.NAME.set.section.key=value` into the table `[[method]]` of that name,
+/// which is added if there is none. `None` if a table cannot hold such a key.
 fn own(root: &mut Table, name: &str, rest: &[&str], value: Value) -> Option<()> {
     let methods = root.entry("method").or_insert_with(|| Value::Array(Vec::new())).as_array_mut()?;
     let named = |method: &Value| method.get("name").and_then(Value::as_str) == Some(name);
@@ -89,7 +89,7 @@ fn line_at(text: &str, offset: usize) -> usize {
     1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count()
 }
 
-/// Line of a dotted key, or of the deepest of its sections that the text has.
+/// Line of a dotted key, or of its deepest section in the text.
 fn line_of(text: &str, path: &str) -> Option<usize> {
     let root = DeTable::parse(text).ok()?;
     let (mut table, mut found) = (root.get_ref(), None);

@@ -1,4 +1,4 @@
-//! What a key admits, said once: the reader checks it, refusals, tables and the JSON schema tell it.
+//! What a key admits, stated once: the reader checks it; refusals, tables and the JSON schema show it.
 
 use std::path::PathBuf;
 
@@ -23,27 +23,27 @@ enum Item {
     Flag,
     Text,
     OneOf(&'static [&'static str]),
-    /// One of these, or a name that stands elsewhere in the scenario.
+    /// One of these, or a name defined elsewhere in the scenario.
     Named(&'static [&'static str]),
     Interval,
     Names,
     Keys,
 }
 
-/// What a key admits. NaN and infinite numbers are in no range.
+/// The values that a key admits. NaN and infinite numbers are in no range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rule {
     item: Item,
     unit: &'static str,
     reason: &'static str,
-    /// Fewest and most values of a list; none if the key has one value.
+    /// Fewest and most values of a list; `None` if the key has a single value.
     list: Option<(usize, usize)>,
     each: &'static str,
     different: bool,
     ascending: bool,
 }
 
-/// A value that a rule does not admit: the offending part of it, and what would have been taken.
+/// A value that a rule does not admit: its offending part, and what would have been accepted.
 pub(super) struct Inadmissible {
     pub(super) value: String,
     pub(super) admissible: String,
@@ -78,7 +78,7 @@ pub const fn one_of(names: &'static [&'static str]) -> Rule {
     rule(Item::OneOf(names))
 }
 
-/// One of these names, or that of a table `[[method]]`: the reader of the whole scenario knows which there are.
+/// One of these names, or the name of a table `[[method]]`; the reader of the whole scenario knows those.
 pub const fn named(names: &'static [&'static str]) -> Rule {
     rule(Item::Named(names))
 }
@@ -89,7 +89,7 @@ impl Rule {
         Rule { unit, ..self }
     }
 
-    /// Says why the key must be given, where it is missing.
+    /// States why the key must be given, for the refusal if it is missing.
     pub const fn because(self, reason: &'static str) -> Rule {
         Rule { reason, ..self }
     }
@@ -99,17 +99,17 @@ impl Rule {
         Rule { list: Some((least, most)), ..self }
     }
 
-    /// The list has one value for each of these.
+    /// Requires one value in the list for each of these.
     pub const fn each(self, each: &'static str) -> Rule {
         Rule { each, ..self }
     }
 
-    /// No value of the list stands in it twice.
+    /// Requires that no value stands in the list twice.
     pub const fn different(self) -> Rule {
         Rule { different: true, ..self }
     }
 
-    /// Every number of the list is above the one before.
+    /// Requires that every number of the list is above the one before.
     pub const fn ascending(self) -> Rule {
         Rule { ascending: true, ..self }
     }
@@ -131,7 +131,7 @@ impl Rule {
         }
     }
 
-    /// For the column of ranges in a table.
+    /// The rule in short, for the column of ranges in a table.
     pub fn brief(&self) -> String {
         match self.list {
             None => self.with_unit(self.range("`")),
@@ -139,7 +139,7 @@ impl Rule {
         }
     }
 
-    /// What would be taken, for a refusal.
+    /// The admissible values in words, for a refusal.
     pub fn admissible(&self) -> String {
         let (range, many) = (self.range("\""), self.list.is_some());
         let said = match self.item {
@@ -169,13 +169,13 @@ impl Rule {
         if self.unit.is_empty() { said } else { format!("{said}, in {}", self.unit) }
     }
 
-    /// What would be taken and why it must be given, for a refusal of a scenario that lacks it.
+    /// The admissible values and why the key must be given, for a refusal of a scenario that lacks it.
     pub(super) fn wanted(&self) -> String {
         let admissible = self.admissible();
         if self.reason.is_empty() { admissible } else { format!("{admissible}; {}", self.reason) }
     }
 
-    /// Refuses what is of another kind or outside the range.
+    /// Refuses a value of another type or outside the range.
     pub(super) fn check(&self, value: &Value) -> Result<(), Inadmissible> {
         let refused = |value: &Value, admissible: String| Err(Inadmissible { value: shown(value), admissible });
         let Some((least, most)) = self.list else {
@@ -199,7 +199,7 @@ impl Rule {
         }
     }
 
-    /// The name that was probably meant by a text that is not one.
+    /// The name that was probably meant by a text that is not a name.
     fn near(&self, value: &Value) -> String {
         match (self.item, value.as_str()) {
             (Item::OneOf(names), Some(text)) => did_you_mean(text, names),
@@ -207,7 +207,7 @@ impl Rule {
         }
     }
 
-    /// The rule as JSON schema; what depends on other keys is left to the reader.
+    /// The rule as JSON schema; conditions that depend on other keys are left to the reader.
     pub(super) fn schema(&self) -> Json {
         let item = match self.item {
             Item::Number { low, high, open: false } => json!({"type": "number", "minimum": low, "maximum": high}),
@@ -227,7 +227,7 @@ impl Rule {
         json!({"type": "array", "items": item, "minItems": least, "maxItems": most, "uniqueItems": self.different})
     }
 
-    /// A list of as many different values as there can be, at least one.
+    /// A list of different values: at least one, at most all.
     const fn some(self) -> Rule {
         self.list(1, if let Item::OneOf(names) = self.item { names.len() } else { 64 }).different()
     }
@@ -275,12 +275,12 @@ fn shown(value: &Value) -> String {
     value.as_float().map_or_else(|| value.to_string(), |x| x.to_string())
 }
 
-/// An end of a range, without an exponent where it can be read without.
+/// An end of a range, without an exponent where it is readable without one.
 pub(super) fn end(x: f64) -> String {
     if x == 0.0 || (1e-3..1e5).contains(&x.abs()) { x.to_string() } else { format!("{x:e}") }
 }
 
-/// A type that a key may have, with what it admits unless the key says something narrower.
+/// A type that a key may have, with the values it admits unless the key's rule is narrower.
 pub(super) trait Ruled {
     const RULE: Rule;
 }

@@ -2,7 +2,7 @@
 
 use super::keys::{Documented, Table};
 
-/// A section as tables, schema and starter tell it.
+/// A section as tables, schema and starter show it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SectionTables {
     /// Its name; empty for the keys above all sections.
@@ -20,12 +20,12 @@ impl SectionTables {
         SectionTables { name, about: C::ABOUT.trim_ascii(), tables: C::tables(), many: false }
     }
 
-    /// The same of a section that there may be several of.
+    /// Marks a section that may stand several times.
     pub(super) fn many(self) -> Self {
         SectionTables { many: true, ..self }
     }
 
-    /// Its head as TOML has it; empty for the keys above all sections.
+    /// Its header in TOML; empty for the keys above all sections.
     pub(super) fn head(&self) -> String {
         match (self.name, self.many) {
             ("", _) => String::new(),

@@ -12,7 +12,7 @@ pub struct Shipped {
     pub text: &'static str,
 }
 
-/// What may be concluded from scenarios of real data, by name; of the scenario as it is shipped, with any seed, number of
+/// Conclusions from scenarios of real data, by name; they hold for the scenario as shipped, with any seed, number of
 /// runs and methods. `docs/real-data.md` has the numbers.
 const CONCLUSIONS: &[(&str, &str)] = &[
     (
@@ -34,7 +34,7 @@ const CONCLUSIONS: &[(&str, &str)] = &[
     ),
 ];
 
-/// What may be concluded, if this is a shipped scenario of which nothing but seed, runs and methods was changed.
+/// The conclusion, if this is a shipped scenario in which only seed, runs and methods were changed.
 pub fn conclusion(scenario: &Scenario) -> Option<&'static str> {
     let (_, said) = CONCLUSIONS.iter().find(|(name, _)| *name == scenario.name)?;
     let mut shipped = Shipped::find(&scenario.name)?.parse(&[]).ok()?;

@@ -46,7 +46,7 @@ pub enum Input<'s> {
 }
 
 impl Input<'_> {
-    /// Dimensions of the unit box that it takes.
+    /// Number of dimensions that it takes in the unit box.
     pub fn width(&self) -> usize {
         if let Input::Category(names) = self { names.len() } else { 1 }
     }
@@ -72,7 +72,7 @@ impl SpaceConfig {
         self.all().iter().map(|(_, input)| input.width()).sum()
     }
 
-    /// What no single key can know.
+    /// Checks what no single key can know.
     pub(super) fn check(&self, dim_max: usize) -> Result<(), Problem> {
         for (key, names) in [
             ("objective.categorical_inputs", &self.categorical_inputs),

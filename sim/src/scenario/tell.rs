@@ -31,7 +31,7 @@ impl SectionTables {
         text
     }
 
-    /// The same for a terminal.
+    /// Its heading and a table for each kind, for a terminal.
     pub fn text(&self) -> String {
         let mut text =
             if self.name.is_empty() { String::new() } else { format!("{}  # {}\n", self.head(), self.about) };
@@ -103,13 +103,13 @@ impl Key {
 }
 
 impl<M: ?Sized> TrustModel<M> {
-    /// Everything that its scenarios may say, for a terminal.
+    /// All keys of its scenarios, for a terminal.
     pub fn keys_text(&self) -> String {
         let sections: Vec<String> = self.tables().iter().map(SectionTables::text).collect();
         format!("# trust = \"{}\": {}\n\n{}", self.name, self.description, sections.join("\n"))
     }
 
-    /// `meant`: a scenario that names no trust model is of this one.
+    /// Schema of its scenarios; `meant` says that a scenario which names no trust model is of this one.
     fn schema(&self, meant: bool) -> Json {
         let mut sections = self.tables().into_iter();
         let mut schema = sections.next().map_or(Json::Null, |head| head.schema());
@@ -127,7 +127,7 @@ impl<M: ?Sized> TrustModel<M> {
     }
 }
 
-/// The JSON schema of scenarios of these trust models, for editors. What depends on other keys is left to `sordino`.
+/// The JSON schema of scenarios of these trust models, for editors. Checks across keys are left to `sordino`.
 pub fn json_schema<M: ?Sized>(models: &[&TrustModel<M>]) -> Json {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -136,9 +136,9 @@ pub fn json_schema<M: ?Sized>(models: &[&TrustModel<M>]) -> Json {
     })
 }
 
-/// A README with its tables of keys made again: what stands between `<!-- keys TRUST.SECTION -->` and `<!-- end -->`.
+/// A README with its tables of keys made again: the text between `<!-- keys TRUST.SECTION -->` and `<!-- end -->`.
 ///
-/// **Errors**: the name of a table that there is none of.
+/// **Errors**: the name of a table that does not exist.
 pub fn with_tables<M: ?Sized>(models: &[&TrustModel<M>], readme: &str) -> Result<String, String> {
     let mut parts = readme.split("<!-- keys ");
     let mut text = parts.next().unwrap_or("").to_owned();
@@ -154,7 +154,7 @@ pub fn with_tables<M: ?Sized>(models: &[&TrustModel<M>], readme: &str) -> Result
     Ok(text)
 }
 
-/// A sentence as the rest of another: without its capital, unless that is a name or a symbol.
+/// A sentence as a continuation of another: without its capital, unless that belongs to a name or a symbol.
 fn lower(sentence: &str) -> String {
     let mut letters = sentence.chars();
     match letters.next() {

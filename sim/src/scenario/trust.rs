@@ -1,7 +1,7 @@
-//! Trust models as a table: how their scenarios are named, told and read.
+//! Trust models as a table: how their scenarios are named, documented and read.
 //!
-//! A table is a slice of [`TrustModel`]s; the program's own stands where the trust models do. Nothing else knows which
-//! there are.
+//! A table is a slice of [`TrustModel`]s; the program's own stands beside the trust models. Nothing else knows which
+//! trust models there are.
 
 use std::fmt::{self, Debug};
 
@@ -12,13 +12,13 @@ use super::reader::{Problem, ScenarioError, Section};
 use super::root::with_root;
 use super::sections::SectionTables;
 
-/// A trust model; `M` is what its scenarios are read as.
+/// A trust model; `M` is the type that its scenarios are read as.
 pub struct TrustModel<M: ?Sized> {
     /// Value of the key `trust`.
     pub name: &'static str,
     /// Who may see what, in one line for people.
     pub description: &'static str,
-    /// What its scenarios may say below the head, section by section.
+    /// The keys of its scenarios below the head, section by section.
     pub sections: fn() -> Vec<SectionTables>,
     /// Reads the root of a scenario that names it.
     pub read: fn(Section) -> Result<Box<M>, Problem>,
@@ -31,14 +31,14 @@ impl<M: ?Sized> Debug for TrustModel<M> {
 }
 
 impl<M: ?Sized> TrustModel<M> {
-    /// Everything that its scenarios may say, section by section; first what stands above all sections.
+    /// All keys of its scenarios, section by section; those above all sections come first.
     pub fn tables(&self) -> Vec<SectionTables> {
         [SectionTables::of::<Head>("")].into_iter().chain((self.sections)()).collect()
     }
 }
 
-/// Reads a scenario from TOML, after the `key=value` settings were applied to it; the key `trust` decides how, and the
-/// first of the models is meant where it is missing.
+/// Reads a scenario from TOML after applying the `key=value` settings to it; the key `trust` decides how. Where that
+/// key is missing, the first of the models is meant.
 ///
 /// **Errors**: the first problem in the order of the text's sections, with key, value, admissible range and line.
 pub fn parse<M: ?Sized>(

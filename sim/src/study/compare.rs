@@ -1,8 +1,9 @@
-//! Run folders beside each other: what differs between their scenarios, paired differences, one picture.
+//! Run folders compared: the differences between their scenarios, paired differences, one picture.
 //!
-//! Two folders can be compared if they are of one trust model and the same functions were met: equal `[objective]`, seed,
-//! number of rounds and, in a federation, of agents. Then run i of one is paired with run i of the other, as methods within
-//! a folder are; with unequal numbers of runs the first runs of both, because ten runs are a prefix of thirty.
+//! Two folders can be compared if they have the same trust model and met the same functions: equal `[objective]`, seed,
+//! number of rounds and, in a federation, number of agents. Run i of one is then paired with run i of the other, as
+//! methods within a folder are. If their numbers of runs differ, the first runs of both are paired, because ten runs
+//! are a prefix of thirty.
 
 use std::path::{Path, PathBuf};
 
@@ -22,7 +23,7 @@ use crate::report::svg::{Curve, Point};
 use crate::scenario::{Scenario, ScenarioError};
 use crate::text::{Quoted, significant};
 
-/// Keys besides `[objective]` and the seed that runs are paired by, of each trust model.
+/// Keys besides `[objective]` and the seed by which runs are paired, for each trust model.
 const PAIRED_BY: [(&str, &[&str]); 4] = [
     ("federated", &["federation.agents", "federation.rounds"]),
     ("outsourced", &["modeler.rounds"]),
@@ -30,7 +31,7 @@ const PAIRED_BY: [(&str, &[&str]); 4] = [
     ("output", &["prior.rounds"]),
 ];
 
-/// Why folders are not compared.
+/// Why folders cannot be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum CompareError {
     /// A folder that cannot be read.
@@ -47,9 +48,9 @@ pub enum CompareError {
         a: PathBuf,
         /// Path of the other one.
         b: PathBuf,
-        /// The trust model of the one.
+        /// The trust model of `a`.
         first: String,
-        /// That of the other one.
+        /// The trust model of `b`.
         second: String,
     },
     /// A folder whose scenario was changed.
@@ -68,22 +69,22 @@ pub enum CompareError {
         b: PathBuf,
         /// The key that differs.
         key: String,
-        /// Its value in the one.
+        /// Its value in folder `a`.
         first: Box<str>,
-        /// Its value in the other one.
+        /// Its value in folder `b`.
         second: Box<str>,
-        /// What else must be equal in this trust model.
+        /// The other keys that must be equal in this trust model.
         by: Box<str>,
     },
-    /// Methods that no folder has, or a method that only one of them has.
+    /// No method is in more than one folder.
     #[error("no method is in more than one of the folders; they have {0}")]
     NoMethod(String),
     /// A method that was asked for and is in no folder.
     #[error("--methods {name}: is in no folder; there are {there}")]
     UnknownMethod {
-        /// As it was asked for.
+        /// The name that was asked for.
         name: String,
-        /// What there is in their place.
+        /// The methods that the folders have.
         there: String,
     },
 }
@@ -93,7 +94,7 @@ pub enum CompareError {
 pub struct Side {
     /// Path of the folder.
     pub path: PathBuf,
-    /// What it says in the terms that all trust models have.
+    /// Its results in the terms that all trust models share.
     pub results: Results,
     /// Methods with the digests of their runs, where the folder has one for each run.
     digests: Vec<(String, Vec<String>)>,
@@ -122,7 +123,7 @@ impl Side {
         Ok(Side { path: path.to_owned(), results, digests })
     }
 
-    /// Digests of the first runs of a method, or that of all of them together.
+    /// Digests of the first `runs` runs of a method, or the one digest of all its runs together.
     fn digests(&self, method: &str, runs: usize) -> Vec<String> {
         match self.digests.iter().find(|(name, _)| name == method) {
             Some((_, digests)) => digests.iter().take(runs).cloned().collect(),
@@ -139,20 +140,19 @@ impl Side {
 pub struct Comparison {
     /// Letters of the folders with their paths.
     pub folders: Vec<(String, String)>,
-    /// Runs that are paired.
+    /// Number of runs that are paired.
     pub runs: u32,
-    /// What regret is called.
+    /// The name of regret in these folders.
     pub regret: String,
-    /// The number of a run of which differences are formed, in words.
+    /// The quantity of a run that is compared, in words.
     pub compared_by: String,
-    /// Keys of the resolved scenarios that differ, with a value for each folder; empty where it has none.
+    /// Keys in which the resolved scenarios differ, with a value for each folder.
     pub differences: Vec<(String, Vec<String>)>,
     /// Methods of folders.
     pub entries: Vec<Entry>,
     /// Paired differences.
     pub pairs: Vec<Pair>,
-    /// Methods that are in one folder alone and so are left out, with the letter of that folder; none if methods were asked
-    /// for.
+    /// Methods left out because only one folder has them, with that folder's letter; empty if methods were asked for.
     pub left_out: Vec<(String, String)>,
 }
 
@@ -163,9 +163,9 @@ pub struct Entry {
     pub folder: String,
     /// The name of the method.
     pub method: String,
-    /// Tight ε at its scenario's δ; nothing if nothing is claimed, infinite ones are missing too.
+    /// Tight ε at its scenario's δ; `None` if nothing is claimed or the ε is infinite.
     pub epsilon: Option<f64>,
-    /// What folders are compared by, of a federation its summed regret: mean and standard error.
+    /// The quantity that folders are compared by (in a federation, summed regret): mean and standard error.
     pub summed_regret: (f64, Option<f64>),
     /// Final regret: mean and standard error.
     pub final_regret: (f64, Option<f64>),
@@ -184,14 +184,14 @@ pub struct Pair {
     pub method: String,
     /// Letters of the folders: first − second.
     pub folders: (String, String),
-    /// The difference of what they are compared by, its interval and tests.
+    /// The difference in the compared quantity, with its interval and tests.
     #[serde(flatten)]
     pub difference: Difference,
-    /// Both are the same execution, bit by bit.
+    /// Whether both are the same execution, bit by bit.
     pub same: bool,
 }
 
-/// Compares folders, those methods of them that are in more than one, or the `wanted` ones.
+/// Compares folders in the methods that more than one of them has, or in the `wanted` ones.
 ///
 /// **Errors**: [`CompareError`].
 pub fn compare(sides: &[Side], wanted: &[String]) -> Result<Comparison, CompareError> {
@@ -283,7 +283,7 @@ fn pairable(a: &Side, b: &Side) -> Result<(), CompareError> {
     Ok(())
 }
 
-/// What stands for a key that is not there.
+/// Text in place of the value of a missing key.
 const MISSING: &str = "missing";
 
 /// Dotted keys of a scenario with their values, sections first to last.
@@ -307,7 +307,7 @@ fn value(keys: &[(String, String)], name: &str) -> String {
     keys.iter().find(|(other, _)| other == name).map_or(MISSING.to_owned(), |(_, value)| value.clone())
 }
 
-/// Keys in which the scenarios differ, but for what they are called.
+/// Keys in which the scenarios differ, apart from name and description.
 fn differences(sides: &[Side]) -> Vec<(String, Vec<String>)> {
     let all: Vec<_> = sides.iter().map(|side| keys(&side.results.scenario)).collect();
     let names = distinct(all.iter().flatten().map(|(name, _)| name.as_str()));
@@ -343,7 +343,7 @@ fn entry(side: &Side, place: usize, name: &str, runs: usize) -> Option<Entry> {
     })
 }
 
-/// Every two folders that have a method.
+/// Pairs every two folders that have the same method.
 fn pairs(entries: &[Entry]) -> Vec<Pair> {
     let named: Vec<(String, Vec<f64>)> =
         entries.iter().map(|entry| (entry.folder.clone(), entry.worth.clone())).collect();
@@ -360,7 +360,7 @@ fn pairs(entries: &[Entry]) -> Vec<Pair> {
 }
 
 impl Comparison {
-    /// What it says, as tables: folders, keys that differ, methods, paired differences.
+    /// The comparison as tables: folders, keys that differ, methods, paired differences.
     pub fn tables(&self) -> Vec<Grid> {
         let row = |cells: &[&str]| cells.iter().map(ToString::to_string).collect::<Vec<_>>();
         let folders = self.folders.iter().map(|(letter, path)| row(&[letter, path]));
@@ -397,7 +397,7 @@ impl Comparison {
         ]
     }
 
-    /// What must be said beside the tables.
+    /// Remarks that must stand beside the tables.
     pub fn remarks(&self) -> Vec<String> {
         let mut said = vec![format!(
             "{} paired runs; differences of {}, lower is better. p (Holm) is that of the t test, corrected for {} \

@@ -1,4 +1,4 @@
-//! One scenario of any trust model into one run folder.
+//! Executes one scenario of any trust model into one run folder.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,30 +18,30 @@ pub enum ExecuteError {
     /// The folder could not be made or filled.
     #[error(transparent)]
     Folder(#[from] FolderError),
-    /// What survives a kill could not be kept or used.
+    /// The journal could not be written or used.
     #[error(transparent)]
     Journal(#[from] JournalError),
 }
 
-/// A folder and what is kept in it until it is complete, or that there is nothing left to do in it.
+/// A folder with its journal, or the fact that nothing is left to do in it.
 pub enum Place {
-    /// To be executed, from the beginning or from what is finished.
+    /// To be executed, from the beginning or from the parts that are finished.
     Open(RunFolder, Arc<Journal>),
-    /// The folder holds the whole execution already.
+    /// The folder already holds the complete execution.
     Complete,
 }
 
-/// Goes on in the folder at `path`, or begins it if it is new or empty; `data` is what the scenario reads.
+/// Goes on in the folder at `path`, or begins it if it is new or empty; `data` are the files that the scenario reads.
 ///
-/// **Errors**: a folder of another scenario, complete or not, with the difference; of anything else; one that another
-/// process writes into.
+/// **Errors**: a folder of another scenario, complete or not, with the difference; a folder of anything else; one that
+/// another process writes into.
 pub fn begin_or_resume(path: &Path, model: &dyn Model, data: Option<&Path>) -> Result<Place, ExecuteError> {
     let folder = RunFolder::open(path)?;
     let journal = Journal::begin_or_resume(path, &model.resolved(), data)?;
     Ok(journal.map_or(Place::Complete, |journal| Place::Open(folder, Arc::new(journal))))
 }
 
-/// Begins in a folder that is new.
+/// Begins in a new folder.
 ///
 /// **Errors**: the system's.
 pub fn begin(folder: RunFolder, model: &dyn Model, data: Option<&Path>) -> Result<Place, ExecuteError> {
@@ -51,8 +51,8 @@ pub fn begin(folder: RunFolder, model: &dyn Model, data: Option<&Path>) -> Resul
 
 /// Executes the scenario, fills the folder, seals it and drops the state.
 ///
-/// **Errors**: [`ExecuteError`]; [`ModelError::Interrupted`] with what is finished in the journal. What was left stays for
-/// a run that resumes; a folder in which nothing was left is removed.
+/// **Errors**: [`ExecuteError`]; [`ModelError::Interrupted`], after which the journal holds the finished work. It stays
+/// for a run that resumes; a folder in which nothing was left is removed.
 pub fn execute(
     model: &dyn Model,
     folder: RunFolder,

@@ -1,10 +1,10 @@
-//! Many runs and a judgement.
+//! Studies: many runs and a judgement.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | [`mod@execute`] | one scenario into one run folder |
 //! | [`sweep`] | grids of scenarios, each run in a folder of its own |
-//! | [`compare`] | run folders beside each other |
+//! | [`compare`] | run folders compared |
 //! | [`reproduce`] | results of the papers, reproduced |
 //! | [`audit`] | does the shipped release path lose more than is claimed? |
 

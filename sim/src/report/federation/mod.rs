@@ -44,8 +44,8 @@ const REMARK: &str = "The columns marked *not releasable* exist in simulation on
                       guarantee.\n\n```python\nimport pandas as pd\ncurves = \
                       pd.read_csv(\"rounds.csv\").groupby([\"method\", \"round\"])[\"regret\"].agg([\"mean\", \"sem\"])\n```";
 
-/// Everything but what a folder adds; `kept` are files that were written during the run: the ledger of all methods, answers
-/// of a user's program; the digests of all rounds if `chain`.
+/// Everything except what the folder itself adds. `kept` are files that were written during the run: the ledger of all
+/// methods and the answers of a user's program. With `chain`, the digests of all rounds are included.
 pub fn record(
     scenario: &Scenario,
     results: Vec<MethodRun>,
@@ -73,8 +73,8 @@ pub fn record(
     Record { summary: written, table, files }
 }
 
-/// One line for each run, method and round. Empty fields are values that do not exist, and ε of a run that released what
-/// the first did.
+/// One line for each run, method and round. A field is empty where there is no value, and for the ε of a run that
+/// released the same as the first.
 fn rounds(scenario: &Scenario, results: &[MethodRun], summary: &Statistics) -> String {
     let count = |count: Option<&u32>| count.map_or(String::new(), u32::to_string);
     let row = |result: &MethodRun, round: usize| {
@@ -109,7 +109,7 @@ fn spent(losses: &[(u32, Option<f64>)], releases: u32) -> String {
     loss_after(losses, releases).map_or("inf".to_owned(), |epsilon| format!("{:?}", (epsilon * 1e4).ceil() / 1e4))
 }
 
-/// What happened on the links. Simulation only: who answered is known to the server alone.
+/// What happened on the links. Simulation only: only the server knows who answered.
 fn faults<'r>(results: &'r [MethodRun]) -> String {
     let row = |result: &MethodRun, round: usize, counts: &FaultCounts| {
         let address = [result.run.to_string(), result.method.to_string(), round.to_string()];
@@ -141,7 +141,7 @@ struct Line<'a> {
     chain: Vec<String>,
 }
 
-/// A head line, then one line for each run and method with its digest and, if `chain`, that after every round.
+/// A head line, then one line for each run and method with its digest and, if `chain`, the digests after every round.
 fn transcript(scenario: &Scenario, results: &[MethodRun], summary: &Statistics, chain: bool) -> String {
     let head = Head {
         format: FORMAT,

@@ -1,10 +1,10 @@
-//! Pictures of a federation beside those that every trust model has.
+//! Pictures of a federation besides those that every trust model has.
 
 use crate::report::chart::{Chart, Picture};
 use crate::report::charts;
 use crate::report::read::RunRecord;
 
-/// Privacy loss, spread over agents, clipping, faults; those that there are.
+/// Privacy loss, spread over agents, clipping, faults: those that this run has.
 pub fn pictures(record: &RunRecord) -> Vec<Picture> {
     let (scenario, summary) = (&record.scenario, &record.summary);
     let picture = |name: &str, title: &str, text: &str, charts: Vec<Chart>| Picture {

@@ -1,17 +1,17 @@
-//! What is claimed about the sampled Gaussian, and how hard to look.
+//! Claims about the sampled Gaussian, and how hard the audit looks.
 
 use sordino_core::privacy::{Event, NeighboringRelation};
 
 use super::outcome::EPSILONS;
 
-/// A claim about the sampled Gaussian, and how hard to look.
+/// A claim about the sampled Gaussian, and how hard the audit looks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GaussianAudit {
     /// Sampling probability claimed.
     pub sampling_probability: f64,
     /// Noise multiplier claimed.
     pub noise_multiplier: f64,
-    /// Releases claimed.
+    /// Number of releases claimed.
     pub rounds: u32,
     /// Runs for each of the two neighbours.
     pub runs: u32,
@@ -38,7 +38,7 @@ impl GaussianAudit {
         }
     }
 
-    /// What one round is claimed to cost.
+    /// The event that one round is claimed to cost.
     pub const fn event(&self) -> Event {
         Event::PoissonSampledGaussian {
             sampling_probability: self.sampling_probability,

@@ -1,36 +1,36 @@
-//! What an audit breaks on purpose.
+//! Defects that an audit introduces on purpose.
 
-/// What is broken on purpose.
+/// A defect introduced on purpose.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Defect {
     /// Nothing: the shipped path.
     None,
     /// The noise is this fraction of what it should be.
     NoiseFactor(f64),
-    /// Coins fall with this probability.
+    /// Agents are sampled with this probability.
     SampledWith(f64),
-    /// More or fewer rounds are run than are claimed.
+    /// This many rounds are run instead of the number claimed.
     RoundsRun(u32),
-    /// The agent's contribution is counted a second time, as that of another agent of the sample: twice the sensitivity.
+    /// The agent's contribution is counted again as another sampled agent's: twice the sensitivity.
     CountedTwice,
-    /// The observer knows the seed of the coins, though not that of the noise.
+    /// The observer knows the seed of the coins, but not the seed of the noise.
     KnownCoins,
     /// The host looks at the noise and releases only when it points the agent's way.
     NoiseOfOneSign,
-    /// The noise of a federated prior's release is that of C alone, though the joint vector with the clip coordinate is
-    /// longer.
+    /// The noise of a federated prior's release is scaled to C alone, though the joint vector with the clip coordinate
+    /// is longer.
     ClipCoordinateLeftOut,
-    /// The radius C of a federated prior's release is the norm of the longest innovation of this very release: that of
-    /// the agent in question, and without it this fraction of it.
+    /// The radius C of a federated prior's release is the norm of the longest innovation in that same release: the
+    /// audited agent's if it is present, and this fraction of it if it is absent.
     PrivateRadius(f64),
-    /// The reward spans this many times the sensitivity that is claimed (a local report).
+    /// The reward spans this many times the claimed sensitivity (a local report).
     SensitivityFactor(f64),
-    /// The reward is not clamped, this many times the bound (a local report).
+    /// The reward is not clamped and is this many times the bound (a local report).
     NoClamp(f64),
 }
 
 impl Defect {
-    /// Whether it knows coins or noise before they are drawn.
+    /// Whether the control knows coins or noise before they are drawn.
     pub(super) const fn foresees(self) -> bool {
         matches!(self, Defect::CountedTwice | Defect::KnownCoins | Defect::NoiseOfOneSign)
     }

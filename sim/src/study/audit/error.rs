@@ -15,22 +15,22 @@ use sordino_host::entropy::NoEntropy;
 
 use super::defect::Defect;
 
-/// Why an audit has no outcome: something refused, failed or answered what it should not. Nothing is left out and
-/// nothing counts as zero, because scores that are missing would pass for a mechanism that leaks nothing.
+/// Why an audit has no outcome: something refused, failed or gave a wrong answer. No score is left out or counted as
+/// zero, because missing scores would look like a mechanism that leaks nothing.
 #[derive(Debug)]
 pub enum AuditError {
     /// Fewer runs than the statistics need.
     Runs {
         /// Runs asked for.
         runs: u32,
-        /// The fewest there may be.
+        /// The fewest runs allowed.
         runs_min: u32,
     },
     /// An error probability outside (0, 1).
     ErrorProbability(f64),
     /// A control that this path does not have.
     NoSuchControl(Defect),
-    /// A control that knows the seed, on secret noise, which has none.
+    /// A control that must know the seed, with secret noise, which has none.
     NeedsSeed(Defect),
     /// The accountant has no δ for the claim.
     Claim(AccountantError),
@@ -44,7 +44,7 @@ pub enum AuditError {
     Entropy(NoEntropy),
     /// A run of the audit failed.
     Run {
-        /// Its number, from 0.
+        /// Number of the run, from 0.
         run: u32,
         /// The round it failed in, from 0.
         round: u32,
@@ -53,16 +53,16 @@ pub enum AuditError {
     },
     /// A worker panicked; its runs are lost.
     Worker {
-        /// The runs it had to do.
+        /// The runs that the worker had to do.
         runs: Range<u32>,
-        /// What the worker said.
+        /// Message of the panic.
         message: String,
     },
-    /// A worker gave another number of scores than it had runs.
+    /// A worker returned a number of scores other than its number of runs.
     Scores {
-        /// Scores that came.
+        /// Number of scores that came.
         found: usize,
-        /// Scores that were to come.
+        /// Number of scores expected.
         expected: usize,
     },
 }
@@ -79,21 +79,21 @@ pub enum RunError {
     /// The reporter refused.
     #[error("the reporter refused: {0}")]
     Reporter(#[from] ReporterError),
-    /// No coin or no noise.
+    /// The source gave no coin or no noise.
     #[error(transparent)]
     Noise(#[from] NoiseError),
-    /// The party charged another event than the one that is claimed.
+    /// The party charged an event other than the claimed one.
     #[error("{found:?} was charged, {claimed:?} is claimed")]
     Charge {
-        /// What it charged.
+        /// The event that was charged.
         found: Event,
-        /// What is claimed.
+        /// The event that is claimed.
         claimed: Event,
     },
-    /// The party answered something else.
+    /// The party gave another answer than expected.
     #[error("{expected} was expected")]
     Answer {
-        /// What it was to answer.
+        /// The answer that was expected.
         expected: &'static str,
     },
     /// The party released something that is not a number.
@@ -139,7 +139,7 @@ impl Error for AuditError {
     }
 }
 
-/// Without this no bound would exceed anything.
+/// Refuses an error probability outside (0, 1), with which no bound would exceed anything.
 pub(super) fn check_error(error: f64) -> Result<(), AuditError> {
     if error > 0.0 && error < 1.0 { Ok(()) } else { Err(AuditError::ErrorProbability(error)) }
 }

@@ -1,10 +1,10 @@
 //! The federation that is audited: a real server, real collectors, and one agent that is present or absent.
 //!
-//! Two regions, so that weights and sensitivity are those of a federation. Agent 1 is alone in its region (of three
-//! agents) and weighs most. Present, it uploads its whole clipping norm in one coordinate, in every other pair of rounds
-//! a billion times as much, which the clip makes the same; absent, it uploads nothing, or something that is not a number.
-//! Everybody else uploads zeros. In odd rounds all but agent 0 upload to a collector, whose partial is merged; in even
-//! rounds everybody uploads to the server.
+//! There are two regions, so that weights and sensitivity are those of a federation. Of the three agents, agent 1 is
+//! alone in its region and weighs most. If present, it uploads its whole clipping norm in one coordinate; in every
+//! other pair of rounds it uploads a billion times as much, which the clip reduces to the same. If absent, it uploads
+//! nothing, or something that is not a number. The others upload zeros. In odd rounds all but agent 0 upload to a
+//! collector, whose partial is merged; in even rounds all upload to the server.
 
 use sordino_core::domain::Regions;
 use sordino_core::federated::{
@@ -21,19 +21,19 @@ use super::defect::Defect;
 use super::error::{AuditError, RunError};
 use super::ledger::{AuditLedger, Foreseen};
 
-/// The agent in question, of largest weight.
+/// The audited agent, which has the largest weight.
 const AUDITED: u32 = 1;
 /// Number of regions P.
 const REGIONS: usize = 2;
-/// Numbers of an upload.
+/// Length of an upload, in numbers.
 const FEATURES: usize = 2;
-/// S; any number would do.
+/// Clipping norm S; any number would do.
 const CLIPPING_NORM: f64 = 3.0;
 const GRID_EXPONENT: u32 = 16;
-/// Uploads of agents that have nothing to say, and of one that should not be heard.
+/// Upload of an agent that contributes nothing.
 const ZEROS: [f64; FEATURES] = [0.0; FEATURES];
 const NOT_A_NUMBER: [f64; FEATURES] = [f64::NAN, f64::INFINITY];
-/// How often the host that conditions its noise tries again before it gives up.
+/// Number of tries after which a host that conditions its noise gives up.
 const TRIES_MAX: u32 = 1_000;
 
 /// A federation with its storage, to be played again and again.
@@ -41,11 +41,11 @@ pub(super) struct Federation {
     config: Config,
     /// q and z, as claimed.
     claimed: (f64, f64),
-    /// What the ledger pays for; anything in a control.
+    /// The event that the ledger pays for; `None`, in a control, is any event.
     charged: Option<Event>,
     defect: Defect,
-    /// By round and region: what a released coordinate counts in the direction of the agent, in units of the claimed
-    /// sensitivity; its contribution is 1 there, and the noise has standard deviation z.
+    /// By round and region, the weight of a released coordinate in the direction of the agent, in units of the claimed
+    /// sensitivity. In that direction the agent's contribution is 1, and the noise has standard deviation z.
     directions: Vec<[f64; REGIONS]>,
     /// Radius S/√P of a contribution.
     radius: f64,
@@ -53,16 +53,16 @@ pub(super) struct Federation {
     shard: (Vec<i64>, Vec<u8>, Counters),
 }
 
-/// What a control knows of a round ahead of it.
+/// What a control knows about a round in advance.
 struct Knowledge {
-    /// Whether the agent in question is in the sample.
+    /// Whether the audited agent is in the sample.
     selected: bool,
-    /// Who the agent is counted as a second time.
+    /// The agent as which the audited one is counted a second time.
     twin: Option<u32>,
 }
 
 impl Federation {
-    /// The federation of a claim, or the one that is run instead of it.
+    /// The federation of a claim, or the defective one that is run instead.
     pub(super) fn new(audit: &GaussianAudit, defect: Defect) -> Result<Self, AuditError> {
         let config = config(audit, defect)?;
         let rounds = config.parameters().rounds;
@@ -91,13 +91,13 @@ impl Federation {
         })
     }
 
-    /// Configuration that is run.
+    /// The configuration that is run.
     #[cfg(test)]
     pub(super) const fn config(&self) -> &Config {
         &self.config
     }
 
-    /// All rounds of one run: the log-likelihood ratio of the claimed mechanism, summed.
+    /// Plays all rounds of one run; returns the summed log-likelihood ratio of the claimed mechanism.
     pub(super) fn play<S: Foreseen>(&mut self, run: u32, present: bool, source: &mut S) -> Result<f64, AuditError> {
         let mut state = ServerState::new();
         let failed = |round: u32| move |error: RunError| AuditError::Run { run, round, error };
@@ -132,7 +132,7 @@ impl Federation {
     }
 }
 
-/// The log-likelihood ratio of one release, of what the observer of this control knows.
+/// The log-likelihood ratio of one release, given what the observer of this control knows.
 fn score(defect: Defect, (q, z): (f64, f64), x: f64, selected: bool) -> f64 {
     let of_a_selected = (2.0 * x - 1.0) / (2.0 * z * z);
     match defect {
@@ -160,7 +160,7 @@ struct Step<'s, 'a, S> {
 }
 
 impl<S: Foreseen> Step<'_, '_, S> {
-    /// Draws the sample and takes everybody's upload.
+    /// Draws the sample and takes the uploads of all agents.
     fn collect(
         &mut self,
         (sums, flags, counters): &mut (Vec<i64>, Vec<u8>, Counters),
@@ -198,7 +198,7 @@ impl<S: Foreseen> Step<'_, '_, S> {
         Ok(())
     }
 
-    /// The deadline has passed: charge, receipt, release. What was released, in the direction of the agent.
+    /// Closes the round with charge, receipt and release; returns the release in the direction of the agent.
     fn release(&mut self, ledger: &mut AuditLedger) -> Result<f64, RunError> {
         let ServerOutput::Charge(charge) = self.server.handle(ServerInput::Close, self.source)? else {
             return Err(RunError::Answer { expected: "a charge" });
@@ -220,7 +220,7 @@ impl<S: Foreseen> Step<'_, '_, S> {
         }
     }
 
-    /// A host that looks ahead and releases only when the noise will point the agent's way.
+    /// Plays a host that looks ahead and releases only when the noise will point the agent's way.
     fn wait_for_noise(&mut self) -> Result<(), RunError> {
         let len = self.config.broadcast_len();
         let (mechanism, mut pool, mut out) = (mechanism(self.config)?, vec![0; len], vec![0.0f64; len]);
@@ -245,7 +245,7 @@ fn along(direction: &[f64; REGIONS], round: u32, released: &[f64]) -> f64 {
     direction.iter().zip(released.chunks_exact(FEATURES)).map(|(weight, block)| weight * block[own]).sum()
 }
 
-/// The coins of a round, read ahead of it.
+/// The coins of a round, read in advance.
 fn foresee(config: &Config, defect: Defect, ahead: &mut Simulated) -> Result<Knowledge, RunError> {
     let mut coins = vec![0; config.parameters().agents as usize];
     // The sample is thrown away; only its coins are looked at.
@@ -263,7 +263,7 @@ fn refused(error: sordino_core::privacy::mechanism::gaussian::GaussianError) -> 
     RunError::Server(error.into())
 }
 
-/// The mechanism of a configuration, as the server makes it.
+/// The mechanism for a configuration, as the server makes it.
 fn mechanism(config: &Config) -> Result<GridGaussian, RunError> {
     let parameters = config.parameters();
     let Aggregation::Private { sampling_probability, noise_multiplier, grid_exponent, .. } = parameters.aggregation
@@ -282,7 +282,7 @@ fn sampling_probability(config: &Config) -> f64 {
     }
 }
 
-/// What is run: the claim, but for the defect.
+/// The configuration that is run: the claim's, except for the defect.
 fn config(audit: &GaussianAudit, defect: Defect) -> Result<Config, AuditError> {
     let (mut sampling_probability, mut noise_multiplier) = (audit.sampling_probability, audit.noise_multiplier);
     let (mut rounds, mut agents) = (audit.rounds, 3);

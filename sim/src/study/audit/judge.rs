@@ -4,7 +4,7 @@ use sordino_core::math::{self, Scalar};
 
 use super::outcome::{EPSILONS, Line, Report};
 
-/// Both directions at every ε, thresholds from the first half, bounds from the second.
+/// Tests both directions at every ε: thresholds come from the first half of the runs, bounds from the second.
 pub(super) fn judge(present: &[f64], absent: &[f64], claimed: &[f64], error: f64) -> Report {
     let halves = |scores: &[f64]| {
         let (a, b) = scores.split_at(scores.len() / 2);
@@ -44,8 +44,8 @@ pub(super) fn judge(present: &[f64], absent: &[f64], claimed: &[f64], error: f64
     Report { lines, runs: present.len() as u32, error }
 }
 
-/// A bound on a probability from k hits of n, wrong with probability at most `error`: Clopper and Pearson's, from the
-/// binomial tail itself. The outer end of the last bracket is returned.
+/// Clopper and Pearson's bound on a probability from k hits of n, wrong with probability at most `error`; computed from
+/// the binomial tail itself. The outer end of the last bracket is returned.
 fn clopper_pearson(k: usize, n: usize, error: f64, upper: bool) -> f64 {
     if (upper && k >= n) || (!upper && k == 0) {
         return if upper { 1.0 } else { 0.0 };

@@ -1,25 +1,25 @@
-//! The ledger of an audit, and sources that can be foreseen.
+//! The ledger of an audit, and sources whose draws can be foreseen.
 
 use rand_core::TryCryptoRng;
 use sordino_core::privacy::{Charge, Event, Ledger, NoiseSource, Provenance, Secret, Simulated};
 
 use super::error::RunError;
 
-/// The ledger of an audit: it lives in memory, because everything an audit releases is about invented agents and is
-/// thrown away. It pays for the claimed event and for no other, so that a party which charges less than it should is
-/// found; that of a control pays for anything.
+/// The ledger of an audit. It lives in memory, because everything an audit releases is about invented agents and is
+/// thrown away. It pays only for the claimed event, so that a party which charges less than it should is found; the
+/// ledger of a control pays for anything.
 pub(super) struct AuditLedger {
     claimed: Option<Event>,
     charges: u32,
 }
 
 impl AuditLedger {
-    /// An empty ledger that pays for this event only; for any if there is none.
+    /// An empty ledger that pays only for this event, or for any event if none is given.
     pub(super) const fn new(claimed: Option<Event>) -> Self {
         AuditLedger { claimed, charges: 0 }
     }
 
-    /// Events that were charged.
+    /// Number of events charged.
     pub(super) const fn charges(&self) -> u32 {
         self.charges
     }
@@ -38,9 +38,9 @@ impl<P: Provenance> Ledger<P> for AuditLedger {
     }
 }
 
-/// A source whose words a control may know before they are drawn: one with a seed.
+/// A source whose words a control may know before they are drawn, if it has a seed.
 pub(super) trait Foreseen: NoiseSource {
-    /// The same source, to be drawn from ahead of it; nothing if it is secret.
+    /// A copy of the source, to be drawn from in advance; `None` if the source is secret.
     fn ahead(&self) -> Option<Simulated>;
 }
 

@@ -1,4 +1,4 @@
-//! One local report: a reporter whose reward is the one bound, against a reporter whose reward is the other.
+//! One local report: a reporter whose reward is one bound, against a reporter whose reward is the other.
 
 use sordino_core::local::{Reporter, ReporterInput, ReporterOutput, ReporterState};
 use sordino_core::privacy::accountant::pure;
@@ -14,7 +14,7 @@ use super::ledger::AuditLedger;
 use super::outcome::{EPSILONS, Report};
 use super::workers::gather;
 
-/// A claim about one clamped report, and how hard to look.
+/// A claim about one clamped report, and how hard the audit looks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LocalAudit {
     /// Pure ε claimed.
@@ -28,7 +28,7 @@ pub struct LocalAudit {
 }
 
 impl LocalAudit {
-    /// Runs the audit with noise of this kind; `threads` cores.
+    /// Runs the audit with noise of this kind on `threads` cores.
     ///
     /// **Errors**: [`AuditError`].
     pub fn run(&self, defect: Defect, kind: SourceKind, threads: usize) -> Result<Report, AuditError> {
@@ -43,7 +43,7 @@ impl LocalAudit {
         }
     }
 
-    /// The audit with the source that `source` makes for each neighbour and run.
+    /// Runs the audit with the source that `source` makes for each neighbour and run.
     pub(super) fn run_with<S: NoiseSource>(
         &self,
         defect: Defect,
@@ -80,7 +80,7 @@ impl LocalAudit {
     }
 }
 
-/// One report through query, charge, receipt and reward.
+/// Makes one report through query, charge, receipt and reward.
 fn report<S: NoiseSource>(
     mechanism: &ClampedLaplace,
     defect: Defect,

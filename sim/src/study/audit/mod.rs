@@ -5,14 +5,14 @@
 //! | `federation` | the sampled Gaussian: a server, collectors, partials, receipts, and one agent that is present or absent |
 //! | `prior` | the releases of a federated prior: a server, collectors, and one joint vector that is present or absent |
 //! | `local` | one local report: a reporter with one reward or the other |
-//! | `ledger` | the ledger of an audit, which pays for what is claimed and for nothing else |
+//! | `ledger` | the ledger of an audit, which pays only for what is claimed |
 //! | `workers` | many runs, none of which may be lost |
 //! | `claim`, `defect` | what is claimed; what is broken on purpose |
 //! | `judge`, `outcome` | scores in, lower bounds on δ(ε) out, a report |
 //! | `error` | why an audit has no outcome |
 //!
 //! **Method** (hockey-stick audit). Worst neighbours: the agent of largest weight sends its whole clipping norm in one
-//! coordinate, against nothing; everybody else sends zeros, so that the release is the shipped noise. Each run is
+//! coordinate, or nothing; all others send zeros, so that the rest of the release is the shipped noise. Each run is
 //! `rounds` broadcasts of a [`Server`](sordino_core::federated::Server), every other one with a collector and a merge;
 //! its score is the log-likelihood ratio of the *claimed* mechanism, summed: the best statistic there is. Half the runs
 //! choose a threshold for each ε, the other half measure P₁(score > t) − e^ε·P₀(score > t) with Clopper–Pearson bounds,
@@ -22,10 +22,10 @@
 //! proves nothing; it only means no defect of the stated size. Small ε give the power.
 //!
 //! **It fails closed**: a run that is refused, panics, releases no number or charges something other than claimed is an
-//! [`AuditError`]. A run that is left out, or counts as zero, would look like a mechanism that leaks nothing.
+//! [`AuditError`]. If it were left out or counted as zero, it would look like a mechanism that leaks nothing.
 //!
 //! **Noise**: from named streams, which a seed repeats, or secret from the system, as a deployment draws it. The error
-//! probability holds for both; with secret noise every audit measures something else.
+//! probability holds for both; with secret noise every audit measures other values.
 //!
 //! **Negative controls** ([`Defect`]) break the same path on purpose; an audit that does not reject them has no power.
 
@@ -58,7 +58,7 @@ pub use prior::PriorAudit;
 pub use workers::RUNS_MIN;
 
 impl GaussianAudit {
-    /// What all rounds are claimed to cost, by the tight accountant. It takes seconds and holds for any runs and seed.
+    /// The claimed cost of all rounds, by the tight accountant. Takes seconds; holds for any number of runs and seed.
     ///
     /// **Errors**: [`AuditError::Claim`].
     pub fn claim(&self) -> Result<Claim, AuditError> {
@@ -70,7 +70,7 @@ impl GaussianAudit {
         Ok(Claim(deltas))
     }
 
-    /// Runs the audit against a claim, with coins and noise of this kind; `threads` cores.
+    /// Runs the audit against a claim, with coins and noise of this kind, on `threads` cores.
     ///
     /// **Errors**: [`AuditError`].
     pub fn run(&self, claim: &Claim, defect: Defect, kind: SourceKind, threads: usize) -> Result<Report, AuditError> {
@@ -85,7 +85,7 @@ impl GaussianAudit {
         }
     }
 
-    /// The audit with the source that `source` makes for each neighbour and run.
+    /// Runs the audit with the source that `source` makes for each neighbour and run.
     fn run_with<S: Foreseen>(
         &self,
         claim: &Claim,

@@ -1,12 +1,12 @@
 //! The releases of a federated prior: a real server and collectors, and one agent whose joint vector is present or absent.
 //!
-//! Two features, two candidates, three agents. Agent 1, present, sends the longest joint vector there is, ‖d‖ = C with
-//! u = 1, in every other pair of releases a billion times as much, which the clip makes the same; absent, it sends
-//! nothing, or something that is not a number. The others send zeros. In odd releases all but agent 0 send to a
-//! collector. γ is 1 instead of the usual ¼: the clip coordinate then is as long as the innovation itself, and an audit of
-//! few runs sees whether Δ counts it (at ¼ it is 3 % of Δ).
+//! There are two features, two candidates and three agents. If present, agent 1 sends the longest joint vector there
+//! is, ‖d‖ = C with u = 1; in every other pair of releases it sends a billion times as much, which the clip reduces to
+//! the same. If absent, it sends nothing, or something that is not a number. The others send zeros. In odd releases all
+//! but agent 0 send to a collector. γ is 1 instead of the usual ¼: the clip coordinate is then as long as the
+//! innovation itself, and an audit of few runs sees whether Δ counts it (at ¼ it is 3 % of Δ).
 //!
-//! The claim is exact: J Gaussians of multiplier z are one of multiplier z/√J.
+//! The claim is exact: J Gaussians of multiplier z equal one Gaussian of multiplier z/√J.
 
 use sordino_core::federated::prior::server::{Input, Output, Plan, ReleaseError, Server, ServerState};
 use sordino_core::federated::prior::{
@@ -29,10 +29,10 @@ use super::outcome::{EPSILONS, Report};
 use super::workers::gather;
 
 const AGENTS: u32 = 3;
-/// The agent in question.
+/// The audited agent.
 const AUDITED: u32 = 1;
 const FEATURES: usize = 2;
-/// Numbers of a joint vector.
+/// Length of a joint vector, in numbers.
 const JOINT: usize = FEATURES + 1;
 const GAMMA: f64 = 1.0;
 /// Φ of the two candidates, and their Ḡ.
@@ -40,12 +40,12 @@ const ROWS: [f64; 4] = [1.0, 0.0, 0.0, 1.0];
 const GRAM: [f64; 4] = [0.5, 0.0, 0.0, 0.5];
 const DESIGNS: [u32; 2] = [0, 1];
 
-/// A claim about the releases of a federated prior, and how hard to look.
+/// A claim about the releases of a federated prior, and how hard the audit looks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PriorAudit {
-    /// Noise multiplier claimed, of every release.
+    /// Noise multiplier claimed for every release.
     pub noise_multiplier: f64,
-    /// Releases claimed.
+    /// Number of releases claimed.
     pub releases: u32,
     /// Runs for each of the two neighbours.
     pub runs: u32,
@@ -56,23 +56,23 @@ pub struct PriorAudit {
 }
 
 impl PriorAudit {
-    /// Three releases of together nearly 2-GDP, where 5 % less noise moves δ most: 120,000 runs see it.
+    /// Three releases that together are nearly 2-GDP, where 5 % less noise moves δ most: 120,000 runs see it.
     pub const fn standard(seed: u64) -> Self {
         PriorAudit { noise_multiplier: 0.9, releases: 3, runs: 120_000, error: 1e-6, seed }
     }
 
-    /// What one release is claimed to cost.
+    /// The event that one release is claimed to cost.
     pub const fn event(&self) -> Event {
         event(self.noise_multiplier)
     }
 
-    /// What all releases are claimed to cost.
+    /// The claimed cost of all releases.
     pub fn claim(&self) -> Claim {
         let all = self.noise_multiplier / Scalar::sqrt(f64::from(self.releases));
         Claim(EPSILONS.map(|epsilon| analytic::delta(all, epsilon)))
     }
 
-    /// Runs the audit with noise of this kind; `threads` cores.
+    /// Runs the audit with noise of this kind on `threads` cores.
     ///
     /// **Errors**: [`AuditError`].
     pub fn run(&self, defect: Defect, kind: SourceKind, threads: usize) -> Result<Report, AuditError> {
@@ -117,7 +117,7 @@ struct Federation {
 }
 
 impl Federation {
-    /// The federation of a claim, or the one that is run instead of it.
+    /// The federation of a claim, or the defective one that is run instead.
     fn new(audit: &PriorAudit, defect: Defect) -> Result<Self, AuditError> {
         let (mut multiplier, mut releases) = (audit.noise_multiplier, audit.releases);
         match defect {
@@ -147,7 +147,7 @@ impl Federation {
         })
     }
 
-    /// All releases of one run: the log-likelihood ratio of the claimed mechanism, summed.
+    /// Plays all releases of one run; returns the summed log-likelihood ratio of the claimed mechanism.
     fn play<S: NoiseSource>(&mut self, run: u32, present: bool, source: &mut S) -> Result<f64, AuditError> {
         let failed = |round: u32| move |error: RunError| AuditError::Run { run, round, error };
         let begun = PublicState::new(self.config, &mut self.posterior[..]);
@@ -186,8 +186,8 @@ struct Step<'s, 'a, 'p, S> {
 }
 
 impl<S: NoiseSource> Step<'_, '_, '_, S> {
-    /// Opens, collects, charges, releases. What was released along the agent's joint vector, in units of the sensitivity
-    /// that the server declares: its contribution is 1 there.
+    /// Opens, collects, charges, releases. Returns the release along the agent's joint vector, in units of the
+    /// sensitivity that the server declares; the agent's contribution is 1 in these units.
     fn play(&mut self, present: bool, multiplier: f64, ledger: &mut AuditLedger) -> Result<f64, RunError> {
         let own = self.release as usize % FEATURES;
         let terms = match self.server.handle(Input::Open, self.source)? {
@@ -209,7 +209,7 @@ impl<S: NoiseSource> Step<'_, '_, '_, S> {
         }
     }
 
-    /// Everybody's joint vector, to the server or, in odd releases, to a collector.
+    /// Sends all joint vectors to the server or, in odd releases, to a collector.
     fn collect(&mut self, terms: &Terms<f64>, own: usize, present: bool, multiplier: f64) -> Result<(), RunError> {
         let release = self.release;
         let scale = if release & 2 == 0 { terms.clip_radius } else { 1e9 * terms.clip_radius };
@@ -282,7 +282,7 @@ mod tests {
         assert!(audit.claim() != one);
     }
 
-    /// A server that charges another event than the claimed one is found by the ledger, before any statistics.
+    /// The ledger finds a server that charges an event other than the claimed one, before any statistics.
     #[test]
     fn what_the_prior_charges_is_what_is_claimed() {
         let audit = PriorAudit { runs: 1_000, ..PriorAudit::standard(1) };

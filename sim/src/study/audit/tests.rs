@@ -1,4 +1,4 @@
-//! The audit passes what is shipped, rejects what is broken, and has no outcome when something fails.
+//! The audit passes the shipped path, rejects broken ones, and has no outcome when something fails.
 
 use std::sync::OnceLock;
 
@@ -49,7 +49,7 @@ fn the_shipped_gaussian_passes_and_the_broken_are_rejected() {
     }
 }
 
-/// Before the mend no audit ran on secret noise. Its seeds differ every time: a correct path fails once in a million.
+/// Once, no audit ran on secret noise. Its seeds differ every time: a correct path fails once in a million.
 #[test]
 fn mended_the_audit_runs_on_secret_noise() {
     let run = |defect| audit(5_000).run(claim(), defect, SourceKind::Secret, 2).unwrap();
@@ -89,8 +89,8 @@ fn the_local_report_passes_and_the_broken_are_rejected() {
     }
 }
 
-/// Before the mend: the halves that choose and measure were cut from the workers' scores in the workers' order, and one
-/// thread measured −0.0408 where two measured −0.0442, though the option says that it changes no result.
+/// Once, the halves that choose and measure were cut from the workers' scores in the workers' order: one thread
+/// measured −0.0408 where two measured −0.0442, though the option promises to change no result.
 #[test]
 fn mended_threads_change_no_result() {
     let run = |threads| audit(1_500).run(claim(), Defect::None, SEEDED, threads).unwrap();
@@ -100,8 +100,8 @@ fn mended_threads_change_no_result() {
     assert_eq!(run(1), run(3));
 }
 
-/// Before the mend: a configuration that no server takes gave no scores, and the audit panicked on its own index; a
-/// control that the path does not have ran the shipped path.
+/// Once, a configuration that no server takes gave no scores, and the audit panicked on its own index; a control that
+/// the path does not have ran the shipped path.
 #[test]
 fn mended_a_refused_mechanism_is_an_error() {
     let refused = |audit: GaussianAudit, defect| audit.run(claim(), defect, SEEDED, 2).unwrap_err();
@@ -131,7 +131,7 @@ fn mended_a_refused_mechanism_is_an_error() {
     assert!(matches!(refused(1.0, Defect::RoundsRun(3)), AuditError::NoSuchControl(_)));
 }
 
-/// A cryptographic generator, as far as its type goes, that ends after so many words.
+/// A generator that is cryptographic only by its type, and that ends after a given number of words.
 struct Ending {
     left: u32,
     stream: Stream,
@@ -164,7 +164,7 @@ impl TryRng for Ending {
 
 impl TryCryptoRng for Ending {}
 
-/// Sources that work, but for that of run 1,200, which ends after `left` words.
+/// Sources that work, except the source of run 1,200, which ends after `left` words.
 fn ending(left: u32) -> impl Fn(bool, u32) -> Result<Secret<Ending>, AuditError> + Sync {
     move |_, run| {
         let left = if run == 1_200 { left } else { u32::MAX };
@@ -172,8 +172,8 @@ fn ending(left: u32) -> impl Fn(bool, u32) -> Result<Secret<Ending>, AuditError>
     }
 }
 
-/// Before the mend: a coin that failed was tails, noise that failed skipped its round, a report that failed scored 0,
-/// and each counted as "leaked nothing".
+/// Once, a failed coin was tails, failed noise skipped its round, a failed report scored 0, and each counted as
+/// "leaked nothing".
 #[test]
 fn mended_a_refused_release_is_an_error() {
     // At the name of the first opening, at a coin, at the noise of round 0 and of a later one.
@@ -196,7 +196,7 @@ fn mended_a_refused_release_is_an_error() {
     assert!(audit(1_500).run_with(claim(), Defect::None, 2, &none).is_err());
 }
 
-/// Before the mend: the runs of a worker that panicked were left out, and the rest passed.
+/// Once, the runs of a worker that panicked were left out, and the rest passed.
 #[test]
 fn mended_a_panicking_worker_is_an_error() {
     let source = |present: bool, run: u32| {
@@ -228,8 +228,8 @@ fn opened<R>(federation: &Federation, act: impl FnOnce(&mut Server<'_, f64>, &mu
     act(&mut server, &mut source)
 }
 
-/// A server that charges another event than the claimed one is found by the ledger, before any statistics. Before the
-/// mend the audit released without a charge.
+/// The ledger finds a server that charges an event other than the claimed one, before any statistics. Once, the audit
+/// released without a charge.
 #[test]
 fn mended_what_is_charged_is_what_is_claimed() {
     let (claimed, cheap) = (audit(1_000).event(), GaussianAudit { noise_multiplier: 9.0, ..audit(1_000) });
@@ -240,7 +240,7 @@ fn mended_what_is_charged_is_what_is_claimed() {
     assert_eq!(refused.unwrap_err(), RunError::Charge { found: cheap.event(), claimed });
 }
 
-/// No control of the audit, because it cannot be done any more: a collector with a hundredth of the noise.
+/// Not a control of the audit, because it is no longer possible: a collector with a hundredth of the noise.
 #[test]
 fn a_collector_of_another_configuration_cannot_be_merged() {
     let federation = |factor| Federation::new(&audit(1_000), Defect::NoiseFactor(factor)).unwrap();

@@ -6,12 +6,12 @@ use std::thread;
 
 use super::error::AuditError;
 
-/// The fewest runs for each neighbour: below it not even gross defects are seen.
+/// The fewest runs for each neighbour: with fewer, not even gross defects are seen.
 pub const RUNS_MIN: u32 = 1_000;
 
 /// The scores of runs 0 to `runs`, in order, whatever the number of threads.
 ///
-/// **Errors**: [`AuditError::Runs`]; the first part's that failed, a panic included ([`AuditError::Worker`]);
+/// **Errors**: [`AuditError::Runs`]; that of the first failed part, including a panic ([`AuditError::Worker`]);
 /// [`AuditError::Scores`].
 pub(super) fn gather(
     runs: u32,
@@ -40,7 +40,7 @@ pub(super) fn gather(
     Ok(scores)
 }
 
-/// What a panic said.
+/// The message of a panic.
 fn said(panic: &(dyn Any + Send)) -> String {
     match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
         (Some(text), _) => (*text).to_owned(),

@@ -1,4 +1,4 @@
-//! Why a part cannot be executed, or parts make no whole.
+//! Why a part cannot be executed, or why parts make no whole.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use crate::report::folder::FolderError;
 use crate::study::execute::ExecuteError;
 use crate::study::sweep::{GridError, SweepError};
 
-/// Why a part cannot be executed, or parts make no whole; says so in one line.
+/// Why a part cannot be executed, or why parts make no whole, in one line.
 #[derive(Debug, thiserror::Error)]
 pub enum PartError {
     /// A part without a job.
@@ -25,10 +25,10 @@ pub enum PartError {
     Indivisible {
         /// Name of the scenario.
         scenario: String,
-        /// What they have in common.
+        /// Why its jobs belong together.
         why: &'static str,
     },
-    /// The folder holds a part, and the whole was asked for, or another part.
+    /// The folder holds a part, but the whole or another part was asked for.
     #[error(
         "{path}: holds part {there} of an execution; go on with it by --part {there}, or put all of them together with sordino merge"
     )]
@@ -46,7 +46,7 @@ pub enum PartError {
         /// What to do instead.
         cure: &'static str,
     },
-    /// A `part.json` that this program does not write.
+    /// A `part.json` that this program did not write.
     #[error("{path}: {message}")]
     Damaged {
         /// Path of the file.
@@ -66,7 +66,7 @@ pub enum PartError {
         /// This program's version.
         here: &'static str,
     },
-    /// A part of another execution than the first that was named.
+    /// A part of an execution other than that of the first folder named.
     #[error("{path}: part {part} is not of the execution of {first} ({difference})")]
     Foreign {
         /// Path of the folder.
@@ -75,7 +75,7 @@ pub enum PartError {
         part: Part,
         /// The folder it is compared with.
         first: PathBuf,
-        /// What differs: `-` there, `+` here.
+        /// Lines that differ: `-` in the first folder, `+` in this one.
         difference: String,
     },
     /// A part that is not complete.
@@ -86,7 +86,7 @@ pub enum PartError {
         /// The part it holds.
         part: Part,
     },
-    /// One part in two folders.
+    /// Two folders hold the same part.
     #[error("part {part} is given twice: {first} and {second}; every part once")]
     Twice {
         /// The part that both hold.
@@ -99,14 +99,14 @@ pub enum PartError {
     /// Parts that were not given.
     #[error("{count} of {of} parts are missing: {named}; execute them, or name their folders as well")]
     Missing {
-        /// How many are missing.
+        /// Number of missing parts.
         count: usize,
-        /// How many there are.
+        /// Number of all parts.
         of: u32,
-        /// The first of them.
+        /// The first of the missing parts.
         named: String,
     },
-    /// A part that lacks a result, or holds one that is another's.
+    /// A part that lacks a result, or holds a result of another part.
     #[error("{path}: part {part} {fault} {job}; execute it again into a new folder")]
     Jobs {
         /// Path of the folder.
@@ -118,14 +118,14 @@ pub enum PartError {
         /// The job's name.
         job: String,
     },
-    /// Runs of a sweep that cannot be carried out.
+    /// Runs of a sweep that could not be carried out.
     #[error("{failed} of {of} runs failed: {named}; --resume tries them again")]
     Failed {
-        /// How many failed.
+        /// Number of failed runs.
         failed: usize,
-        /// Of how many that have jobs in this part.
+        /// Number of runs that have jobs in this part.
         of: usize,
-        /// The first of them, each with the reason.
+        /// The first failed runs, each with the reason.
         named: String,
     },
     /// Stopped from outside; what is finished is kept.

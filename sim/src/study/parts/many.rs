@@ -1,4 +1,4 @@
-//! A part of a sweep: of each of its points the jobs that are the part's.
+//! A part of a sweep: some of the jobs of each of its points.
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -23,11 +23,11 @@ pub struct Piece {
     pub folder: String,
     /// The part's jobs in it.
     pub share: Share,
-    /// How many they are.
+    /// Number of the part's jobs in it.
     pub own: u64,
-    /// How many jobs the point has.
+    /// Number of all jobs of the point.
     pub jobs: u64,
-    /// Steps of progress of one job.
+    /// Steps of progress in one job.
     pub steps: u64,
 }
 
@@ -36,9 +36,9 @@ pub struct Piece {
 pub struct Layout {
     /// Name of the scenario.
     pub scenario: String,
-    /// What steps of progress are, in the plural.
+    /// Unit of the steps of progress, in the plural.
     pub unit: &'static str,
-    /// Every point, those without a job of the part as well.
+    /// Every point, including those without a job of the part.
     pub pieces: Vec<Piece>,
 }
 
@@ -77,13 +77,13 @@ impl Layout {
 #[derive(Debug)]
 pub struct Begun {
     folder: SweepFolder,
-    /// Which part of what it is.
+    /// Which part of which execution it is.
     pub mark: Mark,
     /// The points of the sweep.
     pub layout: Layout,
 }
 
-/// Begins in a new folder, or goes on in one (`resume`); nothing if the part is complete there.
+/// Begins in a new folder, or goes on in one (`resume`); `None` if the part there is complete.
 ///
 /// **Errors**: [`PartError`]: a folder that is taken, holds another part or something else.
 pub fn begin(path: &Path, resume: bool, part: Part, plan: Plan) -> Result<Option<Begun>, PartError> {
@@ -99,8 +99,8 @@ pub fn begin(path: &Path, resume: bool, part: Part, plan: Plan) -> Result<Option
     Ok((!complete).then_some(Begun { folder, mark, layout }))
 }
 
-/// Does the jobs of the part that are not done, all points on all cores, and marks it complete. A point that fails is
-/// reported, and the others go on.
+/// Does the jobs of the part that are not done yet, all points on all cores, and marks the part complete. A point that
+/// fails is reported, and the others go on.
 ///
 /// **Errors**: [`PartError::Failed`] with the points that failed; [`PartError::Interrupted`].
 pub fn execute(begun: Begun, options: &Options, teller: &Teller) -> Result<Mark, PartError> {
@@ -143,7 +143,7 @@ pub fn execute(begun: Begun, options: &Options, teller: &Teller) -> Result<Mark,
     begun.mark.complete(begun.folder.path())
 }
 
-/// The part's jobs in one point.
+/// Does the part's jobs in one point.
 fn one(
     model: &dyn Model,
     piece: &Piece,

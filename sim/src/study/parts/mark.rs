@@ -14,7 +14,7 @@ use crate::model::{Model, Part, Share};
 use crate::record::stored_name;
 use crate::study::sweep::Plan;
 
-/// Version of the form of [`Mark`].
+/// Version of the format of [`Mark`].
 const FORMAT: u32 = 1;
 /// A longer `part.json` is not read.
 const BYTES_MAX: u64 = 1 << 16;
@@ -27,14 +27,14 @@ pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub enum Kind {
     /// One scenario: its runs and methods.
     Run,
-    /// Many: their points, runs and methods.
+    /// Many scenarios: their points, runs and methods.
     Sweep,
 }
 
 /// Content of `part.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
-    /// Version of this form.
+    /// Version of this format.
     pub format: u32,
     /// Version of the program that executes the part.
     pub version: String,
@@ -56,7 +56,7 @@ pub struct Mark {
     pub complete: bool,
 }
 
-/// What a run's digest is of.
+/// Digest of the texts that define an execution.
 fn digest(texts: &[&str]) -> String {
     let mut frame = Frame::leaf();
     texts.iter().for_each(|text| frame.bytes(text.as_bytes()));
@@ -65,7 +65,7 @@ fn digest(texts: &[&str]) -> String {
 }
 
 impl Mark {
-    /// Of a part of a run.
+    /// The mark for a part of a run.
     ///
     /// **Errors**: [`PartError::Nothing`], [`PartError::Indivisible`].
     pub fn of_run(part: Part, model: &dyn Model) -> Result<Self, PartError> {
@@ -75,7 +75,7 @@ impl Mark {
         Self::new(part, Kind::Run, head.name, digest(&[&model.resolved()]), all)
     }
 
-    /// Of a part of a sweep with `all` jobs.
+    /// The mark for a part of a sweep with `all` jobs.
     ///
     /// **Errors**: [`PartError::Nothing`].
     pub fn of_sweep(part: Part, plan: &Plan, scenario: String, all: u64) -> Result<Self, PartError> {
@@ -123,15 +123,15 @@ impl Mark {
         }
     }
 
-    /// Which part it is.
+    /// The part that the mark names.
     ///
     /// **Panics**: never for what [`Mark::read`] or a constructor gave.
     pub fn part(&self) -> Part {
         Part::new(self.part, self.of).expect("checked where it was made")
     }
 
-    /// Makes a folder this part's, or goes on in it; `true` if the part is complete there. The caller holds the folder's
-    /// lock.
+    /// Claims a folder for this part, or goes on in it; `true` if the part there is complete. The caller holds
+    /// the folder's lock.
     ///
     /// **Errors**: [`PartError::Holds`] another part; [`PartError::Foreign`]; [`PartError::Version`]; anything else that
     /// lies there.
@@ -174,7 +174,7 @@ impl Mark {
     }
 }
 
-/// Refuses to treat the folder of a part as that of a whole execution.
+/// Refuses to treat the folder of a part as the folder of a whole execution.
 ///
 /// **Errors**: [`PartError::Holds`]; a `part.json` that cannot be read.
 pub fn whole(folder: &Path) -> Result<(), PartError> {

@@ -15,7 +15,7 @@ use crate::report::folder::RunFolder;
 use crate::study::execute;
 use crate::study::sweep::{self, SweepFolder};
 
-/// Missing parts that are named.
+/// The most missing parts that are named.
 const NAMED_MAX: usize = 8;
 
 /// All parts of one execution, each once, complete and in order.
@@ -25,10 +25,10 @@ pub struct Whole {
 }
 
 impl Whole {
-    /// Checks folders that were given, in any order.
+    /// Checks the folders given, in any order.
     ///
-    /// **Errors**: the first folder that holds no part, one of another version, of another execution or cut, one that is
-    /// not complete; a part that is given twice; parts that are missing.
+    /// **Errors**: the first folder that holds no part, a part of another version, of another execution or cut, or an
+    /// incomplete one; a part that is given twice; missing parts.
     pub fn new(folders: &[PathBuf]) -> Result<Self, PartError> {
         let mut parts: Vec<(PathBuf, Mark)> = Vec::new();
         for path in folders {
@@ -64,14 +64,14 @@ impl Whole {
         Ok(Whole { parts })
     }
 
-    /// What was cut into parts.
+    /// The kind of execution that was cut into parts.
     pub fn kind(&self) -> Kind {
         self.parts[0].1.kind
     }
 
     /// The scenario of a run's parts.
     ///
-    /// **Errors**: one that cannot be read.
+    /// **Errors**: a scenario that cannot be read.
     pub fn model(&self) -> Result<Box<dyn Model>, PartError> {
         let first = &self.parts[0].0;
         let (text, source) = (Journal::scenario(first)?, Journal::scenario_file(first));
@@ -81,7 +81,7 @@ impl Whole {
 
     /// Puts the parts of a run together in a new folder, which is removed again if that fails.
     ///
-    /// **Errors**: a part whose jobs are not those of its number, a file that is damaged; the system's.
+    /// **Errors**: a part whose jobs do not match its number, a damaged file; the system's.
     pub fn run(
         &self,
         model: &dyn Model,
@@ -133,7 +133,7 @@ impl Whole {
     }
 }
 
-/// What distinguishes the executions of two parts; none if they are of the same one.
+/// The difference between the executions of two parts; `None` if both belong to the same one.
 fn differs(first: (&Path, &Mark), other: (&Path, &Mark)) -> Result<Option<String>, PartError> {
     let ((first, known), (path, mark)) = (first, other);
     if known.kind != mark.kind {

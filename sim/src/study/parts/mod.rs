@@ -2,13 +2,13 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`mark`] | what says which part of which execution a folder holds, and whether it is complete |
+//! | [`mark`] | the file that says which part of which execution a folder holds, and whether it is complete |
 //! | [`single`], [`many`] | a part of a run; of a sweep |
 //! | [`merge`] | all parts checked against each other, and the folder of the undivided execution |
 //!
-//! A part is a folder of its own: `part.json`, and a journal as every execution has one (of a sweep one for each run),
-//! which holds the results of the part's jobs. The whole is made by the ordinary execution over a journal that holds the
-//! results of all parts: it finds every job done, and leaves the folder that it leaves without parts, byte for byte.
+//! A part is a folder of its own: `part.json`, and a journal as in every execution (in a sweep, one for each run), with
+//! the results of the part's jobs. The whole is made by the ordinary execution with a journal that holds the results of
+//! all parts: it finds every job done, and leaves the same folder as an undivided execution, byte for byte.
 
 pub mod error;
 pub mod many;

@@ -14,12 +14,12 @@ use crate::report::folder::RunFolder;
 #[derive(Debug)]
 pub struct Begun {
     folder: RunFolder,
-    /// Which part of what it is.
+    /// Which part of which execution it is.
     pub mark: Mark,
     journal: Arc<Journal>,
 }
 
-/// Begins in a new folder, or goes on in one (`resume`); nothing if the part is complete there.
+/// Begins in a new folder, or goes on in one (`resume`); `None` if the part there is complete.
 ///
 /// **Errors**: [`PartError`]: a folder that is taken, holds another part or something else.
 pub fn begin(
@@ -40,9 +40,9 @@ pub fn begin(
     Ok(Some(Begun { folder, mark, journal: Arc::new(journal) }))
 }
 
-/// Does the jobs of the part that are not done, and marks it complete.
+/// Does the jobs of the part that are not done yet, and marks the part complete.
 ///
-/// **Errors**: [`PartError::Interrupted`] with what is finished in the journal; what the model refuses.
+/// **Errors**: [`PartError::Interrupted`], after which the journal holds the finished jobs; those of the model.
 pub fn execute(begun: Begun, model: &dyn Model, options: Options, progress: &dyn Progress) -> Result<Mark, PartError> {
     let share = Share { part: begun.mark.part(), first: 0 };
     let options = Options { journal: Some(begun.journal), share: Some(share), ..options };

@@ -1,9 +1,9 @@
 //! Beyond the papers: the federated prior against DP-FTS-DE at the same ε, where agents are alike, where they differ,
 //! where nothing can be shared, and on real data.
 //!
-//! Every variant of a federation is one of `default` with some keys changed. The total ε of `dp-prior` is always what
+//! Every variant of a federation is `default` with some keys changed. The total ε of `dp-prior` is always the ε that
 //! `dp-fts-de` spends in the same scenario, by privacy-loss distributions at δ = N^−1.1. Bands were set beforehand from
-//! an independent program; they are about ratios that are stable over functions.
+//! an independent program; they bound ratios that are stable over functions.
 
 use sordino_core::random::RunSeed;
 
@@ -98,7 +98,7 @@ fn prior(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
     Ok(all.outcome_over("The federated prior at equal ε", bands, remarks, vec![chart], Some(&ruler)))
 }
 
-/// Mean over the buyers of 1 − AUC at the best of all candidates: what no search can be below.
+/// Mean over the buyers of 1 − AUC at the best of all candidates: no search can be below it.
 fn floor() -> Result<f64, ReproduceError> {
     let shipped = Shipped::find("winequality").ok_or_else(|| ReproduceError::new("no such scenario"))?;
     let scenario = shipped.parse(&[]).map_err(ReproduceError::new)?;

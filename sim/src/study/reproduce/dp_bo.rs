@@ -1,7 +1,7 @@
-//! Private release of a tuning result (Kusner, Gardner, Garnett, Weinberger 2015): coverage of its theorems on draws of the
-//! prior they assume, and the ε from which on its releases are informative.
+//! Private release of a tuning result (Kusner, Gardner, Garnett, Weinberger 2015): coverage of its theorems on draws of
+//! the prior that they assume, and the ε above which its releases are informative.
 //!
-//! The validation functions of neighbouring data sets are f and f′ = k₁f + √(1 − k₁²)g. γ_T is the upper bound of the
+//! The validation functions of neighbouring data sets are f and f′ = k₁f + √(1 − k₁²)g. γ_T is the upper bound on the
 //! information gain, as the privacy constants need it.
 
 use rayon::prelude::*;
@@ -129,7 +129,7 @@ fn allowed(n: f64) -> f64 {
     p + 3.0 * (p * (1.0 - p) / n).sqrt()
 }
 
-/// What one run of one setting shows.
+/// The measurements of one run of one setting.
 struct Measured {
     /// sup |μ − μ′| over candidates.
     candidate_shift: f64,
@@ -137,7 +137,7 @@ struct Measured {
     value_shift: f64,
     /// Exact probability that Theorem 2's bound is missed at ε = 100.
     candidate_missed: f64,
-    /// Theorem 4's bound missed at ε = 1 by one release.
+    /// Whether one release misses Theorem 4's bound at ε = 1.
     value_missed: bool,
     /// Expected regret of λ̃ at ε = 1, 10, 100, 256, then of a uniform draw.
     regrets: [f64; 5],
@@ -219,7 +219,7 @@ fn coverage(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
     Ok(outcome)
 }
 
-/// From which ε on the candidate is better than a uniform draw.
+/// The ε from which the candidate is better than a uniform draw.
 fn usefulness(measured: &[Measured], outcome: &mut Outcome) {
     let mean = |i: usize| measured.iter().map(|m| m.regrets[i]).sum::<f64>() / measured.len() as f64;
     let uniform = mean(4);
@@ -289,7 +289,7 @@ fn laplace_tails(runs: u32, outcome: &mut Outcome) -> Result<(), ReproduceError>
     Ok(())
 }
 
-/// The default, for comparison: on m records everything falls with m.
+/// The default release, for comparison: on m records all of its errors fall with m.
 fn worst_case(outcome: &mut Outcome) -> Result<(), ReproduceError> {
     let half = epsilon_of(0.5)?;
     let scale = ScoreScale::promised_mean(0.0, 1.0, 10_000).map_err(ReproduceError::new)?;

@@ -132,7 +132,7 @@ fn fig2b(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
     Ok(all.outcome("DP-FTS-DE, figure 2b", bands, remarks, vec![chart]))
 }
 
-/// Regret at the ends of a parameter can be distinguished only pair by pair; a band on the ratio keeps this much room.
+/// Room in the bands on ratios of regret at the ends of a parameter: those regrets differ clearly only pair by pair.
 const ENDS: f64 = 0.9;
 
 fn fig2c(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {

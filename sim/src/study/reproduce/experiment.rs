@@ -7,22 +7,22 @@ use serde::Serialize;
 
 use crate::text::significant;
 
-/// A bound as it is printed: as it was written, or with four digits if it was computed. The comparison uses all digits.
+/// A bound as printed: as it was written, or with four digits if it was computed. The comparison uses all digits.
 fn bound_text(bound: f64) -> String {
     let text = bound.to_string();
     if text.len() > 6 { significant(bound, 4) } else { text }
 }
 
-/// One statement and what became of it.
+/// One statement and its outcome.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Band {
     /// What is measured.
     pub name: String,
-    /// Where it must lie, in words or as an interval.
+    /// Where the value must lie, in words or as an interval.
     pub expected: String,
     /// The value that came out.
     pub measured: f64,
-    /// Whether it lies there. A NaN lies nowhere.
+    /// Whether the value lies there. A NaN lies nowhere.
     pub holds: bool,
 }
 
@@ -68,7 +68,7 @@ pub struct Report {
     pub experiment: &'static str,
     /// The statements, in order.
     pub bands: Vec<Band>,
-    /// What a reader must know besides; printed as text, one paragraph each.
+    /// Remarks that a reader must know as well; printed as text, one paragraph each.
     #[serde(skip)]
     pub remarks: Vec<String>,
     /// Pictures and tables: (name, text).
@@ -77,13 +77,13 @@ pub struct Report {
 }
 
 impl Report {
-    /// Bands that do not hold.
+    /// Number of bands that do not hold.
     pub fn failed(&self) -> usize {
         self.bands.iter().filter(|band| !band.holds).count()
     }
 }
 
-/// Why an experiment could not be carried out; says so in one line.
+/// Why an experiment could not be carried out, in one line.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct ReproduceError(Box<dyn std::error::Error + Send + Sync>);
@@ -100,13 +100,13 @@ impl ReproduceError {
 pub struct Experiment {
     /// Paper and part, as in `ldp/student-t`.
     pub name: &'static str,
-    /// One line for people: what is shown, how long it takes.
+    /// One line for people: what the experiment shows, how long it takes.
     pub description: &'static str,
     /// The default number of runs.
     pub runs: u32,
     /// Whether it reads the data that `--data` names.
     pub reads_data: bool,
-    /// Measures; the second argument is the number of runs.
+    /// Carries out the measurement; the second argument is the number of runs.
     pub measure: fn(&Options, u32) -> Result<Outcome, ReproduceError>,
 }
 
@@ -115,16 +115,16 @@ pub struct Experiment {
 pub struct Outcome {
     /// The statements, in order.
     pub bands: Vec<Band>,
-    /// What a reader must know besides.
+    /// Remarks that a reader must know as well.
     pub remarks: Vec<String>,
     /// Pictures and tables, written into the folder that `--out` names: (name, text).
     pub files: Vec<(String, String)>,
 }
 
 impl Experiment {
-    /// Whether these options are for it.
+    /// Checks that these options fit the experiment.
     ///
-    /// **Errors**: data that it does not read.
+    /// **Errors**: data that the experiment does not read.
     pub fn check(&self, options: &Options) -> Result<(), ReproduceError> {
         match options.data.as_ref().filter(|_| !self.reads_data) {
             Some(path) => {
@@ -135,9 +135,9 @@ impl Experiment {
         }
     }
 
-    /// Carries it out.
+    /// Carries out the experiment.
     ///
-    /// **Errors**: data that is missing, malformed, or not read; too few runs for the experiment.
+    /// **Errors**: data that are missing, malformed, or not read; too few runs for the experiment.
     pub fn execute(&self, options: &Options) -> Result<Report, ReproduceError> {
         self.check(options)?;
         let Outcome { bands, remarks, files } = (self.measure)(options, options.runs.unwrap_or(self.runs))?;

@@ -1,4 +1,4 @@
-//! Locally private optimisation (Zhou, Tan 2021): figure 2, and what becomes of its claim when the widths change.
+//! Locally private optimisation (Zhou, Tan 2021): figure 2, and what happens to its claim when the widths change.
 //!
 //! Regrets are compared as ratios of means over the same functions: the function sets the scale, and its spread is
 //! larger than most differences.
@@ -40,7 +40,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
 
 const NAMES: [(LocalMethod, &str); 4] = [(Random, "random"), (TgpUcb, "TGP"), (AtaGpUcb, "ATA"), (MomaGpUcb, "MoMA")];
 
-/// One scenario with settings, executed.
+/// The outcome of one scenario with settings.
 struct Measured {
     label: String,
     runs: Vec<LocalRun>,
@@ -95,7 +95,7 @@ impl Measured {
         Band::within(name, ratio, low, high)
     }
 
-    /// Every learner is better than random by a twentieth.
+    /// Bands: every learner is better than random by a twentieth.
     fn all_learn(&self) -> impl Iterator<Item = Band> + '_ {
         [TgpUcb, AtaGpUcb, MomaGpUcb].into_iter().map(|method| self.below(method, Random, 0.95))
     }
@@ -147,7 +147,7 @@ fn beside_random(method: LocalMethod) -> String {
     format!("learning.methods=[\"random\", \"{}\"]", method.name())
 }
 
-/// Widths tuned for each method: no longer bounds.
+/// Widths tuned for each method, which are then no longer bounds.
 fn tuned_widths(options: &Options, runs: u32, outcome: &mut Outcome) -> Result<(), ReproduceError> {
     let mut tuned = Vec::new();
     for (method, factors, epoch_len) in
@@ -180,7 +180,7 @@ fn tuned_widths(options: &Options, runs: u32, outcome: &mut Outcome) -> Result<(
     Ok(())
 }
 
-/// What the stride of ATA does, where rounds are few enough to estimate in every one.
+/// The effect of ATA's stride, with few enough rounds to estimate in every one.
 fn strides(options: &Options, runs: u32, outcome: &mut Outcome) -> Result<(), ReproduceError> {
     let short = |label: &str, stride: &str, factor: &str| {
         let settings = [

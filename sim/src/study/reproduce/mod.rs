@@ -6,12 +6,12 @@
 //!
 //! | module | experiments |
 //! |---|---|
-//! | `experiment` | what one is: bands, options, a report |
+//! | `experiment` | the type of an experiment: bands, options, a report |
 //! | [`dp_fts_de`] | `dp-fts-de/…`: Dai, Low, Jaillet 2021 |
 //! | [`ldp`] | `ldp/…`: Zhou, Tan 2021 |
 //! | [`po_gp_ucb`] | `po-gp-ucb/…`: Kharkovskii, Dai, Low 2020 |
 //! | [`dp_bo`] | `dp-bo/…`: Kusner, Gardner, Garnett, Weinberger 2015 |
-//! | [`beyond`] | `beyond/…`: the federated prior, which is no paper's |
+//! | [`beyond`] | `beyond/…`: the federated prior, which is from no paper |
 //! | [`real`] | `real/…`: agents' own real data, where sharing pays and where it does not |
 //! | [`variants`] | several settings of one federated scenario, compared run by run |
 

@@ -1,5 +1,5 @@
-//! PO-GP-UCB (Kharkovskii, Dai, Low 2020): tables 1–3 on draws of a Gaussian process, tables 10–12 on Branin's function,
-//! with what is not in the paper beside them: the attack on its Theorem 1 and a release that is private.
+//! PO-GP-UCB (Kharkovskii, Dai, Low 2020): tables 1–3 on draws of a Gaussian process, tables 10–12 on Branin's
+//! function. Two things not in the paper stand beside them: the attack on its Theorem 1 and a release that is private.
 //!
 //! The paper's lengthscale 1.25 is in units where the largest norm is 5: 6.25 at norm 25. Its ε of table 10 is not
 //! stated in our sources; e^2.3 satisfies both of the table's statements.
@@ -78,7 +78,7 @@ impl Table {
         Table { branin: true, epsilon: power.exp(), delta: 1e-3, smallest: 192.25, unraised, raised }
     }
 
-    /// Table and beliefs. The inputs are a public grid, so that its centre and size are public constants.
+    /// Table and beliefs. The inputs are a public grid, so their centre and size are public constants.
     fn problem(&self) -> Result<Problem, ReproduceError> {
         let (per_axis, factor) = if self.branin {
             // [−5, 10] × [0, 15]: largest norm √325 before centring; then 15 units a side.
@@ -135,8 +135,8 @@ fn mean(values: &[f64]) -> (f64, f64) {
     (mean, (variance / n).sqrt())
 }
 
-/// Simple regrets after the last query, by run and method: GP-UCB, random search, the private release, then the paper's
-/// for every r.
+/// Simple regrets after the last query, by run and method: GP-UCB, random search, the private release, then the
+/// paper's release for every r.
 fn regrets(table: &Table, problem: &Problem, options: &Options, runs: u32) -> Result<Vec<Vec<f64>>, ReproduceError> {
     let family = table.family()?;
     let (epsilon, delta) = (table.epsilon, table.delta);
@@ -229,7 +229,7 @@ fn noise_std(epsilon: f64, delta: f64) -> Result<f64, ReproduceError> {
     GaussianProjection::identity(2, epsilon, delta, 26.0, 20).map(|m| m.noise_std()).map_err(ReproduceError::new)
 }
 
-/// σ_min, and which r pass the threshold: exact.
+/// Exact bands on σ_min and on which r pass the threshold.
 fn thresholds(table: &Table, problem: &Problem) -> Result<Vec<Band>, ReproduceError> {
     let smallest = Spectrum::of(&problem.table, 2).map_err(ReproduceError::new)?.smallest();
     let slack = if table.branin { 5e-3 } else { 5e-5 };
@@ -245,7 +245,7 @@ fn thresholds(table: &Table, problem: &Problem) -> Result<Vec<Band>, ReproduceEr
     Ok(bands)
 }
 
-/// The two attacks on the paper's rows, and the same on the private ones.
+/// The two attacks on the paper's rows, and the same attacks on the private rows.
 fn not_private(table: &Table, problem: &Problem, outcome: &mut Outcome) -> Result<(), ReproduceError> {
     let (x, rows, r) = (&problem.table, problem.rows(), 10);
     let known: Vec<(usize, &[f64])> = [1, rows / 3, 2 * rows / 3 + 5].iter().map(|i| (*i, &x[2 * i..][..2])).collect();

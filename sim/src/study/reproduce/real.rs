@@ -52,8 +52,8 @@ fn wages(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
     measured("wages", &["privacy.noise_multiplier=6"], options, runs, [first, below_one])
 }
 
-/// Bands of `dp-prior` over the regret of `ts` and of `prior-noise`, in the scenario as it is and below ε = 1; `ts` is that of
-/// the first variant.
+/// Bands on the regret of `dp-prior` over that of `ts` and of `prior-noise`, in the scenario as it is and below ε = 1;
+/// `ts` is taken from the first variant.
 fn measured(
     scenario: &'static str,
     below_one: &'static [&'static str],

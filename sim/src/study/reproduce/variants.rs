@@ -1,7 +1,7 @@
 //! Several settings of one federated scenario, compared run by run.
 //!
-//! Every variant has the scenario's seed: run i meets the same function, initial points, coins and noise in all of them,
-//! so that differences may be taken pair by pair.
+//! Every variant has the scenario's seed: run i meets the same function, initial points, coins and noise in all of
+//! them, so differences may be taken pair by pair.
 
 use std::fmt::Write as _;
 
@@ -31,7 +31,7 @@ pub struct Variant {
     pub methods: &'static [Method],
 }
 
-/// What a variant gave.
+/// The results of a variant.
 pub struct Measured {
     /// The variant that was measured.
     pub variant: Variant,
@@ -39,7 +39,7 @@ pub struct Measured {
     pub scenario: Scenario,
     /// What every method did in every run.
     pub results: Vec<MethodRun>,
-    /// What they amount to.
+    /// Statistics of these results.
     pub summary: Statistics,
 }
 
@@ -76,7 +76,7 @@ impl Comparison {
 
     /// One method under one variant.
     ///
-    /// **Panics**: if the experiment asks for what it did not execute.
+    /// **Panics**: if the experiment asks for a variant or method that it did not execute.
     pub fn of(&self, variant: &str, method: Method) -> &MethodStatistics {
         self.measured
             .iter()
@@ -108,7 +108,7 @@ impl Comparison {
         Band::printed(format!("ε by moments: {}", Self::called(variant, method)), loss, printed)
     }
 
-    /// The tight ε of one method over another's: equal, and never more.
+    /// A band on the tight ε of one method over another's: equal, and never more.
     pub fn equal_loss_band(&self, variant: &str, first: Method, second: Method) -> Band {
         let loss = |method| self.of(variant, method).losses.and_then(|[loss, _]| loss.tight).unwrap_or(f64::NAN);
         let name = format!("ε: {} / {}", Self::called(variant, first), Self::called(variant, second));
@@ -165,7 +165,7 @@ impl Comparison {
         }
     }
 
-    /// Summed regret over ε: one point for each variant of `dp-fts-de`, and of `pure-noise` beside it.
+    /// Summed regret over ε: one point for each variant of `dp-fts-de`, with `pure-noise` beside it.
     pub fn utility(&self) -> Chart {
         let of = |method: Method| -> Curve {
             let mut points: Vec<Point> = self
@@ -234,12 +234,12 @@ impl Comparison {
         (chart, Ruler { from: from - 0.03, to: to + 0.03, ticks, marks: false })
     }
 
-    /// Bands, remarks, and a folder's worth of pictures and tables.
+    /// The outcome with bands, remarks, and the pictures and tables for a folder.
     pub fn outcome(&self, title: &str, bands: Vec<Band>, remarks: Vec<String>, charts: Vec<Chart>) -> Outcome {
         self.outcome_over(title, bands, remarks, charts, None)
     }
 
-    /// The same, with a horizontal axis that is given for all charts.
+    /// The outcome, with a horizontal axis that is given for all charts.
     pub fn outcome_over(
         &self,
         title: &str,

@@ -1,7 +1,7 @@
 //! The folder of a sweep.
 //!
-//! `sweep.toml` says what is swept and never changes. `runs/` holds a run folder for each run. A run that ended leaves
-//! its entry in `state/`, written under another name, synced and renamed; the index is condensed from the entries.
+//! `sweep.toml` says what is swept and never changes. `runs/` holds a run folder for each run. A run that has ended
+//! leaves its entry in `state/`, written under another name, synced and renamed; the index is made from the entries.
 
 use std::fs;
 use std::io;
@@ -24,7 +24,7 @@ const BYTES_MAX: u64 = 1 << 30;
 /// Why a sweep's folder cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SweepError {
-    /// There is something at this place already.
+    /// Something exists at this path already.
     #[error("--out {0}: exists already; name a new folder, nothing is overwritten (--resume goes on with a sweep)")]
     Exists(PathBuf),
     /// The folder belongs to another sweep.
@@ -32,7 +32,7 @@ pub enum SweepError {
     Other {
         /// Path of the folder.
         path: PathBuf,
-        /// What differs: `-` there, `+` here.
+        /// Lines that differ: `-` in the folder, `+` in the sweep given now.
         difference: String,
     },
     /// The folder holds something else.
@@ -73,13 +73,13 @@ fn io_at(path: &Path) -> impl Fn(io::Error) -> SweepError + '_ {
     |error| SweepError::Io { path: path.to_owned(), error }
 }
 
-/// A sweep and its place.
+/// A sweep and its folder.
 #[derive(Debug)]
 pub struct SweepFolder {
     path: PathBuf,
     /// What is swept, from the scenario and the axes.
     pub plan: Plan,
-    /// Held by who executes runs; who only reads needs none.
+    /// Held by a process that executes runs; a reader needs no lock.
     _lock: Option<FolderLock>,
 }
 
@@ -97,8 +97,8 @@ impl SweepFolder {
 
     /// Goes on with the same sweep, or begins in a new or empty folder.
     ///
-    /// **Errors**: [`SweepError::Other`] with what differs, [`SweepError::NoSweep`]; [`SweepError::Lock`] if another
-    /// process goes on with it.
+    /// **Errors**: [`SweepError::Other`] with the difference, [`SweepError::NoSweep`]; [`SweepError::Lock`] if another
+    /// process works on the sweep.
     pub fn begin_or_resume(path: &Path, plan: Plan) -> Result<Self, SweepError> {
         fs::create_dir_all(path).map_err(io_at(path))?;
         let (file, lock) = (path.join(PLAN), FolderLock::take(path)?);
@@ -115,7 +115,7 @@ impl SweepFolder {
         }
     }
 
-    /// A folder that is there, to be read.
+    /// Opens an existing folder for reading.
     pub fn open(path: &Path) -> Result<Self, SweepError> {
         Ok(SweepFolder { path: path.to_owned(), plan: read_plan(&path.join(PLAN))?, _lock: None })
     }
@@ -143,7 +143,7 @@ impl SweepFolder {
         self.path.join("runs").join(folder)
     }
 
-    /// What is known of all runs.
+    /// The index of all runs as far as they are known.
     ///
     /// **Errors**: an index or an entry that is not of this sweep.
     pub fn index(&self) -> Result<Index, SweepError> {
@@ -206,7 +206,7 @@ impl SweepFolder {
         })
     }
 
-    /// Writes down what became of a run: durable when this returns.
+    /// Writes down the outcome of a run: durable when this returns.
     pub fn record(&self, entry: &Entry) -> Result<(), SweepError> {
         let state = self.path.join(STATE);
         fs::create_dir_all(&state).map_err(io_at(&state))?;
@@ -220,7 +220,7 @@ impl SweepFolder {
         write_atomically(&path, json(index).as_bytes()).map_err(io_at(&path))
     }
 
-    /// Writes everything that is condensed from the index, its `page` among it.
+    /// Writes everything that is made from the index, including its `page`.
     pub fn condense(&self, index: &Index, page: &str) -> Result<(), SweepError> {
         self.write_index(index)?;
         let write = |name: &str, text: &str| {
@@ -244,7 +244,7 @@ impl SweepFolder {
         fs::remove_dir_all(&dropped).map_err(io_at(&dropped))
     }
 
-    /// True if everything is done and condensed, and nothing of the state is left: a program may die while it is dropped.
+    /// True if everything is done and written, and no state is left: a program may die while it drops the state.
     pub fn is_complete(&self, index: &Index) -> bool {
         let left = [STATE, DROPPED].iter().any(|name| self.path.join(name).exists());
         index.count(Status::Done) == index.entries.len() && !left
@@ -277,7 +277,7 @@ fn read_plan(path: &Path) -> Result<Plan, SweepError> {
     }
 }
 
-/// Puts an entry into its place.
+/// Puts an entry into its place in the index.
 fn take(index: &mut Index, entry: Entry, path: &Path) -> Result<(), SweepError> {
     match index.entries.get_mut(entry.number) {
         Some(place) if (&place.folder, place.seed, &place.values) == (&entry.folder, entry.seed, &entry.values) => {
@@ -291,7 +291,7 @@ fn take(index: &mut Index, entry: Entry, path: &Path) -> Result<(), SweepError> 
     }
 }
 
-/// Adds what the scenario's methods keep along the axes of the sweep.
+/// Adds the keys that the scenario's methods keep fixed along the axes of the sweep.
 fn keep(kept: &mut Vec<Kept>, plan: &Plan, scenario: &dyn Model) {
     for axis in plan.axes.iter().filter(|axis| axis.varies()) {
         for (method, value) in scenario.kept(&axis.key) {
@@ -304,7 +304,7 @@ fn keep(kept: &mut Vec<Kept>, plan: &Plan, scenario: &dyn Model) {
     }
 }
 
-/// What differs between two plans: keys, values, seeds, then lines of the scenario. Where it was read does not count.
+/// The difference between two plans: keys, values, seeds, then lines of the scenario. The scenario's source is ignored.
 pub fn difference(there: &Plan, here: &Plan) -> Option<String> {
     let lines = |plan: &Plan| -> Vec<String> {
         let axes = plan.axes.iter().map(|axis| format!("{} = {}", axis.key, axis.values.join(", ")));

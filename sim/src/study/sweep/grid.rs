@@ -16,7 +16,7 @@ pub const RUNS_MAX: u64 = 100_000;
 pub struct Axis {
     /// Dotted name of the key.
     pub key: String,
-    /// At least one; as TOML, or bare words.
+    /// One or more values, as TOML or bare words.
     pub values: Vec<String>,
 }
 
@@ -25,7 +25,7 @@ pub struct Axis {
 pub struct Plan {
     /// Shipped name or file, for messages.
     pub source: String,
-    /// In the order of the command line; the first varies slowest.
+    /// Axes in the order of the command line; the first varies slowest.
     pub axes: Vec<Axis>,
     /// Seeds, which vary fastest; the scenario's own if none are given.
     pub seeds: Vec<u64>,
@@ -64,10 +64,10 @@ pub enum GridError {
         /// The value that is given twice.
         value: String,
     },
-    /// Seeds are named otherwise.
+    /// A `--set` of `seed`, which is swept by `--seeds`.
     #[error("--set: `seed` is swept by --seeds, as in --seeds 0..5")]
     Seed,
-    /// `--seeds` that are none.
+    /// A `--seeds` that names no valid seeds.
     #[error(
         "--seeds: `{}` is not admissible; admissible: a range as 0..5 (0 to 4) or 0..=5, or a list as 1,2,7; whole \
          numbers from 0 to {}, each once",
@@ -233,12 +233,12 @@ impl Plan {
 
     /// The scenario of a run.
     ///
-    /// **Errors**: none for a plan that was made by [`Plan::new`] of this program.
+    /// **Errors**: none for a plan that this version's [`Plan::new`] made.
     pub fn load(&self, point: &Point) -> Result<Box<dyn Model>, GridError> {
         self.parse(&self.settings(&point.values, Some(point.seed)))
     }
 
-    /// Name of a run's folder: its number, then what distinguishes it.
+    /// Name of a run's folder: its number, then the values that distinguish it.
     pub fn folder(&self, point: &Point) -> String {
         let mut name = format!("{:05}", point.number);
         for (axis, value) in self.axes.iter().zip(&point.values).filter(|(axis, _)| axis.varies()) {

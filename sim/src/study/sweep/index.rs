@@ -1,4 +1,4 @@
-//! The index of a sweep: one entry for each run, and what is condensed from them.
+//! The index of a sweep: one entry for each run, and the tables made from them.
 
 use serde::{Deserialize, Serialize};
 use sordino_core::digest::Frame;
@@ -42,7 +42,7 @@ pub struct Entry {
     pub values: Vec<String>,
     /// Seed of the run.
     pub seed: u64,
-    /// Paired runs within it.
+    /// Number of paired runs within it.
     pub runs: u32,
     /// What became of it.
     pub status: Status,
@@ -51,7 +51,7 @@ pub struct Entry {
     pub error: Option<String>,
     /// Digest over all its runs and methods, once it is done.
     pub digest: Option<String>,
-    /// What came out, method by method.
+    /// Results, method by method.
     pub methods: Vec<MethodSummary>,
 }
 
@@ -72,7 +72,7 @@ impl Entry {
     }
 }
 
-/// Version of the form of [`Index`]; 1 had methods without their guarantees.
+/// Version of the format of [`Index`]; version 1 had methods without their guarantees.
 pub const FORMAT: u32 = 2;
 
 /// Content of `index.json`.
@@ -88,12 +88,12 @@ pub struct Index {
     pub description: String,
     /// Its trust model.
     pub trust: String,
-    /// What the losses of its entries are worth: "simulation: not private", also where an index does not say so.
+    /// What the losses of its entries are worth: "simulation: not private", assumed where an index does not say so.
     #[serde(default = "noise")]
     pub noise: String,
     /// Axes of the sweep.
     pub axes: Vec<Axis>,
-    /// Under which seeds.
+    /// Seeds of the sweep.
     pub seeds: Vec<u64>,
     /// Which methods do not follow which of the axes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -104,21 +104,21 @@ pub struct Index {
     pub entries: Vec<Entry>,
 }
 
-/// A key of a sweep that a method of the scenario's own sets for itself: the sweep over it moves the others alone.
+/// A key of a sweep that one of the scenario's own methods sets itself: sweeping it changes only the other methods.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Kept {
     /// Name of the method.
     pub method: String,
     /// Dotted name of the key.
     pub key: String,
-    /// Its value; nothing if that changes with another key of the sweep.
+    /// Its value; `None` if the value changes with another key of the sweep.
     pub value: Option<String>,
 }
 
 /// One method in one cell of the grid, over all seeds and runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Pooled {
-    /// Runs that came in, over all seeds.
+    /// Number of runs included, over all seeds.
     pub runs: u32,
     /// Means over all of them.
     pub summary: MethodSummary,
@@ -129,14 +129,14 @@ pub struct Pooled {
 pub struct Cell {
     /// One value for each axis.
     pub values: Vec<String>,
-    /// Seeds that are done.
+    /// Number of seeds that are done.
     pub seeds: usize,
     /// Results by methods.
     pub methods: Vec<Pooled>,
 }
 
 impl Index {
-    /// The runs of a status.
+    /// Number of runs with a status.
     pub fn count(&self, status: Status) -> usize {
         self.entries.iter().filter(|entry| entry.status == status).count()
     }
@@ -230,9 +230,9 @@ impl Index {
         (!self.kept.is_empty()).then_some("kept")
     }
 
-    /// The same without other methods than these; all if none is named.
+    /// The index with only these methods, or with all if none is named.
     ///
-    /// **Errors**: the one that is not there.
+    /// **Errors**: a method that is not there.
     pub fn only(mut self, wanted: &[String]) -> Result<Index, String> {
         if let Some(unknown) = wanted.iter().find(|name| self.methods().all(|method| method.name != **name)) {
             return Err(unknown.clone());
@@ -247,7 +247,7 @@ impl Index {
         (0..self.axes.len()).filter(|axis| self.axes[*axis].varies()).collect()
     }
 
-    /// What a method of the scenario's own keeps along an axis, in words; nothing if it follows the sweep.
+    /// The value that one of the scenario's own methods keeps along an axis, in words; `None` if it follows the sweep.
     pub fn kept(&self, method: &str, axis: usize) -> Option<String> {
         let key = &self.axes[axis].key;
         let found = self.kept.iter().find(|kept| kept.method == method && kept.key == *key)?;
@@ -277,8 +277,8 @@ impl Index {
     }
 }
 
-/// Method `i` of the finished runs of a cell: means and standard errors as if all runs stood in one list, which follow
-/// exactly from those of the parts; the largest loss.
+/// Method `i` of the finished runs of a cell: means and standard errors as if all runs stood in one list, computed
+/// exactly from the means and errors of the parts; the largest loss.
 fn pooled(done: &[&Entry], i: usize) -> Pooled {
     let parts: Vec<(u32, &MethodSummary)> =
         done.iter().filter_map(|entry| Some((entry.runs, entry.methods.get(i)?))).collect();

@@ -3,10 +3,10 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`grid`] | which runs there are; refused as a whole if one of them is not admissible |
-//! | [`index`] | what became of them: `index.json`, `index.csv`, `summary.csv` |
-//! | [`folder`] | the sweep's folder: begun, gone on with, or of another sweep |
-//! | [`table`], [`pictures`], [`page`] | what it shows, for files of their own; all of it on one page |
-//! | [`mod@run`] | all of them on all cores |
+//! | [`index`] | their outcomes: `index.json`, `index.csv`, `summary.csv` |
+//! | [`folder`] | the sweep's folder: new, resumed, or another sweep's |
+//! | [`table`], [`pictures`], [`page`] | its table and pictures as files; all of it on one page |
+//! | [`mod@run`] | executes all runs on all cores |
 //!
 //! Runs of equal seed are paired over the whole grid: run i meets the same functions, initial points and coins wherever
 //! the keys leave them the same. Nothing in the folder depends on threads, on the order in which runs end, or on

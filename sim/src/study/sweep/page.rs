@@ -12,7 +12,7 @@ use crate::report::html::{document, section};
 use crate::report::parts::header;
 use crate::report::svg::escape;
 
-/// The whole page. Of runs whose folder cannot be read the curves are left out, and the page says so.
+/// The whole page. Curves of runs whose folder cannot be read are left out, and the page says so.
 pub fn page(folder: &SweepFolder, index: &Index) -> String {
     let mut out = String::new();
     let facts = [
@@ -48,7 +48,7 @@ pub fn page(folder: &SweepFolder, index: &Index) -> String {
     document(&format!("{}: sweep", index.scenario), &out)
 }
 
-/// A picture with its heading.
+/// Adds a picture with its heading.
 fn show(out: &mut String, picture: &Picture) {
     let drawn = |chart| match &picture.ruler {
         Some(ruler) => element_over(chart, ruler, (270.0, 260.0), 140.0),

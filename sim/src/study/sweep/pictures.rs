@@ -1,4 +1,4 @@
-//! What a sweep shows: measures against keys, regret against ε, what releases cost, curves over rounds.
+//! Pictures of a sweep: measures against keys, regret against ε, the cost of releases, curves over rounds.
 
 use super::folder::SweepFolder;
 use super::grid::Axis;
@@ -12,11 +12,11 @@ use crate::report::results::{FEDERATED, epsilon, logarithmic, over};
 use crate::report::svg::{Chart, Curve, Point, Ruler};
 use crate::text::significant;
 
-/// What utility against privacy is called in a sweep.
+/// Name of the picture of utility against privacy in a sweep.
 pub const REGRET_EPSILON: &str = "regret-epsilon";
 /// Panels of one picture; a sweep over several keys may have more.
 const PANELS_MAX: usize = 12;
-/// What bands and bars are.
+/// The sentence that explains bands and bars.
 const ERRORS: &str = "Means over all runs of all seeds; the bars are one standard error.";
 
 /// All pictures of a sweep, in the order of its page.
@@ -31,19 +31,19 @@ pub fn pictures(folder: &SweepFolder, index: &Index) -> Vec<Picture> {
     found
 }
 
-/// The axis along which pictures compare: the first of those with the most values.
+/// The axis along which pictures compare: the one with the most values, the first if there are several.
 pub(super) fn main_axis(index: &Index) -> Option<usize> {
     let most = index.axes.iter().map(|axis| axis.values.len()).max()?;
     index.axes.iter().position(|axis| axis.varies() && axis.values.len() == most)
 }
 
-/// What tells two cells apart beside the main axis, as in `agents = 50`.
+/// The values that tell cells apart besides the main axis, as in `agents = 50`.
 fn others(index: &Index, values: &[String], main: usize) -> String {
     let shown = index.axes.iter().zip(values).enumerate().filter(|(i, (axis, _))| *i != main && axis.varies());
     shown.map(|(_, (axis, value))| format!("{} = {value}", axis.short())).collect::<Vec<_>>().join(", ")
 }
 
-/// Where the values of an axis stand: numbers where they are, with their logarithms if they span more than a factor of
+/// Where the values of an axis stand: numbers at their value, or at its logarithm if they span more than a factor of
 /// eight; names side by side.
 struct Positions {
     places: Vec<f64>,
@@ -84,7 +84,7 @@ fn extremes(values: &[f64]) -> (f64, f64) {
     values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(*x), high.max(*x)))
 }
 
-/// Panels: (what they hold fixed, their cells with the place on the main axis).
+/// Panels: (the values they hold fixed, their cells with the place on the main axis).
 fn panels<'c>(index: &Index, cells: &'c [Cell], main: usize) -> Vec<(String, Vec<(usize, &'c Cell)>)> {
     let mut panels: Vec<(String, Vec<(usize, &Cell)>)> = Vec::new();
     for cell in cells {
@@ -133,7 +133,7 @@ fn along(
     names.iter().map(curve).filter(|curve| !curve.points.is_empty()).collect()
 }
 
-/// Panels that are compared share their axis.
+/// Gives panels that are compared the same vertical axis.
 fn share(charts: &mut [Chart], name: &str) {
     let all: Vec<Curve> = charts.iter().flat_map(|chart| chart.curves.clone()).collect();
     let common = scaled("", "", name, all);
@@ -142,7 +142,7 @@ fn share(charts: &mut [Chart], name: &str) {
     }
 }
 
-/// What is said of methods that do not follow the sweep.
+/// The remark on methods that do not follow the sweep.
 fn kept(index: &Index) -> String {
     index.keepers().iter().map(|sentence| format!(" {sentence}")).collect()
 }
@@ -191,12 +191,12 @@ fn capital(text: &str) -> String {
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// What a method pays, where it pays anything and that is finite.
+/// The ε that a method pays, if it is positive and finite.
 fn paid(method: &Pooled) -> Option<f64> {
     epsilon(&method.summary).filter(|epsilon| *epsilon > 0.0)
 }
 
-/// Where those stand that pay nothing: the largest ε of a cell's methods, of those alone whose ε changes if there are any.
+/// Place of methods that pay nothing: the largest ε among a cell's methods, or among those whose ε changes, if any.
 fn dearest(cell: &Cell, changing: &[&str]) -> Option<f64> {
     let most = |keeps: &dyn Fn(&&Pooled) -> bool| cell.methods.iter().filter(keeps).filter_map(paid).reduce(f64::max);
     most(&|method| changing.contains(&method.summary.name.as_str())).or_else(|| most(&|_| true))
@@ -218,7 +218,7 @@ fn priced<'c>(index: &Index, cells: &'c [Cell]) -> Option<(usize, Vec<&'c str>)>
     found.into_iter().find(|(_, changing)| !changing.is_empty())
 }
 
-/// What is measured against ε, a panel for each combination of the keys that do not change it; nothing if no key does.
+/// A measure against ε, with a panel for each combination of keys that do not change ε; `None` if no key changes it.
 pub(super) fn over_epsilon(index: &Index, cells: &[Cell]) -> Option<Picture> {
     let ((axis, changing), measures) = (priced(index, cells)?, index.measures());
     let measure = measures.iter().find(|name| name.starts_with("summed")).or(measures.first())?;
@@ -262,9 +262,9 @@ pub(super) fn over_epsilon(index: &Index, cells: &[Cell]) -> Option<Picture> {
     })
 }
 
-/// What privacy costs along the main axis.
+/// The privacy loss along the main axis.
 ///
-/// **Errors**: a sentence, if it costs the same everywhere.
+/// **Errors**: a sentence, if the loss is the same everywhere.
 pub(super) fn losses(index: &Index, cells: &[Cell], main: usize) -> Result<Option<Picture>, String> {
     let names: Vec<&str> = index.losses().into_iter().filter(|name| name.starts_with("epsilon")).collect();
     let (axis, positions) = (&index.axes[main], Positions::new(&index.axes[main]));
@@ -362,7 +362,7 @@ pub(super) fn over_rounds(folder: &SweepFolder, index: &Index, main: usize) -> O
     })
 }
 
-/// What the regret of a trust model is called, as in `rounds.csv` of its run folders.
+/// The name of a trust model's regret, as in `rounds.csv` of its run folders.
 fn measured(trust: &str) -> &'static str {
     match trust {
         "local" => "cumulative regret",

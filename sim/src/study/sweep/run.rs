@@ -1,7 +1,7 @@
 //! All runs of a sweep on all cores.
 //!
-//! As many runs at a time as there are threads, and one pool for all of them: a run that ends late still has every core.
-//! A run that fails is written down and the others go on.
+//! There are as many runs at a time as threads, and all share one pool: a run that ends late still has every core.
+//! A run that fails is recorded and the others go on.
 
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,7 +26,7 @@ use crate::study::execute::{self, ExecuteError, Place};
 const ERROR: &str = "error.txt";
 /// A longer summary is not read.
 const SUMMARY_BYTES_MAX: u64 = 1 << 26;
-/// Between two writes of the index while runs are going on.
+/// Time between two writes of the index during a sweep.
 const INDEX_EVERY: Duration = Duration::from_secs(2);
 
 /// How to execute; none of it changes a result.
@@ -34,15 +34,15 @@ const INDEX_EVERY: Duration = Duration::from_secs(2);
 pub struct Options {
     /// Threads for arithmetic; `None` is all cores.
     pub threads: Option<NonZeroUsize>,
-    /// Where data lie, for scenarios that read some.
+    /// Path of the data, for scenarios that read some.
     pub data: Option<PathBuf>,
-    /// Between two checkpoints of a method.
+    /// Time between two checkpoints of a method.
     pub interval: Duration,
-    /// Set from outside to stop.
+    /// Flag, set from outside, that stops the sweep.
     pub stop: Arc<AtomicBool>,
 }
 
-/// Executes all runs that are not done, and condenses what is there.
+/// Executes all runs that are not done, and writes the index, its tables and the page.
 ///
 /// **Errors**: the folder's; [`SweepError::Interrupted`]. A failed run is no error: it is in the index.
 pub fn run(folder: &SweepFolder, mut index: Index, options: &Options, teller: &Teller) -> Result<Index, SweepError> {
@@ -92,9 +92,9 @@ pub fn run(folder: &SweepFolder, mut index: Index, options: &Options, teller: &T
     Ok(index)
 }
 
-/// Does every job on this many threads, begun in their order, until one of them fails or the flag is set.
+/// Does all jobs on this many threads, begun in order, until one of them fails or the flag is set.
 ///
-/// **Errors**: the first of `work`; [`SweepError::WorkerLost`].
+/// **Errors**: the first error of `work`; [`SweepError::WorkerLost`].
 pub fn spread(
     threads: usize,
     jobs: &[usize],
@@ -119,13 +119,13 @@ pub fn spread(
     })
 }
 
-/// What a run came to; a panic is a failure of that run alone.
+/// The outcome of a run; a panic is a failure of that run only.
 pub fn caught<R>(run: impl FnOnce() -> Result<R, Ended>) -> Result<R, Ended> {
     catch_unwind(AssertUnwindSafe(run))
         .unwrap_or_else(|_| Err(Ended::Failed("the program panicked: this is a fault of sordino".into())))
 }
 
-/// Writes into an entry how its run ended; not if it was interrupted, which `false` says.
+/// Writes into an entry how its run ended; `false`, with nothing written, if it was interrupted.
 fn settle(entry: &mut Entry, ended: Result<Summary, Ended>, path: &Path) -> bool {
     match ended {
         Ok(summary) => {
@@ -152,9 +152,9 @@ fn lock<'m, V>(mutex: &'m Mutex<V>) -> std::sync::MutexGuard<'m, V> {
 /// Why a run has no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// It was asked to stop.
+    /// The run was asked to stop.
     Interrupted,
-    /// It cannot be carried out; says why.
+    /// The run cannot be carried out; the text says why.
     Failed(String),
 }
 
@@ -163,7 +163,7 @@ pub fn failed(error: impl std::fmt::Display) -> Ended {
     Ended::Failed(error.to_string())
 }
 
-/// Removes what a run left that cannot be gone on with.
+/// Removes the remains of a run that cannot be resumed.
 pub fn clear(path: &Path) -> Result<(), Ended> {
     match std::fs::remove_dir_all(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(failed(error)),
@@ -202,14 +202,14 @@ fn one(
     }
 }
 
-/// What a run that was complete before amounts to.
+/// The summary of a run that was complete before.
 fn summary(path: &Path) -> Result<Summary, Ended> {
     let at = |error: String| Ended::Failed(format!("{}: {error}", path.display()));
     let text = read_to_string_bounded(path, SUMMARY_BYTES_MAX).map_err(|error| at(error.to_string()))?;
     Summary::parse(&text).map_err(at)
 }
 
-/// The runs of a status, by folder, as one line for people.
+/// The folders of runs with a status, as one line for people.
 pub fn named(index: &Index, status: Status) -> String {
     let names: Vec<&str> = index
         .entries

@@ -7,12 +7,12 @@ use crate::report::differences::few;
 use crate::report::page::Shown;
 use crate::report::tables::{Table, reached};
 
-/// What stands above it.
+/// Heading of the table.
 const TITLE: &str = "All combinations, mean ± standard error";
 
-/// The table of the methods that are wanted, or of all, in all its forms.
+/// The table of the wanted methods, or of all, in all its forms.
 ///
-/// **Errors**: the wanted method that is not there.
+/// **Errors**: a wanted method that is not there.
 pub fn table(index: Index, wanted: &[String]) -> Result<Table, String> {
     let index = index.only(wanted)?;
     let cells = index.cells();
@@ -20,7 +20,7 @@ pub fn table(index: Index, wanted: &[String]) -> Result<Table, String> {
     Ok(Table { grid: (TITLE, rows(&index, &cells)), remarks: remarks(&index, &cells), csv: index.summary_csv(), json })
 }
 
-/// The same for a terminal and a page.
+/// The table for a terminal and a page.
 pub fn shown(index: &Index) -> Shown {
     let cells = index.cells();
     let mut rows = rows(index, &cells).into_iter();
