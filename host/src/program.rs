@@ -226,8 +226,10 @@ mod tests {
     /// A program that says more than its answers is found out before it is asked again, and fills no memory.
     #[test]
     fn a_line_that_nobody_asked_for_is_an_error() {
-        let mut program = Program::start("while read x; do echo 12345; echo .5; done").unwrap();
+        // Both lines in one write, and time for the thread that reads them: on a busy machine it may be late by itself.
+        let mut program = Program::start("while read x; do printf '12345\\n.5\\n'; done").unwrap();
         assert_eq!(program.ask("1", LONG).unwrap(), "12345");
+        std::thread::sleep(Duration::from_millis(500));
         let error = program.ask("2", LONG).unwrap_err().to_string();
         assert!(error.contains("nobody asked for: \".5\"") && error.contains("standard error"), "{error}");
         let mut endless = Program::start("yes 1").unwrap();
