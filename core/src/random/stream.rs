@@ -94,7 +94,7 @@ pub enum Purpose {
 ///
 /// In a simulation everybody knows it, and with it all coins and all noise that are drawn from it, which is why no private
 /// release takes noise from a [`Stream`]. An agent of a real federation draws its choices from a seed of its own,
-/// `RunSeed::new(bits, 0)` with 64 bits of the device's entropy, and keeps it secret: they tell when it followed a release.
+/// `RunSeed::new(bits, 0)` with 64 bits of the device's entropy, and keeps it secret: who knows it can tell when the agent followed a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunSeed(u64);
 
