@@ -55,6 +55,7 @@ fn main() {
         println!("W3 50 steps of GP-UCB on 10,000 candidates");
         let ours = ours::optimise_candidates(21);
         line("sordino candidates", ours, ours.0);
+        line("sordino grid", ours::optimise_grid(21), ours.0);
         line("sordino exact, batch", ours::optimise_rows(5), ours.0);
         line("friedrich", peers::optimise_friedrich(3), ours.0);
         line("egobox-gp (own scaling)", peers::optimise_egobox(3), ours.0);

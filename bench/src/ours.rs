@@ -5,11 +5,12 @@ use sordino_core::features::{PairedFourier, random_fourier};
 use sordino_core::kernel::{SquaredExponential, Stationary};
 use sordino_core::linalg::{packed_len, root};
 use sordino_core::random::Stream;
+use sordino_core::surrogate::grid::{self, Side};
 use sordino_core::surrogate::pathwise::{self, PathwiseDraw};
-use sordino_core::surrogate::{CandidateGp, ExactGp, FiniteGp, candidates, exact, finite, joint};
+use sordino_core::surrogate::{CandidateGp, ExactGp, FiniteGp, GridGp, candidates, exact, finite, joint};
 
 use crate::timer::median;
-use crate::workload::{SplitMix, data, features, grid, objective};
+use crate::workload::{self, SplitMix, data, features, objective};
 
 type Gp = ExactGp<f64, SquaredExponential<f64>, Vec<f64>>;
 
@@ -42,7 +43,7 @@ pub fn incremental(n: usize, repetitions: usize) -> (f64, f64) {
 
 /// W2: mean and variance at 10,000 points. The check is Σ mean + std.
 pub fn predict(n: usize, repetitions: usize) -> (f64, f64) {
-    let (mut gp, grid) = (model(n), grid());
+    let (mut gp, grid) = (model(n), workload::grid());
     let (mut mean, mut variance) = (vec![0.0; 10_000], vec![0.0; 10_000]);
     let mut scratch = vec![0.0; exact::batch_scratch_len(n)];
     median(repetitions, || {
@@ -53,7 +54,7 @@ pub fn predict(n: usize, repetitions: usize) -> (f64, f64) {
 
 /// W2 with one point at a time.
 pub fn predict_points(n: usize, repetitions: usize) -> (f64, f64) {
-    let (mut gp, grid) = (model(n), grid());
+    let (mut gp, grid) = (model(n), workload::grid());
     median(repetitions, || {
         grid.chunks(2)
             .map(|x| {
@@ -66,7 +67,7 @@ pub fn predict_points(n: usize, repetitions: usize) -> (f64, f64) {
 
 /// W3: 50 steps of GP-UCB on the grid. The check is the sum of the chosen indices.
 pub fn optimise_candidates(repetitions: usize) -> (f64, f64) {
-    let grid = grid();
+    let grid = workload::grid();
     let storage = vec![0.0; candidates::storage_len(10_000, 50)];
     let mut gp = CandidateGp::new(kernel(), 0.01, 2, &grid[..], 50, storage).unwrap();
     median(repetitions, || {
@@ -81,9 +82,27 @@ pub fn optimise_candidates(repetitions: usize) -> (f64, f64) {
     })
 }
 
+/// W3 with the engine that knows that the grid is a product of its axes.
+pub fn optimise_grid(repetitions: usize) -> (f64, f64) {
+    let grid = workload::grid();
+    let axis: Vec<f64> = (0..100).map(|i| grid[2 * i + 1]).collect();
+    let side = || Side { kernel: kernel(), dim: 1, points: &axis[..] };
+    let mut gp = GridGp::new(side(), side(), 0.01, 50, vec![0.0; grid::storage_len(100, 100, 50)]).unwrap();
+    median(repetitions, || {
+        gp.clear();
+        let (mut noise, mut check) = (SplitMix::new(7), 0.0);
+        for _ in 0..50 {
+            let best = upper_confidence_bound::maximize(gp.mean(), gp.variance(), 2.0).candidate as usize;
+            check += best as f64;
+            gp.observe(best, objective(&grid[2 * best..2 * best + 2]) + 0.1 * noise.normal()).unwrap();
+        }
+        check
+    })
+}
+
 /// W3 with the engine that appends rows and predicts the grid in every step.
 pub fn optimise_rows(repetitions: usize) -> (f64, f64) {
-    let grid = grid();
+    let grid = workload::grid();
     let mut gp = ExactGp::new(kernel(), 0.01, 2, 50, vec![0.0; exact::storage_len(2, 50)]).unwrap();
     let (mut mean, mut variance) = (vec![0.0; 10_000], vec![0.0; 10_000]);
     let mut scratch = vec![0.0; exact::batch_scratch_len(50)];

@@ -4,6 +4,7 @@
 //! |---|---|---|---|
 //! | [`exact`] | at most n observations, anywhere | n² | n²/2 + (D + 5)n |
 //! | [`candidates`] | N candidates, at most n observations | 2Nn | N(n + 2) |
+//! | [`grid`] | a grid of N₁ times N₂ candidates with a product kernel, at most n observations | 2Nn | 2N + n(N₁ + N₂) + n²/2 |
 //! | [`finite`] | N points, any number of observations | N² | N²/2 + 2N |
 //! | [`weights`] | a finite feature map of M features | 3M², or 2nM + n² while n ≤ M/2 | about M²/2 + M |
 //!
@@ -24,6 +25,7 @@ pub mod candidates;
 pub mod exact;
 pub mod finite;
 pub mod fit;
+pub mod grid;
 pub mod information_gain;
 pub mod joint;
 pub(crate) mod noise;
@@ -35,6 +37,7 @@ pub mod weights;
 pub use candidates::CandidateGp;
 pub use exact::ExactGp;
 pub use finite::FiniteGp;
+pub use grid::GridGp;
 pub use weights::WeightPosterior;
 
 use crate::linalg::NotPositiveDefinite;

@@ -10,6 +10,7 @@ use crate::random::Stream;
 use std::vec;
 use std::vec::Vec;
 
+mod grid;
 mod properties;
 
 fn points(n: usize, dim: usize, seed: u64) -> Vec<f64> {

@@ -1,4 +1,4 @@
-//! The four engines and draws.
+//! The five engines and draws.
 
 use core::hint::black_box;
 
@@ -6,9 +6,10 @@ use sordino_core::features::RandomFourier;
 use sordino_core::kernel::{Kernel, SquaredExponential, Stationary, StationaryKernel};
 use sordino_core::random::Stream;
 use sordino_core::surrogate::exact::WhenFull;
+use sordino_core::surrogate::grid::Side;
 use sordino_core::surrogate::pathwise::PathwiseDraw;
 use sordino_core::surrogate::weights::Regularization;
-use sordino_core::surrogate::{CandidateGp, ExactGp, FiniteGp, WeightPosterior, fit, joint};
+use sordino_core::surrogate::{CandidateGp, ExactGp, FiniteGp, GridGp, WeightPosterior, fit, joint};
 
 use super::device::{Memory, is, some};
 
@@ -25,6 +26,16 @@ fn candidates<'a>(
 ) -> Option<CandidateGp<f32, impl Kernel<f32> + use<>, &'a [f32], &'a mut [f32]>> {
     let kernel = SquaredExponential::new(black_box(0.2), 1.0).ok()?;
     CandidateGp::new(kernel, black_box(0.01), black_box(2), points, black_box(32), storage).ok()
+}
+
+fn grid<'a>(
+    points: &'a [f32],
+    storage: &'a mut [f32],
+) -> Option<GridGp<f32, impl Kernel<f32> + use<>, &'a [f32], impl Kernel<f32> + use<>, &'a [f32], &'a mut [f32]>> {
+    let (first, second) = (SquaredExponential::new(black_box(0.2), 1.0), SquaredExponential::new(black_box(0.3), 1.0));
+    let first = Side { kernel: first.ok()?, dim: black_box(2), points };
+    let second = Side { kernel: second.ok()?, dim: black_box(1), points };
+    GridGp::new(first, second, black_box(0.01), black_box(32), storage).ok()
 }
 
 fn finite<'a>(points: &[f32], storage: &'a mut [f32]) -> Option<FiniteGp<f32, &'a mut [f32]>> {
@@ -100,6 +111,19 @@ fn of_candidates(memory: &mut Memory) {
     if const { is("surrogate::candidates: covariances") }
         && let Some(gp) = candidates(b, a)
     {
+        let _ = black_box(gp.covariances(n, c));
+    }
+    if const { is("surrogate::grid: observe") }
+        && let Some(mut gp) = grid(b, a)
+    {
+        let _ = black_box(gp.observe(n, black_box(0.5)));
+    }
+    if const { is("surrogate::grid: posterior") }
+        && let Some(mut gp) = grid(b, a)
+    {
+        let _ = black_box(gp.posterior(n));
+        let _ = black_box(gp.point(n));
+        let _ = black_box(gp.posteriors(c, d));
         let _ = black_box(gp.covariances(n, c));
     }
     if const { is("surrogate::finite: observe") }

@@ -10,6 +10,7 @@ use sordino_core::schedule::{Mixing, WeightConcentration, federated_confidence_w
 use sordino_core::surrogate::candidates::{self, CandidateGp};
 use sordino_core::surrogate::exact::{self, ExactGp, WhenFull};
 use sordino_core::surrogate::finite::{self, FiniteGp};
+use sordino_core::surrogate::grid::{self, GridGp, Side};
 use sordino_core::surrogate::weights::{self, Regularization, WeightPosterior};
 
 use super::{Emit, Fold};
@@ -27,6 +28,8 @@ pub(super) fn rows(emit: Emit<'_>) {
     emit("surrogate::exact f32", &exact_posterior::<f32>);
     emit("surrogate::candidates f64", &candidate_posterior::<f64>);
     emit("surrogate::candidates f32", &candidate_posterior::<f32>);
+    emit("surrogate::grid f64", &grid_posterior::<f64>);
+    emit("surrogate::grid f32", &grid_posterior::<f32>);
     emit("surrogate::finite f64", &finite_posterior::<f64>);
     emit("surrogate::finite f32", &finite_posterior::<f32>);
     emit("surrogate::weights f64", &weight_posterior::<f64>);
@@ -132,6 +135,31 @@ fn candidate_posterior<T: Scalar>(fold: &mut Fold) {
         fold.all(gp.mean());
         fold.all(gp.variance());
     }
+}
+
+/// Tiles that are wide, narrow and cut, on sides of different kernels.
+fn grid_posterior<T: Scalar>(fold: &mut Fold) {
+    const ROWS: usize = 6;
+    const COLUMNS: usize = 21;
+    let rows: [T; ROWS] = core::array::from_fn(|i| T::from_u32(i as u32) * T::from_f64(0.2));
+    let columns: [T; COLUMNS] = core::array::from_fn(|i| T::from_u32(i as u32) * T::from_f64(0.05));
+    let (Ok(rough), Ok(smooth)) =
+        (Matern52::new(T::from_f64(0.4), T::from_f64(1.2)), SquaredExponential::new(T::from_f64(0.3), T::ONE))
+    else {
+        return;
+    };
+    let (first, second) =
+        (Side { kernel: rough, dim: 1, points: rows }, Side { kernel: smooth, dim: 1, points: columns });
+    let storage = [T::ZERO; grid::storage_len(ROWS, COLUMNS, 12)];
+    let Ok(mut gp) = GridGp::new(first, second, T::from_f64(0.01), 12, storage) else { return };
+    for i in 0..12 {
+        fold.word(u64::from(gp.observe(i * 37 % (ROWS * COLUMNS), value(i)).is_err()));
+        fold.all(gp.mean());
+        fold.all(gp.variance());
+    }
+    let mut covariances = [T::ZERO; ROWS * COLUMNS];
+    fold.word(u64::from(gp.covariances(50, &mut covariances).is_err()));
+    fold.all(&covariances);
 }
 
 fn finite_posterior<T: Scalar>(fold: &mut Fold) {

@@ -3,6 +3,7 @@
 use sordino_core::acquisition::upper_confidence_bound;
 use sordino_core::kernel::{Kernel, SquaredExponential};
 use sordino_core::linalg::{dot, pivoted_cholesky};
+use sordino_core::surrogate::grid::{self, GridGp, Side};
 use sordino_core::surrogate::{CandidateGp, ExactGp, FiniteGp, WeightPosterior, candidates, exact, finite, weights};
 
 /// SplitMix64, the generator of the benchmark's workloads.
@@ -143,6 +144,15 @@ fn the_benchmark_run_visits_the_points_that_friedrich_visits() {
         (list.mean().to_vec(), list.variance().to_vec())
     });
     assert_eq!(queries.iter().sum::<usize>(), 222_776);
+    // The grid as a product of its axes, which rounds otherwise, makes the same fifty queries.
+    let axis: Vec<f64> = (0..100).map(|i| grid[2 * i + 1]).collect();
+    let side = || Side { kernel, dim: 1, points: &axis[..] };
+    let mut product = GridGp::new(side(), side(), 0.01, 50, vec![0.0; grid::storage_len(100, 100, 50)]).unwrap();
+    let by_product = optimise(&grid, 50, chosen, (vec![0.0; 10_000], vec![1.0; 10_000]), |i, y| {
+        product.observe(i, y).unwrap();
+        (product.mean().to_vec(), product.variance().to_vec())
+    });
+    assert_eq!(by_product, queries);
     // The rows, asked for the whole list at every step, make the same fifty queries.
     let mut rows = ExactGp::new(kernel, 0.01, 2, 50, vec![0.0; exact::storage_len(2, 50)]).unwrap();
     let mut scratch = vec![0.0; exact::batch_scratch_len(50)];

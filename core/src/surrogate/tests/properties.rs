@@ -154,12 +154,19 @@ fn lists_are_sound<T: Scalar>(case: &Case<T>, stream: &mut Stream) {
     let least = case.noise.max(T::from_f64(1024.001) * T::EPSILON * case.signal);
     let storage = vec![T::ZERO; finite::storage_len(count)];
     let mut full = FiniteGp::new(&case.kernel, least, case.dim, &case.x, storage).unwrap();
+    // Its points times the tests, with the same kernel twice.
+    let side = |points| crate::surrogate::grid::Side { kernel: case.kernel, dim: case.dim, points };
+    let least = case.noise.max(T::from_f64(1024.001) * T::EPSILON * case.signal * case.signal);
+    let storage = vec![T::ZERO; crate::surrogate::grid::storage_len(count, case.tests.len() / case.dim, n)];
+    let mut product = GridGp::new(side(&case.x[..]), side(&case.tests[..]), least, n, storage).unwrap();
     for _ in 0..n {
         let i = stream.below(count as u32) as usize;
         let _ = list.observe(i, T::ONE);
         let _ = full.observe(i, T::ONE);
+        let _ = product.observe(i, T::ONE);
     }
     let all = list.mean().iter().chain(list.variance()).chain(full.mean()).chain(full.covariance());
+    let all = all.chain(product.mean()).chain(product.variance());
     assert!(all.into_iter().all(|x| x.is_finite()));
     let (mut factor, mut out) = (vec![T::ZERO; packed_len(count)], vec![T::ZERO; count]);
     match joint::draw_finite(&full, stream, &mut factor, &mut out) {

@@ -9,6 +9,7 @@ use sordino_core::random::{Stream, normal};
 use sordino_core::surrogate::candidates::{self, CandidateGp};
 use sordino_core::surrogate::exact::{self, ExactGp};
 use sordino_core::surrogate::finite::{self, FiniteGp};
+use sordino_core::surrogate::grid::{self, GridGp, Side};
 use sordino_core::surrogate::weights::{self, Regularization, WeightPosterior};
 
 use super::basics::map;
@@ -18,6 +19,8 @@ use super::{DIM, Memory, Operation, Probe};
 const LIST: usize = 16;
 /// Candidates of the list that is kept up to date.
 const CANDIDATES: usize = 64;
+/// Points of either side of the grid of as many.
+const SIDE: usize = 16;
 
 const fn rows(n: usize) -> usize {
     4 * exact::storage_len(DIM, n)
@@ -65,6 +68,12 @@ pub(super) const TABLE: &[Operation] = &[
         &[(16, 12_000), (32, 17_000), (64, 26_000), (100, 36_000)],
         |n| 4 * (candidates::storage_len(CANDIDATES, n) + DIM * CANDIDATES),
         candidate_list,
+    ),
+    Operation::new(
+        "grid of 16 x 16: observation n, all up to date",
+        &[(16, 38_000), (32, 63_000), (64, 120_000), (100, 200_000)],
+        |n| 4 * (grid::storage_len(SIDE, SIDE, n) + 2 * SIDE),
+        candidate_grid,
     ),
     Operation::new(
         "finite, N points: observation, all up to date",
@@ -171,6 +180,20 @@ fn candidate_list(memory: &mut Memory, probe: &mut Probe, n: usize) {
     let storage = &mut memory.numbers[..candidates::storage_len(CANDIDATES, n)];
     let Ok(mut gp) = CandidateGp::new(kernel, 0.01, DIM, points.as_flattened(), n, storage) else { return };
     if (0..n - 1).all(|i| gp.observe(i * 5 % CANDIDATES, 0.5).is_ok()) {
+        probe.measure(|| {
+            let _ = black_box(gp.observe(black_box(7), 0.3));
+        });
+    }
+}
+
+/// The `n`th observation of a grid of as many candidates.
+fn candidate_grid(memory: &mut Memory, probe: &mut Probe, n: usize) {
+    let axis: [f32; SIDE] = core::array::from_fn(|i| i as f32 / (SIDE - 1) as f32);
+    let (Ok(first), Ok(second)) = (smooth(), smooth()) else { return };
+    let side = |kernel| Side { kernel, dim: 1, points: axis };
+    let storage = &mut memory.numbers[..grid::storage_len(SIDE, SIDE, n)];
+    let Ok(mut gp) = GridGp::new(side(first), side(second), 0.01, n, storage) else { return };
+    if (0..n - 1).all(|i| gp.observe(i * 5 % (SIDE * SIDE), 0.5).is_ok()) {
         probe.measure(|| {
             let _ = black_box(gp.observe(black_box(7), 0.3));
         });
