@@ -153,14 +153,14 @@ pub(crate) fn matvec_here<T: Scalar>(width: Width, matrix: &[T], x: &[T], out: &
     let rows = out.len().min(matrix.len() / m);
     let (mut matrix, mut out) = (head(matrix, rows * m), head_mut(out, rows));
     if width > Width::Baseline {
-        let mut blocks = matrix.chunks_exact((8 * m).max(1));
-        let mut outs = out.chunks_exact_mut(8);
-        for (block, out) in blocks.by_ref().zip(outs.by_ref()) {
-            let (upper, lower) = (head(block, 4 * m), slice::tail(block, 4 * m));
-            let (Some(upper), Some(lower)) = (quarters(upper, m), quarters(lower, m)) else { return };
-            slice::copy(&dot_eight_rows(upper, lower, x), out);
+        let eights = rows - rows % 8;
+        let mut lanes = [[T::ZERO; LANES]; WAITING];
+        for (rows, out) in
+            head(matrix, eights * m).chunks((WAITING * m).max(1)).zip(head_mut(out, eights).chunks_mut(WAITING))
+        {
+            sums_together(rows, x, &mut lanes, out);
         }
-        (matrix, out) = (blocks.remainder(), outs.into_remainder());
+        (matrix, out) = (slice::tail(matrix, eights * m), slice::tail_mut(out, eights));
     }
     let mut blocks = matrix.chunks_exact((4 * m).max(1));
     let mut outs = out.chunks_exact_mut(4);
@@ -170,6 +170,30 @@ pub(crate) fn matvec_here<T: Scalar>(width: Width, matrix: &[T], x: &[T], out: &
     }
     for (out, row) in outs.into_remainder().iter_mut().zip(slice::rows(blocks.remainder(), m)) {
         *out = dot(row, x);
+    }
+}
+
+/// Rows whose lanes wait in memory until they are added up, all in one loop: next to the products of its row, the sum of a
+/// row's lanes would be a tenth of the time.
+const WAITING: usize = 64;
+
+/// [`dot`] of some eights of rows, at most [`WAITING`] rows.
+#[inline(always)]
+fn sums_together<T: Scalar>(rows: &[T], x: &[T], lanes: &mut [[T; LANES]; WAITING], out: &mut [T]) {
+    let m = x.len();
+    for (block, lanes) in rows.chunks_exact((8 * m).max(1)).zip(lanes.as_chunks_mut::<8>().0) {
+        let (upper, lower) = (head(block, 4 * m), slice::tail(block, 4 * m));
+        let (Some(upper), Some(lower)) = (quarters(upper, m), quarters(lower, m)) else { return };
+        *lanes = eight_rows(upper, lower, x);
+    }
+    let whole = m - m % LANES;
+    if whole < m {
+        for (lane, row) in lanes.iter_mut().zip(slice::rows(rows, m)) {
+            *lane = finish(*lane, slice::tail(row, whole), slice::tail(x, whole));
+        }
+    }
+    for (out, lane) in out.iter_mut().zip(lanes) {
+        *out = tree(*lane);
     }
 }
 
