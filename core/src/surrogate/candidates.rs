@@ -2,7 +2,8 @@
 //!
 //! **Equation**: row t of V = L⁻¹K(observed, all) is (k(xₜ, ·) − Σ_{s<t} V_s(xₜ) V_s)/pivot, pivot² = variance(xₜ) + σ²;
 //! then mean += z V_t, variance −= V_t², z = (y − mean(xₜ))/pivot. Means and variances of all candidates are always up to
-//! date: nothing is solved for when they are read.
+//! date: nothing is solved for when they are read. Where the candidates are a grid and the kernel is a product of its sides,
+//! [`grid`](super::grid) needs a fraction of the memory.
 //!
 //! **Source**: the update formulas of Chevalier, Ginsbourger and Emery 2014, for one point at a time.
 //!
