@@ -19,7 +19,7 @@
 //! ```
 
 use super::Checked;
-use super::prior_conditional::{ReleaseError, laplace};
+use super::prior_conditional::{ReleaseError, SCALES, SCALES_ADMISSIBLE, laplace};
 use crate::parameter::{ConfigError, check};
 use crate::privacy::{Epsilon, NoiseSource, Release};
 
@@ -41,17 +41,19 @@ pub struct LipschitzTuning {
 }
 
 impl LipschitzTuning {
-    /// Checks every range.
+    /// Checks every range: losses and constants in [1e-100, 1e100], where no product of a sensitivity overflows to one in
+    /// which a term is missing.
     ///
     /// **Errors**: [`ConfigError`].
     pub fn checked(self) -> Result<Checked<Self>, ConfigError> {
-        let positive = |x: f64| x > 0.0 && x.is_finite();
-        check("loss_max", self.loss_max, positive(self.loss_max), "(0, inf)")?;
+        let scale = |field, x: f64| check(field, x, SCALES.contains(&x), SCALES_ADMISSIBLE);
+        scale("loss_max", self.loss_max)?;
         check("records", f64::from(self.records), self.records >= 1, "1..")?;
-        check("lipschitz", self.lipschitz, positive(self.lipschitz), "(0, inf)")?;
+        scale("lipschitz", self.lipschitz)?;
         let (low, high) = (self.regularization_min, self.regularization_max);
-        check("regularization_min", low, positive(low), "(0, inf)")?;
-        check("regularization_max", high, high >= low && high.is_finite(), "[regularization_min, inf)")?;
+        scale("regularization_min", low)?;
+        scale("regularization_max", high)?;
+        check("regularization_max", high, high >= low, "[regularization_min, 1e100]")?;
         Ok(Checked(self))
     }
 
@@ -119,5 +121,61 @@ mod tests {
         let checked = SETTING(1.0).checked().unwrap();
         assert_eq!(checked.release_value(nan, &mut source), Err(ReleaseError::NotFinite { index: 0 }));
         assert_eq!(checked.release_value(0.5, &mut source).map(|release| release.kind()), Ok(SourceKind::Simulation));
+    }
+
+    /// Before the mend λmaxλmin overflowed here, the second term was 0, and a release that claimed pure ε had a thousandth
+    /// of the noise it needed.
+    #[test]
+    fn mended_no_term_of_the_sensitivity_vanishes() {
+        let wide = LipschitzTuning {
+            records: 1000,
+            lipschitz: 1e5,
+            regularization_min: 1e200,
+            regularization_max: 1e300,
+            ..SETTING(1.0)
+        };
+        assert!(wide.sensitivity() < 0.002 * (wide.lipschitz / wide.regularization_min), "what is lost");
+        assert_eq!(wide.checked().unwrap_err().field, "regularization_min");
+        let (small, large) = (1e-101, 1e101);
+        for (bad, field) in [
+            (LipschitzTuning { loss_max: large, ..SETTING(1.0) }, "loss_max"),
+            (LipschitzTuning { lipschitz: small, ..SETTING(1.0) }, "lipschitz"),
+            (LipschitzTuning { regularization_min: small, ..SETTING(1.0) }, "regularization_min"),
+            (LipschitzTuning { regularization_max: large, ..SETTING(1.0) }, "regularization_max"),
+        ] {
+            assert_eq!(bad.checked().unwrap_err().field, field);
+        }
+        // At every corner of what is admissible the terms are those of another order of the same arithmetic.
+        for code in 0..16 {
+            let end = |bit: u32| if code >> bit & 1 == 1 { 1e100 } else { 1e-100 };
+            let (lipschitz, low, loss_max) = (end(0), end(1), end(2));
+            let high = if code >> 3 == 1 { 1e100 } else { low };
+            let corner = LipschitzTuning {
+                loss_max,
+                lipschitz,
+                regularization_min: low,
+                regularization_max: high,
+                ..SETTING(1.0)
+            };
+            let truth = (loss_max.min(lipschitz / low) / 40.0 + lipschitz / low * (1.0 - low / high)).min(loss_max);
+            let found = corner.checked().unwrap().sensitivity();
+            assert!((found / truth - 1.0).abs() < 1e-12, "{corner:?} {found:e} {truth:e}");
+        }
+    }
+
+    /// Before the mend a sensitivity of 1.5 subnormal steps was read as one of a whole number of them, and one of 0 released
+    /// the sign of the value as that of a zero.
+    #[test]
+    fn mended_a_step_that_is_no_number_is_refused() {
+        let mut source = Simulated::new(Stream::from_seed(1));
+        let mut released = |value, sensitivity| {
+            laplace(value, sensitivity, Epsilon::new(1.0).unwrap(), &mut source).map(|release| *release.value())
+        };
+        for sensitivity in [0.0, 7e-318, 1e-300, 1e300, f64::INFINITY, f64::NAN, -1.0] {
+            for value in [-1.0, 1.0] {
+                assert_eq!(released(value, sensitivity), Err(ReleaseError::Scale), "{value} {sensitivity:e}");
+            }
+        }
+        assert!(released(1.0, 1e-280).is_ok() && released(1.0, 1e280).is_ok());
     }
 }

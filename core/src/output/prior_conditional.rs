@@ -39,6 +39,10 @@ use crate::schedule::confidence::tuning_width;
 
 /// Grid units in one sensitivity.
 const UNITS: u64 = 1 << 20;
+/// Lengths and scales for which no term of a sensitivity overflows or vanishes.
+pub(super) const SCALES: core::ops::RangeInclusive<f64> = 1e-100..=1e100;
+/// The same in words.
+pub(super) const SCALES_ADMISSIBLE: &str = "[1e-100, 1e100]";
 
 fn sqrt(x: f64) -> f64 {
     Scalar::sqrt(x)
@@ -147,6 +151,13 @@ impl From<NoiseError> for ReleaseError {
     }
 }
 
+/// The grid's step, sensitivity/2²⁰. Refused where it is not a normal number, or one whose multiples are not finite: there
+/// a sensitivity is not 2²⁰ steps, and of a step of 0 only the sign of a release is left, that of the value.
+fn step_of(sensitivity: f64) -> Result<f64, ReleaseError> {
+    let step = sensitivity / UNITS as f64;
+    if (1e-290..=1e290).contains(&step) { Ok(step) } else { Err(ReleaseError::Scale) }
+}
+
 /// value + discrete Laplace of scale sensitivity/ε on a grid of sensitivity/2²⁰, clamped to ±500 scales before.
 pub(super) fn laplace<S: NoiseSource>(
     value: f64,
@@ -157,7 +168,7 @@ pub(super) fn laplace<S: NoiseSource>(
     if !value.is_finite() {
         return Err(ReleaseError::NotFinite { index: 0 });
     }
-    let step = sensitivity / UNITS as f64;
+    let step = step_of(sensitivity)?;
     // 500 scales in grid units; ε ≥ 2⁻²⁰ keeps them below 2⁵⁰.
     let bound = (500.0 * UNITS as f64 / epsilon.value()).min(1e15) as i64;
     // One unit more than the ideal sensitivity for the rounding of the division.
@@ -194,8 +205,8 @@ impl NoisyTuning {
     pub fn checked(self) -> Result<Checked<Self>, ConfigError> {
         check("candidates", f64::from(self.candidates), self.candidates >= 1, "1..")?;
         check("rounds", f64::from(self.rounds), self.rounds >= 2, "2..")?;
-        let positive = |x: f64| x > 0.0 && x.is_finite();
-        check("noise_std", self.noise_std, positive(self.noise_std), "(0, inf)")?;
+        // Where σ⁻² overflows C₁ is 0, and the bound of the regret with it.
+        check("noise_std", self.noise_std, SCALES.contains(&self.noise_std), SCALES_ADMISSIBLE)?;
         check("similarity", self.similarity, (0.0..=1.0).contains(&self.similarity), "[0, 1]")?;
         let gain = self.information_gain;
         check("information_gain", gain, gain >= 0.0 && gain.is_finite(), "[0, inf)")?;
@@ -284,7 +295,7 @@ impl Checked<NoisyTuning> {
         if let Some(index) = mean.iter().position(|x| !x.is_finite()) {
             return Err(ReleaseError::NotFinite { index });
         }
-        let step = self.candidate_sensitivity() / UNITS as f64;
+        let step = step_of(self.candidate_sensitivity())?;
         for (utility, mu) in scratch.iter_mut().zip(mean) {
             *utility = math::floor(*mu / step) as i64;
         }
@@ -388,5 +399,39 @@ impl Checked<NoiseFreeTuning> {
         let (value, _) = laplace(value, self.value_sensitivity(), self.epsilon, source)?.into_parts();
         let epsilon = self.epsilon.value();
         Ok(PriorConditional { value, epsilon, delta: self.delta, provenance: PhantomData })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::{Simulated, Stream};
+
+    fn tuning() -> NoisyTuning {
+        NoisyTuning {
+            candidates: 2,
+            rounds: 20,
+            noise_std: 0.1,
+            similarity: 0.9,
+            information_gain: 5.0,
+            epsilon: Epsilon::new(1.0).unwrap(),
+            delta: 0.05,
+        }
+    }
+
+    /// Before the mend σ⁻² overflowed, C₁ was 0, and the bound of the regret was missing in the noise of a value.
+    #[test]
+    fn mended_the_bound_of_the_regret_does_not_vanish() {
+        let quiet = NoisyTuning { noise_std: 1e-170, ..tuning() };
+        assert_eq!(quiet.regret_bound(), 0.0, "what is lost");
+        assert!(NoisyTuning { noise_std: 1e-100, ..tuning() }.regret_bound() > 0.1 * tuning().regret_bound());
+        for noise_std in [1e-170, 1e-101, 1e101, f64::INFINITY, f64::NAN, 0.0, -1.0] {
+            assert_eq!(NoisyTuning { noise_std, ..tuning() }.checked().unwrap_err().field, "noise_std");
+        }
+        assert!(NoisyTuning { noise_std: 1e-100, ..tuning() }.checked().is_ok());
+        // A δ for which a logarithm is infinite leaves no scale.
+        let sharp = NoisyTuning { candidates: u32::MAX, delta: 5e-324, ..tuning() }.checked().unwrap();
+        let source = &mut Simulated::new(Stream::from_seed(1));
+        assert_eq!(sharp.release_value(0.0, source), Err(ReleaseError::Scale));
     }
 }

@@ -9,7 +9,7 @@
 //!
 //! | scores | Δ | rests on |
 //! |---|---|---|
-//! | [`ScoreScale::per_record`]: sums of one integer in 0..=G for each record | G, exactly | the integers themselves |
+//! | [`ScoreScale::per_record`]: sums of one integer in 0..=G for each record | G, exactly | the owner's promise that each record adds one integer of its own; nothing is rounded |
 //! | [`ScoreScale::promised_mean`]: one number, a mean over m records of values in the range | one m-th of the range | the owner's promise, checked by nobody |
 //! | [`ScoreScale::opaque`]: one number | the whole range | the clamp |
 //!

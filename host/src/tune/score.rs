@@ -2,7 +2,8 @@
 //!
 //! **Rounding.** A promised mean moves by at most s = range/records. Printed with d decimals it moves by up to
 //! s + 10⁻ᵈ. So every score must be printed with at least [`decimals_needed`] decimals, the fewest with 10⁻ᵈ ≤ s, and
-//! the sensitivity that noise is scaled to includes the step ([`records_covered`]). Trailing zeros count, because
+//! the sensitivity that noise is scaled to includes the step ([`records_covered`]), and that of a double where scores are so
+//! far from 0 that it is not negligible. Trailing zeros count, because
 //! nothing distinguishes 0.871 rounded from 0.871 exact. A format with a fixed number of decimals passes for all
 //! data; one that drops zeros fails depending on the data, and then the candidate has failed as in a crash: nothing is
 //! released, and the failure is visible and not accounted for.
@@ -40,9 +41,13 @@ fn last_place(decimals: u32) -> f64 {
     format!("1e-{decimals}").parse().unwrap_or(f64::INFINITY)
 }
 
-/// The largest number of records whose promise covers range/records + 10⁻ᵈ, the step of the last decimal included.
-pub fn records_covered(range: f64, records: u32, decimals: u32) -> u32 {
-    let moved = range / f64::from(records) + last_place(decimals);
+/// The largest number of records whose promise covers range/records + 10⁻ᵈ, the step of the last decimal included, for
+/// scores in [low, high]. A decimal number that is read as a double moves by up to half a unit in its last place; where
+/// that unit is above 2⁻¹³ of the rest it is added. (Below it is within the level that the scale itself adds.)
+pub fn records_covered((low, high): (f64, f64), records: u32, decimals: u32) -> u32 {
+    let (range, largest) = (high - low, low.abs().max(high.abs()));
+    let (moved, unit) = (range / f64::from(records) + last_place(decimals), largest.next_up() - largest);
+    let moved = if unit > moved / 8192.0 { moved + unit } else { moved };
     let mut covered = ((range / moved).floor() as u32).clamp(1, records);
     while covered > 1 && range / f64::from(covered) < moved {
         covered -= 1;
@@ -139,7 +144,7 @@ mod tests {
         for records in [7, 999, 3000, 5000, 30_000] {
             let needed = decimals_needed(1.0, records);
             for decimals in [needed, needed + 1, needed + 3] {
-                let covered = records_covered(1.0, records, decimals);
+                let covered = records_covered((0.0, 1.0), records, decimals);
                 assert!(covered <= records && covered >= 1);
                 let printed = |count: u32| -> f64 {
                     let text = format!("{:.*}", decimals as usize, f64::from(count) / f64::from(records));
@@ -154,9 +159,35 @@ mod tests {
             }
         }
         assert!(beyond_the_promise.contains(&(3000, 4)), "{beyond_the_promise:?}");
-        assert_eq!(records_covered(1.0, 5000, 4), 3333);
-        assert!(records_covered(1.0, 5000, 9) > 4990);
-        assert_eq!(records_covered(1.0, 1, 0), 1);
+        assert_eq!(records_covered((0.0, 1.0), 5000, 4), 3333);
+        assert!(records_covered((0.0, 1.0), 5000, 9) > 4990);
+        assert_eq!(records_covered((0.0, 1.0), 1, 0), 1);
+    }
+
+    /// Scores of a range far from 0: before the mend the double nearest to a printed score moved by sixty times of what the
+    /// noise was scaled to. Control: the sensitivity without a double's step is exceeded.
+    #[test]
+    fn mended_the_sensitivity_covers_what_a_double_can_say() {
+        let records = 1_000_000;
+        for (low, high) in [(999_999_999_999.0, 1e12), (-1e12, -999_999_999_999.0), (0.0, 1.0), (-1e6, -999_999.0)] {
+            let decimals = decimals_needed(high - low, records) + 1;
+            let covered = records_covered((low, high), records, decimals);
+            let printed = |count: u32| -> f64 {
+                let (whole, part) = (low as i64, f64::from(count) / f64::from(records));
+                let exact = if whole < 0 { 1.0 - part } else { part };
+                let digits = format!("{exact:.*}", decimals as usize);
+                // low + part, digit by digit: no sum in floating point.
+                let base = if whole < 0 { whole + 1 } else { whole }.abs();
+                let sign = if whole < 0 { "-" } else { "" };
+                format!("{sign}{base}{}", &digits[1..]).parse().unwrap()
+            };
+            let moves = (1..20_000).map(|count| (printed(count + 1) - printed(count)).abs());
+            let most = moves.fold(0.0, f64::max);
+            let sensitivity = (high - low) / f64::from(covered) * (1.0 + 1.0 / 4096.0);
+            assert!(most <= sensitivity, "{low} {most:e} {sensitivity:e}");
+            let without = (high - low) / f64::from(records) + last_place(decimals);
+            assert_eq!(most > without * 2.0, low.abs() > 1e11, "{low} {most:e} {without:e}");
+        }
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use sordino_core::federated::prior::server::{Input, Output, Plan, ReleaseError, Server, ServerState, ServerStorage};
 use sordino_core::federated::prior::{
-    Collector, Mechanism, Observations, PublicState, contribution, contribution_scratch_len, event, repeats,
-    scratch_len, storage_len,
+    Collector, Config, Mechanism, Observations, Parameters, PublicState, contribution, contribution_scratch_len, event,
+    repeats, scratch_len, storage_len,
 };
 use sordino_core::federated::{CollectorStorage, Counters, PartialError, ServerError, ServerPhase};
 use sordino_core::privacy::Event;
@@ -267,4 +267,41 @@ fn partial_sums_are_the_server_and_are_not_believed() {
     }
     let found: Vec<f64> = posterior.weights().iter().chain(posterior.covariance()).copied().collect();
     assert_eq!(found, machine(&world, false, 0).0);
+}
+
+/// Before the mend a release whose sums were collected at multiplier 1.5 was charged, by a server that was put together
+/// again with a plan that says 15, as one of multiplier 15: the sums were on a grid of ten times the radius. A coarser grid
+/// exponent did the same.
+#[test]
+fn mended_a_release_is_charged_on_the_grid_that_it_was_collected_on() {
+    let world = small(N);
+    let (mut state, mut posterior, mut numbers) = (ServerState::new(), fresh(&world), Numbers::new());
+    let source = &mut source(0);
+    let cheap = Plan { noise_multipliers: &[15.0, 1.5, 0.8], ..PLAN };
+    let later = Plan { noise_multipliers: &[1.5, 15.0, 0.8], ..PLAN };
+    let reconfigured = ReleaseError::Server(ServerError::Reconfigured { broadcast: 0 });
+    let mut coarse_world = small(N);
+    coarse_world.config = Config::new(Parameters { grid_exponent: 16, ..*world.config.parameters() }).unwrap();
+    assert_ne!(coarse_world.config, world.config);
+    let mut coarse = fresh(&coarse_world);
+    coarse.prepare(&coarse_world.public(true), &mut vec![0.0; scratch_len(M, POINTS as usize)]).unwrap();
+    let mut server = Server::attach(PLAN, world.public(true), &mut state, &mut posterior, numbers.borrow()).unwrap();
+    let _ = server.handle(Input::Open, source).unwrap();
+    assert_eq!(server.handle(Input::Upload { agent: 0, release: 0, vector: &[1e3; M + 1] }, source), Ok(Output::Wait));
+    for phase in [ServerPhase::Collecting, ServerPhase::Charging] {
+        for (plan, world, posterior) in [(cheap, &world, &mut posterior), (PLAN, &coarse_world, &mut coarse)] {
+            let refused = Server::attach(plan, world.public(true), &mut state, posterior, numbers.borrow()).err();
+            assert_eq!(refused, Some(reconfigured), "{phase:?}");
+        }
+        // Negative control: what the plan says of a later release is no matter of this one.
+        let mut server =
+            Server::attach(later, world.public(true), &mut state, &mut posterior, numbers.borrow()).unwrap();
+        assert_eq!(server.phase(), phase);
+        let Ok(Output::Charge(charge)) = server.handle(Input::Close, source) else { panic!("charged") };
+        assert_eq!(charge.events(), [event(1.5)]);
+        if phase == ServerPhase::Charging {
+            let released = server.handle(Input::Charged(receipt(charge)), source);
+            assert!(matches!(released, Ok(Output::Broadcast { release: 0, .. })));
+        }
+    }
 }

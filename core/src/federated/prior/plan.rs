@@ -59,7 +59,8 @@ pub fn shares(mu: f64, weights: &[f64], out: &mut [f64]) -> Result<(), PriorErro
     }
     for (z, weight) in out.iter_mut().zip(weights) {
         *z = Scalar::sqrt(sum / *weight) / mu;
-        if !positive(*z) {
+        // Where z² is 0 or infinite no factor brings the sum below μ².
+        if !positive(*z) || !positive(1.0 / (*z * *z)) {
             return Err(PriorError::Number { what: "noise_multiplier", value: *z, admissible });
         }
     }
@@ -102,6 +103,8 @@ mod tests {
             assert!(shares(bad, &[1.0, 1.0], &mut z).is_err() && shares(1.0, &[1.0, bad], &mut z).is_err());
         }
         assert!(shares(1.0, &[1.0], &mut z).is_err());
+        // Before the mend the first of these never returned: z² is 0, and the sum stayed infinite.
+        assert!(shares(1e200, &[1.0, 1.0], &mut z).is_err() && shares(1e-200, &[1.0, 1.0], &mut z).is_err());
         assert_eq!([0, 3, 4, 9].map(|j| repeats(&[0, 0, 0, 4, 8], j)), [3, 1, 1, 1]);
     }
 

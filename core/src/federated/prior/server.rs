@@ -138,9 +138,17 @@ pub enum Output<'o, T, P: Provenance> {
 pub struct ServerState {
     release: u32,
     made: u32,
-    /// The opening that is collected or charged, and whether it is closed. Never stored.
+    /// The release that is collected or charged. Never stored.
     #[serde(skip)]
-    opened: Option<(Nonce, bool)>,
+    opened: Option<Opened>,
+}
+
+/// A release between its opening and its end: its name, the mechanism whose grid its sums are on, whether it is closed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Opened {
+    nonce: Nonce,
+    mechanism: Mechanism,
+    closed: bool,
 }
 
 impl ServerState {
@@ -236,7 +244,8 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Server<'a, T, S> {
     ///
     /// **Errors**: [`PriorError::Length`], [`PriorError::Number`], [`PriorError::Candidate`] for a plan, a context or
     /// storage that do not fit; [`ServerError::State`] for a state that no run of this plan can be in;
-    /// [`ServerError::Reconfigured`] inside a release whose terms the posterior no longer has.
+    /// [`ServerError::Reconfigured`] inside a release whose terms the posterior no longer has, or whose multiplier, grid
+    /// or sensitivity is another now: its sums are on the grid that they were collected on.
     pub fn attach(
         plan: Plan<'a>,
         public: Public<'a, T>,
@@ -261,10 +270,12 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Server<'a, T, S> {
         if made > release || *release > rounds {
             return Err(ServerError::State { broadcast: *release, releases: *made, rounds }.into());
         }
-        if opened.is_some() && posterior.terms().is_none() {
-            return Err(ServerError::Reconfigured { broadcast: *release }.into());
+        let opened = opened.map(|opened| opened.mechanism);
+        let server = Server { plan, public, state, posterior, storage };
+        if opened.is_some_and(|mechanism| server.mechanism() != Ok(mechanism)) {
+            return Err(ServerError::Reconfigured { broadcast: server.state.release }.into());
         }
-        Ok(Server { plan, public, state, posterior, storage })
+        Ok(server)
     }
 
     /// The state it works on: its phase and counts.
@@ -282,8 +293,8 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Server<'a, T, S> {
         match self.state.opened {
             _ if self.state.release as usize >= self.plan.rounds.len() => ServerPhase::Done,
             None => ServerPhase::Idle,
-            Some((_, false)) => ServerPhase::Collecting,
-            Some((_, true)) => ServerPhase::Charging,
+            Some(Opened { closed: false, .. }) => ServerPhase::Collecting,
+            Some(Opened { closed: true, .. }) => ServerPhase::Charging,
         }
     }
 
@@ -300,22 +311,21 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Server<'a, T, S> {
             (ServerPhase::Idle, _, Input::Open) => {
                 let nonce = source.nonce()?;
                 let terms = self.posterior.prepare(&self.public, self.storage.scratch)?;
-                self.mechanism()?;
+                let mechanism = self.mechanism()?;
                 self.storage.sums.fill(0);
                 self.storage.flags.fill(SELECTED);
-                self.state.opened = Some((nonce, false));
+                self.state.opened = Some(Opened { nonce, mechanism, closed: false });
                 Ok(Output::Terms { release, terms, weights: self.posterior.weights() })
             }
             (ServerPhase::Collecting, _, Input::Upload { agent, release: found, vector }) => {
                 self.upload(agent, found, vector)?;
                 Ok(Output::Wait)
             }
-            (ServerPhase::Collecting | ServerPhase::Charging, Some((nonce, _)), Input::Close) => {
-                let event = self.mechanism()?.event();
-                self.state.opened = Some((nonce, true));
-                Ok(Output::Charge(Charge::one(nonce, u64::from(self.state.made), event)))
+            (ServerPhase::Collecting | ServerPhase::Charging, Some(opened), Input::Close) => {
+                self.state.opened = Some(Opened { closed: true, ..opened });
+                Ok(Output::Charge(Charge::one(opened.nonce, u64::from(self.state.made), opened.mechanism.event())))
             }
-            (ServerPhase::Charging, Some((nonce, _)), Input::Charged(receipt)) => self.release(nonce, &receipt, source),
+            (ServerPhase::Charging, Some(opened), Input::Charged(receipt)) => self.release(&opened, &receipt, source),
             (ServerPhase::Idle | ServerPhase::Charging, _, Input::Skip) => {
                 begin_again(self.state, &mut self.storage);
                 self.state.release += 1;
@@ -346,10 +356,11 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Server<'a, T, S> {
     /// The opening, while uploads are accepted.
     fn collecting(&self, input: &'static str) -> Result<(Opening, Mechanism), ReleaseError> {
         let phase = self.phase();
-        let (Some((nonce, false)), Some(terms)) = (self.state.opened, self.posterior.terms()) else {
+        let (Some(Opened { nonce, mechanism, closed: false }), Some(terms)) =
+            (self.state.opened, self.posterior.terms())
+        else {
             return Err(ServerError::UnexpectedInput { phase, input }.into());
         };
-        let mechanism = self.mechanism()?;
         let z = mechanism.grid().noise_multiplier();
         let configuration = configuration(self.posterior.config(), &terms, z);
         Ok((Opening { nonce, broadcast: self.state.release, configuration }, mechanism))
@@ -394,12 +405,12 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Server<'a, T, S> {
     /// the divisor is N, however many answered.
     fn release<N: NoiseSource>(
         &mut self,
-        nonce: Nonce,
+        opened: &Opened,
         receipt: &Receipt<N::Provenance>,
         source: &mut N,
     ) -> Result<Output<'_, T, N::Provenance>, ReleaseError> {
+        let Opened { nonce, mechanism, .. } = *opened;
         let index = self.state.release;
-        let mechanism = self.mechanism()?;
         if !receipt.pays(nonce, &[mechanism.event()]) {
             return Err(ServerError::OtherReceipt { broadcast: index }.into());
         }

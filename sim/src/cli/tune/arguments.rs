@@ -181,7 +181,7 @@ impl Arguments {
             (Reading::Fraction(records), _) => ScoreScale::per_record(1, records),
             (Reading::Decimals(decimals), Some(records)) => {
                 // The step of the last decimal is part of what one record moves.
-                ScoreScale::promised_mean(low, high, records_covered(high - low, records, decimals))
+                ScoreScale::promised_mean(low, high, records_covered((low, high), records, decimals))
             }
             _ => ScoreScale::opaque(low, high),
         };
