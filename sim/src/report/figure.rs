@@ -32,10 +32,7 @@ pub fn curve(method: &MethodStatistics) -> Curve {
             .curve
             .iter()
             .enumerate()
-            .map(|(round, at)| {
-                let error = at.standard_error.unwrap_or(0.0);
-                Point { x: round as f64, y: at.mean, low: at.mean - error, high: at.mean + error }
-            })
+            .map(|(round, at)| Point::mean(round as f64, *at))
             .collect(),
     }
 }
