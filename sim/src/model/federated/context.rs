@@ -16,7 +16,7 @@ use sordino_core::federated::exchange::{Agreement, Announced, PublicFeatures, ca
 use sordino_core::federated::{
     Aggregation, CandidateRows, Config, InitialRegion, OwnDraw, Parameters, Public, Signal, Tables,
 };
-use sordino_core::kernel::{Kernel, StationaryKernel};
+use sordino_core::kernel::Kernel;
 use sordino_core::linalg::pivoted_cholesky;
 use sordino_core::math::Scalar;
 use sordino_core::random::RunSeed;
@@ -52,10 +52,7 @@ impl<T: Scalar> ScenarioContext<T> {
         let surrogate = &scenario.surrogate;
         let (mut factor, mut residual) = (Vec::new(), 0.0);
         if surrogate.own_draw == OwnDraw::Joint {
-            let kernel = surrogate.kernel;
-            let kernel = StationaryKernel::with_shape(kernel.kernel, kernel.lengthscale, kernel.signal_variance)
-                .map_err(DriverError::Kernel)?;
-            (factor, residual) = prior_factor(&kernel, candidates, dim, surrogate.prior_tolerance);
+            (factor, residual) = prior_factor(&surrogate.kernel.build()?, candidates, dim, surrogate.prior_tolerance);
         }
         let prior_rows = Arc::new(factor.into_iter().map(T::from_f64).collect());
         let losses = [private_losses(scenario, false)?, private_losses(scenario, true)?];

@@ -31,6 +31,16 @@ pub struct Variant {
     pub methods: &'static [Method],
 }
 
+/// The setting of this name.
+pub const fn variant(name: &'static str, settings: &'static [&'static str], methods: &'static [Method]) -> Variant {
+    Variant { name, settings, methods }
+}
+
+/// A band on a ratio of [`Comparison::ratio`], which must be smaller than the bound.
+pub fn below(ratio: (String, f64), bound: f64) -> Band {
+    Band::below(ratio.0, ratio.1, bound)
+}
+
 /// The results of a variant.
 pub struct Measured {
     /// The variant that was measured.

@@ -8,7 +8,6 @@ use sordino_core::federated::prior::server::{Plan, ReleaseError};
 use sordino_core::federated::prior::{
     Config, Model, Parameters, Public, Tables, draw_designs, gram, models, nystrom_rows, nystrom_scratch_len,
 };
-use sordino_core::kernel::StationaryKernel;
 use sordino_core::math::Scalar;
 use sordino_core::random::RunSeed;
 use sordino_core::wire;
@@ -47,9 +46,7 @@ impl<T: Scalar> PriorNumbers<T> {
             ..Parameters::usual(federation.agents, m as u32, federation.initial_points, surrogate.noise_variance)
         })
         .map_err(DriverError::Config)?;
-        let kernel = surrogate.kernel;
-        let kernel = StationaryKernel::with_shape(kernel.kernel, kernel.lengthscale, kernel.signal_variance)
-            .map_err(DriverError::Kernel)?;
+        let kernel = surrogate.kernel.build::<f64>()?;
         let (storage, mut scratch) = (vec![0.0; nystrom::storage_len(m)], vec![0.0; nystrom::scratch_len(m)]);
         let map = Nystrom::new(kernel, dim, inducing, storage, &mut scratch).map_err(DriverError::Features)?;
         let count = candidates.len() / dim;
