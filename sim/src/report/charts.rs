@@ -15,16 +15,12 @@ use crate::world::fault::FaultCounts;
 /// Number of release counts at which the second loss curve is computed: a millisecond each.
 const SMALL_POINTS: u32 = 16;
 
-/// One chart as an element of a page; `labels` is the room wanted to the right of the plot, which becomes narrower if
-/// the labels need more.
-pub fn element(chart: &Chart, plot: (f64, f64), labels: f64) -> String {
-    element_over(chart, &chart.ruler(), plot, labels)
-}
-
-/// One chart as an element of a page, over a given horizontal axis.
-pub fn element_over(chart: &Chart, ruler: &Ruler, plot: (f64, f64), labels: f64) -> String {
-    let layout = Layout::of(chart, ruler, &room(plot, labels, Sizes::PAGE));
-    framed(chart, &layout, &chart.draw(&layout, ruler))
+/// One chart as an element of a page, over the given horizontal axis or its own; `labels` is the room wanted to the right
+/// of the plot, which becomes narrower if the labels need more.
+pub fn element(chart: &Chart, ruler: Option<&Ruler>, plot: (f64, f64), labels: f64) -> String {
+    let ruler = ruler.cloned().unwrap_or_else(|| chart.ruler());
+    let layout = Layout::of(chart, &ruler, &room(plot, labels, Sizes::PAGE));
+    framed(chart, &layout, &chart.draw(&layout, &ruler))
 }
 
 /// Small charts side by side, in larger type; axes equal to those of the first chart are drawn only once in the page.

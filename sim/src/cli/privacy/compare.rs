@@ -63,7 +63,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         format!("Sampling probability {sampling_probability}, noise multiplier {noise_multiplier}"),
         format!("δ = {}; every curve is an upper bound, PLD the closest", significant(arguments.delta, 3)),
     ];
-    let picture = figure::compose("Privacy loss by accountant", &[&lines[0], &lines[1]], &[chart]);
+    let picture = figure::compose("Privacy loss by accountant", &[&lines[0], &lines[1]], &[chart], None);
     std::fs::write(&arguments.out, picture)
         .map_err(|error| CliError::failure(format!("{}: cannot be written: {error}", arguments.out.display())))?;
     print(&format!("after {rounds} releases at δ = {}\n{said}", arguments.delta))?;

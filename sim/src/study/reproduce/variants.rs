@@ -10,7 +10,7 @@ use crate::metrics::{MethodStatistics, Paired, PrivacyLoss, Statistics, summariz
 use crate::model::{self, federated};
 use crate::progress::teller::Teller;
 use crate::record::MethodRun;
-use crate::report::figure::{self, compose_over};
+use crate::report::figure::{self, compose};
 use crate::report::html::{document, section};
 use crate::report::page::side_by_side;
 use crate::report::palette::{self, RAMP};
@@ -239,7 +239,7 @@ impl Comparison {
             result.regret.iter().enumerate().map(move |point| [key(variant, result), at(point)].concat())
         });
         let files = vec![
-            ("figure.svg".to_owned(), compose_over(title, &[&said, ""], &charts, ruler)),
+            ("figure.svg".to_owned(), compose(title, &[&said, ""], &charts, ruler)),
             ("report.html".to_owned(), page(title, &said, &bands, &remarks, (&charts, ruler))),
             ("summed.csv".to_owned(), csv(["variant", "method", "run", "summed_regret"], sums)),
             ("rounds.csv".to_owned(), csv(["variant", "method", "run", "round", "regret"], rounds)),
