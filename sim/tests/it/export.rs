@@ -10,10 +10,10 @@ use sordino_sim::scenario::{Shipped, method};
 use std::sync::Arc;
 
 use crate::exported;
-use crate::util::{done, refused, scratch, text};
+use crate::util::{printed, refused, scratch};
 
 fn export(folder: &str, arguments: &[&str]) -> String {
-    text(&done(&scratch(folder), &[&["export"], arguments].concat()).stdout).to_owned()
+    printed(&scratch(folder), &[&["export"], arguments].concat())
 }
 
 /// A file that is checked in is what is exported in a language.

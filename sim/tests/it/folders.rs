@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::util::{SMALL, charges, command, done, files, refused, said, scratch, sordino, text};
+use crate::util::{SMALL, charges, command, done, files, refused, said, scratch, sordino, text, with};
 
 const METHODS: &str = "federation.methods=[\"ts\",\"dp-fts-de\"]";
 const LOCAL: [&str; 7] =
@@ -317,8 +317,7 @@ fn the_default_folder_is_small_and_whole() {
     // With all its agents there are too many observations to be written down unasked.
     let fewer =
         ["federation.agents=20", "federation.observations=false", "surrogate.features=20", "prior.points_per_axis=20"];
-    let run: Vec<&str> =
-        ["run", "default"].into_iter().chain(fewer.into_iter().flat_map(|key| ["--set", key])).collect();
+    let run = with(&["run", "default"], &fewer);
     done(&folder, &[&run[..], &["--out", "a"]].concat());
     done(&folder, &[&run[..], &["--chain", "--out", "chained"]].concat());
     let (small, chained) = (files(&folder.join("a")), files(&folder.join("chained")));

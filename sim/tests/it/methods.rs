@@ -13,7 +13,7 @@ use sordino_sim::record::MethodRun;
 use sordino_sim::scenario::{MethodName, Scenario};
 use sordino_sim::study::execute::{self, Place};
 
-use crate::util::{StopAfter, done, files, json, refused, scratch, small, text};
+use crate::util::{StopAfter, done, files, json, printed, refused, scratch, small};
 
 const SMALL: &str = include_str!("../small.toml");
 
@@ -251,14 +251,13 @@ fn a_method_of_ones_own_stands_in_everything_that_a_run_leaves() {
     };
     assert!((last("louder") - louder).abs() < 1e-3 && (last("dp-fts-de") - shipped).abs() < 1e-3);
     done(&folder, &["report", "a"]);
-    let explained = done(&folder, &["privacy", "explain", "m.toml"]);
-    let explained = text(&explained.stdout);
+    let explained = printed(&folder, &["privacy", "explain", "m.toml"]);
     assert!(explained.contains("louder: ε = ") && explained.contains("later: ε = "), "{explained}");
     // Another folder in which it differs is compared by its name.
     let set = "method.louder.set.privacy.noise_multiplier=4";
     done(&folder, &["run", "m.toml", "--set", set, "--out", "b"]);
-    let compared = done(&folder, &["compare", "a", "b", "--methods", "louder"]);
-    assert!(text(&compared.stdout).contains("louder"), "{}", text(&compared.stdout));
+    let compared = printed(&folder, &["compare", "a", "b", "--methods", "louder"]);
+    assert!(compared.contains("louder"), "{compared}");
     let sweep = ["sweep", "m.toml", "--set", "method.louder.set.privacy.noise_multiplier=1,2", "--out", "s"];
     done(&folder, &sweep);
     let index = std::fs::read_to_string(folder.join("s/summary.csv")).unwrap();

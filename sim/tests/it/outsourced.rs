@@ -9,7 +9,7 @@ use sordino_sim::journal::Journal;
 use sordino_sim::model::{self, Model, ModelError, Options};
 use sordino_sim::record::Record;
 
-use crate::util::{StopAfter, done, files, json, refused, said, scratch, settings, shipped, sordino, without};
+use crate::util::{StopAfter, done, files, json, refused, said, scratch, settings, shipped, sordino, with, without};
 
 fn parse(text: &str, set: &[&str]) -> Result<Box<dyn Model>, String> {
     model::parse("my.toml", text, &settings(set)).map_err(|error| error.to_string())
@@ -260,9 +260,7 @@ fn real_tables_run() {
 fn an_interrupted_run_goes_on_to_the_same_folder() {
     let folder = scratch("outsourced-resume");
     std::fs::create_dir(folder.join("b")).unwrap();
-    let set = SMALL.iter().flat_map(|setting| ["--set", setting]);
-    let begin: Vec<&str> = ["run", "outsourced-grid"].into_iter().chain(set).collect();
-    let run = |out, more: &[&'static str]| [&begin[..], &["--out", out], more].concat();
+    let run = |out, more: &[&'static str]| with(&[&["run", "outsourced-grid", "--out", out], more].concat(), &SMALL);
     done(&folder, &run("a", &[]));
     let scenario = shipped("outsourced-grid", &SMALL).unwrap();
     let journal = Some(Arc::new(Journal::create(&folder.join("b"), &scenario.resolved(), None).unwrap()));

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::util::{SMALL, done, said, scratch, sordino};
+use crate::util::{SMALL, done, said, scratch, sordino, with};
 
 type Widths = BTreeMap<char, f64>;
 /// Font, then `regular` and `bold`.
@@ -172,9 +172,7 @@ fn made(folder: &Path) {
         ("one", SMALL, &["federation.methods=[\"dp-fts-de\"]", "federation.rounds=1"]),
     ];
     for (out, scenario, settings) in runs {
-        let settings = settings.iter().flat_map(|setting| ["--set", setting]);
-        let begin = ["run", scenario, "--runs", "2", "--out", out];
-        done(folder, &begin.into_iter().chain(settings).collect::<Vec<_>>());
+        done(folder, &with(&["run", scenario, "--runs", "2", "--out", out], settings));
     }
     let methods = "federation.methods=[\"ts\",\"dp-fts-de\",\"uniform-weights\"]";
     for (out, axis) in [

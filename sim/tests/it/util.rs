@@ -42,6 +42,16 @@ pub fn done(folder: &Path, arguments: &[&str]) -> Output {
     output
 }
 
+/// What a run that succeeds prints.
+pub fn printed(folder: &Path, arguments: &[&str]) -> String {
+    text(&done(folder, arguments).stdout).to_owned()
+}
+
+/// Arguments, and settings behind them, each after a `--set`.
+pub fn with<'a>(arguments: &[&'a str], settings: &[&'a str]) -> Vec<&'a str> {
+    arguments.iter().copied().chain(settings.iter().flat_map(|setting| ["--set", setting])).collect()
+}
+
 /// Runs, expects one line on standard error, nothing on standard output, and this code.
 pub fn refused(folder: &Path, code: i32, arguments: &[&str]) -> String {
     let output = sordino(folder, arguments);
