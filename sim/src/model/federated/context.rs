@@ -48,7 +48,7 @@ impl<T: Scalar> ScenarioContext<T> {
     /// Builds both from the candidates of an objective.
     pub fn new(scenario: &Scenario, candidates: &[f64], dim: usize) -> Result<Self, DriverError> {
         let points: Arc<Vec<T>> = Arc::new(candidates.iter().map(|x| T::from_f64(*x)).collect());
-        Candidates::list(&points, dim).map_err(DriverError::Domain)?;
+        Candidates::list(&points, dim)?;
         let surrogate = &scenario.surrogate;
         let (mut factor, mut residual) = (Vec::new(), 0.0);
         if surrogate.own_draw == OwnDraw::Joint {
@@ -156,7 +156,7 @@ impl<T: Scalar> RunContext<T> {
         let (dim, m) = (shared.dim, scenario.surrogate.features as usize);
         let mut features = vec![T::ZERO; random_fourier::storage_len(dim, m)];
         let public = public_features(scenario, index);
-        let map = public.draw(dim, m, &mut features).map_err(DriverError::Features)?;
+        let map = public.draw(dim, m, &mut features)?;
         let mut feature_rows = vec![T::ZERO; shared.points.len() / dim * m];
         for (row, point) in feature_rows.chunks_exact_mut(m).zip(shared.points.chunks_exact(dim)) {
             map.features(point, row);
@@ -214,7 +214,7 @@ pub fn agreement(
     deployment: u64,
     announced: Announced,
 ) -> Result<Agreement, DriverError> {
-    let list = Candidates::list(candidates, dim).map_err(DriverError::Domain)?;
+    let list = Candidates::list(candidates, dim)?;
     Ok(Agreement {
         config: config(scenario, method)?,
         features: public_features(scenario, 0),
@@ -275,7 +275,7 @@ impl<T: Scalar> MethodContext<T> {
         let region_of = shared.points.chunks_exact(shared.dim).map(|point| regions.region_of(point)).collect();
         let config_id = sordino_core::wire::config_id(&config);
         let budget = (scenario.privacy.max_epsilon.unwrap_or(f64::INFINITY), scenario.privacy.delta);
-        let faults = FaultPlan::new(&scenario.faults, scenario.federation.agents).map_err(DriverError::Trace)?;
+        let faults = FaultPlan::new(&scenario.faults, scenario.federation.agents)?;
         Ok(MethodContext {
             method,
             budget,
@@ -294,7 +294,7 @@ impl<T: Scalar> MethodContext<T> {
     pub fn public(&self) -> Result<Public<'_, T>, DriverError> {
         let (run, shared) = (&*self.run, &*self.run.shared);
         let count = self.config.parameters().feature_count as usize;
-        let features = run.public.map(shared.dim, count, &run.features).map_err(DriverError::Features)?;
+        let features = run.public.map(shared.dim, count, &run.features)?;
         let rows = Some(CandidateRows { features: &run.feature_rows, region_of: &self.region_of });
         let tables = Tables { rows, prior_rows: &shared.prior_rows, ..Tables::NONE };
         Ok(Public::new(&self.config, shared.candidates(), features, tables)?)
@@ -322,7 +322,7 @@ pub fn config(scenario: &Scenario, method: Method) -> Result<Config, DriverError
     let (federation, surrogate, privacy) = (&scenario.federation, &scenario.surrogate, &scenario.privacy);
     let whole = vec![1; federation.splits.len()];
     let parts = method.parts();
-    let regions = Regions::new(if parts.split { &federation.splits } else { &whole }).map_err(DriverError::Domain)?;
+    let regions = Regions::new(if parts.split { &federation.splits } else { &whole })?;
     let concentration = if parts.region_weights {
         WeightConcentration { start: privacy.weight_concentration, ..WeightConcentration::PAPER }
     } else {
