@@ -101,9 +101,7 @@ pub fn run(
     let every = number::seconds(&format!("{checkpoint_every:?}")).map_err(|admissible| {
         error::InputError::new_err(format!("checkpoint_every is {checkpoint_every}; {admissible}"))
     })?;
-    let models = [model];
-    from::check_data(&models, data.as_deref()).map_err(error::ended)?;
-    let [model] = models;
+    from::check_data([&*model], data.as_deref()).map_err(error::ended)?;
     let place = execute::begin_or_resume(&out, &*model, data.as_deref()).map_err(error::ended)?;
     let Place::Open(folder, journal) = place else {
         return Ok(true);

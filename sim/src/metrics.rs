@@ -37,6 +37,12 @@ impl Estimate {
     }
 }
 
+impl From<&Measure> for Estimate {
+    fn from(measure: &Measure) -> Self {
+        Estimate { mean: measure.mean, standard_error: measure.standard_error }
+    }
+}
+
 /// A difference between two methods over paired runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Paired {

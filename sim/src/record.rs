@@ -39,6 +39,25 @@ pub struct MethodRun {
     pub observations: Vec<Observed>,
 }
 
+impl MethodRun {
+    /// A method before its first round.
+    pub fn new(method: MethodName, run: u32) -> Self {
+        MethodRun {
+            method,
+            run,
+            digest: Digest::default(),
+            chain: Vec::new(),
+            regret: Vec::new(),
+            regret_quantiles: Vec::new(),
+            releases: 0,
+            clipped: Vec::new(),
+            selected: Vec::new(),
+            faults: Vec::new(),
+            observations: Vec::new(),
+        }
+    }
+}
+
 /// One observation of one agent.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Observed {

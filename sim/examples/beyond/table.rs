@@ -1,7 +1,7 @@
 //! What was measured as a table in Markdown and as a figure.
 
 use sordino_sim::metrics::Paired;
-use sordino_sim::report::figure::compose_over;
+use sordino_sim::report::figure::compose;
 use sordino_sim::report::svg::{Chart, Curve, Point, Ruler, Scale};
 use sordino_sim::text::significant;
 
@@ -122,6 +122,6 @@ impl Table {
             y_max: 1.05 * top,
         };
         let said = format!("Mean of {runs} paired functions, bar ± one standard error; simulation: not private");
-        Some(compose_over(self.title, &[&said, ""], &[chart], Some(&ruler)))
+        Some(compose(self.title, &[&said, ""], &[chart], Some(&ruler)))
     }
 }

@@ -62,10 +62,11 @@ fn of_trainings(text: &str, settings: &[String], path: &Path) -> Result<Option<t
 }
 
 /// Refuses `--data` for scenarios that do not read it: a user who gives it believes that it matters.
-pub fn check_data(scenarios: &[Box<dyn Model>], data: Option<&Path>) -> Result<(), CliError> {
-    let name = scenarios.first().map_or(String::new(), |scenario| format!(" `{}`", scenario.head().name));
+pub fn check_data<'s>(scenarios: impl IntoIterator<Item = &'s dyn Model>, data: Option<&Path>) -> Result<(), CliError> {
+    let mut scenarios = scenarios.into_iter().peekable();
+    let name = scenarios.peek().map_or(String::new(), |scenario| format!(" `{}`", scenario.head().name));
     match data {
-        Some(path) if scenarios.iter().all(|scenario| scenario.reads().is_none()) => Err(CliError::input(format!(
+        Some(path) if scenarios.all(|scenario| scenario.reads().is_none()) => Err(CliError::input(format!(
             "--data {}: scenario{name} reads no data; omit --data, or run one that does (see sordino list)",
             path.display()
         ))),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use sordino_core::federated::exchange::Announced;
 use sordino_core::random::RunSeed;
 
@@ -25,7 +25,7 @@ pub struct Arguments {
     scenario: String,
     /// A module for Rust or a header for C
     #[arg(long, value_enum)]
-    lang: LanguageArgument,
+    lang: Language,
     /// Which method [default: the scenario's only one, or dp-fts-de]
     #[arg(long)]
     method: Option<String>,
@@ -44,14 +44,6 @@ pub struct Arguments {
     /// The server announces that a round may end when all have answered
     #[arg(long)]
     close_early: bool,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum LanguageArgument {
-    /// A module that uses sordino-core
-    Rust,
-    /// A header that includes nothing
-    C,
 }
 
 /// The longest a round is open: a year.
@@ -87,9 +79,5 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     };
     let run = arguments.deployment.unwrap_or_else(|| simulated_deployment(seed));
     let export = Export::new(&scenario, method, functions.candidates(), functions.dim(), run, announced);
-    let language = match arguments.lang {
-        LanguageArgument::Rust => Language::Rust,
-        LanguageArgument::C => Language::C,
-    };
-    print(&source_text(&export.map_err(CliError::input)?, language))
+    print(&source_text(&export.map_err(CliError::input)?, arguments.lang))
 }

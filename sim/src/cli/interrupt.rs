@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::error::CliError;
 use crate::progress::log;
 
 /// A flag that the first interrupt sets.
@@ -39,6 +40,14 @@ pub fn command(arguments: &[String], folder: &Path) -> String {
         words.push("run".into());
     }
     format!("{} --out {} --resume", words.join(" "), quoted(&folder.display().to_string()))
+}
+
+/// What is left of an interrupted run.
+pub const KEPT: &str = "interrupted; what is finished is kept";
+
+/// The error of an execution that was interrupted: what is left of it, and the command that goes on.
+pub fn ended(what: &str, folder: &Path) -> CliError {
+    CliError::failure(format!("{what}; to go on: {}", command(&std::env::args().collect::<Vec<_>>(), folder)))
 }
 
 /// A word as a shell takes it.

@@ -57,9 +57,8 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
 }
 
 fn merge_run(arguments: &Arguments, whole: &Whole) -> Result<(), CliError> {
-    let models = [whole.model()?];
-    check_data(&models, arguments.data.as_deref())?;
-    let [model] = models;
+    let model = whole.model()?;
+    check_data([&*model], arguments.data.as_deref())?;
     let head = model.head();
     check_chain(arguments.chain, &head)?;
     let options = Options { data: arguments.data.clone(), chain: arguments.chain, ..Options::default() };

@@ -73,10 +73,7 @@ fn complete(path: &Path, part: Part) -> Result<(), CliError> {
 /// What a part came to.
 fn done(path: &Path, result: Result<Mark, PartError>, format: Format) -> Result<(), CliError> {
     let mark = match result {
-        Err(PartError::Interrupted) => {
-            let again = interrupt::command(&std::env::args().collect::<Vec<_>>(), path);
-            return Err(CliError::failure(format!("interrupted; what is finished is kept; to go on: {again}")));
-        }
+        Err(PartError::Interrupted) => return Err(interrupt::ended(interrupt::KEPT, path)),
         result => result?,
     };
     let (part, scenario, shown) = (mark.part(), &mark.scenario, path.display());

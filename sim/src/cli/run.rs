@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use super::data::{check_data, of_data};
 use super::error::CliError;
+use super::interrupt::{self, KEPT};
 use super::number::{self, whole};
-use super::{Format, interrupt, print, print_json};
+use super::{Format, print, print_json};
 use crate::files::read_to_string_bounded;
 use crate::model::hub::Hub;
 use crate::model::{self, DriverKind, Model, ModelError, Options, Part};
@@ -47,7 +48,7 @@ pub struct Arguments {
     threads: Option<NonZeroUsize>,
     /// Who executes the parties; changes no result
     #[arg(long, value_enum, default_value_t)]
-    driver: DriverArgument,
+    driver: DriverKind,
     /// Replace a value of the scenario, as in federation.agents=50; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
@@ -87,20 +88,11 @@ impl Arguments {
                 ("--part", "one federation is not cut into parts; run parts by sordino run")
             }
             Arguments { threads: Some(_), .. } => ("--threads", "give it to the workers, which compute"),
-            Arguments { driver: DriverArgument::Lockstep, .. } => ("--driver", "the agents are held by the workers"),
+            Arguments { driver: DriverKind::Lockstep, .. } => ("--driver", "the agents are held by the workers"),
             _ => return Ok(()),
         };
         Err(CliError::input(format!("{option}: has no meaning for a cluster; {instead}")))
     }
-}
-
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum DriverArgument {
-    /// One thread, virtual time: the reference
-    Lockstep,
-    /// Tasks and a pool of threads
-    #[default]
-    Tokio,
 }
 
 /// A shipped scenario by name, or a file, of any trust model.
@@ -160,9 +152,8 @@ pub fn execute_on(
     settings.extend(arguments.runs.map(|runs| format!("runs={runs}")));
     let (source, text) = scenario_text(arguments.scenario.as_deref().unwrap_or("default"))?;
     settings.extend(of_data(&text, &settings, arguments.data.as_deref())?);
-    let scenarios = [model::parse(&source, &text, &settings)?];
-    check_data(&scenarios, arguments.data.as_deref())?;
-    let [model] = scenarios;
+    let model = model::parse(&source, &text, &settings)?;
+    check_data([&*model], arguments.data.as_deref())?;
     let (head, data) = (model.head(), arguments.data.as_deref());
     check_chain(arguments.chain, &head)?;
     let mut options = options(arguments);
@@ -185,10 +176,7 @@ pub fn execute_on(
     let result = execute::execute(&*model, folder, journal, options, &teller);
     teller.finish();
     let record = match result {
-        Err(ExecuteError::Model(ModelError::Interrupted)) => {
-            let again = interrupt::command(&std::env::args().collect::<Vec<_>>(), &path);
-            return Err(CliError::failure(format!("interrupted; what is finished is kept; to go on: {again}")));
-        }
+        Err(ExecuteError::Model(ModelError::Interrupted)) => return Err(interrupt::ended(KEPT, &path)),
         result => result?,
     };
     show(&head, &record, arguments.format)?;
@@ -211,10 +199,7 @@ pub fn check_chain(chain: bool, head: &Head) -> Result<(), CliError> {
 fn options(arguments: &Arguments) -> Options {
     Options {
         threads: arguments.threads,
-        driver: match arguments.driver {
-            DriverArgument::Lockstep => DriverKind::Lockstep,
-            DriverArgument::Tokio => DriverKind::Tokio,
-        },
+        driver: arguments.driver,
         data: arguments.data.clone(),
         interval: Duration::from_secs_f64(arguments.checkpoint_every),
         stop: interrupt::flag(),

@@ -93,7 +93,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         let points = plan.points();
         let cells = points.iter().step_by(plan.seeds.len()).map(|point| plan.load(point));
         let scenarios = cells.collect::<Result<Vec<_>, _>>().map_err(CliError::input)?;
-        check_data(&scenarios, arguments.data.as_deref())?;
+        check_data(scenarios.iter().map(|scenario| &**scenario), arguments.data.as_deref())?;
     }
     let options = Options {
         threads: arguments.threads,
@@ -125,10 +125,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let result = run(&folder, index, &options, &teller);
     teller.finish();
     let index = match result {
-        Err(SweepError::Interrupted) => {
-            let again = interrupt::command(&std::env::args().collect::<Vec<_>>(), folder.path());
-            return Err(CliError::failure(format!("interrupted after checkpoints; to go on: {again}")));
-        }
+        Err(SweepError::Interrupted) => return Err(interrupt::ended("interrupted after checkpoints", folder.path())),
         result => result?,
     };
     show(&folder, &index, arguments.format)

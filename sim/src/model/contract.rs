@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use clap::ValueEnum;
 use rayon::ThreadPool;
 
 use super::hub::Hub;
@@ -18,11 +19,11 @@ use crate::report::chart::Picture;
 use crate::scenario::Head;
 
 /// Which driver executes the parties of a federation. The transcript is the same with either.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum DriverKind {
-    /// One thread, virtual time: the reference.
+    /// One thread, virtual time: the reference
     Lockstep,
-    /// Parties as tasks, arithmetic spread over the cores.
+    /// Tasks and a pool of threads
     #[default]
     Tokio,
 }

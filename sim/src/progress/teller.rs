@@ -151,21 +151,12 @@ impl Teller {
 
     fn step(&self, step: &Step, name: &str) {
         let place = place(step, name);
+        let awaits = |what: String| self.shared.awaits(Some(*step), format!("{place}: waiting for {what}"));
         match step.stage {
-            Stage::Agents { done: 0, of } => {
-                self.shared.awaits(Some(*step), format!("{place}: waiting for {of} agents"))
-            }
-            Stage::Agents { done, of } => {
-                self.shared.awaits(Some(*step), format!("{place}: waiting for agents, {done} of {of} are done"));
-            }
-            Stage::Release => {
-                self.shared
-                    .awaits(Some(*step), format!("{place}: waiting for the ledger and the noise of the release"));
-            }
-            Stage::Checkpoint => {
-                self.shared
-                    .awaits(Some(*step), format!("{place}: waiting for the checkpoint to be written and synced"));
-            }
+            Stage::Agents { done: 0, of } => awaits(format!("{of} agents")),
+            Stage::Agents { done, of } => awaits(format!("agents, {done} of {of} are done")),
+            Stage::Release => awaits("the ledger and the noise of the release".to_owned()),
+            Stage::Checkpoint => awaits("the checkpoint to be written and synced".to_owned()),
             Stage::Done { epsilon, budget } => {
                 let said = match (epsilon, budget) {
                     (Some(epsilon), None) => format!("{place}; ε {} spent", significant(epsilon, 3)),

@@ -1,6 +1,9 @@
 //! A chart before it is drawn: curves, a scale, a horizontal axis, and the rectangle they are given. Charts that belong
 //! together make a named picture.
 
+use crate::metrics::Estimate;
+use crate::record::distinct;
+
 /// A point of a curve and of its band.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
@@ -18,6 +21,18 @@ impl Point {
     /// A point without a band.
     pub fn bare(x: f64, y: f64) -> Self {
         Point { x, y, low: y, high: y }
+    }
+
+    /// A mean in a band of one standard error to either side.
+    pub fn mean(x: f64, at: Estimate) -> Self {
+        let error = at.standard_error.unwrap_or(0.0);
+        Point { x, y: at.mean, low: at.mean - error, high: at.mean + error }
+    }
+
+    /// The mean of a number that is never negative: neither is its band.
+    pub fn mean_of_positive(x: f64, at: Estimate) -> Self {
+        let point = Point::mean(x, at);
+        Point { low: point.low.max(0.0), ..point }
     }
 }
 
@@ -120,19 +135,13 @@ impl Picture {
     pub fn names(&self) -> Vec<&str> {
         let labels = self.charts.iter().flat_map(|chart| &chart.curves).map(|curve| curve.label.as_str());
         let titles = self.charts.iter().map(|chart| chart.title.as_str());
-        let mut names: Vec<&str> = Vec::new();
-        for name in labels.chain(titles).filter(|name| !name.is_empty()) {
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
-        names
+        distinct(labels.chain(titles).filter(|name| !name.is_empty()))
     }
 
     /// Names from which [`Picture::only`] chooses: of curves only, or of panels if the curves have none.
     pub fn chosen(&self) -> Vec<&str> {
         let labels = self.charts.iter().flat_map(|chart| &chart.curves).map(|curve| curve.label.as_str());
-        let labels = crate::record::distinct(labels.filter(|label| !label.is_empty()));
+        let labels = distinct(labels.filter(|label| !label.is_empty()));
         if labels.is_empty() { self.names() } else { labels }
     }
 

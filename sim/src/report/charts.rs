@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use super::layout::{Layout, Room, Sizes};
-use super::svg::{Chart, Curve, Point, Ruler, Scale, escape, line};
+use super::parts::from_zero;
+use super::svg::{Chart, Curve, Point, Ruler, escape, line};
 use super::{advance, figure, palette};
 use crate::metrics::{MethodStatistics, SMALL_DELTA, Statistics, loss_curve, release_event};
 use crate::record::MethodRun;
@@ -14,16 +15,12 @@ use crate::world::fault::FaultCounts;
 /// Number of release counts at which the second loss curve is computed: a millisecond each.
 const SMALL_POINTS: u32 = 16;
 
-/// One chart as an element of a page; `labels` is the room wanted to the right of the plot, which becomes narrower if
-/// the labels need more.
-pub fn element(chart: &Chart, plot: (f64, f64), labels: f64) -> String {
-    element_over(chart, &chart.ruler(), plot, labels)
-}
-
-/// One chart as an element of a page, over a given horizontal axis.
-pub fn element_over(chart: &Chart, ruler: &Ruler, plot: (f64, f64), labels: f64) -> String {
-    let layout = Layout::of(chart, ruler, &room(plot, labels, Sizes::PAGE));
-    framed(chart, &layout, &chart.draw(&layout, ruler))
+/// One chart as an element of a page, over the given horizontal axis or its own; `labels` is the room wanted to the right
+/// of the plot, which becomes narrower if the labels need more.
+pub fn element(chart: &Chart, ruler: Option<&Ruler>, plot: (f64, f64), labels: f64) -> String {
+    let ruler = ruler.cloned().unwrap_or_else(|| chart.ruler());
+    let layout = Layout::of(chart, &ruler, &room(plot, labels, Sizes::PAGE));
+    framed(chart, &layout, &chart.draw(&layout, &ruler))
 }
 
 /// Small charts side by side, in larger type; axes equal to those of the first chart are drawn only once in the page.
@@ -87,15 +84,7 @@ pub fn losses(scenario: &Scenario, summary: &Statistics) -> Option<Chart> {
     if curves.is_empty() {
         return None;
     }
-    let top = curves.iter().flat_map(|curve| &curve.points).map(|point| point.y).fold(f64::MIN_POSITIVE, f64::max);
-    Some(Chart {
-        title: "Privacy loss".into(),
-        x_label: "releases".into(),
-        y_label: "ε, zero-out".into(),
-        curves,
-        scale: Scale::Linear { from: 0.0 },
-        y_max: top * 1.05,
-    })
+    Some(from_zero("Privacy loss", "releases", "ε, zero-out", curves, f64::MIN_POSITIVE))
 }
 
 /// One small chart for each method: the median over agents, and the range from the 10 % to the 90 % quantile.
@@ -150,15 +139,7 @@ pub fn faults(results: &[MethodRun]) -> Option<Chart> {
             points: (0..rounds).map(|round| Point::bare(round as f64, mean(i, round))).collect(),
         })
         .collect();
-    let top = curves.iter().flat_map(|curve| &curve.points).map(|point| point.y).fold(1.0, f64::max);
-    Some(Chart {
-        title: "Faults by round (not releasable)".into(),
-        x_label: "round".into(),
-        y_label: "agents or frames".into(),
-        curves,
-        scale: Scale::Linear { from: 0.0 },
-        y_max: top * 1.05,
-    })
+    Some(from_zero("Faults by round (not releasable)", "round", "agents or frames", curves, 1.0))
 }
 
 /// Share of uploads that were clipped, by broadcast. Simulation only. `None` if no method clips.
@@ -179,15 +160,8 @@ pub fn clipping(summary: &Statistics) -> Option<Chart> {
                 .collect(),
         })
         .collect();
-    let top = curves.iter().flat_map(|curve| &curve.points).map(|point| point.y).fold(1.0, f64::max);
-    (!curves.is_empty()).then(|| Chart {
-        title: "Clipped vectors (not releasable)".into(),
-        x_label: "broadcast".into(),
-        y_label: "% of uploads".into(),
-        curves,
-        scale: Scale::Linear { from: 0.0 },
-        y_max: top * 1.05,
-    })
+    let title = "Clipped vectors (not releasable)";
+    (!curves.is_empty()).then(|| from_zero(title, "broadcast", "% of uploads", curves, 1.0))
 }
 
 /// Utility against privacy: a row for each method, summed regret with its 95 % interval, ε beside it.

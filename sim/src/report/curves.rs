@@ -59,9 +59,7 @@ impl Curves {
         let mut curves = Curves { measure: measure.to_owned(), ..Curves::default() };
         let mut current = (String::new(), String::new());
         for record in reader.records() {
-            let record = record.map_err(|error| {
-                bad(error.position().map_or(0, csv::Position::line), error.to_string().replace('\n', " "))
-            })?;
+            let record = record.map_err(|error| ReadError::csv(path, &error))?;
             let line = record.position().map_or(0, csv::Position::line);
             let number = |i: usize| {
                 let field = record.get(i).unwrap_or("");

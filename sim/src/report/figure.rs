@@ -28,15 +28,7 @@ pub fn curve(method: &MethodStatistics) -> Curve {
         class: palette::of(method.method),
         label: method.method.name().to_owned(),
         note,
-        points: method
-            .curve
-            .iter()
-            .enumerate()
-            .map(|(round, at)| {
-                let error = at.standard_error.unwrap_or(0.0);
-                Point { x: round as f64, y: at.mean, low: at.mean - error, high: at.mean + error }
-            })
-            .collect(),
+        points: method.curve.iter().enumerate().map(|(round, at)| Point::mean(round as f64, *at)).collect(),
     }
 }
 
@@ -124,16 +116,11 @@ fn subtitle(scenario: &Scenario, summary: &Statistics) -> String {
 /// The whole figure.
 pub fn regret(scenario: &Scenario, summary: &Statistics, regret_name: &str) -> String {
     let panels = panels(summary, regret_name);
-    compose(&scenario.name, &[&scenario.description, &subtitle(scenario, summary)], &panels)
+    compose(&scenario.name, &[&scenario.description, &subtitle(scenario, summary)], &panels, None)
 }
 
-/// Panels side by side under a title and two lines.
-pub fn compose(title: &str, lines: &[&str; 2], panels: &[Chart]) -> String {
-    compose_over(title, lines, panels, None)
-}
-
-/// Panels side by side under a title and two lines, over one given horizontal axis.
-pub fn compose_over(title: &str, lines: &[&str; 2], panels: &[Chart], ruler: Option<&Ruler>) -> String {
+/// Panels side by side under a title and two lines, over the given horizontal axis or each over its own.
+pub fn compose(title: &str, lines: &[&str; 2], panels: &[Chart], ruler: Option<&Ruler>) -> String {
     const COLUMN: f64 = 610.0;
     const GAP: f64 = 14.0;
     const EDGE: f64 = 24.0;

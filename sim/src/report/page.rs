@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use comfy_table::{Cell, CellAlignment, Table};
 
-use super::charts::{element, element_over};
+use super::charts::element;
 use super::grid;
 use super::html::{document, section};
 use super::parts::{header, line};
@@ -118,12 +118,13 @@ pub struct Page<'a> {
 
 /// Charts side by side; `ruler` is their horizontal axis, if it is not rounds from 0.
 pub fn side_by_side(charts: &[Chart], ruler: Option<&Ruler>, labels: f64) -> String {
-    let drawn = |chart: &Chart| match ruler {
-        Some(ruler) => element_over(chart, ruler, (270.0, 260.0), labels),
-        None => element(chart, (270.0, 260.0), labels),
-    };
-    let figures: String = charts.iter().map(|chart| format!("<figure>{}</figure>\n", drawn(chart))).collect();
-    format!("<div class=\"pair\">\n{figures}</div>\n")
+    in_pairs(charts, ruler, (270.0, 260.0), labels)
+}
+
+/// The same with plots of this size.
+pub fn in_pairs(charts: &[Chart], ruler: Option<&Ruler>, plot: (f64, f64), labels: f64) -> String {
+    let drawn = |chart| format!("<figure>{}</figure>\n", element(chart, ruler, plot, labels));
+    format!("<div class=\"pair\">\n{}</div>\n", charts.iter().map(drawn).collect::<String>())
 }
 
 impl Page<'_> {

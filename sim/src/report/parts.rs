@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::curves::MethodCurve;
 use super::differences::{self, Difference};
 use super::html::section;
-use super::svg::{Chart, Curve, Point, escape};
+use super::svg::{Chart, Curve, Point, Scale, escape};
 use super::{figure, table};
 
 /// A name with spaces, as in `final regret`.
@@ -95,5 +95,27 @@ pub fn scaled(title: &str, x_label: &str, y_label: &str, curves: Vec<Curve>) -> 
         curves,
         scale,
         y_max,
+    }
+}
+
+/// A chart whose vertical axis goes from zero to a little above its curves, and to no less than `least`.
+pub fn from_zero(title: &str, x_label: &str, y_label: &str, curves: Vec<Curve>, least: f64) -> Chart {
+    let top = curves.iter().flat_map(|curve| &curve.points).map(|point| point.high).fold(least, f64::max);
+    Chart {
+        title: title.to_owned(),
+        x_label: x_label.to_owned(),
+        y_label: y_label.to_owned(),
+        curves,
+        scale: Scale::Linear { from: 0.0 },
+        y_max: top * 1.05,
+    }
+}
+
+/// Gives charts that are compared the same vertical axis, of this name.
+pub fn share_axis(charts: &mut [Chart], name: &str) {
+    let all: Vec<Curve> = charts.iter().flat_map(|chart| chart.curves.clone()).collect();
+    let common = scaled("", "", name, all);
+    for chart in charts {
+        (chart.scale, chart.y_max, chart.y_label) = (common.scale, common.y_max, common.y_label.clone());
     }
 }

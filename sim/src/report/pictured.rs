@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::curves::Curves;
-use super::figure::compose_over;
+use super::figure::compose;
 use super::html::section;
 use super::page::{Page, Shown, side_by_side};
 use super::parts::differences;
@@ -42,7 +42,7 @@ impl Pictured<'_> {
     /// The complete record, with picture, page and README.
     pub fn record(self) -> Record {
         let (head, ruler) = (self.head, self.ruler.as_ref());
-        let picture = compose_over(&head.name, &[&head.description, &self.line], &self.charts, ruler);
+        let picture = compose(&head.name, &[&head.description, &self.line], &self.charts, ruler);
         let mut sections = String::new();
         section(&mut sections, "Picture", &escape(&self.line), &side_by_side(&self.charts, ruler, 216.0));
         if let Ok(curves) = Curves::parse(Path::new("rounds.csv"), &self.rounds) {

@@ -54,6 +54,14 @@ pub enum ReadError {
     Accountant(#[from] AccountantError),
 }
 
+impl ReadError {
+    /// The error of a CSV file, with its line.
+    pub(super) fn csv(path: &Path, error: &csv::Error) -> Self {
+        let line = error.position().map_or(0, csv::Position::line);
+        ReadError::Line { path: path.to_owned(), line, message: error.to_string().replace('\n', " ") }
+    }
+}
+
 /// The content of a run folder.
 #[derive(Debug)]
 pub struct RunRecord {
@@ -173,19 +181,7 @@ fn transcript_lines(path: &Path, text: &str) -> Result<(Head, Vec<MethodRun>), R
         if chain.last().is_some_and(|last| *last != digest) {
             return Err(bad(number, "the digest is not the end of the chain".into()));
         }
-        results.push(MethodRun {
-            method: line.method,
-            run: line.run,
-            digest,
-            chain,
-            regret: Vec::new(),
-            regret_quantiles: Vec::new(),
-            releases: line.releases,
-            clipped: Vec::new(),
-            selected: Vec::new(),
-            faults: Vec::new(),
-            observations: Vec::new(),
-        });
+        results.push(MethodRun { digest, chain, releases: line.releases, ..MethodRun::new(line.method, line.run) });
     }
     Ok((head, results))
 }
@@ -201,11 +197,7 @@ struct FaultRow {
 fn fill_faults(path: &Path, text: &str, results: &mut [MethodRun]) -> Result<(), ReadError> {
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     for row in reader.deserialize() {
-        let row: FaultRow = row.map_err(|error| ReadError::Line {
-            path: path.to_owned(),
-            line: error.position().map_or(0, csv::Position::line),
-            message: error.to_string().replace('\n', " "),
-        })?;
+        let row: FaultRow = row.map_err(|error| ReadError::csv(path, &error))?;
         let found = results.iter_mut().find(|result| result.run == row.run && result.method == row.method);
         let result = found.ok_or_else(|| ReadError::Inconsistent {
             path: path.to_owned(),
@@ -220,11 +212,7 @@ fn fill_rounds(path: &Path, text: &str, results: &mut [MethodRun]) -> Result<(),
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let mut current = 0;
     for (place, row) in reader.deserialize().enumerate() {
-        let row: Row = row.map_err(|error| ReadError::Line {
-            path: path.to_owned(),
-            line: error.position().map_or(0, csv::Position::line),
-            message: error.to_string().replace('\n', " "),
-        })?;
+        let row: Row = row.map_err(|error| ReadError::csv(path, &error))?;
         let bad = |message: String| ReadError::Inconsistent { path: path.to_owned(), message };
         let is_of = |result: &MethodRun| result.run == row.run && result.method == row.method;
         // Rows of one run and method stand together, mostly in the transcript's order.

@@ -88,10 +88,7 @@ impl Results {
         let of = |method: &MethodSummary| {
             worth.iter().find(|(name, _)| *name == method.name).map(|(_, values)| Estimate::of(values))
         };
-        let score = |method: &MethodSummary| {
-            let found = method.measure("score_error")?;
-            Some(Estimate { mean: found.mean, standard_error: found.standard_error })
-        };
+        let score = |method: &MethodSummary| method.measure("score_error").map(Estimate::from);
         let regret = self.over_epsilon("regret-epsilon", &self.compared_by(), &of);
         let score = self.over_epsilon("score-epsilon", "error of the published score", &score);
         [self.over_rounds(), self.utility(), regret, score, self.losses()].into_iter().flatten().collect()
@@ -146,9 +143,7 @@ impl Results {
         let names: Vec<String> = paid.iter().chain(&free).map(|(method, _)| base(&method.name)).collect();
         let looks = Looks::of(names.iter().map(String::as_str), self.summary.trust == FEDERATED);
         for (method, at) in paid {
-            let (error, name) = (at.standard_error.unwrap_or(0.0), base(&method.name));
-            let x = priced(method).unwrap_or(1.0);
-            let point = Point { x, y: at.mean, low: (at.mean - error).max(0.0), high: at.mean + error };
+            let (point, name) = (Point::mean_of_positive(priced(method).unwrap_or(1.0), at), base(&method.name));
             match curves.iter_mut().find(|curve| curve.label == name) {
                 Some(curve) => curve.points.push(point),
                 None => {

@@ -33,11 +33,6 @@ pub struct Sheet {
 }
 
 impl Sheet {
-    /// The picture as SVG.
-    pub fn draw(&self, picture: &Picture) -> String {
-        self.drawn(picture).0
-    }
-
     /// The picture as SVG, and its height in millimetres.
     pub fn drawn(&self, picture: &Picture) -> (String, f64) {
         let width = self.width * UNITS;
@@ -119,16 +114,17 @@ mod tests {
         for width in [40.0, 60.0, 84.0, 174.0, 1000.0] {
             for picture in [&few, &many] {
                 let sheet = Sheet { width, title: false };
-                let svg = sheet.draw(picture);
+                let svg = sheet.drawn(picture).0;
                 let start = format!(r#"viewBox="0 0 {:.2} "#, width * UNITS);
                 assert!(svg.contains(&start) && svg.contains(&format!(r#"width="{width}mm""#)), "{width}");
                 assert!(
                     !svg.contains("A title</text>")
-                        && Sheet { title: true, ..sheet }.draw(picture).contains("A title<")
+                        && Sheet { title: true, ..sheet }.drawn(picture).0.contains("A title<")
                 );
             }
         }
-        let leaders = |picture: &Picture, width| Sheet { width, title: false }.draw(picture).matches("leader").count();
+        let leaders =
+            |picture: &Picture, width| Sheet { width, title: false }.drawn(picture).0.matches("leader").count();
         // A class in the style sheet, and one for each curve that is named at its end.
         let (named, keyed) = (leaders(&few, 84.0), leaders(&many, 84.0));
         assert!(named == keyed + 2, "{named} {keyed}");
@@ -139,7 +135,7 @@ mod tests {
     #[test]
     fn panels_stand_beside_each_other_where_they_have_room() {
         let height = |width: f64| {
-            let svg = Sheet { width, title: false }.draw(&picture(&["ts"], 2));
+            let svg = Sheet { width, title: false }.drawn(&picture(&["ts"], 2)).0;
             let view = svg.split("viewBox=\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
             view.split(' ').nth(3).unwrap().parse::<f64>().unwrap()
         };

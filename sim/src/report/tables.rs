@@ -1,5 +1,6 @@
 //! The tables of a run folder of any trust model, for a terminal, Markdown, LaTeX and programs.
 
+use clap::ValueEnum;
 use serde::Serialize;
 
 use super::differences::{self, Difference, few};
@@ -10,12 +11,12 @@ use super::rows::{csv, number};
 use crate::record::{Loss, Measure, MethodSummary, distinct};
 use crate::text::significant;
 
-/// A table that a folder has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A table of a run folder; a sweep has the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Kind {
-    /// What every method reached, and what its releases cost.
+    /// What every method reached and what its releases cost
     Summary,
-    /// Differences between every two methods, run by run.
+    /// Differences between every two methods, run by run: t test, Holm, Wilcoxon
     Paired,
 }
 

@@ -22,11 +22,9 @@ impl Results {
         let epsilons: Vec<f64> = found.iter().filter_map(|(method, _)| priced(method)).collect();
         let axis = over(&epsilons);
         let curve = |(place, (method, at)): (usize, &(&MethodSummary, Estimate))| {
-            let error = at.standard_error.unwrap_or(0.0);
-            let point = |x: f64| Point { x, y: at.mean, low: (at.mean - error).max(0.0), high: at.mean + error };
             let points = match (&axis, priced(method)) {
-                (None, _) => vec![point(place as f64)],
-                (Some(_), Some(epsilon)) => vec![point(epsilon)],
+                (None, _) => vec![Point::mean_of_positive(place as f64, *at)],
+                (Some(_), Some(epsilon)) => vec![Point::mean_of_positive(epsilon, *at)],
                 // What costs nothing stands at both ends.
                 (Some(axis), None) => [axis.from, axis.to].map(|x| Point::bare(x.exp(), at.mean)).to_vec(),
             };

@@ -61,6 +61,14 @@ keys! {
     }
 }
 
+impl GpSampleConfig {
+    /// One function for all agents, seen without noise.
+    pub fn plain(dim: usize, points_per_axis: u32, kernel: KernelConfig) -> Self {
+        let (noise_variance, perturbation, differences) = (0.0, 0.0, Differences::NONE);
+        GpSampleConfig { dim, points_per_axis, kernel, noise_variance, perturbation, differences }
+    }
+}
+
 keys! {
     /// How agents' functions differ; coins are the agent's own, independent of its region.
     pub struct Differences(lengthscale: f64) {

@@ -16,7 +16,7 @@ use crate::report::differences::{self, Difference, few, p};
 use crate::report::figure;
 use crate::report::grid::Grid;
 use crate::report::palette::other;
-use crate::report::parts::points;
+use crate::report::parts::{points, scaled, share_axis};
 use crate::report::read::{self, ReadError};
 use crate::report::results::{Results, epsilon};
 use crate::report::svg::{Curve, Point};
@@ -417,20 +417,10 @@ impl Comparison {
     /// All curves in one picture, a panel for each method.
     pub fn picture(&self) -> Picture {
         let names = distinct(self.entries.iter().map(|entry| entry.method.as_str()));
-        let drawn = || self.entries.iter().flat_map(|entry| &entry.curve);
-        let top = drawn().map(|at| at.high).fold(f64::MIN_POSITIVE, f64::max);
-        let (scale, y_max, scale_name) = figure::scale(drawn().map(|at| at.y).filter(|mean| *mean > 0.0), top);
-        let charts: Vec<Chart> = names
-            .iter()
-            .map(|name| Chart {
-                title: (*name).to_owned(),
-                x_label: "round".into(),
-                y_label: format!("{}{scale_name}; lower is better", self.regret),
-                curves: self.entries.iter().filter(|entry| entry.method == *name).map(curve).collect(),
-                scale,
-                y_max,
-            })
-            .collect();
+        let curves = |name: &str| self.entries.iter().filter(|entry| entry.method == name).map(curve).collect();
+        let mut charts: Vec<Chart> = names.iter().map(|name| scaled(name, "round", "", curves(name))).collect();
+        share_axis(&mut charts, &self.regret);
+        charts.iter_mut().for_each(|chart| chart.y_label.push_str("; lower is better"));
         let folders =
             self.folders.iter().map(|(letter, path)| format!("{letter}: {path}.")).collect::<Vec<_>>().join(" ");
         let band =

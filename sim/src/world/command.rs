@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use serde_json::json;
-use sordino_core::random::{Party, Purpose, RunSeed, normal};
+use sordino_core::random::RunSeed;
 
-use super::objective::Answer;
+use super::objective::{Answer, noise};
 use super::oracle::{Oracle, Programs, Question};
 use super::points::settings;
 use super::rows::{Rows, line};
@@ -262,14 +262,10 @@ impl Objective for Asked {
         let shared = &self.shared;
         let value = shared.answer((agent, candidate, 0))?;
         let seen = if shared.config.noisy { shared.answer((agent, candidate, observation + 1))? } else { value };
-        let mut stream = self.run.stream(Party::Agent(agent), Purpose::ObservationNoise, observation);
-        let noise = shared.config.noise_variance.sqrt() * normal::draw::<f64>(&mut stream);
+        let noise = noise(self.run, agent, observation, shared.config.noise_variance.sqrt());
         Ok(Answer { y: shared.sign() * seen + noise, value: shared.sign() * value })
     }
     fn optimum(&self, _agent: u32) -> f64 {
         self.shared.sign() * self.shared.config.optimum
-    }
-    fn regret_name(&self) -> &'static str {
-        "distance to `optimum`"
     }
 }

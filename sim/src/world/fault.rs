@@ -28,65 +28,48 @@ use crate::text::Quoted;
 /// A longer trace is not read; one of a million agents with a dozen intervals each is shorter.
 const TRACE_BYTES_MAX: u64 = 1 << 28;
 
-/// What happened on the links of a round, summed over agents.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FaultCounts {
-    /// Number of agents away.
-    pub absent: u32,
-    /// Broadcasts that did not arrive.
-    pub broadcasts_lost: u32,
-    /// Number of uploads lost.
-    pub lost: u32,
-    /// Uploads that missed the deadline.
-    pub late: u32,
-    /// Frames refused because their broadcast was over.
-    pub refused_stale: u32,
-    /// Frames refused as second uploads.
-    pub refused_duplicate: u32,
-    /// Frames refused by their checksum or header.
-    pub refused_corrupt: u32,
-    /// Frames refused for their length.
-    pub refused_oversize: u32,
+macro_rules! counts {
+    ($($(#[$doc:meta])+ $name:ident,)+) => {
+        /// What happened on the links of a round, summed over agents.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        pub struct FaultCounts {
+            $($(#[$doc])+ pub $name: u32,)+
+        }
+
+        impl FaultCounts {
+            /// Names of the counts, in the order of [`FaultCounts::values`].
+            pub const NAMES: [&'static str; 8] = [$(stringify!($name)),+];
+
+            /// The counts, in the order of [`FaultCounts::NAMES`].
+            pub fn values(&self) -> [u32; 8] {
+                [$(self.$name),+]
+            }
+
+            /// Adds the counts of another part of the federation.
+            pub fn add(&mut self, other: &FaultCounts) {
+                $(self.$name += other.$name;)+
+            }
+        }
+    };
 }
 
-impl FaultCounts {
-    /// Names of the counts, in the order of [`FaultCounts::values`].
-    pub const NAMES: [&'static str; 8] = [
-        "absent",
-        "broadcasts_lost",
-        "lost",
-        "late",
-        "refused_stale",
-        "refused_duplicate",
-        "refused_corrupt",
-        "refused_oversize",
-    ];
-
-    /// The counts, in the order of [`FaultCounts::NAMES`].
-    pub fn values(&self) -> [u32; 8] {
-        [
-            self.absent,
-            self.broadcasts_lost,
-            self.lost,
-            self.late,
-            self.refused_stale,
-            self.refused_duplicate,
-            self.refused_corrupt,
-            self.refused_oversize,
-        ]
-    }
-
-    /// Adds the counts of another part of the federation.
-    pub fn add(&mut self, other: &FaultCounts) {
-        self.absent += other.absent;
-        self.broadcasts_lost += other.broadcasts_lost;
-        self.lost += other.lost;
-        self.late += other.late;
-        self.refused_stale += other.refused_stale;
-        self.refused_duplicate += other.refused_duplicate;
-        self.refused_corrupt += other.refused_corrupt;
-        self.refused_oversize += other.refused_oversize;
-    }
+counts! {
+    /// Number of agents away.
+    absent,
+    /// Broadcasts that did not arrive.
+    broadcasts_lost,
+    /// Number of uploads lost.
+    lost,
+    /// Uploads that missed the deadline.
+    late,
+    /// Frames refused because their broadcast was over.
+    refused_stale,
+    /// Frames refused as second uploads.
+    refused_duplicate,
+    /// Frames refused by their checksum or header.
+    refused_corrupt,
+    /// Frames refused for their length.
+    refused_oversize,
 }
 
 /// What happens to one agent in one round.

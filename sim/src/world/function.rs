@@ -5,8 +5,9 @@
 
 use std::sync::Arc;
 
-use sordino_core::random::{Party, Purpose, RunSeed, normal};
+use sordino_core::random::{Party, Purpose, RunSeed};
 
+use super::objective::noise;
 use super::per_agent::PerAgent;
 use super::{Family, Objective};
 use crate::benchmark::TestFunction;
@@ -96,14 +97,7 @@ impl Objective for Function {
         self.of(agent)[candidate as usize]
     }
     fn observe(&self, agent: u32, candidate: u32, observation: u32) -> f64 {
-        let mut stream = self.run.stream(Party::Agent(agent), Purpose::ObservationNoise, observation);
-        self.value(agent, candidate) + self.shared.noise_std * normal::draw::<f64>(&mut stream)
-    }
-    fn optimum(&self, agent: u32) -> f64 {
-        self.of(agent).iter().copied().fold(f64::NEG_INFINITY, f64::max)
-    }
-    fn regret_name(&self) -> &'static str {
-        "regret"
+        self.value(agent, candidate) + noise(self.run, agent, observation, self.shared.noise_std)
     }
 }
 

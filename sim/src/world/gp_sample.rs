@@ -12,6 +12,7 @@ use sordino_core::linalg::{dot, pivoted_cholesky};
 use sordino_core::math::Scalar;
 use sordino_core::random::{Party, Purpose, RunSeed, Stream, normal};
 
+use super::objective::noise;
 use super::per_agent::PerAgent;
 use super::{Family, Objective, ObjectiveError};
 pub use crate::benchmark::design::grid;
@@ -181,14 +182,7 @@ impl Objective for GpSample {
         self.smooth(agent, candidate as usize) + self.shared.perturbation * (2.0 * unit - 1.0)
     }
     fn observe(&self, agent: u32, candidate: u32, observation: u32) -> f64 {
-        let mut stream = self.run.stream(Party::Agent(agent), Purpose::ObservationNoise, observation);
-        self.value(agent, candidate) + self.shared.noise_std * normal::draw::<f64>(&mut stream)
-    }
-    fn optimum(&self, agent: u32) -> f64 {
-        (0..self.candidate_count()).map(|candidate| self.value(agent, candidate)).fold(f64::NEG_INFINITY, f64::max)
-    }
-    fn regret_name(&self) -> &'static str {
-        "regret"
+        self.value(agent, candidate) + noise(self.run, agent, observation, self.shared.noise_std)
     }
 }
 

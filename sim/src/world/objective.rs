@@ -1,7 +1,7 @@
 //! A family of functions, one for each agent.
 
 use sordino_core::digest::{Digest, Frame};
-use sordino_core::random::RunSeed;
+use sordino_core::random::{Party, Purpose, RunSeed, normal};
 
 use super::ObjectiveError;
 
@@ -30,6 +30,12 @@ pub trait Objective: Send + Sync {
     ///
     /// **Panics**: if there is no such candidate or agent.
     fn value(&self, agent: u32, candidate: u32) -> f64;
+    /// Noise-free values of one agent at all candidates, in order.
+    ///
+    /// **Panics**: if there is no such agent.
+    fn values(&self, agent: u32) -> Vec<f64> {
+        (0..self.candidate_count()).map(|candidate| self.value(agent, candidate)).collect()
+    }
     /// What the agent sees in its observation number `observation`. The noise is keyed by (run seed, agent,
     /// observation), so that methods are paired.
     fn observe(&self, agent: u32, candidate: u32, observation: u32) -> f64;
@@ -42,12 +48,13 @@ pub trait Objective: Send + Sync {
     /// The value regret is measured against: the largest of the agent's own noise-free values over the candidates, or,
     /// where that is not known, the largest possible value. **Cost**: may be O(n); ask once for each agent.
     fn optimum(&self, agent: u32) -> f64 {
-        (0..self.candidate_count()).map(|i| self.value(agent, i)).fold(f64::NEG_INFINITY, f64::max)
+        self.values(agent).into_iter().fold(f64::NEG_INFINITY, f64::max)
     }
-    /// What the regret is called in tables.
-    fn regret_name(&self) -> &'static str {
-        "regret"
-    }
+}
+
+/// The normal noise of an agent's observation: the same with every method, so that methods are paired.
+pub(super) fn noise(run: RunSeed, agent: u32, observation: u32, std: f64) -> f64 {
+    std * normal::draw::<f64>(&mut run.stream(Party::Agent(agent), Purpose::ObservationNoise, observation))
 }
 
 /// What all runs of a scenario share: data sets, tables of known values, the factor of a prior. Built once.

@@ -10,8 +10,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sordino_core::digest::{Digest, Frame};
-use sordino_core::random::{Party, Purpose, RunSeed, normal};
+use sordino_core::random::RunSeed;
 
+use super::objective::noise;
 use super::rows::{Row, Rows};
 use super::space::{self, Setting, shown};
 use super::{Family, Objective, ObjectiveError};
@@ -196,12 +197,6 @@ struct Values {
     run: RunSeed,
 }
 
-impl Values {
-    fn count(&self) -> usize {
-        self.shared.points.len() / self.shared.dim
-    }
-}
-
 impl Objective for Values {
     fn agents(&self) -> u32 {
         self.shared.agents
@@ -213,18 +208,10 @@ impl Objective for Values {
         &self.shared.points
     }
     fn value(&self, agent: u32, candidate: u32) -> f64 {
-        self.shared.values[agent as usize * self.count() + candidate as usize]
+        self.shared.values[agent as usize * self.candidate_count() as usize + candidate as usize]
     }
     fn observe(&self, agent: u32, candidate: u32, observation: u32) -> f64 {
-        let mut stream = self.run.stream(Party::Agent(agent), Purpose::ObservationNoise, observation);
-        self.value(agent, candidate) + self.shared.noise_std * normal::draw::<f64>(&mut stream)
-    }
-    fn optimum(&self, agent: u32) -> f64 {
-        let own = &self.shared.values[agent as usize * self.count()..][..self.count()];
-        own.iter().copied().fold(f64::NEG_INFINITY, f64::max)
-    }
-    fn regret_name(&self) -> &'static str {
-        "regret"
+        self.value(agent, candidate) + noise(self.run, agent, observation, self.shared.noise_std)
     }
 }
 

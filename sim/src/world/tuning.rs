@@ -208,7 +208,4 @@ impl Objective for Tuned {
     fn optimum(&self, _agent: u32) -> f64 {
         1.0
     }
-    fn regret_name(&self) -> &'static str {
-        "1 - AUC"
-    }
 }

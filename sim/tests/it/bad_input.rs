@@ -5,21 +5,11 @@
 //! decomposition that fails (`core/src/outsourced/spectrum.rs`, `paper.rs`). A user's command that hangs is in `tune.rs`.
 
 use std::path::Path;
-use std::process::Command;
 
-use crate::util::scratch;
+use crate::util::{self, scratch, without};
 
-/// Runs, expects code 2, one line on standard error, nothing on standard output.
 fn refused(folder: &Path, arguments: &[&str]) -> String {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_sordino"));
-    let output = command.arg("run").args(arguments).current_dir(folder).output().unwrap();
-    let message = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
-    assert!(output.stdout.is_empty(), "{arguments:?}");
-    let last = message.lines().last().unwrap_or_default();
-    assert!(last.starts_with("error: "), "{message}");
-    assert!(!message.contains("panicked"), "{message}");
-    last.to_owned()
+    util::refused(folder, 2, &[&["run"], arguments].concat())
 }
 
 const TABLE: &str = "trust = \"outsourced\"\nname = \"t\"\ndescription = \"d\"\nruns = 1\n[objective]\nkind = \"csv\"\n\
@@ -90,9 +80,7 @@ fn users_and_learners() {
     }
     let text = sordino_sim::scenario::Shipped::find("ldp-stocks").unwrap().text;
     for key in ["norm_bound", "noise_bound"] {
-        let without: String =
-            text.lines().filter(|line| !line.starts_with(key)).map(|line| format!("{line}\n")).collect();
-        std::fs::write(folder.join("missing.toml"), without).unwrap();
+        std::fs::write(folder.join("missing.toml"), without(key, text)).unwrap();
         let message = refused(&folder, &["missing.toml"]);
         assert!(message.contains(&format!("`users.{key}` is missing")) && message.contains("public"), "{message}");
     }

@@ -5,24 +5,13 @@ use std::path::Path;
 use serde_json::Value;
 use sordino_sim::record::Summary;
 
-use crate::util::{done, json, refused, scratch, sordino, text};
+use crate::util::{done, files, json, printed, refused, scratch, sordino, text, with};
 
-const SMALL: [&str; 8] = [
-    "--set",
-    "federation.agents=12",
-    "--set",
-    "federation.rounds=12",
-    "--set",
-    "objective.points_per_axis=60",
-    "--set",
-    "surrogate.features=20",
-];
+const SMALL: [&str; 4] =
+    ["federation.agents=12", "federation.rounds=12", "objective.points_per_axis=60", "surrogate.features=20"];
 
 fn small<'a>(more: &[&'a str]) -> Vec<&'a str> {
-    let mut arguments = vec!["run", "default", "--runs", "2"];
-    arguments.extend(SMALL);
-    arguments.extend(more);
-    arguments
+    with(&[&["run", "default", "--runs", "2"], more].concat(), &SMALL)
 }
 
 fn keys(value: &Value) -> Vec<&str> {
@@ -127,10 +116,8 @@ fn whatever_is_simulated_says_so_in_json() {
         ("outsourced-grid", &["objective.points_per_axis=6", "modeler.rounds=3", "curator.out_dims=[2]"]),
         ("output-gp", &["objective.points=20", "objective.records=50", "prior.rounds=5"]),
     ] {
-        let settings = settings.iter().flat_map(|setting| ["--set", setting]);
-        let arguments: Vec<&str> =
-            ["run", name, "--runs", "1", "--format", "json", "--out", name].into_iter().chain(settings).collect();
-        label(&json(&done(&folder, &arguments)), name);
+        let arguments = ["run", name, "--runs", "1", "--format", "json", "--out", name];
+        label(&json(&done(&folder, &with(&arguments, settings))), name);
         label(&object(&read(&format!("{name}/summary.json"))), name);
         assert!(read(&format!("{name}/README.md")).contains("`noise`"));
     }
@@ -143,21 +130,9 @@ fn drivers_and_threads_leave_equal_folders_and_the_resolved_scenario_repeats_the
     done(&folder, &small(&["--out", "b", "--threads", "2"]));
     done(&folder, &small(&["--out", "c", "--driver", "lockstep"]));
     done(&folder, &["run", "a/scenario.toml", "--out", "d"]);
-    let names = [
-        "README.md",
-        "scenario.toml",
-        "summary.json",
-        "rounds.csv",
-        "transcript.jsonl",
-        "table.txt",
-        "regret.svg",
-        "report.html",
-    ];
-    for name in names {
-        let first = std::fs::read(folder.join("a").join(name)).unwrap();
-        for other in ["b", "c", "d"] {
-            assert!(first == std::fs::read(folder.join(other).join(name)).unwrap(), "{other}/{name}");
-        }
+    let first = files(&folder.join("a"));
+    for other in ["b", "c", "d"] {
+        assert!(first == files(&folder.join(other)), "{other}");
     }
     // Negative control: another seed is seen.
     done(&folder, &small(&["--out", "e", "--seed", "1"]));
@@ -249,7 +224,7 @@ fn report_reads_a_run_folder_back_and_refuses_a_changed_one() {
     let page = folder.join("a/report.html");
     let first = std::fs::read_to_string(&page).unwrap();
     std::fs::remove_file(&page).unwrap();
-    assert_eq!(text(&done(&folder, &["report", "a"]).stdout).trim(), "a/report.html");
+    assert_eq!(printed(&folder, &["report", "a"]).trim(), "a/report.html");
     assert_eq!(std::fs::read_to_string(&page).unwrap(), first);
     for needed in ["prefers-color-scheme:dark", "Privacy loss", "Paired differences", "not releasable", "viewport"] {
         assert!(first.contains(needed), "{needed}");

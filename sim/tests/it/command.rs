@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::util::{command, done, json, refused, said, scratch, sordino, text};
+use crate::util::{command, done, json, refused, said, scratch, sordino, text, with};
 
 /// A Python function, as the README shows it; it writes down every start and every question.
 const PROGRAM: &str = r#"
@@ -198,9 +198,7 @@ fn mended_a_design_that_leaves_names_out_is_refused() {
     beside(&folder, PROGRAM);
     let set =
         ["objective.categories=[[\"adam\", \"lion\", \"sgd\"]]", "objective.design=grid", "objective.candidates=8"];
-    let mut arguments = vec!["run", "c.toml", "--out", "no"];
-    set.iter().for_each(|setting| arguments.extend(["--set", setting]));
-    let message = refused(&folder, 2, &arguments);
+    let message = refused(&folder, 2, &with(&["run", "c.toml", "--out", "no"], &set));
     assert!(message.contains("the design has no candidate with lion as `optimizer`"), "{message}");
 }
 

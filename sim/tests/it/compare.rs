@@ -1,6 +1,6 @@
 //! `sordino compare`: folders over the same functions beside each other, and what is refused.
 
-use crate::util::{SMALL, done, json, refused, scratch, text};
+use crate::util::{SMALL, done, json, printed, refused, scratch, text, with};
 
 const METHODS: &str = "federation.methods=[\"ts\", \"dp-fts-de\"]";
 
@@ -8,9 +8,8 @@ const METHODS: &str = "federation.methods=[\"ts\", \"dp-fts-de\"]";
 fn folders_over_the_same_functions_are_paired_run_by_run() {
     let folder = scratch("compare");
     let run = |out: &str, settings: &[&str]| {
-        let mut arguments = vec!["run", SMALL, "--out", out, "--set", METHODS];
-        settings.iter().for_each(|setting| arguments.extend(["--set", setting]));
-        json(&done(&folder, &[&arguments[..], &["--format", "json"]].concat()))
+        let arguments = ["run", SMALL, "--format", "json", "--out", out, "--set", METHODS];
+        json(&done(&folder, &with(&arguments, settings)))
     };
     let a = run("a", &["runs=6"]);
     run("b", &["runs=8", "privacy.noise_multiplier=4"]);
@@ -62,16 +61,14 @@ fn folders_over_the_same_functions_are_paired_run_by_run() {
     let output = done(&folder, &["compare", "a", "b", "--format", "latex"]);
     let latex = text(&output.stdout);
     assert!(latex.contains("\\begin{tabular}{lllrrrr}") && latex.contains("privacy.noise\\_multiplier"), "{latex}");
-    assert!(text(&done(&folder, &["compare", "a", "b"]).stdout).contains("the same bits"));
+    assert!(printed(&folder, &["compare", "a", "b"]).contains("the same bits"));
 }
 
 #[test]
 fn folders_that_are_not_comparable_are_refused_with_the_reason() {
     let folder = scratch("compare-refused");
     let run = |out: &str, scenario: &str, settings: &[&str]| {
-        let mut arguments = vec!["run", scenario, "--out", out];
-        settings.iter().for_each(|setting| arguments.extend(["--set", setting]));
-        done(&folder, &arguments);
+        done(&folder, &with(&["run", scenario, "--out", out], settings));
     };
     run("a", SMALL, &["runs=1", METHODS]);
     run("seed", SMALL, &["runs=1", METHODS, "seed=7"]);
@@ -125,10 +122,7 @@ fn folders_of_every_trust_model_are_compared() {
         ),
     ] {
         let run = |out: &str, more: &[&str]| {
-            let all = [small, more].concat();
-            let settings = all.iter().flat_map(|setting| ["--set", setting]);
-            let begins = ["run", scenario, "--runs", "5", "--out", out].into_iter();
-            done(&folder, &begins.chain(settings).collect::<Vec<_>>());
+            done(&folder, &with(&["run", scenario, "--runs", "5", "--out", out], &[small, more].concat()));
         };
         let [a, b] = ["a", "b"].map(|letter| format!("{scenario}-{letter}"));
         run(&a, &[]);
@@ -140,10 +134,8 @@ fn folders_of_every_trust_model_are_compared() {
         assert!(std::fs::read_to_string(folder.join("ab.svg")).unwrap().contains("width=\"84mm\""));
         let same = json(&done(&folder, &["compare", &a, &a, "--format", "json"]));
         assert!(same["pairs"].as_array().unwrap().iter().all(|pair| pair["mean"] == 0.0), "{scenario}");
-        let all = [&["run", scenario, "--runs", "5", "--seed", "9", "--out", "other"][..]].concat();
-        let settings = small.iter().flat_map(|setting| ["--set", setting]);
         let _ = std::fs::remove_dir_all(folder.join("other"));
-        done(&folder, &all.into_iter().chain(settings).collect::<Vec<_>>());
+        done(&folder, &with(&["run", scenario, "--runs", "5", "--seed", "9", "--out", "other"], small));
         assert!(
             refused(&folder, 2, &["compare", &a, "other"]).contains(&format!("seed is 0 in {a} and 9 in other")),
             "{scenario}"

@@ -8,12 +8,11 @@ use sordino_sim::model::{DriverKind, Options, federated};
 use sordino_sim::record::{MethodRun, is_report_round};
 use sordino_sim::scenario::{Scenario, method};
 
-/// A small federation in which every part of the protocol takes place.
-const SMALL: &str = include_str!("../small.toml");
+use crate::util::small;
 
+/// A small federation in which every part of the protocol takes place.
 fn scenario(settings: &[&str]) -> Scenario {
-    let settings: Vec<String> = settings.iter().map(|s| s.to_string()).collect();
-    Scenario::parse("small", SMALL, &settings).unwrap_or_else(|error| panic!("{error}"))
+    small("", settings)
 }
 
 /// All methods of the federated prior, in a plan with two releases of the same data.

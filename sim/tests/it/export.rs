@@ -10,36 +10,32 @@ use sordino_sim::scenario::{Shipped, method};
 use std::sync::Arc;
 
 use crate::exported;
-use crate::util::{done, refused, scratch, text};
-
-/// The module: the scenario of the firmware, over a grid.
-const WRITTEN: &str = "tests/it/exported.rs";
+use crate::util::{printed, refused, scratch};
 
 fn export(folder: &str, arguments: &[&str]) -> String {
-    text(&done(&scratch(folder), &[&["export"], arguments].concat()).stdout).to_owned()
+    printed(&scratch(folder), &[&["export"], arguments].concat())
 }
 
-#[test]
-fn the_module_that_is_checked_in_is_what_is_exported() {
-    let source = export("export-rust", &["firmware", "--lang", "rust"]);
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(WRITTEN);
+/// A file that is checked in is what is exported in a language.
+fn checked_in(file: &str, language: &str) {
+    let source = export(&format!("export-checked-{language}"), &["firmware", "--lang", language]);
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
     if std::env::var_os("SORDINO_WRITE").is_some() {
         std::fs::write(&path, &source).unwrap();
     }
     let written = std::fs::read_to_string(&path).unwrap();
-    assert!(written == source, "{WRITTEN}: SORDINO_WRITE=1 cargo test -p sordino-sim --test it export");
+    assert!(written == source, "{file}: SORDINO_WRITE=1 cargo test -p sordino-sim --test it export");
+}
+
+/// The scenario of the firmware, over a grid.
+#[test]
+fn the_module_that_is_checked_in_is_what_is_exported() {
+    checked_in("tests/it/exported.rs", "rust");
 }
 
 #[test]
 fn the_header_of_the_example_in_c_is_what_is_exported() {
-    const HEADER: &str = "../capi/examples/federation.h";
-    let source = export("export-header", &["firmware", "--lang", "c"]);
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(HEADER);
-    if std::env::var_os("SORDINO_WRITE").is_some() {
-        std::fs::write(&path, &source).unwrap();
-    }
-    let written = std::fs::read_to_string(&path).unwrap();
-    assert!(written == source, "{HEADER}: SORDINO_WRITE=1 cargo test -p sordino-sim --test it export");
+    checked_in("../capi/examples/federation.h", "c");
 }
 
 /// Up to its first upload, to the bit.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::util::{SMALL, charges, command, done, files, refused, said, scratch, sordino, text};
+use crate::util::{SMALL, charges, command, done, files, refused, said, scratch, sordino, text, with};
 
 const METHODS: &str = "federation.methods=[\"ts\",\"dp-fts-de\"]";
 const LOCAL: [&str; 7] =
@@ -178,7 +178,7 @@ fn mended_what_is_no_regular_file_is_not_read() {
     }
     let tune = ["--command", "echo 0.5", "--epsilon", "1", "--dataset", "d", "--max-epsilon", "2", "--ledger", "l"];
     let within = |file: &'static str, arguments: &[&'static str]| (Some(file), arguments.to_vec());
-    let mut cases: Vec<(Option<&str>, Vec<&str>)> = vec![
+    let cases: Vec<(Option<&str>, Vec<&str>)> = vec![
         (None, vec!["run", "THING"]),
         (None, vec!["sweep", "THING", "--out", "x"]),
         (None, vec!["privacy", "explain", "THING"]),
@@ -195,11 +195,8 @@ fn mended_what_is_no_regular_file_is_not_read() {
         within("whole/rounds.csv", &["report", "whole"]),
         within("sweep/sweep.toml", &["report", "sweep"]),
         within("sweep/index.json", &["report", "sweep"]),
+        within("whole/scenario.toml", &["run", SMALL, "--set", METHODS, "--runs", "1", "--out", "whole", "--resume"]),
     ];
-    cases.push((
-        Some("whole/scenario.toml"),
-        vec!["run", SMALL, "--set", METHODS, "--runs", "1", "--out", "whole", "--resume"],
-    ));
     for (thing, kind) in [("/dev/zero", "a device"), ("pipe", "a pipe"), ("sub.d", "directory")] {
         for (file, arguments) in &cases {
             let thing = folder.join(thing);
@@ -226,8 +223,7 @@ fn mended_what_is_no_regular_file_is_not_read() {
 fn mended_data_that_nobody_reads_are_refused() {
     let folder = scratch("folders-data");
     for scenario in ["winequality", "default", "output-winequality", "ldp-se", "outsourced-grid"] {
-        for head in [&["run"][..], &["sweep", "--set", "seed=3"]] {
-            let head = if head[0] == "sweep" { &["sweep", "--out", "s"][..] } else { head };
+        for head in [&["run"][..], &["sweep", "--out", "s"]] {
             let message = refused(&folder, 2, &[head, &[scenario, "--data", "x.csv"]].concat());
             assert!(message.contains(&format!("--data x.csv: scenario `{scenario}` reads no data")), "{message}");
         }
@@ -321,8 +317,7 @@ fn the_default_folder_is_small_and_whole() {
     // With all its agents there are too many observations to be written down unasked.
     let fewer =
         ["federation.agents=20", "federation.observations=false", "surrogate.features=20", "prior.points_per_axis=20"];
-    let run: Vec<&str> =
-        ["run", "default"].into_iter().chain(fewer.into_iter().flat_map(|key| ["--set", key])).collect();
+    let run = with(&["run", "default"], &fewer);
     done(&folder, &[&run[..], &["--out", "a"]].concat());
     done(&folder, &[&run[..], &["--chain", "--out", "chained"]].concat());
     let (small, chained) = (files(&folder.join("a")), files(&folder.join("chained")));

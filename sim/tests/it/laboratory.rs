@@ -6,7 +6,7 @@ use std::path::Path;
 
 use insta::assert_snapshot;
 
-use crate::util::{SMALL, done, refused, said, scratch, text};
+use crate::util::{SMALL, done, printed, refused, said, scratch, text};
 
 fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap()
@@ -65,7 +65,7 @@ fn methods_that_are_the_same_say_so() {
     let folder = scratch("laboratory-twins");
     let run = |splits: &str, out: &str| {
         let words = ["run", SMALL, "--runs", "1", "--set", splits, "--out", out];
-        text(&done(&folder, &words).stdout).to_owned()
+        printed(&folder, &words)
     };
     let sentence = "The same, bit by bit: fts-de as fts; dp-fts-de, uniform-weights, global-init as dp-fts.";
     assert!(run("federation.splits=[1]", "one").contains(sentence));
@@ -73,7 +73,7 @@ fn methods_that_are_the_same_say_so() {
     assert!(picture.contains("same as fts<") && picture.contains("same as dp-fts<"), "{picture}");
     // Of a panel in which the first of them is not, the first that is there.
     assert!(picture.contains("same as dp-fts-de<"));
-    assert!(text(&done(&folder, &["report", "one", "--table", "summary"]).stdout).contains(sentence));
+    assert!(printed(&folder, &["report", "one", "--table", "summary"]).contains(sentence));
     done(&folder, &["report", "one", "--figure", "regret", "--out", "one.svg"]);
     assert!(read(&folder.join("one.svg")).contains("same as fts<"));
     // Negative control.
@@ -95,12 +95,10 @@ fn swept(folder: &Path) -> String {
 #[test]
 fn a_method_that_keeps_a_swept_key_says_so_everywhere() {
     let folder = scratch("laboratory-kept");
-    let printed = swept(&folder);
+    let told = swept(&folder);
     let sentence = "my_own sets noise_multiplier = 2 for itself and does not follow the sweep over it";
-    assert!(printed.contains(sentence) && printed.matches("2 (kept)").count() == 3, "{printed}");
-    let table = |format: &str| {
-        text(&done(&folder, &["report", "s", "--table", "summary", "--format", format]).stdout).to_owned()
-    };
+    assert!(told.contains(sentence) && told.matches("2 (kept)").count() == 3, "{told}");
+    let table = |format: &str| printed(&folder, &["report", "s", "--table", "summary", "--format", format]);
     assert_snapshot!("sweep_latex", table("latex"));
     assert_snapshot!("sweep_markdown", table("markdown"));
     assert_eq!(table("csv"), read(&folder.join("s/summary.csv")));
@@ -128,7 +126,7 @@ fn a_method_that_keeps_a_swept_key_says_so_everywhere() {
     let other = refused(&folder, 2, &["report", "s", "--table", "summary", "--methods", "fts"]);
     assert!(other.contains("--methods fts: is not in s, which has ts, dp-fts-de, my_own"), "{other}");
     assert!(refused(&folder, 2, &["report", "s", "--table", "paired"]).contains("its table is --table summary"));
-    let one = text(&done(&folder, &["report", "s", "--table", "summary", "--methods", "my_own"]).stdout).to_owned();
+    let one = printed(&folder, &["report", "s", "--table", "summary", "--methods", "my_own"]);
     assert!(!one.contains("dp-fts-de") && one.matches("2 (kept)").count() == 3, "{one}");
 }
 
@@ -137,7 +135,7 @@ fn a_sweep_that_every_method_follows_says_nothing_of_keeping() {
     let folder = scratch("laboratory-follows");
     let methods = "federation.methods=[\"ts\", \"dp-fts-de\"]";
     let axes = ["--set", "privacy.noise_multiplier=1,2", "--set", methods, "--runs", "1", "--out", "s"];
-    let printed = text(&done(&folder, &[&["sweep", SMALL][..], &axes].concat()).stdout).to_owned();
+    let printed = printed(&folder, &[&["sweep", SMALL][..], &axes].concat());
     assert!(!printed.contains("kept") && !read(&folder.join("s/report.html")).contains("(kept)"), "{printed}");
     assert!(
         !read(&folder.join("s/index.json")).contains("kept") && !read(&folder.join("s/index.csv")).contains("kept")

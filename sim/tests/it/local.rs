@@ -2,23 +2,18 @@
 
 use std::num::NonZeroUsize;
 
-use sordino_sim::model::{self, Model, Options};
+use sordino_sim::model::{self, Options};
 use sordino_sim::scenario::Shipped;
 
-fn scenario(name: &str, settings: &[&str]) -> Result<Box<dyn Model>, String> {
-    let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
-    let shipped = Shipped::find(name).unwrap();
-    model::parse(shipped.name, shipped.text, &settings).map_err(|error| error.to_string())
-}
+use crate::util::{scratch, shipped, without};
 
 const SMALL: [&str; 5] =
     ["runs=3", "learning.rounds=300", "objective.points=20", "learning.width_factor=0.05", "users.epsilon=8"];
 
 fn execute(settings: &[&str], threads: usize) -> (String, String, String) {
     let options = Options { threads: NonZeroUsize::new(threads), ..Options::default() };
-    let outcome = scenario("ldp-se", settings).unwrap().run(&options, &()).unwrap();
-    let file = |name: &str| outcome.files.iter().find(|(file, _)| *file == name).unwrap().1.clone();
-    (outcome.table.clone(), file("rounds.csv"), file("regret.svg"))
+    let outcome = shipped("ldp-se", settings).unwrap().run(&options, &()).unwrap();
+    (outcome.table.clone(), outcome.file("rounds.csv").to_owned(), outcome.file("regret.svg").to_owned())
 }
 
 #[test]
@@ -53,7 +48,6 @@ fn learners_learn_and_users_pay_once() {
 
 #[test]
 fn refusals_name_the_key() {
-    let refused = |name: &str, settings: &[&str]| scenario(name, settings).unwrap_err();
     for (name, setting, key) in [
         ("ldp-se", "users.noise_bound=0", "users.noise_bound"),
         ("ldp-se", "users.noise_bound=nan", "users.noise_bound"),
@@ -66,36 +60,33 @@ fn refusals_name_the_key() {
         ("ldp-se", "trust=central", "trust"),
         ("ldp-student-t", "users.epsilon=1", "users.noise_bound"),
     ] {
-        assert!(refused(name, &[setting]).contains(key), "{}", refused(name, &[setting]));
+        let refused = shipped(name, &[setting]).unwrap_err();
+        assert!(refused.contains(key), "{refused}");
     }
     // B and R must be given where data are read.
     let text = Shipped::find("ldp-light-sensor").unwrap().text;
     for key in ["norm_bound", "noise_bound"] {
-        let without: String =
-            text.lines().filter(|line| !line.starts_with(key)).map(|line| format!("{line}\n")).collect();
-        let error = model::parse("my.toml", &without, &[]).unwrap_err().to_string();
+        let error = model::parse("my.toml", &without(key, text), &[]).unwrap_err().to_string();
         assert!(error.contains(&format!("users.{key}")) && error.contains("public"), "{error}");
     }
-    let missing = scenario("ldp-stocks", &[]).unwrap().run(&Options::default(), &()).unwrap_err();
+    let missing = shipped("ldp-stocks", &[]).unwrap().run(&Options::default(), &()).unwrap_err();
     assert!(missing.to_string().contains("--data"), "{missing}");
 }
 
 /// A table kernel from a file with two equal columns is singular, which is admissible.
 #[test]
 fn tables_are_read_from_files() {
-    let folder = std::env::temp_dir().join(format!("sordino-ldp-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
+    let folder = scratch("local-tables");
     let path = folder.join("fin.csv");
     std::fs::write(&path, "Date,A,B,C\n1,1,1,5\n2,2,2,3\n3,4,4,4\n4,3,3,4.5\n").unwrap();
     let settings = ["runs=2", "learning.rounds=100", "users.norm_bound=5", "users.noise_bound=5"];
     let run = |data: &std::path::Path| {
         let options = Options { data: Some(data.to_owned()), ..Options::default() };
-        scenario("ldp-stocks", &settings).unwrap().run(&options, &())
+        shipped("ldp-stocks", &settings).unwrap().run(&options, &())
     };
     assert!(run(&path).unwrap().table.contains("moma-gp-ucb"));
     assert!(run(&folder).unwrap().table.contains("moma-gp-ucb"));
     std::fs::write(&path, "Date,A,B\n1,1,x\n2,2,2\n").unwrap();
     let error = run(&path).unwrap_err().to_string();
     assert!(error.contains("fin.csv:2: column 3 is `x`"), "{error}");
-    std::fs::remove_dir_all(folder).unwrap();
 }

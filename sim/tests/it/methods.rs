@@ -4,19 +4,16 @@
 mod example;
 
 use std::num::NonZeroU32;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use sordino_core::random::Stream;
 use sordino_sim::model::federated::custom::{Aggregator, Chooser, Custom, CustomError, Ground, Message, Sight};
 use sordino_sim::model::federated::{self, Own};
 use sordino_sim::model::{DriverKind, Model, Options};
-use sordino_sim::progress::{Progress, Stage, Step};
 use sordino_sim::record::MethodRun;
 use sordino_sim::scenario::{MethodName, Scenario};
 use sordino_sim::study::execute::{self, Place};
 
-use crate::util::{done, files, json, refused, scratch};
+use crate::util::{StopAfter, done, files, json, printed, refused, scratch, small};
 
 const SMALL: &str = include_str!("../small.toml");
 
@@ -39,11 +36,6 @@ set.federation.mixing = "inverse"
 "#;
 const METHODS: &str =
     "federation.methods=[\"ts\", \"dp-fts-de\", \"louder\", \"later\", \"inverse\", \"random\", \"pooled\"]";
-
-fn small(text: &str, settings: &[&str]) -> Scenario {
-    let settings: Vec<String> = settings.iter().map(|s| s.to_string()).collect();
-    Scenario::parse("small", &format!("{SMALL}{text}"), &settings).unwrap_or_else(|error| panic!("{error}"))
-}
 
 fn run(scenario: &Scenario) -> Vec<MethodRun> {
     let options = Options { driver: DriverKind::Lockstep, ..Options::default() };
@@ -182,25 +174,13 @@ fn a_setting_reaches_a_method_of_ones_own_or_begins_one() {
     }
 }
 
-/// Stops the execution after so many rounds of any method.
-struct StopAfter(AtomicU32, Arc<AtomicBool>);
-
-impl Progress for StopAfter {
-    fn advance(&self, step: &Step) {
-        if matches!(step.stage, Stage::Done { .. }) && self.0.fetch_sub(1, Ordering::Relaxed) <= 1 {
-            self.1.store(true, Ordering::Relaxed);
-        }
-    }
-}
-
 /// The folder of a model that was stopped again and again, by both drivers in turn; how many pieces it took.
 fn in_pieces(model: &dyn Model, path: &std::path::Path, piece: u32) -> u32 {
     for pieces in 1.. {
         let Place::Open(folder, journal) = execute::begin_or_resume(path, model, None).unwrap() else { return pieces };
-        let stop = Arc::new(AtomicBool::new(false));
-        let progress = StopAfter(AtomicU32::new(piece), stop.clone());
+        let progress = StopAfter::new(piece);
         let driver = if pieces % 2 == 0 { DriverKind::Tokio } else { DriverKind::Lockstep };
-        let options = Options { driver, shards: NonZeroU32::new(3), stop, ..Options::default() };
+        let options = Options { driver, shards: NonZeroU32::new(3), stop: progress.stop.clone(), ..Options::default() };
         let _ = execute::execute(model, folder, journal, options, &progress);
     }
     unreachable!()
@@ -239,8 +219,8 @@ fn own_methods_random_and_pooled_are_one_execution_by_every_driver_and_in_pieces
 #[test]
 fn a_method_of_ones_own_stands_in_everything_that_a_run_leaves() {
     let folder = scratch("methods-own");
-    let text = SMALL.replace("methods = [", "methods = [\"louder\", \"later\", \"inverse\", ");
-    std::fs::write(folder.join("m.toml"), format!("{text}{OWN}")).unwrap();
+    let scenario = SMALL.replace("methods = [", "methods = [\"louder\", \"later\", \"inverse\", ");
+    std::fs::write(folder.join("m.toml"), format!("{scenario}{OWN}")).unwrap();
     let summary = json(&done(&folder, &["run", "m.toml", "--format", "json", "--out", "a"]));
     let epsilon = |name: &str| {
         let methods = summary["methods"].as_array().unwrap();
@@ -271,13 +251,12 @@ fn a_method_of_ones_own_stands_in_everything_that_a_run_leaves() {
     };
     assert!((last("louder") - louder).abs() < 1e-3 && (last("dp-fts-de") - shipped).abs() < 1e-3);
     done(&folder, &["report", "a"]);
-    let explained = done(&folder, &["privacy", "explain", "m.toml"]);
-    let explained = String::from_utf8(explained.stdout).unwrap();
+    let explained = printed(&folder, &["privacy", "explain", "m.toml"]);
     assert!(explained.contains("louder: ε = ") && explained.contains("later: ε = "), "{explained}");
     // Another folder in which it differs is compared by its name.
     let set = "method.louder.set.privacy.noise_multiplier=4";
     done(&folder, &["run", "m.toml", "--set", set, "--out", "b"]);
-    let compared = String::from_utf8(done(&folder, &["compare", "a", "b", "--methods", "louder"]).stdout).unwrap();
+    let compared = printed(&folder, &["compare", "a", "b", "--methods", "louder"]);
     assert!(compared.contains("louder"), "{compared}");
     let sweep = ["sweep", "m.toml", "--set", "method.louder.set.privacy.noise_multiplier=1,2", "--out", "s"];
     done(&folder, &sweep);
@@ -309,25 +288,24 @@ fn random_search_is_the_lower_end_and_pooled_data_the_upper() {
         sum("random")
     );
     // All begin at the same points; what an agent sees of a point is the same.
-    let initial = |name: &str| -> Vec<(u32, u32, u64)> {
-        let of = runs.iter().filter(|run| run.method.name() == name).flat_map(|run| &run.observations);
-        of.filter(|seen| seen.round == 0).map(|seen| (seen.agent, seen.candidate, seen.y.to_bits())).collect()
+    let of =
+        |name: &'static str| runs.iter().filter(move |run| run.method.name() == name).flat_map(|run| &run.observations);
+    let initial = |name| -> Vec<(u32, u32, u64)> {
+        let seen = of(name).filter(|seen| seen.round == 0);
+        seen.map(|seen| (seen.agent, seen.candidate, seen.y.to_bits())).collect()
     };
     assert_eq!(initial("ts"), initial("random"));
     assert_eq!(initial("ts"), initial("pooled"));
     assert_eq!(initial("ts").len(), 12 * 7 * 3);
     // Uniform over 60 candidates: chi-square of 59 degrees, below the 0.1 % quantile's complement.
-    let mut counts = [0f64; 60];
-    let random = runs.iter().filter(|run| run.method.name() == "random").flat_map(|run| &run.observations);
-    random.filter(|seen| seen.round > 0).for_each(|seen| counts[seen.candidate as usize] += 1.0);
-    let expected = counts.iter().sum::<f64>() / 60.0;
-    let chi: f64 = counts.iter().map(|count| (count - expected) * (count - expected) / expected).sum();
-    assert!(chi < 98.3, "{chi}");
-    let of_ts = runs.iter().filter(|run| run.method.name() == "ts").flat_map(|run| &run.observations);
-    let mut counts = [0f64; 60];
-    of_ts.filter(|seen| seen.round > 0).for_each(|seen| counts[seen.candidate as usize] += 1.0);
-    let chi: f64 = counts.iter().map(|count| (count - expected) * (count - expected) / expected).sum();
-    assert!(chi > 98.3, "negative control: {chi}");
+    let chi = |name| -> f64 {
+        let mut counts = [0f64; 60];
+        of(name).filter(|seen| seen.round > 0).for_each(|seen| counts[seen.candidate as usize] += 1.0);
+        let expected = counts.iter().sum::<f64>() / 60.0;
+        counts.iter().map(|count| (count - expected) * (count - expected) / expected).sum()
+    };
+    assert!(chi("random") < 98.3, "{}", chi("random"));
+    assert!(chi("ts") > 98.3, "negative control: {}", chi("ts"));
 }
 
 #[test]

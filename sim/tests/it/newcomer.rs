@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::util::{SMALL, done, json, refused, said, scratch, text};
+use crate::util::{SMALL, done, json, printed, refused, said, scratch};
 
 const METHODS: &str = "federation.methods=[\"ts\", \"dp-fts-de\", \"dp-prior\"]";
 
@@ -23,7 +23,7 @@ fn a_budget_that_refuses_releases_is_told_with_what_it_refused() {
     let run = |budget: &str, out: &str| {
         let set = format!("privacy.max_epsilon={budget}");
         let small = ["run", SMALL, "--set", METHODS, "--set", "prior.epsilon=8", "--runs", "1"];
-        text(&done(&folder, &[&small[..], &["--set", &set, "--out", out]].concat()).stdout).to_owned()
+        printed(&folder, &[&small[..], &["--set", &set, "--out", out]].concat())
     };
     let none = run("0.01", "none");
     assert!(none.contains("dp-prior: no release: the first would exceed privacy.max_epsilon = 0.01"), "{none}");
@@ -45,7 +45,7 @@ fn a_budget_that_refuses_releases_is_told_with_what_it_refused() {
     let page = std::fs::read_to_string(folder.join("some/report.html")).unwrap();
     assert!(page.contains("the next would exceed privacy.max_epsilon = 5"));
     // Negative control: without a budget nothing is said of one.
-    let free = text(&done(&folder, &["run", SMALL, "--runs", "1", "--out", "free"]).stdout).to_owned();
+    let free = printed(&folder, &["run", SMALL, "--runs", "1", "--out", "free"]);
     assert!(!free.contains("would exceed"), "{free}");
 }
 
@@ -54,8 +54,7 @@ fn private_methods_that_differ_in_epsilon_are_told_apart_in_a_line() {
     let folder = scratch("newcomer-unequal");
     let run = |methods: &str, out: &str| {
         let set = ["--set", methods, "--set", "prior.epsilon=30", "--runs", "1", "--out", out];
-        text(&done(&folder, &[&["run", SMALL][..], &set].concat()).stdout)
-            .contains("Private methods of this run differ in ε")
+        printed(&folder, &[&["run", SMALL][..], &set].concat()).contains("Private methods of this run differ in ε")
     };
     assert!(run(METHODS, "two"));
     assert!(!run("federation.methods=[\"ts\", \"dp-fts\", \"dp-fts-de\"]", "one"));
@@ -82,7 +81,7 @@ fn one_agent_is_refused_for_private_methods_and_a_large_delta_is_warned_of() {
 fn explain_takes_the_agents_from_the_data() {
     let folder = scratch("newcomer-explain");
     table(&folder, 12);
-    let found = text(&done(&folder, &["privacy", "explain", "t.toml", "--data", "t.csv"]).stdout).to_owned();
+    let found = printed(&folder, &["privacy", "explain", "t.toml", "--data", "t.csv"]);
     assert!(found.contains("What it costs") && found.contains("12"), "{found}");
     assert!(refused(&folder, 2, &["privacy", "explain", "t.toml"]).contains("--data PATH"));
     assert!(refused(&folder, 2, &["privacy", "explain", "default", "--data", "t.csv"]).contains("reads no data"));
@@ -115,7 +114,7 @@ fn compare_says_what_a_folder_is_and_what_it_leaves_out() {
     run("b", "federation.methods=[\"ts\", \"dp-fts\"]");
     let found = json(&done(&folder, &["compare", "a", "b", "--format", "json"]));
     assert_eq!(found["left_out"], serde_json::json!([["fts", "A"], ["dp-fts", "B"]]));
-    let said = text(&done(&folder, &["compare", "a", "b"]).stdout).to_owned();
+    let said = printed(&folder, &["compare", "a", "b"]);
     assert!(said.contains("Left out, because they are in one folder alone: fts (A), dp-fts (B)."), "{said}");
     // Unfinished, as a kill leaves it; and a folder of something else.
     let state = folder.join("c/state");

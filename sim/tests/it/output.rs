@@ -3,23 +3,15 @@
 
 use std::num::NonZeroUsize;
 
-use sordino_sim::model::{self, Model, Options};
+use sordino_sim::model::{self, Options};
 use sordino_sim::record::Record;
 use sordino_sim::scenario::Shipped;
 
-fn scenario(name: &str, settings: &[&str]) -> Result<Box<dyn Model>, String> {
-    let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
-    let shipped = Shipped::find(name).unwrap();
-    model::parse(shipped.name, shipped.text, &settings).map_err(|error| error.to_string())
-}
+use crate::util::{shipped, without};
 
 fn run(name: &str, settings: &[&str], threads: usize) -> Record {
     let options = Options { threads: NonZeroUsize::new(threads), ..Options::default() };
-    scenario(name, settings).unwrap().run(&options, &()).unwrap()
-}
-
-fn file<'o>(record: &'o Record, name: &str) -> &'o str {
-    record.file(name)
+    shipped(name, settings).unwrap().run(&options, &()).unwrap()
 }
 
 /// Regret or score error of a method at an ε (none: of a method that does not depend on it).
@@ -45,14 +37,14 @@ fn threads_change_nothing_and_the_seed_does() {
     let three = run("output-gp", &SMALL, 3);
     assert_eq!((&one.table, &one.files), (&three.table, &three.files));
     // 4 runs; three methods without ε, two at three ε.
-    assert_eq!(file(&one, "rounds.csv").lines().count(), 1 + 4 * (3 + 2 * 3));
+    assert_eq!(one.file("rounds.csv").lines().count(), 1 + 4 * (3 + 2 * 3));
     let mut other = SMALL.to_vec();
     other.push("seed=1");
-    assert_ne!(file(&one, "rounds.csv"), file(&run("output-gp", &other, 1), "rounds.csv"));
+    assert_ne!(one.file("rounds.csv"), run("output-gp", &other, 1).file("rounds.csv"));
     other[0] = "runs=1";
     other[5] = "seed=0";
-    let first: Vec<&str> = file(&one, "rounds.csv").lines().filter(|line| line.starts_with("0,")).collect();
-    assert_eq!(file(&run("output-gp", &other, 1), "rounds.csv").lines().skip(1).collect::<Vec<_>>(), first);
+    let first: Vec<&str> = one.file("rounds.csv").lines().filter(|line| line.starts_with("0,")).collect();
+    assert_eq!(run("output-gp", &other, 1).file("rounds.csv").lines().skip(1).collect::<Vec<_>>(), first);
 }
 
 /// 800 releases at every ε. What is asserted differs by factors of two and more, many standard errors.
@@ -98,14 +90,14 @@ fn red_wines_are_tuned_and_every_release_says_what_it_is() {
             release.name.starts_with("prior-conditional")
         );
     }
-    for line in file(&outcome, "rounds.csv").lines().filter(|line| line.contains("prior-conditional")) {
+    for line in outcome.file("rounds.csv").lines().filter(|line| line.contains("prior-conditional")) {
         assert!(line.contains("only under the GP prior"), "{line}");
     }
     assert!(outcome.table.contains("nobody knows whether the prior is true"));
     for name in ["regret.svg", "report.html"] {
-        assert!(file(&outcome, name).contains("prior-conditional"), "{name}");
+        assert!(outcome.file(name).contains("prior-conditional"), "{name}");
     }
-    assert!(file(&outcome, "report.html").contains("For your own data set it promises nothing"));
+    assert!(outcome.file("report.html").contains("For your own data set it promises nothing"));
 }
 
 #[test]
@@ -133,15 +125,13 @@ fn refusals_name_the_key() {
         ("output-winequality", "prior.scale=0", "prior.scale"),
         ("output-gp", "users.epsilon=1", "unknown key `users`"),
     ] {
-        let refused = scenario(name, &[setting]).unwrap_err();
+        let refused = shipped(name, &[setting]).unwrap_err();
         assert!(refused.contains(key), "{setting}: {refused}");
     }
     // What only the owner can know has no default.
     let text = Shipped::find("output-winequality").unwrap().text;
     for key in ["similarity", "mean", "scale"] {
-        let without: String =
-            text.lines().filter(|line| !line.starts_with(key)).map(|line| format!("{line}\n")).collect();
-        let refused = model::parse("my.toml", &without, &[]).unwrap_err().to_string();
+        let refused = model::parse("my.toml", &without(key, text), &[]).unwrap_err().to_string();
         assert!(refused.contains(&format!("`prior.{key}` is missing")), "{refused}");
     }
 }
@@ -161,7 +151,7 @@ fn mended_delta_is_told_as_it_is_charged() {
     let epsilons = [0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 256.0];
     assert_eq!(epsilons.map(charged), [0.0, 0.0, 0.0, 1e-300, 1e-300, 1e-300, 1e-300, 1e-300]);
     let said = |settings: &[&str]| {
-        let cost = scenario("output-winequality", settings).unwrap().explain().unwrap().cost;
+        let cost = shipped("output-winequality", settings).unwrap().explain().unwrap().cost;
         cost.into_iter().find(|sentence| sentence.starts_with("worst-case")).unwrap()
     };
     let sentence = said(&[]);

@@ -3,31 +3,20 @@
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use sordino_sim::journal::Journal;
 use sordino_sim::model::{self, Model, ModelError, Options};
-use sordino_sim::progress::Progress;
 use sordino_sim::record::Record;
-use sordino_sim::scenario::Shipped;
 
-fn parse(text: &str, settings: &[&str]) -> Result<Box<dyn Model>, String> {
-    let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
-    model::parse("my.toml", text, &settings).map_err(|error| error.to_string())
+use crate::util::{StopAfter, done, files, json, refused, said, scratch, settings, shipped, sordino, with, without};
+
+fn parse(text: &str, set: &[&str]) -> Result<Box<dyn Model>, String> {
+    model::parse("my.toml", text, &settings(set)).map_err(|error| error.to_string())
 }
 
-fn shipped(name: &str, settings: &[&str]) -> Result<Box<dyn Model>, String> {
-    parse(Shipped::find(name).unwrap().text, settings)
-}
-
-fn run(scenario: &dyn Model, options: &Options) -> Result<Record, ModelError> {
-    scenario.run(options, &())
-}
-
-fn file<'o>(record: &'o Record, name: &str) -> &'o str {
-    record.file(name)
+fn run(name: &str, settings: &[&str]) -> Record {
+    shipped(name, settings).unwrap().run(&Options::default(), &()).unwrap()
 }
 
 const SMALL: [&str; 4] = ["runs=2", "modeler.rounds=12", "objective.points_per_axis=12", "curator.out_dims=[2, 5]"];
@@ -35,7 +24,7 @@ const SMALL: [&str; 4] = ["runs=2", "modeler.rounds=12", "objective.points_per_a
 /// Frozen: a change of any simulated decision is "Value-breaking".
 #[test]
 fn digest_of_a_small_run_is_frozen() {
-    let one = run(&*shipped("outsourced-grid", &SMALL).unwrap(), &Options::default()).unwrap();
+    let one = run("outsourced-grid", &SMALL);
     assert_eq!(one.summary.digest, FROZEN);
 }
 const FROZEN: &str = "467d7932fb6da949c0ed0d9da4c64c6d603425d2d80e4b34aa5d237f3366873b";
@@ -44,30 +33,30 @@ const FROZEN: &str = "467d7932fb6da949c0ed0d9da4c64c6d603425d2d80e4b34aa5d237f33
 fn threads_change_nothing_and_the_seed_does() {
     let with = |settings: &[&str], threads| {
         let options = Options { threads: NonZeroUsize::new(threads), ..Options::default() };
-        run(&*shipped("outsourced-grid", settings).unwrap(), &options).unwrap()
+        shipped("outsourced-grid", settings).unwrap().run(&options, &()).unwrap()
     };
     let (one, three) = (with(&SMALL, 1), with(&SMALL, 3));
     assert_eq!((&one.table, &one.files), (&three.table, &three.files));
     // 2 runs, 5 methods, rounds 0 to 12.
-    assert_eq!(file(&one, "rounds.csv").lines().count(), 1 + 2 * 5 * 13);
+    assert_eq!(one.file("rounds.csv").lines().count(), 1 + 2 * 5 * 13);
     let mut other = SMALL.to_vec();
     other.push("seed=1");
-    assert_ne!(file(&one, "rounds.csv"), file(&with(&other, 1), "rounds.csv"));
+    assert_ne!(one.file("rounds.csv"), with(&other, 1).file("rounds.csv"));
     // One run is a prefix of two.
     other[0] = "runs=1";
     other[4] = "seed=0";
-    let first: Vec<&str> = file(&one, "rounds.csv").lines().filter(|line| line.starts_with("0,")).collect();
-    assert_eq!(file(&with(&other, 1), "rounds.csv").lines().skip(1).collect::<Vec<_>>(), first);
+    let first: Vec<&str> = one.file("rounds.csv").lines().filter(|line| line.starts_with("0,")).collect();
+    assert_eq!(with(&other, 1).file("rounds.csv").lines().skip(1).collect::<Vec<_>>(), first);
 }
 
 #[test]
 fn the_papers_projection_is_named_as_not_private_wherever_it_stands() {
-    let outcome = run(&*shipped("outsourced-grid", &SMALL).unwrap(), &Options::default()).unwrap();
+    let outcome = run("outsourced-grid", &SMALL);
     let said = "not differentially private";
     for line in outcome.table.lines().filter(|line| line.trim_start().starts_with("paper-projection-r")) {
         assert!(line.contains(said), "{line}");
     }
-    for line in file(&outcome, "rounds.csv").lines().filter(|line| line.contains("paper")) {
+    for line in outcome.file("rounds.csv").lines().filter(|line| line.contains("paper")) {
         assert!(line.contains(said), "{line}");
     }
     for method in &outcome.summary.methods {
@@ -77,25 +66,25 @@ fn the_papers_projection_is_named_as_not_private_wherever_it_stands() {
         assert_eq!(method.guarantee == said, method.name.starts_with("paper"));
     }
     for name in ["regret.svg", "report.html", "README.md"] {
-        assert!(file(&outcome, name).contains(said), "{name}");
+        assert!(outcome.file(name).contains(said), "{name}");
     }
     assert!(outcome.table.contains("simulation: not private"));
     // Nothing of it where it does not take part.
     let mut without = SMALL.to_vec();
     without.push("modeler.methods=[\"gp-ucb\", \"random\"]");
-    let outcome = run(&*shipped("outsourced-grid", &without).unwrap(), &Options::default()).unwrap();
+    let outcome = run("outsourced-grid", &without);
     assert!(!outcome.table.contains(said) && !outcome.table.contains("simulation: not private"));
 }
 
 #[test]
 fn knowing_the_inputs_helps_and_nobody_repeats_rows_unasked() {
     let settings = ["runs=3", "modeler.rounds=40", "objective.points_per_axis=20", "curator.out_dims=[10]"];
-    let outcome = run(&*shipped("outsourced-grid", &settings).unwrap(), &Options::default()).unwrap();
+    let outcome = run("outsourced-grid", &settings);
     let regret = |name: &str| outcome.summary.method(name).unwrap().measures[0].mean;
     assert!(regret("gp-ucb") < 0.5 * regret("random"), "{}", outcome.table);
     // 9 rows, 8 rounds, no repeats: every row is asked for, so nothing is missed.
     let all = ["runs=2", "modeler.rounds=8", "objective.points_per_axis=3", "modeler.methods=[\"gp-ucb\"]"];
-    let outcome = run(&*shipped("outsourced-branin", &all).unwrap(), &Options::default()).unwrap();
+    let outcome = run("outsourced-branin", &all);
     assert_eq!(outcome.summary.methods[0].measures[0].mean, 0.0);
 }
 
@@ -108,24 +97,18 @@ struct Data(PathBuf);
 
 impl Data {
     fn new(name: &str, text: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("sordino-outsourced-{name}-{}.csv", std::process::id()));
+        let path = scratch(&format!("outsourced-{name}")).join("t.csv");
         std::fs::write(&path, text).unwrap();
         Data(path)
     }
 
     fn run(&self, settings: &[&str]) -> Result<Record, String> {
         let options = Options { data: Some(self.0.clone()), ..Options::default() };
-        run(&*parse(CSV, settings)?, &options).map_err(|error| {
+        parse(CSV, settings)?.run(&options, &()).map_err(|error| {
             assert!(matches!(error, ModelError::Input(_)), "bad input, exit code 2: {error:?}");
             assert!(!error.to_string().contains('\n'), "{error}");
             error.to_string()
         })
-    }
-}
-
-impl Drop for Data {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
     }
 }
 
@@ -167,9 +150,9 @@ fn bad_files_are_refused_with_line_and_column() {
     assert!(Data::new("one", "size,floor,rent\n20,1,500\n").run(&[]).unwrap_err().contains("1 rows; at least two"));
     assert!(Data::new("none", "").run(&[]).unwrap_err().contains("there is no column"));
     // More queries than rows without repeats.
-    let refused = Data::new("few", good).run(&["modeler.rounds=7"]).unwrap_err();
+    let refused = Data::new("repeats", good).run(&["modeler.rounds=7"]).unwrap_err();
     assert!(refused.contains("rounds") && refused.contains("repeats"), "{refused}");
-    let missing = run(&*parse(CSV, &[]).unwrap(), &Options::default()).unwrap_err();
+    let missing = parse(CSV, &[]).unwrap().run(&Options::default(), &()).unwrap_err();
     assert!(missing.to_string().contains("--data"), "{missing}");
 }
 
@@ -246,9 +229,7 @@ fn refusals_name_the_key() {
     for (key, needed) in
         [("input_ranges", "public"), ("inputs", "missing"), ("goal", "missing"), ("epsilon", "missing")]
     {
-        let without: String =
-            CSV.lines().filter(|line| !line.starts_with(&format!("{key} "))).map(|line| format!("{line}\n")).collect();
-        let refused = parse(&without, &[]).unwrap_err();
+        let refused = parse(&without(&format!("{key} "), CSV), &[]).unwrap_err();
         assert!(refused.starts_with("my.toml:") && refused.contains(key) && refused.contains(needed), "{refused}");
     }
     let refused = shipped("outsourced-branin", &["modeler.rounds=961"]).unwrap_err();
@@ -269,86 +250,58 @@ fn real_tables_run() {
             continue;
         }
         let options = Options { data: Some(path), ..Options::default() };
-        let outcome = run(&*shipped(name, &["runs=1", "modeler.rounds=10"]).unwrap(), &options).unwrap();
+        let outcome = shipped(name, &["runs=1", "modeler.rounds=10"]).unwrap().run(&options, &()).unwrap();
         assert_eq!(outcome.summary.facts["rows"], rows);
-    }
-}
-
-/// Stops the execution after so many jobs.
-struct StopAfter(AtomicU32, Arc<AtomicBool>);
-
-impl Progress for StopAfter {
-    fn job(&self, _name: &str) {
-        self.1.store(self.0.fetch_sub(1, Ordering::Relaxed) <= 1, Ordering::Relaxed);
     }
 }
 
 /// Three jobs, an interruption, `--resume`: the same folder as in one go; a second time there is nothing to do.
 #[test]
 fn an_interrupted_run_goes_on_to_the_same_folder() {
-    let folder = std::env::temp_dir().join(format!("sordino-outsourced-resume-{}", std::process::id()));
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(folder.join("b")).unwrap();
-    let settings: Vec<String> = SMALL.iter().map(|s| format!("--set={s}")).collect();
-    let sordino = |more: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_sordino"));
-        command.current_dir(&folder).args(["run", "outsourced-grid"]).args(&settings).args(more).output().unwrap()
-    };
-    assert!(sordino(&["--out", "a"]).status.success());
+    let folder = scratch("outsourced-resume");
+    std::fs::create_dir(folder.join("b")).unwrap();
+    let run = |out, more: &[&'static str]| with(&[&["run", "outsourced-grid", "--out", out], more].concat(), &SMALL);
+    done(&folder, &run("a", &[]));
     let scenario = shipped("outsourced-grid", &SMALL).unwrap();
-    let stop = Arc::new(AtomicBool::new(false));
-    let journal = Arc::new(Journal::create(&folder.join("b"), &scenario.resolved(), None).unwrap());
-    let options =
-        Options { threads: NonZeroUsize::new(1), journal: Some(journal), stop: stop.clone(), ..Options::default() };
-    let result = scenario.run(&options, &StopAfter(AtomicU32::new(3), stop));
-    assert!(matches!(result, Err(ModelError::Interrupted)));
+    let journal = Some(Arc::new(Journal::create(&folder.join("b"), &scenario.resolved(), None).unwrap()));
+    let progress = StopAfter::new(3);
+    let options = Options { threads: NonZeroUsize::new(1), journal, stop: progress.stop.clone(), ..Options::default() };
+    assert!(matches!(scenario.run(&options, &progress), Err(ModelError::Interrupted)));
     // Three jobs and what they belong to, as a digest and in words.
     assert_eq!(std::fs::read_dir(folder.join("b/state")).unwrap().count(), 5);
-    let other = sordino(&["--out", "b", "--resume", "--seed", "1"]);
-    assert_eq!(other.status.code(), Some(2), "{}", String::from_utf8_lossy(&other.stderr));
-    assert!(String::from_utf8_lossy(&other.stderr).contains("another scenario"));
-    assert!(sordino(&["--out", "b", "--resume"]).status.success());
-    let names = |run: &str| {
-        let mut names: Vec<_> =
-            std::fs::read_dir(folder.join(run)).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        names.sort();
-        names
-    };
-    assert_eq!(names("a"), names("b"));
-    for name in names("a") {
-        let read = |run: &str| std::fs::read(folder.join(run).join(&name)).unwrap();
-        assert!(read("a") == read("b"), "{name:?}");
-    }
-    let again = sordino(&["--out", "b", "--resume"]);
-    assert!(again.status.success() && String::from_utf8_lossy(&again.stderr).contains("nothing to resume"));
-    std::fs::remove_dir_all(folder).unwrap();
+    let other = sordino(&folder, &run("b", &["--resume", "--seed", "1"]));
+    assert_eq!(other.status.code(), Some(2), "{}", said(&other));
+    assert!(said(&other).contains("another scenario"));
+    done(&folder, &run("b", &["--resume"]));
+    assert!(files(&folder.join("a")) == files(&folder.join("b")));
+    assert!(said(&done(&folder, &run("b", &["--resume"]))).contains("nothing to resume"));
 }
 
 /// The folder says which file it was made from, and another one is refused, when it goes on and when it is made again.
 #[test]
 fn a_table_that_was_changed_is_refused() {
-    let folder = crate::util::scratch("outsourced-digest");
+    let folder = scratch("outsourced-digest");
     let rows: String = (0..9).map(|i| format!("{},{},{}\n", 20 + 7 * i, i % 4, 500 + 10 * i)).collect();
     std::fs::write(folder.join("t.toml"), CSV).unwrap();
     std::fs::write(folder.join("t.csv"), format!("size,floor,rent\n{rows}")).unwrap();
     let run = |out: &str, more: &[&str]| {
         let all = ["run", "t.toml", "--data", "t.csv", "--set", "modeler.rounds=2", "--format", "json", "--out", out];
-        crate::util::sordino(&folder, &[&all[..], more].concat())
+        sordino(&folder, &[&all[..], more].concat())
     };
     let first = run("a", &[]);
-    assert!(first.status.success(), "{}", crate::util::said(&first));
+    assert!(first.status.success(), "{}", said(&first));
     let resolved = std::fs::read_to_string(folder.join("a/scenario.toml")).unwrap();
     let mut frame = sordino_core::digest::Frame::leaf();
     frame.bytes(&std::fs::read(folder.join("t.csv")).unwrap());
     assert!(resolved.contains(&format!("digest = \"{}\"", frame.end())), "{resolved}");
     // The folder's scenario makes it again, to the same digest.
     let again = ["run", "a/scenario.toml", "--data", "t.csv", "--format", "json", "--out", "b"];
-    let summary = |output| crate::util::json(output)["digest"].clone();
-    assert_eq!(summary(&crate::util::done(&folder, &again)), summary(&first));
+    let summary = |output| json(output)["digest"].clone();
+    assert_eq!(summary(&done(&folder, &again)), summary(&first));
     std::fs::write(folder.join("t.csv"), format!("size,floor,rent\n{rows}21,1,999\n")).unwrap();
-    let message = crate::util::refused(&folder, 2, &[&again[..7], &["c"]].concat());
+    let message = refused(&folder, 2, &[&again[..7], &["c"]].concat());
     assert!(message.contains("the scenario was made for a file of digest"), "{message}");
     let resumed = run("a", &["--resume"]);
     assert_eq!(resumed.status.code(), Some(2));
-    assert!(crate::util::said(&resumed).contains("digest"), "{}", crate::util::said(&resumed));
+    assert!(said(&resumed).contains("digest"), "{}", said(&resumed));
 }

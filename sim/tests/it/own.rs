@@ -13,7 +13,7 @@ use sordino_sim::study::execute::{self, Place};
 use sordino_sim::world::function::Functions;
 use sordino_sim::world::{Family, Objective};
 
-use crate::util::{done, files, json, refused, scratch, text};
+use crate::util::{done, files, json, refused, scratch, text, with};
 
 /// From the command line, by both drivers: one digest, one folder; the page is made again from the folder.
 #[test]
@@ -199,9 +199,7 @@ fn tables_that_do_not_fit_are_refused_by_line_column_and_reason() {
         (&["federation.agents=5"], "3 agents; federation.agents = 5"),
         (&["objective.digest=\"12\""], "64 hexadecimal digits"),
     ] {
-        let mut arguments = vec!["run", "t.toml", "--data", "t.csv", "--out", "no"];
-        settings.iter().for_each(|setting| arguments.extend(["--set", setting]));
-        let message = refused(&folder, 2, &arguments);
+        let message = refused(&folder, 2, &with(&["run", "t.toml", "--data", "t.csv", "--out", "no"], settings));
         assert!(message.contains(expected), "{message}\nexpected {expected}");
     }
     let message = refused(&folder, 2, &["run", "t.toml", "--out", "no"]);

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::util::{SMALL, command, done, files, json, refused, said, scratch, sordino, text};
+use crate::util::{SMALL, command, done, files, json, refused, said, scratch, sordino, text, with};
 
 /// Three methods, two of them with a ledger.
 const METHODS: &str = "federation.methods=[\"ts\",\"fts-de\",\"dp-fts-de\"]";
@@ -99,9 +99,7 @@ fn every_trust_model_is_cut() {
     let output = ["objective.points=60", "prior.rounds=8", "release.draws=20"];
     let outsourced = ["modeler.rounds=12", "objective.points_per_axis=12", "curator.out_dims=[2, 5]"];
     for (name, settings) in [("ldp-se", local), ("output-gp", output), ("outsourced-grid", outsourced)] {
-        let settings: Vec<String> = settings.iter().map(|setting| format!("--set={setting}")).collect();
-        let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
-        let what = [&["run", name, "--runs", "3"][..], &settings].concat();
+        let what = with(&["run", name, "--runs", "3"], &settings);
         let undivided = format!("undivided-{name}");
         done(&folder, &[&what[..], &["--out", &undivided]].concat());
         in_parts(&folder, name, 2, &what);

@@ -5,11 +5,8 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::Command;
 
-use crate::util::scratch;
-
-const SMALL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/small.toml");
+use crate::util::{SMALL, done, said, scratch, sordino, with};
 
 type Widths = BTreeMap<char, f64>;
 /// Font, then `regular` and `bold`.
@@ -174,13 +171,8 @@ fn made(folder: &Path) {
         ),
         ("one", SMALL, &["federation.methods=[\"dp-fts-de\"]", "federation.rounds=1"]),
     ];
-    let sordino = |arguments: &[&str]| {
-        let output = Command::new(env!("CARGO_BIN_EXE_sordino")).args(arguments).current_dir(folder).output().unwrap();
-        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    };
     for (out, scenario, settings) in runs {
-        let settings = settings.iter().flat_map(|setting| ["--set", setting]);
-        sordino(&["run", scenario, "--runs", "2", "--out", out].into_iter().chain(settings).collect::<Vec<_>>());
+        done(folder, &with(&["run", scenario, "--runs", "2", "--out", out], settings));
     }
     let methods = "federation.methods=[\"ts\",\"dp-fts-de\",\"uniform-weights\"]";
     for (out, axis) in [
@@ -188,19 +180,16 @@ fn made(folder: &Path) {
         ("sweep-numbers", "privacy.noise_multiplier=0.05,0.5,1,1.25,1000"),
         ("sweep-rounds", "federation.rounds=3,1000"),
     ] {
-        sordino(&["sweep", SMALL, "--set", methods, "--set", axis, "--runs", "1", "--out", out]);
+        done(folder, &["sweep", SMALL, "--set", methods, "--set", axis, "--runs", "1", "--out", out]);
     }
     sheets(folder);
     let question =
         ["--sampling-probability", "0.001", "--noise-multiplier", "0.8", "--rounds", "1000000", "--delta", "1e-9"];
-    sordino(&[&["privacy", "compare"], &question[..], &["--out", "compare.svg"]].concat());
+    done(folder, &[&["privacy", "compare"], &question[..], &["--out", "compare.svg"]].concat());
 }
 
 /// Every figure of every folder at the widths of papers.
 fn sheets(folder: &Path) {
-    let sordino = |arguments: &[&str]| {
-        Command::new(env!("CARGO_BIN_EXE_sordino")).args(arguments).current_dir(folder).output().unwrap()
-    };
     std::fs::create_dir(folder.join("sheets")).unwrap();
     let mut drawn = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -208,16 +197,14 @@ fn sheets(folder: &Path) {
         if !folder.join(&name).is_dir() || name == "sheets" {
             continue;
         }
-        let refused = sordino(&["report", &name, "--figure", "?", "--out", "x.svg"]);
-        let said = String::from_utf8(refused.stderr).unwrap();
-        let there = said.trim().split(" has ").nth(1).unwrap_or_else(|| panic!("{name}: {said}"));
+        let refused = sordino(folder, &["report", &name, "--figure", "?", "--out", "x.svg"]);
+        let there = said(&refused).trim().split(" has ").nth(1).unwrap_or_else(|| panic!("{name}: {}", said(&refused)));
         for figure in there.split("; ").next().unwrap().split(", ") {
             for (width, title) in [("60mm", false), ("84mm", false), ("84mm", true), ("174mm", false)] {
                 let out = format!("sheets/{name}-{figure}-{width}-{title}.svg");
                 let mut arguments = vec!["report", &name, "--figure", figure, "--width", width, "--out", &out];
                 arguments.extend((!title).then_some("--no-title"));
-                let output = sordino(&arguments);
-                assert!(output.status.success(), "{out}: {}", String::from_utf8_lossy(&output.stderr));
+                done(folder, &arguments);
                 drawn += 1;
             }
         }

@@ -8,8 +8,7 @@ use crate::util::{self, scratch};
 
 /// Runs the words of a line and expects success.
 fn done(folder: &Path, line: &str) -> String {
-    let words: Vec<&str> = line.split_whitespace().collect();
-    String::from_utf8(util::done(folder, &words).stdout).unwrap()
+    util::printed(folder, &line.split_whitespace().collect::<Vec<_>>())
 }
 
 fn json(folder: &Path, line: &str) -> Value {
@@ -18,8 +17,7 @@ fn json(folder: &Path, line: &str) -> Value {
 
 /// Runs the words of a line and expects code 2.
 fn refused(folder: &Path, line: &str) -> String {
-    let words: Vec<&str> = line.split_whitespace().collect();
-    util::refused(folder, 2, &words)
+    util::refused(folder, 2, &line.split_whitespace().collect::<Vec<_>>())
 }
 
 const PAPER: &str = "--sampling-probability 0.25 --noise-multiplier 1 --rounds 40";

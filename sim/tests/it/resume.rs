@@ -2,55 +2,14 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use sordino_sim::journal::{Journal, JournalError};
 use sordino_sim::model::federated::{self, DriverError, ledger};
 use sordino_sim::model::{DriverKind, Options};
-use sordino_sim::progress::{Progress, Stage, Step};
 use sordino_sim::record::MethodRun;
 use sordino_sim::scenario::Scenario;
 
-use crate::util::charges;
-
-const SMALL: &str = include_str!("../small.toml");
-
-fn scenario(settings: &[&str]) -> Scenario {
-    let settings: Vec<String> = settings.iter().map(|s| s.to_string()).collect();
-    Scenario::parse("small", SMALL, &settings).unwrap_or_else(|error| panic!("{error}"))
-}
-
-/// A folder that goes away with its owner.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("sordino-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).unwrap();
-        Folder(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-/// Stops the execution after so many rounds of any method.
-struct StopAfter {
-    left: AtomicU32,
-    stop: Arc<AtomicBool>,
-}
-
-impl Progress for StopAfter {
-    fn advance(&self, step: &Step) {
-        if matches!(step.stage, Stage::Done { .. }) && self.left.fetch_sub(1, Ordering::Relaxed) <= 1 {
-            self.stop.store(true, Ordering::Relaxed);
-        }
-    }
-}
+use crate::util::{StopAfter, charges, scratch, small};
 
 fn execute(
     scenario: &Scenario,
@@ -58,10 +17,24 @@ fn execute(
     stop_after: u32,
     driver: DriverKind,
 ) -> Result<Vec<MethodRun>, DriverError> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let progress = StopAfter { left: AtomicU32::new(stop_after), stop: stop.clone() };
-    let options = Options { driver, journal: journal.map(Arc::new), stop, ..Options::default() };
+    let progress = StopAfter::new(stop_after);
+    let options = Options { driver, journal: journal.map(Arc::new), stop: progress.stop.clone(), ..Options::default() };
     federated::run(scenario, &options, &progress)
+}
+
+/// One method in one run, and a folder in which it was stopped after nine rounds.
+fn stopped(name: &str) -> (Scenario, PathBuf) {
+    let scenario = small("", &["federation.methods=[\"dp-fts-de\"]", "runs=1"]);
+    let folder = scratch(name);
+    let journal = Journal::create(&folder, &scenario.resolved(), None).unwrap();
+    assert!(matches!(execute(&scenario, Some(journal), 9, DriverKind::Lockstep), Err(DriverError::Interrupted)));
+    (scenario, folder)
+}
+
+/// Goes on to the end.
+fn resume(scenario: &Scenario, folder: &Path) -> Result<Vec<MethodRun>, DriverError> {
+    let journal = Journal::resume(folder, &scenario.resolved(), None).unwrap();
+    execute(scenario, Some(journal), u32::MAX, DriverKind::Lockstep)
 }
 
 /// Runs in pieces of `piece` rounds until it is done; returns results, ledger, number of pieces.
@@ -92,53 +65,44 @@ fn pieces_of_any_length_make_the_same_run() {
     // Three blocks of the transcript.
     let blocks = ["federation.agents=2500", "federation.rounds=11", "runs=1", "surrogate.own_draw=features"];
     for settings in [&plan[..], &[&plan[..], &faults].concat(), &[&plan[..], &blocks].concat()] {
-        let scenario = scenario(settings);
+        let scenario = small("", settings);
         let reference = execute(&scenario, None, u32::MAX, DriverKind::Lockstep).unwrap();
-        let folder = Folder::new("whole");
-        let (whole, ledger, pieces) = in_pieces(&scenario, &folder.0, u32::MAX);
+        let (whole, ledger, pieces) = in_pieces(&scenario, &scratch("resume-whole"), u32::MAX);
         assert_eq!((&whole, pieces), (&reference, 1));
         let releases: u32 = reference.iter().map(|run| run.releases).sum();
         assert_eq!(charges(&ledger), u64::from(releases));
         // 6 and 7 stop before and after the last release of the prior's.
         for piece in [5, 6, 7, 31] {
-            let folder = Folder::new("pieces");
-            let (results, pieces_ledger, pieces) = in_pieces(&scenario, &folder.0, piece);
+            let folder = scratch("resume-pieces");
+            let (results, pieces_ledger, pieces) = in_pieces(&scenario, &folder, piece);
             assert!(pieces > 1);
             assert_eq!(results, reference, "pieces of {piece}");
             assert_eq!(pieces_ledger, ledger, "pieces of {piece}");
-            assert!(!folder.0.join("state").exists());
+            assert!(!folder.join("state").exists());
         }
     }
 }
 
 #[test]
 fn another_scenario_is_refused_with_the_difference() {
-    let folder = Folder::new("other");
-    let (one, other) = (scenario(&[]), scenario(&["privacy.noise_multiplier=2.5"]));
-    assert!(matches!(Journal::resume(&folder.0, &one.resolved(), None), Err(JournalError::NothingToResume { .. })));
-    Journal::create(&folder.0, &one.resolved(), None).unwrap();
-    let error = Journal::resume(&folder.0, &other.resolved(), None).unwrap_err().to_string();
+    let folder = scratch("resume-other");
+    let (one, other) = (small("", &[]), small("", &["privacy.noise_multiplier=2.5"]));
+    assert!(matches!(Journal::resume(&folder, &one.resolved(), None), Err(JournalError::NothingToResume { .. })));
+    Journal::create(&folder, &one.resolved(), None).unwrap();
+    let error = Journal::resume(&folder, &other.resolved(), None).unwrap_err().to_string();
     assert!(error.contains("noise_multiplier = 1.0") && error.contains("noise_multiplier = 2.5"), "{error}");
 }
 
 #[test]
 fn damaged_files_are_refused_by_name() {
-    let scenario = scenario(&["federation.methods=[\"dp-fts-de\"]", "runs=1"]);
-    let folder = Folder::new("damaged");
-    let journal = Journal::create(&folder.0, &scenario.resolved(), None).unwrap();
-    assert!(matches!(execute(&scenario, Some(journal), 9, DriverKind::Lockstep), Err(DriverError::Interrupted)));
-    let state = folder.0.join("state");
-    let newest = std::fs::read_dir(&state)
+    let (scenario, folder) = stopped("resume-damaged");
+    let newest = std::fs::read_dir(folder.join("state"))
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|e| e == "checkpoint"))
         .max()
         .unwrap();
     let bytes = std::fs::read(&newest).unwrap();
-    let resume = || {
-        let journal = Journal::resume(&folder.0, &scenario.resolved(), None).unwrap();
-        execute(&scenario, Some(journal), u32::MAX, DriverKind::Lockstep)
-    };
     for (damage, expected) in [
         (bytes[..bytes.len() - 1].to_vec(), "digest"),
         (bytes[..10].to_vec(), "too short"),
@@ -146,36 +110,33 @@ fn damaged_files_are_refused_by_name() {
         (Vec::new(), "too short"),
     ] {
         std::fs::write(&newest, damage).unwrap();
-        let error = resume().unwrap_err().to_string();
+        let error = resume(&scenario, &folder).unwrap_err().to_string();
         assert!(error.contains(expected) && error.contains("checkpoint"), "{error}");
     }
     // As the message says: without the damaged file an older checkpoint serves.
     std::fs::remove_file(&newest).unwrap();
-    assert_eq!(resume().unwrap(), execute(&scenario, None, u32::MAX, DriverKind::Lockstep).unwrap());
+    let whole = execute(&scenario, None, u32::MAX, DriverKind::Lockstep).unwrap();
+    assert_eq!(resume(&scenario, &folder).unwrap(), whole);
 }
 
 #[test]
 fn a_ledger_that_does_not_fit_stops_everything() {
-    let scenario = scenario(&["federation.methods=[\"dp-fts-de\"]", "runs=1"]);
     for (tamper, expected) in
         [("{\"schema\":9,\"sequence\":0,\"event\":null}\n", "line 1"), ("nonsense\n", "line 1"), ("", "")]
     {
-        let folder = Folder::new("ledger");
-        let journal = Journal::create(&folder.0, &scenario.resolved(), None).unwrap();
-        assert!(matches!(execute(&scenario, Some(journal), 9, DriverKind::Lockstep), Err(DriverError::Interrupted)));
-        let path = folder.0.join("state/run-00000.dp-fts-de.ledger.jsonl");
+        let (scenario, folder) = stopped("resume-ledger");
+        let path = folder.join("state/run-00000.dp-fts-de.ledger.jsonl");
         let good = std::fs::read_to_string(&path).unwrap();
         assert!(good.lines().count() >= 3);
-        let journal = || Journal::resume(&folder.0, &scenario.resolved(), None).unwrap();
         if expected.is_empty() {
             // A charge whose line was cut off was never acted upon: written again.
             std::fs::write(&path, format!("{good}{{\"schema\":1,\"seq")).unwrap();
-            execute(&scenario, Some(journal()), u32::MAX, DriverKind::Lockstep).unwrap();
+            resume(&scenario, &folder).unwrap();
             // What it is for, and one line for each release.
             assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 1 + 14);
         } else {
             std::fs::write(&path, tamper).unwrap();
-            let error = execute(&scenario, Some(journal()), u32::MAX, DriverKind::Lockstep).unwrap_err().to_string();
+            let error = resume(&scenario, &folder).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
         }
     }
@@ -184,22 +145,15 @@ fn a_ledger_that_does_not_fit_stops_everything() {
 /// Before the mend: z = 9 written over 1 in 12 lines was accepted on resume, and published in `ledger.jsonl`.
 #[test]
 fn mended_a_ledger_edited_to_a_cheaper_noise_is_refused() {
-    let scenario = scenario(&["federation.methods=[\"dp-fts-de\"]", "runs=1"]);
-    let folder = Folder::new("cheaper");
-    let journal = Journal::create(&folder.0, &scenario.resolved(), None).unwrap();
-    assert!(matches!(execute(&scenario, Some(journal), 9, DriverKind::Lockstep), Err(DriverError::Interrupted)));
-    let path = folder.0.join("state/run-00000.dp-fts-de.ledger.jsonl");
+    let (scenario, folder) = stopped("resume-cheaper");
+    let path = folder.join("state/run-00000.dp-fts-de.ledger.jsonl");
     let good = std::fs::read_to_string(&path).unwrap();
     let cheaper = good.replace("\"noise_multiplier\":1.0", "\"noise_multiplier\":9.0");
     assert_ne!(good, cheaper);
-    let resume = || {
-        let journal = Journal::resume(&folder.0, &scenario.resolved(), None).unwrap();
-        execute(&scenario, Some(journal), u32::MAX, DriverKind::Lockstep)
-    };
     std::fs::write(&path, cheaper).unwrap();
-    let error = resume().unwrap_err().to_string();
+    let error = resume(&scenario, &folder).unwrap_err().to_string();
     assert!(error.contains("line 2") && error.contains("chain"), "{error}");
     // Negative control: as it was, it goes on.
     std::fs::write(&path, good).unwrap();
-    resume().unwrap();
+    resume(&scenario, &folder).unwrap();
 }

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use sordino_core::digest::{Digest, Frame, combine};
@@ -23,7 +23,7 @@ use sordino_sim::scenario::rule::{Rule, whole};
 use sordino_sim::scenario::{self, Head, Problem, ScenarioError, Section, SectionTables, json_schema, starter};
 use sordino_sim::study::execute::{self, ExecuteError, Place};
 
-use crate::util::{files, scratch};
+use crate::util::{StopAfter, files, scratch, settings, text};
 
 /// Everybody guesses a number below `sides`; what is published is how far off the guess was.
 #[derive(Clone, Debug)]
@@ -140,31 +140,22 @@ impl Model for Toy {
 const TOML: &str =
     "trust = \"toy\"\nname = \"toy\"\ndescription = \"a game of guessing\"\nruns = 5\n[game]\nsides = 100\n";
 
-fn parse(settings: &[&str]) -> Result<Box<dyn Model>, ScenarioError> {
-    let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
-    scenario::parse(&models(), "toy.toml", TOML, &settings)
+fn parse(set: &[&str]) -> Result<Box<dyn Model>, ScenarioError> {
+    scenario::parse(&models(), "toy.toml", TOML, &settings(set))
 }
 
 fn toy(seed: u64) -> Box<dyn Model> {
     parse(&[&format!("seed={seed}")]).unwrap()
 }
 
-/// Stops after so many jobs.
-struct StopAfter(AtomicU32, Arc<AtomicBool>);
-
-impl Progress for StopAfter {
-    fn job(&self, _name: &str) {
-        self.1.store(self.0.fetch_sub(1, Ordering::Relaxed) <= 1, Ordering::Relaxed);
-    }
-}
-
 fn run(model: &dyn Model, folder: &Path, jobs: u32) -> Result<Option<Record>, ExecuteError> {
     let Place::Open(folder, journal) = execute::begin_or_resume(folder, model, None)? else {
         return Ok(None);
     };
-    let stop = Arc::new(AtomicBool::new(false));
-    let options = Options { threads: std::num::NonZeroUsize::new(1), stop: stop.clone(), ..Options::default() };
-    execute::execute(model, folder, journal, options, &StopAfter(AtomicU32::new(jobs), stop)).map(Some)
+    let progress = StopAfter::new(jobs);
+    let options =
+        Options { threads: std::num::NonZeroUsize::new(1), stop: progress.stop.clone(), ..Options::default() };
+    execute::execute(model, folder, journal, options, &progress).map(Some)
 }
 
 #[test]
@@ -174,10 +165,7 @@ fn a_fifth_trust_model_is_interrupted_shown_resumed_and_complete() {
     let record = run(&*toy(1), &whole, u32::MAX).unwrap().unwrap();
     let names = ["README.md", "regret.svg", "report.html", "rounds.csv", "scenario.toml", "summary.json", "table.txt"];
     assert!(files(&whole).keys().map(|path| path.to_str().unwrap()).eq(names), "{:?}", files(&whole).keys());
-    assert_eq!(
-        Summary::parse(std::str::from_utf8(&files(&whole)[Path::new("summary.json")]).unwrap()),
-        Ok(record.summary.clone())
-    );
+    assert_eq!(Summary::parse(text(&files(&whole)[Path::new("summary.json")])), Ok(record.summary.clone()));
     for needed in ["Who is protected from whom", "guess-1", "a game of guessing"] {
         assert!(record.files.iter().any(|file| file.0 == "report.html" && file.1.contains(needed)), "{needed}");
     }

@@ -4,9 +4,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
-}
+use crate::util::{command, done, json, said, scratch, text};
 
 struct Case {
     folder: PathBuf,
@@ -14,9 +12,7 @@ struct Case {
 
 impl Case {
     fn new(name: &str) -> Case {
-        let folder = std::env::temp_dir().join(format!("sordino-tune-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&folder);
-        std::fs::create_dir_all(&folder).unwrap();
+        let folder = scratch(&format!("tune-{name}"));
         let space = "design = \"grid\"\n[parameters.x]\nlow = 0\nhigh = 4\ninteger = true\npoints = 5\n";
         std::fs::write(folder.join("space.toml"), space).unwrap();
         Case { folder }
@@ -24,13 +20,20 @@ impl Case {
 
     /// The program in the case's folder, with a state folder of its own.
     fn program(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_sordino"));
-        command.current_dir(&self.folder).env("XDG_STATE_HOME", self.folder.join("state")).args(arguments);
+        let mut command = command(&self.folder, arguments);
+        command.env("XDG_STATE_HOME", self.folder.join("state"));
         command
     }
 
     fn tune(&self, command: &str, more: &[&str]) -> Output {
         self.prepared(command, &[&["--max-epsilon", "100", "--timeout", "20"], more].concat()).output().unwrap()
+    }
+
+    /// Expects success.
+    fn released(&self, command: &str, more: &[&str]) -> Output {
+        let output = self.tune(command, more);
+        assert!(output.status.success(), "{more:?}: {}", said(&output));
+        output
     }
 
     fn prepared(&self, command: &str, more: &[&str]) -> Command {
@@ -52,12 +55,6 @@ impl Case {
     }
 }
 
-impl Drop for Case {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.folder);
-    }
-}
-
 /// 0.1, 0.3, 0.5, 0.9, 0.2 for x = 0..4, from the environment and checked against standard input.
 const COMMAND: &str = "read line; case \"$line\" in \"{\\\"x\\\":$SORDINO_X}\") ;; *) exit 9;; esac; \
                        echo secret-log >&2; echo training; echo 0.13592 | tr 1 $(echo 13592 | cut -c$((SORDINO_X+1)))";
@@ -66,9 +63,8 @@ const COMMAND: &str = "read line; case \"$line\" in \"{\\\"x\\\":$SORDINO_X}\") 
 fn releases_the_best_candidate_and_nothing_else() {
     let case = Case::new("release");
     let more = ["--epsilon", "8", "--records", "5000", "--format", "json"];
-    let output = case.tune("case $SORDINO_X in 3) echo 0.9000;; *) echo 0.${SORDINO_X}000;; esac", &more);
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let release: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let output = case.released("case $SORDINO_X in 3) echo 0.9000;; *) echo 0.${SORDINO_X}000;; esac", &more);
+    let release = json(&output);
     // The gap to the next candidate, 0.5, is 1,666 sensitivities; the noise has scale 7.5e-5.
     assert_eq!(release["parameters"], serde_json::json!({"x": 3}));
     let score = release["score"].as_f64().unwrap();
@@ -76,7 +72,7 @@ fn releases_the_best_candidate_and_nothing_else() {
     assert_eq!((release["epsilon"].as_f64(), release["noise"].as_str()), (Some(8.0), Some("secret noise")));
     assert_eq!(case.charges(), 1);
     // Progress counts; it never tells a score.
-    let progress = text(&output.stderr);
+    let progress = said(&output);
     assert!(progress.contains("5 of 5 candidates evaluated") && progress.contains("your promise"));
     assert!(!progress.contains("0.9") && !progress.contains("0.4"), "{progress}");
 }
@@ -84,9 +80,9 @@ fn releases_the_best_candidate_and_nothing_else() {
 #[test]
 fn parameters_arrive_twice_and_the_log_stays_inside() {
     let case = Case::new("channels");
-    let output = case.tune(COMMAND, &["--epsilon", "1", "--minimize", "--score-range", "-1,1"]);
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    assert!(!text(&output.stderr).contains("secret-log"));
+    let more = ["--epsilon", "1", "--minimize", "--score-range", "-1,1"];
+    let output = case.released(COMMAND, &more);
+    assert!(!said(&output).contains("secret-log"));
     let release = text(&output.stdout);
     assert_eq!(release.lines().count(), 4, "{release}");
     assert!(
@@ -94,16 +90,15 @@ fn parameters_arrive_twice_and_the_log_stays_inside() {
     );
     // Two releases of the same data are two different draws (a tie of both has probability far below 1e-3).
     let draw = |release: &str| release.lines().take(2).map(str::to_owned).collect::<Vec<_>>();
-    let again =
-        [(); 3].map(|()| text(&case.tune(COMMAND, &["--epsilon", "1", "--minimize", "--score-range", "-1,1"]).stdout));
-    assert!(again.iter().any(|again| draw(again) != draw(&release)));
+    let again = [(); 3].map(|()| text(&case.released(COMMAND, &more).stdout).to_owned());
+    assert!(again.iter().any(|again| draw(again) != draw(release)));
     assert_eq!(case.charges(), 4);
     assert!(again[2].contains("epsilon 4 of 100 spent in 4 releases, 96 left"), "{}", again[2]);
 }
 
 #[test]
 fn failures_abort_without_a_charge() {
-    for (name, command, said) in [
+    for (name, command, reason) in [
         ("hang", "if [ $SORDINO_X = 2 ]; then sleep 600; fi; echo 1", "ran out of time"),
         ("exit", "if [ $SORDINO_X = 2 ]; then exit 7; fi; echo 1", "exit code 7"),
         ("nan", "if [ $SORDINO_X = 2 ]; then echo nan; fi; if [ $SORDINO_X != 2 ]; then echo 1; fi", "NaN"),
@@ -116,15 +111,14 @@ fn failures_abort_without_a_charge() {
         }
         more.extend(["--max-epsilon", "100"]);
         let output = case.prepared(command, &more).output().unwrap();
-        let errors = text(&output.stderr);
+        let errors = said(&output);
         assert_eq!(output.status.code(), Some(1), "{errors}");
         assert!(output.stdout.is_empty());
-        assert!(errors.contains(said) && errors.contains("nothing is released"), "{name}: {errors}");
+        assert!(errors.contains(reason) && errors.contains("nothing is released"), "{name}: {errors}");
         assert_eq!(case.charges(), 0);
         // The other public rule counts it as the worst score, and is accounted.
         if name != "hang" {
-            let output = case.tune(command, &["--epsilon", "1", "--on-failure", "lowest"]);
-            assert!(output.status.success() && !output.stdout.is_empty(), "{}", text(&output.stderr));
+            assert!(!case.released(command, &["--epsilon", "1", "--on-failure", "lowest"]).stdout.is_empty());
             assert_eq!(case.charges(), 1);
         }
     }
@@ -134,22 +128,20 @@ fn failures_abort_without_a_charge() {
 #[test]
 fn standard_error_does_not_tell_which_candidate_failed_or_how() {
     let case = Case::new("silent");
-    let said = |command: &str, more: &[&str]| {
-        let output = case.tune(command, &[&["--epsilon", "1", "--on-failure", "lowest"], more].concat());
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        text(&output.stderr)
+    let lowest = |command: &str, more: &[&str]| {
+        said(&case.released(command, &[&["--epsilon", "1", "--on-failure", "lowest"], more].concat())).to_owned()
     };
     let bits = "if [ $SORDINO_X = 2 ]; then exit 173; fi; if [ $SORDINO_X = 3 ]; then echo nan; else echo 1; fi";
-    assert_eq!(said(bits, &[]), said("echo 1", &[]));
+    assert_eq!(lowest(bits, &[]), lowest("echo 1", &[]));
     // Who asks for it is told, and the help says what that is.
-    let told = said(bits, &["--show-errors"]);
+    let told = lowest(bits, &["--show-errors"]);
     assert!(told.contains("3 of 5 candidates evaluated; this one ended with exit code 173"), "{told}");
     assert!(told.contains("4 of 5 candidates evaluated; this one ended with NaN"), "{told}");
-    let help = Command::new(env!("CARGO_BIN_EXE_sordino")).args(["tune", "--help"]).output().unwrap();
+    let help = done(&case.folder, &["tune", "--help"]);
     assert!(text(&help.stdout).contains("not for publication"));
     // The rule that releases nothing tells that something failed, and no more.
     let output = case.tune(bits, &["--epsilon", "1"]);
-    let errors = text(&output.stderr);
+    let errors = said(&output);
     assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
     assert!(!errors.contains("173") && !errors.contains("NaN") && errors.contains("--show-errors"), "{errors}");
 }
@@ -159,7 +151,7 @@ fn budgets_and_bad_arguments_are_refused_before_anything_runs() {
     let case = Case::new("refuse");
     let run = |more: &[&str]| {
         let output = case.prepared("touch ran; echo 1", more).output().unwrap();
-        (output.status.code(), text(&output.stderr), output.stdout.len())
+        (output.status.code(), said(&output).to_owned(), output.stdout.len())
     };
     for more in [
         &["--epsilon", "0"][..],
@@ -190,10 +182,10 @@ fn budgets_and_bad_arguments_are_refused_before_anything_runs() {
     assert!(!case.folder.join("ran").exists() && case.charges() == 0);
 }
 
-fn refused(output: &Output, code: i32, said: &str) {
-    let errors = text(&output.stderr);
+fn refused(output: &Output, code: i32, reason: &str) {
+    let errors = said(output);
     assert_eq!((output.status.code(), output.stdout.len()), (Some(code), 0), "{errors}");
-    assert!(errors.contains(said), "{errors}");
+    assert!(errors.contains(reason), "{errors}");
 }
 
 /// Item 5 (a), the attacks of the finding: each released, rc 0, and left a ledger without the charge.
@@ -210,7 +202,7 @@ fn mended_a_ledger_exchanged_during_training_releases_nothing() {
         let command = format!("if [ $SORDINO_X = 0 ]; then {attack}; fi; echo 1");
         let output = case.tune(&command, &["--epsilon", "1"]);
         refused(&output, 1, "nothing is released");
-        assert!(!text(&output.stderr).contains("candidate failed"), "{attack}: {}", text(&output.stderr));
+        assert!(!said(&output).contains("candidate failed"), "{attack}: {}", said(&output));
         let _ = std::fs::remove_file(case.folder.join("sordino-ledger.jsonl"));
     }
     // The control: the same command without an attack.
@@ -317,13 +309,13 @@ fn mended_a_torn_last_line_is_charged_and_tuning_goes_on() {
     let case = Case::new("torn");
     for (round, expected) in [(0, "epsilon 1 of"), (1, "epsilon 2 of"), (2, "epsilon 3 of")] {
         let output = case.tune("echo 1", &["--epsilon", "1"]);
-        assert!(text(&output.stdout).contains(expected), "{round}: {}", text(&output.stderr));
+        assert!(text(&output.stdout).contains(expected), "{round}: {}", said(&output));
         let whole = case.ledger();
         case.put(&whole[..whole.len() - 30 * round - 1]);
     }
     let output = case.tune("echo 1", &["--epsilon", "1", "--no-counter"]);
-    assert!(text(&output.stdout).contains("epsilon 4 of"), "{}", text(&output.stderr));
-    assert!(text(&output.stderr).contains("counts as charged"));
+    assert!(text(&output.stdout).contains("epsilon 4 of"), "{}", said(&output));
+    assert!(said(&output).contains("counts as charged"));
 }
 
 /// Item 5 (c): no word of it reached a user.
@@ -332,16 +324,17 @@ fn mended_the_precondition_is_told_everywhere() {
     let case = Case::new("precondition");
     let sentence = "Training data must be public or disjoint from the scored records";
     for flag in ["-h", "--help"] {
-        let help = text(&case.program(&["tune", flag]).output().unwrap().stdout);
+        let help = done(&case.folder, &["tune", flag]);
+        let help = text(&help.stdout);
         assert!(help.split_whitespace().collect::<Vec<_>>().join(" ").contains(sentence), "{help}");
     }
     let more = ["--epsilon", "1", "--records", "5000"];
     let output = case.tune("echo 0.5000", &more);
-    assert!(text(&output.stderr).contains(sentence));
+    assert!(said(&output).contains(sentence));
     let release = text(&output.stdout);
     assert!(release.contains("one of 5000 scored records") && release.contains("training records are not protected"));
     let output = case.tune("echo 0.5000", &[&more[..], &["--format", "json"]].concat());
-    let release: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let release = json(&output);
     assert_eq!(release["protects"].as_str(), Some("one of 5000 scored records"));
     assert_eq!(release["training_records"].as_str(), Some("not protected"));
 }
@@ -353,14 +346,13 @@ fn mended_a_rounded_score_is_refused_and_a_fraction_is_exact() {
     let more = ["--epsilon", "1", "--records", "5000", "--show-errors"];
     let output = case.tune("if [ $SORDINO_X = 2 ]; then echo 0.871; else echo 0.8714; fi", &more);
     refused(&output, 1, "nothing is released");
-    assert!(text(&output.stderr).contains("3 decimals where 4 are needed"), "{}", text(&output.stderr));
+    assert!(said(&output).contains("3 decimals where 4 are needed"), "{}", said(&output));
     assert_eq!(case.charges(), 0);
     // The step of the last decimal is part of the sensitivity; more decimals need less noise.
     let noise = |more: &[&str], command: &str| {
         let all = ["--epsilon", "1", "--records", "5000", "--format", "json"];
-        let output = case.tune(command, &[&all[..], more].concat());
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        let release: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let output = case.released(command, &[&all[..], more].concat());
+        let release = json(&output);
         (release["noise_scale"].as_f64().unwrap(), release["score"].as_f64().unwrap())
     };
     let close = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-3;
@@ -398,7 +390,7 @@ fn mended_signals_end_the_command_and_its_group() {
         assert!(kill.unwrap().success());
         let output = child.wait_with_output().unwrap();
         refused(&output, 1, "nothing was charged");
-        assert!(text(&output.stderr).contains("run the same command again"));
+        assert!(said(&output).contains("run the same command again"));
         std::thread::sleep(Duration::from_secs(4));
         assert!(!case.folder.join("alive").exists(), "{signal}");
         assert_eq!(case.charges(), 0);
@@ -415,7 +407,7 @@ fn mended_jobs_run_at_a_time_and_a_result_file_is_written() {
     let more = ["--epsilon", "200", "--max-epsilon", "900", "--jobs", "5", "--out", "result.json"];
     let run = |more: &[&str]| case.prepared(command, more).output().unwrap();
     let output = run(&more);
-    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(output.status.success(), "{}", said(&output));
     let written: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(case.folder.join("result.json")).unwrap()).unwrap();
     assert_eq!(written["parameters"], serde_json::json!({"x": 3}));
@@ -435,12 +427,11 @@ fn mended_jobs_run_at_a_time_and_a_result_file_is_written() {
 #[test]
 fn mended_the_space_file_of_the_help_works() {
     let case = Case::new("space");
-    let help = text(&case.program(&["tune", "--help"]).output().unwrap().stdout);
-    let (_, example) = help.split_once("A space file:").unwrap();
+    let help = done(&case.folder, &["tune", "--help"]);
+    let (_, example) = text(&help.stdout).split_once("A space file:").unwrap();
     std::fs::write(case.folder.join("space.toml"), example).unwrap();
-    let output = case.tune("test -n \"$SORDINO_LEARNING_RATE$SORDINO_KERNEL\" && echo 1", &["--epsilon", "1"]);
-    assert!(output.status.success(), "{}\n{example}", text(&output.stderr));
-    assert!(text(&output.stderr).contains("24 of 24 candidates evaluated"));
+    let output = case.released("test -n \"$SORDINO_LEARNING_RATE$SORDINO_KERNEL\" && echo 1", &["--epsilon", "1"]);
+    assert!(said(&output).contains("24 of 24 candidates evaluated"));
     let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md")).unwrap();
     assert!(readme.contains(sordino_host::tune::space::EXAMPLE), "README shows another space file");
     assert!(readme.contains("Training data must be public or disjoint"));

@@ -2,8 +2,13 @@
 
 use std::path::Path;
 use std::process::{Command, Output};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use serde_json::Value;
+use sordino_sim::model::{self, Model};
+use sordino_sim::progress::{Progress, Stage, Step};
+use sordino_sim::scenario::{Scenario, Shipped};
 
 pub use crate::tree::{files, scratch};
 
@@ -37,6 +42,16 @@ pub fn done(folder: &Path, arguments: &[&str]) -> Output {
     output
 }
 
+/// What a run that succeeds prints.
+pub fn printed(folder: &Path, arguments: &[&str]) -> String {
+    text(&done(folder, arguments).stdout).to_owned()
+}
+
+/// Arguments, and settings behind them, each after a `--set`.
+pub fn with<'a>(arguments: &[&'a str], settings: &[&'a str]) -> Vec<&'a str> {
+    arguments.iter().copied().chain(settings.iter().flat_map(|setting| ["--set", setting])).collect()
+}
+
 /// Runs, expects one line on standard error, nothing on standard output, and this code.
 pub fn refused(folder: &Path, code: i32, arguments: &[&str]) -> String {
     let output = sordino(folder, arguments);
@@ -45,6 +60,58 @@ pub fn refused(folder: &Path, code: i32, arguments: &[&str]) -> String {
     assert!(output.stdout.is_empty(), "{arguments:?}: {}", text(&output.stdout));
     assert!(message.starts_with("error: ") && message.lines().count() == 1, "{arguments:?}: {message}");
     message.trim_end().to_owned()
+}
+
+/// Settings as the library takes them.
+pub fn settings(settings: &[&str]) -> Vec<String> {
+    settings.iter().map(ToString::to_string).collect()
+}
+
+/// [`SMALL`] with more tables at its end, and with settings.
+pub fn small(tables: &str, set: &[&str]) -> Scenario {
+    let text = format!("{}{tables}", include_str!("../small.toml"));
+    Scenario::parse("small", &text, &settings(set)).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A shipped scenario of any trust model, or why it is refused.
+pub fn shipped(name: &str, set: &[&str]) -> Result<Box<dyn Model>, String> {
+    let shipped = Shipped::find(name).unwrap();
+    model::parse(shipped.name, shipped.text, &settings(set)).map_err(|error| error.to_string())
+}
+
+/// A scenario without the lines that begin with a key.
+pub fn without(key: &str, text: &str) -> String {
+    text.lines().filter(|line| !line.starts_with(key)).map(|line| format!("{line}\n")).collect()
+}
+
+/// Stops an execution after so many rounds of any method of a federation, or so many jobs of another model.
+pub struct StopAfter {
+    left: AtomicU32,
+    pub stop: Arc<AtomicBool>,
+}
+
+impl StopAfter {
+    pub fn new(left: u32) -> Self {
+        Self { left: AtomicU32::new(left), stop: Arc::new(AtomicBool::new(false)) }
+    }
+
+    fn count(&self) {
+        if self.left.fetch_sub(1, Ordering::Relaxed) <= 1 {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Progress for StopAfter {
+    fn advance(&self, step: &Step) {
+        if matches!(step.stage, Stage::Done { .. }) {
+            self.count();
+        }
+    }
+
+    fn job(&self, _name: &str) {
+        self.count();
+    }
 }
 
 /// What the program printed, as JSON.

@@ -3,7 +3,7 @@
 
 use insta::assert_snapshot;
 
-use crate::util::{SMALL, done, refused, scratch, text};
+use crate::util::{SMALL, done, printed, refused, scratch};
 
 /// Every command, as it stands after `sordino`.
 const COMMANDS: &[&str] = &[
@@ -35,7 +35,7 @@ fn help_of_every_command() {
     let mut whole = String::new();
     for command in COMMANDS {
         let words: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
-        whole += &format!("$ sordino {}\n{}\n", words.join(" "), text(&done(&folder, &words).stdout));
+        whole += &format!("$ sordino {}\n{}\n", words.join(" "), printed(&folder, &words));
     }
     // Nothing that the program lists is missing above.
     let listed = whole.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
@@ -47,7 +47,7 @@ fn help_of_every_command() {
 #[test]
 fn what_a_scenario_promises() {
     let folder = scratch("whole-explain");
-    assert_snapshot!("explain", text(&done(&folder, &["privacy", "explain", "default"]).stdout));
+    assert_snapshot!("explain", printed(&folder, &["privacy", "explain", "default"]));
 }
 
 #[test]

@@ -9,7 +9,8 @@ use super::asked::{Choice, Releases, failure};
 use crate::cli::error::CliError;
 use crate::cli::print::print;
 use crate::report::figure;
-use crate::report::svg::{Chart, Curve, Point, Scale};
+use crate::report::parts::from_zero;
+use crate::report::svg::{Curve, Point};
 use crate::text::significant;
 
 /// `sordino privacy compare`.
@@ -57,20 +58,12 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         };
         curves.push(Curve { class, label: accountant.name().into(), note: told, points });
     }
-    let top = curves.iter().flat_map(|curve| &curve.points).map(|point| point.y).fold(f64::MIN_POSITIVE, f64::max);
-    let chart = Chart {
-        title: "ε over rounds".into(),
-        x_label: "releases".into(),
-        y_label: "ε, zero-out".into(),
-        curves,
-        scale: Scale::Linear { from: 0.0 },
-        y_max: top * 1.05,
-    };
+    let chart = from_zero("ε over rounds", "releases", "ε, zero-out", curves, f64::MIN_POSITIVE);
     let lines = [
         format!("Sampling probability {sampling_probability}, noise multiplier {noise_multiplier}"),
         format!("δ = {}; every curve is an upper bound, PLD the closest", significant(arguments.delta, 3)),
     ];
-    let picture = figure::compose("Privacy loss by accountant", &[&lines[0], &lines[1]], &[chart]);
+    let picture = figure::compose("Privacy loss by accountant", &[&lines[0], &lines[1]], &[chart], None);
     std::fs::write(&arguments.out, picture)
         .map_err(|error| CliError::failure(format!("{}: cannot be written: {error}", arguments.out.display())))?;
     print(&format!("after {rounds} releases at δ = {}\n{said}", arguments.delta))?;

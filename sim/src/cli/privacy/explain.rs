@@ -63,9 +63,8 @@ fn resolved(arguments: &Arguments) -> Result<Box<dyn Model>, CliError> {
         return Ok(parsed?);
     }
     settings.extend(of_data(&text, &settings, data)?);
-    let scenarios = [model::parse(&source, &text, &settings)?];
-    check_data(&scenarios, data)?;
-    let [scenario] = scenarios;
+    let scenario = model::parse(&source, &text, &settings)?;
+    check_data([&*scenario], data)?;
     Ok(scenario)
 }
 

@@ -4,7 +4,6 @@
 //! in their order, with four columns appended. A loss without a finite ε is written `inf`. Nothing is written unless
 //! every row is admissible.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -34,45 +33,24 @@ const APPENDED: [&str; 4] = ["epsilon_rdp", "epsilon_pld", "epsilon_moments", "q
 /// Files are read up to this length.
 const BYTES_MAX: u64 = 64 << 20;
 
-/// Why a table has no answer.
-#[derive(Debug)]
+/// Why a table has no answer: the line, and what is wrong with it.
+#[derive(Debug, thiserror::Error)]
 enum TableError {
-    /// No line with names.
+    #[error("1: no line with names of columns")]
     Empty,
-    /// This column is missing.
-    MissingColumn(&'static str),
-    /// This name stands above two columns, or above one that is to be appended.
+    #[error("1: no column `{name}`; needed are {}", READ.join(", "))]
+    MissingColumn { name: &'static str },
+    #[error("1: column {column}: the name `{name}` is taken twice or is to be appended")]
     Repeated { name: String, column: usize },
-    /// A row of another length than the header.
+    #[error("{line}: column {}: {found} fields where the header has {expected}", found.min(expected) + 1)]
     Fields { line: u64, found: u64, expected: u64 },
     /// Not UTF-8, or not CSV.
+    #[error("{line}: {what}")]
     Text { line: u64, what: String },
-    /// A field out of range.
+    #[error("{line}: column {column} (`{name}`): `{value}` is not admissible: {admissible}")]
     Field { line: u64, column: usize, name: &'static str, value: String, admissible: &'static str },
-    /// What an accountant refuses.
+    #[error("{line}: {error}")]
     Accountant { line: u64, error: AccountantError },
-}
-
-impl fmt::Display for TableError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            TableError::Empty => write!(f, "1: no line with names of columns"),
-            TableError::MissingColumn(name) => {
-                write!(f, "1: no column `{name}`; needed are {}", READ.join(", "))
-            }
-            TableError::Repeated { name, column } => {
-                write!(f, "1: column {column}: the name `{name}` is taken twice or is to be appended")
-            }
-            TableError::Fields { line, found, expected } => {
-                write!(f, "{line}: column {}: {found} fields where the header has {expected}", found.min(expected) + 1)
-            }
-            TableError::Text { line, what } => write!(f, "{line}: {what}"),
-            TableError::Field { line, column, name, value, admissible } => {
-                write!(f, "{line}: column {column} (`{name}`): `{value}` is not admissible: {admissible}")
-            }
-            TableError::Accountant { line, error } => write!(f, "{line}: {error}"),
-        }
-    }
 }
 
 impl From<csv::Error> for TableError {
@@ -148,7 +126,7 @@ fn places(header: &StringRecord) -> Result<[usize; 4], TableError> {
     }
     let mut places = [0; 4];
     for (place, name) in places.iter_mut().zip(READ) {
-        *place = header.iter().position(|found| found.trim() == name).ok_or(TableError::MissingColumn(name))?;
+        *place = header.iter().position(|found| found.trim() == name).ok_or(TableError::MissingColumn { name })?;
     }
     Ok(places)
 }

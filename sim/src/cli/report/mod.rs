@@ -11,6 +11,7 @@ use crate::model;
 use crate::progress::log;
 use crate::report::read;
 use crate::report::sheet::COLUMN;
+use crate::report::tables::Kind;
 use crate::study::parts::mark::whole;
 use crate::study::sweep::SweepFolder;
 
@@ -39,7 +40,7 @@ pub struct Arguments {
     figure: Option<String>,
     /// Print one table instead of writing the page; a sweep has `summary`
     #[arg(long, value_enum)]
-    table: Option<table::Table>,
+    table: Option<Kind>,
     /// Show only these methods, or other names in the figure [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     methods: Vec<String>,

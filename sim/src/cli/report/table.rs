@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use clap::ValueEnum;
-
 use super::super::error::CliError;
 use super::super::{print, unfinished};
 use super::format::Format;
@@ -11,23 +9,15 @@ use crate::files::write_atomically;
 use crate::progress::log;
 use crate::record::distinct;
 use crate::report::differences::few;
+use crate::report::grid;
 use crate::report::results::Results;
-use crate::report::{grid, tables};
+use crate::report::tables::{Kind, Table, table};
 use crate::study::sweep::{SweepFolder, table as sweep_table};
-
-/// Tables of a run folder; a sweep has the first.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum Table {
-    /// What every method reached and what its releases cost
-    Summary,
-    /// Differences between every two methods, run by run: t test, Holm, Wilcoxon
-    Paired,
-}
 
 /// Prints the table, or writes it to `out`.
 pub fn execute(
     folder: &Path,
-    kind: Table,
+    kind: Kind,
     methods: &[String],
     format: Option<Format>,
     out: Option<&Path>,
@@ -63,19 +53,15 @@ fn unknown(folder: &Path, unknown: &str, there: &[&str]) -> CliError {
     CliError::input(format!("--methods {unknown}: is not in {}, which has {}", folder.display(), there.join(", ")))
 }
 
-fn of_run(folder: &Path, kind: Table, methods: &[String]) -> Result<(tables::Table, Option<String>), CliError> {
+fn of_run(folder: &Path, kind: Kind, methods: &[String]) -> Result<(Table, Option<String>), CliError> {
     let results = Results::open(folder).map_err(CliError::input)?;
-    let kind = match kind {
-        Table::Summary => tables::Kind::Summary,
-        Table::Paired => tables::Kind::Paired,
-    };
     let there: Vec<&str> = results.summary.methods.iter().map(|method| method.name.as_str()).collect();
-    let found = tables::table(&results, kind, methods).map_err(|name| unknown(folder, &name, &there))?;
+    let found = table(&results, kind, methods).map_err(|name| unknown(folder, &name, &there))?;
     Ok((found, few(results.summary.runs as usize)))
 }
 
-fn of_sweep(folder: &Path, kind: Table, methods: &[String]) -> Result<(tables::Table, Option<String>), CliError> {
-    if let Table::Paired = kind {
+fn of_sweep(folder: &Path, kind: Kind, methods: &[String]) -> Result<(Table, Option<String>), CliError> {
+    if kind == Kind::Paired {
         return Err(CliError::input(format!(
             "{}: is a sweep; its table is --table summary, and --table paired is for its run folders",
             folder.display()

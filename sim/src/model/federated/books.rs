@@ -1,6 +1,5 @@
 //! What is written down about a method while it runs: transcript, regret, releases, faults.
 
-use sordino_core::digest::Digest;
 use sordino_core::federated::transcript::link;
 use sordino_core::federated::{Aggregation, Counters};
 use sordino_core::math::Scalar;
@@ -19,19 +18,7 @@ pub struct Books(MethodRun);
 impl Books {
     /// Books without an entry.
     pub fn new<T>(method: &MethodContext<T>) -> Self {
-        Books(MethodRun {
-            method: method.method.named(),
-            run: method.run.index,
-            digest: Digest::default(),
-            chain: Vec::new(),
-            regret: Vec::new(),
-            regret_quantiles: Vec::new(),
-            releases: 0,
-            clipped: Vec::new(),
-            selected: Vec::new(),
-            faults: Vec::new(),
-            observations: Vec::new(),
-        })
+        Books(MethodRun::new(method.method.named(), method.run.index))
     }
 
     /// Books resumed from what they held.

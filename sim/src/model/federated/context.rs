@@ -16,7 +16,7 @@ use sordino_core::federated::exchange::{Agreement, Announced, PublicFeatures, ca
 use sordino_core::federated::{
     Aggregation, CandidateRows, Config, InitialRegion, OwnDraw, Parameters, Public, Signal, Tables,
 };
-use sordino_core::kernel::{Kernel, StationaryKernel};
+use sordino_core::kernel::Kernel;
 use sordino_core::linalg::pivoted_cholesky;
 use sordino_core::math::Scalar;
 use sordino_core::random::RunSeed;
@@ -48,14 +48,11 @@ impl<T: Scalar> ScenarioContext<T> {
     /// Builds both from the candidates of an objective.
     pub fn new(scenario: &Scenario, candidates: &[f64], dim: usize) -> Result<Self, DriverError> {
         let points: Arc<Vec<T>> = Arc::new(candidates.iter().map(|x| T::from_f64(*x)).collect());
-        Candidates::list(&points, dim).map_err(DriverError::Domain)?;
+        Candidates::list(&points, dim)?;
         let surrogate = &scenario.surrogate;
         let (mut factor, mut residual) = (Vec::new(), 0.0);
         if surrogate.own_draw == OwnDraw::Joint {
-            let kernel = surrogate.kernel;
-            let kernel = StationaryKernel::with_shape(kernel.kernel, kernel.lengthscale, kernel.signal_variance)
-                .map_err(DriverError::Kernel)?;
-            (factor, residual) = prior_factor(&kernel, candidates, dim, surrogate.prior_tolerance);
+            (factor, residual) = prior_factor(&surrogate.kernel.build()?, candidates, dim, surrogate.prior_tolerance);
         }
         let prior_rows = Arc::new(factor.into_iter().map(T::from_f64).collect());
         let losses = [private_losses(scenario, false)?, private_losses(scenario, true)?];
@@ -159,7 +156,7 @@ impl<T: Scalar> RunContext<T> {
         let (dim, m) = (shared.dim, scenario.surrogate.features as usize);
         let mut features = vec![T::ZERO; random_fourier::storage_len(dim, m)];
         let public = public_features(scenario, index);
-        let map = public.draw(dim, m, &mut features).map_err(DriverError::Features)?;
+        let map = public.draw(dim, m, &mut features)?;
         let mut feature_rows = vec![T::ZERO; shared.points.len() / dim * m];
         for (row, point) in feature_rows.chunks_exact_mut(m).zip(shared.points.chunks_exact(dim)) {
             map.features(point, row);
@@ -217,7 +214,7 @@ pub fn agreement(
     deployment: u64,
     announced: Announced,
 ) -> Result<Agreement, DriverError> {
-    let list = Candidates::list(candidates, dim).map_err(DriverError::Domain)?;
+    let list = Candidates::list(candidates, dim)?;
     Ok(Agreement {
         config: config(scenario, method)?,
         features: public_features(scenario, 0),
@@ -278,7 +275,7 @@ impl<T: Scalar> MethodContext<T> {
         let region_of = shared.points.chunks_exact(shared.dim).map(|point| regions.region_of(point)).collect();
         let config_id = sordino_core::wire::config_id(&config);
         let budget = (scenario.privacy.max_epsilon.unwrap_or(f64::INFINITY), scenario.privacy.delta);
-        let faults = FaultPlan::new(&scenario.faults, scenario.federation.agents).map_err(DriverError::Trace)?;
+        let faults = FaultPlan::new(&scenario.faults, scenario.federation.agents)?;
         Ok(MethodContext {
             method,
             budget,
@@ -297,7 +294,7 @@ impl<T: Scalar> MethodContext<T> {
     pub fn public(&self) -> Result<Public<'_, T>, DriverError> {
         let (run, shared) = (&*self.run, &*self.run.shared);
         let count = self.config.parameters().feature_count as usize;
-        let features = run.public.map(shared.dim, count, &run.features).map_err(DriverError::Features)?;
+        let features = run.public.map(shared.dim, count, &run.features)?;
         let rows = Some(CandidateRows { features: &run.feature_rows, region_of: &self.region_of });
         let tables = Tables { rows, prior_rows: &shared.prior_rows, ..Tables::NONE };
         Ok(Public::new(&self.config, shared.candidates(), features, tables)?)
@@ -325,7 +322,7 @@ pub fn config(scenario: &Scenario, method: Method) -> Result<Config, DriverError
     let (federation, surrogate, privacy) = (&scenario.federation, &scenario.surrogate, &scenario.privacy);
     let whole = vec![1; federation.splits.len()];
     let parts = method.parts();
-    let regions = Regions::new(if parts.split { &federation.splits } else { &whole }).map_err(DriverError::Domain)?;
+    let regions = Regions::new(if parts.split { &federation.splits } else { &whole })?;
     let concentration = if parts.region_weights {
         WeightConcentration { start: privacy.weight_concentration, ..WeightConcentration::PAPER }
     } else {

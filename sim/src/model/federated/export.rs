@@ -8,14 +8,16 @@ mod c;
 mod constants;
 mod rust;
 
+use clap::ValueEnum;
+
 pub use constants::{Export, ExportError};
 
 /// The language of the constants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Language {
-    /// A module that uses `sordino-core`.
+    /// A module that uses sordino-core
     Rust,
-    /// A header, for the library of `capi/`.
+    /// A header that includes nothing
     C,
 }
 

@@ -241,7 +241,7 @@ fn handed_in(customs: &[(String, Custom)], method: Method) -> Result<Option<Cust
 
 /// Refuses a region without a candidate: its agents would have nothing to explore.
 fn regions_have_candidates(scenario: &Scenario, candidates: &[f64], dim: usize) -> Result<(), DriverError> {
-    let regions = Regions::new(&scenario.federation.splits).map_err(DriverError::Domain)?;
+    let regions = Regions::new(&scenario.federation.splits)?;
     let mut found = vec![false; regions.count() as usize];
     candidates.chunks_exact(dim).for_each(|point| found[regions.region_of(point) as usize] = true);
     match found.iter().position(|found| !found) {

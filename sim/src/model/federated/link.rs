@@ -89,11 +89,11 @@ impl<T: Scalar, C: Collects> Link for Door<'_, T, C> {
             refused.refused_stale += 1;
             return Ok(());
         };
-        payload.read(&mut self.incoming).map_err(DriverError::Wire)?;
+        payload.read(&mut self.incoming)?;
         match collector.take(header.agent, header.round, &self.incoming) {
             Err(ServerError::DuplicateUpload { .. }) => refused.refused_duplicate += 1,
             Err(ServerError::WrongBroadcast { .. }) => refused.refused_stale += 1,
-            taken => taken.map_err(DriverError::Server)?,
+            taken => taken?,
         }
         Ok(())
     }
@@ -212,7 +212,7 @@ fn oversized<T: Scalar>(method: &MethodContext<T>, agent: u32, length: usize) ->
     let numbers = vec![T::ZERO; length + 1];
     let mut frame = vec![0; wire::frame_len_max(ScalarTag::of::<T>(), numbers.len())];
     let header = Header { len: 0, ..method.frame_header(Kind::Upload, agent, 0) };
-    let used = wire::encode(header, &numbers, &mut frame).map_err(DriverError::Wire)?;
+    let used = wire::encode(header, &numbers, &mut frame)?;
     frame.truncate(used);
     Ok(frame)
 }

@@ -188,10 +188,7 @@ fn figure(scenario: &LocalScenario, methods: &[MethodSummary]) -> (String, Chart
             label: method.method.name().to_owned(),
             note: method.ratio.map_or(String::new(), |ratio| format!("{:.2} of random", ratio.mean)),
             points: std::iter::once(Point::bare(0.0, 0.0))
-                .chain(kept.iter().zip(&method.curve).map(|(round, at)| {
-                    let error = at.standard_error.unwrap_or(0.0);
-                    Point { x: f64::from(*round), y: at.mean, low: (at.mean - error).max(0.0), high: at.mean + error }
-                }))
+                .chain(kept.iter().zip(&method.curve).map(|(t, at)| Point::mean_of_positive(f64::from(*t), *at)))
                 .collect(),
         })
         .collect();

@@ -8,7 +8,7 @@ use sordino_core::random::{Party, Purpose, RunSeed};
 
 use crate::model::contract::ModelError;
 use crate::scenario::output::{OutputObjective, OutputScenario, WineTuning};
-use crate::scenario::{Differences, GpSampleConfig, KernelConfig};
+use crate::scenario::{GpSampleConfig, KernelConfig};
 use crate::world::gp_sample::{GpSamples, grid};
 use crate::world::{Family, tuning, winequality};
 
@@ -76,18 +76,9 @@ impl Source {
     pub fn load(scenario: &OutputScenario) -> Result<Source, ModelError> {
         match &scenario.objective {
             OutputObjective::GpSample(sample) => {
-                let config = GpSampleConfig {
-                    dim: 1,
-                    points_per_axis: sample.points,
-                    kernel: KernelConfig {
-                        kernel: scenario.prior.kernel,
-                        lengthscale: scenario.prior.lengthscale,
-                        signal_variance: 1.0,
-                    },
-                    noise_variance: 0.0,
-                    perturbation: 0.0,
-                    differences: Differences::NONE,
-                };
+                let (kernel, lengthscale) = (scenario.prior.kernel, scenario.prior.lengthscale);
+                let kernel = KernelConfig { kernel, lengthscale, signal_variance: 1.0 };
+                let config = GpSampleConfig::plain(1, sample.points, kernel);
                 let family = Some(GpSamples::new(&config, 1).map_err(ModelError::input)?);
                 Ok(Source { points: grid(sample.points, 1), dim: 1, family })
             }
@@ -102,8 +93,7 @@ impl Source {
         match (&scenario.objective, &self.family) {
             (OutputObjective::Winequality(wine), _) => wines(wine, &self.points, run),
             (OutputObjective::GpSample(_), Some(family)) => {
-                let objective = family.realize(run);
-                let values: Vec<f64> = (0..objective.candidate_count()).map(|i| objective.value(0, i)).collect();
+                let values = family.realize(run).values(0);
                 let scores = values.iter().map(|value| Score::Number(*value)).collect();
                 Problem { values, scores }
             }

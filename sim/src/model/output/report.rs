@@ -9,8 +9,8 @@ use super::run::{OutputRun, Published};
 use crate::metrics::Estimate;
 use crate::record::{Loss, MethodSummary, Record, Summary};
 use crate::report::differences::few;
-use crate::report::figure;
 use crate::report::page::Shown;
+use crate::report::parts::scaled;
 use crate::report::pictured::Pictured;
 use crate::report::rows::{csv, number};
 use crate::report::svg::{Chart, Curve, Point, Ruler, plain};
@@ -249,15 +249,9 @@ fn chart(
         let own = rows.iter().filter(|row| row.method == *method);
         let mut points = Vec::new();
         for (row, at) in own.filter_map(|row| of(row).map(|at| (row, at))) {
-            let error = at.standard_error.unwrap_or(0.0);
             // What does not depend on ε is a line through all of them.
             for x in row.epsilon.as_slice().iter().chain(epsilons.iter().filter(|_| row.epsilon.is_none())) {
-                points.push(Point {
-                    x: Scalar::ln(*x),
-                    y: at.mean,
-                    low: (at.mean - error).max(0.0),
-                    high: at.mean + error,
-                });
+                points.push(Point::mean_of_positive(Scalar::ln(*x), at));
             }
         }
         let note = match method {
@@ -271,15 +265,5 @@ fn chart(
     curves.retain(|curve| !curve.points.is_empty());
     // The default is drawn on top.
     curves.sort_by_key(|curve| curve.class == "red");
-    let all = || curves.iter().flat_map(|curve| &curve.points);
-    let top = all().map(|point| point.high).fold(f64::MIN_POSITIVE, f64::max);
-    let (scale, y_max, name) = figure::scale(all().map(|point| point.y).filter(|y| *y > 0.0), top);
-    Chart {
-        title: title.to_owned(),
-        x_label: "ε of candidate and score together, logarithmic".into(),
-        y_label: format!("{y_label}{name}"),
-        curves,
-        scale,
-        y_max,
-    }
+    scaled(title, "ε of candidate and score together, logarithmic", y_label, curves)
 }

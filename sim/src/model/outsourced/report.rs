@@ -13,10 +13,11 @@ use crate::record::{self, Loss, Record, Summary};
 use crate::report::differences::few;
 use crate::report::page::Shown;
 use crate::report::palette::RAMP;
+use crate::report::parts::scaled;
 use crate::report::pictured::Pictured;
 use crate::report::rows::{csv, number};
 use crate::report::svg::{Chart, Curve, Point};
-use crate::report::{figure, told_rounds};
+use crate::report::told_rounds;
 use crate::scenario::outsourced::{Goal, Kind, OutsourcedObjective, OutsourcedScenario};
 use crate::text::significant;
 
@@ -224,26 +225,15 @@ fn chart(scenario: &OutsourcedScenario, methods: &[MethodSummary]) -> (String, C
         .iter()
         .map(|method| {
             let (label, note) = label(&method.compared);
-            let points = method.curve.iter().enumerate().map(|(round, at)| {
-                let error = at.standard_error.unwrap_or(0.0);
-                Point { x: round as f64, y: at.mean, low: (at.mean - error).max(0.0), high: at.mean + error }
-            });
+            let points = method.curve.iter().enumerate();
+            let points = points.map(|(round, at)| Point::mean_of_positive(round as f64, *at));
             Curve { class: class(&method.compared), label, note, points: points.collect() }
         })
         .collect();
     // The private method is drawn on top.
     curves.sort_by_key(|curve| curve.class == "red");
-    let all = || curves.iter().flat_map(|curve| &curve.points);
-    let top = all().map(|point| point.high).fold(f64::MIN_POSITIVE, f64::max);
-    let (scale, y_max, scale_name) = figure::scale(all().map(|point| point.y).filter(|y| *y > 0.0), top);
-    let chart = Chart {
-        title: "Simple regret".into(),
-        x_label: "round".into(),
-        y_label: format!("best so far against the best row, in {}{scale_name}", unit(scenario)),
-        curves,
-        scale,
-        y_max,
-    };
+    let y_label = format!("best so far against the best row, in {}", unit(scenario));
+    let chart = scaled("Simple regret", "round", &y_label, curves);
     let band = match scenario.head.runs {
         1 => "One run".to_owned(),
         runs => format!("Mean of {runs} runs, band ± one standard error"),

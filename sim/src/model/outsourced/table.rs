@@ -9,8 +9,8 @@ use sordino_core::random::RunSeed;
 use super::machines::Problem;
 use crate::benchmark::TestFunction;
 use crate::model::contract::ModelError;
+use crate::scenario::GpSampleConfig;
 use crate::scenario::outsourced::{BraninGrid, CsvColumns, OutsourcedObjective, OutsourcedScenario};
-use crate::scenario::{Differences, GpSampleConfig};
 use crate::world::gp_sample::{GpSamples, grid};
 use crate::world::rows::{Row, Rows};
 use crate::world::{Family, ObjectiveError};
@@ -49,14 +49,7 @@ impl Source {
         let (mut observation_variance, mut sign, mut moved) = (0.0, 1.0, 0);
         let (mut table, ranges, values) = match &scenario.objective {
             OutsourcedObjective::GpSample(sample) => {
-                let config = GpSampleConfig {
-                    dim: sample.dim,
-                    points_per_axis: sample.points_per_axis,
-                    kernel: sample.kernel,
-                    noise_variance: 0.0,
-                    perturbation: 0.0,
-                    differences: Differences::NONE,
-                };
+                let config = GpSampleConfig::plain(sample.dim, sample.points_per_axis, sample.kernel);
                 observation_variance = sample.noise_variance;
                 let family = GpSamples::new(&config, 1).map_err(ModelError::input)?;
                 let points = grid(sample.points_per_axis, sample.dim);
@@ -113,10 +106,7 @@ impl Source {
     pub fn values(&self, run: RunSeed) -> Vec<f64> {
         match &self.values {
             Values::Fixed(values) => values.clone(),
-            Values::Drawn(family) => {
-                let objective = family.realize(run);
-                (0..objective.candidate_count()).map(|i| objective.value(0, i)).collect()
-            }
+            Values::Drawn(family) => family.realize(run).values(0),
         }
     }
 }

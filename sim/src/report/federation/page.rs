@@ -123,7 +123,7 @@ fn losses(out: &mut String, scenario: &Scenario, summary: &Statistics) {
         out,
         "Privacy loss over releases",
         &text,
-        &format!("<figure class=\"single\">{}</figure>\n", charts::element(&chart, (290.0, 240.0), 190.0)),
+        &format!("<figure class=\"single\">{}</figure>\n", charts::element(&chart, None, (290.0, 240.0), 190.0)),
     );
 }
 
@@ -139,21 +139,21 @@ fn clipping(out: &mut String, summary: &Statistics) {
     if let Some(chart) = charts::clipping(summary) {
         let text = "<strong>Not releasable.</strong> A server that told how many vectors it clipped would break its guarantee; \
                     the simulator may, because nobody's data are in it.";
-        let body = format!("<figure class=\"single\">{}</figure>\n", charts::element(&chart, (310.0, 220.0), 130.0));
+        let body =
+            format!("<figure class=\"single\">{}</figure>\n", charts::element(&chart, None, (310.0, 220.0), 130.0));
         section(out, "Clipping", text, &body);
     }
 }
 
 fn faults(out: &mut String, record: &RunRecord) {
-    match charts::faults(&record.results) {
-        None => {}
-        Some(chart) => section(
+    if let Some(chart) = charts::faults(&record.results) {
+        section(
             out,
             "Faults",
             "Mean number of agents or frames for each method, run and round. <em>Not releasable</em>: who answered is known \
              to the server alone. Divisor, weights and noise of a release do not depend on it, so ε is what it is \
              without faults.",
-            &format!("<figure class=\"single\">{}</figure>\n", charts::element(&chart, (310.0, 220.0), 150.0)),
-        ),
+            &format!("<figure class=\"single\">{}</figure>\n", charts::element(&chart, None, (310.0, 220.0), 150.0)),
+        );
     }
 }

@@ -7,7 +7,7 @@
 
 use sordino_core::random::RunSeed;
 
-use super::variants::{Comparison, Variant};
+use super::variants::{Comparison, Variant, below, variant};
 use super::{Band, Experiment, Options, Outcome, ReproduceError};
 use crate::scenario::method::{DP_FTS_DE, DP_PRIOR, FTS, PRIOR_MEAN, PRIOR_NOISE, TS};
 use crate::scenario::{Method, Shipped};
@@ -55,14 +55,6 @@ const VARIANTS: [Variant; 10] = [
     variant("two equal camps", &["objective.flipped=0.5"], THREE),
 ];
 
-const fn variant(name: &'static str, settings: &'static [&'static str], methods: &'static [Method]) -> Variant {
-    Variant { name, settings, methods }
-}
-
-fn below(ratio: (String, f64), bound: f64) -> Band {
-    Band::below(ratio.0, ratio.1, bound)
-}
-
 fn prior(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
     let all = Comparison::execute("default", &VARIANTS, options, runs)?;
     let dp = |variant| (variant, DP_PRIOR);
@@ -104,10 +96,7 @@ fn floor() -> Result<f64, ReproduceError> {
     let scenario = shipped.parse(&[]).map_err(ReproduceError::new)?;
     let family = crate::world::load(&scenario, None).map_err(ReproduceError::new)?;
     let objective = family.realize(RunSeed::new(scenario.seed, 0));
-    let best = |agent| {
-        let values = (0..objective.candidate_count()).map(|candidate| objective.value(agent, candidate));
-        1.0 - values.fold(f64::NEG_INFINITY, f64::max)
-    };
+    let best = |agent| 1.0 - objective.values(agent).into_iter().fold(f64::NEG_INFINITY, f64::max);
     Ok((0..objective.agents()).map(best).sum::<f64>() / f64::from(objective.agents()))
 }
 

@@ -16,7 +16,8 @@ use sordino_core::random::{Party, Purpose, RunSeed, normal};
 use sordino_core::surrogate::{FiniteGp, finite, information_gain};
 
 use super::{Band, Experiment, Options, Outcome, ReproduceError};
-use crate::scenario::{Differences, GpSampleConfig, KernelConfig};
+use crate::pool::pool;
+use crate::scenario::{GpSampleConfig, KernelConfig};
 use crate::world::Family;
 use crate::world::gp_sample::{GpSamples, grid};
 
@@ -58,21 +59,9 @@ impl Setting {
     }
 
     fn family(&self) -> Result<GpSamples, ReproduceError> {
-        let kernel = KernelConfig {
-            kernel: Stationary::SquaredExponential,
-            lengthscale: self.lengthscale,
-            signal_variance: 1.0,
-        };
-        let (dim, points_per_axis) = (1, POINTS as u32);
-        let config = GpSampleConfig {
-            dim,
-            points_per_axis,
-            kernel,
-            noise_variance: 0.0,
-            perturbation: 0.0,
-            differences: Differences::NONE,
-        };
-        GpSamples::new(&config, 1).map_err(ReproduceError::new)
+        let kernel = Stationary::SquaredExponential;
+        let kernel = KernelConfig { kernel, lengthscale: self.lengthscale, signal_variance: 1.0 };
+        GpSamples::new(&GpSampleConfig::plain(1, POINTS as u32, kernel), 1).map_err(ReproduceError::new)
     }
 
     fn mechanism(&self, epsilon: f64) -> Result<Checked<NoisyTuning>, ReproduceError> {
@@ -144,10 +133,7 @@ struct Measured {
 }
 
 fn measure(setting: &Setting, family: &GpSamples, run: u32) -> Result<Measured, ReproduceError> {
-    let values = |seed| {
-        let objective = family.realize(RunSeed::new(seed, run));
-        (0..POINTS as u32).map(|i| objective.value(0, i)).collect::<Vec<f64>>()
-    };
+    let values = |seed| family.realize(RunSeed::new(seed, run)).values(0);
     let (f, g) = (values(SEED), values(SEED + 1));
     let k = setting.similarity;
     let neighbor: Vec<f64> = f.iter().zip(&g).map(|(f, g)| k * f + (1.0 - k * k).sqrt() * g).collect();
@@ -179,8 +165,7 @@ fn measure(setting: &Setting, family: &GpSamples, run: u32) -> Result<Measured, 
 }
 
 fn coverage(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
-    let threads = options.threads.map_or(0, |threads| threads.get());
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(ReproduceError::new)?;
+    let pool = pool(options.threads).map_err(ReproduceError::new)?;
     let (mut outcome, n) = (Outcome::default(), f64::from(runs));
     for (place, setting) in SETTINGS.iter().enumerate() {
         let family = setting.family()?;

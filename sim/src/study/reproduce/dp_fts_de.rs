@@ -5,7 +5,7 @@
 
 use sordino_core::privacy::NoiseMultiplier;
 
-use super::variants::{Comparison, Variant};
+use super::variants::{Comparison, below, variant};
 use super::{Band, Experiment, Options, Outcome, ReproduceError};
 use crate::metrics::privacy_loss;
 use crate::scenario::method::{DP_FTS, DP_FTS_DE, FTS, FTS_DE, GLOBAL_INIT, PURE_NOISE, TS, UNIFORM_WEIGHTS};
@@ -56,14 +56,6 @@ pub const EXPERIMENTS: &[Experiment] = &[
         measure: landmine,
     },
 ];
-
-const fn variant(name: &'static str, settings: &'static [&'static str], methods: &'static [Method]) -> Variant {
-    Variant { name, settings, methods }
-}
-
-fn below(ratio: (String, f64), bound: f64) -> Band {
-    Band::below(ratio.0, ratio.1, bound)
-}
 
 fn above(ratio: (String, f64), bound: f64) -> Band {
     Band::above(ratio.0, ratio.1, bound)

@@ -12,9 +12,11 @@ use sordino_core::privacy::mechanism::projection::GaussianProjection;
 use sordino_core::random::{Party, Purpose, RunSeed, normal};
 
 use super::{Band, Experiment, Options, Outcome, ReproduceError};
+use crate::metrics::Estimate;
 use crate::model::outsourced::table::branin;
 use crate::model::outsourced::{Method, Problem};
-use crate::scenario::{Differences, GpSampleConfig, KernelConfig};
+use crate::pool::pool;
+use crate::scenario::{GpSampleConfig, KernelConfig};
 use crate::text::significant;
 use crate::world::Family;
 use crate::world::gp_sample::{GpSamples, grid};
@@ -110,29 +112,10 @@ impl Table {
         if self.branin {
             return Ok(None);
         }
-        let kernel = KernelConfig {
-            kernel: Stationary::SquaredExponential,
-            lengthscale: 6.25 / (25.0 * 2f64.sqrt()),
-            signal_variance: 1.0,
-        };
-        let config = GpSampleConfig {
-            dim: 2,
-            points_per_axis: 100,
-            kernel,
-            noise_variance: 0.0,
-            perturbation: 0.0,
-            differences: Differences::NONE,
-        };
-        GpSamples::new(&config, 1).map(Some).map_err(ReproduceError::new)
+        let (kernel, lengthscale) = (Stationary::SquaredExponential, 6.25 / (25.0 * 2f64.sqrt()));
+        let kernel = KernelConfig { kernel, lengthscale, signal_variance: 1.0 };
+        GpSamples::new(&GpSampleConfig::plain(2, 100, kernel), 1).map(Some).map_err(ReproduceError::new)
     }
-}
-
-/// Mean and standard error.
-fn mean(values: &[f64]) -> (f64, f64) {
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    let variance = values.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n - 1.0).max(1.0);
-    (mean, (variance / n).sqrt())
 }
 
 /// Simple regrets after the last query, by run and method: GP-UCB, random search, the private release, then the
@@ -144,15 +127,11 @@ fn regrets(table: &Table, problem: &Problem, options: &Options, runs: u32) -> Re
     let private = Method::Private { epsilon, delta, noise_variance: 0.1 };
     let mut methods = vec![Method::Plain, Method::Random, private];
     methods.extend(table.unraised.iter().chain(table.raised).map(paper));
-    let threads = options.threads.map_or(0, |threads| threads.get());
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(ReproduceError::new)?;
+    let pool = pool(options.threads).map_err(ReproduceError::new)?;
     let one = |run| {
         let run = RunSeed::new(SEED, run);
         let values = match &family {
-            Some(family) => {
-                let objective = family.realize(run);
-                (0..objective.candidate_count()).map(|i| objective.value(0, i)).collect()
-            }
+            Some(family) => family.realize(run).values(0),
             None => branin(31),
         };
         let last = |method| Ok(*problem.regrets(&values, method, ROUNDS, run)?.last().unwrap_or(&f64::NAN));
@@ -166,22 +145,24 @@ fn table(table: Table, options: &Options, runs: u32) -> Result<Outcome, Reproduc
     let problem = table.problem()?;
     let (epsilon, delta) = (table.epsilon, table.delta);
     let rows = regrets(&table, &problem, options, runs)?;
-    let of = |method: usize| mean(&rows.iter().map(|row| row[method]).collect::<Vec<f64>>());
+    let of = |method: usize| Estimate::of(&rows.iter().map(|row| row[method]).collect::<Vec<f64>>());
     let mut outcome = Outcome { bands: thresholds(&table, &problem)?, ..Outcome::default() };
     let mut lines = format!("simple regret after {ROUNDS} queries (standard error), {runs} runs:");
-    let mut show = |name: &str, (mean, error): (f64, f64)| {
-        lines.push_str(&format!(" {name} {} ({});", significant(mean, 2), significant(error, 1)));
+    let mut show = |name: &str, at: Estimate| {
+        let error = at.standard_error.unwrap_or(0.0);
+        lines.push_str(&format!(" {name} {} ({});", significant(at.mean, 2), significant(error, 1)));
     };
     show("GP-UCB", of(0));
     show("random search", of(1));
     show("private release", of(2));
     let high = if table.branin { 0.08 } else { 0.2 };
     let (floor, low) = if table.branin { (0.02, 0.01) } else { (0.03, 0.03) };
-    outcome.bands.push(Band::within("GP-UCB without protection", of(0).0, 0.0, 0.02));
+    outcome.bands.push(Band::within("GP-UCB without protection", of(0).mean, 0.0, 0.02));
     let (mut last_unraised, mut raised) = (f64::NAN, Vec::new());
     for (i, r) in table.unraised.iter().chain(table.raised).enumerate() {
-        let (is_raised, (mean, error)) = (i >= table.unraised.len(), of(3 + i));
-        show(&format!("r = {r}{}", if is_raised { " raised" } else { "" }), (mean, error));
+        let (is_raised, at) = (i >= table.unraised.len(), of(3 + i));
+        show(&format!("r = {r}{}", if is_raised { " raised" } else { "" }), at);
+        let mean = at.mean;
         if is_raised {
             raised.push(mean);
             outcome.bands.push(Band::within(format!("paper, r = {r}, raised"), mean, low, high));
@@ -200,7 +181,7 @@ fn table(table: Table, options: &Options, runs: u32) -> Result<Outcome, Reproduc
     let ratio = if last_unraised > 0.0 { raised / last_unraised } else { f64::INFINITY };
     let bound = if table.branin { 1.0 } else { 3.0 };
     outcome.bands.push(Band::above("raised over largest unraised r", ratio.min(1e6), bound));
-    outcome.bands.push(Band::below("private release over random search", of(2).0 / of(1).0, 1.0));
+    outcome.bands.push(Band::below("private release over random search", of(2).mean / of(1).mean, 1.0));
     lines.pop();
     outcome.remarks.push(lines);
     if table.branin {
@@ -218,9 +199,9 @@ fn table(table: Table, options: &Options, runs: u32) -> Result<Outcome, Reproduc
          largest norm is 25, protects a shift of one row by at most 1 and costs a regret of {} where the paper's \
          largest admissible r has {} and no protection {}.",
         significant(noise_std(epsilon, delta)?, 3),
-        significant(of(2).0, 2),
+        significant(of(2).mean, 2),
         significant(last_unraised, 2),
-        significant(of(0).0, 2)
+        significant(of(0).mean, 2)
     ));
     Ok(outcome)
 }

@@ -2,7 +2,7 @@
 //!
 //! Bands are loose and test both sides: sharing pays only if the method beats both `ts` and its pure-noise twin.
 
-use super::variants::{Comparison, Variant};
+use super::variants::{Comparison, variant};
 use super::{Band, Experiment, Options, Outcome, ReproduceError};
 use crate::scenario::Method;
 use crate::scenario::method::{DP_FTS_DE, DP_PRIOR, PRIOR, PRIOR_NOISE, TS};
@@ -61,10 +61,7 @@ fn measured(
     runs: u32,
     bounds: [[(f64, f64); 2]; 2],
 ) -> Result<Outcome, ReproduceError> {
-    let variants = [
-        Variant { name: "", settings: &[], methods: ALL },
-        Variant { name: BELOW_ONE, settings: below_one, methods: PRIVATE },
-    ];
+    let variants = [variant("", &[], ALL), variant(BELOW_ONE, below_one, PRIVATE)];
     let all = Comparison::execute(scenario, &variants, options, runs)?;
     let at = |variant: &'static str, method: Method| (if method == TS { "" } else { variant }, method);
     let mut bands = Vec::new();

@@ -6,17 +6,17 @@
 use std::fmt::Write as _;
 
 use super::{Band, Options, Outcome, ReproduceError};
-use crate::metrics::{MethodStatistics, Paired, Statistics, summarize};
+use crate::metrics::{MethodStatistics, Paired, PrivacyLoss, Statistics, summarize};
 use crate::model::{self, federated};
 use crate::progress::teller::Teller;
 use crate::record::MethodRun;
-use crate::report::figure::{self, compose_over};
+use crate::report::figure::{self, compose};
 use crate::report::html::{document, section};
 use crate::report::page::side_by_side;
 use crate::report::palette::{self, RAMP};
-use crate::report::parts::header;
+use crate::report::parts::{from_zero, header, scaled};
 use crate::report::rows::{csv, number};
-use crate::report::svg::{Chart, Curve, Point, Ruler, Scale, escape};
+use crate::report::svg::{Chart, Curve, Point, Ruler, escape};
 use crate::scenario::{Method, Scenario, Shipped, method};
 use crate::text::significant;
 
@@ -29,6 +29,16 @@ pub struct Variant {
     pub settings: &'static [&'static str],
     /// Methods that are compared.
     pub methods: &'static [Method],
+}
+
+/// The setting of this name.
+pub const fn variant(name: &'static str, settings: &'static [&'static str], methods: &'static [Method]) -> Variant {
+    Variant { name, settings, methods }
+}
+
+/// A band on a ratio of [`Comparison::ratio`], which must be smaller than the bound.
+pub fn below(ratio: (String, f64), bound: f64) -> Band {
+    Band::below(ratio.0, ratio.1, bound)
 }
 
 /// The results of a variant.
@@ -152,47 +162,30 @@ impl Comparison {
         }
         // The method that matters is drawn on top.
         curves.sort_by_key(|curve| curve.class == method::DP_FTS_DE.name() || curve.class.starts_with('v'));
-        let values = || curves.iter().flat_map(|curve| &curve.points);
-        let top = values().map(|point| point.high).fold(f64::MIN_POSITIVE, f64::max);
-        let (scale, y_max, scale_name) = figure::scale(values().map(|point| point.y).filter(|y| *y > 0.0), top);
-        Chart {
-            title: title.to_owned(),
-            x_label: "round".into(),
-            y_label: format!("{}, mean over agents{scale_name}; lower is better", self.regret_name),
-            curves,
-            scale,
-            y_max,
-        }
+        let mut chart = scaled(title, "round", &format!("{}, mean over agents", self.regret_name), curves);
+        chart.y_label.push_str("; lower is better");
+        chart
+    }
+
+    /// Summed regret of a method, a point for each of these variants, from left to right.
+    fn utility_curve<'m>(
+        measured: impl Iterator<Item = &'m Measured>,
+        method: Method,
+        x: impl Fn(&PrivacyLoss) -> Option<f64>,
+    ) -> Curve {
+        let of = measured.flat_map(|measured| &measured.summary.methods).filter(|summary| summary.method == method);
+        let mut points: Vec<Point> =
+            of.filter_map(|summary| Some(Point::mean(x(&summary.losses?[0])?, summary.summed_regret))).collect();
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        Curve { class: palette::of(method), label: method.name().into(), note: String::new(), points }
     }
 
     /// Summed regret over ε: one point for each variant of `dp-fts-de`, with `pure-noise` beside it.
     pub fn utility(&self) -> Chart {
-        let of = |method: Method| -> Curve {
-            let mut points: Vec<Point> = self
-                .measured
-                .iter()
-                .flat_map(|measured| &measured.summary.methods)
-                .filter(|summary| summary.method == method)
-                .filter_map(|summary| {
-                    let epsilon = summary.losses?[0].moments?;
-                    let (mean, error) =
-                        (summary.summed_regret.mean, summary.summed_regret.standard_error.unwrap_or(0.0));
-                    Some(Point { x: epsilon, y: mean, low: mean - error, high: mean + error })
-                })
-                .collect();
-            points.sort_by(|a, b| a.x.total_cmp(&b.x));
-            Curve { class: palette::of(method), label: method.name().into(), note: String::new(), points }
-        };
+        let of = |method| Self::utility_curve(self.measured.iter(), method, |loss| loss.moments);
         let curves = vec![of(method::PURE_NOISE), of(method::DP_FTS_DE)];
-        let top = curves.iter().flat_map(|curve| &curve.points).map(|point| point.high).fold(1e-9, f64::max);
-        Chart {
-            title: "Utility against privacy".into(),
-            x_label: "ε by moments, all releases".into(),
-            y_label: format!("summed {}", self.regret_name),
-            curves,
-            scale: Scale::Linear { from: 0.0 },
-            y_max: top * 1.05,
-        }
+        let y_label = format!("summed {}", self.regret_name);
+        from_zero("Utility against privacy", "ε by moments, all releases", &y_label, curves, 1e-9)
     }
 
     /// Summed regret over the tight ε of these methods, from left to right, and its logarithmic axis: one point for each
@@ -201,36 +194,17 @@ impl Comparison {
         let only_noise = |measured: &&Measured| {
             measured.variant.settings.iter().all(|setting| setting.starts_with("privacy.noise_multiplier="))
         };
-        let curves: Vec<Curve> = methods
-            .iter()
-            .map(|method| {
-                let of = self.measured.iter().filter(only_noise).flat_map(|measured| &measured.summary.methods);
-                let mut points: Vec<Point> = of
-                    .filter(|summary| summary.method == *method)
-                    .filter_map(|summary| {
-                        let (x, at) = (summary.losses?[0].tight?.log10(), summary.summed_regret);
-                        let error = at.standard_error.unwrap_or(0.0);
-                        Some(Point { x, y: at.mean, low: at.mean - error, high: at.mean + error })
-                    })
-                    .collect();
-                points.sort_by(|a, b| a.x.total_cmp(&b.x));
-                Curve { class: palette::of(*method), label: method.name().into(), note: String::new(), points }
-            })
-            .collect();
+        let x = |loss: &PrivacyLoss| loss.tight.map(f64::log10);
+        let of = |method: &Method| Self::utility_curve(self.measured.iter().filter(only_noise), *method, x);
+        let curves: Vec<Curve> = methods.iter().map(of).collect();
         let points = || curves.iter().flat_map(|curve| &curve.points);
-        let top = points().map(|point| point.high).fold(1e-9, f64::max);
         let from = points().map(|point| point.x).fold(f64::INFINITY, f64::min);
         let to = points().map(|point| point.x).fold(f64::NEG_INFINITY, f64::max);
         let ticks = [0.1f64, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0].map(|epsilon| (epsilon.log10(), epsilon.to_string()));
         let ticks = ticks.into_iter().filter(|(x, _)| (from - 0.03..=to + 0.03).contains(x)).collect();
-        let chart = Chart {
-            title: "Utility against privacy".into(),
-            x_label: "ε of all releases, tight, logarithmic".into(),
-            y_label: format!("summed {}; lower is better", self.regret_name),
-            curves,
-            scale: Scale::Linear { from: 0.0 },
-            y_max: top * 1.05,
-        };
+        let y_label = format!("summed {}; lower is better", self.regret_name);
+        let x_label = "ε of all releases, tight, logarithmic";
+        let chart = from_zero("Utility against privacy", x_label, &y_label, curves, 1e-9);
         (chart, Ruler { from: from - 0.03, to: to + 0.03, ticks, marks: false })
     }
 
@@ -265,7 +239,7 @@ impl Comparison {
             result.regret.iter().enumerate().map(move |point| [key(variant, result), at(point)].concat())
         });
         let files = vec![
-            ("figure.svg".to_owned(), compose_over(title, &[&said, ""], &charts, ruler)),
+            ("figure.svg".to_owned(), compose(title, &[&said, ""], &charts, ruler)),
             ("report.html".to_owned(), page(title, &said, &bands, &remarks, (&charts, ruler))),
             ("summed.csv".to_owned(), csv(["variant", "method", "run", "summed_regret"], sums)),
             ("rounds.csv".to_owned(), csv(["variant", "method", "run", "round", "regret"], rounds)),

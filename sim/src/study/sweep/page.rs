@@ -7,8 +7,8 @@ use super::index::{Index, Status};
 use super::pictures::{losses, main_axis, over_epsilon, over_keys, over_rounds};
 use super::table::shown;
 use crate::report::chart::Picture;
-use crate::report::charts::{element, element_over};
 use crate::report::html::{document, section};
+use crate::report::page::in_pairs;
 use crate::report::parts::header;
 use crate::report::svg::escape;
 
@@ -50,12 +50,8 @@ pub fn page(folder: &SweepFolder, index: &Index) -> String {
 
 /// Adds a picture with its heading.
 fn show(out: &mut String, picture: &Picture) {
-    let drawn = |chart| match &picture.ruler {
-        Some(ruler) => element_over(chart, ruler, (270.0, 260.0), 140.0),
-        None => element(chart, (270.0, 220.0), 176.0),
-    };
-    let figures: String = picture.charts.iter().map(|chart| format!("<figure>{}</figure>\n", drawn(chart))).collect();
-    let body = format!("<div class=\"pair\">\n{figures}</div>\n");
+    let (height, labels) = if picture.ruler.is_some() { (260.0, 140.0) } else { (220.0, 176.0) };
+    let body = in_pairs(&picture.charts, picture.ruler.as_ref(), (270.0, height), labels);
     section(out, &escape(&picture.title), &escape(&picture.text), &body);
 }
 

@@ -7,7 +7,7 @@ use crate::record::distinct;
 use crate::report::chart::Picture;
 use crate::report::curves::{Curves, MethodCurve};
 use crate::report::palette::{Looks, RAMP};
-use crate::report::parts::{points, scaled, words};
+use crate::report::parts::{points, scaled, share_axis, words};
 use crate::report::results::{FEDERATED, epsilon, logarithmic, over};
 use crate::report::svg::{Chart, Curve, Point, Ruler};
 use crate::text::significant;
@@ -110,36 +110,26 @@ pub(super) fn looks(index: &Index, cells: &[Cell]) -> Looks {
     Looks::of(methods(cells), index.trust == FEDERATED)
 }
 
-/// One curve for each method along the main axis; `value` is (mean, error) of a method in a cell.
+/// One curve for each method along the main axis.
 fn along(
     index: &Index,
     positions: &Positions,
     panel: &[(usize, &Cell)],
     (names, looks): (&[&str], &Looks),
-    value: impl Fn(&Pooled) -> Option<(f64, f64)>,
+    measure: &str,
 ) -> Vec<Curve> {
     let curve = |name: &&str| {
         let mut points: Vec<Point> = panel
             .iter()
             .filter_map(|(at, cell)| {
                 let method = cell.methods.iter().find(|method| method.summary.name == **name)?;
-                let (mean, error) = value(method)?;
-                Some(Point { x: positions.places[*at], y: mean, low: mean - error, high: mean + error })
+                Some(Point::mean(positions.places[*at], method.summary.measure(measure)?.into()))
             })
             .collect();
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
         Curve { class: looks.class(name), label: (*name).to_owned(), note: index.kept_by(name), points }
     };
     names.iter().map(curve).filter(|curve| !curve.points.is_empty()).collect()
-}
-
-/// Gives panels that are compared the same vertical axis.
-fn share(charts: &mut [Chart], name: &str) {
-    let all: Vec<Curve> = charts.iter().flat_map(|chart| chart.curves.clone()).collect();
-    let common = scaled("", "", name, all);
-    for chart in charts {
-        (chart.scale, chart.y_max, chart.y_label) = (common.scale, common.y_max, common.y_label.clone());
-    }
 }
 
 /// The remark on methods that do not follow the sweep.
@@ -160,21 +150,13 @@ pub(super) fn over_keys(index: &Index, cells: &[Cell], main: usize) -> Vec<Pictu
     let (axis, positions) = (&index.axes[main], Positions::new(&index.axes[main]));
     let (names, looks, panels) = (methods(cells), looks(index, cells), panels(index, cells, main));
     let picture = |measure: &str| {
-        let value = |method: &Pooled| {
-            let measure = method.summary.measure(measure)?;
-            Some((measure.mean, measure.standard_error.unwrap_or(0.0)))
-        };
         let chart = |(name, panel): &(String, Vec<(usize, &Cell)>)| {
             let title = if name.is_empty() { "All methods" } else { name };
-            scaled(
-                title,
-                &positions.name(axis),
-                &words(measure),
-                along(index, &positions, panel, (&names, &looks), value),
-            )
+            let curves = along(index, &positions, panel, (&names, &looks), measure);
+            scaled(title, &positions.name(axis), &words(measure), curves)
         };
         let mut charts: Vec<Chart> = panels.iter().take(PANELS_MAX).map(chart).collect();
-        share(&mut charts, &words(measure));
+        share_axis(&mut charts, &words(measure));
         Picture {
             name: measure.replace('_', "-"),
             title: capital(&format!("{} against {}", words(measure), axis.short())),
@@ -228,9 +210,7 @@ pub(super) fn over_epsilon(index: &Index, cells: &[Cell]) -> Option<Picture> {
     let point = |name: &str, cell: &Cell| {
         let method = cell.methods.iter().find(|method| method.summary.name == name)?;
         let x = paid(method).or_else(|| dearest(cell, &changing))?;
-        let found = method.summary.measure(measure)?;
-        let error = found.standard_error.unwrap_or(0.0);
-        Some(Point { x, y: found.mean, low: found.mean - error, high: found.mean + error })
+        Some(Point::mean(x, method.summary.measure(measure)?.into()))
     };
     let chart = |(title, panel): &(String, Vec<(usize, &Cell)>)| {
         let curve = |name: &&str| {
@@ -246,7 +226,7 @@ pub(super) fn over_epsilon(index: &Index, cells: &[Cell]) -> Option<Picture> {
         scaled(title, "ε, logarithmic", &words(measure), curves)
     };
     let mut charts: Vec<Chart> = panels.iter().take(PANELS_MAX).map(chart).collect();
-    share(&mut charts, &words(measure));
+    share_axis(&mut charts, &words(measure));
     Some(Picture {
         name: REGRET_EPSILON.to_owned(),
         title: capital(&format!("{} against ε", words(measure))),

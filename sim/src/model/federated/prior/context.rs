@@ -8,7 +8,6 @@ use sordino_core::federated::prior::server::{Plan, ReleaseError};
 use sordino_core::federated::prior::{
     Config, Model, Parameters, Public, Tables, draw_designs, gram, models, nystrom_rows, nystrom_scratch_len,
 };
-use sordino_core::kernel::StationaryKernel;
 use sordino_core::math::Scalar;
 use sordino_core::random::RunSeed;
 use sordino_core::wire;
@@ -45,16 +44,13 @@ impl<T: Scalar> PriorNumbers<T> {
         let config = Config::new(Parameters {
             grid_exponent: scenario.privacy.grid_exponent,
             ..Parameters::usual(federation.agents, m as u32, federation.initial_points, surrogate.noise_variance)
-        })
-        .map_err(DriverError::Config)?;
-        let kernel = surrogate.kernel;
-        let kernel = StationaryKernel::with_shape(kernel.kernel, kernel.lengthscale, kernel.signal_variance)
-            .map_err(DriverError::Kernel)?;
+        })?;
+        let kernel = surrogate.kernel.build::<f64>()?;
         let (storage, mut scratch) = (vec![0.0; nystrom::storage_len(m)], vec![0.0; nystrom::scratch_len(m)]);
-        let map = Nystrom::new(kernel, dim, inducing, storage, &mut scratch).map_err(DriverError::Features)?;
+        let map = Nystrom::new(kernel, dim, inducing, storage, &mut scratch)?;
         let count = candidates.len() / dim;
         let mut rows = vec![0.0; count * m];
-        let list = Candidates::list(candidates, dim).map_err(DriverError::Domain)?;
+        let list = Candidates::list(candidates, dim)?;
         nystrom_rows(&map, &list, &mut rows, &mut vec![0.0; nystrom_scratch_len(dim, m)]).map_err(refused)?;
         let feature_rows: Vec<T> = rows.into_iter().map(T::from_f64).collect();
         let mut mean = vec![T::ZERO; m * m];
