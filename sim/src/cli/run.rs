@@ -159,8 +159,9 @@ pub fn execute_on(
     settings.extend(arguments.seed.map(|seed| format!("seed={seed}")));
     settings.extend(arguments.runs.map(|runs| format!("runs={runs}")));
     let (source, text) = scenario_text(arguments.scenario.as_deref().unwrap_or("default"))?;
-    settings.extend(of_data(&text, &settings, arguments.data.as_deref())?);
-    let scenarios = [model::parse(&source, &text, &settings)?];
+    let taken = of_data(&text, &settings, arguments.data.as_deref())?;
+    settings.extend_from_slice(&taken.settings);
+    let scenarios = [model::parse(&source, &text, &settings).map_err(|error| taken.refused(error))?];
     check_data(&scenarios, arguments.data.as_deref())?;
     let [model] = scenarios;
     let (head, data) = (model.head(), arguments.data.as_deref());

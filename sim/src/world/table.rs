@@ -33,6 +33,8 @@ pub struct Facts {
     pub agents: u32,
     /// SHA-256 of the file.
     pub digest: Digest,
+    /// The first row that counts: its line, and its agent's name.
+    pub first: Option<(u64, String)>,
 }
 
 /// Counts the agents of a table.
@@ -42,7 +44,8 @@ pub fn facts(path: &Path) -> Result<Facts, ObjectiveError> {
     let rows = Rows::read(path)?;
     let column = rows.column("agent")?;
     let (agents, _) = numbered(rows.iter().map(|row| row.text(column).to_owned()));
-    Ok(Facts { agents: agents as u32, digest: *rows.digest() })
+    let first = rows.iter().next().map(|row| (row.line(), row.text(column).to_owned()));
+    Ok(Facts { agents: agents as u32, digest: *rows.digest(), first })
 }
 
 /// SHA-256 of a CSV file.

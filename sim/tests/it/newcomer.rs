@@ -68,8 +68,20 @@ fn one_agent_is_refused_for_private_methods_and_a_large_delta_is_warned_of() {
     fn run<'a>(more: &[&'a str]) -> Vec<&'a str> {
         [&["run", "t.toml", "--data", "t.csv"][..], more].concat()
     }
-    let message = refused(&folder, 2, &run(&["--out", "one"]));
-    assert!(message.contains("`federation.agents = 1` is not admissible; admissible: at least 2 with"), "{message}");
+    // What the table has is said of the table, by every command that reads it.
+    let swept = ["sweep", "t.toml", "--data", "t.csv", "--set", "federation.rounds=3,4", "--out", "swept"];
+    for arguments in [&run(&["--out", "one"])[..], &["privacy", "explain", "t.toml", "--data", "t.csv"], &swept] {
+        let message = refused(&folder, 2, arguments);
+        let expected = "t.csv:2: `w0` is the only agent of this table; admissible: at least 2 with the private method \
+                        `dp-fts`: one agent is hidden among nobody";
+        assert!(message.contains(expected) && !message.contains("--set"), "{message}");
+    }
+    // Negative control: what was set is said of the setting.
+    let message = refused(&folder, 2, &run(&["--set", "federation.agents=1", "--out", "one"]));
+    assert!(
+        message.contains("--set: `federation.agents = 1` is not admissible; admissible: at least 2 with"),
+        "{message}"
+    );
     done(&folder, &run(&["--set", "federation.methods=[\"ts\"]", "--out", "ts"]));
     table(&folder, 12);
     let output = done(&folder, &run(&["--out", "twelve"]));
