@@ -12,6 +12,7 @@ use crate::progress::log;
 use crate::record::distinct;
 use crate::report::differences::few;
 use crate::report::results::Results;
+use crate::report::tables::TableError;
 use crate::report::{grid, tables};
 use crate::study::sweep::{SweepFolder, table as sweep_table};
 
@@ -58,9 +59,16 @@ pub fn execute(
     }
 }
 
-/// What is said of a method that is not there.
-fn unknown(folder: &Path, unknown: &str, there: &[&str]) -> CliError {
-    CliError::input(format!("--methods {unknown}: is not in {}, which has {}", folder.display(), there.join(", ")))
+/// What is said where there is no table of this folder, which has these methods.
+fn refused(folder: &Path, error: TableError, there: &[&str]) -> CliError {
+    match error {
+        TableError::NoMethod(unknown) => CliError::input(format!(
+            "--methods {unknown}: is not in {}, which has {}",
+            folder.display(),
+            there.join(", ")
+        )),
+        error @ TableError::Json(_) => CliError::failure(error),
+    }
 }
 
 fn of_run(folder: &Path, kind: Table, methods: &[String]) -> Result<(tables::Table, Option<String>), CliError> {
@@ -70,7 +78,7 @@ fn of_run(folder: &Path, kind: Table, methods: &[String]) -> Result<(tables::Tab
         Table::Paired => tables::Kind::Paired,
     };
     let there: Vec<&str> = results.summary.methods.iter().map(|method| method.name.as_str()).collect();
-    let found = tables::table(&results, kind, methods).map_err(|name| unknown(folder, &name, &there))?;
+    let found = tables::table(&results, kind, methods).map_err(|error| refused(folder, error, &there))?;
     Ok((found, few(results.summary.runs as usize)))
 }
 
@@ -86,6 +94,6 @@ fn of_sweep(folder: &Path, kind: Table, methods: &[String]) -> Result<(tables::T
     let warning = (!sweep.is_complete(&index)).then(|| unfinished::sweep(&sweep, &index));
     let there = index.clone();
     let names = distinct(there.entries.iter().flat_map(|entry| &entry.methods).map(|method| method.name.as_str()));
-    let found = sweep_table::table(index, methods).map_err(|name| unknown(folder, &name, &names))?;
+    let found = sweep_table::table(index, methods).map_err(|error| refused(folder, error, &names))?;
     Ok((found, warning))
 }

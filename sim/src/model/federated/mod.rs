@@ -164,7 +164,8 @@ fn recorded(scenario: &Scenario, results: Vec<MethodRun>, options: &Options) -> 
             kept.push((command::FILE, answers));
         }
     }
-    Ok(federation::record(scenario, results, summary, scenario.explain()?, kept, options.chain))
+    federation::record(scenario, results, summary, scenario.explain()?, kept, options.chain)
+        .map_err(ModelError::failure)
 }
 
 /// Executes every method of every run of a scenario. The result is in the order of runs, then of methods, and is the
