@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use super::data::{check_data, of_data};
 use super::error::CliError;
 use super::number::{self, whole};
-use super::{Format, interrupt, print, print_json};
+use super::{Format, interrupt, print, print_json, warn};
 use crate::files::read_to_string_bounded;
 use crate::model::hub::Hub;
 use crate::model::{self, DriverKind, Model, ModelError, Options, Part};
@@ -230,14 +230,15 @@ pub fn show(head: &Head, record: &Record, format: Format) -> Result<(), CliError
         Format::Json => {
             print_json(&record.summary)?;
             log::note(tables::NOT_PRIVATE);
+            warn(few(head.runs as usize), "");
         }
-        Format::Text => print(&format!(
-            "{}: {}\nseed {}, runs {}\n\n{}",
-            head.name, head.description, head.seed, head.runs, record.table
-        ))?,
-    }
-    if let Some(warning) = few(head.runs as usize) {
-        log::note(&format!("warning: {warning}"));
+        Format::Text => {
+            print(&format!(
+                "{}: {}\nseed {}, runs {}\n\n{}",
+                head.name, head.description, head.seed, head.runs, record.table
+            ))?;
+            warn(few(head.runs as usize), &record.table);
+        }
     }
     Ok(())
 }

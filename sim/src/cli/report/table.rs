@@ -5,10 +5,9 @@ use std::path::Path;
 use clap::ValueEnum;
 
 use super::super::error::CliError;
-use super::super::{print, unfinished};
+use super::super::{print, unfinished, warn};
 use super::format::Format;
 use crate::files::write_atomically;
-use crate::progress::log;
 use crate::record::distinct;
 use crate::report::differences::few;
 use crate::report::results::Results;
@@ -46,12 +45,13 @@ pub fn execute(
             return Err(CliError::input("--format: a table is text, markdown, latex, csv or json"));
         }
     };
-    if let Some(warning) = warning {
-        log::note(&format!("warning: {warning}"));
-    }
     match out {
-        None => print(&text),
+        None => {
+            warn(warning, &text);
+            print(&text)
+        }
         Some(path) => {
+            warn(warning, "");
             write_atomically(path, text.as_bytes())
                 .map_err(|error| CliError::failure(format!("{}: cannot be written: {error}", path.display())))?;
             print(&format!("{}\n", path.display()))
