@@ -44,6 +44,10 @@ pub trait Objective: Send + Sync {
     fn optimum(&self, agent: u32) -> f64 {
         (0..self.candidate_count()).map(|i| self.value(agent, i)).fold(f64::NEG_INFINITY, f64::max)
     }
+    /// What the data call each agent, in order; nothing where agents have no names.
+    fn agent_names(&self) -> &[String] {
+        &[]
+    }
     /// What the regret is called in tables.
     fn regret_name(&self) -> &'static str {
         "regret"

@@ -91,6 +91,33 @@ fn one_agent_is_refused_for_private_methods_and_a_large_delta_is_warned_of() {
 }
 
 #[test]
+fn agents_of_a_table_are_told_by_name() {
+    let folder = scratch("newcomer-names-of-agents");
+    table(&folder, 12);
+    // The first row decides who agent 0 is, not the alphabet; a name may be any text.
+    let rows = std::fs::read_to_string(folder.join("t.csv")).unwrap();
+    std::fs::write(folder.join("t.csv"), rows.replace("w0,", "\"ward, \"\"north\"\"\",")).unwrap();
+    let run = ["run", "t.toml", "--data", "t.csv", "--runs", "2", "--out"];
+    let read = |path: &str| std::fs::read_to_string(folder.join(path)).unwrap();
+    done(&folder, &[&run[..], &["whole"]].concat());
+    let (all, best) = (read("whole/observations.csv"), read("whole/agents.csv"));
+    assert!(all.starts_with("run,method,agent,agent_name,round,source,"), "{all}");
+    assert!(best.starts_with("run,method,agent,agent_name,observations,"), "{best}");
+    for text in [&all, &best] {
+        assert!(text.contains("\n0,ts,0,\"ward, \"\"north\"\"\",") && text.contains("\n0,ts,11,w11,"), "{text}");
+    }
+    // Names are in the state of every part.
+    for part in ["1/2", "2/2"] {
+        done(&folder, &[&run[..], &[&part[..1], "--part", part]].concat());
+    }
+    done(&folder, &["merge", "1", "2", "--data", "t.csv", "--out", "merged"]);
+    assert_eq!((read("merged/observations.csv"), read("merged/agents.csv")), (all, best));
+    // Negative control: agents without names have no such column.
+    done(&folder, &["run", SMALL, "--runs", "1", "--out", "small"]);
+    assert!(read("small/agents.csv").starts_with("run,method,agent,observations,"));
+}
+
+#[test]
 fn explain_takes_the_agents_from_the_data() {
     let folder = scratch("newcomer-explain");
     table(&folder, 12);

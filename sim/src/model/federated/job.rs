@@ -141,6 +141,7 @@ impl<'j, T: Scalar> Job<'j, T> {
         let (candidates, dim) = (objective.candidates(), objective.dim());
         if let Some(journal) = options.journal.as_deref().filter(|_| scenario.federation.observations) {
             observations::keep_candidates(&journal.candidates(), candidates, dim).map_err(DriverError::Folder)?;
+            observations::keep_names(&journal.names(), objective.agent_names()).map_err(DriverError::Folder)?;
         }
         let mut views: Vec<View<'j, T>> = Vec::new();
         for (place, scenario) in

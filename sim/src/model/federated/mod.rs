@@ -156,8 +156,9 @@ fn recorded(scenario: &Scenario, results: Vec<MethodRun>, options: &Options) -> 
         kept.push(("ledger.jsonl", ledger::joined(journal, &results)?));
         if scenario.federation.observations {
             let points = observations::candidates(&journal.candidates()).map_err(DriverError::Folder)?;
-            kept.push(("observations.csv", observations::all(&results, &points, &scenario.objective)));
-            kept.push(("agents.csv", observations::best(&results, &points, &scenario.objective)));
+            let names = observations::names(&journal.names()).map_err(DriverError::Folder)?;
+            kept.push(("observations.csv", observations::all(&results, &points, &names, &scenario.objective)));
+            kept.push(("agents.csv", observations::best(&results, &points, &names, &scenario.objective)));
         }
         if let ObjectiveConfig::Command(config) = &scenario.objective {
             let answers = command::ordered(config, &journal.answers()).map_err(DriverError::Objective)?;
