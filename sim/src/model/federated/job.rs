@@ -49,7 +49,7 @@ impl<'p> Place<'p> {
         self,
         task: &Task,
         context: &Arc<C::Context>,
-        snapshot: Option<&Snapshot<C::State>>,
+        snapshot: Option<&mut Snapshot<C::State>>,
         progress: &'p dyn Progress,
     ) -> Result<Held<'p, C>, DriverError> {
         Ok(match self {
@@ -215,15 +215,15 @@ impl<'j, T: Scalar> Job<'j, T> {
         let task = &Task { run: runs[view(method)].index, method: method.name().to_owned() };
         match &self.context(method, runs)? {
             Context::Draws(context) => {
-                let build = |was: Option<&_>| place.fabric::<Shard<T>>(task, context, was, around.progress);
+                let build = |was: Option<&mut _>| place.fabric::<Shard<T>>(task, context, was, around.progress);
                 run::run_method(context.clone(), around, build).await
             }
             Context::Prior(context) => {
-                let build = |was: Option<&_>| place.fabric::<PriorShard<T>>(task, context, was, around.progress);
+                let build = |was: Option<&mut _>| place.fabric::<PriorShard<T>>(task, context, was, around.progress);
                 prior::run::run_method(context.clone(), around, build).await
             }
             Context::Custom(context) => {
-                let build = |was: Option<&_>| place.fabric::<CustomShard<T>>(task, context, was, around.progress);
+                let build = |was: Option<&mut _>| place.fabric::<CustomShard<T>>(task, context, was, around.progress);
                 custom::run::run_method(context.clone(), around, build).await
             }
         }
