@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::error::CliError;
+use super::print::warn;
 use super::report::figure;
-use super::{print, print_json, unfinished, warn};
+use super::{print, print_json, unfinished};
 use crate::report::differences::few;
 use crate::report::grid;
 use crate::study::compare::{Side, compare};

@@ -51,7 +51,6 @@ pub mod tune;
 mod unfinished;
 
 use error::CliError;
-use print::warn;
 pub use print::{Format, print, print_json};
 
 use crate::progress::log;

@@ -5,7 +5,8 @@ use std::path::Path;
 use clap::ValueEnum;
 
 use super::super::error::CliError;
-use super::super::{print, unfinished, warn};
+use super::super::print::warn;
+use super::super::{print, unfinished};
 use super::format::Format;
 use crate::files::write_atomically;
 use crate::record::distinct;
