@@ -193,23 +193,22 @@ static int reporter(void) {
     return 0;
 }
 
-/* Three initial points, five rounds, a reset in the middle of the third. */
-static int agent(void) {
-    _Alignas(SORDINO_ALIGN) static uint8_t memory[SORDINO_AGENT_SIZE(2, 16, 8)];
+/* An agent's whole run, with a reset in the middle of the third round. */
+static int whole_run(const char *part, const sordino_agent_settings *settings, void *memory, size_t size) {
+    static float vectors[SORDINO_FEATURES * SORDINO_REGIONS];
     static flash_t chip;
     sordino_flash flash = erased(&chip);
-    sordino_agent_settings settings;
     sordino_agent *agent;
     sordino_answer answer;
+    uint8_t agreed[SORDINO_DIGEST_BYTES];
     uint64_t digest = EMPTY;
-    uint32_t round = 0;
-    OK(sordino_agent_usual(2, 6, 5, 16, &settings));
-    settings.initial_points = 3;
-    settings.agent = 2;
-    settings.seed = 9;
-    settings.feature_seed = 5;
-    settings.splits[0] = 2;
-    OK(sordino_agent_open(memory, sizeof memory, &settings, &flash, &agent, NULL));
+    uint32_t round = 0, len = settings->features;
+    for (uint32_t axis = 0; axis < settings->dim; axis++) {
+        len *= settings->splits[axis];
+    }
+    OK(sordino_agent_digest(settings, agreed));
+    fold_bytes(&digest, agreed, sizeof agreed);
+    OK(sordino_agent_open(memory, size, settings, &flash, &agent, NULL));
     int32_t status = sordino_agent_start(agent, 0, &answer);
     while (answer.kind != SORDINO_ANSWER_KIND_DONE || status == SORDINO_STATUS_PENDING) {
         OK(status);
@@ -218,27 +217,50 @@ static int agent(void) {
             fold(&digest, answer.numbers[i]);
         }
         if (answer.kind == SORDINO_ANSWER_KIND_EVALUATE) {
-            float y = answer.numbers[0] * answer.numbers[1];
+            float y = 1.0f;
+            for (uint32_t axis = 0; axis < answer.len; axis++) {
+                y *= answer.numbers[axis];
+            }
             if (round == 3) {
-                OK(sordino_agent_open(memory, sizeof memory, &settings, &flash, &agent, NULL));
+                OK(sordino_agent_open(memory, size, settings, &flash, &agent, NULL));
                 OK(sordino_agent_repeat(agent, &answer));
                 fold(&digest, (float)answer.candidate);
             }
             while ((status = sordino_agent_observed(agent, y, 3, &answer)) == SORDINO_STATUS_PENDING) {
             }
         } else {
-            float vectors[32];
             round++;
-            for (uint32_t i = 0; i < 32; i++) {
+            for (uint32_t i = 0; i < len; i++) {
                 vectors[i] = (float)((i * 5 + round) % 11) - 5.0f;
             }
-            while ((status = sordino_agent_broadcast(agent, vectors, 32, 3, &answer)) == SORDINO_STATUS_PENDING) {
+            while ((status = sordino_agent_broadcast(agent, vectors, len, 3, &answer)) == SORDINO_STATUS_PENDING) {
             }
         }
     }
     OK(status);
-    tell("agent", digest);
+    tell(part, digest);
     return 0;
+}
+
+/* Three initial points, five rounds, two axes; every setting is written here. */
+static int agent(void) {
+    _Alignas(SORDINO_ALIGN) static uint8_t memory[SORDINO_AGENT_SIZE(2, 16, 8)];
+    sordino_agent_settings settings;
+    OK(sordino_agent_usual(2, 6, 5, 16, &settings));
+    settings.initial_points = 3;
+    settings.agent = 2;
+    settings.seed = 9;
+    settings.feature_seed = 5;
+    settings.splits[0] = 2;
+    return whole_run("agent", &settings, memory, sizeof memory);
+}
+
+/* Agent 2 of the federation of federation.h; none of its settings is written here but its seed. */
+static const sordino_agent_settings exported = SORDINO_AGENT_SETTINGS(2, 9);
+
+static int member(void) {
+    _Alignas(SORDINO_ALIGN) static uint8_t memory[SORDINO_AGENT_SIZE(SORDINO_DIM, SORDINO_FEATURES, SORDINO_OBSERVATIONS)];
+    return whole_run("member", &exported, memory, sizeof memory);
 }
 
 /* The frame with which the federation of federation.h begins, as its server sends it. */
@@ -251,11 +273,10 @@ static const uint8_t opening[] = {
 /* The first round: the server's frame, the answer of agent 2, the same in packets of 51 bytes and in 16 bits. */
 static int frames(void) {
     _Alignas(SORDINO_ALIGN) static uint8_t memory[SORDINO_REASSEMBLY_SIZE(SORDINO_UPLOAD_BYTES)];
-    static uint8_t frame[SORDINO_UPLOAD_BYTES], small[SORDINO_SMALL_SIZE(16)];
+    static uint8_t frame[SORDINO_UPLOAD_BYTES], small[SORDINO_SMALL_UPLOAD_BYTES];
     static float weights[SORDINO_FEATURES], back[SORDINO_FEATURES];
     uint8_t history[SORDINO_DIGEST_BYTES], packet[51];
     sordino_frame_header header;
-    sordino_agent_settings settings;
     sordino_reassembly *pieces;
     const uint8_t *whole;
     uint64_t digest = EMPTY, agreed;
@@ -291,9 +312,7 @@ static int frames(void) {
             return __LINE__;
         }
     }
-    OK(sordino_agent_usual(2, 6, 5, 16, &settings));
-    settings.splits[0] = 2;
-    OK(sordino_frame_write_small(&settings, &header, weights, 16, small, sizeof small, &used));
+    OK(sordino_frame_write_small(&exported, &header, weights, SORDINO_FEATURES, small, sizeof small, &used));
     fold_bytes(&digest, small, used);
     tell("frames", digest);
     return 0;
@@ -314,7 +333,7 @@ static int sizes(void) {
 }
 
 int device(void) {
-    int (*const parts[])(void) = {sizes, process, optimizer, reporter, agent, frames};
+    int (*const parts[])(void) = {sizes, process, optimizer, reporter, agent, member, frames};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         int line = parts[i]();
         if (line != 0) {

@@ -60,5 +60,38 @@ static const unsigned char SORDINO_AGREEMENT[156] = {
     0x00, 0x1a, 0x01, 0x00, 0xcf, 0xb6, 0xac, 0x9f, 0x94, 0xfe, 0x85, 0xc8, 0xaa, 0x01, 0x00, 0x3c,
     0x53, 0xce, 0xbc, 0xf8, 0xfd, 0xb9, 0x3f, 0x80, 0xae, 0xa6, 0x0a, 0x00,
 };
+/* a sordino_agent_settings of sordino.h: which agent it is, and its seed, which is secret */
+#define SORDINO_AGENT_SETTINGS(index, secret) \
+    { \
+        .seed = (secret), \
+        .feature_seed = 0u, \
+        .lengthscale = 0.1, \
+        .signal_variance = 1.0, \
+        .regularization = 0.01, \
+        .noise_variance = 0.01, \
+        .offset = 0.0, \
+        .concentration = 15.0, \
+        .clipping_norm = 12.445079348883239, \
+        .sampling_probability = 0.25, \
+        .noise_multiplier = 1.0, \
+        .points = 0, \
+        .count = 0, \
+        .per_axis = SORDINO_POINTS_PER_AXIS, \
+        .agent = (index), \
+        .agents = 8, \
+        .dim = SORDINO_DIM, \
+        .splits = {2}, \
+        .rounds = 6, \
+        .initial_points = 30, \
+        .initial_whole = 0, \
+        .features = SORDINO_FEATURES, \
+        .unit_norm = 1, \
+        .shape = SORDINO_SQUARED_EXPONENTIAL, \
+        .mixing = 0, \
+        .hold = 10, \
+        .decay = 30, \
+        .aggregation = SORDINO_AGGREGATION_PRIVATE, \
+        .grid_exponent = 20, \
+    }
 
 #endif

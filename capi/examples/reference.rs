@@ -167,22 +167,19 @@ fn frames() -> Outcome<u64> {
         let used = fragments::piece(&bytes[..len], index, &mut packet)?;
         fold.bytes(&packet[..used]);
     }
-    let len = small::encode(&config()?, header, &weights[..16], &mut bytes)?;
+    let len = small::encode(&agreement.config, header, &weights, &mut bytes)?;
     fold.bytes(&bytes[..len]);
     Ok(fold.0)
 }
 
-fn agent() -> Outcome<u64> {
-    let config = config()?;
-    let mut numbers = vec![0.0; random_fourier::storage_len(2, 16)];
-    random_fourier::draw(5, 0, Stationary::Matern52, &[0.2], 2, 16, &mut numbers)?;
-    let public =
-        Public::streamed(&config, Candidates::grid(10, 2)?, RandomFourier::new(2, 16, 1.0, true, &numbers[..])?)?;
+/// The whole run of agent 2.
+fn whole_run(config: &Config, public: &Public<'_, f32>) -> Outcome<u64> {
     let mut state = AgentState::new(2, RunSeed::new(9, 0));
-    let mut storage = vec![0.0; storage_len(&public)];
-    let mut agent = Agent::attach(&public, &mut state, AgentStorage::split(&public, &mut storage)?)?;
-    let (mut fold, mut round) = (Fold::new(), 0u16);
-    let mut vectors: Vec<f32>;
+    let mut storage = vec![0.0; storage_len(public)];
+    let mut agent = Agent::attach(public, &mut state, AgentStorage::split(public, &mut storage)?)?;
+    let (mut fold, mut round) = (Fold::new(), 0);
+    fold.bytes(&config.digest().0);
+    let mut vectors = vec![0.0; config.broadcast_len()];
     let mut input = Input::Start;
     loop {
         input = match agent.handle(input)? {
@@ -192,13 +189,13 @@ fn agent() -> Outcome<u64> {
                 if round == 3 {
                     fold.add(&[candidate as f32]);
                 }
-                Input::Observed(point[0] * point[1])
+                Input::Observed(point.iter().product())
             }
             Output::Upload(weights) => {
                 fold.add(&[2.0]);
                 fold.add(weights);
                 round += 1;
-                vectors = (0..32u16).map(|i| f32::from((i * 5 + round) % 11) - 5.0).collect::<Vec<_>>();
+                vectors.iter_mut().enumerate().for_each(|(i, x)| *x = ((i * 5 + round) % 11) as f32 - 5.0);
                 Input::Broadcast { vectors: &vectors, maximum: None }
             }
             Output::Wait => return Err("an agent of a private federation uploads".into()),
@@ -207,11 +204,28 @@ fn agent() -> Outcome<u64> {
     }
 }
 
+fn agent() -> Outcome<u64> {
+    let config = config()?;
+    let mut numbers = vec![0.0; random_fourier::storage_len(2, 16)];
+    random_fourier::draw(5, 0, Stationary::Matern52, &[0.2], 2, 16, &mut numbers)?;
+    let features = RandomFourier::new(2, 16, 1.0, true, &numbers[..])?;
+    whole_run(&config, &Public::streamed(&config, Candidates::grid(10, 2)?, features)?)
+}
+
+/// An agent of `federation.h`, from the agreement, which C does not read.
+fn member() -> Outcome<u64> {
+    let agreement = exported::agreement()?;
+    let mut numbers = [0.0; exported::FEATURES_LEN];
+    let features = agreement.features.draw(exported::DIM, exported::FEATURES, &mut numbers)?;
+    whole_run(&agreement.config, &Public::streamed(&agreement.config, exported::candidates()?, features)?)
+}
+
 fn main() -> Outcome {
     println!("gp {:016x}", process()?);
     println!("optimizer {:016x}", optimizer()?);
     println!("reporter {:016x}", reporter()?);
     println!("agent {:016x}", agent()?);
+    println!("member {:016x}", member()?);
     println!("frames {:016x}", frames()?);
     Ok(())
 }

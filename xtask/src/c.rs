@@ -16,7 +16,7 @@ const STRICT: [&str; 6] = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werro
 /// The processor and its calling convention, as rustc's target of the same name has them.
 const CORTEX_M4F: [&str; 5] = ["-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16", "-ffreestanding"];
 /// Lines of the reference: one for each kind of object, and frames.
-const LINES: usize = 5;
+const LINES: usize = 6;
 
 /// Checks the header, or writes it, and runs the example.
 pub fn run(report: &mut Report, write: bool) {

@@ -153,23 +153,26 @@ fn rotates(expected: &str, folder: &Path, who: &str) {
     std::fs::write(beside(&format!("told-{who}")), told).unwrap();
 }
 
+/// A process that rotates as soon as `go` lies beside the folder, and is ready to.
+fn rotating(folder: &Path, expected: Fingerprint, who: usize) -> Process {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "rotations::of_two_processes_that_rotate_at_one_time_one_does"]);
+    let values = [expected.to_string(), folder.display().to_string(), who.to_string()];
+    command.envs(TOLD.into_iter().zip(values)).stdin(Stdio::null()).stdout(Stdio::null());
+    let (process, start) = (Process::start(command), Instant::now());
+    while !folder.with_file_name(format!("ready-{who}")).exists() {
+        assert!(start.elapsed() < PATIENCE, "process {who} did not start");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    process
+}
+
 /// Two processes that rotate at one time, and what became of each.
 fn rotate_at_once(folder: &Path, expected: [Fingerprint; 2]) -> [String; 2] {
     let beside = |name: String| folder.with_file_name(name);
     let names = ["ready-0", "ready-1", "told-0", "told-1", "go"];
     names.iter().for_each(|name| drop(std::fs::remove_file(beside(name.to_string()))));
-    let processes = [0, 1].map(|who| {
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "rotations::of_two_processes_that_rotate_at_one_time_one_does"]);
-        let values = [expected[who].to_string(), folder.display().to_string(), who.to_string()];
-        command.envs(TOLD.into_iter().zip(values)).stdin(Stdio::null()).stdout(Stdio::null());
-        Process::start(command)
-    });
-    let start = Instant::now();
-    while ![0, 1].iter().all(|who| beside(format!("ready-{who}")).exists()) {
-        assert!(start.elapsed() < PATIENCE, "two processes did not start");
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    let processes = [0, 1].map(|who| rotating(folder, expected[who], who));
     std::fs::write(beside("go".into()), "").unwrap();
     for process in processes {
         assert!(process.ended().success());
@@ -219,5 +222,44 @@ fn of_two_processes_that_rotate_at_one_time_one_does() {
             assert_eq!(files, whole.map(|name| (name.to_owned(), 0o600)), "{turn}: nothing is left over");
             pins = now;
         }
+    });
+}
+
+/// The lock, by itself: the two processes of the test above may miss each other.
+#[test]
+fn a_rotation_waits_for_who_holds_the_lock_and_reads_the_keys_afterwards() {
+    bounded(|| {
+        let places = [Place::new("rotate-held"), Place::new("rotate-free")];
+        let [held, free] = places.each_ref().map(|place| {
+            let folder = place.server();
+            std::fs::create_dir(&folder).unwrap();
+            let pins = Keys::begin(&folder).unwrap().pins().unwrap();
+            let lock = std::fs::File::options().write(true).open(folder.join(".keys.lock")).unwrap();
+            lock.lock().unwrap();
+            (folder, pins, lock)
+        });
+        // Negative control: a lock that nobody meets any more excludes nobody, as if none were taken.
+        std::fs::remove_file(free.0.join(".keys.lock")).unwrap();
+        let [waits, rotates] = [&held, &free].map(|(folder, pins, _)| rotating(folder, pins[1], 0));
+        let (start, key) = (Instant::now(), || std::fs::read(held.0.join("server.key")).unwrap());
+        let before = key();
+        for (folder, ..) in [&held, &free] {
+            std::fs::write(folder.with_file_name("go"), "").unwrap();
+        }
+        let told = |folder: &Path| folder.with_file_name("told-0");
+        assert!(rotates.ended().success());
+        let said = std::fs::read_to_string(told(&free.0)).unwrap();
+        assert!(said.starts_with(&format!("rotated {}", free.1[1])), "{said}");
+        // As long again as the other one took, and some more.
+        std::thread::sleep(start.elapsed() + Duration::from_millis(100));
+        assert!(!told(&held.0).exists() && key() == before, "it did not wait");
+        // Who holds the lock rotates; what waits finds the keys as they are now, not as they were when it began.
+        std::fs::copy(held.0.join("server.next.key"), held.0.join("server.key")).unwrap();
+        drop(held.2);
+        assert!(waits.ended().success());
+        let now = Keys::open(&held.0).unwrap().pins().unwrap();
+        assert_eq!(now[0], held.1[1]);
+        let said = std::fs::read_to_string(told(&held.0)).unwrap();
+        assert_eq!(said, format!("refused {} {}", held.1[1], now[1]));
     });
 }

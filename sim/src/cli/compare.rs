@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::error::CliError;
+use super::print::warn;
 use super::report::figure;
 use super::{print, print_json, unfinished};
-use crate::progress::log;
 use crate::report::differences::few;
 use crate::report::grid;
 use crate::study::compare::{Side, compare};
@@ -54,9 +54,6 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let sides = arguments.folders.iter().map(|path| Side::open(path)).collect::<Result<Vec<_>, _>>();
     let found = compare(&sides.map_err(CliError::input)?, &arguments.methods).map_err(CliError::input)?;
     let format = arguments.figure.as_deref().map(|path| figure::format(None, path)).transpose()?;
-    if let Some(warning) = few(found.runs as usize) {
-        log::note(&format!("warning: {warning}"));
-    }
     if let Some((path, format)) = arguments.figure.as_deref().zip(format) {
         figure::save(&found.picture(), &arguments.sheet, format, path)?;
     }
@@ -65,6 +62,10 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         Format::Text => print(&grid::text(&tables, &remarks)),
         Format::Markdown => print(&grid::markdown(&tables, &remarks)),
         Format::Latex => print(&grid::latex(&tables, &remarks)),
-        Format::Json => print_json(&found),
+        // The other forms say so in a remark.
+        Format::Json => {
+            warn(few(found.runs as usize), "");
+            print_json(&found)
+        }
     }
 }

@@ -1,17 +1,46 @@
 //! `--data`: what a scenario takes from it and does not state itself.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::error::CliError;
 use crate::model::Model;
-use crate::scenario::{ObjectiveConfig, Scenario};
+use crate::scenario::{ObjectiveConfig, Problem, Scenario, ScenarioError};
+use crate::text::Quoted;
 use crate::world::{fedhpo, table};
 
-/// What a scenario takes from its data and does not state itself, as settings: a table's number of agents and digest, a
-/// list's digest.
+/// What a scenario takes from its data.
+#[derive(Debug, Default)]
+pub struct Taken {
+    /// As settings: a table's number of agents and digest, a list's digest.
+    pub settings: Vec<String>,
+    /// What the table has, if the number of agents is taken from it.
+    table: Option<(PathBuf, table::Facts)>,
+}
+
+impl Taken {
+    /// The refusal of a scenario. Where the table's number of agents is refused, it tells of the table: nobody set it.
+    pub fn refused(&self, error: ScenarioError) -> CliError {
+        self.tells(&error).map_or_else(|| error.into(), CliError::input)
+    }
+
+    /// What is said of the table, if a scenario is refused because of its number of agents.
+    pub fn tells(&self, error: &ScenarioError) -> Option<String> {
+        let Problem::Value { key, admissible, .. } = &error.problem else { return None };
+        let (path, facts) = self.table.as_ref().filter(|_| key == "federation.agents")?;
+        let path = path.display();
+        Some(match (&facts.first, facts.agents) {
+            (Some((line, name)), 1) => {
+                format!("{path}:{line}: `{}` is the only agent of this table; admissible: {admissible}", Quoted(name))
+            }
+            (_, agents) => format!("{path}: this table has {agents} agents; admissible: {admissible}"),
+        })
+    }
+}
+
+/// What a scenario takes from its data and does not state itself.
 ///
 /// **Errors**: a table that is not named or cannot be read.
-pub fn of_data(text: &str, settings: &[String], data: Option<&Path>) -> Result<Vec<String>, CliError> {
+pub fn of_data(text: &str, settings: &[String], data: Option<&Path>) -> Result<Taken, CliError> {
     let parsed: toml::Table = text.parse().unwrap_or_default();
     let said = |section: &str, key: &str| {
         let set = settings.iter().rev().filter_map(|setting| setting.split_once('='));
@@ -23,7 +52,8 @@ pub fn of_data(text: &str, settings: &[String], data: Option<&Path>) -> Result<V
     let digest_of = |key: &str| {
         // Without a file the objective says what it reads.
         let digest = data.map(table::digest).transpose().map_err(CliError::input)?;
-        Ok(digest.map(|digest| format!("objective.{key}=\"{digest}\"")).into_iter().collect())
+        let settings = digest.map(|digest| format!("objective.{key}=\"{digest}\"")).into_iter().collect();
+        Ok(Taken { settings, table: None })
     };
     if said("objective", "design").as_deref() == Some("list") && missing("objective", "list_digest") {
         return digest_of("list_digest");
@@ -34,7 +64,7 @@ pub fn of_data(text: &str, settings: &[String], data: Option<&Path>) -> Result<V
     match kind.as_str() {
         "csv" if digest => return digest_of("digest"),
         "table" | "fedhpo" if !shipped && (agents || digest) => {}
-        _ => return Ok(Vec::new()),
+        _ => return Ok(Taken::default()),
     }
     let path = data.ok_or_else(|| CliError::input("this scenario reads a CSV table; name it with --data PATH"))?;
     if !path.exists() {
@@ -42,13 +72,14 @@ pub fn of_data(text: &str, settings: &[String], data: Option<&Path>) -> Result<V
     }
     let facts = if kind == "fedhpo" { of_trainings(text, settings, path)? } else { Some(table::facts(path)?) };
     // A scenario that is wrong is refused by who reads it next.
-    let Some(facts) = facts else { return Ok(Vec::new()) };
+    let Some(facts) = facts else { return Ok(Taken::default()) };
     if facts.agents == 0 {
         return Err(CliError::input(format!("{}: no rows; a table has a row below its header", path.display())));
     }
-    let agents = agents.then(|| format!("federation.agents={}", facts.agents));
+    let number = agents.then(|| format!("federation.agents={}", facts.agents));
     let digest = digest.then(|| format!("objective.digest=\"{}\"", facts.digest));
-    Ok(agents.into_iter().chain(digest).collect())
+    let settings = number.into_iter().chain(digest).collect();
+    Ok(Taken { settings, table: agents.then(|| (path.to_owned(), facts)) })
 }
 
 /// The same for a table of federated trainings; there the scenario says what the agents are. Nothing for a wrong scenario.

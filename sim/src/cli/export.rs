@@ -59,9 +59,9 @@ fn deployment(text: &str) -> Result<u64, String> {
 /// Prints the source file.
 pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let (source, text) = scenario_text(&arguments.scenario)?;
-    let mut settings = of_data(&text, &arguments.settings, arguments.data.as_deref())?;
-    settings.extend(arguments.settings.iter().cloned());
-    let head = model::parse(&source, &text, &settings)?.head();
+    let taken = of_data(&text, &arguments.settings, arguments.data.as_deref())?;
+    let settings = [&taken.settings[..], &arguments.settings].concat();
+    let head = model::parse(&source, &text, &settings).map_err(|error| taken.refused(error))?.head();
     if head.trust != "federated" {
         let why = format!("scenario {} is of trust model {}: only federated ones are exported", head.name, head.trust);
         return Err(CliError::input(why));

@@ -5,6 +5,7 @@ use std::io::{ErrorKind, Write};
 use clap::ValueEnum;
 
 use super::error::CliError;
+use crate::progress::log;
 
 /// How results are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -31,4 +32,11 @@ pub fn print(text: &str) -> Result<(), CliError> {
 pub fn print_json(value: &impl serde::Serialize) -> Result<(), CliError> {
     let text = serde_json::to_string_pretty(value).map_err(|error| CliError::failure(error.to_string()))?;
     print(&(text + "\n"))
+}
+
+/// Warns on standard error, unless what is printed says the same.
+pub(super) fn warn(warning: Option<String>, printed: &str) {
+    if let Some(warning) = warning.filter(|warning| !printed.contains(warning)) {
+        log::note(&format!("warning: {warning}"));
+    }
 }

@@ -11,6 +11,7 @@ use super::data::{check_data, of_data};
 use super::error::CliError;
 use super::interrupt::{self, KEPT};
 use super::number::{self, whole};
+use super::print::warn;
 use super::{Format, print, print_json};
 use crate::files::read_to_string_bounded;
 use crate::model::hub::Hub;
@@ -151,8 +152,9 @@ pub fn execute_on(
     settings.extend(arguments.seed.map(|seed| format!("seed={seed}")));
     settings.extend(arguments.runs.map(|runs| format!("runs={runs}")));
     let (source, text) = scenario_text(arguments.scenario.as_deref().unwrap_or("default"))?;
-    settings.extend(of_data(&text, &settings, arguments.data.as_deref())?);
-    let model = model::parse(&source, &text, &settings)?;
+    let taken = of_data(&text, &settings, arguments.data.as_deref())?;
+    settings.extend_from_slice(&taken.settings);
+    let model = model::parse(&source, &text, &settings).map_err(|error| taken.refused(error))?;
     check_data([&*model], arguments.data.as_deref())?;
     let (head, data) = (model.head(), arguments.data.as_deref());
     check_chain(arguments.chain, &head)?;
@@ -214,14 +216,15 @@ pub fn show(head: &Head, record: &Record, format: Format) -> Result<(), CliError
         Format::Json => {
             print_json(&record.summary)?;
             log::note(tables::NOT_PRIVATE);
+            warn(few(head.runs as usize), "");
         }
-        Format::Text => print(&format!(
-            "{}: {}\nseed {}, runs {}\n\n{}",
-            head.name, head.description, head.seed, head.runs, record.table
-        ))?,
-    }
-    if let Some(warning) = few(head.runs as usize) {
-        log::note(&format!("warning: {warning}"));
+        Format::Text => {
+            print(&format!(
+                "{}: {}\nseed {}, runs {}\n\n{}",
+                head.name, head.description, head.seed, head.runs, record.table
+            ))?;
+            warn(few(head.runs as usize), &record.table);
+        }
     }
     Ok(())
 }

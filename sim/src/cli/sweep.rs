@@ -15,6 +15,7 @@ use crate::progress::log::{self, Log};
 use crate::progress::teller::Teller;
 use crate::record::distinct;
 use crate::study::parts::mark::whole;
+use crate::study::sweep::grid::GridError;
 use crate::study::sweep::run::{Options, named, run};
 use crate::study::sweep::table::shown;
 use crate::study::sweep::{Index, Plan, Status, SweepError, SweepFolder, grid};
@@ -86,9 +87,13 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let (source, text) = scenario_text(&arguments.scenario)?;
     let mut settings = arguments.settings.clone();
     settings.extend(arguments.runs.map(|runs| format!("runs={runs}")));
-    settings.extend(of_data(&text, &settings, arguments.data.as_deref())?);
+    let taken = of_data(&text, &settings, arguments.data.as_deref())?;
+    settings.extend_from_slice(&taken.settings);
     let seeds = arguments.seeds.as_deref().map(grid::seeds).transpose().map_err(CliError::input)?;
-    let plan = Plan::new(&source, &text, &settings, seeds).map_err(CliError::input)?;
+    let plan = Plan::new(&source, &text, &settings, seeds).map_err(|error| {
+        let of_table = if let GridError::Scenario { error, .. } = &error { taken.tells(error) } else { None };
+        of_table.map_or_else(|| CliError::input(error), CliError::input)
+    })?;
     if arguments.data.is_some() {
         let points = plan.points();
         let cells = points.iter().step_by(plan.seeds.len()).map(|point| plan.load(point));

@@ -41,6 +41,8 @@ const DONE: &str = "done";
 const CHECKPOINT: &str = "checkpoint";
 /// The points of the candidates, one a line.
 const CANDIDATES: &str = "candidates.csv";
+/// The names of agents, one a line as JSON.
+const NAMES: &str = "names.jsonl";
 /// The table of a program's answers.
 const ANSWERS: &str = "answers.csv";
 /// Version of the storage format.
@@ -275,6 +277,11 @@ impl Journal {
     /// Path of the file with the candidates' points.
     pub fn candidates(&self) -> PathBuf {
         self.folder.join(CANDIDATES)
+    }
+
+    /// Path of the file with the names of agents.
+    pub fn names(&self) -> PathBuf {
+        self.folder.join(NAMES)
     }
 
     /// Removes the state if no part got far enough to leave any, and no program was asked.

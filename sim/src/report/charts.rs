@@ -43,7 +43,16 @@ pub fn small(charts: &[Chart], plot: (f64, f64), labels: f64) -> String {
 }
 
 fn room(plot: (f64, f64), labels: f64, sizes: Sizes) -> Room {
-    Room { corner: (0.0, 0.0), width: 56.0 + plot.0 + labels, plot, margins: (50.0, 46.0, 46.0), sizes, key: false }
+    Room {
+        corner: (0.0, 0.0),
+        width: 56.0 + plot.0 + labels,
+        plot,
+        margins: (50.0, 46.0, 46.0),
+        right: 0.0,
+        sizes,
+        key: false,
+        keyed: false,
+    }
 }
 
 fn framed(chart: &Chart, layout: &Layout, drawn: &str) -> String {

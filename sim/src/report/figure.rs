@@ -1,7 +1,7 @@
 //! Regret curves as SVG: the methods, with the ablations beside them.
 
 use super::advance::wrapped;
-use super::layout::{Layout, Room, Sizes};
+use super::layout::{Layout, Room, Sizes, aligned};
 use super::palette;
 use super::svg::{Chart, Curve, Point, Ruler, Scale, line};
 use crate::metrics::{MethodStatistics, Statistics};
@@ -125,6 +125,18 @@ pub fn compose(title: &str, lines: &[&str; 2], panels: &[Chart], ruler: Option<&
     const GAP: f64 = 14.0;
     const EDGE: f64 = 24.0;
     let rulers: Vec<Ruler> = panels.iter().map(|panel| ruler.cloned().unwrap_or_else(|| panel.ruler())).collect();
+    let room = Room {
+        corner: (0.0, 0.0),
+        width: COLUMN - GAP,
+        plot: (370.0, 340.0),
+        margins: (46.0, 67.0, 56.0),
+        right: 0.0,
+        sizes: Sizes::FILE,
+        key: false,
+        keyed: false,
+    };
+    let panels: Vec<(&Chart, &Ruler)> = panels.iter().zip(&rulers).collect();
+    let rooms = aligned(&panels, vec![room; panels.len()], panels.len().max(1));
     let (mut x, mut top, mut blocks) = (GAP, 0.0, Vec::new());
     // Once to learn how wide everything is, then below the lines that are broken to that width.
     for pass in 0..2 {
@@ -132,16 +144,8 @@ pub fn compose(title: &str, lines: &[&str; 2], panels: &[Chart], ruler: Option<&
             blocks.clear();
             x = GAP;
         }
-        for (panel, ruler) in panels.iter().zip(&rulers) {
-            let room = Room {
-                corner: (x, top),
-                width: COLUMN - GAP,
-                plot: (370.0, 340.0),
-                margins: (46.0, 67.0, 56.0),
-                sizes: Sizes::FILE,
-                key: false,
-            };
-            let layout = Layout::of(panel, ruler, &room);
+        for ((panel, ruler), room) in panels.iter().zip(&rooms) {
+            let layout = Layout::of(panel, ruler, &Room { corner: (x, top), ..*room });
             x += layout.width + GAP;
             blocks.push(layout);
         }
@@ -154,7 +158,7 @@ pub fn compose(title: &str, lines: &[&str; 2], panels: &[Chart], ruler: Option<&
     let height = blocks.iter().map(|block| top + block.height).fold(top + 20.0, f64::max).ceil();
     let mut body = format!("<rect class=\"ground\" width=\"{width}\" height=\"{height}\"/>\n");
     heading(&mut body, title, lines, width - 2.0 * EDGE);
-    for ((panel, block), ruler) in panels.iter().zip(&blocks).zip(&rulers) {
+    for ((panel, ruler), block) in panels.iter().zip(&blocks) {
         body.push_str(&panel.draw(block, ruler));
     }
     format!(

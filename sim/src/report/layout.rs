@@ -53,11 +53,15 @@ pub struct Room {
     pub plot: (f64, f64),
     /// Least margins: left of the plot, above it with one line of each text, below it.
     pub margins: (f64, f64, f64),
+    /// Least margin right of the plot.
+    pub right: f64,
     /// Sizes of type in this picture.
     pub sizes: Sizes,
     /// Whether names of curves may stand in a key below the plot where they would take too much width or height. If so,
     /// `width` is kept exactly.
     pub key: bool,
+    /// Whether they stand there in any case, as in the panels beside this one.
+    pub keyed: bool,
 }
 
 /// Names of curves below the plot.
@@ -139,8 +143,8 @@ impl Layout {
         };
         let stacked = left + need(beside) > room_for && below < beside && fits(NOTE_BELOW + 19.0);
         let beside_plot = need(if stacked { below } else { beside });
-        let in_key = room.key && (left + beside_plot > room_for || !fits(18.0)) && beside > 0.0;
-        let right = if in_key { 0.0 } else { beside_plot }.max(half + EDGE);
+        let in_key = room.key && (room.keyed || left + beside_plot > room_for || !fits(18.0)) && beside > 0.0;
+        let right = if in_key { 0.0 } else { beside_plot }.max(half + EDGE).max(room.right);
         let least = if room.key { 0.0 } else { 0.72 * most };
         let plot = (room.width - left - right).clamp(least, most);
         let total = room.width.max(left + plot + right);
@@ -177,6 +181,39 @@ impl Layout {
             tick: sizes.tick,
         }
     }
+}
+
+/// The rooms of panels that stand row by row in `columns` columns, with margins such that plots of one column begin and end
+/// at the same places, plots of one row stand at the same height, and either all panels have a key or none.
+pub fn aligned(panels: &[(&Chart, &Ruler)], mut rooms: Vec<Room>, columns: usize) -> Vec<Room> {
+    let layouts = |rooms: &[Room]| -> Vec<Layout> {
+        panels.iter().zip(rooms).map(|((chart, ruler), room)| Layout::of(chart, ruler, room)).collect()
+    };
+    if layouts(&rooms).iter().any(|layout| layout.key.is_some()) {
+        rooms.iter_mut().for_each(|room| room.keyed = true);
+    }
+    let found = layouts(&rooms);
+    for column in 0..columns.min(rooms.len()) {
+        let own = || (column..rooms.len()).step_by(columns);
+        let left = own().map(|i| found[i].frame.x - found[i].corner.0).fold(0.0, f64::max);
+        let right = |layout: &Layout| layout.corner.0 + layout.width - layout.frame.x - layout.frame.width;
+        let right = own().map(|i| right(&found[i])).fold(0.0, f64::max);
+        if own().count() > 1 {
+            rooms
+                .iter_mut()
+                .skip(column)
+                .step_by(columns)
+                .for_each(|room| (room.margins.0, room.right) = (left, right));
+        }
+    }
+    // Texts above the plot are broken to the width that is left.
+    let found = layouts(&rooms);
+    let above = |layout: &Layout| layout.frame.y - layout.corner.1;
+    for (rooms, found) in rooms.chunks_mut(columns).zip(found.chunks(columns)) {
+        let most = found.iter().map(above).fold(0.0, f64::max);
+        rooms.iter_mut().zip(found).for_each(|(room, layout)| room.margins.1 += most - above(layout));
+    }
+    rooms
 }
 
 /// Names and notes of curves, cut where the picture has no room for them.

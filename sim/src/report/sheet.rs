@@ -3,9 +3,9 @@
 //! One unit of the picture is two thirds of a point, so that the twelve units of axes and notes are 8 pt and the thirteen
 //! of curves' names 8.7 pt, however wide the picture is: it is laid out at its width, never scaled to it.
 
-use super::chart::{Chart, Picture};
+use super::chart::{Chart, Picture, Ruler};
 use super::figure::heading;
-use super::layout::{Layout, Room, Sizes};
+use super::layout::{Layout, Room, Sizes, aligned};
 use super::palette;
 use super::svg::escape;
 
@@ -42,14 +42,18 @@ impl Sheet {
         }
         let abreast = (((width + GAP) / (PANEL_LEAST + GAP)).floor() as usize).clamp(1, picture.charts.len().max(1));
         let panel = (width - (abreast - 1) as f64 * GAP) / abreast as f64;
-        for row in picture.charts.chunks(abreast) {
+        let charts: Vec<Chart> = picture.charts.iter().map(|chart| self.shown(chart, picture)).collect();
+        let ruler = |chart: &Chart| picture.ruler.clone().unwrap_or_else(|| chart.ruler());
+        let rulers: Vec<Ruler> = charts.iter().map(ruler).collect();
+        let panels: Vec<(&Chart, &Ruler)> = charts.iter().zip(&rulers).collect();
+        let rooms = aligned(&panels, charts.iter().map(|chart| room(panel, chart)).collect(), abreast);
+        for (panels, rooms) in panels.chunks(abreast).zip(rooms.chunks(abreast)) {
             let mut bottom = y;
-            for (place, chart) in row.iter().enumerate() {
-                let chart = self.shown(chart, picture);
-                let ruler = picture.ruler.clone().unwrap_or_else(|| chart.ruler());
-                let layout = Layout::of(&chart, &ruler, &room((place as f64 * (panel + GAP), y), panel, &chart));
+            for (place, ((chart, ruler), room)) in panels.iter().zip(rooms).enumerate() {
+                let corner = (place as f64 * (panel + GAP), y);
+                let layout = Layout::of(chart, ruler, &Room { corner, ..*room });
                 bottom = layout.height.max(bottom - y) + y;
-                body.push_str(&chart.draw(&layout, &ruler));
+                body.push_str(&chart.draw(&layout, ruler));
             }
             y = bottom + 6.0;
         }
@@ -76,10 +80,19 @@ impl Sheet {
     }
 }
 
-fn room(corner: (f64, f64), width: f64, chart: &Chart) -> Room {
+fn room(width: f64, chart: &Chart) -> Room {
     let above = if chart.title.is_empty() { 26.0 } else { 48.0 };
     let height = (0.5 * width).clamp(120.0, 260.0);
-    Room { corner, width, plot: (width, height), margins: (40.0, above, 46.0), sizes: Sizes::FILE, key: true }
+    Room {
+        corner: (0.0, 0.0),
+        width,
+        plot: (width, height),
+        margins: (40.0, above, 46.0),
+        right: 0.0,
+        sizes: Sizes::FILE,
+        key: true,
+        keyed: false,
+    }
 }
 
 #[cfg(test)]
@@ -142,5 +155,37 @@ mod tests {
         assert!(height(84.0) > 1.6 * height(174.0), "{} {}", height(84.0), height(174.0));
         let (svg, high) = Sheet { width: 84.0, title: false }.drawn(&picture(&["ts"], 4));
         assert!(high > TOO_HIGH && svg.contains(&format!(r#"height="{high:.2}mm""#)), "{high}");
+    }
+
+    /// Left, right and lower end of each plot, from its base line.
+    fn plots(svg: &str) -> Vec<[String; 3]> {
+        let bases = svg.lines().filter_map(|line| line.split("class=\"base\" d=\"M").nth(1));
+        let ends = |base: &str| {
+            let ends: Vec<&str> = base.split(['"', ' ', 'H']).take(3).collect();
+            [ends[0], ends[2], ends[1]].map(str::to_owned)
+        };
+        bases.map(ends).collect()
+    }
+
+    #[test]
+    fn plots_of_a_column_and_of_a_row_are_aligned() {
+        // Panels that would lie differently: longer numbers, longer names, a title of two lines.
+        let mut picture = picture(&["ts", "fts"], 4);
+        picture.charts[1].curves[0].label = "a-method-of-ours".into();
+        picture.charts[2].y_max = 1e-7;
+        picture.charts[3].title =
+            "a title that has no room on one line because it says very much about its panel".into();
+        for width in [60.0, 84.0, 174.0, 300.0] {
+            let (svg, _) = Sheet { width, title: false }.drawn(&picture);
+            let found = plots(&svg);
+            let columns = found.iter().filter(|plot| plot[2] == found[0][2]).count();
+            assert_eq!((found.len(), columns), (4, if width < 100.0 { 1 } else { (width / 80.0) as usize }), "{width}");
+            for (i, plot) in found.iter().enumerate() {
+                assert_eq!(plot[..2], found[i % columns][..2], "{width} mm: left and right of panel {i}");
+                assert_eq!(plot[2], found[i - i % columns][2], "{width} mm: lower end of panel {i}");
+            }
+            // All have a key or none.
+            assert!([0, 8].contains(&svg.matches("h22\"").count()), "{svg}");
+        }
     }
 }

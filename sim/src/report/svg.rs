@@ -356,8 +356,10 @@ mod tests {
             width: 200.0,
             plot: (100.0, 100.0),
             margins: (50.0, 46.0, 46.0),
+            right: 0.0,
             sizes,
             key: false,
+            keyed: false,
         };
         let ruler = chart.ruler();
         let svg = chart.draw(&Layout::of(&chart, &ruler, &room), &ruler);

@@ -33,26 +33,40 @@ pub struct Table {
     pub json: serde_json::Value,
 }
 
+/// Why there is no table.
+#[derive(Debug, thiserror::Error)]
+pub enum TableError {
+    /// A wanted method that is not there.
+    #[error("there is no method {0}")]
+    NoMethod(String),
+    /// Numbers that JSON cannot hold.
+    #[error("the table has no JSON form: {0}")]
+    Json(#[from] serde_json::Error),
+}
+
 /// Makes a table of the wanted methods of a folder, or of all if none is named.
 ///
-/// **Errors**: a wanted method that the folder does not have.
-pub fn table(results: &Results, kind: Kind, wanted: &[String]) -> Result<Table, String> {
+/// **Errors**: [`TableError`].
+pub fn table(results: &Results, kind: Kind, wanted: &[String]) -> Result<Table, TableError> {
     let names: Vec<&str> = results.summary.methods.iter().map(|method| method.name.as_str()).collect();
     if let Some(unknown) = wanted.iter().find(|name| !names.contains(&name.as_str())) {
-        return Err(unknown.clone());
+        return Err(TableError::NoMethod(unknown.clone()));
     }
     let keeps = |name: &str| wanted.is_empty() || wanted.iter().any(|other| other == name);
-    Ok(match kind {
+    match kind {
         Kind::Summary => summary(results, &keeps),
         Kind::Paired => paired(results, &keeps),
-    })
+    }
 }
 
-fn value(of: &impl Serialize) -> serde_json::Value {
-    serde_json::to_value(of).unwrap_or_else(|error| error.to_string().into())
+/// The JSON of a table.
+///
+/// **Errors**: what cannot be written as JSON.
+pub fn json(of: &impl Serialize) -> Result<serde_json::Value, TableError> {
+    Ok(serde_json::to_value(of)?)
 }
 
-fn summary(results: &Results, keeps: &dyn Fn(&str) -> bool) -> Table {
+fn summary(results: &Results, keeps: &dyn Fn(&str) -> bool) -> Result<Table, TableError> {
     let methods: Vec<_> = results.summary.methods.iter().filter(|method| keeps(&method.name)).collect();
     let lead = |method: &MethodSummary| vec![method.name.clone(), method.guarantee.clone()];
     let rows: Vec<(Vec<String>, &MethodSummary)> = methods.iter().map(|method| (lead(method), *method)).collect();
@@ -60,12 +74,12 @@ fn summary(results: &Results, keeps: &dyn Fn(&str) -> bool) -> Table {
     let exact = methods.iter().map(|method| [lead(method), columns.fields(Some(method))].concat());
     let mut said = remarks(results);
     said.extend(results.twins().sentence());
-    Table {
+    Ok(Table {
         grid: ("What every method reached, mean ± standard error", reached(&["method", "protection"], &rows)),
         remarks: said,
         csv: csv(["method", "guarantee"].into_iter().chain(columns.names()), exact),
-        json: value(&methods),
-    }
+        json: json(&methods)?,
+    })
 }
 
 /// Numeric columns about methods, for programs.
@@ -126,7 +140,7 @@ pub fn reached(lead: &[&str], rows: &[(Vec<String>, &MethodSummary)]) -> Vec<Vec
     table
 }
 
-fn paired(results: &Results, keeps: &dyn Fn(&str) -> bool) -> Table {
+fn paired(results: &Results, keeps: &dyn Fn(&str) -> bool) -> Result<Table, TableError> {
     let worth: Vec<_> = results.worth().into_iter().filter(|(name, _)| keeps(name)).collect();
     let found = differences::all(&worth);
     let mut rows = vec![differences::HEAD.map(str::to_owned).to_vec()];
@@ -145,12 +159,12 @@ fn paired(results: &Results, keeps: &dyn Fn(&str) -> bool) -> Table {
         found.len()
     )];
     said.extend(remarks(results));
-    Table {
+    Ok(Table {
         grid: ("Paired differences", rows),
         remarks: said,
         csv: csv(columns, found.iter().map(exact)),
-        json: value(&found),
-    }
+        json: json(&found)?,
+    })
 }
 
 fn remarks(results: &Results) -> Vec<String> {
@@ -158,4 +172,18 @@ fn remarks(results: &Results) -> Vec<String> {
     let mut said = vec![format!("{}, {} paired runs, seed {}.", summary.scenario, summary.runs, summary.seed)];
     said.extend(few(summary.runs as usize));
     said
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn what_json_cannot_hold_is_an_error_and_no_text() {
+        // A map whose keys are pairs has no JSON.
+        let error = json(&BTreeMap::from([((1, 2), 3.0)])).unwrap_err();
+        assert!(matches!(error, TableError::Json(_)) && error.to_string().contains("key must be a string"), "{error}");
+        assert_eq!(json(&["a", "b"]).unwrap(), serde_json::json!(["a", "b"]));
+    }
 }

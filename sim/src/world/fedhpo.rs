@@ -70,7 +70,8 @@ pub fn facts(config: &FedhpoConfig, path: &Path) -> Result<Facts, ObjectiveError
     let settings = space::of_rows(&config.space, &rows, kept.iter().copied())?;
     let found = trainings(config, &rows, &kept, &settings)?;
     let (agents, _) = numbered(found.iter().map(|(cell, _)| &*cell.agent));
-    Ok(Facts { agents: agents as u32, digest: *rows.digest() })
+    let first = found.first().map(|(cell, _)| (cell.row.line(), cell.agent.clone().into_owned()));
+    Ok(Facts { agents: agents as u32, digest: *rows.digest(), first })
 }
 
 /// The rows that meet every condition of `only`; at least one.

@@ -50,6 +50,10 @@ pub trait Objective: Send + Sync {
     fn optimum(&self, agent: u32) -> f64 {
         self.values(agent).into_iter().fold(f64::NEG_INFINITY, f64::max)
     }
+    /// What the data call each agent, in order; nothing where agents have no names.
+    fn agent_names(&self) -> &[String] {
+        &[]
+    }
 }
 
 /// The normal noise of an agent's observation: the same with every method, so that methods are paired.

@@ -1,7 +1,7 @@
 //! A user's own table of values: what every agent would see at every candidate.
 //!
-//! **Format**: a CSV file with the columns `agent`, every input, `value`. Agents are named by any text, in the order of
-//! their first row; candidates are the different settings, in the order of their first row; every agent has one value at
+//! **Format**: a CSV file with the columns `agent`, every input, `value`. Agents are named by any text and numbered in the
+//! order of their first row; candidates are the different settings, in the order of their first row; every agent has one value at
 //! every candidate.
 
 use std::borrow::Cow;
@@ -34,6 +34,8 @@ pub struct Facts {
     pub agents: u32,
     /// SHA-256 of the file.
     pub digest: Digest,
+    /// The first row that counts: its line, and its agent's name.
+    pub first: Option<(u64, String)>,
 }
 
 /// Counts the agents of a table.
@@ -43,7 +45,8 @@ pub fn facts(path: &Path) -> Result<Facts, ObjectiveError> {
     let rows = Rows::read(path)?;
     let column = rows.column("agent")?;
     let (agents, _) = numbered(rows.iter().map(|row| row.text(column).to_owned()));
-    Ok(Facts { agents: agents as u32, digest: *rows.digest() })
+    let first = rows.iter().next().map(|row| (row.line(), row.text(column).to_owned()));
+    Ok(Facts { agents: agents as u32, digest: *rows.digest(), first })
 }
 
 /// SHA-256 of a CSV file.
@@ -70,6 +73,8 @@ pub struct Table(Arc<Shared>);
 
 struct Shared {
     agents: u32,
+    /// Their names, where the table has them.
+    names: Vec<String>,
     dim: usize,
     points: Vec<f64>,
     /// Agent by agent, with signs such that more is better.
@@ -136,7 +141,9 @@ impl Table {
         let mut distinct: Vec<Option<&[Setting]>> = vec![None; count];
         candidate_of.iter().zip(cells).for_each(|(candidate, cell)| distinct[*candidate] = Some(cell.setting));
         let distinct: Vec<Vec<Setting>> = distinct.into_iter().flatten().map(<[_]>::to_vec).collect();
-        Ok(Self::of(shape, agents, &distinct, values))
+        let mut names = vec![""; agents_found];
+        agent_of.iter().zip(cells).for_each(|(agent, cell)| names[*agent] = &cell.agent);
+        Ok(Self::of(shape, names.into_iter().map(str::to_owned).collect(), agents, &distinct, values))
     }
 
     /// A table that is compiled in.
@@ -151,12 +158,13 @@ impl Table {
         let sign = config.goal.sign();
         let values = table.values().into_iter().map(|value| sign * value).collect();
         let settings = space::of_rows(&config.space, &rows, rows.iter())?;
-        Ok(Self::of(&Shape::of(config), table.agents(), &settings, values))
+        Ok(Self::of(&Shape::of(config), Vec::new(), table.agents(), &settings, values))
     }
 
-    fn of(shape: &Shape<'_>, agents: u32, settings: &[Vec<Setting>], values: Vec<f64>) -> Self {
+    fn of(shape: &Shape<'_>, names: Vec<String>, agents: u32, settings: &[Vec<Setting>], values: Vec<f64>) -> Self {
         Table(Arc::new(Shared {
             agents,
+            names,
             dim: shape.space.dim(),
             points: space::points(shape.space, settings),
             values,
@@ -200,6 +208,9 @@ struct Values {
 impl Objective for Values {
     fn agents(&self) -> u32 {
         self.shared.agents
+    }
+    fn agent_names(&self) -> &[String] {
+        &self.shared.names
     }
     fn dim(&self) -> usize {
         self.shared.dim

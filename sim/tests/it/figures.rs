@@ -145,3 +145,30 @@ fn regret_against_epsilon_holds_every_point_where_one_method_keeps_its_epsilon()
     distinct.dedup();
     assert!(distinct.len() >= 4, "three ε that change and the one that does not: {distinct:?}");
 }
+
+#[test]
+fn few_runs_are_warned_of_once() {
+    let folder = scratch("figures-few");
+    let run = |out: &str, set: &str| {
+        done(&folder, &["run", SMALL, "--set", METHODS, "--set", "prior.epsilon=8", "--set", set, "--out", out])
+    };
+    let first = run("a", "privacy.noise_multiplier=1");
+    run("b", "privacy.noise_multiplier=2");
+    // How often it stands on standard output and on standard error.
+    let warned = |output: &std::process::Output| {
+        [text(&output.stdout), said(output)].map(|text| text.matches("2 runs, fewer than 5").count())
+    };
+    assert_eq!(warned(&first), [1, 0], "the table of a run says so");
+    for (arguments, expected) in [
+        (&["compare", "a", "b"][..], [1, 0]),
+        (&["compare", "a", "b", "--format", "markdown"], [1, 0]),
+        (&["compare", "a", "b", "--format", "json"], [0, 1]),
+        (&["report", "a", "--table", "summary"], [1, 0]),
+        (&["report", "a", "--table", "paired", "--format", "latex"], [1, 0]),
+        (&["report", "a", "--table", "summary", "--format", "csv"], [0, 1]),
+        (&["report", "a", "--table", "summary", "--out", "a.txt"], [0, 1]),
+        (&["report", "a", "--figure", "regret", "--out", "a.svg"], [0, 1]),
+    ] {
+        assert_eq!(warned(&done(&folder, arguments)), expected, "{arguments:?}");
+    }
+}

@@ -67,14 +67,53 @@ fn one_agent_is_refused_for_private_methods_and_a_large_delta_is_warned_of() {
     fn run<'a>(more: &[&'a str]) -> Vec<&'a str> {
         [&["run", "t.toml", "--data", "t.csv"][..], more].concat()
     }
-    let message = refused(&folder, 2, &run(&["--out", "one"]));
-    assert!(message.contains("`federation.agents = 1` is not admissible; admissible: at least 2 with"), "{message}");
+    // What the table has is said of the table, by every command that reads it.
+    let swept = ["sweep", "t.toml", "--data", "t.csv", "--set", "federation.rounds=3,4", "--out", "swept"];
+    for arguments in [&run(&["--out", "one"])[..], &["privacy", "explain", "t.toml", "--data", "t.csv"], &swept] {
+        let message = refused(&folder, 2, arguments);
+        let expected = "t.csv:2: `w0` is the only agent of this table; admissible: at least 2 with the private method \
+                        `dp-fts`: one agent is hidden among nobody";
+        assert!(message.contains(expected) && !message.contains("--set"), "{message}");
+    }
+    // Negative control: what was set is said of the setting.
+    let message = refused(&folder, 2, &run(&["--set", "federation.agents=1", "--out", "one"]));
+    assert!(
+        message.contains("--set: `federation.agents = 1` is not admissible; admissible: at least 2 with"),
+        "{message}"
+    );
     done(&folder, &run(&["--set", "federation.methods=[\"ts\"]", "--out", "ts"]));
     table(&folder, 12);
     let output = done(&folder, &run(&["--out", "twelve"]));
     assert!(said(&output).contains("warning: δ = 0.0650 for 12 agents") && said(&output).contains("privacy.delta"));
     let output = done(&folder, &run(&["--set", "privacy.delta=1e-3", "--out", "small"]));
     assert!(!said(&output).contains("warning: δ"), "{}", said(&output));
+}
+
+#[test]
+fn agents_of_a_table_are_told_by_name() {
+    let folder = scratch("newcomer-names-of-agents");
+    table(&folder, 12);
+    // The first row decides who agent 0 is, not the alphabet; a name may be any text.
+    let rows = std::fs::read_to_string(folder.join("t.csv")).unwrap();
+    std::fs::write(folder.join("t.csv"), rows.replace("w0,", "\"ward, \"\"north\"\"\",")).unwrap();
+    let run = ["run", "t.toml", "--data", "t.csv", "--runs", "2", "--out"];
+    let read = |path: &str| std::fs::read_to_string(folder.join(path)).unwrap();
+    done(&folder, &[&run[..], &["whole"]].concat());
+    let (all, best) = (read("whole/observations.csv"), read("whole/agents.csv"));
+    assert!(all.starts_with("run,method,agent,agent_name,round,source,"), "{all}");
+    assert!(best.starts_with("run,method,agent,agent_name,observations,"), "{best}");
+    for text in [&all, &best] {
+        assert!(text.contains("\n0,ts,0,\"ward, \"\"north\"\"\",") && text.contains("\n0,ts,11,w11,"), "{text}");
+    }
+    // Names are in the state of every part.
+    for part in ["1/2", "2/2"] {
+        done(&folder, &[&run[..], &[&part[..1], "--part", part]].concat());
+    }
+    done(&folder, &["merge", "1", "2", "--data", "t.csv", "--out", "merged"]);
+    assert_eq!((read("merged/observations.csv"), read("merged/agents.csv")), (all, best));
+    // Negative control: agents without names have no such column.
+    done(&folder, &["run", SMALL, "--runs", "1", "--out", "small"]);
+    assert!(read("small/agents.csv").starts_with("run,method,agent,observations,"));
 }
 
 #[test]

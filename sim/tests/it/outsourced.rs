@@ -49,6 +49,17 @@ fn threads_change_nothing_and_the_seed_does() {
     assert_eq!(with(&other, 1).file("rounds.csv").lines().skip(1).collect::<Vec<_>>(), first);
 }
 
+/// The key was read, refused out of its range, and then not used.
+#[test]
+fn mended_the_failure_probability_is_that_of_the_modeler() {
+    let rounds = |setting: &str| {
+        let settings = [&SMALL[..], &["modeler.rounds=40", setting]].concat();
+        run("outsourced-grid", &settings).file("rounds.csv").to_owned()
+    };
+    assert_eq!(rounds("modeler.failure_probability=0.05"), rounds("runs=2"));
+    assert_ne!(rounds("modeler.failure_probability=0.05"), rounds("modeler.failure_probability=1e-9"));
+}
+
 #[test]
 fn the_papers_projection_is_named_as_not_private_wherever_it_stands() {
     let outcome = run("outsourced-grid", &SMALL);

@@ -62,8 +62,9 @@ fn resolved(arguments: &Arguments) -> Result<Box<dyn Model>, CliError> {
     if let (Ok(_), None) = (&parsed, data) {
         return Ok(parsed?);
     }
-    settings.extend(of_data(&text, &settings, data)?);
-    let scenario = model::parse(&source, &text, &settings)?;
+    let taken = of_data(&text, &settings, data)?;
+    settings.extend_from_slice(&taken.settings);
+    let scenario = model::parse(&source, &text, &settings).map_err(|error| taken.refused(error))?;
     check_data([&*scenario], data)?;
     Ok(scenario)
 }

@@ -3,15 +3,15 @@
 use std::path::Path;
 
 use super::super::error::CliError;
+use super::super::print::warn;
 use super::super::{print, unfinished};
 use super::format::Format;
 use crate::files::write_atomically;
-use crate::progress::log;
 use crate::record::distinct;
 use crate::report::differences::few;
 use crate::report::grid;
 use crate::report::results::Results;
-use crate::report::tables::{Kind, Table, table};
+use crate::report::tables::{Kind, Table, TableError, table};
 use crate::study::sweep::{SweepFolder, table as sweep_table};
 
 /// Prints the table, or writes it to `out`.
@@ -35,12 +35,13 @@ pub fn execute(
             return Err(CliError::input("--format: a table is text, markdown, latex, csv or json"));
         }
     };
-    if let Some(warning) = warning {
-        log::note(&format!("warning: {warning}"));
-    }
     match out {
-        None => print(&text),
+        None => {
+            warn(warning, &text);
+            print(&text)
+        }
         Some(path) => {
+            warn(warning, "");
             write_atomically(path, text.as_bytes())
                 .map_err(|error| CliError::failure(format!("{}: cannot be written: {error}", path.display())))?;
             print(&format!("{}\n", path.display()))
@@ -48,15 +49,22 @@ pub fn execute(
     }
 }
 
-/// What is said of a method that is not there.
-fn unknown(folder: &Path, unknown: &str, there: &[&str]) -> CliError {
-    CliError::input(format!("--methods {unknown}: is not in {}, which has {}", folder.display(), there.join(", ")))
+/// What is said where there is no table of this folder, which has these methods.
+fn refused(folder: &Path, error: TableError, there: &[&str]) -> CliError {
+    match error {
+        TableError::NoMethod(unknown) => CliError::input(format!(
+            "--methods {unknown}: is not in {}, which has {}",
+            folder.display(),
+            there.join(", ")
+        )),
+        error @ TableError::Json(_) => CliError::failure(error),
+    }
 }
 
 fn of_run(folder: &Path, kind: Kind, methods: &[String]) -> Result<(Table, Option<String>), CliError> {
     let results = Results::open(folder).map_err(CliError::input)?;
     let there: Vec<&str> = results.summary.methods.iter().map(|method| method.name.as_str()).collect();
-    let found = table(&results, kind, methods).map_err(|name| unknown(folder, &name, &there))?;
+    let found = table(&results, kind, methods).map_err(|error| refused(folder, error, &there))?;
     Ok((found, few(results.summary.runs as usize)))
 }
 
@@ -72,6 +80,6 @@ fn of_sweep(folder: &Path, kind: Kind, methods: &[String]) -> Result<(Table, Opt
     let warning = (!sweep.is_complete(&index)).then(|| unfinished::sweep(&sweep, &index));
     let there = index.clone();
     let names = distinct(there.entries.iter().flat_map(|entry| &entry.methods).map(|method| method.name.as_str()));
-    let found = sweep_table::table(index, methods).map_err(|name| unknown(folder, &name, &names))?;
+    let found = sweep_table::table(index, methods).map_err(|error| refused(folder, error, &names))?;
     Ok((found, warning))
 }

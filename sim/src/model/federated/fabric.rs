@@ -79,7 +79,7 @@ pub trait Crew: Sized + Send + 'static {
     fn muster(
         context: &Arc<Self::Context>,
         agents: Range<u32>,
-        snapshot: Option<&Snapshot<Self::State>>,
+        snapshot: Option<&mut Snapshot<Self::State>>,
     ) -> Result<Self, DriverError>;
 
     /// Agents of this crew.

@@ -49,7 +49,7 @@ impl<'p> Place<'p> {
         self,
         task: &Task,
         context: &Arc<C::Context>,
-        snapshot: Option<&Snapshot<C::State>>,
+        snapshot: Option<&mut Snapshot<C::State>>,
         progress: &'p dyn Progress,
     ) -> Result<Held<'p, C>, DriverError> {
         Ok(match self {
@@ -141,6 +141,7 @@ impl<'j, T: Scalar> Job<'j, T> {
         let (candidates, dim) = (objective.candidates(), objective.dim());
         if let Some(journal) = options.journal.as_deref().filter(|_| scenario.federation.observations) {
             observations::keep_candidates(&journal.candidates(), candidates, dim).map_err(DriverError::Folder)?;
+            observations::keep_names(&journal.names(), objective.agent_names()).map_err(DriverError::Folder)?;
         }
         let mut views: Vec<View<'j, T>> = Vec::new();
         for (place, scenario) in
@@ -214,15 +215,15 @@ impl<'j, T: Scalar> Job<'j, T> {
         let task = &Task { run: runs[view(method)].index, method: method.name().to_owned() };
         match &self.context(method, runs)? {
             Context::Draws(context) => {
-                let build = |was: Option<&_>| place.fabric::<Shard<T>>(task, context, was, around.progress);
+                let build = |was: Option<&mut _>| place.fabric::<Shard<T>>(task, context, was, around.progress);
                 run::run_method(context.clone(), around, build).await
             }
             Context::Prior(context) => {
-                let build = |was: Option<&_>| place.fabric::<PriorShard<T>>(task, context, was, around.progress);
+                let build = |was: Option<&mut _>| place.fabric::<PriorShard<T>>(task, context, was, around.progress);
                 prior::run::run_method(context.clone(), around, build).await
             }
             Context::Custom(context) => {
-                let build = |was: Option<&_>| place.fabric::<CustomShard<T>>(task, context, was, around.progress);
+                let build = |was: Option<&mut _>| place.fabric::<CustomShard<T>>(task, context, was, around.progress);
                 custom::run::run_method(context.clone(), around, build).await
             }
         }

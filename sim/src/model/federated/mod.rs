@@ -156,15 +156,17 @@ fn recorded(scenario: &Scenario, results: Vec<MethodRun>, options: &Options) -> 
         kept.push(("ledger.jsonl", ledger::joined(journal, &results)?));
         if scenario.federation.observations {
             let points = observations::candidates(&journal.candidates()).map_err(DriverError::Folder)?;
-            kept.push(("observations.csv", observations::all(&results, &points, &scenario.objective)));
-            kept.push(("agents.csv", observations::best(&results, &points, &scenario.objective)));
+            let names = observations::names(&journal.names()).map_err(DriverError::Folder)?;
+            kept.push(("observations.csv", observations::all(&results, &points, &names, &scenario.objective)));
+            kept.push(("agents.csv", observations::best(&results, &points, &names, &scenario.objective)));
         }
         if let ObjectiveConfig::Command(config) = &scenario.objective {
             let answers = command::ordered(config, &journal.answers()).map_err(DriverError::Objective)?;
             kept.push((command::FILE, answers));
         }
     }
-    Ok(federation::record(scenario, results, summary, scenario.explain()?, kept, options.chain))
+    federation::record(scenario, results, summary, scenario.explain()?, kept, options.chain)
+        .map_err(ModelError::failure)
 }
 
 /// Executes every method of every run of a scenario. The result is in the order of runs, then of methods, and is the

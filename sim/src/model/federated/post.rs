@@ -137,8 +137,8 @@ impl<C: Travels> Post for Lots<C> {
         if agents.is_empty() || agents.end > C::enrolled(&self.context) || self.crews.values().any(overlaps) {
             return Err(DriverError::Snapshot { agent: agents.start });
         }
-        let snapshot = snapshot.map(|bytes| decode("a snapshot", bytes)).transpose()?;
-        let crew = C::muster(&self.context, agents.clone(), snapshot.as_ref())?;
+        let mut snapshot = snapshot.map(|bytes| decode("a snapshot", bytes)).transpose()?;
+        let crew = C::muster(&self.context, agents.clone(), snapshot.as_mut())?;
         self.crews.insert(agents.start, crew);
         Ok(())
     }

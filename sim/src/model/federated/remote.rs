@@ -86,12 +86,12 @@ impl<'h, C: Travels> Remote<'h, C> {
         hub: &'h dyn Hub,
         task: &Task,
         context: &Arc<C::Context>,
-        snapshot: Option<&Snapshot<C::State>>,
+        snapshot: Option<&mut Snapshot<C::State>>,
         progress: &'h dyn Progress,
     ) -> Result<Self, DriverError> {
         let lots = lots(C::enrolled(context));
-        let parts = |whole: &Snapshot<C::State>| {
-            cut(whole, &lots)?.iter().map(|part| Ok(encode(part)?)).collect::<Result<Vec<_>, DriverError>>()
+        let parts = |whole: &mut Snapshot<C::State>| {
+            cut(whole, &lots)?.into_iter().map(|part| Ok(encode(&part)?)).collect::<Result<Vec<_>, DriverError>>()
         };
         let snapshots = snapshot.map(parts).transpose()?;
         hub.begin(task, &lots, snapshots).map_err(RemoteError::from)?;

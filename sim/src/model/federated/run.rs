@@ -38,7 +38,7 @@ pub struct Surroundings<'s> {
 pub async fn run_method<T: Scalar, F: Fabric<Shard<T>>>(
     method: Arc<MethodContext<T>>,
     around: Surroundings<'_>,
-    build: impl FnOnce(Option<&Snapshot>) -> Result<F, DriverError>,
+    build: impl FnOnce(Option<&mut Snapshot>) -> Result<F, DriverError>,
 ) -> Result<MethodRun, DriverError>
 where
     DriverError: From<F::Error>,
@@ -53,8 +53,8 @@ where
     let shared = p.aggregation != Aggregation::None;
     let (mut fabric, mut server, mut books) = match saved {
         None => (build(None)?, host::server(&method, ledger.as_deref(), None)?, Books::new(&method)),
-        Some(saved) => {
-            let fabric = build(Some(&saved.agents))?;
+        Some(mut saved) => {
+            let fabric = build(Some(&mut saved.agents))?;
             let broadcast = saved.broadcast::<T>();
             let server = host::server(&method, ledger.as_deref(), Some((saved.server, &broadcast)))?;
             (fabric, server, Books::resume(saved.books))

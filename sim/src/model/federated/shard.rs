@@ -38,7 +38,7 @@ impl<T: Scalar> Crew for Shard<T> {
     fn muster(
         method: &Arc<MethodContext<T>>,
         agents: Range<u32>,
-        snapshot: Option<&Snapshot>,
+        snapshot: Option<&mut Snapshot>,
     ) -> Result<Self, DriverError> {
         let lengths = [log_len(&method.config), workspace_len(&method.public()?)];
         let fresh = |agent| AgentState::new(agent, method.run.seed);

@@ -30,14 +30,16 @@ impl<'p, C: Crew> Pooled<'p, C> {
         pool: &'p ThreadPool,
         context: &Arc<C::Context>,
         shards: u32,
-        snapshot: Option<&Snapshot<C::State>>,
+        mut snapshot: Option<&mut Snapshot<C::State>>,
         progress: &'p dyn Progress,
     ) -> Result<Self, DriverError> {
         let agents = C::enrolled(context);
         let parts = shards.clamp(1, agents);
         let edge = |i: u32| (u64::from(agents) * u64::from(i) / u64::from(parts)) as u32;
-        let build = |i: u32| C::muster(context, edge(i)..edge(i + 1), snapshot);
-        let shards = (0..parts).map(build).collect::<Result<_, _>>()?;
+        let build = |i: u32| C::muster(context, edge(i)..edge(i + 1), snapshot.as_deref_mut());
+        // Each takes its agents off the end of the snapshot.
+        let mut shards = (0..parts).rev().map(build).collect::<Result<Vec<_>, _>>()?;
+        shards.reverse();
         Ok(Pooled { pool, context: context.clone(), shards, progress })
     }
 }

@@ -39,6 +39,8 @@ pub struct Problem {
     pub noise_variance: f64,
     /// Constant mean of y.
     pub prior_mean: f64,
+    /// Probability with which the modeler's confidence bound may fail.
+    pub failure_probability: f64,
     /// Variance of the noise of an observation.
     pub observation_variance: f64,
     /// Whether a row may be queried again.
@@ -178,7 +180,7 @@ impl Problem {
             out_dim: out_dim as u32,
             rounds,
             initial_rows: 1,
-            failure_probability: 0.05,
+            failure_probability: self.failure_probability,
             noise_variance,
             prior_mean: self.prior_mean,
             repeats: self.repeats,
@@ -242,6 +244,7 @@ mod tests {
             signal_variance: 1.0,
             noise_variance: 1e-5,
             prior_mean: 0.0,
+            failure_probability: 0.05,
             observation_variance: 1e-5,
             repeats: true,
         };

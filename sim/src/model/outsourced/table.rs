@@ -96,6 +96,7 @@ impl Source {
             signal_variance: modeler.signal_variance,
             noise_variance: modeler.noise_variance,
             prior_mean: sign * modeler.prior_mean,
+            failure_probability: modeler.failure_probability,
             observation_variance,
             repeats: modeler.repeats,
         };

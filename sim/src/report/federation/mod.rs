@@ -46,6 +46,8 @@ const REMARK: &str = "The columns marked *not releasable* exist in simulation on
 
 /// Everything except what the folder itself adds. `kept` are files that were written during the run: the ledger of all
 /// methods and the answers of a user's program. With `chain`, the digests of all rounds are included.
+///
+/// **Errors**: a transcript that cannot be written as JSON.
 pub fn record(
     scenario: &Scenario,
     results: Vec<MethodRun>,
@@ -53,10 +55,10 @@ pub fn record(
     explanation: Explanation,
     kept: Vec<(&'static str, String)>,
     chain: bool,
-) -> Record {
+) -> serde_json::Result<Record> {
     let mut files = vec![
         ("rounds.csv", rounds(scenario, &results, &summary)),
-        ("transcript.jsonl", transcript(scenario, &results, &summary, chain)),
+        ("transcript.jsonl", transcript(scenario, &results, &summary, chain)?),
         ("regret.svg", figure::regret(scenario, &summary, scenario.objective.regret_name())),
     ];
     if results.iter().any(|result| !result.faults.is_empty()) {
@@ -70,7 +72,7 @@ pub fn record(
     files.push(("report.html", page::page(&record, explanation)));
     let names: Vec<&str> = files.iter().map(|(name, _)| *name).collect();
     files.push(("README.md", readme(&scenario.head().trust, &names, COLUMNS, REMARK)));
-    Record { summary: written, table, files }
+    Ok(Record { summary: written, table, files })
 }
 
 /// One line for each run, method and round. A field is empty where there is no value, and for the ε of a run that
@@ -142,7 +144,12 @@ struct Line<'a> {
 }
 
 /// A head line, then one line for each run and method with its digest and, if `chain`, the digests after every round.
-fn transcript(scenario: &Scenario, results: &[MethodRun], summary: &Statistics, chain: bool) -> String {
+fn transcript(
+    scenario: &Scenario,
+    results: &[MethodRun],
+    summary: &Statistics,
+    chain: bool,
+) -> serde_json::Result<String> {
     let head = Head {
         format: FORMAT,
         version: env!("CARGO_PKG_VERSION"),
@@ -152,16 +159,16 @@ fn transcript(scenario: &Scenario, results: &[MethodRun], summary: &Statistics, 
         noise: noise(),
         digest: summary.digest.to_string(),
     };
-    let line = |value: serde_json::Result<String>| value.unwrap_or_else(|error| error.to_string()) + "\n";
-    let mut out = line(serde_json::to_string(&head));
+    let mut out = serde_json::to_string(&head)? + "\n";
     for result in results {
-        out.push_str(&line(serde_json::to_string(&Line {
+        let line = Line {
             run: result.run,
             method: result.method.name(),
             digest: result.digest.to_string(),
             releases: result.releases,
             chain: result.chain.iter().filter(|_| chain).map(ToString::to_string).collect(),
-        })));
+        };
+        out += &(serde_json::to_string(&line)? + "\n");
     }
-    out
+    Ok(out)
 }

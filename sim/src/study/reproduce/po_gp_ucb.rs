@@ -103,6 +103,7 @@ impl Table {
             noise_variance,
             prior_mean,
             observation_variance,
+            failure_probability: 0.05,
             // Branin: as the authors' code; repeating rows it stays at a regret of 0.7.
             repeats: !self.branin,
         })

@@ -5,18 +5,18 @@ use super::pictures::looks;
 use crate::record::{MethodSummary, Twins};
 use crate::report::differences::few;
 use crate::report::page::Shown;
-use crate::report::tables::{Table, reached};
+use crate::report::tables::{self, Table, TableError, reached};
 
 /// Heading of the table.
 const TITLE: &str = "All combinations, mean ± standard error";
 
 /// The table of the wanted methods, or of all, in all its forms.
 ///
-/// **Errors**: a wanted method that is not there.
-pub fn table(index: Index, wanted: &[String]) -> Result<Table, String> {
-    let index = index.only(wanted)?;
+/// **Errors**: [`TableError`].
+pub fn table(index: Index, wanted: &[String]) -> Result<Table, TableError> {
+    let index = index.only(wanted).map_err(TableError::NoMethod)?;
     let cells = index.cells();
-    let json = serde_json::to_value(&cells).unwrap_or_else(|error| error.to_string().into());
+    let json = tables::json(&cells)?;
     Ok(Table { grid: (TITLE, rows(&index, &cells)), remarks: remarks(&index, &cells), csv: index.summary_csv(), json })
 }
 

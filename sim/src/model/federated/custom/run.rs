@@ -41,7 +41,7 @@ struct Server {
 pub async fn run_method<T: Scalar, F: Fabric<CustomShard<T>>>(
     context: Arc<CustomContext<T>>,
     around: Surroundings<'_>,
-    build: impl FnOnce(Option<&Snapshot<AgentState>>) -> Result<F, DriverError>,
+    build: impl FnOnce(Option<&mut Snapshot<AgentState>>) -> Result<F, DriverError>,
 ) -> Result<MethodRun, DriverError>
 where
     DriverError: From<F::Error>,
@@ -54,7 +54,7 @@ where
     let saved = around.journal.map_or(Ok(None), |journal| journal.latest::<Saved>(&name))?;
     let (mut fabric, mut server, mut books) = match saved {
         None => (build(None)?, Server::default(), Books::new(base)),
-        Some(Saved { server, books, agents }) => (build(Some(&agents))?, server, Books::resume(books)),
+        Some(Saved { server, books, mut agents }) => (build(Some(&mut agents))?, server, Books::resume(books)),
     };
     let mut pace = Pace::new(around.interval);
     for round in books.read().regret.len() as u32..=rounds {

@@ -80,7 +80,7 @@ impl<T: Scalar> Crew for CustomShard<T> {
     fn muster(
         context: &Arc<CustomContext<T>>,
         agents: Range<u32>,
-        snapshot: Option<&Snapshot<AgentState>>,
+        snapshot: Option<&mut Snapshot<AgentState>>,
     ) -> Result<Self, DriverError> {
         let log = 2 * (context.ground.initial_points + context.ground.rounds) as usize;
         let fresh = |_| AgentState { observations: 0 };

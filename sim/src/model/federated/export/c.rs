@@ -1,6 +1,8 @@
 //! The constants as a C header, which includes nothing.
 
-use sordino_core::federated::small;
+use sordino_core::federated::{Aggregation, InitialRegion, Signal, small};
+use sordino_core::kernel::Stationary;
+use sordino_core::schedule::Mixing;
 
 use super::constants::{Export, Points, bytes};
 use crate::scenario::ScalarKind;
@@ -50,12 +52,102 @@ pub(super) fn text(export: &Export) -> String {
         "/* Scenario `{name}`, method `{method}`, for a device: written by `sordino export`, not by hand.\n *\n{seeds} */\n\
          #ifndef SORDINO_EXPORT_H\n#define SORDINO_EXPORT_H\n\n\
          /* The format that agents compute with and frames carry. */\ntypedef {number} sordino_number;\n\
-         {constants}{digest}{agreement}{list}\n#endif\n",
+         {constants}{digest}{agreement}{list}{settings}\n#endif\n",
         name = export.name,
         method = export.method.name(),
         digest =
             array("digest of the agreement; frames carry its first 64 bits", "DIGEST", &export.agreement.digest().0),
         agreement = array("the agreement, all that the parties have in common", "AGREEMENT", &export.bytes),
+        settings = match settings(export) {
+            Ok(fields) => initializer(&fields),
+            Err(why) => format!("/* sordino.h has no agent of this federation: {why} */\n"),
+        },
+    )
+}
+
+/// The settings that say all of the federation but which agent it is, in the order of `sordino_agent_settings`.
+///
+/// **Errors**: what the agent of `sordino.h` cannot do.
+fn settings(export: &Export) -> Result<Vec<(&'static str, String)>, &'static str> {
+    let (parameters, features) = (export.agreement.config.parameters(), export.agreement.features);
+    if export.scalar == ScalarKind::F64 {
+        return Err("it computes in single precision");
+    }
+    let [clipping_norm, sampling_probability, noise_multiplier, aggregation, grid_exponent] =
+        match &parameters.aggregation {
+            Aggregation::None => ["0.0", "0.0", "0.0", "SORDINO_AGGREGATION_NONE", "0"].map(str::to_owned),
+            Aggregation::Mean => ["0.0", "0.0", "0.0", "SORDINO_AGGREGATION_MEAN", "0"].map(str::to_owned),
+            Aggregation::Private {
+                signal: Signal::Vectors,
+                clipping_norm,
+                sampling_probability,
+                noise_multiplier,
+                grid_exponent,
+            } => [
+                real(clipping_norm.value()),
+                real(*sampling_probability),
+                real(noise_multiplier.value()),
+                "SORDINO_AGGREGATION_PRIVATE".to_owned(),
+                grid_exponent.to_string(),
+            ],
+            Aggregation::Private { .. } => return Err("it knows no federation that sums zeros"),
+        };
+    let [points, count, per_axis] = match &export.points {
+        Points::Grid(_) => ["0", "0", "SORDINO_POINTS_PER_AXIS"],
+        Points::List(_) => ["SORDINO_POINTS", "SORDINO_POINTS_LEN / SORDINO_DIM", "0"],
+    }
+    .map(str::to_owned);
+    let shape = match features.kernel {
+        Stationary::SquaredExponential => "SORDINO_SQUARED_EXPONENTIAL",
+        Stationary::Matern12 => "SORDINO_MATERN_12",
+        Stationary::Matern32 => "SORDINO_MATERN_32",
+        Stationary::Matern52 => "SORDINO_MATERN_52",
+    };
+    let splits = parameters.regions.splits().iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+    Ok(vec![
+        ("seed", "(secret)".to_owned()),
+        ("feature_seed", format!("{}u", features.seed)),
+        ("lengthscale", real(features.lengthscale)),
+        ("signal_variance", real(features.signal_variance)),
+        ("regularization", real(parameters.regularization)),
+        ("noise_variance", real(parameters.noise_variance)),
+        ("offset", real(parameters.offset)),
+        ("concentration", real(parameters.concentration.start)),
+        ("clipping_norm", clipping_norm),
+        ("sampling_probability", sampling_probability),
+        ("noise_multiplier", noise_multiplier),
+        ("points", points),
+        ("count", count),
+        ("per_axis", per_axis),
+        ("agent", "(index)".to_owned()),
+        ("agents", parameters.agents.to_string()),
+        ("dim", "SORDINO_DIM".to_owned()),
+        ("splits", format!("{{{splits}}}")),
+        ("rounds", parameters.rounds.to_string()),
+        ("initial_points", parameters.initial_points.to_string()),
+        ("initial_whole", u32::from(parameters.initial_region == InitialRegion::Whole).to_string()),
+        ("features", "SORDINO_FEATURES".to_owned()),
+        ("unit_norm", u32::from(features.unit_norm).to_string()),
+        ("shape", shape.to_owned()),
+        ("mixing", u32::from(parameters.mixing == Mixing::Inverse).to_string()),
+        ("hold", parameters.concentration.hold.to_string()),
+        ("decay", parameters.concentration.decay.to_string()),
+        ("aggregation", aggregation),
+        ("grid_exponent", grid_exponent),
+    ])
+}
+
+/// A double of C, to the bit.
+fn real(x: f64) -> String {
+    format!("{x:?}")
+}
+
+/// The settings as a macro: the header itself needs no other.
+fn initializer(fields: &[(&str, String)]) -> String {
+    let lines: String = fields.iter().map(|(name, value)| format!("        .{name} = {value}, \\\n")).collect();
+    format!(
+        "/* a sordino_agent_settings of sordino.h: which agent it is, and its seed, which is secret */\n\
+         #define SORDINO_AGENT_SETTINGS(index, secret) \\\n    {{ \\\n{lines}    }}\n"
     )
 }
 
@@ -72,4 +164,44 @@ fn list(points: &[f64], scalar: ScalarKind, dim: usize) -> String {
     format!(
         "/* the candidates in the unit box, one a line */\nstatic const sordino_number SORDINO_POINTS[SORDINO_POINTS_LEN] = {{\n{lines}}};\n"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::federated::context::simulated_deployment;
+    use crate::scenario::{Method, Shipped, method};
+    use sordino_core::federated::exchange::Announced;
+    use sordino_core::random::RunSeed;
+
+    fn header(method: Method, candidates: &[f64], setting: &str) -> String {
+        let scenario = Shipped::find("firmware").unwrap().parse(&[setting.to_owned()]).unwrap();
+        let announced = Announced { epsilon_max: None, delta: 1e-5, deadline_ms: 1, may_close_early: false };
+        let run = simulated_deployment(RunSeed::new(0, 0));
+        text(&Export::new(&scenario, method, candidates, 1, run, announced).unwrap())
+    }
+
+    #[test]
+    fn settings_are_written_for_what_the_agent_in_c_can_do() {
+        let (list, usual) = ([0.0, 0.25, 1.0], "privacy.noise_multiplier=0.1");
+        let found = header(method::DP_FTS_DE, &list, usual);
+        for part in [
+            ".noise_multiplier = 0.1, \\\n",
+            ".points = SORDINO_POINTS, \\\n        .count = SORDINO_POINTS_LEN / SORDINO_DIM, \\\n        .per_axis = 0, \\\n",
+            ".splits = {2}, ",
+            ".aggregation = SORDINO_AGGREGATION_PRIVATE, ",
+        ] {
+            assert!(found.contains(part), "{part}\n{found}");
+        }
+        assert!(header(method::TS, &list, usual).contains(".aggregation = SORDINO_AGGREGATION_NONE, "));
+        assert!(header(method::FTS_DE, &list, usual).contains(".aggregation = SORDINO_AGGREGATION_MEAN, "));
+        for (method, setting, why) in [
+            (method::DP_FTS_DE, "surrogate.scalar=\"f64\"", "it computes in single precision"),
+            (method::PURE_NOISE, usual, "it knows no federation that sums zeros"),
+        ] {
+            let found = header(method, &list, setting);
+            let said = format!("/* sordino.h has no agent of this federation: {why} */");
+            assert!(found.contains(&said) && !found.contains("SORDINO_AGENT_SETTINGS"), "{found}");
+        }
+    }
 }

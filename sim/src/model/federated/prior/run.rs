@@ -76,7 +76,7 @@ fn draw<T: Scalar>(
 pub async fn run_method<T: Scalar, F: Fabric<PriorShard<T>>>(
     context: Arc<PriorContext<T>>,
     around: Surroundings<'_>,
-    build: impl FnOnce(Option<&Snapshot<AgentState>>) -> Result<F, DriverError>,
+    build: impl FnOnce(Option<&mut Snapshot<AgentState>>) -> Result<F, DriverError>,
 ) -> Result<MethodRun, DriverError>
 where
     DriverError: From<F::Error>,
@@ -90,9 +90,9 @@ where
     let path = around.journal.map(|journal| ledger::path(journal, &name));
     let (mut fabric, mut server, mut books) = match saved {
         None => (build(None)?, server(&context, path.as_deref(), None)?, Books::new(base)),
-        Some(Saved { server: stored, books, agents }) => {
+        Some(Saved { server: stored, books, mut agents }) => {
             let server = server(&context, path.as_deref(), Some(stored))?;
-            (build(Some(&agents))?, server, Books::resume(books))
+            (build(Some(&mut agents))?, server, Books::resume(books))
         }
     };
     let mut pace = Pace::new(around.interval);

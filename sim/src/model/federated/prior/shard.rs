@@ -71,7 +71,7 @@ impl<T: Scalar> Crew for PriorShard<T> {
     fn muster(
         context: &Arc<PriorContext<T>>,
         agents: Range<u32>,
-        snapshot: Option<&Snapshot<AgentState>>,
+        snapshot: Option<&mut Snapshot<AgentState>>,
     ) -> Result<Self, DriverError> {
         let (m, public) = (context.config().features(), context.public()?);
         let log = log_len(context.config().design_len(), context.rounds() as usize);
