@@ -1,6 +1,6 @@
 //! Ask and tell: core's optimiser with the log that it is restored from.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
