@@ -139,6 +139,11 @@ pub unsafe extern "C" fn sordino_gp_posterior(
     // SAFETY: what our caller promises is what is asked for.
     unsafe {
         with(gp, |gp, word| {
+            word.admit(mean, 1)?;
+            word.admit(variance, 1)?;
+            if mean == variance {
+                return Err(Status::Overlap.into());
+            }
             let posterior: Posterior<f32> = gp.posterior(word.list(point, dim)?)?;
             word.write(mean, posterior.mean)?;
             word.write(variance, posterior.variance)?;

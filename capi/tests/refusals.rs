@@ -262,7 +262,11 @@ fn numbers_that_are_none_are_refused_and_change_nothing() {
     let (mut mean, mut variance) = (0.0, 0.0);
     // SAFETY: as above; NULL is admitted.
     let status = unsafe { sordino_gp_posterior(built, [0.5f32, 0.5].as_ptr(), 2, &mut mean, null_mut()) };
-    assert_eq!(status, Status::Null);
+    assert_eq!((status, mean), (Status::Null, 0.0), "a refusal changes nothing");
+    let one: *mut f32 = &mut mean;
+    // SAFETY: as above; one place for both is admitted, and refused: one would be lost.
+    let status = unsafe { sordino_gp_posterior(built, [0.5f32, 0.5].as_ptr(), 2, one, one) };
+    assert_eq!((status, mean), (Status::Overlap, 0.0));
     // SAFETY: as above.
     let status = unsafe { sordino_gp_posterior(built, [0.5f32, 0.5].as_ptr(), 2, &mut mean, &mut variance) };
     assert!(status == Status::Ok && mean.is_finite() && variance > 0.0);

@@ -1,7 +1,8 @@
 //! A user's program that is started once and asked many times: a line in, a line out.
 //!
-//! It runs under `sh -c` in a process group of its own, which ends with it. Its standard error is read, and the last line is
-//! quoted if it fails; `PYTHONUNBUFFERED` is set, so that a Python program need not flush its answers.
+//! It runs under `sh -c` in a process group of its own, which ends with it, and with the process that started it, however
+//! that ends. Its standard error is read, and the last line is quoted if it fails; `PYTHONUNBUFFERED` is set, so that a
+//! Python program need not flush its answers.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -20,6 +21,9 @@ const LINES_MAX: usize = 16;
 const HUSH: Duration = Duration::from_millis(1);
 /// The most characters of its last line that are quoted.
 const WORDS_MAX: usize = 300;
+/// What waits in a program's group for the end of our process, also by `kill -9`: no signal handler, and no destructor, runs
+/// then. Its standard input is a pipe of which nobody else has the other end.
+const WATCH: &str = "read -r line; kill -KILL 0";
 /// How long a program whose output ended may take to end itself.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -74,6 +78,7 @@ fn said(words: &str) -> String {
 #[derive(Debug)]
 pub struct Program {
     child: Child,
+    watch: Child,
     group: Pid,
     stdin: ChildStdin,
     lines: Receiver<String>,
@@ -99,6 +104,7 @@ impl Program {
         else {
             return Err(ProgramError::NotStarted(std::io::Error::other("no pipes")));
         };
+        let watch = watched(&mut child, group).map_err(ProgramError::NotStarted)?;
         let (sender, lines) = mpsc::sync_channel(LINES_MAX);
         std::thread::spawn(move || {
             let mut reader = BufReader::new(stdout);
@@ -121,7 +127,7 @@ impl Program {
                 }
             }
         });
-        Ok(Program { child, group, stdin, lines, words })
+        Ok(Program { child, watch, group, stdin, lines, words })
     }
 
     /// Sends one line and waits for one; empty lines are not answers.
@@ -180,7 +186,24 @@ impl Drop for Program {
         // No such group: it has ended by itself.
         let _ = kill_process_group(self.group, Signal::KILL);
         let _ = self.child.wait();
+        let _ = self.watch.wait();
     }
+}
+
+/// Starts what ends the group when our process has ended; without it there is no program.
+fn watched(program: &mut Child, group: Pid) -> std::io::Result<Child> {
+    let watch = Command::new("sh")
+        .args(["-c", WATCH])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(group.as_raw_pid())
+        .spawn();
+    if watch.is_err() {
+        let _ = kill_process_group(group, Signal::KILL);
+        let _ = program.wait();
+    }
+    watch
 }
 
 /// The next line without its end, at most [`LINE_MAX`] bytes of it; nothing at the end of the output.
@@ -247,6 +270,30 @@ mod tests {
         drop(program);
         std::thread::sleep(Duration::from_millis(1300));
         assert!(!late.exists(), "its group was killed");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    /// A process that is killed runs no destructor: what it had started went on without it, for as long as one training
+    /// takes. Control: nothing was killed before, because the program had answered.
+    #[test]
+    fn mended_it_ends_with_a_process_that_is_killed() {
+        const FOLDER: &str = "SORDINO_TEST_KILLED";
+        if let Some(folder) = std::env::var_os(FOLDER) {
+            let late = std::path::Path::new(&folder).join("late");
+            let command = format!("(sleep 2; touch {}) & while read x; do echo $x; done", late.display());
+            let mut program = Program::start(&command).unwrap();
+            std::fs::write(late.with_file_name("answer"), program.ask("1", LONG).unwrap()).unwrap();
+            rustix::process::kill_process(rustix::process::getpid(), Signal::KILL).unwrap();
+        }
+        let folder = std::env::temp_dir().join(format!("sordino-killed-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let name = "program::tests::mended_it_ends_with_a_process_that_is_killed";
+        let mut again = Command::new(std::env::current_exe().unwrap());
+        let ended = again.args([name, "--exact"]).env(FOLDER, &folder).output().unwrap().status;
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&ended), Some(9));
+        assert_eq!(std::fs::read_to_string(folder.join("answer")).unwrap(), "1");
+        std::thread::sleep(Duration::from_millis(2500));
+        assert!(!folder.join("late").exists(), "it lives on");
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -19,6 +19,7 @@ class Optimizer:
     >>> point, mean = optimizer.best()
 
     It can be pickled; `save` gives bytes and `restore` takes them. Suggestions afterwards are the same, bit for bit.
+    Threads may share it: calls wait for each other, and until a value is told all of them are given the same point.
 
     Parameters
     ----------

@@ -74,6 +74,8 @@ def run(
     if driver not in ("tokio", "lockstep"):
         raise _native.InputError(f'driver is "{driver}"; admissible: "tokio", "lockstep"')
     settings = []
+    if out is not None and not os.fspath(out):
+        raise _native.InputError('out is ""; admissible: the path of a folder, or None, and nothing is kept')
     if inputs is not None:
         told_objective = _objective(inputs)
         dim = len(told_objective["input_ranges"]) + sum(map(len, told_objective["categories"]))
@@ -105,17 +107,22 @@ def run(
 def _objective(inputs: Inputs) -> Dict[str, Any]:
     names, ranges, categories = list(inputs), [], {}
     marks: Dict[str, List[str]] = {"log": [], "integer": []}
-    for name, spec in inputs.items():
-        spec = list(spec)
+    for name, given in inputs.items():
+        # One text is no list of names, although it is a sequence of texts.
+        spec = [] if isinstance(given, str) or not hasattr(given, "__iter__") else list(given)
         if spec and all(isinstance(choice, str) for choice in spec):
             categories[name] = spec
             continue
-        wrong = [mark for mark in spec[2:] if mark not in marks]
-        if len(spec) < 2 or wrong or any(isinstance(end, str) for end in spec[:2]):
+        wrong = [mark for mark in spec[2:] if not isinstance(mark, str) or mark not in marks]
+        try:
+            ends = [] if any(isinstance(end, str) for end in spec[:2]) else [float(end) for end in spec[:2]]
+        except (TypeError, ValueError, OverflowError):
+            ends = []
+        if len(ends) < 2 or wrong:
             raise _native.InputError(
-                f'inputs["{name}"] is {spec}; admissible: (low, high), then "log" or "integer" or both, or a list of names'
+                f'inputs["{name}"] is {given!r}; admissible: (low, high), then "log" or "integer" or both, or a list of names'
             )
-        ranges.append([float(end) for end in spec[:2]])
+        ranges.append(ends)
         for mark in spec[2:]:
             marks[mark].append(name)
     return {

@@ -1,5 +1,7 @@
 //! Ask and tell: core's optimiser with the log that it is restored from.
 
+use std::sync::{Mutex, PoisonError};
+
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::{Deserialize, Serialize};
@@ -37,11 +39,20 @@ struct State {
     log: Vec<LogEntry<f64>>,
 }
 
-/// Ask and tell over a box; it maximises.
-#[pyclass(module = "sordino._native")]
-pub struct Optimizer {
+/// Ask and tell over a box; it maximises. Threads that ask at once wait for each other.
+#[pyclass(module = "sordino._native", frozen)]
+pub struct Optimizer(Mutex<Made>);
+
+struct Made {
     state: State,
     inner: optimizer::Optimizer<f64, Vec<f64>>,
+}
+
+impl Optimizer {
+    /// Does something with it when no other thread does, without the interpreter's lock, which that thread may want.
+    fn held<T: Send>(&self, py: Python<'_>, act: impl FnOnce(&mut Made) -> T + Send) -> T {
+        py.detach(|| act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
 }
 
 fn refused(error: OptimizerError) -> PyErr {
@@ -55,7 +66,7 @@ impl State {
         let storage = vec![0.0; optimizer::storage_len(domain.dim(), capacity)];
         let log = self.log.iter().cloned();
         let inner = optimizer::Optimizer::resume(domain, self.settings, capacity, storage, log).map_err(refused)?;
-        Ok(Optimizer { state: self, inner })
+        Ok(Optimizer(Mutex::new(Made { state: self, inner })))
     }
 }
 
@@ -94,48 +105,53 @@ impl Optimizer {
     }
 
     /// The point to try next.
-    fn suggest(&mut self, py: Python<'_>) -> PyResult<Vec<f64>> {
-        py.detach(|| self.inner.suggest()).map(|point| point.to_vec()).map_err(refused)
+    fn suggest(&self, py: Python<'_>) -> PyResult<Vec<f64>> {
+        self.held(py, |made| made.inner.suggest().map(|point| point.to_vec())).map_err(refused)
     }
 
     /// Tells the value of a point.
-    fn observe(&mut self, py: Python<'_>, point: Vec<f64>, value: f64) -> PyResult<()> {
-        let (expected, given) = (self.state.bounds.len(), point.len());
-        if given != expected {
-            return Err(error::InputError::new_err(format!("a point of {given} numbers; admissible: {expected}")));
-        }
-        let entry = LogEntry::told(&point, value).map_err(refused)?;
-        let observed = py.detach(|| self.inner.observe(&point, value));
-        // Refused or not: what is suggested next depends on it.
-        self.state.log.push(entry);
-        observed.map(|_| ()).map_err(refused)
+    fn observe(&self, py: Python<'_>, point: Vec<f64>, value: f64) -> PyResult<()> {
+        self.held(py, |made| {
+            let (expected, given) = (made.state.bounds.len(), point.len());
+            if given != expected {
+                return Err(error::InputError::new_err(format!("a point of {given} numbers; admissible: {expected}")));
+            }
+            let entry = LogEntry::told(&point, value).map_err(refused)?;
+            let observed = made.inner.observe(&point, value);
+            // Refused or not: what is suggested next depends on it.
+            made.state.log.push(entry);
+            observed.map(|_| ()).map_err(refused)
+        })
     }
 
     /// Fits lengthscale and noise to what was observed; false with fewer than three observations or equal values.
-    fn fit(&mut self, py: Python<'_>) -> PyResult<bool> {
-        let mut scratch = vec![0.0; optimizer::fit_scratch_len(self.inner.len())];
-        let found = py.detach(|| self.inner.fit(&mut scratch)).map_err(refused)?;
-        if found.is_some() {
-            self.state.log.push(LogEntry::Fitted(self.inner.parameters()));
-        }
-        Ok(found.is_some())
+    fn fit(&self, py: Python<'_>) -> PyResult<bool> {
+        self.held(py, |made| {
+            let mut scratch = vec![0.0; optimizer::fit_scratch_len(made.inner.len())];
+            let found = made.inner.fit(&mut scratch).map_err(refused)?;
+            if found.is_some() {
+                made.state.log.push(LogEntry::Fitted(made.inner.parameters()));
+            }
+            Ok(found.is_some())
+        })
     }
 
     /// The observed point of largest posterior mean, and that mean.
-    fn best(&mut self) -> Option<(Vec<f64>, f64)> {
-        self.inner.best().map(|(point, mean)| (point.to_vec(), mean))
+    fn best(&self, py: Python<'_>) -> Option<(Vec<f64>, f64)> {
+        self.held(py, |made| made.inner.best().map(|(point, mean)| (point.to_vec(), mean)))
     }
 
     /// Bounds, observations in use, refused ones, lengthscale, noise fraction, capacity.
-    fn facts(&self) -> (Vec<(f64, f64)>, usize, u32, f64, f64, u32) {
-        let Optimizer { state, inner } = self;
-        let bounds = state.bounds.clone();
-        (bounds, inner.len(), inner.refused(), inner.lengthscale(), inner.noise_fraction(), state.capacity)
+    fn facts(&self, py: Python<'_>) -> (Vec<(f64, f64)>, usize, u32, f64, f64, u32) {
+        self.held(py, |Made { state, inner }| {
+            let bounds = state.bounds.clone();
+            (bounds, inner.len(), inner.refused(), inner.lengthscale(), inner.noise_fraction(), state.capacity)
+        })
     }
 
     /// Everything, as bytes: a mark, a digest, settings and core's log.
     fn save<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let body = postcard::to_allocvec(&self.state).map_err(error::failure)?;
+        let body = self.held(py, |made| postcard::to_allocvec(&made.state)).map_err(error::failure)?;
         Ok(PyBytes::new(py, &[MARK, &digest(&body), &body].concat()))
     }
 

@@ -1,6 +1,8 @@
 """Ask and tell: a maximum that is found, states that are saved, what is refused."""
 
 import pickle
+import sys
+import threading
 
 import numpy as np
 import pytest
@@ -73,3 +75,31 @@ def test_observations_and_saved_bytes_that_do_not_fit_are_refused():
     for i in range(5):
         window.observe([i / 5], i)
     assert len(window) == 3 and (pickle.loads(pickle.dumps(window)).suggest() == window.suggest()).all()
+
+
+def test_threads_share_an_optimizer_and_no_observation_is_lost():
+    optimizer, failed, told = sordino.Optimizer([(-5, 10), (0, 15)], 200), [], []
+
+    def ask_and_tell():
+        try:
+            for _ in range(25):
+                x = optimizer.suggest()
+                optimizer.observe(x, bowl(x))
+                told.append((len(optimizer), optimizer.best(), optimizer.save()))
+        except Exception as error:
+            failed.append(error)
+
+    threads, interval = [threading.Thread(target=ask_and_tell) for _ in range(4)], sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert not failed and len(told) == 100
+    # A point that was told before may be refused as such, and is counted.
+    assert len(optimizer) + optimizer.refused == 100
+    again = sordino.Optimizer.restore(optimizer.save())
+    assert (again.suggest() == optimizer.suggest()).all()

@@ -263,6 +263,13 @@ def test_answers_that_are_no_numbers_are_refused(answer, error, said):
         ({"objective": train}, "the functions of scenario `default` are its own (objective.kind is gp-sample)"),
         ({"inputs": {"x": (0, 1)}}, "inputs are given and no objective"),
         ({"objective": train, "inputs": {"x": (0, "log")}}, 'inputs["x"] is'),
+        ({"objective": train, "inputs": {"x": 3}}, 'inputs["x"] is 3; admissible: (low, high)'),
+        ({"objective": train, "inputs": {"x": (None, 1)}}, 'inputs["x"] is (None, 1); admissible: (low, high)'),
+        ({"objective": train, "inputs": {"x": (0, 10**400)}}, "admissible: (low, high)"),
+        ({"objective": train, "inputs": {"x": (0, 1, ["log"])}}, 'inputs["x"] is'),
+        ({"objective": train, "inputs": {"x": "adam"}}, "inputs[\"x\"] is 'adam'; admissible: (low, high)"),
+        ({"objective": train, "inputs": {"x": (0, 1e13)}}, "of numbers from -1e12 to 1e12, low below high"),
+        ({"out": ""}, 'out is ""; admissible: the path of a folder'),
         ({"set": {"seed": {1, 2}}}, "is no value of a scenario"),
     ],
 )

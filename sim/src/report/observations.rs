@@ -25,7 +25,7 @@ pub fn keep_candidates(path: &Path, points: &[f64], dim: usize) -> Result<(), Re
     }
     let line = |point: &[f64]| point.iter().map(|x| format!("{x:?}")).collect::<Vec<_>>().join(",") + "\n";
     let text: String = points.chunks_exact(dim.max(1)).map(line).collect();
-    write_atomically(path, text.as_bytes()).map_err(|error| ReadError::Unreadable { path: path.to_owned(), error })
+    write_atomically(path, text.as_bytes()).map_err(|error| ReadError::Unwritable { path: path.to_owned(), error })
 }
 
 /// Writes down the names of agents, one on each line as JSON, unless they are there already from another run.

@@ -31,6 +31,15 @@ pub enum ReadError {
         #[source]
         error: std::io::Error,
     },
+    /// A file cannot be written.
+    #[error("{path}: cannot be written: {error}")]
+    Unwritable {
+        /// Path of the file.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        error: std::io::Error,
+    },
     /// A line that is not as `README.md` of the folder describes it.
     #[error("{path}:{line}: {message}")]
     Line {

@@ -153,7 +153,7 @@ impl Rule {
             Item::Whole { .. } | Item::OneOf(_) | Item::Named(_) => range,
             Item::Flag => "true or false".to_owned(),
             Item::Text => if many { "names" } else { "one line of text" }.to_owned(),
-            Item::Interval => "intervals [low, high] of finite numbers, low below high".to_owned(),
+            Item::Interval => "intervals [low, high] of numbers from -1e12 to 1e12, low below high".to_owned(),
             Item::Names => "lists of at least two different names".to_owned(),
             Item::Keys => "keys with their values, { \"section.key\" = value, … }".to_owned(),
         };

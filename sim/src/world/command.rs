@@ -52,7 +52,7 @@ struct Answers {
     known: BTreeMap<Place, f64>,
     /// Questions that some thread is asking right now.
     open: BTreeSet<Place>,
-    file: Option<File>,
+    file: Option<(PathBuf, File)>,
 }
 
 impl Commands {
@@ -132,7 +132,7 @@ impl Answers {
         agents: u32,
         places: &BTreeMap<Vec<String>, u32>,
     ) -> Result<Self, ObjectiveError> {
-        let unwritable = |error| ObjectiveError::Unreadable { path: path.to_owned(), error };
+        let unwritable = |error| ObjectiveError::Unwritable { path: path.to_owned(), error };
         let mut known = BTreeMap::new();
         let bytes = if path.exists() { whole_lines(path)? } else { Vec::new() };
         if !bytes.is_empty() {
@@ -157,7 +157,7 @@ impl Answers {
         if bytes.is_empty() {
             file.write_all(line(&columns(config)).as_bytes()).map_err(unwritable)?;
         }
-        Ok(Answers { known, open: BTreeSet::new(), file: Some(file) })
+        Ok(Answers { known, open: BTreeSet::new(), file: Some((path.to_owned(), file)) })
     }
 }
 
@@ -195,12 +195,12 @@ impl Shared {
         let _open = Open { shared: self, place };
         let value = self.ask(place)?;
         let mut answers = held(&self.answers);
-        if let Some(file) = &mut answers.file {
+        if let Some((path, file)) = &mut answers.file {
             let (agent, candidate, observation) = place;
             let mut fields = vec![agent.to_string()];
             fields.extend(self.settings[candidate as usize].iter().map(shown));
             fields.extend([observation.to_string(), value.to_string()]);
-            let unwritable = |error| ObjectiveError::Unreadable { path: PathBuf::from("the table of answers"), error };
+            let unwritable = |error| ObjectiveError::Unwritable { path: path.clone(), error };
             // A checkpoint never knows of more than this file.
             file.write_all(line(&fields).as_bytes()).and_then(|()| file.sync_data()).map_err(unwritable)?;
         }

@@ -45,6 +45,15 @@ pub enum ObjectiveError {
         #[source]
         error: std::io::Error,
     },
+    /// A file cannot be written.
+    #[error("{path}: cannot be written: {error}")]
+    Unwritable {
+        /// Path of the file.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        error: std::io::Error,
+    },
     /// The file is longer than any valid one.
     #[error("{path}: longer than {bytes_max} bytes; is this the right file?")]
     TooLong {

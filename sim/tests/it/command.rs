@@ -1,6 +1,7 @@
 //! A program of the user's as objective: asked once for each question, kept alive, killed and resumed, its failures named.
 
 use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::util::{command, done, json, refused, said, scratch, sordino, text, with};
@@ -216,5 +217,30 @@ fn mended_a_program_that_prints_more_is_stopped_by_name() {
         assert!(output.status.code() == Some(1) && message.contains(expected), "{message}");
         // Of the two numbers of a program that cannot be told apart, none but the first was ever written down.
         assert!(lines(&folder.join("a/state/answers.csv")) <= 2, "{name}");
+    }
+}
+
+/// A disk that is full is a failure that says what could not be written, and with room again the run goes on to the same
+/// bits. It was told as bad input, and as a file that cannot be read.
+#[test]
+fn mended_a_full_disk_is_no_bad_input() {
+    let folder = scratch("command-full");
+    beside(&folder, PROGRAM);
+    const SHORT: &str = "--set objective.candidates=400 --set runs=1 --set 'federation.methods=[\"ts\"]'";
+    let program = env!("CARGO_BIN_EXE_sordino");
+    for (settings, blocks, place) in
+        [("", 4, "a/state/answers.csv: cannot be written"), (SHORT, 6, "a/state/candidates.csv: cannot be written")]
+    {
+        let run = format!("'{program}' run c.toml {settings} --resume --format json --out");
+        let sh = |line: &str| Command::new("sh").args(["-c", line]).current_dir(&folder).output().unwrap();
+        // A file that would be longer than so many blocks of 512 bytes cannot be written.
+        let output = sh(&format!("ulimit -f {blocks}; trap '' XFSZ; exec {run} a"));
+        let message = said(&output).lines().last().unwrap_or_default().to_owned();
+        assert_eq!(output.status.code(), Some(1), "{message}");
+        assert!(message.contains(place) && message.contains("File too large"), "{message}");
+        assert_eq!(json(&sh(&format!("{run} a")))["digest"], json(&sh(&format!("{run} whole")))["digest"]);
+        for made in ["a", "whole"] {
+            std::fs::remove_dir_all(folder.join(made)).unwrap();
+        }
     }
 }

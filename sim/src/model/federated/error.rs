@@ -212,10 +212,14 @@ impl From<DriverError> for ModelError {
             DriverError::Interrupted => ModelError::Interrupted,
             DriverError::PartDone => ModelError::PartDone,
             DriverError::Journal(error) => error.into(),
-            // The scenario is right; the user's program or function is not.
+            // The scenario is right; the user's program or function is not, or the disk is full.
             DriverError::Objective(
-                ObjectiveError::Program { .. } | ObjectiveError::Answer { .. } | ObjectiveError::Function { .. },
-            ) => ModelError::failure(error),
+                ObjectiveError::Program { .. }
+                | ObjectiveError::Answer { .. }
+                | ObjectiveError::Function { .. }
+                | ObjectiveError::Unwritable { .. },
+            )
+            | DriverError::Folder(ReadError::Unwritable { .. }) => ModelError::failure(error),
             DriverError::Custom(CustomError::Missing(_) | CustomError::Unknown { .. } | CustomError::Other { .. })
             | DriverError::Objective(_)
             | DriverError::Folder(_)
