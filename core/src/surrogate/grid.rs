@@ -41,6 +41,18 @@ const fn padded(len: usize) -> usize {
 }
 
 /// One side of a grid: a list of points and the kernel between them.
+///
+/// ```
+/// use sordino_core::{kernel::{Matern52, Table}, surrogate::{grid::{self, Side}, GridGp}};
+/// // Two machines whose results are alike, and ten settings that both may try.
+/// let machines = Side { kernel: Table::new(2, [1.0, 0.8, 0.8, 1.0])?, dim: 1, points: [0.0, 1.0] };
+/// let settings: Vec<f64> = (0..10).map(|i| f64::from(i) / 9.0).collect();
+/// let settings = Side { kernel: Matern52::new(0.3, 1.0)?, dim: 1, points: settings };
+/// let mut gp = GridGp::new(machines, settings, 0.01, 20, vec![0.0; grid::storage_len(2, 10, 20)])?;
+/// gp.observe(4, 1.0)?; // on the first machine
+/// assert!(gp.mean()[10 + 4] > 0.7); // is news of the second
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Side<K, P> {
     /// The factor of the kernel that sees this side. Signal variances multiply: one side has s², the other 1.
@@ -65,7 +77,7 @@ impl<K, P> Side<K, P> {
         Ok(points.len() / dim)
     }
 
-    /// Point `index`.
+    /// The coordinates of point `index`; empty where there is none.
     fn point<T: Scalar>(&self, index: usize) -> &[T]
     where
         P: AsRef<[T]>,
