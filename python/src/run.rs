@@ -53,10 +53,11 @@ fn model(
     data: Option<&PathBuf>,
     function: Option<Arc<dyn Oracle>>,
 ) -> PyResult<(Box<dyn Model>, bool)> {
-    let mut all = from::of_data(&text, &settings, data.map(PathBuf::as_path)).map_err(error::ended)?;
-    all.splice(0..0, settings);
+    let taken = from::of_data(&text, &settings, data.map(PathBuf::as_path)).map_err(error::ended)?;
+    let mut all = [&settings[..], &taken.settings[..]].concat();
+    let refused = |problem| error::ended(taken.refused(problem));
     let Some(function) = function else {
-        return Ok((model::parse(&source, &text, &all).map_err(error::ended)?, false));
+        return Ok((model::parse(&source, &text, &all).map_err(refused)?, false));
     };
     // Only where neither names a program, which may be the same function's: then this folder is the program's, too.
     let parsed: toml::Table = text.parse().unwrap_or_default();
@@ -75,7 +76,7 @@ fn model(
     if !said("command") && !set("objective.command") && !set("objective=") {
         all.push(format!("objective.command=\"{PROGRAM}\""));
     }
-    let scenario = Scenario::parse(&source, &text, &all).map_err(error::ended)?;
+    let scenario = Scenario::parse(&source, &text, &all).map_err(refused)?;
     let noisy = matches!(&scenario.objective, ObjectiveConfig::Command(config) if config.noisy);
     Ok((Box::new(Own::asking(scenario, function).map_err(error::input)?), noisy))
 }
