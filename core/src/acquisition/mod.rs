@@ -6,13 +6,17 @@
 //! | [`log_expected_improvement`] | the argmax of the logarithm of the expected improvement |
 //! | [`maximize`] | how any of them is maximised over a box |
 //! | [`thompson`] | the argmax of a function drawn as weights of features |
+//! | [`outline`] | the same for a host that asks many times: most rows in single precision only |
 //!
 //! **Example**: that of [`upper_confidence_bound`]; over a box, that of [`maximize::Searching`].
 
 pub mod log_expected_improvement;
 pub mod maximize;
+pub mod outline;
 pub mod thompson;
 pub mod upper_confidence_bound;
+
+pub use outline::Outline;
 
 use crate::math::Scalar;
 

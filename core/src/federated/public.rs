@@ -4,8 +4,8 @@ use core::fmt;
 use core::task::Poll;
 
 use super::config::{Config, OwnDraw};
-use crate::acquisition::Maximum;
 use crate::acquisition::thompson::{self, Streaming};
+use crate::acquisition::{Maximum, Outline};
 use crate::domain::{Candidates, Regions};
 use crate::features::RandomFourier;
 use crate::math::Scalar;
@@ -56,6 +56,8 @@ pub struct Tables<'a, T> {
     /// Factor F of the prior covariance over the candidates, K ≈ FFᵀ: a row of as many numbers for each of them, which is
     /// its rank. Empty: own draws are made of the features ([`OwnDraw::Features`]).
     pub prior_rows: &'a [T],
+    /// The outline of `prior_rows`, with which a host finds maxima of own draws faster, the same bits; or nothing.
+    pub prior_outline: Option<Outline<&'a [f32]>>,
     /// Confidence width of own draws by round (index t − 1), finite and not negative; rounds beyond its end, and the
     /// empty slice, mean 1.
     pub confidence_widths: &'a [T],
@@ -63,7 +65,7 @@ pub struct Tables<'a, T> {
 
 impl<T> Tables<'_, T> {
     /// No table, and every width 1.
-    pub const NONE: Self = Tables { rows: None, prior_rows: &[], confidence_widths: &[] };
+    pub const NONE: Self = Tables { rows: None, prior_rows: &[], prior_outline: None, confidence_widths: &[] };
 }
 
 /// Features and region of every candidate, in their order.
@@ -172,6 +174,9 @@ impl<'a, T: Scalar> Public<'a, T> {
         if p.own_draw == OwnDraw::Joint && rank == 0 {
             return Err(prior(count));
         }
+        if let Some(outline) = tables.prior_outline {
+            same("outline of the prior factor", outline.shape().0 * outline.shape().1, tables.prior_rows.len())?;
+        }
         let inadmissible = |width: &T| !(*width >= T::ZERO && width.is_finite());
         match (1..).zip(tables.confidence_widths).find(|(_, width)| inadmissible(width)) {
             Some((round, width)) => Err(PublicError::Width { round, found: width.to_f64() }),
@@ -205,6 +210,14 @@ impl<'a, T: Scalar> Public<'a, T> {
     pub(super) fn prior(&self) -> (&'a [T], usize) {
         let rows = self.tables.prior_rows;
         (rows, rows.len().checked_div(self.candidates.count() as usize).unwrap_or(0))
+    }
+
+    /// argmax of F·ω, the lowest index among equals.
+    pub(super) fn maximize_prior(&self, weights: &[T]) -> Maximum<T> {
+        match self.tables.prior_outline {
+            Some(outline) => outline.maximize(self.tables.prior_rows, weights),
+            None => thompson::maximize_rows(self.tables.prior_rows, weights.len(), &[], weights),
+        }
     }
 
     /// The factor of an own draw's standard deviation in a round.

@@ -7,7 +7,7 @@ use super::super::errors::AgentError;
 use super::super::messages::{Input, Output, Phase};
 use super::effort::{Answer, CANDIDATE, Effort, Work};
 use super::{Agent, entry, finite, widen};
-use crate::acquisition::thompson::{self, Streaming};
+use crate::acquisition::thompson::Streaming;
 use crate::linalg::slice;
 use crate::math::Scalar;
 use crate::random::Purpose;
@@ -303,7 +303,7 @@ impl<T: Scalar> Agent<'_, T> {
         self.state.digested.own = count;
         own.draw(&mut stream, self.draw);
         widen(own, width, self.draw, self.scratch);
-        let best = thompson::maximize_rows(prior, rank, &[], finite(self.draw, rank)?);
+        let best = public.maximize_prior(finite(self.draw, rank)?);
         Ok(Poll::Ready(Some(best.candidate)))
     }
 }

@@ -10,6 +10,7 @@
 
 use std::sync::Arc;
 
+use sordino_core::acquisition::{Outline, outline};
 use sordino_core::domain::{Candidates, Regions};
 use sordino_core::features::random_fourier;
 use sordino_core::federated::exchange::{Agreement, Announced, PublicFeatures, candidates_digest};
@@ -38,6 +39,8 @@ pub struct ScenarioContext<T> {
     points: Arc<Vec<T>>,
     dim: usize,
     prior_rows: Arc<Vec<T>>,
+    /// Which of its rows can be a maximum; nothing without joint draws.
+    prior_outline: Option<Arc<Outline<Vec<f32>>>>,
     /// Largest prior variance that the factor misses at any candidate; 0 without joint draws.
     pub prior_residual: f64,
     /// The tight ε over releases of private methods: of methods that share draws, and of the federated prior.
@@ -54,9 +57,13 @@ impl<T: Scalar> ScenarioContext<T> {
         if surrogate.own_draw == OwnDraw::Joint {
             (factor, residual) = prior_factor(&surrogate.kernel.build()?, candidates, dim, surrogate.prior_tolerance);
         }
-        let prior_rows = Arc::new(factor.into_iter().map(T::from_f64).collect());
+        let prior_rows: Arc<Vec<T>> = Arc::new(factor.into_iter().map(T::from_f64).collect());
+        let count = candidates.len() / dim.max(1);
+        let rank = prior_rows.len().checked_div(count).unwrap_or(0);
+        let storage = vec![0.0; outline::storage_len(count, rank)];
+        let prior_outline = Outline::new(&prior_rows, rank, storage).map(Arc::new);
         let losses = [private_losses(scenario, false)?, private_losses(scenario, true)?];
-        Ok(ScenarioContext { points, dim, prior_rows, prior_residual: residual, losses })
+        Ok(ScenarioContext { points, dim, prior_rows, prior_outline, prior_residual: residual, losses })
     }
 
     /// The same for another scenario with the same candidates, whose agents hold the same prior beliefs.
@@ -64,8 +71,10 @@ impl<T: Scalar> ScenarioContext<T> {
     /// **Errors**: the accountant's.
     pub fn beside(&self, scenario: &Scenario) -> Result<Self, DriverError> {
         let losses = [private_losses(scenario, false)?, private_losses(scenario, true)?];
-        let (points, prior_rows) = (self.points.clone(), self.prior_rows.clone());
-        Ok(ScenarioContext { points, dim: self.dim, prior_rows, prior_residual: self.prior_residual, losses })
+        let (points, prior_rows, prior_outline) =
+            (self.points.clone(), self.prior_rows.clone(), self.prior_outline.clone());
+        let (dim, prior_residual) = (self.dim, self.prior_residual);
+        Ok(ScenarioContext { points, dim, prior_rows, prior_outline, prior_residual, losses })
     }
 
     /// The points of all candidates, count × D.
@@ -296,7 +305,8 @@ impl<T: Scalar> MethodContext<T> {
         let count = self.config.parameters().feature_count as usize;
         let features = run.public.map(shared.dim, count, &run.features)?;
         let rows = Some(CandidateRows { features: &run.feature_rows, region_of: &self.region_of });
-        let tables = Tables { rows, prior_rows: &shared.prior_rows, ..Tables::NONE };
+        let prior_outline = shared.prior_outline.as_deref().map(Outline::borrow);
+        let tables = Tables { rows, prior_rows: &shared.prior_rows, prior_outline, ..Tables::NONE };
         Ok(Public::new(&self.config, shared.candidates(), features, tables)?)
     }
 }
