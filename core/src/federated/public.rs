@@ -57,6 +57,7 @@ pub struct Tables<'a, T> {
     /// its rank. Empty: own draws are made of the features ([`OwnDraw::Features`]).
     pub prior_rows: &'a [T],
     /// The outline of `prior_rows`, with which a host finds maxima of own draws faster, the same bits; or nothing.
+    /// Not used without the feature `dispatch`.
     pub prior_outline: Option<Outline<&'a [f32]>>,
     /// Confidence width of own draws by round (index t − 1), finite and not negative; rounds beyond its end, and the
     /// empty slice, mean 1.
@@ -215,8 +216,9 @@ impl<'a, T: Scalar> Public<'a, T> {
     /// argmax of F·ω, the lowest index among equals.
     pub(super) fn maximize_prior(&self, weights: &[T]) -> Maximum<T> {
         match self.tables.prior_outline {
-            Some(outline) => outline.maximize(self.tables.prior_rows, weights),
-            None => thompson::maximize_rows(self.tables.prior_rows, weights.len(), &[], weights),
+            // A device has no vectors for it, and its stack no room for a panel's sums.
+            Some(outline) if cfg!(feature = "dispatch") => outline.maximize(self.tables.prior_rows, weights),
+            _ => thompson::maximize_rows(self.tables.prior_rows, weights.len(), &[], weights),
         }
     }
 
