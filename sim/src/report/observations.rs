@@ -38,7 +38,7 @@ pub fn keep_names(path: &Path, names: &[String]) -> Result<(), ReadError> {
     let lines: serde_json::Result<Vec<String>> = names.iter().map(serde_json::to_string).collect();
     let written =
         lines.map_err(Into::into).and_then(|lines| write_atomically(path, (lines.join("\n") + "\n").as_bytes()));
-    written.map_err(|error| ReadError::Unreadable { path: path.to_owned(), error })
+    written.map_err(|error| ReadError::Unwritable { path: path.to_owned(), error })
 }
 
 /// The names that were kept; none where agents have none.
