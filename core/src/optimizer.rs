@@ -111,6 +111,8 @@ pub struct Optimizer<T, S> {
     refused: u32,
     /// The last one was.
     last_refused: bool,
+    /// Nothing was told since the last fit.
+    fitted: bool,
     work: Work<T>,
     storage: S,
 }
@@ -158,13 +160,19 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         if !(noise.abs() == noise && noise.is_finite()) {
             return Err(SurrogateError::NoiseVariance { value: settings.noise_fraction }.into());
         }
-        let parameters = Parameters {
-            lengthscale: T::from_f64(settings.lengthscale),
-            noise_fraction: noise.max(least_resolved(capacity)),
+        let mut optimizer = Optimizer {
+            domain,
+            parameters: unfitted(&settings, capacity),
+            settings,
+            capacity,
+            len: 0,
+            told: 0,
+            refused: 0,
+            last_refused: false,
+            fitted: false,
+            work: Work::None,
+            storage,
         };
-        let (len, told, refused, last_refused, work) = (0, 0, 0, false, Work::None);
-        let mut optimizer =
-            Optimizer { domain, settings, parameters, capacity, len, told, refused, last_refused, work, storage };
         optimizer.parts()?;
         Ok(optimizer)
     }
@@ -207,19 +215,34 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         log: impl IntoIterator<Item = LogEntry<T>>,
     ) -> Result<Self, OptimizerError> {
         let mut optimizer = Self::new(domain, settings, capacity, storage)?;
+        optimizer.replay(log)?;
+        Ok(optimizer)
+    }
+
+    /// Forgets everything and becomes the optimiser that [`Optimizer::resume`] makes of `log`, in the same storage.
+    ///
+    /// A program whose flash has no room for a whole log keeps the end of it, behind one [`LogEntry::Forgotten`] and the
+    /// last fit, and replays that whenever it drops an entry: then a reset changes nothing.
+    ///
+    /// **Errors**: as [`Optimizer::resume`]. What was replayed until then stays.
+    pub fn replay(&mut self, log: impl IntoIterator<Item = LogEntry<T>>) -> Result<(), OptimizerError> {
+        self.parameters = unfitted(&self.settings, self.capacity);
+        (self.len, self.told, self.refused, self.last_refused, self.fitted) = (0, 0, 0, false, false);
+        self.work = Work::None;
         for entry in log {
             match entry {
                 LogEntry::Told { point, value } => {
-                    let observed = optimizer.observe(&point, value);
+                    let observed = self.observe(&point, value);
                     // Any other refusal happened when the log was written as well.
                     if let Err(error @ OptimizerError::Surrogate(SurrogateError::Dimension { .. })) = observed {
                         return Err(error);
                     }
                 }
-                LogEntry::Fitted(parameters) => optimizer.adopt(parameters)?,
+                LogEntry::Fitted(parameters) => self.adopt(parameters)?,
+                LogEntry::Forgotten { observations } => self.told = self.told.saturating_add(observations),
             }
         }
-        Ok(optimizer)
+        Ok(())
     }
 
     /// Observations in use.
@@ -230,6 +253,18 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     /// Whether there is no observation yet.
     pub fn is_empty(&self) -> bool {
         self.len == 0
+    }
+
+    /// Observations that were accepted since the beginning, those that repeated another or were forgotten since too.
+    pub fn told(&self) -> u32 {
+        self.told
+    }
+
+    /// Whether a fit came after the last accepted observation, also one that found nothing to change. It is kept by
+    /// [`Optimizer::resume`]: a program that fits at every eighth observation asks for `told() % 8 == 0 && !just_fitted()`,
+    /// and a reset between the observation and the fit neither loses the fit nor makes it twice.
+    pub fn just_fitted(&self) -> bool {
+        self.fitted
     }
 
     /// Observations that were refused since the beginning.
@@ -304,6 +339,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         self.work = Work::None;
         let observed = checked.and_then(|()| self.tell(point, value));
         self.last_refused = observed.is_err();
+        self.fitted &= self.last_refused;
         let counter = if self.last_refused { &mut self.refused } else { &mut self.told };
         *counter = counter.saturating_add(1);
         observed
@@ -344,7 +380,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         }
         let model = split(self.storage.as_mut(), dim, capacity).model;
         exact::refactor_in_place(&kernel, noise_fraction, least, dim, capacity, n, model)?;
-        self.parameters = fitted;
+        (self.parameters, self.fitted) = (fitted, true);
         Ok(())
     }
 
@@ -364,6 +400,14 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
             .with_noise_floor(least_resolved(self.capacity))?
             .when_full(self.settings.when_full);
         Ok((gp, Rest { whitened, column, search, point, incumbent }))
+    }
+}
+
+/// What the settings say before any fit; the noise fraction is at least the floor.
+fn unfitted<T: Scalar>(settings: &Settings, capacity: usize) -> Parameters<T> {
+    Parameters {
+        lengthscale: T::from_f64(settings.lengthscale),
+        noise_fraction: T::from_f64(settings.noise_fraction).max(least_resolved(capacity)),
     }
 }
 
