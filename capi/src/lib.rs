@@ -9,6 +9,7 @@
 //! | [`agreement`] | what a federation agrees on |
 //! | [`gp`] | exact Gaussian process |
 //! | [`optimizer`] | ask and tell |
+//! | [`journal`] | what an optimizer keeps in its flash |
 //! | [`reporter`] | one private report at a time |
 //! | [`agent`] | agent of a federation |
 //! | [`frame`] | what it sends and receives |
@@ -26,6 +27,7 @@ pub mod agreement;
 pub mod callback;
 pub mod frame;
 pub mod gp;
+pub mod journal;
 pub mod memory;
 pub mod optimizer;
 pub mod reporter;

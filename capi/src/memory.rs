@@ -262,10 +262,7 @@ pub(crate) unsafe fn build<O: Object>(
     });
     match made {
         Ok(()) => Status::Ok,
-        Err(refused) => match refused.refusal().map(|setting| word.offer(refusal, setting)) {
-            Some(Err(status)) => status,
-            _ => refused.status,
-        },
+        Err(refused) => refused.told(word, refusal),
     }
 }
 
