@@ -9,6 +9,7 @@
 #include "federation.h" /* sordino export firmware --lang c */
 
 void say(const char *line); /* board.c: standard output, or semihosting */
+uint32_t stack_of(int (*part)(void), int *came_to); /* runs a part; bytes of stack, 0 on this machine */
 
 #define SLOTS 64
 
@@ -356,13 +357,40 @@ static int sizes(void) {
     return 0;
 }
 
+/* Stack of what ran, as "stack gp 1a4". */
+static void tell_stack(const char *name, uint32_t bytes) {
+    char line[32] = "stack ";
+    int at = 6;
+    while (*name != 0 && at < 20) {
+        line[at++] = *name++;
+    }
+    line[at++] = ' ';
+    for (int shift = 12; shift >= 0; shift -= 4) {
+        line[at++] = "0123456789abcdef"[(bytes >> shift) & 15];
+    }
+    line[at] = 0;
+    say(line);
+}
+
 int device(void) {
-    int (*const parts[])(void) = {sizes, process, optimizer, reporter, agent, member, frames};
+    static const struct {
+        const char *name;
+        int (*run)(void);
+    } parts[] = {{"sizes", sizes},       {"gp", process},   {"optimizer", optimizer}, {"reporter", reporter},
+                 {"agent", agent}, {"member", member}, {"frames", frames}};
+    if (sordino_version() != SORDINO_VERSION) {
+        say("header and library are of different versions");
+        return 1;
+    }
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        int line = parts[i]();
+        int line;
+        uint32_t stack = stack_of(parts[i].run, &line);
         if (line != 0) {
             tell("failed in line", (uint64_t)line);
             return 1;
+        }
+        if (stack != 0) {
+            tell_stack(parts[i].name, stack);
         }
     }
     return 0;

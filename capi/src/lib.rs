@@ -3,6 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`status`] | what a call comes to |
+//! | [`version`] | which library this is |
 //! | [`memory`] | objects in memory of the caller; pointers of C |
 //! | [`settings`] | numbers of settings that name something |
 //! | [`callback`] | entropy and flash of the device |
@@ -33,6 +34,7 @@ pub mod optimizer;
 pub mod reporter;
 pub mod settings;
 pub mod status;
+pub mod version;
 
 /// A device has nobody to tell: it stands still, and its watchdog wakes it up. Nothing in this library panics, which
 /// `cargo xtask c` looks for in the linked image; the linker asks for the function all the same.

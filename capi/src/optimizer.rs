@@ -13,7 +13,7 @@ use sordino_core::surrogate::exact::WhenFull;
 
 use crate::callback::Flash;
 use crate::journal::{Journal, Layout, SORDINO_OPTIMIZER_RING, erase};
-use crate::memory::{Handle, Object, Plain, Word, build, with};
+use crate::memory::{Handle, Object, Plain, Word, build, look, with};
 use crate::settings::{SORDINO_CAPACITY_MAX, SORDINO_DIM_MAX, bytes, extent, number_of, shape, when_full};
 use crate::status::{Refusal, Refused, Status};
 
@@ -272,6 +272,12 @@ impl Body {
         Ok(())
     }
 
+    /// Makes the optimizer what the flash says once an entry is stored. What was told stands, so a flash that cannot be read
+    /// now is the next call's matter.
+    fn settle(&mut self) {
+        let _ = self.refresh();
+    }
+
     /// Refuses an entry for which the flash has no slot.
     fn require_slot(&self) -> Result<(), Refused> {
         let full = self.journal.as_ref().is_some_and(|journal| !journal.has_room());
@@ -287,9 +293,11 @@ impl Body {
         if let Some(journal) = &mut self.journal {
             // If the write fails, the flash holds what it held, and so does the optimizer from the next call on.
             self.stale = true;
-            let other = journal.tell(&entry)?;
+            let stored = journal.tell(&entry);
+            let other = stored.inspect_err(|_| self.settle())?;
             // Refusals are not stored: what they did to the optimizer ends here, as it would in a reset.
             self.stale = other || self.optimizer.refused() > 0;
+            self.settle();
         }
         Ok(())
     }
@@ -301,7 +309,9 @@ impl Body {
         let Poll::Ready(found) = self.optimizer.fit_step(evaluations, scratch)? else { return Ok(Poll::Pending) };
         if let Some(journal) = &mut self.journal {
             self.stale = true;
-            self.stale = journal.fit(self.optimizer.parameters())?;
+            let stored = journal.fit(self.optimizer.parameters());
+            self.stale = stored.inspect_err(|_| self.settle())?;
+            self.settle();
         }
         Ok(Poll::Ready(found.is_some()))
     }
@@ -440,7 +450,7 @@ pub unsafe extern "C" fn sordino_optimizer_best(
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_optimizer_describe(
-    optimizer: *mut Optimizer,
+    optimizer: *const Optimizer,
     observations: *mut u32,
     told: *mut u32,
     stored: *mut u32,
@@ -448,9 +458,10 @@ pub unsafe extern "C" fn sordino_optimizer_describe(
 ) -> Status {
     // SAFETY: what our caller promises is what is asked for.
     unsafe {
-        with(optimizer, |body, word| {
-            body.refresh()?;
+        look(optimizer, |body, word| {
             let (entries, fitted) = match &body.journal {
+                // A write failed, and the flash could not be read since.
+                Some(_) if body.stale => return Err(Status::Flash.into()),
                 Some(journal) => (journal.stored(), journal.just_fitted()),
                 None => (0, body.optimizer.just_fitted()),
             };
