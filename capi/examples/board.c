@@ -1,11 +1,12 @@
 /* Where device.c runs: a Cortex-M4F under an emulator, which says what it has to say by semihosting, or this machine. */
 
+#include <stdint.h>
+
 int device(void);
 void say(const char *line);
+uint32_t stack_of(int (*part)(void), int *came_to);
 
 #ifdef __arm__
-
-#include <stdint.h>
 
 extern uint32_t _stack, _data, _edata, _data_at, _bss, _ebss;
 
@@ -19,6 +20,23 @@ static void request(int number, const void *argument) {
 void say(const char *line) {
     request(0x04, line); /* SYS_WRITE0 */
     request(0x04, "\n");
+}
+
+/* Bytes of stack that a part takes: the stack below is painted, and the deepest word that changed counts. */
+uint32_t stack_of(int (*part)(void), int *came_to) {
+    enum { WORDS = 4096 };
+    const uint32_t paint = 0x5a5aa5a5;
+    uintptr_t top;
+    __asm__ volatile("mov %0, sp" : "=r"(top));
+    volatile uint32_t *const end = (volatile uint32_t *)top, *at = end - WORDS;
+    for (volatile uint32_t *to = at; to < end; to++) {
+        *to = paint;
+    }
+    *came_to = part();
+    while (at < end && *at == paint) {
+        at++;
+    }
+    return (uint32_t)((uintptr_t)end - (uintptr_t)at);
 }
 
 static void halt(int passed) {
@@ -62,6 +80,12 @@ __attribute__((section(".vectors"), used)) static const vectors_t vectors = {
 
 void say(const char *line) {
     puts(line);
+}
+
+/* Of the emulator only. */
+uint32_t stack_of(int (*part)(void), int *came_to) {
+    *came_to = part();
+    return 0;
 }
 
 int main(void) {

@@ -9,6 +9,7 @@
 #include "federation.h" /* sordino export firmware --lang c */
 
 void say(const char *line); /* board.c: standard output, or semihosting */
+uint32_t stack_of(int (*part)(void), int *came_to); /* runs a part; bytes of stack, 0 on this machine */
 
 #define SLOTS 64
 
@@ -122,15 +123,33 @@ static int process(void) {
     return 0;
 }
 
+/* An update of the program widens the box: the flash is another optimizer's, until its data are given up. */
+static int given_up(void *memory, size_t size, sordino_optimizer_settings settings, flash_t *chip,
+                    const sordino_flash *flash) {
+    sordino_optimizer *optimizer;
+    uint32_t told, writes = chip->writes;
+    settings.high[0] = 4.0;
+    int32_t status = sordino_optimizer_open(memory, size, &settings, flash, &optimizer, NULL);
+    if (status != SORDINO_STATUS_STORED_FOREIGN || chip->writes != writes) {
+        return __LINE__;
+    }
+    OK(sordino_optimizer_erase(&settings, flash, NULL));
+    OK(sordino_optimizer_open(memory, size, &settings, flash, &optimizer, NULL));
+    OK(sordino_optimizer_describe(optimizer, NULL, &told, NULL, NULL));
+    return told == 0 ? 0 : __LINE__;
+}
+
 /* Asks, tells, fits once, is reset in between, and asks on. */
 static int optimizer(void) {
     _Alignas(SORDINO_ALIGN) static uint8_t memory[SORDINO_OPTIMIZER_SIZE(2, 14)];
     static float scratch[256];
     static flash_t chip;
+    _Static_assert(SORDINO_OPTIMIZER_SLOTS(14, 1) <= SLOTS, "observations and a fit");
     sordino_flash flash = erased(&chip);
     sordino_optimizer_settings settings;
     sordino_optimizer *optimizer;
     uint64_t digest = EMPTY;
+    uint32_t told, just_fitted;
     float point[2], mean;
     int32_t status;
     if (sordino_optimizer_fit_scratch(14) > sizeof scratch / sizeof scratch[0]) {
@@ -139,14 +158,20 @@ static int optimizer(void) {
     OK(sordino_optimizer_usual(2, 14, &settings));
     settings.high[0] = 3.0;
     settings.low[1] = -1.0;
+    settings.fits = 1;
     OK(sordino_optimizer_open(memory, sizeof memory, &settings, &flash, &optimizer, NULL));
-    for (uint32_t i = 0; i < 14; i++) {
-        if (i == 9) {
+    for (;;) {
+        OK(sordino_optimizer_describe(optimizer, NULL, &told, NULL, &just_fitted));
+        if (told == 9 && !just_fitted) {
             while ((status = sordino_optimizer_fit(optimizer, 7, scratch, 256, NULL)) == SORDINO_STATUS_PENDING) {
             }
             OK(status);
             /* The power fails: what is in memory is gone. */
             OK(sordino_optimizer_open(memory, sizeof memory, &settings, &flash, &optimizer, NULL));
+            continue;
+        }
+        if (told == 14) {
+            break;
         }
         while ((status = sordino_optimizer_suggest(optimizer, 50, point, 2)) == SORDINO_STATUS_PENDING) {
             /* Here a watchdog is fed. */
@@ -162,7 +187,7 @@ static int optimizer(void) {
     fold(&digest, point[1]);
     fold(&digest, mean);
     tell("optimizer", digest);
-    return 0;
+    return given_up(memory, sizeof memory, settings, &chip, &flash);
 }
 
 /* Two reports of epsilon 0.5 are paid for; a third is refused, also after a reset. */
@@ -332,13 +357,40 @@ static int sizes(void) {
     return 0;
 }
 
+/* Stack of what ran, as "stack gp 1a4". */
+static void tell_stack(const char *name, uint32_t bytes) {
+    char line[32] = "stack ";
+    int at = 6;
+    while (*name != 0 && at < 20) {
+        line[at++] = *name++;
+    }
+    line[at++] = ' ';
+    for (int shift = 12; shift >= 0; shift -= 4) {
+        line[at++] = "0123456789abcdef"[(bytes >> shift) & 15];
+    }
+    line[at] = 0;
+    say(line);
+}
+
 int device(void) {
-    int (*const parts[])(void) = {sizes, process, optimizer, reporter, agent, member, frames};
+    static const struct {
+        const char *name;
+        int (*run)(void);
+    } parts[] = {{"sizes", sizes},       {"gp", process},   {"optimizer", optimizer}, {"reporter", reporter},
+                 {"agent", agent}, {"member", member}, {"frames", frames}};
+    if (sordino_version() != SORDINO_VERSION) {
+        say("header and library are of different versions");
+        return 1;
+    }
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        int line = parts[i]();
+        int line;
+        uint32_t stack = stack_of(parts[i].run, &line);
         if (line != 0) {
             tell("failed in line", (uint64_t)line);
             return 1;
+        }
+        if (stack != 0) {
+            tell_stack(parts[i].name, stack);
         }
     }
     return 0;

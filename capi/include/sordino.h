@@ -1,8 +1,23 @@
 /* sordino for C. Written by `cargo xtask c --write` from capi/src: do not edit.
  *
- * Nothing allocates: every object is built in memory of the caller, aligned to SORDINO_ALIGN, and stays there: it must
- * not be copied or moved. An object belongs to one thread at a time. Functions return a status: 0 is done, 1 is "call me
- * again", what is negative is a refusal, and sordino_message() says it in English.
+ * Memory. Nothing allocates: every object is built in memory of the caller, aligned to SORDINO_ALIGN, and stays there: it
+ * must not be copied or moved. Its type is incomplete, you hold a pointer.
+ *
+ * Status. Functions return a status: 0 is done, 1 is "call me again", what is negative is a refusal, and sordino_message()
+ * says it in English.
+ *
+ * Threads and interrupts. An object belongs to one thread at a time, and nothing is shared between objects: there is no
+ * global, no lock, and no function switches interrupts off. An interrupt that calls a function on an object at work gets
+ * SORDINO_STATUS_BUSY and changes nothing, so long as it runs on the same core; in an interrupt, rather set a flag.
+ * Functions whose object is const read it only.
+ *
+ * Floating-point unit. Functions take, return and compute `float`: on a Cortex-M with the unit it must be on before the
+ * first call (CPACR), and a task that calls is a task with floating-point context to the scheduler. A handler that calls
+ * needs the lazy stacking of that context, 72 bytes more. Results rely on the default mode: round to nearest, no flush to
+ * zero (FPSCR 0).
+ *
+ * Stack. No function recurses or has an array of variable length on the stack; the README has the bytes per kind of object,
+ * measured. Objects and scratch are yours and never on the stack.
  */
 
 #ifndef SORDINO_H
@@ -11,6 +26,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Of this header; compare it with sordino_version(). */
+#define SORDINO_VERSION ((SORDINO_VERSION_MAJOR * 1000u + SORDINO_VERSION_MINOR) * 1000u + SORDINO_VERSION_PATCH)
+
 /* Sizes for static memory, in bytes; the functions of the same names in small letters say the same at run time. */
 #define SORDINO_PACKED(n) ((size_t)(n) * ((size_t)(n) + 1) / 2)
 #define SORDINO_GP_NUMBERS(dim, capacity) (SORDINO_PACKED(capacity) + (size_t)(capacity) * ((size_t)(dim) + 5))
@@ -18,6 +36,9 @@
 #define SORDINO_OPTIMIZER_SIZE(dim, capacity) \
     (SORDINO_OPTIMIZER_HEAD + 4 * (SORDINO_GP_NUMBERS(dim, capacity) + 2 * (size_t)(capacity) + \
                                    SORDINO_SEARCH_POINTS * ((size_t)(dim) + 1) + 2 * (size_t)(dim)))
+/* Slots of an optimizer's flash, SORDINO_OPTIMIZER_SLOT bytes each: for `capacity` observations and `fits` fits, or with
+ * drop_oldest for any number of both, where `fits` is SORDINO_OPTIMIZER_RING. */
+#define SORDINO_OPTIMIZER_SLOTS(capacity, fits) ((size_t)(capacity) + (size_t)(fits))
 #define SORDINO_LARGER(a, b) ((a) > (b) ? (a) : (b))
 #define SORDINO_WEIGHTS(features) \
     SORDINO_LARGER(((size_t)(features) / 2) * (size_t)(features) + SORDINO_PACKED((features) / 2) + 2 * ((size_t)(features) / 2), \
@@ -111,6 +132,11 @@
 #define SORDINO_GP_HEAD 192
 
 /**
+ * Slots of a ring beside its capacity: one to write into, and two for fits.
+ */
+#define SORDINO_OPTIMIZER_RING 3
+
+/**
  * Alignment of the memory of every object, in bytes.
  */
 #define SORDINO_ALIGN 8
@@ -181,6 +207,21 @@
 #define SORDINO_CAPACITY_MAX 4096
 
 /**
+ * Version of this header; the first of three numbers.
+ */
+#define SORDINO_VERSION_MAJOR 0
+
+/**
+ * The second number: while the first is 0, another one may have other functions and other settings.
+ */
+#define SORDINO_VERSION_MINOR 1
+
+/**
+ * The third number.
+ */
+#define SORDINO_VERSION_PATCH 0
+
+/**
  * What a call came to. A refusal is negative and has changed nothing, unless its sentence says so.
  */
 enum sordino_status
@@ -233,7 +274,7 @@ enum sordino_status
      */
     SORDINO_STATUS_NOT_FINITE = -9,
     /**
-     * All rows are in use.
+     * All rows are in use, or all slots of an optimizer's flash: a larger capacity, more slots, or drop_oldest.
      */
     SORDINO_STATUS_FULL = -10,
     /**
@@ -292,6 +333,10 @@ enum sordino_status
      * A frame of another federation, history or sender.
      */
     SORDINO_STATUS_FOREIGN = -24,
+    /**
+     * A coordinate is outside the box of the settings.
+     */
+    SORDINO_STATUS_OUTSIDE = -25,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -679,6 +724,12 @@ typedef struct sordino_optimizer_settings {
      * What happens when all rows are in use: 0 refuses, 1 forgets the oldest.
      */
     uint32_t drop_oldest;
+    /**
+     * Slots of the flash beside those of `capacity` observations: fits that can be stored, one slot each, 0 to
+     * SORDINO_CAPACITY_MAX; with drop_oldest any number of fits are, in SORDINO_OPTIMIZER_RING slots, the least that is
+     * admitted then. Slots 0 to SORDINO_OPTIMIZER_SLOTS(capacity, fits) - 1 are used; without a flash none.
+     */
+    uint32_t fits;
 } sordino_optimizer_settings;
 
 /**
@@ -743,11 +794,9 @@ size_t sordino_agent_size(uint32_t dim,
  * With a flash an observation is in its slot before it counts, and the state in both slots before the answer is given;
  * after a reset sordino_agent_repeat says what the agent wanted. Without one a reset forgets everything.
  *
- * # Safety
- *
- * `memory` is NULL or good for `len` bytes that nobody else uses while the object is used; the other pointers are NULL or
- * good for one value; the callbacks do what their docs say. The list `points` of the settings is NULL or good for `count`
- * points of `dim` numbers that nobody changes while the object is used.
+ * Pointers: `memory` is NULL or points to `len` bytes that nobody else uses while the object is used; the other
+ * pointers are NULL or point to one value; the callbacks do what their docs say. The list `points` of the settings is
+ * NULL or points to `count` points of `dim` numbers that nobody changes while the object is used.
  */
 sordino_status sordino_agent_open(void *memory,
                                   size_t len,
@@ -763,9 +812,8 @@ sordino_status sordino_agent_open(void *memory,
  * returns SORDINO_STATUS_PENDING until the work is done, for a program that feeds a watchdog. After SORDINO_STATUS_FLASH
  * call sordino_agent_repeat.
  *
- * # Safety
- *
- * `agent` is NULL or what sordino_agent_open wrote; the other pointers are NULL or good for what is named beside them.
+ * Pointers: `agent` is NULL or what sordino_agent_open wrote; the other pointers are NULL or point to what is named
+ * beside them.
  */
 sordino_status sordino_agent_start(struct sordino_agent *agent,
                                    uint32_t candidates,
@@ -777,9 +825,8 @@ sordino_status sordino_agent_start(struct sordino_agent *agent,
  *
  * `candidates` as in sordino_agent_start.
  *
- * # Safety
- *
- * `agent` is NULL or what sordino_agent_open wrote; the other pointers are NULL or good for what is named beside them.
+ * Pointers: `agent` is NULL or what sordino_agent_open wrote; the other pointers are NULL or point to what is named
+ * beside them.
  */
 sordino_status sordino_agent_observed(struct sordino_agent *agent,
                                       float y,
@@ -791,9 +838,8 @@ sordino_status sordino_agent_observed(struct sordino_agent *agent,
  *
  * `candidates` as in sordino_agent_start.
  *
- * # Safety
- *
- * `agent` is NULL or what sordino_agent_open wrote; the other pointers are NULL or good for what is named beside them.
+ * Pointers: `agent` is NULL or what sordino_agent_open wrote; the other pointers are NULL or point to what is named
+ * beside them.
  */
 sordino_status sordino_agent_broadcast(struct sordino_agent *agent,
                                        const float *vectors,
@@ -806,9 +852,8 @@ sordino_status sordino_agent_broadcast(struct sordino_agent *agent,
  *
  * `candidates` as in sordino_agent_start.
  *
- * # Safety
- *
- * `agent` is NULL or what sordino_agent_open wrote; the other pointers are NULL or good for what is named beside them.
+ * Pointers: `agent` is NULL or what sordino_agent_open wrote; the other pointers are NULL or point to what is named
+ * beside them.
  */
 sordino_status sordino_agent_no_broadcast(struct sordino_agent *agent,
                                           uint32_t candidates,
@@ -817,9 +862,8 @@ sordino_status sordino_agent_no_broadcast(struct sordino_agent *agent,
 /**
  * The agent was away for a round: nothing is asked and nothing sent.
  *
- * # Safety
- *
- * `agent` is NULL or what sordino_agent_open wrote; the other pointers are NULL or good for what is named beside them.
+ * Pointers: `agent` is NULL or what sordino_agent_open wrote; the other pointers are NULL or point to what is named
+ * beside them.
  */
 sordino_status sordino_agent_missed(struct sordino_agent *agent,
                                     struct sordino_answer *answer);
@@ -828,9 +872,8 @@ sordino_status sordino_agent_missed(struct sordino_agent *agent,
  * Says the last answer again, the same bits: after a reset, for a server that lacks the upload, or after
  * SORDINO_STATUS_FLASH. Before the beginning it is SORDINO_ANSWER_KIND_WAIT.
  *
- * # Safety
- *
- * `agent` is NULL or what sordino_agent_open wrote; the other pointers are NULL or good for what is named beside them.
+ * Pointers: `agent` is NULL or what sordino_agent_open wrote; the other pointers are NULL or point to what is named
+ * beside them.
  */
 sordino_status sordino_agent_repeat(struct sordino_agent *agent,
                                     struct sordino_answer *answer);
@@ -838,11 +881,9 @@ sordino_status sordino_agent_repeat(struct sordino_agent *agent,
 /**
  * Round (0 during the initial points), observations so far, and whether the run is over (0 or 1); each may be NULL.
  *
- * # Safety
- *
- * `agent` is NULL or what sordino_agent_open wrote; the other pointers are NULL or good for one value.
+ * Pointers: `agent` is NULL or what sordino_agent_open wrote; the other pointers are NULL or point to one value.
  */
-sordino_status sordino_agent_describe(struct sordino_agent *agent,
+sordino_status sordino_agent_describe(const struct sordino_agent *agent,
                                       uint32_t *round,
                                       uint32_t *observations,
                                       uint32_t *over);
@@ -851,9 +892,7 @@ sordino_status sordino_agent_describe(struct sordino_agent *agent,
  * The usual settings of agent 0: the constants of the paper's synthetic experiments, a Matérn 5/2 kernel of lengthscale
  * 0.2, a grid of 10 points an axis, S = 10, q = 0.5, z = 1. Seeds are 0: give the agent one of its own.
  *
- * # Safety
- *
- * `settings` is NULL or good for one value.
+ * Pointers: `settings` is NULL or points to one value.
  */
 sordino_status sordino_agent_usual(uint32_t dim,
                                    uint32_t agents,
@@ -864,9 +903,7 @@ sordino_status sordino_agent_usual(uint32_t dim,
 /**
  * Digest of the configuration, SORDINO_DIGEST_BYTES bytes to `digest`: that of the server, if both agree on every number.
  *
- * # Safety
- *
- * `settings` is NULL or good for one value, `digest` NULL or good for SORDINO_DIGEST_BYTES bytes.
+ * Pointers: `settings` is NULL or points to one value, `digest` NULL or points to SORDINO_DIGEST_BYTES bytes.
  */
 sordino_status sordino_agent_digest(const struct sordino_agent_settings *settings,
                                     uint8_t *digest);
@@ -874,9 +911,7 @@ sordino_status sordino_agent_digest(const struct sordino_agent_settings *setting
 /**
  * First 64 bits of the SORDINO_DIGEST_BYTES bytes at `digest`, as headers carry them, to `prefix`.
  *
- * # Safety
- *
- * `digest` is NULL or good for SORDINO_DIGEST_BYTES bytes, `prefix` NULL or good for one value.
+ * Pointers: `digest` is NULL or points to SORDINO_DIGEST_BYTES bytes, `prefix` NULL or points to one value.
  */
 sordino_status sordino_prefix(const uint8_t *digest, uint64_t *prefix);
 
@@ -884,10 +919,8 @@ sordino_status sordino_prefix(const uint8_t *digest, uint64_t *prefix);
  * Writes a frame of `len` numbers into the `room` bytes at `bytes`, and how many it took to `written`. Frames take
  * SORDINO_FRAME_OVERHEAD bytes and four for each number, or fewer.
  *
- * # Safety
- *
- * `header` and `written` are NULL or good for one value, `numbers` NULL or good for `len` numbers, `bytes` NULL or good
- * for `room` bytes.
+ * Pointers: `header` and `written` are NULL or point to one value, `numbers` NULL or points to `len` numbers, `bytes`
+ * NULL or points to `room` bytes.
  */
 sordino_status sordino_frame_write(const struct sordino_frame_header *header,
                                    const float *numbers,
@@ -900,10 +933,8 @@ sordino_status sordino_frame_write(const struct sordino_frame_header *header,
  * Writes an upload in 16 bits a number, SORDINO_SMALL_OVERHEAD bytes and two for each number, which the agent clips as
  * the server would; docs/frames.md says what that costs. `len` is the number of features of the settings.
  *
- * # Safety
- *
- * `settings`, `header` and `written` are NULL or good for one value, `numbers` NULL or good for `len` numbers, `bytes`
- * NULL or good for `room` bytes.
+ * Pointers: `settings`, `header` and `written` are NULL or point to one value, `numbers` NULL or points to `len`
+ * numbers, `bytes` NULL or points to `room` bytes.
  */
 sordino_status sordino_frame_write_small(const struct sordino_agent_settings *settings,
                                          const struct sordino_frame_header *header,
@@ -917,9 +948,8 @@ sordino_status sordino_frame_write_small(const struct sordino_agent_settings *se
  * Reads the frame of `len` bytes at `bytes`: what precedes its numbers to `header`, and `header->len` numbers, at most
  * `room`, to `numbers`. Whether it is of this federation and of which round is for the caller to compare.
  *
- * # Safety
- *
- * `bytes` is NULL or good for `len` bytes, `header` NULL or good for one value, `numbers` NULL or good for `room` numbers.
+ * Pointers: `bytes` is NULL or points to `len` bytes, `header` NULL or points to one value, `numbers` NULL or points
+ * to `room` numbers.
  */
 sordino_status sordino_frame_read(const uint8_t *bytes,
                                   size_t len,
@@ -934,9 +964,8 @@ sordino_status sordino_frame_read(const uint8_t *bytes,
  * SORDINO_STATUS_FOREIGN: the frame does not continue this history, or is no frame of a server. Nothing more should be
  * sent to a server that tells two histories.
  *
- * # Safety
- *
- * `before` and `next` are NULL or good for SORDINO_DIGEST_BYTES bytes, `bytes` NULL or good for `len` bytes.
+ * Pointers: `before` and `next` are NULL or point to SORDINO_DIGEST_BYTES bytes, `bytes` NULL or points to `len`
+ * bytes.
  */
 sordino_status sordino_frame_chain(const uint8_t *before,
                                    const uint8_t *bytes,
@@ -952,9 +981,8 @@ size_t sordino_fragment_count(size_t frame, size_t packet);
  * Writes piece `index`, from 0 on, of the frame of `len` bytes at `bytes` into the packet of `room` bytes at `packet`,
  * and how many it took to `written`. All pieces of a frame are cut for the same `room`.
  *
- * # Safety
- *
- * `bytes` is NULL or good for `len` bytes, `packet` NULL or good for `room` bytes, `written` NULL or good for one value.
+ * Pointers: `bytes` is NULL or points to `len` bytes, `packet` NULL or points to `room` bytes, `written` NULL or
+ * points to one value.
  */
 sordino_status sordino_fragment_write(const uint8_t *bytes,
                                       size_t len,
@@ -967,10 +995,8 @@ sordino_status sordino_fragment_write(const uint8_t *bytes,
  * Builds a reassembly in `memory` of `len` bytes, and writes its address to `reassembly`. It holds frames of up to
  * `len` - SORDINO_REASSEMBLY_HEAD bytes.
  *
- * # Safety
- *
- * `memory` is NULL or good for `len` bytes that nobody else uses while the object is used; `reassembly` is NULL or good
- * for one value.
+ * Pointers: `memory` is NULL or points to `len` bytes that nobody else uses while the object is used; `reassembly` is
+ * NULL or points to one value.
  */
 sordino_status sordino_reassembly_new(void *memory,
                                       size_t len,
@@ -981,10 +1007,8 @@ sordino_status sordino_reassembly_new(void *memory,
  * in the memory of the object, until its next call. SORDINO_STATUS_FOREIGN: a piece of another frame than the one under
  * way, which is kept. SORDINO_STATUS_FRAME: no piece, or the whole was changed on its way and is given up.
  *
- * # Safety
- *
- * `reassembly` is NULL or what sordino_reassembly_new wrote; `packet` is NULL or good for `len` bytes, `frame` and
- * `frame_len` NULL or good for one value.
+ * Pointers: `reassembly` is NULL or what sordino_reassembly_new wrote; `packet` is NULL or points to `len` bytes,
+ * `frame` and `frame_len` NULL or points to one value.
  */
 sordino_status sordino_reassembly_push(struct sordino_reassembly *reassembly,
                                        const uint8_t *packet,
@@ -995,9 +1019,7 @@ sordino_status sordino_reassembly_push(struct sordino_reassembly *reassembly,
 /**
  * Gives up the frame under way: its sender went on to another, or is silent.
  *
- * # Safety
- *
- * `reassembly` is NULL or what sordino_reassembly_new wrote.
+ * Pointers: `reassembly` is NULL or what sordino_reassembly_new wrote.
  */
 sordino_status sordino_reassembly_clear(struct sordino_reassembly *reassembly);
 
@@ -1009,10 +1031,8 @@ size_t sordino_gp_size(uint32_t dim, uint32_t capacity);
 /**
  * Builds an empty Gaussian process in `memory` of `len` bytes and writes its address to `gp`. `refusal` may be NULL.
  *
- * # Safety
- *
- * `memory` is NULL or good for `len` bytes that nobody else uses while the object is used; `settings`, `gp` and
- * `refusal` are NULL or good for one value.
+ * Pointers: `memory` is NULL or points to `len` bytes that nobody else uses while the object is used; `settings`,
+ * `gp` and `refusal` are NULL or point to one value.
  */
 sordino_status sordino_gp_new(void *memory,
                               size_t len,
@@ -1024,19 +1044,16 @@ sordino_status sordino_gp_new(void *memory,
  * Adds the value `y` of the point of `dim` coordinates at `point`. One that repeats another at working precision is
  * averaged into it; `row` then gets the index of that one, else that of the new row. `row` may be NULL.
  *
- * # Safety
- *
- * `gp` is NULL or what sordino_gp_new wrote; `point` is NULL or good for `dim` numbers, `row` NULL or good for one.
+ * Pointers: `gp` is NULL or what sordino_gp_new wrote; `point` is NULL or points to `dim` numbers, `row` NULL or
+ * points to one.
  */
 sordino_status sordino_gp_observe(struct sordino_gp *gp, const float *point, size_t dim, float y, uint32_t *row);
 
 /**
  * Mean and variance of the function at a point; the noise of an observation is not added.
  *
- * # Safety
- *
- * `gp` is NULL or what sordino_gp_new wrote; `point` is NULL or good for `dim` numbers, `mean` and `variance` NULL or
- * good for one.
+ * Pointers: `gp` is NULL or what sordino_gp_new wrote; `point` is NULL or points to `dim` numbers, `mean` and
+ * `variance` NULL or points to one.
  */
 sordino_status sordino_gp_posterior(struct sordino_gp *gp,
                                     const float *point,
@@ -1047,18 +1064,14 @@ sordino_status sordino_gp_posterior(struct sordino_gp *gp,
 /**
  * Removes observation `row`; later ones move up.
  *
- * # Safety
- *
- * `gp` is NULL or what sordino_gp_new wrote.
+ * Pointers: `gp` is NULL or what sordino_gp_new wrote.
  */
 sordino_status sordino_gp_remove(struct sordino_gp *gp, uint32_t row);
 
 /**
  * Forgets all observations.
  *
- * # Safety
- *
- * `gp` is NULL or what sordino_gp_new wrote.
+ * Pointers: `gp` is NULL or what sordino_gp_new wrote.
  */
 sordino_status sordino_gp_clear(struct sordino_gp *gp);
 
@@ -1066,11 +1079,9 @@ sordino_status sordino_gp_clear(struct sordino_gp *gp);
  * Rows in use (merged observations count once), and the logarithm of the likelihood of all observations; each may be
  * NULL.
  *
- * # Safety
- *
- * `gp` is NULL or what sordino_gp_new wrote; `rows` and `log_likelihood` are NULL or good for one value.
+ * Pointers: `gp` is NULL or what sordino_gp_new wrote; `rows` and `log_likelihood` are NULL or point to one value.
  */
-sordino_status sordino_gp_describe(struct sordino_gp *gp, uint32_t *rows, float *log_likelihood);
+sordino_status sordino_gp_describe(const struct sordino_gp *gp, uint32_t *rows, float *log_likelihood);
 
 /**
  * Bytes of memory an optimizer takes, as SORDINO_OPTIMIZER_SIZE; 0 if `dim` or `capacity` is out of range.
@@ -1083,25 +1094,32 @@ size_t sordino_optimizer_size(uint32_t dim, uint32_t capacity);
 size_t sordino_optimizer_fit_scratch(uint32_t observations);
 
 /**
- * The usual settings: Matérn 5/2, expected improvement, the box from 0 to 1 on every axis.
+ * The usual settings: Matérn 5/2, expected improvement, the box from 0 to 1 on every axis, as many fits in the flash as
+ * observations.
  *
- * # Safety
- *
- * `settings` is NULL or good for one value.
+ * Pointers: `settings` is NULL or points to one value.
  */
-sordino_status sordino_optimizer_usual(uint32_t dim, uint32_t capacity, struct sordino_optimizer_settings *settings);
+sordino_status sordino_optimizer_usual(uint32_t dim,
+                                       uint32_t capacity,
+                                       struct sordino_optimizer_settings *settings);
 
 /**
  * Builds an optimizer in `memory` of `len` bytes, tells it again what its flash holds, and writes its address to
  * `optimizer`. `flash` and `refusal` may be NULL.
  *
- * With a flash every point is in slot 0, 1, 2, … before it is told, SORDINO_OPTIMIZER_SLOT bytes each; after a reset the
- * optimizer asks for the same point as before. Without one a reset forgets everything.
+ * With a flash every point is stored before the call that tells it returns, in a slot of SORDINO_OPTIMIZER_SLOT bytes, and
+ * so is every fit: after a reset the optimizer asks for the same point as before. Without one a reset forgets everything.
+ * Without drop_oldest slots are filled from the first on, until all are in use; a flash may end before
+ * SORDINO_OPTIMIZER_SLOTS(capacity, fits), where `read` fails. With it the newest `capacity` observations stay, in
+ * slots that are written in turn.
  *
- * # Safety
+ * What another kind, version, box, capacity or setting has stored is SORDINO_STATUS_STORED_FOREIGN, and what no cut can have
+ * left (a slot that cannot be read as an entry, and entries behind it) SORDINO_STATUS_STORED_DAMAGED: nothing is built and
+ * nothing is written. Go back to the settings, or give the data up with sordino_optimizer_erase. A torn slot at the end is
+ * a write that was cut off, and is written again.
  *
- * `memory` is NULL or good for `len` bytes that nobody else uses while the object is used; the other pointers are NULL or
- * good for one value; the callbacks do what their docs say.
+ * Pointers: `memory` is NULL or points to `len` bytes that nobody else uses while the object is used; the other
+ * pointers are NULL or point to one value; the callbacks do what their docs say.
  */
 sordino_status sordino_optimizer_open(void *memory,
                                       size_t len,
@@ -1111,12 +1129,20 @@ sordino_status sordino_optimizer_open(void *memory,
                                       struct sordino_refusal *refusal);
 
 /**
+ * Erases the slots of an optimizer of these settings, whatever they hold: all its observations and fits are given up. If
+ * the power fails meanwhile, do it again. `refusal` may be NULL.
+ *
+ * Pointers: The pointers are NULL or point to one value; the callbacks do what their docs say.
+ */
+sordino_status sordino_optimizer_erase(const struct sordino_optimizer_settings *settings_at,
+                                       const struct sordino_flash *flash,
+                                       struct sordino_refusal *refusal);
+
+/**
  * The point to try next: `dim` numbers to `point`, in the user's units. At most `evaluations` more of the acquisition
  * are made, at least one; SORDINO_STATUS_PENDING until the search is done, with the same point whatever the slices are.
  *
- * # Safety
- *
- * `optimizer` is NULL or what sordino_optimizer_open wrote; `point` is NULL or good for `dim` numbers.
+ * Pointers: `optimizer` is NULL or what sordino_optimizer_open wrote; `point` is NULL or points to `dim` numbers.
  */
 sordino_status sordino_optimizer_suggest(struct sordino_optimizer *optimizer,
                                          uint32_t evaluations,
@@ -1126,9 +1152,11 @@ sordino_status sordino_optimizer_suggest(struct sordino_optimizer *optimizer,
 /**
  * Tells the value `y` of a point of `dim` coordinates, a suggested one or any other of the box.
  *
- * # Safety
+ * What is refused is not stored: SORDINO_STATUS_OUTSIDE, SORDINO_STATUS_LENGTH and a full flash change nothing. After a value
+ * that is not finite, or of which there is no room among the rows, the next suggestion is another point, until
+ * something is told or the device is reset. If the flash fails, the point was not told.
  *
- * `optimizer` is NULL or what sordino_optimizer_open wrote; `point` is NULL or good for `dim` numbers.
+ * Pointers: `optimizer` is NULL or what sordino_optimizer_open wrote; `point` is NULL or points to `dim` numbers.
  */
 sordino_status sordino_optimizer_observe(struct sordino_optimizer *optimizer,
                                          const float *point,
@@ -1140,12 +1168,10 @@ sordino_status sordino_optimizer_observe(struct sordino_optimizer *optimizer,
  * SORDINO_STATUS_PENDING until it is done. `fitted` gets 1, or 0 if there was nothing to fit (fewer than three
  * observations, or values that are all the same); it may be NULL.
  *
- * If the flash fails the fit stands, and is written before the next entry.
+ * If the flash fails, the fit was not made; SORDINO_STATUS_FULL, before anything is done, if it has no slot for it.
  *
- * # Safety
- *
- * `optimizer` is NULL or what sordino_optimizer_open wrote; `scratch` is NULL or good for `len` numbers that nobody else
- * uses meanwhile, `fitted` NULL or good for one.
+ * Pointers: `optimizer` is NULL or what sordino_optimizer_open wrote; `scratch` is NULL or points to `len` numbers
+ * that nobody else uses meanwhile, `fitted` NULL or points to one.
  */
 sordino_status sordino_optimizer_fit(struct sordino_optimizer *optimizer,
                                      uint32_t evaluations,
@@ -1157,10 +1183,8 @@ sordino_status sordino_optimizer_fit(struct sordino_optimizer *optimizer,
  * The observed point of largest posterior mean, in the user's units, and that mean. SORDINO_STATUS_INDEX if nothing was
  * observed.
  *
- * # Safety
- *
- * `optimizer` is NULL or what sordino_optimizer_open wrote; `point` is NULL or good for `dim` numbers, `mean` NULL or good
- * for one.
+ * Pointers: `optimizer` is NULL or what sordino_optimizer_open wrote; `point` is NULL or points to `dim` numbers,
+ * `mean` NULL or points to one.
  */
 sordino_status sordino_optimizer_best(struct sordino_optimizer *optimizer,
                                       float *point,
@@ -1168,15 +1192,19 @@ sordino_status sordino_optimizer_best(struct sordino_optimizer *optimizer,
                                       float *mean);
 
 /**
- * Observations in use, and entries of the log (points that were told, and fits) in the flash; each may be NULL.
+ * Observations in use; those told since the beginning, also what repeated another or was forgotten; slots of the flash in
+ * use; and 1 if nothing was told since the last fit, else 0, also after a reset. Each may be NULL.
  *
- * # Safety
+ * A program that fits at every eighth observation does it when `told` is a multiple of eight and `just_fitted` is 0: then a reset between the observation and the fit neither loses the fit nor makes it twice.
  *
- * `optimizer` is NULL or what sordino_optimizer_open wrote; the other pointers are NULL or good for one value.
+ * Pointers: `optimizer` is NULL or what sordino_optimizer_open wrote; the other pointers are NULL or point to one
+ * value.
  */
-sordino_status sordino_optimizer_describe(struct sordino_optimizer *optimizer,
+sordino_status sordino_optimizer_describe(const struct sordino_optimizer *optimizer,
                                           uint32_t *observations,
-                                          uint32_t *stored);
+                                          uint32_t *told,
+                                          uint32_t *stored,
+                                          uint32_t *just_fitted);
 
 /**
  * Builds a reporter in `memory` of `len` bytes, with what its two slots of flash say was spent, and writes its address
@@ -1184,10 +1212,8 @@ sordino_status sordino_optimizer_describe(struct sordino_optimizer *optimizer,
  *
  * Erased slots are the beginning of a device's life. Slots that are damaged, or of another user or budget, are refused.
  *
- * # Safety
- *
- * `memory` is NULL or good for `len` bytes that nobody else uses while the object is used; the other pointers are NULL or
- * good for one value; the callbacks do what their docs say.
+ * Pointers: `memory` is NULL or points to `len` bytes that nobody else uses while the object is used; the other
+ * pointers are NULL or point to one value; the callbacks do what their docs say.
  */
 sordino_status sordino_reporter_open(void *memory,
                                      size_t len,
@@ -1203,9 +1229,7 @@ sordino_status sordino_reporter_open(void *memory,
  *
  * After SORDINO_STATUS_FLASH ask again for the same candidate: the charge is written again and taken only once.
  *
- * # Safety
- *
- * `reporter` is NULL or what sordino_reporter_open wrote.
+ * Pointers: `reporter` is NULL or what sordino_reporter_open wrote.
  */
 sordino_status sordino_reporter_query(struct sordino_reporter *reporter,
                                       uint32_t candidate);
@@ -1213,20 +1237,17 @@ sordino_status sordino_reporter_query(struct sordino_reporter *reporter,
 /**
  * The reward that was observed: NaN counts as 0, anything else is clamped. `report` gets what may leave the device.
  *
- * # Safety
- *
- * `reporter` is NULL or what sordino_reporter_open wrote; `report` is NULL or good for one number.
+ * Pointers: `reporter` is NULL or what sordino_reporter_open wrote; `report` is NULL or points to one number.
  */
 sordino_status sordino_reporter_reward(struct sordino_reporter *reporter, float reward, float *report);
 
 /**
  * Epsilon that is spent and left, and reports that left this device by what the flash holds; each may be NULL.
  *
- * # Safety
- *
- * `reporter` is NULL or what sordino_reporter_open wrote; the other pointers are NULL or good for one value.
+ * Pointers: `reporter` is NULL or what sordino_reporter_open wrote; the other pointers are NULL or point to one
+ * value.
  */
-sordino_status sordino_reporter_describe(struct sordino_reporter *reporter,
+sordino_status sordino_reporter_describe(const struct sordino_reporter *reporter,
                                          double *spent,
                                          double *left,
                                          uint32_t *reports);
@@ -1235,6 +1256,12 @@ sordino_status sordino_reporter_describe(struct sordino_reporter *reporter,
  * What a status says, in English; a static text, for any number at all.
  */
 const char *sordino_message(int32_t status);
+
+/**
+ * Version of the library that is linked, as SORDINO_VERSION of the header that belongs to it: compare the two once at the
+ * start, because sizes and settings of another version differ.
+ */
+uint32_t sordino_version(void);
 
 #ifdef __cplusplus
 }  // extern "C"

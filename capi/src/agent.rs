@@ -13,7 +13,7 @@ use sordino_core::snapshot::max_bytes;
 
 use crate::agreement::{self, AgentSettings};
 use crate::callback::Flash;
-use crate::memory::{Arena, Handle, Object, Plain, Word, build, with};
+use crate::memory::{Arena, Handle, Object, Plain, Word, build, look, with};
 use crate::settings::bytes;
 use crate::status::{Refusal, Refused, Status};
 
@@ -361,14 +361,14 @@ pub unsafe extern "C" fn sordino_agent_repeat(agent: *mut Agent, answer: *mut An
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_agent_describe(
-    agent: *mut Agent,
+    agent: *const Agent,
     round: *mut u32,
     observations: *mut u32,
     over: *mut u32,
 ) -> Status {
     // SAFETY: what our caller promises is what is asked for.
     unsafe {
-        with(agent, |body, word| {
+        look(agent, |body, word| {
             let state = body.agent.state();
             word.offer(round, state.round())?;
             word.offer(observations, state.observations())?;

@@ -100,7 +100,7 @@ impl TryRng for Source {
 impl TryCryptoRng for Source {}
 
 /// Bytes of the largest slot.
-const SLOT_MAX: usize = 96;
+pub(crate) const SLOT_MAX: usize = 96;
 
 impl Flash {
     /// Both callbacks are there, or neither; `required`: nothing else will do.
@@ -112,7 +112,7 @@ impl Flash {
         }
     }
 
-    fn get(&self, slot: u32, bytes: &mut [u8]) -> Result<(), Status> {
+    pub(crate) fn get(&self, slot: u32, bytes: &mut [u8]) -> Result<(), Status> {
         let read = self.read.ok_or(Status::Null)?;
         // SAFETY: the callback writes `len` bytes at most, all of which are ours; the rest is the C program's word.
         match unsafe { read(self.context, slot, bytes.as_mut_ptr(), bytes.len()) } {
@@ -121,7 +121,7 @@ impl Flash {
         }
     }
 
-    fn put(&self, slot: u32, bytes: &[u8]) -> Result<(), Status> {
+    pub(crate) fn put(&self, slot: u32, bytes: &[u8]) -> Result<(), Status> {
         let write = self.write.ok_or(Status::Null)?;
         // SAFETY: the callback reads `len` bytes, all of which are there; the rest is the C program's word.
         match unsafe { write(self.context, slot, bytes.as_ptr(), bytes.len()) } {

@@ -6,7 +6,7 @@ use sordino_core::kernel::StationaryKernel;
 use sordino_core::surrogate::exact::{ExactGp, storage_len};
 use sordino_core::surrogate::{Observed, Posterior};
 
-use crate::memory::{Handle, Object, Plain, build, with};
+use crate::memory::{Handle, Object, Plain, build, look, with};
 use crate::settings::{bytes, extent, shape, when_full};
 use crate::status::{Refusal, Refused, Status};
 
@@ -194,10 +194,10 @@ pub unsafe extern "C" fn sordino_gp_clear(gp: *mut Gp) -> Status {
 /// `gp` is NULL or what sordino_gp_new wrote; `rows` and `log_likelihood` are NULL or good for one value.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sordino_gp_describe(gp: *mut Gp, rows: *mut u32, log_likelihood: *mut f32) -> Status {
+pub unsafe extern "C" fn sordino_gp_describe(gp: *const Gp, rows: *mut u32, log_likelihood: *mut f32) -> Status {
     // SAFETY: what our caller promises is what is asked for.
     unsafe {
-        with(gp, |gp, word| {
+        look(gp, |gp, word| {
             word.offer(rows, gp.len() as u32)?;
             if !log_likelihood.is_null() {
                 word.write(log_likelihood, gp.log_marginal_likelihood())?;

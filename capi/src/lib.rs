@@ -3,12 +3,14 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`status`] | what a call comes to |
+//! | [`version`] | which library this is |
 //! | [`memory`] | objects in memory of the caller; pointers of C |
 //! | [`settings`] | numbers of settings that name something |
 //! | [`callback`] | entropy and flash of the device |
 //! | [`agreement`] | what a federation agrees on |
 //! | [`gp`] | exact Gaussian process |
 //! | [`optimizer`] | ask and tell |
+//! | [`journal`] | what an optimizer keeps in its flash |
 //! | [`reporter`] | one private report at a time |
 //! | [`agent`] | agent of a federation |
 //! | [`frame`] | what it sends and receives |
@@ -26,11 +28,13 @@ pub mod agreement;
 pub mod callback;
 pub mod frame;
 pub mod gp;
+pub mod journal;
 pub mod memory;
 pub mod optimizer;
 pub mod reporter;
 pub mod settings;
 pub mod status;
+pub mod version;
 
 /// A device has nobody to tell: it stands still, and its watchdog wakes it up. Nothing in this library panics, which
 /// `cargo xtask c` looks for in the linked image; the linker asks for the function all the same.

@@ -262,10 +262,7 @@ pub(crate) unsafe fn build<O: Object>(
     });
     match made {
         Ok(()) => Status::Ok,
-        Err(refused) => match refused.refusal().map(|setting| word.offer(refusal, setting)) {
-            Some(Err(status)) => status,
-            _ => refused.status,
-        },
+        Err(refused) => refused.told(word, refusal),
     }
 }
 
@@ -281,23 +278,12 @@ pub(crate) unsafe fn with<O: Object>(
     act: impl FnOnce(&mut O::Body, Word) -> Result<Status, Refused>,
 ) -> Status {
     let handle = object.cast::<Handle<O::Body>>();
-    if handle.is_null() {
-        return Status::Null;
-    }
-    if !handle.is_aligned() || !handle.addr().is_multiple_of(SORDINO_ALIGN) {
-        return Status::Misaligned;
-    }
-    // SAFETY: not null, aligned, good for a handle by our caller's word. Of an object at work the tag alone is looked at,
-    // because a reference to its body lives.
-    let tag = unsafe { (*handle).tag };
-    if tag != O::TAG {
-        return if tag == AT_WORK { Status::Busy } else { Status::NotBuilt };
-    }
-    // SAFETY: as above; the tag says that `build` finished.
-    let extent = unsafe { (*handle).extent };
-    // SAFETY: our caller gives the word of its caller.
-    let word = unsafe { Word::given(handle.addr(), extent) };
-    // SAFETY: as above.
+    // SAFETY: as our caller promises.
+    let word = match unsafe { found::<O>(handle) } {
+        Ok(word) => word,
+        Err(status) => return status,
+    };
+    // SAFETY: an object is there.
     unsafe { (*handle).tag = AT_WORK };
     // SAFETY: as above; the tag says from now on that nobody else may have the body.
     let body = unsafe { &mut (*handle).body };
@@ -307,4 +293,53 @@ pub(crate) unsafe fn with<O: Object>(
     // SAFETY: as for the first look at it; a callback that was refused has only read it.
     unsafe { (*handle).tag = O::TAG };
     came_to
+}
+
+/// Lets `see` look at the object at `object`, and changes nothing in it.
+///
+/// # Safety
+///
+/// As for [`with`].
+// SAFETY: asked for above, and by every C function that looks at an object.
+pub(crate) unsafe fn look<O: Object>(
+    object: *const O,
+    see: impl FnOnce(&O::Body, Word) -> Result<Status, Refused>,
+) -> Status {
+    let handle = object.cast::<Handle<O::Body>>();
+    // SAFETY: as our caller promises.
+    match unsafe { found::<O>(handle) } {
+        Ok(word) => {
+            // SAFETY: `found` says that an object is there and not at work, and `see` calls nothing back.
+            let body = unsafe { &(*handle).body };
+            // SAFETY: the tag said that `build` wrote the body.
+            let body = unsafe { body.assume_init_ref() };
+            see(body, word).unwrap_or_else(|refused| refused.status)
+        }
+        Err(status) => status,
+    }
+}
+
+/// Whether an object of this kind is at `handle` and is not at work; the word of the caller for a function on it.
+///
+/// # Safety
+///
+/// As for [`with`].
+// SAFETY: asked for above.
+unsafe fn found<O: Object>(handle: *const Handle<O::Body>) -> Result<Word, Status> {
+    if handle.is_null() {
+        return Err(Status::Null);
+    }
+    if !handle.is_aligned() || !handle.addr().is_multiple_of(SORDINO_ALIGN) {
+        return Err(Status::Misaligned);
+    }
+    // SAFETY: not null, aligned, good for a handle by our caller's word. Of an object at work the tag alone is looked at,
+    // because a reference to its body lives.
+    let tag = unsafe { (*handle).tag };
+    if tag != O::TAG {
+        return Err(if tag == AT_WORK { Status::Busy } else { Status::NotBuilt });
+    }
+    // SAFETY: as above; the tag says that `build` finished.
+    let extent = unsafe { (*handle).extent };
+    // SAFETY: our caller gives the word of its caller.
+    Ok(unsafe { Word::given(handle.addr(), extent) })
 }

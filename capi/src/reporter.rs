@@ -10,7 +10,7 @@ use sordino_core::random::Secret;
 use sordino_core::snapshot::max_bytes;
 
 use crate::callback::{Entropy, Flash, Source};
-use crate::memory::{Handle, Object, Plain, build, with};
+use crate::memory::{Handle, Object, Plain, build, look, with};
 use crate::status::{Refusal, Refused, Status};
 
 /// Bytes of memory a reporter takes.
@@ -184,14 +184,14 @@ pub unsafe extern "C" fn sordino_reporter_reward(reporter: *mut Reporter, reward
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_reporter_describe(
-    reporter: *mut Reporter,
+    reporter: *const Reporter,
     spent: *mut f64,
     left: *mut f64,
     reports: *mut u32,
 ) -> Status {
     // SAFETY: what our caller promises is what is asked for.
     unsafe {
-        with(reporter, |body, word| {
+        look(reporter, |body, word| {
             word.offer(spent, body.state.budget().spent())?;
             word.offer(left, body.state.budget().left())?;
             word.offer(reports, body.state.reports())?;

@@ -16,6 +16,8 @@ use sordino_core::surrogate::SurrogateError;
 use sordino_core::wire::WireError;
 use sordino_core::wire::fragments::FragmentError;
 
+use crate::memory::Word;
+
 /// What a call came to. A refusal is negative and has changed nothing, unless its sentence says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
@@ -42,7 +44,7 @@ pub enum Status {
     Length = -8,
     /// A number is NaN, infinite, or so large that squares overflow.
     NotFinite = -9,
-    /// All rows are in use.
+    /// All rows are in use, or all slots of an optimizer's flash: a larger capacity, more slots, or drop_oldest.
     Full = -10,
     /// The point is determined by the others at working precision.
     Singular = -11,
@@ -72,6 +74,8 @@ pub enum Status {
     Frame = -23,
     /// A frame of another federation, history or sender.
     Foreign = -24,
+    /// A coordinate is outside the box of the settings.
+    Outside = -25,
 }
 
 /// A setting that was refused. The texts are static and not ended by a zero: print them with "%.*s".
@@ -100,6 +104,14 @@ pub(crate) struct Refused {
 impl Refused {
     pub(crate) fn range(field: &'static str, value: f64, admissible: &'static str) -> Self {
         ConfigError { field, value, admissible }.into()
+    }
+
+    /// The status, with the setting that was refused where C wants it.
+    pub(crate) fn told(&self, word: Word, refusal: *mut Refusal) -> Status {
+        match self.refusal().map(|setting| word.offer(refusal, setting)) {
+            Some(Err(status)) => status,
+            _ => self.status,
+        }
     }
 
     /// The setting as C sees it; nothing where no setting was refused.
@@ -149,6 +161,7 @@ impl From<DomainError> for Refused {
                 Refused::range("per_axis", count as f64, "to dim: 2^24 at most")
             }
             DomainError::Coordinate { .. } => Status::NotFinite.into(),
+            DomainError::Outside { .. } => Status::Outside.into(),
         }
     }
 }
@@ -292,7 +305,7 @@ const fn sentence(status: i32) -> &'static CStr {
         -7 => c"a setting is outside its range",
         -8 => c"a point or vector has the wrong number of numbers",
         -9 => c"a number is NaN, infinite, or so large that squares overflow",
-        -10 => c"all rows are in use",
+        -10 => c"all rows, or all slots of the flash, are in use: a larger capacity, more slots, or drop_oldest",
         -11 => c"the point is determined by the others at working precision",
         -12 => c"there is no observation, or no piece of a frame, of this index",
         -13 => c"the call does not belong to the phase the object is in",
@@ -307,6 +320,7 @@ const fn sentence(status: i32) -> &'static CStr {
         -22 => c"what is stored is whole and cannot be",
         -23 => c"no frame of this version in single precision, or one that was cut off or changed on its way",
         -24 => c"a frame of another federation, history or sender",
+        -25 => c"a coordinate is outside the box of the settings: nothing was told",
         _ => c"no status of this library",
     }
 }

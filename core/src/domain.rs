@@ -80,6 +80,17 @@ pub enum DomainError {
         /// The value as given.
         value: f64,
     },
+    /// A coordinate of a point that is outside its box.
+    Outside {
+        /// The axis, 0-based.
+        axis: usize,
+        /// The coordinate given, in the user's units.
+        value: f64,
+        /// Lower end of the axis.
+        low: f64,
+        /// Upper end of the axis.
+        high: f64,
+    },
     /// No region at all, a split of 0, or more than [`REGIONS_MAX`] regions.
     Regions {
         /// The product of the splits.
@@ -106,6 +117,9 @@ impl fmt::Display for DomainError {
             }
             DomainError::Coordinate { candidate, axis, value } => {
                 write!(f, "candidate {candidate}, axis {axis}: coordinate {value} is outside [0, 1]")
+            }
+            DomainError::Outside { axis, value, low, high } => {
+                write!(f, "axis {axis}: {value} is outside the box, [{low}, {high}]")
             }
             DomainError::Regions { count } => write!(f, "{count} sub-regions; 1..={REGIONS_MAX} are admissible"),
         }
@@ -168,6 +182,37 @@ impl BoxDomain {
         self.low.len()
     }
 
+    /// Lower and upper end of `axis` in the user's units; `None` if there is no such axis.
+    pub fn bounds(&self, axis: usize) -> Option<(f64, f64)> {
+        Some((*self.low.get(axis)?, *self.high.get(axis)?))
+    }
+
+    /// Whether every coordinate of `point` lies in the box, in the format of `T`. Its ends belong to the box, and so does
+    /// every value of [`BoxDomain::from_unit`], which may round to the number above the upper end. Coordinates beyond the
+    /// last axis, and axes beyond the last coordinate, are not looked at.
+    ///
+    /// **Errors**: [`DomainError::Outside`] naming the first such axis; NaN is outside of every box.
+    ///
+    /// ```
+    /// use sordino_core::domain::{BoxDomain, DomainError};
+    /// let volts = BoxDomain::new(&[(0.0, 12.0)])?;
+    /// assert_eq!(volts.contains(&[12.0f32]), Ok(()));
+    /// let outside = DomainError::Outside { axis: 0, value: 12.5, low: 0.0, high: 12.0 };
+    /// assert_eq!(volts.contains(&[12.5f32]), Err(outside));
+    /// assert_eq!(outside.to_string(), "axis 0: 12.5 is outside the box, [0, 12]");
+    /// # Ok::<(), DomainError>(())
+    /// ```
+    pub fn contains<T: Scalar>(&self, point: &[T]) -> Result<(), DomainError> {
+        for (axis, x) in point.iter().enumerate() {
+            let (Some((low, high)), Some((low_in, high_in))) = (self.bounds(axis), self.ends::<T>(axis)) else { break };
+            let top = high_in.max(low_in + (high_in - low_in));
+            if !(*x >= low_in && *x <= top) {
+                return Err(DomainError::Outside { axis, value: x.to_f64(), low, high });
+            }
+        }
+        Ok(())
+    }
+
     /// Coordinate `unit` ∈ [0, 1] of `axis` in the user's units, low + unit·(high − low) in the format of `unit`; `None` if
     /// there is no such axis.
     pub fn from_unit<T: Scalar>(&self, axis: usize, unit: T) -> Option<T> {
@@ -196,7 +241,8 @@ impl BoxDomain {
     }
 
     fn ends<T: Scalar>(&self, axis: usize) -> Option<(T, T)> {
-        Some((T::from_f64(*self.low.get(axis)?), T::from_f64(*self.high.get(axis)?)))
+        let (low, high) = self.bounds(axis)?;
+        Some((T::from_f64(low), T::from_f64(high)))
     }
 }
 

@@ -29,12 +29,12 @@ pub use settings::{Acquisition, Settings};
 
 use self::work::{Level, Work};
 use crate::acquisition::maximize;
-use crate::domain::{BoxDomain, DIM_MAX, collected};
+use crate::domain::{BoxDomain, DIM_MAX, DomainError, collected};
 use crate::kernel::StationaryKernel;
 use crate::linalg::slice::{self, head_mut, part};
 use crate::linalg::{lower, sum_of_squares};
 use crate::math::Scalar;
-use crate::surrogate::exact::{self, ExactGp};
+use crate::surrogate::exact::{self, ExactGp, WhenFull};
 use crate::surrogate::fit;
 use crate::surrogate::noise::least_resolved;
 use crate::surrogate::{Observed, SurrogateError};
@@ -111,6 +111,8 @@ pub struct Optimizer<T, S> {
     refused: u32,
     /// The last one was.
     last_refused: bool,
+    /// Nothing was told since the last fit.
+    fitted: bool,
     work: Work<T>,
     storage: S,
 }
@@ -158,13 +160,19 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         if !(noise.abs() == noise && noise.is_finite()) {
             return Err(SurrogateError::NoiseVariance { value: settings.noise_fraction }.into());
         }
-        let parameters = Parameters {
-            lengthscale: T::from_f64(settings.lengthscale),
-            noise_fraction: noise.max(least_resolved(capacity)),
+        let mut optimizer = Optimizer {
+            domain,
+            parameters: unfitted(&settings, capacity),
+            settings,
+            capacity,
+            len: 0,
+            told: 0,
+            refused: 0,
+            last_refused: false,
+            fitted: false,
+            work: Work::None,
+            storage,
         };
-        let (len, told, refused, last_refused, work) = (0, 0, 0, false, Work::None);
-        let mut optimizer =
-            Optimizer { domain, settings, parameters, capacity, len, told, refused, last_refused, work, storage };
         optimizer.parts()?;
         Ok(optimizer)
     }
@@ -172,7 +180,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     /// The optimiser that was told and fitted what `log` says, oldest first, under the same domain, settings and
     /// capacity: its suggestions are, bit for bit, those of the one that wrote the log.
     ///
-    /// A program writes a [`LogEntry`] for every point it tells, refused or not, and one after every successful fit.
+    /// A program asks [`Optimizer::check`], writes a [`LogEntry`], tells the point, and writes one after every fit. What was
+    /// refused when the log was written is refused again; [`Optimizer::refused`] counts it.
     ///
     /// **Errors**: as [`Optimizer::new`]; [`SurrogateError::Dimension`] for a point of another box; for fitted parameters
     /// that cannot be those of this optimiser [`OptimizerError::Kernel`], [`SurrogateError::Unresolved`] or
@@ -206,19 +215,34 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         log: impl IntoIterator<Item = LogEntry<T>>,
     ) -> Result<Self, OptimizerError> {
         let mut optimizer = Self::new(domain, settings, capacity, storage)?;
+        optimizer.replay(log)?;
+        Ok(optimizer)
+    }
+
+    /// Forgets everything and becomes the optimiser that [`Optimizer::resume`] makes of `log`, in the same storage.
+    ///
+    /// A program whose flash has no room for a whole log keeps the end of it, behind one [`LogEntry::Forgotten`] and the
+    /// last fit, and replays that whenever it drops an entry: then a reset changes nothing.
+    ///
+    /// **Errors**: as [`Optimizer::resume`]. What was replayed until then stays.
+    pub fn replay(&mut self, log: impl IntoIterator<Item = LogEntry<T>>) -> Result<(), OptimizerError> {
+        self.parameters = unfitted(&self.settings, self.capacity);
+        (self.len, self.told, self.refused, self.last_refused, self.fitted) = (0, 0, 0, false, false);
+        self.work = Work::None;
         for entry in log {
             match entry {
                 LogEntry::Told { point, value } => {
-                    let observed = optimizer.observe(&point, value);
+                    let observed = self.observe(&point, value);
                     // Any other refusal happened when the log was written as well.
                     if let Err(error @ OptimizerError::Surrogate(SurrogateError::Dimension { .. })) = observed {
                         return Err(error);
                     }
                 }
-                LogEntry::Fitted(parameters) => optimizer.adopt(parameters)?,
+                LogEntry::Fitted(parameters) => self.adopt(parameters)?,
+                LogEntry::Forgotten { observations } => self.told = self.told.saturating_add(observations),
             }
         }
-        Ok(optimizer)
+        Ok(())
     }
 
     /// Observations in use.
@@ -229,6 +253,18 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     /// Whether there is no observation yet.
     pub fn is_empty(&self) -> bool {
         self.len == 0
+    }
+
+    /// Observations that were accepted since the beginning, those that repeated another or were forgotten since too.
+    pub fn told(&self) -> u32 {
+        self.told
+    }
+
+    /// Whether a fit came after the last accepted observation, also one that found nothing to change. It is kept by
+    /// [`Optimizer::resume`]: a program that fits at every eighth observation asks for `told() % 8 == 0 && !just_fitted()`,
+    /// and a reset between the observation and the fit neither loses the fit nor makes it twice.
+    pub fn just_fitted(&self) -> bool {
+        self.fitted
     }
 
     /// Observations that were refused since the beginning.
@@ -256,24 +292,60 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         least_resolved(self.capacity)
     }
 
-    /// Tells the value of a point, a suggested one or any other of the box (outside it the model still holds).
+    /// Whether [`Optimizer::observe`] would take this point and value at the door. A program that writes a log asks
+    /// before it writes; the few observations that pass and are then refused (a value whose square overflows beside the
+    /// others) belong into the log all the same.
     ///
-    /// **Errors**: [`OptimizerError`]; what is not finite is refused. The model is as it was, except that a sliding window
-    /// may have forgotten its oldest observation; the next suggestion is another one.
+    /// **Errors**: [`SurrogateError::Dimension`], [`SurrogateError::NonFinite`], [`DomainError::Outside`] with axis, value
+    /// and range, [`SurrogateError::Full`] unless the oldest may go.
+    ///
+    /// ```
+    /// use sordino_core::domain::{BoxDomain, DomainError};
+    /// use sordino_core::optimizer::{self, Optimizer, OptimizerError, Settings};
+    /// let domain = BoxDomain::new(&[(0.0, 1.0), (10.0, 20.0)])?;
+    /// let optimizer = Optimizer::new(domain, Settings::default(), 4, vec![0.0; optimizer::storage_len(2, 4)])?;
+    /// assert_eq!(optimizer.check(&[0.5, 15.0], 1.0), Ok(()));
+    /// let outside = DomainError::Outside { axis: 1, value: 2.0, low: 10.0, high: 20.0 };
+    /// assert_eq!(optimizer.check(&[0.5, 2.0], 1.0), Err(OptimizerError::Domain(outside)));
+    /// # Ok::<(), OptimizerError>(())
+    /// ```
+    pub fn check(&self, point: &[T], value: T) -> Result<(), OptimizerError> {
+        let (expected, given) = (self.domain.dim(), point.len());
+        if given != expected {
+            return Err(SurrogateError::Dimension { expected, given }.into());
+        }
+        for number in point.iter().chain([&value]) {
+            if !number.is_finite() {
+                return Err(SurrogateError::NonFinite { value: number.to_f64() }.into());
+            }
+        }
+        self.domain.contains(point)?;
+        if self.len == self.capacity && self.settings.when_full == WhenFull::Refuse {
+            return Err(SurrogateError::Full { capacity: self.capacity }.into());
+        }
+        Ok(())
+    }
+
+    /// Tells the value of a point, a suggested one or any other of the box.
+    ///
+    /// **Errors**: [`OptimizerError`]. A point outside the box ([`DomainError::Outside`]) changes nothing: it is not one
+    /// that was asked for. After any other refusal the model is as it was, except that a sliding window may have forgotten
+    /// its oldest observation, and the next suggestion is another one.
     pub fn observe(&mut self, point: &[T], value: T) -> Result<Observed, OptimizerError> {
+        let checked = self.check(point, value);
+        if let Err(error @ OptimizerError::Domain(DomainError::Outside { .. })) = checked {
+            return Err(error);
+        }
         self.work = Work::None;
-        let observed = self.tell(point, value);
+        let observed = checked.and_then(|()| self.tell(point, value));
         self.last_refused = observed.is_err();
+        self.fitted &= self.last_refused;
         let counter = if self.last_refused { &mut self.refused } else { &mut self.told };
         *counter = counter.saturating_add(1);
         observed
     }
 
     fn tell(&mut self, point: &[T], value: T) -> Result<Observed, OptimizerError> {
-        let dim = self.domain.dim();
-        if point.len() != dim {
-            return Err(SurrogateError::Dimension { expected: dim, given: point.len() }.into());
-        }
         let in_box = |(axis, x): (usize, &T)| self.domain.to_unit(axis, *x).unwrap_or(T::INFINITY);
         let unit: Point<T> = collected(point.iter().enumerate().map(in_box));
         let (mut gp, _) = self.parts()?;
@@ -308,7 +380,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         }
         let model = split(self.storage.as_mut(), dim, capacity).model;
         exact::refactor_in_place(&kernel, noise_fraction, least, dim, capacity, n, model)?;
-        self.parameters = fitted;
+        (self.parameters, self.fitted) = (fitted, true);
         Ok(())
     }
 
@@ -328,6 +400,14 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
             .with_noise_floor(least_resolved(self.capacity))?
             .when_full(self.settings.when_full);
         Ok((gp, Rest { whitened, column, search, point, incumbent }))
+    }
+}
+
+/// What the settings say before any fit; the noise fraction is at least the floor.
+fn unfitted<T: Scalar>(settings: &Settings, capacity: usize) -> Parameters<T> {
+    Parameters {
+        lengthscale: T::from_f64(settings.lengthscale),
+        noise_fraction: T::from_f64(settings.noise_fraction).max(least_resolved(capacity)),
     }
 }
 

@@ -50,7 +50,7 @@ fn header(write: bool) -> Result<String, String> {
     let mut command = Command::new(cbindgen);
     command.args(["--quiet", "--config"]).arg(package().join("cbindgen.toml")).arg("--output").arg(&fresh);
     process::run(command.arg(package()))?;
-    let text = read(&fresh)?;
+    let text = in_words_of_c(&read(&fresh)?);
     if write {
         fs::write(&kept, &text).map_err(|error| format!("{}: {error}", kept.display()))?;
     }
@@ -61,6 +61,34 @@ fn header(write: bool) -> Result<String, String> {
             Err(format!("{}: another header in line {line}: `cargo xtask c --write`", kept.display()))
         }
     }
+}
+
+/// What a function asks of its pointers is a section that rustc wants under the title "Safety"; in C it is a paragraph like
+/// others.
+fn in_words_of_c(text: &str) -> String {
+    let mut out = Vec::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        if line.trim() != "* # Safety" {
+            out.push(line.to_owned());
+            continue;
+        }
+        // An empty line, then the paragraph, up to the end of the comment.
+        let paragraph = lines.by_ref().skip(1).map(|line| line.trim().trim_start_matches('*').trim());
+        let words: Vec<&str> = paragraph.take_while(|line| *line != "/").collect();
+        let said = words.join(" ").replace("are NULL or good for", "are NULL or point to");
+        let said =
+            said.replace("pointers are NULL or good", "pointers are NULL or point").replace("good for", "points to");
+        let mut full = " * Pointers:".to_owned();
+        for word in said.split_whitespace() {
+            if full.len() + word.len() > 117 {
+                out.push(std::mem::replace(&mut full, " *".to_owned()));
+            }
+            full = full + " " + word;
+        }
+        out.extend([full, " */".to_owned()]);
+    }
+    out.join("\n") + "\n"
 }
 
 /// The example's sources, and where the header lies.
@@ -121,5 +149,25 @@ fn same(said: &str) -> Result<String, String> {
     match expected.lines().find(|line| !said.lines().any(|found| found == *line)) {
         None => Ok(format!("{lines} digests as in Rust")),
         Some(line) => Err(format!("the example does not say {line:?}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mended3_the_header_is_in_words_of_c() {
+        let rust = "/**\n * Adds.\n *\n * # Safety\n *\n * `a` is NULL or good\n * for `n` bytes; the others are NULL or good for \
+                    one value.\n */\nint add(void);\n";
+        let said = "/**\n * Adds.\n *\n * Pointers: `a` is NULL or points to `n` bytes; the others are NULL or point to one \
+                    value.\n */\nint add(void);\n";
+        assert_eq!(in_words_of_c(rust), said);
+        let header = fs::read_to_string(package().join("include/sordino.h")).unwrap();
+        // Negative control: it is there, and whole.
+        assert!(header.contains("Pointers: `memory` is NULL or points to") && header.contains("sordino_version(void)"));
+        for word in ["Safety", "unsafe", "[`", "::", "&mut", "`None`", "`Some", "good for"] {
+            assert!(!header.contains(word), "{word:?}: {:?}", header.lines().find(|line| line.contains(word)));
+        }
     }
 }

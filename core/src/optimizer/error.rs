@@ -13,7 +13,7 @@ use crate::surrogate::SurrogateError;
 #[non_exhaustive]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum OptimizerError {
-    /// The box is not valid, or not in the format computed with.
+    /// The box is not valid, or not in the format computed with; or a point lies outside it ([`DomainError::Outside`]).
     Domain(DomainError),
     /// A lengthscale that is not positive and finite.
     Kernel(KernelError),
@@ -51,6 +51,11 @@ impl fmt::Display for OptimizerError {
         match self {
             OptimizerError::Domain(error) => error.fmt(f),
             OptimizerError::Kernel(error) => error.fmt(f),
+            OptimizerError::Surrogate(SurrogateError::Full { capacity }) => write!(
+                f,
+                "all {capacity} rows of the capacity are in use: set a larger capacity, or let the oldest go (drop_oldest, \
+                 WhenFull::DropOldest)"
+            ),
             OptimizerError::Surrogate(error) => error.fmt(f),
             OptimizerError::Fit(SurrogateError::Singular(inner)) => {
                 write!(f, "nothing was fitted: the covariances of the observations have no factor ({inner})")

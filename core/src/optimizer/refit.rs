@@ -42,6 +42,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         let (n, least) = (self.len, least_resolved::<T>(self.capacity));
         let work = core::mem::replace(&mut self.work, Work::None);
         if n < 3 {
+            self.fitted = true;
             return Ok(Poll::Ready(None));
         }
         let (needed, given) = (fit_scratch_len(n), scratch.len());
@@ -51,6 +52,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         let (y, scratch) = slice::split(scratch, n);
         let (scatters, scratch) = slice::split(scratch, n);
         if !self.standardize(y, scatters)? {
+            self.fitted = true;
             return Ok(Poll::Ready(None));
         }
         let mut fitting = match work {
@@ -112,7 +114,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         let model = split(self.storage.as_mut(), dim, capacity).model;
         exact::refactor(&kernel, fitted.noise_fraction, least, dim, capacity, n, model, scratch)
             .map_err(OptimizerError::Fit)?;
-        self.parameters = fitted;
+        (self.parameters, self.fitted) = (fitted, true);
         Ok(())
     }
 }

@@ -397,3 +397,73 @@ fn an_observation_between_slices_begins_again() {
     assert_eq!(optimizer.fit(&mut [0.0; 100]), other.fit(&mut [7.0; 100]));
     assert_eq!(optimizer.suggest(), other.suggest());
 }
+
+/// Two axes of different ranges; the upper end of the first is below low + (high − low) in `f32`.
+fn uneven() -> BoxDomain {
+    BoxDomain::new(&[(0.1, 0.7), (-5.0, 10.0)]).unwrap()
+}
+
+fn outside_is_refused<T: Scalar>() {
+    let new = || Optimizer::new(uneven(), Settings::default(), 12, vec![T::ZERO; storage_len(2, 12)]).unwrap();
+    let (mut optimizer, mut other) = (new(), new());
+    let number = T::from_f64;
+    for round in 0..8 {
+        let x = optimizer.suggest().unwrap();
+        let y = x[0] - x[1] * x[1];
+        for (axis, value) in [(0, 2.0), (0, 0.0999), (1, -5.001), (1, 1e9)] {
+            let mut wrong = x.clone();
+            wrong[axis] = number(value);
+            let error = optimizer.observe(&wrong, y).unwrap_err();
+            let (low, high) = uneven().bounds(axis).unwrap();
+            let outside = DomainError::Outside { axis, value: number(value).to_f64(), low, high };
+            assert_eq!(error, OptimizerError::Domain(outside));
+            assert_eq!(optimizer.check(&wrong, y), Err(error));
+            let text = std::format!("{error}");
+            let said = std::format!("axis {axis}: {} is outside the box, [{low}, {high}]", number(value).to_f64());
+            assert_eq!(text, said);
+        }
+        assert_eq!((optimizer.len(), optimizer.refused()), (round, 0));
+        // A refusal changed nothing: the other optimiser, which never met one, asks for the same points.
+        assert_eq!(bits(&other.suggest().unwrap()), bits(&x), "round {round}");
+        optimizer.observe(&x, y).unwrap();
+        other.observe(&x, y).unwrap();
+    }
+    let best = optimizer.best().unwrap().0;
+    assert!(uneven().contains(&best).is_ok(), "{best:?}");
+    // The ends of the box belong to it, and so does whatever a suggestion can come to.
+    for unit in [0.0, 1.0] {
+        let corner: Vec<T> = (0..2).map(|axis| uneven().from_unit(axis, number(unit)).unwrap()).collect();
+        assert_eq!(optimizer.check(&corner, T::ZERO), Ok(()));
+    }
+    assert_eq!(optimizer.check(&[number(0.7), number(10.0)], T::ZERO), Ok(()));
+    // NaN is no place: it is refused as a number, as it always was.
+    let nan = optimizer.check(&[number(f64::NAN), T::ZERO], T::ZERO);
+    assert!(matches!(nan, Err(OptimizerError::Surrogate(SurrogateError::NonFinite { .. }))), "{nan:?}");
+}
+
+#[test]
+fn mended3_a_point_outside_the_box_is_refused_by_axis_value_and_range() {
+    outside_is_refused::<f32>();
+    outside_is_refused::<f64>();
+}
+
+#[test]
+fn mended3_a_full_optimizer_says_its_capacity_and_what_to_do() {
+    let mut optimizer = Optimizer::new(unit_box(1), Settings::default(), 3, vec![0.0f64; storage_len(1, 3)]).unwrap();
+    for i in 0..3 {
+        optimizer.observe(&[0.3 * f64::from(i)], 1.0).unwrap();
+    }
+    let error = optimizer.observe(&[0.95], 1.0).unwrap_err();
+    assert_eq!(error, OptimizerError::Surrogate(SurrogateError::Full { capacity: 3 }));
+    let text = std::format!("{error}");
+    for part in ["all 3 rows", "capacity", "larger capacity", "drop_oldest"] {
+        assert!(text.contains(part), "{text:?} does not say {part:?}");
+    }
+    // Negative control: where the oldest may go, nothing is full.
+    let window = Settings { when_full: WhenFull::DropOldest, ..Settings::default() };
+    let mut optimizer = Optimizer::new(unit_box(1), window, 3, vec![0.0f64; storage_len(1, 3)]).unwrap();
+    for i in 0..6 {
+        assert_eq!(optimizer.check(&[0.15 * f64::from(i)], 1.0), Ok(()));
+        optimizer.observe(&[0.15 * f64::from(i)], 1.0).unwrap();
+    }
+}

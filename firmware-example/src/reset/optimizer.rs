@@ -21,17 +21,16 @@ pub fn boot(flash: &mut Flash<'_>, world: &mut World, memory: &mut [f32; STORAGE
     let agreement = Digest::of(&("optimizer of two axes", OBSERVATIONS));
     let (storage, scratch) = memory.split_at_mut(optimizer::storage_len(2, OBSERVATIONS));
     let stored = |number: u32| flash.entry::<LogEntry<f32>>(number as usize, number, &agreement);
-    let (mut told, mut fitted, mut entries) = (0, false, 0);
-    while let Some(entry) = stored(entries) {
-        fitted = matches!(entry, LogEntry::Fitted(_));
-        told += usize::from(!fitted);
+    let mut entries = 0;
+    while stored(entries).is_some() {
         entries += 1;
     }
     let log = (0..entries).map_while(stored);
     let mut optimizer =
         Optimizer::resume(domain, settings, OBSERVATIONS, storage, log).map_err(|_| Stop::Refused("resume"))?;
-    while told < OBSERVATIONS {
-        if told > 0 && told % EVERY == 0 && !fitted {
+    while (optimizer.told() as usize) < OBSERVATIONS {
+        let told = optimizer.told() as usize;
+        if told > 0 && told % EVERY == 0 && !optimizer.just_fitted() {
             optimizer.fit(scratch).map_err(|_| Stop::Refused("fit"))?;
             // Written down also if nothing was fitted: the log says where a fit was tried.
             flash.write(entries as usize, &LogEntry::Fitted(optimizer.parameters()), entries, &agreement)?;
@@ -49,7 +48,7 @@ pub fn boot(flash: &mut Flash<'_>, world: &mut World, memory: &mut [f32; STORAGE
         let entry = LogEntry::told(&point, value).map_err(|_| Stop::Refused("point"))?;
         flash.write(entries as usize, &entry, entries, &agreement)?;
         optimizer.observe(&point, value).map_err(|_| Stop::Refused("observe"))?;
-        (told, fitted, entries) = (told + 1, false, entries + 1);
+        entries += 1;
     }
     let mut frame = Frame::leaf();
     let (point, value) = optimizer.best().ok_or(Stop::Refused("no best"))?;

@@ -37,77 +37,77 @@ const fn weights(m: usize) -> usize {
 pub(super) const TABLE: &[Operation] = &[
     Operation::new(
         "exact SE: observation n",
-        &[(16, 3_500), (32, 6_800), (64, 16_000), (100, 31_000)],
+        &[(16, 3_500, 0), (32, 6_800, 0), (64, 16_000, 0), (100, 31_000, 0)],
         rows,
         |memory, probe, n| observe(memory, probe, smooth(), n),
     ),
     Operation::new(
         "exact SE: prediction at n",
-        &[(16, 2_700), (32, 5_900), (64, 15_000), (100, 30_000)],
+        &[(16, 2_700, 0), (32, 5_900, 0), (64, 15_000, 0), (100, 30_000, 0)],
         rows,
         |memory, probe, n| predict(memory, probe, smooth(), n),
     ),
-    Operation::new("exact SE: 16 predictions together at n", &[(64, 250_000)], rows_and_batch, |memory, probe, n| {
+    Operation::new("exact SE: 16 predictions together at n", &[(64, 250_000, 0)], rows_and_batch, |memory, probe, n| {
         predict_list(memory, probe, smooth(), n)
     })
     .with_stack_max(1536),
     Operation::new(
         "exact Matérn 5/2: observation n",
-        &[(16, 4_900), (32, 9_700), (64, 22_000), (100, 40_000)],
+        &[(16, 4_900, 0), (32, 9_700, 0), (64, 22_000, 0), (100, 40_000, 0)],
         rows,
         |memory, probe, n| observe(memory, probe, rough(), n),
     ),
     Operation::new(
         "exact Matérn 5/2: prediction at n",
-        &[(16, 4_200), (32, 8_900), (64, 21_000), (100, 39_000)],
+        &[(16, 4_200, 0), (32, 8_900, 0), (64, 21_000, 0), (100, 39_000, 0)],
         rows,
         |memory, probe, n| predict(memory, probe, rough(), n),
     ),
     Operation::new(
         "candidates, 64 of them: observation n, all up to date",
-        &[(16, 12_000), (32, 17_000), (64, 26_000), (100, 36_000)],
+        &[(16, 12_000, 0), (32, 17_000, 0), (64, 26_000, 0), (100, 36_000, 0)],
         |n| 4 * (candidates::storage_len(CANDIDATES, n) + DIM * CANDIDATES),
         candidate_list,
     ),
     Operation::new(
         "grid of 16 x 16: observation n, all up to date",
-        &[(16, 38_000), (32, 63_000), (64, 120_000), (100, 200_000)],
+        &[(16, 38_000, 0), (32, 63_000, 0), (64, 120_000, 0), (100, 200_000, 0)],
         |n| 4 * (grid::storage_len(SIDE, SIDE, n) + 2 * SIDE),
         candidate_grid,
     ),
     Operation::new(
         "finite, N points: observation, all up to date",
-        &[(16, 2_800), (32, 7_300), (64, 22_000), (100, 48_000)],
+        &[(16, 2_800, 0), (32, 7_300, 0), (64, 22_000, 0), (100, 48_000, 0)],
         |count| 4 * finite::storage_len(count),
         finite_domain,
     ),
     Operation::new(
         "weights: update at n = M/4, dual",
-        &[(16, 3_900), (32, 7_700), (64, 17_000), (100, 29_000)],
+        &[(16, 3_900, 0), (32, 7_700, 0), (64, 17_000, 0), (100, 29_000, 0)],
         weights,
         |memory, probe, m| update(memory, probe, m, m / 4),
     ),
     Operation::new(
         "weights: draw at n = M/4, dual",
-        &[(16, 6_200), (32, 14_000), (64, 35_000), (100, 66_000)],
+        &[(16, 6_200, 0), (32, 14_000, 0), (64, 35_000, 0), (100, 66_000, 0)],
         weights,
         |memory, probe, m| draw(memory, probe, m, m / 4),
     ),
     Operation::new(
         "weights: update at n = M/2 + 8, primal",
-        &[(16, 7_300), (32, 18_000), (64, 48_000), (100, 98_000)],
+        &[(16, 7_300, 0), (32, 18_000, 0), (64, 48_000, 0), (100, 98_000, 0)],
         weights,
         |memory, probe, m| update(memory, probe, m, m / 2 + 8),
     ),
     Operation::new(
         "weights: draw at n = M/2 + 8, primal",
-        &[(16, 5_700), (32, 13_000), (64, 31_000), (100, 55_000)],
+        &[(16, 5_700, 0), (32, 13_000, 0), (64, 31_000, 0), (100, 55_000, 0)],
         weights,
         |memory, probe, m| draw(memory, probe, m, m / 2 + 8),
     ),
     Operation::new(
         "weights: rotation alone",
-        &[(16, 4_100), (32, 12_000), (64, 37_000), (100, 82_000)],
+        &[(16, 4_100, 0), (32, 12_000, 0), (64, 37_000, 0), (100, 82_000, 0)],
         weights,
         rotation,
     ),
