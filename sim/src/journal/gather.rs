@@ -5,8 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{
-    CANDIDATES, CHECKPOINT, DIGEST, HEAD, Journal, JournalError, NAMES, SCENARIO, SCENARIO_BYTES_MAX, SPREAD, STATE, head,
-    io_at, same,
+    CANDIDATES, CHECKPOINT, DIGEST, HEAD, Journal, JournalError, NAMES, SCENARIO, SCENARIO_BYTES_MAX, SPREAD, STATE,
+    head, io_at, same,
 };
 use crate::files::{read_bounded, read_to_string_bounded, write_atomically};
 

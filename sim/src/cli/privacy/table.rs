@@ -12,9 +12,9 @@ use rayon::prelude::*;
 use sordino_core::privacy::accountant::AccountantError;
 
 use super::asked::{Choice, sampled};
-use crate::text::Lines;
 use crate::cli::error::CliError;
 use crate::cli::print::print;
+use crate::text::Lines;
 
 /// `sordino privacy table`.
 #[derive(Debug, Args)]
