@@ -16,6 +16,7 @@ class Optimizer:
     >>> for _ in range(20):
     ...     x = optimizer.suggest()
     ...     optimizer.observe(x, -((x[0] - 3) ** 2) - (x[1] - 2) ** 2)
+    ...     fitted = optimizer.fit()  # the lengthscale that the observations suggest
     >>> point, mean = optimizer.best()
 
     It can be pickled; `save` gives bytes and `restore` takes them. Suggestions afterwards are the same, bit for bit.
@@ -59,7 +60,13 @@ class Optimizer:
         return np.array(self._native.suggest(), dtype=np.float64)
 
     def observe(self, point: Sequence[float], value: float) -> None:
-        """Tells the value of a point, a suggested one or any other. What is not finite, or too much, is refused."""
+        """Tells the value of a point, a suggested one or any other of the box.
+
+        Raises
+        ------
+        InputError: a point outside the box, which changes nothing; a value that is not finite; an observation more than
+            `capacity` where the oldest are not dropped
+        """
         self._native.observe([float(x) for x in point], float(value))
 
     def fit(self) -> bool:

@@ -45,6 +45,11 @@ class Result:
         return self.files["table.txt"]
 
     @property
+    def cautions(self) -> List[str]:
+        """What to know before believing the results: a large δ, constants that the values contradict. Mostly empty."""
+        return list(self.summary.get("cautions", []))
+
+    @property
     def digest(self) -> str:
         """Over all runs and methods; equal to the command line's."""
         return self.summary["digest"]

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import tempfile
+import warnings
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
 from . import _native
@@ -69,6 +70,7 @@ def run(
     ------
     InputError: what was given does not fit; the text names key, value and range
     RunError: anything else
+    UserWarning (as a warning): each of the result's `cautions`
     Exceptions of `objective`, and KeyboardInterrupt, come back as they are; with `out`, the same call goes on.
     """
     if driver not in ("tokio", "lockstep"):
@@ -96,11 +98,18 @@ def run(
     )
     if out is not None:
         _native.run(os.fspath(scenario), settings, os.fspath(out), *told)
-        return read(out)
+        return _warned(read(out))
     with tempfile.TemporaryDirectory(prefix="sordino-") as folder:
         _native.run(os.fspath(scenario), settings, os.path.join(folder, "run"), *told)
         result = read(os.path.join(folder, "run"))
     result.folder = None
+    return _warned(result)
+
+
+def _warned(result: Result) -> Result:
+    for caution in result.cautions:
+        # Of the line that called `run`.
+        warnings.warn(caution, UserWarning, stacklevel=3)
     return result
 
 

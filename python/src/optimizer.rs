@@ -9,6 +9,7 @@ use sordino_core::digest::Frame;
 use sordino_core::domain::BoxDomain;
 use sordino_core::kernel::Stationary;
 use sordino_core::optimizer::{self, Acquisition, LogEntry, OptimizerError, Settings};
+use sordino_core::surrogate::SurrogateError;
 use sordino_core::surrogate::exact::WhenFull;
 
 use crate::error;
@@ -56,7 +57,29 @@ impl Optimizer {
 }
 
 fn refused(error: OptimizerError) -> PyErr {
-    error::input(error)
+    match error {
+        OptimizerError::Surrogate(SurrogateError::Full { capacity }) => error::InputError::new_err(format!(
+            "all {capacity} observations of the capacity are in use; admissible: an Optimizer with a larger capacity (1 to \
+             {CAPACITY_MAX}), or with when_full=\"drop-oldest\""
+        )),
+        error => error::input(error),
+    }
+}
+
+/// Refuses a point that is not one of the box, before it is written down anywhere.
+fn inside(bounds: &[(f64, f64)], point: &[f64]) -> PyResult<()> {
+    let (expected, given) = (bounds.len(), point.len());
+    if given != expected {
+        return Err(error::InputError::new_err(format!("a point of {given} numbers; admissible: {expected}")));
+    }
+    for (axis, (x, (low, high))) in point.iter().zip(bounds).enumerate() {
+        // What is suggested is low + u·(high − low), which may round to the number above `high`.
+        if !(x >= low && *x <= high.max(low + (high - low))) {
+            let said = format!("point[{axis}] is {x}; admissible: {low} to {high}, the box of this optimizer");
+            return Err(error::InputError::new_err(said));
+        }
+    }
+    Ok(())
 }
 
 impl State {
@@ -109,13 +132,10 @@ impl Optimizer {
         self.held(py, |made| made.inner.suggest().map(|point| point.to_vec())).map_err(refused)
     }
 
-    /// Tells the value of a point.
+    /// Tells the value of a point of the box.
     fn observe(&self, py: Python<'_>, point: Vec<f64>, value: f64) -> PyResult<()> {
         self.held(py, |made| {
-            let (expected, given) = (made.state.bounds.len(), point.len());
-            if given != expected {
-                return Err(error::InputError::new_err(format!("a point of {given} numbers; admissible: {expected}")));
-            }
+            inside(&made.state.bounds, &point)?;
             let entry = LogEntry::told(&point, value).map_err(refused)?;
             let observed = made.inner.observe(&point, value);
             // Refused or not: what is suggested next depends on it.

@@ -77,6 +77,35 @@ def test_observations_and_saved_bytes_that_do_not_fit_are_refused():
     assert len(window) == 3 and (pickle.loads(pickle.dumps(window)).suggest() == window.suggest()).all()
 
 
+def test_mended3_a_point_outside_the_box_is_refused_and_changes_nothing():
+    optimizer = sordino.Optimizer([(-5, 10), (0, 15)], 10)
+    next_one = optimizer.suggest()
+    for point, said in [
+        ([2, 20], "point[1] is 20; admissible: 0 to 15"),
+        ([-5.001, 3], "point[0] is -5.001; admissible: -5 to 10"),
+        ([float("nan"), 3], "point[0] is NaN"),
+    ]:
+        with pytest.raises(sordino.InputError) as refused:
+            optimizer.observe(point, 1.0)
+        assert said in str(refused.value)
+    assert len(optimizer) == 0 and optimizer.refused == 0 and optimizer.best() is None
+    assert (optimizer.suggest() == next_one).all()
+    # The box has its ends.
+    for corner in ([-5, 0], [10, 15]):
+        optimizer.observe(corner, bowl(corner))
+    assert len(optimizer) == len(sordino.Optimizer.restore(optimizer.save())) == 2
+
+
+def test_mended3_a_full_optimizer_says_how_many_fit_and_what_to_do():
+    optimizer = sordino.Optimizer([(0, 1)], 2)
+    for i in range(2):
+        optimizer.observe([i / 4], i)
+    with pytest.raises(sordino.InputError) as refused:
+        optimizer.observe([0.9], 1)
+    for needed in ("all 2 observations of the capacity", "larger capacity (1 to 10000)", 'when_full="drop-oldest"'):
+        assert needed in str(refused.value)
+
+
 def test_threads_share_an_optimizer_and_no_observation_is_lost():
     optimizer, failed, told = sordino.Optimizer([(-5, 10), (0, 15)], 200), [], []
 

@@ -292,3 +292,24 @@ def test_other_trust_models_run_too(tmp_path):
     result = sordino.run("output-gp", runs=2, out=tmp_path / "o")
     assert result.summary["trust"] == "output" and result.tables
     assert sordino.read(tmp_path / "o").files == result.files
+
+
+def test_mended3_what_the_command_line_warns_of_is_warned_of():
+    """RMSEs about 70 among constants for values about 0, and a δ of .2."""
+    def rmse(agent, x):
+        return 100 * train(agent, x) + 70
+
+    with pytest.warns(UserWarning) as told:
+        result = sordino.run(text(), rmse, runs=1)
+    assert [str(warning.message) for warning in told] == result.cautions == result.summary["cautions"]
+    (delta,) = [caution for caution in result.cautions if caution.startswith("δ = ")]
+    assert "for 4 agents" in delta
+    (constants,) = [caution for caution in result.cautions if "federation.constant" in caution]
+    assert "negated, because objective.goal is minimize" in constants and "surrogate.signal_variance" in constants
+    for name in ("table.txt", "report.html"):
+        assert "Warning: δ" in result.files[name] and "Warning: federation.constant" in result.files[name]
+    # What is proposed is admitted.
+    proposed = constants.split("suggest ")[1].split(" (")[0].split(", ")
+    set = {key: float(value) for key, value in (setting.split(" = ") for setting in proposed)}
+    with pytest.warns(UserWarning, match="δ = "):
+        assert len(sordino.run(text(), rmse, runs=1, set=set).cautions) == 1

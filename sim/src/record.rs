@@ -137,6 +137,9 @@ pub struct Summary {
     pub noise: String,
     /// Digest over all runs and methods.
     pub digest: String,
+    /// Warnings to read before believing the results; mostly none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cautions: Vec<String>,
     /// What this trust model alone has to say.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub facts: Map<String, Value>,
@@ -198,6 +201,7 @@ impl Summary {
             runs: head.runs,
             noise: noise(),
             digest: digest.to_string(),
+            cautions: Vec::new(),
             facts: Map::new(),
             methods,
         }

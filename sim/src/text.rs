@@ -70,6 +70,36 @@ pub fn nearest<'a>(name: &str, admissible: &[&'a str]) -> Option<&'a str> {
     (near.0 <= 2.max(name.len() / 4)).then_some(near.1)
 }
 
+/// Lines of places in a text of records, as editors count them: CSV readers count CRLF one too low and empty lines not at
+/// all. **Cost**: each byte is looked at once, if places come in order.
+pub(crate) struct Lines<'t> {
+    text: &'t [u8],
+    at: usize,
+    line: u64,
+}
+
+impl<'t> Lines<'t> {
+    /// The lines of this text.
+    pub fn new(text: &'t [u8]) -> Self {
+        Lines { text, at: 0, line: 1 }
+    }
+
+    /// The 1-based line of the record that begins at this byte or behind the line ends that stand there.
+    pub fn of(&mut self, byte: u64) -> u64 {
+        let byte = usize::try_from(byte).unwrap_or(usize::MAX).min(self.text.len());
+        let ends = self.text[byte..].iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+        if byte + ends < self.at {
+            (self.at, self.line) = (0, 1);
+        }
+        for place in self.at..byte + ends {
+            let lone = self.text[place] == b'\r' && self.text.get(place + 1) != Some(&b'\n');
+            self.line += u64::from(lone || self.text[place] == b'\n');
+        }
+        self.at = byte + ends;
+        self.line
+    }
+}
+
 /// The end of a refusal that names what was probably meant; empty if no name is near.
 pub(crate) fn did_you_mean(name: &str, admissible: &[&str]) -> String {
     nearest(name, admissible).map_or(String::new(), |near| format!("; did you mean `{near}`?"))
@@ -96,6 +126,20 @@ mod tests {
         }
         let error = Layer::Outer(Box::new(Layer::Said(std::fmt::Error)));
         assert_eq!(chain(&error), format!("outer: said: {}", std::fmt::Error));
+    }
+
+    /// A reader of records begins a record at the second half of CRLF, or at the empty lines above it.
+    #[test]
+    fn mended3_lines_are_those_of_an_editor_whatever_ends_them() {
+        for text in ["h\na\n\nb\nc\n", "h\r\na\r\n\r\nb\r\nc\r\n", "h\ra\r\rb\rc\r"] {
+            let mut lines = Lines::new(text.as_bytes());
+            let mut found = Vec::new();
+            for record in csv::ReaderBuilder::new().has_headers(false).from_reader(text.as_bytes()).records() {
+                found.push(lines.of(record.unwrap().position().unwrap().byte()));
+            }
+            assert_eq!(found, [1, 2, 4, 5], "{text:?}");
+            assert_eq!((lines.of(0), lines.of(u64::MAX)), (1, 6), "backwards, and behind the end");
+        }
     }
 
     #[test]

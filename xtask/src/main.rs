@@ -2,7 +2,7 @@
 //!
 //! | command | what it does |
 //! |---|---|
-//! | `cargo xtask test` | what CI runs: tools, formatting, lints, documentation, host tests, real federations on loopback, the Python wheel, the web page in a browser, firmware in QEMU, digests everywhere |
+//! | `cargo xtask test` | what CI runs: tools, formatting, lints, documentation, host tests, real federations on loopback, the Python wheel, the web page in a browser, firmware in QEMU, digests everywhere, every reproduction with two runs |
 //! | `cargo xtask firmware [--write]` | runs the firmware on Cortex-M4F and M0 code and links operations that cannot panic; `--write` regenerates its script `firmware-example/federation.bin` and `docs/device-table.md` |
 //! | `cargo xtask panics` | of that the operations and parties that cannot panic |
 //! | `cargo xtask template` | `templates/embassy-agent`: its federation is what `sordino export` writes; built for three targets, run in QEMU |
@@ -13,6 +13,7 @@
 //! | `cargo xtask c [--write]` | core for C: header, example on this machine and on a Cortex-M4F; `--write` regenerates the header |
 //! | `cargo xtask python` | builds the wheel of `python/`, installs it into `target/python` and runs its tests |
 //! | `cargo xtask web` | builds `web/` into one file, `target/web/sordino.html`, and compares it with the program in a browser |
+//! | `cargo xtask reproduce` | all reproductions that need no data file at full size, and which of their bands hold; half an hour on two cores |
 //! | `cargo xtask bench [WORKLOAD …] [--python]` | the comparisons under `bench/` and where the time of one default run goes; `--python` adds scikit-learn and numpy |
 //! | `cargo xtask fuzz [TARGET …] [--seconds N] [--seed N]` | random edits of everything that is read from outside, a minute for each target |
 //! | `cargo xtask fleet [AGENTS_MAX]` | what a federation of a thousand to a million agents costs, in time and memory |
@@ -29,6 +30,7 @@ mod networked;
 mod panic_free;
 mod process;
 mod python;
+mod reproduce;
 mod simulator;
 mod suite;
 mod template;
@@ -38,7 +40,7 @@ mod web;
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask test | firmware [--write] | panics | template | networked | digests [--write] | api [--write] | \
-     habits | c [--write] | python | web | bench [WORKLOAD …] [--python] | fleet [AGENTS_MAX] | \
+     habits | c [--write] | python | web | reproduce | bench [WORKLOAD …] [--python] | fleet [AGENTS_MAX] | \
      net-bench [AGENTS] | \
      fuzz [TARGET …] [--seconds N] [--seed N]";
 
@@ -64,6 +66,7 @@ fn main() -> ExitCode {
         (["c"], _) => c::run(&mut report, write),
         (["python"], false) => python::run(&mut report),
         (["web"], false) => web::run(&mut report),
+        (["reproduce"], false) => reproduce::full(&mut report),
         (["bench", workloads @ ..], false) => bench::run(&mut report, workloads),
         (["fleet", arguments @ ..], false) => bench::fleet(&mut report, arguments),
         (["net-bench", arguments @ ..], false) => bench::net(&mut report, arguments),

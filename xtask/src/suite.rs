@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::process::{self, Report, cargo, count_tests};
-use crate::{c, digests, firmware, habits, networked, panic_free, python, simulator, template, tools, web};
+use crate::{c, digests, firmware, habits, networked, panic_free, python, reproduce, simulator, template, tools, web};
 
 /// Packages whose code is linted and documented.
 const PACKAGES: [&str; 12] = [
@@ -84,6 +84,7 @@ pub fn run(report: &mut Report) {
     networked::run(report);
     digests::run(report, &devices, false);
     simulator::run(report, false);
+    reproduce::short(report);
 }
 
 /// Documentation of all packages, without warnings.

@@ -50,6 +50,18 @@ pub enum LedgerError {
         /// What is admissible.
         admissible: &'static str,
     },
+    /// A name that people take for another: it would open a second budget for the same records.
+    #[error(
+        "the data set's name `{}` has `{}` (U+{:04X}), which looks like another character or like none; admissible: letters of \
+         one alphabet, typed plainly, with - and ' for dashes and quotes",
+        name.escape_debug(), character.escape_debug(), u32::from(*character)
+    )]
+    LookAlike {
+        /// Name of the data set.
+        name: String,
+        /// The character that is taken for another.
+        character: char,
+    },
     /// The file at the path is no longer the one that was opened, or does not end as it was left.
     #[error("{path}: the ledger was removed, replaced or edited while it was open; leave it alone and start again")]
     Replaced {

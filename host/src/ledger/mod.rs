@@ -9,7 +9,8 @@
 //! of the second counts ([`counter`]) has a lock for each data set, held while any ledger for it is open, and a ledger is
 //! refused, at every opening and at every charge, if another one has charges for the same data set, unless
 //! [`Options::another`] was once given for it. Names that differ only in case or in the amount of white space mean the same
-//! data set; a name that begins or ends with white space is refused. All this is known from one folder on one machine: other
+//! data set; a name that begins or ends with white space is refused, and so is a new ledger whose name looks like another (letters of two
+//! alphabets, invisible characters, other forms of plain ones). All this is known from one folder on one machine: other
 //! state folders, other machines and other names for the same records are not seen, and [`CounterPlace::Nowhere`] sees
 //! nothing.
 //!
@@ -59,6 +60,7 @@ mod deferred;
 mod error;
 pub mod line;
 mod log;
+mod looks;
 mod place;
 mod terms;
 #[cfg(test)]
@@ -412,6 +414,10 @@ impl<P: Provenance> sordino_core::privacy::Ledger<P> for Ledger {
 fn begin(path: &Path, terms: &Terms, options: &Options) -> Result<Option<Counter>, LedgerError> {
     if terms.epsilon_max.is_none() {
         return Err(LedgerError::Terms { key: "epsilon_max", admissible: "a number above 0: a new ledger needs one" });
+    }
+    // Only a new ledger: one that was begun keeps its budget.
+    if let Some(character) = looks::alike(&terms.data) {
+        return Err(LedgerError::LookAlike { name: terms.data.clone(), character });
     }
     let id = entropy::name().map_err(LedgerError::NoEntropy)?;
     let counter = options.counter.open(&id, &terms.data, options.another)?;

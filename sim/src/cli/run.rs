@@ -14,13 +14,15 @@ use super::number::{self, whole};
 use super::print::warn;
 use super::{Format, print, print_json};
 use crate::files::read_to_string_bounded;
+use crate::journal::SUMMARY;
 use crate::model::hub::Hub;
 use crate::model::{self, DriverKind, Model, ModelError, Options, Part};
 use crate::progress::log::{self, Log};
 use crate::progress::teller::Teller;
-use crate::record::Record;
+use crate::record::{Record, Summary};
 use crate::report::differences::few;
 use crate::report::folder::RunFolder;
+use crate::report::page::warning;
 use crate::report::table as tables;
 use crate::scenario::{Head, Method, MethodName, SHIPPED, Scenario, Shipped, method};
 use crate::study::execute::{self, ExecuteError, Place};
@@ -29,6 +31,8 @@ use crate::text::nearest;
 
 /// Scenario files are read up to this length.
 const BYTES_MAX: u64 = 1 << 20;
+/// Summaries are read up to this length.
+const SUMMARY_BYTES_MAX: u64 = 1 << 26;
 /// Where run folders go by default.
 const RUNS: &str = "sordino-runs";
 
@@ -171,7 +175,10 @@ pub fn execute_on(
     let Place::Open(folder, journal) = place else {
         let path = arguments.out.as_deref().unwrap_or(Path::new("."));
         log::note(&format!("{}: complete already; nothing to resume", path.display()));
-        return Ok(());
+        return match arguments.format {
+            Format::Json => print(&complete(path)?),
+            Format::Text => Ok(()),
+        };
     };
     let (path, jobs) = (folder.path().to_owned(), model.jobs());
     let mut teller = Teller::new("run", &head.name, jobs.unit, jobs.count);
@@ -182,9 +189,17 @@ pub fn execute_on(
         result => result?,
     };
     show(&head, &record, arguments.format)?;
-    model.cautions().iter().for_each(|caution| log::note(&format!("warning: {caution}")));
     log::done(Some(&path), Some(&record.summary.digest));
     Ok(())
+}
+
+/// The summary of a complete folder, as the run that completed it printed it.
+fn complete(folder: &Path) -> Result<String, CliError> {
+    let path = folder.join(SUMMARY);
+    let unreadable = |error: &dyn std::fmt::Display| CliError::failure(format!("{}: {error}", path.display()));
+    let text = read_to_string_bounded(&path, SUMMARY_BYTES_MAX).map_err(|error| unreadable(&error))?;
+    Summary::parse(&text).map_err(|error| unreadable(&error))?;
+    Ok(text)
 }
 
 /// Refuses to keep digests of scenarios that have none by round.
@@ -210,11 +225,12 @@ fn options(arguments: &Arguments) -> Options {
     }
 }
 
-/// Prints what an execution amounts to.
+/// Prints what an execution amounts to. Its table has its cautions; beside JSON they go to standard error.
 pub fn show(head: &Head, record: &Record, format: Format) -> Result<(), CliError> {
     match format {
         Format::Json => {
             print_json(&record.summary)?;
+            record.summary.cautions.iter().for_each(|caution| log::note(&warning(caution)));
             log::note(tables::NOT_PRIVATE);
             warn(few(head.runs as usize), "");
         }

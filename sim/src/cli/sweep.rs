@@ -13,7 +13,7 @@ use super::{Format, interrupt, number, print, print_json};
 use crate::model::Part;
 use crate::progress::log::{self, Log};
 use crate::progress::teller::Teller;
-use crate::record::distinct;
+use crate::report::page::warning;
 use crate::study::parts::mark::whole;
 use crate::study::sweep::grid::GridError;
 use crate::study::sweep::run::{Options, named, run};
@@ -118,7 +118,10 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let index = folder.index()?;
     if folder.is_complete(&index) {
         log::note(&format!("{}: complete already; nothing to resume", folder.path().display()));
-        return Ok(());
+        return match arguments.format {
+            Format::Json => print_json(&index),
+            Format::Text => Ok(()),
+        };
     }
     let (done, (unit, steps)) = (index.count(Status::Done), steps(&folder)?);
     let total: u64 = steps.iter().sum();
@@ -141,14 +144,14 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
 /// **Errors**: runs that failed.
 pub fn show(folder: &SweepFolder, index: &Index, format: Format) -> Result<(), CliError> {
     match format {
-        Format::Json => print_json(index)?,
+        Format::Json => {
+            print_json(index)?;
+            index.cautions().iter().for_each(|caution| log::note(&warning(caution)));
+        }
         Format::Text => {
             let digest = index.digest.as_deref().unwrap_or("none: not all runs are done");
             print(&shown(index).text(digest))?;
         }
-    }
-    for caution in cautions(folder)? {
-        log::note(&format!("warning: {caution}"));
     }
     log::done(Some(folder.path()), index.digest.as_deref());
     match index.count(Status::Failed) {
@@ -159,15 +162,6 @@ pub fn show(folder: &SweepFolder, index: &Index, format: Format) -> Result<(), C
             named(index, Status::Failed)
         ))),
     }
-}
-
-/// What a person is warned of in any of the runs.
-fn cautions(folder: &SweepFolder) -> Result<Vec<String>, CliError> {
-    let (points, mut said) = (folder.plan.points(), Vec::new());
-    for point in points.iter().step_by(folder.plan.seeds.len()) {
-        said.extend(folder.plan.load(point).map_err(CliError::input)?.cautions());
-    }
-    Ok(distinct(said.iter().map(String::as_str)).into_iter().map(str::to_owned).collect())
 }
 
 /// What progress is counted in, and how much of it each run has.

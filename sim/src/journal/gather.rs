@@ -5,8 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{
-    CANDIDATES, CHECKPOINT, DIGEST, HEAD, Journal, JournalError, NAMES, SCENARIO, SCENARIO_BYTES_MAX, STATE, head,
-    io_at, same,
+    CANDIDATES, CHECKPOINT, DIGEST, HEAD, Journal, JournalError, NAMES, SCENARIO, SCENARIO_BYTES_MAX, SPREAD, STATE,
+    head, io_at, same,
 };
 use crate::files::{read_bounded, read_to_string_bounded, write_atomically};
 
@@ -70,10 +70,10 @@ fn take(from: &Path, to: &Path) -> Result<(), JournalError> {
             continue;
         }
         let place = to.join(name);
-        // Candidates and names are functions of scenario and data: all parts have the same.
+        // Candidates, names and spread are functions of scenario and data: all parts have the same.
         if !place.exists() {
             fs::copy(&path, &place).map_err(io_at(&path))?;
-        } else if name != CANDIDATES && name != NAMES {
+        } else if name != CANDIDATES && name != NAMES && name != SPREAD {
             return Err(JournalError::Damaged { path, what: "is in another part as well" });
         }
     }

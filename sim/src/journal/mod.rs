@@ -43,6 +43,8 @@ const CHECKPOINT: &str = "checkpoint";
 const CANDIDATES: &str = "candidates.csv";
 /// The names of agents, one a line as JSON.
 const NAMES: &str = "names.jsonl";
+/// Where the values of all agents lie, as JSON.
+const SPREAD: &str = "spread.json";
 /// The table of a program's answers.
 const ANSWERS: &str = "answers.csv";
 /// Version of the storage format.
@@ -282,6 +284,11 @@ impl Journal {
     /// Path of the file with the names of agents.
     pub fn names(&self) -> PathBuf {
         self.folder.join(NAMES)
+    }
+
+    /// Path of the file that says where the values of all agents lie.
+    pub fn spread(&self) -> PathBuf {
+        self.folder.join(SPREAD)
     }
 
     /// Removes the state if no part got far enough to leave any, and no program was asked.

@@ -145,11 +145,6 @@ pub trait Model: std::fmt::Debug + Send + Sync {
         None
     }
 
-    /// Warnings to read before believing the results; mostly none.
-    fn cautions(&self) -> Vec<String> {
-        Vec::new()
-    }
-
     /// The methods that set this key for themselves, whatever the scenario says, with their values.
     fn kept(&self, _key: &str) -> Vec<(String, String)> {
         Vec::new()

@@ -6,7 +6,7 @@ use crate::record::{Loss, MethodSummary, Summary};
 use crate::scenario::Scenario;
 
 /// The whole output of `sordino run --format json`.
-pub fn summary(scenario: &Scenario, summary: &Statistics) -> Summary {
+pub fn summary(scenario: &Scenario, summary: &Statistics, cautions: &[String]) -> Summary {
     let told = told_rounds(scenario.federation.rounds);
     let methods = summary.methods.iter().map(|method| MethodSummary {
         name: method.method.name().to_owned(),
@@ -30,5 +30,6 @@ pub fn summary(scenario: &Scenario, summary: &Statistics) -> Summary {
             .into_iter()
             .collect(),
     });
-    Summary::new(&scenario.head(), &summary.digest, methods.collect())
+    let cautions = cautions.to_vec();
+    Summary { cautions, ..Summary::new(&scenario.head(), &summary.digest, methods.collect()) }
 }

@@ -26,6 +26,8 @@ pub struct Shown {
     pub words: Vec<usize>,
     /// Notes that must go with it, a paragraph each.
     pub notes: Vec<String>,
+    /// Warnings to read before believing it, a paragraph each.
+    pub cautions: Vec<String>,
     /// Whether noise was simulated, which must be stated too.
     pub noise: bool,
 }
@@ -48,6 +50,9 @@ impl Shown {
         table.load_style(LINES).set_header(cells(&self.columns));
         table.add_rows(self.rows.iter().map(|row| cells(row)));
         let mut text = format!("{table}\n");
+        self.cautions.iter().for_each(|caution| {
+            let _ = writeln!(text, "{}", warning(caution));
+        });
         let warning = self.noise.then_some(NOT_PRIVATE);
         self.notes.iter().map(String::as_str).chain(warning).for_each(|note| {
             let _ = writeln!(text, "{note}");
@@ -87,11 +92,19 @@ impl Shown {
             out.push_str("</tr>\n");
         }
         out.push_str("</tbody></table></div>\n");
+        self.cautions.iter().for_each(|caution| {
+            let _ = writeln!(out, "<p class=\"warning\">{}</p>", escape(&warning(caution)));
+        });
         self.notes.iter().for_each(|note| {
             let _ = writeln!(out, "<p class=\"fine\">{}</p>", escape(note));
         });
         out
     }
+}
+
+/// A caution as people read it, on the terminal and on pages.
+pub fn warning(caution: &str) -> String {
+    format!("Warning: {caution}.")
 }
 
 /// What the page of a run folder shows.

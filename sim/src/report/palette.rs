@@ -78,8 +78,9 @@ const METHODS: [(Method, &str); Method::SHIPPED.len()] = [
     (method::RANDOM, "slate"),
     (method::POOLED, "green"),
 ];
-/// Six hues that can be told apart without red or green, in the order in which a scenario's own methods get them.
-const APART: [&str; 6] = ["amber", "grape", "sky", "ink", "sand", "ash"];
+/// Six hues that can be told apart without red or green, in the order in which a scenario's own methods get them. That of
+/// `dp-prior`, which most pictures are about, is not among them.
+const APART: [&str; 6] = ["amber", "blue", "sand", "ink", "sky", "ash"];
 /// Classes for a scenario's own methods, in their order, and their dashes: no shipped method has them.
 const OWN: [(&str, [&str; APART.len()]); 4] = [
     ("14 5", ["own0", "own1", "own2", "own3", "own4", "own5"]),
@@ -246,6 +247,17 @@ mod tests {
         // Negative controls: two dashed blues in the dark, a class twice, and a known distance.
         assert!(apart("#6cc0f0", "#b794f0") < 10.0 && alike(&["red", "red"]).len() == 1);
         assert!((apart("#000000", "#ffffff") - 100.0).abs() < 0.1);
+    }
+
+    #[test]
+    fn mended3_no_own_method_has_the_colour_of_dp_prior() {
+        let colours = |class: &str| hues().find(|hue| hue.0 == class).map(|hue| (hue.2[0], hue.3[0])).unwrap();
+        let prior = colours(of(method::DP_PRIOR));
+        for class in OWN.into_iter().flat_map(|(_, classes)| classes) {
+            let (light, dark) = colours(class);
+            assert!(apart(light, prior.0) > 10.0 && apart(dark, prior.1) > 10.0, "{class}");
+        }
+        assert!(apart(colours("violet").0, prior.0) < 20.0, "negative control: a colour of its family");
     }
 
     #[test]

@@ -73,7 +73,8 @@ pub fn differences(out: &mut String, worth: &[(String, Vec<f64>)], name: &str) {
     );
     // On a phone, and with many methods, it is longer than all the rest.
     if found.len() > ROWS_OPEN {
-        body = format!("<details><summary>All {} differences</summary>\n{body}</details>\n", found.len());
+        body =
+            format!("<details class=\"print\"><summary>All {} differences</summary>\n{body}</details>\n", found.len());
     }
     section(out, "Paired differences", &escape(&text), &body);
 }

@@ -10,7 +10,7 @@ use sordino_core::privacy::accountant::AccountantError;
 
 use crate::files::read_to_string_bounded;
 use crate::metrics::{Statistics, summarize};
-use crate::record::MethodRun;
+use crate::record::{MethodRun, Summary};
 use crate::scenario::{MethodName, Scenario};
 use crate::world::fault::FaultCounts;
 
@@ -82,6 +82,8 @@ pub struct RunRecord {
     pub results: Vec<MethodRun>,
     /// Statistics of the results, computed again.
     pub summary: Statistics,
+    /// What its reader is warned of.
+    pub cautions: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -144,7 +146,9 @@ pub fn run_folder(folder: &Path, scenario: &Scenario) -> Result<RunRecord, ReadE
     if summary.digest.to_string() != head.digest {
         return Err(inconsistent(format!("the digests combine to {}, the head says {}", summary.digest, head.digest)));
     }
-    Ok(RunRecord { scenario: scenario.clone(), version: head.version, results, summary })
+    let (path, written) = text(folder, "summary.json")?;
+    let written = Summary::parse(&written).map_err(|message| ReadError::Inconsistent { path, message })?;
+    Ok(RunRecord { scenario: scenario.clone(), version: head.version, results, summary, cautions: written.cautions })
 }
 
 /// Path and text of a file in a folder, if it is not too long.

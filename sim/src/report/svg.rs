@@ -6,8 +6,15 @@
 
 use std::fmt::Write as _;
 
+use super::advance::width;
 pub use super::chart::{Chart, Curve, Frame, Point, Ruler, Scale};
 use super::layout::{KEY_SAMPLE, Key, LEADER, Layout, NOTE_BELOW, NOTE_GAP};
+
+/// From a dot to its name, and from one name to the next below it.
+const NAME_OFF: f64 = 12.0;
+const NAME_GAP: f64 = 14.0;
+/// The largest size at which names of curves are shown.
+const NAME_SIZE: f64 = 15.0;
 
 /// Text with XML's special characters escaped.
 pub fn escape(text: &str) -> String {
@@ -110,7 +117,10 @@ impl Chart {
             );
         }
         match &layout.key {
-            Some(key) => self.key(&mut out, layout, key, ruler.marks),
+            Some(key) => {
+                self.key(&mut out, layout, key, ruler.marks);
+                self.names_at_dots(&mut out, layout, ruler, (&px, &py));
+            }
             None => self.labels(&mut out, layout, &py),
         }
         out
@@ -131,6 +141,36 @@ impl Chart {
                 escape(label),
                 escape(note)
             );
+        }
+    }
+
+    /// Where all names stand in a key and dots have no curve, a name beside each dot: colours alone tell nobody apart. Names
+    /// that would lie over one another are pushed apart, with a leader each; they stand where there is more room.
+    fn names_at_dots(
+        &self,
+        out: &mut String,
+        layout: &Layout,
+        ruler: &Ruler,
+        (px, py): (&impl Fn(f64) -> f64, &impl Fn(f64) -> f64),
+    ) {
+        let frame = &layout.frame;
+        if !ruler.marks || self.curves.len() < 2 || self.curves.iter().any(|curve| curve.points.len() > 2) {
+            return;
+        }
+        let all = self.curves.iter().zip(&layout.labels);
+        let at = |curve: &Curve| curve.points.last().map(|point| (px(point.x), py(point.y)));
+        let mut dots: Vec<_> = all.filter_map(|(curve, (label, _))| Some((at(curve)?, curve.class, label))).collect();
+        dots.sort_by(|a, b| a.0.1.total_cmp(&b.0.1));
+        let wishes: Vec<f64> = dots.iter().map(|((_, y), ..)| *y).collect();
+        let places = spread(&wishes, NAME_GAP, frame.y + 6.0, frame.y + frame.height - 2.0);
+        for (((x, y), class, label), place) in dots.iter().zip(places) {
+            let right = x + NAME_OFF + width(label, NAME_SIZE, true) <= frame.x + frame.width + 4.0;
+            let (to, anchor) = if right { (x + NAME_OFF, "start") } else { (x - NAME_OFF, "end") };
+            if (place - y).abs() > 3.0 {
+                let _ = writeln!(out, r#"<path class="leader {class}" d="M{x:.1} {y:.1}L{to:.1} {place:.1}"/>"#);
+            }
+            let to = to + if right { 2.0 } else { -2.0 };
+            line(out, &format!("label {class}"), to, place + 4.5, anchor, label);
         }
     }
 

@@ -182,7 +182,8 @@ impl LocalScenario {
             failure_probability: l.failure_probability,
             accuracy: l.accuracy,
             first_query: FirstQuery::Random,
-            epoch_len: l.epoch_len,
+            // Core knows a length or none; 0 is this file's word for none.
+            epoch_len: l.epoch_len.filter(|&epoch_len| epoch_len > 0),
             nystrom_inflation: None,
             stride: l.stride,
         })

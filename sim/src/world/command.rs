@@ -111,6 +111,16 @@ pub fn ordered(config: &CommandConfig, path: &Path) -> Result<String, ObjectiveE
     Ok(line(&self::columns(config)) + &lines.iter().map(|(_, fields)| line(fields)).collect::<String>())
 }
 
+/// The values that tables count (observation 0), in the order in which they were answered.
+///
+/// **Errors**: as [`ordered`].
+pub fn values(path: &Path) -> Result<Vec<f64>, ObjectiveError> {
+    let rows = Rows::parse(path, &whole_lines(path)?)?;
+    let (seen, value) = (rows.column("observation")?, rows.column("value")?);
+    let counted = rows.iter().filter(|row| row.text(seen) == "0");
+    counted.map(|row| row.number(value, |x| x.abs() <= 1e12, "a number up to 1e12")).collect()
+}
+
 fn columns(config: &CommandConfig) -> Vec<String> {
     let inputs = config.space.inputs.iter().cloned();
     ["agent".to_owned()].into_iter().chain(inputs).chain(["observation".to_owned(), "value".to_owned()]).collect()

@@ -23,7 +23,7 @@ use sordino_core::random::{Party, Purpose, RunSeed, Stream};
 
 use crate::files::read_bounded;
 use crate::scenario::FaultConfig;
-use crate::text::Quoted;
+use crate::text::{Lines, Quoted};
 
 /// A longer trace is not read; one of a million agents with a dozen intervals each is shorter.
 const TRACE_BYTES_MAX: u64 = 1 << 28;
@@ -191,9 +191,11 @@ fn read_trace(path: &Path, agents: u32) -> Result<BTreeMap<u32, Vec<(u32, u32)>>
         ));
     }
     let mut present: BTreeMap<u32, Vec<(u32, u32)>> = BTreeMap::new();
+    let mut lines = Lines::new(&bytes);
     for record in reader.records() {
-        let record = record.map_err(|e| error(e.position().map_or(0, csv::Position::line), e.to_string()))?;
-        let line = record.position().map_or(0, csv::Position::line);
+        let mut line = |position: Option<&csv::Position>| position.map_or(0, |position| lines.of(position.byte()));
+        let record = record.map_err(|e| error(line(e.position()), e.to_string()))?;
+        let line = line(record.position());
         let field = |i: usize, name: &str, admissible: &str| {
             let text = record.get(i).unwrap_or("").trim();
             text.parse::<u32>().map_err(|_| error(line, format!("{name} `{}` is not {admissible}", Quoted(text))))

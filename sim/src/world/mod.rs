@@ -9,6 +9,7 @@
 //! | [`fedhpo`], `literal` | a table of federated trainings; dictionaries as Python prints them |
 //! | [`command`], [`oracle`] | a user's own program, or a function of a program that uses this library |
 //! | [`custom`] | functions over a list of points, brought along by a program |
+//! | [`spread`] | where all values lie, and whether a scenario's constants admit them |
 //! | [`points`], [`space`], [`rows`] | candidates; settings in a user's units; CSV files |
 //! | [`tuning`] | test AUC of a support vector machine over (C, γ), one data set for each agent |
 //! | [`landmine`] | the data sets of 29 mine fields, read from a CSV file |
@@ -37,6 +38,7 @@ pub mod per_agent;
 pub mod points;
 pub mod rows;
 pub mod space;
+pub mod spread;
 pub mod table;
 pub mod tuning;
 pub mod winequality;

@@ -6,6 +6,7 @@ use sordino_core::digest::{Digest, Frame};
 
 use super::ObjectiveError;
 use crate::files::read_bounded;
+use crate::text::Lines;
 
 /// Files are read up to this length.
 const BYTES_MAX: u64 = 256 << 20;
@@ -44,7 +45,7 @@ impl Rows {
     pub fn parse(path: &Path, bytes: &[u8]) -> Result<Self, ObjectiveError> {
         let malformed = |line, error: csv::Error| ObjectiveError::Row {
             path: path.to_owned(),
-            line: error.position().map_or(line, csv::Position::line),
+            line: error.position().map_or(line, |position| Lines::new(bytes).of(position.byte())),
             message: one_line(&error),
         };
         if bytes.starts_with(&GZIP) {
@@ -57,10 +58,10 @@ impl Rows {
             let message = format!("column `{}` is there twice", twice.1);
             return Err(ObjectiveError::Row { path: path.to_owned(), line: 1, message });
         }
-        let mut records = Vec::new();
+        let (mut records, mut lines) = (Vec::new(), Lines::new(bytes));
         for record in reader.records() {
             let record = record.map_err(|error| malformed(0, error))?;
-            records.push((record.position().map_or(0, csv::Position::line), record));
+            records.push((record.position().map_or(0, |position| lines.of(position.byte())), record));
         }
         let mut digest = Frame::leaf();
         digest.bytes(bytes);

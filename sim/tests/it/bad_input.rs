@@ -106,3 +106,24 @@ fn releases_of_a_result() {
     }
     assert_eq!(std::fs::read_dir(folder.join("sordino-runs")).into_iter().flatten().count(), 0);
 }
+
+/// Excel and Python's csv.writer end lines by CRLF: the line that was named was the one above.
+#[test]
+fn mended3_lines_of_crlf_files_are_those_of_an_editor() {
+    let folder = scratch("bad-crlf");
+    std::fs::write(folder.join("t.toml"), TABLE).unwrap();
+    for end in ["\n", "\r\n"] {
+        let rows = ["a,b,y", ".1,.2,1", "", "nan,.3,2", ".5,.1,3", ""].join(end);
+        std::fs::write(folder.join("t.csv"), rows).unwrap();
+        let message = refused(&folder, &["t.toml", "--data", "t.csv"]);
+        assert!(message.contains("t.csv:4: `a` is `nan`"), "{end:?}: {message}");
+        let rows = ["a,b,y", ".1,.2,1", ".5,.1", ""].join(end);
+        std::fs::write(folder.join("t.csv"), rows).unwrap();
+        let message = refused(&folder, &["t.toml", "--data", "t.csv"]);
+        assert!(message.contains("t.csv:3: 2 fields"), "{end:?}: {message}");
+        std::fs::write(folder.join("l.csv"), ["q,z,steps,delta", ".1,1,10,1e-5", ".1,0,10,1e-5", ""].join(end))
+            .unwrap();
+        let message = util::refused(&folder, 2, &["privacy", "table", "l.csv"]);
+        assert!(message.contains("l.csv:3: column 2"), "{end:?}: {message}");
+    }
+}

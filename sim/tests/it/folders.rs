@@ -353,3 +353,21 @@ fn the_default_folder_is_small_and_whole() {
     let message = refused(&folder, 2, &["run", "ldp-se", "--chain"]);
     assert!(message.contains("ldp-se") && message.contains("transcript.jsonl"), "{message}");
 }
+
+/// A program that resumes and reads JSON got nothing from a folder that was complete.
+#[test]
+fn mended3_a_complete_folder_that_is_resumed_prints_its_summary() {
+    let folder = scratch("folders-complete");
+    let run = ["run", SMALL, "--set", METHODS, "--runs", "1", "--out", "a", "--format", "json"];
+    let first = text(&done(&folder, &run).stdout).to_owned();
+    let again = done(&folder, &[&run[..], &["--resume"]].concat());
+    assert!(
+        !first.is_empty() && text(&again.stdout).trim() == first.trim() && said(&again).contains("nothing to resume")
+    );
+    let sweep = ["sweep", SMALL, "--set", METHODS, "--runs", "1", "--out", "s", "--format", "json", "--resume"];
+    let first = text(&done(&folder, &sweep).stdout).to_owned();
+    assert_eq!(text(&done(&folder, &sweep).stdout), first);
+    // Negative control: for people, one sentence on standard error.
+    let people = done(&folder, &["run", SMALL, "--set", METHODS, "--runs", "1", "--out", "a", "--resume"]);
+    assert!(people.stdout.is_empty() && said(&people).contains("nothing to resume"));
+}

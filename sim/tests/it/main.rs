@@ -4,6 +4,7 @@ mod bad_input;
 mod cli;
 mod command;
 mod compare;
+mod doubts;
 mod drivers;
 mod export;
 mod exported;

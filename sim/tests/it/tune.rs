@@ -303,6 +303,27 @@ fn mended_a_data_set_has_one_budget_whatever_the_number_of_ledgers() {
     assert!(named("wards 2").status.success());
 }
 
+/// Cyrillic а, a zero width space, a soft hyphen: each opened a budget of its own for what a person reads as one name.
+#[test]
+fn mended3_a_name_that_looks_like_another_begins_no_ledger() {
+    let case = Case::new("alike");
+    let named = |ledger: &str, name: &str| {
+        let all = ["tune", "--space", "space.toml", "--command", "echo 1", "--epsilon", "1", "--max-epsilon", "1"];
+        case.program(&[&all[..], &["--ledger", ledger, "--dataset", name]].concat()).output().unwrap()
+    };
+    assert!(named("a", "wards").status.success());
+    for (name, told) in [
+        ("w\u{430}rds", "`\u{430}` (U+0430)"),
+        ("wa\u{200b}rds", "(U+200B)"),
+        ("wa\u{ad}rds", "(U+00AD)"),
+        ("\u{ff57}ards", "(U+FF57)"),
+    ] {
+        refused(&named("b", name), 2, told);
+    }
+    // Negative control: another name, of another alphabet.
+    assert!(named("c", "палаты").status.success());
+}
+
 /// A torn last line was refused for ever.
 #[test]
 fn mended_a_torn_last_line_is_charged_and_tuning_goes_on() {

@@ -14,6 +14,7 @@ use sordino_core::privacy::accountant::AccountantError;
 use super::asked::{Choice, sampled};
 use crate::cli::error::CliError;
 use crate::cli::print::print;
+use crate::text::Lines;
 
 /// `sordino privacy table`.
 #[derive(Debug, Args)]
@@ -55,7 +56,12 @@ enum TableError {
 
 impl From<csv::Error> for TableError {
     fn from(error: csv::Error) -> Self {
-        let line = error.position().map_or(1, csv::Position::line);
+        TableError::at(error.position().map_or(1, csv::Position::line), &error)
+    }
+}
+
+impl TableError {
+    fn at(line: u64, error: &csv::Error) -> Self {
         match error.kind() {
             csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
                 TableError::Fields { line, found: *len, expected: *expected_len }
@@ -100,10 +106,11 @@ fn answer(text: &[u8]) -> Result<String, TableError> {
         return Err(TableError::Empty);
     }
     let places = places(&header)?;
-    let (mut records, mut rows) = (Vec::new(), Vec::new());
+    let (mut records, mut rows, mut lines) = (Vec::new(), Vec::new(), Lines::new(text));
     for record in reader.records() {
-        let record = record?;
-        rows.push(row(&record, places)?);
+        let mut line = |position: Option<&csv::Position>| position.map_or(1, |position| lines.of(position.byte()));
+        let record = record.map_err(|error| TableError::at(line(error.position()), &error))?;
+        rows.push(row(&record, line(record.position()), places)?);
         records.push(record);
     }
     let losses = rows.par_iter().map(losses).collect::<Result<Vec<_>, _>>()?;
@@ -131,8 +138,7 @@ fn places(header: &StringRecord) -> Result<[usize; 4], TableError> {
     Ok(places)
 }
 
-fn row(record: &StringRecord, places: [usize; 4]) -> Result<Row, TableError> {
-    let line = record.position().map_or(1, csv::Position::line);
+fn row(record: &StringRecord, line: u64, places: [usize; 4]) -> Result<Row, TableError> {
     let number = |i: usize, admissible: &'static str, inside: fn(f64) -> bool| {
         let value = record.get(places[i]).unwrap_or_default();
         match value.trim().parse::<f64>() {

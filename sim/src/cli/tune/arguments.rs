@@ -25,7 +25,8 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     pub space: PathBuf,
     /// Name of the data set that is scored. The ledger is for this one alone, and a second ledger for it is refused; also
-    /// if its name differs only in case or in the width of white space. No white space at either end
+    /// if its name differs only in case or in the width of white space. No white space at either end, and no characters that
+    /// look like others
     #[arg(long, value_name = "NAME")]
     pub dataset: String,
     /// Privacy loss of the whole release

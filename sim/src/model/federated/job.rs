@@ -31,6 +31,7 @@ use crate::record::MethodRun;
 use crate::report::observations;
 use crate::scenario::method::Kind;
 use crate::scenario::{Method, Scenario};
+use crate::world::spread::{self, Spread};
 use crate::world::{Family, Objective};
 
 /// Where the agents of a method are held.
@@ -142,6 +143,10 @@ impl<'j, T: Scalar> Job<'j, T> {
         if let Some(journal) = options.journal.as_deref().filter(|_| scenario.federation.observations) {
             observations::keep_candidates(&journal.candidates(), candidates, dim).map_err(DriverError::Folder)?;
             observations::keep_names(&journal.names(), objective.agent_names()).map_err(DriverError::Folder)?;
+        }
+        if let Some(journal) = options.journal.as_deref().filter(|_| spread::is_known(&scenario.objective)) {
+            let found = Spread::of_objective(&*objective);
+            found.map_or(Ok(()), |found| found.keep(&journal.spread())).map_err(DriverError::Objective)?;
         }
         let mut views: Vec<View<'j, T>> = Vec::new();
         for (place, scenario) in

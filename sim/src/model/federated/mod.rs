@@ -30,6 +30,7 @@ use crate::record::{Explanation, MethodRun, Record, stored_name};
 use crate::report::chart::Picture;
 use crate::report::{federation, observations, read};
 use crate::scenario::{Head, Method, MethodName, ObjectiveConfig, OwnMethod, ScalarKind, Scenario};
+use crate::world::spread::{self, Spread};
 use crate::world::{self, Family, command};
 use custom::Custom;
 use job::{Job, Place, run_seed};
@@ -123,10 +124,6 @@ impl Model for Scenario {
         Ok((!shorter.federation.methods.is_empty()).then(|| Box::new(shorter) as Box<dyn Model>))
     }
 
-    fn cautions(&self) -> Vec<String> {
-        Scenario::cautions(self)
-    }
-
     fn kept(&self, key: &str) -> Vec<(String, String)> {
         let run = self.own.iter().filter(|own| self.federation.methods.contains(&own.method.named()));
         let value = |own: &OwnMethod<Scenario>| match own.keys.set.as_ref()?.get(key)? {
@@ -165,8 +162,21 @@ fn recorded(scenario: &Scenario, results: Vec<MethodRun>, options: &Options) -> 
             kept.push((command::FILE, answers));
         }
     }
-    federation::record(scenario, results, summary, scenario.explain()?, kept, options.chain)
+    let cautions = [scenario.cautions(), doubts(scenario, options)?].concat();
+    federation::record(scenario, results, summary, scenario.explain()?, kept, cautions, options.chain)
         .map_err(ModelError::failure)
+}
+
+/// Where the values that were seen contradict the scenario's constants. A table's values were counted when it was read,
+/// so that parts can be put together without it.
+fn doubts(scenario: &Scenario, options: &Options) -> Result<Vec<String>, DriverError> {
+    let Some(journal) = options.journal.as_deref() else { return Ok(Vec::new()) };
+    let found = match &scenario.objective {
+        ObjectiveConfig::Command(config) => Spread::of_answers(config, &journal.answers()),
+        _ => Spread::kept(&journal.spread()),
+    };
+    let found = found.map_err(DriverError::Objective)?;
+    Ok(found.map_or(Vec::new(), |found| spread::doubts(scenario, &found)))
 }
 
 /// Executes every method of every run of a scenario. The result is in the order of runs, then of methods, and is the

@@ -10,7 +10,7 @@ use sordino_core::random::{Party, Purpose, RunSeed, Stream, normal};
 use crate::files::read_bounded;
 use crate::model::contract::ModelError;
 use crate::scenario::local::{KernelSum, LocalObjective, LocalScenario, RewardNoise};
-use crate::text::Quoted;
+use crate::text::{Lines, Quoted};
 use crate::world::gp_sample::grid;
 
 /// Data files are read up to this length.
@@ -149,10 +149,10 @@ fn table(path: &Path, labelled: bool) -> Result<Table, ModelError> {
     let bytes = read_bounded(path, BYTES_MAX).map_err(|error| at(format!(": cannot be read: {error}")))?;
     let mut reader = csv::ReaderBuilder::new().has_headers(labelled).from_reader(bytes.as_slice());
     let skip = usize::from(labelled);
-    let (mut numbers, mut columns) = (Vec::new(), 0);
+    let (mut numbers, mut columns, mut lines) = (Vec::new(), 0, Lines::new(&bytes));
     for record in reader.records() {
         let record = record.map_err(|error| at(format!(": {error}")))?;
-        let line = record.position().map_or(0, csv::Position::line);
+        let line = record.position().map_or(0, |position| lines.of(position.byte()));
         columns = record.len().saturating_sub(skip);
         for (column, field) in record.iter().enumerate().skip(skip) {
             match field.trim().parse::<f64>() {

@@ -138,6 +138,7 @@ fn shown(scenario: &LocalScenario, methods: &[MethodSummary]) -> Shown {
         looks: Vec::new(),
         words: vec![5],
         notes,
+        cautions: Vec::new(),
         noise: scenario.users.epsilon.is_some(),
     }
 }

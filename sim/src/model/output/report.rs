@@ -154,6 +154,7 @@ fn shown(scenario: &OutputScenario, rows: &[Row]) -> Shown {
         looks: Vec::new(),
         words: vec![6],
         notes,
+        cautions: Vec::new(),
         noise: scenario.release.methods.iter().any(|method| method.is_private()),
     }
 }

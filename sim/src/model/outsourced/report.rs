@@ -166,7 +166,7 @@ fn shown(scenario: &OutsourcedScenario, source: &Source, methods: &[MethodSummar
     notes.extend(few(scenario.head.runs as usize));
     let words = vec![columns.len() - 1];
     let (rows, noise) = (methods.iter().map(row).collect(), has(Kind::GaussianProjection));
-    Shown { columns, rows, looks: Vec::new(), words, notes, noise }
+    Shown { columns, rows, looks: Vec::new(), words, notes, cautions: Vec::new(), noise }
 }
 
 fn summary(scenario: &OutsourcedScenario, source: &Source, methods: &[MethodSummary], digest: &Digest) -> Summary {

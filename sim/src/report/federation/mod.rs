@@ -45,7 +45,7 @@ const REMARK: &str = "The columns marked *not releasable* exist in simulation on
                       pd.read_csv(\"rounds.csv\").groupby([\"method\", \"round\"])[\"regret\"].agg([\"mean\", \"sem\"])\n```";
 
 /// Everything except what the folder itself adds. `kept` are files that were written during the run: the ledger of all
-/// methods and the answers of a user's program. With `chain`, the digests of all rounds are included.
+/// methods and the answers of a user's program; `cautions` are what a reader is warned of. With `chain`, the digests of all rounds are included.
 ///
 /// **Errors**: a transcript that cannot be written as JSON.
 pub fn record(
@@ -54,6 +54,7 @@ pub fn record(
     summary: Statistics,
     explanation: Explanation,
     kept: Vec<(&'static str, String)>,
+    cautions: Vec<String>,
     chain: bool,
 ) -> serde_json::Result<Record> {
     let mut files = vec![
@@ -65,10 +66,10 @@ pub fn record(
         files.push(("faults.csv", faults(&results)));
     }
     files.extend(kept);
-    let table = page::shown(scenario, &summary).text(&summary.digest.to_string());
-    let written = json::summary(scenario, &summary);
-    let record =
-        RunRecord { scenario: scenario.clone(), version: env!("CARGO_PKG_VERSION").to_owned(), results, summary };
+    let table = page::shown(scenario, &summary, &cautions).text(&summary.digest.to_string());
+    let written = json::summary(scenario, &summary, &cautions);
+    let version = env!("CARGO_PKG_VERSION").to_owned();
+    let record = RunRecord { scenario: scenario.clone(), version, results, summary, cautions };
     files.push(("report.html", page::page(&record, explanation)));
     let names: Vec<&str> = files.iter().map(|(name, _)| *name).collect();
     files.push(("README.md", readme(&scenario.head().trust, &names, COLUMNS, REMARK)));

@@ -11,7 +11,7 @@ use crate::text::significant;
 
 /// The whole page.
 pub fn page(record: &RunRecord, explanation: Explanation) -> String {
-    let RunRecord { scenario, version, summary, .. } = record;
+    let RunRecord { scenario, version, summary, cautions, .. } = record;
     let regret_name = scenario.objective.regret_name();
     let federation = &scenario.federation;
     let facts = vec![
@@ -40,16 +40,16 @@ pub fn page(record: &RunRecord, explanation: Explanation) -> String {
         resolved: scenario.resolved(),
         explanation,
         facts,
-        shown: &shown(scenario, summary),
+        shown: &shown(scenario, summary, cautions),
         below: charts::utility(summary, regret_name),
         sections,
-        summary: &json::summary(scenario, summary),
+        summary: &json::summary(scenario, summary, cautions),
     }
     .html()
 }
 
 /// The methods' table with its legend.
-pub fn shown(scenario: &Scenario, summary: &Statistics) -> Shown {
+pub fn shown(scenario: &Scenario, summary: &Statistics, cautions: &[String]) -> Shown {
     let told = told_rounds(scenario.federation.rounds);
     let regret_name = scenario.objective.regret_name();
     let mut columns = vec!["method".to_owned(), format!("summed\n{regret_name}"), "std.\nerror".to_owned()];
@@ -105,6 +105,7 @@ pub fn shown(scenario: &Scenario, summary: &Statistics) -> Shown {
         looks: summary.methods.iter().map(|method| palette::of(method.method)).collect(),
         words: Vec::new(),
         notes,
+        cautions: cautions.to_vec(),
         noise: true,
     }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use crate::metrics::Paired;
 use crate::text::significant;
 
 /// A bound as printed: as it was written, or with four digits if it was computed. The comparison uses all digits.
@@ -42,6 +43,12 @@ impl Band {
     /// `measured` must be smaller than `bound`.
     pub fn below(name: impl Into<String>, measured: f64, bound: f64) -> Self {
         Band { name: name.into(), expected: format!("< {}", bound_text(bound)), measured, holds: measured < bound }
+    }
+
+    /// The first of two methods must be smaller, run by run: what is measured is the upper end of the 95 % interval of the
+    /// paired differences, which must be below 0. A single pair has no interval and shows no order.
+    pub fn order(name: impl Into<String>, difference: &Paired) -> Self {
+        Band::below(name, difference.mean + difference.half_width.unwrap_or(f64::INFINITY), 0.0)
     }
 
     /// `measured` must be larger than `bound`.
@@ -148,6 +155,17 @@ impl Experiment {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The mean alone said that the first is smaller; the interval beside it said that nobody knows.
+    #[test]
+    fn mended3_an_order_holds_only_if_the_paired_interval_says_so() {
+        let of = |differences: &[f64]| Band::order("x", &Paired::of(differences, &vec![0.0; differences.len()]));
+        assert!(of(&[-1.0, -1.2, -0.8, -1.1, -0.9]).holds);
+        assert!(!of(&[1.0, 1.2, 0.8, 1.1, 0.9]).holds, "negative control");
+        let doubtful = [-3.0, 2.0, -2.5, 2.9, -1.0];
+        assert!(doubtful.iter().sum::<f64>() < 0.0 && !of(&doubtful).holds);
+        assert!(!of(&[-1.0]).holds && !of(&[-1.0]).measured.is_nan());
+    }
 
     #[test]
     fn bands_judge_and_nan_never_holds() {

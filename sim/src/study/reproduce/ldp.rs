@@ -4,6 +4,7 @@
 //! larger than most differences.
 
 use super::{Band, Experiment, Options, Outcome, ReproduceError};
+use crate::metrics::Paired;
 use crate::model;
 use crate::model::contract::ModelError;
 use crate::model::local::{LocalRun, run};
@@ -81,13 +82,22 @@ impl Measured {
     }
 
     fn ratio(&self, first: LocalMethod, second: LocalMethod) -> (String, f64) {
-        let name = |method| NAMES.iter().find(|(m, _)| *m == method).map_or("?", |(_, name)| name);
         (format!("{}: {}/{}", self.label, name(first), name(second)), self.mean(first) / self.mean(second))
     }
 
     fn below(&self, first: LocalMethod, second: LocalMethod, bound: f64) -> Band {
         let (name, ratio) = self.ratio(first, second);
         Band::below(name, ratio, bound)
+    }
+
+    /// The first is smaller than the second, function by function.
+    fn order(&self, first: LocalMethod, second: LocalMethod) -> Band {
+        let regrets = |method| -> Vec<f64> {
+            self.runs.iter().filter(|run| run.method == method).map(LocalRun::regret).collect()
+        };
+        let (first, second) = ((name(first), regrets(first)), (name(second), regrets(second)));
+        let name = format!("{}, paired: {} minus {}, upper end of 95 %", self.label, first.0, second.0);
+        Band::order(name, &Paired::of(&first.1, &second.1))
     }
 
     fn within(&self, first: LocalMethod, second: LocalMethod, low: f64, high: f64) -> Band {
@@ -106,6 +116,10 @@ impl Measured {
     }
 }
 
+fn name(method: LocalMethod) -> &'static str {
+    NAMES.iter().find(|(known, _)| *known == method).map_or("?", |(_, name)| name)
+}
+
 fn enough(runs: u32) -> Result<(), ReproduceError> {
     if runs >= 2 { Ok(()) } else { Err(ReproduceError::new("at least 2 runs; the bands are meant for 10 and more")) }
 }
@@ -118,8 +132,8 @@ fn synthetic_se(options: &Options, runs: u32) -> Result<Outcome, ReproduceError>
     for epsilon in ["1", "2"] {
         let measured = measure(runs, &format!("SE, ε = {epsilon}"), &[&format!("users.epsilon={epsilon}")])?;
         outcome.bands.extend(measured.all_learn());
-        outcome.bands.push(measured.below(MomaGpUcb, AtaGpUcb, 1.0));
-        outcome.bands.push(measured.below(AtaGpUcb, TgpUcb, 1.0));
+        outcome.bands.push(measured.order(MomaGpUcb, AtaGpUcb));
+        outcome.bands.push(measured.order(AtaGpUcb, TgpUcb));
         measured.keep(&mut outcome);
     }
     // The paper's claim with the widths it proves.
@@ -208,7 +222,7 @@ fn synthetic_matern(options: &Options, runs: u32) -> Result<Outcome, ReproduceEr
         let label = format!("Matérn 5/2, ε = {epsilon}");
         let measured = Measured::new(options, "ldp-matern", runs, &label, &[&format!("users.epsilon={epsilon}")])?;
         outcome.bands.extend(measured.all_learn());
-        outcome.bands.push(measured.below(MomaGpUcb, TgpUcb, 1.0));
+        outcome.bands.push(measured.order(MomaGpUcb, TgpUcb));
         measured.keep(&mut outcome);
     }
     outcome.remarks = vec![
@@ -223,14 +237,14 @@ fn student_t(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
     let mut outcome = Outcome::default();
     let measured = Measured::new(options, "ldp-student-t", runs, "SE, Student-t(3)", &[])?;
     outcome.bands.extend(measured.all_learn());
-    outcome.bands.push(measured.below(MomaGpUcb, AtaGpUcb, 1.0));
-    outcome.bands.push(measured.below(AtaGpUcb, TgpUcb, 1.0));
+    outcome.bands.push(measured.order(MomaGpUcb, AtaGpUcb));
+    outcome.bands.push(measured.order(AtaGpUcb, TgpUcb));
     outcome.bands.push(measured.below(MomaGpUcb, Random, 0.3));
     measured.keep(&mut outcome);
     let kernel = ["objective.kernel=\"matern-5/2\""];
     let matern = Measured::new(options, "ldp-student-t", runs, "Matérn, Student-t(3)", &kernel)?;
-    outcome.bands.push(matern.below(MomaGpUcb, AtaGpUcb, 1.0));
-    outcome.bands.push(matern.below(MomaGpUcb, TgpUcb, 1.0));
+    outcome.bands.push(matern.order(MomaGpUcb, AtaGpUcb));
+    outcome.bands.push(matern.order(MomaGpUcb, TgpUcb));
     matern.keep(&mut outcome);
     let narrow = Measured::new(
         options,
@@ -239,7 +253,7 @@ fn student_t(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
         "SE, Student-t(3), widths × 0.1",
         &["learning.width_factor=0.1"],
     )?;
-    outcome.bands.push(narrow.below(AtaGpUcb, MomaGpUcb, 1.0));
+    outcome.bands.push(narrow.order(AtaGpUcb, MomaGpUcb));
     narrow.keep(&mut outcome);
     outcome.remarks = vec![
         "No privacy: rewards are sent as they are; only the second moments are bounded (v = B² + 3, c = 3).".into(),

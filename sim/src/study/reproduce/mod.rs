@@ -1,7 +1,8 @@
 //! Results of the papers, reproduced: a catalogue of experiments that judge themselves.
 //!
 //! An experiment measures and states *bands*: what is expected, what was measured, whether it holds. A band is about an
-//! ordering or a ratio that is stable over seeds, never about one digit of one run. Where a paper's claim does not
+//! ordering or a ratio that is stable over seeds, never about one digit of one run. An ordering of two methods holds if the
+//! interval of their paired differences says so. Where a paper's claim does not
 //! hold, the band says what holds instead and shows it.
 //!
 //! | module | experiments |
@@ -51,6 +52,14 @@ impl Experiment {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// `cargo xtask reproduce` reads the catalogue as people do.
+    #[test]
+    fn mended3_the_catalogue_says_which_experiments_need_data() {
+        for experiment in Experiment::all() {
+            assert_eq!(experiment.description.contains("needs --data"), experiment.reads_data, "{}", experiment.name);
+        }
+    }
 
     #[test]
     fn names_are_unique_and_json_has_its_keys() {

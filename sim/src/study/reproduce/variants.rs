@@ -112,6 +112,18 @@ impl Comparison {
         (name, sum(first) / sum(second))
     }
 
+    /// A band on the order of two summed regrets: the first must be smaller, by more than the half width of the 95 %
+    /// interval of their paired differences. Without it, a mean that happens to be smaller is no order.
+    pub fn order(&self, first: (&str, Method), second: (&str, Method)) -> Band {
+        let name = format!(
+            "summed {}, paired: {} minus {}, upper end of 95 %",
+            self.regret_name,
+            Self::called(first.0, first.1),
+            Self::called(second.0, second.1)
+        );
+        Band::order(name, &Paired::of(&self.of(first.0, first.1).sums, &self.of(second.0, second.1).sums))
+    }
+
     /// The paper's ε of a variant's releases, which must come out to two decimals.
     pub fn epsilon_band(&self, variant: &str, method: Method, printed: f64) -> Band {
         let loss = self.of(variant, method).losses.and_then(|[loss, _]| loss.moments).unwrap_or(f64::NAN);

@@ -51,6 +51,9 @@ pub struct Entry {
     pub error: Option<String>,
     /// Digest over all its runs and methods, once it is done.
     pub digest: Option<String>,
+    /// What its reader is warned of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cautions: Vec<String>,
     /// Results, method by method.
     pub methods: Vec<MethodSummary>,
 }
@@ -67,6 +70,7 @@ impl Entry {
             status: Status::Waiting,
             error: None,
             digest: None,
+            cautions: Vec::new(),
             methods: Vec::new(),
         }
     }
@@ -139,6 +143,12 @@ impl Index {
     /// Number of runs with a status.
     pub fn count(&self, status: Status) -> usize {
         self.entries.iter().filter(|entry| entry.status == status).count()
+    }
+
+    /// What a reader of any of the runs is warned of, each once.
+    pub fn cautions(&self) -> Vec<String> {
+        let all = self.entries.iter().flat_map(|entry| &entry.cautions);
+        distinct(all.map(String::as_str)).into_iter().map(str::to_owned).collect()
     }
 
     /// Sets the digest if all runs are done.
@@ -331,6 +341,7 @@ mod tests {
                 status: Status::Done,
                 error: None,
                 digest: None,
+                cautions: vec![],
                 methods: vec![method],
             }
         };

@@ -131,6 +131,7 @@ fn settle(entry: &mut Entry, ended: Result<Summary, Ended>, path: &Path) -> bool
         Ok(summary) => {
             (entry.status, entry.error) = (Status::Done, None);
             (entry.digest, entry.methods) = (Some(summary.digest), summary.methods);
+            entry.cautions = summary.cautions;
         }
         Err(Ended::Interrupted) => return false,
         Err(Ended::Failed(error)) => {
@@ -140,6 +141,7 @@ fn settle(entry: &mut Entry, ended: Result<Summary, Ended>, path: &Path) -> bool
             let _ = std::fs::write(path.join(ERROR), format!("{error}\n"));
             (entry.status, entry.error) = (Status::Failed, Some(error));
             (entry.digest, entry.methods) = (None, Vec::new());
+            entry.cautions = Vec::new();
         }
     }
     true

@@ -32,6 +32,7 @@ pub fn shown(index: &Index) -> Shown {
         looks: each.collect(),
         words,
         notes: remarks(index, &cells),
+        cautions: index.cautions(),
         noise: true,
     }
 }
