@@ -173,12 +173,17 @@ keys! {
         /// Releases are integers on a grid of 2^this units.
         grid_exponent: u32 [is 20] in whole(16, 20);
         /// δ at which ε is stated; tables also show ε at δ = 1e-5.
-        delta: f64 [like "N^−1.1" Scalar::pow(f64::from(federation.agents), -1.1).min(0.5)] in number(1e-15, 0.5);
+        delta: f64 [like "N^−1.1" usual_delta(federation.agents)] in number(1e-15, 0.5);
         /// a: how much more weight the agents of a region have in it at first.
         weight_concentration: f64 [is 15.0] in number(0.0, 100.0);
         /// A release that would exceed this ε is refused (by a filter with the Rényi accountant, at `delta`).
         max_epsilon: Option<f64> [none 10.0] in number(1e-6, 1e6);
     }
+}
+
+/// The δ of a simulation that sets none, N^−1.1: more than a real federation may have.
+pub fn usual_delta(agents: u32) -> f64 {
+    Scalar::pow(f64::from(agents), -1.1).min(0.5)
 }
 
 impl PrivacyConfig {
