@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::sync::Arc;
 use std::time::Duration;
 
-use sordino_core::domain::Candidates;
+use sordino_core::domain::{Candidates, Regions};
 use sordino_core::federated::exchange::candidates_digest;
 use sordino_core::federated::{Aggregation, Config, OwnDraw, Parameters};
 use sordino_core::kernel::Stationary;
@@ -16,6 +16,7 @@ use sordino_net::invitation::Invitation;
 use sordino_net::join::{JoinError, Joining, join};
 use sordino_net::keys;
 use sordino_net::terms::{Terms, TermsError};
+use sordino_sim::scenario::Shipped;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
@@ -50,7 +51,7 @@ fn inadmissible() -> Vec<(&'static str, Terms)> {
     vec![
         ("protect nobody", with(|p| p.aggregation = Aggregation::Mean)),
         ("protect nobody", with(|p| p.aggregation = Aggregation::None)),
-        ("2 to 1000000 are admissible", with(|p| p.agents = 1)),
+        ("2 to 1000000 are admissible", with(|p| (p.agents, p.regions) = (1, Regions::whole(1).unwrap()))),
         ("2 to 1000000 are admissible", with(|p| p.agents = 2_000_000)),
         ("privacy.max_epsilon", announcing(None, 1e-5, 1000)),
         ("above 0 is admissible", announcing(Some(f64::INFINITY), 1e-5, 1000)),
@@ -166,9 +167,13 @@ fn mended3_what_a_scenario_says_and_terms_do_not_carry_is_refused_by_the_name_of
         assert!(!place.0.join("server").exists(), "nothing was begun");
         String::from_utf8(output.stderr).unwrap()
     };
-    let text = "[objective]\nkind = \"command\"\ncommand = \"cat\"\ngoal = \"minimize\"\ninputs = [\"rate\", \"depth\", \"loss\"]\n\
-                input_ranges = [[1e-5, 0.1], [1, 12]]\nlog_inputs = [\"rate\"]\ninteger_inputs = [\"depth\"]\n\
-                categorical_inputs = [\"loss\"]\ncategories = [[\"a\", \"b\"]]\n[federation]\nagents = 3\n";
+    let whole = Shipped::find("fedhpo").unwrap().text;
+    let (before, rest) = whole.split_once("[objective]").unwrap();
+    let objective = "[objective]\nkind = \"command\"\ncommand = \"cat\"\ngoal = \"minimize\"\ninputs = [\"rate\", \"depth\", \"loss\"]\n\
+                     input_ranges = [[1e-5, 0.1], [1, 12]]\nlog_inputs = [\"rate\"]\ninteger_inputs = [\"depth\"]\n\
+                     categorical_inputs = [\"loss\"]\ncategories = [[\"a\", \"b\"]]\ncandidates = 20\n\n[federation]\nagents = 16";
+    let (_, after) = rest.split_once("[federation]").unwrap();
+    let text = format!("{before}{objective}{after}").replace("[2, 2, 2]", "[2, 2, 2, 1]");
     let path = place.0.join("own.toml");
     fs::write(&path, text).unwrap();
     let told = served(&path.display().to_string(), &[]);
@@ -183,8 +188,9 @@ fn mended3_what_a_scenario_says_and_terms_do_not_carry_is_refused_by_the_name_of
     ] {
         assert!(told.contains(&format!("objective.{key}")), "{key}: {told}");
     }
-    for shipped in ["planes", "fedhpo"] {
-        assert!(served(shipped, &[]).contains("objective.goal = minimize"), "{shipped}");
+    for (shipped, goal) in [("planes", "maximize"), ("fedhpo", "minimize")] {
+        let told = served(shipped, &[]);
+        assert!(told.contains(&format!("objective.goal = {goal}, objective.inputs = [")), "{shipped}: {told}");
     }
     // δ of the scenario above 1/(10 N), a minimum that is no number of agents.
     let told = served("firmware", &["privacy.delta=0.02"]);

@@ -275,3 +275,33 @@ fn mended3_an_image_is_built_from_what_it_needs_and_no_folder_with_keys() {
     let containerfile = fs::read_to_string(root.join("net/deploy/Containerfile")).unwrap();
     assert!(containerfile.contains("COPY . .") && containerfile.contains("HEALTHCHECK"));
 }
+
+/// No command verified a promise, and only a digest of its key was printed.
+#[test]
+fn mended3_a_promise_is_verified_and_any_change_of_it_noticed() {
+    bounded(|| {
+        let federation = Federation::new("promise", 2, 2, &["--deadline", "60s"]);
+        let _server = federation.serve();
+        let pins = federation.invite()[0].pins.clone();
+        let promise = String::from_utf8(federation.command("promise").stdout).unwrap();
+        let path = federation.place.0.join("promise.txt");
+        let verify = |text: &str, more: &[&str]| {
+            fs::write(&path, text).unwrap();
+            let output = said(&[&["verify", &path.display().to_string()], more].concat());
+            (output.status.code(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
+        };
+        let [present, next] = [0, 1].map(|i: usize| pins[i].to_string());
+        assert_eq!(verify(&promise, &["--key", &present]), (Some(0), format!("signed by {present}, as expected\n")));
+        assert!(verify(&promise, &[]).1.contains(&present));
+        assert!(verify(&promise, &["--key", &next]).1.contains("not by"), "another key");
+        // One character of each line, and a line less.
+        for (from, to) in [("\"agents\":2", "\"agents\":3"), ("): 30", "): 31"), ("public key 3059", "public key 3058")]
+        {
+            assert!(promise.contains(from), "{from}: {promise}");
+            let (code, told) = verify(&promise.replacen(from, to, 1), &["--key", &present]);
+            assert!(code == Some(1) && told.contains("not signed by this key"), "{from}: {told}");
+        }
+        let (code, told) = verify(promise.lines().next().unwrap(), &[]);
+        assert!(code == Some(2) && told.contains("three lines"), "{told}");
+    });
+}
