@@ -10,6 +10,7 @@ use sordino_core::federated::{Aggregation, Server, ServerError};
 use sordino_core::privacy::Event;
 use sordino_core::privacy::accountant::{AccountantError, RdpAccountant};
 use sordino_sim::scenario::Scenario;
+use sordino_sim::scenario::federated::served_delta;
 use sordino_sim::scenario::objective::ObjectiveConfig;
 use sordino_sim::text::significant;
 
@@ -17,17 +18,10 @@ use crate::terms::{Terms, TermsError};
 
 /// The most agents: as many as a scenario may have.
 pub const AGENTS_MAX: u32 = 1_000_000;
-/// δ is at most one agent in this many federations of the same size.
-const DELTA_SHARE: f64 = 10.0;
 /// The δ at which ε is told beside the announced one.
 pub const DELTA_SMALL: f64 = 1e-5;
 /// The longest round: a year.
 const DEADLINE_MS_MAX: u64 = 365 * 86_400_000;
-
-/// The largest δ of a federation of this many agents, and the one that `serve` takes if none is set: 1/(10 N).
-pub fn delta_max(agents: u32) -> f64 {
-    1.0 / (DELTA_SHARE * f64::from(agents.max(1)))
-}
 
 /// Why terms are neither served nor joined.
 #[derive(Debug, thiserror::Error)]
@@ -161,7 +155,7 @@ pub fn admit(terms: &Terms) -> Result<Admitted, Inadmissible> {
     if !(2..=AGENTS_MAX).contains(&p.agents) {
         return Err(Inadmissible::Agents(p.agents));
     }
-    let (delta, most) = (announced.delta, delta_max(p.agents));
+    let (delta, most) = (announced.delta, served_delta(p.agents));
     if !(delta > 0.0 && delta <= most) {
         return Err(Inadmissible::Delta { delta, agents: p.agents, most });
     }

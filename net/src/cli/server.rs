@@ -12,7 +12,6 @@ use sordino_host::ledger::CounterPlace;
 use sordino_sim::cli::error::CliError;
 use sordino_sim::cli::print;
 use sordino_sim::progress::log::Log;
-use sordino_sim::scenario::federated::usual_delta;
 use sordino_sim::scenario::{Scenario, method};
 use sordino_sim::text::{chain, significant};
 
@@ -134,7 +133,7 @@ fn begin(arguments: &Serve) -> Result<Folder, CliError> {
         sordino_sim::world::load(&scenario, None).map_err(CliError::input)?.realize(RunSeed::new(scenario.seed, 0));
     let announced = Announced {
         epsilon_max: scenario.privacy.max_epsilon,
-        delta: served_delta(&scenario),
+        delta: announced_delta(&scenario),
         deadline_ms: arguments.deadline.as_millis() as u64,
         may_close_early: arguments.close_early,
     };
@@ -156,19 +155,17 @@ fn begin(arguments: &Serve) -> Result<Folder, CliError> {
     Ok(folder)
 }
 
-/// The δ that is announced: the scenario's, or, if it sets none, the largest that may be served. That of simulations is larger.
-fn served_delta(scenario: &Scenario) -> f64 {
-    let (agents, delta) = (scenario.federation.agents, scenario.privacy.delta);
-    if delta != usual_delta(agents) {
-        return delta;
+/// The δ that is announced. If it is not the scenario's, that is told.
+fn announced_delta(scenario: &Scenario) -> f64 {
+    let (delta, announced) = (scenario.privacy.delta, scenario.privacy.announced_delta(scenario.federation.agents));
+    if announced != delta {
+        note(&format!(
+            "δ = {}, which is 1/(10 N): the scenario sets no privacy.delta, and the {} of simulations is too large to be served",
+            significant(announced, 3),
+            significant(delta, 3)
+        ));
     }
-    let served = admission::delta_max(agents);
-    note(&format!(
-        "δ = {}, which is 1/(10 N): the scenario sets no privacy.delta, and the {} of simulations is too large to be served",
-        significant(served, 3),
-        significant(delta, 3)
-    ));
-    served
+    announced
 }
 
 /// What `run` cautions against, at the δ that is served.

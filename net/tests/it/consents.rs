@@ -8,7 +8,7 @@ use sordino_core::domain::{Candidates, Regions};
 use sordino_core::federated::exchange::candidates_digest;
 use sordino_core::federated::{Aggregation, Config, OwnDraw, Parameters};
 use sordino_core::kernel::Stationary;
-use sordino_net::admission::{admit, delta_max, event, fitting};
+use sordino_net::admission::{admit, event, fitting};
 use sordino_net::door::{self, Counts, Door, Limits};
 use sordino_net::enrolment::Enrolment;
 use sordino_net::identity::Identity;
@@ -228,7 +228,6 @@ fn mended3_a_server_takes_one_over_ten_n_and_says_what_it_costs() {
         let told = String::from_utf8_lossy(&output.stderr);
         assert!(told.contains("nothing was sent: δ = 0.03333333333333333, and at most 0.01 is accepted"), "{told}");
         assert!(!federation.place.server().join("enrolled.jsonl").exists());
-        assert_eq!(delta_max(3), 1.0 / 30.0);
     });
 }
 

@@ -264,7 +264,8 @@ fn mended3_an_image_is_built_from_what_it_needs_and_no_folder_with_keys() {
     let mut needed: Vec<&str> = members.split('"').skip(1).step_by(2).collect();
     needed.extend(["Cargo.toml", "Cargo.lock"]);
     let mut named: Vec<&str> = rules.iter().filter_map(|rule| rule.strip_prefix('!')).collect();
-    (needed.sort_unstable(), named.sort_unstable());
+    needed.sort_unstable();
+    named.sort_unstable();
     assert_eq!(named, needed, "the members of the workspace, and no more");
     // What a server or an agent writes is left out wherever it lies, and after what is named.
     for secret in
