@@ -77,6 +77,7 @@ impl Sources for SimulatedSources {
 /// A server between two rounds, with the mark of the ledger it belongs to. Written from a borrowed state, which is no
 /// copy, and read into one.
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct StoredServer<S = ServerState> {
     state: S,
     mark: Mark,

@@ -6,6 +6,7 @@
 //! file; [`replay`] repeats them and compares.
 
 mod awaited;
+mod budget;
 pub mod replay;
 mod stored;
 
@@ -19,11 +20,10 @@ use sha2::{Digest as _, Sha256};
 use sordino_core::federated::exchange::{AgentExchange, FrameError, Heard, Millis, Seal, Want};
 use sordino_core::federated::transcript::AgentLeaf;
 use sordino_core::federated::{
-    Agent, AgentError, AgentState, AgentStorage, Input, Output, Phase, Server, Workspace, log_len, workspace_len,
+    Agent, AgentError, AgentState, AgentStorage, Input, Output, Phase, Workspace, log_len, workspace_len,
 };
 use sordino_core::math::Scalar;
-use sordino_core::privacy::Event;
-use sordino_core::privacy::budget::{BudgetError, Filter};
+use sordino_core::privacy::budget::BudgetError;
 use sordino_core::random::RunSeed;
 use sordino_core::wire::{self, Header, Kind, ScalarTag, WireError};
 use sordino_host::files::FileError;
@@ -34,6 +34,7 @@ use tokio::time::Instant;
 use crate::journal::{Journal, JournalError, Step};
 use crate::link::{Link, LinkError};
 use crate::rounds::Asked;
+use crate::stored::VersionError;
 use crate::terms::{Shared, TermsError};
 use crate::text::hex;
 
@@ -78,6 +79,9 @@ pub enum AgentEnd {
     /// Its file cannot be used.
     #[error(transparent)]
     File(#[from] FileError),
+    /// Its file is of a newer program.
+    #[error(transparent)]
+    Version(#[from] VersionError),
     /// Its journal cannot be used.
     #[error(transparent)]
     Journal(#[from] JournalError),
@@ -135,6 +139,8 @@ pub struct HostAgent<T> {
     /// Rounds it gave an upload to.
     given: Vec<u32>,
     epsilon_max: Option<f64>,
+    /// Whether it was told that this ε admits nothing more.
+    told_spent: bool,
     file: Option<PathBuf>,
     journal: Option<Journal>,
     watched: Option<Watched>,
@@ -156,6 +162,7 @@ impl<T: Scalar> HostAgent<T> {
             workspace: vec![T::ZERO; workspace_len(&shared.public()?)],
             given: Vec::new(),
             epsilon_max: None,
+            told_spent: false,
             watched: None,
             start: Instant::now(),
             teller: None,
@@ -431,6 +438,7 @@ impl<T: Scalar> HostAgent<T> {
                 self.store()?;
             } else {
                 upload.clear();
+                self.says_spent(header.round);
             }
         }
         let mut frame = vec![0; wire::frame_len_max(ScalarTag::of::<T>(), upload.len())];
@@ -443,28 +451,6 @@ impl<T: Scalar> HostAgent<T> {
             frame.extend_from_slice(&watched.trailer);
         }
         Ok(frame.into())
-    }
-
-    /// Whether one more contribution fits what this agent admits.
-    fn affords(&self) -> Result<bool, AgentEnd> {
-        let Some(epsilon_max) = self.epsilon_max else {
-            return Ok(true);
-        };
-        let unprotected = AgentEnd::NotOurs { what: "a budget where releases are not private" };
-        let event = self.event()?.ok_or(unprotected)?;
-        let mut filter = Filter::new(epsilon_max, self.shared.agreement.announced.delta)?;
-        // A budget that was lowered may be below what was given already.
-        let given = self.given.iter().try_for_each(|_| filter.charge(&event));
-        match given.and_then(|()| filter.admits(&event)) {
-            Ok(()) => Ok(true),
-            Err(BudgetError::Exhausted { .. }) => Ok(false),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    fn event(&self) -> Result<Option<Event>, AgentEnd> {
-        let refused = |_| AgentEnd::NotOurs { what: "a configuration without a mechanism" };
-        Server::<T>::event_of(&self.shared.agreement.config).map_err(refused)
     }
 }
 

@@ -9,6 +9,7 @@
 //! | any of them | 404 another run; 408 it never ended; 413 too long; 503 the queue is full |
 //!
 //! The caller is identified by the key of its connection, or by its certificate where the terms name an authority. The
+//! header `server` of every answer names this program and its version. The
 //! path of an upload names the agent for people who read logs; a frame or a path that says otherwise is 403.
 //!
 //! Where the terms let rounds close early, 204 and the 200 of an upload say how many agents have joined (`sordino-joined`).
@@ -22,7 +23,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, Extension, Path, State};
-use axum::http::header::CONNECTION;
+use axum::http::header::{CONNECTION, SERVER};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post, put};
@@ -55,6 +56,9 @@ pub const ROUND: HeaderName = HeaderName::from_static("sordino-round");
 pub const LATER: HeaderName = HeaderName::from_static("sordino-later-ms");
 /// How many agents have joined.
 pub const JOINED: HeaderName = HeaderName::from_static("sordino-joined");
+
+/// Every answer names the program and its version, in the header `server`.
+const PROGRAM: HeaderValue = HeaderValue::from_static(concat!("sordino-net/", env!("CARGO_PKG_VERSION")));
 
 /// Bounds of a door.
 #[derive(Clone, Copy, Debug)]
@@ -309,7 +313,8 @@ async fn counted(
 ) -> Response {
     let (counts, longest) = (&door.counts, door.limits.wait_max + door.limits.patience);
     let response = tokio::time::timeout(longest, next.run(request)).await;
-    let response = response.unwrap_or_else(|_elapsed| StatusCode::REQUEST_TIMEOUT.into_response());
+    let mut response = response.unwrap_or_else(|_elapsed| StatusCode::REQUEST_TIMEOUT.into_response());
+    response.headers_mut().insert(SERVER, PROGRAM);
     let class = match response.status().as_u16() {
         ..400 => 0,
         400..500 => 1,

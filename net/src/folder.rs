@@ -10,12 +10,14 @@
 //! | `ledger.jsonl` | every charge |
 //! | `invitations.jsonl`, `enrolled.jsonl`, `revoked.jsonl` | which key belongs to which agent ([`crate::enrolment`]) |
 //! | `stopped` | why nothing more may be released from this folder, if an agent showed that it is an older copy |
+//! | `last` | when the last frame was announced first: a server that starts again stays for the rest of its time |
 //! | `.lock` | held by the one server that runs here |
 //!
 //! **Uploads are never here.** A server that restarts inside a round asks everybody again.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -31,11 +33,16 @@ use sordino_host::server::StoredServer;
 
 use crate::identity::{IdentityError, lock_folder};
 use crate::keys::Keys;
+use crate::stored::{self, VersionError};
 use crate::terms::{TERMS_BYTES_MAX, Terms, TermsError};
 
 /// A frame is read up to this length: 64 regions of 2¹⁴ numbers.
 const FRAME_BYTES_MAX: u64 = (64 << 17) + 1024;
 
+/// What the file of the open round is called in its first line.
+const ROUND: &str = "round";
+/// When the last frame was announced first, in seconds since 1970.
+const LAST: &str = "last";
 /// Says that nothing more may be released from the folder.
 const STOPPED: &str = "stopped";
 
@@ -75,6 +82,9 @@ pub enum FolderError {
         /// What differs, in words.
         what: &'static str,
     },
+    /// A file of a newer program.
+    #[error(transparent)]
+    Version(#[from] VersionError),
     /// `round.bin` does not decode.
     #[error("round.bin: {what}")]
     Round {
@@ -100,6 +110,7 @@ pub enum FolderError {
 
 /// The round that is open, as it is stored: in front of its frame.
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Open<S = ServerState> {
     /// t, the round that is open.
     pub round: u32,
@@ -150,7 +161,7 @@ impl Folder {
         create_folders_privately(&path.join("frames"))?;
         let file = path.join("terms.bin");
         if !file.exists() {
-            write_privately(&file, &terms.to_bytes()?)?;
+            write_privately(&file, &terms.to_stored()?)?;
         }
         // No frame was sealed and nobody was told a key yet.
         if !path.join("round.bin").exists() {
@@ -224,10 +235,32 @@ impl Folder {
     ///
     /// **Errors**: [`FolderError`]; nothing may leave then.
     pub fn commit(&self, open: &Open<&ServerState>, frame: &[u8]) -> Result<(), FolderError> {
-        let mut bytes = serde_json::to_vec(open).map_err(|error| FolderError::Round { what: error.to_string() })?;
+        let open = serde_json::to_vec(open).map_err(|error| FolderError::Round { what: error.to_string() })?;
+        let mut bytes = stored::with_version(ROUND, &open);
         bytes.push(b'\n');
         bytes.extend_from_slice(frame);
         Ok(write_privately(&self.path.join("round.bin"), &bytes)?)
+    }
+
+    /// How long ago the last frame was announced first; writes down that it is now, if it was not yet.
+    ///
+    /// **Errors**: [`FolderError::File`], [`FolderError::Round`] if the file is not a number.
+    pub fn since_the_last(&self) -> Result<Duration, FolderError> {
+        let (path, now) = (self.path.join(LAST), SystemTime::now());
+        let now = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        match read_text(&path, 1 << 10) {
+            Ok(text) => {
+                let wrong = || FolderError::Round { what: format!("{LAST}: seconds since 1970 are expected") };
+                let seconds = text.trim().parse().map_err(|_| wrong())?;
+                // A clock that was put back says nothing.
+                Ok(now.saturating_sub(Duration::from_secs(seconds)))
+            }
+            Err(error) if error.is_missing() => {
+                write_privately(&path, format!("{}\n", now.as_secs()).as_bytes())?;
+                Ok(Duration::ZERO)
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Keeps a frame that is about to be announced, for agents that were away and for [`Folder::history`].
@@ -251,6 +284,7 @@ impl Folder {
             Err(error) => return Err(error.into()),
         };
         let wrong = |what: String| FolderError::Round { what };
+        let (bytes, _) = stored::content(ROUND, &bytes)?;
         let end = bytes.iter().position(|byte| *byte == b'\n').ok_or_else(|| wrong("has no first line".into()))?;
         let open: Open = serde_json::from_slice(&bytes[..end]).map_err(|error| wrong(error.to_string()))?;
         let frame = Bytes::copy_from_slice(&bytes[end + 1..]);

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use rcgen::{CertificateParams, KeyPair};
 use ring::hmac;
 use ring::rand::SystemRandom;
-use ring::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair};
+use ring::signature::{ECDSA_P256_SHA256_ASN1, ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, UnparsedPublicKey};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, verify_tls13_signature};
 use rustls::pki_types::pem::{self, PemObject};
@@ -78,6 +78,12 @@ pub enum IdentityError {
         found: usize,
     },
 }
+
+/// What a SubjectPublicKeyInfo of a key on P-256 begins with, in DER; a point follows (RFC 5480).
+const P256_PREFIX: [u8; 26] = [
+    0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce,
+    0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
+];
 
 /// SHA-256 of a public key (its SubjectPublicKeyInfo in DER): 64 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -228,6 +234,14 @@ impl Identity {
         }
     }
 
+    /// The public key, its SubjectPublicKeyInfo in DER: what [`verified`] needs, and of what the fingerprint is the digest.
+    ///
+    /// **Errors**: [`IdentityError::Tls`], [`IdentityError::Signature`].
+    pub fn public_key(&self) -> Result<Vec<u8>, IdentityError> {
+        let own = self.chain.first().ok_or(IdentityError::Signature)?;
+        Ok(ParsedCertificate::try_from(own)?.subject_public_key_info().as_ref().to_vec())
+    }
+
     /// The key as its file holds it.
     pub(crate) fn secret(&self) -> &[u8] {
         self.private.secret_der()
@@ -269,6 +283,14 @@ impl Identity {
             .map_err(|_| IdentityError::Signature)?;
         Ok(key.sign(&entropy, text).map_err(|_| IdentityError::Signature)?.as_ref().to_vec())
     }
+}
+
+/// Whose signature this is, under a text, made by [`Identity::sign`]: the fingerprint of the key, or none if it is not by this key, or not
+/// of this text.
+pub fn verified(public_key: &[u8], text: &[u8], signature: &[u8]) -> Option<Fingerprint> {
+    let point = public_key.strip_prefix(&P256_PREFIX)?;
+    UnparsedPublicKey::new(&ECDSA_P256_SHA256_ASN1, point).verify(text, signature).ok()?;
+    Some(Fingerprint(Sha256::digest(public_key).into()))
 }
 
 /// Makes the seals of one server and run, and recognises them.

@@ -1,6 +1,6 @@
 //! Taking part with an invitation: the library's entry point for agents on computers.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use sordino_core::federated::exchange::{Millis, Want};
@@ -11,6 +11,7 @@ use sordino_host::entropy::{NoEntropy, deployment};
 use sordino_host::files::{FileError, create_folders_privately, read_bounded, remove_leftovers, write_privately};
 use sordino_sim::text::chain;
 
+use crate::admission::{self, Admitted, Inadmissible};
 use crate::agent::{AgentEnd, Best, HostAgent, Query};
 use crate::authority::{self, Refused};
 use crate::identity::{Identity, IdentityError, lock_folder};
@@ -49,6 +50,17 @@ pub enum JoinError {
     /// The terms are not those of the invitation, or are inconsistent.
     #[error(transparent)]
     Terms(#[from] TermsError),
+    /// Nobody should agree to these terms: no server of this program offers them.
+    #[error("these terms are not agreed to, and nothing was sent: {0}")]
+    Inadmissible(#[from] Inadmissible),
+    /// The terms have a larger δ than this agent accepts.
+    #[error("these terms are not agreed to, and nothing was sent: δ = {delta}, and at most {most} is accepted")]
+    Delta {
+        /// δ of the terms.
+        delta: f64,
+        /// The largest that this agent accepts.
+        most: f64,
+    },
     /// The system gives no randomness.
     #[error(transparent)]
     Entropy(#[from] NoEntropy),
@@ -108,6 +120,8 @@ pub struct Joining {
     pub certified: Option<Certified>,
     /// The largest ε up to which it contributes; the terms' own limit if none, and never more than that.
     pub epsilon_max: Option<f64>,
+    /// The largest δ of terms that it agrees to; 1/(10 N) if none, and never more than that.
+    pub delta_max: Option<f64>,
     /// How long a question to the server may wait for an answer; at most [`WAIT_MAX`].
     pub wait: Duration,
 }
@@ -149,32 +163,90 @@ pub async fn join<F: Future<Output = Result<f64, String>>>(
     let identity = identity(joining)?;
     let tls = identity.client(&invitation.pins)?;
     let mut link = Link::new(&invitation.address, invitation.deployment, tls, joining.wait.min(WAIT_MAX));
-    let (mut pause, mut said) = (Duration::from_millis(50), false);
-    loop {
-        match link.enrol(invitation.slot, invitation.token.as_ref()).await {
-            Ok(()) => break,
-            Err(error @ (LinkError::Status { .. } | LinkError::Answer { .. })) => return Err(error.into()),
-            Err(error) => {
-                if let Some((joined, _)) = over.as_ref().filter(|_| pause >= LAST_PAUSE) {
-                    return Ok(joined.clone());
-                }
-                if !std::mem::replace(&mut said, true) {
-                    let (address, slot) = (&invitation.address, invitation.slot);
-                    note(&format!(
-                        "agent {slot}: waiting for the server at {address}, tried again at least every 10 s: {}",
-                        chain(&error)
-                    ));
-                }
-                tokio::time::sleep(error.pause(pause)).await;
-                pause = (2 * pause).min(RETRY_MAX);
-            }
-        }
+    // Nobody counts as joined who does not agree.
+    let Some(terms) = terms(joining, &mut link, over.is_some()).await? else { return gave_up(over) };
+    if over.is_none() {
+        agree(joining, &terms)?;
     }
-    let terms = terms(folder, invitation, &mut link).await?;
+    if !enrolled(joining, &mut link, over.is_some()).await? {
+        return gave_up(over);
+    }
     match terms.agreement.scalar {
         ScalarTag::F32 => take_part::<f32, F>(joining, &terms, &mut link, evaluate).await,
         _ => take_part::<f64, F>(joining, &terms, &mut link, evaluate).await,
     }
+}
+
+/// What an agent did that needs its server no more, and did not reach it.
+fn gave_up(over: Option<(Joined, bool)>) -> Result<Joined, JoinError> {
+    over.map(|(joined, _)| joined).ok_or_else(|| LinkError::Silence.into())
+}
+
+/// Refuses what nobody should agree to, and tells in one sentence what is agreed to.
+fn agree(joining: &Joining, terms: &Terms) -> Result<(), JoinError> {
+    let (admitted, rounds) = (admission::admit(terms)?, terms.agreement.config.parameters().rounds);
+    let Admitted { delta, releases, .. } = admitted;
+    if let Some(most) = joining.delta_max.filter(|most| !(delta <= *most)) {
+        return Err(JoinError::Delta { delta, most });
+    }
+    let (slot, pins) = (joining.invitation.slot, &joining.invitation.pins);
+    let key = pins.iter().map(|pin| pin.to_string()).collect::<Vec<_>>().join(" or ");
+    let own = match joining.epsilon_max {
+        Some(most) => match admission::fitting(&admission::event(terms)?, rounds, most, delta)? {
+            fits if fits < releases => format!("; its own limit of ε = {most} admits {fits} of them"),
+            _ => String::new(),
+        },
+        None => String::new(),
+    };
+    note(&format!("agent {slot} agrees: {admitted}; the server with the key {key} sees what it contributes{own}"));
+    terms.work().iter().for_each(|work| note(&format!("agent {slot}: {work}")));
+    Ok(())
+}
+
+/// Attempts to reach the server: for a few seconds if the agent is over, else for ever.
+struct Attempts {
+    is_over: bool,
+    pause: Duration,
+    said: bool,
+}
+
+impl Attempts {
+    fn new(is_over: bool) -> Self {
+        Attempts { is_over, pause: Duration::from_millis(50), said: false }
+    }
+
+    /// Waits before the next attempt; false if there is to be none.
+    ///
+    /// **Errors**: what trying again will not change.
+    async fn again(&mut self, invitation: &Invitation, error: LinkError) -> Result<bool, JoinError> {
+        if matches!(error, LinkError::Status { .. } | LinkError::Answer { .. }) {
+            return Err(error.into());
+        }
+        if self.is_over && self.pause >= LAST_PAUSE {
+            return Ok(false);
+        }
+        if !std::mem::replace(&mut self.said, true) {
+            let (address, slot) = (&invitation.address, invitation.slot);
+            note(&format!(
+                "agent {slot}: waiting for the server at {address}, tried again at least every 10 s: {}",
+                chain(&error)
+            ));
+        }
+        tokio::time::sleep(error.pause(self.pause)).await;
+        self.pause = (2 * self.pause).min(RETRY_MAX);
+        Ok(true)
+    }
+}
+
+/// Shows the token, or the certificate. False if the server of an agent that is over is gone.
+async fn enrolled(joining: &Joining, link: &mut Link, is_over: bool) -> Result<bool, JoinError> {
+    let (invitation, mut attempts) = (&joining.invitation, Attempts::new(is_over));
+    while let Err(error) = link.enrol(invitation.slot, invitation.token.as_ref()).await {
+        if !attempts.again(invitation, error).await? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// What an agent with the last frame did, and whether the server knows that it has it: if so, no server is needed; if not,
@@ -232,25 +304,28 @@ fn identity(joining: &Joining) -> Result<Identity, JoinError> {
     }
 }
 
-/// The terms, fetched once; always compared with the invitation.
-async fn terms(folder: &Path, invitation: &Invitation, link: &mut Link) -> Result<Terms, JoinError> {
-    let path = folder.join("terms.bin");
+/// The terms, fetched once; always compared with the invitation. None if the server of an agent that is over is gone.
+async fn terms(joining: &Joining, link: &mut Link, is_over: bool) -> Result<Option<Terms>, JoinError> {
+    let (path, invitation) = (joining.folder.join("terms.bin"), &joining.invitation);
     match read_bounded(&path, TERMS_BYTES_MAX) {
-        Ok(bytes) => return Ok(Terms::from_bytes(&bytes, Some(&invitation.terms))?),
+        Ok(bytes) => return Ok(Some(Terms::from_bytes(&bytes, Some(&invitation.terms))?)),
         Err(error) if !error.is_missing() => return Err(error.into()),
         Err(_missing) => {}
     }
-    loop {
+    let mut attempts = Attempts::new(is_over);
+    let bytes = loop {
         match link.terms().await {
-            Ok(bytes) => {
-                let terms = Terms::from_bytes(&bytes, Some(&invitation.terms))?;
-                write_privately(&path, &bytes)?;
-                return Ok(terms);
+            Ok(bytes) => break bytes,
+            Err(error) => {
+                if !attempts.again(invitation, error).await? {
+                    return Ok(None);
+                }
             }
-            Err(error @ (LinkError::Status { .. } | LinkError::Answer { .. })) => return Err(error.into()),
-            Err(error) => tokio::time::sleep(error.pause(Duration::from_millis(200))).await,
         }
-    }
+    };
+    let terms = Terms::from_bytes(&bytes, Some(&invitation.terms))?;
+    write_privately(&path, &terms.to_stored()?)?;
+    Ok(Some(terms))
 }
 
 async fn take_part<T: Scalar, F: Future<Output = Result<f64, String>>>(

@@ -11,9 +11,11 @@
 //! | [`authority`] | agents by certificates that a site's own authority signs |
 //! | [`invitation`] | one line that brings an agent to its server |
 //! | [`terms`] | the agreement with its candidates, and everything that both sides compute from them |
+//! | [`admission`] | what may be served and joined, one check for both |
 //! | [`enrolment`] | which key belongs to which agent |
 //! | [`rounds`] | the one task that keeps track of the round |
 //! | [`folder`] | what a server must not lose; no data of any one agent |
+//! | [`stored`] | the version in every stored file |
 //! | [`door`] | HTTP over TLS, a status for every answer |
 //! | [`progress`] | progress lines for people, metrics for machines |
 //! | [`serve`] | a server with secret noise |
@@ -35,6 +37,7 @@
 //!     folder: "agent".into(),
 //!     certified: None,
 //!     epsilon_max: Some(4.0),
+//!     delta_max: None,
 //!     wait: std::time::Duration::from_secs(30),
 //! };
 //! let joined = join(&joining, |query| async move { Ok(-(query.point[0] - 0.3).powi(2)) }).await?;
@@ -43,6 +46,7 @@
 //! # }
 //! ```
 
+pub mod admission;
 pub mod agent;
 pub mod authority;
 #[cfg(feature = "mqtt")]
@@ -62,5 +66,6 @@ pub mod progress;
 pub mod rehearsal;
 pub mod rounds;
 pub mod serve;
+pub mod stored;
 pub mod terms;
 pub mod text;

@@ -14,13 +14,15 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::extract::State;
 use axum::routing::get;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
 use serde::Serialize;
 use sordino_core::federated::exchange::Agreement;
 use sordino_host::ledger::Ledger;
 use sordino_sim::progress::log::{Log, elapsed};
 use sordino_sim::text::chain;
 use tokio::net::TcpListener;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 use crate::door::Counts;
 use crate::enrolment::Enrolment;
@@ -28,6 +30,11 @@ use crate::rounds::Status;
 
 /// Within a round, a person is told changes this often.
 const TOLD_AGAIN: Duration = Duration::from_secs(10);
+
+/// Connections to the metrics at one time, so that they never take the file handles of a release,
+const ADMIN_CONNECTIONS: usize = 16;
+/// and how long each may last.
+const ADMIN_PATIENCE: Duration = Duration::from_secs(10);
 
 /// What was spent, and how long the last commit took.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -187,6 +194,8 @@ struct Admin {
     status: watch::Receiver<Status>,
     spent: Spent,
     counts: Arc<Counts>,
+    agreement: Agreement,
+    enrolment: Arc<Enrolment>,
 }
 
 /// Prometheus' text format.
@@ -194,42 +203,76 @@ async fn metrics(State(admin): State<Admin>) -> String {
     let (status, books) = (*admin.status.borrow(), admin.spent.read());
     let load = |count: &AtomicU64| count.load(Ordering::Relaxed) as f64;
     let [fine, refused, later] = &admin.counts.requests;
+    let (p, enrolled) = (admin.agreement.config.parameters(), admin.enrolment.count() as f64);
     let mut out = String::new();
-    for (name, kind, value) in [
-        ("sordino_round", "gauge", f64::from(status.round)),
-        ("sordino_answered", "gauge", f64::from(status.answered)),
-        ("sordino_round_closes_in_seconds", "gauge", status.closes_in_ms as f64 / 1e3),
-        ("sordino_round_seconds", "gauge", status.open_for_ms as f64 / 1e3),
-        ("sordino_waiting", "gauge", f64::from(status.waiting)),
-        ("sordino_commit_seconds", "gauge", books.commit.as_secs_f64()),
-        ("sordino_epsilon_spent", "gauge", books.epsilon),
-        ("sordino_epsilon_max", "gauge", books.epsilon_max.unwrap_or(f64::INFINITY)),
-        ("sordino_charges_total", "counter", books.charges as f64),
-        ("sordino_tls_failures_total", "counter", load(&admin.counts.tls_failures)),
-    ] {
+    let mut head = |name: &str, kind: &str, help: &str, lines: &[(String, f64)]| {
         // Writing to a text cannot fail.
-        let _ = writeln!(out, "# TYPE {name} {kind}\n{name} {value}");
+        let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
+        for (labels, value) in lines {
+            let _ = writeln!(out, "{name}{labels} {value}");
+        }
+    };
+    let label = |name: &str, value: &str| format!("{{{name}=\"{value}\"}}");
+    let version = vec![(label("version", env!("CARGO_PKG_VERSION")), 1.0)];
+    head("sordino_build_info", "gauge", "The program that serves; always 1", &version);
+    for (name, kind, value, help) in [
+        ("sordino_agents", "gauge", f64::from(p.agents), "Agents of the federation, N"),
+        ("sordino_enrolled", "gauge", enrolled, "Agents that have joined and were not shut out"),
+        ("sordino_rounds", "gauge", f64::from(p.rounds), "Rounds of the federation, T"),
+        ("sordino_round", "gauge", f64::from(status.round), "The round that is open; T when all are over"),
+        ("sordino_answered", "gauge", f64::from(status.answered), "Agents that have answered the open round"),
+        ("sordino_round_closes_in_seconds", "gauge", status.closes_in_ms as f64 / 1e3, "Until the open round closes"),
+        ("sordino_round_seconds", "gauge", status.open_for_ms as f64 / 1e3, "Since the open round was announced"),
+        ("sordino_waiting", "gauge", f64::from(status.waiting), "Questions that wait for the next frame"),
+        ("sordino_commit_seconds", "gauge", books.commit.as_secs_f64(), "To make the last round durable"),
+        ("sordino_epsilon_spent", "gauge", books.epsilon, "Epsilon of all charges at the delta of the terms"),
+        ("sordino_epsilon_max", "gauge", books.epsilon_max.unwrap_or(f64::INFINITY), "The budget"),
+        ("sordino_delta", "gauge", admin.agreement.announced.delta, "The delta of the terms"),
+        ("sordino_charges_total", "counter", books.charges as f64, "Releases that were charged"),
+        ("sordino_tls_failures_total", "counter", load(&admin.counts.tls_failures), "Handshakes that failed"),
+    ] {
+        head(name, kind, help, &[(String::new(), value)]);
     }
-    let _ = writeln!(out, "# TYPE sordino_uploads_total counter");
-    for (result, value) in [("taken", status.taken), ("repeated", status.repeated), ("refused", status.refused)] {
-        let _ = writeln!(out, "sordino_uploads_total{{result=\"{result}\"}} {value}");
-    }
-    let _ = writeln!(out, "# TYPE sordino_requests_total counter");
-    for (class, count) in [("2xx", fine), ("4xx", refused), ("5xx", later)] {
-        let _ = writeln!(out, "sordino_requests_total{{status=\"{class}\"}} {}", load(count));
-    }
+    let uploads = [("taken", status.taken), ("repeated", status.repeated), ("refused", status.refused)];
+    let uploads = uploads.map(|(result, value)| (label("result", result), value as f64));
+    head("sordino_uploads_total", "counter", "Answers of agents, and requests of theirs that were refused", &uploads);
+    let requests = [("2xx", fine), ("4xx", refused), ("5xx", later)];
+    let requests = requests.map(|(class, count)| (label("status", class), load(count)));
+    head("sordino_requests_total", "counter", "Requests by the first digit of their status", &requests);
     out
 }
 
 /// Serves metrics and a health check in plain HTTP; for a listener that agents cannot reach.
-pub async fn admin(listener: TcpListener, status: watch::Receiver<Status>, spent: Spent, counts: Arc<Counts>) {
+pub async fn admin(
+    listener: TcpListener,
+    status: watch::Receiver<Status>,
+    spent: Spent,
+    counts: Arc<Counts>,
+    (agreement, enrolment): (Agreement, Arc<Enrolment>),
+) {
     let app = Router::new().route("/metrics", get(metrics)).route("/healthz", get(async || "ok\n")).with_state(Admin {
         status,
         spent,
         counts,
+        agreement,
+        enrolment,
     });
-    if let Err(error) = axum::serve(listener, app).await {
-        note(&format!("metrics: {error}"));
+    let free = Arc::new(Semaphore::new(ADMIN_CONNECTIONS));
+    loop {
+        // Nobody closes the semaphore.
+        let Ok(permit) = free.clone().acquire_owned().await else { return };
+        let Ok((tcp, _from)) = listener.accept().await else {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            continue;
+        };
+        let service = TowerToHyperService::new(app.clone());
+        tokio::spawn(async move {
+            let _permit = permit;
+            let mut http = hyper::server::conn::http1::Builder::new();
+            http.timer(TokioTimer::new()).header_read_timeout(ADMIN_PATIENCE).max_buf_size(16 << 10);
+            // Whoever looks at numbers asks again.
+            drop(tokio::time::timeout(ADMIN_PATIENCE, http.serve_connection(TokioIo::new(tcp), service)).await);
+        });
     }
 }
 

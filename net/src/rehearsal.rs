@@ -436,7 +436,7 @@ impl<T: Scalar> Network<'_, T> {
         let mut incoming = vec![T::ZERO; m];
         let start = Instant::now();
         self.rounds.announce(order.round, 0, frame, chain, self.deadline_ms, true)?;
-        let complete = self.rounds.collect(|who, header, payload, trailer| {
+        let complete = self.rounds.collect(self.deadline_ms, |who, header, payload, trailer| {
             if let Some(collector) = collector.as_mut().filter(|_| header.len > 0) {
                 payload.read(&mut incoming).map_err(|error| error.to_string())?;
                 collector.upload(who, header.round, &incoming).map_err(|error| error.to_string())?;

@@ -3,23 +3,31 @@
 //! Requests come through a bounded queue; a door that finds it full says "later". Questions without an answer yet are
 //! parked here until the next frame or until they time out, so a door needs no state of its own.
 
+mod told;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bytes::Bytes;
 use sordino_core::digest::Digest;
-use sordino_core::federated::exchange::{
-    Agreement, Answer, Due, Have, Millis, Pace, Period, Reply, Seal, ServerExchange,
-};
+use sordino_core::federated::exchange::{Agreement, Answer, Due, Have, Millis, Pace, Period, Reply, ServerExchange};
 use sordino_core::math::Scalar;
 use sordino_core::wire::{self, Header, Payload, ScalarTag, WireError};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 use crate::identity::Sealer;
+use crate::progress::{note, spoken};
+
+pub use told::{Asked, Given, Status, Stop, Taken};
 
 /// The most requests that wait at one time; a door that finds this many says "later".
 pub const QUEUE: usize = 16_384;
+
+/// While no round is open: how often it is looked whether one may begin,
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+/// and after which time agents come back that no question keeps waiting.
+const COME_BACK_MS: u64 = 5000;
 
 /// What a door hands over; the door has already identified the sender.
 pub enum Request {
@@ -45,97 +53,6 @@ pub enum Request {
     },
 }
 
-/// The answer to a question.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Asked {
-    /// The frame that comes next.
-    Frame {
-        /// The bytes of the frame.
-        bytes: Bytes,
-        /// The round that is open.
-        current: u32,
-        /// The seal of the history up to this frame.
-        seal: Seal,
-    },
-    /// Nothing yet: come back.
-    Later {
-        /// After this many milliseconds.
-        after_ms: u64,
-    },
-    /// Not an enrolled agent.
-    NotYou,
-    /// What the agent has is not what was sent.
-    Fork,
-    /// A history that this server has not made: its seal is missing.
-    Unsealed,
-}
-
-/// The answer to an upload.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Given {
-    /// As the exchange says.
-    Reply(Reply),
-    /// The bytes are no frame, or one that does not fit, and why.
-    Refused(String),
-}
-
-/// Whether an upload was taken; if not, why, as its sender is told.
-pub type Taken = Result<(), String>;
-
-/// Why collecting ended without a round.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Stop {
-    /// An agent has this many frames, sealed by this server, which has fewer: its disk was restored from an older copy.
-    #[error(
-        "an agent has {theirs} frames sealed by this server, which knows of {ours}: its folder is older than what it \
-         released, so the rounds from {ours} on would be released a second time; restore the newest folder, or begin a \
-         new federation"
-    )]
-    OlderDisk {
-        /// Frames that the agent has.
-        theirs: u32,
-        /// Frames that this server has.
-        ours: u32,
-    },
-    /// An agent has a history that this server sealed and does not have: it was restored from an older copy, and has made
-    /// other frames since.
-    #[error(
-        "an agent has {frames} frames sealed by this server, which has others: its folder was restored from an older copy \
-         and has released other broadcasts since; both histories were released, and nothing more is: begin a new federation"
-    )]
-    Forked {
-        /// Frames that the agent has.
-        frames: u32,
-    },
-    /// All doors are closed.
-    #[error("no door is open any longer")]
-    NoDoor,
-    /// The broadcast does not fit in a frame.
-    #[error("the broadcast does not fit in a frame")]
-    Frame(#[source] WireError),
-}
-
-/// What people and metrics are told about the open round. Never who was selected, clipped or zeroed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Status {
-    /// The round that is open.
-    pub round: u32,
-    /// Agents that have answered.
-    pub answered: u32,
-    /// Milliseconds until it closes.
-    pub closes_in_ms: u64,
-    /// Milliseconds since it was opened.
-    pub open_for_ms: u64,
-    /// Questions that wait for the next frame.
-    pub waiting: u32,
-    /// Answers that were taken since the start.
-    pub taken: u64,
-    /// Answers that had been taken before.
-    pub repeated: u64,
-    /// Requests that were refused.
-    pub refused: u64,
-}
-
 struct Parked {
     who: u32,
     have: Have,
@@ -158,6 +75,13 @@ pub struct Rounds {
     expiry: Option<Instant>,
     start: Instant,
     opened: Millis,
+    deadline: Millis,
+    /// No round was announced since this server started: whoever asks is told to come back.
+    is_waiting: bool,
+    /// Answers that a round needs to be released.
+    needed: u32,
+    /// Agents that have answered the open round: without those that nobody waits for.
+    present: u32,
     status: watch::Sender<Status>,
 }
 
@@ -184,6 +108,10 @@ impl Rounds {
             expiry: None,
             start: Instant::now(),
             opened: Millis(0),
+            deadline: Millis(0),
+            is_waiting: false,
+            needed: 0,
+            present: 0,
             status: watch::Sender::new(Status::default()),
         }
     }
@@ -201,6 +129,12 @@ impl Rounds {
     /// Puts the frames of earlier rounds back, before the first announcement.
     pub fn restore(&mut self, history: Vec<Digest>, frames: Vec<Bytes>) {
         (self.history, self.frames) = (history, frames);
+    }
+
+    /// From now on a round is released only when this many agents have answered it: a public number. Until then it is held:
+    /// it stays open for another deadline, nothing is added to its sum, and nothing is charged.
+    pub fn need(&mut self, answers: u32) {
+        self.needed = answers;
     }
 
     fn now(&self) -> Millis {
@@ -239,8 +173,10 @@ impl Rounds {
         self.history.push(chain);
         let opened = self.now();
         self.opened = opened;
-        let period = Period { opened, deadline: opened.after(length_ms), may_close_early: early };
+        self.deadline = opened.after(length_ms);
+        let period = Period { opened, deadline: self.deadline, may_close_early: early };
         self.exchange.begin(round, attempt, chain, period);
+        (self.is_waiting, self.present) = (false, 0);
         self.tell();
         std::mem::take(&mut self.parked).into_values().try_for_each(|parked| self.ask(parked))
     }
@@ -251,7 +187,53 @@ impl Rounds {
         self.tell();
     }
 
-    /// Answers requests until the round ends: at its deadline, or, if that was announced, when all have answered.
+    /// Sends everybody away for a while who asks, until `is_time` says that the first round may be announced.
+    ///
+    /// **Errors**: [`Stop`].
+    pub async fn wait(&mut self, mut is_time: impl FnMut() -> bool) -> Result<(), Stop> {
+        self.is_waiting = true;
+        while !is_time() {
+            let look_again = Instant::now() + LOOK_AGAIN;
+            let until = self.expiry.map_or(look_again, |expiry| expiry.min(look_again));
+            match tokio::time::timeout_at(until, self.requests.recv()).await {
+                Ok(None) => return Err(Stop::NoDoor),
+                Ok(Some(request)) => self.handle(request, &mut |_, _, _, _| Err("no round is open".into()))?,
+                Err(_elapsed) => self.expire()?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the round stays open although its deadline has passed: fewer agents than it needs have answered.
+    fn holds(&mut self, length_ms: u64) -> bool {
+        if self.present >= self.needed {
+            return false;
+        }
+        let (now, round) = (self.now(), self.exchange.round());
+        note(&format!(
+            "round {round} is held: {} of at least {} agents have answered; nothing is released or charged, and the round stays open for \
+             another {}",
+            self.present,
+            self.needed,
+            spoken(length_ms)
+        ));
+        self.deadline = now.after(length_ms);
+        self.exchange.postpone(self.deadline);
+        true
+    }
+
+    /// When the round ends. That all have answered who were not shut out does not end one that is to be held.
+    fn due(&self) -> Due {
+        let now = self.now();
+        match self.exchange.due(now) {
+            Due::CloseEarly if self.present < self.needed && now < self.deadline => Due::At(self.deadline),
+            Due::CloseEarly if self.present < self.needed => Due::Close,
+            due => due,
+        }
+    }
+
+    /// Answers requests until the round ends: at its deadline, or, if that was announced, when all have answered. A round
+    /// that fewer agents than [needed](Rounds::need) have answered stays open for another `length_ms`, again and again.
     /// `take` gets uploads that have numbers; what it refuses is said to the sender.
     ///
     /// **Returns** whether all have answered.
@@ -259,11 +241,15 @@ impl Rounds {
     /// **Errors**: [`Stop`].
     pub async fn collect(
         &mut self,
+        length_ms: u64,
         mut take: impl FnMut(u32, &Header, &Payload<'_>, &[u8]) -> Taken,
     ) -> Result<bool, Stop> {
         loop {
-            let (now, due) = (self.now(), self.exchange.due(self.now()));
+            let (now, due) = (self.now(), self.due());
             let Due::At(deadline) = due else {
+                if due == Due::Close && self.holds(length_ms) {
+                    continue;
+                }
                 self.exchange.close();
                 return Ok(due == Due::CloseEarly);
             };
@@ -274,7 +260,7 @@ impl Rounds {
                 Ok(Some(request)) => {
                     self.handle(request, &mut take)?;
                     // Whatever else is there already.
-                    while self.exchange.due(self.now()) == due
+                    while self.due() == due
                         && let Ok(request) = self.requests.try_recv()
                     {
                         self.handle(request, &mut take)?;
@@ -325,13 +311,18 @@ impl Rounds {
     /// Answers, or parks the question until there is an answer or it times out.
     fn ask(&mut self, asked: Parked) -> Result<(), Stop> {
         let answer = match self.exchange.asked(asked.who, &asked.have, &self.history, self.now()) {
+            Answer::Frame { .. } if self.is_waiting => {
+                // A frame of an attempt that is over would be answered for nothing.
+                let after_ms = LOOK_AGAIN.as_millis() as u64;
+                if asked.until > Instant::now() {
+                    self.park(asked, after_ms);
+                    return Ok(());
+                }
+                Asked::Later { after_ms: COME_BACK_MS }
+            }
             Answer::Frame { round } => self.sealed(round),
             Answer::Later { after_ms } if asked.until > Instant::now() => {
-                self.expiry = Some(self.expiry.map_or(asked.until, |expiry| expiry.min(asked.until)));
-                if let Some(before) = self.parked.insert(asked.who, asked) {
-                    // It asks again: whoever waited for the answer to its first question has hung up.
-                    drop(before.reply.send(Asked::Later { after_ms }));
-                }
+                self.park(asked, after_ms);
                 return Ok(());
             }
             Answer::Later { after_ms } => Asked::Later { after_ms },
@@ -350,6 +341,15 @@ impl Rounds {
         }
         drop(asked.reply.send(answer));
         Ok(())
+    }
+
+    /// Keeps a question until there is an answer, or its time is over.
+    fn park(&mut self, asked: Parked, after_ms: u64) {
+        self.expiry = Some(self.expiry.map_or(asked.until, |expiry| expiry.min(asked.until)));
+        if let Some(before) = self.parked.insert(asked.who, asked) {
+            // It asks again: whoever waited for the answer to its first question has hung up.
+            drop(before.reply.send(Asked::Later { after_ms }));
+        }
     }
 
     fn sealed(&self, round: u32) -> Asked {
@@ -384,6 +384,7 @@ impl Rounds {
         match take(who, &header, &payload, trailer) {
             Ok(()) => {
                 self.exchange.took(who);
+                self.present += 1;
                 Given::Reply(Reply::Taken)
             }
             Err(reason) => Given::Refused(reason),

@@ -8,16 +8,19 @@
 //! | state, frame and plan in one rename | – |
 //! | the ledger is synced, the frame is stored and announced | done again, once, from what the rename left |
 //!
-//! Rounds close at their deadline, even if answers are missing; earlier only if the terms allow it. The next frame is
+//! Nothing begins before the agents are there that are needed ([`Begin`]): until then no round is open, and nothing is
+//! charged. Rounds close at their deadline, even if answers are missing; earlier only if the terms allow it. The next frame is
 //! announced a fixed delay later. The time a sampler takes depends on what it draws, so it must not fall into that delay:
 //! another thread draws the noise of a round while its answers are collected ([`sordino_core::federated::Pool`]), from a
 //! generator that the system's entropy seeds for this pool alone.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
+use bytes::Bytes;
+use sordino_core::digest::Digest;
 use sordino_core::federated::exchange::Pace;
-use sordino_core::federated::{Aggregation, Pool, Server, ServerError, ServerState};
+use sordino_core::federated::{Pool, Server, ServerError, ServerState};
 use sordino_core::math::Scalar;
 use sordino_core::privacy::Private;
 use sordino_core::wire::{self, ScalarTag};
@@ -30,6 +33,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
+use crate::admission::{self, Inadmissible};
 use crate::door::{self, Counts, Door, Limits, TooFewHandles};
 use crate::enrolment::{self, Enrolment, EnrolmentError};
 use crate::folder::{Folder, FolderError, Found, Open};
@@ -57,9 +61,33 @@ pub struct Serving {
     pub delay: Duration,
     /// When agents are told to come back.
     pub pace: Pace,
+    /// Who must be there before anything is released.
+    pub begin: Begin,
     /// How long the server stays after the last frame: at most this long if the terms let rounds close early, otherwise
     /// exactly this long.
     pub linger: Duration,
+}
+
+/// Before what nothing is announced, and nothing released. The numbers are public.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Begin {
+    /// Agents that must have joined before the first round is announced, and that must have answered a round before it is
+    /// released. If none, all that were not shut out must have joined, and one answer is enough.
+    pub agents: Option<u32>,
+    /// The first round is not announced before this moment, whoever is there.
+    pub at: Option<SystemTime>,
+}
+
+impl Begin {
+    /// Agents that must have joined, of so many of whom some were shut out.
+    fn joined(&self, agents: u32, revoked: u32) -> u32 {
+        self.agents.unwrap_or(agents.saturating_sub(revoked).max(1))
+    }
+
+    /// Answers without which a round is not released.
+    fn answers(&self) -> u32 {
+        self.agents.unwrap_or(1)
+    }
 }
 
 /// Why a server ended.
@@ -101,9 +129,9 @@ pub enum ServeError {
         #[source]
         error: std::io::Error,
     },
-    /// The method's releases are not private: they can be rehearsed, never served.
-    #[error("this method's releases protect nobody; a real federation serves private ones only")]
-    Unprotected,
+    /// Its terms can be rehearsed at most, never served.
+    #[error(transparent)]
+    Inadmissible(#[from] Inadmissible),
     /// The thread that drew noise was lost: it panicked.
     #[error("the thread that drew the noise of this round was lost; nothing was charged")]
     Lost,
@@ -136,9 +164,7 @@ type PrivateHost<T> = ServerHost<T, SystemNoise, Deferred>;
 ///
 /// **Errors**: [`ServeError`]; in every case, nothing left that was not charged.
 pub async fn serve(folder: &Folder, serving: Serving) -> Result<(), ServeError> {
-    if !matches!(folder.terms.agreement.config.parameters().aggregation, Aggregation::Private { .. }) {
-        return Err(ServeError::Unprotected);
-    }
+    admission::admit(&folder.terms)?;
     match folder.terms.agreement.scalar {
         ScalarTag::F32 => serve_in::<f32>(folder, serving).await,
         _ => serve_in::<f64>(folder, serving).await,
@@ -177,14 +203,21 @@ async fn serve_in<T: Scalar>(folder: &Folder, serving: Serving) -> Result<(), Se
     beside.spawn(door::serve(listener, shown, door));
     let (keys, present) = (folder.path().to_owned(), folder.keys.present.fingerprint()?);
     beside.spawn(async move { keys::follow(&keys, present, show, told_of_keys).await });
-    beside.spawn(progress::tell(rounds.status(), agreement.clone(), spent.clone(), enrolment));
+    beside.spawn(progress::tell(rounds.status(), agreement.clone(), spent.clone(), enrolment.clone()));
     if let Some(address) = &serving.admin {
         let listen = |error| ServeError::Listen { address: address.clone(), error };
         let listener = TcpListener::bind(address).await.map_err(listen)?;
-        beside.spawn(progress::admin(listener, rounds.status(), spent.clone(), counts));
+        beside.spawn(progress::admin(
+            listener,
+            rounds.status(),
+            spent.clone(),
+            counts,
+            (agreement.clone(), enrolment.clone()),
+        ));
     }
     // Dropped with this function: nothing answers that cannot release.
-    let ended = all_rounds(folder, &serving, &mut host, &mut rounds, next, &spent).await;
+    let around = Around { folder, serving: &serving, enrolment: &enrolment, spent: &spent };
+    let ended = all_rounds(&around, &mut host, &mut rounds, next).await;
     if let Err(ServeError::Stop(stop @ (Stop::OlderDisk { .. } | Stop::Forked { .. }))) = &ended {
         // Restarted it would release until the next agent asks.
         folder.stop(&stop.to_string())?;
@@ -259,14 +292,89 @@ fn drawn_beside<T: Scalar>(host: &mut PrivateHost<T>, open: bool) -> Result<Opti
     Ok(recipe.map(|recipe| tokio::task::spawn_blocking(move || Ok(recipe.draw(&mut entropy::system()?)?))))
 }
 
+/// What a server works with, beside its machine.
+struct Around<'a> {
+    folder: &'a Folder,
+    serving: &'a Serving,
+    enrolment: &'a Enrolment,
+    spent: &'a Spent,
+}
+
+impl Around<'_> {
+    /// Waits until it is time for the first round, and tells what for. Who asks meanwhile is sent away.
+    async fn begin(&self, rounds: &mut Rounds) -> Result<(), ServeError> {
+        let (begin, agents) = (self.serving.begin, self.folder.terms.agreement.config.parameters().agents);
+        let (mut told, mut failed) = (None, None);
+        let waited = rounds.wait(|| {
+            let revoked = match enrolment::revoked(self.folder.path()) {
+                Ok(revoked) => revoked.len() as u32,
+                Err(error) => {
+                    failed = Some(error);
+                    return true;
+                }
+            };
+            let (needed, joined) = (begin.joined(agents, revoked), self.enrolment.count() as u32);
+            let left = begin.at.and_then(|at| at.duration_since(SystemTime::now()).ok()).filter(|left| !left.is_zero());
+            if joined >= needed && left.is_none() {
+                return true;
+            }
+            if told != Some((joined, needed)) {
+                told = Some((joined, needed));
+                let until = left.map_or(String::new(), |left| {
+                    format!(", and not before {} are over", progress::spoken(left.as_millis() as u64))
+                });
+                progress::note(&format!(
+                    "no round is open and nothing is charged: {joined} of {agents} agents have joined, the first round begins \
+                     when {needed} have{until}"
+                ));
+            }
+            false
+        });
+        waited.await?;
+        failed.map_or(Ok(()), |error| Err(error.into()))
+    }
+}
+
+impl Around<'_> {
+    /// Announces the last frame, and stays for those who have not fetched it; shorter if it `was_over` when the server started.
+    async fn end(
+        &self,
+        rounds: &mut Rounds,
+        (round, attempt): (u32, u16),
+        frame: Bytes,
+        chain: Digest,
+        was_over: bool,
+    ) -> Result<(), ServeError> {
+        let (folder, all) = (self.folder, self.serving.linger);
+        // Agents of a federation that was over long ago are gone.
+        let linger = all.saturating_sub(folder.since_the_last()?).max(all.min(LAST_REPLIES));
+        if was_over && linger < all {
+            let left = progress::spoken(linger.as_millis() as u64);
+            progress::note(&format!(
+                "all rounds were over when this server started: it stays for the rest of --linger, {left}"
+            ));
+        }
+        let (linger, early) = (linger.as_millis() as u64, folder.terms.agreement.announced.may_close_early);
+        rounds.announce(round, attempt, frame, chain, linger, early)?;
+        rounds.excuse(enrolment::revoked(folder.path())?);
+        rounds.need(0);
+        // Whoever is there says that it has the last frame. If the terms said so, the end comes when all have; else when it
+        // was to come, so that it does not tell that nobody was absent.
+        rounds.collect(linger, |_, _, _, _| Ok(())).await?;
+        match tokio::time::timeout(all.min(LAST_REPLIES), rounds.linger()).await {
+            Ok(stop) => Err(stop.into()),
+            Err(_elapsed) => Ok(()),
+        }
+    }
+}
+
 async fn all_rounds<T: Scalar>(
-    folder: &Folder,
-    serving: &Serving,
+    around: &Around<'_>,
     host: &mut PrivateHost<T>,
     rounds: &mut Rounds,
     (first, mut attempt): (u32, u16),
-    spent: &Spent,
 ) -> Result<(), ServeError> {
+    let Around { folder, serving, spent, .. } = around;
     let announced = folder.terms.agreement.announced;
     let last = folder.terms.agreement.config.parameters().rounds;
     let mut planned: Option<Planned> = None;
@@ -287,29 +395,25 @@ async fn all_rounds<T: Scalar>(
                 ));
             }
         };
+        if round == 0 {
+            around.begin(rounds).await?;
+        }
         if round == last {
             say_if_late(announcing);
             tokio::time::sleep_until(announcing).await;
-            let linger = serving.linger.as_millis() as u64;
-            rounds.announce(round, attempt, frame, chain, linger, announced.may_close_early)?;
-            rounds.excuse(enrolment::revoked(folder.path())?);
-            // Whoever is there says that it has the last frame. If the terms said so, the end comes when all have; else
-            // when it was to come, so that it does not tell that nobody was absent.
-            rounds.collect(|_, _, _, _| Ok(())).await?;
-            return match tokio::time::timeout(serving.linger.min(LAST_REPLIES), rounds.linger()).await {
-                Ok(stop) => Err(stop.into()),
-                Err(_elapsed) => Ok(()),
-            };
+            return around.end(rounds, (round, attempt), frame, chain, first == last).await;
         }
         let open = host.open()?;
         say_if_late(announcing);
         tokio::time::sleep_until(announcing).await;
         rounds.announce(round, attempt, frame, chain, announced.deadline_ms, announced.may_close_early)?;
         rounds.excuse(enrolment::revoked(folder.path())?);
+        // A round that the budget skips has no release to hold.
+        rounds.need(if open { serving.begin.answers() } else { 0 });
         let drawing = drawn_beside(host, open)?;
         let mut vector = vec![T::ZERO; folder.terms.agreement.config.parameters().feature_count as usize];
         rounds
-            .collect(|who, header, payload, _| {
+            .collect(announced.deadline_ms, |who, header, payload, _| {
                 if !open || header.len == 0 {
                     return Ok(());
                 }

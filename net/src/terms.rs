@@ -15,20 +15,32 @@ use sordino_core::kernel::{KernelError, StationaryKernel};
 use sordino_core::math::Scalar;
 use sordino_core::wire::frame_len_max;
 use sordino_sim::model::federated::DriverError;
-use sordino_sim::model::federated::context::{agreement, prior_factor};
+use sordino_sim::model::federated::context::{agreement, prior_factor_within};
 use sordino_sim::scenario::method::Kind;
 use sordino_sim::scenario::{Method, Scenario};
 
 use crate::authority::{self, Authority, AuthorityError};
+use crate::stored::{self, VersionError};
 
+/// What stored terms are called in their first line.
+const NAME: &str = "terms";
 /// Published terms are read up to this length: 2²⁴ candidates would be more, and no device holds them.
 pub const TERMS_BYTES_MAX: u64 = 64 << 20;
 /// The most numbers in the feature rows of all candidates: 1 GiB in double precision.
 const ROWS_MAX: usize = 1 << 27;
+/// The most numbers in the factor of the prior for joint draws: 512 MiB in double precision.
+const FACTOR_NUMBERS_MAX: usize = 1 << 26;
+/// The most multiply-adds for that factor, n·columns²: a minute or two of one core.
+const FACTOR_WORK_MAX: f64 = 1e11;
+/// From this many candidates on, the work for the factor is told before it begins.
+const FACTOR_TOLD: usize = 2000;
 
 /// Why terms were refused.
 #[derive(Debug, thiserror::Error)]
 pub enum TermsError {
+    /// They were stored by a newer program, or are another file.
+    #[error(transparent)]
+    Version(#[from] VersionError),
     /// The bytes do not decode.
     #[error("the terms do not decode: {0}")]
     Format(#[source] postcard::Error),
@@ -39,6 +51,22 @@ pub enum TermsError {
         numbers: usize,
         /// The most that are admissible.
         max: usize,
+    },
+    /// Joint draws over so many candidates, with so rough a kernel, are more work than an agent should do.
+    #[error(
+        "joint draws over {points} candidates need a factor of the prior with more than {columns} columns, which is the most for \
+         so many ({numbers} numbers, {work:.0e} multiply-adds); use fewer candidates, a larger surrogate.prior_tolerance, or \
+         surrogate.own_draw = \"features\""
+    )]
+    Factor {
+        /// Candidates.
+        points: usize,
+        /// The most columns for so many candidates.
+        columns: usize,
+        /// Numbers of a factor with so many columns.
+        numbers: usize,
+        /// Multiply-adds for it.
+        work: f64,
     },
     /// The candidates are not those of the agreement.
     #[error("the candidates are not those of the agreement")]
@@ -111,13 +139,67 @@ impl Terms {
         Ok(Terms { agreement, candidates: candidates.to_vec(), authority: None })
     }
 
+    /// Candidates in the list.
+    pub fn points(&self) -> usize {
+        self.candidates.len() / (self.agreement.dim as usize).max(1)
+    }
+
+    /// Refuses terms with more numbers in the feature rows of all candidates than an agent should keep.
+    ///
+    /// **Errors**: [`TermsError::Rows`].
+    pub fn bounded(&self) -> Result<(), TermsError> {
+        let count = self.agreement.config.parameters().feature_count as usize;
+        match self.points().saturating_mul(count) {
+            numbers if numbers > ROWS_MAX => Err(TermsError::Rows { numbers, max: ROWS_MAX }),
+            _ => Ok(()),
+        }
+    }
+
+    /// The work that joint draws are at the most, for people; none where agents draw by features, or where it is done at once.
+    pub fn work(&self) -> Option<String> {
+        let points = self.points();
+        if self.agreement.config.parameters().own_draw != OwnDraw::Joint || points < FACTOR_TOLD {
+            return None;
+        }
+        let (columns, numbers, work) = factor_max(points);
+        Some(format!(
+            "joint draws over {points} candidates: a factor of the prior with at most {columns} columns, which is {} MB and \
+             {work:.0e} multiply-adds at the most; beyond that these terms are refused",
+            numbers / 125_000
+        ))
+    }
+
+    /// The factor of the prior over all candidates, row-major, for agents that draw jointly; empty where they draw by features.
+    ///
+    /// **Errors**: [`TermsError::Kernel`]; [`TermsError::Factor`] if it needs more columns than admissible: 2²⁶ numbers, 10¹¹
+    /// multiply-adds.
+    pub fn factor(&self) -> Result<Vec<f64>, TermsError> {
+        let (public, dim, points) = (self.agreement.features, self.agreement.dim as usize, self.points());
+        if self.agreement.config.parameters().own_draw != OwnDraw::Joint {
+            return Ok(Vec::new());
+        }
+        let kernel = StationaryKernel::with_shape(public.kernel, public.lengthscale, public.signal_variance)
+            .map_err(TermsError::Kernel)?;
+        let (columns, numbers, work) = factor_max(points);
+        let within = prior_factor_within(&kernel, &self.candidates, dim, public.prior_tolerance, columns);
+        let (factor, _) = within.ok_or(TermsError::Factor { points, columns, numbers, work })?;
+        Ok(factor)
+    }
+
     /// Bytes of the longest request that an agent has a reason to send: an upload, or a token.
     pub fn upload_bytes_max(&self) -> usize {
         let numbers = self.agreement.config.parameters().feature_count as usize;
         frame_len_max(self.agreement.scalar, numbers).max(64)
     }
 
-    /// The terms as they are published and stored.
+    /// The terms as they are stored: as they are published, behind their version.
+    ///
+    /// **Errors**: [`TermsError::Format`].
+    pub fn to_stored(&self) -> Result<Vec<u8>, TermsError> {
+        Ok(stored::with_version(NAME, &self.to_bytes()?))
+    }
+
+    /// The terms as they are published.
     ///
     /// **Errors**: [`TermsError::Format`].
     pub fn to_bytes(&self) -> Result<Vec<u8>, TermsError> {
@@ -142,10 +224,11 @@ impl Terms {
         Ok(made.transpose()?)
     }
 
-    /// Reads them back. Compares the candidates with the agreement, and the digest of all with `expected` if it is given.
+    /// Reads them back, published or stored. Compares the candidates with the agreement, and the digest of all with `expected` if it is given.
     ///
     /// **Errors**: [`TermsError`].
     pub fn from_bytes(bytes: &[u8], expected: Option<&Digest>) -> Result<Self, TermsError> {
+        let (bytes, _) = stored::content(NAME, bytes)?;
         let (Published { agreement, candidates }, rest) =
             postcard::take_from_bytes::<Published<Agreement, Vec<f64>>>(bytes).map_err(TermsError::Format)?;
         let authority = (!rest.is_empty()).then(|| rest.to_vec());
@@ -160,6 +243,14 @@ impl Terms {
         }
         Ok(terms)
     }
+}
+
+/// The largest factor over this many candidates: its columns, its numbers, and the multiply-adds for it.
+fn factor_max(points: usize) -> (usize, usize, f64) {
+    let n = points.max(1);
+    let by_work = (FACTOR_WORK_MAX / n as f64).sqrt() as usize;
+    let columns = n.min(FACTOR_NUMBERS_MAX / n).min(by_work).max(1);
+    (columns, n * columns, n as f64 * (columns as f64).powi(2))
 }
 
 fn digest_of(candidates: &[f64], dim: usize) -> Result<Digest, DomainError> {
@@ -185,10 +276,7 @@ impl<T: Scalar> Shared<T> {
         let agreement = terms.agreement.clone();
         let (public, p, dim) = (agreement.features, agreement.config.parameters(), agreement.dim as usize);
         let count = p.feature_count as usize;
-        let numbers = (terms.candidates.len() / dim.max(1)).saturating_mul(count);
-        if numbers > ROWS_MAX {
-            return Err(TermsError::Rows { numbers, max: ROWS_MAX });
-        }
+        terms.bounded()?;
         let points: Vec<T> = terms.candidates.iter().map(|x| T::from_f64(*x)).collect();
         Candidates::list(&points, dim)?;
         let mut features = vec![T::ZERO; random_fourier::storage_len(dim, count)];
@@ -198,13 +286,7 @@ impl<T: Scalar> Shared<T> {
             map.features(point, row);
         }
         let region_of = points.chunks_exact(dim).map(|point| p.regions.region_of(point)).collect();
-        let mut prior_rows = Vec::new();
-        if p.own_draw == OwnDraw::Joint {
-            let kernel = StationaryKernel::with_shape(public.kernel, public.lengthscale, public.signal_variance)
-                .map_err(TermsError::Kernel)?;
-            let (factor, _) = prior_factor(&kernel, &terms.candidates, dim, public.prior_tolerance);
-            prior_rows = factor.into_iter().map(T::from_f64).collect();
-        }
+        let prior_rows = terms.factor()?.into_iter().map(T::from_f64).collect();
         let shared = Shared { agreement, points, features, feature_rows, region_of, prior_rows };
         shared.public()?;
         Ok(Arc::new(shared))

@@ -19,6 +19,13 @@ pub fn from_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
     Some(out)
 }
 
+/// Bytes of any number from hexadecimal digits.
+pub fn bytes_of(text: &str) -> Option<Vec<u8>> {
+    let pairs = text.as_bytes().as_chunks::<2>();
+    let byte = |pair: &[u8; 2]| from_hex::<1>(std::str::from_utf8(pair).ok()?).map(|[byte]| byte);
+    if pairs.1.is_empty() { pairs.0.iter().map(byte).collect() } else { None }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -38,6 +38,7 @@ use crate::random::{NoiseSource, Provenance, SourceKind};
 ///
 /// **Example**: that of [`Server`].
 #[derive(PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ServerState {
     #[serde(deserialize_with = "begin_again")]
     phase: ServerPhase,

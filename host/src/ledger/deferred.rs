@@ -22,6 +22,7 @@ use super::{Budgeted, Ledger, LedgerError, Mark};
 
 /// A charge that will be written down: a journal keeps it beside the broadcast it pays for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Planned {
     pub(super) entry: Entry,
     pub(super) mark: Mark,

@@ -13,7 +13,7 @@ use crate::rounds::Asked;
 /// What an agent waits for is told when it has waited this long.
 pub(super) const TOLD_AFTER: Duration = Duration::from_secs(2);
 
-/// What an agent waits for.
+/// What an agent waits for, or no longer does.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Awaited {
     /// The server, which does not answer.
@@ -22,6 +22,22 @@ pub enum Awaited {
         next: Duration,
         /// Why it does not answer.
         error: String,
+    },
+    /// The first round: the server waits for agents, or for a time.
+    Begin {
+        /// Agents that have joined, where the server says so.
+        joined: Option<u32>,
+        /// Agents of the federation.
+        agents: u32,
+    },
+    /// Nothing: it contributes nothing more, because of the ε that it accepts.
+    Spent {
+        /// The first round to which it contributes nothing.
+        round: u32,
+        /// Rounds to which it has contributed.
+        given: u32,
+        /// The ε that it accepts.
+        epsilon_max: f64,
     },
     /// Other agents, where a round may close early.
     Agents {
@@ -50,6 +66,17 @@ impl fmt::Display for Awaited {
             Awaited::Server { next, error } => {
                 write!(f, "waiting for the server; next attempt in {}, then every 10 s: {error}", time(next))
             }
+            Awaited::Begin { joined: Some(joined), agents } => {
+                write!(f, "waiting for the first round: {joined} of {agents} agents have joined")
+            }
+            Awaited::Begin { joined: None, .. } => {
+                write!(f, "waiting for the first round, which begins when enough agents have joined")
+            }
+            Awaited::Spent { round, given, epsilon_max } => write!(
+                f,
+                "ε = {epsilon_max} admits no further contribution after {given}: from round {round} on it contributes nothing, and \
+                 goes on with what others share"
+            ),
             Awaited::Agents { round, joined, agents, closes } if joined < agents => write!(
                 f,
                 "waiting for other agents: {joined} of {agents} have joined; round {round} closes in {} at the latest",
@@ -70,6 +97,7 @@ impl Awaited {
     fn is_as(&self, other: &Awaited) -> bool {
         match (self, other) {
             (Awaited::Server { .. }, Awaited::Server { .. }) => true,
+            (Awaited::Begin { .. } | Awaited::Spent { .. }, _) => self == other,
             (Awaited::Agents { round, joined, .. }, Awaited::Agents { round: before, joined: were, .. }) => {
                 (round, joined) == (before, were)
             }
@@ -103,6 +131,11 @@ impl Teller {
         Duration::from_millis(deadline_ms).saturating_sub(self.opened.elapsed())
     }
 
+    /// Tells something that is not a wait.
+    pub(super) fn say(&mut self, said: Awaited) {
+        (self.tell)(said);
+    }
+
     /// Tells what is awaited, unless it was told last.
     pub(super) fn tell(&mut self, awaited: Awaited) {
         if !self.told.as_ref().is_some_and(|told| told.is_as(&awaited)) {
@@ -116,7 +149,9 @@ impl Teller {
     pub(super) fn waits(&mut self, agreement: &Agreement, have: &Have, joined: Option<u32>) {
         let (announced, agents) = (agreement.announced, agreement.config.parameters().agents);
         // Before the first frame there is no round.
-        let Some(round) = have.frames.checked_sub(1) else { return };
+        let Some(round) = have.frames.checked_sub(1) else {
+            return self.tell(Awaited::Begin { joined: joined.filter(|_| announced.may_close_early), agents });
+        };
         let closes = self.closes(announced.deadline_ms);
         self.tell(match joined.filter(|_| announced.may_close_early) {
             Some(joined) => Awaited::Agents { round, joined, agents, closes },

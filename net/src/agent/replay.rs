@@ -15,7 +15,7 @@ use sordino_host::files::{FileError, read_bounded};
 use super::{AgentEnd, HostAgent, digest_of};
 use crate::journal::{JournalError, Step, parse, read};
 use crate::terms::{Shared, TERMS_BYTES_MAX, Terms, TermsError};
-use crate::text::from_hex;
+use crate::text::bytes_of;
 
 /// The file of an agent in its folder.
 pub const AGENT: &str = "agent.bin";
@@ -226,11 +226,4 @@ impl<T: Scalar> HostAgent<T> {
             }
         }
     }
-}
-
-/// Bytes of any number from hexadecimal digits.
-fn bytes_of(text: &str) -> Option<Vec<u8>> {
-    let pairs = text.as_bytes().as_chunks::<2>();
-    let byte = |pair: &[u8; 2]| from_hex::<1>(std::str::from_utf8(pair).ok()?).map(|[byte]| byte);
-    if pairs.1.is_empty() { pairs.0.iter().map(byte).collect() } else { None }
 }

@@ -13,11 +13,14 @@ use sordino_host::files::{read_bounded, write_privately};
 
 use super::{AgentEnd, HostAgent, beside};
 use crate::journal::{Journal, Mark, Step};
+use crate::stored;
 
+/// What the file is called in its first line.
+const NAME: &str = "agent";
 /// An agent's file is read up to this length.
 const BYTES_MAX: u64 = 1 << 30;
 
-/// The stored form; its SHA-256 follows it.
+/// The stored form, behind its version; the SHA-256 of both follows.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     terms: Digest,
@@ -69,7 +72,10 @@ impl<T: Scalar> HostAgent<T> {
         if Sha256::digest(body)[..] != *sum {
             return Err(broken);
         }
-        let stored: Stored = postcard::from_bytes(body).map_err(|_| broken)?;
+        let (body, _) = stored::content(NAME, body)?;
+        let Ok((stored, [])) = postcard::take_from_bytes::<Stored>(body) else {
+            return Err(AgentEnd::NotOurs { what: "does not decode, or was cut off" });
+        };
         let agreement = &self.shared.agreement;
         let ours = stored.exchange.belongs_to(agreement, self.state.agent()) && stored.terms == agreement.digest();
         if !ours || stored.state.agent() != self.state.agent() || stored.log.len() > self.log.len() * T::BYTES {
@@ -92,7 +98,8 @@ impl<T: Scalar> HostAgent<T> {
         log.chunks_exact_mut(T::BYTES).zip(&self.log).for_each(|(bytes, x)| x.write_le(bytes));
         let (terms, state, exchange) = (self.shared.agreement.digest(), self.state.clone(), self.exchange.clone());
         let stored = Stored { terms, state, exchange, log, given: self.given.clone(), journal: journal.mark() };
-        let mut bytes = postcard::to_allocvec(&stored).map_err(|_| AgentEnd::NotOurs { what: "cannot be written" })?;
+        let body = postcard::to_allocvec(&stored).map_err(|_| AgentEnd::NotOurs { what: "cannot be written" })?;
+        let mut bytes = stored::with_version(NAME, &body);
         let sum = Sha256::digest(&bytes);
         bytes.extend_from_slice(&sum);
         beside(|| {

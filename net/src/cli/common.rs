@@ -1,11 +1,16 @@
 //! What several commands read: scenarios, methods, times, ranges of agents; and the runtime they use.
 
 use std::ops::Range;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use sordino_sim::cli::error::CliError;
 use sordino_sim::cli::run::{one_method, scenario_text};
 use sordino_sim::scenario::{Method, Scenario};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::progress::note;
 
 /// A federated scenario by its name or file, reduced to the one method that is asked for, and that method.
 pub fn scenario(name: &str, settings: &[String], method: Option<&str>) -> Result<(Scenario, Method), CliError> {
@@ -32,6 +37,25 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// Seconds since 1970 from which on a number is taken for a moment: September 2001.
+const SECONDS_LEAST: i64 = 1_000_000_000;
+
+/// `2026-12-01T08:00:00Z`, or seconds since 1970: a moment, the same one however often it is read.
+pub fn moment(text: &str) -> Result<SystemTime, String> {
+    let moment = match text.parse::<i64>() {
+        Ok(seconds) if seconds < SECONDS_LEAST => {
+            return Err(format!(
+                "{seconds} seconds since 1970 are long over; a moment is expected, which a server that starts again reads in \
+                 the same way, as in \"$(date -d '+30 seconds' +%s)\""
+            ));
+        }
+        Ok(seconds) => OffsetDateTime::from_unix_timestamp(seconds).map_err(|error| error.to_string())?,
+        Err(_no_number) => OffsetDateTime::parse(text, &Rfc3339)
+            .map_err(|error| format!("{error}; as in 2026-12-01T08:00:00Z, or seconds since 1970"))?,
+    };
+    Ok(moment.into())
+}
+
 const YEAR_MS: u64 = 365 * 86_400_000;
 
 /// `3` or `0..200`.
@@ -47,12 +71,45 @@ pub fn agents(text: &str) -> Result<Range<u32>, String> {
 /// Waits for this to end, on two threads.
 pub fn wait<R>(work: impl Future<Output = R>) -> Result<R, CliError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    Ok(runtime.map_err(CliError::failure)?.block_on(work))
+    let runtime = runtime.map_err(CliError::failure)?;
+    let done = runtime.block_on(work);
+    // A thread that draws noise is not waited for.
+    runtime.shutdown_background();
+    Ok(done)
+}
+
+/// Waits for this to end, or for somebody to stop the process: none after SIGTERM, which is how systemd and containers end one,
+/// and which the first process of a container gets only if it asks for it.
+///
+/// **Errors**: exit code 1 after Ctrl-C.
+pub fn wait_or_stop<R>(work: impl Future<Output = R>) -> Result<Option<R>, CliError> {
+    wait(async {
+        let mut terminated = signal(SignalKind::terminate()).map_err(CliError::failure)?;
+        tokio::select! {
+            done = work => Ok(Some(done)),
+            _ = terminated.recv() => {
+                note("stopped by SIGTERM; the same command goes on");
+                Ok(None)
+            }
+            _ = tokio::signal::ctrl_c() => Err(CliError::failure("interrupted; the same command goes on")),
+        }
+    })?
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn mended3_a_moment_is_read_or_refused() {
+        let seconds = |text| moment(text).map(|at| at.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs());
+        assert_eq!(seconds("2033-05-18T03:33:20Z"), Ok(2_000_000_000));
+        assert_eq!(seconds("2033-05-18T05:33:20+02:00"), Ok(2_000_000_000));
+        assert_eq!(seconds("2000000000"), Ok(2_000_000_000));
+        for bad in ["30", "-5", "tomorrow", "2033-05-18", "2033-05-18T03:33:20", "99999999999999"] {
+            assert!(moment(bad).is_err(), "{bad}");
+        }
+    }
 
     #[test]
     fn times_and_ranges_are_read_or_refused() {

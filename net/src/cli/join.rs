@@ -3,13 +3,16 @@
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
 
 use clap::Args;
+use rustix::process::{Pid, Signal, kill_process_group};
 use sordino_host::files::{read_text, write_privately};
 use sordino_sim::cli::error::CliError;
 use sordino_sim::cli::print;
 use sordino_sim::text::significant;
+use tokio::io::AsyncWriteExt;
 
 use super::common;
 use crate::agent::Query;
@@ -27,8 +30,8 @@ pub struct Join {
     /// machine, who may read the arguments of every process
     #[arg(value_name = "INVITATION|@FILE|-")]
     invitation: String,
-    /// Command that measures a point, run by `sh`: {x0}, {x1}, … are replaced by coordinates in [0, 1]; the last line it
-    /// prints is the value, larger is better
+    /// Command that measures a point, run by `sh`: it gets coordinates in [0, 1] as variables SORDINO_X0, SORDINO_X1, … and
+    /// as one line of JSON, {"x0": 0.25, "x1": 0.5}, on standard input; the last line it prints is the value, larger is better
     #[arg(long)]
     command: String,
     /// Where key and state are kept; start again with the same folder to go on [default: ./sordino-agent-RUN-SLOT]
@@ -43,6 +46,15 @@ pub struct Join {
     /// Contribute to no more than this ε, and go on with what others share [default: what the terms say]
     #[arg(long, value_name = "EPSILON")]
     max_epsilon: Option<f64>,
+    /// Agree to no terms with a larger δ [default: 1/(10 N), which no federation may exceed]
+    #[arg(long, value_name = "DELTA")]
+    max_delta: Option<f64>,
+    /// How often a command that fails is tried again for the same point, after 1 s, 2 s, 4 s, … of at most a minute
+    #[arg(long, value_name = "TIMES", default_value_t = 3)]
+    retries: u32,
+    /// Kill a command that takes longer, with what it started, and count it as failed [default: none]
+    #[arg(long, value_name = "TIME", value_parser = common::duration)]
+    time_limit: Option<Duration>,
     /// Print every point and its value: these are observations, so not for a log that others read
     #[arg(long)]
     show_values: bool,
@@ -53,6 +65,10 @@ pub fn execute(arguments: &Join) -> Result<(), CliError> {
     if arguments.max_epsilon.is_some_and(|most| !(most > 0.0 && most.is_finite())) {
         return Err(CliError::input("--max-epsilon: a number above 0 is expected"));
     }
+    if arguments.max_delta.is_some_and(|most| !(most > 0.0 && most < 1.0)) {
+        return Err(CliError::input("--max-delta: a number between 0 and 1 is expected"));
+    }
+    no_braces(&arguments.command)?;
     let invitation = invitation(&arguments.invitation)?;
     let beside = || PathBuf::from(format!("sordino-agent-{:016x}-{}", invitation.deployment, invitation.slot));
     let folder = arguments.folder.clone().unwrap_or_else(beside);
@@ -63,9 +79,11 @@ pub fn execute(arguments: &Join) -> Result<(), CliError> {
         note(&format!("{key}: others on this machine may read the key (mode {mode:o}, 600 is expected)"));
     }
     let show = arguments.show_values;
-    let joining = Joining { invitation, folder, certified, epsilon_max: arguments.max_epsilon, wait: WAIT_MAX };
-    let joined =
-        common::wait(join(&joining, |query| measure(&arguments.command, query, show)))?.map_err(CliError::failure)?;
+    let (epsilon_max, delta_max) = (arguments.max_epsilon, arguments.max_delta);
+    let joining = Joining { invitation, folder, certified, epsilon_max, delta_max, wait: WAIT_MAX };
+    let joined = common::wait_or_stop(join(&joining, |query| measure(arguments, query)))?;
+    let Some(joined) = joined else { return Ok(()) };
+    let joined = joined.map_err(CliError::failure)?;
     let told = match &joined.best {
         Some(best) if show => format!("best: {} at ({}), point {}\n", best.value, shown(&best.point), best.number + 1),
         Some(best) => {
@@ -110,27 +128,131 @@ fn read_by_others(path: &Path) -> Option<u32> {
     (mode & 0o077 != 0).then_some(mode)
 }
 
+/// Refuses a command with the places for coordinates of earlier versions: everybody on a machine can read the text of a
+/// process's command.
+fn no_braces(command: &str) -> Result<(), CliError> {
+    for (at, _) in command.match_indices("{x") {
+        let rest = &command[at + "{x".len()..];
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        if digits > 0 && rest[digits..].starts_with('}') {
+            let number = &rest[..digits];
+            return Err(CliError::input(format!(
+                "--command: {{x{number}}} is not replaced, because everybody on this machine can read the commands of processes: write \
+                 $SORDINO_X{number} (quoted with ' for --command, not with \"), or read {{\"x{number}\": …}} from standard input"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The point as a command reads it: one line of JSON.
+fn line(point: &[f64]) -> String {
+    let named = point.iter().enumerate().map(|(i, x)| format!("\"x{i}\":{x}"));
+    format!("{{{}}}\n", named.collect::<Vec<_>>().join(","))
+}
+
+/// The longest pause before a command is tried again.
+const PAUSE_MAX: Duration = Duration::from_secs(60);
+
+/// Runs the command for one point, again if it fails.
+async fn measure(arguments: &Join, query: Query) -> Result<f64, String> {
+    let (mut pause, mut failed) = (Duration::from_secs(1), 0);
+    loop {
+        let error = match once(arguments, &query).await {
+            Ok(value) => return Ok(value),
+            Err(error) => error,
+        };
+        if failed == arguments.retries {
+            return Err(error);
+        }
+        failed += 1;
+        note(&format!(
+            "agent {}: point {}: {error}; tried again in {} s ({failed} of {} times)",
+            query.agent,
+            query.number + 1,
+            pause.as_secs(),
+            arguments.retries
+        ));
+        tokio::time::sleep(pause).await;
+        pause = (2 * pause).min(PAUSE_MAX);
+    }
+}
+
 /// Runs the command for one point.
-async fn measure(command: &str, query: Query, show: bool) -> Result<f64, String> {
-    let mut text = command.to_owned();
-    // The braces keep {x1} apart from {x10}, so any order would do.
-    for (i, x) in query.point.iter().enumerate().rev() {
-        text = text.replace(&format!("{{x{i}}}"), &x.to_string());
+async fn once(arguments: &Join, query: &Query) -> Result<f64, String> {
+    let (command, show) = (&arguments.command, arguments.show_values);
+    let at = if show { format!(" at ({})", shown(&query.point)) } else { String::new() };
+    let limit = arguments.time_limit.unwrap_or(Duration::MAX);
+    let ran = tokio::time::timeout(limit, ran(command, &query.point)).await;
+    let ran =
+        ran.map_err(|_elapsed| format!("`{command}`{at} took longer than {} s and was killed", limit.as_secs_f64()))?;
+    let (status, printed) = ran.map_err(|error| format!("sh: {error}"))?;
+    if !status.success() {
+        return Err(format!("`{command}`{at} ended with {status}"));
     }
-    let mut shell = tokio::process::Command::new("sh");
-    shell.args(["-c", &text]).stdin(Stdio::null()).stderr(Stdio::inherit()).kill_on_drop(true);
-    let output = shell.output().await.map_err(|error| format!("sh: {error}"))?;
-    if !output.status.success() {
-        return Err(format!("`{text}` ended with {}", output.status));
-    }
-    let printed = String::from_utf8_lossy(&output.stdout);
     let last = printed.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
     match last.trim().parse::<f64>() {
         Ok(value) if value.is_finite() => {
-            let what = if show { format!(" at ({}): {value}", shown(&query.point)) } else { " measured".into() };
+            let what = if show { format!("{at}: {value}") } else { " measured".into() };
             note(&format!("agent {}: point {}{what}", query.agent, query.number + 1));
             Ok(value)
         }
-        _ => Err(format!("`{text}` printed {last:?} last, a finite number is expected")),
+        _ if show => Err(format!("`{command}`{at} printed {last:?} last, a finite number is expected")),
+        _ => Err(format!(
+            "`{command}` printed a last line that is no finite number; --show-values shows it (it may tell an observation)"
+        )),
+    }
+}
+
+/// The processes of a command, which end with it, however it ends.
+struct Group(Option<Pid>);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // No such group: all of it has ended.
+        let _ = self.0.map(|group| kill_process_group(group, Signal::KILL));
+    }
+}
+
+/// How the command ended, and what it printed. The point is in its environment and on its standard input, which only the
+/// owner of the process can read.
+async fn ran(command: &str, point: &[f64]) -> std::io::Result<(ExitStatus, String)> {
+    let mut shell = tokio::process::Command::new("sh");
+    shell.args(["-c", command]).envs(point.iter().enumerate().map(|(i, x)| (format!("SORDINO_X{i}"), x.to_string())));
+    shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).kill_on_drop(true).process_group(0);
+    let mut child = shell.spawn()?;
+    let _ends_with_us = Group(child.id().and_then(|id| Pid::from_raw(id as i32)));
+    if let Some(mut stdin) = child.stdin.take() {
+        // A command that reads the variables hangs up.
+        drop(stdin.write_all(line(point).as_bytes()).await);
+    }
+    let output = child.wait_with_output().await?;
+    Ok((output.status, String::from_utf8_lossy(&output.stdout).into_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mended3_a_point_is_data_and_never_text_of_a_command() {
+        let point = [0.1, 1.0, 1e-300, 0.123_456_789_012_345_68];
+        let read: serde_json::Value = serde_json::from_str(&line(&point)).unwrap();
+        for (i, x) in point.iter().enumerate() {
+            assert_eq!(read[format!("x{i}")].as_f64().unwrap().to_bits(), x.to_bits(), "{i}");
+        }
+        for (command, number) in [("echo {x0}", "0"), ("a '{x}' {x12}{y}", "12"), ("{x{x3}", "3")] {
+            let said = no_braces(command).unwrap_err().to_string();
+            assert!(said.contains(&format!("{{x{number}}} is not replaced")), "{said}");
+            assert!(said.contains(&format!("$SORDINO_X{number} ")), "{said}");
+        }
+        // Negative control: braces of a shell or of awk.
+        for command in ["awk '{ print $1 }'", "echo ${x0}x {x} {xy} x0} {x1", "echo {x,0}"] {
+            if command.contains("${x0}") {
+                assert!(no_braces(command).is_err(), "a shell's own variable x0 looks the same");
+            } else {
+                no_braces(command).unwrap();
+            }
+        }
     }
 }

@@ -3,7 +3,7 @@
 //! | module | command |
 //! |---|---|
 //! | `server` | `serve`, `invite`, `rotate`, `revoke` |
-//! | `papers` | `replay`, `promise`: what a folder documents |
+//! | `papers` | `replay`, `promise`, `verify`: what a folder documents |
 //! | `join` | `join` |
 //! | `rehearse` | `rehearse` |
 //! | `bridge` (feature `mqtt`) | `bridge` |
@@ -50,6 +50,8 @@ enum Command {
     Replay(papers::Replay),
     /// Print what a federation promises, signed with the server's key
     Promise(papers::Folder),
+    /// Check the signature of what `promise` printed
+    Verify(papers::Verify),
     /// Run a simulated federation over HTTPS on this machine; prints the digest of `sordino run`
     Rehearse(rehearse::Rehearse),
     /// Carry connections between agents and a server over an MQTT 5 broker that need not be trusted
@@ -67,6 +69,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Revoke(arguments) => server::revoke(&arguments),
         Command::Replay(arguments) => papers::replay(&arguments),
         Command::Promise(arguments) => papers::promise(&arguments),
+        Command::Verify(arguments) => papers::verify(&arguments),
         Command::Rehearse(arguments) => rehearse::execute(&arguments),
         #[cfg(feature = "mqtt")]
         Command::Bridge(arguments) => bridge::execute(&arguments),

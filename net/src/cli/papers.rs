@@ -1,18 +1,21 @@
 //! `sordino-net replay`, `promise`: a server's or an agent's folder, checked; what was promised, signed.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use sordino_core::federated::{Aggregation, Server};
 use sordino_core::privacy::accountant::RdpAccountant;
 use sordino_core::wire::{self, Kind};
+use sordino_host::files::read_text;
 use sordino_host::ledger::{Contents, Spent};
 use sordino_sim::cli::error::CliError;
 use sordino_sim::cli::print;
 
 use crate::agent::replay::{self, Replayed};
 use crate::folder;
-use crate::text::hex;
+use crate::identity::{Fingerprint, verified};
+use crate::text::{bytes_of, hex};
 
 /// Arguments of `promise`.
 #[derive(Clone, Debug, Args)]
@@ -108,5 +111,53 @@ pub fn promise(arguments: &Folder) -> Result<(), CliError> {
     let text = text.to_string();
     let signature = folder.keys.present.sign(text.as_bytes()).map_err(CliError::failure)?;
     let key = folder.keys.present.fingerprint().map_err(CliError::failure)?;
-    print(&format!("{text}\nsigned by {key} (ECDSA P-256, SHA-256, of the line above): {}\n", hex(&signature)))
+    let public = hex(&folder.keys.present.public_key().map_err(CliError::failure)?);
+    print(&format!(
+        "{text}\nsigned by {key} (ECDSA P-256, SHA-256, of the line above): {}\npublic key {public}\n",
+        hex(&signature)
+    ))
+}
+
+/// Arguments of `verify`.
+#[derive(Clone, Debug, Args)]
+pub struct Verify {
+    /// What `promise` printed; - for standard input
+    #[arg(value_name = "FILE|-")]
+    file: PathBuf,
+    /// The key that must have signed it, 64 hexadecimal digits: a `pin` of an invitation
+    #[arg(long, value_name = "FINGERPRINT")]
+    key: Option<Fingerprint>,
+}
+
+/// A promise is read up to this length.
+const PROMISE_BYTES_MAX: u64 = 1 << 16;
+
+/// Whether a promise is signed by the key that it names, and that key is the one that was asked for.
+pub fn verify(arguments: &Verify) -> Result<(), CliError> {
+    let text = if arguments.file.as_os_str() == "-" {
+        let mut text = String::new();
+        std::io::stdin().take(PROMISE_BYTES_MAX).read_to_string(&mut text).map_err(CliError::failure)?;
+        text
+    } else {
+        read_text(&arguments.file, PROMISE_BYTES_MAX).map_err(CliError::failure)?
+    };
+    let mut lines = text.lines();
+    let (Some(promise), Some(signed), Some(public)) = (lines.next(), lines.next(), lines.next()) else {
+        return Err(CliError::input("three lines are expected: the promise, its signature, the public key"));
+    };
+    let signature = signed.rsplit(' ').next().and_then(bytes_of);
+    let public = public.strip_prefix("public key ").and_then(bytes_of);
+    let (Some(signature), Some(public)) = (signature, public) else {
+        return Err(CliError::input("a signature and a public key in hexadecimal digits are expected"));
+    };
+    let Some(key) = verified(&public, promise.as_bytes(), &signature) else {
+        return Err(CliError::failure("the promise is not signed by this key: it was changed, or its signature"));
+    };
+    match arguments.key {
+        Some(expected) if expected != key => {
+            Err(CliError::failure(format!("the promise is signed by {key}, not by {expected}")))
+        }
+        Some(_) => print(&format!("signed by {key}, as expected\n")),
+        None => print(&format!("signed by {key}; compare it with a pin of an invitation, or say --key\n")),
+    }
 }

@@ -2,10 +2,9 @@
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use clap::Args;
-use sordino_core::federated::Aggregation;
 use sordino_core::federated::exchange::{Announced, Pace};
 use sordino_core::random::RunSeed;
 use sordino_host::entropy;
@@ -13,16 +12,18 @@ use sordino_host::ledger::CounterPlace;
 use sordino_sim::cli::error::CliError;
 use sordino_sim::cli::print;
 use sordino_sim::progress::log::Log;
-use sordino_sim::text::chain;
+use sordino_sim::scenario::{Scenario, method};
+use sordino_sim::text::{chain, significant};
 
 use super::common;
+use crate::admission;
 use crate::authority;
 use crate::enrolment;
 use crate::folder::Folder;
 use crate::invitation::Invitation;
 use crate::keys;
 use crate::progress::note;
-use crate::serve::{self, Serving};
+use crate::serve::{self, Begin, Serving};
 use crate::terms::Terms;
 
 /// Arguments of `serve`.
@@ -59,6 +60,13 @@ pub struct Serve {
     /// How long the server stays after the last broadcast; with --close-early it leaves as soon as all have it
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = common::duration)]
     linger: Duration,
+    /// Begin when this many agents have joined, and release nothing of a round that fewer have answered: a public number; 0
+    /// begins and releases whoever is there [default: all must have joined, and one must have answered]
+    #[arg(long, value_name = "AGENTS")]
+    min_agents: Option<u32>,
+    /// Begin no earlier: 2026-12-01T08:00:00Z, or seconds since 1970; the agents of --min-agents must have joined as well
+    #[arg(long, value_name = "TIME", value_parser = common::moment)]
+    begin_at: Option<SystemTime>,
     /// Which method [default: the scenario's only one, or dp-fts-de]
     #[arg(long)]
     method: Option<String>,
@@ -96,18 +104,14 @@ pub fn serve(arguments: &Serve) -> Result<(), CliError> {
         counter,
         delay: arguments.delay,
         pace: Pace { ask_again_ms: arguments.ask_again.as_millis() as u64, spread_ms },
+        begin: Begin { agents: arguments.min_agents, at: arguments.begin_at },
         linger: arguments.linger,
     };
     let (address, path) = (folder.address().map_err(CliError::failure)?, folder.path().display());
     let agents = folder.terms.agreement.config.parameters().agents;
     note(&format!("serving {path} at {address}; invitations: sordino invite {path} --agents 0..{agents}"));
-    let ended = common::wait(async {
-        tokio::select! {
-            ended = serve::serve(&folder, serving) => ended.map_err(CliError::failure),
-            _ = tokio::signal::ctrl_c() => Err(CliError::failure("interrupted; the same command goes on")),
-        }
-    });
-    ended??;
+    let Some(ended) = common::wait_or_stop(serve::serve(&folder, serving))? else { return Ok(()) };
+    ended.map_err(CliError::failure)?;
     print(&format!("done; sordino replay {path} checks it\n"))
 }
 
@@ -119,12 +123,17 @@ fn begin(arguments: &Serve) -> Result<Folder, CliError> {
             "privacy.max_epsilon is not set: a real federation has a budget; say --set privacy.max_epsilon=8",
         ));
     }
+    admission::unit_box(&scenario).map_err(CliError::input)?;
+    let agents = scenario.federation.agents;
+    if let Some(least) = arguments.min_agents.filter(|least| *least > agents) {
+        return Err(CliError::input(format!("--min-agents {least}: this federation has {agents} agents")));
+    }
     // Only the list of points is used: what agents measure there is their own.
     let functions =
         sordino_sim::world::load(&scenario, None).map_err(CliError::input)?.realize(RunSeed::new(scenario.seed, 0));
     let announced = Announced {
         epsilon_max: scenario.privacy.max_epsilon,
-        delta: scenario.privacy.delta,
+        delta: announced_delta(&scenario),
         deadline_ms: arguments.deadline.as_millis() as u64,
         may_close_early: arguments.close_early,
     };
@@ -135,12 +144,36 @@ fn begin(arguments: &Serve) -> Result<Folder, CliError> {
         let refused = |error| CliError::input(format!("--ca {}: {}", path.display(), chain(&error)));
         terms.authority = Some(authority::read(path).map_err(refused)?);
     }
-    if !matches!(terms.agreement.config.parameters().aggregation, Aggregation::Private { .. }) {
-        return Err(CliError::input(serve::ServeError::Unprotected));
-    }
+    let admitted = admission::admit(&terms).map_err(CliError::input)?;
+    terms.work().iter().for_each(|work| note(work));
+    // Every agent will compute it: better refused here.
+    terms.factor().map_err(CliError::input)?;
     let folder = Folder::begin(&arguments.folder, terms).map_err(CliError::failure)?;
     folder.set_address(arguments.address.as_ref().unwrap_or(&arguments.listen)).map_err(CliError::failure)?;
+    note(&admitted.cost());
+    cautions(scenario, announced.delta).iter().for_each(|caution| note(&format!("warning: {caution}")));
     Ok(folder)
+}
+
+/// The δ that is announced. If it is not the scenario's, that is told.
+fn announced_delta(scenario: &Scenario) -> f64 {
+    let (delta, announced) = (scenario.privacy.delta, scenario.privacy.announced_delta(scenario.federation.agents));
+    if announced != delta {
+        note(&format!(
+            "δ = {}, which is 1/(10 N): the scenario sets no privacy.delta, and the {} of simulations is too large to be served",
+            significant(announced, 3),
+            significant(delta, 3)
+        ));
+    }
+    announced
+}
+
+/// What `run` cautions against, at the δ that is served.
+fn cautions(mut scenario: Scenario, delta: f64) -> Vec<String> {
+    scenario.privacy.delta = delta;
+    scenario.federation.methods = vec![method::DP_FTS_DE.named()];
+    scenario.own.clear();
+    scenario.cautions()
 }
 
 /// Arguments of `invite`.

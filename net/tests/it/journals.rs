@@ -18,7 +18,7 @@ const KILLS: u32 = 12;
 /// An agent as a process, whose command measures something that is never the same twice.
 fn agent_process(federation: &Federation, invitation: &Invitation) -> Process {
     let folder = federation.joining(invitation).folder.display().to_string();
-    let measure = "echo \"{x0} $(date +%N)\" | awk '{ print $1 + $2 / 1e10 }'";
+    let measure = "echo \"$SORDINO_X0 $(date +%N)\" | awk '{ print $1 + $2 / 1e10 }'";
     let mut command = program(&["join", &invitation.to_string(), "--command", measure, "--folder", &folder]);
     command.stdout(Stdio::null()).stderr(Stdio::null());
     Process::start(command)

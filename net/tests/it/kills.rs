@@ -86,7 +86,7 @@ const KILLS: u32 = 40;
 /// An agent as a process of its own, whose command measures.
 fn agent_process(federation: &Federation, invitation: &Invitation) -> Process {
     let folder = federation.joining(invitation).folder.display().to_string();
-    let mut command = program(&["join", &invitation.to_string(), "--command", "echo {x0}", "--folder", &folder]);
+    let mut command = program(&["join", &invitation.to_string(), "--command", "echo $SORDINO_X0", "--folder", &folder]);
     command.stdout(Stdio::null()).stderr(Stdio::null());
     Process::start(command)
 }

@@ -1,11 +1,13 @@
 //! Real federations on loopback: rehearsals against the simulator, private servers under kill −9, hostile bodies.
 
 mod authorities;
+mod begins;
 mod bodies;
 #[cfg(feature = "mqtt")]
 mod bridges;
 #[cfg(feature = "mqtt")]
 mod brokers;
+mod consents;
 mod deadlines;
 mod folders;
 mod journals;
@@ -14,4 +16,5 @@ mod noise;
 mod rehearsals;
 mod rotations;
 mod statuses;
+mod upkeep;
 mod util;

@@ -151,8 +151,14 @@ pub struct Federation {
 }
 
 impl Federation {
-    /// With these further arguments of `serve`.
+    /// With these further arguments of `serve`, and rounds that go by the clock whoever is there: what a server waits for
+    /// has tests of its own.
     pub fn new(name: &str, agents: u32, rounds: u32, more: &[&str]) -> Federation {
+        Federation::waiting(name, agents, rounds, &[more, &["--min-agents", "0"]].concat())
+    }
+
+    /// With these further arguments of `serve` and no others.
+    pub fn waiting(name: &str, agents: u32, rounds: u32, more: &[&str]) -> Federation {
         let (place, port) = (Place::new(name), free_port());
         let folder = place.server().display().to_string();
         let counter = place.0.join("counter").display().to_string();
@@ -189,9 +195,21 @@ impl Federation {
     }
 
     /// Starts it with this program in front of its arguments.
-    pub fn serve_as(&self, mut command: Command) -> Process {
+    pub fn serve_as(&self, command: Command) -> Process {
+        self.start(command, &self.arguments)
+    }
+
+    /// The same with another value of an option that it has.
+    pub fn serve_with(&self, command: Command, [option, value]: &[&str; 2]) -> Process {
+        let mut arguments = self.arguments.clone();
+        let at = arguments.iter().position(|argument| argument == option).unwrap();
+        arguments[at + 1] = value.to_string();
+        self.start(command, &arguments)
+    }
+
+    fn start(&self, mut command: Command, arguments: &[String]) -> Process {
         let log = || File::options().create(true).append(true).open(self.log()).unwrap();
-        command.args(&self.arguments).stdin(Stdio::null()).stdout(log()).stderr(log());
+        command.args(arguments).stdin(Stdio::null()).stdout(log()).stderr(log());
         Process::start(command)
     }
 
@@ -272,6 +290,7 @@ impl Federation {
             folder,
             certified: None,
             epsilon_max: None,
+            delta_max: None,
             wait: Duration::from_secs(5),
         }
     }

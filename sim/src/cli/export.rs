@@ -73,7 +73,11 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let functions = world::load(&scenario, arguments.data.as_deref())?.realize(seed);
     let announced = Announced {
         epsilon_max: scenario.privacy.max_epsilon,
-        delta: scenario.privacy.delta,
+        // A real one has a deployment of its own, and the δ that `serve` takes.
+        delta: match arguments.deployment {
+            Some(_) => scenario.privacy.announced_delta(scenario.federation.agents),
+            None => scenario.privacy.delta,
+        },
         deadline_ms: arguments.deadline_ms,
         may_close_early: arguments.close_early,
     };

@@ -173,7 +173,7 @@ keys! {
         /// Releases are integers on a grid of 2^this units.
         grid_exponent: u32 [is 20] in whole(16, 20);
         /// δ at which ε is stated; tables also show ε at δ = 1e-5.
-        delta: f64 [like "N^−1.1" Scalar::pow(f64::from(federation.agents), -1.1).min(0.5)] in number(1e-15, 0.5);
+        delta: f64 [like "N^−1.1" usual_delta(federation.agents)] in number(1e-15, 0.5);
         /// a: how much more weight the agents of a region have in it at first.
         weight_concentration: f64 [is 15.0] in number(0.0, 100.0);
         /// A release that would exceed this ε is refused (by a filter with the Rényi accountant, at `delta`).
@@ -181,7 +181,22 @@ keys! {
     }
 }
 
+/// The δ of a simulation that sets none, N^−1.1: more than a real federation may have.
+pub fn usual_delta(agents: u32) -> f64 {
+    Scalar::pow(f64::from(agents), -1.1).min(0.5)
+}
+
+/// The largest δ of a real federation of this many agents: 1/(10 N).
+pub fn served_delta(agents: u32) -> f64 {
+    1.0 / (10.0 * f64::from(agents.max(1)))
+}
+
 impl PrivacyConfig {
+    /// δ as a real federation of this many agents announces it: the largest that it may have where the scenario sets none.
+    pub fn announced_delta(&self, agents: u32) -> f64 {
+        if self.delta == usual_delta(agents) { served_delta(agents) } else { self.delta }
+    }
+
     /// One release of the private methods other than the federated prior.
     pub fn event(&self) -> Event {
         Event::PoissonSampledGaussian {
@@ -333,6 +348,21 @@ impl Scenario {
 mod tests {
     use super::*;
     use crate::scenario::Shipped;
+
+    #[test]
+    fn mended3_a_real_federation_has_a_delta_of_its_own_where_the_scenario_sets_none() {
+        let announced = |settings: &[&str]| {
+            let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
+            let scenario = Scenario::parse("default", Shipped::find("default").unwrap().text, &settings).unwrap();
+            scenario.privacy.announced_delta(scenario.federation.agents)
+        };
+        assert_eq!(announced(&[]), 1.0 / 2000.0);
+        for delta in ["1e-5", "0.4"] {
+            assert_eq!(announced(&[&format!("privacy.delta={delta}")]), delta.parse::<f64>().unwrap(), "as it was set");
+        }
+        // That of simulations is larger, whatever the number of agents.
+        assert!([2, 3, 20, 200, 1_000_000].into_iter().all(|agents| usual_delta(agents) > served_delta(agents)));
+    }
 
     #[test]
     fn a_large_delta_is_cautioned_against_once_for_each_that_is_told() {

@@ -142,6 +142,12 @@ impl<F: AsRef<[u8]> + AsMut<[u8]>> ServerExchange<F> {
         (self.answered, self.is_open) = (0, true);
     }
 
+    /// The round that is open ends at this later moment; answers that were taken stay. For a round that too few agents have
+    /// answered to be released.
+    pub fn postpone(&mut self, deadline: Millis) {
+        self.period.deadline = self.period.deadline.max(deadline);
+    }
+
     /// No further answers to this round.
     pub fn close(&mut self) {
         self.is_open = false;

@@ -430,3 +430,30 @@ fn a_stored_exchange_goes_on_and_agreements_differ_by_every_number() {
     ];
     assert!(others.iter().all(|other| !agent.belongs_to(other, 1)));
 }
+
+/// A round that too few had answered ended at its deadline.
+#[test]
+fn mended3_a_round_that_is_held_stays_open_with_the_answers_it_has() {
+    let terms = agreement(2);
+    let mut server = Server::new(&terms, 2);
+    server.begin(0, Millis(0));
+    let marks = |agent| Header {
+        agent,
+        chain: wire::prefix(&server.history[1]),
+        ..super::agreement::header(terms.deployment, &terms.digest(), wire::Kind::Upload, agent, 0)
+    };
+    let marks = [marks(0), marks(1)];
+    server.exchange.took(0);
+    let given = |server: &Server, who: u32, now| server.exchange.given(who, &marks[who as usize], Millis(now));
+    assert_eq!((server.exchange.due(Millis(1000)), given(&server, 1, 1000)), (Due::Close, Some(Reply::Over)));
+    server.exchange.postpone(Millis(2000));
+    assert_eq!(server.exchange.due(Millis(1000)), Due::At(Millis(2000)));
+    assert_eq!((given(&server, 1, 1999), given(&server, 0, 1999)), (None, Some(Reply::Already)));
+    assert_eq!((given(&server, 1, 2000), server.exchange.answered()), (Some(Reply::Over), 1));
+    // A deadline never comes earlier than it was said.
+    server.exchange.postpone(Millis(1500));
+    assert_eq!(server.exchange.due(Millis(1999)), Due::At(Millis(2000)));
+    // A round that begins has nothing of it.
+    server.begin(1, Millis(3000));
+    assert_eq!((server.exchange.answered(), server.exchange.due(Millis(4000))), (0, Due::Close));
+}

@@ -109,10 +109,26 @@ impl<T: Scalar> ScenarioContext<T> {
 /// packed to the rank it reached.
 pub fn prior_factor(kernel: &impl Kernel<f64>, candidates: &[f64], dim: usize, tolerance: f64) -> (Vec<f64>, f64) {
     let n = candidates.len() / dim;
+    // With n columns the factor is whole, whatever the tolerance.
+    prior_factor_within(kernel, candidates, dim, tolerance, n).unwrap_or_default()
+}
+
+/// The same with at most this many columns; `None` if these are too few for the tolerance.
+///
+/// **Cost**: at most 4/3·n·`columns_max`² multiply-adds, and n·`columns_max` numbers twice.
+pub fn prior_factor_within(
+    kernel: &impl Kernel<f64>,
+    candidates: &[f64],
+    dim: usize,
+    tolerance: f64,
+    columns_max: usize,
+) -> Option<(Vec<f64>, f64)> {
+    let n = candidates.len() / dim;
     let point = |i: usize| &candidates[i * dim..(i + 1) * dim];
     let tolerance = tolerance * kernel.variance(point(0));
     let mut diagonal = vec![0.0; n];
-    let mut width = n.min(64);
+    let columns_max = columns_max.min(n);
+    let mut width = columns_max.min(64);
     loop {
         let mut factor = vec![0.0; n * width];
         let reached = pivoted_cholesky(n, width, &mut factor, &mut diagonal, tolerance, |i, j| {
@@ -121,9 +137,12 @@ pub fn prior_factor(kernel: &impl Kernel<f64>, candidates: &[f64], dim: usize, t
         if reached.residual <= tolerance || width == n {
             let rank = reached.rank.max(1);
             let packed = factor.chunks_exact(width).flat_map(|row| row[..rank].iter().copied()).collect();
-            return (packed, reached.residual);
+            return Some((packed, reached.residual));
         }
-        width = n.min(2 * width);
+        if width == columns_max {
+            return None;
+        }
+        width = columns_max.min(2 * width);
     }
 }
 

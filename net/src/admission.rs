@@ -1,0 +1,257 @@
+//! What may be served, and what may be joined: one check of the terms for both sides, so that an agent refuses whatever a
+//! server of this program refuses, and what a person is told before agreeing.
+//!
+//! A rehearsal is a simulation and is not checked.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use sordino_core::federated::{Aggregation, Server, ServerError};
+use sordino_core::privacy::Event;
+use sordino_core::privacy::accountant::{AccountantError, RdpAccountant};
+use sordino_sim::scenario::Scenario;
+use sordino_sim::scenario::federated::served_delta;
+use sordino_sim::scenario::objective::ObjectiveConfig;
+use sordino_sim::text::significant;
+
+use crate::terms::{Terms, TermsError};
+
+/// The most agents: as many as a scenario may have.
+pub const AGENTS_MAX: u32 = 1_000_000;
+/// The δ at which ε is told beside the announced one.
+pub const DELTA_SMALL: f64 = 1e-5;
+/// The longest round: a year.
+const DEADLINE_MS_MAX: u64 = 365 * 86_400_000;
+
+/// Why terms are neither served nor joined.
+#[derive(Debug, thiserror::Error)]
+pub enum Inadmissible {
+    /// The releases have no clip, no sample or no noise.
+    #[error("this method's releases protect nobody: real federations have private ones only")]
+    Unprotected,
+    /// There is no limit of ε.
+    #[error("no ε limits what all releases together may cost: a real federation has a budget, privacy.max_epsilon")]
+    NoBudget,
+    /// A budget that is no number.
+    #[error("the budget is ε = {0}: a finite number above 0 is admissible")]
+    Budget(f64),
+    /// Too few agents, or more than can be.
+    #[error("{0} agents: 2 to {AGENTS_MAX} are admissible, because one agent is hidden among nobody")]
+    Agents(u32),
+    /// A δ at which ε says nothing.
+    #[error("δ = {delta} for {agents} agents: at most 1/(10 N) = {} is admissible", significant(*.most, 3))]
+    Delta {
+        /// δ of the terms.
+        delta: f64,
+        /// N.
+        agents: u32,
+        /// The largest that is admissible.
+        most: f64,
+    },
+    /// A round that lasts no time, or too long.
+    #[error("rounds of {0} ms: 1 ms to 365 days are admissible")]
+    Deadline(u64),
+    /// Points that are not different.
+    #[error("{points} candidates, of which {distinct} are distinct: every one must be different from all others")]
+    Duplicates {
+        /// Candidates in the list.
+        points: usize,
+        /// Different ones among them.
+        distinct: usize,
+    },
+    /// Keys that the terms do not carry.
+    #[error(
+        "{keys}: agents would not learn of it, because the terms of a federation carry numbers of the unit box, and larger values are \
+         better; such a scenario can be simulated (sordino run, sordino rehearse). To serve it, give the points as a list or a grid of the \
+         unit box ([objective] kind = \"function\" or \"gp-sample\"), and let the command of each agent scale its inputs, and \
+         negate what is to be small"
+    )]
+    Keys {
+        /// The keys with their values.
+        keys: String,
+    },
+    /// Nothing would ever be released.
+    #[error("a budget of ε = {most} at δ = {delta} admits no release: one costs ε = {}", significant(*.one, 3))]
+    NoRelease {
+        /// The budget.
+        most: f64,
+        /// δ of the terms.
+        delta: f64,
+        /// ε of one release.
+        one: f64,
+    },
+    /// Too much for an agent to hold or to compute.
+    #[error(transparent)]
+    Terms(#[from] TermsError),
+    /// The cost of the releases cannot be said.
+    #[error("the ε of these releases: {0}")]
+    Accountant(#[from] AccountantError),
+    /// The mechanism has no event.
+    #[error("these releases have no cost: {0}")]
+    Event(#[from] ServerError),
+}
+
+/// Terms that are admissible, in numbers for people.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Admitted {
+    /// N.
+    pub agents: u32,
+    /// Points that may be asked for, all different.
+    pub points: usize,
+    /// D.
+    pub dim: u32,
+    /// Releases that fit the budget; one for each round if all do.
+    pub releases: u32,
+    /// ε of these releases at δ, by the accountant of the ledger.
+    pub epsilon: f64,
+    /// The announced δ.
+    pub delta: f64,
+    /// ε of the same releases at [`DELTA_SMALL`].
+    pub epsilon_small: f64,
+    /// The budget.
+    pub epsilon_max: f64,
+}
+
+/// Refuses a scenario whose inputs have units, names or a goal: the terms carry none of these.
+///
+/// **Errors**: [`Inadmissible::Keys`].
+pub fn unit_box(scenario: &Scenario) -> Result<(), Inadmissible> {
+    let (goal, space) = match &scenario.objective {
+        ObjectiveConfig::Table(config) => (config.goal, &config.space),
+        ObjectiveConfig::Command(config) => (config.goal, &config.space),
+        ObjectiveConfig::Fedhpo(config) => (config.goal, &config.space),
+        _ => return Ok(()),
+    };
+    let mut keys = vec![format!("objective.goal = {goal:?}").to_lowercase()];
+    keys.push(format!("objective.inputs = {:?}", space.inputs));
+    keys.push(format!("objective.input_ranges = {:?}", space.input_ranges));
+    for (key, names) in [
+        ("log_inputs", &space.log_inputs),
+        ("integer_inputs", &space.integer_inputs),
+        ("categorical_inputs", &space.categorical_inputs),
+    ] {
+        if !names.is_empty() {
+            keys.push(format!("objective.{key} = {names:?}"));
+        }
+    }
+    if !space.categories.is_empty() {
+        keys.push(format!("objective.categories = {:?}", space.categories));
+    }
+    Err(Inadmissible::Keys { keys: keys.join(", ") })
+}
+
+/// Checks terms that are to be served, or joined.
+///
+/// **Errors**: [`Inadmissible`], the first thing that is wrong.
+pub fn admit(terms: &Terms) -> Result<Admitted, Inadmissible> {
+    let (p, announced) = (terms.agreement.config.parameters(), terms.agreement.announced);
+    if !matches!(p.aggregation, Aggregation::Private { .. }) {
+        return Err(Inadmissible::Unprotected);
+    }
+    let epsilon_max = announced.epsilon_max.ok_or(Inadmissible::NoBudget)?;
+    if !(epsilon_max > 0.0 && epsilon_max.is_finite()) {
+        return Err(Inadmissible::Budget(epsilon_max));
+    }
+    if !(2..=AGENTS_MAX).contains(&p.agents) {
+        return Err(Inadmissible::Agents(p.agents));
+    }
+    let (delta, most) = (announced.delta, served_delta(p.agents));
+    if !(delta > 0.0 && delta <= most) {
+        return Err(Inadmissible::Delta { delta, agents: p.agents, most });
+    }
+    if !(1..=DEADLINE_MS_MAX).contains(&announced.deadline_ms) {
+        return Err(Inadmissible::Deadline(announced.deadline_ms));
+    }
+    let (dim, points) = (terms.agreement.dim, terms.points());
+    let distinct = distinct(&terms.candidates, dim as usize);
+    if distinct != points {
+        return Err(Inadmissible::Duplicates { points, distinct });
+    }
+    terms.bounded()?;
+    let event = event(terms)?;
+    let releases = fitting(&event, p.rounds, epsilon_max, delta)?;
+    if releases == 0 {
+        return Err(Inadmissible::NoRelease { most: epsilon_max, delta, one: epsilon(&event, 1, delta)? });
+    }
+    let (epsilon, epsilon_small) = (epsilon(&event, releases, delta)?, epsilon(&event, releases, DELTA_SMALL)?);
+    Ok(Admitted { agents: p.agents, points, dim, releases, epsilon, delta, epsilon_small, epsilon_max })
+}
+
+/// One release of these terms.
+///
+/// **Errors**: [`Inadmissible::Unprotected`], [`Inadmissible::Event`].
+pub fn event(terms: &Terms) -> Result<Event, Inadmissible> {
+    Server::<f64>::event_of(&terms.agreement.config)?.ok_or(Inadmissible::Unprotected)
+}
+
+/// How many of at most `rounds` releases cost no more than this ε at δ.
+///
+/// **Errors**: [`Inadmissible::Accountant`].
+pub fn fitting(event: &Event, rounds: u32, epsilon_max: f64, delta: f64) -> Result<u32, Inadmissible> {
+    let (mut fits, mut too_many) = (0, rounds + 1);
+    while fits + 1 < too_many {
+        let middle = fits + (too_many - fits) / 2;
+        if epsilon(event, middle, delta)? <= epsilon_max { fits = middle } else { too_many = middle }
+    }
+    Ok(fits)
+}
+
+/// ε of this many releases at δ; infinite where there is no finite one.
+fn epsilon(event: &Event, releases: u32, delta: f64) -> Result<f64, Inadmissible> {
+    if releases == 0 {
+        return Ok(0.0);
+    }
+    let mut accountant = RdpAccountant::new();
+    match accountant.compose(event, releases).and_then(|()| accountant.epsilon(delta)) {
+        Ok(spent) => Ok(spent.epsilon),
+        Err(AccountantError::NoFiniteEpsilon { .. }) => Ok(f64::INFINITY),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Different points of a list, count × D; 0 and −0 are the same.
+fn distinct(candidates: &[f64], dim: usize) -> usize {
+    let bits = |point: &[f64]| point.iter().map(|x| (x + 0.0).to_bits()).collect::<Vec<u64>>();
+    candidates.chunks_exact(dim.max(1)).map(bits).collect::<BTreeSet<_>>().len()
+}
+
+impl Admitted {
+    /// ε between two contributions that an agent may have sent, neither of which is nothing: at most this, at a δ that is 1 + e^ε
+    /// times as large, because each differs from nothing by ε. A smaller number at the same δ belongs here, once
+    /// core's `replace_epsilon` gives it.
+    pub fn epsilon_between_two(&self) -> f64 {
+        2.0 * self.epsilon
+    }
+
+    /// ε at δ, and at 1e-5 where δ is another.
+    fn loss(&self) -> String {
+        let at = |epsilon, delta| format!("ε ≤ {} at δ = {}", significant(epsilon, 3), significant(delta, 3));
+        let announced = at(self.epsilon, self.delta);
+        if self.delta == DELTA_SMALL {
+            announced
+        } else {
+            format!("{announced} ({})", at(self.epsilon_small, DELTA_SMALL))
+        }
+    }
+
+    /// What the releases cost, for the person who serves them.
+    pub fn cost(&self) -> String {
+        format!("{} releases cost {}, of a budget of ε = {}", self.releases, self.loss(), self.epsilon_max)
+    }
+}
+
+/// One sentence for the person who agrees.
+impl fmt::Display for Admitted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Admitted { agents, points, dim, releases, .. } = self;
+        write!(
+            f,
+            "{agents} agents search {points} distinct points of [0, 1]^{dim}, larger values are better, and there are at most \
+             {releases} releases: {} bounds what they tell of whether an agent's contributions were used or counted as nothing, \
+             and at most 2ε = {}, at a δ that is 1 + e^ε times as large, what they tell between two contributions that it may \
+             have sent",
+            self.loss(),
+            significant(self.epsilon_between_two(), 3),
+        )
+    }
+}

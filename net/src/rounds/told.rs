@@ -1,0 +1,96 @@
+//! What agents, people and metrics are told of the rounds.
+
+use bytes::Bytes;
+use sordino_core::federated::exchange::{Reply, Seal};
+use sordino_core::wire::WireError;
+
+/// The answer to a question.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Asked {
+    /// The frame that comes next.
+    Frame {
+        /// The bytes of the frame.
+        bytes: Bytes,
+        /// The round that is open.
+        current: u32,
+        /// The seal of the history up to this frame.
+        seal: Seal,
+    },
+    /// Nothing yet: come back.
+    Later {
+        /// After this many milliseconds.
+        after_ms: u64,
+    },
+    /// Not an enrolled agent.
+    NotYou,
+    /// What the agent has is not what was sent.
+    Fork,
+    /// A history that this server has not made: its seal is missing.
+    Unsealed,
+}
+
+/// The answer to an upload.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Given {
+    /// As the exchange says.
+    Reply(Reply),
+    /// The bytes are no frame, or one that does not fit, and why.
+    Refused(String),
+}
+
+/// Whether an upload was taken; if not, why, as its sender is told.
+pub type Taken = Result<(), String>;
+
+/// Why collecting ended without a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Stop {
+    /// An agent has this many frames, sealed by this server, which has fewer: its disk was restored from an older copy.
+    #[error(
+        "an agent has {theirs} frames sealed by this server, which knows of {ours}: its folder is older than what it \
+         released, so the rounds from {ours} on would be released a second time; restore the newest folder, or begin a \
+         new federation"
+    )]
+    OlderDisk {
+        /// Frames that the agent has.
+        theirs: u32,
+        /// Frames that this server has.
+        ours: u32,
+    },
+    /// An agent has a history that this server sealed and does not have: it was restored from an older copy, and has made
+    /// other frames since.
+    #[error(
+        "an agent has {frames} frames sealed by this server, which has others: its folder was restored from an older copy \
+         and has released other broadcasts since; both histories were released, and nothing more is: begin a new federation"
+    )]
+    Forked {
+        /// Frames that the agent has.
+        frames: u32,
+    },
+    /// All doors are closed.
+    #[error("no door is open any longer")]
+    NoDoor,
+    /// The broadcast does not fit in a frame.
+    #[error("the broadcast does not fit in a frame")]
+    Frame(#[source] WireError),
+}
+
+/// What people and metrics are told about the open round. Never who was selected, clipped or zeroed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// The round that is open.
+    pub round: u32,
+    /// Agents that have answered.
+    pub answered: u32,
+    /// Milliseconds until it closes.
+    pub closes_in_ms: u64,
+    /// Milliseconds since it was opened.
+    pub open_for_ms: u64,
+    /// Questions that wait for the next frame.
+    pub waiting: u32,
+    /// Answers that were taken since the start.
+    pub taken: u64,
+    /// Answers that had been taken before.
+    pub repeated: u64,
+    /// Requests that were refused.
+    pub refused: u64,
+}

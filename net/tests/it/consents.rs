@@ -1,0 +1,380 @@
+//! What a server does not serve and an agent does not join; what an agent is told before it agrees; how it is told its point.
+
+use std::fs::{self, File};
+use std::sync::Arc;
+use std::time::Duration;
+
+use sordino_core::domain::{Candidates, Regions};
+use sordino_core::federated::exchange::candidates_digest;
+use sordino_core::federated::{Aggregation, Config, OwnDraw, Parameters};
+use sordino_core::kernel::Stationary;
+use sordino_net::admission::{admit, event, fitting};
+use sordino_net::door::{self, Counts, Door, Limits};
+use sordino_net::enrolment::Enrolment;
+use sordino_net::identity::Identity;
+use sordino_net::invitation::Invitation;
+use sordino_net::join::{JoinError, Joining, join};
+use sordino_net::keys;
+use sordino_net::terms::{Terms, TermsError};
+use sordino_sim::scenario::Shipped;
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+
+use super::bodies;
+use super::util::{Federation, Place, Process, bounded, program, runtime, said};
+
+fn with(change: impl FnOnce(&mut Parameters)) -> Terms {
+    let mut terms = bodies::terms();
+    let mut parameters = terms.agreement.config.parameters().clone();
+    change(&mut parameters);
+    terms.agreement.config = Config::new(parameters).unwrap();
+    terms
+}
+
+fn announcing(epsilon_max: Option<f64>, delta: f64, deadline_ms: u64) -> Terms {
+    let mut terms = bodies::terms();
+    let announced = &mut terms.agreement.announced;
+    (announced.epsilon_max, announced.delta, announced.deadline_ms) = (epsilon_max, delta, deadline_ms);
+    terms
+}
+
+fn searching(candidates: Vec<f64>) -> Terms {
+    let mut terms = bodies::terms();
+    let dim = terms.agreement.dim as usize;
+    terms.agreement.candidates = candidates_digest(&Candidates::list(&candidates, dim).unwrap(), &mut vec![0.0; dim]);
+    Terms { candidates, ..terms }
+}
+
+/// Terms that nobody serves, each with what its refusal says.
+fn inadmissible() -> Vec<(&'static str, Terms)> {
+    let point = bodies::terms().candidates[..bodies::terms().agreement.dim as usize].to_vec();
+    vec![
+        ("protect nobody", with(|p| p.aggregation = Aggregation::Mean)),
+        ("protect nobody", with(|p| p.aggregation = Aggregation::None)),
+        ("2 to 1000000 are admissible", with(|p| (p.agents, p.regions) = (1, Regions::whole(1).unwrap()))),
+        ("2 to 1000000 are admissible", with(|p| p.agents = 2_000_000)),
+        ("privacy.max_epsilon", announcing(None, 1e-5, 1000)),
+        ("above 0 is admissible", announcing(Some(f64::INFINITY), 1e-5, 1000)),
+        ("above 0 is admissible", announcing(Some(-1.0), 1e-5, 1000)),
+        ("at most 1/(10 N) = 0.0333 is admissible", announcing(Some(8.0), 0.5, 1000)),
+        ("is admissible", announcing(Some(8.0), 0.0, 1000)),
+        ("is admissible", announcing(Some(8.0), f64::NAN, 1000)),
+        ("365 days", announcing(Some(8.0), 1e-5, 0)),
+        ("admits no release", announcing(Some(0.01), 1e-5, 1000)),
+        ("1000 candidates, of which 1 are distinct", searching(point.repeat(1000))),
+    ]
+}
+
+/// A server of ninety lines with edited terms got raw vectors, exit 0, and not a word.
+#[test]
+fn mended3_an_agent_joins_nothing_that_no_server_serves() {
+    bounded(|| {
+        let place = Place::new("consents");
+        for (number, (expected, terms)) in inadmissible().into_iter().enumerate() {
+            let refused = admit(&terms).unwrap_err().to_string();
+            assert!(refused.contains(expected), "{number}: {refused}");
+            let enrolment = Arc::new(Enrolment::in_memory());
+            let (joined, measured) = runtime().block_on(offered(&terms, &enrolment, place.0.join(number.to_string())));
+            let refused = joined.unwrap_err();
+            assert!(matches!(&refused, JoinError::Inadmissible(_)), "{number}: {refused}");
+            assert!(refused.to_string().contains("nothing was sent"), "{refused}");
+            assert_eq!((measured, enrolment.count()), (0, 0), "{number}: it joined or measured");
+        }
+        // Negative control: as they were, these terms are joined.
+        let enrolment = Arc::new(Enrolment::in_memory());
+        let terms = bodies::terms();
+        let waiting = offered(&terms, &enrolment, place.0.join("control"));
+        let waited = runtime().block_on(async { tokio::time::timeout(Duration::from_secs(3), waiting).await });
+        assert!(waited.is_err() && enrolment.count() == 1, "it waits for the first round");
+    });
+}
+
+/// Terms offered by a server that checks nothing: what an agent makes of them, and how many points it measured.
+async fn offered(
+    terms: &Terms,
+    enrolment: &Arc<Enrolment>,
+    folder: std::path::PathBuf,
+) -> (Result<(), JoinError>, u32) {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let (identity, address) = (Identity::generate().unwrap(), listener.local_addr().unwrap().to_string());
+    let (requests, _kept) = mpsc::channel(1);
+    let deployment = terms.agreement.deployment;
+    let door = Door {
+        deployment,
+        terms: terms.to_bytes().unwrap().into(),
+        body_max: 1 << 16,
+        enrolment: enrolment.clone(),
+        authority: None,
+        tells_joined: false,
+        requests,
+        limits: Limits::default(),
+        counts: Arc::new(Counts::default()),
+    };
+    let serving = tokio::spawn(door::serve(listener, keys::always(&identity).unwrap(), door));
+    enrolment.admit(0, &[7; 16]);
+    let (pins, token) = (vec![identity.fingerprint().unwrap()], Some([7; 16]));
+    let invitation = Invitation { address, deployment, slot: 0, terms: terms.digest(), pins, token };
+    let (epsilon_max, delta_max, wait) = (None, None, Duration::from_secs(1));
+    let joining = Joining { invitation, folder, certified: None, epsilon_max, delta_max, wait };
+    let mut measured = 0;
+    let joined = join(&joining, |_| {
+        measured += 1;
+        std::future::ready(Ok(0.0))
+    });
+    let joined = joined.await.map(|_| ());
+    serving.abort();
+    (joined, measured)
+}
+
+#[test]
+fn mended3_joint_draws_beyond_the_stated_work_are_refused_by_name() {
+    // White noise in all but name: every candidate needs a column of its own.
+    let rough = |points: u32| {
+        let mut terms = searching((0..points).map(|i| f64::from(i) / f64::from(points)).collect());
+        let mut parameters = terms.agreement.config.parameters().clone();
+        parameters.own_draw = OwnDraw::Joint;
+        terms.agreement.config = Config::new(parameters).unwrap();
+        terms.agreement.features.kernel = Stationary::SquaredExponential;
+        terms.agreement.features.lengthscale = 1e-9;
+        terms
+    };
+    assert_eq!(bodies::terms().agreement.dim, 1);
+    let large = rough(2_000_000);
+    let work = large.work().unwrap();
+    assert!(work.contains("at most 33 columns"), "{work}");
+    let refused = large.factor().unwrap_err();
+    assert!(matches!(refused, TermsError::Factor { points: 2_000_000, columns: 33, .. }), "{refused}");
+    assert!(refused.to_string().contains("surrogate.own_draw = \"features\""), "{refused}");
+    // Negative controls: few points, and many with a smooth kernel, are within the bound.
+    assert_eq!(rough(300).factor().unwrap().len(), 300 * 300);
+    let mut smooth = rough(20_000);
+    smooth.agreement.features.lengthscale = 0.5;
+    smooth.agreement.features.prior_tolerance = 1e-8;
+    let rank = smooth.factor().unwrap().len() / 20_000;
+    assert!((2..64).contains(&rank), "{rank}");
+    assert!(smooth.work().unwrap().contains("20000 candidates"));
+}
+
+#[test]
+fn mended3_what_a_scenario_says_and_terms_do_not_carry_is_refused_by_the_name_of_the_key() {
+    let place = Place::new("keys-of-a-scenario");
+    let folder = place.0.join("server").display().to_string();
+    let served = |scenario: &str, settings: &[&str]| {
+        let mut arguments = vec!["serve", scenario, "--folder", &folder, "--set", "privacy.max_epsilon=8"];
+        settings.iter().for_each(|setting| arguments.extend(["--set", setting]));
+        let output = said(&arguments);
+        assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(!place.0.join("server").exists(), "nothing was begun");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let whole = Shipped::find("fedhpo").unwrap().text;
+    let (before, rest) = whole.split_once("[objective]").unwrap();
+    let objective = "[objective]\nkind = \"command\"\ncommand = \"cat\"\ngoal = \"minimize\"\ninputs = [\"rate\", \"depth\", \"loss\"]\n\
+                     input_ranges = [[1e-5, 0.1], [1, 12]]\nlog_inputs = [\"rate\"]\ninteger_inputs = [\"depth\"]\n\
+                     categorical_inputs = [\"loss\"]\ncategories = [[\"a\", \"b\"]]\ncandidates = 20\n\n[federation]\nagents = 16";
+    let (_, after) = rest.split_once("[federation]").unwrap();
+    let text = format!("{before}{objective}{after}").replace("[2, 2, 2]", "[2, 2, 2, 1]");
+    let path = place.0.join("own.toml");
+    fs::write(&path, text).unwrap();
+    let told = served(&path.display().to_string(), &[]);
+    for key in [
+        "goal = minimize",
+        "inputs = ",
+        "input_ranges = ",
+        "log_inputs = ",
+        "integer_inputs = ",
+        "categorical_inputs = ",
+        "categories = ",
+    ] {
+        assert!(told.contains(&format!("objective.{key}")), "{key}: {told}");
+    }
+    for (shipped, goal) in [("planes", "maximize"), ("fedhpo", "minimize")] {
+        let told = served(shipped, &[]);
+        assert!(told.contains(&format!("objective.goal = {goal}, objective.inputs = [")), "{shipped}: {told}");
+    }
+    // δ of the scenario above 1/(10 N), a minimum that is no number of agents.
+    let told = served("firmware", &["privacy.delta=0.02"]);
+    assert!(told.contains("δ = 0.02 for 8 agents: at most 1/(10 N) = 0.0125 is admissible"), "{told}");
+    let output =
+        said(&["serve", "firmware", "--folder", &folder, "--set", "privacy.max_epsilon=8", "--min-agents", "9"]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("--min-agents 9: this federation has 8 agents"));
+}
+
+/// δ = N^−1.1 was taken without a word: .30 for three sites.
+#[test]
+fn mended3_a_server_takes_one_over_ten_n_and_says_what_it_costs() {
+    bounded(|| {
+        let federation = Federation::waiting("delta", 3, 2, &["--set", "privacy.delta=0.29868"]);
+        let status = federation.serve().ended();
+        assert_eq!(status.code(), Some(2), "{}", federation.heard());
+        // The value of a simulation that sets none is none that was set.
+        let usual = format!("privacy.delta={}", sordino_sim::scenario::federated::usual_delta(3));
+        let federation = Federation::waiting("delta-usual", 3, 2, &["--set", &usual]);
+        let _server = federation.serve();
+        let invitation = federation.invite().remove(0);
+        let heard = federation.heard();
+        for needed in [
+            "δ = 0.0333, which is 1/(10 N)",
+            "at δ = 0.0333 (ε ≤ ",
+            " at δ = 1.00e-5), of a budget of",
+            "warning: δ = 0.0333 for 3 agents",
+        ] {
+            assert!(heard.contains(needed), "{needed}: {heard}");
+        }
+        // The agent is told, and may want less.
+        let folder = federation.place.0.join("agent").display().to_string();
+        let line = invitation.to_string();
+        let output = said(&["join", &line, "--folder", &folder, "--command", "echo 1", "--max-delta", "0.01"]);
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(told.contains("nothing was sent: δ = 0.03333333333333333, and at most 0.01 is accepted"), "{told}");
+        assert!(!federation.place.server().join("enrolled.jsonl").exists());
+    });
+}
+
+/// What an agent agrees to was told after the fact, or never; that its own ε admits no more was told never.
+#[test]
+fn mended3_an_agent_says_what_it_agrees_to_and_when_it_contributes_no_more() {
+    const MOST: f64 = 6.0;
+    const ROUNDS: u32 = 8;
+    bounded(|| {
+        let more = ["--close-early", "--deadline", "60s", "--linger", "5s"];
+        let federation = Federation::waiting("sentence", 2, ROUNDS, &more);
+        let server = federation.serve();
+        let invitations = federation.invite();
+        let joined: Vec<_> = invitations
+            .iter()
+            .map(|invitation| {
+                let log = federation.place.0.join(format!("{}.log", invitation.slot));
+                let folder = federation.joining(invitation).folder.display().to_string();
+                let (line, most) = (invitation.to_string(), MOST.to_string());
+                let mut command = program(&[
+                    "join",
+                    &line,
+                    "--folder",
+                    &folder,
+                    "--command",
+                    "echo $SORDINO_X0",
+                    "--max-epsilon",
+                    &most,
+                ]);
+                command.stdout(File::create(log.with_extension("out")).unwrap()).stderr(File::create(&log).unwrap());
+                (Process::start(command), log)
+            })
+            .collect();
+        let terms_of = |slot: usize| federation.terms(&invitations[slot]);
+        for (slot, (process, log)) in joined.into_iter().enumerate() {
+            assert!(process.ended().success(), "{}", fs::read_to_string(&log).unwrap());
+            let told = fs::read_to_string(log).unwrap();
+            let terms = terms_of(slot);
+            let (admitted, delta) = (admit(&terms).unwrap(), terms.agreement.announced.delta);
+            let fits = fitting(&event(&terms).unwrap(), ROUNDS, MOST, delta).unwrap();
+            assert!((1..ROUNDS).contains(&fits) && admitted.releases == ROUNDS, "choose another ε: {fits}");
+            let first = told.lines().next().unwrap();
+            for needed in [
+                format!("agent {slot} agrees: 2 agents search {} distinct points of [0, 1]^1", terms.points()),
+                format!("at most {ROUNDS} releases"),
+                "at δ = 1.00e-5 bounds".into(),
+                "used or counted as nothing".into(),
+                "at most 2ε = ".into(),
+                invitations[slot].pins[0].to_string(),
+                format!("its own limit of ε = {MOST} admits {fits} of them"),
+            ] {
+                assert!(first.contains(&needed), "{needed}: {told}");
+            }
+            let spent = format!(
+                "agent {slot}: ε = {MOST} admits no further contribution after {fits}: from round {fits} on it contributes nothing"
+            );
+            assert_eq!(told.matches(&spent).count(), 1, "{spent}: {told}");
+            assert_eq!(federation.given(&invitations[slot]).len() as u32, fits);
+        }
+        assert!(server.ended().success(), "{}", federation.heard());
+    });
+}
+
+/// Points were pasted into the text of the shell, which everybody on the machine can read, and printed by a command that failed.
+#[test]
+fn mended3_a_command_is_told_its_point_where_nobody_else_reads_it() {
+    bounded(|| {
+        let federation = Federation::new("points", 2, 1, &["--close-early", "--deadline", "60s", "--linger", "5s"]);
+        let _server = federation.serve();
+        let invitations = federation.invite();
+        let seen = federation.place.0.join("seen");
+        let join = |slot: usize, command: &str, more: &[&str]| {
+            let folder = federation.joining(&invitations[slot]).folder.display().to_string();
+            let line = invitations[slot].to_string();
+            program(&[&["join", &line, "--folder", &folder, "--retries", "0", "--command", command], more].concat())
+        };
+        let refused = join(0, "echo {x0}", &[]).output().unwrap();
+        assert_eq!(refused.status.code(), Some(2));
+        assert!(String::from_utf8_lossy(&refused.stderr).contains("$SORDINO_X0"), "{refused:?}");
+        // Both ways of reading it agree, and the process list of the shell has neither.
+        let command = format!(
+            "read line; echo \"$SORDINO_X0;$line;$(tr '\\0' ' ' < /proc/$$/cmdline)\" >> {}; exit 3",
+            seen.display()
+        );
+        for (more, shows) in [(&[][..], false), (&["--show-values"][..], true)] {
+            let output = join(0, &command, more).output().unwrap();
+            let told = String::from_utf8(output.stderr).unwrap();
+            assert!(!output.status.success() && told.contains("ended with exit status: 3"), "{told}");
+            let lines = fs::read_to_string(&seen).unwrap();
+            let parts: Vec<&str> = lines.lines().last().unwrap().splitn(3, ';').collect();
+            let x: f64 = parts[0].parse().unwrap();
+            assert!((0.0..=1.0).contains(&x));
+            assert_eq!(serde_json::from_str::<serde_json::Value>(parts[1]).unwrap(), serde_json::json!({ "x0": x }));
+            assert!(parts[2].contains("read line") && !parts[2].contains(parts[0]), "{lines}");
+            assert_eq!(told.contains(" at ("), shows, "{told}");
+            assert!(shows || !told.contains(parts[0]), "{told}");
+        }
+        let output = join(1, "echo no number: 0.123", &[]).output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(told.contains("--show-values") && !told.contains("0.123\""), "{told}");
+    });
+}
+
+/// One failed training ended an agent for good, and one that never ended held it for ever.
+#[test]
+fn mended3_a_failed_training_is_tried_again_and_one_that_hangs_is_killed() {
+    bounded(|| {
+        let federation = Federation::new("retries", 2, 1, &["--deadline", "1h"]);
+        let _server = federation.serve();
+        let invitations = federation.invite();
+        let run = |slot: usize, command: &str, more: &[&str]| {
+            let folder = federation.joining(&invitations[slot]).folder.display().to_string();
+            let line = invitations[slot].to_string();
+            program(&[&["join", &line, "--folder", &folder, "--command", command], more].concat())
+        };
+        // The first time it fails, then it hangs, with something that it started, then it measures.
+        let count = federation.place.0.join("count");
+        let late = federation.place.0.join("late");
+        let command = format!(
+            "echo $SORDINO_X0 >> {0}; case $(wc -l < {0}) in 1) exit 3;; 2) (sleep 3; touch {1}) & sleep 60;; esac; echo 1",
+            count.display(),
+            late.display()
+        );
+        let log = federation.place.0.join("agent.log");
+        let mut agent = run(0, &command, &["--time-limit", "500ms"]);
+        agent.stderr(File::create(&log).unwrap());
+        let _agent = Process::start(agent);
+        let start = std::time::Instant::now();
+        let told = || fs::read_to_string(&log).unwrap();
+        while !told().contains("point 2 measured") {
+            assert!(start.elapsed() < Duration::from_secs(60), "{}", told());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        for needed in [
+            "ended with exit status: 3; tried again in 1 s (1 of 3 times)",
+            "took longer than 0.5 s and was killed; tried again in 2 s (2 of 3 times)",
+        ] {
+            assert!(told().contains(needed), "{needed}: {}", told());
+        }
+        let points: Vec<String> = fs::read_to_string(&count).unwrap().lines().map(String::from).collect();
+        assert!(points[0] == points[1] && points[1] == points[2] && points[3] != points[0], "{points:?}");
+        std::thread::sleep(Duration::from_secs(3));
+        assert!(!late.exists(), "what the killed command had started lives on");
+        // Negative control: one that always fails ends the agent, after as many times as were allowed.
+        let always = federation.place.0.join("always");
+        let ended = run(1, &format!("echo >> {}; exit 3", always.display()), &["--retries", "1"]).output().unwrap();
+        assert_eq!(ended.status.code(), Some(1));
+        assert_eq!(fs::read_to_string(&always).unwrap().lines().count(), 2);
+    });
+}
