@@ -23,6 +23,7 @@ mod prior_agent;
 mod prior_query;
 mod prior_server;
 mod release_kills;
+mod replace;
 mod resets;
 mod samplers;
 mod small_frames;

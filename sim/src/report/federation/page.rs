@@ -95,6 +95,7 @@ pub fn shown(scenario: &Scenario, summary: &Statistics) -> Shown {
         notes.push(format!("Not run, because federation.methods does not name it: {}.", left.join(", ")));
     }
     notes.extend(events::sentences(scenario, summary).into_iter().map(|sentence| format!("{sentence}.")));
+    notes.extend(events::between(summary).into_iter().map(|sentence| format!("{sentence}.")));
     notes.extend(events::unequal(summary));
     notes.extend(Twins::of(summary.methods.iter().map(MethodStatistics::named)).sentence());
     notes.extend(differences::few(scenario.runs as usize));
