@@ -94,7 +94,7 @@ pub struct PrivacyLoss {
     pub relation: NeighboringRelation,
     /// The δ of both accountants.
     pub delta: f64,
-    /// By privacy-loss distributions, within 1e-4 of the truth and never below it: the number that is shown.
+    /// By privacy-loss distributions, within about 1e-4 of the truth, relative and never below it: the number that is shown.
     pub tight: Option<f64>,
     /// ε between any two contributions that an agent may have sent, at the same δ and by the same distributions.
     pub between: Option<f64>,

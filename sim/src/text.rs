@@ -17,6 +17,15 @@ pub const MEANING: [&str; 5] = [
 /// What δ is, in help texts and tables.
 pub const DELTA: &str = "added to every bound by e^ε; not the probability that the bound fails";
 
+/// A share in per cent with one decimal, rounded up; with two above 99.9 %.
+pub fn percent_at_most(share: f64) -> String {
+    if share > 0.999 {
+        format!("{:.2}", (share * 1e4).ceil() / 1e2)
+    } else {
+        format!("{:.1}", (share * 1e3).ceil() / 10.0)
+    }
+}
+
 /// The longest quotation, in characters.
 const LENGTH_MAX: usize = 120;
 

@@ -11,6 +11,7 @@ mod folders;
 mod journals;
 mod kills;
 mod noise;
+mod promises;
 mod rehearsals;
 mod rotations;
 mod statuses;

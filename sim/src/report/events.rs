@@ -2,7 +2,7 @@
 
 use crate::metrics::{Paid, SMALL_DELTA, Statistics};
 use crate::scenario::{Method, Scenario};
-use crate::text::significant;
+use crate::text::{percent_at_most, significant};
 
 /// What one method releases, as accountants see it; `None` unless it is private.
 pub fn event(scenario: &Scenario, summary: &Statistics, method: Method) -> Option<String> {
@@ -59,7 +59,7 @@ pub fn between(summary: &Statistics) -> Vec<String> {
             told(loss.between),
             significant(loss.delta, 3),
             told(small.between),
-            significant((loss.best_guess * 1e4).ceil() / 1e2, 3)
+            percent_at_most(loss.best_guess)
         ))
     };
     summary.paid.iter().filter_map(of_group).collect()

@@ -4,14 +4,14 @@
 //!
 //! | accountant | knows | tight? |
 //! |---|---|---|
-//! | `PldAccountant` (feature `alloc`) | every event but fixed-size samples | within 1e-4 of the truth: the number to cite |
+//! | `PldAccountant` (feature `alloc`) | every event but fixed-size samples | within about 1e-4 of the truth, relative: the number to cite |
 //! | [`RdpAccountant`] | every event, fixed-size samples too | 15–35 % above; what a budget's filter may count, and all a device has room for |
 //! | [`GaussianAccountant`] | Gaussians without sampling | exact |
 //! | [`MomentsAccountant`] | Gaussians, sampled or not | 30–50 % above: to compare with papers |
 //!
 //! | module | what | tight? |
 //! |---|---|---|
-//! | `pld` (feature `alloc`) | privacy-loss distributions, convolved: every event but fixed-size samples | within 1e-4 of the truth |
+//! | `pld` (feature `alloc`) | privacy-loss distributions, convolved: every event but fixed-size samples | within about 1e-4 of the truth, relative |
 //! | [`rdp`] | the Rényi accountant, every event, heterogeneous rounds | 15–35 % above the truth |
 //! | [`moments`] | the classic moments accountant, as papers print it | 30–50 % above |
 //! | [`poisson`] | Rényi divergence of the Poisson-sampled Gaussian at any order | exact |

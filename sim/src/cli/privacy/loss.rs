@@ -8,7 +8,7 @@ use sordino_core::privacy::accountant::AccountantError;
 use super::asked::{Choice, Releases, failure, nonnegative};
 use crate::cli::error::CliError;
 use crate::cli::print::{Format, print, print_json};
-use crate::text::significant;
+use crate::text::{percent_at_most, significant};
 
 /// `sordino privacy epsilon`.
 #[derive(Debug, Args)]
@@ -92,7 +92,7 @@ pub fn epsilon(arguments: &EpsilonArguments) -> Result<(), CliError> {
             if loss.order.is_none() { format!(", {}", loss.quality.name()) } else { String::new() },
             event.relation(),
             between.map_or("no finite ε".to_owned(), |epsilon| format!("ε = {}", significant(epsilon, 6))),
-            significant((guess * 1e4).ceil() / 1e2, 4)
+            percent_at_most(guess)
         )),
     }
 }

@@ -8,7 +8,7 @@ use crate::record::Explanation;
 use crate::report::events::shown;
 use crate::scenario::method::Kind;
 use crate::scenario::{Guarantee, Method, ObjectiveConfig, Scenario};
-use crate::text::{MEANING, significant};
+use crate::text::{MEANING, percent_at_most, significant};
 
 /// What the broadcasts of every method promise.
 ///
@@ -177,7 +177,7 @@ fn between(names: &str, event: &Event, count: u32, delta: f64) -> Result<String,
         significant(delta, 3),
         told(small.between),
         told(small.tight),
-        significant((loss.best_guess * 1e4).ceil() / 1e2, 3)
+        percent_at_most(loss.best_guess)
     ))
 }
 
