@@ -13,6 +13,11 @@ pub type SystemNoise = Secret<ChaCha20Rng>;
 #[error("no entropy from the system: {0}")]
 pub struct NoEntropy(#[source] getrandom::Error);
 
+impl NoEntropy {
+    /// What is said where there is no source of randomness at all.
+    pub const UNSUPPORTED: Self = NoEntropy(getrandom::Error::UNSUPPORTED);
+}
+
 /// A new generator with a seed of 256 bits from the system; the seed itself is wiped.
 ///
 /// **Errors**: [`NoEntropy`].

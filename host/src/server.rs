@@ -4,7 +4,7 @@
 //! | step | what |
 //! |---|---|
 //! | [`ServerHost::new`] | the ledger comes first: what was spent is what it says, and a stored state must fit it |
-//! | [`ServerHost::open`] | the ledger is asked whether the next release fits the budget; then the secret sample is drawn |
+//! | [`ServerHost::open`] | the ledger is asked whether the next release fits the budget; sources take a new seed; then the secret sample is drawn |
 //! | [`ServerHost::recipe`], [`ServerHost::fill`] | another thread draws the noise while uploads come in; without these two calls it is drawn at the end |
 //! | [`ServerHost::upload`], [`ServerHost::merge`] | uploads are added, or partial sums of collectors inside the trust boundary |
 //! | [`ServerHost::close`] | the charge is appended to the ledger, and only its receipt releases |
@@ -27,6 +27,7 @@ use sordino_core::math::Scalar;
 use sordino_core::privacy::{NoiseSource, Secret, Simulated};
 use sordino_core::random::{Party, Provenance, Purpose, RunSeed};
 
+use crate::entropy::{self, NoEntropy, SystemNoise};
 use crate::ledger::{Budgeted, Ledger, LedgerError, Mark};
 
 /// Where the coins and the noise of each broadcast come from.
@@ -36,6 +37,42 @@ pub trait Sources {
 
     /// The source of broadcast s, asked for at its opening and again at its release.
     fn of_broadcast(&mut self, broadcast: u32) -> &mut Self::Source;
+
+    /// Called before each opening, and before anything of it is drawn. [`SystemSources`] takes a new seed here; nothing
+    /// happens unless a source says otherwise.
+    ///
+    /// **Errors**: [`NoEntropy`]; nothing is opened then.
+    fn renew(&mut self) -> Result<(), NoEntropy> {
+        Ok(())
+    }
+}
+
+/// Coins and noise of a real server: a generator with a new seed from the system at every opening.
+///
+/// **Privacy**: a copy of the running program (a snapshot of a machine with its memory) that goes on from between two rounds
+/// draws other coins and other noise than the original. One that was made *inside* a round holds that round's sample.
+pub struct SystemSources(SystemNoise);
+
+impl SystemSources {
+    /// A generator that the system seeds.
+    ///
+    /// **Errors**: [`NoEntropy`].
+    pub fn new() -> Result<Self, NoEntropy> {
+        entropy::system().map(SystemSources)
+    }
+}
+
+impl Sources for SystemSources {
+    type Source = SystemNoise;
+
+    fn of_broadcast(&mut self, _: u32) -> &mut SystemNoise {
+        &mut self.0
+    }
+
+    fn renew(&mut self) -> Result<(), NoEntropy> {
+        self.0 = entropy::system()?;
+        Ok(())
+    }
 }
 
 /// One cryptographic generator for all broadcasts.
@@ -97,6 +134,9 @@ pub enum HostError {
     /// The ledger refused.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
+    /// The system gave no new seed for an opening.
+    #[error(transparent)]
+    Entropy(#[from] NoEntropy),
     /// The ledger does not hold the charges of the stored server: it was replaced, edited or cut.
     #[error(
         "the ledger ({charges} charges) is not the one in which the {releases} releases of the stored server were \
@@ -231,6 +271,7 @@ where
             Some(Err(LedgerError::OverBudget { .. })) => false,
             Some(Err(error)) => return Err(error.into()),
         };
+        self.sources.renew()?;
         // The last broadcast is over; this one has not taken place yet.
         (self.took_place, self.pool) = (false, None);
         self.with_server(|server, source| {

@@ -24,10 +24,10 @@ use sordino_core::federated::{Pool, Server, ServerError, ServerState};
 use sordino_core::math::Scalar;
 use sordino_core::privacy::Private;
 use sordino_core::wire::{self, ScalarTag};
-use sordino_host::entropy::{self, NoEntropy, SystemNoise};
+use sordino_host::entropy::{self, NoEntropy};
 use sordino_host::files::create_privately;
 use sordino_host::ledger::{Accounting, CounterPlace, Deferred, Ledger, LedgerError, Options, Planned};
-use sordino_host::server::{HostError, ServerHost};
+use sordino_host::server::{HostError, ServerHost, SystemSources};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
@@ -158,7 +158,7 @@ impl From<ServerError> for ServeError {
 }
 
 /// A server with secret sources whose charges wait until the folder has them.
-type PrivateHost<T> = ServerHost<T, SystemNoise, Deferred>;
+type PrivateHost<T> = ServerHost<T, SystemSources, Deferred>;
 
 /// Serves the folder's federation to its end.
 ///
@@ -275,7 +275,7 @@ fn host<T: Scalar>(
             (Some(open.server), vectors, Some((round, attempt)))
         }
     };
-    let host = ServerHost::new(config, entropy::system()?, ledger, stored.map(|stored| (stored, &vectors[..])))?;
+    let host = ServerHost::new(config, SystemSources::new()?, ledger, stored.map(|stored| (stored, &vectors[..])))?;
     let releases = host.state().releases();
     // Every charge belongs to a frame: without one, the folder lost it.
     if charges != releases as usize {

@@ -25,7 +25,7 @@ def epsilon(
     sampling_probability: probability with which each agent is selected, in (0, 1]
     noise_multiplier: noise standard deviation over sensitivity, from 0.001 to 1e6
     rounds: number of releases, from 1 to 1,000,000,000
-    delta: probability with which the bound may fail, in (0, 1)
+    delta: in (0, 1), added to every bound by e^ε; not the probability that the bound fails
     accountant: "pld" (privacy-loss distributions: tight), "rdp" (Rényi), "moments" (the paper's)
 
     Raises

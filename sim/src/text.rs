@@ -1,6 +1,30 @@
-//! User input as it is quoted in messages: on one line, of bounded length.
+//! User input as it is quoted in messages: on one line, of bounded length; and what ε means, in the words of all texts.
 
 use std::fmt::{self, Display, Write};
+
+/// What ε means where agents are the unit, a sentence each. README, the book, `explain`, `promise` and the page say it in these
+/// words; a test compares them, and `docs/epsilon.md` names the proof of each.
+pub const MEANING: [&str; 5] = [
+    "ε compares two worlds: an enrolled agent's contributions are used, or they count as nothing.",
+    "Whatever an observer looks for is at most e^ε times as likely in one world as in the other, plus δ.",
+    "Between two different things that the agent may have sent, the bound is 2ε at a δ that is 1 + e^ε times as large; at the \
+     same δ, ε of that comparison is larger and is shown beside the first.",
+    "δ is not the probability that the bound fails: a loss above ε is at least as likely as δ, and often many times as likely.",
+    "If both worlds are equally likely beforehand, nobody who guesses \"used\" or \"not used\" is right more often than \
+     (1 + δ(0))/2, where δ(0) is δ at ε = 0.",
+];
+
+/// What δ is, in help texts and tables.
+pub const DELTA: &str = "added to every bound by e^ε; not the probability that the bound fails";
+
+/// A share in per cent with one decimal, rounded up; with two above 99.9 %.
+pub fn percent_at_most(share: f64) -> String {
+    if share > 0.999 {
+        format!("{:.2}", (share * 1e4).ceil() / 1e2)
+    } else {
+        format!("{:.1}", (share * 1e3).ceil() / 10.0)
+    }
+}
 
 /// The longest quotation, in characters.
 const LENGTH_MAX: usize = 120;

@@ -105,6 +105,13 @@ pub extern "C" fn epsilon(releases: u32) -> f64 {
     with(f64::NAN, |live| Ok(live.epsilon(releases as usize)))
 }
 
+/// How often the best guess whether one agent's contributions were used is right at most, after all rounds.
+// SAFETY: no other symbol of this name exists in the module.
+#[unsafe(no_mangle)]
+pub extern "C" fn best_guess() -> f64 {
+    with(f64::NAN, |live| live.best_guess())
+}
+
 /// δ of every ε, N^−1.1.
 // SAFETY: no other symbol of this name exists in the module.
 #[unsafe(no_mangle)]

@@ -102,6 +102,13 @@ impl Live {
         Scalar::pow(f64::from(self.dials.agents), -1.1).min(0.5)
     }
 
+    /// How often the best guess whether one agent's contributions were used is right at most, after all rounds.
+    ///
+    /// **Errors**: the accountant's; none for dials that were accepted.
+    pub fn best_guess(&self) -> Result<f64, WebError> {
+        Ok(self.accountant(self.dials.rounds)?.best_guess()?)
+    }
+
     /// ε of the first `releases` releases at δ, by privacy-loss distributions; NaN if it is not known yet.
     pub fn epsilon(&self, releases: usize) -> f64 {
         match releases {
@@ -111,6 +118,10 @@ impl Live {
     }
 
     fn epsilon_after(&self, releases: u32) -> Result<f64, WebError> {
+        Ok(self.accountant(releases)?.epsilon(self.delta())?.epsilon)
+    }
+
+    fn accountant(&self, releases: u32) -> Result<PldAccountant, WebError> {
         let mut accountant = PldAccountant::new();
         let event = Event::PoissonSampledGaussian {
             sampling_probability: self.dials.sampling_probability,
@@ -118,6 +129,6 @@ impl Live {
             relation: NeighboringRelation::ReplaceSpecial,
         };
         accountant.compose(&event, releases)?;
-        Ok(accountant.epsilon(self.delta())?.epsilon)
+        Ok(accountant)
     }
 }

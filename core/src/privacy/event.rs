@@ -105,7 +105,7 @@ pub enum Event {
     ApproximateEpsilon {
         /// The bound ε ≥ 0 of the loss.
         epsilon: f64,
-        /// Probability δ in [0, 1] beyond the bound.
+        /// δ in [0, 1], added to every bound by e^ε.
         delta: f64,
         /// Neighbouring relation of the bound.
         relation: NeighboringRelation,

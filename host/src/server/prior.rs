@@ -161,6 +161,7 @@ where
             },
             None => false,
         };
+        self.sources.renew()?;
         self.with_server(public, |server, source| {
             match server.handle(if admitted { Input::Open } else { Input::Skip }, source)? {
                 Output::Terms { terms, .. } => Ok(multiplier.map(|z| (terms, z))),

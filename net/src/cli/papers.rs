@@ -5,12 +5,15 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use sordino_core::federated::{Aggregation, Server};
-use sordino_core::privacy::accountant::RdpAccountant;
+use sordino_core::privacy::Event;
+use sordino_core::privacy::accountant::{Accountant, AccountantError, PldAccountant, RdpAccountant};
 use sordino_core::wire::{self, Kind};
 use sordino_host::files::read_text;
 use sordino_host::ledger::{Contents, Spent};
 use sordino_sim::cli::error::CliError;
 use sordino_sim::cli::print;
+use sordino_sim::metrics::SMALL_DELTA;
+use sordino_sim::text::MEANING;
 
 use crate::agent::replay::{self, Replayed};
 use crate::folder;
@@ -73,7 +76,40 @@ fn replay_server(folder: &Path) -> Result<(), CliError> {
     Err(CliError::failure(format!("{broadcasts} broadcasts and {charges} charges: {told}")))
 }
 
-fn epsilon_of(event: &sordino_core::privacy::Event, times: u32, delta: f64) -> Result<f64, CliError> {
+/// What a promise does not cover; docs/privacy.md says more about each.
+const NOT_COVERED: [&str; 20] = [
+    "the server, which sees every agent's vectors; whoever has its key and its disk is the server",
+    "that the server does what it says: an agent believes it about q, z, δ and the noise that is added",
+    "that an agent is enrolled, how many there are, their weights and regions",
+    "who takes part and when, which the network shows",
+    "an agent's own queries, seen by those who evaluate them",
+    "what is true of many agents alike, which is what is published",
+    "anything fitted to the agents' data and used as public: constants, lengthscale, variances, ranges, candidates, clipping norm",
+    "losses elsewhere: another run, server or program with the same data has its own, and they add up",
+    "two agents that one person enrols: they are two units",
+    "the secret sample, if the server tells it: ε counts on its secrecy",
+    "rounds that close early: they show that nobody was absent, and how many have joined",
+    "a revoked agent where rounds close early",
+    "a round that takes longer than its deadline and delay: that shows",
+    "a process on the server's machine that sees when noise is drawn",
+    "copies of a running server (a snapshot with its memory): both draw the same sample and noise",
+    "swap, memory dumps and permissions of files that somebody made readable",
+    "a ledger and its second count that are restored together from a backup",
+    "an agent's own disk: its observations and the seed of its draws are not encrypted",
+    "an invitation that somebody else shows first, or an authority that signs for somebody else",
+    "randomness that can be guessed: the guarantee is as good as the system's generator",
+];
+
+/// ε between two contributions at δ by privacy-loss distributions; nothing where there is no finite bound.
+fn between(accountant: &PldAccountant, delta: f64) -> Result<Option<f64>, CliError> {
+    match accountant.replace_epsilon(delta) {
+        Ok(spent) => Ok(Some(spent.epsilon)),
+        Err(AccountantError::NoFiniteEpsilon { .. }) => Ok(None),
+        Err(error) => Err(CliError::failure(error)),
+    }
+}
+
+fn epsilon_of(event: &Event, times: u32, delta: f64) -> Result<f64, CliError> {
     let mut accountant = RdpAccountant::new();
     accountant.compose(event, times).map_err(CliError::failure)?;
     Ok(accountant.epsilon(delta).map_err(CliError::failure)?.epsilon)
@@ -90,6 +126,8 @@ pub fn promise(arguments: &Folder) -> Result<(), CliError> {
     let event = Server::<f64>::event_of(&agreement.config).map_err(CliError::failure)?;
     let event = event.ok_or_else(|| CliError::failure("this method's releases protect nobody"))?;
     let (delta, most) = (agreement.announced.delta, agreement.announced.epsilon_max);
+    let mut tight = PldAccountant::new();
+    tight.compose(&event, p.rounds).map_err(CliError::failure)?;
     let mut text = serde_json::json!({
         "agreement": agreement.digest().to_string(),
         "run": format!("{:016x}", agreement.deployment),
@@ -98,11 +136,17 @@ pub fn promise(arguments: &Folder) -> Result<(), CliError> {
         "agents": p.agents, "rounds": p.rounds, "sampling_probability": sampling_probability,
         "noise_multiplier": noise_multiplier, "clipping_norm": clipping_norm, "delta": delta,
         "epsilon_of_all_rounds": epsilon_of(&event, p.rounds, delta)?, "epsilon_max": most,
+        "epsilon_of_all_rounds_at_1e-5": epsilon_of(&event, p.rounds, SMALL_DELTA)?,
         "accountant": "Renyi, rounded up",
+        "epsilon_between_contributions": between(&tight, delta)?,
+        "epsilon_between_contributions_at_1e-5": between(&tight, SMALL_DELTA)?,
+        "best_guess": tight.best_guess().map_err(CliError::failure)?,
+        "accountant_of_these": "privacy-loss distributions, never below the truth",
+        "meaning": MEANING,
         "round_deadline_ms": agreement.announced.deadline_ms,
         "closes_early": agreement.announced.may_close_early,
         "trusted": "the server: it sees every agent's vectors",
-        "not_covered": ["who takes part and when, which the network shows", "an agent's own queries, seen by those who evaluate them"],
+        "not_covered": NOT_COVERED,
     });
     // Without an authority the terms are the agreement, and so is their digest.
     if folder.terms.authority.is_some() {

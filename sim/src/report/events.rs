@@ -1,8 +1,8 @@
 //! What private methods release, in words: two methods with the same ε may pay for quite different events.
 
-use crate::metrics::{Paid, Statistics};
+use crate::metrics::{Paid, SMALL_DELTA, Statistics};
 use crate::scenario::{Method, Scenario};
-use crate::text::significant;
+use crate::text::{percent_at_most, significant};
 
 /// What one method releases, as accountants see it; `None` unless it is private.
 pub fn event(scenario: &Scenario, summary: &Statistics, method: Method) -> Option<String> {
@@ -43,6 +43,26 @@ pub fn sentences(scenario: &Scenario, summary: &Statistics) -> Vec<String> {
         found.into_iter().map(|(names, event)| format!("{}: {event}", names.join(", "))).collect::<Vec<_>>()
     };
     summary.paid.iter().flat_map(of_group).collect()
+}
+
+/// ε between two contributions and the best guess, a sentence for each kind of event.
+pub fn between(summary: &Statistics) -> Vec<String> {
+    let of_group = |paid: &Paid| {
+        let [loss, small] =
+            summary.methods.iter().find(|found| paid.methods.contains(&found.method)).and_then(|found| found.losses)?;
+        let names: Vec<&str> = paid.methods.iter().map(|method| method.name()).collect();
+        let told = |epsilon: Option<f64>| epsilon.map_or("no finite ε".to_owned(), |epsilon| significant(epsilon, 3));
+        Some(format!(
+            "{}: between any two things that an agent may have sent ε is {} at δ = {}, {} at δ = {SMALL_DELTA:e}; the best guess \
+             whether its contributions were used is right at most {} % of the time",
+            names.join(", "),
+            told(loss.between),
+            significant(loss.delta, 3),
+            told(small.between),
+            percent_at_most(loss.best_guess)
+        ))
+    };
+    summary.paid.iter().filter_map(of_group).collect()
 }
 
 /// The remark beside a table in which private methods have unequal ε; `None` if their ε are equal.

@@ -1,7 +1,9 @@
 //! The summary of a federation for programs: one object on standard output and in the run folder.
 
+use serde_json::{Map, Value};
+
 use super::{events, told_rounds};
-use crate::metrics::Statistics;
+use crate::metrics::{MethodStatistics, Statistics};
 use crate::record::{Loss, MethodSummary, Summary};
 use crate::scenario::Scenario;
 
@@ -23,13 +25,19 @@ pub fn summary(scenario: &Scenario, summary: &Statistics, cautions: &[String]) -
                 Loss::new("epsilon_pld", at.tight),
                 Loss::new("delta", at.delta),
                 Loss::new("epsilon_pld_at_1e-5", small.tight),
+                Loss::new("epsilon_between_contributions", at.between),
+                Loss::new("epsilon_between_contributions_at_1e-5", small.between),
             ]
         }),
-        facts: events::event(scenario, summary, method.method)
-            .map(|event| ("event".to_owned(), event.into()))
-            .into_iter()
-            .collect(),
+        facts: facts(scenario, summary, method),
     });
     let cautions = cautions.to_vec();
     Summary { cautions, ..Summary::new(&scenario.head(), &summary.digest, methods.collect()) }
+}
+
+/// What a private method released, and how often the best guess about one agent is right at most.
+fn facts(scenario: &Scenario, summary: &Statistics, method: &MethodStatistics) -> Map<String, Value> {
+    let event = events::event(scenario, summary, method.method).map(|event| ("event".to_owned(), event.into()));
+    let guess = method.losses.map(|[loss, _]| ("best_guess".to_owned(), loss.best_guess.into()));
+    event.into_iter().chain(guess).collect()
 }

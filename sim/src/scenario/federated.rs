@@ -21,7 +21,7 @@ use super::rule::{Rule, names, number, whole};
 use super::sections::SectionTables;
 use crate::text::significant;
 
-/// A larger δ is reported with a caution: δ is the probability that ε does not hold for an agent.
+/// A larger δ is reported with a caution: what publishes everything of one random agent in every tenth run has δ = .1/N.
 const DELTA_CAUTION: f64 = 0.01;
 /// The most observations that a run folder keeps unless the scenario says otherwise.
 const OBSERVATIONS_MAX: u64 = 100_000;
@@ -291,8 +291,8 @@ impl Scenario {
         for method in self.private_methods() {
             let delta = self.of(method).privacy.delta;
             let sentence = format!(
-                "δ = {} for {} agents: with up to this probability an agent may lose more than ε says, {} agents on \
-                 average; a δ far below 1/N = {} is usual: set privacy.delta, or read the column of the smaller δ",
+                "δ = {} for {} agents: a release that published everything of {} agents on average, picked at random, would be \
+                 within it; a δ far below 1/N = {} is usual: set privacy.delta, or read the column of the smaller δ",
                 significant(delta, 3),
                 self.federation.agents,
                 significant(delta * agents, 2),

@@ -58,11 +58,25 @@ fn run_answers_with_the_promised_object() {
             assert_eq!(read.neighboring_relation.as_deref(), Some("replace_special"));
             let losses = ["epsilon_pld", "delta", "epsilon_pld_at_1e-5"].map(|name| read.loss(name).unwrap().value);
             assert!(losses[0] < losses[2] && losses[1] > Some(1e-5), "{losses:?}");
+            // Between two contributions more is lost, at either δ; a guess is better than a coin.
+            let between = ["epsilon_between_contributions", "epsilon_between_contributions_at_1e-5"]
+                .map(|name| read.loss(name).unwrap().value);
+            assert!(losses[0] < between[0] && losses[2] < between[1], "{losses:?} {between:?}");
+            let guess = method["facts"]["best_guess"].as_f64().unwrap();
+            assert!(guess > 0.5 && guess < 1.0, "{guess}");
         } else {
             assert!(method["losses"] == serde_json::json!([]) && method["neighboring_relation"].is_null());
         }
     }
     assert!(text(&output.stderr).contains("simulation: not private"));
+    let said = [
+        "between any two things that an agent may have sent ε is",
+        "the best guess whether its contributions were used",
+    ];
+    for file in ["table.txt", "report.html"] {
+        let page = std::fs::read_to_string(folder.join("a").join(file)).unwrap();
+        assert!(said.iter().all(|said| page.contains(said)), "{file}");
+    }
 }
 
 #[test]

@@ -58,7 +58,7 @@ fn delta_is_the_inverse_of_epsilon() {
         let back = json(&folder, &format!("privacy delta {PAPER} --epsilon {epsilon} --accountant {name}"));
         let delta = back["delta"].as_f64().unwrap();
         assert!((delta / DELTA - 1.0).abs() < 5e-3, "{name}: {delta}");
-        // Negative control: a smaller ε fails more often.
+        // Negative control: a smaller ε needs a larger δ.
         let less = json(&folder, &format!("privacy delta {PAPER} --epsilon {} --accountant {name}", epsilon * 0.9));
         assert!(less["delta"].as_f64().unwrap() > 1.2 * DELTA, "{name}");
     }
@@ -241,4 +241,31 @@ fn audit_passes_the_shipped_paths_and_rejects_its_controls() {
     let on = |noise: &str| lines.iter().filter(|line| line["noise"] == noise && line["rejected"] == false).count();
     assert_eq!((on("seeded"), on("secret")), (3, 3));
     assert!(refused(&folder, "audit --runs 10").contains("--runs"));
+}
+
+/// ε between two contributions and the best guess, wherever ε is shown; `tests/vectors/replace.csv` has both numbers.
+#[test]
+fn mended3_epsilon_between_two_contributions_and_the_best_guess_are_shown() {
+    let folder = scratch("privacy-between");
+    let answer = json(&folder, &format!("privacy epsilon {PAPER} --delta {DELTA}"));
+    let between = answer["epsilon_between_contributions"].as_f64().unwrap();
+    let guess = answer["best_guess"].as_f64().unwrap();
+    assert!((between - 12.1818).abs() < 2e-3 && (guess - 0.80051).abs() < 2e-4, "{answer}");
+    let said = done(&folder, &format!("privacy epsilon {PAPER} --delta {DELTA}"));
+    assert!(said.contains("between any two things that an agent may have sent: ε = 12.18"), "{said}");
+    assert!(said.contains("is right at most 80.1 % of the time"), "{said}");
+
+    let explained = done(&folder, "privacy explain default");
+    for needed in [
+        "ε = 12.18 at δ",
+        "ε = 18.7",
+        "at most 80.1 % of the time",
+        "at most 84.6 % of the time",
+        "not the probability",
+    ] {
+        assert!(explained.contains(needed), "{needed}\n{explained}");
+    }
+    // The caution that `run` says is said here, too; not where δ is small.
+    let few = done(&folder, "privacy explain default --set federation.agents=20");
+    assert!(few.contains("picked at random, would be within it") && !explained.contains("picked at random"), "{few}");
 }

@@ -26,28 +26,33 @@ const ROUNDS: u32 = 3;
 
 /// The program is dead.
 #[derive(Debug)]
-struct Killed;
+pub(super) struct Killed;
 
 /// Dies at the step with this number; shared by the host and its ledger.
 #[derive(Clone)]
-struct Clock {
+pub(super) struct Clock {
     step: Rc<Cell<u32>>,
     dies_at: Option<u32>,
 }
 
 impl Clock {
-    fn new(dies_at: Option<u32>) -> Clock {
+    pub(super) fn new(dies_at: Option<u32>) -> Clock {
         Clock { step: Rc::default(), dies_at }
     }
 
-    fn tick(&self) -> Result<(), Killed> {
+    pub(super) fn tick(&self) -> Result<(), Killed> {
         self.step.set(self.step.get() + 1);
         if self.dies_at == Some(self.step.get()) { Err(Killed) } else { Ok(()) }
+    }
+
+    /// Steps so far.
+    pub(super) fn steps(&self) -> u32 {
+        self.step.get()
     }
 }
 
 /// The shipped ledger, with a place to die before and after it writes.
-struct Mortal {
+pub(super) struct Mortal {
     ledger: Ledger,
     clock: Clock,
     /// Bytes that a dead machine still has.
@@ -85,27 +90,33 @@ impl Budgeted for Mortal {
 }
 
 /// What survives: a folder, and what agents received (broadcast, bits of its vectors), which cannot be taken back.
-struct World {
-    folder: PathBuf,
-    sent: Vec<(u32, Vec<u64>)>,
+pub(super) struct World {
+    pub(super) folder: PathBuf,
+    pub(super) sent: Vec<(u32, Vec<u64>)>,
     /// Bytes of the ledger that a dead machine still has.
     durable: Rc<Cell<u64>>,
     epsilon_max: f64,
+    /// What the next release costs, as the second count of a ledger of secret noise asks.
+    next: Vec<Event>,
 }
 
 impl World {
     fn new(name: &str, epsilon_max: f64) -> Self {
+        Self::of(name, epsilon_max, vec![Server::<f64>::event_of(&config()).unwrap().unwrap()])
+    }
+
+    pub(super) fn of(name: &str, epsilon_max: f64, next: Vec<Event>) -> Self {
         let folder = std::env::temp_dir().join(format!("sordino-kills-{}-{name}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
-        World { folder, sent: Vec::new(), durable: Rc::default(), epsilon_max }
+        World { folder, sent: Vec::new(), durable: Rc::default(), epsilon_max, next }
     }
 
-    fn path(&self) -> PathBuf {
+    pub(super) fn path(&self) -> PathBuf {
         self.folder.join("ledger.jsonl")
     }
 
-    fn ledger(&self, kind: SourceKind) -> Ledger {
+    pub(super) fn ledger(&self, kind: SourceKind) -> Ledger {
         let terms = Terms {
             data: "the agents of this test".into(),
             unit: "agent".into(),
@@ -117,16 +128,34 @@ impl World {
         match kind {
             SourceKind::Simulation => Ledger::open_simulated(&self.path(), &terms).unwrap(),
             SourceKind::Secret => {
-                let event = Server::<f64>::event_of(&config()).unwrap().unwrap();
                 let counter = CounterPlace::Folder(self.folder.join("counter"));
-                Ledger::open_secret(&self.path(), &terms, &Options { counter, another: false, next: vec![event] })
+                Ledger::open_secret(&self.path(), &terms, &Options { counter, another: false, next: self.next.clone() })
                     .unwrap()
             }
         }
     }
 
+    /// The ledger, which dies with its program.
+    pub(super) fn mortal(&self, kind: SourceKind, clock: &Clock) -> Mortal {
+        let ledger = self.ledger(kind);
+        if kind == SourceKind::Secret {
+            // What a ledger of secret noise says when it is opened is durable.
+            self.durable.set(fs::metadata(self.path()).map_or(0, |file| file.len()));
+        }
+        Mortal { ledger, clock: clock.clone(), durable: self.durable.clone(), path: self.path() }
+    }
+
+    /// The machine died: all that was not synced is gone, or, if `torn`, all but half of it.
+    pub(super) fn forget(&self, torn: bool) {
+        if let Ok(file) = fs::metadata(self.path()) {
+            let durable = self.durable.get().min(file.len());
+            let left = durable + if torn { (file.len() - durable) / 2 } else { 0 };
+            fs::OpenOptions::new().write(true).open(self.path()).unwrap().set_len(left).unwrap();
+        }
+    }
+
     /// Releases that are charged, in order.
-    fn charges(&self, kind: SourceKind) -> Vec<u64> {
+    pub(super) fn charges(&self, kind: SourceKind) -> Vec<u64> {
         self.ledger(kind).entries().iter().map(|entry| entry.release).collect()
     }
 }
@@ -146,12 +175,7 @@ fn config() -> Config {
 fn live<S: Sources>(world: &mut World, clock: &Clock, stores: bool, sources: S) -> Result<(), Killed> {
     let config = Arc::new(config());
     let kind = <S::Source as NoiseSource>::Provenance::KIND;
-    let ledger = world.ledger(kind);
-    if kind == SourceKind::Secret {
-        // What a ledger of secret noise says when it is opened is durable.
-        world.durable.set(fs::metadata(world.path()).map_or(0, |file| file.len()));
-    }
-    let ledger = Mortal { ledger, clock: clock.clone(), durable: world.durable.clone(), path: world.path() };
+    let ledger = world.mortal(kind, clock);
     let saved = fs::read(world.folder.join("checkpoint")).ok();
     let stored: Option<(StoredServer, Vec<f64>)> = saved.map(|bytes| postcard::from_bytes(&bytes).unwrap());
     let stored = stored.as_ref().map(|(_, vectors)| vectors.clone()).zip(stored.map(|(server, _)| server));
@@ -193,7 +217,7 @@ fn live<S: Sources>(world: &mut World, clock: &Clock, stores: bool, sources: S) 
 }
 
 /// A secret generator, never the same twice.
-fn secret(lives: &Cell<u64>) -> Secret<Generator> {
+pub(super) fn secret(lives: &Cell<u64>) -> Secret<Generator> {
     lives.set(lives.get() + 1);
     secret_of(lives.get())
 }
@@ -207,13 +231,8 @@ fn with_death(world: &mut World, dies_at: u32, machine: bool, kind: SourceKind) 
     };
     let clock = Clock::new(Some(dies_at));
     if once(world, &clock).is_err() {
-        let path = world.path();
-        if machine && path.exists() {
-            // All that was not synced is gone, or all but half a line of it.
-            let length = fs::metadata(&path).unwrap().len();
-            let durable = world.durable.get().min(length);
-            let left = durable + if dies_at.is_multiple_of(2) { 0 } else { (length - durable) / 2 };
-            fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(left).unwrap();
+        if machine {
+            world.forget(!dies_at.is_multiple_of(2));
         }
         once(world, &Clock::new(None)).unwrap();
     }
@@ -254,7 +273,7 @@ fn simulated_noise_is_charged_exactly_once_and_the_outputs_are_the_same() {
 }
 
 /// Different releases that left: each is a draw of its own, and needs a charge of its own.
-fn releases_that_left(world: &World) -> usize {
+pub(super) fn releases_that_left(world: &World) -> usize {
     let mut sent = world.sent.clone();
     sent.sort();
     sent.dedup();
@@ -341,40 +360,47 @@ fn mended_a_ledger_that_was_exchanged_stops_the_server() {
     resume().unwrap();
 }
 
+/// A ledger that says "written" before it has written.
+pub(super) struct Liar {
+    truth: Mortal,
+    later: Vec<(u64, Vec<Event>)>,
+}
+
+impl Liar {
+    pub(super) fn new(truth: Mortal) -> Self {
+        Liar { truth, later: Vec::new() }
+    }
+}
+
+impl sordino_core::privacy::Ledger<Private> for Liar {
+    type Error = LedgerError;
+    fn write(&mut self, charge: &Charge<Private>) -> Result<(), LedgerError> {
+        self.later.push((charge.release(), charge.events().to_vec()));
+        Ok(())
+    }
+}
+
+impl Budgeted for Liar {
+    fn admits_release(&mut self, release: u64, events: &[Event]) -> Result<(), LedgerError> {
+        self.truth.admits_release(release, events)
+    }
+    fn mark(&self) -> Mark {
+        self.truth.mark()
+    }
+    fn holds(&self, mark: &Mark) -> Result<bool, LedgerError> {
+        self.truth.holds(mark)
+    }
+    fn sync(&mut self) -> Result<(), LedgerError> {
+        self.later.drain(..).try_for_each(|(release, events)| self.truth.ledger.charge(release, &events))
+    }
+}
+
 /// Negative control: a ledger that says "written" before it has written is caught, at some step.
 #[test]
 fn a_ledger_that_lies_is_caught() {
-    struct Liar {
-        truth: Mortal,
-        later: Vec<(u64, Vec<Event>)>,
-    }
-    impl sordino_core::privacy::Ledger<Private> for Liar {
-        type Error = LedgerError;
-        fn write(&mut self, charge: &Charge<Private>) -> Result<(), LedgerError> {
-            self.later.push((charge.release(), charge.events().to_vec()));
-            Ok(())
-        }
-    }
-    impl Budgeted for Liar {
-        fn admits_release(&mut self, release: u64, events: &[Event]) -> Result<(), LedgerError> {
-            self.truth.admits_release(release, events)
-        }
-        fn mark(&self) -> Mark {
-            self.truth.mark()
-        }
-        fn holds(&self, mark: &Mark) -> Result<bool, LedgerError> {
-            self.truth.holds(mark)
-        }
-        fn sync(&mut self) -> Result<(), LedgerError> {
-            self.later.drain(..).try_for_each(|(release, events)| self.truth.ledger.charge(release, &events))
-        }
-    }
     let lives = Cell::new(1 << 50);
     let world = World::new("liar", ENOUGH);
-    let clock = Clock::new(None);
-    let truth =
-        Mortal { ledger: world.ledger(SourceKind::Secret), clock, durable: world.durable.clone(), path: world.path() };
-    let liar = Liar { truth, later: Vec::new() };
+    let liar = Liar::new(world.mortal(SourceKind::Secret, &Clock::new(None)));
     let mut host = ServerHost::<f64, _, Liar>::new(Arc::new(config()), secret(&lives), liar, None).unwrap();
     host.open().unwrap();
     host.close().unwrap();

@@ -7,7 +7,7 @@
 //! **Example**: that of [`GaussianAccountant`].
 
 use super::order::check_delta;
-use super::{Accountant, AccountantError, PrivacySpent, Quality, add_up, analytic};
+use super::{Accountant, AccountantError, PrivacySpent, Quality, add_up, analytic, replace};
 use crate::math::Scalar;
 use crate::privacy::event::{Event, NeighboringRelation};
 
@@ -41,6 +41,16 @@ impl GaussianAccountant {
     pub fn noise_multiplier(&self) -> f64 {
         // A root and a quotient: each rounds by half a unit.
         if self.precision == 0.0 { f64::INFINITY } else { (1.0 / Scalar::sqrt(self.precision)) * (1.0 - 4e-16) }
+    }
+
+    fn epsilon_of(&self, z: f64, delta: f64) -> Result<PrivacySpent, AccountantError> {
+        check_delta(delta)?;
+        if !(z > 0.0) {
+            return Err(AccountantError::NoFiniteEpsilon { delta, delta_spent: 0.0 });
+        }
+        let (order, at_edge, releases) = (None, false, self.releases);
+        let epsilon = analytic::epsilon(z, delta)?;
+        Ok(PrivacySpent { epsilon, delta, quality: Quality::Exact, order, at_edge, releases })
     }
 }
 
@@ -79,15 +89,7 @@ impl Accountant for GaussianAccountant {
     }
 
     fn epsilon(&self, delta: f64) -> Result<PrivacySpent, AccountantError> {
-        check_delta(delta)?;
-        let z = self.noise_multiplier();
-        let epsilon = if z > 0.0 {
-            analytic::epsilon(z, delta)?
-        } else {
-            return Err(AccountantError::NoFiniteEpsilon { delta, delta_spent: 0.0 });
-        };
-        let (order, at_edge, releases) = (None, false, self.releases);
-        Ok(PrivacySpent { epsilon, delta, quality: Quality::Exact, order, at_edge, releases })
+        self.epsilon_of(self.noise_multiplier(), delta)
     }
 
     fn delta(&self, epsilon: f64) -> Result<f64, AccountantError> {
@@ -96,5 +98,20 @@ impl Accountant for GaussianAccountant {
         } else {
             Err(AccountantError::Epsilon(epsilon))
         }
+    }
+
+    fn relation(&self) -> Option<NeighboringRelation> {
+        self.relation
+    }
+
+    /// Exact: two contributions lie at most two sensitivities apart, so the multiplier halves.
+    fn replace_epsilon(&self, delta: f64) -> Result<PrivacySpent, AccountantError> {
+        let whole = self.noise_multiplier();
+        let z = match self.relation.map(replace::with_nothing) {
+            Some(Err(error)) => return Err(error),
+            Some(Ok(true)) => 0.5 * whole,
+            None | Some(Ok(false)) => whole,
+        };
+        self.epsilon_of(z, delta)
     }
 }

@@ -4,20 +4,21 @@
 //!
 //! | accountant | knows | tight? |
 //! |---|---|---|
-//! | `PldAccountant` (feature `alloc`) | every event but fixed-size samples | within 1e-4 of the truth: the number to cite |
+//! | `PldAccountant` (feature `alloc`) | every event but fixed-size samples | within about 1e-4 of the truth, relative: the number to cite |
 //! | [`RdpAccountant`] | every event, fixed-size samples too | 15–35 % above; what a budget's filter may count, and all a device has room for |
 //! | [`GaussianAccountant`] | Gaussians without sampling | exact |
 //! | [`MomentsAccountant`] | Gaussians, sampled or not | 30–50 % above: to compare with papers |
 //!
 //! | module | what | tight? |
 //! |---|---|---|
-//! | `pld` (feature `alloc`) | privacy-loss distributions, convolved: every event but fixed-size samples | within 1e-4 of the truth |
+//! | `pld` (feature `alloc`) | privacy-loss distributions, convolved: every event but fixed-size samples | within about 1e-4 of the truth, relative |
 //! | [`rdp`] | the Rényi accountant, every event, heterogeneous rounds | 15–35 % above the truth |
 //! | [`moments`] | the classic moments accountant, as papers print it | 30–50 % above |
 //! | [`poisson`] | Rényi divergence of the Poisson-sampled Gaussian at any order | exact |
 //! | [`fixed_size`] | the same for a subset of fixed size, under replace-one | upper bound |
 //! | [`analytic`] | the unsampled Gaussian; [`gaussian`] adds many of them up | exact |
 //! | [`pure`] | equal releases of pure ε | exact |
+//! | [`replace`] | ε between any two contributions, where events compare with nothing; how often a guess is right | |
 //! | [`order`] | the grid of Rényi orders and the conversion to (ε, δ) | |
 //!
 //! The central-limit approximation is not a bound, and is nowhere exposed as one.
@@ -34,6 +35,7 @@ pub mod pld;
 pub mod poisson;
 pub mod pure;
 pub mod rdp;
+pub mod replace;
 #[cfg(test)]
 mod tests;
 
@@ -75,6 +77,8 @@ pub enum AccountantError {
         /// δ already spent.
         delta_spent: f64,
     },
+    /// The events protect a shift by one unit and no replacement: nothing bounds what two contributions tell apart.
+    OneUnitOnly,
 }
 
 impl fmt::Display for AccountantError {
@@ -89,6 +93,9 @@ impl fmt::Display for AccountantError {
             AccountantError::Epsilon(epsilon) => write!(f, "epsilon {epsilon} is negative or not a number"),
             AccountantError::NoFiniteEpsilon { delta, delta_spent } => {
                 write!(f, "no finite epsilon at delta {delta}: {delta_spent} of it is spent, or the loss overflows")
+            }
+            AccountantError::OneUnitOnly => {
+                f.write_str("these releases protect a shift by one unit, and nothing between any two contributions")
             }
         }
     }
@@ -212,6 +219,25 @@ pub trait Accountant {
     ///
     /// **Errors**: [`AccountantError::Epsilon`].
     fn delta(&self, epsilon: f64) -> Result<f64, AccountantError>;
+
+    /// The relation of everything composed; nothing before the first event.
+    fn relation(&self) -> Option<NeighboringRelation>;
+
+    /// ε between any two contributions that an agent may have sent, at the same δ ([`replace`]); what
+    /// [`Accountant::epsilon`] says where events compare two contributions already.
+    ///
+    /// **Errors**: as [`Accountant::epsilon`]; [`AccountantError::OneUnitOnly`] where replacing is not covered.
+    fn replace_epsilon(&self, delta: f64) -> Result<PrivacySpent, AccountantError> {
+        replace::by_nothing(self, delta)
+    }
+
+    /// How often the best guess which of two neighbours the data is ("used or counted as nothing") is right at most, where
+    /// both are as likely: (1 + δ(0))/2, [`replace::best_guess`].
+    ///
+    /// **Errors**: as [`Accountant::delta`].
+    fn best_guess(&self) -> Result<f64, AccountantError> {
+        self.delta(0.0).map(replace::best_guess)
+    }
 }
 
 /// How close to the truth an ε is. None is below it.

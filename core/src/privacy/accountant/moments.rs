@@ -179,6 +179,10 @@ impl Accountant for MomentsAccountant {
     fn delta(&self, epsilon: f64) -> Result<f64, AccountantError> {
         self.delta(epsilon)
     }
+
+    fn relation(&self) -> Option<NeighboringRelation> {
+        self.relation
+    }
 }
 
 #[cfg(test)]

@@ -250,6 +250,10 @@ impl Accountant for RdpAccountant {
     fn delta(&self, epsilon: f64) -> Result<f64, AccountantError> {
         self.delta(epsilon)
     }
+
+    fn relation(&self) -> Option<NeighboringRelation> {
+        self.relation
+    }
 }
 
 fn delta_of(event: &Event) -> f64 {

@@ -70,7 +70,7 @@ mod by_trait {
                 assert_eq!(spent.releases, events.iter().map(|(_, count)| u64::from(*count)).sum::<u64>(), "{name}");
                 let back = accountant.delta(spent.epsilon).unwrap();
                 assert!((back / delta - 1.0).abs() < 5e-3, "{name}: {back}");
-                // Negative control: a smaller ε fails more often.
+                // Negative control: a smaller ε needs a larger δ.
                 assert!(accountant.delta(0.9 * spent.epsilon).unwrap() > 1.05 * delta, "{name}");
                 (before, answered) = (spent.epsilon, answered + 1);
             }

@@ -18,7 +18,7 @@ use crate::text::significant;
 pub struct Arguments {
     #[command(flatten)]
     releases: Releases,
-    /// Probability with which the bound may fail, in (0, 1)
+    /// In (0, 1): added to every bound by e^ε; not the probability that the bound fails
     #[arg(long, value_name = "D", value_parser = failure())]
     delta: f64,
     /// The picture; an SVG file

@@ -3,18 +3,19 @@
 use clap::Args;
 use serde::Serialize;
 use sordino_core::privacy::NeighboringRelation;
+use sordino_core::privacy::accountant::AccountantError;
 
 use super::asked::{Choice, Releases, failure, nonnegative};
 use crate::cli::error::CliError;
 use crate::cli::print::{Format, print, print_json};
-use crate::text::significant;
+use crate::text::{percent_at_most, significant};
 
 /// `sordino privacy epsilon`.
 #[derive(Debug, Args)]
 pub struct EpsilonArguments {
     #[command(flatten)]
     releases: Releases,
-    /// Probability with which the bound may fail, in (0, 1)
+    /// In (0, 1): added to every bound by e^ε; not the probability that the bound fails
     #[arg(long, value_name = "D", value_parser = failure())]
     delta: f64,
     #[command(flatten)]
@@ -46,6 +47,8 @@ struct How {
 #[derive(Serialize)]
 struct EpsilonAnswer {
     epsilon: f64,
+    epsilon_between_contributions: Option<f64>,
+    best_guess: f64,
     order: Option<f64>,
     accountant: Choice,
     neighboring_relation: NeighboringRelation,
@@ -63,21 +66,33 @@ struct DeltaAnswer {
 pub fn epsilon(arguments: &EpsilonArguments) -> Result<(), CliError> {
     let EpsilonArguments { releases, delta, how } = arguments;
     let event = releases.event();
-    let loss = how.accountant.epsilon(&event, releases.rounds, *delta).map_err(CliError::input)?;
+    let accountant = how.accountant.after(&event, releases.rounds).map_err(CliError::input)?;
+    let loss = accountant.epsilon(*delta).map_err(CliError::input)?;
+    let between = match accountant.replace_epsilon(*delta) {
+        Ok(spent) => Some(spent.epsilon),
+        Err(AccountantError::NoFiniteEpsilon { .. }) => None,
+        Err(error) => return Err(CliError::input(error)),
+    };
+    let guess = accountant.best_guess().map_err(CliError::input)?;
     match how.format {
         Format::Json => print_json(&EpsilonAnswer {
             epsilon: loss.epsilon,
+            epsilon_between_contributions: between,
+            best_guess: guess,
             order: loss.order,
             accountant: how.accountant,
             neighboring_relation: event.relation(),
         }),
         Format::Text => print(&format!(
-            "ε = {} at δ = {delta} ({} accountant{}{}; neighbouring relation \"{}\")\n",
+            "ε = {} at δ = {delta} ({} accountant{}{}; neighbouring relation \"{}\")\nbetween any two things that an agent may have \
+             sent: {}\nthe best guess whether its contributions were used is right at most {} % of the time\n",
             significant(loss.epsilon, 6),
             how.accountant.name(),
             loss.order.map_or(String::new(), |order| format!(", order {order}")),
             if loss.order.is_none() { format!(", {}", loss.quality.name()) } else { String::new() },
-            event.relation()
+            event.relation(),
+            between.map_or("no finite ε".to_owned(), |epsilon| format!("ε = {}", significant(epsilon, 6))),
+            percent_at_most(guess)
         )),
     }
 }

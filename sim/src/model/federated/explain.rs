@@ -1,13 +1,14 @@
 //! Who is protected from whom in a scenario of the trust model `federated`.
 
+use sordino_core::privacy::Event;
 use sordino_core::privacy::accountant::{Accountant, AccountantError, MomentsAccountant, PldAccountant, RdpAccountant};
 
-use crate::metrics::{paid_alike, spending};
+use crate::metrics::{SMALL_DELTA, paid_alike, privacy_loss, spending};
 use crate::record::Explanation;
 use crate::report::events::shown;
 use crate::scenario::method::Kind;
 use crate::scenario::{Guarantee, Method, ObjectiveConfig, Scenario};
-use crate::text::significant;
+use crate::text::{MEANING, percent_at_most, significant};
 
 /// What the broadcasts of every method promise.
 ///
@@ -20,6 +21,12 @@ pub fn explain(scenario: &Scenario) -> Result<Explanation, AccountantError> {
         "What is true of many agents alike: the broadcasts are meant to tell that.".to_owned(),
         "Which agents were selected, if the server tells; the loss below counts on its secrecy.".to_owned(),
         "Timing: an observer of when messages are sent may learn more.".to_owned(),
+        "Anything fitted to the agents' data: constants, lengthscale, variances, ranges, candidates and clipping norm are \
+         public and taken as chosen without the data; ε covers no choice that was not."
+            .to_owned(),
+        "What does not follow from the contributions of this run: another run, another server or another program with the \
+         same data has a loss of its own, and the losses add up."
+            .to_owned(),
     ];
     if matches!(scenario.objective, ObjectiveConfig::Landmine(_) | ObjectiveConfig::Winequality(_)) {
         not_protected.push("One record of an agent's data by itself: the unit of protection is the agent.".to_owned());
@@ -83,6 +90,7 @@ fn relation(scenario: &Scenario, private: &str) -> Vec<String> {
          the number of agents is public."
             .to_owned(),
     ];
+    said.extend(MEANING.map(ToOwned::to_owned));
     for group in paid_alike(scenario) {
         let (names, of) = (joined(&group), scenario.of(group[0]));
         let Some(prior) = of.prior.as_ref().filter(|_| group[0].is_prior()) else {
@@ -139,7 +147,9 @@ fn cost(scenario: &Scenario) -> Result<Vec<String>, AccountantError> {
                 what.unwrap_or(quality)
             ));
         }
+        said.push(between(&names, &event, count, p.delta)?);
     }
+    said.extend(scenario.cautions().into_iter().map(|caution| format!("{caution}.")));
     said.push("One loss for each method alone: who publishes several pays for each.".to_owned());
     said.push(match p.max_epsilon {
         Some(most) => format!("A release that would lead beyond ε = {most} is refused before noise is drawn."),
@@ -152,6 +162,23 @@ fn cost(scenario: &Scenario) -> Result<Vec<String>, AccountantError> {
         }
     }
     Ok(said)
+}
+
+/// ε between two contributions and the best guess, by privacy-loss distributions.
+fn between(names: &str, event: &Event, count: u32, delta: f64) -> Result<String, AccountantError> {
+    let [loss, small] = [privacy_loss(event, count, delta)?, privacy_loss(event, count, SMALL_DELTA)?];
+    let told = |epsilon: Option<f64>| {
+        epsilon.map_or("no finite ε".to_owned(), |epsilon| format!("ε = {}", significant(epsilon, 4)))
+    };
+    Ok(format!(
+        "{names}: between any two things that an agent may have sent, {} at δ = {} and {} at δ = {SMALL_DELTA:e} (there {} \
+         against nothing); the best guess whether its contributions were used is right at most {} % of the time.",
+        told(loss.between),
+        significant(delta, 3),
+        told(small.between),
+        told(small.tight),
+        percent_at_most(loss.best_guess)
+    ))
 }
 
 /// The accountants with their names, and what the report adds about each.

@@ -9,7 +9,9 @@ pub fn explain(scenario: &LocalScenario) -> Explanation {
     let users = &scenario.users;
     let mut not_protected = vec![
         "That a user takes part, when, and which query it was asked: only the reward is noised.".to_owned(),
-        "The public bounds on rewards; they must not be estimated from rewards.".to_owned(),
+        "The public bounds on rewards; they must not be estimated from rewards. Those of ldp-stocks and ldp-light-sensor were, \
+         by the paper's authors: their ε holds as if the bounds had been known beforehand."
+            .to_owned(),
         "Timing: an observer of when reports are sent may learn more.".to_owned(),
     ];
     let (protected, relation, cost) = match users.epsilon {

@@ -95,6 +95,7 @@ pub fn shown(scenario: &Scenario, summary: &Statistics, cautions: &[String]) -> 
         notes.push(format!("Not run, because federation.methods does not name it: {}.", left.join(", ")));
     }
     notes.extend(events::sentences(scenario, summary).into_iter().map(|sentence| format!("{sentence}.")));
+    notes.extend(events::between(summary).into_iter().map(|sentence| format!("{sentence}.")));
     notes.extend(events::unequal(summary));
     notes.extend(Twins::of(summary.methods.iter().map(MethodStatistics::named)).sentence());
     notes.extend(differences::few(scenario.runs as usize));
@@ -116,7 +117,7 @@ fn losses(out: &mut String, scenario: &Scenario, summary: &Statistics) {
     };
     let text = format!(
         "What the releases of one private method cost, one after the other; those of the federated prior are fewer and of \
-         everybody. Neighbouring relation: an enrolled agent keeps its slot and its public weight and contributes zero. By privacy-loss distributions: within 1e-4 of the truth and \
+         everybody. Neighbouring relation: an enrolled agent keeps its slot and its public weight and contributes zero. By privacy-loss distributions: within about 1e-4 of the truth, relative, and \
          never below. Dashed: δ = {SMALL_DELTA:e}. A budget (<code>privacy.max_epsilon</code>) counts by Rényi divergences, for \
          which a filter is proven, and comes out higher; <code>sordino privacy compare</code> draws them and the paper's."
     );

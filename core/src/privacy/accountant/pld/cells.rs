@@ -7,9 +7,11 @@
 #![cfg(feature = "alloc")]
 
 use crate::math::{self, Scalar};
-use crate::privacy::Event;
 use alloc::vec;
 use alloc::vec::Vec;
+
+use super::kinds::Kind;
+use super::opposed;
 
 /// Relative error of one rounded f64 operation, 2⁻⁵³.
 pub(super) const UNIT_ROUNDOFF: f64 = f64::EPSILON / 2.0;
@@ -29,15 +31,27 @@ pub(super) struct Weight {
     pub(super) moment: f64,
 }
 
+impl Weight {
+    /// The most steps of a cell.
+    pub(super) fn widest(self, step: f64) -> f64 {
+        Scalar::min(0.5 / (self.tilt * step), 1e9)
+    }
+
+    /// Steps of the cell that begins at `loss`, with the mass `above` it: cells widen as the tilted mass above falls,
+    /// m^(−1/3)/10 steps add ∫ m^(−2/3)/100 dm = 3 % to the error.
+    pub(super) fn width(self, above: f64, loss: f64, widest: f64) -> i64 {
+        let tilted = Scalar::ln(above) + self.tilt * loss - self.moment;
+        (Scalar::min(0.1 * Scalar::exp(Scalar::min(tilted, 0.0) / -3.0), widest) as i64).max(1)
+    }
+}
+
 /// How many standard deviations of one release are kept, so that at most `mass` is given up to infinity: the least x with
 /// q·Φ(−x) + (1 − q)·Φ(−x − 1/z) ≤ mass. That it is the least is no matter of the guarantee: what is given up is counted.
-pub(super) fn reach(event: &Event, mass: f64) -> f64 {
-    let (q, z) = match *event {
-        Event::Gaussian { noise_multiplier, .. } => (1.0, noise_multiplier),
-        Event::PoissonSampledGaussian { sampling_probability, noise_multiplier, .. } => {
-            (sampling_probability, noise_multiplier)
-        }
-        _ => return 0.0,
+pub(super) fn reach(kind: Kind, mass: f64) -> f64 {
+    let (q, z) = match kind {
+        Kind::Gaussian { z } => (1.0, z),
+        Kind::Sampled { q, z } | Kind::Opposed { q, z } => (q, z),
+        Kind::Pure { .. } => return 0.0,
     };
     let beyond = |x: f64| q * Tail::at(x).above() + (1.0 - q) * Tail::at(x + 1.0 / z).above();
     let (mut low, mut high) = (1.0, 38.0);
@@ -48,37 +62,29 @@ pub(super) fn reach(event: &Event, mass: f64) -> f64 {
     high
 }
 
-/// The finite losses of one event span at most this.
-pub(super) fn loss_range(event: &Event, reach: f64) -> f64 {
-    match *event {
-        Event::Gaussian { noise_multiplier: z, .. } => 2.0 * reach / z + 1.0 / (z * z),
-        Event::PoissonSampledGaussian { sampling_probability: q, noise_multiplier: z, .. } => {
+/// The finite losses of one release span at most this.
+pub(super) fn loss_range(kind: Kind, reach: f64) -> f64 {
+    match kind {
+        Kind::Gaussian { z } => 2.0 * reach / z + 1.0 / (z * z),
+        Kind::Sampled { q, z } => {
             let top = (1.0 + 2.0 * reach * z) / (2.0 * z * z);
             let top = if top > 700.0 { top + Scalar::ln(q) } else { math::ln_1p(q * math::exp_m1(top)) };
             let bottom = if q < 1.0 { -math::ln_1p(-q) } else { top };
             top + bottom
         }
-        Event::PureEpsilon { epsilon, .. } | Event::ApproximateEpsilon { epsilon, .. } => 2.0 * epsilon,
-        Event::FixedSizeSampledGaussian { .. } => 0.0,
+        Kind::Opposed { q, z } => 2.0 * opposed::top(q, z, reach),
+        Kind::Pure { epsilon } => 2.0 * epsilon,
     }
 }
 
-/// Both directions of one event.
-pub(super) fn cells(event: &Event, step: f64, reach: f64, weight: Weight) -> [Pmf; 2] {
-    match *event {
-        Event::Gaussian { noise_multiplier, .. } => sampled_gaussian(1.0, noise_multiplier, step, reach, weight),
-        Event::PoissonSampledGaussian { sampling_probability, noise_multiplier, .. } => {
-            sampled_gaussian(sampling_probability, noise_multiplier, step, reach, weight)
-        }
-        Event::PureEpsilon { epsilon, .. } | Event::ApproximateEpsilon { epsilon, .. } => {
-            [randomized_response(epsilon, step), randomized_response(epsilon, step)]
-        }
-        Event::FixedSizeSampledGaussian { .. } => [empty(), empty()],
+/// Both directions of one release.
+pub(super) fn cells(kind: Kind, step: f64, reach: f64, weight: Weight) -> [Pmf; 2] {
+    match kind {
+        Kind::Gaussian { z } => sampled_gaussian(1.0, z, step, reach, weight),
+        Kind::Sampled { q, z } => sampled_gaussian(q, z, step, reach, weight),
+        Kind::Opposed { q, z } => opposed::cells(q, z, step, reach, weight),
+        Kind::Pure { epsilon } => [randomized_response(epsilon, step), randomized_response(epsilon, step)],
     }
-}
-
-fn empty() -> Pmf {
-    Pmf { cells: Vec::new(), infinity: 1.0 }
 }
 
 /// Losses ±ε of probability e^ε/(1+e^ε) and 1/(1+e^ε), each split onto its cell's ends.
@@ -101,27 +107,27 @@ fn randomized_response(epsilon: f64, step: f64) -> Pmf {
 
 /// The smaller tail at a point of a normal, and which it is.
 #[derive(Clone, Copy)]
-struct Tail {
+pub(super) struct Tail {
     value: f64,
     upper: bool,
 }
 
 impl Tail {
-    fn at(x: f64) -> Self {
+    pub(super) fn at(x: f64) -> Self {
         Tail { value: 0.5 * math::erfc(x.abs() * core::f64::consts::FRAC_1_SQRT_2), upper: x > 0.0 }
     }
 
-    fn above(self) -> f64 {
+    pub(super) fn above(self) -> f64 {
         if self.upper { self.value } else { 1.0 - self.value }
     }
 
-    fn below(self) -> f64 {
+    pub(super) fn below(self) -> f64 {
         if self.upper { 1.0 - self.value } else { self.value }
     }
 }
 
 /// Mass between two points, and a bound on its rounding error.
-fn between(a: Tail, b: Tail) -> (f64, f64) {
+pub(super) fn between(a: Tail, b: Tail) -> (f64, f64) {
     let mass = match (a.upper, b.upper) {
         (true, true) => a.value - b.value,
         (false, false) => b.value - a.value,
@@ -134,6 +140,27 @@ fn between(a: Tail, b: Tail) -> (f64, f64) {
 /// Clamped to [0, 1]; NaN, where e^ε overflows, goes up.
 fn fraction(x: f64) -> f64 {
     if x < 1.0 { Scalar::max(x, 0.0) } else { 1.0 }
+}
+
+/// P- and Q-mass of one cell, each with a bound on its rounding error.
+pub(super) struct Cell {
+    pub(super) mass: f64,
+    pub(super) slack: f64,
+    pub(super) other: f64,
+    pub(super) other_slack: f64,
+}
+
+/// P-mass of a cell for its lower and its upper end, so that its Q-mass is kept too; `ratio` is e^loss at the lower end.
+pub(super) fn split(cell: &Cell, ratio: f64, width: i64, step: f64) -> (f64, f64) {
+    // The upper end takes what rounding may have lost of the cell's mass.
+    if !(cell.mass > 0.0) {
+        return (0.0, cell.slack);
+    }
+    let share = 1.0 / -math::exp_m1(-(width as f64 * step));
+    // 1 − r, r = Q·e^low/P, rounded so that mass goes up.
+    let rest = 1.0 - cell.other * ratio / cell.mass + 2e-15 + (cell.other_slack * ratio + cell.slack) / cell.mass;
+    let part = cell.mass * fraction(rest * share);
+    (cell.mass - part, part + cell.slack)
 }
 
 /// Where the loss crosses a grid point: e^ε, both tails there.
@@ -162,32 +189,23 @@ fn sampled_gaussian(q: f64, z: f64, step: f64, reach: f64, weight: Weight) -> [P
         };
         Edge { ratio: excess + 1.0, outside: Tail::at(x / z), inside: Tail::at((x - 1.0) / z) }
     };
-    let widest = Scalar::min(0.5 / (weight.tilt * step), 1e9);
+    let widest = weight.widest(step);
     let (mut low, mut at) = (edge(first), first);
     let (mut remove, mut add) = (vec![(first, 0.0)], vec![(-first, 0.0)]);
     // What lies below the first edge (q = 1 only): up to it in one direction, infinite loss in the other.
     remove[0].1 = (1.0 - q) * low.outside.below() + q * low.inside.below();
     let add_infinity = if q == 1.0 { low.outside.below() } else { 0.0 };
     while at < last {
-        // Cells widen as the tilted mass above falls: m^(−1/3)/10 steps add ∫ m^(−2/3)/100 dm = 3 % to the error.
         let above = (1.0 - q) * low.outside.above() + q * low.inside.above();
-        let tilted = Scalar::ln(above) + weight.tilt * (at as f64 * step) - weight.moment;
-        let width = Scalar::min(0.1 * Scalar::exp(Scalar::min(tilted, 0.0) / -3.0), widest) as i64;
-        let next = (at + width.max(1)).min(last);
+        let next = (at + weight.width(above, at as f64 * step, widest)).min(last);
         let high = edge(next);
         let share = share(next - at);
         let (outside, slack_0) = between(low.outside, high.outside);
         let (inside, slack_1) = between(low.inside, high.inside);
         let mixture = (1.0 - q) * outside + q * inside;
         let slack = (1.0 - q) * slack_0 + q * slack_1;
-        // The upper end takes what rounding may have lost of the cell's mass.
-        let (mut upper, mut lower) = (slack, 0.0);
-        if mixture > 0.0 {
-            // 1 − r, r = Q·e^low/P, rounded so that mass goes up.
-            let rest = 1.0 - outside * low.ratio / mixture + 2e-15 + (slack_0 * low.ratio + slack) / mixture;
-            let part = mixture * fraction(rest * share);
-            (upper, lower) = (part + slack, mixture - part);
-        }
+        let cell = Cell { mass: mixture, slack, other: outside, other_slack: slack_0 };
+        let (lower, upper) = split(&cell, low.ratio, next - at, step);
         if let Some(cell) = remove.last_mut() {
             cell.1 += lower;
         }

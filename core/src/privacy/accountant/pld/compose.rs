@@ -5,7 +5,7 @@
 use alloc::vec::Vec;
 
 use super::{Options, Rounds};
-use crate::privacy::accountant::{Accountant, AccountantError, PrivacySpent};
+use crate::privacy::accountant::{Accountant, AccountantError, PrivacySpent, replace};
 use crate::privacy::event::{Event, NeighboringRelation};
 
 /// Remembers the events, equal neighbours as one with its count, and convolves them when asked.
@@ -93,5 +93,21 @@ impl Accountant for PldAccountant {
             return Ok(0.0);
         }
         super::delta(&self.rounds, epsilon, &self.options)
+    }
+
+    fn relation(&self) -> Option<NeighboringRelation> {
+        self.relation()
+    }
+
+    /// By the privacy-loss distributions of the pair that dominates: tight.
+    fn replace_epsilon(&self, delta: f64) -> Result<PrivacySpent, AccountantError> {
+        let loss = super::replace_epsilon(&self.rounds, delta, &self.options)?;
+        let (epsilon, quality, releases) = (loss.epsilon, loss.quality, self.releases);
+        Ok(PrivacySpent { epsilon, delta, quality, order: None, at_edge: false, releases })
+    }
+
+    /// From the same distributions at ε = 0 ([`super::total_variation`]).
+    fn best_guess(&self) -> Result<f64, AccountantError> {
+        super::total_variation(&self.rounds, &self.options).map(replace::best_guess)
     }
 }

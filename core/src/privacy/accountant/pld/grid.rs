@@ -184,6 +184,20 @@ impl Grid {
         Some(Err(()))
     }
 
+    /// δ at ε = 0 in one direction, in a window of `cells`, rounded up.
+    pub(super) fn variation(&self, direction: Direction, tilt: f64, cells: usize) -> f64 {
+        let (step, infinity) = (self.step, self.infinity(direction));
+        let kinds: Vec<Tilted> = self
+            .pmfs(direction)
+            .map(|(pmf, times)| Tilted::new(pmf, times, step, tilt, pmf.moment(step, tilt).value))
+            .collect();
+        let mut moment = 0.0;
+        self.pmfs(direction).zip(&kinds).for_each(|((_, times), kind)| moment += f64::from(times) * kind.shift);
+        let spectrum = Spectrum::new(&kinds, cells.max(4), step, tilt, false, Some(1e-9));
+        let scale = Scale { step, tilt, moment, infinity, delta: 1.0, tail_only: false };
+        Scalar::min(scale.delta_at(&spectrum, 0).0, 1.0)
+    }
+
     /// δ·e^(λε − K) against what it is at the answer of a normal sum: far below one if δ sits far from the tilted bulk.
     pub(super) fn level(&self, direction: Direction, tilt: f64, delta: f64, epsilon: f64) -> f64 {
         let centre = self.moment(direction, tilt);

@@ -40,21 +40,25 @@
 //! | [`calibrate`] | parameters for a target (ε, δ), by this accountant |
 //! | `cells` | the losses of one release on a grid |
 //! | `grid` | sums of them: tilted, read at δ |
+//! | `kinds` | events as losses, compared with nothing or between two contributions |
+//! | `opposed` | the loss between two opposed contributions |
 //! | `options` | how far a computation goes |
 //! | `spectrum` | δ on the grid from Fourier coefficients, with a bound on every error |
 //! | [`double`] | the numbers the transform calculates with, one or a pair |
 //! | [`fourier`] | the transform where all coefficients are needed |
+//! | `variation` | δ at ε = 0 |
 //!
 //! **Example**: that of [`PldAccountant`].
 
 #![cfg(feature = "alloc")]
 
 use super::order::{self, ORDERS, Row};
-use super::{AccountantError, analytic, poisson, rdp};
+use super::{AccountantError, analytic, rdp};
 
 pub use super::Quality;
 use crate::math::{self, Scalar};
 use crate::privacy::Event;
+use alloc::vec::Vec;
 pub use compose::PldAccountant;
 
 pub mod calibrate;
@@ -63,14 +67,19 @@ mod compose;
 pub mod double;
 pub mod fourier;
 mod grid;
+mod kinds;
+mod opposed;
 mod options;
 mod spectrum;
 #[cfg(test)]
 mod tests;
+mod variation;
 
 use cells::{Weight, cells, loss_range, reach};
 use grid::{Direction, Grid, Reading, Tilts};
+use kinds::{Compared, Kind};
 pub use options::Options;
+pub use variation::total_variation;
 
 /// ε, with what it took.
 ///
@@ -112,11 +121,26 @@ pub type Rounds = (Event, u32);
 /// **Errors**: [`AccountantError::InvalidEvent`]; [`AccountantError::UnsupportedEvent`] for fixed-size samples;
 /// [`AccountantError::MixedRelations`]; [`AccountantError::Delta`]; [`AccountantError::NoFiniteEpsilon`].
 pub fn epsilon(rounds: &[Rounds], delta: f64, options: &Options) -> Result<Loss, AccountantError> {
-    let problem = Problem::new(rounds, delta)?;
-    if let Some(exact) = problem.closed_form()? {
-        return Ok(exact);
-    }
-    problem.numerical(options)
+    Problem::new(rounds, delta, Compared::Neighbours)?.solve(options)
+}
+
+/// ε at δ between any two contributions that an agent may have sent ([`super::replace`]); what [`epsilon`] says where the
+/// events compare two contributions already.
+///
+/// **Errors**: as [`epsilon`]; [`AccountantError::OneUnitOnly`] where replacing is not covered.
+///
+/// ```
+/// use sordino_core::privacy::accountant::pld::{self, Options};
+/// use sordino_core::privacy::{Event, NeighboringRelation};
+///
+/// let relation = NeighboringRelation::ReplaceSpecial;
+/// let event = Event::PoissonSampledGaussian { sampling_probability: 0.25, noise_multiplier: 1.0, relation };
+/// let [against_nothing, between] = [pld::epsilon, pld::replace_epsilon]
+///     .map(|loss| loss(&[(event, 40)], 1e-5, &Options::default()).unwrap().epsilon);
+/// assert!(between > 1.5 * against_nothing);
+/// ```
+pub fn replace_epsilon(rounds: &[Rounds], delta: f64, options: &Options) -> Result<Loss, AccountantError> {
+    Problem::new(rounds, delta, Compared::Contributions)?.solve(options)
 }
 
 /// δ at ε of any sequence of releases: the smallest found by bisection for which [`epsilon`] stays below; never below
@@ -137,27 +161,26 @@ pub fn delta(rounds: &[Rounds], target: f64, options: &Options) -> Result<f64, A
     Ok(Scalar::min(Scalar::exp(high), 1.0))
 }
 
-struct Problem<'r> {
-    rounds: &'r [Rounds],
+struct Problem {
+    rounds: Vec<(Kind, u32)>,
     delta: f64,
-    /// δ spent by (ε, δ) events, taken off `delta` already.
+    /// Number of releases.
     count: f64,
-    row: Row,
+    /// Σ of the divergences at [`ORDERS`]; nothing between two contributions, where each is dear.
+    row: Option<Row>,
 }
 
-impl<'r> Problem<'r> {
-    fn new(rounds: &'r [Rounds], delta: f64) -> Result<Self, AccountantError> {
+impl Problem {
+    fn new(rounds: &[Rounds], delta: f64, compared: Compared) -> Result<Self, AccountantError> {
         if !(delta > 0.0 && delta < 1.0) {
             return Err(AccountantError::Delta(delta));
         }
         let (mut total, mut count, mut spent) = (Row::ZERO, 0.0, 0.0);
-        let mut relation = None;
+        let (mut relation, mut kinds) = (None, Vec::with_capacity(rounds.len()));
         for (event, times) in rounds {
             let mut row = Row::ZERO;
             rdp::divergences(event, &mut row)?;
-            if matches!(event, Event::FixedSizeSampledGaussian { .. }) {
-                return Err(AccountantError::UnsupportedEvent(*event));
-            }
+            kinds.push((Kind::of(event, compared)?, *times));
             match relation {
                 Some(before) if before != event.relation() => {
                     return Err(AccountantError::MixedRelations { before, now: event.relation() });
@@ -167,28 +190,32 @@ impl<'r> Problem<'r> {
             let times = f64::from(*times);
             total.0.iter_mut().zip(&row.0).for_each(|(sum, r)| *sum += times * r);
             count += times;
-            if let Event::ApproximateEpsilon { delta, .. } = event {
-                spent += times * delta;
+            let aside = Kind::delta_of(event, compared);
+            if aside > 0.0 {
+                spent += times * aside;
             }
         }
         let left = if spent > 0.0 { (delta - spent).next_down() } else { delta };
         if !(left > 0.0) {
             return Err(AccountantError::NoFiniteEpsilon { delta, delta_spent: spent });
         }
-        Ok(Problem { rounds, delta: left, count, row: total })
+        let row = (compared == Compared::Neighbours).then_some(total);
+        Ok(Problem { rounds: kinds, delta: left, count, row })
+    }
+
+    fn solve(&self, options: &Options) -> Result<Loss, AccountantError> {
+        match self.closed_form()? {
+            Some(exact) => Ok(exact),
+            None => self.numerical(options),
+        }
     }
 
     /// Nothing at all, Gaussians alone, one sampled Gaussian: no grid is needed.
     fn closed_form(&self) -> Result<Option<Loss>, AccountantError> {
         let live = || self.rounds.iter().filter(|(_, times)| *times > 0);
         let mut precision = 0.0;
-        let gaussian = live().all(|(event, times)| {
-            let z = match *event {
-                Event::Gaussian { noise_multiplier, .. } => noise_multiplier,
-                Event::PoissonSampledGaussian { sampling_probability: 0.0, .. } => f64::INFINITY,
-                Event::PoissonSampledGaussian { sampling_probability: 1.0, noise_multiplier, .. } => noise_multiplier,
-                _ => return false,
-            };
+        let gaussian = live().all(|(kind, times)| {
+            let Some(z) = kind.unsampled() else { return false };
             precision += f64::from(*times) / (z * z);
             true
         });
@@ -199,10 +226,10 @@ impl<'r> Problem<'r> {
             return Ok(Some(Loss::exact(analytic::epsilon(1.0 / Scalar::sqrt(precision), self.delta)?)));
         }
         let mut all = live();
-        if let (Some((Event::PoissonSampledGaussian { sampling_probability, noise_multiplier, .. }, 1)), None) =
-            (all.next(), all.next())
+        if let (Some((kind, 1)), None) = (all.next(), all.next())
+            && let Some(epsilon) = kind.once(self.delta)
         {
-            return Ok(Some(Loss::exact(single(*sampling_probability, *noise_multiplier, self.delta)?)));
+            return Ok(Some(Loss::exact(epsilon?)));
         }
         Ok(None)
     }
@@ -210,8 +237,10 @@ impl<'r> Problem<'r> {
     /// The best Rényi order and its ε: integers between the grid's large orders are tried too.
     fn best_order(&self) -> (f64, f64) {
         let at = |order: f64, divergence: f64| order::epsilon(order, divergence, self.delta);
+        let value = |order: f64| at(order, self.divergence(order));
+        let Some(row) = &self.row else { return best_of_any(value) };
         let mut best = (ORDERS[0], f64::INFINITY);
-        for (order, divergence) in ORDERS.iter().zip(&self.row.0) {
+        for (order, divergence) in ORDERS.iter().zip(&row.0) {
             let epsilon = at(*order, *divergence);
             if epsilon < best.1 {
                 best = (*order, epsilon);
@@ -222,7 +251,6 @@ impl<'r> Problem<'r> {
         }
         // ε is unimodal in the order: ternary search on integers, up to 2¹⁵.
         let (mut low, mut high) = (best.0 / 2.0, if best.0 == 1024.0 { 32_768.0 } else { best.0 * 2.0 });
-        let value = |order: f64| at(order, self.divergence(order));
         while high - low > 2.0 {
             let (a, b) = (math::floor(low + (high - low) / 3.0), math::ceil(high - (high - low) / 3.0));
             if value(a) <= value(b) {
@@ -241,8 +269,7 @@ impl<'r> Problem<'r> {
 
     /// Σ T·r(order) at any order.
     fn divergence(&self, order: f64) -> f64 {
-        let one = |(event, times): &Rounds| f64::from(*times) * one_divergence(event, order);
-        self.rounds.iter().map(one).sum()
+        self.rounds.iter().map(|(kind, times)| f64::from(*times) * kind.divergence(order)).sum()
     }
 
     fn numerical(&self, options: &Options) -> Result<Loss, AccountantError> {
@@ -259,8 +286,8 @@ impl<'r> Problem<'r> {
 
     /// The smallest sampling probability above 0.
     fn rarest(&self) -> f64 {
-        self.rounds.iter().fold(1.0, |least, (event, _)| match *event {
-            Event::PoissonSampledGaussian { sampling_probability: q, .. } if q > 0.0 => Scalar::min(least, q),
+        self.rounds.iter().fold(1.0, |least, (kind, _)| match *kind {
+            Kind::Sampled { q, .. } | Kind::Opposed { q, .. } if q > 0.0 => Scalar::min(least, q),
             _ => least,
         })
     }
@@ -268,23 +295,29 @@ impl<'r> Problem<'r> {
     fn grid(&self, step: f64, tilt: f64, level: f64, cells_max: usize) -> Grid {
         // Tail mass that is given up to infinity: all of it together is 1e-8 of δ.
         let mass = 1e-8 * self.delta / Scalar::max(self.count, 1.0);
-        let live = |(event, times): &&Rounds| {
-            *times > 0 && !matches!(event, Event::PoissonSampledGaussian { sampling_probability: 0.0, .. })
-        };
-        let widest = self
-            .rounds
-            .iter()
-            .filter(live)
-            .fold(0.0, |widest, (event, _)| Scalar::max(widest, loss_range(event, reach(event, mass))));
+        let live = || self.rounds.iter().copied().filter(|(kind, times)| *times > 0 && !kind.is_nothing());
+        let widest = live().fold(0.0, |widest, (kind, _)| Scalar::max(widest, loss_range(kind, reach(kind, mass))));
         let least = widest / cells_max as f64;
         let capped = step < least;
         let step = if capped { least } else { step };
-        let kinds = self.rounds.iter().filter(live).map(|(event, times)| {
-            let moment = tilt * one_divergence(event, tilt + 1.0) + Scalar::ln(level);
-            (cells(event, step, reach(event, mass), Weight { tilt, moment }), *times)
+        let kinds = live().map(|(kind, times)| {
+            let moment = tilt * kind.divergence(tilt + 1.0) + Scalar::ln(level);
+            (cells(kind, step, reach(kind, mass), Weight { tilt, moment }), times)
         });
         Grid { kinds: kinds.collect(), step, capped }
     }
+}
+
+/// The best order above 1 without a table: sections of ln(order − 1). Whatever order is found, its ε is a bound.
+fn best_of_any(value: impl Fn(f64) -> f64) -> (f64, f64) {
+    let (mut low, mut high) = (-4.0, 9.0);
+    let order = |ln: f64| 1.0 + Scalar::exp(ln);
+    for _ in 0..16 {
+        let (a, b) = (low + (high - low) / 3.0, high - (high - low) / 3.0);
+        if value(order(a)) <= value(order(b)) { high = b } else { low = a }
+    }
+    let found = order(0.5 * (low + high));
+    (found, value(found))
 }
 
 /// How often the step is refined before what was found is called an upper bound.
@@ -292,7 +325,7 @@ const REFINEMENTS: usize = 10;
 
 /// The search for a step that is fine enough.
 struct Search<'p> {
-    problem: &'p Problem<'p>,
+    problem: &'p Problem,
     options: Options,
     tolerance: f64,
     /// Best Rényi order less one, and its ε.
@@ -439,29 +472,4 @@ impl Search<'_> {
         let error = self.error(&first, &second, [before.grid.step, now.grid.step]);
         (larger, error)
     }
-}
-
-/// r(order) of one release.
-fn one_divergence(event: &Event, order: f64) -> f64 {
-    match *event {
-        Event::Gaussian { noise_multiplier: z, .. } => order / (2.0 * z * z),
-        Event::PoissonSampledGaussian { sampling_probability, noise_multiplier, .. } => {
-            poisson::divergence(sampling_probability, noise_multiplier, order)
-        }
-        Event::PureEpsilon { epsilon, .. } | Event::ApproximateEpsilon { epsilon, .. } => {
-            rdp::pure_divergence(epsilon, order)
-        }
-        Event::FixedSizeSampledGaussian { .. } => f64::INFINITY,
-    }
-}
-
-/// ε of one Poisson-sampled Gaussian: δ(ε) = q·δ_Gauss(ln(1 + (e^ε − 1)/q)), which for ε ≥ 0 is the larger direction.
-fn single(q: f64, z: f64, target: f64) -> Result<f64, AccountantError> {
-    if q == 0.0 || target >= q {
-        return Ok(0.0);
-    }
-    let inner = analytic::epsilon(z, target / q)?;
-    // ε = ln(1 + q(e^inner − 1)), rounded up.
-    let epsilon = if inner > 700.0 { inner + Scalar::ln(q) } else { math::ln_1p(q * math::exp_m1(inner)) };
-    Ok(Scalar::max(epsilon * (1.0 + 1e-12), 0.0))
 }

@@ -8,6 +8,7 @@ use crate::privacy::accountant::pure;
 use crate::privacy::{Event, NeighboringRelation};
 
 use super::cells::{self, Pmf, Weight};
+use super::kinds::Kind;
 use super::spectrum::{Spectrum, Tilted};
 use super::{Options, Quality};
 use crate::privacy::accountant::pld;
@@ -24,7 +25,7 @@ const STEP: f64 = 0.02;
 const TILT: f64 = 2.0;
 
 fn release(tilt: f64) -> Pmf {
-    let [remove, _] = cells::cells(&sampled(0.25, 1.0), STEP, 8.0, Weight { tilt, moment: 0.0 });
+    let [remove, _] = cells::cells(Kind::Sampled { q: 0.25, z: 1.0 }, STEP, 8.0, Weight { tilt, moment: 0.0 });
     remove
 }
 
@@ -78,8 +79,8 @@ fn every_window_errs_upwards_and_a_long_one_hardly() {
 fn wide_cells_lose_nothing_and_hardly_gain() {
     // Both directions: mass is kept, and e^(−L) of the mixture's losses is the Gaussian's mass.
     for (q, z) in [(0.01, 1.0), (0.25, 0.7), (1.0, 2.0)] {
-        let dense = cells::cells(&sampled(q, z), 1e-3, 7.0, Weight { tilt: 3.0, moment: -300.0 });
-        let sparse = cells::cells(&sampled(q, z), 1e-3, 7.0, Weight { tilt: 1.0, moment: 3.0 });
+        let dense = cells::cells(Kind::Sampled { q, z }, 1e-3, 7.0, Weight { tilt: 3.0, moment: -300.0 });
+        let sparse = cells::cells(Kind::Sampled { q, z }, 1e-3, 7.0, Weight { tilt: 1.0, moment: 3.0 });
         for (dense, sparse) in dense.iter().zip(&sparse) {
             assert!(
                 sparse.cells.len() < dense.cells.len() && sparse.cells.windows(2).all(|pair| pair[0].0 < pair[1].0)
