@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use sordino_core::federated::transcript::AgentLeaf;
 use sordino_core::federated::{
-    Agent, AgentState, AgentStorage, Collector, CollectorStorage, Counters, Input, Output, log_len, workspace_len,
+    Agent, AgentState, AgentStorage, Collector, CollectorStorage, Counters, Draws, Input, Output, log_len, workspace_len,
 };
 use sordino_core::math::Scalar;
 use sordino_core::wire::{self, Kind, ScalarTag};
@@ -68,7 +68,7 @@ impl<T: Scalar> Crew for Shard<T> {
         let collector = match order.share.as_ref().map(|share| share.part(range)) {
             Some(Some(share)) => {
                 let storage = CollectorStorage { sums: &mut sums, flags: &mut flags, counters: &mut counters };
-                Some(Collector::new(config, &share, storage)?)
+                Some(Collector::new(Draws::new(config, share.broadcast())?, &share, storage)?)
             }
             Some(None) => return Err(DriverError::Check("an order without the sample of a member's own agents")),
             None => None,

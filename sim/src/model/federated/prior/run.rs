@@ -6,13 +6,13 @@ use std::sync::atomic::Ordering;
 
 use serde::{Deserialize, Serialize};
 use sordino_core::federated::prior::agent::AgentState;
-use sordino_core::federated::prior::server::ServerState;
 use sordino_core::federated::prior::{Draw, PriorError};
+use sordino_core::federated::{ServerError, ServerState};
 use sordino_core::linalg::packed_len;
 use sordino_core::math::Scalar;
 use sordino_core::random::{Party, Purpose};
-use sordino_host::server::SimulatedSources;
-use sordino_host::server::prior::{PriorHost, StoredPrior};
+use sordino_host::ledger::Ledger;
+use sordino_host::server::{Population, ServerHost, SimulatedSources, StoredPosterior, StoredServer};
 
 use super::super::books::Books;
 use super::super::error::DriverError;
@@ -27,24 +27,30 @@ use crate::record::{MethodRun, stored_name};
 use crate::scenario::Guarantee;
 
 /// The server of one simulated federated prior.
-type Host<T> = PriorHost<T, SimulatedSources>;
+type Host<T> = ServerHost<T, SimulatedSources, Ledger, Population<T, Arc<PriorContext<T>>>>;
 
 /// A method between two rounds.
 #[derive(Serialize, Deserialize)]
 struct Saved<S = ServerState, B = MethodRun, A = Snapshot<AgentState>> {
-    server: StoredPrior<S>,
+    server: StoredServer<S, StoredPosterior>,
     books: B,
     agents: A,
 }
 
 /// A server before release 0 with the budget of its scenario, or as it was stored.
 fn server<T: Scalar>(
-    context: &PriorContext<T>,
+    context: &Arc<PriorContext<T>>,
     path: Option<&Path>,
-    stored: Option<StoredPrior>,
+    stored: Option<StoredServer<ServerState, StoredPosterior>>,
 ) -> Result<Host<T>, DriverError> {
     let (sources, ledger) = (SimulatedSources::new(context.base.run.seed), host::ledger(&context.base, path)?);
-    Ok(PriorHost::new(*context.config(), context.plan(), context.public()?, sources, ledger, stored)?)
+    let population = Population::new(context.clone(), context.plan()).map_err(ServerError::from)?;
+    Ok(ServerHost::new(population, sources, ledger, stored.map(|stored| (stored, &[][..])))?)
+}
+
+/// The round after which the next release is made; nothing after the last.
+fn next_round<T: Scalar>(server: &Host<T>) -> Option<u32> {
+    server.method().round_of(server.state().broadcast())
 }
 
 /// The common draw w_t of round t, from a public stream, and Φw_t; nothing in round 0 and before the first release.
@@ -53,11 +59,11 @@ fn draw<T: Scalar>(
     server: &Host<T>,
     round: u32,
 ) -> Result<Option<CommonDraw<T>>, DriverError> {
-    if round == 0 || server.state().made() == 0 {
+    if round == 0 || server.state().releases() == 0 {
         return Ok(None);
     }
-    let refused = |error: PriorError| DriverError::Release(error.into());
-    let posterior = server.posterior();
+    let refused = |error: PriorError| DriverError::from(ServerError::from(error));
+    let posterior = server.method().posterior();
     let mut draw = posterior.weights().to_vec();
     if context.base.method.parts().follows_draws {
         let stream = &mut context.base.run.seed.stream(Party::World, Purpose::WeightDraw, round);
@@ -102,10 +108,10 @@ where
         let order = PriorOrder::Query { round, draw: draw(&context, &server, round)? };
         let mut partials = fabric.round(order).await?;
         books.end_round::<T>(base, &mut partials, None)?;
-        if server.next_round() == Some(round) {
+        if next_round(&server) == Some(round) {
             tell(Stage::Release);
         }
-        while server.next_round() == Some(round) {
+        while next_round(&server) == Some(round) {
             release(&context, &mut fabric, &mut server, &mut books, round).await?;
         }
         let stop = around.stop.load(Ordering::Relaxed);
@@ -117,7 +123,7 @@ where
             pace = Pace::new(around.interval);
         }
         let private = context.base.method.guarantee() == Guarantee::DifferentialPrivacy;
-        let releases = if private { server.state().made() } else { 0 };
+        let releases = if private { server.state().releases() } else { 0 };
         tell(host::spent(&context.base, server.ledger(), releases));
         if stop && !last {
             return Err(DriverError::Interrupted);
@@ -142,13 +148,18 @@ async fn release<T: Scalar, F: Fabric<PriorShard<T>>>(
 where
     DriverError: From<F::Error>,
 {
-    let (public, release) = (context.public()?, server.state().release());
-    let Some((terms, noise_multiplier)) = server.open(public)? else { return Ok(()) };
-    let (share, weights) = (Some(server.share(public)?), Arc::from(server.posterior().weights()));
+    let release = server.state().broadcast();
+    if !server.open()? {
+        return Ok(());
+    }
+    let unopened = DriverError::Check("a release that is open without its terms");
+    let (terms, noise_multiplier) = server.method().open_terms(release).ok_or(unopened)?;
+    let (share, weights) = (Some(server.share()?), Arc::from(server.method().posterior().weights()));
     let order = PriorOrder::Release { round, release, terms, weights, noise_multiplier, share, source: server.kind() };
     let mut partials = fabric.round(order).await?;
     for collected in partials.iter().filter_map(|partial| partial.collected.as_ref()) {
-        server.merge(public, collected)?;
+        server.merge(collected)?;
     }
-    books.add_release(&context.base, &mut partials, server.close(public)?)
+    server.close()?;
+    books.add_release(&context.base, &mut partials, server.broadcast().unwrap_or_default())
 }

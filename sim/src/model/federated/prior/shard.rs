@@ -4,9 +4,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use sordino_core::federated::prior::agent::{Agent, AgentState, Input, Output, log_len, workspace_len};
-use sordino_core::federated::prior::{Collector, Draw, Terms, levels};
+use sordino_core::federated::prior::{Draw, JointVectors, Terms, levels};
 use sordino_core::federated::transcript::AgentLeaf;
-use sordino_core::federated::{CollectorStorage, Counters, Share, Wiped};
+use sordino_core::federated::{Collector, CollectorStorage, Counters, Share, Wiped};
 use sordino_core::math::Scalar;
 use sordino_core::privacy::SourceKind;
 use sordino_core::wire::{self, Kind, ScalarTag};
@@ -112,7 +112,7 @@ impl<T: Scalar> PriorShard<T> {
         let context = self.context.clone();
         let (base, config, public) = (&context.base, context.config(), context.public()?);
         let (objective, length) = (&*base.run.objective, config.contribution_len());
-        let (door, late) = (Door::<T, Collector<'_>>::new(base, None, length), std::mem::take(&mut self.arena.late));
+        let (door, late) = (Door::<T, Collector<'_, JointVectors>>::new(base, None, length), std::mem::take(&mut self.arena.late));
         let mut link = Faulty::new(door, base, (t, t), length, late)?;
         let (mut leaves, mut observations) = (Vec::new(), Vec::new());
         self.arena.each(|Seat { agent: index, state, log, workspace, best }| {
@@ -164,7 +164,7 @@ impl<T: Scalar> PriorShard<T> {
         let share = share.as_ref().and_then(|share| share.part(range));
         let share = share.ok_or(DriverError::Check("an order without the opening of a member's own agents"))?;
         let storage = CollectorStorage { sums: &mut sums, flags: &mut flags, counters: &mut counters };
-        let collector = Collector::new(config, terms, *noise_multiplier, &share, storage)?;
+        let collector = Collector::new(JointVectors::new(config, terms, *noise_multiplier)?, &share, storage)?;
         let (silence, late) = (vec![T::ZERO; length], std::mem::take(&mut self.arena.late));
         let mut frame = vec![0; wire::frame_len_max(ScalarTag::of::<T>(), length)];
         let door = Door::new(base, Some(collector), length);
