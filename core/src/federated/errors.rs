@@ -4,9 +4,9 @@ use core::fmt;
 
 use super::messages::{Phase, ServerPhase};
 use super::partial::PartialError;
+use super::prior::PriorError;
 use crate::domain::DomainError;
 use crate::parameter::StateError;
-use super::prior::PriorError;
 use crate::privacy::encode::EncodeError;
 use crate::privacy::mechanism::gaussian::GaussianError;
 use crate::random::{NoiseError, SourceKind};

@@ -182,11 +182,7 @@ impl<'a, T: Scalar, M: Estimator<T>> Server<'a, T, M> {
     /// [`ServerError::Mechanism`] if the sums could overflow; [`ServerError::Reconfigured`] inside a release that was
     /// opened under another configuration, other terms or another multiplier: its sums are on the grid that they were
     /// collected on.
-    pub fn attach(
-        method: M,
-        state: &'a mut ServerState,
-        storage: ServerStorage<'a, T>,
-    ) -> Result<Self, ServerError> {
+    pub fn attach(method: M, state: &'a mut ServerState, storage: ServerStorage<'a, T>) -> Result<Self, ServerError> {
         let (len, agents) = (method.released_len(), method.agents() as usize);
         for (what, found, expected) in [
             ("sums", storage.sums.len(), len),

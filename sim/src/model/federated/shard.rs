@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use sordino_core::federated::transcript::AgentLeaf;
 use sordino_core::federated::{
-    Agent, AgentState, AgentStorage, Collector, CollectorStorage, Counters, Draws, Input, Output, log_len, workspace_len,
+    Agent, AgentState, AgentStorage, Collector, CollectorStorage, Counters, Draws, Input, Output, log_len,
+    workspace_len,
 };
 use sordino_core::math::Scalar;
 use sordino_core::wire::{self, Kind, ScalarTag};

@@ -8,8 +8,8 @@
 
 use sordino_core::domain::Regions;
 use sordino_core::federated::{
-    Aggregation, Config, ConfigError, Counters, InitialRegion, OwnDraw, Parameters, Server, ServerNumbers,
-    ServerState, Signal, l2_sensitivity,
+    Aggregation, Config, ConfigError, Counters, InitialRegion, OwnDraw, Parameters, Server, ServerNumbers, ServerState,
+    Signal, l2_sensitivity,
 };
 use sordino_core::math::{self, Scalar};
 use sordino_core::privacy::mechanism::gaussian::GridGaussian;
@@ -137,12 +137,7 @@ impl Federation {
 }
 
 /// What every agent uploads in a round, if anything.
-fn uploads(
-    round: u32,
-    present: bool,
-    radius: f64,
-    twin: Option<u32>,
-) -> impl Fn(u32) -> Option<[f64; FEATURES]> {
+fn uploads(round: u32, present: bool, radius: f64, twin: Option<u32>) -> impl Fn(u32) -> Option<[f64; FEATURES]> {
     let mut whole = ZEROS;
     whole[round as usize % FEATURES] = if round & 2 == 0 { radius } else { radius * 1e9 };
     move |agent| match agent {

@@ -2,9 +2,7 @@
 
 use std::ops::Range;
 
-use sordino_core::federated::{
-    Collector, CollectorStorage, Counters, Estimator, Server, ServerInput, ServerOutput,
-};
+use sordino_core::federated::{Collector, CollectorStorage, Counters, Estimator, Server, ServerInput, ServerOutput};
 use sordino_core::privacy::{Ledger, NoiseSource};
 
 use super::error::RunError;

@@ -6,7 +6,8 @@ use sordino_core::domain::Candidates;
 use sordino_core::features::{Nystrom, nystrom};
 use sordino_core::federated::ServerError;
 use sordino_core::federated::prior::{
-    Config, Model, Parameters, Plan, PriorError, Public, Tables, draw_designs, gram, models, nystrom_rows, nystrom_scratch_len,
+    Config, Model, Parameters, Plan, PriorError, Public, Tables, draw_designs, gram, models, nystrom_rows,
+    nystrom_scratch_len,
 };
 use sordino_core::math::Scalar;
 use sordino_core::random::RunSeed;

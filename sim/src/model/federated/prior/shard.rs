@@ -112,7 +112,8 @@ impl<T: Scalar> PriorShard<T> {
         let context = self.context.clone();
         let (base, config, public) = (&context.base, context.config(), context.public()?);
         let (objective, length) = (&*base.run.objective, config.contribution_len());
-        let (door, late) = (Door::<T, Collector<'_, JointVectors>>::new(base, None, length), std::mem::take(&mut self.arena.late));
+        let (door, late) =
+            (Door::<T, Collector<'_, JointVectors>>::new(base, None, length), std::mem::take(&mut self.arena.late));
         let mut link = Faulty::new(door, base, (t, t), length, late)?;
         let (mut leaves, mut observations) = (Vec::new(), Vec::new());
         self.arena.each(|Seat { agent: index, state, log, workspace, best }| {
