@@ -468,7 +468,7 @@ impl<T: Scalar> Network<'_, T> {
     }
 }
 
-impl<T: Scalar> Fabric<Shard<T>> for &mut Network<'_, T> {
+impl<T: Scalar> Fabric<Shard<MethodContext<T>>> for &mut Network<'_, T> {
     type Error = DriverError;
 
     fn members(&self) -> Vec<Range<u32>> {

@@ -69,14 +69,23 @@ fn a_secret_sample_is_never_written() {
     assert!(server.open().unwrap());
     let share = Some(server.share().unwrap());
     let order = Order::<f32> { round: 0, broadcast: None, maximum: None, share, source: server.kind() };
-    let letter = Shard::write(&order, &[0..1, 1..agents]).unwrap();
+    let letter = Shard::<MethodContext<f32>>::write(&order, &[0..1, 1..agents]).unwrap();
     assert!(letter.parts.iter().all(|part| !part.is_empty()));
     // What arrives is the share of these agents and no others.
-    let told = Shard::<f32>::order(&Shard::<f32>::open(&letter.common).unwrap(), &letter.parts[1]).unwrap();
+    let told = Shard::<MethodContext<f32>>::order(
+        &Shard::<MethodContext<f32>>::open(&letter.common).unwrap(),
+        &letter.parts[1],
+    )
+    .unwrap();
     assert_eq!(told.share.unwrap().agents(), 1..agents);
     let secret = Order { source: SourceKind::Secret, ..order.clone() };
-    let Err(error) = Shard::write(&secret, &[0..1, 1..agents]) else { panic!("a secret sample was written") };
+    let Err(error) = Shard::<MethodContext<f32>>::write(&secret, &[0..1, 1..agents]) else {
+        panic!("a secret sample was written")
+    };
     assert!(matches!(error, RemoteError::Secret(SourceKind::Secret)), "{error}");
     // Without a sample there is nothing secret in it.
-    assert!(Shard::write(&Order { share: None, ..secret }, std::slice::from_ref(&(0..agents))).is_ok());
+    assert!(
+        Shard::<MethodContext<f32>>::write(&Order { share: None, ..secret }, std::slice::from_ref(&(0..agents)))
+            .is_ok()
+    );
 }

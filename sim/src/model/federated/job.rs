@@ -20,6 +20,7 @@ use super::lockstep::Lockstep;
 use super::prior::context::{PriorContext, PriorNumbers};
 use super::remote::Remote;
 use super::run::{self, Federated, Surroundings};
+use super::shard::Shard;
 use super::tokio::Pooled;
 use super::wired::Travels;
 use crate::progress::Progress;
@@ -65,9 +66,9 @@ impl Place<'_> {
         around: Surroundings<'_>,
     ) -> Result<MethodRun, DriverError>
     where
-        M::Crew: Travels,
+        Shard<M>: Travels<Context = M, State = M::State>,
     {
-        let build = |was: Option<&mut _>| self.fabric::<M::Crew>(task, &context, was, around.progress);
+        let build = |was: Option<&mut _>| self.fabric::<Shard<M>>(task, &context, was, around.progress);
         run::run_method(context.clone(), around, build).await
     }
 }

@@ -12,13 +12,12 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sordino_core::federated::Counters;
-use sordino_core::math::Scalar;
 
 use super::books::Books;
-use super::context::MethodContext;
 use super::error::DriverError;
-use super::fabric::{Crew, Fabric, Partial, Snapshot};
+use super::fabric::{Fabric, Partial, Snapshot};
 use super::ledger;
+use super::shard::{Agents, Shard};
 use crate::journal::{Journal, Pace};
 use crate::progress::{Progress, Stage};
 use crate::record::{MethodRun, stored_name};
@@ -36,24 +35,15 @@ pub struct Surroundings<'s> {
     pub stop: &'s AtomicBool,
 }
 
-/// The order that a method's crew receives.
-type Order<M> = <<M as Federated>::Crew as Crew>::Order;
 /// What was released after a round, and what happened to the uploads in it.
 pub type Released<'s, T> = Option<(&'s [T], Counters)>;
 
-/// A federated method in one run, as its driver sees it: what is asked of agents, and what the server makes of the answers.
-pub trait Federated: Send + Sync + Sized + 'static {
-    /// The numbers it computes with.
-    type Number: Scalar;
-    /// Its agents.
-    type Crew: Crew<Context = Self>;
+/// The server's half of a method in one run: what is asked of agents, and what it makes of the answers.
+pub trait Federated: Agents {
     /// Its server, with ledger and sources.
     type Server;
     /// Its server as it was stored between two rounds.
     type Stored: DeserializeOwned;
-
-    /// What every method has: run, budget, faults.
-    fn base(&self) -> &MethodContext<Self::Number>;
 
     /// A server before its first release, or as it was stored; its ledger is at `path`, in memory if there is none.
     ///
@@ -67,7 +57,7 @@ pub trait Federated: Send + Sync + Sized + 'static {
     /// The order of round t; opens the release to which the answers contribute, if there is one.
     ///
     /// **Errors**: the server's.
-    fn query(&self, server: &mut Self::Server, round: u32) -> Result<Order<Self>, DriverError>;
+    fn query(&self, server: &mut Self::Server, round: u32) -> Result<Self::Order, DriverError>;
 
     /// Takes what came with the answers of round t, and releases. Nothing if nothing leaves.
     ///
@@ -82,7 +72,7 @@ pub trait Federated: Send + Sync + Sized + 'static {
     /// The order of the next release after round t that is not part of its queries, opened; nothing after the last.
     ///
     /// **Errors**: the server's.
-    fn contribute(&self, server: &mut Self::Server, round: u32) -> Result<Option<Order<Self>>, DriverError> {
+    fn contribute(&self, server: &mut Self::Server, round: u32) -> Result<Option<Self::Order>, DriverError> {
         let _ = (server, round);
         Ok(None)
     }
@@ -109,27 +99,24 @@ struct Saved<V, B, A> {
     agents: A,
 }
 
-/// The state of one agent of a method.
-type StateOf<M> = <<M as Federated>::Crew as Crew>::State;
-
 /// Runs one method. `build` makes the fabric: for fresh agents, or from a snapshot.
 ///
 /// **Errors**: [`DriverError`]; [`DriverError::Interrupted`] after a checkpoint.
-pub async fn run_method<M: Federated, F: Fabric<M::Crew>>(
+pub async fn run_method<M: Federated, F: Fabric<Shard<M>>>(
     method: Arc<M>,
     around: Surroundings<'_>,
-    build: impl FnOnce(Option<&mut Snapshot<StateOf<M>>>) -> Result<F, DriverError>,
+    build: impl FnOnce(Option<&mut Snapshot<M::State>>) -> Result<F, DriverError>,
 ) -> Result<MethodRun, DriverError>
 where
     DriverError: From<F::Error>,
-    StateOf<M>: Serialize + DeserializeOwned,
+    M::State: Serialize + DeserializeOwned,
 {
     let base = method.base();
     let name = stored_name(base.run.index, base.method.name());
     if let Some(done) = around.journal.map_or(Ok(None), |journal| journal.finished(&name))? {
         return Ok(done);
     }
-    type Found<M> = Saved<<M as Federated>::Stored, MethodRun, Snapshot<StateOf<M>>>;
+    type Found<M> = Saved<<M as Federated>::Stored, MethodRun, Snapshot<<M as Agents>::State>>;
     let saved = around.journal.map_or(Ok(None), |journal| journal.latest::<Found<M>>(&name))?;
     let path = around.journal.map(|journal| ledger::path(journal, &name));
     let (mut fabric, mut server, mut books) = match saved {

@@ -8,13 +8,12 @@ use sordino_core::federated::Counters;
 use sordino_core::math::Scalar;
 use sordino_core::random::{Party, Purpose};
 
-use super::super::context::MethodContext;
 use super::super::error::DriverError;
 use super::super::fabric::Partial;
 use super::super::run::{Federated, Released};
 use super::Message;
 use super::context::CustomContext;
-use super::shard::{CustomOrder, CustomShard, sendable};
+use super::shard::{CustomOrder, sendable};
 use crate::progress::Stage;
 
 /// The state of its server: what it keeps, and what it sent last.
@@ -37,14 +36,8 @@ impl<T: Scalar> CustomContext<T> {
 }
 
 impl<T: Scalar> Federated for CustomContext<T> {
-    type Number = T;
-    type Crew = CustomShard<T>;
     type Server = Server<T>;
     type Stored = Server<T>;
-
-    fn base(&self) -> &MethodContext<T> {
-        &self.base
-    }
 
     fn server(self: &Arc<Self>, _: Option<&Path>, stored: Option<Server<T>>) -> Result<Server<T>, DriverError> {
         Ok(stored.unwrap_or(Server { kept: Vec::new(), broadcast: Vec::new(), sent: Vec::new() }))

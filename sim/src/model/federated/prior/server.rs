@@ -12,13 +12,12 @@ use sordino_core::random::{Party, Purpose};
 use sordino_host::ledger::Ledger;
 use sordino_host::server::{Population, ServerHost, SimulatedSources, StoredPosterior, StoredServer};
 
-use super::super::context::MethodContext;
 use super::super::error::DriverError;
 use super::super::fabric::Partial;
 use super::super::host;
 use super::super::run::{Federated, Released};
 use super::context::PriorContext;
-use super::shard::{CommonDraw, PriorOrder, PriorShard};
+use super::shard::{CommonDraw, PriorOrder};
 use crate::progress::Stage;
 use crate::scenario::Guarantee;
 
@@ -26,14 +25,8 @@ use crate::scenario::Guarantee;
 type Host<T> = ServerHost<T, SimulatedSources, Ledger, Population<T, Arc<PriorContext<T>>>>;
 
 impl<T: Scalar> Federated for PriorContext<T> {
-    type Number = T;
-    type Crew = PriorShard<T>;
     type Server = Host<T>;
     type Stored = StoredServer<ServerState, StoredPosterior>;
-
-    fn base(&self) -> &MethodContext<T> {
-        &self.base
-    }
 
     fn server(self: &Arc<Self>, path: Option<&Path>, stored: Option<Self::Stored>) -> Result<Host<T>, DriverError> {
         let (sources, ledger) = (SimulatedSources::new(self.base.run.seed), host::ledger(&self.base, path)?);
