@@ -49,7 +49,11 @@ pub fn custom(name: &str, object: Bound<'_, PyAny>, caller: Caller) -> PyResult<
             Ok(len) if (1..=MESSAGE_MAX).contains(&len) => Some(len),
             _ => return refused(&format!("message_len is {len}; admissible: a whole number from 1 to {MESSAGE_MAX}")),
         },
-        _ => return refused("admissible: all of message_len, message(sight) and aggregate(messages, kept, seed), or none"),
+        _ => {
+            return refused(
+                "admissible: all of message_len, message(sight) and aggregate(messages, kept, seed), or none",
+            );
+        }
     };
     let party = Party { name: name.into(), caller, object: Arc::new(object.unbind()), candidates: Arc::default() };
     Ok(match message_len {

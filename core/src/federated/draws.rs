@@ -2,8 +2,9 @@
 //! the estimator whose release is itself what agents are sent.
 
 use super::config::{Aggregation, Config, REGION_WEIGHTS_MAX, Signal};
-use super::encoding::{Encoding, Estimator, sealed};
+use super::encoding::{Encoding, sealed};
 use super::errors::ServerError;
+use super::estimator::Estimator;
 use crate::digest::Digest;
 use crate::math::Scalar;
 use crate::privacy::encode::{EncodeError, Outcome};

@@ -1,16 +1,13 @@
-//! What a server and its collectors ask of a method: how an upload becomes integers of bounded norm, what a release of
-//! their sum costs, and what the released numbers mean.
+//! How an upload becomes integers of bounded norm, and what a release of their sum costs.
 //!
 //! The release itself (open, share, collect, merge, close, charge, receipt, noise, release, wipe) is written once, in
 //! [`Server`](super::Server) and [`Collector`](super::Collector), for every method.
 
 use serde::{Deserialize, Serialize};
 
-use super::errors::ServerError;
 use crate::digest::Digest;
 use crate::math::Scalar;
 use crate::privacy::encode::{EncodeError, Outcome};
-use crate::privacy::event::Event;
 use crate::privacy::mechanism::gaussian::GridGaussian;
 
 /// Counts of one broadcast. **Not releasable**: they depend on private vectors and on the secret sample.
@@ -92,14 +89,12 @@ pub trait Encoding: sealed::Sealed {
     }
 
     /// The largest number in the sums of `uploaded` agents; asked only of an encoding without a mechanism.
-    fn mean_limit(&self, uploaded: u32) -> u64 {
-        let _ = uploaded;
+    fn mean_limit(&self, _uploaded: u32) -> u64 {
         0
     }
 
     /// Decodes the sums of a mean that protects nobody; asked only of an encoding without a mechanism.
-    fn decode_mean<T: Scalar>(&self, sums: &[i64], out: &mut [T]) {
-        let _ = sums;
+    fn decode_mean<T: Scalar>(&self, _sums: &[i64], out: &mut [T]) {
         out.fill(T::ZERO);
     }
 }
@@ -107,50 +102,4 @@ pub trait Encoding: sealed::Sealed {
 pub(super) mod sealed {
     /// Implemented in this crate alone.
     pub trait Sealed {}
-}
-
-/// What the releases of a method mean to its server: how many there are, how each is encoded, and what is learned from it.
-///
-/// The machine that makes the releases is [`Server`](super::Server). A [`Config`](super::Config) is the estimator of the
-/// methods whose release is itself what agents are sent; [`prior::Filter`](super::prior::Filter) keeps a posterior.
-///
-/// **Example**: that of [`Server`](super::Server).
-pub trait Estimator<T: Scalar> {
-    /// How uploads become integers.
-    type Encoding: Encoding;
-
-    /// Number of agents N, present or not.
-    fn agents(&self) -> u32;
-
-    /// Number of releases of a whole run.
-    fn releases(&self) -> u32;
-
-    /// Numbers in one release.
-    fn released_len(&self) -> usize;
-
-    /// What release `index` costs, a public number fixed beforehand; nothing if it is not private.
-    ///
-    /// **Errors**: [`ServerError::Mechanism`] if there is no mechanism for it.
-    fn event(&self, index: u32) -> Result<Option<Event>, ServerError>;
-
-    /// Computes what release `index` is made with, from earlier releases and public numbers alone.
-    ///
-    /// **Errors**: the method's.
-    fn prepare(&mut self, index: u32) -> Result<(), ServerError> {
-        let _ = index;
-        Ok(())
-    }
-
-    /// How the uploads to release `index` are encoded; nothing before it is prepared.
-    ///
-    /// **Errors**: [`ServerError::Mechanism`] if the sums could overflow.
-    fn encoding(&self, index: u32) -> Result<Option<Self::Encoding>, ServerError>;
-
-    /// Takes in what was released, with the standard deviation of the noise on every number.
-    ///
-    /// **Errors**: the method's. The release then counts as not made, and its charge as spent.
-    fn learn(&mut self, index: u32, released: &[T], noise_std: f64) -> Result<(), ServerError> {
-        let _ = (index, released, noise_std);
-        Ok(())
-    }
 }

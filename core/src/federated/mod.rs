@@ -57,6 +57,7 @@ mod config;
 mod draws;
 mod encoding;
 mod errors;
+mod estimator;
 pub mod exchange;
 mod log;
 mod messages;
@@ -76,8 +77,9 @@ pub use agent::{Agent, AgentState, AgentStorage, Sizes, Workspace, log_len, stor
 pub use collector::{Collector, CollectorStorage};
 pub use config::{AGENTS_MAX, Aggregation, Config, InitialRegion, OwnDraw, Parameters, Signal};
 pub use draws::{Draws, l2_sensitivity};
-pub use encoding::{Counters, Encoding, Estimator};
+pub use encoding::{Counters, Encoding};
 pub use errors::{AgentError, ServerError};
+pub use estimator::Estimator;
 pub use log::{Entry, LogFull};
 pub use messages::{Input, Output, Phase, ServerInput, ServerOutput, ServerPhase};
 #[cfg(feature = "alloc")]

@@ -21,8 +21,9 @@ use zeroize::Zeroize;
 
 use super::collector::{self, CollectorStorage};
 use super::config::Config;
-use super::encoding::{Counters, Encoding, Estimator, SELECTED, UPLOADED};
+use super::encoding::{Counters, Encoding, SELECTED, UPLOADED};
 use super::errors::ServerError;
+use super::estimator::Estimator;
 use super::messages::{ServerInput, ServerOutput, ServerPhase};
 use super::partial::{Opening, Partial, PartialError, Share};
 #[cfg(feature = "alloc")]

@@ -6,8 +6,8 @@
 
 use core::fmt;
 
-use super::super::encoding::Estimator;
 use super::super::errors::ServerError;
+use super::super::estimator::Estimator;
 use super::error::{PriorError, exactly};
 use super::joint::JointVectors;
 use super::plan;
