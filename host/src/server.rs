@@ -1,5 +1,6 @@
 //! The server of one federation as a program runs it: core's machine with its storage, its coins and noise, and its
-//! ledger. The simulator and real servers use the same code. [`prior`] is the counterpart for a federated prior.
+//! ledger. The simulator and real servers use the same code, for every method: [`Hosted`] is what a method keeps between
+//! two calls, a configuration of random draws or the posterior of a federated prior ([`Population`]).
 //!
 //! | step | what |
 //! |---|---|
@@ -12,21 +13,21 @@
 //! **After a crash** the ledger holds every release that left. With secret noise, the broadcast that was being made is opened
 //! again with new coins and charged again. With simulated noise, the same release is made again and charged once.
 
-pub mod prior;
+mod hosted;
 
 use std::sync::Arc;
 
 use rand_core::TryCryptoRng;
 use serde::{Deserialize, Serialize};
-use sordino_core::federated::prior::server::ReleaseError;
 use sordino_core::federated::{
-    Config, Counters, Partial, Pool, Recipe, Server, ServerError, ServerInput, ServerNumbers, ServerOutput,
+    Config, Counters, Estimator, Partial, Pool, Recipe, Server, ServerError, ServerInput, ServerNumbers, ServerOutput,
     ServerPhase, ServerState, Share, Wiped,
 };
 use sordino_core::math::Scalar;
 use sordino_core::privacy::{NoiseSource, Secret, Simulated};
 use sordino_core::random::{Party, Provenance, Purpose, RunSeed};
 
+pub use self::hosted::{Hosted, Population, StoredPosterior, WithPublic};
 use crate::entropy::{self, NoEntropy, SystemNoise};
 use crate::ledger::{Budgeted, Ledger, LedgerError, Mark};
 
@@ -112,14 +113,15 @@ impl Sources for SimulatedSources {
 }
 
 /// A server between two rounds, with the mark of the ledger it belongs to. Written from a borrowed state, which is no
-/// copy, and read into one.
+/// copy, and read into one. `K` is what its method keeps: nothing for random draws, the posterior of a federated prior.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct StoredServer<S = ServerState> {
+pub struct StoredServer<S = ServerState, K = ()> {
     state: S,
     mark: Mark,
     /// Whether the last broadcast took place.
     took_place: bool,
+    method: K,
 }
 
 /// Why a server cannot go on. Nothing was released.
@@ -128,9 +130,6 @@ pub enum HostError {
     /// The server refused.
     #[error(transparent)]
     Server(#[from] ServerError),
-    /// The server of a federated prior refused.
-    #[error(transparent)]
-    Prior(#[from] ReleaseError),
     /// The ledger refused.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
@@ -161,10 +160,10 @@ pub enum HostError {
 /// The kind of these sources, secret or simulated, as a type.
 type Made<S> = <<S as Sources>::Source as NoiseSource>::Provenance;
 
-/// The server of one federation: configuration, state, numbers, sources, ledger. Its sums, noise and sample are wiped
-/// when it is dropped.
-pub struct ServerHost<T, S: Sources, L = Ledger> {
-    config: Arc<Config>,
+/// The server of one federation: method, state, numbers, sources, ledger. Its sums, noise and sample are wiped when it is
+/// dropped.
+pub struct ServerHost<T, S: Sources, L = Ledger, M = Arc<Config>> {
+    method: M,
     state: ServerState,
     numbers: ServerNumbers<T>,
     took_place: bool,
@@ -174,41 +173,44 @@ pub struct ServerHost<T, S: Sources, L = Ledger> {
     ledger: L,
 }
 
-impl<T: Scalar, S: Sources, L: Budgeted> ServerHost<T, S, L>
+impl<T: Scalar, S: Sources, L: Budgeted, M: Hosted<T>> ServerHost<T, S, L, M>
 where
     L: sordino_core::privacy::Ledger<Made<S>, Error = LedgerError>,
 {
-    /// A server before broadcast 0, or as it was stored, with the vectors of its last broadcast.
+    /// A server before broadcast 0, or as it was stored, with the vectors of its last broadcast if agents are still to be
+    /// sent them ([`Hosted::broadcast_len`]).
     ///
     /// A server that was never stored may have a ledger with charges, from a crash before the first store. They count.
     ///
     /// **Errors**: [`HostError::OtherLedger`], [`HostError::NoVectors`]; [`HostError::Server`] for an inconsistent
     /// state.
     pub fn new(
-        config: Arc<Config>,
+        mut method: M,
         sources: S,
         ledger: L,
-        stored: Option<(StoredServer, &[T])>,
+        stored: Option<(StoredServer<ServerState, M::Stored>, &[T])>,
     ) -> Result<Self, HostError> {
-        let mut numbers = ServerNumbers::new(&config);
+        let (released, agents) = method.sizes()?;
+        let mut numbers = ServerNumbers::sized(released, agents);
         let (state, took_place) = match stored {
             None => (ServerState::new(), false),
-            Some((StoredServer { state, mark, took_place }, last)) => {
+            Some((StoredServer { state, mark, took_place, method: kept }, last)) => {
                 let (releases, charges) = (state.releases(), ledger.mark().charges());
                 if mark.charges() < u64::from(releases) || !ledger.holds(&mark)? {
                     return Err(HostError::OtherLedger { releases, charges });
                 }
+                method.restore(kept)?;
                 if took_place {
-                    let (found, expected) = (last.len(), config.broadcast_len());
+                    let (found, expected) = (last.len(), method.broadcast_len());
                     if found != expected {
                         return Err(HostError::NoVectors { found, expected });
                     }
-                    numbers.lend().vectors.copy_from_slice(last);
+                    numbers.lend().vectors[..found].copy_from_slice(last);
                 }
                 (state, took_place)
             }
         };
-        let mut host = ServerHost { config, state, numbers, took_place, pool: None, sources, ledger };
+        let mut host = ServerHost { method, state, numbers, took_place, pool: None, sources, ledger };
         // What is wrong with the state or the configuration is found out now.
         host.with_server(|_, _| Ok(()))?;
         Ok(host)
@@ -217,20 +219,26 @@ where
     /// The server between two rounds, to be stored. Its charges are made durable first.
     ///
     /// **Errors**: the ledger's.
-    pub fn store(&mut self) -> Result<StoredServer<&ServerState>, HostError> {
+    pub fn store(&mut self) -> Result<StoredServer<&ServerState, M::Stored>, HostError> {
         self.ledger.sync()?;
         Ok(self.stored())
     }
 
     /// The server between two rounds as it will be once its ledger is synced: for a host that makes state, broadcast and
     /// charge durable in one step, with [`Deferred`](crate::ledger::Deferred), and syncs the ledger afterwards.
-    pub fn stored(&self) -> StoredServer<&ServerState> {
-        StoredServer { state: &self.state, mark: self.ledger.mark(), took_place: self.took_place }
+    pub fn stored(&self) -> StoredServer<&ServerState, M::Stored> {
+        let (mark, method) = (self.ledger.mark(), self.method.stored());
+        StoredServer { state: &self.state, mark, took_place: self.took_place, method }
     }
 
     /// State of the server, to be stored.
     pub fn state(&self) -> &ServerState {
         &self.state
+    }
+
+    /// What its method keeps, to be read.
+    pub fn method(&self) -> &M {
+        &self.method
     }
 
     /// Its ledger, to be read.
@@ -252,21 +260,25 @@ where
 
     fn with_server<R>(
         &mut self,
-        act: impl FnOnce(&mut Server<'_, T>, &mut S::Source) -> Result<R, ServerError>,
+        act: impl FnOnce(&mut Server<'_, T, M::Estimator<'_>>, &mut S::Source) -> Result<R, ServerError>,
     ) -> Result<R, HostError> {
         let source = self.sources.of_broadcast(self.state.broadcast());
-        let mut server = Server::attach(&self.config, &mut self.state, self.numbers.lend())?;
+        let estimator = self.method.estimator()?;
+        let mut server = Server::attach(estimator, &mut self.state, self.numbers.lend())?;
         Ok(act(&mut server, source)?)
     }
 
     /// Opens the next broadcast: draws the secret sample. False if the budget refuses it: then nothing is drawn, and the
-    /// agents go on without it.
+    /// agents go on without it. Where a method says so ([`Hosted::ENDS_WHEN_REFUSED`]), a refused release refuses all that
+    /// follow, even cheaper ones.
     ///
     /// **Errors**: [`HostError`]; the budget's refusal is not one.
     pub fn open(&mut self) -> Result<bool, HostError> {
-        let event = self.with_server(|server, _| Ok(server.event()))?;
+        let event = self.with_server(|server, _| server.event())?;
         let release = u64::from(self.state.releases());
+        let ended = M::ENDS_WHEN_REFUSED && self.state.releases() < self.state.broadcast();
         let open = match event.map(|event| self.ledger.admits_release(release, &[event])) {
+            _ if ended => false,
             None | Some(Ok(())) => true,
             Some(Err(LedgerError::OverBudget { .. })) => false,
             Some(Err(error)) => return Err(error.into()),
@@ -300,8 +312,7 @@ where
     ///
     /// **Errors**: [`ServerError::UnexpectedInput`] unless a broadcast is open.
     pub fn share(&mut self) -> Result<Arc<Share<Wiped<u8>>>, HostError> {
-        let agents = self.config.parameters().agents;
-        self.with_server(|server, _| server.share(0..agents).map(|share| Arc::new(share.to_owned())))
+        self.with_server(|server, _| server.share(0..server.method().agents()).map(|share| Arc::new(share.to_owned())))
     }
 
     /// Takes one agent's upload.

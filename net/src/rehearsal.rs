@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use sordino_core::digest::{Digest, combine};
 use sordino_core::federated::exchange::{Announced, Pace};
-use sordino_core::federated::{AgentState, Collector, CollectorStorage, Counters};
+use sordino_core::federated::{AgentState, Collector, CollectorStorage, Counters, Draws};
 use sordino_core::math::Scalar;
 use sordino_core::random::{RunSeed, Stream};
 use sordino_host::entropy::{NoEntropy, deployment};
@@ -427,7 +427,8 @@ impl<T: Scalar> Network<'_, T> {
         let mut collector = match &share {
             Some(share) => {
                 let storage = CollectorStorage { sums: &mut sums, flags: &mut flags, counters: &mut counters };
-                Some(Collector::new(config, share, storage).map_err(DriverError::Server)?)
+                let draws = Draws::new(config, share.broadcast()).map_err(DriverError::Server)?;
+                Some(Collector::new(draws, share, storage).map_err(DriverError::Server)?)
             }
             None => None,
         };
@@ -467,7 +468,7 @@ impl<T: Scalar> Network<'_, T> {
     }
 }
 
-impl<T: Scalar> Fabric<Shard<T>> for &mut Network<'_, T> {
+impl<T: Scalar> Fabric<Shard<MethodContext<T>>> for &mut Network<'_, T> {
     type Error = DriverError;
 
     fn members(&self) -> Vec<Range<u32>> {

@@ -6,6 +6,7 @@ noise comes from a seed. A real release needs a real federation (`sordino serve`
 ========================================  ==========================================================================
 `epsilon`, `delta`, `calibrate`           what Poisson-sampled Gaussian releases cost
 `run`, `read`, `Result`                   a scenario, with a Python function as objective if you like, and its results
+`Sight`                                   what an agent of a method of yours sees: `run(own={"name": Method()})`
 `explain`, `scenarios`                    who is protected from whom; the scenarios that need no file
 `Optimizer`                               Bayesian optimisation of one function, without privacy
 `InputError`, `RunError`                  what was given does not fit; anything else
@@ -13,6 +14,7 @@ noise comes from a seed. A real release needs a real federation (`sordino serve`
 """
 
 from ._native import InputError, RunError, __version__
+from ._methods import Sight
 from ._optimizer import Optimizer
 from ._privacy import calibrate, delta, epsilon
 from ._result import Result, read
@@ -23,6 +25,7 @@ __all__ = [
     "Optimizer",
     "Result",
     "RunError",
+    "Sight",
     "__version__",
     "calibrate",
     "delta",

@@ -28,6 +28,7 @@ def run(
     settings: List[str],
     out: str,
     objective: Optional[Callable[..., float]],
+    methods: List[Tuple[str, object]],
     data: Optional[str],
     threads: Optional[int],
     lockstep: bool,

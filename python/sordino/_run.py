@@ -33,6 +33,7 @@ def run(
     *,
     inputs: Optional[Inputs] = None,
     methods: Optional[Sequence[str]] = None,
+    own: Optional[Mapping[str, Any]] = None,
     runs: Optional[int] = None,
     seed: Optional[int] = None,
     set: Optional[Mapping[str, Any]] = None,
@@ -58,6 +59,12 @@ def run(
         over the space (`objective.candidates`), regret counts from 0 (`objective.optimum`), the space is one region
         (`federation.splits`)
     methods: of the scenario's trust model, such as `["ts", "dp-prior"]`
+    own: methods of yours, by name: `{"gossip": Gossip()}`. They run beside `methods`, in every table and picture. Such an
+        object has `version`, a text that changes whenever the method does, and `choose(sight)`, the index of the candidate
+        that an agent queries next ([`Sight`]). With a server it also has `message_len`, `message(sight)`, that many numbers
+        which every agent sends after each round, and `aggregate(messages, kept, seed)`, which returns the numbers for all
+        agents, or None; `messages` are pairs of agent and numbers, the list `kept` is what the server remembers. Called in
+        the calling thread. Nothing is claimed for such a method: no ε is computed for noise that it adds
     runs, seed: paired runs, 1 to 100,000; the seed of everything that is simulated, from 0
     set: values of the scenario by name, `{"federation.agents": 50}`; see `sordino scenario keys`
     out: run folder. A new one is filled; an unfinished one of the same scenario is gone on with, to the same bits; a
@@ -85,11 +92,13 @@ def run(
     if inputs is not None and objective is None:
         raise _native.InputError("inputs are given and no objective; admissible: both, or neither")
     if methods is not None:
-        settings.append("federation.methods=" + _toml(list(methods)))
+        settings.append("federation.methods=" + _toml([*methods, *(name for name in own or {} if name not in methods)]))
+    settings += [f"method.{name}.base={_toml('custom')}" for name in own or {}]
     settings += [f"{name}={_toml(value)}" for name, value in (("runs", runs), ("seed", seed)) if value is not None]
     settings += _settings(set)
     told = (
         objective,
+        list((own or {}).items()),
         None if data is None else os.fspath(data),
         threads,
         driver == "lockstep",

@@ -1,4 +1,4 @@
-//! A Python function that is asked from the simulator's threads and called in one: the thread that called `run`, as a
+//! Python objects that are asked from the simulator's threads and called in one: the thread that called `run`, as a
 //! program expects of its libraries. An exception, or Ctrl-C, ends the run; every answer until then is kept.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -20,56 +20,48 @@ const LOOK: Duration = Duration::from_millis(50);
 #[error("the call ended with an exception")]
 struct Ended;
 
-struct Asked {
-    question: Question,
-    answer: Sender<f64>,
-}
+/// What is to be done in Python's thread; it sends its answer itself.
+type Job = Box<dyn FnOnce(Python<'_>) -> PyResult<()> + Send>;
 
 /// The simulator's end.
-struct Caller(Mutex<Sender<Asked>>);
+#[derive(Clone)]
+pub struct Caller(Arc<Mutex<Sender<Job>>>);
 
-impl Oracle for Caller {
-    fn ask(&self, question: &Question) -> Result<f64, ObjectiveError> {
+impl Caller {
+    /// Calls `job` in Python's thread and waits. Nothing if the run has ended, there or by an exception.
+    pub fn call<R: Send + 'static>(&self, job: impl FnOnce(Python<'_>) -> PyResult<R> + Send + 'static) -> Option<R> {
         let (answer, answered) = channel();
-        let asked = Asked { question: question.clone(), answer };
-        let sent = self.0.lock().unwrap_or_else(PoisonError::into_inner).send(asked).is_ok();
-        let found = if sent { answered.recv().ok() } else { None };
-        found.ok_or_else(|| ObjectiveError::Function { question: question.to_string(), error: Box::new(Ended) })
+        let job: Job = Box::new(move |py| {
+            // A simulator that ended meanwhile does not wait for it.
+            let _ = answer.send(job(py)?);
+            Ok(())
+        });
+        let sent = self.0.lock().unwrap_or_else(PoisonError::into_inner).send(job).is_ok();
+        if sent { answered.recv().ok() } else { None }
     }
 }
 
-/// The thread's end, at which the function is.
-pub struct Door(Mutex<Receiver<Asked>>);
+/// The thread's end, at which Python's objects are called.
+pub struct Door(Mutex<Receiver<Job>>);
 
-/// Both ends. The door closes when the simulator's end is dropped.
-pub fn open() -> (Arc<dyn Oracle>, Door) {
+/// Both ends. The door closes when the last copy of the simulator's end is dropped.
+pub fn open() -> (Caller, Door) {
     let (sender, receiver) = channel();
-    (Arc::new(Caller(Mutex::new(sender))), Door(Mutex::new(receiver)))
+    (Caller(Arc::new(Mutex::new(sender))), Door(Mutex::new(receiver)))
 }
 
 impl Door {
-    /// Answers with `function` until the other end is dropped; `stop` is called once, at the first exception, after which
+    /// Does what is asked for until the other end is dropped; `stop` is called once, at the first exception, after which
     /// nothing is answered. The exception, if there was one.
-    pub fn serve(
-        &self,
-        py: Python<'_>,
-        function: Option<&Bound<'_, PyAny>>,
-        noisy: bool,
-        stop: impl Fn(),
-    ) -> PyResult<()> {
+    pub fn serve(&self, py: Python<'_>, stop: impl Fn()) -> PyResult<()> {
         let mut ended: PyResult<()> = Ok(());
         loop {
             let asked = py.detach(|| self.0.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(LOOK));
-            let told = match (asked, function) {
-                (Err(RecvTimeoutError::Disconnected), _) => return ended,
-                (Err(RecvTimeoutError::Timeout), _) => py.check_signals(),
-                (Ok(asked), Some(function)) if ended.is_ok() => {
-                    call(function, &asked.question, noisy).map(|answer| {
-                        // A simulator that ended meanwhile does not wait for it.
-                        let _ = asked.answer.send(answer);
-                    })
-                }
-                (Ok(_), _) => Ok(()),
+            let told = match asked {
+                Err(RecvTimeoutError::Disconnected) => return ended,
+                Err(RecvTimeoutError::Timeout) => py.check_signals(),
+                Ok(job) if ended.is_ok() => job(py),
+                Ok(_) => Ok(()),
             };
             if let (Ok(()), Err(error)) = (&ended, told) {
                 ended = Err(error);
@@ -79,7 +71,29 @@ impl Door {
     }
 }
 
-/// The function's answer to a question: `function(agent, x)`, and the observation's number where answers differ.
+/// A Python function as the objective of a scenario.
+pub struct Function {
+    caller: Caller,
+    function: Arc<Py<PyAny>>,
+    noisy: bool,
+}
+
+impl Function {
+    /// `function(agent, x)`, and the observation's number where answers differ.
+    pub fn new(caller: Caller, function: Py<PyAny>, noisy: bool) -> Self {
+        Function { caller, function: Arc::new(function), noisy }
+    }
+}
+
+impl Oracle for Function {
+    fn ask(&self, question: &Question) -> Result<f64, ObjectiveError> {
+        let (function, asked, noisy) = (self.function.clone(), question.clone(), self.noisy);
+        let found = self.caller.call(move |py| call(function.bind(py), &asked, noisy));
+        found.ok_or_else(|| ObjectiveError::Function { question: question.to_string(), error: Box::new(Ended) })
+    }
+}
+
+/// The function's answer to a question.
 fn call(function: &Bound<'_, PyAny>, question: &Question, noisy: bool) -> PyResult<f64> {
     let x = PyDict::new(function.py());
     for (name, value) in &question.x {

@@ -6,13 +6,15 @@
 //! | [`error`] | the two exceptions, with the command line's texts |
 //! | [`privacy`] | accountants and calibration, asked as `sordino privacy` asks them |
 //! | [`run`] | a scenario into a run folder, with a Python function as objective |
-//! | [`called`] | questions from the simulator's threads to the thread that holds the function |
+//! | [`called`] | questions from the simulator's threads to the thread that called `run` |
+//! | [`methods`] | methods of a federation written in Python |
 //! | [`optimizer`] | ask and tell, saved as core's log |
 
 use pyo3::prelude::*;
 
 pub mod called;
 pub mod error;
+pub mod methods;
 pub mod optimizer;
 pub mod privacy;
 pub mod run;

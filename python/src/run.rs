@@ -15,10 +15,10 @@ use sordino_sim::progress::Progress;
 use sordino_sim::progress::teller::Teller;
 use sordino_sim::scenario::{ObjectiveConfig, SHIPPED, Scenario};
 use sordino_sim::study::execute::{self, ExecuteError, Place};
-use sordino_sim::world::oracle::Oracle;
 
-use crate::called;
+use crate::called::{self, Caller, Function};
 use crate::error::{self, RunError};
+use crate::methods;
 
 /// Source and text of a scenario: a shipped name, a path, or TOML, which has line breaks.
 fn scenario_text(scenario: &str) -> PyResult<(String, String)> {
@@ -46,18 +46,29 @@ pub fn explain(py: Python<'_>, scenario: &str, settings: Vec<String>) -> PyResul
 /// What a run folder says of a function in the place of a program.
 const PROGRAM: &str = "a Python function: sordino.run(objective=...)";
 
-/// The scenario that is run, and whether the answers of its function differ.
+/// The scenario that is run, with the function and the methods that were handed in.
 fn model(
     (source, text): (String, String),
     settings: Vec<String>,
     data: Option<&PathBuf>,
-    function: Option<Arc<dyn Oracle>>,
-) -> PyResult<(Box<dyn Model>, bool)> {
+    caller: &Caller,
+    function: Option<Py<PyAny>>,
+    methods: Vec<(String, Bound<'_, PyAny>)>,
+) -> PyResult<Box<dyn Model>> {
     let taken = from::of_data(&text, &settings, data.map(PathBuf::as_path)).map_err(error::ended)?;
     let mut all = [&settings[..], &taken.settings[..]].concat();
     let refused = |problem| error::ended(taken.refused(problem));
+    let customs = methods
+        .into_iter()
+        .map(|(name, object)| Ok((methods::custom(&name, object, caller.clone())?, name)))
+        .collect::<PyResult<Vec<_>>>()?;
+    let handed_in = || customs.iter().map(|(custom, name)| (&name[..], custom.clone()));
     let Some(function) = function else {
-        return Ok((model::parse(&source, &text, &all).map_err(refused)?, false));
+        if customs.is_empty() {
+            return model::parse(&source, &text, &all).map_err(refused);
+        }
+        let scenario = Scenario::parse(&source, &text, &all).map_err(refused)?;
+        return Ok(Box::new(Own::methods(scenario, handed_in()).map_err(error::input)?));
     };
     // Only where neither names a program, which may be the same function's: then this folder is the program's, too.
     let parsed: toml::Table = text.parse().unwrap_or_default();
@@ -78,7 +89,9 @@ fn model(
     }
     let scenario = Scenario::parse(&source, &text, &all).map_err(refused)?;
     let noisy = matches!(&scenario.objective, ObjectiveConfig::Command(config) if config.noisy);
-    Ok((Box::new(Own::asking(scenario, function).map_err(error::input)?), noisy))
+    let function = Arc::new(Function::new(caller.clone(), function, noisy));
+    let own = Own::asking(scenario, function).map_err(error::input)?;
+    Ok(Box::new(own.with_methods(handed_in()).map_err(error::input)?))
 }
 
 /// Executes into the folder `out`, which is new, unfinished or complete; true if it was complete. Nothing is overwritten.
@@ -89,15 +102,16 @@ pub fn run(
     settings: Vec<String>,
     out: PathBuf,
     objective: Option<Bound<'_, PyAny>>,
+    methods: Vec<(String, Bound<'_, PyAny>)>,
     data: Option<PathBuf>,
     threads: Option<i64>,
     lockstep: bool,
     checkpoint_every: f64,
     progress: bool,
 ) -> PyResult<bool> {
-    let (oracle, door) = called::open();
-    let function = objective.as_ref().map(|_| oracle.clone());
-    let (model, noisy) = model(scenario_text(scenario)?, settings, data.as_ref(), function)?;
+    let (caller, door) = called::open();
+    let function = objective.map(Bound::unbind);
+    let model = model(scenario_text(scenario)?, settings, data.as_ref(), &caller, function, methods)?;
     let threads = threads.map(|threads| error::whole("threads", threads, 1, number::THREADS_MAX)).transpose()?;
     let every = number::seconds(&format!("{checkpoint_every:?}")).map_err(|admissible| {
         error::InputError::new_err(format!("checkpoint_every is {checkpoint_every}; {admissible}"))
@@ -119,7 +133,7 @@ pub fn run(
     // The arithmetic has a thread of its own, so that this one answers for the function and hears Ctrl-C.
     let worker = thread::Builder::new().name("sordino".to_owned()).spawn(move || {
         // The door stays open until the end, also where nothing is asked.
-        let _open = oracle;
+        let _open = caller;
         let head = model.head();
         let jobs = model.jobs();
         let teller = progress.then(|| Teller::new("run", &head.name, jobs.unit, jobs.count));
@@ -127,7 +141,7 @@ pub fn run(
         execute::execute(&*model, folder, journal, options, told).map(|_| ())
     });
     let worker = worker.map_err(error::failure)?;
-    let served = door.serve(py, objective.as_ref(), noisy, || stop.store(true, Ordering::Relaxed));
+    let served = door.serve(py, || stop.store(true, Ordering::Relaxed));
     let result = py.detach(|| worker.join());
     // The exception comes back as it is; what else went wrong after it went wrong because of it.
     served?;

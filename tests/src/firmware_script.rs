@@ -8,11 +8,12 @@ use sordino_core::federated::transcript::AgentLeaf;
 use sordino_core::federated::{Agent, AgentState, AgentStorage, Input, Output, storage_len};
 use sordino_core::random::RunSeed;
 use sordino_sim::model::Options;
+use sordino_sim::model::federated;
 use sordino_sim::model::federated::blocks::Piece;
 use sordino_sim::model::federated::context::{MethodContext, RunContext, ScenarioContext};
 use sordino_sim::model::federated::fabric::{Crew, Order};
+use sordino_sim::model::federated::run::Federated;
 use sordino_sim::model::federated::shard::Shard;
-use sordino_sim::model::federated::{self, host};
 use sordino_sim::record::MethodRun;
 use sordino_sim::scenario::{ObjectiveConfig, Scenario, Shipped};
 use sordino_sim::world;
@@ -76,7 +77,7 @@ pub fn script() -> Vec<u8> {
         .map(|agent| Shard::muster(&method, agent..agent + 1, None))
         .collect::<Result<Vec<_>, _>>();
     let mut shards = shards.expect("agents");
-    let mut server = host::server(&method, None, None).expect("a server");
+    let mut server = method.server(None, None).expect("a server");
     for round in 0..=parameters.rounds {
         let vectors = server.broadcast().unwrap_or_default().to_vec();
         let input = if round == 0 { Input::Start } else { Input::Broadcast { vectors: &vectors, maximum: None } };

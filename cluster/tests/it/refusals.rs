@@ -9,7 +9,7 @@ use sordino_core::random::RunSeed;
 use sordino_sim::model::federated::RemoteError;
 use sordino_sim::model::federated::context::{MethodContext, RunContext, ScenarioContext};
 use sordino_sim::model::federated::fabric::Order;
-use sordino_sim::model::federated::host;
+use sordino_sim::model::federated::run::Federated;
 use sordino_sim::model::federated::shard::Shard;
 use sordino_sim::model::federated::wired::Travels;
 use sordino_sim::scenario::Shipped;
@@ -57,26 +57,29 @@ fn endpoints_are_tcp() {
 }
 
 /// The same order, once of the simulation that it is, once as if its coins were secret: the second is not written.
+/// Agents that share draws.
+type Drawing = Shard<MethodContext<f32>>;
+
 #[test]
 fn a_secret_sample_is_never_written() {
     let scenario = Shipped::find("firmware").unwrap().parse(&[]).unwrap();
     let functions = world::load(&scenario, None).unwrap().realize(RunSeed::new(scenario.seed, 0));
     let shared = ScenarioContext::<f32>::new(&scenario, functions.candidates(), functions.dim()).unwrap();
     let run = Arc::new(RunContext::new(&scenario, Arc::new(shared), 0, functions).unwrap());
-    let method = MethodContext::new(&scenario, scenario.methods().next().unwrap(), run, None).unwrap();
+    let method = Arc::new(MethodContext::new(&scenario, scenario.methods().next().unwrap(), run, None).unwrap());
     let agents = method.config.parameters().agents;
-    let mut server = host::server(&method, None, None).unwrap();
+    let mut server = method.server(None, None).unwrap();
     assert!(server.open().unwrap());
     let share = Some(server.share().unwrap());
     let order = Order::<f32> { round: 0, broadcast: None, maximum: None, share, source: server.kind() };
-    let letter = Shard::write(&order, &[0..1, 1..agents]).unwrap();
+    let letter = Drawing::write(&order, &[0..1, 1..agents]).unwrap();
     assert!(letter.parts.iter().all(|part| !part.is_empty()));
     // What arrives is the share of these agents and no others.
-    let told = Shard::<f32>::order(&Shard::<f32>::open(&letter.common).unwrap(), &letter.parts[1]).unwrap();
+    let told = Drawing::order(&Drawing::open(&letter.common).unwrap(), &letter.parts[1]).unwrap();
     assert_eq!(told.share.unwrap().agents(), 1..agents);
     let secret = Order { source: SourceKind::Secret, ..order.clone() };
-    let Err(error) = Shard::write(&secret, &[0..1, 1..agents]) else { panic!("a secret sample was written") };
+    let Err(error) = Drawing::write(&secret, &[0..1, 1..agents]) else { panic!("a secret sample was written") };
     assert!(matches!(error, RemoteError::Secret(SourceKind::Secret)), "{error}");
     // Without a sample there is nothing secret in it.
-    assert!(Shard::write(&Order { share: None, ..secret }, std::slice::from_ref(&(0..agents))).is_ok());
+    assert!(Drawing::write(&Order { share: None, ..secret }, std::slice::from_ref(&(0..agents))).is_ok());
 }

@@ -3,22 +3,18 @@
 //! The only thing a federation adds up are integers, so shards may collect anywhere, in any order, and be merged: the
 //! sums are the same. A collector is inside the trust boundary: it knows who was selected.
 
-use super::config::{Config, REGION_WEIGHTS_MAX, Signal};
-use super::encoding::{Counters, Encoding, MEAN_FRACTION, SELECTED, UPLOADED};
+use super::encoding::{Counters, Encoding, SELECTED, UPLOADED};
 use super::errors::ServerError;
 use super::partial::{Opening, Partial, Share};
 use crate::math::Scalar;
 use crate::privacy::encode::Outcome;
 
-/// Largest |ω| the mean that protects nobody sums; a vector beyond counts as zero.
-const MEAN_ENTRY_MAX: f64 = 1_048_576.0; // 2²⁰
-
-/// Numbers of a collector, borrowed: P·M sums and one byte for each agent of its range. Prints their lengths, never
+/// Numbers of a collector, borrowed: the sums of a release and one byte for each agent of its range. Prints their lengths, never
 /// what they hold.
 ///
 /// **Example**: that of [`Collector`].
 pub struct CollectorStorage<'a> {
-    /// Integer sums of the contributions, P·M numbers.
+    /// Integer sums of the contributions, as many as a release has numbers.
     pub sums: &'a mut [i64],
     /// Flags of the agents `first..first + flags.len()`.
     pub flags: &'a mut [u8],
@@ -38,7 +34,7 @@ impl core::fmt::Debug for CollectorStorage<'_> {
 /// ([`super::Server::share`]) and sums of its own, and merges what they finish with ([`super::Server::merge`]).
 ///
 /// ```
-/// use sordino_core::federated::{Collector, CollectorStorage, Counters, Partial, PartialError, ServerError, Share};
+/// use sordino_core::federated::{Collector, CollectorStorage, Counters, Draws, Partial, PartialError, ServerError, Share};
 /// # use sordino_core::{domain::Regions, federated::*, privacy::Simulated, random::Stream};
 /// # let config = Config::new(Parameters::usual(4, Regions::whole(1)?, 5, 16, Aggregation::private(6.0, 0.5, 1.0)?))?;
 /// # let (mut all, mut noise, mut agents, mut out) = ([0; 16], [0; 16], [0; 4], [0.0; 16]);
@@ -51,7 +47,7 @@ impl core::fmt::Debug for CollectorStorage<'_> {
 /// let share: Share<_> = server.share(2..4)?; // holds the `Opening` and who is in the sample
 /// let (mut sums, mut flags, mut counters) = ([0; 16], [0; 2], Counters::default());
 /// let storage = CollectorStorage { sums: &mut sums, flags: &mut flags, counters: &mut counters };
-/// let mut shard = Collector::new(&config, &share, storage)?;
+/// let mut shard = Collector::new(Draws::new(&config, 0)?, &share, storage)?;
 /// shard.upload(2, 0, &[0.5; 16])?;
 /// shard.upload(3, 0, &[0.5; 16])?;
 /// let partial: Partial<_, _> = shard.finish();
@@ -61,27 +57,28 @@ impl core::fmt::Debug for CollectorStorage<'_> {
 /// assert_eq!(server.merge(&partial), Err(ServerError::Partial(PartialError::Counted { agent: 2 })));
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
-pub struct Collector<'a> {
-    config: &'a Config,
-    encoding: Encoding,
+pub struct Collector<'a, E> {
+    encoding: E,
     opening: Opening,
     first: u32,
     storage: CollectorStorage<'a>,
 }
 
-impl<'a> Collector<'a> {
+impl<'a, E: Encoding> Collector<'a, E> {
     /// A collector for the opening and the agents of `share`, in storage that may hold anything: sums and counters are
     /// set to zero, nobody has uploaded.
     ///
-    /// **Errors**: [`ServerError::Storage`] if the sums are not P·M, the flags not one byte for each agent of the share,
-    /// or these agents not all enrolled; [`ServerError::Reconfigured`] if the share was made under another
-    /// configuration.
+    /// **Parameters**: `encoding` of the release that the share was opened for, as the server has it.
+    ///
+    /// **Errors**: [`ServerError::Storage`] if the sums are not those of a release, the flags not one byte for each agent
+    /// of the share, or these agents not all enrolled; [`ServerError::Reconfigured`] if the share was made under another
+    /// encoding.
     pub fn new<F: AsRef<[u8]>>(
-        config: &'a Config,
+        encoding: E,
         share: &Share<F>,
         storage: CollectorStorage<'a>,
     ) -> Result<Self, ServerError> {
-        let (len, expected) = (storage.sums.len(), config.broadcast_len());
+        let (len, expected) = (storage.sums.len(), encoding.sums_len());
         if len != expected {
             return Err(ServerError::Storage { what: "sums", len, expected });
         }
@@ -91,18 +88,17 @@ impl<'a> Collector<'a> {
             return Err(ServerError::Storage { what: "flags", len, expected });
         }
         let (opening, first) = (share.opening, share.first);
-        let (end, agents) = ((first as usize).saturating_add(expected), config.parameters().agents as usize);
+        let (end, agents) = ((first as usize).saturating_add(expected), encoding.agents() as usize);
         if end > agents {
             return Err(ServerError::Storage { what: "flags", len: end, expected: agents });
         }
-        if opening.configuration != config.digest() {
+        if opening.configuration != encoding.configuration() {
             return Err(ServerError::Reconfigured { broadcast: opening.broadcast });
         }
-        let encoding = Encoding::new(config, opening.broadcast)?;
         storage.sums.fill(0);
         storage.flags.iter_mut().zip(sample).for_each(|(own, told)| *own = told & SELECTED);
         *storage.counters = Counters::ZERO;
-        Ok(Collector { config, encoding, opening, first, storage })
+        Ok(Collector { encoding, opening, first, storage })
     }
 
     /// No further uploads: what was taken, for [`super::Server::merge`].
@@ -115,66 +111,42 @@ impl<'a> Collector<'a> {
     ///
     /// **Errors**: [`ServerError`]; nothing changed then.
     pub fn upload<T: Scalar>(&mut self, agent: u32, broadcast: u32, vector: &[T]) -> Result<(), ServerError> {
-        let config = self.config;
         let collected = self.opening.broadcast;
-        upload(config, &self.encoding, collected, self.first, &mut self.storage, agent, broadcast, vector)
+        upload(&self.encoding, collected, self.first, &mut self.storage, (agent, broadcast), vector)
     }
 }
 
 /// Lines "clip" and "sum": a refused upload is an error to its sender; a vector without a finite norm counts as zero and
-/// nobody is told.
-pub(super) fn upload<T: Scalar>(
-    config: &Config,
-    encoding: &Encoding,
+/// nobody is told. `storage` begins with agent `first`.
+pub(super) fn upload<T: Scalar, E: Encoding>(
+    encoding: &E,
     collected: u32,
     first: u32,
     storage: &mut CollectorStorage<'_>,
-    agent: u32,
-    broadcast: u32,
+    (agent, broadcast): (u32, u32),
     vector: &[T],
 ) -> Result<(), ServerError> {
-    let expected = config.parameters().feature_count as usize;
     let flag = agent.checked_sub(first).and_then(|i| storage.flags.get_mut(i as usize));
     let Some(flag) = flag else {
-        return Err(ServerError::UnknownAgent { agent, agents: config.parameters().agents });
+        return Err(ServerError::UnknownAgent { agent, agents: encoding.agents() });
     };
     if broadcast != collected {
         return Err(ServerError::WrongBroadcast { agent, found: broadcast, expected: collected });
     }
+    let expected = encoding.upload_len();
     if vector.len() != expected {
         return Err(ServerError::VectorLength { agent, len: vector.len(), expected });
     }
     if *flag & UPLOADED != 0 {
         return Err(ServerError::DuplicateUpload { agent, broadcast });
     }
-    *flag |= UPLOADED;
-    storage.counters.received += 1;
     // Every vector takes the same way, selected or not: how long a reply takes must not tell the secret sample. Nothing
     // from here on branches on the coin; `tests/tests/it/upload_work.rs` counts the instructions.
-    let selected = *flag & SELECTED & u8::from(encoding.signal == Signal::Vectors);
-    let mut buffer = [0.0; REGION_WEIGHTS_MAX];
-    let weights = encoding.weights.of_agent(config.region_of_agent(agent) as usize, &mut buffer);
-    let outcome = match &encoding.mechanism {
-        Some(mechanism) => {
-            let encoder = mechanism.encoder(encoding.l2_sensitivity(), encoding.clipping_radius)?;
-            encoder.add_if(selected == SELECTED, vector, weights, storage.sums)?
-        }
-        None => add_to_mean(vector, weights, storage.sums),
-    };
+    let selected = *flag & SELECTED & u8::from(encoding.carries_vectors());
+    let outcome = encoding.add_if(selected == SELECTED, agent, vector, storage.sums)?;
+    *flag |= UPLOADED;
+    storage.counters.received += 1;
     storage.counters.clipped += u32::from(selected) & u32::from(matches!(outcome, Outcome::Clipped));
     storage.counters.zeroed += u32::from(selected) & u32::from(matches!(outcome, Outcome::Zeroed));
     Ok(())
-}
-
-/// Adds φ⁽ⁱ⁾ω in fixed point to the mean that protects nobody.
-fn add_to_mean<T: Scalar>(vector: &[T], weights: &[f64], sums: &mut [i64]) -> Outcome {
-    if vector.iter().any(|x| !(x.to_f64().abs() < MEAN_ENTRY_MAX)) {
-        return Outcome::Zeroed;
-    }
-    for (block, weight) in sums.chunks_exact_mut(vector.len()).zip(weights) {
-        for (sum, x) in block.iter_mut().zip(vector) {
-            *sum = sum.saturating_add((x.to_f64() * weight * MEAN_FRACTION) as i64);
-        }
-    }
-    Outcome::Kept
 }

@@ -260,7 +260,7 @@ impl Config {
 
 #[cfg(test)]
 mod tests {
-    use super::super::encoding::l2_sensitivity;
+    use super::super::draws::l2_sensitivity;
     use super::*;
     use crate::random::Stream;
 

@@ -1,11 +1,14 @@
-//! What turns uploads into integers, and what is counted meanwhile: weights, sensitivity, the mechanism of a broadcast.
+//! How an upload becomes integers of bounded norm, and what a release of their sum costs.
+//!
+//! The release itself (open, share, collect, merge, close, charge, receipt, noise, release, wipe) is written once, in
+//! [`Server`](super::Server) and [`Collector`](super::Collector), for every method.
 
 use serde::{Deserialize, Serialize};
 
-use super::config::{Aggregation, Config, REGION_WEIGHTS_MAX, Signal};
+use crate::digest::Digest;
 use crate::math::Scalar;
-use crate::privacy::mechanism::gaussian::{GaussianError, GridGaussian};
-use crate::privacy::sampling::SamplingProbability;
+use crate::privacy::encode::{EncodeError, Outcome};
+use crate::privacy::mechanism::gaussian::GridGaussian;
 
 /// Counts of one broadcast. **Not releasable**: they depend on private vectors and on the secret sample.
 ///
@@ -43,102 +46,60 @@ impl Counters {
 pub(super) const SELECTED: u8 = 1;
 pub(super) const UPLOADED: u8 = 2;
 
-/// Fixed-point fraction bits of the mean that protects nobody: order-independent, 10⁻¹² fine.
-pub(super) const MEAN_FRACTION: f64 = 1_099_511_627_776.0; // 2⁴⁰
-/// Largest sum of them, 2²⁰·2⁴⁰: weights sum to 1.
-pub(super) const MEAN_LIMIT: u64 = 1 << 60;
-
-/// The weights of one broadcast.
+/// How the upload of one agent becomes integers of bounded norm, for one release: public numbers, the same for a server and
+/// all of its collectors.
 ///
-/// An agent's weight in a region depends only on whether it explores it: two numbers a region.
-pub(super) struct RoundWeights {
-    inside: [f64; REGION_WEIGHTS_MAX],
-    outside: [f64; REGION_WEIGHTS_MAX],
-    regions: usize,
-    pub(super) norm_max: f64,
-}
+/// **Privacy**: a release is charged what [`Encoding::mechanism`] costs, and that holds only if the integers of one agent
+/// have a norm of at most [`GridGaussian::radius`]. Encodings therefore live in this crate, next to their proofs; nobody
+/// else can implement the trait. **Example**: that of [`Draws`](super::Draws).
+pub trait Encoding: sealed::Sealed {
+    /// Number of agents N, present or not.
+    fn agents(&self) -> u32;
 
-impl RoundWeights {
-    /// Softmax weights at broadcast s, and max over enrolled agents of ‖(φ_n⁽¹⁾ … φ_n⁽ᴾ⁾)‖₂.
-    pub(super) fn new(config: &Config, broadcast: u32) -> Self {
-        let p = config.parameters();
-        let concentration = p.concentration.at(broadcast);
-        let regions = config.region_count().min(REGION_WEIGHTS_MAX);
-        let mut weights = RoundWeights {
-            inside: [0.0; REGION_WEIGHTS_MAX],
-            outside: [0.0; REGION_WEIGHTS_MAX],
-            regions,
-            norm_max: 0.0,
-        };
-        for i in 0..regions {
-            let explorers = config.explorers(i as u32);
-            weights.inside[i] = crate::schedule::region_weight(concentration, p.agents, explorers, true);
-            weights.outside[i] = crate::schedule::region_weight(concentration, p.agents, explorers, false);
-        }
-        let mut buffer = [0.0; REGION_WEIGHTS_MAX];
-        for i in 0..regions {
-            if config.explorers(i as u32) > 0 {
-                let squares: f64 = weights.of_agent(i, &mut buffer).iter().fold(0.0, |sum, w| sum + w * w);
-                weights.norm_max = Scalar::max(weights.norm_max, Scalar::sqrt(squares));
-            }
-        }
-        weights
+    /// Numbers in one upload.
+    fn upload_len(&self) -> usize;
+
+    /// Numbers in the sums, and in what is released.
+    fn sums_len(&self) -> usize;
+
+    /// Digest of everything that the integers depend on: a partial sum made with other numbers is refused.
+    fn configuration(&self) -> Digest;
+
+    /// The mechanism of the release; nothing for a mean, which protects nobody.
+    fn mechanism(&self) -> Option<&GridGaussian>;
+
+    /// What one agent changes of the decoded sum at most, in L2, under zero-out neighbours.
+    fn l2_sensitivity(&self) -> f64;
+
+    /// Adds what `agent` uploaded to `sums`, clipped and checked in integers, if it is `selected`; the same work if not.
+    /// Returns what became of it: **not releasable**.
+    ///
+    /// **Errors**: none for a vector of [`Encoding::upload_len`] numbers, whatever they are.
+    fn add_if<T: Scalar>(
+        &self,
+        selected: bool,
+        agent: u32,
+        vector: &[T],
+        sums: &mut [i64],
+    ) -> Result<Outcome, EncodeError>;
+
+    /// Whether vectors are summed at all: not in an ablation that releases noise alone.
+    fn carries_vectors(&self) -> bool {
+        true
     }
 
-    /// (φ_n⁽¹⁾ … φ_n⁽ᴾ⁾) of an agent that explores `region`.
-    pub(super) fn of_agent<'b>(&self, region: usize, buffer: &'b mut [f64; REGION_WEIGHTS_MAX]) -> &'b [f64] {
-        *buffer = self.outside;
-        buffer[region] = self.inside[region];
-        &buffer[..self.regions]
+    /// The largest number in the sums of `uploaded` agents; asked only of an encoding without a mechanism.
+    fn mean_limit(&self, _uploaded: u32) -> u64 {
+        0
     }
-}
 
-/// What one release of the sum may change at most, in L2, if one enrolled agent's vector is replaced by zero: the tight
-/// C_s = max_n‖φ_n‖₂·S/√P, where the paper takes φ_max·S.
-///
-/// **Equation**: the joint vector of agent n is (φ_n⁽¹⁾ω̂, …, φ_n⁽ᴾ⁾ω̂), of norm ‖φ_n‖₂·‖ω̂‖ ≤ ‖φ_n‖₂·S/√P. (The divisor q
-/// is applied after the noise, to both.) The maximum is over all N slots, present or not.
-pub fn l2_sensitivity(config: &Config, broadcast: u32) -> Option<f64> {
-    match config.parameters().aggregation {
-        Aggregation::Private { clipping_norm, .. } => {
-            let radius = clipping_norm.value() / Scalar::sqrt(config.region_count() as f64);
-            Some(RoundWeights::new(config, broadcast).norm_max * radius)
-        }
-        _ => None,
+    /// Decodes the sums of a mean that protects nobody; asked only of an encoding without a mechanism.
+    fn decode_mean<T: Scalar>(&self, _sums: &[i64], out: &mut [T]) {
+        out.fill(T::ZERO);
     }
 }
 
-/// What turns uploads into integers: public constants of one configuration and broadcast.
-pub(super) struct Encoding {
-    pub(super) mechanism: Option<GridGaussian>,
-    pub(super) clipping_radius: f64,
-    pub(super) weights: RoundWeights,
-    pub(super) signal: Signal,
-}
-
-impl Encoding {
-    pub(super) fn new(config: &Config, broadcast: u32) -> Result<Self, GaussianError> {
-        let (mut mechanism, mut clipping_radius, mut signal) = (None, 0.0, Signal::Vectors);
-        if let Aggregation::Private {
-            clipping_norm,
-            sampling_probability,
-            noise_multiplier,
-            grid_exponent,
-            signal: carried,
-        } = config.parameters().aggregation
-        {
-            let q = SamplingProbability::new(sampling_probability)
-                .map_err(|_| GaussianError::Constant(sampling_probability))?;
-            mechanism =
-                Some(GridGaussian::new(grid_exponent, noise_multiplier.value(), q, config.parameters().agents)?);
-            clipping_radius = clipping_norm.value() / Scalar::sqrt(config.region_count() as f64);
-            signal = carried;
-        }
-        Ok(Encoding { mechanism, clipping_radius, weights: RoundWeights::new(config, broadcast), signal })
-    }
-
-    /// L2 sensitivity C_s of the sum to one agent: max‖φₙ‖₂ × clipping radius.
-    pub(super) fn l2_sensitivity(&self) -> f64 {
-        self.weights.norm_max * self.clipping_radius
-    }
+pub(super) mod sealed {
+    /// Implemented in this crate alone.
+    pub trait Sealed {}
 }

@@ -4,6 +4,7 @@ use core::fmt;
 
 use super::messages::{Phase, ServerPhase};
 use super::partial::PartialError;
+use super::prior::PriorError;
 use crate::domain::DomainError;
 use crate::parameter::StateError;
 use crate::privacy::encode::EncodeError;
@@ -256,6 +257,8 @@ pub enum ServerError {
     Noise(NoiseError),
     /// The mechanism refused; never depends on a vector.
     Mechanism(GaussianError),
+    /// The federated prior refused a plan, a context or a release; never depends on a vector.
+    Prior(PriorError),
 }
 
 impl fmt::Display for ServerError {
@@ -301,6 +304,7 @@ impl fmt::Display for ServerError {
             }
             ServerError::Noise(ref error) => write!(f, "{error}"),
             ServerError::Mechanism(ref error) => write!(f, "{error}"),
+            ServerError::Prior(ref error) => write!(f, "{error}"),
         }
     }
 }
@@ -311,6 +315,7 @@ impl core::error::Error for ServerError {
             ServerError::Partial(error) => error.source(),
             ServerError::Noise(error) => error.source(),
             ServerError::Mechanism(error) => error.source(),
+            ServerError::Prior(error) => error.source(),
             _ => None,
         }
     }
@@ -319,6 +324,12 @@ impl core::error::Error for ServerError {
 impl From<PartialError> for ServerError {
     fn from(error: PartialError) -> Self {
         ServerError::Partial(error)
+    }
+}
+
+impl From<PriorError> for ServerError {
+    fn from(error: PriorError) -> Self {
+        ServerError::Prior(error)
     }
 }
 

@@ -54,8 +54,10 @@
 mod agent;
 mod collector;
 mod config;
+mod draws;
 mod encoding;
 mod errors;
+mod estimator;
 pub mod exchange;
 mod log;
 mod messages;
@@ -74,8 +76,10 @@ pub use crate::parameter::{ConfigError, StateError};
 pub use agent::{Agent, AgentState, AgentStorage, Sizes, Workspace, log_len, storage_len, workspace_len};
 pub use collector::{Collector, CollectorStorage};
 pub use config::{AGENTS_MAX, Aggregation, Config, InitialRegion, OwnDraw, Parameters, Signal};
-pub use encoding::{Counters, l2_sensitivity};
+pub use draws::{Draws, l2_sensitivity};
+pub use encoding::{Counters, Encoding};
 pub use errors::{AgentError, ServerError};
+pub use estimator::Estimator;
 pub use log::{Entry, LogFull};
 pub use messages::{Input, Output, Phase, ServerInput, ServerOutput, ServerPhase};
 #[cfg(feature = "alloc")]

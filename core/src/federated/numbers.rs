@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use super::config::Config;
-use super::server::{ServerStorage, storage_lens};
+use super::server::ServerStorage;
 use super::wiped::Wiped;
 use crate::math::Scalar;
 
@@ -32,11 +32,15 @@ pub struct ServerNumbers<T> {
 }
 
 impl<T: Scalar> ServerNumbers<T> {
-    /// Zeros, as many as [`storage_lens`] says.
+    /// Zeros, as many as random draws under this configuration ask for.
     pub fn new(config: &Config) -> Self {
-        let (sums, noise, flags, vectors) = storage_lens(config);
-        let (sums, noise, flags) = (Wiped::zeros(sums), Wiped::zeros(noise), Wiped::zeros(flags));
-        ServerNumbers { sums, noise, flags, vectors: vec![T::ZERO; vectors] }
+        Self::sized(config.broadcast_len(), config.parameters().agents)
+    }
+
+    /// Zeros, as many as releases of `released` numbers of this number of agents ask for.
+    pub fn sized(released: usize, agents: u32) -> Self {
+        let (sums, noise) = (Wiped::zeros(released), Wiped::zeros(released));
+        ServerNumbers { sums, noise, flags: Wiped::zeros(agents as usize), vectors: vec![T::ZERO; released] }
     }
 
     /// The numbers, for [`Server::attach`](super::Server::attach).
@@ -49,7 +53,7 @@ impl<T: Scalar> ServerNumbers<T> {
         }
     }
 
-    /// The last broadcast, P·M; zeros before the first.
+    /// The numbers of the last release; zeros before the first.
     pub fn vectors(&self) -> &[T] {
         &self.vectors
     }

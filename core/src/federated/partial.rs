@@ -16,8 +16,7 @@ use core::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::config::Signal;
-use super::encoding::{Counters, Encoding, MEAN_LIMIT, SELECTED, UPLOADED};
+use super::encoding::{Counters, Encoding, SELECTED, UPLOADED};
 use crate::digest::Digest;
 use crate::random::Nonce;
 
@@ -98,16 +97,14 @@ impl<F: AsRef<[u8]>, S: AsRef<[i64]>> Partial<F, S> {
 }
 
 impl Partial<&[u8], &[i64]> {
-    /// Judges it against the server's own opening and flags; the range of its agents if it may be merged. `len` sums are
-    /// expected; `within` says whether they can be what these numbers of agents, in the sample and in all, sent.
-    pub(super) fn judge(
+    /// Judges it against the server's own opening, flags and encoding; the range of its agents if it may be merged.
+    pub(super) fn judge<E: Encoding>(
         &self,
-        len: usize,
+        encoding: &E,
         opening: &Opening,
         own: &[u8],
-        within: impl FnOnce(&[i64], u64, u32) -> Result<(), PartialError>,
     ) -> Result<Range<usize>, PartialError> {
-        let (flags, sums) = (self.flags, self.sums);
+        let (flags, sums, len) = (self.flags, self.sums, encoding.sums_len());
         if self.opening.broadcast != opening.broadcast {
             let (found, expected) = (self.opening.broadcast, opening.broadcast);
             return Err(PartialError::Broadcast { found, expected });
@@ -138,24 +135,24 @@ impl Partial<&[u8], &[i64]> {
         if told.received != uploaded || told.clipped.saturating_add(told.zeroed) > contributed as u32 {
             return Err(PartialError::Counters);
         }
-        within(sums, contributed as u64, uploaded).map(|()| range)
+        within(encoding, sums, contributed as u64, uploaded).map(|()| range)
     }
 }
 
-/// Whether sums can be what `contributed` agents of the sample sent.
-pub(super) fn within(sums: &[i64], contributed: u64, uploaded: u32, encoding: &Encoding) -> Result<(), PartialError> {
-    let Some(mechanism) = &encoding.mechanism else {
-        // The mean that protects nobody: weights sum to 1, so no coordinate passes the limit; one unit each for rounding.
-        let limit = if uploaded == 0 { 0 } else { MEAN_LIMIT + u64::from(uploaded) };
-        return if sums.iter().all(|sum| sum.unsigned_abs() <= limit) { Ok(()) } else { Err(PartialError::Bound) };
+/// Whether sums can be what `uploaded` agents sent, of whom `contributed` are in the sample.
+fn within<E: Encoding>(encoding: &E, sums: &[i64], contributed: u64, uploaded: u32) -> Result<(), PartialError> {
+    let Some(mechanism) = encoding.mechanism() else {
+        let limit = encoding.mean_limit(uploaded);
+        let fits = sums.iter().all(|sum| sum.unsigned_abs() <= limit);
+        return if fits { Ok(()) } else { Err(PartialError::Bound) };
     };
-    let contributed = if encoding.signal == Signal::Vectors { contributed } else { 0 };
+    let contributed = if encoding.carries_vectors() { contributed } else { 0 };
     norm_within(sums, contributed, mechanism.radius())
 }
 
 /// ‖Σu‖₂ ≤ n·K, exactly. n·K < 2⁶² by the mechanism's configuration, so its square is below 2¹²⁴ and one more square
 /// never overflows.
-pub(super) fn norm_within(sums: &[i64], contributed: u64, radius: u64) -> Result<(), PartialError> {
+fn norm_within(sums: &[i64], contributed: u64, radius: u64) -> Result<(), PartialError> {
     let limit = u128::from(contributed * radius).pow(2);
     let mut squares = 0u128;
     for sum in sums {
@@ -191,11 +188,11 @@ pub enum PartialError {
     Configuration,
     /// It is of an earlier opening of this broadcast, whose sample was charged by itself.
     Opening,
-    /// Its sums are not P·M numbers.
+    /// Its sums are not as many as the release has numbers.
     Length {
         /// Number of sums given.
         len: usize,
-        /// Numbers of a full sum, P·M.
+        /// Numbers of a release.
         expected: usize,
     },
     /// Its agents are not all enrolled.

@@ -1,4 +1,5 @@
-//! The server: selects in secret, clips, sums in integers, charges, noises, broadcasts.
+//! The server: selects in secret, clips, sums in integers, charges, noises, broadcasts. It is one machine for every method:
+//! an [`Estimator`] says how uploads are encoded and what a release means.
 //!
 //! A release takes two steps, so that a host can make the charge durable before anything leaves: [`ServerInput::Close`]
 //! answers [`ServerOutput::Charge`]; a ledger of the host writes it down and gives a receipt;
@@ -20,16 +21,17 @@ use zeroize::Zeroize;
 
 use super::collector::{self, CollectorStorage};
 use super::config::Config;
-use super::encoding::{Counters, Encoding, MEAN_FRACTION, RoundWeights, SELECTED, UPLOADED};
+use super::encoding::{Counters, Encoding, SELECTED, UPLOADED};
 use super::errors::ServerError;
+use super::estimator::Estimator;
 use super::messages::{ServerInput, ServerOutput, ServerPhase};
-use super::partial::{Opening, Partial, PartialError, Share, within};
+use super::partial::{Opening, Partial, PartialError, Share};
 #[cfg(feature = "alloc")]
 use super::pool::{Pool, Recipe};
 use crate::math::Scalar;
 use crate::privacy::encode::EncodeError;
 use crate::privacy::event::Event;
-use crate::privacy::mechanism::gaussian::{GridGaussian, Sample};
+use crate::privacy::mechanism::gaussian::{GridGaussian, NoisePool, Sample};
 use crate::privacy::{Charge, Receipt};
 use crate::random::{NoiseSource, Provenance, SourceKind};
 
@@ -103,17 +105,17 @@ impl Default for ServerState {
     }
 }
 
-/// The server's numbers; [`storage_lens`] says how many. Prints their lengths, never what they hold.
+/// The server's numbers; [`storage_lens`] says how many for random draws, [`Estimator::released_len`] for any method. Prints their lengths, never what they hold.
 ///
 /// **Example**: that of [`Server`].
 pub struct ServerStorage<'a, T> {
-    /// Integer sums, P·M.
+    /// Integer sums, as many as a release has numbers.
     pub sums: &'a mut [i64],
-    /// Integer noise, P·M.
+    /// Integer noise, as many.
     pub noise: &'a mut [i64],
     /// One byte an agent: selected, uploaded.
     pub flags: &'a mut [u8],
-    /// The broadcast, P·M.
+    /// The released numbers, as many.
     pub vectors: &'a mut [T],
 }
 
@@ -123,13 +125,13 @@ impl<T> fmt::Debug for ServerStorage<'_, T> {
     }
 }
 
-/// Lengths of (sums, noise, flags, vectors).
+/// Lengths of (sums, noise, flags, vectors) for random draws.
 pub fn storage_lens(config: &Config) -> (usize, usize, usize, usize) {
     let len = config.broadcast_len();
     (len, len, config.parameters().agents as usize, len)
 }
 
-/// The server at work: configuration, state and numbers, all borrowed.
+/// The server at work: an estimator, state and numbers. The estimator of random draws is their [`Config`].
 ///
 /// ```
 /// use sordino_core::federated::{
@@ -158,51 +160,68 @@ pub fn storage_lens(config: &Config) -> (usize, usize, usize, usize) {
 /// assert!(matches!(server.handle(ServerInput::Close, source), Err(ServerError::UnexpectedInput { .. })));
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
-pub struct Server<'a, T> {
-    config: &'a Config,
+pub struct Server<'a, T: Scalar, M: Estimator<T> = &'a Config> {
+    method: M,
     state: &'a mut ServerState,
     storage: ServerStorage<'a, T>,
-    encoding: Encoding,
+    /// How the open release is encoded; nothing between releases of a method that has to be prepared.
+    encoding: Option<M::Encoding>,
 }
 
-impl<'a, T: Scalar> Server<'a, T> {
+impl<T: Scalar> Server<'_, T> {
+    /// What every release under this configuration costs; nothing if releases are not private.
+    ///
+    /// **Errors**: [`ServerError::Mechanism`] if the configuration has no mechanism.
+    pub fn event_of(config: &Config) -> Result<Option<Event>, ServerError> {
+        Estimator::<T>::event(&config, 0)
+    }
+}
+
+impl<'a, T: Scalar, M: Estimator<T>> Server<'a, T, M> {
     /// Joins a state with the slices it has always had.
     ///
     /// **Errors**: [`ServerError::Storage`]; [`ServerError::State`] for a stored state that makes no sense;
-    /// [`ServerError::Mechanism`] if the sums could overflow; [`ServerError::Reconfigured`] inside a broadcast.
-    pub fn attach(
-        config: &'a Config,
-        state: &'a mut ServerState,
-        storage: ServerStorage<'a, T>,
-    ) -> Result<Self, ServerError> {
-        let (sums, noise, flags, vectors) = storage_lens(config);
-        for (what, len, expected) in [
-            ("sums", storage.sums.len(), sums),
-            ("noise", storage.noise.len(), noise),
-            ("flags", storage.flags.len(), flags),
-            ("vectors", storage.vectors.len(), vectors),
+    /// [`ServerError::Mechanism`] if the sums could overflow; [`ServerError::Reconfigured`] inside a release that was
+    /// opened under another configuration, other terms or another multiplier: its sums are on the grid that they were
+    /// collected on.
+    pub fn attach(method: M, state: &'a mut ServerState, storage: ServerStorage<'a, T>) -> Result<Self, ServerError> {
+        let (len, agents) = (method.released_len(), method.agents() as usize);
+        for (what, found, expected) in [
+            ("sums", storage.sums.len(), len),
+            ("noise", storage.noise.len(), len),
+            ("flags", storage.flags.len(), agents),
+            ("vectors", storage.vectors.len(), len),
         ] {
-            if len != expected {
-                return Err(ServerError::Storage { what, len, expected });
+            if found != expected {
+                return Err(ServerError::Storage { what, len: found, expected });
             }
         }
+        let rounds = method.releases();
+        if rounds == 0 && *state == ServerState::new() {
+            state.phase = ServerPhase::Done;
+        }
         let ServerState { phase, broadcast, releases, ref opened, .. } = *state;
-        let rounds = config.parameters().rounds;
         if releases > broadcast || broadcast > rounds || (broadcast == rounds) != (phase == ServerPhase::Done) {
             return Err(ServerError::State { broadcast, releases, rounds });
         }
-        let inside = matches!(phase, ServerPhase::Collecting | ServerPhase::Charging);
-        let digest = config.digest();
-        if inside && opened.is_none_or(|(opening, _)| opening.configuration != digest) {
-            return Err(ServerError::Reconfigured { broadcast });
+        let encoding = method.encoding(broadcast)?;
+        if matches!(phase, ServerPhase::Collecting | ServerPhase::Charging) {
+            let configuration = encoding.as_ref().map(Encoding::configuration);
+            if configuration.is_none() || opened.map(|(opening, _)| opening.configuration) != configuration {
+                return Err(ServerError::Reconfigured { broadcast });
+            }
         }
-        let encoding = Encoding::new(config, broadcast)?;
-        Ok(Server { config, state, storage, encoding })
+        Ok(Server { method, state, storage, encoding })
     }
 
     /// The state it works on: its phase and counts.
     pub fn state(&self) -> &ServerState {
         self.state
+    }
+
+    /// What its releases mean.
+    pub fn method(&self) -> &M {
+        &self.method
     }
 
     /// The share of the secret sample of some agents, for a collector inside the trust boundary. **Never leaves it**.
@@ -213,7 +232,7 @@ impl<'a, T: Scalar> Server<'a, T> {
         let Range { start: first, end } = agents;
         match self.storage.flags.get(first as usize..end as usize) {
             Some(flags) => Ok(Share { opening, first, flags }),
-            None => Err(ServerError::Range { first, end, agents: self.config.parameters().agents }),
+            None => Err(ServerError::Range { first, end, agents: self.method.agents() }),
         }
     }
 
@@ -222,21 +241,16 @@ impl<'a, T: Scalar> Server<'a, T> {
     /// **Errors**: [`ServerError::UnexpectedInput`] unless collecting; [`ServerError::Partial`] with the reason; a sum
     /// that would overflow ([`ServerError::Mechanism`]). Nothing changed then.
     pub fn merge<F: AsRef<[u8]>, S: AsRef<[i64]>>(&mut self, partial: &Partial<F, S>) -> Result<(), ServerError> {
-        let (opening, _) = self.collecting("merge")?;
+        let (opening, encoding) = self.collecting("merge")?;
         // Read once: what is judged is what is added.
         let partial = partial.borrowed();
-        let range = partial.judge(
-            self.config.broadcast_len(),
-            &opening,
-            self.storage.flags,
-            |sums, contributed, uploaded| within(sums, contributed, uploaded, &self.encoding),
-        )?;
+        let range = partial.judge(encoding, &opening, self.storage.flags)?;
         let (flags, sums) = (partial.flags, partial.sums);
         if self.storage.sums.iter().zip(sums).any(|(sum, part)| sum.checked_add(*part).is_none()) {
             return Err(EncodeError::SumOverflow.into());
         }
         let Some(own) = self.storage.flags.get_mut(range.clone()) else {
-            let agents = self.config.parameters().agents as usize;
+            let agents = self.method.agents() as usize;
             return Err(PartialError::Agents { end: range.end, agents }.into());
         };
         own.iter_mut().zip(flags).for_each(|(own, part)| *own |= part & UPLOADED);
@@ -247,31 +261,27 @@ impl<'a, T: Scalar> Server<'a, T> {
         Ok(())
     }
 
-    /// The opening, while uploads are accepted.
-    fn collecting(&self, input: &'static str) -> Result<(Opening, SourceKind), ServerError> {
+    /// The opening and its encoding, while uploads are accepted.
+    fn collecting(&self, input: &'static str) -> Result<(Opening, &M::Encoding), ServerError> {
         let phase = self.state.phase;
-        match self.state.opened {
-            Some(opened) if phase == ServerPhase::Collecting => Ok(opened),
+        match (self.state.opened, &self.encoding) {
+            (Some((opening, _)), Some(encoding)) if phase == ServerPhase::Collecting => Ok((opening, encoding)),
             _ => Err(ServerError::UnexpectedInput { phase, input }),
         }
     }
 
-    /// What every release under this configuration costs; nothing if releases are not private.
+    /// What the next release costs; nothing if it is not private. Offer it to the budget before [`ServerInput::Open`], in
+    /// the order of [`crate::privacy::budget`].
     ///
-    /// **Errors**: [`ServerError::Mechanism`] if the configuration has no mechanism.
-    pub fn event_of(config: &Config) -> Result<Option<Event>, ServerError> {
-        Ok(Encoding::new(config, 0)?.mechanism.as_ref().map(GridGaussian::event))
-    }
-
-    /// What a release of the next broadcast costs; nothing if releases are not private. Offer it to the budget before
-    /// [`ServerInput::Open`], in the order of [`crate::privacy::budget`].
-    pub fn event(&self) -> Option<Event> {
-        self.encoding.mechanism.as_ref().map(GridGaussian::event)
+    /// **Errors**: [`ServerError::Mechanism`] if there is no mechanism for it.
+    pub fn event(&self) -> Result<Option<Event>, ServerError> {
+        self.method.event(self.state.broadcast)
     }
 
     /// One step of the machine: one input in, one borrowed output out. `source` makes coins and noise.
     ///
-    /// **Errors**: [`ServerError`]; nothing changed then, and nothing left.
+    /// **Errors**: [`ServerError`]; nothing left then, and nothing changed, but for a release that its method could not
+    /// take in: that begins again.
     pub fn handle<S: NoiseSource>(
         &mut self,
         input: ServerInput<'_, T, S::Provenance>,
@@ -283,21 +293,29 @@ impl<'a, T: Scalar> Server<'a, T> {
                 Ok(ServerOutput::Wait)
             }
             (ServerPhase::Collecting, ServerInput::Upload { agent, broadcast, vector }) => {
-                let collected = self.state.broadcast;
+                let Some(encoding) = &self.encoding else {
+                    return Err(ServerError::Reconfigured { broadcast: self.state.broadcast });
+                };
                 let mut storage = CollectorStorage {
                     sums: self.storage.sums,
                     flags: self.storage.flags,
                     counters: &mut self.state.counters,
                 };
-                collector::upload(self.config, &self.encoding, collected, 0, &mut storage, agent, broadcast, vector)?;
+                collector::upload(encoding, self.state.broadcast, 0, &mut storage, (agent, broadcast), vector)?;
                 Ok(ServerOutput::Wait)
             }
             (ServerPhase::Collecting, ServerInput::CloseEarly) => {
-                let (received, agents) = (self.state.counters.received, self.config.parameters().agents);
+                let (received, agents) = (self.state.counters.received, self.method.agents());
                 if received < agents { Err(ServerError::NotEverybody { received, agents }) } else { self.close::<S>() }
             }
             (ServerPhase::Collecting | ServerPhase::Charging, ServerInput::Close) => self.close::<S>(),
-            (ServerPhase::Charging, ServerInput::Charged(receipt)) => self.release(&receipt, source),
+            (ServerPhase::Charging, ServerInput::Charged(receipt)) => {
+                let (mechanism, sample) = self.paid(&receipt)?;
+                let ServerStorage { sums, noise, flags, vectors } = &mut self.storage;
+                let noise = mechanism.fill_noise(source, noise)?;
+                let open = OpenRelease { state: self.state, encoding: &mut self.encoding, sums, flags, vectors };
+                open.release(&mut self.method, &mechanism, sample, noise)
+            }
             (ServerPhase::Idle | ServerPhase::Charging, ServerInput::Skip) => {
                 let broadcast = self.state.broadcast;
                 self.next_broadcast();
@@ -307,63 +325,50 @@ impl<'a, T: Scalar> Server<'a, T> {
         }
     }
 
-    /// Line "select each agent independently with probability q, secretly": before any upload, in agent order.
+    /// Line "select each agent independently with probability q, secretly": before any upload, in agent order. A mechanism
+    /// that does not sample flips no coin.
     fn open<S: NoiseSource>(&mut self, source: &mut S) -> Result<(), ServerError> {
-        let nonce = source.nonce()?;
-        match &self.encoding.mechanism {
+        let (nonce, broadcast) = (source.nonce()?, self.state.broadcast);
+        self.method.prepare(broadcast)?;
+        let Some(encoding) = self.method.encoding(broadcast)? else {
+            return Err(ServerError::Reconfigured { broadcast });
+        };
+        match encoding.mechanism() {
             // What the coins were flipped with is remembered in the state, and asked for at the release.
-            Some(mechanism) => drop(mechanism.sample(source, self.storage.flags)?),
-            None => self.storage.flags.fill(SELECTED),
+            Some(mechanism) if mechanism.flips_coins() => drop(mechanism.sample(source, self.storage.flags)?),
+            _ => self.storage.flags.fill(SELECTED),
         }
         let selected = self.storage.flags.iter().map(|flag| u32::from(*flag)).sum();
         self.storage.sums.fill(0);
         self.state.counters = Counters { selected, ..Counters::ZERO };
-        let opening = Opening { nonce, broadcast: self.state.broadcast, configuration: self.config.digest() };
+        let opening = Opening { nonce, broadcast, configuration: encoding.configuration() };
         self.state.opened = Some((opening, source.kind()));
         self.state.phase = ServerPhase::Collecting;
+        self.encoding = Some(encoding);
         Ok(())
     }
 
     fn close<S: NoiseSource>(&mut self) -> Result<ServerOutput<'_, T, S::Provenance>, ServerError> {
-        match (&self.encoding.mechanism, self.state.opened) {
-            (Some(mechanism), Some((opening, _))) => {
-                let charge = Charge::one(opening.nonce, u64::from(self.state.releases), mechanism.event());
-                self.state.phase = ServerPhase::Charging;
-                Ok(ServerOutput::Charge(charge))
-            }
-            (None, _) => {
-                for (x, sum) in self.storage.vectors.iter_mut().zip(self.storage.sums.iter()) {
-                    *x = T::from_f64(*sum as f64 / MEAN_FRACTION);
-                }
-                let broadcast = self.state.broadcast;
-                self.next_broadcast();
-                Ok(ServerOutput::Unprotected { broadcast, vectors: self.storage.vectors })
-            }
-            (Some(_), None) => Err(ServerError::Reconfigured { broadcast: self.state.broadcast }),
+        let broadcast = self.state.broadcast;
+        let (Some(encoding), Some((opening, _))) = (&self.encoding, self.state.opened) else {
+            return Err(ServerError::Reconfigured { broadcast });
+        };
+        if let Some(mechanism) = encoding.mechanism() {
+            let charge = Charge::one(opening.nonce, u64::from(self.state.releases), mechanism.event());
+            self.state.phase = ServerPhase::Charging;
+            return Ok(ServerOutput::Charge(charge));
         }
-    }
-
-    /// Line "add N(0, (zΔ)²I) and broadcast". The pool is filled before the sums are touched; the divisor is the public
-    /// q, never a count; an empty sample releases pure noise. A failure after the receipt was taken releases nothing, and
-    /// the next attempt is charged again.
-    fn release<S: NoiseSource>(
-        &mut self,
-        receipt: &Receipt<S::Provenance>,
-        source: &mut S,
-    ) -> Result<ServerOutput<'_, T, S::Provenance>, ServerError> {
-        let (broadcast, (mechanism, sample)) = (self.state.broadcast, self.paid(receipt)?);
-        let sensitivity = self.encoding.l2_sensitivity();
-        let pool = mechanism.fill_noise(source, self.storage.noise)?;
-        let release = mechanism.release(self.storage.sums, sample, pool, sensitivity, self.storage.vectors)?;
-        self.state.releases += 1;
-        next_broadcast(self.config, self.state, &mut self.encoding, self.storage.sums, self.storage.flags);
-        Ok(ServerOutput::Broadcast { broadcast, release })
+        encoding.decode_mean(self.storage.sums, self.storage.vectors);
+        self.method.learn(broadcast, self.storage.vectors, 0.0)?;
+        self.next_broadcast();
+        Ok(ServerOutput::Unprotected { broadcast, vectors: self.storage.vectors })
     }
 
     /// Mechanism and sample of the opening that this receipt pays.
     fn paid<P: Provenance>(&self, receipt: &Receipt<P>) -> Result<(GridGaussian, Sample<P>), ServerError> {
         let broadcast = self.state.broadcast;
-        let (Some(mechanism), Some((opening, coins))) = (self.encoding.mechanism, self.state.opened) else {
+        let mechanism = self.encoding.as_ref().and_then(Encoding::mechanism);
+        let (Some(mechanism), Some((opening, coins))) = (mechanism, self.state.opened) else {
             return Err(ServerError::Reconfigured { broadcast });
         };
         if !receipt.pays(opening.nonce, &[mechanism.event()]) {
@@ -371,7 +376,7 @@ impl<'a, T: Scalar> Server<'a, T> {
         }
         let sample = Sample::drawn_before(mechanism.sampling_probability(), coins)
             .ok_or(ServerError::MixedSources { coins, noise: P::KIND })?;
-        Ok((mechanism, sample))
+        Ok((*mechanism, sample))
     }
 
     /// What the noise of the open broadcast is drawn by, ahead and elsewhere; nothing if releases are not private.
@@ -379,9 +384,9 @@ impl<'a, T: Scalar> Server<'a, T> {
     /// **Errors**: [`ServerError::UnexpectedInput`] unless collecting.
     #[cfg(feature = "alloc")]
     pub fn recipe(&self) -> Result<Option<Recipe>, ServerError> {
-        let (opening, _) = self.collecting("recipe")?;
-        let len = self.config.broadcast_len();
-        Ok(self.encoding.mechanism.map(|mechanism| Recipe { opening, mechanism, len }))
+        let (opening, encoding) = self.collecting("recipe")?;
+        let len = encoding.sums_len();
+        Ok(encoding.mechanism().map(|mechanism| Recipe { opening, mechanism: *mechanism, len }))
     }
 
     /// Whether this noise was drawn for the broadcast that is open.
@@ -406,38 +411,66 @@ impl<'a, T: Scalar> Server<'a, T> {
         receipt: Receipt<P>,
         mut pool: Pool<P>,
     ) -> Result<ServerOutput<'_, T, P>, ServerError> {
-        let ServerState { phase, broadcast, .. } = *self.state;
+        let phase = self.state.phase;
         if phase != ServerPhase::Charging {
             return Err(ServerError::UnexpectedInput { phase, input: "release with noise drawn ahead" });
         }
         self.admits(&pool)?;
         let (mechanism, sample) = self.paid(&receipt)?;
-        let sensitivity = self.encoding.l2_sensitivity();
-        let release = mechanism.release(self.storage.sums, sample, pool.noise(), sensitivity, self.storage.vectors)?;
-        self.state.releases += 1;
-        next_broadcast(self.config, self.state, &mut self.encoding, self.storage.sums, self.storage.flags);
-        Ok(ServerOutput::Broadcast { broadcast, release })
+        let ServerStorage { sums, flags, vectors, .. } = &mut self.storage;
+        let open = OpenRelease { state: self.state, encoding: &mut self.encoding, sums, flags, vectors };
+        open.release(&mut self.method, &mechanism, sample, pool.noise())
     }
 
     fn next_broadcast(&mut self) {
-        next_broadcast(self.config, self.state, &mut self.encoding, self.storage.sums, self.storage.flags);
+        leave(self.state, self.storage.sums, self.storage.flags);
+        next_broadcast(self.state, self.method.releases());
     }
 }
 
-/// Ends a broadcast: its sums and its sample are wiped, whatever became of it.
-fn next_broadcast(
-    config: &Config,
-    state: &mut ServerState,
-    encoding: &mut Encoding,
-    sums: &mut [i64],
-    flags: &mut [u8],
-) {
+/// What a release touches, apart from its noise.
+struct OpenRelease<'r, T, E> {
+    state: &'r mut ServerState,
+    encoding: &'r mut Option<E>,
+    sums: &'r mut [i64],
+    flags: &'r mut [u8],
+    vectors: &'r mut [T],
+}
+
+impl<'r, T: Scalar, E: Encoding> OpenRelease<'r, T, E> {
+    /// Line "add N(0, (zΔ)²I) and broadcast". The noise was drawn before the sums are touched; the divisor is the public
+    /// q, never a count; an empty sample releases pure noise. A failure after the receipt was taken releases nothing, and
+    /// the next attempt is charged again.
+    fn release<P: Provenance, M: Estimator<T, Encoding = E>>(
+        self,
+        method: &mut M,
+        mechanism: &GridGaussian,
+        sample: Sample<P>,
+        noise: NoisePool<'_, P>,
+    ) -> Result<ServerOutput<'r, T, P>, ServerError> {
+        let OpenRelease { state, encoding, sums, flags, vectors } = self;
+        let broadcast = state.broadcast;
+        let sensitivity = encoding.as_ref().map_or(0.0, Encoding::l2_sensitivity);
+        let release = mechanism.release(sums, sample, noise, sensitivity, vectors)?;
+        leave(state, sums, flags);
+        *encoding = None;
+        method.learn(broadcast, release.value(), mechanism.noise_std(sensitivity))?;
+        state.releases += 1;
+        next_broadcast(state, method.releases());
+        Ok(ServerOutput::Broadcast { broadcast, release })
+    }
+}
+
+/// Leaves an opening: its sums and its sample are wiped, whatever became of it.
+fn leave(state: &mut ServerState, sums: &mut [i64], flags: &mut [u8]) {
     sums.zeroize();
     flags.zeroize();
     state.counters = Counters::ZERO;
-    state.broadcast += 1;
     state.opened = None;
-    encoding.weights = RoundWeights::new(config, state.broadcast);
-    let over = state.broadcast == config.parameters().rounds;
-    state.phase = if over { ServerPhase::Done } else { ServerPhase::Idle };
+    state.phase = ServerPhase::Idle;
+}
+
+fn next_broadcast(state: &mut ServerState, rounds: u32) {
+    state.broadcast += 1;
+    state.phase = if state.broadcast == rounds { ServerPhase::Done } else { ServerPhase::Idle };
 }

@@ -5,13 +5,12 @@ use core::array;
 
 use sordino_core::domain::Candidates;
 use sordino_core::features::{Nystrom, nystrom};
-use sordino_core::federated::Workspace;
 use sordino_core::federated::prior::agent::{Agent, AgentState, Input, Output, log_len, workspace_len};
-use sordino_core::federated::prior::server::{self, Plan, Server, ServerState, ServerStorage};
 use sordino_core::federated::prior::{
-    Config, Draw, Model, Parameters, Public, PublicState, Tables, draw_designs, gram, models, nystrom_rows,
-    nystrom_scratch_len, scratch_len, storage_len,
+    Config, Draw, Filter, Model, Parameters, Plan, Public, PublicState, Tables, draw_designs, gram, models,
+    nystrom_rows, nystrom_scratch_len, scratch_len, storage_len,
 };
+use sordino_core::federated::{Server, ServerInput, ServerOutput, ServerState, ServerStorage, Workspace};
 use sordino_core::kernel::SquaredExponential;
 use sordino_core::linalg::packed_len;
 use sordino_core::math::Scalar;
@@ -177,24 +176,24 @@ fn release<T: Scalar>(
         sums: &mut [0; M + 1],
         noise: &mut [0; M + 1],
         flags: &mut [0; AGENTS],
-        released: &mut [T::ZERO; M + 1],
-        scratch: &mut [T::ZERO; scratch_len(M, POINTS)],
+        vectors: &mut [T::ZERO; M + 1],
     };
-    let mut server = Server::attach(plan, everything.1.public(everything.0)?, state, posterior, storage).ok()?;
-    let (release, terms, weights) = match server.handle(server::Input::Open, source).ok()? {
-        server::Output::Terms { release, terms, weights } => (release, terms, <[T; M]>::try_from(weights).ok()?),
-        _ => return None,
-    };
+    let scratch = &mut [T::ZERO; scratch_len(M, POINTS)];
+    let filter = Filter::new(plan, everything.1.public(everything.0)?, posterior, scratch).ok()?;
+    let mut server = Server::attach(filter, state, storage).ok()?;
+    let _ = server.handle(ServerInput::Open, source).ok()?;
+    let (broadcast, terms) = (server.state().broadcast(), server.method().terms()?);
+    let weights: [T; M] = server.method().posterior().weights().try_into().ok()?;
     fold.all(&[terms.ridge, terms.clip_radius, terms.response]);
     for n in 0..AGENTS {
         if let Some(vector) = agents.tell(everything, n, Input::Terms { terms, weights: &weights }, fold) {
-            let input = server::Input::Upload { agent: n as u32, release, vector: &vector };
+            let input = ServerInput::Upload { agent: n as u32, broadcast, vector: &vector };
             let _ = server.handle(input, source).ok()?;
         }
     }
-    let server::Output::Charge(charge) = server.handle(server::Input::Close, source).ok()? else { return None };
-    match server.handle(server::Input::Charged(Unwritten::receipt(charge)), source).ok()? {
-        server::Output::Broadcast { sums, .. } => fold.all(sums.value()),
+    let ServerOutput::Charge(charge) = server.handle(ServerInput::Close, source).ok()? else { return None };
+    match server.handle(ServerInput::Charged(Unwritten::receipt(charge)), source).ok()? {
+        ServerOutput::Broadcast { release, .. } => fold.all(release.value()),
         _ => return None,
     }
     Some(())

@@ -74,7 +74,7 @@ fn collect<F: AsRef<[u8]>>(config: &Config, share: &Share<F>, vector: [f64; M]) 
     let (mut sums, mut flags) = (vec![0; config.broadcast_len()], vec![0; agents.len()]);
     let mut counters = Counters::default();
     let storage = CollectorStorage { sums: &mut sums, flags: &mut flags, counters: &mut counters };
-    let mut collector = Collector::new(config, share, storage).unwrap();
+    let mut collector = Collector::new(Draws::new(config, share.broadcast()).unwrap(), share, storage).unwrap();
     agents.for_each(|agent| collector.upload(agent, share.broadcast(), &vector).unwrap());
     collector.finish().to_owned()
 }
@@ -132,7 +132,7 @@ fn mended_a_collector_of_another_configuration_is_refused() {
     let (mut sums, mut flags, mut counters) =
         (vec![0; loud().broadcast_len()], vec![0; N as usize], Counters::default());
     let storage = CollectorStorage { sums: &mut sums, flags: &mut flags, counters: &mut counters };
-    let opened = Collector::new(&loud(), &share, storage).err();
+    let opened = Collector::new(Draws::new(&loud(), 0).unwrap(), &share, storage).err();
     assert_eq!(opened, Some(ServerError::Reconfigured { broadcast: 0 }), "not even begun");
     // One that lies about its share: a server of the loud configuration opened it.
     let mut other = Desk::new(loud());

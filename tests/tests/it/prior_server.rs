@@ -1,11 +1,13 @@
 //! The server of the federated prior: the same bits as the loop, one charge a release, nothing without a receipt.
 
-use sordino_core::federated::prior::server::{Input, Output, Plan, ReleaseError, Server, ServerState, ServerStorage};
 use sordino_core::federated::prior::{
-    Collector, Config, Mechanism, Observations, Parameters, PublicState, contribution, contribution_scratch_len, event,
-    repeats, scratch_len, storage_len,
+    Config, Filter, JointVectors, Mechanism, Observations, Parameters, Plan, PublicState, contribution,
+    contribution_scratch_len, event, repeats, scratch_len, storage_len,
 };
-use sordino_core::federated::{CollectorStorage, Counters, PartialError, ServerError, ServerPhase};
+use sordino_core::federated::{
+    Collector, CollectorStorage, Counters, PartialError, Server, ServerError, ServerInput, ServerOutput, ServerPhase,
+    ServerState, ServerStorage,
+};
 use sordino_core::privacy::Event;
 use sordino_core::random::{Party, Purpose, RunSeed, Simulated};
 use sordino_tests::prior::{M, N, POINTS, World, logs, small};
@@ -24,6 +26,8 @@ struct Numbers {
     scratch: Vec<f64>,
 }
 
+type Attached<'a> = Server<'a, f64, Filter<'a, f64, Vec<f64>>>;
+
 impl Numbers {
     fn new() -> Self {
         Numbers {
@@ -35,9 +39,17 @@ impl Numbers {
         }
     }
 
-    fn borrow(&mut self) -> ServerStorage<'_, f64> {
+    /// A server of the federated prior over these numbers.
+    fn attach<'a>(
+        &'a mut self,
+        plan: Plan<'a>,
+        world: &'a World<f64>,
+        state: &'a mut ServerState,
+        posterior: &'a mut PublicState<f64, Vec<f64>>,
+    ) -> Result<Attached<'a>, ServerError> {
         let Numbers { sums, noise, flags, released, scratch } = self;
-        ServerStorage { sums, noise, flags, released, scratch }
+        let filter = Filter::new(plan, world.public(true), posterior, scratch)?;
+        Server::attach(filter, state, ServerStorage { sums, noise, flags, vectors: released })
     }
 }
 
@@ -65,27 +77,32 @@ fn machine(world: &World<f64>, reversed: bool, absent: usize) -> (Vec<f64>, Vec<
     let mut charged = Vec::new();
     for j in 0..3 {
         let source = &mut source(j);
-        let mut server =
-            Server::attach(PLAN, world.public(true), &mut state, &mut posterior, numbers.borrow()).unwrap();
-        assert!(matches!(server.handle(Input::Open, source).unwrap(), Output::Terms { release, .. } if release == j));
+        let mut server = numbers.attach(PLAN, &world, &mut state, &mut posterior).unwrap();
+        let _ = server.handle(ServerInput::Open, source).unwrap();
         let mut uploads: Vec<(u32, Vec<f64>)> =
-            (0..N).zip(logs.iter().map(|log| vector(world, server.posterior(), log))).skip(absent).collect();
+            (0..N).zip(logs.iter().map(|log| vector(world, server.method().posterior(), log))).skip(absent).collect();
         if reversed {
             uploads.reverse();
         }
         for (agent, vector) in &uploads {
-            let input = Input::Upload { agent: *agent, release: j, vector };
-            assert_eq!(server.handle(input, source), Ok(Output::Wait));
+            let input = ServerInput::Upload { agent: *agent, broadcast: j, vector };
+            assert_eq!(server.handle(input, source), Ok(ServerOutput::Wait));
         }
-        let Ok(Output::Charge(charge)) = server.handle(Input::Close, source) else { panic!("a release is charged") };
+        let Ok(ServerOutput::Charge(charge)) = server.handle(ServerInput::Close, source) else {
+            panic!("a release is charged")
+        };
         charged.extend_from_slice(charge.events());
-        match server.handle(Input::Charged(receipt(charge)), source).unwrap() {
-            Output::Broadcast { release, sums } => {
-                assert_eq!((release, sums.event()), (j, event(MULTIPLIERS[j as usize])), "what was charged, unsampled");
+        match server.handle(ServerInput::Charged(receipt(charge)), source).unwrap() {
+            ServerOutput::Broadcast { broadcast, release } => {
+                assert_eq!(
+                    (broadcast, release.event()),
+                    (j, event(MULTIPLIERS[j as usize])),
+                    "what was charged, unsampled"
+                );
             }
             other => panic!("{other:?}"),
         }
-        assert_eq!((server.state().made(), server.state().release()), (j + 1, j + 1));
+        assert_eq!((server.state().releases(), server.state().broadcast()), (j + 1, j + 1));
     }
     assert!(numbers.sums.iter().chain(&numbers.noise).all(|x| *x == 0) && numbers.flags == [0; N as usize]);
     (posterior.weights().iter().chain(posterior.covariance()).copied().collect(), charged)
@@ -138,46 +155,51 @@ fn nothing_leaves_without_its_own_receipt() {
     // The receipt of another opening.
     let foreign = {
         let source = &mut self::source(9);
-        let mut server =
-            Server::attach(PLAN, world.public(true), &mut other, &mut other_posterior, other_numbers.borrow()).unwrap();
-        let _ = server.handle(Input::Open, source).unwrap();
-        let Ok(Output::Charge(charge)) = server.handle(Input::Close, source) else { panic!("charged") };
+        let mut server = other_numbers.attach(PLAN, &world, &mut other, &mut other_posterior).unwrap();
+        let _ = server.handle(ServerInput::Open, source).unwrap();
+        let Ok(ServerOutput::Charge(charge)) = server.handle(ServerInput::Close, source) else { panic!("charged") };
         receipt(charge)
     };
-    let mut server = Server::attach(PLAN, world.public(true), &mut state, &mut posterior, numbers.borrow()).unwrap();
+    let mut server = numbers.attach(PLAN, &world, &mut state, &mut posterior).unwrap();
     let zeros = [0.0; M + 1];
-    let upload = |agent, release| Input::Upload { agent, release, vector: &zeros };
+    let upload = |agent, release| ServerInput::Upload { agent, broadcast: release, vector: &zeros };
     assert!(matches!(
         server.handle(upload(0, 0), source),
-        Err(ReleaseError::Server(ServerError::UnexpectedInput { phase: ServerPhase::Idle, input: "upload" }))
+        Err(ServerError::UnexpectedInput { phase: ServerPhase::Idle, input: "Upload" })
     ));
-    let _ = server.handle(Input::Open, source).unwrap();
-    assert_eq!(server.handle(upload(0, 0), source), Ok(Output::Wait));
-    let refused = |error: ServerError| Err(ReleaseError::Server(error));
+    let _ = server.handle(ServerInput::Open, source).unwrap();
+    assert_eq!(server.handle(upload(0, 0), source), Ok(ServerOutput::Wait));
+    let refused = |error: ServerError| Err(error);
     assert_eq!(server.handle(upload(0, 0), source), refused(ServerError::DuplicateUpload { agent: 0, broadcast: 0 }));
     assert_eq!(server.handle(upload(N, 0), source), refused(ServerError::UnknownAgent { agent: N, agents: N }));
     assert_eq!(
         server.handle(upload(1, 1), source),
         refused(ServerError::WrongBroadcast { agent: 1, found: 1, expected: 0 })
     );
-    let short = Input::Upload { agent: 1, release: 0, vector: &[0.0; M] };
+    let short = ServerInput::Upload { agent: 1, broadcast: 0, vector: &[0.0; M] };
     assert_eq!(server.handle(short, source), refused(ServerError::VectorLength { agent: 1, len: M, expected: M + 1 }));
     // A vector of nonsense is taken without a word, and counts as zero.
-    let hostile = Input::Upload { agent: 1, release: 0, vector: &[f64::NAN; M + 1] };
-    assert_eq!(server.handle(hostile, source), Ok(Output::Wait));
-    let Ok(Output::Charge(first)) = server.handle(Input::Close, source) else { panic!("charged") };
-    assert_eq!(server.handle(Input::Charged(foreign), source), refused(ServerError::OtherReceipt { broadcast: 0 }));
-    let Ok(Output::Charge(again)) = server.handle(Input::Close, source) else { panic!("charged again") };
+    let hostile = ServerInput::Upload { agent: 1, broadcast: 0, vector: &[f64::NAN; M + 1] };
+    assert_eq!(server.handle(hostile, source), Ok(ServerOutput::Wait));
+    let Ok(ServerOutput::Charge(first)) = server.handle(ServerInput::Close, source) else { panic!("charged") };
+    assert_eq!(
+        server.handle(ServerInput::Charged(foreign), source),
+        refused(ServerError::OtherReceipt { broadcast: 0 })
+    );
+    let Ok(ServerOutput::Charge(again)) = server.handle(ServerInput::Close, source) else { panic!("charged again") };
     assert_eq!(first, again);
-    assert!(matches!(server.handle(Input::Charged(receipt(again)), source), Ok(Output::Broadcast { release: 0, .. })));
+    assert!(matches!(
+        server.handle(ServerInput::Charged(receipt(again)), source),
+        Ok(ServerOutput::Broadcast { broadcast: 0, .. })
+    ));
     // The budget refuses the second; the third is the last.
-    assert_eq!(server.handle(Input::Skip, source), Ok(Output::NoBroadcast { release: 1 }));
-    let _ = server.handle(Input::Open, source).unwrap();
-    let Ok(Output::Charge(charge)) = server.handle(Input::Close, source) else { panic!("charged") };
+    assert_eq!(server.handle(ServerInput::Skip, source), Ok(ServerOutput::NoBroadcast { broadcast: 1 }));
+    let _ = server.handle(ServerInput::Open, source).unwrap();
+    let Ok(ServerOutput::Charge(charge)) = server.handle(ServerInput::Close, source) else { panic!("charged") };
     assert_eq!((charge.release(), charge.events()), (1, &[event(0.8)][..]));
-    let _ = server.handle(Input::Charged(receipt(charge)), source).unwrap();
-    assert_eq!(server.phase(), ServerPhase::Done);
-    assert!(server.handle(Input::Open, source).is_err());
+    let _ = server.handle(ServerInput::Charged(receipt(charge)), source).unwrap();
+    assert_eq!(server.state().phase(), ServerPhase::Done);
+    assert!(server.handle(ServerInput::Open, source).is_err());
 }
 
 /// A server that was stored inside a release begins it again; its old receipt is worth nothing; its posterior goes on
@@ -188,11 +210,10 @@ fn a_restored_server_is_charged_again() {
     let (mut state, mut posterior, mut numbers) = (ServerState::new(), fresh(&world), Numbers::new());
     let source = &mut source(0);
     let old = {
-        let mut server =
-            Server::attach(PLAN, world.public(true), &mut state, &mut posterior, numbers.borrow()).unwrap();
-        let _ = server.handle(Input::Open, source).unwrap();
-        let Ok(Output::Charge(charge)) = server.handle(Input::Close, source) else { panic!("charged") };
-        assert_eq!(server.phase(), ServerPhase::Charging);
+        let mut server = numbers.attach(PLAN, &world, &mut state, &mut posterior).unwrap();
+        let _ = server.handle(ServerInput::Open, source).unwrap();
+        let Ok(ServerOutput::Charge(charge)) = server.handle(ServerInput::Close, source) else { panic!("charged") };
+        assert_eq!(server.state().phase(), ServerPhase::Charging);
         receipt(charge)
     };
     let mut state: ServerState = postcard::from_bytes(&postcard::to_allocvec(&state).unwrap()).unwrap();
@@ -209,16 +230,16 @@ fn a_restored_server_is_charged_again() {
     assert!(PublicState::resume(world.config, -1.0, clip, stored.clone()).is_err());
     assert!(PublicState::resume(world.config, h, 1.5, stored).is_err());
     let source = &mut self::source(1);
-    let mut server = Server::attach(PLAN, world.public(true), &mut state, &mut posterior, numbers.borrow()).unwrap();
-    assert_eq!(server.phase(), ServerPhase::Idle);
-    let _ = server.handle(Input::Open, source).unwrap();
-    let Ok(Output::Charge(charge)) = server.handle(Input::Close, source) else { panic!("charged") };
-    assert!(server.handle(Input::Charged(old), source).is_err());
-    assert!(server.handle(Input::Charged(receipt(charge)), source).is_ok());
+    let mut server = numbers.attach(PLAN, &world, &mut state, &mut posterior).unwrap();
+    assert_eq!(server.state().phase(), ServerPhase::Idle);
+    let _ = server.handle(ServerInput::Open, source).unwrap();
+    let Ok(ServerOutput::Charge(charge)) = server.handle(ServerInput::Close, source) else { panic!("charged") };
+    assert!(server.handle(ServerInput::Charged(old), source).is_err());
+    assert!(server.handle(ServerInput::Charged(receipt(charge)), source).is_ok());
     // A state that no run can be in.
-    let mut impossible: ServerState = postcard::from_bytes(&[1, 2]).unwrap();
-    let refused = Server::attach(PLAN, world.public(true), &mut impossible, &mut posterior, numbers.borrow());
-    assert!(matches!(refused.err(), Some(ReleaseError::Server(ServerError::State { releases: 2, .. }))));
+    let mut impossible: ServerState = postcard::from_bytes(&[0, 1, 2]).unwrap();
+    let refused = numbers.attach(PLAN, &world, &mut impossible, &mut posterior);
+    assert!(matches!(refused.err(), Some(ServerError::State { releases: 2, .. })));
 }
 
 /// Shards with collectors of their own: the same release to the last bit; what was not made for this opening, or cannot
@@ -228,42 +249,43 @@ fn partial_sums_are_the_server_and_are_not_believed() {
     let world = small(N);
     let logs = logs(&world, RunSeed::new(3, 1), 0.3);
     let (mut state, mut posterior, mut numbers) = (ServerState::new(), fresh(&world), Numbers::new());
-    let partial = |server: &Server<'_, f64, Vec<f64>>, agents: std::ops::Range<u32>, z: f64| {
+    let partial = |server: &Attached<'_>, agents: std::ops::Range<u32>, z: f64| {
         let share = server.share(agents.clone()).unwrap();
-        let terms = server.posterior().terms().unwrap();
+        let terms = server.method().posterior().terms().unwrap();
         let (mut sums, mut flags, mut counters) = (vec![3; M + 1], vec![9; agents.len()], Counters::default());
         let storage = CollectorStorage { sums: &mut sums, flags: &mut flags, counters: &mut counters };
-        let mut collector = Collector::new(&world.config, &terms, z, &share, storage)?;
+        let mut collector = Collector::new(JointVectors::new(&world.config, &terms, z)?, &share, storage)?;
         for agent in agents.rev() {
-            let vector = vector(&world, server.posterior(), &logs[agent as usize]);
+            let vector = vector(&world, server.method().posterior(), &logs[agent as usize]);
             collector.upload(agent, share.broadcast(), &vector)?;
             assert!(collector.upload(agent, share.broadcast(), &vector).is_err(), "a second one is refused");
         }
-        Ok::<_, ReleaseError>(collector.finish().to_owned())
+        Ok::<_, ServerError>(collector.finish().to_owned())
     };
     let mut earlier = None;
     for j in 0..3 {
         let source = &mut source(j);
         let z = MULTIPLIERS[j as usize];
-        let mut server =
-            Server::attach(PLAN, world.public(true), &mut state, &mut posterior, numbers.borrow()).unwrap();
+        let mut server = numbers.attach(PLAN, &world, &mut state, &mut posterior).unwrap();
         assert!(server.share(0..N).is_err(), "nothing is collected yet");
-        let _ = server.handle(Input::Open, source).unwrap();
-        let reconfigured = |e: &ReleaseError| matches!(e, ReleaseError::Server(ServerError::Reconfigured { .. }));
+        let _ = server.handle(ServerInput::Open, source).unwrap();
+        let reconfigured = |e: &ServerError| matches!(e, ServerError::Reconfigured { .. });
         assert!(partial(&server, 0..N, z * 1.5).err().is_some_and(|e| reconfigured(&e)));
         let parts = [7..N, 0..3, 3..7].map(|agents| partial(&server, agents, z).unwrap());
         if let Some(earlier) = &earlier {
-            assert!(matches!(server.merge(earlier), Err(ReleaseError::Server(ServerError::Partial(_)))));
+            assert!(matches!(server.merge(earlier), Err(ServerError::Partial(_))));
         }
         for part in &parts {
             server.merge(part).unwrap();
             let counted = PartialError::Counted { agent: part.agents().start };
-            assert_eq!(server.merge(part), Err(ReleaseError::Server(ServerError::Partial(counted))));
+            assert_eq!(server.merge(part), Err(ServerError::Partial(counted)));
         }
         let [_, part, _] = parts;
         earlier = Some(part);
-        let Ok(Output::Charge(charge)) = server.handle(Input::Close, source) else { panic!("a release is charged") };
-        let _ = server.handle(Input::Charged(receipt(charge)), source).unwrap();
+        let Ok(ServerOutput::Charge(charge)) = server.handle(ServerInput::Close, source) else {
+            panic!("a release is charged")
+        };
+        let _ = server.handle(ServerInput::Charged(receipt(charge)), source).unwrap();
     }
     let found: Vec<f64> = posterior.weights().iter().chain(posterior.covariance()).copied().collect();
     assert_eq!(found, machine(&world, false, 0).0);
@@ -279,29 +301,31 @@ fn mended_a_release_is_charged_on_the_grid_that_it_was_collected_on() {
     let source = &mut source(0);
     let cheap = Plan { noise_multipliers: &[15.0, 1.5, 0.8], ..PLAN };
     let later = Plan { noise_multipliers: &[1.5, 15.0, 0.8], ..PLAN };
-    let reconfigured = ReleaseError::Server(ServerError::Reconfigured { broadcast: 0 });
+    let reconfigured = ServerError::Reconfigured { broadcast: 0 };
     let mut coarse_world = small(N);
     coarse_world.config = Config::new(Parameters { grid_exponent: 16, ..*world.config.parameters() }).unwrap();
     assert_ne!(coarse_world.config, world.config);
     let mut coarse = fresh(&coarse_world);
     coarse.prepare(&coarse_world.public(true), &mut vec![0.0; scratch_len(M, POINTS as usize)]).unwrap();
-    let mut server = Server::attach(PLAN, world.public(true), &mut state, &mut posterior, numbers.borrow()).unwrap();
-    let _ = server.handle(Input::Open, source).unwrap();
-    assert_eq!(server.handle(Input::Upload { agent: 0, release: 0, vector: &[1e3; M + 1] }, source), Ok(Output::Wait));
+    let mut server = numbers.attach(PLAN, &world, &mut state, &mut posterior).unwrap();
+    let _ = server.handle(ServerInput::Open, source).unwrap();
+    assert_eq!(
+        server.handle(ServerInput::Upload { agent: 0, broadcast: 0, vector: &[1e3; M + 1] }, source),
+        Ok(ServerOutput::Wait)
+    );
     for phase in [ServerPhase::Collecting, ServerPhase::Charging] {
         for (plan, world, posterior) in [(cheap, &world, &mut posterior), (PLAN, &coarse_world, &mut coarse)] {
-            let refused = Server::attach(plan, world.public(true), &mut state, posterior, numbers.borrow()).err();
+            let refused = numbers.attach(plan, &world, &mut state, posterior).err();
             assert_eq!(refused, Some(reconfigured), "{phase:?}");
         }
         // Negative control: what the plan says of a later release is no matter of this one.
-        let mut server =
-            Server::attach(later, world.public(true), &mut state, &mut posterior, numbers.borrow()).unwrap();
-        assert_eq!(server.phase(), phase);
-        let Ok(Output::Charge(charge)) = server.handle(Input::Close, source) else { panic!("charged") };
+        let mut server = numbers.attach(later, &world, &mut state, &mut posterior).unwrap();
+        assert_eq!(server.state().phase(), phase);
+        let Ok(ServerOutput::Charge(charge)) = server.handle(ServerInput::Close, source) else { panic!("charged") };
         assert_eq!(charge.events(), [event(1.5)]);
         if phase == ServerPhase::Charging {
-            let released = server.handle(Input::Charged(receipt(charge)), source);
-            assert!(matches!(released, Ok(Output::Broadcast { release: 0, .. })));
+            let released = server.handle(ServerInput::Charged(receipt(charge)), source);
+            assert!(matches!(released, Ok(ServerOutput::Broadcast { broadcast: 0, .. })));
         }
     }
 }

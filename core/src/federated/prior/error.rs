@@ -2,11 +2,7 @@
 
 use core::fmt;
 
-use super::super::errors::ServerError;
 use crate::linalg::NotPositiveDefinite;
-use crate::privacy::encode::EncodeError;
-use crate::privacy::mechanism::gaussian::GaussianError;
-use crate::random::NoiseError;
 
 /// A step that was refused; the object it belongs to is as before unless its documentation says otherwise. No variant
 /// depends on another party's data.
@@ -75,66 +71,6 @@ impl core::error::Error for PriorError {
 impl From<NotPositiveDefinite> for PriorError {
     fn from(error: NotPositiveDefinite) -> Self {
         PriorError::Singular(error)
-    }
-}
-
-/// Why a server or a collector refused an input.
-///
-/// **Example**: that of [`super::server::Server`].
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum ReleaseError {
-    /// As any server of [`super::super`] refuses; `broadcast` means the release there.
-    Server(ServerError),
-    /// A step of the method.
-    Prior(PriorError),
-}
-
-impl fmt::Display for ReleaseError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ReleaseError::Server(error) => error.fmt(f),
-            ReleaseError::Prior(error) => error.fmt(f),
-        }
-    }
-}
-
-impl core::error::Error for ReleaseError {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        match self {
-            ReleaseError::Server(error) => error.source(),
-            ReleaseError::Prior(error) => error.source(),
-        }
-    }
-}
-
-impl From<ServerError> for ReleaseError {
-    fn from(error: ServerError) -> Self {
-        ReleaseError::Server(error)
-    }
-}
-
-impl From<PriorError> for ReleaseError {
-    fn from(error: PriorError) -> Self {
-        ReleaseError::Prior(error)
-    }
-}
-
-impl From<GaussianError> for ReleaseError {
-    fn from(error: GaussianError) -> Self {
-        ReleaseError::Server(error.into())
-    }
-}
-
-impl From<EncodeError> for ReleaseError {
-    fn from(error: EncodeError) -> Self {
-        ReleaseError::Server(error.into())
-    }
-}
-
-impl From<NoiseError> for ReleaseError {
-    fn from(error: NoiseError) -> Self {
-        ReleaseError::Server(error.into())
     }
 }
 

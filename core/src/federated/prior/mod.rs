@@ -15,8 +15,8 @@
 //! | release, 3 | mean innovation s, mean clip factor ḡ | [`PublicState::update`] |
 //! | release, 4 | Kalman step in Joseph's form | [`PublicState::update`] |
 //! | release, 5 | heterogeneity h | [`PublicState::update`] |
-//! | sums of shards | integer sums of a part of the agents, and the server that believes none | [`Collector`], [`server::Server::merge`] |
-//! | the machines | a party each: one input in, one borrowed output out | [`agent`], [`server`] |
+//! | sums of shards | integer sums of a part of the agents, and the server that believes none | [`Collector`](crate::federated::Collector), [`Server::merge`](crate::federated::Server::merge) |
+//! | the machines | a party each: one input in, one borrowed output out | [`agent`]; [`Filter`] in the [`Server`](crate::federated::Server) of every method |
 //! | query | a common draw w + Σ^{1/2}ξ, models weighed by evidence, Matheron update, argmax | [`PublicState::draw`], [`Factors`], [`query()`] |
 //!
 //! **Equation** of the Kalman step, for c releases of the same data: H = ḡĀ, R = σ²I + cḡ²(S(h) − ĀΣĀᵀ)/N,
@@ -69,25 +69,23 @@
 //! ```
 
 pub mod agent;
-mod collector;
 mod config;
 mod contribution;
 mod error;
 mod evidence;
-mod numbers;
+mod filter;
+mod joint;
 mod plan;
 mod public;
 mod query;
-pub mod server;
 mod state;
 
-pub use collector::Collector;
 pub use config::{Config, Parameters};
 pub use contribution::{Mechanism, Observations, contribution, contribution_scratch_len, l2_sensitivity};
 pub use error::PriorError;
 pub use evidence::{Factors, MODELS_MAX, Model, factors_len, levels, models};
-#[cfg(feature = "alloc")]
-pub use numbers::ServerNumbers;
+pub use filter::{Filter, Plan};
+pub use joint::JointVectors;
 pub use plan::{event, mu_spent, repeats, shares, total_mu};
 pub use public::{Public, Tables, draw_designs, gram, nystrom_rows, nystrom_scratch_len};
 pub use query::{Draw, Query, query, query_scratch_len};

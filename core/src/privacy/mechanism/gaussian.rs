@@ -264,6 +264,16 @@ impl GridGaussian {
         (1u64 << self.grid_exponent) as f64 / self.radius as f64
     }
 
+    /// Whether a sample is drawn, be it with probability 1; without one everybody contributes.
+    pub const fn flips_coins(&self) -> bool {
+        self.sampling.is_some()
+    }
+
+    /// Standard deviation of the noise on every released number: C·2ᵐ/(K·q) for sensitivity C.
+    pub fn noise_std(&self, l2_sensitivity: f64) -> f64 {
+        l2_sensitivity * self.effective_noise_multiplier() / self.sampling_probability().value()
+    }
+
     /// q, for coins and decoding: 1 where everybody contributes.
     pub const fn sampling_probability(&self) -> SamplingProbability {
         match self.sampling {

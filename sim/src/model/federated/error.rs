@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use sordino_core::domain::DomainError;
 use sordino_core::features::FeatureError;
 use sordino_core::federated::prior::agent::AgentError as PriorAgentError;
-use sordino_core::federated::prior::server::ReleaseError;
 use sordino_core::federated::{AgentError, ConfigError, PublicError, ServerError};
 use sordino_core::kernel::KernelError;
 use sordino_core::privacy::SourceKind;
@@ -64,9 +63,6 @@ pub enum DriverError {
     /// An agent of a federated prior refused.
     #[error(transparent)]
     PriorAgent(#[from] PriorAgentError),
-    /// A step of a federated prior, or its collector, refused.
-    #[error(transparent)]
-    Release(#[from] ReleaseError),
     /// The server's host refused; an exhausted budget is not an error.
     #[error(transparent)]
     Host(#[from] HostError),

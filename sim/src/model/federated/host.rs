@@ -1,32 +1,30 @@
 //! The simulated server: the host of every server, with simulated coins and noise and a ledger that says so.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use sordino_core::math::Scalar;
 use sordino_host::ledger::{Accounting, Ledger, Terms};
-use sordino_host::server::{SimulatedSources, StoredServer};
+use sordino_host::server::{Hosted, SimulatedSources};
 
 use super::context::MethodContext;
 use super::error::DriverError;
+use super::fabric::Partial;
 use crate::progress::Stage;
 
 /// The server of one simulated federation.
 pub type ServerHost<T> = sordino_host::server::ServerHost<T, SimulatedSources>;
 
-/// A server with the budget of its scenario: before broadcast 0, or as it was stored.
+/// Adds what the members of a fabric collected to the open release of a server.
 ///
-/// **Parameters**: `path` of its ledger, kept in memory if there is none; `stored`, with the vectors of its last
-/// broadcast.
-///
-/// **Errors**: a ledger that cannot be used or does not belong to the stored server.
-pub fn server<T: Scalar>(
-    method: &MethodContext<T>,
-    path: Option<&Path>,
-    stored: Option<(StoredServer, &[T])>,
-) -> Result<ServerHost<T>, DriverError> {
-    let sources = SimulatedSources::new(method.run.seed);
-    Ok(ServerHost::new(Arc::new(method.config.clone()), sources, ledger(method, path)?, stored)?)
+/// **Errors**: a partial sum that was not made for it, or cannot be what its agents sent.
+pub fn merge<T: Scalar, M: Hosted<T>>(
+    server: &mut sordino_host::server::ServerHost<T, SimulatedSources, Ledger, M>,
+    partials: &[Partial],
+) -> Result<(), DriverError> {
+    for collected in partials.iter().filter_map(|partial| partial.collected.as_ref()) {
+        server.merge(collected)?;
+    }
+    Ok(())
 }
 
 /// The ledger of one method with the budget of its scenario, in memory if there is no path.

@@ -12,17 +12,14 @@ use super::super::contract::Options;
 use super::super::hub::{Hub, Task};
 use super::context::{MethodContext, RunContext, ScenarioContext};
 use super::custom::context::CustomContext;
-use super::custom::shard::CustomShard;
 use super::custom::{self, Custom, CustomError};
 use super::error::DriverError;
 use super::fabric::{Fabric, Partial, Snapshot};
 use super::lent::Snapshots;
 use super::lockstep::Lockstep;
-use super::prior;
 use super::prior::context::{PriorContext, PriorNumbers};
-use super::prior::shard::PriorShard;
 use super::remote::Remote;
-use super::run::{self, Surroundings};
+use super::run::{self, Federated, Surroundings};
 use super::shard::Shard;
 use super::tokio::Pooled;
 use super::wired::Travels;
@@ -58,6 +55,22 @@ impl<'p> Place<'p> {
             Place::Pool(pool, shards) => Held::Pool(Pooled::new(pool, context, shards, snapshot, progress)?),
             Place::Elsewhere(hub) => Held::Elsewhere(Remote::new(hub, task, context, snapshot, progress)?),
         })
+    }
+}
+
+impl Place<'_> {
+    /// One method in one run.
+    async fn run<M: Federated>(
+        self,
+        task: &Task,
+        context: Arc<M>,
+        around: Surroundings<'_>,
+    ) -> Result<MethodRun, DriverError>
+    where
+        Shard<M>: Travels<Context = M, State = M::State>,
+    {
+        let build = |was: Option<&mut _>| self.fabric::<Shard<M>>(task, &context, was, around.progress);
+        run::run_method(context.clone(), around, build).await
     }
 }
 
@@ -218,19 +231,10 @@ impl<'j, T: Scalar> Job<'j, T> {
         around: Surroundings<'_>,
     ) -> Result<MethodRun, DriverError> {
         let task = &Task { run: runs[view(method)].index, method: method.name().to_owned() };
-        match &self.context(method, runs)? {
-            Context::Draws(context) => {
-                let build = |was: Option<&mut _>| place.fabric::<Shard<T>>(task, context, was, around.progress);
-                run::run_method(context.clone(), around, build).await
-            }
-            Context::Prior(context) => {
-                let build = |was: Option<&mut _>| place.fabric::<PriorShard<T>>(task, context, was, around.progress);
-                prior::run::run_method(context.clone(), around, build).await
-            }
-            Context::Custom(context) => {
-                let build = |was: Option<&mut _>| place.fabric::<CustomShard<T>>(task, context, was, around.progress);
-                custom::run::run_method(context.clone(), around, build).await
-            }
+        match self.context(method, runs)? {
+            Context::Draws(context) => place.run(task, context, around).await,
+            Context::Prior(context) => place.run(task, context, around).await,
+            Context::Custom(context) => place.run(task, context, around).await,
         }
     }
 }

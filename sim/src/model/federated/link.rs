@@ -1,7 +1,6 @@
 //! Links between agents and a member's collector: a door that takes every frame, and faults that wrap any link.
 
-use sordino_core::federated::prior::Collector as PriorCollector;
-use sordino_core::federated::{Collector, ServerError};
+use sordino_core::federated::{Collector, Encoding, ServerError};
 use sordino_core::math::Scalar;
 use sordino_core::wire::{self, Header, Kind, ScalarTag, WireError};
 
@@ -39,15 +38,9 @@ pub trait Collects {
     fn take<T: Scalar>(&mut self, agent: u32, broadcast: u32, vector: &[T]) -> Result<(), ServerError>;
 }
 
-impl Collects for Collector<'_> {
+impl<E: Encoding> Collects for Collector<'_, E> {
     fn take<T: Scalar>(&mut self, agent: u32, broadcast: u32, vector: &[T]) -> Result<(), ServerError> {
         self.upload(agent, broadcast, vector)
-    }
-}
-
-impl Collects for PriorCollector<'_> {
-    fn take<T: Scalar>(&mut self, agent: u32, release: u32, vector: &[T]) -> Result<(), ServerError> {
-        self.upload(agent, release, vector)
     }
 }
 

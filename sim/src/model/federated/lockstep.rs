@@ -35,7 +35,7 @@ pub fn run_method<T: Scalar>(
     progress: &dyn Progress,
 ) -> Result<MethodRun, DriverError> {
     let around = Surroundings { progress, journal: None, interval: Duration::ZERO, stop: &AtomicBool::new(false) };
-    let build = |snapshot: Option<&mut _>| Lockstep::<Shard<T>>::new(method, snapshot);
+    let build = |snapshot: Option<&mut _>| Lockstep::<Shard<MethodContext<T>>>::new(method, snapshot);
     // One member in one thread never waits for another.
     let run = pin!(run::run_method(method.clone(), around, build));
     match run.poll(&mut Context::from_waker(Waker::noop())) {

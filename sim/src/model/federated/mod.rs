@@ -11,7 +11,7 @@
 //! | [`prior`] | the parties of the federated prior, over the same fabric |
 //! | [`custom`] | methods whose parties are handed in; random search, pooled data |
 //! | [`export`] | what a device that takes part must be compiled with |
-//! | [`context`], [`host`], [`saved`], [`lent`] | what the parties borrow; the server; what is stored, and from where |
+//! | [`context`], [`host`], [`lent`] | what the parties borrow; the server and its ledger; what is stored, and from where |
 //! | [`shard`], [`arena`], [`link`], [`message`] | the agents; where they lie side by side; links, and faults that wrap them |
 //! | [`blocks`], [`tally`], [`books`] | the transcript in blocks of agents; regrets as counts; what is written down about a round |
 
@@ -42,6 +42,7 @@ pub mod blocks;
 pub mod books;
 pub mod context;
 pub mod custom;
+mod draws;
 mod error;
 mod explain;
 pub mod export;
@@ -58,7 +59,6 @@ pub mod post;
 pub mod prior;
 pub mod remote;
 pub mod run;
-pub mod saved;
 pub mod shard;
 pub mod tally;
 mod together;

@@ -16,11 +16,9 @@ use sordino_core::math::Scalar;
 use super::super::contract::Options;
 use super::super::hub::Task;
 use super::context::RunContext;
-use super::custom::shard::CustomShard;
 use super::error::{DriverError, RemoteError};
 use super::fabric::Partial;
 use super::job::{self, Context, Job};
-use super::prior::shard::PriorShard;
 use super::remote::may_travel;
 use super::shard::Shard;
 use super::wired::{Travels, answer, decode, encode};
@@ -112,9 +110,9 @@ impl<T: Scalar> Site for Open<'_, T> {
         let context = self.job.context(method, &runs)?;
         *kept = Some((task.run, runs));
         Ok(match context {
-            Context::Draws(context) => Box::new(Lots::<Shard<T>>::new(context)),
-            Context::Prior(context) => Box::new(Lots::<PriorShard<T>>::new(context)),
-            Context::Custom(context) => Box::new(Lots::<CustomShard<T>>::new(context)),
+            Context::Draws(context) => Box::new(Lots::<Shard<_>>::new(context)),
+            Context::Prior(context) => Box::new(Lots::<Shard<_>>::new(context)),
+            Context::Custom(context) => Box::new(Lots::<Shard<_>>::new(context)),
         })
     }
 }

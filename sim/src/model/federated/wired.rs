@@ -18,11 +18,14 @@ use sordino_core::privacy::SourceKind;
 use super::super::hub::Letter;
 use super::arena::State;
 use super::blocks::Piece;
-use super::custom::shard::{CustomOrder, CustomShard};
+use super::context::MethodContext;
+use super::custom::context::CustomContext;
+use super::custom::shard::CustomOrder;
 use super::error::RemoteError;
 use super::fabric::{Crew, Order, Partial};
 use super::message::Message;
-use super::prior::shard::{PriorOrder, PriorShard};
+use super::prior::context::PriorContext;
+use super::prior::shard::PriorOrder;
 use super::shard::Shard;
 use super::tally::Tally;
 use crate::record::Observed;
@@ -105,7 +108,7 @@ struct WiredOrder {
     maximum: Option<u32>,
 }
 
-impl<T: Scalar> Travels for Shard<T> {
+impl<T: Scalar> Travels for Shard<MethodContext<T>> {
     type Common = Order<T>;
 
     fn write(order: &Order<T>, ranges: &[Range<u32>]) -> Result<Letter, RemoteError> {
@@ -134,7 +137,7 @@ enum WiredPrior {
     Release { round: u32, release: u32, terms: [f64; 3], weights: Vec<u8>, noise_multiplier: f64 },
 }
 
-impl<T: Scalar> Travels for PriorShard<T> {
+impl<T: Scalar> Travels for Shard<PriorContext<T>> {
     type Common = PriorOrder<T>;
 
     fn write(order: &PriorOrder<T>, ranges: &[Range<u32>]) -> Result<Letter, RemoteError> {
@@ -192,7 +195,7 @@ struct WiredCustom {
     collecting: bool,
 }
 
-impl<T: Scalar> Travels for CustomShard<T> {
+impl<T: Scalar> Travels for Shard<CustomContext<T>> {
     type Common = CustomOrder;
 
     fn write(order: &CustomOrder, ranges: &[Range<u32>]) -> Result<Letter, RemoteError> {

@@ -4,7 +4,6 @@ use std::error::Error;
 use std::fmt;
 use std::ops::Range;
 
-use sordino_core::federated::prior::server::ReleaseError;
 use sordino_core::federated::{ConfigError, ServerError};
 use sordino_core::local::ReporterError;
 use sordino_core::privacy::accountant::AccountantError;
@@ -73,9 +72,6 @@ pub enum RunError {
     /// The server refused an input, a share, a partial or a release.
     #[error("the server refused: {0}")]
     Server(#[from] ServerError),
-    /// The server of a federated prior refused.
-    #[error("the server of the prior refused: {0}")]
-    Prior(#[from] ReleaseError),
     /// The reporter refused.
     #[error("the reporter refused: {0}")]
     Reporter(#[from] ReporterError),

@@ -8,18 +8,19 @@
 
 use sordino_core::domain::Regions;
 use sordino_core::federated::{
-    Aggregation, Collector, CollectorStorage, Config, ConfigError, Counters, InitialRegion, OwnDraw, Parameters,
-    Server, ServerInput, ServerNumbers, ServerOutput, ServerState, Signal, l2_sensitivity,
+    Aggregation, Config, ConfigError, Counters, InitialRegion, OwnDraw, Parameters, Server, ServerNumbers, ServerState,
+    Signal, l2_sensitivity,
 };
 use sordino_core::math::{self, Scalar};
 use sordino_core::privacy::mechanism::gaussian::GridGaussian;
-use sordino_core::privacy::{ClippingNorm, Event, Ledger, NoiseMultiplier, SamplingProbability, Simulated};
+use sordino_core::privacy::{ClippingNorm, Event, NoiseMultiplier, SamplingProbability, Simulated};
 use sordino_core::schedule::{Mixing, WeightConcentration};
 
 use super::claim::GaussianAudit;
 use super::defect::Defect;
 use super::error::{AuditError, RunError};
 use super::ledger::{AuditLedger, Foreseen};
+use super::release::{Shard, Step};
 
 /// The audited agent, which has the largest weight.
 const AUDITED: u32 = 1;
@@ -50,7 +51,7 @@ pub(super) struct Federation {
     /// Radius S/√P of a contribution.
     radius: f64,
     server: ServerNumbers<f64>,
-    shard: (Vec<i64>, Vec<u8>, Counters),
+    shard: Shard,
 }
 
 /// What a control knows about a round in advance.
@@ -112,12 +113,15 @@ impl Federation {
                 Some(None) => return Err(AuditError::NeedsSeed(self.defect)),
                 Some(Some(mut ahead)) => foresee(&self.config, self.defect, &mut ahead).map_err(failed)?,
             };
-            let mut step = Step { config: &self.config, server: &mut server, round, direction, source: &mut *source };
-            step.collect(&mut self.shard, present, self.radius, knows.twin).map_err(failed)?;
+            let mut step = Step { server: &mut server, index: round, source: &mut *source };
+            step.open().map_err(failed)?;
+            let uploads = uploads(round, present, self.radius, knows.twin);
+            step.collect(&mut self.shard, uploads).map_err(failed)?;
             if self.defect == Defect::NoiseOfOneSign {
-                step.wait_for_noise().map_err(failed)?;
+                wait_for_noise(&self.config, round, direction, step.source).map_err(failed)?;
             }
-            let x = step.release(&mut ledger).map_err(failed)?;
+            let along = |released: &[f64]| along(direction, round, released);
+            let x = step.release(&mut ledger, along).map_err(failed)?;
             total += score(self.defect, self.claimed, x, knows.selected);
         }
         let rounds = self.config.parameters().rounds;
@@ -129,6 +133,18 @@ impl Federation {
             return Err(failed(rounds - 1)(error));
         }
         Ok(total)
+    }
+}
+
+/// What every agent uploads in a round, if anything.
+fn uploads(round: u32, present: bool, radius: f64, twin: Option<u32>) -> impl Fn(u32) -> Option<[f64; FEATURES]> {
+    let mut whole = ZEROS;
+    whole[round as usize % FEATURES] = if round & 2 == 0 { radius } else { radius * 1e9 };
+    move |agent| match agent {
+        AUDITED if present => Some(whole),
+        AUDITED => (round & 2 != 0).then_some(NOT_A_NUMBER),
+        other if present && Some(other) == twin => Some(whole),
+        _ => Some(ZEROS),
     }
 }
 
@@ -150,93 +166,27 @@ fn score(defect: Defect, (q, z): (f64, f64), x: f64, selected: bool) -> f64 {
     }
 }
 
-/// One round of one run.
-struct Step<'s, 'a, S> {
-    config: &'s Config,
-    server: &'s mut Server<'a, f64>,
+/// Plays a host that looks ahead and releases only when the noise will point the agent's way.
+fn wait_for_noise<S: Foreseen>(
+    config: &Config,
     round: u32,
-    direction: &'s [f64; REGIONS],
-    source: &'s mut S,
-}
-
-impl<S: Foreseen> Step<'_, '_, S> {
-    /// Draws the sample and takes the uploads of all agents.
-    fn collect(
-        &mut self,
-        (sums, flags, counters): &mut (Vec<i64>, Vec<u8>, Counters),
-        present: bool,
-        radius: f64,
-        twin: Option<u32>,
-    ) -> Result<(), RunError> {
-        let (round, agents) = (self.round, self.config.parameters().agents);
-        self.wait(ServerInput::Open)?;
-        let mut whole = ZEROS;
-        whole[round as usize % FEATURES] = if round & 2 == 0 { radius } else { radius * 1e9 };
-        let vector = |agent| match agent {
-            AUDITED if present => Some(whole),
-            AUDITED => (round & 2 != 0).then_some(NOT_A_NUMBER),
-            other if present && Some(other) == twin => Some(whole),
-            _ => Some(ZEROS),
-        };
-        let mut own = 0..agents;
-        if round % 2 == 1 {
-            own = 0..1;
-            let share = self.server.share(1..agents)?;
-            let mut collector = Collector::new(self.config, &share, CollectorStorage { sums, flags, counters })?;
-            for agent in 1..agents {
-                if let Some(vector) = vector(agent) {
-                    collector.upload(agent, round, &vector)?;
-                }
-            }
-            self.server.merge(&collector.finish())?;
+    direction: &[f64; REGIONS],
+    source: &mut S,
+) -> Result<(), RunError> {
+    let len = config.broadcast_len();
+    let (mechanism, mut pool, mut out) = (mechanism(config)?, vec![0; len], vec![0.0f64; len]);
+    let sensitivity = l2_sensitivity(config, round).unwrap_or(f64::NAN);
+    for _ in 0..TRIES_MAX {
+        let Some(mut ahead) = source.ahead() else { break };
+        let sample = mechanism.sample(&mut ahead.clone(), &mut [0]).map_err(refused)?;
+        let noise = mechanism.fill_noise(&mut ahead, &mut pool)?;
+        let alone = mechanism.release(&mut vec![0; len], sample, noise, sensitivity, &mut out);
+        if along(direction, round, alone.map_err(refused)?.value()) >= 0.0 {
+            return Ok(());
         }
-        for agent in own {
-            if let Some(vector) = vector(agent) {
-                self.wait(ServerInput::Upload { agent, broadcast: round, vector: &vector })?;
-            }
-        }
-        Ok(())
+        source.word()?;
     }
-
-    /// Closes the round with charge, receipt and release; returns the release in the direction of the agent.
-    fn release(&mut self, ledger: &mut AuditLedger) -> Result<f64, RunError> {
-        let ServerOutput::Charge(charge) = self.server.handle(ServerInput::Close, self.source)? else {
-            return Err(RunError::Answer { expected: "a charge" });
-        };
-        let receipt = ledger.append(charge)?;
-        match self.server.handle(ServerInput::Charged(receipt), self.source)? {
-            ServerOutput::Broadcast { broadcast, release } if broadcast == self.round => {
-                let x = along(self.direction, self.round, release.value());
-                if x.is_finite() { Ok(x) } else { Err(RunError::NotFinite(x)) }
-            }
-            _ => Err(RunError::Answer { expected: "a broadcast" }),
-        }
-    }
-
-    fn wait(&mut self, input: ServerInput<'_, f64, S::Provenance>) -> Result<(), RunError> {
-        match self.server.handle(input, self.source)? {
-            ServerOutput::Wait => Ok(()),
-            _ => Err(RunError::Answer { expected: "to wait" }),
-        }
-    }
-
-    /// Plays a host that looks ahead and releases only when the noise will point the agent's way.
-    fn wait_for_noise(&mut self) -> Result<(), RunError> {
-        let len = self.config.broadcast_len();
-        let (mechanism, mut pool, mut out) = (mechanism(self.config)?, vec![0; len], vec![0.0f64; len]);
-        let sensitivity = l2_sensitivity(self.config, self.round).unwrap_or(f64::NAN);
-        for _ in 0..TRIES_MAX {
-            let Some(mut ahead) = self.source.ahead() else { break };
-            let sample = mechanism.sample(&mut ahead.clone(), &mut [0]).map_err(refused)?;
-            let noise = mechanism.fill_noise(&mut ahead, &mut pool)?;
-            let alone = mechanism.release(&mut vec![0; len], sample, noise, sensitivity, &mut out);
-            if along(self.direction, self.round, alone.map_err(refused)?.value()) >= 0.0 {
-                return Ok(());
-            }
-            self.source.word()?;
-        }
-        Err(RunError::Answer { expected: "noise of that sign" })
-    }
+    Err(RunError::Answer { expected: "noise of that sign" })
 }
 
 /// The released vector along the agent's contribution.

@@ -38,6 +38,7 @@ mod ledger;
 mod local;
 mod outcome;
 mod prior;
+mod release;
 mod workers;
 
 use sordino_core::privacy::accountant::pld::{self, Options};

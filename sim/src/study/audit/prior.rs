@@ -8,15 +8,14 @@
 //!
 //! The claim is exact: J Gaussians of multiplier z equal one Gaussian of multiplier z/√J.
 
-use sordino_core::federated::prior::server::{Input, Output, Plan, ReleaseError, Server, ServerState};
 use sordino_core::federated::prior::{
-    Collector, Config, Parameters, Public, PublicState, ServerNumbers, Tables, Terms, event, l2_sensitivity,
+    Config, Filter, Parameters, Plan, PriorError, Public, PublicState, Tables, event, l2_sensitivity, scratch_len,
     storage_len,
 };
-use sordino_core::federated::{CollectorStorage, Counters};
+use sordino_core::federated::{Counters, Server, ServerError, ServerNumbers, ServerState};
 use sordino_core::math::Scalar;
 use sordino_core::privacy::accountant::analytic;
-use sordino_core::privacy::{Event, Ledger, NoiseSource, Simulated, SourceKind};
+use sordino_core::privacy::{Event, NoiseSource, Simulated, SourceKind};
 use sordino_core::random::{Party, Purpose, RunSeed};
 use sordino_host::entropy;
 
@@ -26,6 +25,7 @@ use super::error::{AuditError, RunError, check_error};
 use super::judge::judge;
 use super::ledger::AuditLedger;
 use super::outcome::{EPSILONS, Report};
+use super::release::{Shard, Step};
 use super::workers::gather;
 
 const AGENTS: u32 = 3;
@@ -114,6 +114,8 @@ struct Federation {
     multipliers: Vec<f64>,
     numbers: ServerNumbers<f64>,
     posterior: Vec<f64>,
+    scratch: Vec<f64>,
+    shard: Shard,
 }
 
 impl Federation {
@@ -136,7 +138,7 @@ impl Federation {
         };
         let config = Config::new(parameters).map_err(AuditError::Config)?;
         Ok(Federation {
-            numbers: ServerNumbers::new(&config),
+            numbers: ServerNumbers::sized(JOINT, AGENTS),
             config,
             claimed: audit.noise_multiplier,
             charged: (defect == Defect::None).then(|| audit.event()),
@@ -144,25 +146,28 @@ impl Federation {
             rounds: (0..releases).collect(),
             multipliers: vec![multiplier; releases as usize],
             posterior: vec![0.0; storage_len(FEATURES)],
+            scratch: vec![0.0; scratch_len(FEATURES, config.design_len())],
+            shard: (vec![0; JOINT], vec![0; AGENTS as usize - 1], Counters::default()),
         })
     }
 
     /// Plays all releases of one run; returns the summed log-likelihood ratio of the claimed mechanism.
     fn play<S: NoiseSource>(&mut self, run: u32, present: bool, source: &mut S) -> Result<f64, AuditError> {
         let failed = |round: u32| move |error: RunError| AuditError::Run { run, round, error };
-        let begun = PublicState::new(self.config, &mut self.posterior[..]);
-        let mut posterior = begun.map_err(|error| failed(0)(ReleaseError::from(error).into()))?;
+        let refused = |error: PriorError| failed(0)(ServerError::from(error).into());
+        let mut posterior = PublicState::new(self.config, &mut self.posterior[..]).map_err(refused)?;
         let (mut state, mut ledger, mut total) = (ServerState::new(), AuditLedger::new(self.charged), 0.0);
         let plan = Plan { rounds: &self.rounds, noise_multipliers: &self.multipliers };
         let tables = Tables { gram: &GRAM, designs: &DESIGNS, ..Tables::NONE };
-        let public =
-            Public::new(&self.config, &ROWS, tables).map_err(|error| failed(0)(ReleaseError::from(error).into()))?;
-        let attached = Server::attach(plan, public, &mut state, &mut posterior, self.numbers.lend());
+        let public = Public::new(&self.config, &ROWS, tables).map_err(refused)?;
+        let filter = Filter::new(plan, public, &mut posterior, &mut self.scratch).map_err(refused)?;
+        let attached = Server::attach(filter, &mut state, self.numbers.lend());
         let mut server = attached.map_err(|error| failed(0)(error.into()))?;
-        for (release, multiplier) in (0..).zip(&self.multipliers) {
-            let mut step = Step { config: &self.config, server: &mut server, release, source: &mut *source };
-            let mut x = step.play(present, *multiplier, &mut ledger).map_err(failed(release))?;
-            if let (Defect::PrivateRadius(rest), false) = (self.defect, present) {
+        for release in 0..self.multipliers.len() as u32 {
+            let mut step = Step { server: &mut server, index: release, source: &mut *source };
+            let (defect, shard) = (self.defect, &mut self.shard);
+            let mut x = play(&mut step, present, shard, &mut ledger).map_err(failed(release))?;
+            if let (Defect::PrivateRadius(rest), false) = (defect, present) {
                 x *= rest;
             }
             total += (2.0 * x - 1.0) / (2.0 * self.claimed * self.claimed);
@@ -177,71 +182,34 @@ impl Federation {
     }
 }
 
-/// One release of one run.
-struct Step<'s, 'a, 'p, S> {
-    config: &'s Config,
-    server: &'s mut Server<'a, f64, &'p mut [f64]>,
-    release: u32,
-    source: &'s mut S,
+/// Opens, collects, charges, releases. Returns the release along the agent's joint vector, in units of the sensitivity that
+/// the server declares; the agent's contribution is 1 in these units.
+fn play<S: NoiseSource>(
+    step: &mut Step<'_, '_, Filter<'_, f64, &mut [f64]>, S>,
+    present: bool,
+    shard: &mut Shard,
+    ledger: &mut AuditLedger,
+) -> Result<f64, RunError> {
+    step.open()?;
+    let terms = step.server.method().terms().ok_or(RunError::Answer { expected: "the terms of the release" })?;
+    let own = step.index as usize % FEATURES;
+    step.collect(shard, uploads(step.index, own, present, terms.clip_radius))?;
+    let sensitivity = l2_sensitivity(step.server.method().posterior().config(), &terms);
+    step.release(ledger, |sums| {
+        let along = sums[own] + GAMMA * sums[FEATURES];
+        along / Scalar::sqrt(1.0 + GAMMA * GAMMA) / sensitivity
+    })
 }
 
-impl<S: NoiseSource> Step<'_, '_, '_, S> {
-    /// Opens, collects, charges, releases. Returns the release along the agent's joint vector, in units of the
-    /// sensitivity that the server declares; the agent's contribution is 1 in these units.
-    fn play(&mut self, present: bool, multiplier: f64, ledger: &mut AuditLedger) -> Result<f64, RunError> {
-        let own = self.release as usize % FEATURES;
-        let terms = match self.server.handle(Input::Open, self.source)? {
-            Output::Terms { release, terms, .. } if release == self.release => terms,
-            _ => return Err(RunError::Answer { expected: "the terms of the release" }),
-        };
-        self.collect(&terms, own, present, multiplier)?;
-        let Output::Charge(charge) = self.server.handle(Input::Close, self.source)? else {
-            return Err(RunError::Answer { expected: "a charge" });
-        };
-        let receipt = ledger.append(charge)?;
-        match self.server.handle(Input::Charged(receipt), self.source)? {
-            Output::Broadcast { release, sums } if release == self.release => {
-                let along = sums.value()[own] + GAMMA * sums.value()[FEATURES];
-                let x = along / Scalar::sqrt(1.0 + GAMMA * GAMMA) / l2_sensitivity(self.config, &terms);
-                if x.is_finite() { Ok(x) } else { Err(RunError::NotFinite(x)) }
-            }
-            _ => Err(RunError::Answer { expected: "a release" }),
-        }
-    }
-
-    /// Sends all joint vectors to the server or, in odd releases, to a collector.
-    fn collect(&mut self, terms: &Terms<f64>, own: usize, present: bool, multiplier: f64) -> Result<(), RunError> {
-        let release = self.release;
-        let scale = if release & 2 == 0 { terms.clip_radius } else { 1e9 * terms.clip_radius };
-        let mut whole = [0.0; JOINT];
-        (whole[own], whole[FEATURES]) = (scale, GAMMA * scale);
-        let vector = |agent| match agent {
-            AUDITED if present => Some(whole),
-            AUDITED => (release & 2 != 0).then_some([f64::NAN; JOINT]),
-            _ => Some([0.0; JOINT]),
-        };
-        let direct = if release % 2 == 1 { 0..1 } else { 0..AGENTS };
-        if release % 2 == 1 {
-            let (mut sums, mut flags, mut counters) = ([0; JOINT], [0; AGENTS as usize - 1], Counters::default());
-            let storage = CollectorStorage { sums: &mut sums, flags: &mut flags, counters: &mut counters };
-            let share = self.server.share(1..AGENTS)?;
-            let mut collector = Collector::new(self.config, terms, multiplier, &share, storage)?;
-            for agent in 1..AGENTS {
-                if let Some(vector) = vector(agent) {
-                    collector.upload(agent, release, &vector)?;
-                }
-            }
-            self.server.merge(&collector.finish())?;
-        }
-        for agent in direct {
-            if let Some(vector) = vector(agent) {
-                match self.server.handle(Input::Upload { agent, release, vector: &vector }, self.source)? {
-                    Output::Wait => {}
-                    _ => return Err(RunError::Answer { expected: "to wait" }),
-                }
-            }
-        }
-        Ok(())
+/// What every agent sends to a release, if anything.
+fn uploads(release: u32, own: usize, present: bool, clip_radius: f64) -> impl Fn(u32) -> Option<[f64; JOINT]> {
+    let scale = if release & 2 == 0 { clip_radius } else { 1e9 * clip_radius };
+    let mut whole = [0.0; JOINT];
+    (whole[own], whole[FEATURES]) = (scale, GAMMA * scale);
+    move |agent| match agent {
+        AUDITED if present => Some(whole),
+        AUDITED => (release & 2 != 0).then_some([f64::NAN; JOINT]),
+        _ => Some([0.0; JOINT]),
     }
 }
 

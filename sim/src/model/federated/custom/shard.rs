@@ -1,4 +1,4 @@
-//! Agents of a handed-in method, in an arena: their initial points, then what they choose and send.
+//! Agents of a handed-in method: their initial points, then what they choose and send.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -6,21 +6,17 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use sordino_core::federated::ServerError;
-use sordino_core::federated::transcript::AgentLeaf;
 use sordino_core::math::Scalar;
 use sordino_core::random::{Party, Purpose, Stream};
-use sordino_core::wire::{self, Kind, ScalarTag};
 
-use super::super::arena::{Arena, Seat, State};
+use super::super::arena::{Seat, State};
+use super::super::context::MethodContext;
 use super::super::error::DriverError;
-use super::super::fabric::{Crew, Partial, Snapshot};
-use super::super::lent::Lent;
-use super::super::link::{Collects, Door, Faulty, Link, Reach};
-use super::super::shard::observed;
+use super::super::link::{Collects, Reach};
+use super::super::shard::{Agents, Call, Collected, Numbers, Turn};
 use super::context::CustomContext;
 use super::{CustomError, Message, Sight};
-use crate::progress::{Stage, Step};
-use crate::record::{Source, is_report_round};
+use crate::record::Source;
 
 /// The state of an agent besides its log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -45,15 +41,9 @@ pub struct CustomOrder {
     pub collecting: bool,
 }
 
-/// Consecutive agents of one method.
-pub struct CustomShard<T> {
-    context: Arc<CustomContext<T>>,
-    arena: Arena<T, AgentState>,
-}
-
 /// The messages of one round; a second one from the same agent for the same round is refused.
 #[derive(Default)]
-struct Inbox {
+pub struct Inbox {
     messages: Vec<Message>,
     seen: BTreeSet<(u32, u32)>,
 }
@@ -68,98 +58,87 @@ impl Collects for Inbox {
     }
 }
 
-impl<T: Scalar> Crew for CustomShard<T> {
-    type Context = CustomContext<T>;
+impl<T: Scalar> Agents for CustomContext<T> {
+    type Number = T;
     type Order = CustomOrder;
     type State = AgentState;
+    type View<'v> = ();
+    type Collector<'c> = Inbox;
 
-    fn enrolled(context: &CustomContext<T>) -> u32 {
-        context.ground.agents
+    fn base(&self) -> &MethodContext<T> {
+        &self.base
     }
 
-    fn muster(
-        context: &Arc<CustomContext<T>>,
-        agents: Range<u32>,
-        snapshot: Option<&mut Snapshot<AgentState>>,
-    ) -> Result<Self, DriverError> {
-        let log = 2 * (context.ground.initial_points + context.ground.rounds) as usize;
-        let fresh = |_| AgentState { observations: 0 };
-        Ok(CustomShard {
-            arena: Arena::new(&context.base, agents, [log, 0], fresh, snapshot)?,
-            context: context.clone(),
-        })
+    fn lengths(&self) -> Result<[usize; 2], DriverError> {
+        Ok([2 * (self.ground.initial_points + self.ground.rounds) as usize, 0])
     }
 
-    fn range(&self) -> Range<u32> {
-        self.arena.range()
+    fn fresh(&self, _: u32) -> AgentState {
+        AgentState { observations: 0 }
     }
 
-    fn lent(&self) -> Lent<'_, AgentState> {
-        self.arena.lent()
+    fn call(&self, order: &CustomOrder) -> Call {
+        Call { round: order.round, coins: order.round, queries: true, upload_len: self.message_len() }
     }
 
-    fn step(context: &CustomContext<T>, order: &CustomOrder, stage: Stage) -> Step {
-        context.base.step(order.round, stage)
+    fn view(&self) -> Result<(), DriverError> {
+        Ok(())
     }
 
-    fn advance(&mut self, order: &CustomOrder) -> Result<Partial, DriverError> {
-        let context = self.context.clone();
-        let (base, ground, length) = (&context.base, &context.ground, context.message_len());
-        let inbox = order.collecting.then(Inbox::default);
-        let (door, late) = (Door::new(base, inbox, length), std::mem::take(&mut self.arena.late));
-        let mut link = Faulty::new(door, base, (order.round, order.round), length, late)?;
-        let mut frame = vec![0; wire::frame_len_max(ScalarTag::of::<T>(), length)];
-        let (mut leaves, mut observations, mut log) = (Vec::new(), Vec::new(), Vec::new());
-        self.arena.each(|Seat { agent, state, log: kept, best, .. }| {
-            let reach = link.reaches(agent, order.broadcast.is_some());
-            if order.round > 0 && reach == Reach::Away {
-                leaves.push(AgentLeaf::new(agent, order.round, 0).end::<T>(&[]));
-                return Ok(());
-            }
-            let broadcast = order.broadcast.as_deref().filter(|_| reach == Reach::Broadcast);
-            log.clear();
-            let pairs = kept[..2 * state.observations as usize].chunks_exact(2);
-            log.extend(pairs.map(|pair| (pair[0].to_f64() as u32, pair[1].to_f64())));
-            let mut coins = base.run.seed.stream(Party::Agent(agent), Purpose::RandomPolicy, order.round);
-            let count = if order.round == 0 { ground.initial_points } else { 1 };
-            let mut record = AgentLeaf::new(agent, order.round, count);
-            for _ in 0..count {
-                let sight = Sight { ground, agent, round: order.round, log: &log, broadcast };
-                let candidate = next(&context, &sight, &mut coins)?;
-                let answer = base.run.objective.query(agent, candidate, state.observations)?;
-                let y = T::from_f64(answer.y);
-                *best = best.max(answer.value);
-                record.observation(candidate, y);
-                if base.observed {
-                    let source = match (order.round, broadcast) {
-                        (0, _) => Source::Initial,
-                        (_, Some(_)) => Source::Prior,
-                        (_, None) => Source::Own,
-                    };
-                    observations.push(observed(agent, order.round, candidate, answer, source));
-                }
-                let place = 2 * state.observations as usize;
-                (kept[place], kept[place + 1]) = (T::from_u32(candidate), y);
-                state.observations += 1;
-                log.push((candidate, y.to_f64()));
-            }
-            if !order.collecting {
-                leaves.push(record.end::<T>(&[]));
-                return Ok(());
-            }
-            let sight = Sight { ground, agent, round: order.round, log: &log, broadcast };
-            let numbers = context.agents().message(&sight, &mut coins);
-            let who = || format!("agent {agent}");
-            sendable(&context, order.round, &numbers, Some(length), who)?;
-            let vector: Vec<T> = numbers.into_iter().map(T::from_f64).collect();
-            let used = wire::encode(base.frame_header(Kind::Upload, agent, order.round), &vector, &mut frame)?;
-            leaves.push(record.end(&vector));
-            link.send(agent, &mut frame[..used])
-        })?;
-        let (inbox, faults, late) = link.collected()?;
-        self.arena.late = late;
-        let partial = self.arena.partial(base, &leaves, faults, is_report_round(order.round, ground.rounds), None);
-        Ok(Partial { observations, messages: inbox.map_or(Vec::new(), |inbox| inbox.messages), ..partial })
+    fn collector<'c>(
+        &'c self,
+        order: &CustomOrder,
+        _: Range<u32>,
+        _: &'c mut Numbers,
+    ) -> Result<Option<Inbox>, DriverError> {
+        Ok(order.collecting.then(Inbox::default))
+    }
+
+    fn act(
+        &self,
+        (): (),
+        order: &CustomOrder,
+        turn: &mut Turn<'_, T, Inbox>,
+        seat: Seat<'_, T, AgentState>,
+    ) -> Result<(), DriverError> {
+        let Seat { agent, state, log: kept, best, .. } = seat;
+        let (ground, round) = (&self.ground, order.round);
+        let reach = turn.reaches(agent, order.broadcast.is_some());
+        if round > 0 && reach == Reach::Away {
+            turn.silent(turn.leaf(agent, 0));
+            return Ok(());
+        }
+        let broadcast = order.broadcast.as_deref().filter(|_| reach == Reach::Broadcast);
+        let pairs = kept[..2 * state.observations as usize].chunks_exact(2);
+        let mut log: Vec<(u32, f64)> = pairs.map(|pair| (pair[0].to_f64() as u32, pair[1].to_f64())).collect();
+        let mut coins = self.base.run.seed.stream(Party::Agent(agent), Purpose::RandomPolicy, round);
+        let queries = if round == 0 { ground.initial_points } else { 1 };
+        let source = match (round, broadcast) {
+            (0, _) => Source::Initial,
+            (_, Some(_)) => Source::Prior,
+            (_, None) => Source::Own,
+        };
+        let mut leaf = turn.leaf(agent, queries);
+        for _ in 0..queries {
+            let candidate = next(self, &Sight { ground, agent, round, log: &log, broadcast }, &mut coins)?;
+            let y = turn.evaluate(&mut leaf, best, (agent, candidate, state.observations), source)?;
+            let place = 2 * state.observations as usize;
+            (kept[place], kept[place + 1]) = (T::from_u32(candidate), y);
+            state.observations += 1;
+            log.push((candidate, y.to_f64()));
+        }
+        if !order.collecting {
+            turn.silent(leaf);
+            return Ok(());
+        }
+        let numbers = self.agents().message(&Sight { ground, agent, round, log: &log, broadcast }, &mut coins);
+        sendable(self, round, &numbers, Some(self.message_len()), || format!("agent {agent}"))?;
+        let vector: Vec<T> = numbers.into_iter().map(T::from_f64).collect();
+        turn.upload(leaf, (agent, round), &vector)
+    }
+
+    fn collected(inbox: Inbox) -> Collected {
+        Collected { sums: None, messages: inbox.messages }
     }
 }
 

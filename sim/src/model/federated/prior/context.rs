@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use sordino_core::domain::Candidates;
 use sordino_core::features::{Nystrom, nystrom};
-use sordino_core::federated::prior::server::{Plan, ReleaseError};
+use sordino_core::federated::ServerError;
 use sordino_core::federated::prior::{
-    Config, Model, Parameters, Public, Tables, draw_designs, gram, models, nystrom_rows, nystrom_scratch_len,
+    Config, Model, Parameters, Plan, PriorError, Public, Tables, draw_designs, gram, models, nystrom_rows,
+    nystrom_scratch_len,
 };
 use sordino_core::math::Scalar;
 use sordino_core::random::RunSeed;
 use sordino_core::wire;
+use sordino_host::server::WithPublic;
 
 use super::super::context::{MethodContext, RunContext, ScenarioContext};
 use super::super::error::DriverError;
@@ -61,8 +63,8 @@ impl<T: Scalar> PriorNumbers<T> {
     }
 }
 
-fn refused(error: sordino_core::federated::prior::PriorError) -> DriverError {
-    DriverError::Release(ReleaseError::Prior(error))
+fn refused(error: PriorError) -> DriverError {
+    ServerError::from(error).into()
 }
 
 /// One method of the federated prior in one run.
@@ -117,9 +119,7 @@ impl<T: Scalar> PriorContext<T> {
     ///
     /// **Errors**: none once [`PriorContext::new`] has made one.
     pub fn public(&self) -> Result<Public<'_, T>, DriverError> {
-        let PriorNumbers { config, feature_rows, gram, designs, .. } = &*self.numbers;
-        let tables = Tables { prior_rows: self.shared.prior(), gram, designs };
-        Public::new(config, feature_rows, tables).map_err(refused)
+        WithPublic::public(self).map_err(refused)
     }
 
     /// Number of rounds T.
@@ -130,5 +130,13 @@ impl<T: Scalar> PriorContext<T> {
     /// c₀, which every agent subtracts from what it observes.
     pub fn offset(&self) -> T {
         T::from_f64(self.base.config.parameters().offset)
+    }
+}
+
+impl<T: Scalar> WithPublic<T> for PriorContext<T> {
+    fn public(&self) -> Result<Public<'_, T>, PriorError> {
+        let PriorNumbers { config, feature_rows, gram, designs, .. } = &*self.numbers;
+        let tables = Tables { prior_rows: self.shared.prior(), gram, designs };
+        Public::new(config, feature_rows, tables)
     }
 }

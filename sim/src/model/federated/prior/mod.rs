@@ -5,11 +5,11 @@
 //! |---|---|
 //! | [`context`] | what its parties borrow: features, designs, plan, models |
 //! | [`shard`] | agents in an arena; the two orders they get |
-//! | [`mod@run`] | one method from beginning to end |
+//! | [`server`] | one method from beginning to end |
 //!
 //! A round: the common draw goes out; agents query; where the plan says so, releases follow one after the other, each
 //! with terms that depend on the previous one: terms out, joint vectors in, charge, noise, posterior.
 
 pub mod context;
-pub mod run;
+pub mod server;
 pub mod shard;

@@ -1,0 +1,117 @@
+//! A federated prior: what is asked of its agents, and what its server makes of the answers.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::Serialize;
+use sordino_core::federated::prior::{Draw, PriorError};
+use sordino_core::federated::{ServerError, ServerPhase, ServerState};
+use sordino_core::linalg::packed_len;
+use sordino_core::math::Scalar;
+use sordino_core::random::{Party, Purpose};
+use sordino_host::ledger::Ledger;
+use sordino_host::server::{Population, ServerHost, SimulatedSources, StoredPosterior, StoredServer};
+
+use super::super::error::DriverError;
+use super::super::fabric::Partial;
+use super::super::host;
+use super::super::run::{Federated, Released};
+use super::context::PriorContext;
+use super::shard::{CommonDraw, PriorOrder};
+use crate::progress::Stage;
+use crate::scenario::Guarantee;
+
+/// The server of one simulated federated prior.
+type Host<T> = ServerHost<T, SimulatedSources, Ledger, Population<T, Arc<PriorContext<T>>>>;
+
+impl<T: Scalar> Federated for PriorContext<T> {
+    type Server = Host<T>;
+    type Stored = StoredServer<ServerState, StoredPosterior>;
+
+    fn server(self: &Arc<Self>, path: Option<&Path>, stored: Option<Self::Stored>) -> Result<Host<T>, DriverError> {
+        let (sources, ledger) = (SimulatedSources::new(self.base.run.seed), host::ledger(&self.base, path)?);
+        let population = Population::new(self.clone(), self.plan()).map_err(ServerError::from)?;
+        Ok(ServerHost::new(population, sources, ledger, stored.map(|stored| (stored, &[][..])))?)
+    }
+
+    fn releases_after(&self, server: &Host<T>, round: u32) -> bool {
+        next_round(server) == Some(round)
+    }
+
+    fn query(&self, server: &mut Host<T>, round: u32) -> Result<PriorOrder<T>, DriverError> {
+        Ok(PriorOrder::Query { round, draw: draw(self, server, round)? })
+    }
+
+    fn contribute(&self, server: &mut Host<T>, round: u32) -> Result<Option<PriorOrder<T>>, DriverError> {
+        while next_round(server) == Some(round) {
+            let release = server.state().broadcast();
+            // A release that the budget refuses does not take place; the server then stands before the next.
+            if server.open()? {
+                let unopened = DriverError::Check("a release that is open without its terms");
+                let (terms, noise_multiplier) = server.method().open_terms(release).ok_or(unopened)?;
+                let (share, source) = (Some(server.share()?), server.kind());
+                let weights = Arc::from(server.method().posterior().weights());
+                let order = PriorOrder::Release { round, release, terms, weights, noise_multiplier, share, source };
+                return Ok(Some(order));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Nothing comes with the answers to a query: releases have orders of their own.
+    fn close<'s>(
+        &self,
+        server: &'s mut Host<T>,
+        _: u32,
+        partials: &mut [Partial],
+    ) -> Result<Released<'s, T>, DriverError> {
+        if server.state().phase() != ServerPhase::Collecting {
+            return Ok(None);
+        }
+        host::merge(server, partials)?;
+        let counters = server.close()?;
+        Ok(server.broadcast().map(|released| (released, counters)))
+    }
+
+    fn store(&self, server: &mut Host<T>) -> Result<impl Serialize, DriverError> {
+        Ok(server.store()?)
+    }
+
+    fn spent(&self, server: &Host<T>) -> Stage {
+        let private = self.base.method.guarantee() == Guarantee::DifferentialPrivacy;
+        let releases = if private { server.state().releases() } else { 0 };
+        host::spent(&self.base, server.ledger(), releases)
+    }
+
+    fn sync(&self, server: &mut Host<T>) -> Result<(), DriverError> {
+        Ok(server.sync()?)
+    }
+}
+
+/// The round after which the next release is made; nothing after the last.
+fn next_round<T: Scalar>(server: &Host<T>) -> Option<u32> {
+    server.method().round_of(server.state().broadcast())
+}
+
+/// The common draw w_t of round t, from a public stream, and Φw_t; nothing in round 0 and before the first release.
+fn draw<T: Scalar>(
+    context: &PriorContext<T>,
+    server: &Host<T>,
+    round: u32,
+) -> Result<Option<CommonDraw<T>>, DriverError> {
+    if round == 0 || server.state().releases() == 0 {
+        return Ok(None);
+    }
+    let refused = |error: PriorError| DriverError::from(ServerError::from(error));
+    let posterior = server.method().posterior();
+    let mut draw = posterior.weights().to_vec();
+    if context.base.method.parts().follows_draws {
+        let stream = &mut context.base.run.seed.stream(Party::World, Purpose::WeightDraw, round);
+        let mut scratch = vec![T::ZERO; packed_len(draw.len())];
+        posterior.draw(stream, &mut scratch, &mut draw).map_err(refused)?;
+    }
+    let public = context.public()?;
+    let mut values = vec![T::ZERO; public.candidates()];
+    Draw::values_of(&public, &draw, &mut values).map_err(refused)?;
+    Ok(Some(Arc::new((draw, values))))
+}
