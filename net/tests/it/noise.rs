@@ -171,7 +171,7 @@ fn noise_drawn_ahead_is_the_noise_of_the_end() {
     let config = config();
     let released = |is_ahead: bool| -> Vec<u64> {
         let (mut numbers, mut state) = (ServerNumbers::<f64>::new(&config), ServerState::new());
-        let mut server = Server::attach(&config, &mut state, numbers.lend()).unwrap();
+        let mut server = Server::attach(&*config, &mut state, numbers.lend()).unwrap();
         let mut source = Simulated::new(RunSeed::new(77, 3).stream(Party::Server, Purpose::Release, 0));
         server.handle(ServerInput::Open, &mut source).unwrap();
         let pool = is_ahead.then(|| server.recipe().unwrap().unwrap().draw(&mut source).unwrap());

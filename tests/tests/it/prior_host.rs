@@ -1,4 +1,4 @@
-//! The host of a federated prior's server ([`PriorHost`]) with secret sources, a finite budget, and a death at every step; and
+//! The host of a federated prior's server (a [`Population`]) with secret sources, a finite budget, and a death at every step; and
 //! sources that take a new seed at every opening.
 //!
 //! What `release_kills.rs` shows of the other server: nothing survives but files and what was sent.
@@ -10,17 +10,18 @@ use std::fs;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use sordino_core::federated::prior::event;
-use sordino_core::federated::prior::server::Plan;
-use sordino_core::federated::{Config, OwnDraw, Parameters};
+use sordino_core::federated::prior::{Plan, PriorError, Public, event};
+use sordino_core::federated::{Config, OwnDraw, Parameters, ServerState};
 use sordino_core::privacy::accountant::{Accountant, GaussianAccountant};
 use sordino_core::privacy::{NoiseSource, Provenance, Secret, SourceKind};
 use sordino_core::random::{RunSeed, Stream};
 use sordino_host::entropy::NoEntropy;
 use sordino_host::files::write_atomically;
 use sordino_host::ledger::LedgerError;
-use sordino_host::server::prior::{PriorHost, StoredPrior};
-use sordino_host::server::{HostError, ServerHost, SimulatedSources, Sources, SystemSources};
+use sordino_host::server::{
+    HostError, Population, ServerHost, SimulatedSources, Sources, StoredPosterior, StoredServer, SystemSources,
+    WithPublic,
+};
 use sordino_tests::federation;
 use sordino_tests::prior::{M, N, World as Small, small};
 
@@ -32,6 +33,19 @@ const PLAN: Plan<'static> = Plan { rounds: &ROUNDS, noise_multipliers: &MULTIPLI
 const RELEASES: usize = ROUNDS.len();
 /// A budget that admits all releases and more than one again.
 const ENOUGH: f64 = 60.0;
+
+/// The public numbers of a small world, as a host holds them.
+struct Held<'w>(&'w Small<f64>);
+
+impl WithPublic<f64> for Held<'_> {
+    fn public(&self) -> Result<Public<'_, f64>, PriorError> {
+        Ok(self.0.public(true))
+    }
+}
+
+fn population(place: &Small<f64>) -> Population<f64, Held<'_>> {
+    Population::new(Held(place), PLAN).unwrap()
+}
 
 fn world(name: &str, epsilon_max: f64) -> World {
     World::of(&format!("prior-{name}"), epsilon_max, vec![event(MULTIPLIERS[0])])
@@ -47,21 +61,22 @@ fn live<S: Sources>(
 ) -> Result<(), Killed> {
     let ledger = world.mortal(<S::Source as NoiseSource>::Provenance::KIND, clock);
     let saved = fs::read(world.folder.join("checkpoint")).ok();
-    let stored: Option<StoredPrior> = saved.map(|bytes| postcard::from_bytes(&bytes).unwrap());
-    let public = || place.public(true);
-    let mut host = PriorHost::<f64, S, _>::new(place.config, PLAN, public(), sources, ledger, stored).unwrap();
-    while host.next_round().is_some() {
+    let stored: Option<StoredServer<ServerState, StoredPosterior>> =
+        saved.map(|bytes| postcard::from_bytes(&bytes).unwrap());
+    let stored = stored.map(|stored| (stored, &[][..]));
+    let mut host = ServerHost::<f64, S, _, _>::new(population(place), sources, ledger, stored).unwrap();
+    while (host.state().broadcast() as usize) < RELEASES {
         clock.tick()?;
-        let release = host.state().release();
-        let opened = host.open(public()).unwrap().is_some();
+        let release = host.state().broadcast();
+        let opened = host.open().unwrap();
         clock.tick()?;
         if opened {
             for agent in 0..N {
-                host.upload(public(), agent, release, &[f64::from(agent) - 2.0; M + 1]).unwrap();
+                host.upload(agent, release, &[f64::from(agent) - 2.0; M + 1]).unwrap();
                 clock.tick()?;
             }
-            let bits: Vec<u64> = match host.close(public()) {
-                Ok(released) => released.iter().map(|x| x.to_bits()).collect(),
+            let bits: Vec<u64> = match host.close() {
+                Ok(_) => host.broadcast().unwrap().iter().map(|x| x.to_bits()).collect(),
                 Err(HostError::Ledger(LedgerError::Broken)) => return Err(Killed),
                 Err(error) => panic!("{error}"),
             };
@@ -167,11 +182,11 @@ fn mended3_the_budget_of_a_prior_is_what_its_ledger_says() {
 fn mended3_a_ledger_that_lies_to_a_prior_is_caught() {
     let (world, place) = (world("liar", ENOUGH), small(N));
     let liar = Liar::new(world.mortal(SourceKind::Secret, &Clock::new(None)));
-    let public = || place.public(true);
     let sources = secret(&Cell::new(1 << 50));
-    let mut host = PriorHost::<f64, _, Liar>::new(place.config, PLAN, public(), sources, liar, None).unwrap();
-    host.open(public()).unwrap().unwrap();
-    let left = usize::from(!host.close(public()).unwrap().is_empty());
+    let mut host = ServerHost::<f64, _, Liar, _>::new(population(&place), sources, liar, None).unwrap();
+    assert!(host.open().unwrap());
+    host.close().unwrap();
+    let left = usize::from(host.broadcast().is_some());
     drop(host); // dies here
     assert!(world.charges(SourceKind::Secret).len() < left, "what left is more than what was charged: caught");
 }

@@ -47,9 +47,12 @@ pub(super) const TABLE: &[Operation] = &[
         rows,
         |memory, probe, n| predict(memory, probe, smooth(), n),
     ),
-    Operation::new("exact SE: 16 predictions together at n", &[(64, 250_000, 0)], rows_and_batch, |memory, probe, n| {
-        predict_list(memory, probe, smooth(), n)
-    })
+    Operation::new(
+        "exact SE: 16 predictions together at n",
+        &[(64, 250_000, 0)],
+        rows_and_batch,
+        |memory, probe, n| predict_list(memory, probe, smooth(), n),
+    )
     .with_stack_max(1536),
     Operation::new(
         "exact Matérn 5/2: observation n",

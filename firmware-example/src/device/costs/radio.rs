@@ -20,7 +20,12 @@ const FRAME: usize = frame_len_max(ScalarTag::F32, M);
 const PACKET: usize = 51;
 
 pub(super) const TABLE: &[Operation] = &[
-    Operation::new("boot: draw M features, D = 2", &[(64, 900_000, 0)], |m| 4 * random_fourier::storage_len(DIM, m), draw),
+    Operation::new(
+        "boot: draw M features, D = 2",
+        &[(64, 900_000, 0)],
+        |m| 4 * random_fourier::storage_len(DIM, m),
+        draw,
+    ),
     Operation::new(
         "one report, from the query to the noised reward",
         &[(0, 12_000, 0)],

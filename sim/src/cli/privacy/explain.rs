@@ -36,9 +36,6 @@ struct Answer {
     trust: String,
     #[serde(flatten)]
     explanation: Explanation,
-    /// What `run` cautions against.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    cautions: Vec<String>,
     simulation: &'static str,
 }
 
@@ -72,8 +69,8 @@ fn resolved(arguments: &Arguments) -> Result<Box<dyn Model>, CliError> {
 
 impl Answer {
     fn of(scenario: &dyn Model) -> Result<Self, CliError> {
-        let (head, explanation, cautions) = (scenario.head(), scenario.explain()?, scenario.cautions());
-        Ok(Answer { scenario: head.name, trust: head.trust, explanation, cautions, simulation: SIMULATION })
+        let (head, explanation) = (scenario.head(), scenario.explain()?);
+        Ok(Answer { scenario: head.name, trust: head.trust, explanation, simulation: SIMULATION })
     }
 
     fn text(&self) -> String {
@@ -84,7 +81,6 @@ impl Answer {
             out.push_str(&format!("\n{title}\n"));
             sentences.iter().for_each(|sentence| out.push_str(&format!("  - {sentence}\n")));
         }
-        self.cautions.iter().for_each(|caution| out.push_str(&format!("\nwarning: {caution}\n")));
         out.push_str(&format!("\n{}\n", self.simulation));
         out
     }
@@ -93,22 +89,25 @@ impl Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario::{Scenario, Shipped};
 
     /// Ten agents had δ = .079, and only `run` said what that means.
     #[test]
     fn mended3_explain_says_the_caution_that_run_says() {
         let answer = |agents: u32| {
             let settings = vec![format!("federation.agents={agents}"), "federation.splits=[1]".into()];
+            let text = Shipped::find("default").unwrap().text;
+            let said = Scenario::parse("default", text, &settings).unwrap().cautions();
             let (scenario, data, format) = ("default".to_owned(), None, Format::Text);
             let scenario = resolved(&Arguments { scenario, settings, data, format }).unwrap();
-            (Answer::of(&*scenario).unwrap(), scenario.cautions())
+            (Answer::of(&*scenario).unwrap(), said)
         };
         let (few, said) = answer(10);
         assert_eq!(said.len(), 1);
-        assert!(few.text().contains(&format!("\nwarning: {}\n", said[0])), "{}", few.text());
-        assert_eq!(serde_json::to_value(&few).unwrap()["cautions"][0], said[0]);
+        assert!(few.text().contains(&said[0]), "{}", few.text());
+        assert!(serde_json::to_string(&few).unwrap().contains(&said[0]));
         // Negative control: of many agents there is nothing to say.
-        let (many, said) = answer(1000);
-        assert!(said.is_empty() && !many.text().contains("warning"), "{said:?}");
+        let (many, nothing) = answer(1000);
+        assert!(nothing.is_empty() && !many.text().contains(&said[0]), "{nothing:?}");
     }
 }

@@ -4,8 +4,8 @@ use std::sync::OnceLock;
 
 use rand_core::{TryCryptoRng, TryRng};
 use sordino_core::federated::{
-    Collector, CollectorStorage, Counters, PartialError, Server, ServerError, ServerInput, ServerNumbers, ServerOutput,
-    ServerState,
+    Collector, CollectorStorage, Counters, Draws, PartialError, Server, ServerError, ServerInput, ServerNumbers,
+    ServerOutput, ServerState,
 };
 use sordino_core::privacy::{Ledger, NoiseError, Secret};
 use sordino_core::random::Stream;
@@ -248,13 +248,15 @@ fn a_collector_of_another_configuration_cannot_be_merged() {
     let refused = opened(&shipped, |server, _| {
         let (mut sums, mut flags, mut counters) = ([0; 4], [0; 2], Counters::default());
         let storage = CollectorStorage { sums: &mut sums, flags: &mut flags, counters: &mut counters };
-        Collector::new(loud.config(), &server.share(1..3).unwrap(), storage).err()
+        Collector::new(Draws::new(loud.config(), 0).unwrap(), &server.share(1..3).unwrap(), storage).err()
     });
     assert_eq!(refused, Some(ServerError::Reconfigured { broadcast: 0 }));
     let refused = opened(&loud, |other, _| {
         let (mut sums, mut flags, mut counters) = ([0; 4], [0; 2], Counters::default());
         let storage = CollectorStorage { sums: &mut sums, flags: &mut flags, counters: &mut counters };
-        let partial = Collector::new(loud.config(), &other.share(1..3).unwrap(), storage).unwrap().finish();
+        let partial =
+            Collector::new(Draws::new(loud.config(), 0).unwrap(), &other.share(1..3).unwrap(), storage).unwrap();
+        let partial = partial.finish();
         opened(&shipped, |server, _| server.merge(&partial))
     });
     assert_eq!(refused, Err(ServerError::Partial(PartialError::Configuration)));
