@@ -37,77 +37,80 @@ const fn weights(m: usize) -> usize {
 pub(super) const TABLE: &[Operation] = &[
     Operation::new(
         "exact SE: observation n",
-        &[(16, 3_500, 0), (32, 6_800, 0), (64, 16_000, 0), (100, 31_000, 0)],
+        &[(16, 3_500, 140_000), (32, 6_800, 350_000), (64, 16_000, 1_100_000), (100, 31_000, 2_200_000)],
         rows,
         |memory, probe, n| observe(memory, probe, smooth(), n),
     ),
     Operation::new(
         "exact SE: prediction at n",
-        &[(16, 2_700, 0), (32, 5_900, 0), (64, 15_000, 0), (100, 30_000, 0)],
+        &[(16, 2_700, 140_000), (32, 5_900, 350_000), (64, 15_000, 1_100_000), (100, 30_000, 2_200_000)],
         rows,
         |memory, probe, n| predict(memory, probe, smooth(), n),
     ),
-    Operation::new("exact SE: 16 predictions together at n", &[(64, 250_000, 0)], rows_and_batch, |memory, probe, n| {
-        predict_list(memory, probe, smooth(), n)
-    })
+    Operation::new(
+        "exact SE: 16 predictions together at n",
+        &[(64, 250_000, 17_000_000)],
+        rows_and_batch,
+        |memory, probe, n| predict_list(memory, probe, smooth(), n),
+    )
     .with_stack_max(1536),
     Operation::new(
         "exact Matérn 5/2: observation n",
-        &[(16, 4_900, 0), (32, 9_700, 0), (64, 22_000, 0), (100, 40_000, 0)],
+        &[(16, 4_900, 160_000), (32, 9_700, 390_000), (64, 22_000, 1_100_000), (100, 40_000, 2_300_000)],
         rows,
         |memory, probe, n| observe(memory, probe, rough(), n),
     ),
     Operation::new(
         "exact Matérn 5/2: prediction at n",
-        &[(16, 4_200, 0), (32, 8_900, 0), (64, 21_000, 0), (100, 39_000, 0)],
+        &[(16, 4_200, 160_000), (32, 8_900, 390_000), (64, 21_000, 1_100_000), (100, 39_000, 2_300_000)],
         rows,
         |memory, probe, n| predict(memory, probe, rough(), n),
     ),
     Operation::new(
         "candidates, 64 of them: observation n, all up to date",
-        &[(16, 12_000, 0), (32, 17_000, 0), (64, 26_000, 0), (100, 36_000, 0)],
+        &[(16, 12_000, 680_000), (32, 17_000, 1_100_000), (64, 26_000, 1_700_000), (100, 36_000, 2_400_000)],
         |n| 4 * (candidates::storage_len(CANDIDATES, n) + DIM * CANDIDATES),
         candidate_list,
     ),
     Operation::new(
         "grid of 16 x 16: observation n, all up to date",
-        &[(16, 38_000, 0), (32, 63_000, 0), (64, 120_000, 0), (100, 200_000, 0)],
+        &[(16, 38_000, 1_900_000), (32, 63_000, 3_600_000), (64, 120_000, 7_600_000), (100, 200_000, 13_000_000)],
         |n| 4 * (grid::storage_len(SIDE, SIDE, n) + 2 * SIDE),
         candidate_grid,
     ),
     Operation::new(
         "finite, N points: observation, all up to date",
-        &[(16, 2_800, 0), (32, 7_300, 0), (64, 22_000, 0), (100, 48_000, 0)],
+        &[(16, 2_800, 56_000), (32, 7_300, 190_000), (64, 22_000, 700_000), (100, 48_000, 1_700_000)],
         |count| 4 * finite::storage_len(count),
         finite_domain,
     ),
     Operation::new(
         "weights: update at n = M/4, dual",
-        &[(16, 3_900, 0), (32, 7_700, 0), (64, 17_000, 0), (100, 29_000, 0)],
+        &[(16, 3_900, 81_000), (32, 7_700, 210_000), (64, 17_000, 590_000), (100, 29_000, 1_300_000)],
         weights,
         |memory, probe, m| update(memory, probe, m, m / 4),
     ),
     Operation::new(
         "weights: draw at n = M/4, dual",
-        &[(16, 6_200, 0), (32, 14_000, 0), (64, 35_000, 0), (100, 66_000, 0)],
+        &[(16, 6_200, 130_000), (32, 14_000, 350_000), (64, 35_000, 1_100_000), (100, 66_000, 2_400_000)],
         weights,
         |memory, probe, m| draw(memory, probe, m, m / 4),
     ),
     Operation::new(
         "weights: update at n = M/2 + 8, primal",
-        &[(16, 7_300, 0), (32, 18_000, 0), (64, 48_000, 0), (100, 98_000, 0)],
+        &[(16, 7_300, 220_000), (32, 18_000, 670_000), (64, 48_000, 2_400_000), (100, 98_000, 5_400_000)],
         weights,
         |memory, probe, m| update(memory, probe, m, m / 2 + 8),
     ),
     Operation::new(
         "weights: draw at n = M/2 + 8, primal",
-        &[(16, 5_700, 0), (32, 13_000, 0), (64, 31_000, 0), (100, 55_000, 0)],
+        &[(16, 5_700, 120_000), (32, 13_000, 320_000), (64, 31_000, 960_000), (100, 55_000, 2_100_000)],
         weights,
         |memory, probe, m| draw(memory, probe, m, m / 2 + 8),
     ),
     Operation::new(
         "weights: rotation alone",
-        &[(16, 4_100, 0), (32, 12_000, 0), (64, 37_000, 0), (100, 82_000, 0)],
+        &[(16, 4_100, 120_000), (32, 12_000, 390_000), (64, 37_000, 1_500_000), (100, 82_000, 3_400_000)],
         weights,
         rotation,
     ),
