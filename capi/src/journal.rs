@@ -41,7 +41,7 @@ pub(crate) struct Journal {
 /// How slots are used.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Layout {
-    /// Up to its end.
+    /// Entries one behind the other, up to its end.
     Log,
     /// The newest observations, as many as the window holds.
     Ring {

@@ -8,9 +8,9 @@
 //! | [`settings`] | numbers of settings that name something |
 //! | [`callback`] | entropy and flash of the device |
 //! | [`agreement`] | what a federation agrees on |
+//! | [`journal`] | what an optimizer keeps in its flash |
 //! | [`gp`] | exact Gaussian process |
 //! | [`optimizer`] | ask and tell |
-//! | [`journal`] | what an optimizer keeps in its flash |
 //! | [`reporter`] | one private report at a time |
 //! | [`agent`] | agent of a federation |
 //! | [`frame`] | what it sends and receives |

@@ -122,6 +122,14 @@ impl Word {
         if pointer.is_null() { Ok(()) } else { self.write(pointer, value) }
     }
 
+    /// The status of a refusal, with the setting that was refused where C wants it.
+    pub(crate) fn refuse(&self, refused: &Refused, refusal: *mut Refusal) -> Status {
+        match refused.refusal().map(|setting| self.offer(refusal, setting)) {
+            Some(Err(status)) => status,
+            _ => refused.status,
+        }
+    }
+
     /// A list of C's; an empty one may be NULL.
     pub(crate) fn list<'a, T: Plain>(&self, pointer: *const T, len: usize) -> Result<&'a [T], Status> {
         if len == 0 {
@@ -262,7 +270,7 @@ pub(crate) unsafe fn build<O: Object>(
     });
     match made {
         Ok(()) => Status::Ok,
-        Err(refused) => refused.told(word, refusal),
+        Err(refused) => word.refuse(&refused, refusal),
     }
 }
 

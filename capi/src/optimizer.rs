@@ -258,7 +258,7 @@ pub unsafe extern "C" fn sordino_optimizer_erase(
     };
     match erased() {
         Ok(()) => Status::Ok,
-        Err(refused) => refused.told(word, refusal),
+        Err(refused) => word.refuse(&refused, refusal),
     }
 }
 

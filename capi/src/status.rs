@@ -16,8 +16,6 @@ use sordino_core::surrogate::SurrogateError;
 use sordino_core::wire::WireError;
 use sordino_core::wire::fragments::FragmentError;
 
-use crate::memory::Word;
-
 /// What a call came to. A refusal is negative and has changed nothing, unless its sentence says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
@@ -104,14 +102,6 @@ pub(crate) struct Refused {
 impl Refused {
     pub(crate) fn range(field: &'static str, value: f64, admissible: &'static str) -> Self {
         ConfigError { field, value, admissible }.into()
-    }
-
-    /// The status, with the setting that was refused where C wants it.
-    pub(crate) fn told(&self, word: Word, refusal: *mut Refusal) -> Status {
-        match self.refusal().map(|setting| word.offer(refusal, setting)) {
-            Some(Err(status)) => status,
-            _ => self.status,
-        }
     }
 
     /// The setting as C sees it; nothing where no setting was refused.

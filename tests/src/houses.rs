@@ -76,10 +76,10 @@ pub const HOUSES: &[House] = &[
     House {
         sources: "capi/src/",
         floors: &[
-            &["status"],
+            &["status", "version"],
             &["memory"],
             &["settings", "callback"],
-            &["agreement"],
+            &["agreement", "journal"],
             &["gp", "optimizer", "reporter"],
             &["agent", "frame"],
         ],

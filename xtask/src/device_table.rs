@@ -6,7 +6,7 @@ use std::fs;
 use crate::elf;
 use crate::firmware::Output;
 use crate::process::{self, cargo};
-use crate::tools::{M0, M4F};
+use crate::tools::{M0, M4F, M33};
 
 /// What the firmware prints between its marks.
 #[derive(Debug, PartialEq)]
@@ -31,63 +31,126 @@ fn lines(output: &str) -> Result<Vec<Line<'_>>, String> {
 }
 
 const HEAD: &str = "\
-| operation | n, N, M | M4F instructions | at most | ms | M4F stack | M0 instructions | M0 stack | at most | RAM | flash | at s |
-|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|
+| operation | n, N, M | M4F instructions | at most | ms | at s | M33 | M4F stack | M0 instructions | at most | at s | M0 stack | at most | RAM | flash | at s |
+|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|
 ";
 
-/// Writes the table and returns a note.
-pub fn write(outputs: &[Output]) -> Result<String, String> {
-    let text = |target: &str| outputs.iter().find(|output| output.target == target).map(|output| output.text.as_str());
-    let (Some(m4f), Some(m0)) = (text(M4F), text(M0)) else {
-        return Err("both targets must have run".to_owned());
-    };
-    let (m4f, m0) = (lines(m4f)?, lines(m0)?);
-    let whole = image(None, "3")?;
-    let empty = [image(Some("nothing"), "3")?, image(Some("nothing"), "s")?];
+/// What the firmware measured on every core, at both levels of optimisation; the same rows in each.
+struct Measured<'a> {
+    m4f: Vec<Line<'a>>,
+    m4f_small: Vec<Line<'a>>,
+    m0: Vec<Line<'a>>,
+    m0_small: Vec<Line<'a>>,
+    m33: Vec<Line<'a>>,
+}
+
+impl<'a> Measured<'a> {
+    fn of(outputs: &'a [Output], for_size: &'a [Output]) -> Result<Self, String> {
+        let of = |outputs: &'a [Output], target: &str| {
+            let output = outputs.iter().find(|output| output.target == target);
+            lines(&output.ok_or_else(|| format!("{target} must have run"))?.text)
+        };
+        let measured = Measured {
+            m4f: of(outputs, M4F)?,
+            m4f_small: of(for_size, M4F)?,
+            m0: of(outputs, M0)?,
+            m0_small: of(for_size, M0)?,
+            m33: of(outputs, M33)?,
+        };
+        for others in [&measured.m4f_small, &measured.m0, &measured.m0_small, &measured.m33] {
+            let same = |(line, other): (&Line<'_>, &Line<'_>)| match (line, other) {
+                (Line::Row(row), Line::Row(other)) => row[..2] == other[..2],
+                (line, other) => line == other,
+            };
+            if others.len() != measured.m4f.len() || !measured.m4f.iter().zip(others).all(same) {
+                return Err("not the same operations were measured everywhere".to_owned());
+            }
+        }
+        Ok(measured)
+    }
+}
+
+/// The row of a line; a heading has none.
+fn row<'a, 'b>(lines: &'b [Line<'a>], index: usize) -> Option<&'b [&'a str; 7]> {
+    match lines.get(index)? {
+        Line::Row(row) => Some(row),
+        Line::Heading(_) => None,
+    }
+}
+
+/// How many times the instructions of `fast` those of `small` are: least, middle, most.
+fn times(fast: &[Line<'_>], small: &[Line<'_>]) -> Option<[f64; 3]> {
+    let count = |lines: &[Line<'_>], index| row(lines, index)?[2].parse::<f64>().ok();
+    let mut all: Vec<f64> =
+        (0..fast.len()).filter_map(|index| Some(count(small, index)? / count(fast, index)?)).collect();
+    all.sort_by(f64::total_cmp);
+    Some([*all.first()?, *all.get(all.len() / 2)?, *all.last()?])
+}
+
+/// The sentence that the template and the book repeat.
+fn for_size([least, middle, most]: [f64; 3]) -> String {
+    format!("{least:.1} to {most:.1} times the instructions of level 3, {middle:.1} times in the middle")
+}
+
+fn introduction(measured: &Measured<'_>) -> Result<String, String> {
     let compiler = process::run(std::process::Command::new("rustc").arg("--version"))?;
-    let mut page = format!(
+    let of = |fast, small| times(fast, small).map(for_size).ok_or("nothing was measured");
+    let (m4f, m0) = (of(&measured.m4f, &measured.m4f_small)?, of(&measured.m0, &measured.m0_small)?);
+    Ok(format!(
         "# What the operations cost on a device\n\n\
          Written by `cargo xtask firmware --write` with {}; single precision unless a row says `f64`, `opt-level = 3`, \
          thin LTO.\n\n\
-         - **Instructions** are counted by QEMU (one call, everything it needs already prepared); cycles of a real core \
+         - **Instructions** are counted by QEMU (one call, everything it needs already prepared), by two timers of which \
+         one counts how often the other begins again; cycles of a real core \
          are more: division, square root and flash wait states are not modelled. M4F: Cortex-M4F code on mps2-an386. \
+         M33: Cortex-M33 code on mps2-an505, held to the bounds of the M4F. \
          M0: Cortex-M0 code (no floating-point unit) on mps2-an385.\n\
-         - **Stack** is what the call changed below the stack pointer, in bytes. Where a bound is given, the firmware \
-         fails when it is exceeded; those of instructions hold for the M4F.\n\
+         - **At most**: the firmware fails when a bound is exceeded, of instructions on each core and of stack on all. Bounds \
+         are those of `opt-level = 3`.\n\
+         - **At s**: at `opt-level = \"s\"` a call takes, on the M4F, {m4f}; on the M0 {m0}. The bits are the same.\n\
+         - **Stack** is what the call changed below the stack pointer, in bytes, at `opt-level = 3`.\n\
          - **ms** is the M4F instructions at 64 MHz and one a cycle, hence at least that.\n\
          - **RAM** is what the operation needs of the caller, in bytes. Lend it as a slice of a `static`: an array that is \
          handed over by value is built on the stack and moved (`Optimizer::new` with 10,844 bytes took 23,112 of stack \
          in a trial).\n\
          - **Flash** is the growth of an M4F image by the operation and its preparation (drawing the features, filling \
-         the posterior), whatever its size; what operations share counts in each. **at s**: the same at `opt-level = \"s\"`.\n",
+         the posterior), whatever its size; what operations share counts in each.\n",
         compiler.trim(),
-    );
+    ))
+}
+
+/// Writes the table and returns a note.
+pub fn write(outputs: &[Output], for_size: &[Output]) -> Result<String, String> {
+    let measured = Measured::of(outputs, for_size)?;
+    let whole = image(None, "3")?;
+    let empty = [image(Some("nothing"), "3")?, image(Some("nothing"), "s")?];
+    let mut page = introduction(&measured)?;
     let (mut rows, mut flash) = (0, ("", String::new()));
-    for (line, other) in m4f.iter().zip(&m0) {
-        let (row, other) = match (line, other) {
-            (Line::Row(row), Line::Row(other)) if row[..2] == other[..2] => (row, other),
-            (Line::Heading(heading), _) if line == other => {
+    for (index, line) in measured.m4f.iter().enumerate() {
+        let cells = match line {
+            Line::Row(cells) => cells,
+            Line::Heading(heading) => {
                 // Writing to a string cannot fail.
                 let _ = write!(page, "\n## {heading}\n\n{HEAD}");
                 continue;
             }
-            _ => return Err(format!("{M4F} measured {line:?} where {M0} measured {other:?}")),
         };
-        let [name, size, instructions, most, stack, stack_most, storage] = row.map(grouped);
-        if row[0] != flash.0 {
-            flash = (row[0], format!("{} | {}", growth(row[0], "3", &empty[0])?, growth(row[0], "s", &empty[1])?));
+        let other = |lines, cell: usize| row(lines, index).map_or(String::new(), |cells| grouped(cells[cell]));
+        let [name, size, instructions, most, stack, stack_most, storage] = cells.map(grouped);
+        if cells[0] != flash.0 {
+            flash =
+                (cells[0], format!("{} | {}", growth(cells[0], "3", &empty[0])?, growth(cells[0], "s", &empty[1])?));
         }
-        let (size, ms) = (if size == "0" { "" } else { &size }, milliseconds(row[2]));
-        let [_, _, m0_instructions, _, m0_stack, ..] = other.map(grouped);
+        let (size, ms) = (if size == "0" { "" } else { &size }, milliseconds(cells[2]));
+        let (small, m33) = (other(&measured.m4f_small, 2), other(&measured.m33, 2));
+        let [m0, m0_most, m0_stack] = [2, 3, 4].map(|cell| other(&measured.m0, cell));
+        let m0_small = other(&measured.m0_small, 2);
         let _ = writeln!(
             page,
-            "| {name} | {size} | {instructions} | {most} | {ms} | {stack} | {m0_instructions} | {m0_stack} | {stack_most} | {storage} | {} |",
+            "| {name} | {size} | {instructions} | {most} | {ms} | {small} | {m33} | {stack} | {m0} | {m0_most} | {m0_small} | {m0_stack} | {stack_most} | {storage} | {} |",
             flash.1
         );
         rows += 1;
-    }
-    if m4f.len() != m0.len() {
-        return Err(format!("{} lines of {M4F}, {} of {M0}", m4f.len(), m0.len()));
     }
     let _ = writeln!(
         page,
@@ -163,5 +226,47 @@ mod tests {
         assert!(lines("--- costs\n|\n| a | 1 |\n---\n").is_err());
         assert_eq!(["640", "64000", "6400000"].map(milliseconds), ["0.010", "1.00", "100"]);
         assert_eq!(["1234567", "12", "64 draws"].map(grouped), ["1,234,567", "12", "64 draws"]);
+    }
+
+    #[test]
+    fn mended3_the_cost_of_a_small_image_is_what_was_measured() {
+        let read = |path: &str| fs::read_to_string(process::root().join(path)).unwrap();
+        let page = read("docs/device-table.md");
+        // From the table itself: instructions at 3 and at s, the third and the sixth cell of every row.
+        let number = |cell: &str| cell.trim().replace(',', "").parse::<f64>().ok();
+        let ratio = |line: &str| {
+            let cells: Vec<&str> = line.split('|').collect();
+            Some(number(cells.get(6)?)? / number(cells.get(3)?)?)
+        };
+        let mut all: Vec<f64> = page.lines().filter_map(ratio).collect();
+        all.sort_by(f64::total_cmp);
+        assert!(all.len() > 80, "{} rows", all.len());
+        let said = for_size([all[0], all[all.len() / 2], all[all.len() - 1]]);
+        for path in ["docs/device-table.md", "templates/embassy-agent/Cargo.toml", "docs/book/src/embedding.md"] {
+            let text = read(path).replace("\n# ", " ").replace('\n', " ");
+            assert!(text.contains(&said), "{path} does not say {said:?}");
+            assert!(!text.contains("a tenth more"), "{path}");
+        }
+        // Negative control: a middle that is another is not what they say.
+        assert!(!page.contains(&for_size([all[0], all[all.len() / 2] + 0.1, all[all.len() - 1]])));
+    }
+
+    /// No count of the table is what a counter of 32 bits would have left: every bound of the M0 is above those of the M4F,
+    /// and the dearest call is dearer than that counter lasts.
+    #[test]
+    fn mended3_every_core_has_bounds_and_the_counter_does_not_wrap() {
+        let page = fs::read_to_string(process::root().join("docs/device-table.md")).unwrap();
+        let number = |cell: &str| cell.trim().replace(',', "").parse::<u64>().ok();
+        let mut dearest = 0;
+        for line in page.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| operation")) {
+            let cells: Vec<&str> = line.split('|').collect();
+            let [Some(m4f), Some(m4f_most), Some(m0), Some(m0_most)] = [3, 4, 9, 10].map(|cell| number(cells[cell]))
+            else {
+                panic!("{line}");
+            };
+            assert!(m4f <= m4f_most && m0 <= m0_most && m0 >= m4f && m0_most <= 2 * m0, "{line}");
+            dearest = m0.max(dearest);
+        }
+        assert!(dearest > 500_000_000, "{dearest}");
     }
 }

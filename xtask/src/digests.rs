@@ -1,8 +1,8 @@
-//! `cargo xtask digests`: the same numbers, computed five ways, and on this machine at every width of its vectors.
+//! `cargo xtask digests`: the same numbers, computed six ways, and on this machine at every width of its vectors.
 //!
 //! | what every program prints | what it must be | where |
 //! |---|---|---|
-//! | the digest table | `tests/vectors/digests.txt` | host in debug and release, and at every width of its vectors; M4F, M0 code, WebAssembly |
+//! | the digest table | `tests/vectors/digests.txt` | host in debug and release, and at every width of its vectors; M4F, M0 code, M33, WebAssembly |
 //! | the scripted federation | `tests/vectors/federation.txt` | the same without WebAssembly |
 
 use std::fs;
@@ -55,7 +55,7 @@ pub fn run(report: &mut Report, devices: &[Output], write: bool) {
         }),
         Err(error) => compare("host, every width", Err(error), &both),
     }
-    for target in [tools::M4F, tools::M0] {
+    for target in [tools::M4F, tools::M0, tools::M33] {
         let output = devices.iter().find(|output| output.target == target).map(|output| output.text.as_str());
         compare(target, output.ok_or_else(|| "the firmware did not run".to_owned()), &both);
     }

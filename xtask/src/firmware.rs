@@ -1,4 +1,4 @@
-//! `cargo xtask firmware`: the firmware in QEMU, on Cortex-M4F and on M0 code.
+//! `cargo xtask firmware`: the firmware in QEMU, on Cortex-M4F, on M0 code and on Cortex-M33.
 //!
 //! The firmware measures and asserts by itself and ends with an exit code; here its output is shown, and with
 //! `--write` its rows of measurements become `docs/device-table.md`.
@@ -7,7 +7,10 @@ use crate::process::{self, Report, cargo, run_keeping};
 use crate::{device_table, tools};
 
 /// Targets in the order of the table: (triple, what it is called).
-const DEVICES: [(&str, &str); 2] = [(tools::M4F, "M4F, mps2-an386"), (tools::M0, "M0 code, mps2-an385")];
+const DEVICES: [(&str, &str); 3] =
+    [(tools::M4F, "M4F, mps2-an386"), (tools::M0, "M0 code, mps2-an385"), (tools::M33, "M33, mps2-an505")];
+/// Those that are reset at every step, and measured at `opt-level = "s"` as well.
+const BOTH: [(&str, &str); 2] = [DEVICES[0], DEVICES[1]];
 
 /// What one target printed.
 pub struct Output {
@@ -17,7 +20,7 @@ pub struct Output {
     pub text: String,
 }
 
-/// Runs the firmware on both targets and returns what it printed.
+/// Runs the firmware on all targets and returns what it printed.
 pub fn run(report: &mut Report, write: bool) -> Vec<Output> {
     if write {
         report.step("script of the federation", || {
@@ -28,27 +31,53 @@ pub fn run(report: &mut Report, write: bool) -> Vec<Output> {
     let mut outputs = Vec::new();
     for (target, name) in DEVICES {
         report.step(&format!("firmware on {name}"), || {
-            // The runner is named in `.cargo/config.toml`.
-            let (text, result) =
-                run_keeping(&mut cargo(&["run", "--release", "-p", "firmware-example", "--target", target]));
-            let note = text.lines().rev().find(|line| !line.is_empty()).unwrap_or_default().to_owned();
-            outputs.push(Output { target, text });
+            let (output, result) = firmware(target, "3");
+            let note = output.last_line();
+            outputs.push(output);
             result.map(|()| note)
         });
     }
     report.step("a reset at every step", resets);
     report.step("programs for a device", programs);
     if write {
-        report.step("device table", || device_table::write(&outputs));
+        let mut for_size = Vec::new();
+        for (target, name) in BOTH {
+            report.step(&format!("firmware for size on {name}"), || {
+                let (output, result) = firmware(target, "s");
+                let note = output.last_line();
+                for_size.push(output);
+                result.map(|()| note)
+            });
+        }
+        report.step("device table", || device_table::write(&outputs, &for_size));
     }
     outputs
+}
+
+/// Runs the firmware at a level of optimisation; bounds are asserted at 3.
+fn firmware(target: &'static str, level: &str) -> (Output, Result<(), String>) {
+    // The runner is named in `.cargo/config.toml`.
+    let mut command = cargo(&["run", "--release", "-p", "firmware-example", "--target", target]);
+    command.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", level);
+    if level != "3" {
+        command.env("SORDINO_UNBOUNDED", "1");
+    }
+    let (text, result) = run_keeping(&mut command);
+    (Output { target, text }, result)
+}
+
+impl Output {
+    /// What the firmware said at its end.
+    fn last_line(&self) -> String {
+        self.text.lines().rev().find(|line| !line.is_empty()).unwrap_or_default().to_owned()
+    }
 }
 
 /// Two kinds of agent, reporter and optimizer, reset at every step on both targets; what they end with is what they end with here.
 fn resets() -> Result<String, String> {
     let example = ["run", "--release", "-q", "-p", "firmware-example", "--example", "resets"];
     let here = process::run(&mut cargo(&example))?;
-    for (target, name) in DEVICES {
+    for (target, name) in BOTH {
         let (text, result) = run_keeping(cargo(&example).args(["--target", target]));
         result?;
         if let Some(line) = here.lines().find(|line| !text.lines().any(|found| found == *line)) {
@@ -59,7 +88,7 @@ fn resets() -> Result<String, String> {
             return Err(format!("{name}: {resets} of {} devices came to an end", here.lines().count()));
         }
     }
-    Ok(format!("{} devices, the same end on {} targets and here", here.lines().count(), DEVICES.len()))
+    Ok(format!("{} devices, the same end on {} targets and here", here.lines().count(), BOTH.len()))
 }
 
 /// Small programs for a device, and how many lines an outsider needed for each against the interface of commit a6a6c29,

@@ -7,7 +7,7 @@
 //! | `cargo xtask panics` | of that the operations and parties that cannot panic |
 //! | `cargo xtask template` | `templates/embassy-agent`: its federation is what `sordino export` writes; built for three targets, run in QEMU |
 //! | `cargo xtask networked` | the device on the wire: firmware with Ethernet and TLS in QEMU as an agent of a federation over HTTPS |
-//! | `cargo xtask digests [--write]` | compares the digest tables on five targets; `--write` regenerates them in `tests/vectors/` |
+//! | `cargo xtask digests [--write]` | compares the digest tables on six targets; `--write` regenerates them in `tests/vectors/` |
 //! | `cargo xtask api [--write]` | compares the names of everything public with `docs/api/`; `--write` regenerates the lists |
 //! | `cargo xtask habits` | spelling, licences, examples, packages, the book |
 //! | `cargo xtask c [--write]` | core for C: header, example on this machine and on a Cortex-M4F; `--write` regenerates the header |

@@ -10,21 +10,27 @@ use crate::process;
 pub const M4F: &str = "thumbv7em-none-eabihf";
 /// Cortex-M0 code: no floating-point unit, no division, no compare-and-swap.
 pub const M0: &str = "thumbv6m-none-eabi";
+/// A Cortex-M33 with floating-point unit.
+pub const M33: &str = "thumbv8m.main-none-eabihf";
+/// Cortex-M4 code whose functions take numbers in integer registers: what `-mfloat-abi=softfp` links with.
+pub const M4_SOFT: &str = "thumbv7em-none-eabi";
 /// RISC-V with multiplication, atomics and compressed instructions.
 pub const RISCV: &str = "riscv32imac-unknown-none-elf";
 /// WebAssembly without a system.
 pub const WASM: &str = "wasm32-unknown-unknown";
 
+const TARGETS: [&str; 6] = [M4F, M0, M33, M4_SOFT, RISCV, WASM];
+
 /// Adds the targets that are missing.
 pub fn targets() -> Result<String, String> {
-    for target in [M4F, M0, RISCV, WASM] {
+    for target in TARGETS {
         if !installed(target) {
             process::run(Command::new("rustup").args(["target", "add", target])).map_err(|error| {
                 format!("target {target} is missing; get it with `rustup target add {target}` ({error})")
             })?;
         }
     }
-    Ok(format!("{M4F}, {M0}, {RISCV}, {WASM}"))
+    Ok(TARGETS.join(", "))
 }
 
 fn installed(target: &str) -> bool {

@@ -24,7 +24,7 @@ const AGENT: usize = 4096;
 
 pub(super) const TABLE: &[Operation] = &[Operation::new(
     "agent, 10,000 candidates, M features: dearest slice of 12 candidates",
-    &[(M, 100_000, 0)],
+    &[(M, 100_000, 2_800_000)],
     |_| 4 * AGENT,
     slices,
 )];

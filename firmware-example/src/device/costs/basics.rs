@@ -13,16 +13,21 @@ use sordino_core::random::{Simulated, Stream, normal};
 use super::{DIM, Memory, Mode, Operation, Probe};
 
 pub(super) const TABLE: &[Operation] = &[
-    Operation::new("digest of 64 numbers", &[(0, 16_000, 0)], |_| 0, digest),
-    Operation::new("64 normal draws", &[(0, 13_000, 0)], |_| 0, normals),
-    Operation::new("one exact normal draw (Karney, m = 16)", &[(0, 1_500, 0)], |_| 0, karney),
+    Operation::new("digest of 64 numbers", &[(0, 16_000, 37_000)], |_| 0, digest),
+    Operation::new("64 normal draws", &[(0, 13_000, 240_000)], |_| 0, normals),
+    Operation::new("one exact normal draw (Karney, m = 16)", &[(0, 1_500, 2_600)], |_| 0, karney),
     Operation::new(
         "M features, D = 2",
-        &[(64, 10_000, 0), (100, 16_000, 0)],
+        &[(64, 10_000, 210_000), (100, 16_000, 330_000)],
         |m| 4 * random_fourier::storage_len(DIM, m),
         features,
     ),
-    Operation::new("Thompson maximum over 64 candidates, M features", &[(64, 600_000, 0)], |m| 4 * (DIM + m), maximum),
+    Operation::new(
+        "Thompson maximum over 64 candidates, M features",
+        &[(64, 600_000, 15_000_000)],
+        |m| 4 * (DIM + m),
+        maximum,
+    ),
 ];
 
 fn digest(memory: &mut Memory, probe: &mut Probe, _: usize) {

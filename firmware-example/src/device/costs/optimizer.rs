@@ -18,14 +18,14 @@ const fn storage(_: usize) -> usize {
 pub(super) const TABLE: &[Operation] = &[
     Operation::new(
         "suggestion after n, expected improvement",
-        &[(6, 2_000_000, 0), (32, 7_000_000, 0), (63, 16_000_000, 0)],
+        &[(6, 2_000_000, 51_000_000), (32, 7_000_000, 300_000_000), (63, 16_000_000, 760_000_000)],
         storage,
         |memory, probe, n| suggest(memory, probe, Acquisition::ExpectedImprovement, n),
     )
     .with_stack_max(1536),
     Operation::new(
         "suggestion after n, upper confidence bound",
-        &[(6, 2_000_000, 0), (32, 7_000_000, 0)],
+        &[(6, 2_000_000, 40_000_000), (32, 7_000_000, 280_000_000)],
         storage,
         |memory, probe, n| {
             suggest(memory, probe, Acquisition::UpperConfidenceBound { width: 2.0 }, n);
@@ -34,7 +34,7 @@ pub(super) const TABLE: &[Operation] = &[
     .with_stack_max(1536),
     Operation::new(
         "observation n of the optimizer",
-        &[(6, 4_000, 0), (32, 20_000, 0), (63, 56_000, 0)],
+        &[(6, 4_000, 50_000), (32, 20_000, 410_000), (63, 56_000, 1_200_000)],
         storage,
         |memory, probe, n| {
             with(memory, Settings::default(), n - 1, |optimizer, _| {
@@ -47,7 +47,7 @@ pub(super) const TABLE: &[Operation] = &[
     ),
     Operation::new(
         "suggestion after n, dearest slice of 4 evaluations",
-        &[(6, 20_000, 0), (32, 60_000, 0), (63, 180_000, 0)],
+        &[(6, 20_000, 310_000), (32, 60_000, 2_100_000), (63, 180_000, 5_900_000)],
         storage,
         |memory, probe, n| {
             with(memory, Settings::default(), n, |optimizer, _| {
@@ -58,7 +58,7 @@ pub(super) const TABLE: &[Operation] = &[
     .with_stack_max(1024),
     Operation::new(
         "fit at n, dearest slice of one evaluation",
-        &[(32, 900_000, 0), (63, 4_000_000, 0)],
+        &[(32, 900_000, 22_000_000), (63, 4_000_000, 110_000_000)],
         |n| storage(n) + 4 * optimizer::fit_scratch_len(n),
         fit,
     )

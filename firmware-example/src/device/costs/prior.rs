@@ -28,21 +28,21 @@ const fn storage(_: usize) -> usize {
 pub(super) const TABLE: &[Operation] = &[
     Operation::new(
         "prior agent, M = 50: draw to query after n, factors kept",
-        &[(31, 180_000, 0), (63, 340_000, 0)],
+        &[(31, 180_000, 7_000_000), (63, 340_000, 15_000_000)],
         storage,
         |memory, probe, n| agent(memory, n, true, |agent, draw| probe.measure(|| query(agent, draw))),
     )
     .with_stack_max(2048),
     Operation::new(
         "prior agent, M = 50: draw to query after n, factors rebuilt",
-        &[(63, 2_400_000, 0)],
+        &[(63, 2_400_000, 100_000_000)],
         storage,
         |memory, probe, n| agent(memory, n, false, |agent, draw| probe.measure(|| query(agent, draw))),
     )
     .with_stack_max(2048),
     Operation::new(
         "prior agent, M = 50: terms to joint vector of n",
-        &[(31, 250_000, 0), (63, 1_000_000, 0)],
+        &[(31, 250_000, 7_600_000), (63, 1_000_000, 36_000_000)],
         storage,
         |memory, probe, n| agent(memory, n, false, |agent, draw| probe.measure(|| contribute(agent, draw))),
     ),

@@ -18,24 +18,39 @@ const M: usize = 64;
 const AGENT: usize = Sizes::new(1, M, 36).storage() + random_fourier::storage_len(1, M) + 2 * M;
 
 pub(super) const TABLE: &[Operation] = &[
-    Operation::new("clip and encode 64 numbers into 2 blocks", &[(0, 140_000, 0)], |_| 16 * M, encode),
+    Operation::new("clip and encode 64 numbers into 2 blocks", &[(0, 140_000, 280_000)], |_| 16 * M, encode),
     Operation::new(
         "RDP accountant, f64: a new event and ε",
-        &[(0, 73_000_000, 0)],
+        &[(0, 73_000_000, 200_000_000)],
         |_| size_of::<RdpAccountant>(),
         account,
     )
     .with_stack_max(2560),
     Operation::new(
         "RDP accountant, f64: the same event again and ε",
-        &[(0, 2_900_000, 0)],
+        &[(0, 2_900_000, 7_900_000)],
         |_| size_of::<RdpAccountant>(),
         again,
     ),
-    Operation::new("federated agent, M = 64: broadcast to query", &[(0, 600_000, 0)], |_| 4 * AGENT, agent_query),
-    Operation::new("federated agent, M = 64: observation 34 to upload", &[(0, 80_000, 0)], |_| 4 * AGENT, agent_upload),
-    Operation::new("the whole scripted federation, 7 rounds", &[(0, 7_500_000, 0)], |_| 4 * AGENT, federation)
-        .with_stack_max(3072),
+    Operation::new(
+        "federated agent, M = 64: broadcast to query",
+        &[(0, 600_000, 14_000_000)],
+        |_| 4 * AGENT,
+        agent_query,
+    ),
+    Operation::new(
+        "federated agent, M = 64: observation 34 to upload",
+        &[(0, 80_000, 3_300_000)],
+        |_| 4 * AGENT,
+        agent_upload,
+    ),
+    Operation::new(
+        "the whole scripted federation, 7 rounds",
+        &[(0, 7_500_000, 200_000_000)],
+        |_| 4 * AGENT,
+        federation,
+    )
+    .with_stack_max(3072),
 ];
 
 fn encode(memory: &mut Memory, probe: &mut Probe, _: usize) {

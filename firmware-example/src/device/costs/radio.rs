@@ -22,21 +22,31 @@ const PACKET: usize = 51;
 pub(super) const TABLE: &[Operation] = &[
     Operation::new(
         "boot: draw M features, D = 2",
-        &[(64, 900_000, 0)],
+        &[(64, 900_000, 2_900_000)],
         |m| 4 * random_fourier::storage_len(DIM, m),
         draw,
     ),
     Operation::new(
         "one report, from the query to the noised reward",
-        &[(0, 12_000, 0)],
+        &[(0, 12_000, 9_800)],
         |_| size_of::<ReporterState>(),
         report,
     ),
-    Operation::new("frame of 64 numbers: write", &[(0, 16_000, 0)], |_| FRAME, encode),
-    Operation::new("frame of 64 numbers: read", &[(0, 16_000, 0)], |_| FRAME, decode),
-    Operation::new("16-bit upload of 64 numbers: write", &[(0, 60_000, 0)], |_| small::frame_len(M), encode_small),
-    Operation::new("16-bit upload of 64 numbers: read", &[(0, 40_000, 0)], |_| small::frame_len(M), decode_small),
-    Operation::new("frame of 64 numbers in packets of 51 bytes: write", &[(0, 60_000, 0)], |_| FRAME + PACKET, cut),
+    Operation::new("frame of 64 numbers: write", &[(0, 16_000, 4_600)], |_| FRAME, encode),
+    Operation::new("frame of 64 numbers: read", &[(0, 16_000, 6_700)], |_| FRAME, decode),
+    Operation::new(
+        "16-bit upload of 64 numbers: write",
+        &[(0, 60_000, 220_000)],
+        |_| small::frame_len(M),
+        encode_small,
+    ),
+    Operation::new("16-bit upload of 64 numbers: read", &[(0, 40_000, 53_000)], |_| small::frame_len(M), decode_small),
+    Operation::new(
+        "frame of 64 numbers in packets of 51 bytes: write",
+        &[(0, 60_000, 35_000)],
+        |_| FRAME + PACKET,
+        cut,
+    ),
 ];
 
 const HEADER: Header = Header {
