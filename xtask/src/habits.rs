@@ -53,6 +53,10 @@ fn licences() -> Result<String, String> {
     process::run(
         Command::new(&deny).args(["--workspace", "check", "licenses", "bans", "sources"]).current_dir(root()),
     )?;
+    // The wheel is a workspace of its own.
+    let (manifest, rules) = (["--manifest-path", "python/Cargo.toml", "check"], ["licenses", "bans", "sources"]);
+    let mut wheel = Command::new(&deny);
+    process::run(wheel.args(manifest).arg("--config").arg(root().join("deny.toml")).args(rules).current_dir(root()))?;
     Ok(String::new())
 }
 

@@ -10,8 +10,24 @@ use crate::tools;
 /// What the step takes from PyPI.
 const PACKAGES: [&str; 4] = ["maturin>=1.9,<2", "pytest>=8", "numpy>=1.22", "pandas>=1.4"];
 
-/// Builds, installs and tests.
+/// Where the crate is: a workspace of its own, with a lock of its own.
+const MANIFEST: [&str; 2] = ["--manifest-path", "python/Cargo.toml"];
+
+/// Formatting, lints and documentation of the crate, as the repository's are checked.
+fn habits() -> Result<String, String> {
+    let of = |words: &[&str]| cargo(&[&words[..1], &MANIFEST, &words[1..]].concat());
+    let folder = target_folder();
+    process::run(&mut of(&["fmt", "--check"]))?;
+    let lints = ["clippy", "--locked", "--all-targets", "--", "-D", "warnings"];
+    process::run(of(&lints).env("CARGO_TARGET_DIR", &folder))?;
+    let pages = ["doc", "--locked", "--no-deps"];
+    process::run(of(&pages).env("CARGO_TARGET_DIR", &folder).env("RUSTDOCFLAGS", "-D warnings"))?;
+    Ok(String::new())
+}
+
+/// Checks the crate; builds, installs and tests the wheel.
 pub fn run(report: &mut Report) {
+    report.step("Python module: formatting, lints, documentation", habits);
     report.step("Python module", || {
         let environment = environment()?;
         let program = |name: &str| Command::new(environment.join("bin").join(name));

@@ -6,7 +6,7 @@ use crate::process::{self, Report, cargo, count_tests};
 use crate::{c, digests, firmware, habits, networked, panic_free, python, reproduce, simulator, template, tools, web};
 
 /// Packages whose code is linted and documented.
-const PACKAGES: [&str; 12] = [
+const PACKAGES: [&str; 11] = [
     "sordino-core",
     "sordino-c",
     "sordino-host",
@@ -17,7 +17,6 @@ const PACKAGES: [&str; 12] = [
     "sordino-tests",
     "xtask",
     "firmware-example",
-    "sordino-python",
     "sordino-web",
 ];
 

@@ -64,6 +64,11 @@ pub enum Scale {
     },
 }
 
+/// What the name of a logarithmic axis ends with.
+pub const LOGARITHMIC: &str = ", logarithmic";
+/// The most decades below the top that a logarithmic axis shows.
+const DECADES: i32 = 4;
+
 /// A chart of several curves over a common axis.
 #[derive(Clone, Debug)]
 pub struct Chart {
@@ -131,6 +136,34 @@ pub struct Picture {
 }
 
 impl Picture {
+    /// The picture with vertical axes from 0, or with logarithmic ones down to the least positive value, at most four decades:
+    /// the choice that the picture made by itself is another's.
+    ///
+    /// **Errors**: the title of a chart that has no positive value, and so no logarithm.
+    pub fn scaled(mut self, logarithmic: bool) -> Result<Picture, String> {
+        let high = |chart: &Chart| {
+            let points = chart.curves.iter().flat_map(|curve| &curve.points);
+            points.map(|point| point.high).fold(f64::MIN_POSITIVE, f64::max)
+        };
+        let positive = |chart: &Chart| {
+            let points = chart.curves.iter().flat_map(|curve| &curve.points).map(|point| point.y);
+            points.filter(|y| *y > 0.0).fold(f64::INFINITY, f64::min)
+        };
+        // Panels that are compared share an axis.
+        let least = self.charts.iter().map(positive).fold(f64::INFINITY, f64::min);
+        let top = self.charts.iter().map(high).fold(f64::MIN_POSITIVE, f64::max);
+        for chart in &mut self.charts {
+            let name = chart.y_label.replace(LOGARITHMIC, "");
+            chart.y_label = if logarithmic { name + LOGARITHMIC } else { name };
+            (chart.scale, chart.y_max) = match logarithmic {
+                true if least.is_infinite() => return Err(chart.title.clone()),
+                true => (Scale::Log { floor: (0.6 * least).max(top * 10f64.powi(-DECADES)) }, top * 1.1),
+                false => (Scale::Linear { from: 0.0 }, high(chart).max(chart.y_max.min(top)) * 1.02),
+            };
+        }
+        Ok(self)
+    }
+
     /// Names of everything it tells apart: of curves, or of panels whose curve has no name.
     pub fn names(&self) -> Vec<&str> {
         let labels = self.charts.iter().flat_map(|chart| &chart.curves).map(|curve| curve.label.as_str());
@@ -167,6 +200,40 @@ impl Picture {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn mended3_a_picture_has_the_axis_that_is_asked_for() {
+        let chart = |scale, values: &[f64]| Chart {
+            title: "t".into(),
+            x_label: String::new(),
+            y_label: "regret".into(),
+            curves: vec![Curve {
+                class: "ink",
+                label: String::new(),
+                note: String::new(),
+                points: values.iter().enumerate().map(|(x, y)| Point::bare(x as f64, *y)).collect(),
+            }],
+            scale,
+            y_max: 1.0,
+        };
+        let picture = |values: &[f64]| Picture {
+            name: "x".into(),
+            title: String::new(),
+            text: String::new(),
+            charts: vec![chart(Scale::Linear { from: 0.3 }, values)],
+            ruler: None,
+        };
+        let log = picture(&[1.0, 0.5, 0.0]).scaled(true).unwrap();
+        assert_eq!(log.charts[0].scale, Scale::Log { floor: 0.3 });
+        assert_eq!(log.charts[0].y_label, "regret, logarithmic");
+        // Once is enough, and back again.
+        let again = log.scaled(true).unwrap();
+        assert_eq!(again.charts[0].y_label, "regret, logarithmic");
+        let linear = again.scaled(false).unwrap();
+        assert_eq!((linear.charts[0].scale, &*linear.charts[0].y_label), (Scale::Linear { from: 0.0 }, "regret"));
+        assert!(linear.charts[0].y_max >= 1.0);
+        assert_eq!(picture(&[0.0, 0.0]).scaled(true).unwrap_err(), "t");
+    }
 
     #[test]
     fn a_picture_is_cut_down_to_curves_or_panels() {

@@ -1,6 +1,7 @@
 //! Regret curves as SVG: the methods, with the ablations beside them.
 
 use super::advance::wrapped;
+use super::chart::LOGARITHMIC;
 use super::layout::{Layout, Room, Sizes, aligned};
 use super::palette;
 use super::svg::{Chart, Curve, Point, Ruler, Scale, line};
@@ -89,7 +90,7 @@ pub fn scale(values: impl Iterator<Item = f64>, top: f64) -> (Scale, f64, &'stat
     // Curves that fall by more than a factor of thirty are told apart on a logarithmic scale only; a measure that stays
     // far from zero needs no zero.
     if least < top / 30.0 {
-        (Scale::Log { floor: (0.6 * least).max(top * 1e-4) }, top * 1.1, ", logarithmic")
+        (Scale::Log { floor: (0.6 * least).max(top * 1e-4) }, top * 1.1, LOGARITHMIC)
     } else {
         let from = if least > 0.4 * top { least - 0.1 * (top - least) } else { 0.0 };
         (Scale::Linear { from }, top * 1.02, "")

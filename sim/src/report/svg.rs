@@ -10,6 +10,8 @@ use super::advance::width;
 pub use super::chart::{Chart, Curve, Frame, Point, Ruler, Scale};
 use super::layout::{KEY_SAMPLE, Key, LEADER, Layout, NOTE_BELOW, NOTE_GAP};
 
+/// From the dot of one curve to that of the next at the same place.
+const BESIDE: f64 = 2.5;
 /// From a dot to its name, and from one name to the next below it.
 const NAME_OFF: f64 = 12.0;
 const NAME_GAP: f64 = 14.0;
@@ -24,7 +26,7 @@ pub fn escape(text: &str) -> String {
 /// A dot and a bar for every point, beside those of the other curves.
 fn marks(out: &mut String, curve: &Curve, place: f64, px: &impl Fn(f64) -> f64, py: &impl Fn(f64) -> f64) {
     for point in &curve.points {
-        let (x, class) = (px(point.x) + 2.5 * place, curve.class);
+        let (x, class) = (px(point.x) + BESIDE * place, curve.class);
         if point.low < point.high {
             let _ = writeln!(
                 out,
@@ -157,9 +159,14 @@ impl Chart {
         if !ruler.marks || self.curves.len() < 2 || self.curves.iter().any(|curve| curve.points.len() > 2) {
             return;
         }
-        let all = self.curves.iter().zip(&layout.labels);
-        let at = |curve: &Curve| curve.points.last().map(|point| (px(point.x), py(point.y)));
-        let mut dots: Vec<_> = all.filter_map(|(curve, (label, _))| Some((at(curve)?, curve.class, label))).collect();
+        let middle = 0.5 * (self.curves.len() as f64 - 1.0);
+        let at = |curve: &Curve, place: usize| {
+            let point = curve.points.last()?;
+            Some((px(point.x) + BESIDE * (place as f64 - middle), py(point.y)))
+        };
+        let all = self.curves.iter().zip(&layout.labels).enumerate();
+        let mut dots: Vec<_> =
+            all.filter_map(|(place, (curve, (label, _)))| Some((at(curve, place)?, curve.class, label))).collect();
         dots.sort_by(|a, b| a.0.1.total_cmp(&b.0.1));
         let wishes: Vec<f64> = dots.iter().map(|((_, y), ..)| *y).collect();
         let places = spread(&wishes, NAME_GAP, frame.y + 6.0, frame.y + frame.height - 2.0);
@@ -372,6 +379,57 @@ mod tests {
         assert_eq!(spread(&[1.0, 2.0, 3.0], 10.0, 0.0, 100.0), [0.0, 10.0, 20.0]);
         assert_eq!(spread(&[50.0, 50.0, 50.0], 40.0, 0.0, 60.0), [0.0, 40.0, 80.0]);
         assert!(spread(&[], 10.0, 0.0, 100.0).is_empty());
+    }
+
+    /// In the width of a column names stand in a key, and colours alone told dots apart.
+    #[test]
+    fn mended3_dots_have_their_names_beside_them_where_names_stand_in_a_key() {
+        let drawn = |points: &[f64]| {
+            let curve = |(place, label): (usize, &str)| Curve {
+                class: "ink",
+                label: label.into(),
+                note: "ε 0.84".into(),
+                points: points.iter().map(|x| Point::bare(place as f64 + x, 1.0 + 0.01 * place as f64)).collect(),
+            };
+            let curves: Vec<Curve> =
+                ["random", "ts", "dp-prior", "dp-fts-de"].into_iter().enumerate().map(curve).collect();
+            let (scale, y_max) = (Scale::Linear { from: 0.0 }, 2.0);
+            let chart =
+                Chart { title: String::new(), x_label: String::new(), y_label: String::new(), curves, scale, y_max };
+            let room = Room {
+                corner: (0.0, 0.0),
+                width: 300.0,
+                plot: (300.0, 160.0),
+                margins: (50.0, 46.0, 46.0),
+                right: 0.0,
+                sizes: Sizes::FILE,
+                key: true,
+                keyed: true,
+            };
+            let ruler = Ruler { from: -0.5, to: 3.5, ticks: Vec::new(), marks: true };
+            let layout = Layout::of(&chart, &ruler, &room);
+            (chart.draw(&layout, &ruler), layout.frame)
+        };
+        let (svg, frame) = drawn(&[0.0]);
+        let number = |line: &str, name: &str| -> f64 {
+            line.split(&format!(" {name}=\"")).nth(1).unwrap().split('"').next().unwrap().parse().unwrap()
+        };
+        for label in ["random", "ts", "dp-prior", "dp-fts-de"] {
+            let named: Vec<&str> = svg.lines().filter(|line| line.ends_with(&format!(">{label}</text>"))).collect();
+            let [name] = named[..] else { panic!("{label}: {named:?}") };
+            let (x, long) = (number(name, "x"), width(label, 13.0, true));
+            let (from, to) = if name.contains("anchor=\"end\"") { (x - long, x) } else { (x, x + long) };
+            assert!(from >= frame.x - 4.0 && to <= frame.x + frame.width + 4.0, "{name}");
+        }
+        let mut heights: Vec<f64> = svg
+            .lines()
+            .filter(|line| line.contains("class=\"label ink\"") && !line.contains("tspan"))
+            .map(|line| number(line, "y"))
+            .collect();
+        heights.sort_by(f64::total_cmp);
+        assert!(heights.windows(2).all(|pair| pair[1] - pair[0] > 13.0), "{heights:?}");
+        // Negative control: curves have names in the key alone.
+        assert!(!drawn(&[0.0, 0.1, 0.2]).0.contains(">dp-prior</text>"));
     }
 
     #[test]

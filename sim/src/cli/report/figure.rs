@@ -35,11 +35,23 @@ pub struct Sheeted {
     /// Omit the title and the text above the figure, which a caption gives
     #[arg(long)]
     pub no_title: bool,
+    /// Vertical axis of the figure [default: logarithmic where its values fall by more than a factor of thirty]
+    #[arg(long, value_enum)]
+    pub axis: Option<Axis>,
+}
+
+/// How the vertical axis of a figure is scaled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Axis {
+    /// From zero
+    Linear,
+    /// Down to the least positive value, at most four decades
+    Logarithmic,
 }
 
 impl Default for Sheeted {
     fn default() -> Self {
-        Sheeted { width: COLUMN, no_title: false }
+        Sheeted { width: COLUMN, no_title: false, axis: None }
     }
 }
 
@@ -109,6 +121,13 @@ fn missing(folder: &Path, name: &str, names: &[&str]) -> String {
 
 /// Writes a picture.
 pub fn save(picture: &Picture, sheet: &Sheeted, format: Format, out: &Path) -> Result<(), CliError> {
+    let scaled = sheet.axis.map(|axis| picture.clone().scaled(axis == Axis::Logarithmic)).transpose();
+    let scaled = scaled.map_err(|title| {
+        CliError::input(format!(
+            "--axis logarithmic: the figure has no positive value ({title}); admissible: --axis linear"
+        ))
+    })?;
+    let picture = scaled.as_ref().unwrap_or(picture);
     let (svg, high) = Sheet { width: sheet.width, title: !sheet.no_title }.drawn(picture);
     if high > TOO_HIGH {
         let panels = picture.charts.len();

@@ -75,6 +75,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
             only(arguments.format.is_some(), "--format", "--figure or --table")?;
             only(arguments.sheet.no_title, "--no-title", "--figure")?;
             only(arguments.sheet.width != COLUMN, "--width", "--figure")?;
+            only(arguments.sheet.axis.is_some(), "--axis", "--figure")?;
             page(&arguments.folder)
         }
     }

@@ -123,6 +123,51 @@ fn no_member_switches_on_the_systems_functions() {
     );
 }
 
+/// The versions of every package in a lock file, by name.
+fn locked(lock: &str) -> std::collections::BTreeMap<&str, Vec<&str>> {
+    let mut versions = std::collections::BTreeMap::<&str, Vec<&str>>::new();
+    for package in lock.split("[[package]]").skip(1) {
+        let field = |name: &str| package.split(name).nth(1).and_then(|rest| rest.split('"').next());
+        if let (Some(name), Some(version)) = (field("\nname = \""), field("\nversion = \"")) {
+            versions.entry(name).or_default().push(version);
+        }
+    }
+    versions
+}
+
+/// Packages that a lock file of its own has in another version than the repository's.
+fn check_locks(own: &str, whole: &str) -> Vec<String> {
+    let whole = locked(whole);
+    let differs = |(name, versions): (&str, Vec<&str>)| {
+        let known = whole.get(name)?;
+        let other: Vec<&str> = versions.into_iter().filter(|version| !known.contains(version)).collect();
+        (!other.is_empty()).then(|| format!("{name} {}: the repository has {}", other.join(", "), known.join(", ")))
+    };
+    locked(own).into_iter().filter_map(differs).collect()
+}
+
+/// Whoever builds a wheel fetches what its lock names: 160 packages at most, where all of the repository are 500.
+const WHEEL_MAX: usize = 160;
+
+#[test]
+fn mended3_the_wheel_has_a_lock_of_its_own_with_the_versions_of_the_repository() {
+    let read = |name: &str| std::fs::read_to_string(root().join(name)).unwrap();
+    let (own, whole) = (read("python/Cargo.lock"), read("Cargo.lock"));
+    assert_eq!(check_locks(&own, &whole), Vec::<String>::new());
+    let count = locked(&own).values().map(Vec::len).sum::<usize>();
+    assert!(count > 50 && count <= WHEEL_MAX, "{count} packages, at most {WHEEL_MAX}");
+    // It is what cargo would write: nothing is missing, nothing is left over.
+    let manifest = ["--manifest-path", "python/Cargo.toml"];
+    cargo("metadata", &[&manifest[..], &["--locked", "--offline", "--format-version=1"]].concat());
+    // And computes with the same library.
+    let tree = cargo_tree(&[&manifest[..], &["-e", "features,normal"]].concat());
+    assert_eq!(check_features(&tree, &["nalgebra", "simba"], &["std", "default"]), Vec::<String>::new());
+    assert!(tree.contains("nalgebra feature \"libm-force\"") && tree.contains("pyo3"), "{tree}");
+    // Negative control: a library in another version.
+    let other = own.replace("name = \"libm\"\nversion = \"0.2.16\"", "name = \"libm\"\nversion = \"0.2.17\"");
+    assert_eq!(check_locks(&other, &whole), ["libm 0.2.17: the repository has 0.2.16"]);
+}
+
 #[test]
 fn a_fresh_clone_builds_few_crates() {
     let tree = cargo_tree(&["-p", "sordino-sim", "-e", "normal,build", "--prefix", "none"]);
