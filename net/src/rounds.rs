@@ -17,7 +17,6 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 use crate::identity::Sealer;
-use crate::progress::{note, spoken};
 
 pub use told::{Asked, Given, Status, Stop, Taken};
 
@@ -214,14 +213,9 @@ impl Rounds {
         if self.present >= self.needed {
             return false;
         }
-        let (now, round) = (self.now(), self.exchange.round());
-        note(&format!(
-            "round {round} is held: {} of at least {} agents have answered; nothing is released or charged, and the round stays open for \
-             another {}",
-            self.present,
-            self.needed,
-            spoken(length_ms)
-        ));
+        let (now, present, needed) = (self.now(), self.present, self.needed);
+        self.status
+            .send_modify(|status| (status.held, status.present, status.needed) = (status.held + 1, present, needed));
         self.deadline = now.after(length_ms);
         self.exchange.postpone(self.deadline);
         true
