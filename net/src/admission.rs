@@ -29,7 +29,7 @@ pub enum Inadmissible {
     /// The releases have no clip, no sample or no noise.
     #[error("this method's releases protect nobody: real federations have private ones only")]
     Unprotected,
-    /// There is no limit of ε.
+    /// There is no limit of ε of all releases.
     #[error("no ε limits what all releases together may cost: a real federation has a budget, privacy.max_epsilon")]
     NoBudget,
     /// A budget that is no number.
@@ -43,7 +43,7 @@ pub enum Inadmissible {
     Delta {
         /// δ of the terms.
         delta: f64,
-        /// N.
+        /// Agents of the federation, N.
         agents: u32,
         /// The largest that is admissible.
         most: f64,
@@ -73,7 +73,7 @@ pub enum Inadmissible {
     /// Nothing would ever be released.
     #[error("a budget of ε = {most} at δ = {delta} admits no release: one costs ε = {}", significant(*.one, 3))]
     NoRelease {
-        /// The budget.
+        /// The largest ε of all releases.
         most: f64,
         /// δ of the terms.
         delta: f64,
@@ -94,11 +94,11 @@ pub enum Inadmissible {
 /// Terms that are admissible, in numbers for people.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Admitted {
-    /// N.
+    /// Agents of the federation, N.
     pub agents: u32,
     /// Points that may be asked for, all different.
     pub points: usize,
-    /// D.
+    /// Coordinates of a point, D.
     pub dim: u32,
     /// Releases that fit the budget; one for each round if all do.
     pub releases: u32,
@@ -108,7 +108,7 @@ pub struct Admitted {
     pub delta: f64,
     /// ε of the same releases at [`DELTA_SMALL`].
     pub epsilon_small: f64,
-    /// The budget.
+    /// The largest ε of all releases.
     pub epsilon_max: f64,
 }
 

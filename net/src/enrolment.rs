@@ -191,6 +191,11 @@ impl Enrolment {
         known.into_iter().filter(|slot| !lists.revoked.contains(slot)).count()
     }
 
+    /// Slots that were shut out.
+    pub fn shut_out(&self) -> usize {
+        self.lists().revoked.len()
+    }
+
     /// Makes a slot's invitation known, without a file.
     pub fn admit(&self, slot: u32, token: &Token) {
         self.lists().invited.entry(slot).or_default().insert(digest(token));

@@ -9,13 +9,13 @@
 //! | [`identity`] | keys, pins, seals; TLS 1.3 with a key on both sides |
 //! | [`keys`] | a server's keys, and how they change |
 //! | [`authority`] | agents by certificates that a site's own authority signs |
+//! | [`stored`] | the version in every stored file |
 //! | [`invitation`] | one line that brings an agent to its server |
 //! | [`terms`] | the agreement with its candidates, and everything that both sides compute from them |
 //! | [`admission`] | what may be served and joined, one check for both |
 //! | [`enrolment`] | which key belongs to which agent |
 //! | [`rounds`] | the one task that keeps track of the round |
 //! | [`folder`] | what a server must not lose; no data of any one agent |
-//! | [`stored`] | the version in every stored file |
 //! | [`door`] | HTTP over TLS, a status for every answer |
 //! | [`progress`] | progress lines for people, metrics for machines |
 //! | [`serve`] | a server with secret noise |

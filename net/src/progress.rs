@@ -144,7 +144,7 @@ fn is_worth_a_line(status: &Status, agents: u32, rounds: u32, enrolled: usize, l
 /// Tells standard error what has changed ([`self`]); looks every second, also at what other commands wrote.
 pub async fn tell(mut status: watch::Receiver<Status>, agreement: Agreement, spent: Spent, enrolment: Arc<Enrolment>) {
     let p = agreement.config.parameters();
-    let mut told: Option<Last> = None;
+    let (mut told, mut held): (Option<Last>, u64) = (None, 0);
     // Before the first announcement there is no round to tell of.
     if status.changed().await.is_err() {
         return;
@@ -154,6 +154,13 @@ pub async fn tell(mut status: watch::Receiver<Status>, agreement: Agreement, spe
             note(&chain(&error));
         }
         let (now, enrolled) = (*status.borrow_and_update(), enrolment.count());
+        if std::mem::replace(&mut held, now.held) < now.held {
+            note(&format!(
+                "round {} is held: {} of at least {} agents have answered; nothing is released or charged, and the round stays open for \
+                 another deadline",
+                now.round, now.present, now.needed
+            ));
+        }
         let tells = told.is_none_or(|last| {
             let same = (now.round, now.answered, enrolled) == (last.round, last.answered, last.enrolled);
             !same && (Log::chosen() == Log::Json || is_worth_a_line(&now, p.agents, p.rounds, enrolled, &last))

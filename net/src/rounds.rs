@@ -17,7 +17,6 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 use crate::identity::Sealer;
-use crate::progress::{note, spoken};
 
 pub use told::{Asked, Given, Status, Stop, Taken};
 
@@ -132,7 +131,7 @@ impl Rounds {
     }
 
     /// From now on a round is released only when this many agents have answered it: a public number. Until then it is held:
-    /// it stays open for another deadline, nothing is added to its sum, and nothing is charged.
+    /// it stays open for another deadline, no noise is added, and nothing is charged.
     pub fn need(&mut self, answers: u32) {
         self.needed = answers;
     }
@@ -192,8 +191,14 @@ impl Rounds {
     /// **Errors**: [`Stop`].
     pub async fn wait(&mut self, mut is_time: impl FnMut() -> bool) -> Result<(), Stop> {
         self.is_waiting = true;
-        while !is_time() {
-            let look_again = Instant::now() + LOOK_AGAIN;
+        let mut look_again = Instant::now();
+        loop {
+            if Instant::now() >= look_again {
+                if is_time() {
+                    return Ok(());
+                }
+                look_again = Instant::now() + LOOK_AGAIN;
+            }
             let until = self.expiry.map_or(look_again, |expiry| expiry.min(look_again));
             match tokio::time::timeout_at(until, self.requests.recv()).await {
                 Ok(None) => return Err(Stop::NoDoor),
@@ -201,7 +206,6 @@ impl Rounds {
                 Err(_elapsed) => self.expire()?,
             }
         }
-        Ok(())
     }
 
     /// Whether the round stays open although its deadline has passed: fewer agents than it needs have answered.
@@ -209,14 +213,9 @@ impl Rounds {
         if self.present >= self.needed {
             return false;
         }
-        let (now, round) = (self.now(), self.exchange.round());
-        note(&format!(
-            "round {round} is held: {} of at least {} agents have answered; nothing is released or charged, and the round stays open for \
-             another {}",
-            self.present,
-            self.needed,
-            spoken(length_ms)
-        ));
+        let (now, present, needed) = (self.now(), self.present, self.needed);
+        self.status
+            .send_modify(|status| (status.held, status.present, status.needed) = (status.held + 1, present, needed));
         self.deadline = now.after(length_ms);
         self.exchange.postpone(self.deadline);
         true

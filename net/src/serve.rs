@@ -28,6 +28,7 @@ use sordino_host::entropy::{self, NoEntropy};
 use sordino_host::files::create_privately;
 use sordino_host::ledger::{Accounting, CounterPlace, Deferred, Ledger, LedgerError, Options, Planned};
 use sordino_host::server::{HostError, ServerHost, SystemSources};
+use sordino_sim::text::chain;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
@@ -304,16 +305,16 @@ impl Around<'_> {
     /// Waits until it is time for the first round, and tells what for. Who asks meanwhile is sent away.
     async fn begin(&self, rounds: &mut Rounds) -> Result<(), ServeError> {
         let (begin, agents) = (self.serving.begin, self.folder.terms.agreement.config.parameters().agents);
-        let (mut told, mut failed) = (None, None);
+        let (mut told, mut told_broken) = (None, false);
         let waited = rounds.wait(|| {
-            let revoked = match enrolment::revoked(self.folder.path()) {
-                Ok(revoked) => revoked.len() as u32,
-                Err(error) => {
-                    failed = Some(error);
-                    return true;
-                }
-            };
-            let (needed, joined) = (begin.joined(agents, revoked), self.enrolment.count() as u32);
+            // Who was shut out meanwhile neither counts nor is waited for.
+            if let Err(error) = self.enrolment.refresh()
+                && !std::mem::replace(&mut told_broken, true)
+            {
+                progress::note(&chain(&error));
+            }
+            let (joined, revoked) = (self.enrolment.count() as u32, self.enrolment.shut_out() as u32);
+            let needed = begin.joined(agents, revoked);
             let left = begin.at.and_then(|at| at.duration_since(SystemTime::now()).ok()).filter(|left| !left.is_zero());
             if joined >= needed && left.is_none() {
                 return true;
@@ -330,8 +331,7 @@ impl Around<'_> {
             }
             false
         });
-        waited.await?;
-        failed.map_or(Ok(()), |error| Err(error.into()))
+        Ok(waited.await?)
     }
 }
 

@@ -59,7 +59,7 @@ pub enum TermsError {
          surrogate.own_draw = \"features\""
     )]
     Factor {
-        /// Candidates.
+        /// Candidates in the list.
         points: usize,
         /// The most columns for so many candidates.
         columns: usize,

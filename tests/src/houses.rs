@@ -57,9 +57,9 @@ pub const HOUSES: &[House] = &[
         floors: &[
             &["text"],
             &["identity"],
-            &["keys", "authority"],
+            &["keys", "authority", "stored"],
             &["invitation", "terms"],
-            &["enrolment"],
+            &["admission", "enrolment"],
             &["rounds"],
             &["folder"],
             &["door"],

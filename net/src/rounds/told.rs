@@ -85,6 +85,12 @@ pub struct Status {
     pub closes_in_ms: u64,
     /// Milliseconds since it was opened.
     pub open_for_ms: u64,
+    /// How often a deadline has passed, since the start, at which too few had answered for a release.
+    pub held: u64,
+    /// Agents that had answered at the last of them.
+    pub present: u32,
+    /// Answers that were needed.
+    pub needed: u32,
     /// Questions that wait for the next frame.
     pub waiting: u32,
     /// Answers that were taken since the start.

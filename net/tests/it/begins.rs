@@ -7,7 +7,7 @@ use sordino_net::join::{JoinError, Joined};
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 
-use super::util::{Federation, PATIENCE, bounded, runtime, take_part};
+use super::util::{Federation, PATIENCE, bounded, runtime, said, take_part};
 
 /// Several deadlines of the federations below.
 const SEVERAL_DEADLINES: Duration = Duration::from_millis(1200);
@@ -121,5 +121,31 @@ fn mended3_a_federation_begins_at_the_time_that_was_said_and_not_before() {
         assert!(ended >= now + 4, "it began too early");
         // Over, it begins at once.
         assert!(federation.replay().contains("charges 2"), "{}", federation.replay());
+    });
+}
+
+#[test]
+fn mended3_an_agent_that_is_shut_out_neither_counts_nor_is_waited_for() {
+    bounded(|| {
+        let federation = Federation::waiting("shut-out", 3, 2, &["--deadline", "200ms", "--linger", "2s"]);
+        let server = federation.serve();
+        let invitations = federation.invite();
+        let runtime = runtime();
+        let first = begun(&runtime, &federation, &invitations[0]);
+        heard(&federation, "1 of 3 agents have joined, the first round begins when 3 have");
+        let shut_out = begun(&runtime, &federation, &invitations[1]);
+        heard(&federation, "2 of 3 agents have joined, the first round begins when 3 have");
+        let folder = federation.place.server().display().to_string();
+        assert!(said(&["revoke", &folder, "1"]).status.success());
+        heard(&federation, "1 of 3 agents have joined, the first round begins when 2 have");
+        std::thread::sleep(SEVERAL_DEADLINES);
+        assert!(federation.replay().contains("charges 0"), "{}", federation.replay());
+        let last = begun(&runtime, &federation, &invitations[2]);
+        for agent in [first, last] {
+            runtime.block_on(async { tokio::time::timeout(PATIENCE, agent).await.unwrap().unwrap().unwrap() });
+        }
+        assert!(server.ended().success(), "{}", federation.heard());
+        assert!(runtime.block_on(shut_out).unwrap().is_err(), "it is told that it was shut out");
+        assert!(federation.replay().contains("broadcasts 2, charges 2"), "{}", federation.replay());
     });
 }
