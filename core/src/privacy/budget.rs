@@ -23,6 +23,10 @@ use super::accountant::order::{ORDER_COUNT, ORDERS};
 use super::accountant::{AccountantError, PrivacySpent, RdpAccountant};
 use super::event::Event;
 
+mod gaussian;
+
+pub use gaussian::GaussianFilter;
+
 /// Why a charge was refused. Nothing was charged, nothing may be drawn.
 ///
 /// **Example**: that of [`Filter`].

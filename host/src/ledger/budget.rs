@@ -1,7 +1,7 @@
 //! What the charges of a ledger add up to, and the budget they are held against.
 
-use sordino_core::privacy::accountant::{AccountantError, RdpAccountant};
-use sordino_core::privacy::budget::{BudgetError, Filter};
+use sordino_core::privacy::accountant::{Accountant, AccountantError, GaussianAccountant, RdpAccountant};
+use sordino_core::privacy::budget::{BudgetError, Filter, GaussianFilter};
 use sordino_core::privacy::{Event, NeighboringRelation};
 
 use super::line::Accounting;
@@ -12,7 +12,7 @@ use super::{LedgerError, Terms};
 pub struct Spent {
     /// ε; never below the exact value.
     pub epsilon: f64,
-    /// The δ that goes with it: a sum, or under Rényi accounting the ledger's own δ.
+    /// The δ that goes with it: a sum, or else the ledger's own δ.
     pub delta: f64,
     /// Number of charges.
     pub charges: u64,
@@ -24,6 +24,8 @@ pub(super) enum Budget {
     Sum { epsilon: f64, delta: f64, relation: Option<NeighboringRelation>, epsilon_max: f64, delta_max: f64 },
     /// A filter of core.
     Renyi(Box<Filter>),
+    /// The exact filter of core, for Gaussians on everybody.
+    Gaussian(GaussianFilter),
 }
 
 /// a + b for numbers that are not negative, rounded up; exact where the sum is representable.
@@ -63,10 +65,16 @@ impl Budget {
                 for event in events {
                     spent.compose(event, 1)?;
                 }
-                let admissible = "epsilon_max above 0, delta in (0, 1)";
-                let filter = Filter::new(epsilon_max, terms.delta)
-                    .map_err(|_| LedgerError::Terms { key: "the budget", admissible })?;
+                let filter = judged(Filter::new(epsilon_max, terms.delta), terms.delta)?;
                 Ok(Budget::Renyi(Box::new(filter.resume(spent))))
+            }
+            Accounting::Gaussian => {
+                let mut spent = GaussianAccountant::new();
+                for event in events {
+                    spent.compose(event, 1)?;
+                }
+                let filter = judged(GaussianFilter::new(epsilon_max, terms.delta), terms.delta)?;
+                Ok(Budget::Gaussian(filter.resume(spent)))
             }
         }
     }
@@ -97,8 +105,9 @@ impl Budget {
             Budget::Renyi(_) => match Budget::replay(terms, before.chain(rest))? {
                 // Losses only grow: the last event is refused if any is.
                 Budget::Renyi(mut filter) => judged(filter.admits(last), terms.delta),
-                Budget::Sum { .. } => Ok(()),
+                Budget::Sum { .. } | Budget::Gaussian(_) => Ok(()),
             },
+            Budget::Gaussian(filter) => judged(filter.admits(events), terms.delta),
         }
     }
 
@@ -113,6 +122,10 @@ impl Budget {
                     let delta = filter.delta();
                     judged(filter.charge(event), delta)?;
                 }
+                Budget::Gaussian(filter) => {
+                    let delta = filter.delta();
+                    judged(filter.charge(event), delta)?;
+                }
             }
         }
         Ok(())
@@ -123,6 +136,10 @@ impl Budget {
         match self {
             Budget::Sum { epsilon, delta, .. } => Ok((*epsilon, *delta)),
             Budget::Renyi(filter) => {
+                let spent = filter.spent()?;
+                Ok((spent.epsilon, spent.delta))
+            }
+            Budget::Gaussian(filter) => {
                 let spent = filter.spent()?;
                 Ok((spent.epsilon, spent.delta))
             }
@@ -144,7 +161,7 @@ fn sum(epsilon: f64, delta: f64, relation: Option<NeighboringRelation>, event: &
     }
 }
 
-fn judged(result: Result<(), BudgetError>, delta: f64) -> Result<(), LedgerError> {
+fn judged<T>(result: Result<T, BudgetError>, delta: f64) -> Result<T, LedgerError> {
     result.map_err(|error| match error {
         BudgetError::Exhausted { epsilon, epsilon_max } => {
             LedgerError::OverBudget { epsilon, epsilon_max, delta, delta_max: delta }

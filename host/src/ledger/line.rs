@@ -23,6 +23,8 @@ pub enum Accounting {
     Sum,
     /// Rényi divergences are summed and converted at the ledger's δ.
     Renyi,
+    /// Σ1/z² of Gaussians on everybody, converted exactly at the ledger's δ; no other event.
+    Gaussian,
 }
 
 /// The first line.

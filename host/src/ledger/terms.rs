@@ -25,7 +25,7 @@ pub struct Terms {
     /// The largest ε, > 0. A new ledger of secret noise needs one; if none, that of an existing ledger is not compared. A
     /// simulated ledger without one admits everything.
     pub epsilon_max: Option<f64>,
-    /// The δ of the budget: in [0, 1) where δ is summed, in (0, 1) under Rényi accounting.
+    /// The δ of the budget: in [0, 1) where δ is summed, in (0, 1) under Rényi or Gaussian accounting.
     pub delta: f64,
 }
 
@@ -47,7 +47,7 @@ impl Terms {
             return refuse("epsilon_max", "a finite number above 0");
         }
         let delta = self.delta < 1.0 && (self.delta > 0.0 || (self.delta == 0.0 && self.accounting == Accounting::Sum));
-        if delta { Ok(()) } else { refuse("delta", "[0, 1), and above 0 under Renyi accounting") }
+        if delta { Ok(()) } else { refuse("delta", "[0, 1), and above 0 unless delta is summed") }
     }
 
     /// The first line of a ledger for it.

@@ -421,3 +421,36 @@ fn a_state_folder_that_cannot_be_written_is_refused_unless_asked() {
     fs::write(counter, "{").unwrap();
     assert!(matches!(desk.open(), Err(LedgerError::CounterDamaged { .. })));
 }
+
+/// A ledger of Gaussians on everybody counts exactly: a plan of ε gets its last release, one release more is refused.
+#[test]
+fn mended3_a_ledger_of_gaussians_counts_exactly() {
+    let desk = Desk::new("gaussian");
+    let release =
+        |noise_multiplier| Event::Gaussian { noise_multiplier, relation: NeighboringRelation::ReplaceSpecial };
+    // Four of multiplier 2 are one of 1: 4.378 at 1e-5 (Balle and Wang).
+    let exactly = Terms { accounting: Accounting::Gaussian, epsilon_max: Some(4.38), ..rounds() };
+    let open = |terms: &Terms| Ledger::open_secret(&desk.path, terms, &desk.options());
+    let mut ledger = open(&exactly).unwrap();
+    ledger.charge(0, &[release(2.0), release(2.0)]).unwrap();
+    drop(ledger);
+    assert!(desk.text().lines().next().unwrap().contains("\"accountant\":\"gaussian\""));
+    let mut ledger = open(&exactly).unwrap();
+    ledger.charge(1, &[release(2.0)]).unwrap();
+    ledger.admits(&[release(2.0)]).unwrap();
+    assert!(matches!(ledger.admits(&[release(2.0), release(30.0)]), Err(LedgerError::OverBudget { .. })));
+    ledger.charge(2, &[release(2.0)]).unwrap();
+    let spent = ledger.spent().unwrap();
+    assert!((spent.epsilon - 4.3777).abs() < 1e-3 && spent.charges == 3 && spent.delta == 1e-5, "{spent:?}");
+    assert!(matches!(ledger.charge(3, &[release(30.0)]), Err(LedgerError::OverBudget { .. })));
+    // What it cannot count it refuses, and it is no other ledger.
+    assert!(matches!(ledger.charge(3, &[round(9.0)]), Err(LedgerError::Accountant(_))));
+    drop(ledger);
+    assert!(matches!(open(&Terms { accounting: Accounting::Renyi, ..exactly }), Err(LedgerError::Mismatch { .. })));
+    // Negative control: by Rényi divergences the fourth does not fit.
+    let renyi = Desk::new("gaussian-renyi");
+    let terms = Terms { accounting: Accounting::Renyi, epsilon_max: Some(4.38), ..rounds() };
+    let mut ledger = Ledger::open_secret(&renyi.path, &terms, &renyi.options()).unwrap();
+    (0..3).for_each(|index| ledger.charge(index, &[release(2.0)]).unwrap());
+    assert!(matches!(ledger.charge(3, &[release(2.0)]), Err(LedgerError::OverBudget { .. })));
+}

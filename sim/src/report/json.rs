@@ -25,8 +25,6 @@ pub fn summary(scenario: &Scenario, summary: &Statistics, cautions: &[String]) -
                 Loss::new("epsilon_pld", at.tight),
                 Loss::new("delta", at.delta),
                 Loss::new("epsilon_pld_at_1e-5", small.tight),
-                Loss::new("epsilon_between_contributions", at.between),
-                Loss::new("epsilon_between_contributions_at_1e-5", small.between),
             ]
         }),
         facts: facts(scenario, summary, method),
@@ -35,9 +33,16 @@ pub fn summary(scenario: &Scenario, summary: &Statistics, cautions: &[String]) -
     Summary { cautions, ..Summary::new(&scenario.head(), &summary.digest, methods.collect()) }
 }
 
-/// What a private method released, and how often the best guess about one agent is right at most.
+/// What a private method released, what two contributions of one agent can be told apart by (nothing where there is no finite
+/// bound), and how often the best guess about one agent is right at most.
 fn facts(scenario: &Scenario, summary: &Statistics, method: &MethodStatistics) -> Map<String, Value> {
     let event = events::event(scenario, summary, method.method).map(|event| ("event".to_owned(), event.into()));
-    let guess = method.losses.map(|[loss, _]| ("best_guess".to_owned(), loss.best_guess.into()));
-    event.into_iter().chain(guess).collect()
+    let told = method.losses.map(|[loss, small]| {
+        [
+            ("epsilon_between_contributions".to_owned(), loss.between.into()),
+            ("epsilon_between_contributions_at_1e-5".to_owned(), small.between.into()),
+            ("best_guess".to_owned(), loss.best_guess.into()),
+        ]
+    });
+    event.into_iter().chain(told.into_iter().flatten()).collect()
 }

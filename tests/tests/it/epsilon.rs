@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use sordino_core::math;
-use sordino_core::privacy::accountant::{Accountant, GaussianAccountant, PldAccountant, analytic, replace};
+use sordino_core::privacy::accountant::{Accountant, GaussianAccountant, PldAccountant, analytic, best_guess};
 use sordino_core::privacy::{Event, NeighboringRelation};
 use sordino_sim::text::{MEANING, percent_at_most, significant};
 
@@ -177,7 +177,7 @@ fn mended3_a_loss_above_epsilon_is_likelier_than_delta() {
         assert!((above / delta / times - 1.0).abs() < 0.1, "{epsilon}: {}", above / delta);
     }
     // The guess of the best half-line is what the function says: Φ(μ/2).
-    assert!((replace::best_guess(analytic::delta(1.0, 0.0)) - (1.0 - tail(0.5))).abs() < 1e-12);
+    assert!((best_guess(analytic::delta(1.0, 0.0)) - (1.0 - tail(0.5))).abs() < 1e-12);
 }
 
 /// What a page names in the last cell of its table and what does not exist: files, and names that no file of the cell has.

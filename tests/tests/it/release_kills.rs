@@ -45,7 +45,7 @@ impl Clock {
         if self.dies_at == Some(self.step.get()) { Err(Killed) } else { Ok(()) }
     }
 
-    /// Steps so far.
+    /// Number of steps that were taken so far.
     pub(super) fn steps(&self) -> u32 {
         self.step.get()
     }

@@ -7,7 +7,7 @@
 //! **Example**: that of [`GaussianAccountant`].
 
 use super::order::check_delta;
-use super::{Accountant, AccountantError, PrivacySpent, Quality, add_up, analytic, replace};
+use super::{Accountant, AccountantError, PrivacySpent, Quality, add_up, analytic, with_nothing};
 use crate::math::Scalar;
 use crate::privacy::event::{Event, NeighboringRelation};
 
@@ -107,7 +107,7 @@ impl Accountant for GaussianAccountant {
     /// Exact: two contributions lie at most two sensitivities apart, so the multiplier halves.
     fn replace_epsilon(&self, delta: f64) -> Result<PrivacySpent, AccountantError> {
         let whole = self.noise_multiplier();
-        let z = match self.relation.map(replace::with_nothing) {
+        let z = match self.relation.map(with_nothing) {
             Some(Err(error)) => return Err(error),
             Some(Ok(true)) => 0.5 * whole,
             None | Some(Ok(false)) => whole,

@@ -42,6 +42,7 @@ mod tests;
 use core::fmt;
 
 use super::event::{Event, NeighboringRelation};
+use crate::math::Scalar;
 
 pub use gaussian::GaussianAccountant;
 pub use moments::MomentsAccountant;
@@ -228,16 +229,77 @@ pub trait Accountant {
     ///
     /// **Errors**: as [`Accountant::epsilon`]; [`AccountantError::OneUnitOnly`] where replacing is not covered.
     fn replace_epsilon(&self, delta: f64) -> Result<PrivacySpent, AccountantError> {
-        replace::by_nothing(self, delta)
+        by_nothing(self, delta)
     }
 
     /// How often the best guess which of two neighbours the data is ("used or counted as nothing") is right at most, where
-    /// both are as likely: (1 + δ(0))/2, [`replace::best_guess`].
+    /// both are as likely: (1 + δ(0))/2, [`best_guess`].
     ///
     /// **Errors**: as [`Accountant::delta`].
     fn best_guess(&self) -> Result<f64, AccountantError> {
-        self.delta(0.0).map(replace::best_guess)
+        self.delta(0.0).map(best_guess)
     }
+}
+
+/// How often the best guess "used or counted as nothing" is right at most, where both are as likely beforehand.
+///
+/// **Equation**: (1 + δ(0))/2; δ at ε = 0 is the total variation between the two worlds, and nobody guesses better
+/// (Neyman and Pearson).
+///
+/// **Parameters**: δ(0) in \[0, 1\]; anything else counts as 1.
+///
+/// ```
+/// use sordino_core::privacy::accountant::{analytic, best_guess};
+///
+/// assert_eq!((best_guess(0.0), best_guess(1.0), best_guess(f64::NAN)), (0.5, 1.0, 1.0));
+/// let once = best_guess(analytic::delta(1.0, 0.0)); // one Gaussian of multiplier 1: Φ(½)
+/// assert!((once - 0.691_462_461).abs() < 1e-9);
+/// ```
+pub fn best_guess(total_variation: f64) -> f64 {
+    if (0.0..=1.0).contains(&total_variation) { 0.5 + 0.5 * total_variation } else { 1.0 }
+}
+
+/// Whether losses under a relation compare with nothing (`true`) or already with any other (`false`).
+///
+/// **Errors**: [`AccountantError::OneUnitOnly`] where replacing is not covered at all.
+const fn with_nothing(relation: NeighboringRelation) -> Result<bool, AccountantError> {
+    match relation {
+        NeighboringRelation::ReplaceSpecial | NeighboringRelation::AddOrRemoveOne => Ok(true),
+        NeighboringRelation::ReplaceOne => Ok(false),
+        NeighboringRelation::ShiftOne { .. } => Err(AccountantError::OneUnitOnly),
+    }
+}
+
+/// ε between two contributions by way of "nothing": 2ε′, the least for which δ(ε′)·(1 + e^ε′) ≤ δ.
+fn by_nothing<A: Accountant + ?Sized>(accountant: &A, delta: f64) -> Result<PrivacySpent, AccountantError> {
+    let spent = accountant.epsilon(delta)?;
+    match accountant.relation().map(with_nothing) {
+        None | Some(Ok(false)) => return Ok(spent),
+        Some(Err(error)) => return Err(error),
+        Some(Ok(true)) => {}
+    }
+    let enough = |epsilon: f64| {
+        let group = (1.0 + Scalar::exp(epsilon)) * (1.0 + 1e-14);
+        accountant.delta(epsilon).is_ok_and(|at| at * group <= delta)
+    };
+    let (order, at_edge, quality) = (None, false, Quality::Upper);
+    if enough(0.0) {
+        return Ok(PrivacySpent { epsilon: 0.0, order, at_edge, quality, ..spent });
+    }
+    let mut high = 1.0;
+    while !enough(high) {
+        high *= 2.0;
+        // e^ε overflows.
+        if high > 512.0 {
+            return Err(AccountantError::NoFiniteEpsilon { delta, delta_spent: 0.0 });
+        }
+    }
+    let mut low = 0.0;
+    for _ in 0..100 {
+        let middle = 0.5 * (low + high);
+        if enough(middle) { high = middle } else { low = middle }
+    }
+    Ok(PrivacySpent { epsilon: 2.0 * high, order, at_edge, quality, ..spent })
 }
 
 /// How close to the truth an ε is. None is below it.

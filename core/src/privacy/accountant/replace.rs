@@ -53,67 +53,8 @@
 //! # Ok::<(), sordino_core::privacy::accountant::AccountantError>(())
 //! ```
 
-use super::analytic::bisect;
 use super::order::ROUND_UP;
-use super::{Accountant, AccountantError, PrivacySpent, Quality};
 use crate::math::{self, Scalar};
-use crate::privacy::event::NeighboringRelation;
-
-/// How often the best guess "used or counted as nothing" is right at most, where both are as likely beforehand.
-///
-/// **Equation**: (1 + δ(0))/2; δ at ε = 0 is the total variation between the two worlds, and nobody guesses better
-/// (Neyman and Pearson).
-///
-/// **Parameters**: δ(0) in \[0, 1\]; anything else counts as 1.
-///
-/// ```
-/// use sordino_core::privacy::accountant::{analytic, replace::best_guess};
-///
-/// assert_eq!((best_guess(0.0), best_guess(1.0), best_guess(f64::NAN)), (0.5, 1.0, 1.0));
-/// let once = best_guess(analytic::delta(1.0, 0.0)); // one Gaussian of multiplier 1: Φ(½)
-/// assert!((once - 0.691_462_461).abs() < 1e-9);
-/// ```
-pub fn best_guess(total_variation: f64) -> f64 {
-    if (0.0..=1.0).contains(&total_variation) { 0.5 + 0.5 * total_variation } else { 1.0 }
-}
-
-/// Whether losses under a relation compare with nothing (`true`) or already with any other (`false`).
-///
-/// **Errors**: [`AccountantError::OneUnitOnly`] where replacing is not covered at all.
-pub(super) const fn with_nothing(relation: NeighboringRelation) -> Result<bool, AccountantError> {
-    match relation {
-        NeighboringRelation::ReplaceSpecial | NeighboringRelation::AddOrRemoveOne => Ok(true),
-        NeighboringRelation::ReplaceOne => Ok(false),
-        NeighboringRelation::ShiftOne { .. } => Err(AccountantError::OneUnitOnly),
-    }
-}
-
-/// ε between two contributions by way of "nothing": 2ε′, the least for which δ(ε′)·(1 + e^ε′) ≤ δ.
-pub(super) fn by_nothing<A: Accountant + ?Sized>(accountant: &A, delta: f64) -> Result<PrivacySpent, AccountantError> {
-    let spent = accountant.epsilon(delta)?;
-    match accountant.relation().map(with_nothing) {
-        None | Some(Ok(false)) => return Ok(spent),
-        Some(Err(error)) => return Err(error),
-        Some(Ok(true)) => {}
-    }
-    let enough = |epsilon: f64| {
-        let group = (1.0 + Scalar::exp(epsilon)) * (1.0 + 1e-14);
-        accountant.delta(epsilon).is_ok_and(|at| at * group <= delta)
-    };
-    let (order, at_edge, quality) = (None, false, Quality::Upper);
-    if enough(0.0) {
-        return Ok(PrivacySpent { epsilon: 0.0, order, at_edge, quality, ..spent });
-    }
-    let mut high = 1.0;
-    while !enough(high) {
-        high *= 2.0;
-        // e^ε overflows.
-        if high > 512.0 {
-            return Err(AccountantError::NoFiniteEpsilon { delta, delta_spent: 0.0 });
-        }
-    }
-    Ok(PrivacySpent { epsilon: 2.0 * bisect(0.0, high, enough), order, at_edge, quality, ..spent })
-}
 
 /// ln(1 − q + q·e^x) for q in (0, 1), without overflow.
 pub(super) fn ln_mixture(q: f64, x: f64) -> f64 {
@@ -181,9 +122,11 @@ pub fn divergence(sampling_probability: f64, noise_multiplier: f64, order: f64) 
 
 #[cfg(test)]
 mod tests {
-    use super::super::{GaussianAccountant, MomentsAccountant, RdpAccountant, analytic, poisson};
+    use super::super::{
+        Accountant, AccountantError, GaussianAccountant, MomentsAccountant, Quality, RdpAccountant, analytic, poisson,
+    };
     use super::*;
-    use crate::privacy::Event;
+    use crate::privacy::{Event, NeighboringRelation};
 
     /// A at order 2 by a sum over cells a hundredth of a deviation wide, in another arrangement: E_Q[(P/Q)²].
     #[test]

@@ -100,7 +100,7 @@ pub fn multiplier() -> Parser<f64> {
     |text| in_range(text, 1e-3, 1e6, "a number from 0.001 to 1e6")
 }
 
-/// A δ in (0, 1).
+/// A δ, which is in (0, 1).
 pub fn failure() -> Parser<f64> {
     |text| in_range(text, f64::MIN_POSITIVE, 1.0 - f64::EPSILON, "a number in (0, 1)")
 }

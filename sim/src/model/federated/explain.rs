@@ -134,7 +134,7 @@ fn cost(scenario: &Scenario) -> Result<Vec<String>, AccountantError> {
         let planned = scenario.of(method).prior.as_ref().filter(|_| method.is_prior());
         let releases = planned.map_or(scenario.federation.rounds, |prior| prior.plan.releases.len() as u32);
         let (event, count) = spending(scenario, method, releases);
-        for (name, what, mut accountant) in accountants() {
+        for (name, what, mut accountant) in accountants(planned.is_some()) {
             accountant.compose(&event, count)?;
             let (epsilon, quality) = match accountant.epsilon(p.delta) {
                 Ok(loss) => (format!("ε = {}", significant(loss.epsilon, 4)), loss.quality.name()),
@@ -182,10 +182,13 @@ fn between(names: &str, event: &Event, count: u32, delta: f64) -> Result<String,
 }
 
 /// The accountants with their names, and what the report adds about each.
-fn accountants() -> [(&'static str, Option<&'static str>, Box<dyn Accountant>); 3] {
+fn accountants(everybody: bool) -> [(&'static str, Option<&'static str>, Box<dyn Accountant>); 3] {
+    let filters = "looser; what the budget's filter counts";
+    let (tight, renyi) =
+        if everybody { (Some("exact; what the budget's filter counts"), "looser") } else { (None, filters) };
     [
-        ("PLD", None, Box::new(PldAccountant::new())),
-        ("RDP", Some("looser; what the budget's filter counts"), Box::new(RdpAccountant::new())),
+        ("PLD", tight, Box::new(PldAccountant::new())),
+        ("RDP", Some(renyi), Box::new(RdpAccountant::new())),
         ("moments", Some("loosest; what the paper prints"), Box::new(MomentsAccountant::new())),
     ]
 }

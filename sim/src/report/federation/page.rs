@@ -118,8 +118,8 @@ fn losses(out: &mut String, scenario: &Scenario, summary: &Statistics) {
     let text = format!(
         "What the releases of one private method cost, one after the other; those of the federated prior are fewer and of \
          everybody. Neighbouring relation: an enrolled agent keeps its slot and its public weight and contributes zero. By privacy-loss distributions: within about 1e-4 of the truth, relative, and \
-         never below. Dashed: δ = {SMALL_DELTA:e}. A budget (<code>privacy.max_epsilon</code>) counts by Rényi divergences, for \
-         which a filter is proven, and comes out higher; <code>sordino privacy compare</code> draws them and the paper's."
+         never below. Dashed: δ = {SMALL_DELTA:e}. A budget (<code>privacy.max_epsilon</code>) of sampled releases counts by Rényi divergences, for \
+         which a filter is proven, and comes out higher, one of releases of everybody exactly; <code>sordino privacy compare</code> draws them and the paper's."
     );
     section(
         out,

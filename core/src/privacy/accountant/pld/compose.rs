@@ -5,7 +5,7 @@
 use alloc::vec::Vec;
 
 use super::{Options, Rounds};
-use crate::privacy::accountant::{Accountant, AccountantError, PrivacySpent, replace};
+use crate::privacy::accountant::{Accountant, AccountantError, PrivacySpent, best_guess};
 use crate::privacy::event::{Event, NeighboringRelation};
 
 /// Remembers the events, equal neighbours as one with its count, and convolves them when asked.
@@ -108,6 +108,6 @@ impl Accountant for PldAccountant {
 
     /// From the same distributions at ε = 0 ([`super::total_variation`]).
     fn best_guess(&self) -> Result<f64, AccountantError> {
-        super::total_variation(&self.rounds, &self.options).map(replace::best_guess)
+        super::total_variation(&self.rounds, &self.options).map(best_guess)
     }
 }

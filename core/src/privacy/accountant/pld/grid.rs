@@ -6,7 +6,7 @@ use crate::math::{self, Scalar};
 use crate::privacy::accountant::order;
 use alloc::vec::Vec;
 
-use super::cells::{Moment, Pmf, UNIT_ROUNDOFF};
+use super::masses::{Moment, Pmf, UNIT_ROUNDOFF};
 use super::options::Options;
 use super::spectrum::{Spectrum, Tilted};
 

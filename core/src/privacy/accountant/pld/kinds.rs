@@ -4,7 +4,7 @@
 
 use crate::math::{self, Scalar};
 use crate::privacy::Event;
-use crate::privacy::accountant::{AccountantError, analytic, poisson, rdp, replace};
+use crate::privacy::accountant::{AccountantError, analytic, poisson, rdp, replace, with_nothing};
 
 use super::opposed;
 
@@ -37,7 +37,7 @@ impl Kind {
     pub(super) fn of(event: &Event, compared: Compared) -> Result<Self, AccountantError> {
         let apart = match compared {
             Compared::Neighbours => false,
-            Compared::Contributions => replace::with_nothing(event.relation())?,
+            Compared::Contributions => with_nothing(event.relation())?,
         };
         let gaussian = |z: f64| Kind::Gaussian { z: if apart { 0.5 * z } else { z } };
         Ok(match *event {
@@ -62,7 +62,7 @@ impl Kind {
     /// δ that one release of an event puts aside: between two contributions once, and e^ε times once more.
     pub(super) fn delta_of(event: &Event, compared: Compared) -> f64 {
         let Event::ApproximateEpsilon { epsilon, delta, relation } = *event else { return 0.0 };
-        match (compared, replace::with_nothing(relation)) {
+        match (compared, with_nothing(relation)) {
             (Compared::Contributions, Ok(true)) => delta * (1.0 + Scalar::exp(epsilon)) * (1.0 + 1e-14),
             _ => delta,
         }

@@ -41,6 +41,7 @@
 //! | `cells` | the losses of one release on a grid |
 //! | `grid` | sums of them: tilted, read at δ |
 //! | `kinds` | events as losses, compared with nothing or between two contributions |
+//! | `masses` | masses on a grid, and how a cell's is split |
 //! | `opposed` | the loss between two opposed contributions |
 //! | `options` | how far a computation goes |
 //! | `spectrum` | δ on the grid from Fourier coefficients, with a bound on every error |
@@ -68,6 +69,7 @@ pub mod double;
 pub mod fourier;
 mod grid;
 mod kinds;
+mod masses;
 mod opposed;
 mod options;
 mod spectrum;
@@ -75,9 +77,10 @@ mod spectrum;
 mod tests;
 mod variation;
 
-use cells::{Weight, cells, loss_range, reach};
+use cells::{cells, loss_range, reach};
 use grid::{Direction, Grid, Reading, Tilts};
 use kinds::{Compared, Kind};
+use masses::Weight;
 pub use options::Options;
 pub use variation::total_variation;
 

@@ -15,9 +15,9 @@ use crate::privacy::accountant::AccountantError;
 use crate::privacy::accountant::analytic::bisect;
 use crate::privacy::accountant::replace::ln_mixture;
 
-use super::cells::{Cell, Pmf, Tail, Weight, split};
+use super::masses::{Cell, Pmf, Tail, Weight, between, split};
 
-/// L(x).
+/// The loss L at x, as in the equation above.
 fn loss(q: f64, z: f64, x: f64) -> f64 {
     let half = 0.5 / (z * z);
     ln_mixture(q, (2.0 * x - 1.0) * half) - ln_mixture(q, (-2.0 * x - 1.0) * half)
@@ -83,9 +83,9 @@ pub(super) fn cells(q: f64, z: f64, step: f64, reach: f64, weight: Weight) -> [P
         let width = weight.width(low.above(q), at as f64 * step, widest);
         let next = (at + width).min(last);
         let high = edge(next);
-        let (outside, slack_0) = super::cells::between(low.outside, high.outside);
-        let (inside, slack_1) = super::cells::between(low.inside, high.inside);
-        let (under, slack_2) = super::cells::between(low.under, high.under);
+        let (outside, slack_0) = between(low.outside, high.outside);
+        let (inside, slack_1) = between(low.inside, high.inside);
+        let (under, slack_2) = between(low.under, high.under);
         let cell = Cell {
             mass: (1.0 - q) * outside + q * inside,
             slack: (1.0 - q) * slack_0 + q * slack_1,

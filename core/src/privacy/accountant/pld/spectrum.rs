@@ -51,9 +51,9 @@ use core::f64::consts::PI;
 
 use crate::math::{self, Scalar};
 
-use super::cells::{Pmf, UNIT_ROUNDOFF};
 use super::double::{Double, Real};
 use super::fourier::{Complex, Plan};
+use super::masses::{Pmf, UNIT_ROUNDOFF};
 
 /// Losses of one kind of round, tilted and normalised, and how often it comes.
 pub(super) struct Tilted {

@@ -7,8 +7,9 @@ use alloc::{format, vec};
 use crate::privacy::accountant::pure;
 use crate::privacy::{Event, NeighboringRelation};
 
-use super::cells::{self, Pmf, Weight};
+use super::cells;
 use super::kinds::Kind;
+use super::masses::{Pmf, Weight};
 use super::spectrum::{Spectrum, Tilted};
 use super::{Options, Quality};
 use crate::privacy::accountant::pld;
