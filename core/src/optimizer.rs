@@ -314,10 +314,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         if given != expected {
             return Err(SurrogateError::Dimension { expected, given }.into());
         }
-        for number in point.iter().chain([&value]) {
-            if !number.is_finite() {
-                return Err(SurrogateError::NonFinite { value: number.to_f64() }.into());
-            }
+        if let Some(number) = point.iter().chain(core::iter::once(&value)).find(|number| !number.is_finite()) {
+            return Err(SurrogateError::NonFinite { value: number.to_f64() }.into());
         }
         self.domain.contains(point)?;
         if self.len == self.capacity && self.settings.when_full == WhenFull::Refuse {

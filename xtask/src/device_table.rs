@@ -229,6 +229,23 @@ mod tests {
     }
 
     #[test]
+    fn every_core_measured_the_same_rows_or_nothing_is_written() {
+        let output = |target, count: &str, name: &str| Output {
+            target,
+            text: format!("--- costs\n|\n# Basics\n| {name} | 16 | {count} | 20 | 8 | 16 | 0 |\n---\n"),
+        };
+        let outputs = |name| [output(M4F, "10", "a"), output(M0, "300", "a"), output(M33, "11", name)];
+        let for_size = [output(M4F, "15", "a"), output(M0, "330", "a")];
+        let all = outputs("a");
+        let measured = Measured::of(&all, &for_size).ok().unwrap();
+        assert_eq!(times(&measured.m4f, &measured.m4f_small), Some([1.5; 3]));
+        assert_eq!(times(&measured.m0, &measured.m0_small), Some([1.1; 3]));
+        assert!(introduction(&measured).unwrap().contains("on the M4F, 1.5 to 1.5 times the instructions"));
+        assert!(Measured::of(&outputs("b"), &for_size).is_err(), "another row on the M33");
+        assert!(Measured::of(&all, &for_size[..1]).is_err(), "the M0 was not measured for size");
+    }
+
+    #[test]
     fn mended3_the_cost_of_a_small_image_is_what_was_measured() {
         let read = |path: &str| fs::read_to_string(process::root().join(path)).unwrap();
         let page = read("docs/device-table.md");

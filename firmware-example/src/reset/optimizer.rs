@@ -30,7 +30,7 @@ pub fn boot(flash: &mut Flash<'_>, world: &mut World, memory: &mut [f32; STORAGE
         Optimizer::resume(domain, settings, OBSERVATIONS, storage, log).map_err(|_| Stop::Refused("resume"))?;
     while (optimizer.told() as usize) < OBSERVATIONS {
         let told = optimizer.told() as usize;
-        if told > 0 && told % EVERY == 0 && !optimizer.just_fitted() {
+        if told > 0 && told.is_multiple_of(EVERY) && !optimizer.just_fitted() {
             optimizer.fit(scratch).map_err(|_| Stop::Refused("fit"))?;
             // Written down also if nothing was fitted: the log says where a fit was tried.
             flash.write(entries as usize, &LogEntry::Fitted(optimizer.parameters()), entries, &agreement)?;
