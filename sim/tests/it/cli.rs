@@ -24,7 +24,13 @@ fn run_answers_with_the_promised_object() {
     let output = done(&folder, &small(&["--format", "json", "--out", "a"]));
     let answer = json(&output);
     // Alphabetical: serde_json's map. The text keeps the order of the promise.
-    assert_eq!(keys(&answer), ["digest", "methods", "noise", "runs", "scenario", "seed", "trust", "version"]);
+    assert_eq!(
+        keys(&answer),
+        ["cautions", "digest", "methods", "noise", "runs", "scenario", "seed", "trust", "version"]
+    );
+    // So few agents that their δ is large.
+    let cautions: Vec<&str> = answer["cautions"].as_array().unwrap().iter().filter_map(|said| said.as_str()).collect();
+    assert!(matches!(cautions[..], [caution] if caution.starts_with("δ = ")), "{cautions:?}");
     let begin = "{\n  \"version\": 2,\n  \"scenario\": \"default\",\n  \"trust\": \"federated\",\n  \"seed\": 0,\n  \"runs\": 2,";
     assert!(text(&output.stdout).trim_start().starts_with(begin));
     // What is written is what is read.

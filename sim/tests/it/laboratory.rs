@@ -6,7 +6,7 @@ use std::path::Path;
 
 use insta::assert_snapshot;
 
-use crate::util::{SMALL, done, printed, refused, said, scratch, text};
+use crate::util::{SMALL, done, printed, refused, scratch, text};
 
 fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap()
@@ -88,7 +88,7 @@ fn swept(folder: &Path) -> String {
     let methods = "federation.methods=[\"ts\", \"dp-fts-de\", \"my_own\"]";
     let axes = ["--set", "privacy.noise_multiplier=0.5,1,2", "--set", methods, "--runs", "5", "--out", "s"];
     let output = done(folder, &[&["sweep", "s.toml"][..], &axes].concat());
-    assert!(said(&output).contains("warning: δ = 0.118 for 7 agents"), "{}", said(&output));
+    assert!(text(&output.stdout).contains("Warning: δ = 0.118 for 7 agents"), "{}", text(&output.stdout));
     text(&output.stdout).to_owned()
 }
 

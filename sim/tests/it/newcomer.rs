@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::util::{SMALL, done, json, printed, refused, said, scratch};
+use crate::util::{SMALL, done, json, printed, refused, said, scratch, text};
 
 const METHODS: &str = "federation.methods=[\"ts\", \"dp-fts-de\", \"dp-prior\"]";
 
@@ -84,9 +84,12 @@ fn one_agent_is_refused_for_private_methods_and_a_large_delta_is_warned_of() {
     done(&folder, &run(&["--set", "federation.methods=[\"ts\"]", "--out", "ts"]));
     table(&folder, 12);
     let output = done(&folder, &run(&["--out", "twelve"]));
-    assert!(said(&output).contains("warning: δ = 0.0650 for 12 agents") && said(&output).contains("privacy.delta"));
+    // With the table, so that it stands wherever the table does.
+    let table = text(&output.stdout);
+    assert!(table.contains("Warning: δ = 0.0650 for 12 agents") && table.contains("privacy.delta"), "{table}");
+    assert_eq!(std::fs::read_to_string(folder.join("twelve/table.txt")).unwrap().matches("Warning: δ").count(), 1);
     let output = done(&folder, &run(&["--set", "privacy.delta=1e-3", "--out", "small"]));
-    assert!(!said(&output).contains("warning: δ"), "{}", said(&output));
+    assert!(!text(&output.stdout).contains("Warning: δ") && !said(&output).contains("Warning"), "{}", said(&output));
 }
 
 #[test]
