@@ -9,9 +9,8 @@ use std::sync::Arc;
 
 use sordino_core::domain::Regions;
 use sordino_core::federated::{Aggregation, Config, Parameters, Server};
-use sordino_host::entropy;
 use sordino_host::ledger::{Accounting, CounterPlace, Ledger, Options, Terms};
-use sordino_host::server::ServerHost;
+use sordino_host::server::{ServerHost, SystemSources};
 
 const AGENTS: u32 = 100;
 const FEATURES: u32 = 16;
@@ -34,7 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let counter = CounterPlace::Folder(folder.join("count"));
     let options = Options { counter, another: false, next: vec![event] };
     let ledger = Ledger::open_secret(&folder.join("ledger.jsonl"), &terms, &options)?;
-    let mut server: ServerHost<f64, _> = ServerHost::new(config, entropy::system()?, ledger, None)?;
+    let mut server: ServerHost<f64, _> = ServerHost::new(config, SystemSources::new()?, ledger, None)?;
     let mut released = 0;
     while server.open()? {
         for agent in 0..AGENTS {

@@ -37,11 +37,13 @@ pub fn summary(scenario: &Scenario, summary: &Statistics, cautions: &[String]) -
 /// bound), and how often the best guess about one agent is right at most.
 fn facts(scenario: &Scenario, summary: &Statistics, method: &MethodStatistics) -> Map<String, Value> {
     let event = events::event(scenario, summary, method.method).map(|event| ("event".to_owned(), event.into()));
+    // Four decimals, rounded up: a bound stays one.
+    let up = |x: f64| (x * 1e4).ceil() / 1e4;
     let told = method.losses.map(|[loss, small]| {
         [
-            ("epsilon_between_contributions".to_owned(), loss.between.into()),
-            ("epsilon_between_contributions_at_1e-5".to_owned(), small.between.into()),
-            ("best_guess".to_owned(), loss.best_guess.into()),
+            ("epsilon_between_contributions".to_owned(), loss.between.map(up).into()),
+            ("epsilon_between_contributions_at_1e-5".to_owned(), small.between.map(up).into()),
+            ("best_guess".to_owned(), up(loss.best_guess).into()),
         ]
     });
     event.into_iter().chain(told.into_iter().flatten()).collect()

@@ -319,7 +319,9 @@ fn privacy_epsilon_prints_the_papers_losses() {
                 "json",
             ],
         ));
-        assert_eq!(keys(&answer), ["accountant", "epsilon", "neighboring_relation", "order"]);
+        let said =
+            ["accountant", "best_guess", "epsilon", "epsilon_between_contributions", "neighboring_relation", "order"];
+        assert_eq!(keys(&answer), said);
         assert_eq!(format!("{:.2}", answer["epsilon"].as_f64().unwrap()), printed);
     }
 }

@@ -163,7 +163,7 @@ fn explain_says_who_from_whom_for_every_shipped_scenario() {
         "Each agent enters one with probability 0.25, in secret",
         "With prior-noise, dp-prior: 6 releases, after the rounds [0, 0, 0, 4, 8, 16]. Every agent enters each",
         "prior-noise, dp-prior: ε = 7.05",
-        "after 6 releases by PLD (exact)",
+        "after 6 releases by PLD (exact; what the budget's filter counts)",
         "dp-fts-de, pure-noise, uniform-weights, global-init: ε = 7.05",
     ] {
         assert!(federated.contains(needed), "{needed}: {federated}");
