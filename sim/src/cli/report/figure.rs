@@ -43,7 +43,7 @@ pub struct Sheeted {
 /// How the vertical axis of a figure is scaled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Axis {
-    /// From zero
+    /// From zero up to the largest value
     Linear,
     /// Down to the least positive value, at most four decades
     Logarithmic,
