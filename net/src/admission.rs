@@ -8,7 +8,7 @@ use std::fmt;
 
 use sordino_core::federated::{Aggregation, Server, ServerError};
 use sordino_core::privacy::Event;
-use sordino_core::privacy::accountant::{AccountantError, RdpAccountant};
+use sordino_core::privacy::accountant::{Accountant, AccountantError, PldAccountant, PrivacySpent, RdpAccountant};
 use sordino_sim::scenario::Scenario;
 use sordino_sim::scenario::federated::served_delta;
 use sordino_sim::scenario::objective::ObjectiveConfig;
@@ -108,6 +108,9 @@ pub struct Admitted {
     pub delta: f64,
     /// ε of the same releases at [`DELTA_SMALL`].
     pub epsilon_small: f64,
+    /// ε at δ between two contributions that an agent may have sent, neither of which is nothing, by privacy-loss
+    /// distributions; infinite where there is no finite one.
+    pub epsilon_between: f64,
     /// The largest ε of all releases.
     pub epsilon_max: f64,
 }
@@ -174,7 +177,18 @@ pub fn admit(terms: &Terms) -> Result<Admitted, Inadmissible> {
         return Err(Inadmissible::NoRelease { most: epsilon_max, delta, one: epsilon(&event, 1, delta)? });
     }
     let (epsilon, epsilon_small) = (epsilon(&event, releases, delta)?, epsilon(&event, releases, DELTA_SMALL)?);
-    Ok(Admitted { agents: p.agents, points, dim, releases, epsilon, delta, epsilon_small, epsilon_max })
+    let epsilon_between = between(&event, releases, delta)?;
+    Ok(Admitted {
+        agents: p.agents,
+        points,
+        dim,
+        releases,
+        epsilon,
+        delta,
+        epsilon_small,
+        epsilon_between,
+        epsilon_max,
+    })
 }
 
 /// One release of these terms.
@@ -202,7 +216,18 @@ fn epsilon(event: &Event, releases: u32, delta: f64) -> Result<f64, Inadmissible
         return Ok(0.0);
     }
     let mut accountant = RdpAccountant::new();
-    match accountant.compose(event, releases).and_then(|()| accountant.epsilon(delta)) {
+    finite(accountant.compose(event, releases).and_then(|()| accountant.epsilon(delta)))
+}
+
+/// ε of this many releases at δ between two contributions of an agent.
+fn between(event: &Event, releases: u32, delta: f64) -> Result<f64, Inadmissible> {
+    let mut accountant = PldAccountant::new();
+    finite(accountant.compose(event, releases).and_then(|()| accountant.replace_epsilon(delta)))
+}
+
+/// Its ε; infinite where there is no finite one.
+fn finite(spent: Result<PrivacySpent, AccountantError>) -> Result<f64, Inadmissible> {
+    match spent {
         Ok(spent) => Ok(spent.epsilon),
         Err(AccountantError::NoFiniteEpsilon { .. }) => Ok(f64::INFINITY),
         Err(error) => Err(error.into()),
@@ -216,13 +241,6 @@ fn distinct(candidates: &[f64], dim: usize) -> usize {
 }
 
 impl Admitted {
-    /// ε between two contributions that an agent may have sent, neither of which is nothing: at most this, at a δ that is 1 + e^ε
-    /// times as large, because each differs from nothing by ε. A smaller number at the same δ belongs here, once
-    /// core's `replace_epsilon` gives it.
-    pub fn epsilon_between_two(&self) -> f64 {
-        2.0 * self.epsilon
-    }
-
     /// ε at δ, and at 1e-5 where δ is another.
     fn loss(&self) -> String {
         let at = |epsilon, delta| format!("ε ≤ {} at δ = {}", significant(epsilon, 3), significant(delta, 3));
@@ -248,10 +266,10 @@ impl fmt::Display for Admitted {
             f,
             "{agents} agents search {points} distinct points of [0, 1]^{dim}, larger values are better, and there are at most \
              {releases} releases: {} bounds what they tell of whether an agent's contributions were used or counted as nothing, \
-             and at most 2ε = {}, at a δ that is 1 + e^ε times as large, what they tell between two contributions that it may \
-             have sent",
+             and ε ≤ {} at δ = {} what they tell between two contributions that it may have sent",
             self.loss(),
-            significant(self.epsilon_between_two(), 3),
+            significant(self.epsilon_between, 3),
+            significant(self.delta, 3),
         )
     }
 }

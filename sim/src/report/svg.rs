@@ -15,6 +15,10 @@ const BESIDE: f64 = 2.5;
 /// From a dot to its name, and from one name to the next below it.
 const NAME_OFF: f64 = 12.0;
 const NAME_GAP: f64 = 14.0;
+/// Between a name and the upper or lower end of the frame.
+const NAME_MARGIN: f64 = 10.0;
+/// How far a name may reach beyond the right end of the frame.
+const NAME_OVER: f64 = 4.0;
 /// The largest size at which names of curves are shown.
 const NAME_SIZE: f64 = 15.0;
 
@@ -147,7 +151,8 @@ impl Chart {
     }
 
     /// Where all names stand in a key and dots have no curve, a name beside each dot: colours alone tell nobody apart. Names
-    /// that would lie over one another are pushed apart, with a leader each; they stand where there is more room.
+    /// that would lie over one another are pushed apart, with a leader each. Where they do not all fit into the frame there
+    /// is none, and the key remains.
     fn names_at_dots(
         &self,
         out: &mut String,
@@ -169,16 +174,26 @@ impl Chart {
             all.filter_map(|(place, (curve, (label, _)))| Some((at(curve, place)?, curve.class, label))).collect();
         dots.sort_by(|a, b| a.0.1.total_cmp(&b.0.1));
         let wishes: Vec<f64> = dots.iter().map(|((_, y), ..)| *y).collect();
-        let places = spread(&wishes, NAME_GAP, frame.y + 6.0, frame.y + frame.height - 2.0);
-        for (((x, y), class, label), place) in dots.iter().zip(places) {
-            let right = x + NAME_OFF + width(label, NAME_SIZE, true) <= frame.x + frame.width + 4.0;
-            let (to, anchor) = if right { (x + NAME_OFF, "start") } else { (x - NAME_OFF, "end") };
-            if (place - y).abs() > 3.0 {
-                let _ = writeln!(out, r#"<path class="leader {class}" d="M{x:.1} {y:.1}L{to:.1} {place:.1}"/>"#);
-            }
-            let to = to + if right { 2.0 } else { -2.0 };
-            line(out, &format!("label {class}"), to, place + 4.5, anchor, label);
+        let (top, bottom) = (frame.y + NAME_MARGIN, frame.y + frame.height - NAME_MARGIN);
+        let (first, last) = (frame.x, frame.x + frame.width + NAME_OVER);
+        if NAME_GAP * (dots.len() as f64 - 1.0) > bottom - top {
+            return;
         }
+        let mut names = String::new();
+        for (((x, y), class, label), place) in dots.iter().zip(spread(&wishes, NAME_GAP, top, bottom)) {
+            let long = NAME_OFF + width(label, NAME_SIZE, true);
+            let (to, anchor) = match (x + long <= last, x - long >= first) {
+                (true, _) => (x + NAME_OFF, "start"),
+                (false, true) => (x - NAME_OFF, "end"),
+                (false, false) => return,
+            };
+            if (place - y).abs() > 3.0 {
+                let _ = writeln!(names, r#"<path class="leader {class}" d="M{x:.1} {y:.1}L{to:.1} {place:.1}"/>"#);
+            }
+            let to = to + if anchor == "start" { 2.0 } else { -2.0 };
+            line(&mut names, &format!("label {class}"), to, place + 4.5, anchor, label);
+        }
+        out.push_str(&names);
     }
 
     fn place(&self, frame: &Frame, y: f64) -> f64 {

@@ -1,8 +1,8 @@
 //! What two contributions of one agent may be told apart by, where events compare a contribution with *nothing*.
 //!
-//! Under zero-out ([`NeighboringRelation::ReplaceSpecial`]) ε compares "used" with "counted as nothing". Between two
-//! different things that the agent may have sent more can be told: its noise multiplier is z, and the two may lie 2
-//! sensitivities apart.
+//! Under zero-out ([`ReplaceSpecial`](crate::privacy::NeighboringRelation::ReplaceSpecial)) ε compares "used" with "counted as
+//! nothing". Between two different things that the agent may have sent more can be told: its noise multiplier is z, and the
+//! two may lie 2 sensitivities apart.
 //!
 //! | accountant | ε between two contributions, at the same δ | |
 //! |---|---|---|
