@@ -12,7 +12,7 @@ use sordino_core::privacy::accountant::{Accountant, AccountantError, PldAccounta
 use sordino_sim::scenario::Scenario;
 use sordino_sim::scenario::federated::served_delta;
 use sordino_sim::scenario::objective::ObjectiveConfig;
-use sordino_sim::text::significant;
+use sordino_sim::text::{significant, significant_up};
 
 use crate::terms::{Terms, TermsError};
 
@@ -113,6 +113,8 @@ pub struct Admitted {
     pub epsilon_between: f64,
     /// The largest ε of all releases.
     pub epsilon_max: f64,
+    /// Whether rounds may end before their deadline, which shows who is there.
+    pub may_close_early: bool,
 }
 
 /// Refuses a scenario whose inputs have units, names or a goal: the terms carry none of these.
@@ -188,6 +190,7 @@ pub fn admit(terms: &Terms) -> Result<Admitted, Inadmissible> {
         epsilon_small,
         epsilon_between,
         epsilon_max,
+        may_close_early: announced.may_close_early,
     })
 }
 
@@ -243,7 +246,7 @@ fn distinct(candidates: &[f64], dim: usize) -> usize {
 impl Admitted {
     /// ε at δ, and at 1e-5 where δ is another.
     fn loss(&self) -> String {
-        let at = |epsilon, delta| format!("ε ≤ {} at δ = {}", significant(epsilon, 3), significant(delta, 3));
+        let at = |epsilon, delta| format!("ε ≤ {} at δ = {}", significant_up(epsilon, 3), significant(delta, 3));
         let announced = at(self.epsilon, self.delta);
         if self.delta == DELTA_SMALL {
             announced
@@ -268,8 +271,14 @@ impl fmt::Display for Admitted {
              {releases} releases: {} bounds what they tell of whether an agent's contributions were used or counted as nothing, \
              and ε ≤ {} at δ = {} what they tell between two contributions that it may have sent",
             self.loss(),
-            significant(self.epsilon_between, 3),
+            significant_up(self.epsilon_between, 3),
             significant(self.delta, 3),
-        )
+        )?;
+        if self.may_close_early {
+            f.write_str(
+                "; rounds may close early, which shows everybody that nobody is absent, and how many have joined",
+            )?;
+        }
+        Ok(())
     }
 }

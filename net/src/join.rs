@@ -168,12 +168,9 @@ pub async fn join<F: Future<Output = Result<f64, String>>>(
     if over.is_none() {
         agree(joining, &terms)?;
     }
-    if !enrolled(joining, &mut link, over.is_some()).await? {
-        return gave_up(over);
-    }
     match terms.agreement.scalar {
-        ScalarTag::F32 => take_part::<f32, F>(joining, &terms, &mut link, evaluate).await,
-        _ => take_part::<f64, F>(joining, &terms, &mut link, evaluate).await,
+        ScalarTag::F32 => take_part::<f32, F>(joining, &terms, &mut link, over, evaluate).await,
+        _ => take_part::<f64, F>(joining, &terms, &mut link, over, evaluate).await,
     }
 }
 
@@ -332,12 +329,18 @@ async fn take_part<T: Scalar, F: Future<Output = Result<f64, String>>>(
     joining: &Joining,
     terms: &Terms,
     link: &mut Link,
+    over: Option<(Joined, bool)>,
     evaluate: impl FnMut(Query) -> F,
 ) -> Result<Joined, JoinError> {
+    // What cannot be computed is refused before the token is used and anybody counts on this agent.
+    let shared = Shared::<T>::new(terms)?;
+    if !enrolled(joining, link, over.is_some()).await? {
+        return gave_up(over);
+    }
     // Its own draws, from its own entropy; only a new agent uses it.
     let seed = RunSeed::new(deployment()?, joining.invitation.slot);
     let file = Some(joining.folder.join("agent.bin"));
-    let mut agent = HostAgent::open(&Shared::<T>::new(terms)?, joining.invitation.slot, seed, file)?;
+    let mut agent = HostAgent::open(&shared, joining.invitation.slot, seed, file)?;
     let most = [joining.epsilon_max, terms.agreement.announced.epsilon_max];
     agent.limit(most.into_iter().flatten().reduce(f64::min));
     let slot = joining.invitation.slot;

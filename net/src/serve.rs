@@ -73,7 +73,10 @@ pub struct Serving {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Begin {
     /// Agents that must have joined before the first round is announced, and that must have answered a round before it is
-    /// released. If none, all that were not shut out must have joined, and one answer is enough.
+    /// released. If none, all that were not shut out must have joined, and every round is released at its deadline.
+    ///
+    /// **Privacy**: whether a round is held shows whether so many have answered, which no ε covers. Without a number the
+    /// deadline alone decides, and silence shows nothing.
     pub agents: Option<u32>,
     /// The first round is not announced before this moment, whoever is there.
     pub at: Option<SystemTime>,
@@ -87,7 +90,7 @@ impl Begin {
 
     /// Answers without which a round is not released.
     fn answers(&self) -> u32 {
-        self.agents.unwrap_or(1)
+        self.agents.unwrap_or(0)
     }
 }
 

@@ -75,6 +75,16 @@ pub fn significant(x: f64, digits: usize) -> String {
     format!("{x:.*}", (digits as f64 - 1.0 - magnitude).max(0.0) as usize)
 }
 
+/// The same, never below x > 0: for bounds that are told as bounds.
+pub fn significant_up(x: f64, digits: usize) -> String {
+    let nearest = significant(x, digits);
+    match nearest.parse::<f64>() {
+        // One unit of the last digit is more than what rounding took away.
+        Ok(told) if told < x => significant(x + 10f64.powf(x.abs().log10().floor() + 1.0 - digits as f64), digits),
+        _ => nearest,
+    }
+}
+
 /// The admissible name nearest to a misspelt one, if one is near.
 pub fn nearest<'a>(name: &str, admissible: &[&'a str]) -> Option<&'a str> {
     let distance = |other: &str| {
@@ -132,6 +142,21 @@ pub(crate) fn did_you_mean(name: &str, admissible: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn mended3_a_bound_is_never_told_below_itself() {
+        let mut below = 0;
+        for step in 1..4000 {
+            let x = 0.003 * f64::from(step) * 1.0007f64.powi(step);
+            let told: f64 = significant_up(x, 3).parse().unwrap();
+            assert!(told >= x && told <= x * 1.0101, "{x}: {told}");
+            // Negative control: the nearest number is below every second time.
+            below += usize::from(significant(x, 3).parse::<f64>().unwrap() < x);
+        }
+        assert!(below > 1000, "{below}");
+        assert_eq!((significant_up(7.054, 3), significant_up(7.05, 3)), ("7.06".to_owned(), "7.05".to_owned()));
+        assert_eq!(significant_up(f64::INFINITY, 3), "inf");
+    }
 
     #[test]
     fn one_line_of_bounded_length() {

@@ -72,7 +72,7 @@ impl<'a, E: Encoding> Collector<'a, E> {
     ///
     /// **Errors**: [`ServerError::Storage`] if the sums are not those of a release, the flags not one byte for each agent
     /// of the share, or these agents not all enrolled; [`ServerError::Reconfigured`] if the share was made under another
-    /// encoding.
+    /// encoding, or for another broadcast than it.
     pub fn new<F: AsRef<[u8]>>(
         encoding: E,
         share: &Share<F>,
@@ -92,7 +92,7 @@ impl<'a, E: Encoding> Collector<'a, E> {
         if end > agents {
             return Err(ServerError::Storage { what: "flags", len: end, expected: agents });
         }
-        if opening.configuration != encoding.configuration() {
+        if opening.configuration != encoding.configuration() || !encoding.is_of(opening.broadcast) {
             return Err(ServerError::Reconfigured { broadcast: opening.broadcast });
         }
         storage.sums.fill(0);

@@ -98,6 +98,7 @@ pub struct Draws<'a> {
     config: &'a Config,
     mechanism: Option<GridGaussian>,
     clipping_radius: f64,
+    broadcast: u32,
     weights: RoundWeights,
     signal: Signal,
 }
@@ -121,7 +122,7 @@ impl<'a> Draws<'a> {
             _ => (0.0, Signal::Vectors),
         };
         let weights = RoundWeights::new(config, broadcast);
-        Ok(Draws { config, mechanism, clipping_radius, weights, signal })
+        Ok(Draws { config, mechanism, clipping_radius, broadcast, weights, signal })
     }
 }
 
@@ -153,6 +154,11 @@ impl Encoding for Draws<'_> {
 
     fn configuration(&self) -> Digest {
         self.config.digest()
+    }
+
+    /// Weights change from broadcast to broadcast.
+    fn is_of(&self, broadcast: u32) -> bool {
+        self.broadcast == broadcast
     }
 
     fn mechanism(&self) -> Option<&GridGaussian> {

@@ -62,8 +62,13 @@ pub trait Encoding: sealed::Sealed {
     /// Numbers in the sums, and in what is released.
     fn sums_len(&self) -> usize;
 
-    /// Digest of everything that the integers depend on: a partial sum made with other numbers is refused.
+    /// Digest of what the integers depend on, next to the release's number: a partial sum made with other numbers is refused.
     fn configuration(&self) -> Digest;
+
+    /// Whether it is that of this release. What the configuration alone does not tell is told here.
+    fn is_of(&self, _broadcast: u32) -> bool {
+        true
+    }
 
     /// The mechanism of the release; nothing for a mean, which protects nobody.
     fn mechanism(&self) -> Option<&GridGaussian>;

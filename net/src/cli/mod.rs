@@ -9,7 +9,7 @@
 //! | `bridge` (feature `mqtt`) | `bridge` |
 //! | `common` | what several of them read |
 //!
-//! Results go to standard output, progress and errors to standard error. Exit codes: 0 done, 2 usage or bad input, 1
+//! Results go to standard output, progress and errors to standard error. Exit codes: 0 done, or ended by SIGTERM, 2 usage or bad input, 1
 //! anything else.
 
 use std::ffi::OsString;

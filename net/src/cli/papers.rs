@@ -77,7 +77,7 @@ fn replay_server(folder: &Path) -> Result<(), CliError> {
 }
 
 /// What a promise does not cover; docs/privacy.md says more about each.
-const NOT_COVERED: [&str; 20] = [
+const NOT_COVERED: [&str; 21] = [
     "the server, which sees every agent's vectors; whoever has its key and its disk is the server",
     "that the server does what it says: an agent believes it about q, z, δ and the noise that is added",
     "that an agent is enrolled, how many there are, their weights and regions",
@@ -89,6 +89,7 @@ const NOT_COVERED: [&str; 20] = [
     "two agents that one person enrols: they are two units",
     "the secret sample, if the server tells it: ε counts on its secrecy",
     "rounds that close early: they show that nobody was absent, and how many have joined",
+    "rounds that are held until a number of agents have answered: they show whether so many have",
     "a revoked agent where rounds close early",
     "a round that takes longer than its deadline and delay: that shows",
     "a process on the server's machine that sees when noise is drawn",

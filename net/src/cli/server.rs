@@ -60,8 +60,8 @@ pub struct Serve {
     /// How long the server stays after the last broadcast; with --close-early it leaves as soon as all have it
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = common::duration)]
     linger: Duration,
-    /// Begin when this many agents have joined, and release nothing of a round that fewer have answered: a public number; 0
-    /// begins and releases whoever is there [default: all must have joined, and one must have answered]
+    /// Begin when this many agents have joined, and hold a round that fewer have answered: everybody then sees whether so
+    /// many have, which no ε covers; 0 begins at once [default: all must have joined, and no round is held]
     #[arg(long, value_name = "AGENTS")]
     min_agents: Option<u32>,
     /// Begin no earlier: 2026-12-01T08:00:00Z, or seconds since 1970; the agents of --min-agents must have joined as well

@@ -17,7 +17,7 @@ use sordino_net::join::{JoinError, Joining, join};
 use sordino_net::keys;
 use sordino_net::terms::{Terms, TermsError};
 use sordino_sim::scenario::Shipped;
-use sordino_sim::text::significant;
+use sordino_sim::text::significant_up;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
@@ -276,7 +276,10 @@ fn mended3_an_agent_says_what_it_agrees_to_and_when_it_contributes_no_more() {
                 format!("at most {ROUNDS} releases"),
                 "at δ = 1.00e-5 bounds".into(),
                 "used or counted as nothing".into(),
-                format!("ε ≤ {} at δ = 1.00e-5 what they tell between two", significant(admitted.epsilon_between, 3)),
+                format!(
+                    "ε ≤ {} at δ = 1.00e-5 what they tell between two",
+                    significant_up(admitted.epsilon_between, 3)
+                ),
                 invitations[slot].pins[0].to_string(),
                 format!("its own limit of ε = {MOST} admits {fits} of them"),
             ] {
