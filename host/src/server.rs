@@ -124,6 +124,9 @@ pub struct StoredServer<S = ServerState, K = ()> {
     method: K,
 }
 
+/// A stored server, with the vectors of its last broadcast.
+pub type Resumed<'s, T, K = ()> = (StoredServer<ServerState, K>, &'s [T]);
+
 /// Why a server cannot go on. Nothing was released.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
@@ -188,7 +191,7 @@ where
         mut method: M,
         sources: S,
         ledger: L,
-        stored: Option<(StoredServer<ServerState, M::Stored>, &[T])>,
+        stored: Option<Resumed<'_, T, M::Stored>>,
     ) -> Result<Self, HostError> {
         let (released, agents) = method.sizes()?;
         let mut numbers = ServerNumbers::sized(released, agents);
