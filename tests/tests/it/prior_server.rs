@@ -77,7 +77,7 @@ fn machine(world: &World<f64>, reversed: bool, absent: usize) -> (Vec<f64>, Vec<
     let mut charged = Vec::new();
     for j in 0..3 {
         let source = &mut source(j);
-        let mut server = numbers.attach(PLAN, &world, &mut state, &mut posterior).unwrap();
+        let mut server = numbers.attach(PLAN, world, &mut state, &mut posterior).unwrap();
         let _ = server.handle(ServerInput::Open, source).unwrap();
         let mut uploads: Vec<(u32, Vec<f64>)> =
             (0..N).zip(logs.iter().map(|log| vector(world, server.method().posterior(), log))).skip(absent).collect();
@@ -315,7 +315,7 @@ fn mended_a_release_is_charged_on_the_grid_that_it_was_collected_on() {
     );
     for phase in [ServerPhase::Collecting, ServerPhase::Charging] {
         for (plan, world, posterior) in [(cheap, &world, &mut posterior), (PLAN, &coarse_world, &mut coarse)] {
-            let refused = numbers.attach(plan, &world, &mut state, posterior).err();
+            let refused = numbers.attach(plan, world, &mut state, posterior).err();
             assert_eq!(refused, Some(reconfigured), "{phase:?}");
         }
         // Negative control: what the plan says of a later release is no matter of this one.
