@@ -29,5 +29,5 @@ class Sight(NamedTuple):
 def candidates(flat: Sequence[float], dim: int) -> numpy.ndarray:
     """The points of all candidates, one row each; not to be written to."""
     points = numpy.asarray(flat, dtype=float).reshape(-1, dim)
-    points.flags.writeable = False
+    points.setflags(write=False)
     return points

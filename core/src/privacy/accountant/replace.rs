@@ -172,7 +172,7 @@ mod tests {
             assert!(between.epsilon > 2.0 * accountant.epsilon(1e-5).unwrap().epsilon);
             assert_eq!((between.releases, between.delta), (9, 1e-5));
             let guess = accountant.best_guess().unwrap();
-            assert!(guess >= 0.691_462_461_274 && guess <= 1.0, "Φ(½) at least: {guess}");
+            assert!((0.691_462_461_274..=1.0).contains(&guess), "Φ(½) at least: {guess}");
             before = between.epsilon;
         }
         assert_eq!(exact.replace_epsilon(1e-5).unwrap().quality, Quality::Exact);
