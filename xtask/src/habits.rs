@@ -53,10 +53,10 @@ fn licences() -> Result<String, String> {
     process::run(
         Command::new(&deny).args(["--workspace", "check", "licenses", "bans", "sources"]).current_dir(root()),
     )?;
-    // The wheel is a workspace of its own.
-    let (manifest, rules) = (["--manifest-path", "python/Cargo.toml", "check"], ["licenses", "bans", "sources"]);
+    // The wheel is a workspace of its own. Where its rules are is an option of the program, before the command.
     let mut wheel = Command::new(&deny);
-    process::run(wheel.args(manifest).arg("--config").arg(root().join("deny.toml")).args(rules).current_dir(root()))?;
+    wheel.args(["--manifest-path", "python/Cargo.toml", "--config", "deny.toml"]);
+    process::run(wheel.args(["check", "licenses", "bans", "sources"]).current_dir(root()))?;
     Ok(String::new())
 }
 
