@@ -20,9 +20,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let x = optimizer.suggest()?;
         let y = branin(x[0], x[1]);
         optimizer.observe(&x, y)?;
-        if round % 8 == 0 {
-            optimizer.fit(&mut vec![0.0; optimizer::fit_scratch_len(round)])?;
-        }
         println!("{round:2}  ({:7.3}, {:7.3})  {y:10.4}", x[0], x[1]);
     }
     let (best, value) = optimizer.best().ok_or("nothing observed")?;

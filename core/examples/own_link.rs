@@ -21,8 +21,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let features = PublicFeatures::new(7, SquaredExponential, 0.2, 1.0);
     let candidates = candidates_digest(&Candidates::<f64>::grid(50, 1)?, &mut [0.0]);
     let announced = Announced { epsilon_max: None, delta: 1e-5, deadline_ms: 60_000, may_close_early: true };
-    let agreement =
-        Agreement { config, features, candidates, dim: 1, scalar: ScalarTag::F64, deployment: 0x5eed, announced };
+    let protocol = Protocol::Draws(DrawsProtocol { config, features });
+    let agreement = Agreement { protocol, candidates, dim: 1, scalar: ScalarTag::F64, deployment: 0x5eed, announced };
     let mut server = ServerExchange::new(&agreement, Pace { ask_again_ms: 999, spread_ms: 99 }, [0; AGENTS as usize]);
     let mut agents: Vec<AgentExchange> = (0..AGENTS).map(|agent| AgentExchange::new(&agreement, agent)).collect();
     let (mut history, mut frames) = (vec![agreement.digest()], Vec::new());

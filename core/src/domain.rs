@@ -17,6 +17,8 @@
 //! # Ok::<(), sordino_core::domain::DomainError>(())
 //! ```
 
+pub mod sobol;
+
 use core::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -130,7 +132,7 @@ impl core::error::Error for DomainError {}
 
 /// Whether low < high and both are finite, by their bits: a device without double precision links no `f64` comparison
 /// for it.
-fn below(low: f64, high: f64) -> bool {
+pub(crate) fn below(low: f64, high: f64) -> bool {
     let finite = |x: f64| x.to_bits() >> 52 & 0x7ff != 0x7ff;
     // Sign and magnitude to two's complement: integers in the order of the numbers, both zeros at 0.
     let order = |x: f64| {

@@ -148,10 +148,12 @@
 //! | [`kernel`] | covariance functions |
 //! | [`features`] | finite feature maps |
 //! | [`domain`] | boxes, grids, candidate lists, sub-regions |
+//! | [`space`] | what is searched, in a user's units: real and whole numbers, categories, levels, context |
 //! | [`surrogate`] | posteriors |
 //! | [`acquisition`] | which candidate next |
 //! | [`schedule`] | numbers that move with the round |
 //! | [`optimizer`] | ask and tell without privacy |
+//! | [`prior`] | a search that begins with what others learned in common |
 //! | [`privacy`] | events, exact mechanisms on integer grids, accountants, budgets |
 //! | [`federated`] | a trusted server, private towards everybody else |
 //! | [`outsourced`] | a curator holds the inputs, a modeler optimises on a transformed copy |
@@ -194,9 +196,11 @@ pub mod optimizer;
 pub mod output;
 pub mod outsourced;
 pub mod parameter;
+pub mod prior;
 pub mod privacy;
 pub mod random;
 pub mod schedule;
 pub mod snapshot;
+pub mod space;
 pub mod surrogate;
 pub mod wire;

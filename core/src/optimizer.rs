@@ -1,58 +1,64 @@
 //! Plain Bayesian optimisation, without privacy: ask for a point, tell its value.
 //!
-//! What a newcomer needs in ten lines, on a host and on a device: an exact posterior over a box, whose mean and scale
-//! follow the data, maximised by expected improvement. The state is the storage and a few words; the same observations
-//! and fits give the same suggestions everywhere, also after a restart ([`Optimizer::resume`]).
+//! What a newcomer needs in ten lines, on a host and on a device, with nothing to choose. The model is an exact posterior
+//! over a box with one lengthscale for each axis; mean, scale, lengthscales and noise follow the data, the last two by
+//! maximum a posteriori under priors that grow with the number of axes. It refits by itself. The next point is where the
+//! expected improvement is largest. The state is the storage and a few words; the same observations give the same
+//! suggestions everywhere, also after a restart ([`Optimizer::resume`]).
+//!
+//! **When it refits**: before a suggestion, once the initial points are told: after every value until 2D + 16 are told, D
+//! axes, then at growing gaps, a quarter of what was told beyond 2D + 8. A fit that is due is made before the next
+//! value is taken at the latest, so what was fitted is a function of the values in their order and of nothing else. A log
+//! needs no entry for it; an entry saves the time ([`Optimizer::take_fit`]).
 //!
 //! **Numerics**: the noise fraction in use is never below [`Optimizer::noise_floor`], 4(n + 8)·ε at a capacity of n, nor
 //! is a row's noise, however often it was repeated: below that the format does not resolve what the other rows leave of a
 //! row. Twice the floor of variance left at a point counts as none. In `f64` the floor is 1e-13 at 100 observations and
-//! acts on nothing; in `f32` it is 5e-5. What that costs, median regret of 16 shifts each after 60 exact values with fits
-//! (a wave, Branin, a bowl, Hartmann 3, ranges 1 to 6): 1e-6 to 1e-4 in one and two dimensions where `f64` comes to 1e-10
-//! to 3e-6, and 0.002 to 0.01 in three where `f64` comes to 0.001 to 0.005; at values with noise of 0.01 the point that
-//! [`Optimizer::best`] names is as good as in `f64` or better in seven of eight settings.
+//! acts on nothing; in `f32` it is 5e-5.
+//!
+//! **Source**: Hvarfner, Hellsten and Nardi 2024 (priors); Ament et al. 2023 (acquisition).
 //!
 //! **Example**: that of [`Optimizer`].
 
+mod advise;
+mod among;
+mod context;
 mod error;
+mod layout;
+mod level;
 mod log;
 mod refit;
 mod settings;
 mod suggest;
+mod surface;
 #[cfg(test)]
 mod tests;
 mod work;
 
+pub use advise::Recommendation;
+pub use among::CANDIDATES_MAX;
 pub use error::OptimizerError;
+pub use layout::storage_len;
 pub use log::{LogEntry, Parameters};
-pub use settings::{Acquisition, Settings};
+pub use refit::Fit;
+pub use settings::Settings;
 
-use self::work::{Level, Work};
-use crate::acquisition::maximize;
-use crate::domain::{BoxDomain, DIM_MAX, DomainError, collected};
-use crate::kernel::StationaryKernel;
-use crate::linalg::slice::{self, head_mut, part};
-use crate::linalg::{lower, sum_of_squares};
+pub use crate::acquisition::Acquisition;
+
+use self::layout::{Model, Parts, Rest, split};
+use self::work::Work;
+use crate::domain::{DIM_MAX, collected};
 use crate::math::Scalar;
+use crate::space::{Space, SpaceError};
 use crate::surrogate::exact::{self, ExactGp, WhenFull};
-use crate::surrogate::fit;
+use crate::surrogate::map;
 use crate::surrogate::noise::least_resolved;
 use crate::surrogate::{Observed, SurrogateError};
 
 /// A point in the user's units.
 pub type Point<T> = heapless::Vec<T, DIM_MAX>;
 
-/// Numbers of storage for `dim` axes and at most `capacity` observations.
-pub const fn storage_len(dim: usize, capacity: usize) -> usize {
-    exact::storage_len(dim, capacity) + 2 * capacity + maximize::scratch_len(dim) + 2 * dim
-}
-
-/// Numbers of scratch for [`Optimizer::fit`] with `observations` observations.
-pub const fn fit_scratch_len(observations: usize) -> usize {
-    fit::scratch_len(observations) + 2 * observations
-}
-
-/// Ask and tell over a box. It maximises.
+/// Ask and tell over a box, or any [`Space`]. It maximises.
 ///
 /// ```
 /// use sordino_core::{domain::BoxDomain, optimizer::{self, Optimizer, Settings}};
@@ -75,31 +81,29 @@ pub const fn fit_scratch_len(observations: usize) -> usize {
 /// use sordino_core::{domain::BoxDomain, optimizer::{self, Optimizer, OptimizerError, Settings}};
 /// const CAPACITY: usize = 20;
 /// const STORAGE: usize = optimizer::storage_len(1, CAPACITY);
-/// const SCRATCH: usize = optimizer::fit_scratch_len(CAPACITY);
 ///
-/// fn tune(storage: &mut [f32; STORAGE], scratch: &mut [f32; SCRATCH]) -> Result<f32, OptimizerError> {
+/// fn tune(storage: &mut [f32; STORAGE]) -> Result<f32, OptimizerError> {
 ///     let domain = BoxDomain::new(&[(0.0, 1.0)])?;
 ///     let mut optimizer = Optimizer::new(domain, Settings::default(), CAPACITY, &mut storage[..])?;
-///     for round in 1..=CAPACITY {
+///     for _ in 0..CAPACITY {
 ///         let x = optimizer.suggest()?;
 ///         optimizer.observe(&x, 1.0 - (x[0] - 0.3) * (x[0] - 0.3))?;
-///         if round % 5 == 0 {
-///             optimizer.fit(&mut scratch[..])?;
-///         }
 ///     }
 ///     Ok(optimizer.best().map_or(0.5, |(point, _)| point[0]))
 /// }
 ///
 /// # fn main() -> Result<(), OptimizerError> {
-/// # let (storage, scratch) = (&mut [0.0; STORAGE], &mut [0.0; SCRATCH]); // of a `static_cell::StaticCell`, say
-/// let best = tune(storage, scratch)?;
+/// # let storage = &mut [0.0; STORAGE]; // of a `static_cell::StaticCell`, say
+/// let best = tune(storage)?;
 /// assert!((best - 0.3).abs() < 0.05, "{best}");
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Clone, Debug)]
 pub struct Optimizer<T, S> {
-    domain: BoxDomain,
+    space: Space,
+    /// The context of the next question, at its axes.
+    given: Option<Point<T>>,
     settings: Settings,
     /// The noise fraction is at least the floor.
     parameters: Parameters<T>,
@@ -111,65 +115,50 @@ pub struct Optimizer<T, S> {
     refused: u32,
     /// The last one was.
     last_refused: bool,
-    /// Nothing was told since the last fit.
-    fitted: bool,
+    /// A fit was made that [`Optimizer::take_fit`] has not handed out.
+    untaken: bool,
+    /// The factor in the storage is that of the parameters: not while a fit is under way.
+    factored: bool,
+    /// The expected improvement of the last suggestion, unit y.
+    gain: Option<T>,
     work: Work<T>,
     storage: S,
 }
-
-struct Parts<'a, T> {
-    /// Of the exact posterior.
-    model: &'a mut [T],
-    /// L⁻¹(y − mean of y).
-    whitened: &'a mut [T],
-    /// The solved column L⁻¹k(x) of a candidate.
-    column: &'a mut [T],
-    search: &'a mut [T],
-    point: &'a mut [T],
-    incumbent: &'a mut [T],
-}
-
-fn split<T>(storage: &mut [T], dim: usize, capacity: usize) -> Parts<'_, T> {
-    let (model, rest) = slice::split(storage, exact::storage_len(dim, capacity));
-    let (whitened, rest) = slice::split(rest, capacity);
-    let (column, rest) = slice::split(rest, capacity);
-    let (search, rest) = slice::split(rest, maximize::scratch_len(dim));
-    let (point, rest) = slice::split(rest, dim);
-    Parts { model, whitened, column, search, point, incumbent: head_mut(rest, dim) }
-}
-
-type Model<'a, T> = ExactGp<T, StationaryKernel<T>, &'a mut [T]>;
 
 impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     /// Nothing observed yet; room for `capacity` observations in `storage` of [`storage_len`].
     ///
     /// **Errors**: [`OptimizerError`].
-    pub fn new(domain: BoxDomain, settings: Settings, capacity: usize, storage: S) -> Result<Self, OptimizerError> {
-        let (needed, given) = (storage_len(domain.dim(), capacity), storage.as_ref().len());
+    pub fn new(
+        space: impl Into<Space>,
+        settings: Settings,
+        capacity: usize,
+        storage: S,
+    ) -> Result<Self, OptimizerError> {
+        let space = space.into();
+        let (needed, given) = (storage_len(space.dim(), capacity), storage.as_ref().len());
         if given < needed {
             return Err(SurrogateError::Storage { needed, given }.into());
         }
-        domain.check_format::<T>()?;
+        space.check_format::<T>()?;
         if let Acquisition::UpperConfidenceBound { width } = settings.acquisition
             && !T::from_f64(width).is_finite()
         {
             return Err(OptimizerError::Width { width });
         }
-        let noise = T::from_f64(settings.noise_fraction);
-        // Not `noise >= 0`, which compilers turn into a comparison of the f64.
-        if !(noise.abs() == noise && noise.is_finite()) {
-            return Err(SurrogateError::NoiseVariance { value: settings.noise_fraction }.into());
-        }
         let mut optimizer = Optimizer {
-            domain,
-            parameters: unfitted(&settings, capacity),
+            parameters: unfitted(space.dim(), capacity),
+            space,
+            given: None,
             settings,
             capacity,
             len: 0,
             told: 0,
             refused: 0,
             last_refused: false,
-            fitted: false,
+            untaken: false,
+            factored: true,
+            gain: None,
             work: Work::None,
             storage,
         };
@@ -180,41 +169,40 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     /// The optimiser that was told and fitted what `log` says, oldest first, under the same domain, settings and
     /// capacity: its suggestions are, bit for bit, those of the one that wrote the log.
     ///
-    /// A program asks [`Optimizer::check`], writes a [`LogEntry`], tells the point, and writes one after every fit. What was
-    /// refused when the log was written is refused again; [`Optimizer::refused`] counts it.
+    /// A program asks [`Optimizer::check`], writes a [`LogEntry`] and tells the point. Fits are made again where they were
+    /// made; an entry of [`Optimizer::take_fit`] saves that. What was refused when the log was written is refused again;
+    /// [`Optimizer::refused`] counts it.
     ///
     /// **Errors**: as [`Optimizer::new`]; [`SurrogateError::Dimension`] for a point of another box; for fitted parameters
     /// that cannot be those of this optimiser [`OptimizerError::Kernel`], [`SurrogateError::Unresolved`] or
     /// [`SurrogateError::Singular`].
     ///
-    /// **Cost**: n² flops an observation, n³/3 a fit; no search.
+    /// **Cost**: n² flops an observation; n³/3 a fit that the log has, at most 48 n³ one that it has not. About four times the
+    /// last fit is what all of them take.
     ///
     /// ```
     /// use sordino_core::{domain::BoxDomain, optimizer::{self, LogEntry, Optimizer, Settings}};
     /// let domain = BoxDomain::new(&[(0.0, 20.0)])?;
     /// let storage = || vec![0.0f32; optimizer::storage_len(1, 20)];
     /// let (mut optimizer, mut log) = (Optimizer::new(domain.clone(), Settings::default(), 20, storage())?, vec![]);
-    /// for round in 1..=12 {
+    /// for _ in 0..12 {
     ///     let x = optimizer.suggest()?;
     ///     let y = -(x[0] - 6.5) * (x[0] - 6.5);
     ///     log.push(LogEntry::told(&x, y)?);
     ///     optimizer.observe(&x, y)?;
-    ///     if round == 8 && optimizer.fit(&mut vec![0.0; optimizer::fit_scratch_len(8)])?.is_some() {
-    ///         log.push(LogEntry::Fitted(optimizer.parameters()));
-    ///     }
     /// }
     /// let mut resumed = Optimizer::resume(domain, Settings::default(), 20, storage(), log)?;
     /// assert_eq!(resumed.suggest()?, optimizer.suggest()?);
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     pub fn resume(
-        domain: BoxDomain,
+        space: impl Into<Space>,
         settings: Settings,
         capacity: usize,
         storage: S,
         log: impl IntoIterator<Item = LogEntry<T>>,
     ) -> Result<Self, OptimizerError> {
-        let mut optimizer = Self::new(domain, settings, capacity, storage)?;
+        let mut optimizer = Self::new(space, settings, capacity, storage)?;
         optimizer.replay(log)?;
         Ok(optimizer)
     }
@@ -226,8 +214,9 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     ///
     /// **Errors**: as [`Optimizer::resume`]. What was replayed until then stays.
     pub fn replay(&mut self, log: impl IntoIterator<Item = LogEntry<T>>) -> Result<(), OptimizerError> {
-        self.parameters = unfitted(&self.settings, self.capacity);
-        (self.len, self.told, self.refused, self.last_refused, self.fitted) = (0, 0, 0, false, false);
+        self.parameters = unfitted(self.space.dim(), self.capacity);
+        (self.len, self.told, self.refused, self.last_refused) = (0, 0, 0, false);
+        (self.untaken, self.factored, self.gain) = (false, true, None);
         self.work = Work::None;
         for entry in log {
             match entry {
@@ -260,11 +249,9 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         self.told
     }
 
-    /// Whether a fit came after the last accepted observation, also one that found nothing to change. It is kept by
-    /// [`Optimizer::resume`]: a program that fits at every eighth observation asks for `told() % 8 == 0 && !just_fitted()`,
-    /// and a reset between the observation and the fit neither loses the fit nor makes it twice.
+    /// Whether a fit came after the last accepted observation, also one that found nothing to change.
     pub fn just_fitted(&self) -> bool {
-        self.fitted
+        self.told > 0 && self.parameters.told >= self.told
     }
 
     /// Observations that were refused since the beginning.
@@ -272,9 +259,9 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         self.refused
     }
 
-    /// Lengthscale in use, as a fraction of each side of the box.
-    pub fn lengthscale(&self) -> T {
-        self.parameters.lengthscale
+    /// Lengthscales in use, one for each axis, as fractions of its side of the box.
+    pub fn lengthscales(&self) -> &[T] {
+        &self.parameters.lengthscales
     }
 
     /// Noise variance in use, as a fraction of the function's variance.
@@ -282,9 +269,9 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         self.parameters.noise_fraction
     }
 
-    /// Both, for a log: see [`Optimizer::resume`].
-    pub fn parameters(&self) -> Parameters<T> {
-        self.parameters
+    /// Both, for a log: see [`Optimizer::take_fit`].
+    pub fn parameters(&self) -> &Parameters<T> {
+        &self.parameters
     }
 
     /// The least noise fraction that the format resolves at this capacity: 4(capacity + 8)·ε. Smaller ones are raised.
@@ -296,28 +283,29 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     /// before it writes; the few observations that pass and are then refused (a value whose square overflows beside the
     /// others) belong into the log all the same.
     ///
-    /// **Errors**: [`SurrogateError::Dimension`], [`SurrogateError::NonFinite`], [`DomainError::Outside`] with axis, value
+    /// **Errors**: [`SurrogateError::Dimension`], [`SurrogateError::NonFinite`], [`SpaceError::Value`] with axis, value
     /// and range, [`SurrogateError::Full`] unless the oldest may go.
     ///
     /// ```
-    /// use sordino_core::domain::{BoxDomain, DomainError};
+    /// use sordino_core::domain::BoxDomain;
     /// use sordino_core::optimizer::{self, Optimizer, OptimizerError, Settings};
+    /// use sordino_core::space::{Kind, SpaceError};
     /// let domain = BoxDomain::new(&[(0.0, 1.0), (10.0, 20.0)])?;
     /// let optimizer = Optimizer::new(domain, Settings::default(), 4, vec![0.0; optimizer::storage_len(2, 4)])?;
     /// assert_eq!(optimizer.check(&[0.5, 15.0], 1.0), Ok(()));
-    /// let outside = DomainError::Outside { axis: 1, value: 2.0, low: 10.0, high: 20.0 };
-    /// assert_eq!(optimizer.check(&[0.5, 2.0], 1.0), Err(OptimizerError::Domain(outside)));
+    /// let outside = SpaceError::Value { axis: 1, value: 2.0, kind: Kind::Real { low: 10.0, high: 20.0 } };
+    /// assert_eq!(optimizer.check(&[0.5, 2.0], 1.0), Err(OptimizerError::Space(outside)));
     /// # Ok::<(), OptimizerError>(())
     /// ```
     pub fn check(&self, point: &[T], value: T) -> Result<(), OptimizerError> {
-        let (expected, given) = (self.domain.dim(), point.len());
+        let (expected, given) = (self.space.dim(), point.len());
         if given != expected {
             return Err(SurrogateError::Dimension { expected, given }.into());
         }
         if let Some(number) = point.iter().chain(core::iter::once(&value)).find(|number| !number.is_finite()) {
             return Err(SurrogateError::NonFinite { value: number.to_f64() }.into());
         }
-        self.domain.contains(point)?;
+        self.space.check(point)?;
         if self.len == self.capacity && self.settings.when_full == WhenFull::Refuse {
             return Err(SurrogateError::Full { capacity: self.capacity }.into());
         }
@@ -326,115 +314,129 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
 
     /// Tells the value of a point, a suggested one or any other of the box.
     ///
-    /// **Errors**: [`OptimizerError`]. A point outside the box ([`DomainError::Outside`]) changes nothing: it is not one
+    /// **Errors**: [`OptimizerError`]. A point that cannot be asked ([`SpaceError::Value`]) changes nothing: it is not one
     /// that was asked for. After any other refusal the model is as it was, except that a sliding window may have forgotten
     /// its oldest observation, and the next suggestion is another one.
     pub fn observe(&mut self, point: &[T], value: T) -> Result<Observed, OptimizerError> {
         let checked = self.check(point, value);
-        if let Err(error @ OptimizerError::Domain(DomainError::Outside { .. })) = checked {
+        if let Err(error @ OptimizerError::Space(SpaceError::Value { .. })) = checked {
             return Err(error);
         }
-        self.work = Work::None;
+        if checked.is_ok() {
+            self.catch_up();
+        }
+        (self.work, self.gain) = (Work::None, None);
         let observed = checked.and_then(|()| self.tell(point, value));
         self.last_refused = observed.is_err();
-        self.fitted &= self.last_refused;
         let counter = if self.last_refused { &mut self.refused } else { &mut self.told };
         *counter = counter.saturating_add(1);
         observed
     }
 
     fn tell(&mut self, point: &[T], value: T) -> Result<Observed, OptimizerError> {
-        let in_box = |(axis, x): (usize, &T)| self.domain.to_unit(axis, *x).unwrap_or(T::INFINITY);
-        let unit: Point<T> = collected(point.iter().enumerate().map(in_box));
-        let (mut gp, _) = self.parts()?;
+        let unit = self.to_unit(point);
+        if self.settings.half_life > 0 {
+            self.fade();
+        }
+        let (mut gp, ..) = self.parts()?;
         let observed = gp.observe(&unit, value);
         // Also after a refusal: a sliding window has dropped a row before it.
         self.len = gp.len();
         Ok(observed?)
     }
 
-    /// The observed point of largest posterior mean, in the user's units, and that mean.
-    pub fn best(&mut self) -> Option<(Point<T>, T)> {
-        let dim = self.domain.dim();
-        if self.len == 0 {
-            return None;
-        }
-        // The same numbers as those a suggestion under way holds there.
-        let (mut gp, rest) = self.parts().ok()?;
-        let level = level(&mut gp, rest.whitened, rest.column);
-        let mut unit: Point<T> = Point::new();
-        unit.extend_from_slice(part(gp.inputs(), level.incumbent * dim, dim)).ok()?;
-        Some((self.to_user(&unit), level.value))
+    /// Lets every observation count a little less.
+    fn fade(&mut self) {
+        let (dim, capacity) = (self.space.dim(), self.capacity);
+        let kept = (T::from_f64(-core::f64::consts::LN_2) / T::from_u32(self.settings.half_life)).exp_nonpositive();
+        exact::fade(kept, dim, capacity, self.len, split(self.storage.as_mut(), dim, capacity).model);
+        self.factored = self.len == 0;
     }
 
     /// The parameters of an earlier fit. If they are refused the model is lost.
     fn adopt(&mut self, fitted: Parameters<T>) -> Result<(), OptimizerError> {
-        let (n, dim, capacity, least) = (self.len, self.domain.dim(), self.capacity, self.noise_floor());
-        let Parameters { lengthscale, noise_fraction } = fitted;
-        let kernel = StationaryKernel::with_shape(self.settings.shape, lengthscale, T::ONE)?;
-        if noise_fraction < least {
-            let (noise_variance, smallest) = (noise_fraction.to_f64(), least.to_f64());
+        let (dim, least) = (self.space.dim(), self.noise_floor());
+        let (expected, given) = (dim, fitted.lengthscales.len());
+        if given != expected {
+            return Err(SurrogateError::Dimension { expected, given }.into());
+        }
+        for lengthscale in &fitted.lengthscales {
+            crate::kernel::Isotropic::new(*lengthscale)?;
+        }
+        if !(fitted.noise_fraction >= least && fitted.noise_fraction.is_finite()) {
+            let (noise_variance, smallest) = (fitted.noise_fraction.to_f64(), least.to_f64());
             return Err(SurrogateError::Unresolved { noise_variance, smallest }.into());
         }
-        let model = split(self.storage.as_mut(), dim, capacity).model;
-        exact::refactor_in_place(&kernel, noise_fraction, least, dim, capacity, n, model)?;
-        (self.parameters, self.fitted) = (fitted, true);
+        (self.parameters, self.factored, self.untaken, self.work) = (fitted, false, false, Work::None);
+        self.factor()
+    }
+
+    /// The factor of the parameters in use, if the storage holds another.
+    fn factor(&mut self) -> Result<(), OptimizerError> {
+        if self.factored {
+            return Ok(());
+        }
+        let (n, dim, capacity, least) = (self.len, self.space.dim(), self.capacity, self.noise_floor());
+        self.write_scales();
+        let Parts { model, scales, .. } = split(self.storage.as_mut(), dim, capacity);
+        let kernel = map::kernel(self.settings.shape, scales, categories(&self.space))?;
+        exact::refactor_in_place(&kernel, self.parameters.noise_fraction, least, dim, capacity, n, model)?;
+        self.factored = true;
         Ok(())
     }
 
+    fn write_scales(&mut self) {
+        let (dim, capacity) = (self.space.dim(), self.capacity);
+        let Parts { scales, rest, .. } = split(self.storage.as_mut(), dim, capacity);
+        let axes = scales.iter_mut().zip(rest.spread).zip(&self.parameters.lengthscales);
+        for ((scale, spread), lengthscale) in axes {
+            *scale = T::ONE / (*lengthscale * *lengthscale);
+            *spread = T::from_f64(0.3) * lengthscale.min(T::ONE);
+        }
+    }
+
     fn to_user(&self, unit: &[T]) -> Point<T> {
-        let user = |(axis, x): (usize, &T)| self.domain.from_unit(axis, *x).unwrap_or(T::INFINITY);
+        let user = |(axis, x): (usize, &T)| self.space.from_unit(axis, *x).unwrap_or(T::INFINITY);
         collected(unit.iter().enumerate().map(user))
     }
 
+    fn to_unit(&self, point: &[T]) -> Point<T> {
+        let in_box = |(axis, x): (usize, &T)| self.space.to_unit(axis, *x).unwrap_or(T::INFINITY);
+        collected(point.iter().enumerate().map(in_box))
+    }
+
     /// The model joined with its numbers, and the other buffers.
-    fn parts(&mut self) -> Result<(Model<'_, T>, Rest<'_, T>), OptimizerError> {
-        let Parameters { lengthscale, noise_fraction } = self.parameters;
-        let kernel = StationaryKernel::with_shape(self.settings.shape, lengthscale, T::ONE)?;
-        let dim = self.domain.dim();
-        let Parts { model, whitened, column, search, point, incumbent } =
-            split(self.storage.as_mut(), dim, self.capacity);
-        let gp = ExactGp::resume(kernel, noise_fraction, dim, self.capacity, self.len, model)?
+    fn parts(&mut self) -> Result<Joined<'_, T>, OptimizerError> {
+        self.factor()?;
+        self.write_scales();
+        let dim = self.space.dim();
+        let Parts { model, rest, scales } = split(self.storage.as_mut(), dim, self.capacity);
+        let kernel = map::kernel(self.settings.shape, &*scales, categories(&self.space))?;
+        let gp = ExactGp::resume(kernel, self.parameters.noise_fraction, dim, self.capacity, self.len, model)?
             .with_noise_floor(least_resolved(self.capacity))?
             .when_full(self.settings.when_full);
-        Ok((gp, Rest { whitened, column, search, point, incumbent }))
+        Ok((gp, rest, Asked { space: &self.space, given: self.given.as_deref() }))
     }
 }
 
-/// What the settings say before any fit; the noise fraction is at least the floor.
-fn unfitted<T: Scalar>(settings: &Settings, capacity: usize) -> Parameters<T> {
-    Parameters {
-        lengthscale: T::from_f64(settings.lengthscale),
-        noise_fraction: T::from_f64(settings.noise_fraction).max(least_resolved(capacity)),
-    }
+/// Axes that are categories, by bits.
+fn categories(space: &Space) -> u32 {
+    (0..space.dim()).filter(|axis| space.is_category(*axis)).fold(0, |bits, axis| bits | 1 << (axis & 31))
 }
 
-struct Rest<'a, T> {
-    whitened: &'a mut [T],
-    column: &'a mut [T],
-    search: &'a mut [T],
-    point: &'a mut [T],
-    incumbent: &'a mut [T],
+/// A model with its numbers.
+type Joined<'a, T> = (Model<'a, T>, Rest<'a, T>, Asked<'a, T>);
+
+/// What may be asked.
+struct Asked<'a, T> {
+    space: &'a Space,
+    /// Coordinates of the context; NaN on other axes.
+    given: Option<&'a [T]>,
 }
 
-/// Mean m = average of y; scale (y − m)ᵀA⁻¹(y − m)/n, the likelihood's maximum given the rest; the observed point of
-/// largest posterior mean yᵢ − σᵢ²αᵢ, σᵢ² the row's noise.
-fn level<T: Scalar>(gp: &mut Model<'_, T>, whitened: &mut [T], column: &mut [T]) -> Level<T> {
-    let n = gp.len();
-    let count = T::from_u32(n as u32);
-    let mean = gp.targets().iter().fold(T::ZERO, |sum, y| sum + *y / count);
-    let (whitened, alpha) = (head_mut(whitened, n), head_mut(column, n));
-    whitened.iter_mut().zip(gp.targets()).for_each(|(out, y)| *out = *y - mean);
-    lower::solve(gp.factor(), whitened);
-    slice::copy(whitened, alpha);
-    lower::solve_transposed(gp.factor(), alpha);
-    let scale = (sum_of_squares(whitened) / count).max(T::EPSILON * (mean * mean));
-    let mut level = Level { mean, variance: scale, incumbent: 0, value: -T::INFINITY };
-    for (i, (y, alpha)) in gp.targets().iter().zip(alpha.iter()).enumerate() {
-        let value = *y - gp.row_noise(i) * *alpha;
-        if value > level.value {
-            (level.incumbent, level.value) = (i, value);
-        }
-    }
-    level
+/// What the priors say before any fit; the noise fraction is at least the floor.
+fn unfitted<T: Scalar>(dim: usize, capacity: usize) -> Parameters<T> {
+    let (lengthscale, noise) = map::mode::<T>(dim);
+    let lengthscales = collected((0..dim).map(|_| lengthscale));
+    Parameters { lengthscales, noise_fraction: noise.max(least_resolved(capacity)), told: 0 }
 }

@@ -46,11 +46,12 @@ static CRC32C: Crc<u32, Table<CRC_STEP>> = Crc::<u32, Table<CRC_STEP>>::new(&CRC
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Kind {
-    /// An agent's weights, M numbers.
+    /// What an agent contributes to a release: M weights, a joint vector of M + 1 numbers, or no numbers if it has nothing
+    /// to give.
     Upload,
-    /// The server's vectors, P·M numbers.
+    /// What a release made known: P·M numbers of draws, or the M + 1 sums of a federated prior.
     Broadcast,
-    /// The server says that there is no broadcast in this round; no numbers.
+    /// The server says that there is no release before this epoch; no numbers.
     NoBroadcast,
     /// A reporter's privatised value.
     Report,

@@ -1,7 +1,8 @@
-//! Maximisation of an acquisition over a box: deterministic, bounded, without derivatives.
+//! Maximisation of an acquisition over a box: bounded, in slices, the same bits everywhere.
 //!
-//! A scan of the Halton sequence finds the basins, compass search climbs the best few: one coordinate at a time, up, then
-//! down; the step halves when no coordinate helps. The same function gives the same bits everywhere.
+//! A scan of scrambled Sobol points finds the basins; further points lie around the best point so far, at several
+//! scales, where a model that has learned something is usually largest. A quasi-Newton search climbs from the best few
+//! of each. The same function and seed give the same bits everywhere.
 //!
 //! **Example**: that of [`Searching`].
 
@@ -9,26 +10,30 @@ use core::task::Poll;
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::sobol::{self, hash};
+use crate::linalg::ascent::{self, Ascent, Looked};
 use crate::linalg::slice;
-use crate::math::{Scalar, pow};
-use crate::surrogate::fit::halton;
+use crate::math::Scalar;
 
 /// Points that are climbed from, at most.
-pub const CLIMBS_MAX: usize = 16;
+pub const CLIMBS_MAX: usize = 8;
 
 /// Budget of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoxSearch {
-    /// Points of the scan.
+    /// Points of the scan over the whole box.
     pub scan: u32,
-    /// Best points of the scan that are climbed from, at most [`CLIMBS_MAX`].
+    /// Points around the best one so far.
+    pub near: u32,
+    /// Points that are climbed from, the best of either kind in turn; at most [`CLIMBS_MAX`].
     pub climbs: u32,
     /// Evaluations for each climb.
     pub evaluations_per_climb: u32,
 }
 
 impl BoxSearch {
-    /// 256 points per axis up to 2,048, four climbs of 40 evaluations per axis.
+    /// 48 points per axis up to 384 and 20 per axis near the best one, three climbs of 8 evaluations and 4 per axis. Four
+    /// times as many find no better points in the end (docs/performance.md).
     pub const fn for_dim(dim: usize) -> Self {
         let axes = if dim == 0 {
             1
@@ -37,7 +42,7 @@ impl BoxSearch {
         } else {
             dim as u32
         };
-        BoxSearch { scan: 256 * axes, climbs: 4, evaluations_per_climb: 40 * axes }
+        BoxSearch { scan: 48 * axes, near: 20 * axes, climbs: 3, evaluations_per_climb: 8 + 4 * axes }
     }
 }
 
@@ -50,135 +55,281 @@ pub struct BoxMaximum<T> {
     pub evaluations: u32,
 }
 
-/// Numbers of scratch for `dim` axes.
-pub const fn scratch_len(dim: usize) -> usize {
-    (CLIMBS_MAX + 1) * (dim + 1)
-}
+/// A function over the unit box with a gradient.
+///
+/// **Example**: that of [`Searching`].
+pub trait Landscape<T> {
+    /// The value at x; NaN and −∞ are never the largest.
+    fn value(&mut self, x: &[T]) -> T;
 
-/// Maximises `value` over the unit box into `best`, whose length is the number of axes.
-///
-/// **Parameters**: `starts`: further points, row-major, that compete with the scan for the climbs (the incumbent, say);
-/// `scratch` of [`scratch_len`]. A NaN value counts as −∞. Ties: the first point seen.
-///
-/// **Cost**: scan + starts + climbs · evaluations_per_climb evaluations at most. [`Searching`] makes them a few at a time.
-///
-/// **Panics**: never; scratch that is too short leaves `best` at the centre of the box, value −∞.
-pub fn over_box<T: Scalar>(
-    search: BoxSearch,
-    starts: &[T],
-    best: &mut [T],
-    scratch: &mut [T],
-    mut value: impl FnMut(&[T]) -> T,
-) -> BoxMaximum<T> {
-    let mut searching = Searching::begin(search, best, scratch);
-    loop {
-        if let Poll::Ready(found) = searching.step(u32::MAX, starts, best, scratch, &mut value) {
-            return found;
-        }
+    /// The gradient at the point whose value was asked last, one number an axis; 0 where the point must not move.
+    fn gradient(&mut self, x: &[T], out: &mut [T]);
+
+    /// Moves a point of the box to one that can be asked. By default every point can.
+    fn settle(&self, _x: &mut [T]) {}
+
+    /// Replaces x by its neighbour number `number`, from 0 on, on axes that have no gradient; false if there are fewer. By
+    /// default there are none.
+    fn hop(&self, _x: &mut [T], _number: u32) -> bool {
+        false
     }
 }
 
-/// A search under way, a few words: [`over_box`] in slices of a number of evaluations, with the same bits.
+/// Where a search looks more closely.
+///
+/// **Example**: that of [`Searching`].
+#[derive(Clone, Copy, Debug)]
+pub struct Around<'a, T> {
+    /// The best point so far; empty for none.
+    pub center: &'a [T],
+    /// How far points lie around it, one number an axis, as fractions of a side.
+    pub spread: &'a [T],
+}
+
+/// Numbers of scratch for `dim` axes.
+pub const fn scratch_len(dim: usize) -> usize {
+    CLIMBS_MAX * (dim + 1) + 2 * dim + ascent::storage_len(dim)
+}
+
+/// A search under way, a few words; it may stop after any number of evaluations, and finds the same bits.
 ///
 /// What it has found so far lies in `best` and `scratch`, which must be handed to every step as the last one left them;
-/// `starts` and the function must be the same.
+/// the function and what it looks around must be the same.
 ///
 /// ```
 /// use core::task::Poll;
-/// use sordino_core::acquisition::maximize::{BoxSearch, Searching, over_box, scratch_len};
-/// let value = |x: &[f32]| -(x[0] - 0.3) * (x[0] - 0.3);
-/// let (search, mut best, mut scratch) = (BoxSearch::for_dim(1), [0.0], [0.0; scratch_len(1)]);
-/// let mut searching = Searching::begin(search, &mut best, &mut scratch);
+/// use sordino_core::acquisition::maximize::{Around, BoxSearch, Landscape, Searching, scratch_len};
+/// struct Hill;
+/// impl Landscape<f32> for Hill {
+///     fn value(&mut self, x: &[f32]) -> f32 {
+///         -(x[0] - 0.3) * (x[0] - 0.3)
+///     }
+///     fn gradient(&mut self, x: &[f32], out: &mut [f32]) {
+///         out[0] = -2.0 * (x[0] - 0.3);
+///     }
+/// }
+/// let around = Around { center: &[], spread: &[] };
+/// let (mut best, mut scratch) = ([0.0], [0.0; scratch_len(1)]);
+/// let mut searching = Searching::begin(BoxSearch::for_dim(1), 0, &mut best, &mut scratch);
 /// let mut slices = 1;
-/// while searching.step(20, &[], &mut best, &mut scratch, value) == Poll::Pending {
+/// while searching.step(8, around, &mut best, &mut scratch, &mut Hill) == Poll::Pending {
 ///     slices += 1; // feed the watchdog
 /// }
-/// let (sliced, steps) = (best, slices);
-/// over_box(search, &[], &mut best, &mut scratch, value);
-/// assert!(best == sliced && steps > 10);
+/// assert!((best[0] - 0.3).abs() < 1e-3 && slices > 5);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Searching<T> {
     search: BoxSearch,
-    /// Starts and points of the scan that were looked at.
-    scanned: usize,
+    seed: u32,
+    /// Points of the scan and near the best one that were looked at.
+    scanned: u32,
     /// The entry of the list that is climbed from.
     entry: usize,
-    climb: Climb<T>,
+    ascent: Ascent<T>,
+    /// Evaluations of this climb.
+    climbed: u32,
+    /// The neighbour that is looked at next, and evaluations of neighbours.
+    hop: u32,
+    hops: u32,
     found: BoxMaximum<T>,
 }
 
+/// Scratch, divided.
+struct Buffers<'a, T> {
+    /// The best points of the scan, each behind its value: first those of the whole box, then those near the best one.
+    top: &'a mut [T],
+    point: &'a mut [T],
+    gradient: &'a mut [T],
+    /// Of the climb under way.
+    storage: &'a mut [T],
+}
+
+impl<'a, T> Buffers<'a, T> {
+    /// Scratch of at least [`scratch_len`] numbers.
+    fn of(scratch: &'a mut [T], dim: usize, climbs: usize) -> Self {
+        let (top, rest) = slice::split(scratch, climbs * dim.saturating_add(1));
+        let (point, rest) = slice::split(rest, dim);
+        let (gradient, storage) = slice::split(rest, dim);
+        Buffers { top, point, gradient, storage }
+    }
+}
+
 impl<T: Scalar> Searching<T> {
-    /// Nothing evaluated yet: `best` at the centre of the box, whose number of axes is its length.
-    pub fn begin(search: BoxSearch, best: &mut [T], scratch: &mut [T]) -> Self {
+    /// Nothing evaluated yet: `best` at the centre of the box, whose number of axes is its length. Another `seed` scans
+    /// other points.
+    pub fn begin(search: BoxSearch, seed: u32, best: &mut [T], scratch: &mut [T]) -> Self {
         best.fill(T::from_f64(0.5));
         scratch.fill(-T::INFINITY);
         let found = BoxMaximum { value: -T::INFINITY, evaluations: 0 };
-        Searching { search, scanned: 0, entry: 0, climb: Climb::new(search, best.len()), found }
+        Searching { search, seed, scanned: 0, entry: 0, ascent: climb(best.len()), climbed: 0, hop: 0, hops: 0, found }
     }
 
     /// At most `evaluations` more (at least one); the maximum when it is found, and again if asked again.
     ///
-    /// **Cost**: besides the evaluations, a comparison with the best few points each. **Panics**: never, if `value` does
-    /// not; scratch that is too short ends the search at the centre of the box.
+    /// **Cost**: besides the evaluations, of which a climb's also ask for the gradient where they are better, a comparison
+    /// with the best few points each. **Panics**: never, if the landscape does not; scratch that is too short ends the
+    /// search at the centre of the box.
     pub fn step(
         &mut self,
         evaluations: u32,
-        starts: &[T],
+        around: Around<'_, T>,
         best: &mut [T],
         scratch: &mut [T],
-        mut value: impl FnMut(&[T]) -> T,
+        landscape: &mut impl Landscape<T>,
     ) -> Poll<BoxMaximum<T>> {
         let dim = best.len();
         if dim == 0 || scratch.len() < scratch_len(dim) {
             return Poll::Ready(self.found);
         }
-        let width = dim.saturating_add(1);
-        let (top, point) = slice::split(scratch, self.climbs() * width);
-        let point = slice::head_mut(point, dim);
-        let listed = starts.len() / dim;
+        let mut buffers = Buffers::of(scratch, dim, self.climbs());
         let mut left = evaluations.max(1);
-        while self.scanned < listed.saturating_add(self.search.scan as usize) {
-            if left == 0 {
-                return Poll::Pending;
+        let ended = self.scan(&mut left, around, &mut buffers, landscape)
+            && self.climb_on(&mut left, best, &mut buffers, landscape)
+            && self.hop_on(&mut left, best, buffers.point, landscape);
+        if ended { Poll::Ready(self.found) } else { Poll::Pending }
+    }
+
+    /// Counts one evaluation; false if none is left.
+    fn count(&mut self, left: &mut u32) -> bool {
+        let any = *left > 0;
+        *left -= u32::from(any);
+        self.found.evaluations = self.found.evaluations.saturating_add(u32::from(any));
+        any
+    }
+
+    /// The scan of the box and of the points near the best one; true at its end.
+    fn scan(
+        &mut self,
+        left: &mut u32,
+        around: Around<'_, T>,
+        buffers: &mut Buffers<'_, T>,
+        landscape: &mut impl Landscape<T>,
+    ) -> bool {
+        let Buffers { top, point, .. } = buffers;
+        let width = point.len().saturating_add(1);
+        let near = if around.center.len() == point.len() { self.search.near } else { 0 };
+        let climbs_of_scan = self.climbs().div_ceil(if near > 0 { 2 } else { 1 });
+        while self.scanned < self.search.scan.saturating_add(near) {
+            if !self.count(left) {
+                return false;
             }
-            left -= 1;
-            if self.scanned < listed {
-                for (x, start) in point.iter_mut().zip(slice::tail(starts, self.scanned * dim)) {
-                    *x = if start.is_finite() { start.max(T::ZERO).min(T::ONE) } else { T::from_f64(0.5) };
-                }
+            let is_near = self.scanned >= self.search.scan;
+            if is_near {
+                self.beside(around, point);
             } else {
-                let element = (self.scanned - listed) as u32 + 1;
-                point.iter_mut().enumerate().for_each(|(axis, x)| *x = halton(element, axis));
+                let seed = self.seed;
+                point.iter_mut().enumerate().for_each(|(axis, x)| *x = sobol::coordinate(self.scanned, axis, seed));
             }
-            let at = value(point);
-            insert(top, width, at, point);
+            landscape.settle(point);
+            let at = landscape.value(point);
+            let (of_scan, of_near) = slice::split(top, climbs_of_scan * width);
+            insert(if is_near { of_near } else { of_scan }, width, at, point);
             self.scanned += 1;
-            self.found.evaluations = self.found.evaluations.saturating_add(1);
         }
-        // `top` holds (value, point) in falling order; what was not filled is −∞.
-        while let Some((at, x)) = top.chunks_exact_mut(width).nth(self.entry).and_then(<[T]>::split_first_mut) {
-            if *at > -T::INFINITY {
-                let evaluated = left;
-                let ended = self.climb.run(at, x, &mut left, &mut value);
-                self.found.evaluations = self.found.evaluations.saturating_add(evaluated - left);
-                if !ended {
-                    return Poll::Pending;
+        true
+    }
+
+    /// The climbs from the best points of the scan; true at the end of the last one.
+    fn climb_on(
+        &mut self,
+        left: &mut u32,
+        best: &mut [T],
+        buffers: &mut Buffers<'_, T>,
+        landscape: &mut impl Landscape<T>,
+    ) -> bool {
+        let dim = best.len();
+        let width = dim.saturating_add(1);
+        let Buffers { top, gradient, storage, .. } = buffers;
+        let bounds = |_| (T::ZERO, T::ONE);
+        while self.entry < self.climbs() {
+            let (at, x) = match slice::part(top, self.entry * width, width).split_first() {
+                Some((at, x)) if *at > -T::INFINITY => (*at, x),
+                _ => {
+                    self.next_climb(dim);
+                    continue;
                 }
-                if *at > self.found.value {
-                    self.found.value = *at;
-                    slice::copy(x, best);
-                }
+            };
+            if self.climbed == 0 {
+                slice::copy(x, self.ascent.trial_mut(storage));
+                self.keep(at, x, best);
             }
-            self.entry += 1;
-            self.climb = Climb::new(self.search, dim);
+            if !self.count(left) {
+                return false;
+            }
+            self.climbed += 1;
+            let value = landscape.value(self.ascent.trial(storage));
+            let mut looked = self.ascent.look(value, bounds, storage);
+            if looked == Looked::Better {
+                self.keep(value, self.ascent.trial(storage), best);
+                landscape.gradient(self.ascent.trial(storage), gradient);
+                looked = self.ascent.accept(value, gradient, bounds, storage);
+            }
+            if looked == Looked::Ended || self.climbed >= self.search.evaluations_per_climb {
+                self.next_climb(dim);
+            }
         }
-        Poll::Ready(self.found)
+        true
+    }
+
+    /// Where axes have neighbours in place of a gradient, from the best point to a better one beside it; true at the end.
+    fn hop_on(&mut self, left: &mut u32, best: &mut [T], point: &mut [T], landscape: &mut impl Landscape<T>) -> bool {
+        let budget = self.search.climbs.saturating_mul(self.search.evaluations_per_climb).saturating_mul(2);
+        while self.found.value > -T::INFINITY && self.hops < budget {
+            slice::copy(best, point);
+            if !landscape.hop(point, self.hop) {
+                break;
+            }
+            if !self.count(left) {
+                return false;
+            }
+            self.hops += 1;
+            let value = landscape.value(point);
+            self.hop = if self.keep(value, point, best) { 0 } else { self.hop + 1 };
+        }
+        true
+    }
+
+    /// Takes a point over if it is better than the best so far; whether it is.
+    fn keep(&mut self, value: T, point: &[T], best: &mut [T]) -> bool {
+        let better = value > self.found.value;
+        if better {
+            self.found.value = value;
+            slice::copy(point, best);
+        }
+        better
+    }
+
+    fn next_climb(&mut self, dim: usize) {
+        (self.entry, self.climbed, self.ascent) = (self.entry + 1, 0, climb(dim));
     }
 
     fn climbs(&self) -> usize {
         (self.search.climbs as usize).clamp(1, CLIMBS_MAX)
     }
+
+    /// A point around the center: on each axis moved or not, at one of four scales, nearly normally.
+    fn beside(&self, around: Around<'_, T>, point: &mut [T]) {
+        let number = self.scanned - self.search.scan;
+        let scale = T::ONE / T::from_u32(1 << (2 * (number % 4)));
+        let of_point = hash(self.seed ^ hash(number.wrapping_add(0x9e37_79b9)));
+        let always = of_point as usize % point.len().max(1);
+        for (axis, x) in point.iter_mut().enumerate() {
+            let word = hash(of_point.wrapping_add(hash(axis as u32)));
+            let center = slice::at(around.center, axis);
+            *x = center;
+            if axis == always || word & 1 == 1 || around.center.len() <= 2 {
+                let sum: u32 = hash(word).to_le_bytes().iter().map(|byte| u32::from(*byte)).sum();
+                // Four bytes have mean 510 together and a standard deviation of 148.
+                let normal = (T::from_u32(sum) - T::from_f64(510.0)) * T::from_f64(1.0 / 148.0);
+                *x = (center + normal * scale * slice::at(around.spread, axis)).max(T::ZERO).min(T::ONE);
+            }
+        }
+    }
+}
+
+/// First steps of a fiftieth of a side, none beyond a quarter; done where a step promises less than a thousandth.
+fn climb<T: Scalar>(dim: usize) -> Ascent<T> {
+    Ascent::new(dim, T::from_f64(0.02), T::from_f64(0.25), T::from_f64(1e-3))
 }
 
 /// Puts (value, point) into its place of the falling list, after equals.
@@ -195,190 +346,5 @@ fn insert<T: Scalar>(top: &mut [T], width: usize, value: T, point: &[T]) {
     }
 }
 
-/// Where a compass search stands: one coordinate at a time, up, then down; the step halves when none helped.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Climb<T> {
-    step: T,
-    axis: usize,
-    down: bool,
-    moved: bool,
-    /// Evaluations it may still make.
-    left: u32,
-}
-
-impl<T: Scalar> Climb<T> {
-    /// Begins with a step of the scan's own spacing.
-    fn new(search: BoxSearch, dim: usize) -> Self {
-        let spacing = pow(T::from_u32(search.scan.max(1)), -T::ONE / T::from_u32(dim as u32));
-        Climb { step: spacing, axis: 0, down: false, moved: false, left: search.evaluations_per_climb }
-    }
-
-    /// Goes on from `x`, of value `at`, until the climb ends, which is true, or `budget` evaluations are used up.
-    fn run(&mut self, at: &mut T, x: &mut [T], budget: &mut u32, value: &mut impl FnMut(&[T]) -> T) -> bool {
-        let smallest = T::EPSILON.sqrt();
-        while self.step > smallest {
-            let Some(before) = x.get(self.axis).copied() else {
-                // All coordinates were tried.
-                if !self.moved {
-                    self.step *= T::from_f64(0.5);
-                }
-                (self.axis, self.down, self.moved) = (0, false, false);
-                continue;
-            };
-            let target = if self.down { (before - self.step).max(T::ZERO) } else { (before + self.step).min(T::ONE) };
-            let mut better = false;
-            if target != before {
-                if self.left == 0 {
-                    return true;
-                }
-                if *budget == 0 {
-                    return false;
-                }
-                (self.left, *budget) = (self.left - 1, *budget - 1);
-                slice::set(x, self.axis, target);
-                let new = value(x);
-                better = new > *at;
-                if better {
-                    (*at, self.moved) = (new, true);
-                } else {
-                    slice::set(x, self.axis, before);
-                }
-            }
-            if better || self.down {
-                self.axis += 1;
-            }
-            self.down = !(better || self.down);
-        }
-        true
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn finds_maxima_inside_and_on_the_border() {
-        let mut scratch = [0.0f64; scratch_len(2)];
-        let mut best = [0.0; 2];
-        let bowl = |x: &[f64]| -(x[0] - 0.31) * (x[0] - 0.31) - 2.0 * (x[1] - 0.77) * (x[1] - 0.77);
-        let search = BoxSearch { scan: 64, climbs: 2, evaluations_per_climb: 200 };
-        let found = over_box(search, &[], &mut best, &mut scratch, bowl);
-        assert!((best[0] - 0.31).abs() < 1e-6 && (best[1] - 0.77).abs() < 1e-6, "{best:?}");
-        assert!(found.evaluations <= 64 + 400 && found.value == bowl(&best));
-        over_box(search, &[], &mut best, &mut scratch, |x| x[0] - 3.0 * x[1]);
-        assert_eq!(best, [1.0, 0.0]);
-    }
-
-    #[test]
-    fn starts_compete_and_nan_never_wins() {
-        let mut scratch = [0.0f64; scratch_len(1)];
-        let mut best = [0.0; 1];
-        // A needle that the scan misses.
-        let needle = |x: &[f64]| if (x[0] - 0.123_456).abs() < 1e-6 { 1.0 } else { 0.0 };
-        let search = BoxSearch::for_dim(1);
-        assert_eq!(over_box(search, &[], &mut best, &mut scratch, needle).value, 0.0);
-        assert_eq!(over_box(search, &[0.123_456], &mut best, &mut scratch, needle).value, 1.0);
-        assert_eq!(best, [0.123_456]);
-        let found =
-            over_box(search, &[f64::NAN], &mut best, &mut scratch, |x| if x[0] < 0.5 { f64::NAN } else { -x[0] });
-        assert!(found.value == -0.5 && best == [0.5]);
-        let nothing = over_box(search, &[], &mut best, &mut scratch, |_| f64::NAN);
-        assert_eq!((nothing.value, best), (f64::NEG_INFINITY, [0.5]));
-        assert_eq!(over_box(search, &[], &mut best, &mut [], needle).value, f64::NEG_INFINITY);
-    }
-
-    /// One way only, from the beginning to the end: the loop that [`Searching`] takes apart.
-    fn in_one_go(
-        search: BoxSearch,
-        starts: &[f64],
-        best: &mut [f64],
-        mut value: impl FnMut(&[f64]) -> f64,
-    ) -> BoxMaximum<f64> {
-        extern crate std;
-        let dim = best.len();
-        best.fill(0.5);
-        let mut found = BoxMaximum { value: f64::NEG_INFINITY, evaluations: 0 };
-        let mut seen = std::vec::Vec::new();
-        for start in starts.chunks(dim) {
-            seen.push(start.iter().map(|x| x.clamp(0.0, 1.0)).collect::<std::vec::Vec<f64>>());
-        }
-        for element in 1..=search.scan {
-            seen.push((0..dim).map(|axis| halton(element, axis)).collect());
-        }
-        let mut top: std::vec::Vec<(f64, std::vec::Vec<f64>)> = seen.into_iter().map(|x| (value(&x), x)).collect();
-        found.evaluations += top.len() as u32;
-        top.sort_by(|a, b| b.0.total_cmp(&a.0));
-        top.truncate(search.climbs as usize);
-        for (mut at, mut x) in top {
-            let (mut step, mut left) = (pow(f64::from(search.scan), -1.0 / dim as f64), search.evaluations_per_climb);
-            'climb: while step > Scalar::sqrt(f64::EPSILON) {
-                let mut moved = false;
-                for axis in 0..dim {
-                    let before = x[axis];
-                    for target in [(before + step).min(1.0), (before - step).max(0.0)] {
-                        if target == before {
-                            continue;
-                        }
-                        if left == 0 {
-                            break 'climb;
-                        }
-                        left -= 1;
-                        found.evaluations += 1;
-                        x[axis] = target;
-                        let new = value(&x);
-                        if new > at {
-                            (at, moved) = (new, true);
-                            break;
-                        }
-                        x[axis] = before;
-                    }
-                }
-                if !moved {
-                    step *= 0.5;
-                }
-            }
-            if at > found.value {
-                found.value = at;
-                best.copy_from_slice(&x);
-            }
-        }
-        found
-    }
-
-    #[test]
-    fn slices_of_any_size_are_the_search_in_one_go() {
-        let value = |x: &[f64]| {
-            let bumps: f64 = x.iter().map(|x| Scalar::sin(9.0 * x) + Scalar::cos(23.0 * x)).sum();
-            bumps - (x[0] - 0.4) * (x[0] - 0.4)
-        };
-        for (dim, budget) in [(1, 200), (2, 7), (3, 25), (2, 0)] {
-            let search = BoxSearch { scan: 40, climbs: 3, evaluations_per_climb: budget };
-            let (starts, mut expected_at) = ([0.3, 1.7, 0.9, 0.1, 0.2, 0.8], [0.0; 3]);
-            let expected = in_one_go(search, &starts, &mut expected_at[..dim], value);
-            for slice in [1, 2, 3, 7, 40, 41, 1000, u32::MAX] {
-                let (mut best, mut scratch) = ([9.0; 3], [9.0; scratch_len(3)]);
-                let best = &mut best[..dim];
-                let mut searching = Searching::begin(search, best, &mut scratch);
-                let (mut steps, mut evaluated) = (1, 0u32);
-                let found = loop {
-                    let before = evaluated;
-                    let step = searching.step(slice, &starts, best, &mut scratch, |x| {
-                        evaluated += 1;
-                        value(x)
-                    });
-                    assert!(evaluated - before <= slice);
-                    match step {
-                        Poll::Ready(found) => break found,
-                        Poll::Pending => steps += 1,
-                    }
-                };
-                assert_eq!((found, evaluated), (expected, expected.evaluations), "{dim} {slice}");
-                assert_eq!(best, &expected_at[..dim]);
-                assert!(steps >= evaluated.div_ceil(slice));
-                // Asked again, it says the same and evaluates nothing.
-                assert_eq!(searching.step(1, &starts, best, &mut scratch, |_| f64::NAN), Poll::Ready(expected));
-            }
-        }
-    }
-}
+mod tests;

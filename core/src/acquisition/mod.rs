@@ -5,6 +5,7 @@
 //! | [`upper_confidence_bound`] | the argmax of mean + width · std |
 //! | [`log_expected_improvement`] | the argmax of the logarithm of the expected improvement |
 //! | [`maximize`] | how any of them is maximised over a box |
+//! | [`rule`] | any of the two above by name, or a function of your own |
 //! | [`thompson`] | the argmax of a function drawn as weights of features |
 //! | [`outline`] | the same for a host that asks many times: most rows in single precision only |
 //!
@@ -13,10 +14,12 @@
 pub mod log_expected_improvement;
 pub mod maximize;
 pub mod outline;
+pub mod rule;
 pub mod thompson;
 pub mod upper_confidence_bound;
 
 pub use outline::Outline;
+pub use rule::{Acquisition, Rule};
 
 use crate::math::Scalar;
 

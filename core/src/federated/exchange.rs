@@ -1,5 +1,8 @@
 //! The exchange of a federation, whatever carries it: who asks, who answers, and what is said again.
 //!
+//! A history is cut into epochs, each with one frame of the server and at most one answer of each agent; how many rounds of
+//! queries lie in one is the method's ([`Protocol`]). Headers call their number the round.
+//!
 //! Two requests, both of the agent: "what comes after what I have?" and "here is mine". Both may be lost, doubled or
 //! overtaken on any link, and either party may restart at any moment: a request that is repeated has no effect beyond the
 //! first, and the server's answer to the first tells the agent what the server lacks. So nothing below needs to remember
@@ -30,8 +33,10 @@
 //! # use sordino_core::federated::{Aggregation, Config, Parameters};
 //! # use sordino_core::{digest::Digest, kernel::Stationary, wire::ScalarTag};
 //! # let agreement = Agreement {
-//! #     config: Config::new(Parameters::usual(1, Regions::whole(1)?, 5, 16, Aggregation::private(6.0, 0.5, 1.0)?))?,
-//! #     features: PublicFeatures::new(7, Stationary::SquaredExponential, 0.2, 1.0),
+//! #     protocol: Protocol::Draws(DrawsProtocol {
+//! #         config: Config::new(Parameters::usual(1, Regions::whole(1)?, 5, 16, Aggregation::private(6.0, 0.5, 1.0)?))?,
+//! #         features: PublicFeatures::new(7, Stationary::SquaredExponential, 0.2, 1.0),
+//! #     }),
 //! #     candidates: candidates_digest(&Candidates::<f64>::grid(50, 1)?, &mut [0.0]),
 //! #     dim: 1,
 //! #     scalar: ScalarTag::F32,
@@ -69,6 +74,7 @@
 
 mod agent;
 mod agreement;
+mod protocol;
 mod server;
 #[cfg(test)]
 mod tests;
@@ -78,7 +84,8 @@ use core::fmt;
 use serde::{Deserialize, Serialize};
 
 pub use agent::{AgentExchange, FrameError, Heard, Want};
-pub use agreement::{Agreement, AgreementError, Announced, PublicFeatures, candidates_digest};
+pub use agreement::{Agreement, AgreementError, Announced, candidates_digest};
+pub use protocol::{DrawsProtocol, Protocol, PublicFeatures};
 pub use server::{Answer, Due, Pace, Period, Reply, ServerExchange};
 
 use crate::digest::Digest;

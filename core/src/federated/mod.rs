@@ -60,6 +60,7 @@ mod errors;
 mod estimator;
 pub mod exchange;
 mod log;
+mod member;
 mod messages;
 mod numbers;
 mod packed;
@@ -81,6 +82,7 @@ pub use encoding::{Counters, Encoding};
 pub use errors::{AgentError, ServerError};
 pub use estimator::Estimator;
 pub use log::{Entry, LogFull};
+pub use member::{Frame, Member, Next};
 pub use messages::{Input, Output, Phase, ServerInput, ServerOutput, ServerPhase};
 #[cfg(feature = "alloc")]
 pub use numbers::ServerNumbers;

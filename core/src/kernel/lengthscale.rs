@@ -154,3 +154,85 @@ impl<T: Scalar, S: AsRef<[T]>> Lengthscales<T> for Ard<S> {
         }
     }
 }
+
+/// One lengthscale per coordinate, given as 1/lengthscale²: no division for a distance. In storage of the caller, who has
+/// checked that they are positive and finite; coordinates beyond the list do not count.
+///
+/// On an axis whose bit is set in `categories` two coordinates are equal, or at distance 1 from each other: √2 times less
+/// than if each choice had an axis of its own, so the kernel is positive definite as that one is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct InverseSquares<S> {
+    /// 1/lengthscale² of each axis.
+    pub(crate) scales: S,
+    /// Bit i is that of axis i.
+    pub(crate) categories: u32,
+}
+
+impl<S> InverseSquares<S> {
+    /// How far two coordinates of an axis are from each other.
+    #[inline(always)]
+    pub(crate) fn apart<T: Scalar>(&self, axis: usize, a: T, b: T) -> T {
+        if self.categories >> (axis & 31) & 1 == 0 {
+            a - b
+        } else if a == b {
+            T::ZERO
+        } else {
+            T::ONE
+        }
+    }
+}
+
+impl<T: Scalar, S: AsRef<[T]>> Lengthscales<T> for InverseSquares<S> {
+    #[inline(always)]
+    fn squared_distance(&self, a: &[T], b: &[T]) -> T {
+        let mut sum = T::ZERO;
+        for (axis, ((a, b), scale)) in a.iter().zip(b).zip(self.scales.as_ref()).enumerate() {
+            let d = self.apart(axis, *a, *b);
+            sum += d * d * *scale;
+        }
+        sum
+    }
+    fn lengthscale(&self, index: usize) -> T {
+        T::ONE / slice::at(self.scales.as_ref(), index).sqrt()
+    }
+    fn count(&self) -> usize {
+        self.scales.as_ref().len()
+    }
+    fn add_parts(&self, a: &[T], b: &[T], weight: T, out: &mut [T]) {
+        for (axis, (((a, b), scale), out)) in a.iter().zip(b).zip(self.scales.as_ref()).zip(out).enumerate() {
+            let d = self.apart(axis, *a, *b);
+            *out += weight * (d * d * *scale);
+        }
+    }
+    #[cfg_attr(feature = "dispatch", inline(always))]
+    #[cfg_attr(not(feature = "dispatch"), inline)]
+    fn squared_distances(&self, x: &[T], points: &[T], out: &mut [T]) {
+        // As of `Isotropic`: small dimensions by name.
+        let known = if self.categories == 0 { self.scales.as_ref() } else { &[] };
+        match (x, known) {
+            ([x0], [w0]) => {
+                for (p, out) in points.iter().zip(out) {
+                    let d = *x0 - *p;
+                    *out = T::ZERO + d * d * *w0;
+                }
+            }
+            ([x0, x1], [w0, w1]) => {
+                for ([p0, p1], out) in points.as_chunks().0.iter().zip(out) {
+                    let (d0, d1) = (*x0 - *p0, *x1 - *p1);
+                    *out = T::ZERO + d0 * d0 * *w0 + d1 * d1 * *w1;
+                }
+            }
+            ([x0, x1, x2], [w0, w1, w2]) => {
+                for ([p0, p1, p2], out) in points.as_chunks().0.iter().zip(out) {
+                    let (d0, d1, d2) = (*x0 - *p0, *x1 - *p1, *x2 - *p2);
+                    *out = T::ZERO + d0 * d0 * *w0 + d1 * d1 * *w1 + d2 * d2 * *w2;
+                }
+            }
+            _ => {
+                for (out, p) in out.iter_mut().zip(slice::rows(points, x.len())) {
+                    *out = self.squared_distance(x, p);
+                }
+            }
+        }
+    }
+}

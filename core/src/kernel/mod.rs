@@ -28,6 +28,7 @@ pub mod stationary;
 pub mod table;
 
 pub use gradient::LogGradient;
+pub(crate) use lengthscale::InverseSquares;
 pub use lengthscale::{Ard, Isotropic, Lengthscales};
 pub use linear::Linear;
 pub use matern::{Matern12, Matern32, Matern52};

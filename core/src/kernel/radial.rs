@@ -59,7 +59,7 @@ impl<T: Scalar, S: AsRef<[T]>, F: Radial + Default> RadialKernel<T, F, Ard<S>> {
 }
 
 impl<T: Scalar, F: Radial, L: Lengthscales<T>> RadialKernel<T, F, L> {
-    pub(super) fn build(shape: F, lengthscales: L, signal_variance: T) -> Result<Self, KernelError> {
+    pub(crate) fn build(shape: F, lengthscales: L, signal_variance: T) -> Result<Self, KernelError> {
         super::check_signal_variance(signal_variance)?;
         Ok(RadialKernel { shape, lengthscales, signal_variance })
     }

@@ -17,6 +17,7 @@
 //!
 //! **Example**: that of [`lower`].
 
+pub(crate) mod ascent;
 pub(crate) mod block;
 mod dot;
 pub mod lower;
@@ -29,6 +30,7 @@ pub mod symmetric;
 
 pub(crate) use dot::largest_magnitude;
 pub use dot::{axpy, dot, matvec, squared_distance, sum_of_squares};
+pub(crate) use pivoted::pivoted_cholesky_with;
 pub use pivoted::{PivotedCholesky, pivoted_cholesky};
 
 /// Numbers in a packed triangle of order `n`: n(n+1)/2.

@@ -27,7 +27,20 @@ pub fn pivoted_cholesky<T: Scalar>(
     factor: &mut [T],
     diagonal: &mut [T],
     tolerance: T,
+    covariance: impl FnMut(usize, usize) -> T,
+) -> PivotedCholesky<T> {
+    pivoted_cholesky_with(n, rank_max, factor, diagonal, tolerance, covariance, |_, _| ())
+}
+
+/// [`pivoted_cholesky`] that tells each point it takes, `taken(step, i)`; `diagonal` is then what K − FFᵀ has there.
+pub(crate) fn pivoted_cholesky_with<T: Scalar>(
+    n: usize,
+    rank_max: usize,
+    factor: &mut [T],
+    diagonal: &mut [T],
+    tolerance: T,
     mut covariance: impl FnMut(usize, usize) -> T,
+    mut taken: impl FnMut(usize, usize),
 ) -> PivotedCholesky<T> {
     factor.fill(T::ZERO);
     for (i, d) in diagonal.iter_mut().enumerate().take(n) {
@@ -43,6 +56,7 @@ pub fn pivoted_cholesky<T: Scalar>(
         if step == rank_max || !(residual > tolerance) {
             return PivotedCholesky { rank: step, residual };
         }
+        taken(step, pivot);
         let root = residual.sqrt();
         for i in 0..n {
             let value = if i == pivot {

@@ -4,6 +4,7 @@ use core::fmt;
 
 use crate::domain::DomainError;
 use crate::kernel::KernelError;
+use crate::space::SpaceError;
 use crate::surrogate::SurrogateError;
 
 /// Why an optimiser refuses.
@@ -13,8 +14,12 @@ use crate::surrogate::SurrogateError;
 #[non_exhaustive]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum OptimizerError {
-    /// The box is not valid, or not in the format computed with; or a point lies outside it ([`DomainError::Outside`]).
+    /// A box is not valid, or a list of candidates is too long.
     Domain(DomainError),
+    /// The space is not valid, or not in the format computed with; or a point is none of it ([`SpaceError::Value`]).
+    Space(SpaceError),
+    /// The space has axes of context, and [`Optimizer::given`](super::Optimizer::given) was never called.
+    NoContext,
     /// A lengthscale that is not positive and finite.
     Kernel(KernelError),
     /// The surrogate refuses: storage, noise, capacity, numbers.
@@ -34,6 +39,12 @@ impl From<DomainError> for OptimizerError {
     }
 }
 
+impl From<SpaceError> for OptimizerError {
+    fn from(error: SpaceError) -> Self {
+        OptimizerError::Space(error)
+    }
+}
+
 impl From<KernelError> for OptimizerError {
     fn from(error: KernelError) -> Self {
         OptimizerError::Kernel(error)
@@ -50,6 +61,10 @@ impl fmt::Display for OptimizerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             OptimizerError::Domain(error) => error.fmt(f),
+            OptimizerError::Space(error) => error.fmt(f),
+            OptimizerError::NoContext => {
+                write!(f, "the context of the question was not given: one number for each axis of context")
+            }
             OptimizerError::Kernel(error) => error.fmt(f),
             OptimizerError::Surrogate(SurrogateError::Full { capacity }) => write!(
                 f,
@@ -72,6 +87,7 @@ impl core::error::Error for OptimizerError {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match self {
             OptimizerError::Domain(error) => error.source(),
+            OptimizerError::Space(error) => error.source(),
             OptimizerError::Kernel(error) => error.source(),
             OptimizerError::Surrogate(error) => error.source(),
             OptimizerError::Fit(error) => Some(error),

@@ -1,26 +1,13 @@
-//! What an optimiser is told beforehand.
+//! What may be set.
 
 use serde::{Deserialize, Serialize};
 
+use crate::acquisition::Acquisition;
 use crate::acquisition::maximize::BoxSearch;
 use crate::kernel::Stationary;
 use crate::surrogate::exact::WhenFull;
 
-/// What is maximised to find the next point.
-///
-/// **Example**: that of [`Settings`].
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Acquisition {
-    /// Expected improvement over the best posterior mean at an observed point.
-    ExpectedImprovement,
-    /// Mean + width · standard deviation.
-    UpperConfidenceBound {
-        /// Multiplies the standard deviation; 2 is usual.
-        width: f64,
-    },
-}
-
-/// Settings; [`Settings::default`] is meant to be good enough for a first run.
+/// Settings; [`Settings::default`] is meant to be good enough: there is nothing to choose.
 ///
 /// ```
 /// use sordino_core::domain::BoxDomain;
@@ -29,8 +16,8 @@ pub enum Acquisition {
 /// let begin = |settings| {
 ///     Optimizer::new(BoxDomain::new(&[(0.0, 1.0)])?, settings, 10, vec![0.0; optimizer::storage_len(1, 10)])
 /// };
-/// let noisy = begin(Settings { noise_fraction: 0.01, ..Settings::default() })?;
-/// assert_eq!(noisy.noise_fraction(), 0.01);
+/// let (mut one, mut other) = (begin(Settings::default())?, begin(Settings { seed: 1, ..Settings::default() })?);
+/// assert_ne!(one.suggest()?, other.suggest()?);
 /// let acquisition = Acquisition::UpperConfidenceBound { width: f64::INFINITY };
 /// let refused = begin(Settings { acquisition, ..Settings::default() }).err();
 /// assert_eq!(refused, Some(OptimizerError::Width { width: f64::INFINITY }));
@@ -40,14 +27,8 @@ pub enum Acquisition {
 pub struct Settings {
     /// Smoothness of the function; Matérn 5/2.
     pub shape: Stationary,
-    /// Lengthscale as a fraction of each side of the box; 0.25, until [`Optimizer::fit`](super::Optimizer::fit) finds
-    /// better.
-    pub lengthscale: f64,
-    /// Noise variance as a fraction of the function's variance; 1e-4. Raised to what the format resolves, see
-    /// [`Optimizer::noise_floor`](super::Optimizer::noise_floor).
-    pub noise_fraction: f64,
-    /// Points of a Halton sequence that are suggested until as many observations were accepted; 0 means 2 per axis and 2
-    /// more.
+    /// Points of a scrambled Sobol sequence that are suggested until as many observations were accepted; 0 means 2 per axis
+    /// and 2 more.
     pub initial_points: u32,
     /// Expected improvement.
     pub acquisition: Acquisition,
@@ -55,18 +36,23 @@ pub struct Settings {
     pub search: Option<BoxSearch>,
     /// Refuse, or forget the oldest.
     pub when_full: WhenFull,
+    /// Of the initial points and of the points that a search looks at; any number.
+    pub seed: u32,
+    /// For values that drift: accepted observations after which one counts half, its noise variance twice; the noise fraction
+    /// is .01 at least then. 0: it never does.
+    pub half_life: u32,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         Settings {
             shape: Stationary::Matern52,
-            lengthscale: 0.25,
-            noise_fraction: 1e-4,
             initial_points: 0,
             acquisition: Acquisition::ExpectedImprovement,
             search: None,
             when_full: WhenFull::Refuse,
+            seed: 0,
+            half_life: 0,
         }
     }
 }

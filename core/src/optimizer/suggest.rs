@@ -2,23 +2,25 @@
 
 use core::task::Poll;
 
-use super::work::{Suggesting, Work};
-use super::{Acquisition, Optimizer, OptimizerError, Point, level};
-use crate::acquisition::maximize::{BoxSearch, Searching};
-use crate::acquisition::{log_expected_improvement, upper_confidence_bound};
+use super::level::level;
+use super::surface::{Numbers, Surface};
+use super::work::{Level, Suggesting, Work};
+use super::{Asked, Optimizer, OptimizerError, Point, Rest};
+use crate::acquisition::maximize::{Around, BoxSearch, Searching};
+use crate::acquisition::{Rule, log_expected_improvement};
 use crate::domain::collected;
-use crate::kernel::Kernel;
+use crate::domain::sobol::{coordinate, hash};
 use crate::linalg::slice::{self, head, head_mut, part};
-use crate::linalg::{dot, lower, sum_of_squares};
 use crate::math::Scalar;
-use crate::surrogate::fit::halton;
+use crate::surrogate::exact::ExactGp;
+use crate::surrogate::map::AxisKernel;
 
 impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     /// The point to try next, in the user's units. Asking again without telling gives the same point; after a refused
-    /// observation it is the next point of a Halton sequence, so that a refusal is not met for ever.
+    /// observation it is the next point of a Sobol sequence, so that a refusal is not met for ever.
     ///
-    /// **Errors**: [`OptimizerError`]. **Cost**: at most [`BoxSearch`]'s evaluations of n² flops each; no random draw.
-    /// [`Optimizer::suggest_step`] makes them a few at a time.
+    /// **Errors**: [`OptimizerError`]. **Cost**: at most [`BoxSearch`]'s evaluations of n² flops each, those of the climbs
+    /// twice, and a fit where one is due: see [`Optimizer::fit`]. [`Optimizer::suggest_step`] makes them a few at a time.
     pub fn suggest(&mut self) -> Result<Point<T>, OptimizerError> {
         loop {
             if let Poll::Ready(point) = self.suggest_step(u32::MAX)? {
@@ -28,11 +30,13 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     }
 
     /// [`Optimizer::suggest`] in slices: at most `evaluations` more of the acquisition (at least one), for a program that
-    /// feeds a watchdog or has other work. The same point, bit for bit, whatever the slices are.
+    /// feeds a watchdog or has other work. One of a fit counts as n, n the observations. The same point, bit for bit,
+    /// whatever the slices are.
     ///
-    /// An observation in between, or a fit, begins again.
+    /// An observation in between begins again.
     ///
-    /// **Errors**: [`OptimizerError`]. **Cost**: `evaluations` of n² flops each, in the first slice 3n² more.
+    /// **Errors**: [`OptimizerError`]. **Cost**: `evaluations` of n² flops each, or n³ where a fit is due; in the first slice
+    /// 4n² more.
     ///
     /// ```
     /// use core::task::Poll;
@@ -53,77 +57,215 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     /// # Ok::<(), sordino_core::optimizer::OptimizerError>(())
     /// ```
     pub fn suggest_step(&mut self, evaluations: u32) -> Result<Poll<Point<T>>, OptimizerError> {
-        let initial = match self.settings.initial_points {
-            0 => 2 * self.domain.dim() as u32 + 2,
-            points => points,
-        };
-        let planned = !(self.told < initial || self.len == 0 || self.last_refused);
-        let begun = if let Work::Suggest(suggesting) = &self.work { Some(*suggesting) } else { None };
-        self.work = Work::None;
-        let mut found = -T::INFINITY;
-        if planned {
-            let mut suggesting = match begun {
-                Some(suggesting) => suggesting,
-                None => self.begin_suggestion()?,
-            };
-            match self.search(&mut suggesting, evaluations)? {
-                Poll::Ready(value) => found = value,
-                Poll::Pending => {
-                    self.work = Work::Suggest(suggesting);
-                    return Ok(Poll::Pending);
-                }
-            }
-        }
-        self.proposed(found).map(Poll::Ready)
+        let rule = self.settings.acquisition;
+        self.advance(evaluations, &rule, true)
     }
 
-    /// The point that a search left, or where it found nothing the next one of a Halton sequence, in the user's units.
+    /// [`Optimizer::suggest`] by an acquisition of your own: any function of mean, variance and the best mean so far, in
+    /// your unit.
+    ///
+    /// **Errors**, **cost**: as [`Optimizer::suggest`].
+    ///
+    /// ```
+    /// use sordino_core::{domain::BoxDomain, optimizer::{self, Optimizer, Settings}};
+    /// let domain = BoxDomain::new(&[(0.0, 1.0)])?;
+    /// let mut optimizer = Optimizer::new(domain, Settings::default(), 20, vec![0.0; optimizer::storage_len(1, 20)])?;
+    /// for i in 0..6 {
+    ///     optimizer.observe(&[0.1 * f64::from(i)], f64::from(i))?;
+    /// }
+    /// // Where least is known: far from all that was observed.
+    /// let x = optimizer.suggest_by(&|_mean: f64, variance: f64, _best: f64| variance)?;
+    /// assert!(x[0] > 0.9, "{x:?}");
+    /// # Ok::<(), optimizer::OptimizerError>(())
+    /// ```
+    pub fn suggest_by(&mut self, rule: &impl Rule<T>) -> Result<Point<T>, OptimizerError> {
+        if matches!(self.work, Work::Suggest(_)) {
+            self.work = Work::None;
+        }
+        loop {
+            if let Poll::Ready(point) = self.suggest_step_by(u32::MAX, rule)? {
+                return Ok(point);
+            }
+        }
+    }
+
+    /// [`Optimizer::suggest_by`] in slices; the same rule at every step.
+    ///
+    /// **Errors**, **cost**: as [`Optimizer::suggest_step`].
+    pub fn suggest_step_by(&mut self, evaluations: u32, rule: &impl Rule<T>) -> Result<Poll<Point<T>>, OptimizerError> {
+        self.advance(evaluations, rule, false)
+    }
+
+    /// Observations that are told before the model is asked.
+    pub(super) fn initial_points(&self) -> u32 {
+        match self.settings.initial_points {
+            0 => 2 * self.space.dim() as u32 + 2,
+            points => points,
+        }
+    }
+
+    /// Whether the model is asked.
+    pub(super) fn planned(&self) -> bool {
+        self.told >= self.initial_points() && self.len > 0 && !self.last_refused
+    }
+
+    /// A slice of the fit that is due; true if none is left. One that fails leaves the parameters.
+    pub(super) fn refit_slice(&mut self, evaluations: u32) -> bool {
+        if !self.fit_is_due() {
+            return true;
+        }
+        let rows = u32::try_from(self.len).unwrap_or(u32::MAX).max(1);
+        !matches!(self.fit_step(evaluations / rows), Ok(Poll::Pending))
+    }
+
+    /// A slice of a suggestion, whose end is `kept` for those who ask again.
+    fn advance(&mut self, evaluations: u32, rule: &impl Rule<T>, kept: bool) -> Result<Poll<Point<T>>, OptimizerError> {
+        if self.given.is_none() && self.space.axes().iter().any(|axis| axis.context) {
+            return Err(OptimizerError::NoContext);
+        }
+        if !self.planned() {
+            return self.proposed(-T::INFINITY).map(Poll::Ready);
+        }
+        if !self.refit_slice(evaluations) {
+            return Ok(Poll::Pending);
+        }
+        let begun = if let Work::Suggest(suggesting) = &self.work { Some(*suggesting) } else { None };
+        self.work = Work::None;
+        let mut suggesting = match begun {
+            Some(suggesting) => suggesting,
+            None => self.begin_suggestion()?,
+        };
+        let searched = self.search(&mut suggesting, evaluations, rule)?;
+        if kept || searched.is_pending() {
+            self.work = Work::Suggest(suggesting);
+        }
+        match searched {
+            Poll::Pending => Ok(Poll::Pending),
+            Poll::Ready(found) => {
+                if self.gain.is_none() {
+                    self.gain = Some(self.gain_at_point(suggesting.level)?);
+                }
+                self.proposed(found).map(Poll::Ready)
+            }
+        }
+    }
+
+    /// The point that a search left, or where it found nothing the next one of a Sobol sequence, in the user's units.
     // A frame of its own: on a device it does not lie below that of the search.
     #[inline(never)]
     fn proposed(&mut self, found: T) -> Result<Point<T>, OptimizerError> {
-        let element = self.told.saturating_add(self.refused).saturating_add(1);
-        let (_, rest) = self.parts()?;
-        // Nowhere an improvement: all values are 0, say.
-        if !(found > -T::INFINITY) {
-            rest.point.iter_mut().enumerate().for_each(|(axis, x)| *x = halton(element, axis));
+        let (seed, element) = (self.settings.seed, self.element());
+        let dim = self.space.dim();
+        if found > -T::INFINITY {
+            let unit: Point<T> = collected(self.parts()?.1.point.iter().copied());
+            return Ok(self.to_user(&unit));
         }
-        let unit: Point<T> = collected(rest.point.iter().copied());
+        // Nowhere an improvement: all values are 0, say.
+        let mut unit: Point<T> = collected((0..dim).map(|axis| coordinate(element, axis, seed)));
+        self.space.snap(&mut unit);
+        self.put_context(&mut unit);
+        if self.space.count().is_some() && self.was_asked(&unit) {
+            self.unasked(hash(seed ^ element), &mut unit);
+        }
         Ok(self.to_user(&unit))
     }
 
+    /// Looks for a question that was not asked, from number `start` on; where all were, the point stays. Of n + 1 questions
+    /// one was not asked, n the rows.
+    fn unasked(&self, start: u32, unit: &mut Point<T>) -> bool {
+        let Some(count) = self.space.count() else { return true };
+        let mut candidate = unit.clone();
+        for number in 0..count.min(self.len as u64 + 1) {
+            let mut rest = (u64::from(start) + number) % count.max(1);
+            for axis in self.space.searched() {
+                let values = self.space.axes().get(axis).and_then(|axis| axis.count()).unwrap_or(1).max(1);
+                let index = (rest % u64::from(values)) as u32;
+                rest /= u64::from(values);
+                slice::set(&mut candidate, axis, self.space.cell(axis, index).unwrap_or(T::ZERO));
+            }
+            if !self.was_asked(&candidate) {
+                unit.clone_from(&candidate);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Whether no question is asked twice: there are others, and the space counts on some axis.
+    fn once(&self) -> bool {
+        if self.space.count().is_none() {
+            // Beside whole numbers and choices; among real numbers alone a corner may be worth another look.
+            return self.space.axes().iter().any(|axis| axis.count().is_some());
+        }
+        let mut unit: Point<T> = collected((0..self.space.dim()).map(|_| T::ZERO));
+        self.put_context(&mut unit);
+        self.unasked(0, &mut unit)
+    }
+
+    /// Of the Sobol sequence: as many as were told or refused are behind it.
+    pub(super) fn element(&self) -> u32 {
+        self.told.saturating_add(self.refused)
+    }
+
     fn begin_suggestion(&mut self) -> Result<Suggesting<T>, OptimizerError> {
-        let dim = self.domain.dim();
+        let dim = self.space.dim();
         let search = self.settings.search.unwrap_or(BoxSearch::for_dim(dim));
-        let (mut gp, rest) = self.parts()?;
-        let level = level(&mut gp, rest.whitened, rest.column);
+        let seed = hash(self.settings.seed ^ hash(self.told.wrapping_add(1)));
+        let (mut gp, mut rest, asked) = self.parts()?;
+        let level = level(&mut gp, &mut rest, asked.given);
         slice::copy(part(gp.inputs(), level.incumbent * dim, dim), rest.incumbent);
-        Ok(Suggesting { level, searching: Searching::begin(search, rest.point, rest.search) })
+        Ok(Suggesting { level, searching: Searching::begin(search, seed, rest.point, rest.search) })
     }
 
     /// A slice of the search; the largest value of the acquisition at its end.
-    fn search(&mut self, suggesting: &mut Suggesting<T>, evaluations: u32) -> Result<Poll<T>, OptimizerError> {
-        let (len, acquisition) = (self.len, self.settings.acquisition);
+    fn search(
+        &mut self,
+        suggesting: &mut Suggesting<T>,
+        evaluations: u32,
+        rule: &impl Rule<T>,
+    ) -> Result<Poll<T>, OptimizerError> {
+        let (unresolved, once) = (self.noise_floor() + self.noise_floor(), self.once());
+        let (gp, rest, Asked { space, given }) = self.parts()?;
+        let numbers = Numbers { unresolved, space, given, once };
+        let Rest { whitened, alpha, column, search, point, incumbent, spread } = rest;
+        let mut surface = surface(&gp, whitened, alpha, column, suggesting.level, numbers, rule);
+        let around = Around { center: incumbent, spread };
+        Ok(suggesting.searching.step(evaluations, around, point, search, &mut surface).map(|found| found.value))
+    }
+
+    /// The expected improvement at the point that a search left.
+    fn gain_at_point(&mut self, level: Level<T>) -> Result<T, OptimizerError> {
         let unresolved = self.noise_floor() + self.noise_floor();
-        let (gp, rest) = self.parts()?;
-        let level = suggesting.level;
-        let (whitened, column) = (head(rest.whitened, len), head_mut(rest.column, len));
-        let value = |x: &[T]| {
-            gp.kernel().covariances(x, gp.inputs(), column);
-            lower::solve(gp.factor(), column);
-            let mean = level.mean + dot(column, whitened);
-            // Less than that is what the rows' floor leaves: asking there again would teach nothing.
-            let left = T::ONE - sum_of_squares(column);
-            let variance = if left > unresolved { level.variance * left } else { T::ZERO };
-            match acquisition {
-                Acquisition::ExpectedImprovement => log_expected_improvement::value(mean, variance, level.value),
-                Acquisition::UpperConfidenceBound { width } => {
-                    upper_confidence_bound::bound(mean, variance, T::from_f64(width))
-                }
-            }
-        };
-        Ok(suggesting
-            .searching
-            .step(evaluations, rest.incumbent, rest.point, rest.search, value)
-            .map(|found| found.value))
+        let (gp, rest, Asked { space, .. }) = self.parts()?;
+        let numbers = Numbers { unresolved, space, given: None, once: false };
+        let mut surface = surface(&gp, rest.whitened, rest.alpha, rest.column, level, numbers, &());
+        surface.posterior(rest.point);
+        Ok(log_expected_improvement::value(surface.mean, surface.variance, level.value).exp())
+    }
+}
+
+/// The posterior of the rows under a rule; the buffers hold what [`level`] left in them.
+pub(super) fn surface<'a, T: Scalar, R>(
+    gp: &'a ExactGp<T, AxisKernel<'a, T>, &'a mut [T]>,
+    whitened: &'a [T],
+    alpha: &'a [T],
+    column: &'a mut [T],
+    level: Level<T>,
+    numbers: Numbers<'a, T>,
+    rule: &'a R,
+) -> Surface<'a, T, R> {
+    let n = gp.len();
+    Surface {
+        kernel: gp.kernel(),
+        inputs: gp.inputs(),
+        factor: gp.factor(),
+        whitened: head(whitened, n),
+        alpha: head(alpha, n),
+        column: head_mut(column, n),
+        level,
+        numbers,
+        rule,
+        mean: level.mean,
+        variance: level.variance,
     }
 }

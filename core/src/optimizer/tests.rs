@@ -1,14 +1,18 @@
-//! The whole loop: both formats, fits, repeats, refusals, resumption.
+//! The whole loop: both formats, fits, repeats, refusals.
 
 extern crate std;
+mod resumed;
+mod slices;
+mod uses;
+
 use super::*;
 use crate::acquisition::maximize::BoxSearch;
+use crate::domain::BoxDomain;
 use crate::kernel::Stationary;
 use crate::linalg::NotPositiveDefinite;
 use crate::random::{Stream, normal};
+use crate::space::{Axis, Kind};
 use crate::surrogate::exact::WhenFull;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use std::vec;
 use std::vec::Vec;
 
@@ -29,7 +33,7 @@ fn run<T: Scalar>(settings: Settings, rounds: usize, fit: bool) -> (f64, Vec<f64
         optimizer.observe(&x, T::from_f64(y)).unwrap();
         path.extend([x[0].to_f64(), x[1].to_f64()]);
         if fit && round % 8 == 7 {
-            optimizer.fit(&mut vec![T::ZERO; fit_scratch_len(40)]).unwrap();
+            optimizer.fit().unwrap();
         }
     }
     (optimizer.best().unwrap().1.to_f64(), path)
@@ -58,11 +62,9 @@ fn finds_branins_maximum_in_both_formats() {
 fn nonsense_constants_and_capacity() {
     let domain = || BoxDomain::new(&[(0.0, 1.0)]).unwrap();
     assert!(Optimizer::new(domain(), Settings::default(), 4, vec![0.0f64; 3]).is_err());
-    let broken = Settings { lengthscale: -1.0, ..Settings::default() };
-    assert!(Optimizer::new(domain(), broken, 4, vec![0.0f64; storage_len(1, 4)]).is_err());
     let window = Settings { when_full: WhenFull::DropOldest, ..Settings::default() };
     let mut optimizer = Optimizer::new(domain(), window, 4, vec![0.0f64; storage_len(1, 4)]).unwrap();
-    assert!(optimizer.best().is_none() && optimizer.fit(&mut []).unwrap().is_none());
+    assert!(optimizer.best().is_none() && optimizer.fit().unwrap().is_none());
     for _ in 0..12 {
         let x = optimizer.suggest().unwrap();
         assert!((0.0..=1.0).contains(&x[0]));
@@ -70,7 +72,7 @@ fn nonsense_constants_and_capacity() {
     }
     assert_eq!(optimizer.len(), 4);
     assert!((optimizer.best().unwrap().1 - 3.0).abs() < 1e-6);
-    assert!(optimizer.fit(&mut [0.0; fit_scratch_len(4)]).unwrap().is_none(), "a constant has no scale");
+    assert!(optimizer.fit().unwrap().is_none(), "a constant has no scale");
     assert!(optimizer.observe(&[f64::NAN], 0.0).is_err() && optimizer.observe(&[0.5], f64::NAN).is_err());
     assert!(optimizer.observe(&[0.5, 0.5], 0.0).is_err());
 }
@@ -112,7 +114,7 @@ fn refusals<T: Scalar>(shape: Stationary, dim: usize, f: fn(&[f64]) -> f64, nois
         let at: Vec<f64> = x.iter().map(|x| x.to_f64()).collect();
         let _ = optimizer.observe(&x, T::from_f64(f(&at) + noise_std * noise[round]));
         if round % 8 == 7 {
-            failed += u32::from(optimizer.fit(&mut vec![T::ZERO; fit_scratch_len(ROUNDS)]).is_err());
+            failed += u32::from(optimizer.fit().is_err());
         }
         assert!(optimizer.noise_fraction() >= optimizer.noise_floor());
     }
@@ -140,18 +142,14 @@ fn mended_single_precision_with_fits_refuses_nothing() {
 
 #[test]
 fn mended_the_noise_floor_follows_format_and_capacity() {
-    let new = |noise_fraction, capacity: usize| {
-        let settings = Settings { noise_fraction, ..Settings::default() };
-        Optimizer::new(unit_box(1), settings, capacity, vec![0.0f32; storage_len(1, capacity)]).unwrap()
+    let new = |capacity: usize| {
+        Optimizer::new(unit_box(1), Settings::default(), capacity, vec![0.0f32; storage_len(1, capacity)]).unwrap()
     };
-    assert_eq!(new(1e-4, 92).noise_floor(), 400.0 * f32::EPSILON);
-    assert_eq!(new(1e-4, 92).noise_fraction(), 1e-4);
-    assert_eq!(new(0.0, 92).noise_fraction(), 400.0 * f32::EPSILON);
-    assert_eq!(new(1e-4, 492).noise_fraction(), 2000.0 * f32::EPSILON);
-    for noise_fraction in [-1e-9, f64::NAN, 1e300] {
-        let settings = Settings { noise_fraction, ..Settings::default() };
-        assert!(Optimizer::new(unit_box(1), settings, 4, vec![0.0f32; storage_len(1, 4)]).is_err());
-    }
+    assert_eq!(new(92).noise_floor(), 400.0 * f32::EPSILON);
+    assert_eq!(new(492).noise_floor(), 2000.0 * f32::EPSILON);
+    // The prior's mode, unless the format does not resolve it.
+    assert!((new(92).noise_fraction() - libm::expf(-5.0)).abs() < 1e-6);
+    assert_eq!(new(20_000).noise_fraction(), 4.0 * 20_008.0 * f32::EPSILON);
     for width in [f64::NAN, f64::INFINITY] {
         let settings = Settings { acquisition: Acquisition::UpperConfidenceBound { width }, ..Settings::default() };
         let error = Optimizer::new(unit_box(1), settings, 4, vec![0.0f32; storage_len(1, 4)]).unwrap_err();
@@ -167,10 +165,11 @@ fn mended_a_failed_fit_changes_nothing_and_says_what_failed() {
         optimizer.observe(&[0.1 + 0.002 * i as f32], -1.2e19).unwrap();
     }
     optimizer.observe(&[0.9], 1.2e19).unwrap();
-    let (before, parameters) = (optimizer.clone(), optimizer.parameters());
-    let error = optimizer.fit(&mut vec![0.0; fit_scratch_len(13)]).unwrap_err();
+    let (before, parameters) = (optimizer.clone(), optimizer.parameters().clone());
+    let error = optimizer.fit().unwrap_err();
     assert!(matches!(error, OptimizerError::Fit(SurrogateError::NonFinite { .. })), "{error}");
-    assert_eq!(optimizer.parameters(), parameters);
+    assert_eq!(optimizer.lengthscales(), &parameters.lengthscales[..]);
+    assert_eq!(optimizer.noise_fraction(), parameters.noise_fraction);
     assert_eq!(bits(&optimizer.storage), bits(&before.storage));
     let singular = SurrogateError::Singular(NotPositiveDefinite { row: 3, pivot: -0.5, threshold: 1e-6 });
     let text = std::format!("{}", OptimizerError::Fit(singular));
@@ -231,7 +230,8 @@ fn mended_repeats_and_zeros_do_not_repeat_one_point() {
 
 #[test]
 fn mended_a_window_that_refuses_after_it_forgot_is_consistent() {
-    let settings = Settings { when_full: WhenFull::DropOldest, ..Settings::default() };
+    // Nothing is fitted while initial points are told: both have the same parameters.
+    let settings = Settings { when_full: WhenFull::DropOldest, initial_points: 100, ..Settings::default() };
     let new = || Optimizer::new(unit_box(1), settings, 4, vec![0.0f64; storage_len(1, 4)]).unwrap();
     let (mut optimizer, mut fresh) = (new(), new());
     let points = [(0.1, 1.0), (0.4, 2.5), (0.6, -1.0), (0.9, 0.5)];
@@ -251,151 +251,47 @@ fn mended_a_window_that_refuses_after_it_forgot_is_consistent() {
     }
 }
 
-/// Runs with fits, repeats and refusals, writing a log; at every tenth entry an optimiser resumed from it goes on beside
-/// the first.
-fn resumes<T: Scalar + Serialize + DeserializeOwned>(settings: Settings, capacity: usize, f: fn(&[f64]) -> f64) {
-    let storage = || vec![T::ZERO; storage_len(2, capacity)];
-    let domain = BoxDomain::new(&[(0.0, 20.0), (1.0, 50.0)]).unwrap();
-    let settings: Settings = through_postcard(&settings);
-    let mut runs = vec![Optimizer::new(domain.clone(), settings, capacity, storage()).unwrap()];
-    let mut log: Vec<LogEntry<T>> = Vec::new();
-    for round in 0..36 {
-        let x = runs[0].suggest().unwrap();
-        for other in &mut runs[1..] {
-            assert_eq!(bits(&other.suggest().unwrap()), bits(&x), "round {round}");
-        }
-        // The second axis has eight positions: repeats.
-        let second = libm::round((x[1].to_f64() - 1.0) / 7.0) * 7.0 + 1.0;
-        let at = [x[0], T::from_f64(second)];
-        let y = f(&[x[0].to_f64() / 20.0, (second - 1.0) / 49.0]);
-        let value = if round % 9 == 4 { T::INFINITY } else { T::from_f64(y) };
-        log.push(LogEntry::told(&at, value).unwrap());
-        let observed = runs.iter_mut().map(|run| run.observe(&at, value).ok()).collect::<Vec<_>>();
-        assert!(observed.iter().all(|o| *o == observed[0]));
-        if round % 8 == 7 {
-            let fitted = runs.iter_mut().map(|run| run.fit(&mut vec![T::ZERO; fit_scratch_len(36)]).unwrap());
-            if fitted.collect::<Vec<_>>()[0].is_some() {
-                log.push(LogEntry::Fitted(runs[0].parameters()));
-            }
-        }
-        if round % 10 == 9 {
-            let stored: Vec<LogEntry<T>> = log.iter().map(through_postcard).collect();
-            runs.push(Optimizer::resume(domain.clone(), settings, capacity, storage(), stored).unwrap());
-        }
-    }
-    let best: Vec<_> = runs.iter_mut().map(|run| run.best().map(|(x, y)| (bits(&x), y.to_f64().to_bits()))).collect();
-    assert!(runs.len() == 4 && best.iter().all(|b| *b == best[0]));
-    // Negative control: without the fits it is another optimiser, which was to be shown: a fit changes something.
-    let told = log.iter().filter(|entry| matches!(entry, LogEntry::Told { .. })).cloned();
-    let mut other = Optimizer::resume(domain, settings, capacity, storage(), told).unwrap();
-    assert_ne!(bits(&other.suggest().unwrap()), bits(&runs[0].suggest().unwrap()));
-}
-
-fn through_postcard<V: Serialize + DeserializeOwned>(value: &V) -> V {
-    let mut buffer = [0; 64];
-    let used = postcard::to_slice(value, &mut buffer).unwrap();
-    postcard::from_bytes(used).unwrap()
-}
-
-#[test]
-fn mended_a_resumed_optimizer_suggests_the_same_points() {
-    let ucb = Acquisition::UpperConfidenceBound { width: 2.0 };
-    let smooth = Settings { shape: Stationary::SquaredExponential, acquisition: ucb, ..Settings::default() };
-    let window = Settings { when_full: WhenFull::DropOldest, ..Settings::default() };
-    for f in [FUNCTIONS[2], FUNCTIONS[3], FUNCTIONS[4]] {
-        for (settings, capacity) in [(Settings::default(), 36), (smooth, 36), (window, 12)] {
-            resumes::<f32>(settings, capacity, f);
-            resumes::<f64>(settings, capacity, f);
-        }
-    }
-}
-
-#[test]
-fn mended_a_log_that_cannot_be_this_optimizers_is_refused() {
-    let resume = |log: &[LogEntry<f32>]| {
-        let storage = vec![0.0f32; storage_len(1, 8)];
-        Optimizer::resume(unit_box(1), Settings::default(), 8, storage, log.iter().cloned())
-    };
-    let told: Vec<_> = (0..5).map(|i| LogEntry::told(&[0.2 * i as f32], i as f32).unwrap()).collect();
-    assert_eq!(resume(&told).unwrap().len(), 5);
-    let fitted = |lengthscale, noise_fraction| LogEntry::Fitted(Parameters { lengthscale, noise_fraction });
-    assert!(resume(&[&told[..], &[fitted(0.5, 1e-3)]].concat()).is_ok());
-    for bad in [fitted(0.5, 1e-7), fitted(0.5, f32::NAN), fitted(-0.5, 1e-3), fitted(f32::NAN, 1e-3)] {
-        assert!(resume(&[&told[..], &[bad]].concat()).is_err());
-    }
-    assert!(resume(&[LogEntry::told(&[0.1, 0.2], 1.0).unwrap()]).is_err(), "of another box");
-    assert!(LogEntry::told(&[0.0f32; 17], 1.0).is_err());
-}
-
-/// Suggestions and fits in slices of `slice` evaluations; what was suggested and fitted, and how many slices it took.
-fn sliced<T: Scalar>(slice: u32) -> (Vec<f64>, u32) {
-    use core::task::Poll;
-    let domain = BoxDomain::new(&[(-5.0, 10.0), (0.0, 15.0)]).unwrap();
-    let settings =
-        Settings { search: Some(BoxSearch { scan: 60, climbs: 2, evaluations_per_climb: 30 }), ..Settings::default() };
-    let mut optimizer = Optimizer::new(domain, settings, 20, vec![T::ZERO; storage_len(2, 20)]).unwrap();
-    let (mut path, mut steps) = (Vec::new(), 0);
-    for round in 0..14 {
-        let x = loop {
-            steps += 1;
-            if let Poll::Ready(x) = optimizer.suggest_step(slice).unwrap() {
-                break x;
-            }
-            // A look at the best point in between changes nothing.
-            let _ = optimizer.best();
+/// Maximal mean and regret after a run on a function, by what `choose` asks.
+fn regret_of(seed: u32, rounds: usize, f: fn(&[f64]) -> f64, random: bool) -> f64 {
+    let settings = Settings { seed, ..Settings::default() };
+    let mut optimizer = Optimizer::new(unit_box(2), settings, rounds, vec![0.0f32; storage_len(2, rounds)]).unwrap();
+    let (mut stream, mut best) = (Stream::from_seed(u64::from(seed)), f64::NEG_INFINITY);
+    for _ in 0..rounds {
+        let x = if random {
+            Point::from_slice(&[stream.unit(), stream.unit()]).unwrap()
+        } else {
+            optimizer.suggest().unwrap()
         };
-        path.extend(x.iter().map(|x| x.to_f64()));
-        optimizer.observe(&x, T::from_f64(-branin(x[0].to_f64(), x[1].to_f64()))).unwrap();
-        if round % 4 == 3 {
-            let found = loop {
-                steps += 1;
-                // Another scratch every time.
-                let step = optimizer.fit_step(slice, &mut vec![T::from_f64(f64::from(steps)); fit_scratch_len(20)]);
-                if let Poll::Ready(found) = step.unwrap() {
-                    break found.unwrap();
-                }
-            };
-            path.extend(
-                [found.log_marginal_likelihood, optimizer.lengthscale(), optimizer.noise_fraction()].map(T::to_f64),
-            );
-            path.push(f64::from(found.evaluations));
-        }
+        let y = f(&[f64::from(x[0]), f64::from(x[1])]);
+        best = best.max(y);
+        optimizer.observe(&x, y as f32).unwrap();
     }
-    (path, steps)
+    best
 }
 
+/// Branin over its box, and a valley that is long in one axis: what isotropic constants were bad at.
 #[test]
-fn slices_suggest_and_fit_the_same_bits() {
-    let (whole, once) = (sliced::<f64>(u32::MAX), sliced::<f32>(u32::MAX));
-    assert_eq!(whole.1, 14 + 3);
-    for slice in [1, 5, 64] {
-        let (double, single) = (sliced::<f64>(slice), sliced::<f32>(slice));
-        assert_eq!(double.0, whole.0, "{slice}");
-        assert_eq!(single.0, once.0, "{slice}");
-        assert!(double.1 > whole.1 + 10 && single.1 > once.1 + 10);
+fn thirty_questions_come_ten_times_nearer_than_random_ones() {
+    type Known = (fn(&[f64]) -> f64, f64);
+    let functions: [Known; 2] = [
+        (|x| -branin(15.0 * x[0] - 5.0, 15.0 * x[1]), -0.397_887_357_7),
+        (
+            |x| {
+                -libm::pow(12.0 * (x[0] - 0.37), 2.0) - 0.2 * libm::pow(x[1] - 0.81, 2.0)
+                    + libm::cos(30.0 * (x[0] - 0.37))
+            },
+            1.0,
+        ),
+    ];
+    for (f, top) in functions {
+        let median = |random| {
+            let mut found: Vec<f64> = (0..9).map(|seed| top - regret_of(seed, 30, f, random)).collect();
+            found.sort_by(f64::total_cmp);
+            found[4]
+        };
+        let (ours, random) = (median(false), median(true));
+        assert!(ours < 0.1 * random, "{ours} against {random}");
     }
-}
-
-#[test]
-fn an_observation_between_slices_begins_again() {
-    use core::task::Poll;
-    let domain = BoxDomain::new(&[(0.0, 1.0)]).unwrap();
-    let mut optimizer = Optimizer::new(domain, Settings::default(), 20, vec![0.0f64; storage_len(1, 20)]).unwrap();
-    let mut other = optimizer.clone();
-    for i in 0..8 {
-        let x = f64::from(i) / 8.0;
-        for optimizer in [&mut optimizer, &mut other] {
-            optimizer.observe(&[x], Scalar::sin(7.0 * x)).unwrap();
-        }
-        // Only one of them is interrupted, in a suggestion and in a fit.
-        if i > 4 {
-            assert_eq!(optimizer.suggest_step(3), Ok(Poll::Pending));
-            assert_eq!(optimizer.fit_step(1, &mut [0.0; 100]).unwrap(), Poll::Pending);
-        }
-    }
-    assert_eq!(optimizer.suggest(), other.suggest());
-    assert_eq!(optimizer.fit(&mut [0.0; 100]), other.fit(&mut [7.0; 100]));
-    assert_eq!(optimizer.suggest(), other.suggest());
 }
 
 /// Two axes of different ranges; the upper end of the first is below low + (high − low) in `f32`.
@@ -415,12 +311,14 @@ fn outside_is_refused<T: Scalar>() {
             wrong[axis] = number(value);
             let error = optimizer.observe(&wrong, y).unwrap_err();
             let (low, high) = uneven().bounds(axis).unwrap();
-            let outside = DomainError::Outside { axis, value: number(value).to_f64(), low, high };
-            assert_eq!(error, OptimizerError::Domain(outside));
+            let outside = SpaceError::Value { axis, value: number(value).to_f64(), kind: Kind::Real { low, high } };
+            assert_eq!(error, OptimizerError::Space(outside));
             assert_eq!(optimizer.check(&wrong, y), Err(error));
             let text = std::format!("{error}");
-            let said = std::format!("axis {axis}: {} is outside the box, [{low}, {high}]", number(value).to_f64());
-            assert_eq!(text, said);
+            for part in [std::format!("axis {axis}"), std::format!("{}", number(value).to_f64())] {
+                assert!(text.contains(&part), "{text}");
+            }
+            assert!(text.contains(&std::format!("{low}")) && text.contains(&std::format!("{high}")), "{text}");
         }
         assert_eq!((optimizer.len(), optimizer.refused()), (round, 0));
         // A refusal changed nothing: the other optimiser, which never met one, asks for the same points.

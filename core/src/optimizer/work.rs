@@ -1,14 +1,15 @@
 //! What an optimiser has begun in slices.
 
 use crate::acquisition::maximize::Searching;
-use crate::surrogate::fit::Fitting;
+use crate::surrogate::map::MapFit;
 
-/// What is being done in slices. An observation ends it, and either of the two the other.
-#[derive(Clone, Debug)]
+/// What is being done in slices. An observation ends it, and either of them the others.
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Work<T> {
     None,
     Suggest(Suggesting<T>),
-    Fit(Refit<T>),
+    Among(Choosing<T>),
+    Fit(MapFit<T>),
 }
 
 /// A suggestion under way.
@@ -18,8 +19,16 @@ pub(super) struct Suggesting<T> {
     pub(super) searching: Searching<T>,
 }
 
-/// A fit under way: of lengthscale, signal variance and noise variance.
-pub(super) type Refit<T> = Fitting<T, 3>;
+/// A choice from a list under way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Choosing<T> {
+    pub(super) level: Level<T>,
+    /// Candidates that were looked at.
+    pub(super) looked: usize,
+    /// The best of those that may be asked.
+    pub(super) chosen: Option<usize>,
+    pub(super) value: T,
+}
 
 /// What the data say about mean and scale, and the best point so far.
 #[derive(Clone, Copy, Debug)]

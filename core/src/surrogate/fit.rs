@@ -23,6 +23,9 @@ use crate::math::Scalar;
 /// The most parameters that can be fitted: 16 lengthscales, signal and noise variance.
 pub const PARAMETERS_MAX: usize = 18;
 
+/// The most lengthscales.
+pub(super) const DIM_LIMIT: usize = PARAMETERS_MAX - 2;
+
 /// Constant ln 2π of the log likelihood.
 pub(super) const LN_TWO_PI: f64 = 1.837_877_066_409_345_3;
 
@@ -199,7 +202,7 @@ fn likelihood<T: Scalar, K: LogGradient<T>>(
 }
 
 /// The packed factor L of order `n` becomes the packed lower triangle of (LLᵀ)⁻¹; `spare` holds n numbers.
-fn invert<T: Scalar>(matrix: &mut [T], n: usize, spare: &mut [T]) {
+pub(super) fn invert<T: Scalar>(matrix: &mut [T], n: usize, spare: &mut [T]) {
     // L⁻¹ row by row: row i is −(Lᵢ₀..ᵢ₋₁ L⁻¹)/Lᵢᵢ.
     for i in 0..n {
         let (done, rest) = slice::split(matrix, packed_len(i));

@@ -28,6 +28,7 @@ pub mod fit;
 pub mod grid;
 pub mod information_gain;
 pub mod joint;
+pub(crate) mod map;
 pub(crate) mod noise;
 pub mod pathwise;
 #[cfg(test)]

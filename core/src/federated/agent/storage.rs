@@ -92,6 +92,16 @@ pub enum Workspace<'a, T> {
     Lent(&'a mut [T]),
 }
 
+impl<T> Workspace<'_, T> {
+    /// The same for a shorter time.
+    pub(crate) fn lend(&mut self) -> Workspace<'_, T> {
+        match self {
+            Workspace::Kept(numbers) => Workspace::Kept(numbers),
+            Workspace::Lent(numbers) => Workspace::Lent(numbers),
+        }
+    }
+}
+
 /// Numbers of an agent, borrowed.
 ///
 /// ```

@@ -133,7 +133,7 @@ impl AgentExchange {
             agent,
             deployment: agreement.deployment,
             agreement: digest,
-            rounds: agreement.config.parameters().rounds,
+            rounds: agreement.protocol.epochs(),
             have: Have { frames: 0, chain: digest, seal: Seal::default() },
             attempt: 0,
             mine: Mine::None,

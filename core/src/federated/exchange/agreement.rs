@@ -4,68 +4,11 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::config::Config;
+use super::protocol::Protocol;
 use crate::digest::{Digest, Frame};
 use crate::domain::Candidates;
-use crate::features::{FeatureError, RandomFourier, random_fourier};
-use crate::kernel::Stationary;
 use crate::math::Scalar;
 use crate::wire::{Header, Kind, ScalarTag, VERSION, prefix};
-
-/// Where the shared features come from.
-///
-/// **Example**: that of [`Agreement`].
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PublicFeatures {
-    /// The public seed, as [`crate::features::random_fourier::draw`] takes it.
-    pub seed: u64,
-    /// The index of the run under that seed.
-    pub run: u32,
-    /// The shape of the kernel.
-    pub kernel: Stationary,
-    /// Its lengthscale on the unit box, > 0.
-    pub lengthscale: f64,
-    /// s², > 0, unit y².
-    pub signal_variance: f64,
-    /// Whether every φ(x) is rescaled to norm s.
-    pub unit_norm: bool,
-    /// Share of the prior variance that the factor of joint own draws may lack, in [0, 1).
-    pub prior_tolerance: f64,
-}
-
-impl PublicFeatures {
-    /// The usual ones: of run 0, all of norm s, with a factor that lacks nothing.
-    pub const fn new(seed: u64, kernel: Stationary, lengthscale: f64, signal_variance: f64) -> Self {
-        PublicFeatures { seed, run: 0, kernel, lengthscale, signal_variance, unit_norm: true, prior_tolerance: 0.0 }
-    }
-
-    /// Draws the features of a domain of `dim` axes into `storage` and puts the map around them.
-    ///
-    /// **Parameters**: `count` M; `storage` of [`random_fourier::storage_len`] numbers.
-    ///
-    /// **Errors**: [`FeatureError`].
-    pub fn draw<'f, T: Scalar>(
-        &self,
-        dim: usize,
-        count: usize,
-        storage: &'f mut [T],
-    ) -> Result<RandomFourier<T, &'f [T]>, FeatureError> {
-        random_fourier::draw(self.seed, self.run, self.kernel, &[self.lengthscale], dim, count, storage)?;
-        self.map(dim, count, storage)
-    }
-
-    /// The map around features that were drawn before.
-    ///
-    /// **Errors**: [`FeatureError`].
-    pub fn map<'f, T: Scalar>(
-        &self,
-        dim: usize,
-        count: usize,
-        storage: &'f [T],
-    ) -> Result<RandomFourier<T, &'f [T]>, FeatureError> {
-        RandomFourier::new(dim, count, T::from_f64(self.signal_variance), self.unit_norm, storage)
-    }
-}
 
 /// What the server promises about privacy, beside the numbers of the mechanism, which are in the configuration.
 ///
@@ -87,13 +30,17 @@ pub struct Announced {
 ///
 /// ```
 /// use sordino_core::domain::{Candidates, Regions};
-/// use sordino_core::federated::exchange::{Agreement, AgreementError, Announced, PublicFeatures, candidates_digest};
+/// use sordino_core::federated::exchange::{
+///     Agreement, AgreementError, Announced, DrawsProtocol, Protocol, PublicFeatures, candidates_digest,
+/// };
 /// use sordino_core::federated::{Aggregation, Config, Parameters};
 /// use sordino_core::{kernel::Stationary, wire::ScalarTag};
 ///
 /// let agreement = Agreement {
-///     config: Config::new(Parameters::usual(2, Regions::whole(1)?, 5, 16, Aggregation::private(6.0, 0.5, 1.0)?))?,
-///     features: PublicFeatures::new(7, Stationary::SquaredExponential, 0.2, 1.0),
+///     protocol: Protocol::Draws(DrawsProtocol {
+///         config: Config::new(Parameters::usual(2, Regions::whole(1)?, 5, 16, Aggregation::private(6.0, 0.5, 1.0)?))?,
+///         features: PublicFeatures::new(7, Stationary::SquaredExponential, 0.2, 1.0),
+///     }),
 ///     candidates: candidates_digest(&Candidates::<f64>::grid(50, 1)?, &mut [0.0]),
 ///     dim: 1,
 ///     scalar: ScalarTag::F32,
@@ -108,10 +55,8 @@ pub struct Announced {
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Agreement {
-    /// The numbers of the federation.
-    pub config: Config,
-    /// The shared features.
-    pub features: PublicFeatures,
+    /// The method, with its public numbers.
+    pub protocol: Protocol,
     /// [`candidates_digest`] of the list that may be queried.
     pub candidates: Digest,
     /// D, coordinates of a candidate.
@@ -155,9 +100,9 @@ impl Agreement {
         Digest::of(self)
     }
 
-    /// Numbers of a frame from the server at most: P·M.
+    /// Numbers of a frame from the server at most: those of one release.
     pub fn frame_numbers_max(&self) -> u32 {
-        self.config.broadcast_len() as u32
+        self.protocol.released_len() as u32
     }
 }
 

@@ -56,7 +56,8 @@ fn agreement(agents: u32) -> Agreement {
     };
     let announced = Announced { epsilon_max: Some(8.0), delta: 1e-5, deadline_ms: 1000, may_close_early: true };
     let candidates = Digest::default();
-    Agreement { config, features, candidates, dim: 1, scalar: ScalarTag::F64, deployment: 77, announced }
+    let protocol = Protocol::Draws(DrawsProtocol { config, features });
+    Agreement { protocol, candidates, dim: 1, scalar: ScalarTag::F64, deployment: 77, announced }
 }
 
 /// A server on a link: its exchange, its history, its frames, what it took.
@@ -405,6 +406,11 @@ fn answers_have_their_names_and_the_deadline_is_the_time() {
     assert_eq!(agent.want(Millis(5)), Want::Refused);
 }
 
+fn with_seed(seed: u64, protocol: &Protocol) -> Protocol {
+    let draws = protocol.draws().unwrap().clone();
+    Protocol::Draws(DrawsProtocol { features: PublicFeatures { seed, ..draws.features }, ..draws })
+}
+
 #[test]
 fn a_stored_exchange_goes_on_and_agreements_differ_by_every_number() {
     let terms = agreement(2);
@@ -424,7 +430,7 @@ fn a_stored_exchange_goes_on_and_agreements_differ_by_every_number() {
         Agreement { deployment: 78, ..terms.clone() },
         Agreement { scalar: ScalarTag::F32, ..terms.clone() },
         Agreement { candidates: Digest([1; 32]), ..terms.clone() },
-        Agreement { features: PublicFeatures { seed: 4, ..terms.features }, ..terms.clone() },
+        Agreement { protocol: with_seed(4, &terms.protocol), ..terms.clone() },
         Agreement { announced: Announced { delta: 1e-6, ..terms.announced }, ..terms.clone() },
         agreement(3),
     ];

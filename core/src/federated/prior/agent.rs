@@ -202,6 +202,11 @@ impl AgentState {
         AgentState { agent, seed, phase: Phase::Fresh, round: 0, observations: 0, pending: 0, kept: KeptRows(0) }
     }
 
+    /// Index of the agent.
+    pub const fn agent(&self) -> u32 {
+        self.agent
+    }
+
     /// The phase it is in.
     pub const fn phase(&self) -> Phase {
         self.phase

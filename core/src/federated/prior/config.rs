@@ -3,12 +3,14 @@
 use serde::{Deserialize, Serialize};
 
 use super::super::config::{enrolled, grid};
+use super::constant::Constant;
 use crate::parameter::{ConfigError, check, checked, whole};
 
 /// The numbers a federated prior is described by, before they are checked.
 ///
 /// **Example**: that of [`super::Public`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Stored", into = "Stored")]
 pub struct Parameters {
     /// N, enrolled agents: the divisor of every mean, however many answer.
     pub agents: u32,
@@ -28,6 +30,66 @@ pub struct Parameters {
     pub clip_std: f64,
     /// m: the noise has standard deviation 2ᵐ grid units.
     pub grid_exponent: u32,
+    /// What is known of the constant that values are around.
+    pub constant: Constant,
+}
+
+/// [`Parameters`] as they are stored and sent. The constant is the highest bit of `designs`, 0 where it is known: those
+/// have the bytes, and the digests, that they had before there was a choice; and a program that knows of none refuses
+/// the others, whose number of designs is beyond its range, where it would misread a field that it does not have.
+#[derive(Serialize, Deserialize)]
+#[serde(rename = "Parameters")]
+struct Stored {
+    agents: u32,
+    feature_count: u32,
+    initial_points: u32,
+    designs: u32,
+    noise_variance: f64,
+    clip_weight: f64,
+    clip_mean: f64,
+    clip_std: f64,
+    grid_exponent: u32,
+}
+
+/// The bit of `designs` that says that the constant is projected out.
+const PROJECTED: u32 = 1 << 31;
+
+impl From<Parameters> for Stored {
+    fn from(p: Parameters) -> Self {
+        let constant = match p.constant {
+            Constant::Known => 0,
+            Constant::Projected => PROJECTED,
+        };
+        Stored {
+            agents: p.agents,
+            feature_count: p.feature_count,
+            initial_points: p.initial_points,
+            designs: p.designs | constant,
+            noise_variance: p.noise_variance,
+            clip_weight: p.clip_weight,
+            clip_mean: p.clip_mean,
+            clip_std: p.clip_std,
+            grid_exponent: p.grid_exponent,
+        }
+    }
+}
+
+impl From<Stored> for Parameters {
+    fn from(p: Stored) -> Self {
+        let constant = if p.designs & PROJECTED == 0 { Constant::Known } else { Constant::Projected };
+        Parameters {
+            agents: p.agents,
+            feature_count: p.feature_count,
+            initial_points: p.initial_points,
+            designs: p.designs & !PROJECTED,
+            noise_variance: p.noise_variance,
+            clip_weight: p.clip_weight,
+            clip_mean: p.clip_mean,
+            clip_std: p.clip_std,
+            grid_exponent: p.grid_exponent,
+            constant,
+        }
+    }
 }
 
 impl Parameters {
@@ -43,7 +105,15 @@ impl Parameters {
             clip_mean: 0.92,
             clip_std: 0.2,
             grid_exponent: 20,
+            constant: Constant::Known,
         }
+    }
+
+    /// The constants of a prior file: values in the agents' own units, the constant projected out, 128 virtual designs,
+    /// and a noise variance of .01 in these units.
+    pub const fn own_units(agents: u32, feature_count: u32, initial_points: u32) -> Self {
+        let usual = Parameters::usual(agents, feature_count, initial_points, 0.01);
+        Parameters { designs: 128, constant: Constant::Projected, ..usual }
     }
 }
 
@@ -63,7 +133,13 @@ impl Config {
         let p = &parameters;
         enrolled(p.agents)?;
         whole("feature_count", p.feature_count, 1..=1 << 12, "1..=4096")?;
-        whole("initial_points", p.initial_points, 1..=1 << 12, "1..=4096")?;
+        match p.constant {
+            Constant::Known => whole("initial_points", p.initial_points, 1..=1 << 12, "1..=4096")?,
+            // One point says nothing but the constant.
+            Constant::Projected => {
+                whole("initial_points", p.initial_points, 2..=1 << 12, "2..=4096 where the constant is projected out")?;
+            }
+        }
         whole("designs", p.designs, 1..=1 << 16, "1..=65536")?;
         grid(p.grid_exponent)?;
         let variance = p.noise_variance;
@@ -87,5 +163,36 @@ impl Config {
     /// Coordinates of a contribution: M and the clip factor's.
     pub fn contribution_len(&self) -> usize {
         self.features() + 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_known_constant_has_the_bytes_it_had_and_a_projected_one_comes_back() {
+        let usual = Parameters { designs: 300, ..Parameters::usual(66, 50, 10, 0.01) };
+        let projected = Parameters { constant: Constant::Projected, ..usual };
+        let mut buffer = [0; 128];
+        // The fields as they were before there was a choice, in their order.
+        let before = (66u32, 50u32, 10u32, 300u32, 0.01f64, 0.25f64, 0.92f64, 0.2f64, 20u32);
+        let expected: heapless::Vec<u8, 128> =
+            postcard::to_slice(&before, &mut buffer).unwrap().iter().copied().collect();
+        assert_eq!(*postcard::to_slice(&usual, &mut buffer).unwrap(), expected[..]);
+        for parameters in [usual, projected] {
+            let config = Config::new(parameters).unwrap();
+            let bytes = postcard::to_slice(&config, &mut buffer).unwrap();
+            assert_eq!((*bytes == expected[..], postcard::from_bytes(bytes)), (parameters == usual, Ok(config)));
+        }
+        // A number of designs that no configuration has is refused with the bit and without it.
+        for constant in [Constant::Known, Constant::Projected] {
+            let many = Parameters { designs: 70_000, constant, ..usual };
+            let bytes = postcard::to_slice(&many, &mut buffer).unwrap();
+            assert!(postcard::from_bytes::<Config>(bytes).is_err() && Config::new(many).is_err());
+        }
+        let one = Parameters { initial_points: 1, ..projected };
+        assert_eq!(Config::new(one).unwrap_err().field, "initial_points");
+        assert!(Config::new(Parameters { constant: Constant::Known, ..one }).is_ok());
     }
 }

@@ -1,7 +1,8 @@
 //! Release step 2: what an agent contributes, and the mechanism it goes through.
 //!
 //! **Equation**: d = Φₙᵀ(Kₙ + κI)⁻¹(yₙ − Φₙw) over all its observations; u = min(1, C/‖d‖); the contribution is the joint
-//! vector (u·d, γCu) of M + 1 numbers.
+//! vector (u·d, γCu) of M + 1 numbers. Where nobody knows the constant P(Kₙ + κI) takes the place of the inverse
+//! ([`Constant::Projected`]).
 //!
 //! **Theorem.** Under zero-out neighbours ([`NeighboringRelation::ReplaceSpecial`](crate::privacy::NeighboringRelation))
 //! the sum of contributions has L2 sensitivity at most Δ = C√(1 + γ²), and its release through the integer grid at
@@ -16,6 +17,9 @@
 //! functions of earlier *releases* and public constants; given those, (a) to (c) hold, and [`super::event`] composes
 //! adaptively (see [`super::total_mu`]'s module). ∎
 //!
+//! No step uses what the numbers of (u·d, γCu) were computed from. So standardising, projecting, wrong or invented data
+//! change no bound.
+//!
 //! **What breaks it**: the clip coordinate left out of Δ (the joint norm is then up to √(1 + γ²) times what is charged);
 //! clipping d and the coordinate apart from each other; a C computed from private innovations. The first two cannot
 //! happen behind the integer check, which is over the joint vector; tests keep all of it that way.
@@ -24,6 +28,7 @@
 //! agents send nothing, ḡ then measures their absence too, and H = ḡĀ stays true.
 
 use super::config::Config;
+use super::constant::{Constant, ones_solved};
 use super::error::{PriorError, at_least, exactly};
 use super::public::Public;
 use super::state::Terms;
@@ -96,7 +101,8 @@ pub const fn contribution_scratch_len(observations: usize) -> usize {
 ///
 /// **Errors**: [`PriorError::Length`]; [`PriorError::Singular`], after which the agent sends nothing this time.
 ///
-/// **Cost**: n³/3 + n²R + 2nM flops for n observations and a prior factor of R columns.
+/// **Cost**: n³/3 + n²R + 2nM flops for n observations and a prior factor of R columns; nM + 2n² more where the constant
+/// is projected out.
 pub fn contribution<T: Scalar>(
     public: &Public<'_, T>,
     terms: &Terms<T>,
@@ -121,6 +127,10 @@ pub fn contribution<T: Scalar>(
         lower::append_row(factor, i, T::ZERO)?;
     }
     let rows = || observations.iter().map(|(candidate, _)| public.feature_row(m, candidate));
+    let constant = match config.parameters().constant {
+        Constant::Known => None,
+        Constant::Projected => Some(constant_of(public, weights, observations, factor, residual)),
+    };
     dispatch::run_short(
         #[inline(always)]
         |width| {
@@ -129,6 +139,9 @@ pub fn contribution<T: Scalar>(
             })
         },
     );
+    if let Some(constant) = constant {
+        residual.iter_mut().for_each(|r| *r -= constant);
+    }
     lower::solve(factor, residual);
     lower::solve_transposed(factor, residual);
     out.fill(T::ZERO);
@@ -142,6 +155,30 @@ pub fn contribution<T: Scalar>(
     innovation.iter_mut().for_each(|x| *x *= clip);
     slice::set(coordinate, 0, T::from_f64(config.parameters().clip_weight) * terms.clip_radius * clip);
     Ok(clip)
+}
+
+/// The generalised least squares estimate c = 1ᵀK⁻¹r/(1ᵀK⁻¹1) of the constant that residuals r = y − Φw are around; `ones`
+/// is scratch of n numbers.
+fn constant_of<T: Scalar>(
+    public: &Public<'_, T>,
+    weights: &[T],
+    observations: &Observations<'_, T>,
+    factor: &[T],
+    ones: &mut [T],
+) -> T {
+    let m = public.config().features();
+    let total = ones_solved(factor, ones);
+    let rows = observations.iter().map(|(candidate, _)| public.feature_row(m, candidate));
+    let mut sum = T::ZERO;
+    dispatch::run_short(
+        #[inline(always)]
+        |width| {
+            dots_here(width, rows, weights, ones.iter().zip(observations.iter()), |(one, (_, y)), known| {
+                sum += *one * (y - known)
+            })
+        },
+    );
+    sum / total
 }
 
 /// Row i of K over the observed points, for `out` of i + 1 numbers.

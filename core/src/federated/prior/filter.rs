@@ -33,7 +33,7 @@ impl Plan<'_> {
         self.noise_multipliers.get(index as usize).copied().map(plan::event)
     }
 
-    fn check(&self) -> Result<(), PriorError> {
+    pub(super) fn check(&self) -> Result<(), PriorError> {
         exactly("multipliers", self.noise_multipliers.len(), self.rounds.len())?;
         match self.rounds.windows(2).find(|pair| pair[1] < pair[0]) {
             Some(pair) => {
@@ -129,6 +129,31 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Filter<'a, T, S> {
     /// The terms of the release that is open, for everybody; nothing between releases.
     pub fn terms(&self) -> Option<Terms<T>> {
         self.posterior.terms()
+    }
+
+    /// Takes in all releases of the plan at once, as a server would that makes them, and returns the self-test B: what
+    /// anybody does who has the releases and will believe neither a posterior nor a B. The posterior, which must be new,
+    /// is then the server's, to the last bit.
+    ///
+    /// **Parameters**: `released`, the M + 1 decoded numbers of each release, one after the other; `scratch` of
+    /// [`self_test_scratch_len`](super::self_test_scratch_len).
+    ///
+    /// **Errors**: [`PriorError::Length`] for other than one release for each multiplier; those of
+    /// [`PublicState::prepare`], [`PublicState::self_test`] and [`PublicState::update`]; [`ServerError::Mechanism`]. The
+    /// posterior is then that of the releases before.
+    pub fn replay(&mut self, released: &[T], scratch: &mut [T]) -> Result<T, ServerError> {
+        let (len, releases) = (self.released_len(), self.plan.noise_multipliers.len());
+        exactly("releases", released.len(), len * releases)?;
+        let mut sum = T::ZERO;
+        for (index, released) in released.chunks_exact(len).enumerate() {
+            let index = index as u32;
+            self.prepare(index)?;
+            let Some(encoding) = self.encoding(index)? else { return Err(PriorError::NotPrepared.into()) };
+            let noise_std = encoding.noise_std();
+            sum += self.posterior.self_test(&self.public, released, T::from_f64(noise_std), scratch)?;
+            self.learn(index, released, noise_std)?;
+        }
+        Ok(sum)
     }
 }
 

@@ -31,6 +31,11 @@ impl JointVectors {
         let numbers = [terms.ridge.to_f64(), terms.clip_radius.to_f64(), noise_multiplier];
         Ok(JointVectors { config: *config, numbers, mechanism, encoder: mechanism.encoder()? })
     }
+
+    /// Standard deviation of the noise on every released number, as the server states it.
+    pub(super) fn noise_std(&self) -> f64 {
+        self.mechanism.grid().noise_std(self.mechanism.l2_sensitivity())
+    }
 }
 
 impl sealed::Sealed for JointVectors {}

@@ -15,8 +15,11 @@
 //! | release, 3 | mean innovation s, mean clip factor ḡ | [`PublicState::update`] |
 //! | release, 4 | Kalman step in Joseph's form | [`PublicState::update`] |
 //! | release, 5 | heterogeneity h | [`PublicState::update`] |
+//! | nothing to choose | own units, a constant that nobody knows, lengthscale and landmarks by a public rule | [`standardise`], [`Constant::Projected`], [`choose_landmarks`] |
+//! | self-test | B: a function in common, or none | [`PublicState::self_test`], [`Filter::replay`] |
 //! | sums of shards | integer sums of a part of the agents, and the server that believes none | [`Collector`](crate::federated::Collector), [`Server::merge`](crate::federated::Server::merge) |
 //! | the machines | a party each: one input in, one borrowed output out | [`agent`]; [`Filter`] in the [`Server`](crate::federated::Server) of every method |
+//! | on a link | what is agreed, and an agent that keeps the posterior itself | [`PriorProtocol`], [`Member`] |
 //! | query | a common draw w + Σ^{1/2}ξ, models weighed by evidence, Matheron update, argmax | [`PublicState::draw`], [`Factors`], [`query()`] |
 //!
 //! **Equation** of the Kalman step, for c releases of the same data: H = ḡĀ, R = σ²I + cḡ²(S(h) − ĀΣĀᵀ)/N,
@@ -32,6 +35,16 @@
 //! * **h never falls**: by C² = tr S(h) the measured excess is h + C²(ḡ⁻² − 1)/tr E\[AAᵀ\] ≥ h, so the note's second
 //!   branch, h ← min(h, excess), never does anything. It is left out; no number moves.
 //! * K is the covariance of the factor FFᵀ that draws are made from; no kernel is evaluated inside the method.
+//!
+//! **A prior file** is published once, in two releases at round 0, by N contributors who choose no constant
+//! (`core/examples/publish.rs` has all of it):
+//! 1. Everybody: [`choose_landmarks`] on public candidates, [`Parameters::own_units`], [`draw_distinct_designs`], [`gram`],
+//!    [`kernel_rows`]. A contributor whose points are no candidates takes them as its own: [`landmark_rows`] and
+//!    [`kernel_rows`] of its points, and a [`Public`] of these without tables.
+//! 2. Contributor: [`standardise`] once; for each release [`contribution()`] with its terms and weights.
+//! 3. Publisher: a [`Filter`] in the [`Server`](crate::federated::Server) of every method, for each release open, uploads,
+//!    close, charge, receipt, release. A publisher who holds all studies computes step 2 too; nothing else changes.
+//! 4. Anybody: [`Filter::replay`] of the released numbers has w, Σ and h to the last bit, and B.
 //!
 //! A release without the machines, step by step:
 //!
@@ -70,23 +83,37 @@
 
 pub mod agent;
 mod config;
+mod constant;
 mod contribution;
+mod design;
 mod error;
 mod evidence;
 mod filter;
 mod joint;
+mod landmarks;
+mod member;
 mod plan;
+mod protocol;
 mod public;
 mod query;
+mod self_test;
 mod state;
 
 pub use config::{Config, Parameters};
+pub use constant::{Constant, Units, standardise};
 pub use contribution::{Mechanism, Observations, contribution, contribution_scratch_len, l2_sensitivity};
 pub use error::PriorError;
 pub use evidence::{Factors, MODELS_MAX, Model, factors_len, levels, models};
 pub use filter::{Filter, Plan};
 pub use joint::JointVectors;
+pub use landmarks::{
+    LENGTHSCALES, Landmarks, choose_landmarks, kernel_rows, landmark_rows, landmark_rows_scratch_len,
+    landmarks_scratch_len,
+};
+pub use member::{Member, MemberError, MemberState, MemberStorage, member_scratch_len, posterior_len};
 pub use plan::{event, mu_spent, repeats, shares, total_mu};
-pub use public::{Public, Tables, draw_designs, gram, nystrom_rows, nystrom_scratch_len};
+pub use protocol::{Behaviour, PriorProtocol, RELEASES_MAX};
+pub use public::{Public, Tables, draw_designs, draw_distinct_designs, gram, nystrom_rows, nystrom_scratch_len};
 pub use query::{Draw, Query, query, query_scratch_len};
+pub use self_test::self_test_scratch_len;
 pub use state::{PublicState, Terms, scratch_len, storage_len};

@@ -6,6 +6,9 @@
 //! **Equation**, step 1, with p = tr(ḠΣ)/tr Ḡ + h, κ = λ/p, B_v = Φ_vᵀ(K_v + κI)⁻¹, A_v = B_vΦ_v, means over V designs:
 //! Ā = mean A_v; S(h) = mean \[A_v(Σ + hI)A_vᵀ + λB_vB_vᵀ\]; C = √tr S(h), the root mean square of an innovation's norm.
 //!
+//! Where the constant is projected out ([`Constant::Projected`](super::Constant::Projected)) B_v = Φ_vᵀP(K_v + κI), and p is
+//! at least 1e-3.
+//!
 //! **Theorem** (step 4). For dₙ = A_v(w* − w + δₙ) + B_v·noise with independent designs, the mean s = Σ ḡdₙ/N + noise of
 //! std σ has Cov(s, w*) = ḡĀΣ and Cov(s) = HΣHᵀ + R, H = ḡĀ, R = σ²I + ḡ²(S(h) − ĀΣĀᵀ)/N, and the Kalman step with
 //! these is the best linear estimate of w* from all releases' s. **Proof.** E\[dₙ | w*\] = Ā(w* − w), hence the first.
@@ -22,10 +25,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::config::Config;
+use super::design::{Design, design_len};
 use super::error::{PriorError, at_least, exactly};
 use super::public::Public;
 use crate::linalg::slice::{self, head_mut, part};
-use crate::linalg::{axpy, dot, lower, matvec, packed_len, sum_of_squares};
+use crate::linalg::{axpy, dot, lower, matvec, packed_len};
 use crate::math::Scalar;
 use crate::random::Stream;
 use crate::surrogate::joint::{draw_with_factor, factor_with_jitter};
@@ -43,7 +47,7 @@ pub const fn storage_len(m: usize) -> usize {
 
 /// Numbers of scratch for M features and designs of n points: the larger of step 1's and step 4's.
 pub const fn scratch_len(m: usize, n: usize) -> usize {
-    let moments = 3 * n * m + packed_len(n) + n * n + n + m;
+    let moments = design_len(m, n);
     let update = 4 * m * m + packed_len(m) + m;
     if moments > update { moments } else { update }
 }
@@ -123,6 +127,11 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
         Ok(PublicState { config, heterogeneity, clip_factor, terms: None, storage })
     }
 
+    /// The same where the moments of a release with these terms still lie in the storage.
+    pub(super) fn with_terms(self, terms: Option<Terms<T>>) -> Self {
+        PublicState { terms, ..self }
+    }
+
     /// The configuration it was made with.
     pub fn config(&self) -> &Config {
         &self.config
@@ -180,10 +189,11 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
         let (m, n) = (self.config.features(), self.config.design_len());
         at_least("scratch", scratch.len(), scratch_len(m, n))?;
         let h = self.heterogeneity;
-        let noise_variance = T::from_f64(self.config.parameters().noise_variance);
+        let p = *self.config.parameters();
+        let noise_variance = T::from_f64(p.noise_variance);
         let Parts { covariance, response, scatter, .. } = parts(self.storage.as_mut(), m);
         let variance = mean_variance(gram, covariance, m) + h;
-        let ridge = noise_variance / variance;
+        let ridge = p.constant.ridge(noise_variance, variance);
         if !(ridge > T::ZERO && ridge.is_finite()) {
             return Err(PriorError::Number { what: "ridge", value: ridge.to_f64(), admissible: "(0, inf)" });
         }
@@ -196,7 +206,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
             moments.innovation_covariance(covariance, h, noise_variance);
             squares += moments.accumulate(response, scatter);
         }
-        let share = T::ONE / T::from_u32(self.config.parameters().designs);
+        let share = T::ONE / T::from_u32(p.designs);
         response.iter_mut().for_each(|x| *x *= share);
         let mut trace = T::ZERO;
         for i in 0..m {
@@ -289,7 +299,7 @@ fn mean_variance<T: Scalar>(gram: &[T], covariance: &[T], m: usize) -> T {
 }
 
 /// ḡ: the noised mean of u, shrunk towards what is expected by inverse variances, in [.1, 1].
-fn mean_clip_factor<T: Scalar>(config: &Config, terms: &Terms<T>, mean: T, std: T) -> T {
+pub(super) fn mean_clip_factor<T: Scalar>(config: &Config, terms: &Terms<T>, mean: T, std: T) -> T {
     let p = config.parameters();
     let scale = T::from_f64(p.clip_weight) * terms.clip_radius;
     let (noised, spread) = (mean / scale, std / scale);
@@ -302,99 +312,6 @@ fn mean_clip_factor<T: Scalar>(config: &Config, terms: &Terms<T>, mean: T, std: 
         noised
     };
     clip.max(T::from_f64(CLIP_MIN)).min(T::ONE)
-}
-
-/// The moments of one virtual design of n points.
-struct Design<'a, T> {
-    /// Features Φ_v of the design, n × M.
-    phi: &'a mut [T],
-    /// Product Φ_vΣ with the covariance, n × M.
-    spread: &'a mut [T],
-    /// Gain B_v of the design, M × n.
-    gain: &'a mut [T],
-    /// Lower factor L of K_v + κI, packed.
-    factor: &'a mut [T],
-    /// Φ_v(Σ + hI)Φ_vᵀ + λI, n × n.
-    inner: &'a mut [T],
-    column: &'a mut [T],
-    row: &'a mut [T],
-    m: usize,
-    n: usize,
-}
-
-impl<'a, T: Scalar> Design<'a, T> {
-    fn split(scratch: &'a mut [T], m: usize, n: usize) -> Self {
-        let (phi, rest) = slice::split(scratch, n * m);
-        let (spread, rest) = slice::split(rest, n * m);
-        let (gain, rest) = slice::split(rest, n * m);
-        let (factor, rest) = slice::split(rest, packed_len(n));
-        let (inner, rest) = slice::split(rest, n * n);
-        let (column, rest) = slice::split(rest, n);
-        Design { phi, spread, gain, factor, inner, column, row: head_mut(rest, m), m, n }
-    }
-
-    /// Φ_v and B_v = Φ_vᵀ(K_v + κI)⁻¹.
-    fn gather(&mut self, public: &Public<'_, T>, design: &[u32], ridge: T) -> Result<(), PriorError> {
-        let (m, n) = (self.m, self.n);
-        let (rows, width) = public.prior();
-        let prior = |candidate: u32| part(rows, candidate as usize * width, width);
-        for (i, (candidate, phi)) in design.iter().zip(self.phi.chunks_exact_mut(m)).enumerate() {
-            slice::copy(public.feature_row(m, *candidate), phi);
-            for (k, other) in lower::row_mut(self.factor, i).iter_mut().zip(design) {
-                *k = dot(prior(*candidate), prior(*other));
-            }
-            if let Some(diagonal) = lower::row_mut(self.factor, i).last_mut() {
-                *diagonal += ridge;
-            }
-        }
-        lower::factor(self.factor, n, T::ZERO)?;
-        for (f, b) in self.gain.chunks_exact_mut(n).enumerate() {
-            for (x, phi) in b.iter_mut().zip(self.phi.chunks_exact(m)) {
-                *x = slice::at(phi, f);
-            }
-            lower::solve(self.factor, b);
-            lower::solve_transposed(self.factor, b);
-        }
-        Ok(())
-    }
-
-    /// Φ_v(Σ + hI)Φ_vᵀ + λI.
-    fn innovation_covariance(&mut self, covariance: &[T], h: T, noise_variance: T) {
-        let (m, n) = (self.m, self.n);
-        for (phi, spread) in self.phi.chunks_exact(m).zip(self.spread.chunks_exact_mut(m)) {
-            matvec(covariance, phi, spread);
-        }
-        for (i, (phi, spread)) in self.phi.chunks_exact(m).zip(self.spread.chunks_exact(m)).enumerate() {
-            for (j, other) in self.phi.chunks_exact(m).enumerate().take(i + 1) {
-                let mut value = dot(spread, other) + h * dot(phi, other);
-                if i == j {
-                    value += noise_variance;
-                }
-                slice::set(self.inner, i * n + j, value);
-                slice::set(self.inner, j * n + i, value);
-            }
-        }
-    }
-
-    /// Adds A_v = B_vΦ_v and the lower triangle of B_v·inner·B_vᵀ; returns tr A_vA_vᵀ.
-    fn accumulate(&mut self, response: &mut [T], scatter: &mut [T]) -> T {
-        let (m, n) = (self.m, self.n);
-        let mut squares = T::ZERO;
-        for (i, b) in self.gain.chunks_exact(n).enumerate() {
-            self.row.fill(T::ZERO);
-            for (x, phi) in b.iter().zip(self.phi.chunks_exact(m)) {
-                axpy(*x, phi, self.row);
-            }
-            squares += sum_of_squares(self.row);
-            axpy(T::ONE, self.row, slice::part_mut(response, i * m, m));
-            matvec(self.inner, b, self.column);
-            let scatter = slice::part_mut(scatter, i * m, i + 1);
-            for (sum, other) in scatter.iter_mut().zip(self.gain.chunks_exact(n)) {
-                *sum += dot(self.column, other);
-            }
-        }
-        squares
-    }
 }
 
 /// The matrices of one Kalman step, each M × M where nothing else is said.

@@ -19,7 +19,7 @@ mod tests;
 pub use refactor::{refactor, refactor_scratch_len};
 pub use storage::{batch_scratch_len, storage_len};
 
-pub(crate) use refactor::refactor_in_place;
+pub(crate) use refactor::{fade, refactor_in_place};
 
 use serde::{Deserialize, Serialize};
 

@@ -48,6 +48,15 @@ pub fn refactor<T: Scalar, K: Kernel<T>>(
     Ok(())
 }
 
+/// Multiplies how often the first `len` rows were repeated, and their scatters, by `kept` ≤ 1: older observations count
+/// less, the noise variance of a row grows. The factor is another then: [`refactor_in_place`].
+pub(crate) fn fade<T: Scalar>(kept: T, dim: usize, capacity: usize, len: usize, storage: &mut [T]) {
+    let parts = split(storage, dim, capacity);
+    for (count, scatter) in head_mut(parts.counts, len).iter_mut().zip(head_mut(parts.scatters, len)) {
+        (*count, *scatter) = (*count * kept, *scatter * kept);
+    }
+}
+
 /// [`refactor`] without scratch, with the same bits, for a storage that nobody uses if this fails.
 ///
 /// **Errors**: as there; the factor then belongs to neither kernel.

@@ -19,23 +19,23 @@ pub const fn batch_scratch_len(observations: usize) -> usize {
 }
 
 /// The named parts of the storage.
-pub(super) struct Parts<'a, T> {
+pub(in crate::surrogate) struct Parts<'a, T> {
     /// capacity × dim, row-major.
-    pub(super) inputs: &'a mut [T],
+    pub(in crate::surrogate) inputs: &'a mut [T],
     /// y − m, averaged over repeats.
-    pub(super) targets: &'a mut [T],
+    pub(in crate::surrogate) targets: &'a mut [T],
     /// How many observations each row stands for.
-    pub(super) counts: &'a mut [T],
+    pub(in crate::surrogate) counts: &'a mut [T],
     /// Sum of squared deviations of those observations from their mean.
-    pub(super) scatters: &'a mut [T],
+    pub(in crate::surrogate) scatters: &'a mut [T],
     /// z = L⁻¹(y − m).
-    pub(super) whitened: &'a mut [T],
-    pub(super) scratch: &'a mut [T],
+    pub(in crate::surrogate) whitened: &'a mut [T],
+    pub(in crate::surrogate) scratch: &'a mut [T],
     /// L, packed by rows.
-    pub(super) factor: &'a mut [T],
+    pub(in crate::surrogate) factor: &'a mut [T],
 }
 
-pub(super) fn split<T>(storage: &mut [T], dim: usize, capacity: usize) -> Parts<'_, T> {
+pub(in crate::surrogate) fn split<T>(storage: &mut [T], dim: usize, capacity: usize) -> Parts<'_, T> {
     fn take<'a, T>(rest: &mut &'a mut [T], len: usize) -> &'a mut [T] {
         let (part, tail) = slice::split(core::mem::take(rest), len);
         *rest = tail;

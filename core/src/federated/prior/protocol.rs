@@ -1,0 +1,122 @@
+//! What both sides of a federated prior agree on before they exchange anything.
+
+use serde::{Deserialize, Serialize};
+
+use super::super::config::OwnDraw;
+use super::config::Config;
+use super::error::PriorError;
+use super::evidence::{Model, models};
+use super::filter::Plan;
+use crate::digest::Digest;
+use crate::kernel::Stationary;
+use crate::math::Scalar;
+use crate::random::RunSeed;
+
+/// The most releases of a plan that is agreed on.
+pub const RELEASES_MAX: usize = 64;
+/// The most rounds T.
+const ROUNDS_MAX: u32 = 10_000;
+/// ln of the prior weight of a model that is never drawn.
+const NEVER: f64 = -1e30;
+
+/// How agents use the posterior; all true, except where a study switches something off.
+///
+/// **Example**: that of [`super::Member`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Behaviour {
+    /// Queries follow a draw of the posterior; otherwise its mean.
+    pub follows_draws: bool,
+    /// An agent may leave the posterior aside where its own data speak against it.
+    pub own_model: bool,
+    /// Contributions are what agents know; otherwise zeros, a twin that shares only noise.
+    pub signal: bool,
+}
+
+impl Behaviour {
+    /// The method as it is meant.
+    pub const USUAL: Self = Behaviour { follows_draws: true, own_model: true, signal: true };
+}
+
+/// Everything public that both sides of a federated prior compute with, apart from candidates and landmarks, which are
+/// named by their digests.
+///
+/// **Example**: that of [`super::Member`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PriorProtocol {
+    /// Agents, features, noise variance, clip factor, grid.
+    pub config: Config,
+    /// T, queries of an agent after its initial points.
+    pub rounds: u32,
+    /// c₀, subtracted from every value that is observed, unit y.
+    pub offset: f64,
+    /// Release j is made before the queries of round `release_rounds[j]` + 1; not decreasing, each below T.
+    pub release_rounds: heapless::Vec<u32, RELEASES_MAX>,
+    /// Noise multipliers z_j, one for each release.
+    pub noise_multipliers: heapless::Vec<f64, RELEASES_MAX>,
+    /// Shape of the kernel of features and of an agent's own posterior.
+    pub kernel: Stationary,
+    /// Its lengthscale on the unit box, > 0.
+    pub lengthscale: f64,
+    /// s², > 0, unit y².
+    pub signal_variance: f64,
+    /// What an agent's own draws are made of.
+    pub own_draw: OwnDraw,
+    /// Share of the prior variance that the factor of joint own draws may lack, in [0, 1).
+    pub prior_tolerance: f64,
+    /// [`candidates_digest`](super::super::exchange::candidates_digest) of the M landmarks of the Nyström features.
+    pub landmarks: Digest,
+    /// The public seed of the virtual designs.
+    pub design_seed: RunSeed,
+    /// The public seed of the common draws. **Never an agent's own.**
+    pub draw_seed: RunSeed,
+    /// How agents use the posterior.
+    pub behaviour: Behaviour,
+}
+
+impl PriorProtocol {
+    /// Refuses numbers that no federation has; those of the configuration are checked as it is made, those of the kernel
+    /// where it is.
+    ///
+    /// **Errors**: [`PriorError::Number`] naming the first outside its range; [`PriorError::Length`] for multipliers that
+    /// are not one for each release.
+    pub fn check(&self) -> Result<(), PriorError> {
+        let judge = |what, value: f64, holds: bool, admissible| {
+            if holds { Ok(()) } else { Err(PriorError::Number { what, value, admissible }) }
+        };
+        judge("rounds", f64::from(self.rounds), (1..=ROUNDS_MAX).contains(&self.rounds), "1..=10000")?;
+        judge("offset", self.offset, self.offset.is_finite(), "(-inf, inf)")?;
+        judge("prior_tolerance", self.prior_tolerance, (0.0..1.0).contains(&self.prior_tolerance), "[0, 1)")?;
+        for z in &self.noise_multipliers {
+            judge("noise_multiplier", *z, *z > 0.0 && z.is_finite(), "(0, inf)")?;
+        }
+        for round in &self.release_rounds {
+            judge("round of a release", f64::from(*round), *round < self.rounds, "below the number of rounds")?;
+        }
+        self.plan().check()
+    }
+
+    /// When releases are made, and at which multipliers.
+    pub fn plan(&self) -> Plan<'_> {
+        Plan { rounds: &self.release_rounds, noise_multipliers: &self.noise_multipliers }
+    }
+
+    /// Releases of the plan.
+    pub fn releases(&self) -> u32 {
+        self.noise_multipliers.len() as u32
+    }
+
+    /// The round after which agents contribute to release e; T after the last release.
+    pub fn last_round(&self, epoch: u32) -> u32 {
+        self.release_rounds.get(epoch as usize).copied().unwrap_or(self.rounds)
+    }
+
+    /// The models of how an agent's function relates to the posterior.
+    pub fn models<T: Scalar>(&self) -> [Model<T>; 6] {
+        let mut models = models::<T>(0);
+        if !self.behaviour.own_model {
+            let own = models.iter_mut().filter(|model| model.trust == T::ZERO);
+            own.for_each(|model| model.log_prior = T::from_f64(NEVER));
+        }
+        models
+    }
+}

@@ -1,0 +1,50 @@
+//! What the rows say about mean, scale and the best point so far.
+
+use super::Point;
+use super::layout::{Model, Rest};
+use super::surface::put;
+use super::work::Level;
+use crate::domain::collected;
+use crate::kernel::Kernel;
+use crate::linalg::slice::{self, head_mut};
+use crate::linalg::{dot, lower};
+use crate::math::Scalar;
+use crate::surrogate::map;
+
+/// Mean and scale where the likelihood is largest given the rest, see [`map`]; the observed point of largest posterior mean
+/// yᵢ − σᵢ²αᵢ, σᵢ² the row's noise.
+pub(super) fn level<T: Scalar>(gp: &mut Model<'_, T>, rest: &mut Rest<'_, T>, given: Option<&[T]>) -> Level<T> {
+    let n = gp.len();
+    let (whitened, ones, alpha) = (head_mut(rest.whitened, n), head_mut(rest.column, n), head_mut(rest.alpha, n));
+    slice::copy(gp.targets(), whitened);
+    let (center, _) = map::moments(gp.targets());
+    let (mut observations, mut scatter) = (T::from_u32(n as u32), T::ZERO);
+    for (count, own) in gp.counts().iter().zip(gp.scatters()) {
+        if *count > T::ONE {
+            (observations, scatter) = (observations + (*count - T::ONE), scatter + *own);
+        }
+    }
+    let scatter = scatter / gp.noise_variance();
+    let found = map::scale(gp.factor(), center, scatter, observations, whitened, ones);
+    slice::copy(whitened, alpha);
+    lower::solve_transposed(gp.factor(), alpha);
+    let variance = found.variance.max(T::EPSILON * (found.mean * found.mean));
+    let mut level = Level { mean: found.mean, variance, incumbent: 0, value: -T::INFINITY };
+    let rows = slice::rows(gp.inputs(), gp.dim());
+    for (i, (row, (y, alpha_i))) in rows.zip(gp.targets().iter().zip(alpha.iter())).enumerate() {
+        // The same choice under another context is no row, but has a mean too.
+        let value = match given {
+            None => *y - gp.row_noise(i) * *alpha_i,
+            Some(given) => {
+                let mut asked: Point<T> = collected(row.iter().copied());
+                put(given, &mut asked);
+                gp.kernel().covariances(&asked, gp.inputs(), ones);
+                level.mean + dot(ones, alpha)
+            }
+        };
+        if value > level.value {
+            (level.incumbent, level.value) = (i, value);
+        }
+    }
+    level
+}

@@ -1,0 +1,125 @@
+//! The acquisition as a function of the point, with its gradient.
+
+use super::work::Level;
+use crate::acquisition::maximize::Landscape;
+use crate::acquisition::rule::{Rule, slopes};
+use crate::kernel::{Kernel, Lengthscales, Radial};
+use crate::linalg::{dot, lower, slice, sum_of_squares};
+use crate::math::Scalar;
+use crate::space::Space;
+use crate::surrogate::map::AxisKernel;
+
+/// Whether two points of the unit box are one, up to what translating there and back rounds.
+pub(super) fn same_point<T: Scalar>(a: &[T], b: &[T]) -> bool {
+    a.iter().zip(b).all(|(a, b)| (*a - *b).abs() <= T::from_f64(8.0) * T::EPSILON)
+}
+
+/// Coordinates that are given replace those of a point; the others are NaN.
+pub(super) fn put<T: Scalar>(given: &[T], unit: &mut [T]) {
+    for (x, given) in unit.iter_mut().zip(given) {
+        if given.is_finite() {
+            *x = *given;
+        }
+    }
+}
+
+/// What may be asked.
+#[derive(Clone, Copy)]
+pub(super) struct Numbers<'a, T> {
+    /// A variance left below this is none: asking there again would teach nothing.
+    pub(super) unresolved: T,
+    pub(super) space: &'a Space,
+    /// Coordinates of the context; NaN on other axes.
+    pub(super) given: Option<&'a [T]>,
+    /// A point that was asked is not asked again.
+    pub(super) once: bool,
+}
+
+/// A rule over the posterior of the rows, in the unit box.
+pub(super) struct Surface<'a, T, R> {
+    pub(super) kernel: &'a AxisKernel<'a, T>,
+    pub(super) inputs: &'a [T],
+    pub(super) factor: &'a [T],
+    /// The whitened residuals L⁻¹(y − m).
+    pub(super) whitened: &'a [T],
+    /// The weights A⁻¹(y − m) of the rows.
+    pub(super) alpha: &'a [T],
+    /// One number a row.
+    pub(super) column: &'a mut [T],
+    pub(super) level: Level<T>,
+    pub(super) numbers: Numbers<'a, T>,
+    pub(super) rule: &'a R,
+    /// Of the point that was looked at last, in y and y².
+    pub(super) mean: T,
+    pub(super) variance: T,
+}
+
+impl<T: Scalar, R> Surface<'_, T, R> {
+    /// Posterior mean and variance at x; `column` then holds L⁻¹k(x).
+    pub(super) fn posterior(&mut self, x: &[T]) {
+        self.kernel.covariances(x, self.inputs, self.column);
+        lower::solve(self.factor, self.column);
+        self.mean = self.level.mean + dot(self.column, self.whitened);
+        let left = T::ONE - sum_of_squares(self.column);
+        // Less than that is what the rows' floor leaves.
+        self.variance = if left > self.numbers.unresolved { self.level.variance * left } else { T::ZERO };
+    }
+}
+
+impl<T: Scalar, R: Rule<T>> Landscape<T> for Surface<'_, T, R> {
+    fn value(&mut self, x: &[T]) -> T {
+        if self.numbers.once && slice::rows(self.inputs, x.len()).any(|row| same_point(row, x)) {
+            return -T::INFINITY;
+        }
+        self.posterior(x);
+        self.rule.value(self.mean, self.variance, self.level.value)
+    }
+
+    /// Σᵢ (a_m αᵢ − 2 a_v s² (A⁻¹k)ᵢ) ∇k(x, xᵢ), with the slopes a_m and a_v of the rule.
+    fn gradient(&mut self, x: &[T], out: &mut [T]) {
+        out.fill(T::ZERO);
+        let (of_mean, of_variance) = slopes(self.rule, self.mean, self.variance, self.level.value);
+        lower::solve_transposed(self.factor, self.column);
+        let share = (of_variance + of_variance) * self.level.variance;
+        let lengthscales = *self.kernel.lengthscales();
+        let rows = slice::rows(self.inputs, x.len()).zip(self.alpha.iter().zip(self.column.iter()));
+        for (row, (alpha, solved)) in rows {
+            let r2 = lengthscales.squared_distance(x, row);
+            let weight = (share * *solved - of_mean * *alpha) * self.kernel.shape().steepness(r2);
+            for (((out, x), row), scale) in out.iter_mut().zip(x).zip(row).zip(lengthscales.scales) {
+                *out += weight * (*x - *row) * *scale;
+            }
+        }
+        for (axis, (out, what)) in out.iter_mut().zip(self.numbers.space.axes()).enumerate() {
+            let given = self.numbers.given.is_some_and(|given| slice::at(given, axis).is_finite());
+            if given || what.count().is_some() {
+                *out = T::ZERO;
+            }
+        }
+    }
+
+    fn settle(&self, x: &mut [T]) {
+        self.numbers.space.snap(x);
+        if let Some(given) = self.numbers.given {
+            put(given, x);
+        }
+    }
+
+    fn hop(&self, x: &mut [T], number: u32) -> bool {
+        let mut left = number as usize;
+        for axis in self.numbers.space.searched() {
+            let before = slice::at(x, axis);
+            let mut neighbours = self.numbers.space.neighbours(axis, before);
+            // Categories have as many as there are choices: some sixteen of them here, the scan has seen others.
+            let count = neighbours.by_ref().take(16).count();
+            if left < count {
+                if let Some(to) = self.numbers.space.neighbours(axis, before).nth(left) {
+                    slice::set(x, axis, to);
+                }
+                return true;
+            }
+            left -= count;
+        }
+        false
+    }
+}

@@ -1,0 +1,130 @@
+//! The list of hypotheses: kernels, trust, and how much of the function is the newcomer's own.
+
+use super::reading::ln_trust;
+use crate::math::Scalar;
+use crate::optimizer::Point;
+
+/// Lengthscales of isotropic kernels, in √D.
+const ISOTROPIC: [f64; 7] = [0.03, 0.06, 0.12, 0.25, 0.5, 1.0, 2.0];
+/// Lengthscales up to this are for one dimension only.
+const SHORT: f64 = 0.08;
+/// Short and long lengthscale of the patterns by axis, in √D.
+const PATTERNS: [(f64, f64); 2] = [(0.15, 0.6), (0.3, 1.2)];
+/// More axes have no patterns.
+const PATTERN_DIM_MAX: usize = 4;
+/// ρ of the hypotheses with τ = 1.
+const OWN: [f64; 2] = [0.1, 1.0];
+
+/// exp(Σ scaleᵢ(xᵢ − x'ᵢ)²), a squared exponential kernel of variance 1 with a lengthscale for each axis.
+#[derive(Clone, Debug)]
+pub(super) struct OwnKernel<T> {
+    /// −1/2ℓ² of each axis.
+    pub(super) scales: Point<T>,
+}
+
+impl<T: Scalar> OwnKernel<T> {
+    #[inline(always)]
+    pub(super) fn covariance(&self, a: &[T], b: &[T]) -> T {
+        let mut exponent = T::ZERO;
+        for ((a, b), scale) in a.iter().zip(b).zip(&self.scales) {
+            let d = *a - *b;
+            exponent += d * d * *scale;
+        }
+        exponent.exp_nonpositive()
+    }
+}
+
+/// One hypothesis.
+#[derive(Clone, Debug)]
+pub(super) struct Hypothesis<T> {
+    pub(super) kernel: OwnKernel<T>,
+    /// τ: the file's mean and covariance count.
+    pub(super) trusts: bool,
+    /// ρ, the variance of the newcomer's own kernel.
+    pub(super) own: T,
+    pub(super) ln_prior: T,
+}
+
+/// The list for a number of axes, with a file or without.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hypotheses<T> {
+    dim: usize,
+    /// ln(1 − p) and ln(p/2); nothing where no file is read.
+    trust: Option<(T, T)>,
+}
+
+impl<T: Scalar> Hypotheses<T> {
+    /// `self_test` of the file that is read, nothing where none is.
+    pub(super) fn new(dim: usize, self_test: Option<T>) -> Self {
+        Hypotheses { dim, trust: self_test.map(ln_trust) }
+    }
+
+    /// Isotropic kernels.
+    fn isotropic(&self) -> impl Iterator<Item = T> {
+        let (dim, root) = (self.dim, T::from_u32(self.dim as u32).sqrt());
+        let scaled = ISOTROPIC.into_iter().map(move |fraction| T::from_f64(fraction) * root);
+        scaled.filter(move |lengthscale| dim == 1 || *lengthscale > T::from_f64(SHORT))
+    }
+
+    /// Patterns of each pair: neither all axes short nor all long.
+    fn patterns(&self) -> usize {
+        if self.dim > 1 && self.dim <= PATTERN_DIM_MAX { (1 << self.dim) - 2 } else { 0 }
+    }
+
+    /// Hypotheses of one kernel.
+    fn per_kernel(&self) -> usize {
+        if self.trust.is_some() { 1 + OWN.len() } else { 1 }
+    }
+
+    /// How many there are: at most 34·3 = 102, at D = 4.
+    pub(super) fn count(&self) -> usize {
+        (self.isotropic().count() + PATTERNS.len() * self.patterns()) * self.per_kernel()
+    }
+
+    /// Number `index`: kernel by kernel, τ = 0 first.
+    pub(super) fn get(&self, index: usize) -> Hypothesis<T> {
+        let (kernel, which) = (index / self.per_kernel().max(1), index % self.per_kernel().max(1));
+        let (kernel, ln_lengths) = self.kernel(kernel);
+        let (trusts, own, ln_trust) = match (which, self.trust) {
+            (0, None) => (false, 1.0, T::ZERO),
+            (0, Some((not, _))) => (false, 1.0, not),
+            (which, trust) => {
+                (true, OWN.get(which - 1).copied().unwrap_or(1.0), trust.map_or(T::ZERO, |(_, each)| each))
+            }
+        };
+        Hypothesis { kernel, trusts, own: T::from_f64(own), ln_prior: ln_lengths + ln_trust }
+    }
+
+    /// Kernel `index` and the logarithm of its prior.
+    fn kernel(&self, index: usize) -> (OwnKernel<T>, T) {
+        let isotropic = self.isotropic().count();
+        let (short, long, mask) = match self.isotropic().nth(index) {
+            Some(lengthscale) => (lengthscale, lengthscale, 0),
+            None => {
+                let (pair, pattern) =
+                    ((index - isotropic) / self.patterns().max(1), (index - isotropic) % self.patterns().max(1));
+                let (short, long) = PATTERNS.get(pair).copied().unwrap_or((1.0, 1.0));
+                let root = T::from_u32(self.dim as u32).sqrt();
+                (T::from_f64(short) * root, T::from_f64(long) * root, pattern + 1)
+            }
+        };
+        let is_long = |axis: usize| mask >> axis & 1 == 1;
+        let scale = |lengthscale: T| T::from_f64(-0.5) / (lengthscale * lengthscale);
+        let (of_short, of_long) = (scale(short), scale(long));
+        let scales = (0..self.dim).map(|axis| if is_long(axis) { of_long } else { of_short });
+        let kernel = OwnKernel { scales: crate::domain::collected(scales) };
+        let longs = T::from_u32((0..self.dim).filter(|axis| is_long(*axis)).count() as u32);
+        let dim = T::from_u32(self.dim as u32);
+        let penalty = |lengthscale| squared_deviation(lengthscale, dim);
+        let mean =
+            if mask == 0 { penalty(short) } else { (longs * penalty(long) + (dim - longs) * penalty(short)) / dim };
+        (kernel, T::from_f64(-0.5) * mean)
+    }
+}
+
+/// ((ln ℓ − √2 − ½ ln D)/√3)².
+fn squared_deviation<T: Scalar>(lengthscale: T, dim: T) -> T {
+    let location = T::from_f64(core::f64::consts::SQRT_2) + T::from_f64(0.5) * dim.ln();
+    let distance = lengthscale.ln() - location;
+    distance * distance / T::from_f64(3.0)
+}

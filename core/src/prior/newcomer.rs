@@ -1,0 +1,422 @@
+//! A search over a list of candidates, with a public prior or without one.
+
+use serde::{Deserialize, Serialize};
+
+use super::error::NewcomerError;
+use super::evidence::{Rows, fit};
+use super::hypothesis::Hypotheses;
+use super::public::PublicPrior;
+use super::reading::Reading;
+use super::storage::{BlockParts, FitParts, Parts, split, storage_len};
+use super::work::Work;
+use crate::domain::DIM_MAX;
+use crate::linalg::slice::{self, at, head, part, set};
+use crate::linalg::{lower, matvec};
+use crate::math::Scalar;
+use crate::optimizer::CANDIDATES_MAX;
+
+/// Settings; there is nothing to choose but whether evaluations are noisy.
+///
+/// ```
+/// use sordino_core::prior::{Newcomer, NewcomerError, NewcomerSettings, storage_len};
+/// let storage = || vec![0.0; storage_len(0, 5, 1)];
+/// let mut noisy = Newcomer::new(&[0.0, 0.5, 1.0], 1, None, NewcomerSettings::noisy(), 5, storage())?;
+/// assert_eq!(noisy.observe(3, 1.0), Err(NewcomerError::Candidate { index: 3, candidates: 3 }));
+/// let wrong = NewcomerSettings { noise_fraction: 0.0, ..NewcomerSettings::default() };
+/// let refused = Newcomer::new(&[0.0, 0.5, 1.0], 1, None, wrong, 5, storage()).err();
+/// assert_eq!(refused, Some(NewcomerError::NoiseFraction { value: 0.0 }));
+/// # Ok::<(), NewcomerError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NewcomerSettings {
+    /// ν, the noise variance of an evaluation as a fraction of the squared scale of the function, in \[10⁻⁶, 1].
+    pub noise_fraction: f64,
+    /// Of the first three questions where no file is trusted; any number.
+    pub seed: u32,
+}
+
+impl Default for NewcomerSettings {
+    fn default() -> Self {
+        NewcomerSettings { noise_fraction: 1e-3, seed: 0 }
+    }
+}
+
+impl NewcomerSettings {
+    /// For evaluations that would give another value the next time: ν = 10⁻².
+    pub fn noisy() -> Self {
+        NewcomerSettings { noise_fraction: 1e-2, ..NewcomerSettings::default() }
+    }
+}
+
+/// A search over a list of candidates that begins with what others learned, if there is a file. It maximises.
+///
+/// The state is the log: the same observations in the same order give the same questions, also after a restart
+/// ([`Newcomer::resume`]). Candidates are points of the unit box and have their index for a name.
+///
+/// ```
+/// use sordino_core::prior::{Newcomer, NewcomerSettings, PriorNumbers, PublicPrior, attach_len, storage_len};
+/// // A file that says: high around .3.
+/// let numbers = PriorNumbers {
+///     dim: 1,
+///     landmarks: &[0.1, 0.3, 0.5, 0.7, 0.9],
+///     lengthscale: 0.15,
+///     weights: &[0.0, 2.0, 0.0, 0.0, 0.0],
+///     covariance: &[0.1, 0.0, 0.1, 0.0, 0.0, 0.1, 0.0, 0.0, 0.0, 0.1, 0.0, 0.0, 0.0, 0.0, 0.1],
+///     self_test: 9.0,
+/// };
+/// let mut flash = [0f32; attach_len(5)];
+/// let prior = PublicPrior::attach(numbers, &mut flash)?;
+/// let candidates: Vec<f32> = (0..100).map(|i| i as f32 / 99.0).collect();
+/// let storage = vec![0.0; storage_len(5, 12, 16)];
+/// let mut search = Newcomer::new(&candidates, 1, Some(&prior), NewcomerSettings::default(), 12, storage)?;
+/// // This newcomer's best is at .35, in a unit of its own.
+/// let value = |x: f32| 700.0 - 4000.0 * (x - 0.35) * (x - 0.35);
+/// for _ in 0..6 {
+///     let candidate = search.suggest();
+///     search.observe(candidate, value(candidates[candidate]))?;
+/// }
+/// let (best, _) = search.best().ok_or("nothing observed")?;
+/// assert!((candidates[best] - 0.35).abs() < 0.03);
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Newcomer<'a, T, S> {
+    candidates: &'a [T],
+    dim: usize,
+    /// The file; nothing if it is not read.
+    prior: Option<&'a PublicPrior<'a, T>>,
+    /// m and φᵀΣφ of each candidate, if they were lent.
+    moments: Option<&'a [T]>,
+    pub(super) reading: Reading,
+    pub(super) hypotheses: Hypotheses<T>,
+    settings: NewcomerSettings,
+    capacity: usize,
+    /// Candidates that are looked at together.
+    pub(super) width: usize,
+    len: usize,
+    pub(super) work: Work<T>,
+    storage: S,
+}
+
+impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
+    /// Nothing observed yet. `candidates` are 1 to [`CANDIDATES_MAX`] points of the unit box with `dim` coordinates each,
+    /// row-major; `storage` holds [`storage_len`] numbers for at most `capacity` observations. What is lent beyond the least
+    /// is used for a greater width.
+    ///
+    /// **Errors**: [`NewcomerError`].
+    pub fn new(
+        candidates: &'a [T],
+        dim: usize,
+        prior: Option<&'a PublicPrior<'a, T>>,
+        settings: NewcomerSettings,
+        capacity: usize,
+        storage: S,
+    ) -> Result<Self, NewcomerError> {
+        check_candidates(candidates, dim, prior.map(PublicPrior::dim))?;
+        let fraction = settings.noise_fraction;
+        if !(1e-6..=1.0).contains(&fraction) {
+            return Err(NewcomerError::NoiseFraction { value: fraction });
+        }
+        if capacity == 0 {
+            return Err(NewcomerError::Capacity { capacity });
+        }
+        let reading = Reading::of(prior.map(PublicPrior::self_test));
+        let prior = prior.filter(|_| reading.uses_file());
+        let landmarks = prior.map_or(0, PublicPrior::count);
+        let (needed, given) = (storage_len(landmarks, capacity, 1), storage.as_ref().len());
+        if given < needed {
+            return Err(NewcomerError::Storage { needed, given });
+        }
+        let width = 1 + (given - needed) / (storage_len(landmarks, capacity, 2) - needed).max(1);
+        Ok(Newcomer {
+            candidates,
+            dim,
+            prior,
+            moments: None,
+            reading,
+            hypotheses: Hypotheses::new(dim, prior.map(PublicPrior::self_test)),
+            settings,
+            capacity,
+            width: width.min(candidates.len() / dim),
+            len: 0,
+            work: Work::None,
+            storage,
+        })
+    }
+
+    /// The search that was told what `log` says, oldest first: candidate and value. Its questions are, bit for bit, those of
+    /// the search that wrote the log.
+    ///
+    /// **Errors**: as [`Newcomer::new`] and [`Newcomer::observe`].
+    ///
+    /// ```
+    /// use sordino_core::prior::{Newcomer, NewcomerSettings, storage_len};
+    /// let candidates: Vec<f64> = (0..40).map(|i| f64::from(i) / 39.0).collect();
+    /// let (settings, storage) = (NewcomerSettings::default(), || vec![0.0; storage_len(0, 9, 8)]);
+    /// let mut search = Newcomer::new(&candidates, 1, None, settings, 9, storage())?;
+    /// for _ in 0..7 {
+    ///     let candidate = search.suggest();
+    ///     search.observe(candidate, (9.0 * candidates[candidate]).sin())?;
+    /// }
+    /// let log: Vec<(usize, f64)> = search.log().collect();
+    /// let mut resumed = Newcomer::resume(&candidates, 1, None, settings, 9, storage(), log)?;
+    /// assert_eq!(resumed.suggest(), search.suggest());
+    /// # Ok::<(), sordino_core::prior::NewcomerError>(())
+    /// ```
+    pub fn resume(
+        candidates: &'a [T],
+        dim: usize,
+        prior: Option<&'a PublicPrior<'a, T>>,
+        settings: NewcomerSettings,
+        capacity: usize,
+        storage: S,
+        log: impl IntoIterator<Item = (usize, T)>,
+    ) -> Result<Self, NewcomerError> {
+        let mut search = Self::new(candidates, dim, prior, settings, capacity, storage)?;
+        for (candidate, value) in log {
+            search.observe(candidate, value)?;
+        }
+        Ok(search)
+    }
+
+    /// Reads m and φᵀΣφ of candidates from a table of [`PublicPrior::moments`] in place of computing them: the same bits, M²
+    /// multiply-adds less for a candidate. It may lie in flash. Where the file is not read, the table is not either.
+    ///
+    /// **Errors**: [`NewcomerError::Moments`] if it is not two numbers for each candidate, is not finite, or says something
+    /// else about the first or the last candidate than this prior.
+    pub fn with_moments(mut self, moments: &'a [T]) -> Result<Self, NewcomerError> {
+        let (candidates, rows) = (self.count(), moments.len() / 2);
+        let refused = |candidate| NewcomerError::Moments { candidate, rows, candidates };
+        if moments.len() != 2 * candidates {
+            return Err(refused(rows.min(candidates)));
+        }
+        let (pairs, _) = moments.as_chunks::<2>();
+        let valid = |[mean, variance]: &[T; 2]| mean.is_finite() && *variance >= T::ZERO && variance.is_finite();
+        if let Some(candidate) = pairs.iter().position(|pair| !valid(pair)) {
+            return Err(refused(candidate));
+        }
+        self.moments = None;
+        for candidate in [0, candidates - 1] {
+            let (mean, variance) = self.file_at(candidate);
+            let near = |a: T, b: T| (a - b).abs() <= T::EPSILON.sqrt() * (T::ONE + b.abs());
+            let [listed_mean, listed_variance] = pairs.get(candidate).copied().unwrap_or_default();
+            if self.prior.is_some() && !(near(listed_mean, mean) && near(listed_variance, variance)) {
+                return Err(refused(candidate));
+            }
+        }
+        self.moments = Some(moments);
+        Ok(self)
+    }
+
+    /// Whether [`Newcomer::observe`] would take this observation.
+    ///
+    /// **Errors**: as there.
+    pub fn check(&self, candidate: usize, value: T) -> Result<(), NewcomerError> {
+        let candidates = self.count();
+        if candidate >= candidates {
+            return Err(NewcomerError::Candidate { index: candidate, candidates });
+        }
+        let first = if self.len == 0 { value } else { at(self.storage.as_ref(), self.capacity) };
+        if !value.is_finite() || !(value - first).is_finite() {
+            return Err(NewcomerError::Value { value: value.to_f64() });
+        }
+        if self.len == self.capacity {
+            return Err(NewcomerError::Full { capacity: self.capacity });
+        }
+        Ok(())
+    }
+
+    /// Tells the value of a candidate, asked for or not, for the first time or again: a repetition is one more observation.
+    ///
+    /// **Errors**: [`NewcomerError::Candidate`], [`NewcomerError::Value`], [`NewcomerError::Full`]; nothing changes then.
+    /// **Cost**: 2M² + nM multiply-adds and M exponentials where a file is read.
+    pub fn observe(&mut self, candidate: usize, value: T) -> Result<(), NewcomerError> {
+        self.check(candidate, value)?;
+        let (n, prior) = (self.len, self.prior);
+        let point = part(self.candidates, candidate * self.dim, self.dim);
+        let landmarks = self.landmarks();
+        let parts = split(self.storage.as_mut(), landmarks, self.capacity, self.width);
+        set(parts.asked, n, T::from_u32(candidate as u32));
+        set(parts.values, n, value);
+        if let Some(prior) = prior {
+            let row = slice::head_mut(parts.fit.scratch, landmarks);
+            let (done, rest) = slice::split(parts.links, n * landmarks);
+            prior.kernel_row(point, row);
+            if let Some((diagonal, before)) = lower::row_mut(parts.shared, n).split_last_mut() {
+                matvec(done, row, before);
+                prior.whiten(row);
+                *diagonal = prior.variance_at(row);
+            }
+            set(parts.means, n, prior.mean_at(row));
+            prior.link(row, slice::head_mut(rest, landmarks));
+        }
+        self.len += 1;
+        self.work = Work::None;
+        Ok(())
+    }
+
+    /// Observations told.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether nothing was told yet.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Number of candidates C.
+    pub fn count(&self) -> usize {
+        self.candidates.len() / self.dim
+    }
+
+    /// How the file is read.
+    pub fn reading(&self) -> Reading {
+        self.reading
+    }
+
+    /// What was told, oldest first: candidate and value.
+    pub fn log(&self) -> impl Iterator<Item = (usize, T)> {
+        let (storage, capacity) = (self.storage.as_ref(), self.capacity);
+        let (asked, values) = (head(storage, self.len), part(storage, capacity, self.len));
+        asked.iter().zip(values).map(|(candidate, value)| (candidate.to_u32() as usize, *value))
+    }
+
+    /// The visited candidate of largest posterior mean, under the hypothesis of largest weight, and that mean in the user's
+    /// unit. Nothing before the first observation. A suggestion that was begun in slices begins again.
+    ///
+    /// **Cost**: that of weighing all hypotheses, n³/6 multiply-adds each.
+    pub fn best(&mut self) -> Option<(usize, T)> {
+        if self.len == 0 {
+            return None;
+        }
+        if !matches!(self.work, Work::Done(_)) {
+            self.work = Work::None;
+        }
+        let hypotheses = self.hypotheses;
+        let (rows, mut parts, ..) = self.parts();
+        let mut likeliest: Option<(usize, T)> = None;
+        for index in 0..hypotheses.count() {
+            let weight = fit(&rows, hypotheses.get(index), &mut parts).log_weight;
+            if likeliest.is_none_or(|(_, largest)| weight > largest) {
+                likeliest = Some((index, weight));
+            }
+        }
+        let fitted = fit(&rows, hypotheses.get(likeliest?.0), &mut parts);
+        let (row, mean) = fitted.best_visited(&rows, &mut parts);
+        Some((at(rows.asked, row).to_u32() as usize, at(rows.values, 0) + rows.range() * mean))
+    }
+
+    /// Whether a candidate was told.
+    pub(super) fn is_visited(&self, candidate: usize) -> bool {
+        let candidate = T::from_u32(candidate as u32);
+        head(self.storage.as_ref(), self.len).contains(&candidate)
+    }
+
+    /// Coordinates of a candidate.
+    pub(super) fn point(&self, candidate: usize) -> &'a [T] {
+        part(self.candidates, candidate * self.dim, self.dim)
+    }
+
+    pub(super) fn settings(&self) -> NewcomerSettings {
+        self.settings
+    }
+
+    pub(super) fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// m(x) and φᵀΣφ at a candidate, by the table or anew; (0, 0) without a file.
+    pub(super) fn file_at(&mut self, candidate: usize) -> (T, T) {
+        let Some(prior) = self.prior else { return (T::ZERO, T::ZERO) };
+        let (point, landmarks) = (self.point(candidate), prior.count());
+        let parts = split(self.storage.as_mut(), landmarks, self.capacity, self.width);
+        let row = slice::head_mut(parts.fit.scratch, landmarks);
+        if self.moments.is_none() {
+            prior.kernel_row(point, row);
+        }
+        moments_of(prior, self.moments, candidate, row)
+    }
+
+    /// The observations, where a hypothesis and candidates are computed, and what the file says about a candidate.
+    pub(super) fn parts(&mut self) -> (Rows<'_, T>, FitParts<'_, T>, BlockParts<'_, T>, Consulted<'_, T>) {
+        let (n, landmarks) = (self.len, self.landmarks());
+        let Parts { asked, values, means, links, shared, fit, block } =
+            split(self.storage.as_mut(), landmarks, self.capacity, self.width);
+        let rows = Rows {
+            dim: self.dim,
+            points: self.candidates,
+            asked: head(asked, n),
+            values: head(values, n),
+            means: head(means, n),
+            shared,
+            noise: T::from_f64(self.settings.noise_fraction),
+        };
+        let links = head(links, n * landmarks);
+        (rows, fit, block, Consulted { prior: self.prior, moments: self.moments, links, capacity: self.capacity })
+    }
+
+    fn landmarks(&self) -> usize {
+        self.prior.map_or(0, PublicPrior::count)
+    }
+}
+
+/// The file, as the candidates of a block need it.
+pub(super) struct Consulted<'a, T> {
+    prior: Option<&'a PublicPrior<'a, T>>,
+    moments: Option<&'a [T]>,
+    /// g of each observation.
+    links: &'a [T],
+    capacity: usize,
+}
+
+impl<T: Scalar> Consulted<'_, T> {
+    /// φᵢᵀΣφ(x) of the observations, m(x) and φᵀΣφ of a candidate at x, to a place of the block.
+    pub(super) fn load(
+        &self,
+        candidate: usize,
+        x: &[T],
+        n: usize,
+        fit: &mut FitParts<'_, T>,
+        block: &mut BlockParts<'_, T>,
+        place: usize,
+    ) {
+        let Some(prior) = self.prior else { return };
+        let row = slice::head_mut(fit.scratch, prior.count());
+        prior.kernel_row(x, row);
+        matvec(self.links, row, slice::part_mut(block.shared, place * self.capacity, n));
+        let (mean, variance) = moments_of(prior, self.moments, candidate, row);
+        set(block.means, place, mean);
+        set(block.variances, place, variance);
+    }
+
+    /// φᵢᵀΣφ(x) of n observations at a place of the block.
+    pub(super) fn shared<'b>(&self, block: &'b BlockParts<'_, T>, place: usize, n: usize) -> &'b [T] {
+        part(block.shared, place * self.capacity, n)
+    }
+}
+
+/// m and φᵀΣφ of a candidate: by the table, or from k(P, x), which is lost.
+fn moments_of<T: Scalar>(prior: &PublicPrior<'_, T>, moments: Option<&[T]>, candidate: usize, row: &mut [T]) -> (T, T) {
+    if let Some(moments) = moments {
+        return (at(moments, 2 * candidate), at(moments, 2 * candidate + 1));
+    }
+    prior.whiten(row);
+    (prior.mean_at(row), prior.variance_at(row))
+}
+
+fn check_candidates<T: Scalar>(candidates: &[T], dim: usize, prior: Option<usize>) -> Result<(), NewcomerError> {
+    if dim == 0 || dim > DIM_MAX || prior.is_some_and(|prior| prior != dim) {
+        return Err(NewcomerError::Dimension { dim, prior });
+    }
+    let (len, count) = (candidates.len(), candidates.len() / dim);
+    if count == 0 || count > CANDIDATES_MAX || !len.is_multiple_of(dim) {
+        return Err(NewcomerError::Candidates { len, dim });
+    }
+    match candidates.iter().enumerate().find(|(_, x)| !(**x >= T::ZERO && **x <= T::ONE)) {
+        Some((place, x)) => {
+            Err(NewcomerError::Coordinate { candidate: place / dim, axis: place % dim, value: x.to_f64() })
+        }
+        None => Ok(()),
+    }
+}

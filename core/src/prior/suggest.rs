@@ -1,0 +1,248 @@
+//! The next question, in one go or in slices.
+//!
+//! Its stages: while no file is trusted, points that cover the box; with a trusted file and no data, the largest m; else
+//! weigh all hypotheses, sift those that count, and look at every candidate under each of them.
+
+use core::task::Poll;
+
+use super::evidence::{Moments, Rows, fit};
+use super::hypothesis::Hypotheses;
+use super::newcomer::{Consulted, Newcomer};
+use super::reading::Reading;
+use super::storage::{BlockParts, FitParts};
+use super::work::{Best, Looking, Sifting, Weighing, Work};
+use crate::acquisition::log_expected_improvement;
+use crate::domain::sobol::coordinate;
+use crate::linalg::slice::{at, set};
+use crate::linalg::squared_distance;
+use crate::math::Scalar;
+use crate::optimizer::Point;
+
+/// Questions that cover the box, where no file is trusted.
+const FIRST_QUESTIONS: usize = 3;
+/// A hypothesis counts from this weight on.
+const WEIGHT_MIN: f64 = 0.002;
+
+impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
+    /// The candidate to evaluate next, by its index. Asking again without telling gives the same one. A visited candidate is
+    /// asked again once all were visited.
+    ///
+    /// **Cost**: with a trusted file all hypotheses at n³/6 multiply-adds, and for each candidate M exponentials and nM + n²/2
+    /// multiply-adds, M² more without [`Newcomer::with_moments`]. Averaged, hypotheses are weighed twice, and each that counts
+    /// takes n³/6 for every `width` candidates and n²/2 for every candidate.
+    pub fn suggest(&mut self) -> usize {
+        loop {
+            if let Poll::Ready(candidate) = self.suggest_step(u32::MAX) {
+                return candidate;
+            }
+        }
+    }
+
+    /// [`Newcomer::suggest`] in slices: at most `evaluations` more, at least one. An evaluation is a hypothesis that is
+    /// weighed, or a candidate under one hypothesis; a block of `width` candidates (see [`super::storage_len`]) is not
+    /// divided.
+    pub fn suggest_step(&mut self, evaluations: u32) -> Poll<usize> {
+        if self.reading != Reading::Trusted && self.len() < FIRST_QUESTIONS {
+            return Poll::Ready(self.nearest_to_design());
+        }
+        let mut left = evaluations.max(1);
+        while left > 0 && !matches!(self.work, Work::Done(_)) {
+            self.work = match core::mem::replace(&mut self.work, Work::None) {
+                Work::None if self.is_empty() => Work::First(Best::NONE),
+                Work::None => Work::Weigh(Weighing::NONE),
+                Work::First(best) => self.look_at_means(best, &mut left),
+                Work::Weigh(weighing) => self.weigh(weighing, &mut left),
+                Work::Sift(sifting) => self.sift(sifting, &mut left),
+                Work::Look(looking) => self.look(looking, &mut left),
+                Work::Done(candidate) => Work::Done(candidate),
+            };
+        }
+        match self.work {
+            Work::Done(candidate) => Poll::Ready(candidate),
+            _ => Poll::Pending,
+        }
+    }
+
+    /// More candidates of the first question: the largest m.
+    fn look_at_means(&mut self, mut best: Best<T>, left: &mut u32) -> Work<T> {
+        while best.looked < self.count() {
+            if *left == 0 {
+                return Work::First(best);
+            }
+            *left -= 1;
+            let (mean, _) = self.file_at(best.looked);
+            best.offer(best.looked, mean);
+            best.looked += 1;
+        }
+        Work::Done(best.chosen.unwrap_or(0))
+    }
+
+    /// More hypotheses are weighed.
+    fn weigh(&mut self, mut weighing: Weighing<T>, left: &mut u32) -> Work<T> {
+        while weighing.next < self.hypotheses.count() {
+            if *left == 0 {
+                return Work::Weigh(weighing);
+            }
+            *left -= 1;
+            weighing.add(self.log_weight(weighing.next));
+        }
+        match self.reading {
+            Reading::Trusted => self.begin_to_look(1 << weighing.likeliest, weighing.total()),
+            _ => Work::Sift(Sifting { next: 0, total: weighing.total(), counted: 0 }),
+        }
+    }
+
+    /// More hypotheses are kept or left out.
+    fn sift(&mut self, mut sifting: Sifting<T>, left: &mut u32) -> Work<T> {
+        while sifting.next < self.hypotheses.count() {
+            if *left == 0 {
+                return Work::Sift(sifting);
+            }
+            *left -= 1;
+            let weight = (self.log_weight(sifting.next) - sifting.total).exp();
+            if weight >= T::from_f64(WEIGHT_MIN) {
+                sifting.counted |= 1 << sifting.next;
+            }
+            sifting.next += 1;
+        }
+        self.begin_to_look(sifting.counted, sifting.total)
+    }
+
+    pub(super) fn log_weight(&mut self, hypothesis: usize) -> T {
+        let hypothesis = self.hypotheses.get(hypothesis);
+        let (rows, mut parts, ..) = self.parts();
+        fit(&rows, hypothesis, &mut parts).log_weight
+    }
+
+    fn begin_to_look(&self, counted: u128, total: T) -> Work<T> {
+        let repeats = self.len() >= self.count() && (0..self.count()).all(|candidate| self.is_visited(candidate));
+        Work::Look(Looking { counted, total, fitted: None, next: 0, loaded: false, repeats, best: Best::NONE })
+    }
+
+    /// More blocks of candidates, hypothesis by hypothesis.
+    fn look(&mut self, mut looking: Looking<T>, left: &mut u32) -> Work<T> {
+        let (hypotheses, most, count) = (self.hypotheses, self.width, self.count());
+        let (rows, mut parts, mut block, file) = self.parts();
+        while looking.best.looked < count {
+            if *left == 0 {
+                return Work::Look(looking);
+            }
+            let start = looking.best.looked;
+            let width = most.min(count - start);
+            *left = left.saturating_sub(width as u32);
+            if !looking.loaded {
+                load(&looking, start, width, &rows, &mut parts, &mut block, &file);
+                looking.loaded = true;
+            }
+            if let Some(index) = looking.next_counted() {
+                looking.bring(index, &hypotheses, &rows, &mut parts);
+                add_gains(&looking, start, width, &rows, &mut parts, &mut block, &file);
+                looking.next = index + 1;
+            }
+            if looking.next_counted().is_none() {
+                for place in (0..width).filter(|place| is_open(&block, *place)) {
+                    looking.best.offer(start + place, at(block.gains, place));
+                }
+                (looking.best.looked, looking.next, looking.loaded) = (start + width, 0, false);
+            }
+        }
+        Work::Done(looking.best.chosen.unwrap_or(0))
+    }
+
+    /// The candidate nearest to the next point of a Sobol sequence that was not visited; of all if each one was.
+    fn nearest_to_design(&self) -> usize {
+        let seed = self.settings().seed;
+        let design: Point<T> =
+            crate::domain::collected((0..self.dim()).map(|axis| coordinate(self.len() as u32, axis, seed)));
+        let (mut fresh, mut any) = (Best::NONE, Best::NONE);
+        for candidate in 0..self.count() {
+            let nearness = -squared_distance(self.point(candidate), &design);
+            any.offer(candidate, nearness);
+            if !self.is_visited(candidate) {
+                fresh.offer(candidate, nearness);
+            }
+        }
+        fresh.chosen.or(any.chosen).unwrap_or(0)
+    }
+}
+
+impl<T: Scalar> Looking<T> {
+    /// The next hypothesis that counts, for this block.
+    fn next_counted(&self) -> Option<usize> {
+        match self.counted.checked_shr(self.next as u32).unwrap_or(0) {
+            0 => None,
+            rest => Some(self.next + rest.trailing_zeros() as usize),
+        }
+    }
+
+    /// Brings the numbers of hypothesis `index` into the storage, unless they are there.
+    fn bring(&mut self, index: usize, all: &Hypotheses<T>, rows: &Rows<'_, T>, parts: &mut FitParts<'_, T>) {
+        if self.fitted.as_ref().is_some_and(|(fitted, ..)| *fitted == index) {
+            return;
+        }
+        let fitted = fit(rows, all.get(index), parts);
+        let (_, incumbent) = fitted.best_visited(rows, parts);
+        self.fitted = Some((index, fitted, incumbent));
+    }
+}
+
+/// Whether the candidate at this place of the block may be asked.
+fn is_open<T: Scalar>(block: &BlockParts<'_, T>, place: usize) -> bool {
+    at(block.variances, place) >= T::ZERO
+}
+
+/// Fills a block with candidates from `start` on. One that may not be asked has a negative variance.
+fn load<T: Scalar>(
+    looking: &Looking<T>,
+    start: usize,
+    width: usize,
+    rows: &Rows<'_, T>,
+    parts: &mut FitParts<'_, T>,
+    block: &mut BlockParts<'_, T>,
+    file: &Consulted<'_, T>,
+) {
+    for place in 0..width {
+        let candidate = start + place;
+        let open = looking.repeats || !rows.hold(candidate);
+        set(block.gains, place, -T::INFINITY);
+        set(block.variances, place, if open { T::ZERO } else { -T::ONE });
+        if open {
+            file.load(candidate, rows.candidate(candidate), rows.len(), parts, block, place);
+        }
+    }
+}
+
+/// Adds the weighted expected improvement of each candidate of the block under the hypothesis in the storage.
+fn add_gains<T: Scalar>(
+    looking: &Looking<T>,
+    start: usize,
+    width: usize,
+    rows: &Rows<'_, T>,
+    parts: &mut FitParts<'_, T>,
+    block: &mut BlockParts<'_, T>,
+    file: &Consulted<'_, T>,
+) {
+    let Some((_, fitted, incumbent)) = &looking.fitted else { return };
+    let log_share = fitted.log_weight - looking.total;
+    for place in 0..width {
+        if !is_open(block, place) {
+            continue;
+        }
+        let point = rows.candidate(start + place);
+        let shared = file.shared(block, place, rows.len());
+        let said = Moments { mean: at(block.means, place), variance: at(block.variances, place) };
+        let found = fitted.moments(rows, point, shared, said, parts);
+        let gain = log_share + log_expected_improvement::value(found.mean, found.variance, *incumbent);
+        let sum = log_sum(at(block.gains, place), gain);
+        set(block.gains, place, sum);
+    }
+}
+
+/// ln(eᵃ + eᵇ) without overflow.
+fn log_sum<T: Scalar>(a: T, b: T) -> T {
+    let (small, large) = if a < b { (a, b) } else { (b, a) };
+    if !(small > -T::INFINITY) {
+        return large;
+    }
+    large + (T::ONE + (small - large).exp()).ln()
+}
