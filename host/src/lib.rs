@@ -8,15 +8,23 @@
 //! | [`entropy`] | a secret noise source seeded by the system |
 //! | [`program`] | a user's program, started once and asked many times |
 //! | [`width`] | which vector instructions are used; no result depends on them |
+//! | [`text`] | which name was probably meant |
 //! | [`files`] | writing so that a crash leaves the old file or the new one; reading with a bound |
+//! | [`space`] | what is searched, with names: `space.toml`, points as JSON, as numbers, as environment variables |
 //! | [`ledger`] | every charge, durable, locked, chained, with the budget it is held against |
 //! | [`server`] | the server of a federation with its storage, sources and ledger |
+//! | [`prior`] | files of what others learned: made of studies, read by a search |
+//! | [`search`] | questions and answers over such a space, kept so that a search that was killed goes on |
 //! | [`tune`] | a user's training command: candidates in, scores out |
 
 pub mod entropy;
 pub mod files;
 pub mod ledger;
+pub mod prior;
 pub mod program;
+pub mod search;
 pub mod server;
+pub mod space;
+pub mod text;
 pub mod tune;
 pub mod width;

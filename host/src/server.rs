@@ -170,6 +170,8 @@ pub struct ServerHost<T, S: Sources, L = Ledger, M = Arc<Config>> {
     state: ServerState,
     numbers: ServerNumbers<T>,
     took_place: bool,
+    /// The last release that took place.
+    made: Option<u32>,
     /// The noise of the open broadcast, drawn ahead; wipes itself. Never stored.
     pool: Option<Pool<Made<S>>>,
     sources: S,
@@ -213,7 +215,8 @@ where
                 (state, took_place)
             }
         };
-        let mut host = ServerHost { method, state, numbers, took_place, pool: None, sources, ledger };
+        let made = if took_place { state.broadcast().checked_sub(1) } else { None };
+        let mut host = ServerHost { method, state, numbers, took_place, made, pool: None, sources, ledger };
         // What is wrong with the state or the configuration is found out now.
         host.with_server(|_, _| Ok(()))?;
         Ok(host)
@@ -249,11 +252,22 @@ where
         &self.ledger
     }
 
+    /// Its ledger, when all releases are made.
+    pub fn into_ledger(self) -> L {
+        self.ledger
+    }
+
     /// Makes every charge durable; those of secret noise already are.
     ///
     /// **Errors**: the ledger's.
     pub fn sync(&mut self) -> Result<(), HostError> {
         Ok(self.ledger.sync()?)
+    }
+
+    /// The last release that took place, however many were refused since: its index, and its numbers. Nothing before the first,
+    /// and of a server that was stored after one that was refused.
+    pub fn last_release(&self) -> Option<(u32, &[T])> {
+        self.made.map(|made| (made, self.numbers.vectors()))
     }
 
     /// The vectors of the last broadcast; nothing if it did not take place.
@@ -359,6 +373,7 @@ where
             }
         }
         self.took_place = true;
+        self.made = self.state.broadcast().checked_sub(1);
         Ok(counters)
     }
 

@@ -58,4 +58,9 @@ impl Mark {
     pub const fn charges(&self) -> u64 {
         self.charges
     }
+
+    /// The chain of the ledger's last line, 64 hexadecimal digits: what a file that names the ledger's head writes down.
+    pub fn chain(&self) -> String {
+        self.chain.hex()
+    }
 }

@@ -74,7 +74,7 @@ impl Chain {
         Chain(hash.finalize().into())
     }
 
-    fn hex(self) -> String {
+    pub(super) fn hex(self) -> String {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! The ledger: every charge, written down before its noise is drawn, with the budget it is held against.
+//! The ledger: every charge, written down before anything that holds its noise leaves, with the budget it is held against.
 //!
 //! One file of JSON lines. The first says what the ledger is for: kind of noise, data set or run, privacy unit,
 //! records, how losses add, budget. Every further line is one charge. A chain of digests runs through them

@@ -96,6 +96,7 @@ pub struct Population<T, C> {
     noise_multipliers: Vec<f64>,
     posterior: PublicState<T, Vec<T>>,
     scratch: Vec<T>,
+    sends_sums: bool,
 }
 
 impl<T: Scalar, C: WithPublic<T>> Population<T, C> {
@@ -111,7 +112,13 @@ impl<T: Scalar, C: WithPublic<T>> Population<T, C> {
             noise_multipliers: plan.noise_multipliers.to_vec(),
             posterior: PublicState::new(config, vec![T::ZERO; storage_len(m)])?,
             scratch: vec![T::ZERO; scratch_len(m, n)],
+            sends_sums: false,
         })
+    }
+
+    /// The same for agents that keep the posterior themselves: they are sent the released sums, which are therefore stored.
+    pub fn that_sends_sums(self) -> Self {
+        Population { sends_sums: true, ..self }
     }
 
     /// The public posterior.
@@ -143,9 +150,9 @@ impl<T: Scalar, C: WithPublic<T>> Hosted<T> for Population<T, C> {
         Ok(Filter::new(plan, self.context.public()?, &mut self.posterior, &mut self.scratch)?)
     }
 
-    /// Nothing: agents are sent the posterior, which is stored.
+    /// Nothing where agents are sent the posterior, which is stored.
     fn broadcast_len(&self) -> usize {
-        0
+        if self.sends_sums { self.posterior.config().contribution_len() } else { 0 }
     }
 
     fn stored(&self) -> StoredPosterior {

@@ -19,14 +19,14 @@ pub mod stop;
 
 use command::{Failure, Job};
 use score::{Reading, Value};
-use space::Space;
+use space::CandidateList;
 use stop::Stop;
 
 /// What is evaluated, and how.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan<'a> {
     /// The candidates.
-    pub space: &'a Space,
+    pub space: &'a CandidateList,
     /// Run by `sh -c`, once for each candidate.
     pub command: &'a str,
     /// How its last line is read.
@@ -105,7 +105,7 @@ impl Plan<'_> {
 mod tests {
     use super::*;
 
-    fn plan<'a>(space: &'a Space, command: &'a str, jobs: usize) -> Plan<'a> {
+    fn plan<'a>(space: &'a CandidateList, command: &'a str, jobs: usize) -> Plan<'a> {
         let time_max = Duration::from_secs(20);
         Plan { space, command, reading: Reading::Number, time_max, show_errors: false, jobs }
     }
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn mended_results_do_not_depend_on_how_many_run_at_a_time() {
         let text = "design = \"grid\"\n[parameters.x]\nlow = 0\nhigh = 6\ninteger = true\npoints = 7";
-        let space = Space::parse("s", text).unwrap();
+        let space = CandidateList::parse("s", text).unwrap();
         // The last is done first; one fails.
         let command = "sleep 0.$((6 - SORDINO_X)); test $SORDINO_X != 3 && echo 0.$SORDINO_X";
         let told = Mutex::new(Vec::new());
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn mended_a_stop_ends_every_command() {
-        let space = Space::parse("s", "candidates = 4\n[parameters.x]\nlow = 0\nhigh = 1").unwrap();
+        let space = CandidateList::parse("s", "candidates = 4\n[parameters.x]\nlow = 0\nhigh = 1").unwrap();
         let stop = Stop::never();
         let wisher = stop.clone();
         std::thread::spawn(move || {

@@ -82,7 +82,10 @@ impl Reading {
     }
 }
 
-fn number(line: &str) -> Result<f64, Failure> {
+/// Reads a last line as a finite number.
+///
+/// **Errors**: [`Failure::NoNumber`], [`Failure::NotFinite`].
+pub fn number(line: &str) -> Result<f64, Failure> {
     match line.parse::<f64>() {
         Ok(x) if x.is_finite() => Ok(x),
         Ok(_) => Err(Failure::NotFinite),

@@ -1,0 +1,162 @@
+//! The bytes of a prior file.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
+
+use super::error::{PriorFileError, refuse};
+use super::label::Label;
+
+/// Which files these are, and their version.
+const FORMAT: &str = "sordino prior 1";
+/// The longest header that is read.
+const HEADER_MAX: usize = 1 << 20;
+/// Tensors in the order in which their numbers stand.
+const TENSORS: [&str; 3] = ["landmarks", "weights", "covariance"];
+
+/// The text of a label, as the file has it.
+pub(super) fn label_text(label: &Label) -> String {
+    // A label is numbers and texts: it always has one.
+    serde_json::to_string(label).unwrap_or_default()
+}
+
+/// All tensors, little-endian.
+pub(super) fn data(tensors: [&[f32]; 3]) -> Vec<u8> {
+    tensors.into_iter().flatten().flat_map(|x| x.to_le_bytes()).collect()
+}
+
+/// SHA-256 of label and tensors, hexadecimal.
+pub(super) fn digest(label: &str, data: &[u8]) -> String {
+    let mut hash = Sha256::new();
+    hash.update(label.as_bytes());
+    hash.update(data);
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The header as it is written; the order of its entries is part of the bytes.
+#[derive(Serialize)]
+struct Header<'a> {
+    #[serde(rename = "__metadata__")]
+    metadata: Metadata<'a>,
+    landmarks: Tensor,
+    weights: Tensor,
+    covariance: Tensor,
+}
+
+#[derive(Serialize)]
+struct Metadata<'a> {
+    format: &'a str,
+    digest: &'a str,
+    label: &'a str,
+}
+
+#[derive(Serialize)]
+struct Tensor {
+    dtype: &'static str,
+    shape: Vec<usize>,
+    data_offsets: [usize; 2],
+}
+
+pub(super) fn write(label: &Label, tensors: [&[f32]; 3]) -> Vec<u8> {
+    let (label, data) = (label_text(label), data(tensors));
+    let [coordinates, m, packed] = tensors.map(<[f32]>::len);
+    let mut begin = 0;
+    let mut tensor = |shape: &[usize]| {
+        let end = begin + 4 * shape.iter().product::<usize>();
+        Tensor { dtype: "F32", shape: shape.to_vec(), data_offsets: [std::mem::replace(&mut begin, end), end] }
+    };
+    let header = Header {
+        metadata: Metadata { format: FORMAT, digest: &digest(&label, &data), label: &label },
+        landmarks: tensor(&[m, coordinates / m.max(1)]),
+        weights: tensor(&[m]),
+        covariance: tensor(&[packed]),
+    };
+    // Texts and numbers: it always has a text.
+    let mut text = serde_json::to_string(&header).unwrap_or_default();
+    // The numbers begin at a multiple of eight bytes.
+    while !text.len().is_multiple_of(8) {
+        text.push(' ');
+    }
+    let length = (text.len() as u64).to_le_bytes();
+    [&length[..], text.as_bytes(), &data].concat()
+}
+
+/// Label and tensors of a file, in the order of the tensors.
+pub(super) fn read(bytes: &[u8]) -> Result<(Label, [Vec<f32>; 3]), PriorFileError> {
+    let (header, data) = header(bytes)?;
+    let metadata = header.get("__metadata__").and_then(Value::as_object);
+    let text = |key: &str| metadata.and_then(|metadata| metadata.get(key)).and_then(Value::as_str);
+    match text("format") {
+        Some(FORMAT) => {}
+        Some(other) => return Err(refuse("format", format!("{other:?}"), FORMAT)),
+        None => return Err(refuse("format", "missing", FORMAT)),
+    }
+    let expected = "the SHA-256 of label and tensors: the file was changed or damaged";
+    let label = text("label").ok_or_else(|| refuse("label", "missing", "a label as JSON"))?;
+    match text("digest") {
+        Some(found) if found == digest(label, data) => {}
+        found => return Err(refuse("digest", found.unwrap_or("missing"), expected)),
+    }
+    let label: Label = serde_json::from_str(label).map_err(|error| refuse("label", error, "the entries of a label"))?;
+    let known = TENSORS.iter().chain(&["__metadata__"]);
+    if let Some(name) = header.keys().find(|name| !known.clone().any(|known| known == name)) {
+        return Err(refuse("a tensor", name, "landmarks, weights, covariance"));
+    }
+    let mut numbers = Tensors { header: &header, data, begin: 0 };
+    let landmarks = numbers.next("landmarks", 2)?;
+    let weights = numbers.next("weights", 1)?;
+    let covariance = numbers.next("covariance", 1)?;
+    if numbers.begin != data.len() {
+        return Err(refuse("bytes behind the tensors", data.len() - numbers.begin, "0"));
+    }
+    Ok((label, [landmarks, weights, covariance]))
+}
+
+/// Header and tensors of a file.
+fn header(bytes: &[u8]) -> Result<(Map<String, Value>, &[u8]), PriorFileError> {
+    let Some((length, rest)) = bytes.split_first_chunk::<8>() else {
+        return Err(refuse("length of the file", bytes.len(), "8 bytes and more"));
+    };
+    let length = u64::from_le_bytes(*length);
+    let admissible = HEADER_MAX.min(rest.len());
+    let Some((text, data)) = usize::try_from(length).ok().filter(|n| *n <= admissible).map(|n| rest.split_at(n)) else {
+        return Err(refuse("length of the header", length, &format!("0 to {admissible}")));
+    };
+    match serde_json::from_slice(text) {
+        Ok(Value::Object(header)) => Ok((header, data)),
+        Ok(_) => Err(refuse("the header", "another JSON value", "an object")),
+        Err(error) => Err(refuse("the header", error, "JSON")),
+    }
+}
+
+/// The tensors of a file, one behind the other without a gap.
+struct Tensors<'a> {
+    header: &'a Map<String, Value>,
+    data: &'a [u8],
+    begin: usize,
+}
+
+impl Tensors<'_> {
+    fn next(&mut self, name: &str, axes: usize) -> Result<Vec<f32>, PriorFileError> {
+        let tensor = self.header.get(name).ok_or_else(|| refuse(name, "missing", "a tensor"))?;
+        if tensor.get("dtype").and_then(Value::as_str) != Some("F32") {
+            return Err(refuse(&format!("dtype of {name}"), tensor["dtype"].clone(), "\"F32\""));
+        }
+        let whole = |key: &str| -> Option<Vec<usize>> {
+            let numbers = tensor.get(key)?.as_array()?.iter();
+            numbers.map(|x| x.as_u64().and_then(|x| usize::try_from(x).ok())).collect()
+        };
+        let shape = whole("shape").filter(|shape| shape.len() == axes);
+        let count = shape.and_then(|shape| shape.iter().try_fold(1usize, |count, n| count.checked_mul(*n)));
+        let bytes = count.and_then(|count| count.checked_mul(4));
+        let end = bytes.and_then(|bytes| self.begin.checked_add(bytes)).filter(|end| *end <= self.data.len());
+        let Some(end) = end.filter(|end| whole("data_offsets") == Some(vec![self.begin, *end])) else {
+            let found = format!("{} at {}", tensor["shape"], tensor["data_offsets"]);
+            return Err(refuse(&format!("place of {name}"), found, "tensors without a gap, within the file"));
+        };
+        let bytes = &self.data[self.begin..end];
+        self.begin = end;
+        let (numbers, _) = bytes.as_chunks::<4>();
+        Ok(numbers.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect())
+    }
+}

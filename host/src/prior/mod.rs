@@ -1,0 +1,200 @@
+//! The prior file: what contributors learned in common, published once, with an ε written on it.
+//!
+//! A file is a public posterior N(w, Σ) of the weights of features φ(x) = L⁻¹k(P, x), P the landmarks, k the kernel and
+//! LLᵀ = k(P, P). It is a function of private releases, so whoever reads it costs nobody anything more. Its format is
+//! [safetensors](https://github.com/huggingface/safetensors), which numpy, JavaScript and C++ read: eight bytes of length,
+//! a JSON header, little-endian numbers.
+//!
+//! | tensor | shape | what |
+//! |---|---|---|
+//! | `landmarks` | M × D | coordinates in the unit box ([`Encoding`]), in the order of their pivots |
+//! | `weights` | M | w |
+//! | `covariance` | M(M + 1)/2 | lower triangle of Σ, row by row |
+//!
+//! The header's `__metadata__` has `format`, `label` (a [`Label`] as JSON) and `digest`, SHA-256 of the label's text and of all
+//! tensors, in the order in which they stand.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`label`] | what is written on a file, and what it costs |
+//! | [`publish`] | a file of studies that one party holds |
+//! | [`guide`] | a search that begins with a file |
+//! | [`worth`] | what a file is worth |
+//!
+//! The writer is our own because the bytes are to be the same for the same file, which that of the library does not promise
+//! for metadata.
+
+mod bytes;
+mod error;
+pub mod guide;
+pub mod label;
+pub mod publish;
+pub mod worth;
+
+use std::path::Path;
+
+use sordino_core::domain::sobol::coordinate;
+
+pub use self::error::PriorFileError;
+use self::error::refuse;
+pub use self::label::Label;
+use crate::files::{FileError, read_bounded, write_atomically};
+use crate::space::{Encoding, Space};
+
+/// Files are read up to this length.
+pub const BYTES_MAX: u64 = 64 << 20;
+/// The most features M.
+pub const FEATURES_MAX: usize = 1024;
+
+/// Why a file was not loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// It cannot be read.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// It is no prior file.
+    #[error("{path}: {source}")]
+    Content {
+        /// Path of the file.
+        path: String,
+        /// What is wrong with it.
+        source: PriorFileError,
+    },
+}
+
+/// A public posterior with its label.
+///
+/// ```
+/// # use sordino_host::prior::label::{self, Label};
+/// # use sordino_host::space::{Goal, SpaceFile};
+/// use sordino_host::prior::PriorFile;
+/// # let space = SpaceFile::parse("s", "[parameters.x]\nlow = 0\nhigh = 10")?.space;
+/// # let (epsilon, replace_epsilon) = label::cost(&[9.0, 9.0], 1e-5)?;
+/// # let label = Label {
+/// #     space, goal: Goal::Minimize, value: None, kernel: label::KERNEL.into(), lengthscale: 0.5,
+/// #     noise_fraction: 0.01, heterogeneity: 0.0, self_test: 2.0, contributors: 66, releases: 2,
+/// #     noise_multipliers: vec![9.0, 9.0], epsilon, delta: 1e-5, replace_epsilon,
+/// #     neighboring_relation: "replace one by nothing (zero-out)".into(), accountant: label::ACCOUNTANT.into(),
+/// #     simulated: true, dataset: "example".into(), by: None, note: None, published: None, ledger: None,
+/// # };
+///
+/// // `label` is that of a search on one axis.
+/// let file = PriorFile { label, landmarks: vec![0.0, 1.0], weights: vec![0.5, -0.25], covariance: vec![1.0, 0.0, 1.0] };
+/// let bytes = file.to_bytes();
+/// let read = PriorFile::parse(&bytes)?;
+/// assert_eq!((&read, read.to_bytes()), (&file, bytes.clone()));
+/// let mut other = bytes;
+/// *other.last_mut().ok_or("empty")? ^= 1;
+/// assert!(PriorFile::parse(&other).is_err_and(|error| error.what == "digest"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct PriorFile {
+    /// What is written on it.
+    pub label: Label,
+    /// Landmarks in the unit box, M × D numbers, row by row.
+    pub landmarks: Vec<f32>,
+    /// w, the weights of the features, M numbers.
+    pub weights: Vec<f32>,
+    /// Lower triangle of Σ, M(M + 1)/2 numbers.
+    pub covariance: Vec<f32>,
+}
+
+impl PriorFile {
+    /// Its tensors in the order of the file.
+    fn tensors(&self) -> [&[f32]; 3] {
+        [&self.landmarks, &self.weights, &self.covariance]
+    }
+
+    /// Number of features M.
+    pub fn features(&self) -> usize {
+        self.weights.len()
+    }
+
+    /// Coordinates of its space.
+    ///
+    /// **Errors**: [`PriorFileError`] of the space.
+    pub fn encoding(&self) -> Result<Encoding, PriorFileError> {
+        let space = self.label.space.core();
+        space.map(|space| Encoding::new(&space)).map_err(|error| refuse("space", error, "a space that can be searched"))
+    }
+
+    /// Checks label and numbers; a reader's checks.
+    ///
+    /// **Errors**: [`PriorFileError`] naming the first entry that cannot be.
+    pub fn check(&self) -> Result<(), PriorFileError> {
+        self.label.check()?;
+        let (m, dim) = (self.features(), self.encoding()?.dim());
+        if !(1..=FEATURES_MAX).contains(&m) {
+            return Err(refuse("shape of weights", m, "1 to 1024"));
+        }
+        for (what, len, expected) in [
+            ("shape of landmarks", self.landmarks.len(), m * dim),
+            ("shape of covariance", self.covariance.len(), m * (m + 1) / 2),
+        ] {
+            if len != expected {
+                return Err(refuse(what, format!("{len} numbers"), &format!("{expected} of {m} features")));
+            }
+        }
+        let inside = |x: &&f32| !(**x >= 0.0 && **x <= 1.0);
+        if let Some(x) = self.landmarks.iter().find(inside) {
+            return Err(refuse("a landmark", x, "[0, 1]"));
+        }
+        if let Some(x) = self.weights.iter().chain(&self.covariance).find(|x| !x.is_finite()) {
+            return Err(refuse("a number of the posterior", x, "(-inf, inf)"));
+        }
+        Ok(())
+    }
+
+    /// SHA-256 of label and numbers, hexadecimal: the file's name among others.
+    pub fn digest(&self) -> String {
+        bytes::digest(&bytes::label_text(&self.label), &bytes::data(self.tensors()))
+    }
+
+    /// The file. The same posterior and label give the same bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        bytes::write(&self.label, self.tensors())
+    }
+
+    /// Reads a file and checks all of it.
+    ///
+    /// **Errors**: [`PriorFileError`] naming the first entry that is wrong.
+    pub fn parse(bytes: &[u8]) -> Result<Self, PriorFileError> {
+        let (label, [landmarks, weights, covariance]) = bytes::read(bytes)?;
+        let file = PriorFile { label, landmarks, weights, covariance };
+        file.check()?;
+        Ok(file)
+    }
+
+    /// Reads and checks the file at `path`.
+    ///
+    /// **Errors**: [`LoadError`].
+    pub fn load(path: &Path) -> Result<Self, LoadError> {
+        let bytes = read_bounded(path, BYTES_MAX)?;
+        Self::parse(&bytes).map_err(|source| LoadError::Content { path: path.display().to_string(), source })
+    }
+
+    /// Writes the file, so that a crash leaves the old one or the new one.
+    ///
+    /// **Errors**: [`FileError`].
+    pub fn save(&self, path: &Path) -> Result<(), FileError> {
+        write_atomically(path, &self.to_bytes())
+    }
+}
+
+/// Points that cover a space, without repeats, in its numbers: what every reader of the space computes alike.
+fn points(space: &Space, count: u32) -> Result<Vec<Vec<f64>>, PriorFileError> {
+    let core = space.core().map_err(|error| refuse("space", error, "a space that can be searched"))?;
+    let mut all: Vec<Vec<f64>> = Vec::new();
+    for index in 0..count {
+        let at = |axis| core.from_unit(axis, coordinate::<f64>(index, axis, 0)).unwrap_or(0.0);
+        let numbers: Vec<f64> = (0..core.dim()).map(at).collect();
+        if !all.contains(&numbers) {
+            all.push(numbers);
+        }
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests;

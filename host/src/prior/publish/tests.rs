@@ -1,0 +1,194 @@
+//! Files made of studies, and searches that begin with them.
+
+use serde_json::json;
+use sordino_core::random::{Party, Purpose, Stream};
+
+use super::*;
+use crate::ledger::{Accounting, Terms};
+use crate::prior::guide::{Guide, GuideError};
+use crate::prior::worth::worth;
+use crate::search::{Head, Search, SearchError};
+use crate::server::SimulatedSources;
+use crate::space::SpaceFile;
+
+const SPACE: &str = "goal = \"minimize\"\n[parameters.rate]\nlow = 1e-4\nhigh = 1\nscale = \"log\"\n[parameters.depth]\nlow = 1\n\
+                     high = 8\ninteger = true";
+
+fn publication(epsilon: f64) -> Publication {
+    let file = SpaceFile::parse("s", SPACE).unwrap();
+    Publication {
+        space: file.space,
+        goal: Goal::Minimize,
+        value: Some("loss".into()),
+        epsilon,
+        delta: 1e-4,
+        releases: 2,
+        features: 50,
+        dataset: "test".into(),
+        by: None,
+        note: None,
+        published: None,
+    }
+}
+
+/// A loss with its least value at rate .01 and depth 3, moved a little and in a unit of its own.
+fn loss(numbers: &[f64], moved: f64) -> f64 {
+    // Parameters stand in the order of their names: depth, rate.
+    let (depth, rate) = (numbers[0], numbers[1].log10());
+    (rate + 2.0 + moved).powi(2) + 0.15 * (depth - 3.0).powi(2)
+}
+
+fn studies(count: usize, points: usize, shared: bool) -> Vec<Study> {
+    let space = publication(1.0).space.core().unwrap();
+    let mut stream = RunSeed::new(11, 0).stream(Party::World, Purpose::InitialPoints, 0);
+    let study = |place: usize| {
+        let (moved, scale): (f64, f64) = (0.2 * (stream.unit::<f64>() - 0.5), (3.0 * stream.unit::<f64>()).exp());
+        let offset: f64 = 100.0 * stream.unit::<f64>();
+        let at = |stream: &mut Stream| {
+            let unit = |axis| (axis, stream.unit::<f64>());
+            [0, 1].map(unit).map(|(axis, u)| space.from_unit(axis, u).unwrap()).to_vec()
+        };
+        let values = (0..points).map(|_| {
+            let numbers = at(&mut stream);
+            let value = if shared { loss(&numbers, moved) } else { stream.unit() };
+            (numbers, offset + scale * value)
+        });
+        Study { name: format!("study {place}"), values: values.collect() }
+    };
+    (0..count).map(study).collect()
+}
+
+fn simulated(publication: &Publication, studies: &[Study]) -> Result<PriorFile, PublishError> {
+    let terms = Terms {
+        data: "test".into(),
+        unit: "study".into(),
+        records: None,
+        accounting: Accounting::Gaussian,
+        epsilon_max: Some(10.0),
+        delta: publication.delta,
+    };
+    let sources = SimulatedSources::new(RunSeed::new(5, 0));
+    publish(publication, studies, sources, Ledger::in_memory(&terms).unwrap(), |_| {}).map(|(file, _)| file)
+}
+
+/// Values that a search learns in so many questions.
+fn learned(mut search: Search, moved: f64, questions: usize) -> Vec<f64> {
+    let space = search.head().space.clone();
+    let mut values = Vec::new();
+    for _ in 0..questions {
+        let point = search.ask(&json!({})).unwrap();
+        let value = loss(&space.numbers(&point.clone().into()).unwrap(), moved);
+        search.tell(&point.into(), 7.0 + 1e3 * value).unwrap();
+        values.push(value);
+    }
+    values
+}
+
+fn best(values: &[f64]) -> f64 {
+    values.iter().copied().fold(f64::INFINITY, f64::min)
+}
+
+#[test]
+fn what_forty_studies_know_is_where_a_newcomer_begins() {
+    let file = simulated(&publication(2.0), &studies(40, 12, true)).unwrap();
+    assert!(file.label.simulated && file.label.self_test > 1.0, "{}", file.label.self_test);
+    assert!(file.label.epsilon <= 2.0 && file.label.epsilon > 1.99, "{}", file.label.epsilon);
+    assert!(file.label.replace_epsilon > 3.5);
+    let read = PriorFile::parse(&file.to_bytes()).unwrap();
+    assert_eq!(read, file);
+    let told = worth(&read).unwrap();
+    assert!(told.saved() >= 3 && told.with[0] < 0.5 * told.without[0], "{told:?}");
+    let (mut with, mut without) = (0.0, 0.0);
+    for seed in 0..6 {
+        let head = || Head::new(file.label.space.clone(), Goal::Minimize, seed);
+        let moved = 0.2 * (seed as f64 / 5.0 - 0.5);
+        with += best(&learned(Search::guided(head(), &read).unwrap(), moved, 3));
+        without += best(&learned(Search::new(head()).unwrap(), moved, 3));
+    }
+    assert!(with < 0.3 * without, "{with} with the file, {without} without");
+}
+
+/// Contributors that have nothing in common: the file says so, and harms nobody.
+#[test]
+fn a_file_of_noise_is_not_believed() {
+    let file = simulated(&publication(2.0), &studies(40, 12, false)).unwrap();
+    assert!(file.label.self_test < 1.0, "{}", file.label.self_test);
+    let told = worth(&file).unwrap();
+    assert!(told.saved() <= 2, "{told:?}");
+    let head = || Head::new(file.label.space.clone(), Goal::Minimize, 3);
+    let with = best(&learned(Search::guided(head(), &file).unwrap(), 0.0, 15));
+    assert!(with < 0.2, "{with}");
+}
+
+#[test]
+fn a_guided_search_is_a_function_of_its_log_and_its_file() {
+    let file = simulated(&publication(2.0), &studies(30, 10, true)).unwrap();
+    let head = Head::new(file.label.space.clone(), Goal::Minimize, 1);
+    let mut search = Search::guided(head.clone(), &file).unwrap();
+    for _ in 0..4 {
+        let point = search.ask(&json!({})).unwrap();
+        let value = loss(&file.label.space.numbers(&point.clone().into()).unwrap(), 0.0);
+        search.tell(&point.into(), value).unwrap();
+    }
+    let _under_way = search.ask(&json!({})).unwrap();
+    let text = search.to_text();
+    let mut again = Search::parse_guided(&text, &file).unwrap();
+    assert_eq!(again.ask(&json!({})).unwrap(), search.ask(&json!({})).unwrap());
+    assert!(matches!(Search::parse(&text), Err(SearchError::NoPrior { .. })));
+    let mut other = file.clone();
+    other.weights[0] += 1.0;
+    assert!(matches!(Search::parse_guided(&text, &other), Err(SearchError::OtherPrior { .. })));
+    let plain = Search::new(head).unwrap().to_text();
+    assert!(matches!(Search::parse_guided(&plain, &file), Err(SearchError::OtherPrior { stored: None, .. })));
+}
+
+#[test]
+fn a_file_of_another_search_is_refused_by_what_differs() {
+    let file = simulated(&publication(2.0), &studies(20, 10, true)).unwrap();
+    let space = |text: &str| SpaceFile::parse("s", text).unwrap().space;
+    for (text, goal, differs) in [
+        (SPACE.to_owned(), Goal::Maximize, "goal"),
+        (SPACE.replace("1e-4", "1e-5"), Goal::Minimize, "rate"),
+        (SPACE.replace("depth", "deep"), Goal::Minimize, "the list of parameters"),
+        (format!("{SPACE}\n[parameters.more]\nlow = 0\nhigh = 1"), Goal::Minimize, "the list of parameters"),
+    ] {
+        match Guide::new(&file, &space(&text), goal) {
+            Err(GuideError::Other { what, .. }) => assert_eq!(what, differs),
+            other => panic!("{differs}: {other:?}"),
+        }
+    }
+    let mut singular = file.clone();
+    let dim = 2;
+    let (first, rest) = singular.landmarks.split_at_mut(dim);
+    rest[..dim].copy_from_slice(first);
+    let found = Guide::new(&singular, &file.label.space, Goal::Minimize);
+    assert!(matches!(found, Err(GuideError::Numbers(_))), "{found:?}");
+}
+
+#[test]
+fn what_would_protect_nobody_is_refused_before_anything_is_computed() {
+    let refused = |publication: &Publication, studies: &[Study]| match check(publication, studies) {
+        Err(PublishError::Refused(error)) => error.what,
+        Err(PublishError::Study { study, .. }) => study,
+        other => panic!("{other:?}"),
+    };
+    let all = studies(20, 5, true);
+    assert!(check(&publication(1.0), &all).is_ok());
+    assert_eq!(refused(&publication(1.0), &all[..1]), "number of studies");
+    assert_eq!(refused(&Publication { delta: 0.006, ..publication(1.0) }, &all), "delta");
+    assert!(check(&Publication { delta: 0.005, ..publication(1.0) }, &all).is_ok());
+    assert_eq!(refused(&publication(0.0), &all), "epsilon");
+    let broken = Publication { note: Some("two\nlines".into()), ..publication(1.0) };
+    assert_eq!(refused(&broken, &all), "note");
+    let long = Publication { by: Some("x".repeat(1001)), ..publication(1.0) };
+    assert_eq!(refused(&long, &all), "by");
+    let mut short = all.clone();
+    short[7].values.truncate(2);
+    assert_eq!(refused(&publication(1.0), &short), "study 7");
+    let mut outside = all.clone();
+    outside[3].values[0].0[0] = 9.0;
+    assert_eq!(refused(&publication(1.0), &outside), "study 3");
+    let mut broken = all;
+    broken[4].values[2].1 = f64::NAN;
+    assert_eq!(refused(&publication(1.0), &broken), "study 4");
+}

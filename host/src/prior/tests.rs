@@ -1,0 +1,143 @@
+//! Prior files come back, and what is none is refused by name.
+
+use super::*;
+use crate::prior::label;
+use crate::space::{Goal, SpaceFile};
+
+/// A file over a mixed space of six coordinates.
+fn file() -> PriorFile {
+    let text = "[parameters.rate]\nlow = 1e-4\nhigh = 1\nscale = \"log\"\n[parameters.depth]\nlow = 1\nhigh = 8\n\
+                integer = true\n[parameters.kind]\nchoices = [\"a\", \"b\", \"c\", \"d\"]";
+    let noise_multipliers = vec![6.5, 6.5];
+    let (epsilon, replace_epsilon) = label::cost(&noise_multipliers, 1e-5).unwrap();
+    let label = Label {
+        space: SpaceFile::parse("s", text).unwrap().space,
+        goal: Goal::Minimize,
+        value: Some("loss".into()),
+        kernel: label::KERNEL.into(),
+        lengthscale: 0.33,
+        noise_fraction: 0.01,
+        heterogeneity: 0.125,
+        self_test: 3.5,
+        contributors: 66,
+        releases: 2,
+        noise_multipliers,
+        epsilon,
+        delta: 1e-5,
+        replace_epsilon,
+        neighboring_relation: "replace one by nothing (zero-out)".into(),
+        accountant: label::ACCOUNTANT.into(),
+        simulated: false,
+        dataset: "wards".into(),
+        by: None,
+        note: Some("spring".into()),
+        published: Some("2026-11-23".into()),
+        ledger: Some("00ff".into()),
+    };
+    let m = 3;
+    let landmarks = (0..m * 6).map(|i| i as f32 / (m * 6) as f32).collect();
+    PriorFile { label, landmarks, weights: vec![1.5, -0.25, 3e-8], covariance: vec![1.0, 0.5, 1.0, 0.0, -0.5, 2.0] }
+}
+
+/// The file with these bytes in the place of others of the same length, and the digest made right again.
+fn with(from: &str, to: &str) -> Vec<u8> {
+    let bytes = file().to_bytes();
+    let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    let text = std::str::from_utf8(&bytes[8..8 + length]).unwrap().replace(from, to);
+    assert_ne!(text.as_bytes(), &bytes[8..8 + length], "{from} is not there");
+    let mut header: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let data = &bytes[8 + length..];
+    let label = header["__metadata__"]["label"].as_str().unwrap_or("").to_owned();
+    header["__metadata__"]["digest"] = bytes::digest(&label, data).into();
+    let text = header.to_string();
+    [&(text.len() as u64).to_le_bytes()[..], text.as_bytes(), data].concat()
+}
+
+#[test]
+fn a_file_comes_back_and_its_bytes_are_those_of_its_content() {
+    let bytes = file().to_bytes();
+    let read = PriorFile::parse(&bytes).unwrap();
+    assert_eq!(read, file());
+    assert_eq!(read.to_bytes(), bytes);
+    assert_eq!(read.digest(), file().digest());
+    // The numbers begin at a multiple of eight and are as many as the tensors have.
+    let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    assert!(length.is_multiple_of(8) && bytes.len() == 8 + length + 4 * (18 + 3 + 6));
+}
+
+/// Hostile or damaged: each is refused by name.
+#[test]
+fn what_is_none_is_refused_by_name() {
+    for (from, to, what) in [
+        ("sordino prior 1", "sordino prior 2", "format"),
+        ("\"F32\",\"shape\":[3]", "\"F64\",\"shape\":[3]", "dtype of weights"),
+        ("\"shape\":[3,6]", "\"shape\":[6,6]", "place of landmarks"),
+        ("\"shape\":[3,6]", "\"shape\":[4611686018427387904,6]", "place of landmarks"),
+        ("\"data_offsets\":[0,72]", "\"data_offsets\":[4,76]", "place of landmarks"),
+        ("\"weights\"", "\"weighst\"", "a tensor"),
+        ("\\\"contributors\\\":66", "\\\"contributors\\\":1", "contributors"),
+        ("\\\"contributors\\\":66", "\\\"contributorz\\\":66", "label"),
+        ("\\\"releases\\\":2", "\\\"releases\\\":3", "releases"),
+        ("\\\"delta\\\":0.00001", "\\\"delta\\\":1.5", "delta"),
+        ("\\\"lengthscale\\\":0.33", "\\\"lengthscale\\\":0.0", "lengthscale"),
+        ("zero-out", "add-one", "neighboring_relation"),
+        ("\\\"goal\\\":\\\"minimize\\\"", "\\\"goal\\\":\\\"minimise\\\"", "label"),
+        ("\\\"high\\\":8.0", "\\\"high\\\":0.5", "space"),
+    ] {
+        let bytes = with(from, to);
+        let refused = PriorFile::parse(&bytes).unwrap_err();
+        assert_eq!(refused.what, what, "{from} -> {to}: {refused}");
+        assert!(!refused.admissible.is_empty());
+    }
+    // Negative control: the same way of writing without a change of meaning.
+    assert_eq!(PriorFile::parse(&with("spring", "autumn")).unwrap().label.note.as_deref(), Some("autumn"));
+}
+
+/// A label that claims less than its noise costs is refused, one that claims more is not.
+#[test]
+fn a_label_cannot_claim_a_smaller_epsilon_than_its_noise_has() {
+    let mut claims = file();
+    claims.label.epsilon *= 0.999;
+    assert_eq!(claims.check().unwrap_err().what, "epsilon");
+    let mut between = file();
+    between.label.replace_epsilon = between.label.epsilon;
+    assert_eq!(between.check().unwrap_err().what, "replace_epsilon");
+    let mut rounded = file();
+    rounded.label.epsilon *= 1.01;
+    assert_eq!(rounded.check(), Ok(()));
+}
+
+#[test]
+fn every_cut_and_every_changed_byte_is_noticed() {
+    let bytes = file().to_bytes();
+    for end in 0..bytes.len() {
+        assert!(PriorFile::parse(&bytes[..end]).is_err(), "cut at {end}");
+    }
+    let mut noticed = 0;
+    for place in 0..bytes.len() {
+        let mut other = bytes.clone();
+        other[place] ^= 1 << (place % 8);
+        // A space between two entries of the header may become another white space.
+        noticed += usize::from(PriorFile::parse(&other).is_err_and(|error| !error.what.is_empty()));
+        assert!(PriorFile::parse(&other).map_or(true, |read| read == file()), "byte {place}");
+    }
+    assert!(noticed + 8 >= bytes.len(), "{noticed} of {}", bytes.len());
+    assert!(PriorFile::parse(&[u8::MAX; 16]).is_err_and(|error| error.what == "length of the header"));
+    let longer = [bytes, vec![0; 4]].concat();
+    assert!(PriorFile::parse(&longer).is_err());
+}
+
+#[test]
+fn numbers_that_no_posterior_has_are_refused() {
+    for (x, what) in [(f32::NAN, "a number of the posterior"), (f32::INFINITY, "a number of the posterior")] {
+        let (mut weights, mut covariance) = (file(), file());
+        weights.weights[1] = x;
+        covariance.covariance[1] = x;
+        for hostile in [weights, covariance] {
+            assert_eq!(PriorFile::parse(&hostile.to_bytes()).unwrap_err().what, what);
+        }
+    }
+    let mut outside = file();
+    outside.landmarks[3] = 1.5;
+    assert_eq!(PriorFile::parse(&outside.to_bytes()).unwrap_err().what, "a landmark");
+}

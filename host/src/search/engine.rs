@@ -1,0 +1,256 @@
+//! What a [`Search`](super::Search) believes, and where it would look next.
+//!
+//! Core's optimizer works on a box, whose coordinates an [`Encoding`] makes of a point. Where all axes are real and searched,
+//! the question is the optimizer's. Elsewhere it is the best of a list of points that can be asked: of the candidates, or of
+//! [`POOL`] points that fill the space and of those around the best of them. Parameters that are given keep their value in all
+//! of them.
+
+use std::sync::Arc;
+
+use sordino_core::domain::BoxDomain;
+use sordino_core::domain::sobol::coordinate;
+use sordino_core::optimizer::{self, Optimizer, OptimizerError, Settings};
+use sordino_core::random::{Party, Purpose, RunSeed, Stream};
+use sordino_core::space::Space;
+
+use super::error::SearchError;
+use crate::prior::guide::Guide;
+use crate::space::Encoding;
+
+/// Room at the beginning; it doubles.
+const ROOM: usize = 64;
+/// Points that fill the space, among which a question is looked for first.
+const POOL: u32 = 1024;
+/// Points around the best one, in each of some rounds at shorter and shorter distances.
+const AROUND: u32 = 128;
+/// The distances, as a share of each side.
+const DISTANCES: [f64; 5] = [0.2, 0.06, 0.02, 0.006, 0.002];
+
+/// What is believed of the function at a point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// Posterior mean.
+    pub mean: f64,
+    /// Posterior standard deviation, that of the function and not of another value with noise.
+    pub std: f64,
+}
+
+/// The seed of a scramble: both halves count.
+fn scramble(seed: u64) -> u32 {
+    (seed ^ (seed >> 32)) as u32
+}
+
+/// Questions of the sequence that fills the space, before any is chosen.
+fn initial_points(space: &Space) -> u32 {
+    2 * space.searched().count() as u32 + 2
+}
+
+/// The optimizer before the first value.
+fn empty(space: &Space, dim: usize, seed: u64, room: usize) -> Result<Inner, OptimizerError> {
+    let settings = Settings { initial_points: initial_points(space), seed: scramble(seed), ..Settings::default() };
+    Optimizer::new(
+        BoxDomain::new(&vec![(0.0, 1.0); dim])?,
+        settings,
+        room,
+        vec![0.0; optimizer::storage_len(dim, room)],
+    )
+}
+
+type Inner = Optimizer<f64, Vec<f64>>;
+/// A point and its value, larger is better.
+type Known<'a> = (&'a [f64], f64);
+
+#[derive(Clone)]
+pub(super) struct Engine {
+    space: Space,
+    encoding: Encoding,
+    candidates: Option<Vec<Vec<f64>>>,
+    seed: u64,
+    /// Points in the user's numbers, and values of which larger are better.
+    told: Vec<(Vec<f64>, f64)>,
+    /// Values that the optimizer has room for.
+    room: usize,
+    optimizer: Inner,
+    /// What others learned, if the search begins with it.
+    guide: Option<Arc<Guide>>,
+}
+
+impl Engine {
+    pub(super) fn new(
+        space: Space,
+        candidates: Option<Vec<Vec<f64>>>,
+        seed: u64,
+        guide: Option<Arc<Guide>>,
+    ) -> Result<Self, OptimizerError> {
+        let encoding = Encoding::new(&space);
+        let optimizer = empty(&space, encoding.dim(), seed, ROOM)?;
+        Ok(Engine { space, encoding, candidates, seed, told: Vec::new(), room: ROOM, optimizer, guide })
+    }
+
+    /// Coordinates in the box.
+    fn unit(&self, numbers: &[f64]) -> Vec<f64> {
+        self.encoding.coordinates(numbers)
+    }
+
+    /// The same optimizer with room for more values, and that room; fits are made again where they were made.
+    fn with_room(&self, more: usize) -> Result<(Inner, usize), OptimizerError> {
+        let mut room = self.room;
+        while room < self.told.len() + more {
+            room *= 2;
+        }
+        if room == self.room {
+            return Ok((self.optimizer.clone(), room));
+        }
+        let mut larger = empty(&self.space, self.encoding.dim(), self.seed, room)?;
+        for (numbers, value) in &self.told {
+            larger.observe(&self.unit(numbers), *value)?;
+        }
+        Ok((larger, room))
+    }
+
+    /// Takes a value; larger is better.
+    pub(super) fn observe(&mut self, numbers: &[f64], value: f64) -> Result<(), OptimizerError> {
+        let (mut optimizer, room) = self.with_room(1)?;
+        optimizer.observe(&self.unit(numbers), value)?;
+        (self.optimizer, self.room) = (optimizer, room);
+        self.told.push((numbers.to_vec(), value));
+        Ok(())
+    }
+
+    /// What is believed at these points; of no value nothing is, with an infinite standard deviation.
+    pub(super) fn predict(&self, points: &[Vec<f64>]) -> Result<Vec<Estimate>, OptimizerError> {
+        if self.told.is_empty() {
+            return Ok(vec![Estimate { mean: 0.0, std: f64::INFINITY }; points.len()]);
+        }
+        let mut optimizer = self.optimizer.clone();
+        let estimate =
+            |numbers: &Vec<f64>| optimizer.predict(&self.unit(numbers)).map(|(mean, std)| Estimate { mean, std });
+        points.iter().map(estimate).collect()
+    }
+
+    /// The next question, with these values of the parameters that are given.
+    pub(super) fn propose(
+        &self,
+        given: &[Option<f64>],
+        pending: &[Vec<f64>],
+        failed: &[Vec<f64>],
+    ) -> Result<Vec<f64>, SearchError> {
+        let (mut believer, _) = self.with_room(pending.len() + failed.len())?;
+        let worst = self.told.iter().map(|(_, value)| *value).fold(f64::INFINITY, f64::min);
+        let worst = if worst.is_finite() { worst } else { 0.0 };
+        let mut known: Vec<Known> = self.told.iter().map(|(numbers, value)| (numbers.as_slice(), *value)).collect();
+        for numbers in failed {
+            believer.observe(&self.unit(numbers), worst)?;
+            known.push((numbers, worst));
+        }
+        for numbers in pending {
+            let unit = self.unit(numbers);
+            let expected = if self.told.is_empty() { 0.0 } else { believer.predict(&unit)?.0 };
+            believer.observe(&unit, expected)?;
+            known.push((numbers, expected));
+        }
+        if let Some(guide) = self.guide.as_ref().filter(|guide| guide.is_read(known.len())) {
+            return self.guided(guide, &known, given);
+        }
+        let number = believer.told();
+        if let Some(list) = &self.candidates {
+            return Ok(self.best_among(&mut believer, list)?);
+        }
+        if number < initial_points(&self.space) {
+            let fresh = |numbers: &Vec<f64>| {
+                let told = self.told.iter().map(|(told, _)| told);
+                !told.chain(pending).chain(failed).any(|known| known == numbers)
+            };
+            let first = (number..).take(1000).map(|index| self.filling(index, given)).find(fresh);
+            return Ok(first.unwrap_or_else(|| self.filling(number, given)));
+        }
+        if self.space.axes().iter().all(|axis| axis.count().is_none() && !axis.context) {
+            let unit = believer.suggest()?;
+            let number = |(axis, u): (usize, &f64)| self.space.from_unit(axis, *u).unwrap_or(0.0);
+            return Ok(unit.iter().enumerate().map(number).collect());
+        }
+        let pool: Vec<Vec<f64>> = (0..POOL).map(|index| self.filling(number + index, given)).collect();
+        let best = self.best_among(&mut believer, &pool)?;
+        self.refined(best, number, |points| Ok(self.best_among(&mut believer, points)?))
+    }
+
+    /// The next question where a file guides, after these values. The pool is the same at every question.
+    fn guided(&self, guide: &Guide, known: &[Known], given: &[Option<f64>]) -> Result<Vec<f64>, SearchError> {
+        let seed = scramble(self.seed);
+        let choose = |points: &[Vec<f64>]| -> Result<Option<Vec<f64>>, SearchError> {
+            let fresh = |point: &&Vec<f64>| !known.iter().any(|(known, _)| known == point);
+            let mut points: Vec<Vec<f64>> = points.iter().filter(fresh).cloned().collect();
+            if points.is_empty() {
+                return Ok(None);
+            }
+            let place = guide.choose(known, &points, seed)?;
+            Ok(Some(points.swap_remove(place)))
+        };
+        if let Some(list) = &self.candidates {
+            // All were asked: the first again.
+            return Ok(choose(list)?.unwrap_or_else(|| list[0].clone()));
+        }
+        let pool: Vec<Vec<f64>> = (0..POOL).map(|index| self.filling(index, given)).collect();
+        let Some(best) = choose(&pool)? else { return Ok(self.filling(0, given)) };
+        let number = known.len() as u32;
+        self.refined(best, number, |points| Ok(choose(points)?.unwrap_or_else(|| points[0].clone())))
+    }
+
+    /// The best of the points around one, at shorter and shorter distances.
+    fn refined(
+        &self,
+        mut best: Vec<f64>,
+        number: u32,
+        mut choose: impl FnMut(&[Vec<f64>]) -> Result<Vec<f64>, SearchError>,
+    ) -> Result<Vec<f64>, SearchError> {
+        let mut stream = self.stream(number);
+        for distance in DISTANCES {
+            let mut around: Vec<Vec<f64>> = (0..AROUND).map(|_| self.beside(&best, distance, &mut stream)).collect();
+            around.push(best);
+            best = choose(&around)?;
+        }
+        Ok(best)
+    }
+
+    fn stream(&self, number: u32) -> Stream {
+        RunSeed::new(self.seed, 0).stream(Party::World, Purpose::Restarts, number)
+    }
+
+    /// The point of the list that the optimizer would ask.
+    fn best_among(&self, believer: &mut Inner, points: &[Vec<f64>]) -> Result<Vec<f64>, OptimizerError> {
+        let units: Vec<f64> = points.iter().flat_map(|numbers| self.unit(numbers)).collect();
+        let place = believer.suggest_among(&units)?;
+        Ok(points.get(place).cloned().unwrap_or_default())
+    }
+
+    /// Point `index` of a Sobol' sequence, scrambled by the seed.
+    pub(super) fn filling(&self, index: u32, given: &[Option<f64>]) -> Vec<f64> {
+        let at = |axis: usize| {
+            let u: f64 = coordinate(index, axis, scramble(self.seed));
+            given[axis].or_else(|| self.space.from_unit(axis, u)).unwrap_or(0.0)
+        };
+        (0..self.space.dim()).map(at).collect()
+    }
+
+    /// A point beside another one: numbers move by up to `distance` of their side, at least to their neighbour half of the
+    /// time, and a choice changes with the probability `distance`.
+    fn beside(&self, numbers: &[f64], distance: f64, stream: &mut Stream) -> Vec<f64> {
+        let mut point = numbers.to_vec();
+        for axis in self.space.searched() {
+            let (coin, step): (f64, f64) = (stream.unit(), stream.unit());
+            let Some(unit) = self.space.to_unit(axis, numbers[axis]) else { continue };
+            let moved = if self.space.is_category(axis) {
+                if coin < distance { step } else { unit }
+            } else if self.space.axes()[axis].count().is_some() && coin < 0.25 {
+                let next: Vec<f64> = self.space.neighbours(axis, unit).collect();
+                next.get((step * next.len() as f64) as usize).copied().unwrap_or(unit)
+            } else if coin < 0.75 {
+                unit + distance * (2.0 * step - 1.0)
+            } else {
+                unit
+            };
+            point[axis] = self.space.from_unit(axis, moved).unwrap_or(numbers[axis]);
+        }
+        point
+    }
+}

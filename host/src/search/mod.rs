@@ -1,0 +1,367 @@
+//! Questions and answers over a named [`Space`]: what `sordino optimize` and Python's `Optimizer` are made of.
+//!
+//! A search is the list of what happened, [`Event`]s: asked, told, failed. What is asked next is a function of that list
+//! and of the [`Head`], so a search that is read back from its file goes on as if nothing had happened. With several
+//! questions at a time, the list has them in the order in which they were asked and answered; the same order gives the
+//! same questions.
+//!
+//! Questions under way count: the surrogate is told for them what it expects (the "kriging believer" of Ginsbourger, Le
+//! Riche and Carraro, 2010), so the next question is elsewhere. A question that failed counts as the worst value so far
+//! and is never part of the history.
+//!
+//! ```
+//! use serde_json::json;
+//! use sordino_host::search::{Head, Search};
+//! use sordino_host::space::{Goal, SpaceFile};
+//!
+//! let file = SpaceFile::parse("s", "[parameters.x]\nlow = 0\nhigh = 1\n[parameters.n]\nlow = 1\nhigh = 5\ninteger = true")?;
+//! let mut search = Search::new(Head::new(file.space, Goal::Minimize, 0))?;
+//! for _ in 0..25 {
+//!     let point = search.ask(&json!({}))?;
+//!     let (x, n) = (point["x"].as_f64().unwrap_or(0.0), point["n"].as_f64().unwrap_or(0.0));
+//!     search.tell(&point.into(), (x - 0.3) * (x - 0.3) + (n - 4.0).abs())?;
+//! }
+//! let (point, value) = search.best().ok_or("nothing told")?;
+//! assert!(value < 0.01 && point["n"] == 4, "{point:?}");
+//! let again = Search::parse(&search.to_text())?;
+//! assert_eq!(again.events(), search.events());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sordino_core::optimizer::CANDIDATES_MAX;
+
+use crate::prior::PriorFile;
+use crate::prior::guide::Guide;
+use crate::space::{Goal, Point, Space};
+
+mod engine;
+mod error;
+
+use engine::Engine;
+pub use engine::Estimate;
+pub use error::{CAPACITY_MAX, SearchError, VALUE_MAX};
+
+/// Columns of a history beside its parameters.
+const COLUMNS: [&str; 3] = ["value", "best", "evaluation"];
+/// Of the form of a stored search.
+const FORM: &str = "sordino search 1";
+
+/// What a search is made of, before anything was asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Head {
+    form: String,
+    /// What is searched.
+    pub space: Space,
+    /// Which values are better.
+    pub goal: Goal,
+    /// Seed of the first questions.
+    pub seed: u64,
+    /// If only these points may be asked.
+    #[serde(default)]
+    pub candidates: Option<Vec<Point>>,
+    /// Digest of the prior file that it begins with, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prior: Option<String>,
+}
+
+impl Head {
+    /// A search of all of `space`.
+    pub fn new(space: Space, goal: Goal, seed: u64) -> Self {
+        Head { form: FORM.into(), space, goal, seed, candidates: None, prior: None }
+    }
+
+    /// The same over these points alone.
+    #[must_use]
+    pub fn among(self, candidates: Option<Vec<Point>>) -> Self {
+        Head { candidates, ..self }
+    }
+
+    /// What differs from another one, as the name of a field.
+    pub fn differs(&self, other: &Head) -> Option<&'static str> {
+        let same = [
+            ("space", self.space == other.space),
+            ("goal", self.goal == other.goal),
+            ("seed", self.seed == other.seed),
+            ("candidates", self.candidates == other.candidates),
+            ("prior", self.prior == other.prior),
+        ];
+        same.into_iter().find(|(_, same)| !same).map(|(name, _)| name)
+    }
+}
+
+/// What happened, one entry a line of the store.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+pub enum Event {
+    /// A point was asked for.
+    Asked(Point),
+    /// The value of a point is known; a question under way is answered by it.
+    Told {
+        /// The point that was evaluated.
+        point: Point,
+        /// Its value, as the user counts.
+        value: f64,
+    },
+    /// A question under way has no value and will not have one.
+    Failed(Point),
+}
+
+/// A search: asks, is told, knows what it believes.
+#[derive(Clone)]
+pub struct Search {
+    head: Head,
+    events: Vec<Event>,
+    /// Questions under way, oldest first, in numbers.
+    pending: Vec<Vec<f64>>,
+    /// What was told, in numbers and as the user counts, oldest first.
+    told: Vec<(Vec<f64>, f64)>,
+    failed: Vec<Vec<f64>>,
+    engine: Engine,
+}
+
+impl Search {
+    /// Nothing asked yet.
+    ///
+    /// **Errors**: [`SearchError`]: a space that core cannot search, a candidate that is none of its points.
+    pub fn new(head: Head) -> Result<Self, SearchError> {
+        Self::begin(head, None)
+    }
+
+    /// Nothing asked yet, and a prior file that says where to begin.
+    ///
+    /// **Errors**: as [`Search::new`]; [`SearchError::Guide`] for a file of another search.
+    pub fn guided(head: Head, file: &PriorFile) -> Result<Self, SearchError> {
+        let guide = Guide::new(file, &head.space, head.goal)?;
+        Self::begin(Head { prior: Some(guide.digest().to_owned()), ..head }, Some(Arc::new(guide)))
+    }
+
+    fn begin(head: Head, guide: Option<Arc<Guide>>) -> Result<Self, SearchError> {
+        if let (Some(digest), None) = (&head.prior, &guide) {
+            return Err(SearchError::NoPrior { digest: digest.clone() });
+        }
+        let core = head.space.core()?;
+        if let Some(taken) = head.space.parameters().iter().find(|parameter| COLUMNS.contains(&&*parameter.name)) {
+            return Err(SearchError::Column { name: taken.name.clone() });
+        }
+        let candidates = match &head.candidates {
+            None => None,
+            Some(_) if core.axes().iter().any(|axis| axis.context) => return Err(SearchError::ContextAmongCandidates),
+            Some(list) if list.is_empty() || list.len() > CANDIDATES_MAX => {
+                return Err(SearchError::Candidates { count: list.len() });
+            }
+            Some(list) => {
+                let numbers = |(place, point): (usize, &Point)| {
+                    let point = Value::Object(point.clone());
+                    head.space.numbers(&point).map_err(|source| SearchError::Candidate { place, source })
+                };
+                Some(list.iter().enumerate().map(numbers).collect::<Result<Vec<_>, _>>()?)
+            }
+        };
+        let engine = Engine::new(core, candidates, head.seed, guide)?;
+        Ok(Search { head, events: Vec::new(), pending: Vec::new(), told: Vec::new(), failed: Vec::new(), engine })
+    }
+
+    /// What it was made of.
+    pub fn head(&self) -> &Head {
+        &self.head
+    }
+
+    /// What happened, in order.
+    pub fn events(&self) -> &[Event] {
+        &self.events
+    }
+
+    /// The next question; `context` has the values of the parameters that are given, and no others. It is under way until
+    /// it is told or has failed.
+    ///
+    /// **Errors**: [`SearchError`]; nothing was asked then.
+    pub fn ask(&mut self, context: &Value) -> Result<Point, SearchError> {
+        let given = self.head.space.context(context)?;
+        let numbers = self.engine.propose(&given, &self.pending, &self.failed)?;
+        let point = self.head.space.point(&numbers);
+        self.pending.push(numbers);
+        self.events.push(Event::Asked(point.clone()));
+        Ok(point)
+    }
+
+    /// Tells the value of a point, as the user counts; a question under way, or any other of the space.
+    ///
+    /// **Errors**: [`SearchError`]; nothing was changed then.
+    pub fn tell(&mut self, point: &Value, value: f64) -> Result<(), SearchError> {
+        let numbers = self.head.space.numbers(point)?;
+        if !(value.abs() <= VALUE_MAX) {
+            return Err(SearchError::Value { value });
+        }
+        if self.told.len() >= CAPACITY_MAX {
+            return Err(SearchError::Full { told: self.told.len() });
+        }
+        self.engine.observe(&numbers, self.head.goal.sign() * value)?;
+        let _was_under_way = self.answered(&numbers);
+        self.events.push(Event::Told { point: self.head.space.point(&numbers), value });
+        self.told.push((numbers, value));
+        Ok(())
+    }
+
+    /// A question under way has no value and will not have one.
+    ///
+    /// **Errors**: [`SearchError::NotAsked`]; a point that is none.
+    pub fn fail(&mut self, point: &Value) -> Result<(), SearchError> {
+        let numbers = self.head.space.numbers(point)?;
+        if !self.answered(&numbers) {
+            return Err(SearchError::NotAsked { point: point.to_string() });
+        }
+        self.events.push(Event::Failed(self.head.space.point(&numbers)));
+        self.failed.push(numbers);
+        Ok(())
+    }
+
+    fn answered(&mut self, numbers: &[f64]) -> bool {
+        let place = self.pending.iter().position(|pending| pending == numbers);
+        place.map(|place| self.pending.remove(place)).is_some()
+    }
+
+    /// Questions under way, oldest first.
+    pub fn pending(&self) -> Vec<Point> {
+        self.pending.iter().map(|numbers| self.head.space.point(numbers)).collect()
+    }
+
+    /// Number of questions that failed.
+    pub fn failed(&self) -> usize {
+        self.failed.len()
+    }
+
+    /// Number of values told.
+    pub fn len(&self) -> usize {
+        self.told.len()
+    }
+
+    /// Whether no value was told yet.
+    pub fn is_empty(&self) -> bool {
+        self.told.is_empty()
+    }
+
+    /// Points with their values as the user counts, in the order in which they were told.
+    pub fn history(&self) -> impl Iterator<Item = (Point, f64)> {
+        self.told.iter().map(|(numbers, value)| (self.head.space.point(numbers), *value))
+    }
+
+    /// The best value told, and where: the first of equal ones.
+    pub fn best(&self) -> Option<(Point, f64)> {
+        let mut best: Option<&(Vec<f64>, f64)> = None;
+        for told in &self.told {
+            if best.is_none_or(|(_, value)| self.head.goal.prefers(told.1, *value)) {
+                best = Some(told);
+            }
+        }
+        best.map(|(numbers, value)| (self.head.space.point(numbers), *value))
+    }
+
+    /// The point to use: of the best posterior mean among those that were told, with mean and standard deviation of the
+    /// function there, as the user counts. Noise moves it less than [`Search::best`].
+    ///
+    /// **Errors**: [`SearchError::Surrogate`].
+    pub fn recommend(&self) -> Result<Option<(Point, Estimate)>, SearchError> {
+        let points: Vec<Vec<f64>> = self.told.iter().map(|(numbers, _)| numbers.clone()).collect();
+        let estimates = self.estimates(&points)?;
+        let mut best: Option<(usize, Estimate)> = None;
+        for (place, estimate) in estimates.into_iter().enumerate() {
+            if best.is_none_or(|(_, known)| self.head.goal.prefers(estimate.mean, known.mean)) {
+                best = Some((place, estimate));
+            }
+        }
+        Ok(best.map(|(place, estimate)| (self.head.space.point(&points[place]), estimate)))
+    }
+
+    /// Mean and standard deviation of the function at these points, as the user counts.
+    ///
+    /// **Errors**: a point that is none; [`SearchError::Surrogate`].
+    pub fn predict(&self, points: &[Value]) -> Result<Vec<Estimate>, SearchError> {
+        let numbers = points.iter().map(|point| self.head.space.numbers(point)).collect::<Result<Vec<_>, _>>()?;
+        self.estimates(&numbers)
+    }
+
+    fn estimates(&self, points: &[Vec<f64>]) -> Result<Vec<Estimate>, SearchError> {
+        let sign = self.head.goal.sign();
+        let mut found = self.engine.predict(points)?;
+        // Not -0 where nothing was told.
+        found.iter_mut().for_each(|estimate| estimate.mean = 0.0 + sign * estimate.mean);
+        Ok(found)
+    }
+
+    /// The first line of a stored search.
+    pub fn head_line(head: &Head) -> String {
+        serde_json::to_string(head).unwrap_or_default() + "\n"
+    }
+
+    /// The line of an event.
+    pub fn line(event: &Event) -> String {
+        serde_json::to_string(event).unwrap_or_default() + "\n"
+    }
+
+    /// The whole search as text: its head and a line of JSON for every event.
+    pub fn to_text(&self) -> String {
+        Self::head_line(&self.head) + &self.events.iter().map(Self::line).collect::<String>()
+    }
+
+    /// The search of such a text. What happened is taken as it stands; nothing is asked again.
+    ///
+    /// **Errors**: [`SearchError::Stored`] with the line; a head that makes no search.
+    pub fn parse(text: &str) -> Result<Self, SearchError> {
+        Self::read(text, None)
+    }
+
+    /// The same of a search that began with this prior file.
+    ///
+    /// **Errors**: as [`Search::parse`]; [`SearchError::OtherPrior`] for a search that began with another one, or without.
+    pub fn parse_guided(text: &str, file: &PriorFile) -> Result<Self, SearchError> {
+        Self::read(text, Some(file))
+    }
+
+    fn read(text: &str, file: Option<&PriorFile>) -> Result<Self, SearchError> {
+        let mut lines = text.lines().enumerate();
+        let wrong = |line: usize, what: String| SearchError::Stored { line: line + 1, what };
+        let (_, first) = lines.next().ok_or_else(|| wrong(0, "it is empty".into()))?;
+        let head: Head = serde_json::from_str(first).map_err(|error| wrong(0, error.to_string()))?;
+        if head.form != FORM {
+            return Err(wrong(0, format!("form is {:?}; admissible: {FORM:?}", head.form)));
+        }
+        // A space that is read is checked as one that is made.
+        let head = Head { space: Space::new(head.space.parameters().to_vec())?, ..head };
+        let mut search = match file {
+            None => Search::new(head)?,
+            Some(file) => {
+                let stored = head.prior.clone();
+                let search = Search::guided(head, file)?;
+                if stored != search.head.prior {
+                    return Err(SearchError::OtherPrior { stored, given: file.digest() });
+                }
+                search
+            }
+        };
+        for (place, line) in lines {
+            let event: Event = serde_json::from_str(line).map_err(|error| wrong(place, error.to_string()))?;
+            search.replay(event).map_err(|error| wrong(place, crate::text::chain(&error)))?;
+        }
+        Ok(search)
+    }
+
+    fn replay(&mut self, event: Event) -> Result<(), SearchError> {
+        match event {
+            Event::Asked(point) => {
+                self.pending.push(self.head.space.numbers(&Value::Object(point.clone()))?);
+                self.events.push(Event::Asked(point));
+                Ok(())
+            }
+            Event::Told { point, value } => self.tell(&Value::Object(point), value),
+            Event::Failed(point) => self.fail(&Value::Object(point)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

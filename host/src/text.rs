@@ -1,0 +1,38 @@
+//! What refusals share: the chain of causes, and which name was probably meant.
+
+/// An error and its causes in one line, separated by colons. A cause that the line already ends with is not repeated.
+pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let (mut line, mut cause) = (error.to_string(), error.source());
+    while let Some(error) = cause {
+        let text = error.to_string();
+        if !line.ends_with(&text) {
+            line = format!("{line}: {text}");
+        }
+        cause = error.source();
+    }
+    line
+}
+
+/// The admissible name nearest to a misspelt one, if one is near.
+pub fn nearest<'a>(name: &str, admissible: &[&'a str]) -> Option<&'a str> {
+    let distance = |other: &str| {
+        let (a, b): (Vec<char>, Vec<char>) = (name.chars().collect(), other.chars().collect());
+        let mut row: Vec<usize> = (0..=b.len()).collect();
+        for i in 1..=a.len() {
+            let mut diagonal = std::mem::replace(&mut row[0], i);
+            for j in 1..=b.len() {
+                let substitute = diagonal + usize::from(a[i - 1] != b[j - 1]);
+                diagonal = row[j];
+                row[j] = substitute.min(row[j] + 1).min(row[j - 1] + 1);
+            }
+        }
+        row[b.len()]
+    };
+    let near = admissible.iter().map(|other| (distance(other), *other)).min()?;
+    (near.0 <= 2.max(name.len() / 4)).then_some(near.1)
+}
+
+/// The end of a refusal that names what was probably meant; empty if no name is near.
+pub fn did_you_mean(name: &str, admissible: &[&str]) -> String {
+    nearest(name, admissible).map_or(String::new(), |near| format!("; did you mean `{near}`?"))
+}
