@@ -109,14 +109,25 @@ pub fn release_event(scenario: &Scenario) -> Event {
     scenario.privacy.event()
 }
 
+/// The one release of a vote: everybody's, of the multiplier that spends what the plan of the federated prior spends.
+pub fn vote_event(scenario: &Scenario) -> Event {
+    let relation = NeighboringRelation::ReplaceSpecial;
+    let together = scenario.prior.as_ref().and_then(|prior| prior.together());
+    let noise_multiplier = together.map_or(0.0, |together| together.value());
+    Event::PoissonSampledGaussian { sampling_probability: 1.0, noise_multiplier, relation }
+}
+
 /// What the first `releases` releases of a private method spend: an event, and how often it occurs.
 ///
 /// The releases of a federated prior are unsampled Gaussians, each with its own multiplier, together one Gaussian
 /// ([`PriorConfig::event`](crate::scenario::PriorConfig::event)); the releases of any other method are all equal.
 pub fn spending(scenario: &Scenario, method: Method, releases: u32) -> (Event, u32) {
     let scenario = scenario.of(method);
-    if !method.is_prior() {
+    if method.samples() {
         return (release_event(scenario), releases);
+    }
+    if method.is_vote() {
+        return (vote_event(scenario), releases);
     }
     match scenario.prior.as_ref().and_then(|prior| prior.event(releases)) {
         Some(event) => (event, 1),
@@ -186,7 +197,7 @@ pub fn loss_after(curve: &[(u32, Option<f64>)], releases: u32) -> Option<f64> {
 /// **Errors**: as [`privacy_loss`].
 pub fn losses(scenario: &Scenario, method: Method, releases: u32) -> Result<Vec<(u32, Option<f64>)>, AccountantError> {
     let delta = scenario.privacy.delta;
-    if method.is_prior() {
+    if !method.samples() {
         let after = |made| {
             let (event, count) = spending(scenario, method, made);
             Ok((made, loss_by(&mut PldAccountant::new(), &event, count, delta)?))
@@ -280,7 +291,7 @@ pub fn paid_alike(scenario: &Scenario) -> Vec<Vec<Method>> {
             None => groups.push(vec![method]),
         }
     }
-    groups.sort_by_key(|group| group[0].is_prior());
+    groups.sort_by_key(|group| group[0].purse());
     groups
 }
 
@@ -289,9 +300,10 @@ fn pay_alike(scenario: &Scenario, one: Method, other: Method) -> bool {
     let [a, b] = [one, other].map(|method| scenario.of(method));
     let planned =
         |of: &Scenario| of.prior.as_ref().map(|prior| (prior.plan.releases.clone(), prior.noise_multipliers.clone()));
-    match (one.is_prior(), other.is_prior()) {
-        (false, false) => release_event(a) == release_event(b),
-        (true, true) => planned(a) == planned(b),
+    match (one.purse(), other.purse()) {
+        (0, 0) => release_event(a) == release_event(b),
+        (1, 1) => planned(a) == planned(b),
+        (2, 2) => vote_event(a) == vote_event(b),
         _ => false,
     }
 }

@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Display, Write};
 
+pub use sordino_host::text::chain;
+
 /// What ε means where agents are the unit, a sentence each. README, the book, `explain`, `promise` and the page say it in these
 /// words; a test compares them, and `docs/epsilon.md` names the proof of each.
 pub const MEANING: [&str; 5] = [
@@ -50,19 +52,6 @@ impl Display for Quoted<'_> {
     }
 }
 
-/// An error and its causes in one line, separated by colons. A cause that the line already ends with is not repeated.
-pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let (mut line, mut cause) = (error.to_string(), error.source());
-    while let Some(error) = cause {
-        let text = error.to_string();
-        if !line.ends_with(&text) {
-            line = format!("{line}: {text}");
-        }
-        cause = error.source();
-    }
-    line
-}
-
 /// A number with about `digits` significant digits, without an exponent where it is readable without one.
 pub fn significant(x: f64, digits: usize) -> String {
     if x == 0.0 || !x.is_finite() {
@@ -83,25 +72,6 @@ pub fn significant_up(x: f64, digits: usize) -> String {
         Ok(told) if told < x => significant(x + 10f64.powf(x.abs().log10().floor() + 1.0 - digits as f64), digits),
         _ => nearest,
     }
-}
-
-/// The admissible name nearest to a misspelt one, if one is near.
-pub fn nearest<'a>(name: &str, admissible: &[&'a str]) -> Option<&'a str> {
-    let distance = |other: &str| {
-        let (a, b): (Vec<char>, Vec<char>) = (name.chars().collect(), other.chars().collect());
-        let mut row: Vec<usize> = (0..=b.len()).collect();
-        for i in 1..=a.len() {
-            let mut diagonal = std::mem::replace(&mut row[0], i);
-            for j in 1..=b.len() {
-                let substitute = diagonal + usize::from(a[i - 1] != b[j - 1]);
-                diagonal = row[j];
-                row[j] = substitute.min(row[j] + 1).min(row[j - 1] + 1);
-            }
-        }
-        row[b.len()]
-    };
-    let near = admissible.iter().map(|other| (distance(other), *other)).min()?;
-    (near.0 <= 2.max(name.len() / 4)).then_some(near.1)
 }
 
 /// Lines of places in a text of records, as editors count them: CSV readers count CRLF one too low and empty lines not at
@@ -132,11 +102,6 @@ impl<'t> Lines<'t> {
         self.at = byte + ends;
         self.line
     }
-}
-
-/// The end of a refusal that names what was probably meant; empty if no name is near.
-pub(crate) fn did_you_mean(name: &str, admissible: &[&str]) -> String {
-    nearest(name, admissible).map_or(String::new(), |near| format!("; did you mean `{near}`?"))
 }
 
 #[cfg(test)]

@@ -11,11 +11,14 @@
 //! | [`export`] | `sordino export` |
 //! | [`report`] | `sordino report` |
 //! | `unfinished` | what it says about a folder that is not complete |
+//! | [`prior`] | `sordino prior`: files of what others learned |
 //! | [`privacy`] | `sordino privacy` |
 //! | [`audit`] | `sordino audit` |
 //! | [`reproduce`] | `sordino reproduce` |
+//! | [`optimize`] | `sordino optimize` |
 //! | [`tune`] | `sordino tune` |
 //! | [`handover`] | `sordino serve`, `join` and the others of `sordino-net`; `cluster` and `worker` of `sordino-cluster` |
+//! | `ledger` | the ledger of commands that release something |
 //! | [`number`] | numbers among the arguments |
 //! | `print` | results on standard output |
 //! | [`error`] | one line for every error, and its exit code |
@@ -36,11 +39,14 @@ pub mod error;
 pub mod export;
 pub mod handover;
 mod interrupt;
+mod ledger;
 pub mod list;
 pub mod merge;
 pub mod number;
+pub mod optimize;
 pub mod parts;
 mod print;
+pub mod prior;
 pub mod privacy;
 pub mod report;
 pub mod reproduce;
@@ -86,12 +92,17 @@ enum Command {
     Report(report::Arguments),
     /// Compare run folders over the same functions: paired differences, one picture
     Compare(compare::Arguments),
+    /// Publish what studies learned as a file with an ε on it, and look at such files
+    Prior(prior::Arguments),
     /// Compute what releases cost
     Privacy(privacy::Arguments),
     /// Test whether the shipped release path leaks more than claimed; exit code 1 if so
     Audit(audit::Arguments),
     /// Reproduce results of the papers: expected, measured, holds
     Reproduce(reproduce::Arguments),
+    /// Find the best parameters of your own command, without privacy
+    #[command(after_long_help = optimize::long_help())]
+    Optimize(optimize::Arguments),
     /// Tune your own training command and publish one private result
     #[command(after_help = tune::PRECONDITION, after_long_help = tune::long_help())]
     Tune(tune::Arguments),
@@ -114,9 +125,11 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Some(Command::Export(arguments)) => export::execute(&arguments),
         Some(Command::Report(arguments)) => report::execute(&arguments),
         Some(Command::Compare(arguments)) => compare::execute(&arguments),
+        Some(Command::Prior(arguments)) => prior::execute(&arguments),
         Some(Command::Privacy(arguments)) => privacy::execute(&arguments),
         Some(Command::Audit(arguments)) => audit::execute(&arguments),
         Some(Command::Reproduce(arguments)) => reproduce::execute(&arguments),
+        Some(Command::Optimize(arguments)) => optimize::execute(&arguments),
         Some(Command::Tune(arguments)) => tune::execute(&arguments),
     })
 }
@@ -201,6 +214,11 @@ mod tests {
         ("export --deadline-ms", &["0", "-1", "31536000001"], "a whole number from 1 to 31536000000"),
         ("report --width", &["-84mm", "39mm", "84"], "40 to 1000 mm"),
         ("compare --width", &["-84mm", "1001mm"], "40 to 1000 mm"),
+        ("prior publish --epsilon", &["-1", "0", "257", "NaN"], "a number from 1e-5 to 256"),
+        ("prior publish --delta", &["-1", "0", "1"], "a number in (0, 1)"),
+        ("prior publish --max-epsilon", &["-1", "0", "1e7"], "a number from 1e-5 to 1e6"),
+        ("prior publish --releases", &["-1", "0", "65"], "a whole number from 1 to 64"),
+        ("prior publish --features", &["-1", "1", "1025"], "a whole number from 2 to 1024"),
         ("privacy epsilon --sampling-probability", &["-0.1", "0", "1.1", "NaN"], "a probability in (0, 1]"),
         ("privacy epsilon --noise-multiplier", &["-1", "0", "inf"], "a number from 0.001 to 1e6"),
         ("privacy epsilon --rounds", &["-1", "0", "1000000001", "1e3"], "a whole number from 1 to 1000000000"),
@@ -223,6 +241,11 @@ mod tests {
         ("audit --threads", &["0", "-1", "1025"], "a whole number from 1 to 1024"),
         ("reproduce --runs", &["0", "-1", "100001"], "a whole number from 1 to 100000"),
         ("reproduce --threads", &["0", "-1", "1025"], "a whole number from 1 to 1024"),
+        ("optimize --evaluations", &["-1", "0", "10001"], "a whole number from 1 to 10000"),
+        ("optimize --seed", &["-1", "x", "9223372036854775808"], "a whole number from 0 to 9223372036854775807"),
+        ("optimize --jobs", &["-1", "0", "1025"], "a whole number from 1 to 1024"),
+        ("optimize --time-limit", &["0s", "5w", "1.5h"], "a time between 1ms and 365d, as in 90s, 15m, 2h"),
+        ("optimize --retries", &["-1", "1001"], "a whole number from 0 to 1000"),
         ("tune --epsilon", &["-1", "0", "257", "NaN"], "a number from 1e-5 to 256"),
         ("tune --max-epsilon", &["-1", "0", "1e7"], "a number from 1e-5 to 1e6"),
         ("tune --value-share", &["-1", "0", "1"], "a number from 0.01 to 0.99"),
@@ -234,9 +257,9 @@ mod tests {
     ];
 
     /// What other options take: texts, paths, lists that are read later.
-    const TEXTS: [&str; 14] = [
-        "command", "data", "dataset", "figure", "ledger", "method", "methods", "name", "out", "seeds", "set", "space",
-        "svg", "trust",
+    const TEXTS: [&str; 20] = [
+        "by", "command", "data", "dataset", "date", "figure", "from", "given", "ledger", "method", "methods", "name",
+        "note", "out", "prior", "seeds", "set", "space", "svg", "trust",
     ];
 
     /// The options that take a value which is none of a few words, as in `privacy epsilon --delta`.

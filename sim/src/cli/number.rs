@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
+use std::time::Duration;
 
 /// The most threads that may be asked for.
 pub const THREADS_MAX: u32 = 1024;
@@ -37,6 +38,27 @@ pub fn threads(text: &str) -> Result<NonZeroUsize, String> {
 /// A number of seconds up to a day.
 pub fn seconds(text: &str) -> Result<f64, String> {
     in_range(text, 0.0, 86_400.0, "a number of seconds from 0 to 86400")
+}
+
+/// The longest time that may be asked for, in milliseconds.
+const YEAR_MS: u64 = 365 * 86_400_000;
+
+/// `90`, `90s`, `15m`, `6h`, `250ms`: a time above 0.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "ms" => Some(1),
+        "" | "s" => Some(1000),
+        "m" | "min" => Some(60_000),
+        "h" => Some(3_600_000),
+        "d" => Some(86_400_000),
+        _ => None,
+    };
+    let milliseconds = digits.parse::<u64>().ok().zip(unit).and_then(|(count, unit)| count.checked_mul(unit));
+    match milliseconds.filter(|time| (1..=YEAR_MS).contains(time)) {
+        Some(time) => Ok(Duration::from_millis(time)),
+        None => Err("admissible: a time between 1ms and 365d, as in 90s, 15m, 2h".to_owned()),
+    }
 }
 
 /// The arguments with every negative number joined to the option before it, `--epsilon -1` as `--epsilon=-1`: by itself it

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use sordino_host::text::nearest;
 
 use super::data::{check_data, of_data};
 use super::error::CliError;
@@ -27,7 +28,6 @@ use crate::report::table as tables;
 use crate::scenario::{Head, Method, MethodName, SHIPPED, Scenario, Shipped, method};
 use crate::study::execute::{self, ExecuteError, Place};
 use crate::study::parts::mark;
-use crate::text::nearest;
 
 /// Scenario files are read up to this length.
 const BYTES_MAX: u64 = 1 << 20;

@@ -139,7 +139,7 @@ impl Picture {
     /// The picture with vertical axes from 0, or with logarithmic ones down to the least positive value, at most four decades:
     /// the choice that the picture made by itself is another's.
     ///
-    /// **Errors**: the title of a chart that has no positive value, and so no logarithm.
+    /// **Errors**: the title of a chart that has a negative value or no positive one, and so no logarithm.
     pub fn scaled(mut self, logarithmic: bool) -> Result<Picture, String> {
         let high = |chart: &Chart| {
             let points = chart.curves.iter().flat_map(|curve| &curve.points);
@@ -152,12 +152,17 @@ impl Picture {
         // Panels that are compared share an axis.
         let least = self.charts.iter().map(positive).fold(f64::INFINITY, f64::min);
         let top = self.charts.iter().map(high).fold(f64::MIN_POSITIVE, f64::max);
+        // Differences go below zero, and their axis with them; they have no logarithm.
+        let points = self.charts.iter().flat_map(|chart| &chart.curves).flat_map(|curve| &curve.points);
+        let below = points.map(|point| point.low.min(point.y)).fold(0.0, f64::min);
+        let negative = self.charts.iter().any(|chart| matches!(chart.scale, Scale::Linear { from } if from < 0.0));
         for chart in &mut self.charts {
             let name = chart.y_label.replace(LOGARITHMIC, "");
             chart.y_label = if logarithmic { name + LOGARITHMIC } else { name };
             (chart.scale, chart.y_max) = match logarithmic {
-                true if least.is_infinite() => return Err(chart.title.clone()),
+                true if least.is_infinite() || negative => return Err(chart.title.clone()),
                 true => (Scale::Log { floor: (0.6 * least).max(top * 10f64.powi(-DECADES)) }, top * 1.1),
+                false if negative => (Scale::Linear { from: 1.02 * below }, top * 1.02),
                 false => (Scale::Linear { from: 0.0 }, high(chart).max(chart.y_max.min(top)) * 1.02),
             };
         }

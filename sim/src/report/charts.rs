@@ -80,7 +80,7 @@ pub fn losses(scenario: &Scenario, summary: &Statistics) -> Option<Chart> {
     for paid in summary.paid.iter().filter(|paid| paid.losses.len() > 1) {
         let method = paid.main()?;
         let releases = paid.losses.last().map(|(count, _)| *count)?;
-        if curves.is_empty() && !method.is_prior() {
+        if curves.is_empty() && method.samples() {
             // An error would have stopped the summary, which asked for the same at the scenario's δ.
             let event = release_event(scenario.of(method));
             let small = loss_curve(&event, releases, SMALL_DELTA, SMALL_POINTS).ok()?;

@@ -1,13 +1,14 @@
 //! Paired differences between every two entries: Student's t, Wilcoxon's signed ranks, Holm's correction.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use super::rows::number;
 use crate::metrics::Paired;
 use crate::paired::{PAIRS_FEW, holm, t_test, wilcoxon};
 use crate::text::significant;
 
 /// One entry against another, run by run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Difference {
     /// Name of the first; the difference is first − second.
     pub first: String,
@@ -31,6 +32,10 @@ pub struct Difference {
 
 /// Heads of the columns of [`Difference::cells`].
 pub const HEAD: [&str; 6] = ["difference", "mean, 95 %", "first smaller", "p (t)", "p (Holm)", "p (Wilcoxon)"];
+
+/// Names of the fields of [`Difference::fields`].
+pub const COLUMNS: [&str; 9] =
+    ["first", "second", "mean", "half_width", "smaller", "pairs", "p_t", "p_holm", "p_wilcoxon"];
 
 /// The differences of every two entries, in order; an entry has a name and a number for each run.
 pub fn all(entries: &[(String, Vec<f64>)]) -> Vec<Difference> {
@@ -79,6 +84,15 @@ impl Difference {
     pub fn cells(&self) -> Vec<String> {
         let of = format!("{} of {}", self.smaller, self.pairs);
         vec![self.name(), self.interval(), of, p(self.t_test), p(self.holm), p(self.wilcoxon)]
+    }
+
+    /// Its numbers to the last bit, empty where there is none; see [`COLUMNS`].
+    pub fn fields(&self) -> Vec<String> {
+        let mut fields = vec![self.first.clone(), self.second.clone()];
+        fields.extend([Some(self.mean), self.half_width].map(number));
+        fields.extend([self.smaller.to_string(), self.pairs.to_string()]);
+        fields.extend([self.t_test, self.holm, self.wilcoxon].map(number));
+        fields
     }
 }
 

@@ -10,7 +10,7 @@ pub fn event(scenario: &Scenario, summary: &Statistics, method: Method) -> Optio
     let (releases, _) = (found.releases, found.losses?);
     let scenario = scenario.of(method);
     let prior = scenario.prior.as_ref().filter(|_| method.is_prior());
-    let planned = prior.map_or(scenario.federation.rounds, |prior| prior.noise_multipliers.len() as u32);
+    let planned = scenario.planned(method);
     // A private method skips a release for one reason alone: its budget.
     let most = scenario.privacy.max_epsilon.filter(|_| releases < planned);
     let refused = |most: f64| format!("would exceed privacy.max_epsilon = {most}");
@@ -20,6 +20,11 @@ pub fn event(scenario: &Scenario, summary: &Statistics, method: Method) -> Optio
         (0, None) => return Some("no release".to_owned()),
         (_, None) => (releases.to_string(), String::new()),
     };
+    if method.is_vote() {
+        let together = scenario.prior.as_ref().and_then(|prior| prior.together());
+        let z = together.map_or(String::new(), |together| shown(&[together.value()]));
+        return Some(format!("{count} Gaussian release of multiplier {z}, of one vote of each agent{rest}"));
+    }
     let Some(prior) = prior else {
         let (q, z) = (scenario.privacy.sampling_probability, scenario.privacy.noise_multiplier);
         let z = shown(&[z.value()]);

@@ -122,10 +122,16 @@ pub fn regret(scenario: &Scenario, summary: &Statistics, regret_name: &str) -> S
 
 /// Panels side by side under a title and two lines, over the given horizontal axis or each over its own.
 pub fn compose(title: &str, lines: &[&str; 2], panels: &[Chart], ruler: Option<&Ruler>) -> String {
+    let rulers: Vec<Ruler> = panels.iter().map(|panel| ruler.cloned().unwrap_or_else(|| panel.ruler())).collect();
+    let panels: Vec<(&Chart, &Ruler)> = panels.iter().zip(&rulers).collect();
+    compose_over(title, lines, &panels)
+}
+
+/// The same where each panel comes with its horizontal axis.
+pub fn compose_over(title: &str, lines: &[&str; 2], panels: &[(&Chart, &Ruler)]) -> String {
     const COLUMN: f64 = 610.0;
     const GAP: f64 = 14.0;
     const EDGE: f64 = 24.0;
-    let rulers: Vec<Ruler> = panels.iter().map(|panel| ruler.cloned().unwrap_or_else(|| panel.ruler())).collect();
     let room = Room {
         corner: (0.0, 0.0),
         width: COLUMN - GAP,
@@ -136,8 +142,7 @@ pub fn compose(title: &str, lines: &[&str; 2], panels: &[Chart], ruler: Option<&
         key: false,
         keyed: false,
     };
-    let panels: Vec<(&Chart, &Ruler)> = panels.iter().zip(&rulers).collect();
-    let rooms = aligned(&panels, vec![room; panels.len()], panels.len().max(1));
+    let rooms = aligned(panels, vec![room; panels.len()], panels.len().max(1));
     let (mut x, mut top, mut blocks) = (GAP, 0.0, Vec::new());
     // Once to learn how wide everything is, then below the lines that are broken to that width.
     for pass in 0..2 {

@@ -9,7 +9,7 @@
 //! | [`json`] | the summary of a federation, for programs |
 //! | [`figure`] | regret curves as SVG |
 //! | [`chart`] | a chart before it is drawn |
-//! | [`svg`] | axes, curves, bands, labels that do not overlap |
+//! | [`svg`], `names` | axes, curves, bands, labels that do not overlap |
 //! | [`palette`] | colours in light and dark, and the style sheets made of them |
 //! | [`sheet`] | a picture as a file of a given width, for papers |
 //! | [`layout`], [`advance`] | room for every text of a chart; how wide a text is |
@@ -40,6 +40,7 @@ pub mod grid;
 pub mod html;
 pub mod json;
 pub mod layout;
+mod names;
 pub mod observations;
 pub mod page;
 pub mod palette;

@@ -9,7 +9,7 @@ use crate::scenario::{Method, method};
 /// A class of curves: name, dashes (none if empty), then (line, text) in light and in dark.
 type Hue = (&'static str, &'static str, [&'static str; 2], [&'static str; 2]);
 
-const HUES: [Hue; 21] = [
+const HUES: [Hue; 23] = [
     ("ink", "", ["#4a4f55", "#4a4f55"], ["#c3c8ce", "#c3c8ce"]),
     ("sky", "7 4", ["#2b93cf", "#1c7db5"], ["#6cc0f0", "#6cc0f0"]),
     ("blue", "", ["#0062a0", "#0062a0"], ["#3f9fe0", "#5db2ee"]),
@@ -25,6 +25,8 @@ const HUES: [Hue; 21] = [
     ("slate", "1 4", ["#5b636b", "#5b636b"], ["#b3bac1", "#b3bac1"]),
     ("teal", "9 3 2 3", ["#00808c", "#00707b"], ["#4fc3c9", "#4fc3c9"]),
     ("rose", "4 3", ["#b0305c", "#b0305c"], ["#f08cae", "#f08cae"]),
+    ("olive", "12 3 2 3", ["#6b7000", "#626700"], ["#c2c84a", "#c2c84a"]),
+    ("copper", "5 2 1 2", ["#9a4a2a", "#8c4225"], ["#e39a76", "#e39a76"]),
     ("v0", "", ["#5e2a84", "#5e2a84"], ["#b58be0", "#b58be0"]),
     ("v1", "7 4", ["#3b528b", "#3b528b"], ["#7f9fe0", "#7f9fe0"]),
     ("v2", "4 3", ["#1c7c88", "#1c7c88"], ["#4fc3c9", "#4fc3c9"]),
@@ -76,6 +78,8 @@ const METHODS: [(Method, &str); Method::SHIPPED.len()] = [
     (method::PRIOR_MEAN, "teal"),
     (method::PRIOR_UNSAFE, "rose"),
     (method::RANDOM, "slate"),
+    (method::ALONE, "olive"),
+    (method::VOTE, "copper"),
     (method::POOLED, "green"),
 ];
 /// Six hues that can be told apart without red or green, in the order in which a scenario's own methods get them. That of

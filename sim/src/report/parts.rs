@@ -48,35 +48,46 @@ pub fn differences(out: &mut String, worth: &[(String, Vec<f64>)], name: &str) {
     if found.iter().all(|found| found.pairs < 2) {
         return;
     }
-    // Closing tags that HTML does not need are half of such a table.
-    let head: String = differences::HEAD.iter().map(|head| format!("<th>{head}")).collect();
-    let mut body = format!("<div class=\"scroll\"><table>\n<thead><tr>{head}</thead>\n<tbody>\n");
-    for found in &found {
-        let class = match found.holm {
-            Some(p) if p < 0.05 && found.mean < 0.0 => " class=\"better\"",
-            Some(p) if p < 0.05 => " class=\"worse\"",
-            _ => "",
-        };
-        let cells = Difference::cells(found);
-        let _ = write!(body, "<tr><th>{}<td{class}>{}", escape(&cells[0]), escape(&cells[1]));
-        cells[2..].iter().for_each(|cell| {
-            let _ = write!(body, "<td>{}", escape(cell));
-        });
-        body.push('\n');
-    }
-    body.push_str("</tbody></table></div>\n");
     let text = format!(
         "Differences of {} between every two methods, run by run: below zero the first is better. p of the t test, after Holm's correction for {} \
          tests, and of Wilcoxon's signed ranks; in colour where Holm's is below .05.",
         words(name),
         found.len()
     );
-    // On a phone, and with many methods, it is longer than all the rest.
-    if found.len() > ROWS_OPEN {
-        body =
-            format!("<details class=\"print\"><summary>All {} differences</summary>\n{body}</details>\n", found.len());
+    let rows: Vec<_> = found.iter().map(|found| (Vec::new(), found)).collect();
+    paired(out, &text, &[], &rows);
+}
+
+/// A section of paired differences under a text, each behind the cells that say where it is from, which have these heads.
+pub fn paired(out: &mut String, text: &str, lead: &[&str], rows: &[(Vec<String>, &Difference)]) {
+    // Closing tags that HTML does not need are half of such a table.
+    let heads = lead.iter().copied().chain(differences::HEAD);
+    let head: String = heads.map(|head| format!("<th>{}", escape(head))).collect();
+    let mut body = format!("<div class=\"scroll\"><table>\n<thead><tr>{head}</thead>\n<tbody>\n");
+    for (lead, found) in rows {
+        let class = match found.holm {
+            Some(p) if p < 0.05 && found.mean < 0.0 => " class=\"better\"",
+            Some(p) if p < 0.05 => " class=\"worse\"",
+            _ => "",
+        };
+        let cells = found.cells();
+        body.push_str("<tr>");
+        lead.iter().for_each(|cell| {
+            let _ = write!(body, "<td>{}", escape(cell));
+        });
+        let _ = write!(body, "<th>{}<td{class}>{}", escape(&cells[0]), escape(&cells[1]));
+        cells[2..].iter().for_each(|cell| {
+            let _ = write!(body, "<td>{}", escape(cell));
+        });
+        body.push('\n');
     }
-    section(out, "Paired differences", &escape(&text), &body);
+    body.push_str("</tbody></table></div>\n");
+    // On a phone, and with many methods, it is longer than all the rest.
+    if rows.len() > ROWS_OPEN {
+        body =
+            format!("<details class=\"print\"><summary>All {} differences</summary>\n{body}</details>\n", rows.len());
+    }
+    section(out, "Paired differences", &escape(text), &body);
 }
 
 /// The points of a mean curve.
@@ -109,6 +120,22 @@ pub fn from_zero(title: &str, x_label: &str, y_label: &str, curves: Vec<Curve>, 
         curves,
         scale: Scale::Linear { from: 0.0 },
         y_max: top * 1.05,
+    }
+}
+
+/// A chart of differences: its vertical axis holds zero, all curves and their bars.
+pub fn around_zero(title: &str, x_label: &str, y_label: &str, curves: Vec<Curve>) -> Chart {
+    let all = || curves.iter().flat_map(|curve| &curve.points);
+    let top = all().map(|point| point.high).fold(0.0, f64::max);
+    let bottom = all().map(|point| point.low).fold(0.0, f64::min);
+    let room = (0.05 * (top - bottom)).max(f64::MIN_POSITIVE);
+    Chart {
+        title: title.to_owned(),
+        x_label: x_label.to_owned(),
+        y_label: y_label.to_owned(),
+        curves,
+        scale: Scale::Linear { from: bottom - room },
+        y_max: top + room,
     }
 }
 

@@ -9,8 +9,9 @@ use super::palette::Looks;
 use super::parts::{points, scaled};
 use super::read::{ReadError, text};
 use crate::metrics::Estimate;
-use crate::record::{MethodSummary, Summary, Twins};
+use crate::record::{MethodSummary, Summary, Twins, distinct};
 use crate::scenario::Scenario;
+use crate::text::significant;
 
 /// Name of the federated trust model, whose methods are compared by sums over rounds.
 pub const FEDERATED: &str = "federated";
@@ -104,12 +105,14 @@ impl Results {
         Picture { name: name.to_owned(), title, text, charts: vec![chart], ruler: None }
     }
 
-    /// The sentence that explains the bands.
+    /// The sentences that explain the bands, and what every ε in the picture belongs to.
     fn band(&self) -> String {
-        match self.summary.runs {
+        let band = match self.summary.runs {
             1 => "One run.".to_owned(),
             runs => format!("Mean of {runs} paired runs; the band is one standard error to either side."),
-        }
+        };
+        let belongs = belongs(&self.summary.methods);
+        if belongs.is_empty() { band } else { format!("{band} {belongs}") }
     }
 
     /// Regret by round of every method that has more than one round.
@@ -179,7 +182,8 @@ impl Results {
         let told = self.curves.losses().iter().filter(|(_, told)| told.len() > 1);
         let chart = scaled("", "round", "ε of all releases so far", told.map(curve).collect());
         let text = "What the releases of each private method have cost by the end of a round.";
-        (!chart.curves.is_empty()).then(|| self.picture("epsilon", "ε by round", text, chart))
+        let text = format!("{text} {}", belongs(&self.summary.methods));
+        (!chart.curves.is_empty()).then(|| self.picture("epsilon", "ε by round", text.trim_end(), chart))
     }
 }
 
@@ -192,6 +196,22 @@ pub fn epsilon(method: &MethodSummary) -> Option<f64> {
 pub fn logarithmic(curve: &mut Curve) {
     curve.points.iter_mut().for_each(|point| point.x = point.x.ln());
     curve.points.sort_by(|a, b| a.x.total_cmp(&b.x));
+}
+
+/// To which δ and which neighbouring relation the ε of these methods belong, as a sentence; empty if none has one.
+fn belongs(methods: &[MethodSummary]) -> String {
+    let of = |method: &MethodSummary| {
+        let relation = match method.neighboring_relation.as_deref()? {
+            "replace_special" => "zero-out".to_owned(),
+            other => other.replace('_', " "),
+        };
+        let delta = method.loss("delta").and_then(|loss| loss.value).filter(|delta| *delta > 0.0);
+        let delta = delta.map_or(String::new(), |delta| format!(" at δ = {}", significant(delta, 3)));
+        epsilon(method).map(|_| format!("ε{delta}, {relation}"))
+    };
+    let found: Vec<String> = methods.iter().filter_map(of).collect();
+    let found = distinct(found.iter().map(String::as_str));
+    if found.is_empty() { String::new() } else { format!("{}.", found.join("; ")) }
 }
 
 /// An axis of ln ε with round numbers; `None` unless two of the ε differ by a hundredth.
@@ -219,6 +239,23 @@ pub fn over(epsilons: &[f64]) -> Option<Ruler> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::Loss;
+
+    /// README's picture said "ε = 7.05" and neither δ nor relation.
+    #[test]
+    fn mended3_a_picture_says_to_which_delta_and_relation_its_epsilons_belong() {
+        let method = |relation: Option<&str>, delta: f64| MethodSummary {
+            neighboring_relation: relation.map(str::to_owned),
+            losses: vec![Loss::new("epsilon_pld", 7.05), Loss::new("delta", delta)],
+            ..MethodSummary::default()
+        };
+        let special = || method(Some("replace_special"), 200f64.powf(-1.1));
+        assert_eq!(belongs(&[special(), special()]), "ε at δ = 0.00294, zero-out.");
+        assert_eq!(belongs(&[method(Some("replace_one"), 0.0)]), "ε, replace one.");
+        assert_eq!(belongs(&[special(), method(Some("replace_special"), 1e-5)]).matches("zero-out").count(), 2);
+        // Negative control: nothing is promised.
+        assert_eq!(belongs(&[MethodSummary::default(), method(None, 0.1)]), "");
+    }
 
     #[test]
     fn an_axis_of_epsilons_has_round_numbers_within_them() {

@@ -9,16 +9,10 @@ use std::fmt::Write as _;
 use super::advance::width;
 pub use super::chart::{Chart, Curve, Frame, Point, Ruler, Scale};
 use super::layout::{KEY_SAMPLE, Key, LEADER, Layout, NOTE_BELOW, NOTE_GAP};
+use super::names::{Dot, beside};
 
 /// From the dot of one curve to that of the next at the same place.
 const BESIDE: f64 = 2.5;
-/// From a dot to its name, and from one name to the next below it.
-const NAME_OFF: f64 = 12.0;
-const NAME_GAP: f64 = 14.0;
-/// Between a name and the upper or lower end of the frame.
-const NAME_MARGIN: f64 = 10.0;
-/// How far a name may reach beyond the right end of the frame.
-const NAME_OVER: f64 = 4.0;
 /// The largest size at which names of curves are shown.
 const NAME_SIZE: f64 = 15.0;
 
@@ -151,8 +145,8 @@ impl Chart {
     }
 
     /// Where all names stand in a key and dots have no curve, a name beside each dot: colours alone tell nobody apart. Names
-    /// that would lie over one another are pushed apart, with a leader each. Where they do not all fit into the frame there
-    /// is none, and the key remains.
+    /// go where no dot, bar or other name is, with a leader if that is further up or down. Where they do not all find a place
+    /// there is none, and the key remains.
     fn names_at_dots(
         &self,
         out: &mut String,
@@ -165,35 +159,22 @@ impl Chart {
             return;
         }
         let middle = 0.5 * (self.curves.len() as f64 - 1.0);
-        let at = |curve: &Curve, place: usize| {
-            let point = curve.points.last()?;
-            Some((px(point.x) + BESIDE * (place as f64 - middle), py(point.y)))
-        };
-        let all = self.curves.iter().zip(&layout.labels).enumerate();
-        let mut dots: Vec<_> =
-            all.filter_map(|(place, (curve, (label, _)))| Some((at(curve, place)?, curve.class, label))).collect();
-        dots.sort_by(|a, b| a.0.1.total_cmp(&b.0.1));
-        let wishes: Vec<f64> = dots.iter().map(|((_, y), ..)| *y).collect();
-        let (top, bottom) = (frame.y + NAME_MARGIN, frame.y + frame.height - NAME_MARGIN);
-        let (first, last) = (frame.x, frame.x + frame.width + NAME_OVER);
-        if NAME_GAP * (dots.len() as f64 - 1.0) > bottom - top {
-            return;
+        let mut dots = Vec::new();
+        for (place, (curve, (label, _))) in self.curves.iter().zip(&layout.labels).enumerate() {
+            let Some(point) = curve.points.last() else { return };
+            let (x, long) = (px(point.x) + BESIDE * (place as f64 - middle), width(label, NAME_SIZE, true));
+            dots.push(Dot { x, y: py(point.y), high: py(point.high), low: py(point.low), long });
         }
-        let mut names = String::new();
-        for (((x, y), class, label), place) in dots.iter().zip(spread(&wishes, NAME_GAP, top, bottom)) {
-            let long = NAME_OFF + width(label, NAME_SIZE, true);
-            let (to, anchor) = match (x + long <= last, x - long >= first) {
-                (true, _) => (x + NAME_OFF, "start"),
-                (false, true) => (x - NAME_OFF, "end"),
-                (false, false) => return,
-            };
-            if (place - y).abs() > 3.0 {
-                let _ = writeln!(names, r#"<path class="leader {class}" d="M{x:.1} {y:.1}L{to:.1} {place:.1}"/>"#);
+        let room = [frame.x, frame.x + frame.width, frame.y, frame.y + frame.height];
+        let Some(names) = beside(&dots, room) else { return };
+        for (((curve, (label, _)), dot), name) in self.curves.iter().zip(&layout.labels).zip(&dots).zip(names) {
+            let (class, anchor, air) = if name.ends { (curve.class, "end", 2.0) } else { (curve.class, "start", -2.0) };
+            if (name.y - dot.y).abs() > 3.0 {
+                let (x, y, to) = (dot.x, dot.y, name.x + air);
+                let _ = writeln!(out, r#"<path class="leader {class}" d="M{x:.1} {y:.1}L{to:.1} {:.1}"/>"#, name.y);
             }
-            let to = to + if anchor == "start" { 2.0 } else { -2.0 };
-            line(&mut names, &format!("label {class}"), to, place + 4.5, anchor, label);
+            line(out, &format!("label {class}"), name.x, name.y + 4.5, anchor, label);
         }
-        out.push_str(&names);
     }
 
     fn place(&self, frame: &Frame, y: f64) -> f64 {
@@ -436,13 +417,6 @@ mod tests {
             let (from, to) = if name.contains("anchor=\"end\"") { (x - long, x) } else { (x, x + long) };
             assert!(from >= frame.x - 4.0 && to <= frame.x + frame.width + 4.0, "{name}");
         }
-        let mut heights: Vec<f64> = svg
-            .lines()
-            .filter(|line| line.contains("class=\"label ink\"") && !line.contains("tspan"))
-            .map(|line| number(line, "y"))
-            .collect();
-        heights.sort_by(f64::total_cmp);
-        assert!(heights.windows(2).all(|pair| pair[1] - pair[0] > 13.0), "{heights:?}");
         // Negative control: curves have names in the key alone.
         assert!(!drawn(&[0.0, 0.1, 0.2]).0.contains(">dp-prior</text>"));
     }

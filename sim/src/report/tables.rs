@@ -16,7 +16,8 @@ use crate::text::significant;
 pub enum Kind {
     /// What every method reached and what its releases cost
     Summary,
-    /// Differences between every two methods, run by run: t test, Holm, Wilcoxon
+    /// Differences between every two methods, run by run: t test, Holm, Wilcoxon; of a sweep, of every method to the first
+    /// of --methods, in each combination
     Paired,
 }
 
@@ -145,13 +146,6 @@ fn paired(results: &Results, keeps: &dyn Fn(&str) -> bool) -> Result<Table, Tabl
     let found = differences::all(&worth);
     let mut rows = vec![differences::HEAD.map(str::to_owned).to_vec()];
     rows.extend(found.iter().map(Difference::cells));
-    let columns = ["first", "second", "mean", "half_width", "smaller", "pairs", "p_t", "p_holm", "p_wilcoxon"];
-    let exact = |found: &Difference| {
-        let numbers = [Some(found.mean), found.half_width].map(number);
-        let counts = [found.smaller.to_string(), found.pairs.to_string()];
-        let tests = [found.t_test, found.holm, found.wilcoxon].map(number);
-        [found.first.clone(), found.second.clone()].into_iter().chain(numbers).chain(counts).chain(tests)
-    };
     let mut said = vec![format!(
         "Paired differences of {}: below zero the first is better. p (Holm) is that of the t test, corrected for {} \
          differences.",
@@ -162,7 +156,7 @@ fn paired(results: &Results, keeps: &dyn Fn(&str) -> bool) -> Result<Table, Tabl
     Ok(Table {
         grid: ("Paired differences", rows),
         remarks: said,
-        csv: csv(columns, found.iter().map(exact)),
+        csv: csv(differences::COLUMNS, found.iter().map(Difference::fields)),
         json: json(&found)?,
     })
 }

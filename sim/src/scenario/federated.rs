@@ -11,7 +11,7 @@ use super::faults::FaultConfig;
 use super::head::Head;
 use super::kernel::KernelConfig;
 use super::keys::keys;
-use super::method::{Guarantee, Method, MethodName, POOLED, RANDOM};
+use super::method::{ALONE, Guarantee, Kind, Method, MethodName, POOLED, RANDOM, VOTE};
 use super::objective::{AGENTS_MAX, ObjectiveConfig};
 use super::own::{OwnKeys, OwnMethod, declared};
 use super::prior::{PriorConfig, PriorPlan};
@@ -21,7 +21,7 @@ use super::rule::{Rule, names, number, whole};
 use super::sections::SectionTables;
 use crate::text::significant;
 
-/// A larger δ is reported with a caution: what publishes everything of one random agent in every tenth run has δ = .1/N.
+/// A δ above this is reported with a caution whatever the number of agents, and one that is above [`served_delta`].
 const DELTA_CAUTION: f64 = 0.01;
 /// The most observations that a run folder keeps unless the scenario says otherwise.
 const OBSERVATIONS_MAX: u64 = 100_000;
@@ -74,7 +74,7 @@ keys! {
         /// Probability 1−p_t of using the server's vector in query t: 1/√t or 1/t.
         mixing: Mixing [is Mixing::InverseSqrt];
         /// What is compared, in the order of tables.
-        methods: Vec<MethodName> [like "all but `random` and `pooled`, and every `[[method]]`" usual(own)];
+        methods: Vec<MethodName> [like "all but `random`, `alone`, `vote` and `pooled`, and every `[[method]]`" usual(own)];
         /// Whether the run folder has every observation (`observations.csv`, `agents.csv`).
         observations: bool [like "true up to 100,000 of them"
             observed(runs, methods.len(), agents, rounds + initial_points) <= OBSERVATIONS_MAX];
@@ -86,7 +86,7 @@ keys! {
 
 /// The methods compared unless the scenario says otherwise.
 fn usual(own: &[MethodName]) -> Vec<MethodName> {
-    let shipped = Method::SHIPPED.into_iter().filter(|method| ![RANDOM, POOLED].contains(method));
+    let shipped = Method::SHIPPED.into_iter().filter(|method| ![RANDOM, ALONE, VOTE, POOLED].contains(method));
     shipped.map(Method::named).chain(own.iter().copied()).collect()
 }
 
@@ -284,8 +284,8 @@ impl Scenario {
         }
     }
 
-    /// Cautions about the scenario's privacy, to be read before believing a result: a δ above .01. A mechanism that
-    /// publishes all data of one random agent has δ = 1/N.
+    /// Cautions about the scenario's privacy, to be read before believing a result: a δ above .01, or above the 1/(10 N) of
+    /// a real federation. A mechanism that publishes all data of one random agent has δ = 1/N.
     pub fn cautions(&self) -> Vec<String> {
         let (agents, mut said) = (f64::from(self.federation.agents), Vec::new());
         for method in self.private_methods() {
@@ -298,18 +298,29 @@ impl Scenario {
                 significant(delta * agents, 2),
                 significant(1.0 / agents, 3)
             );
-            if delta > DELTA_CAUTION && !said.contains(&sentence) {
+            let large = delta > DELTA_CAUTION || delta > served_delta(self.federation.agents);
+            if large && !said.contains(&sentence) {
                 said.push(sentence);
             }
         }
         said
     }
 
+    /// Releases that a whole run of a private method makes, unless its budget refuses some.
+    pub fn planned(&self, method: Method) -> u32 {
+        let of = self.of(method);
+        match method.parts().kind {
+            Kind::Vote => 1,
+            Kind::Prior => of.prior.as_ref().map_or(0, |prior| prior.plan.releases.len() as u32),
+            _ => of.federation.rounds,
+        }
+    }
+
     /// The scenario of an own method: keys that concern the folder stay, and keys that it does not use are left out.
     fn seen_by(&self, section: Section, method: Method) -> Result<Self, Problem> {
         let mut own = Scenario::read_without_own(section, &[])?;
         own.federation.observations = self.federation.observations;
-        own.prior = own.prior.filter(|_| method.is_prior());
+        own.prior = own.prior.filter(|_| !method.samples());
         Ok(own)
     }
 
@@ -323,7 +334,7 @@ impl Scenario {
         let surrogate = SurrogateConfig::read(root.section("surrogate")?, &objective)?;
         let privacy = PrivacyConfig::read(root.section("privacy")?, &federation, &surrogate)?;
         let shipped = federation.methods.iter().filter_map(|name| Method::from_name(name.name()));
-        let required = shipped.into_iter().any(Method::is_prior);
+        let required = shipped.into_iter().any(|method| !method.samples());
         let spent = (&privacy.event(), federation.rounds, privacy.delta);
         let prior = PriorConfig::read(root.section("prior")?, required, objective.dim(), spent)?;
         let faults = FaultConfig::read(root.section("faults")?)?;
@@ -364,6 +375,30 @@ mod tests {
         assert!([2, 3, 20, 200, 1_000_000].into_iter().all(|agents| usual_delta(agents) > served_delta(agents)));
     }
 
+    /// 200 agents at δ = .59/N were told nothing, 50 at .68/N were: what counts is δ N, by the rule of real federations.
+    #[test]
+    fn mended3_a_delta_is_judged_by_the_number_of_agents() {
+        let cautions = |agents: u32, delta: f64| {
+            let settings = [format!("federation.agents={agents}"), format!("privacy.delta={delta}")];
+            let text = Shipped::find("default").unwrap().text;
+            Scenario::parse("default", text, &settings[..1 + usize::from(delta > 0.0)]).unwrap().cautions()
+        };
+        for agents in [10, 50, 200, 1084, 100_000] {
+            let said = cautions(agents, 0.0);
+            let share = significant(f64::from(agents) * usual_delta(agents), 2);
+            assert!(
+                said.len() == 1 && said[0].contains(&format!("everything of {share} agents on average")),
+                "{said:?}"
+            );
+            let served = served_delta(agents);
+            assert_eq!(cautions(agents, 1.01 * served).len(), 1);
+            // Negative control: what a real federation may have.
+            assert!(cautions(agents, served).is_empty(), "{agents}");
+        }
+        // Of so few agents 1/(10 N) is large.
+        assert_eq!(cautions(5, served_delta(5)).len(), 1);
+    }
+
     #[test]
     fn a_large_delta_is_cautioned_against_once_for_each_that_is_told() {
         let cautions = |settings: &[&str]| {
@@ -372,13 +407,13 @@ mod tests {
             Scenario::parse("default", text, &settings).unwrap().cautions()
         };
         let methods = "federation.methods=[\"ts\", \"dp-fts\", \"dp-fts-de\"]";
-        // δ = N^−1.1 crosses .01 between 65 and 66 agents.
         let told = cautions(&[methods, "federation.agents=65"]);
         assert_eq!(told.len(), 1);
         for needed in ["δ = 0.0101 for 65 agents", "0.66 agents on average", "1/N = 0.0154", "set privacy.delta"] {
             assert!(told[0].contains(needed), "{}\nexpected {needed}", told[0]);
         }
-        assert!(cautions(&[methods, "federation.agents=66"]).is_empty());
+        // δ = N^−1.1 is more than 1/(10 N), however many there are.
+        assert_eq!(cautions(&[methods, "federation.agents=66"]).len(), 1);
         assert!(cautions(&[methods, "federation.agents=10", "privacy.delta=0.01"]).is_empty());
         assert_eq!(cautions(&[methods, "federation.agents=1000", "privacy.delta=0.0101"]).len(), 1);
         // Who promises nothing, loses nothing of it.

@@ -86,6 +86,10 @@ pub enum Kind {
     Prior,
     /// Agents that choose uniformly, without a server.
     Random,
+    /// Agents with the optimizer of a device, without a server and without constants of the scenario.
+    Optimizer,
+    /// Agents that vote once for a candidate, and a server that releases the noised sum of their votes.
+    Vote,
     /// A server that has every observation, and agents that draw from its posterior.
     Pooled,
     /// Parties that a program using the library brings.
@@ -150,7 +154,7 @@ impl Method {
     const fn of_kind(name: &'static str, kind: Kind) -> Self {
         let parts = Parts {
             kind,
-            private: matches!(kind, Kind::Prior),
+            private: matches!(kind, Kind::Prior | Kind::Vote),
             split: false,
             region_weights: false,
             initial_in_region: true,
@@ -239,6 +243,12 @@ methods! {
     DP_PRIOR = "dp-prior" of Prior;
     /// Federated random search: every agent draws candidates uniformly, and nothing leaves it.
     RANDOM = "random" of Random;
+    /// Every agent alone with the plain optimizer: it knows the candidates and its own values, and no constant of the
+    /// scenario.
+    ALONE = "alone" of Optimizer;
+    /// One private vote for the best candidate among everybody's initial points; all play its winner first, then each follows
+    /// its own posterior.
+    VOTE = "vote" of Vote;
     /// All data in one place, one posterior of everybody's observations: what sharing could bring, and nobody is protected.
     POOLED = "pooled" of Pooled;
 }
@@ -277,17 +287,36 @@ impl Method {
     /// The protection that the method's releases promise.
     pub const fn guarantee(self) -> Guarantee {
         match self.parts.kind {
-            Kind::Alone | Kind::Random => Guarantee::NothingReleased,
+            Kind::Alone | Kind::Random | Kind::Optimizer => Guarantee::NothingReleased,
             Kind::Pooled => Guarantee::None,
             Kind::Custom => Guarantee::Unclaimed,
-            Kind::Draws | Kind::Prior if self.parts.private => Guarantee::DifferentialPrivacy,
-            Kind::Draws | Kind::Prior => Guarantee::None,
+            Kind::Draws | Kind::Prior | Kind::Vote if self.parts.private => Guarantee::DifferentialPrivacy,
+            Kind::Draws | Kind::Prior | Kind::Vote => Guarantee::None,
         }
     }
 
     /// True for the federated prior and its variants, which have their own kinds of agents and server.
     pub const fn is_prior(self) -> bool {
         matches!(self.parts.kind, Kind::Prior)
+    }
+
+    /// True for the vote and methods based on it.
+    pub const fn is_vote(self) -> bool {
+        matches!(self.parts.kind, Kind::Vote)
+    }
+
+    /// Whether its releases, if they are private, are of a secret sample of the agents; if not, of all of them.
+    pub const fn samples(self) -> bool {
+        !matches!(self.parts.kind, Kind::Prior | Kind::Vote)
+    }
+
+    /// Methods of one purse pay for the same kind of releases: 0 samples, 1 the plan of the prior, 2 one vote.
+    pub const fn purse(self) -> usize {
+        match self.parts.kind {
+            Kind::Prior => 1,
+            Kind::Vote => 2,
+            _ => 0,
+        }
     }
 
     /// True for variants of a private method that change one thing to show what that thing is worth.

@@ -1,7 +1,7 @@
 //! The section `[prior]`: when the federated prior releases, through which features, at which total ε.
 
 use serde::Serialize;
-use sordino_core::federated::prior::{mu_spent, shares as spread};
+use sordino_core::federated::prior::{RELEASES_MAX, mu_spent, shares as spread};
 use sordino_core::privacy::accountant::pld::calibrate;
 use sordino_core::privacy::accountant::{Accountant, PldAccountant};
 use sordino_core::privacy::calibrate::Target;
@@ -16,8 +16,6 @@ use crate::benchmark::design::{self, Design};
 const RELEASES: [u32; 6] = [0, 0, 0, 4, 8, 16];
 /// Inducing points in more than two dimensions unless the scenario says otherwise.
 const INDUCING_POINTS: u32 = 128;
-/// The most releases that a plan may have.
-const RELEASES_MAX: usize = 64;
 /// The least ε that a plan may have for all releases together.
 const EPSILON_MIN: f64 = 0.01;
 /// The largest ε that a plan may have.
@@ -111,6 +109,11 @@ impl PriorConfig {
         let made = self.noise_multipliers.get(..releases as usize).filter(|made| !made.is_empty())?;
         let relation = NeighboringRelation::ReplaceSpecial;
         Some(Event::Gaussian { noise_multiplier: 1.0 / mu_spent(made), relation })
+    }
+
+    /// The noise multiplier of one release that costs as much as all of the plan together: what a vote is made with.
+    pub fn together(&self) -> Option<NoiseMultiplier> {
+        NoiseMultiplier::new(1.0 / mu_spent(&self.noise_multipliers)).ok()
     }
 
     /// Number of releases made after round `round` or earlier.

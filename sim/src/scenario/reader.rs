@@ -6,11 +6,12 @@
 use std::fmt::Display;
 
 use serde::de::DeserializeOwned;
+use sordino_host::text::{did_you_mean, nearest};
 use toml::{Table, Value};
 
 use super::keys::Key;
 use super::rule::Rule;
-use crate::text::{Quoted, did_you_mean, nearest};
+use crate::text::Quoted;
 
 /// Why a scenario was refused, and where.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

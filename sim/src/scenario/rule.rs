@@ -4,9 +4,8 @@ use std::path::PathBuf;
 
 use serde_json::{Value as Json, json};
 use sordino_core::privacy::{ClippingNorm, NoiseMultiplier};
+use sordino_host::text::did_you_mean;
 use toml::Value;
-
-use crate::text::did_you_mean;
 
 /// What one value may be, alone or in a list.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::command;
 use super::{Objective, ObjectiveError};
 use crate::files::{read_to_string_bounded, write_atomically};
-use crate::scenario::method::RANDOM;
+use crate::scenario::method::{ALONE, RANDOM};
 use crate::scenario::outsourced::Goal;
 use crate::scenario::{CommandConfig, ObjectiveConfig, Scenario};
 use crate::text::significant;
@@ -111,7 +111,7 @@ pub fn is_known(objective: &ObjectiveConfig) -> bool {
 /// What a person is told where the values contradict the constants: a sentence for each set of constants that a method
 /// has, with the constants that these values suggest.
 pub fn doubts(scenario: &Scenario, found: &Spread) -> Vec<String> {
-    let said = scenario.methods().filter(|method| method.named() != RANDOM.named());
+    let said = scenario.methods().filter(|method| ![RANDOM, ALONE].contains(method));
     let mut doubts: Vec<String> = Vec::new();
     for doubt in said.filter_map(|method| doubt(scenario.of(method), found)) {
         if !doubts.contains(&doubt) {
@@ -131,12 +131,15 @@ fn doubt(scenario: &Scenario, found: &Spread) -> Option<String> {
     if !far && (RATIO_MAX.recip()..=RATIO_MAX).contains(&ratio) {
         return None;
     }
-    let negated = match goal {
-        Goal::Minimize => " (values are negated, because objective.goal is minimize, and so is the constant)",
-        Goal::Maximize => "",
-    };
     // As many digits as the constant needs among values that hardly differ.
     let digits = 3 + (found.mean.abs() / seen).log10().clamp(0.0, 12.0) as usize;
+    let mean = significant(found.mean, digits);
+    let negated = match goal {
+        Goal::Minimize => format!(
+            " (as the search sees them: negated, because objective.goal is minimize; give the constant negated too: {mean})"
+        ),
+        Goal::Maximize => String::new(),
+    };
     // Equal values have no variance that could be proposed.
     let proposed = if found.variance > 0.0 { found.variance } else { signal };
     Some(format!(
@@ -146,9 +149,9 @@ fn doubt(scenario: &Scenario, found: &Spread) -> Option<String> {
          takes them from public data, never from its agents')",
         significant(prior, 3),
         found.count,
-        significant(found.mean, digits),
+        mean,
         significant(seen, 3),
-        significant(found.mean, digits),
+        mean,
         significant(proposed, 2),
         significant(noise.max(NOISE_SHARE * proposed), 2),
     ))

@@ -50,13 +50,14 @@ fn an_agent_of_the_module_is_the_simulators() {
     let theirs = method.public().unwrap();
 
     let agreement = exported::agreement().unwrap();
-    assert_eq!(agreement.config, method.config);
-    assert_eq!(agreement.features, context::public_features(&scenario, 0));
+    let draws = agreement.protocol.draws().unwrap();
+    assert_eq!(draws.config, method.config);
+    assert_eq!(draws.features, context::public_features(&scenario, 0));
     assert_eq!((agreement.deployment, agreement.digest().0), (method.deployment, exported::DIGEST));
     let mut numbers = [0.0; exported::FEATURES_LEN];
-    let features = agreement.features.draw(exported::DIM, exported::FEATURES, &mut numbers).unwrap();
-    let ours = Public::streamed(&agreement.config, exported::candidates().unwrap(), features).unwrap();
-    assert_eq!(exported::SIZES.log(), log_len(&agreement.config));
+    let features = draws.features.draw(exported::DIM, exported::FEATURES, &mut numbers).unwrap();
+    let ours = Public::streamed(&draws.config, exported::candidates().unwrap(), features).unwrap();
+    assert_eq!(exported::SIZES.log(), log_len(&draws.config));
     assert_eq!(exported::SIZES.workspace(), workspace_len(&theirs));
 
     let uploads = [&ours, &theirs].map(|public| {
@@ -131,7 +132,8 @@ fn what_a_server_announces_changes_the_digest_and_nothing_else() {
 #[test]
 fn what_no_device_can_hold_is_refused_by_name() {
     for (arguments, expected) in [
-        (&["default", "--method", "dp-prior"][..], "the federated prior runs in the simulator alone"),
+        (&["default", "--method", "dp-prior"][..], "surrogate.own_draw=features"),
+        (&["firmware", "--set", "federation.methods=[\"vote\"]"], "method vote: runs in one process only"),
         (&["firmware", "--set", "surrogate.own_draw=joint"], "surrogate.own_draw=features"),
         (&["firmware", "--method", "dpfts"], "no such method"),
         (&["firmware", "--deployment", "ff"], "16 hexadecimal digits"),

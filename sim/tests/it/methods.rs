@@ -2,6 +2,8 @@
 
 #[path = "../../examples/own_method.rs"]
 mod example;
+#[path = "../../examples/own_posterior.rs"]
+mod sampler;
 
 use std::num::NonZeroU32;
 
@@ -306,6 +308,18 @@ fn random_search_is_the_lower_end_and_pooled_data_the_upper() {
     };
     assert!(chi("random") < 98.3, "{}", chi("random"));
     assert!(chi("ts") > 98.3, "negative control: {}", chi("ts"));
+}
+
+/// A method that asks core's exact posterior finds more than chance does.
+#[test]
+fn another_programs_method_asks_the_engines_of_core() {
+    let small = ["runs=2", "federation.rounds=6", "federation.agents=9"].map(String::from);
+    let runs = sampler::own(&small).unwrap().results(&Options::default(), &()).unwrap();
+    let summed = |name: &str| -> f64 {
+        let of = runs.iter().filter(|run| run.method.name() == name);
+        of.map(|run| run.regret.iter().sum::<f64>()).sum()
+    };
+    assert!(summed("sampler") < 0.9 * summed("random"), "{} {}", summed("sampler"), summed("random"));
 }
 
 #[test]

@@ -221,6 +221,22 @@ fn compare_draws_three_curves() {
     assert!(refused(&folder, &format!("privacy compare {PAPER} --delta 1 --out b.svg")).contains("--delta"));
 }
 
+/// Without `--out` it was an error. The table is that beside the picture, and its numbers are those of `privacy epsilon`.
+#[test]
+fn mended3_compare_prints_its_table_without_a_picture() {
+    let folder = scratch("privacy-compare-table");
+    let said = done(&folder, &format!("privacy compare {PAPER} --delta 1e-5"));
+    assert_eq!(said, done(&folder, &format!("privacy compare {PAPER} --delta 1e-5 --out a.svg")));
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1, "one picture, where it was asked for");
+    for (row, accountant) in [("PLD", "pld"), ("RDP", "rdp"), ("moments", "moments")] {
+        let row = said.lines().find(|line| line.starts_with(row)).unwrap();
+        let told: f64 = row.split("ε = ").nth(1).unwrap().parse().unwrap();
+        let question = format!("privacy epsilon {PAPER} --delta 1e-5 --accountant {accountant}");
+        let epsilon = json(&folder, &question)["epsilon"].as_f64().unwrap();
+        assert!((told / epsilon - 1.0).abs() < 1e-3, "{row}: {epsilon}");
+    }
+}
+
 #[test]
 fn audit_passes_the_shipped_paths_and_rejects_its_controls() {
     let folder = scratch("audit");
@@ -266,6 +282,7 @@ fn mended3_epsilon_between_two_contributions_and_the_best_guess_are_shown() {
         assert!(explained.contains(needed), "{needed}\n{explained}");
     }
     // The caution that `run` says is said here, too; not where δ is small.
-    let few = done(&folder, "privacy explain default --set federation.agents=20");
-    assert!(few.contains("picked at random, would be within it") && !explained.contains("picked at random"), "{few}");
+    let small = done(&folder, "privacy explain default --set privacy.delta=1e-5");
+    let said = "picked at random, would be within it";
+    assert!(explained.contains(said) && !small.contains("picked at random"), "{small}");
 }

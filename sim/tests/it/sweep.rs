@@ -195,3 +195,61 @@ fn the_log_is_json_lines() {
     let output = done(&folder, &["run", SMALL, "--out", "t", "--set", METHODS]);
     assert!(!text(&output.stderr).contains('{'));
 }
+
+/// A run's page has paired differences; the pages, tables and pictures of sweeps had the errors of single means alone.
+#[test]
+fn mended3_a_sweep_tells_paired_differences_at_every_point() {
+    let folder = scratch("sweep-paired");
+    let axes = ["--set", "privacy.noise_multiplier=0.5,2", "--set", METHODS, "--runs", "3", "--seeds", "3..5"];
+    done(&folder, &[&["sweep", SMALL, "--out", "s"][..], &axes].concat());
+    let index = index(&folder.join("s"));
+    let cells = index["paired"].as_array().unwrap();
+    let of = |cell: &Value, name: &str| cell[name].as_str().unwrap().to_owned();
+    assert_eq!(cells.len(), 2);
+    // What is subtracted is what rounds.csv of the run folders says, run by run.
+    let sums = |number: usize, method: &str| -> Vec<f64> {
+        let run = index["entries"][number]["folder"].as_str().unwrap();
+        let rows = std::fs::read_to_string(folder.join("s/runs").join(run).join("rounds.csv")).unwrap();
+        let of = |run: u32| -> f64 {
+            let begins = format!("{run},{method},");
+            let rows = rows.lines().filter(|row| row.starts_with(&begins));
+            rows.map(|row| row.split(',').nth(3).unwrap().parse::<f64>().unwrap()).sum()
+        };
+        (0..3).map(of).collect()
+    };
+    for (place, cell) in cells.iter().enumerate() {
+        let both = |method| [sums(2 * place, method), sums(2 * place + 1, method)].concat();
+        let differences: Vec<f64> = both("dp-fts-de").iter().zip(both("ts")).map(|(a, b)| a - b).collect();
+        let mean = differences.iter().sum::<f64>() / 6.0;
+        assert_eq!((of(cell, "first"), of(cell, "second")), ("dp-fts-de".to_owned(), "ts".to_owned()));
+        assert_eq!((&cell["compared_by"], &cell["pairs"]), (&"summed regret".into(), &6.into()));
+        assert!((cell["mean"].as_f64().unwrap() - mean).abs() < 1e-9 && cell["half_width"].as_f64().unwrap() > 0.0);
+    }
+    let page = std::fs::read_to_string(folder.join("s/report.html")).unwrap();
+    assert!(page.contains("<h2>Paired differences</h2>") && page.contains("<th>noise_multiplier<"), "no section");
+    assert!(page.contains("Paired differences to ts against noise_multiplier"), "no picture");
+    let table = |more: &[&str]| {
+        text(&done(&folder, &[&["report", "s", "--table", "paired"][..], more].concat()).stdout).to_owned()
+    };
+    let csv = table(&["--format", "csv"]);
+    assert_eq!(csv, std::fs::read_to_string(folder.join("s/paired.csv")).unwrap());
+    assert!(csv.lines().count() == 3 && csv.contains("\n0.5,\"[") && csv.contains(",3,dp-fts-de,ts,"), "{csv}");
+    // The first that is named is the reference.
+    assert!(table(&["--methods", "dp-fts-de,ts"]).contains("ts − dp-fts-de"));
+    done(&folder, &["report", "s", "--figure", "paired", "--out", "p.svg"]);
+    let said = refused(&folder, 2, &["report", "s", "--figure", "paired", "--axis", "logarithmic", "--out", "q.svg"]);
+    assert!(said.contains("a negative value or no positive one"), "{said}");
+    // The index of an earlier version, without the numbers of single runs: the folders have them.
+    let mut old = index.clone();
+    old.as_object_mut().unwrap().remove("paired");
+    for entry in old["entries"].as_array_mut().unwrap() {
+        assert!(entry.as_object_mut().unwrap().remove("compared").is_some());
+    }
+    std::fs::write(folder.join("s/index.json"), old.to_string()).unwrap();
+    assert_eq!(table(&["--format", "csv"]), csv);
+    // Negative control: one method has no difference, and nothing says it has.
+    let alone = ["--set", "federation.methods=[\"ts\"]", "--set", "privacy.noise_multiplier=0.5,2"];
+    done(&folder, &[&["sweep", SMALL, "--out", "t"][..], &alone].concat());
+    assert!(!std::fs::read_to_string(folder.join("t/report.html")).unwrap().contains("<h2>Paired differences"));
+    assert!(text(&done(&folder, &["report", "t", "--table", "paired"]).stdout).contains("no run has two methods"));
+}

@@ -210,6 +210,35 @@ fn mended_a_ledger_exchanged_during_training_releases_nothing() {
     assert_eq!(case.charges(), 1);
 }
 
+/// A loss of about 70 was taken in 0 to 1, larger being better, without a word: every score was clamped to 1, and a
+/// meaningless one was published and charged.
+#[test]
+fn mended3_how_a_number_is_taken_is_told_before_anything_runs() {
+    let case = Case::new("range");
+    let loss = "touch ran; echo 7$SORDINO_X.5000";
+    let all = ["tune", "--dataset", "wards", "--space", "space.toml", "--command", loss];
+    let all = [&all[..], &["--epsilon", "50", "--max-epsilon", "100", "--records", "5000"]].concat();
+    let run = |more: &[&str]| case.program(&[&all[..], more].concat()).output().unwrap();
+    // With both flags the smallest loss is found, and the line that says how scores are taken comes before any command.
+    let output = run(&["--minimize", "--score-range", "0,100", "--decimals", "4", "--format", "json"]);
+    let taken = "scores are taken in [0, 100], lower is better";
+    let (line, first) = (said(&output).find(taken), said(&output).find("1 of 5 candidates"));
+    assert!(line.zip(first).is_some_and(|(line, first)| line < first), "{}", said(&output));
+    let release = json(&output);
+    assert_eq!(release["parameters"], serde_json::json!({"x": 0}));
+    assert!((release["score"].as_f64().unwrap() - 70.5).abs() < 0.5, "{release}");
+    // How many scores lie outside depends on the data: it is not told. A fraction has its range.
+    let words = |name: &str, command: &str, more: &[&str]| {
+        said(&Case::new(name).released(command, &[&["--epsilon", "1"], more].concat())).to_owned()
+    };
+    let inside = words("inside", "echo 0.5", &[]);
+    let told = "scores are taken in [0, 1], larger is better; one outside counts as the nearer end: give --score-range";
+    assert!(inside.contains(told) && inside.contains("--minimize for a loss"), "{inside}");
+    assert_eq!(words("outside", "echo 70.5", &[]), inside);
+    let counts = words("counts", "echo 4357/5000", &["--records", "5000", "--score", "fraction"]);
+    assert!(counts.contains("scores are taken in [0, 1], larger is better;") && !counts.contains(told), "{counts}");
+}
+
 /// Two processes at once, also when the ledger's inode changes under the first.
 #[test]
 fn mended_one_process_at_a_time_even_if_the_file_changes() {

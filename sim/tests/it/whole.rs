@@ -17,6 +17,11 @@ const COMMANDS: &[&str] = &[
     "init",
     "export",
     "report",
+    "prior",
+    "prior publish",
+    "prior show",
+    "prior verify",
+    "prior export",
     "privacy",
     "privacy epsilon",
     "privacy delta",
@@ -26,6 +31,7 @@ const COMMANDS: &[&str] = &[
     "privacy compare",
     "audit",
     "reproduce",
+    "optimize",
     "tune",
 ];
 

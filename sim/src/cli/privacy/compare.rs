@@ -1,6 +1,6 @@
-//! `sordino privacy compare`: ε over rounds by every accountant, as a picture.
+//! `sordino privacy compare`: ε of every accountant after the last release as a table, and over rounds as a picture.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use sordino_core::privacy::accountant::AccountantError;
@@ -21,17 +21,17 @@ pub struct Arguments {
     /// In (0, 1): added to every bound by e^ε; not the probability that the bound fails
     #[arg(long, value_name = "D", value_parser = failure())]
     delta: f64,
-    /// The picture; an SVG file
+    /// Draws ε over rounds as well, into this SVG file
     #[arg(long, value_name = "FILE.svg")]
-    out: PathBuf,
+    out: Option<PathBuf>,
 }
 
 /// The most counts of releases that are shown: composition is smooth.
 const POINTS: u32 = 40;
 
-/// Draws, and prints ε after the last release.
+/// Prints ε after the last release, and draws where a picture is asked for.
 pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
-    let Releases { sampling_probability, noise_multiplier, rounds } = arguments.releases;
+    let rounds = arguments.releases.rounds;
     let event = arguments.releases.event();
     let steps = POINTS.min(rounds);
     let mut curves = Vec::new();
@@ -58,15 +58,23 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         };
         curves.push(Curve { class, label: accountant.name().into(), note: told, points });
     }
+    print(&format!("after {rounds} releases at δ = {}\n{said}", arguments.delta))?;
+    match &arguments.out {
+        Some(path) => draw(arguments, path, curves),
+        None => Ok(()),
+    }
+}
+
+fn draw(arguments: &Arguments, path: &Path, curves: Vec<Curve>) -> Result<(), CliError> {
+    let Releases { sampling_probability, noise_multiplier, .. } = arguments.releases;
     let chart = from_zero("ε over rounds", "releases", "ε, zero-out", curves, f64::MIN_POSITIVE);
     let lines = [
         format!("Sampling probability {sampling_probability}, noise multiplier {noise_multiplier}"),
         format!("δ = {}; every curve is an upper bound, PLD the closest", significant(arguments.delta, 3)),
     ];
     let picture = figure::compose("Privacy loss by accountant", &[&lines[0], &lines[1]], &[chart], None);
-    std::fs::write(&arguments.out, picture)
-        .map_err(|error| CliError::failure(format!("{}: cannot be written: {error}", arguments.out.display())))?;
-    print(&format!("after {rounds} releases at δ = {}\n{said}", arguments.delta))?;
-    eprintln!("wrote {}", arguments.out.display());
+    std::fs::write(path, picture)
+        .map_err(|error| CliError::failure(format!("{}: cannot be written: {error}", path.display())))?;
+    eprintln!("wrote {}", path.display());
     Ok(())
 }

@@ -94,20 +94,21 @@ mod tests {
     /// Ten agents had δ = .079, and only `run` said what that means.
     #[test]
     fn mended3_explain_says_the_caution_that_run_says() {
-        let answer = |agents: u32| {
-            let settings = vec![format!("federation.agents={agents}"), "federation.splits=[1]".into()];
+        let answer = |agents: u32, delta: f64| {
+            let (agents, delta) = (format!("federation.agents={agents}"), format!("privacy.delta={delta}"));
+            let settings = vec![agents, delta, "federation.splits=[1]".into()];
             let text = Shipped::find("default").unwrap().text;
             let said = Scenario::parse("default", text, &settings).unwrap().cautions();
             let (scenario, data, format) = ("default".to_owned(), None, Format::Text);
             let scenario = resolved(&Arguments { scenario, settings, data, format }).unwrap();
             (Answer::of(&*scenario).unwrap(), said)
         };
-        let (few, said) = answer(10);
+        let (few, said) = answer(10, 0.079);
         assert_eq!(said.len(), 1);
         assert!(few.text().contains(&said[0]), "{}", few.text());
         assert!(serde_json::to_string(&few).unwrap().contains(&said[0]));
-        // Negative control: of many agents there is nothing to say.
-        let (many, nothing) = answer(1000);
+        // Negative control: at a small δ there is nothing to say.
+        let (many, nothing) = answer(1000, 1e-5);
         assert!(nothing.is_empty() && !many.text().contains(&said[0]), "{nothing:?}");
     }
 }

@@ -6,7 +6,7 @@
 //! | [`table`] | `table`: a CSV file of parameters, three accountants beside each row |
 //! | [`calibrate`] | `calibrate`: a target gives the third parameter |
 //! | [`explain`] | `explain`: who is protected from whom, in plain words |
-//! | [`compare`] | `compare`: ε over rounds by every accountant, as a picture |
+//! | [`compare`] | `compare`: ε by every accountant, as a table, and over rounds as a picture |
 //!
 //! [`asked`] holds the arguments that several of them take.
 
@@ -40,7 +40,7 @@ enum Question {
     Calibrate(calibrate::Arguments),
     /// Explain who is protected from whom in a scenario, what is not protected, and what it costs
     Explain(explain::Arguments),
-    /// Draw ε over rounds for all accountants
+    /// Compare ε of all accountants after the last release; draw it over rounds
     Compare(compare::Arguments),
 }
 

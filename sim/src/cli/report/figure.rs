@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use clap::{Args, ValueEnum};
+use sordino_host::text::nearest;
 
 use super::super::error::CliError;
 use super::super::handover::beside;
@@ -19,7 +20,6 @@ use crate::report::read;
 use crate::report::results::Results;
 use crate::report::sheet::{COLUMN, Sheet, TOO_HIGH, WIDTHS};
 use crate::study::sweep::{SweepFolder, pictures};
-use crate::text::nearest;
 
 /// The program that makes PDF and PNG of SVG.
 const PROGRAM: &str = "sordino-figures";
@@ -124,7 +124,7 @@ pub fn save(picture: &Picture, sheet: &Sheeted, format: Format, out: &Path) -> R
     let scaled = sheet.axis.map(|axis| picture.clone().scaled(axis == Axis::Logarithmic)).transpose();
     let scaled = scaled.map_err(|title| {
         CliError::input(format!(
-            "--axis logarithmic: the figure has no positive value ({title}); admissible: --axis linear"
+            "--axis logarithmic: the figure has a negative value or no positive one ({title}); admissible: --axis linear"
         ))
     })?;
     let picture = scaled.as_ref().unwrap_or(picture);

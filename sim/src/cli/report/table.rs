@@ -12,7 +12,7 @@ use crate::report::differences::few;
 use crate::report::grid;
 use crate::report::results::Results;
 use crate::report::tables::{Kind, Table, TableError, table};
-use crate::study::sweep::{SweepFolder, table as sweep_table};
+use crate::study::sweep::{SweepFolder, paired, table as sweep_table};
 
 /// Prints the table, or writes it to `out`.
 pub fn execute(
@@ -69,17 +69,15 @@ fn of_run(folder: &Path, kind: Kind, methods: &[String]) -> Result<(Table, Optio
 }
 
 fn of_sweep(folder: &Path, kind: Kind, methods: &[String]) -> Result<(Table, Option<String>), CliError> {
-    if kind == Kind::Paired {
-        return Err(CliError::input(format!(
-            "{}: is a sweep; its table is --table summary, and --table paired is for its run folders",
-            folder.display()
-        )));
-    }
     let sweep = SweepFolder::open(folder)?;
     let index = sweep.index()?;
     let warning = (!sweep.is_complete(&index)).then(|| unfinished::sweep(&sweep, &index));
     let there = index.clone();
     let names = distinct(there.entries.iter().flat_map(|entry| &entry.methods).map(|method| method.name.as_str()));
-    let found = sweep_table::table(index, methods).map_err(|error| refused(folder, error, &names))?;
+    let made = match kind {
+        Kind::Summary => sweep_table::table(index, methods),
+        Kind::Paired => paired::table(index, methods),
+    };
+    let found = made.map_err(|error| refused(folder, error, &names))?;
     Ok((found, warning))
 }

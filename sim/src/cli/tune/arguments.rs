@@ -9,6 +9,7 @@ use sordino_host::tune::score::{Reading, decimals_needed, records_covered};
 
 use crate::cli::Format;
 use crate::cli::error::CliError;
+use crate::cli::ledger::LedgerArguments;
 use crate::cli::number::{in_range, whole};
 
 /// `sordino tune`.
@@ -39,9 +40,10 @@ pub struct Arguments {
     /// Share of epsilon spent on the score, the rest on which candidate
     #[arg(long, value_name = "SHARE", default_value = "0.5", value_parser = share)]
     pub value_share: f64,
-    /// Range of the score, as G for 0 to G or LOW,HIGH; scores outside are clamped
-    #[arg(long, value_name = "G|LOW,HIGH", default_value = "1", value_parser = range, allow_hyphen_values = true)]
-    pub score_range: (f64, f64),
+    /// Range of the score, as G for 0 to G or LOW,HIGH; scores outside are clamped. Chosen without the
+    /// data; 0 to 1 unless you say otherwise, which is told before anything runs
+    #[arg(long, value_name = "G|LOW,HIGH", value_parser = range, allow_hyphen_values = true)]
+    pub score_range: Option<(f64, f64)>,
     /// YOUR PROMISE, which nothing here can check: the score is a mean over this many records, each clamped to the range,
     /// so that one record moves it by at most (range)/(records). Without it one record may move the score through the
     /// whole range
@@ -55,7 +57,7 @@ pub struct Arguments {
     /// of them need less noise
     #[arg(long, value_name = "D", value_parser = whole::<u32>(0, 300))]
     pub decimals: Option<u32>,
-    /// Lower scores are better
+    /// Lower scores are better; without it larger ones are
     #[arg(long)]
     pub minimize: bool,
     /// Seconds after which a run is killed
@@ -67,18 +69,9 @@ pub struct Arguments {
     /// What a failed candidate means; `lowest` (counts as the worst score) only without --records
     #[arg(long, value_enum, default_value_t)]
     pub on_failure: OnFailure,
-    /// File in which every charge is written, durably, before anything is released
-    #[arg(long, value_name = "FILE", default_value = "sordino-ledger.jsonl")]
-    pub ledger: PathBuf,
-    /// Begin or use this ledger although the data set has charges in another one: their losses add up, and neither budget
-    /// knows the other. Remembered for this ledger alone; two at a time are refused all the same
-    #[arg(long)]
-    pub another_ledger: bool,
-    /// Keep no second count of charges in the state folder ($XDG_STATE_HOME/sordino, else ~/.local/state/sordino): then
-    /// nothing notices an older copy of the ledger, nor that another ledger spends, or has spent, the budget of the same
-    /// data set
-    #[arg(long)]
-    pub no_counter: bool,
+    /// Where charges are written.
+    #[command(flatten)]
+    pub ledger: LedgerArguments,
     /// Write the result, as JSON, to this new file as well
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
@@ -136,10 +129,18 @@ fn range(text: &str) -> Result<(f64, f64), String> {
     pair.filter(|(low, high)| low < high).ok_or_else(|| "admissible: G > 0, or LOW,HIGH with LOW < HIGH".into())
 }
 
+/// The range of a fraction COUNT/M, and of a number unless another is given.
+const FRACTION: (f64, f64) = (0.0, 1.0);
+
 impl Arguments {
+    /// Lowest and highest score: what was asked for, or 0 to 1.
+    pub fn range(&self) -> (f64, f64) {
+        self.score_range.unwrap_or(FRACTION)
+    }
+
     /// Width of the score's range.
     pub fn width(&self) -> f64 {
-        self.score_range.1 - self.score_range.0
+        self.range().1 - self.range().0
     }
 
     /// How the last line of a command is read: public, fixed before anything runs.
@@ -164,7 +165,7 @@ impl Arguments {
             (ScoreForm::Fraction, None) => {
                 Err(CliError::input("--score fraction needs --records, the M of COUNT/M; nothing was run"))
             }
-            (ScoreForm::Fraction, Some(_)) if self.decimals.is_some() || self.score_range != (0.0, 1.0) => {
+            (ScoreForm::Fraction, Some(_)) if self.decimals.is_some() || self.range() != FRACTION => {
                 Err(CliError::input("--score fraction goes without --decimals and --score-range; nothing was run"))
             }
             (ScoreForm::Fraction, Some(records)) => Ok(Reading::Fraction(records)),
@@ -175,7 +176,7 @@ impl Arguments {
     ///
     /// **Errors**: constants out of range, in one line.
     pub fn mechanism(&self, count: u32) -> Result<WorstCase, CliError> {
-        let (low, high) = self.score_range;
+        let (low, high) = self.range();
         // Lower is better: the same with the sign of everything turned.
         let (low, high) = if self.minimize { (-high, -low) } else { (low, high) };
         let scale = match (self.reading()?, self.records) {

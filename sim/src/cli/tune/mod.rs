@@ -18,14 +18,16 @@ use sordino_core::output::{Publisher, PublisherState};
 use sordino_core::privacy::{Event, Ledger as _, NoiseSource};
 use sordino_host::entropy;
 use sordino_host::files::read_text;
-use sordino_host::ledger::{Accounting, CounterPlace, Ledger, LedgerError, Options, Terms, loss};
+use sordino_host::ledger::{Accounting, Ledger, LedgerError, Terms, loss};
+use sordino_host::space::{BYTES_MAX, Goal};
 use sordino_host::tune::command::Failure;
 use sordino_host::tune::score::Value;
-use sordino_host::tune::space::{BYTES_MAX, EXAMPLE, Space};
+use sordino_host::tune::space::{CandidateList, EXAMPLE};
 use sordino_host::tune::stop::Stop;
 use sordino_host::tune::{Outcome, Plan};
 
 use super::error::CliError;
+use super::ledger::refused;
 
 mod arguments;
 mod told;
@@ -49,7 +51,8 @@ pub fn long_help() -> String {
 pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let stop = Stop::on_signals().map_err(|error| CliError::failure(format!("signals: {error}")))?;
     let text = read_text(&arguments.space, BYTES_MAX).map_err(CliError::input)?;
-    let space = Space::parse(&arguments.space.display().to_string(), &text).map_err(CliError::input)?;
+    let space = CandidateList::parse(&arguments.space.display().to_string(), &text).map_err(CliError::input)?;
+    let arguments = &directed(arguments, &space)?;
     let count = space.count() as u32;
     let reading = arguments.reading()?;
     let mechanism = arguments.mechanism(count)?;
@@ -101,6 +104,20 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     }
 }
 
+/// The arguments with the goal of the space file, which may say it in the place of `--minimize`.
+///
+/// **Errors**: both say something, and it is not the same.
+fn directed(arguments: &Arguments, space: &CandidateList) -> Result<Arguments, CliError> {
+    if arguments.minimize && space.goal == Some(Goal::Maximize) {
+        let path = arguments.space.display();
+        return Err(CliError::input(format!("--minimize, but {path} says goal = \"maximize\"; nothing was run")));
+    }
+    if let Some(value) = &space.value {
+        eprintln!("the score: {value}");
+    }
+    Ok(Arguments { minimize: arguments.minimize || space.goal == Some(Goal::Minimize), ..arguments.clone() })
+}
+
 /// Closes, charges, and only then draws.
 fn release<S: NoiseSource>(
     publisher: &mut Publisher<'_>,
@@ -140,18 +157,6 @@ fn check_out(arguments: &Arguments) -> Result<(), CliError> {
 
 /// The ledger of the data set, in which there is room for these events.
 fn open(arguments: &Arguments, events: &[Event]) -> Result<Ledger, CliError> {
-    let refused = |error: LedgerError| {
-        let hint = match error {
-            LedgerError::Terms { key: "epsilon_max", .. } => "; name it by --max-epsilon",
-            LedgerError::Counter { .. } | LedgerError::NoStateFolder => {
-                "; --no-counter goes on without it, and neither an older copy of the ledger nor another ledger of the \
-                 data set is then noticed"
-            }
-            LedgerError::OtherLedger { .. } => "; --another-ledger goes on all the same",
-            _ => "",
-        };
-        CliError::input(format!("{error}{hint}; nothing was run"))
-    };
     let terms = Terms {
         data: arguments.dataset.clone(),
         unit: "scored record".into(),
@@ -160,13 +165,9 @@ fn open(arguments: &Arguments, events: &[Event]) -> Result<Ledger, CliError> {
         epsilon_max: arguments.max_epsilon,
         delta: DELTA_MAX,
     };
-    let counter = if arguments.no_counter { Ok(CounterPlace::Nowhere) } else { CounterPlace::of_user() };
-    let options =
-        Options { counter: counter.map_err(refused)?, another: arguments.another_ledger, next: events.to_vec() };
-    let mut ledger = Ledger::open_secret(&arguments.ledger, &terms, &options).map_err(refused)?;
-    for note in ledger.notes() {
-        eprintln!("{}: {note}", arguments.ledger.display());
-    }
+    const NOTHING: &str = "nothing was run";
+    let refused = |error| refused(error, NOTHING);
+    let mut ledger = arguments.ledger.open(&terms, events, NOTHING)?;
     match ledger.admits(events) {
         Ok(()) => Ok(ledger),
         Err(LedgerError::OverBudget { epsilon_max, .. }) => {
@@ -174,7 +175,7 @@ fn open(arguments: &Arguments, events: &[Event]) -> Result<Ledger, CliError> {
             let cost: f64 = events.iter().filter_map(loss).map(|(epsilon, _)| epsilon).sum();
             Err(CliError::input(format!(
                 "the ledger {} holds epsilon {spent} of {epsilon_max}; {cost} more would exceed it; nothing was run",
-                arguments.ledger.display()
+                arguments.ledger.path().display()
             )))
         }
         Err(error) => Err(refused(error)),

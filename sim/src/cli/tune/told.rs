@@ -7,7 +7,7 @@ use sordino_host::files::write_atomically;
 use sordino_host::ledger::{Ledger, loss};
 use sordino_host::tune::score::Reading;
 
-use super::arguments::Arguments;
+use super::arguments::{Arguments, ScoreForm};
 use crate::cli::error::CliError;
 use crate::cli::{Format, print};
 use crate::text::significant;
@@ -19,9 +19,18 @@ pub const PRECONDITION: &str = "Training data must be public or disjoint from th
 /// Probability with which the stated distance to the best candidate may be exceeded.
 const GAP_FAILURE: f64 = 0.05;
 
-/// What can be hoped for, and what it rests on.
+/// How a score is taken, what can be hoped for, and what it rests on.
 pub fn announce(arguments: &Arguments, mechanism: &WorstCase, reading: Reading, count: u32) {
     eprintln!("{PRECONDITION}");
+    let ((low, high), width) = (arguments.range(), arguments.width());
+    // How many scores are clamped depends on the data: nobody is told.
+    let better = if arguments.minimize { "lower is better" } else { "larger is better" };
+    let usual = if arguments.score_range.is_none() && arguments.score == ScoreForm::Number {
+        ": give --score-range LOW,HIGH if yours are others, and --minimize for a loss"
+    } else {
+        ""
+    };
+    eprintln!("scores are taken in [{low}, {high}], {better}; one outside counts as the nearer end{usual}");
     let sensitivity = significant(mechanism.scale().sensitivity(), 3);
     let promise = "that is your promise; if it is false, the guarantee is void";
     match (reading, arguments.records) {
@@ -29,7 +38,7 @@ pub fn announce(arguments: &Arguments, mechanism: &WorstCase, reading: Reading, 
             eprintln!("one of {records} scored records changes COUNT in COUNT/{records} by at most one: {promise}");
         }
         (Reading::Decimals(decimals), Some(records)) => {
-            let mean = significant(arguments.width() / f64::from(records), 3);
+            let mean = significant(width / f64::from(records), 3);
             eprintln!(
                 "one of {records} scored records moves a score by at most {mean}: {promise}. Every score must be \
                  printed with at least {decimals} decimals, zeros included; rounded so, one record moves it by at \
@@ -46,7 +55,7 @@ pub fn announce(arguments: &Arguments, mechanism: &WorstCase, reading: Reading, 
         significant(gap, 3),
         significant(mechanism.noise_scale(), 3)
     );
-    if gap >= arguments.width() {
+    if gap >= width {
         eprintln!("that is the whole range: at this epsilon the choice is nearly a uniform draw");
     }
 }
@@ -96,7 +105,7 @@ pub fn publish(
         "epsilon_left": left,
         "epsilon_max": epsilon_max,
         "releases": spent.charges,
-        "ledger": arguments.ledger.display().to_string(),
+        "ledger": arguments.ledger.path().display().to_string(),
         "noise": release.kind,
     });
     let object = serde_json::to_string_pretty(&whole).map_err(CliError::failure)? + "\n";

@@ -89,7 +89,9 @@ impl Books {
         if !method.faults.is_none() {
             self.0.faults.push(faults);
         }
-        let private = matches!(method.config.parameters().aggregation, Aggregation::Private { .. });
+        // A vote's release has a configuration of its own.
+        let draws = matches!(method.config.parameters().aggregation, Aggregation::Private { .. });
+        let private = draws || method.method.is_vote();
         if let Some((_, counters)) = released.filter(|_| private) {
             self.0.releases += 1;
             self.0.selected.push(counters.selected);

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use sordino_core::acquisition::{Outline, outline};
 use sordino_core::domain::{Candidates, Regions};
 use sordino_core::features::random_fourier;
-use sordino_core::federated::exchange::{Agreement, Announced, PublicFeatures, candidates_digest};
+use sordino_core::federated::exchange::PublicFeatures;
 use sordino_core::federated::{
     Aggregation, CandidateRows, Config, InitialRegion, OwnDraw, Parameters, Public, Signal, Tables,
 };
@@ -29,7 +29,7 @@ use super::error::DriverError;
 use crate::metrics::{loss_after, losses};
 use crate::progress::{Stage, Step};
 use crate::scenario::method::Kind as Parties;
-use crate::scenario::{Guarantee, Method, ScalarKind, Scenario};
+use crate::scenario::{Guarantee, Method, Scenario};
 use crate::world::Objective;
 use crate::world::fault::FaultPlan;
 use crate::world::per_agent::PerAgent;
@@ -44,7 +44,7 @@ pub struct ScenarioContext<T> {
     /// Largest prior variance that the factor misses at any candidate; 0 without joint draws.
     pub prior_residual: f64,
     /// The tight ε over releases of private methods: of methods that share draws, and of the federated prior.
-    losses: [Vec<(u32, Option<f64>)>; 2],
+    losses: [Losses; 3],
 }
 
 impl<T: Scalar> ScenarioContext<T> {
@@ -62,7 +62,7 @@ impl<T: Scalar> ScenarioContext<T> {
         let rank = prior_rows.len().checked_div(count).unwrap_or(0);
         let storage = vec![0.0; outline::storage_len(count, rank)];
         let prior_outline = Outline::new(&prior_rows, rank, storage).map(Arc::new);
-        let losses = [private_losses(scenario, false)?, private_losses(scenario, true)?];
+        let losses = private_losses(scenario)?;
         Ok(ScenarioContext { points, dim, prior_rows, prior_outline, prior_residual: residual, losses })
     }
 
@@ -70,7 +70,7 @@ impl<T: Scalar> ScenarioContext<T> {
     ///
     /// **Errors**: the accountant's.
     pub fn beside(&self, scenario: &Scenario) -> Result<Self, DriverError> {
-        let losses = [private_losses(scenario, false)?, private_losses(scenario, true)?];
+        let losses = private_losses(scenario)?;
         let (points, prior_rows, prior_outline) =
             (self.points.clone(), self.prior_rows.clone(), self.prior_outline.clone());
         let (dim, prior_residual) = (self.dim, self.prior_residual);
@@ -89,7 +89,7 @@ impl<T: Scalar> ScenarioContext<T> {
 
     /// The tight ε of the first `releases` releases of a private method, as the table and `rounds.csv` show it.
     pub fn epsilon(&self, method: Method, releases: u32) -> Option<f64> {
-        loss_after(&self.losses[usize::from(method.is_prior())], releases)
+        loss_after(&self.losses[method.purse()], releases)
     }
 
     /// The factor of the prior over the candidates; empty without joint draws.
@@ -146,14 +146,19 @@ pub fn prior_factor_within(
     }
 }
 
-/// The tight ε over all releases that a run of the scenario's private methods can make, with a prior or without.
-fn private_losses(scenario: &Scenario, prior: bool) -> Result<Vec<(u32, Option<f64>)>, DriverError> {
-    let private = |method: &Method| method.guarantee() == Guarantee::DifferentialPrivacy && method.is_prior() == prior;
-    let Some(method) = scenario.methods().find(private) else {
-        return Ok(Vec::new());
-    };
-    let planned = scenario.prior.as_ref().map_or(0, |prior| prior.plan.releases.len() as u32);
-    Ok(losses(scenario, method, if prior { planned } else { scenario.federation.rounds })?)
+/// ε after each number of releases.
+type Losses = Vec<(u32, Option<f64>)>;
+
+/// The tight ε over all releases that a run of the scenario's private methods can make, by [`Method::purse`].
+fn private_losses(scenario: &Scenario) -> Result<[Losses; 3], DriverError> {
+    let mut all = [Losses::new(), Losses::new(), Losses::new()];
+    for (purse, found) in all.iter_mut().enumerate() {
+        let private = |method: &Method| method.guarantee() == Guarantee::DifferentialPrivacy && method.purse() == purse;
+        if let Some(method) = scenario.methods().find(private) {
+            *found = losses(scenario, method, scenario.planned(method))?;
+        }
+    }
+    Ok(all)
 }
 
 /// The functions of one run and its public features.
@@ -229,32 +234,6 @@ pub fn public_features(scenario: &Scenario, run: u32) -> PublicFeatures {
         unit_norm: surrogate.normalize_features,
         prior_tolerance: surrogate.prior_tolerance,
     }
-}
-
-/// What both sides of a real federation agree on, for one method in the first run of a scenario over these candidates.
-///
-/// **Errors**: a configuration or candidates that are not admissible.
-pub fn agreement(
-    scenario: &Scenario,
-    method: Method,
-    candidates: &[f64],
-    dim: usize,
-    deployment: u64,
-    announced: Announced,
-) -> Result<Agreement, DriverError> {
-    let list = Candidates::list(candidates, dim)?;
-    Ok(Agreement {
-        config: config(scenario, method)?,
-        features: public_features(scenario, 0),
-        candidates: candidates_digest(&list, &mut vec![0.0; dim]),
-        dim: dim as u32,
-        scalar: match scenario.surrogate.scalar {
-            ScalarKind::F32 => ScalarTag::F32,
-            ScalarKind::F64 => ScalarTag::F64,
-        },
-        deployment,
-        announced,
-    })
 }
 
 /// The mark on frames of a simulated run: a digest of its seed, which does not reveal the seed.
@@ -359,7 +338,13 @@ pub fn config(scenario: &Scenario, method: Method) -> Result<Config, DriverError
     };
     let aggregation = match parts.kind {
         // The others have a server of their own, or none.
-        Parties::Alone | Parties::Prior | Parties::Random | Parties::Pooled | Parties::Custom => Aggregation::None,
+        Parties::Alone
+        | Parties::Prior
+        | Parties::Random
+        | Parties::Optimizer
+        | Parties::Vote
+        | Parties::Pooled
+        | Parties::Custom => Aggregation::None,
         Parties::Draws if !parts.private => Aggregation::Mean,
         Parties::Draws => Aggregation::Private {
             clipping_norm: privacy.clipping_norm,

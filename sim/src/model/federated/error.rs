@@ -19,6 +19,7 @@ use crate::journal::JournalError;
 use crate::model::contract::ModelError;
 use crate::pool::PoolError;
 use crate::report::read::ReadError;
+use crate::scenario::Method;
 use crate::world::ObjectiveError;
 use crate::world::fault::TraceError;
 
@@ -42,6 +43,12 @@ pub enum DriverError {
         /// How many there are.
         regions: u32,
     },
+    /// A method that cannot leave the process it runs in.
+    #[error(
+        "method {}: runs in one process only; admissible over a network: ts, methods that share draws (fts, dp-fts and their \
+         variants), and the federated prior (prior, dp-prior and its variants)", .0.name()
+    )]
+    NotCarried(Method),
     /// The surrogate's kernel is not admissible.
     #[error(transparent)]
     Kernel(#[from] KernelError),

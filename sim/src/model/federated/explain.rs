@@ -93,6 +93,14 @@ fn relation(scenario: &Scenario, private: &str) -> Vec<String> {
     said.extend(MEANING.map(ToOwned::to_owned));
     for group in paid_alike(scenario) {
         let (names, of) = (joined(&group), scenario.of(group[0]));
+        if let Some(together) = of.prior.as_ref().filter(|_| group[0].is_vote()).and_then(|prior| prior.together()) {
+            said.push(format!(
+                "With {names}: 1 release, of one vote of every agent for the best of its initial points: a vector of norm 1 with \
+                 a number for each candidate. The noise is {} times the most that a vote can change the sum.",
+                shown(&[together.value()])
+            ));
+            continue;
+        }
         let Some(prior) = of.prior.as_ref().filter(|_| group[0].is_prior()) else {
             let p = &of.privacy;
             said.push(format!(
@@ -131,10 +139,9 @@ fn cost(scenario: &Scenario) -> Result<Vec<String>, AccountantError> {
     let (p, mut said) = (&scenario.privacy, Vec::new());
     for group in paid_alike(scenario) {
         let (names, method) = (joined(&group), group[0]);
-        let planned = scenario.of(method).prior.as_ref().filter(|_| method.is_prior());
-        let releases = planned.map_or(scenario.federation.rounds, |prior| prior.plan.releases.len() as u32);
+        let releases = scenario.planned(method);
         let (event, count) = spending(scenario, method, releases);
-        for (name, what, mut accountant) in accountants(planned.is_some()) {
+        for (name, what, mut accountant) in accountants(!method.samples()) {
             accountant.compose(&event, count)?;
             let (epsilon, quality) = match accountant.epsilon(p.delta) {
                 Ok(loss) => (format!("ε = {}", significant(loss.epsilon, 4)), loss.quality.name()),

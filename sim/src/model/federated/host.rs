@@ -36,7 +36,7 @@ pub fn ledger<T>(method: &MethodContext<T>, path: Option<&Path>) -> Result<Ledge
         data: format!("run {}, {}", method.run.index, method.method),
         unit: "agent".into(),
         records: Some(u64::from(method.config.parameters().agents)),
-        accounting: if method.method.is_prior() { Accounting::Gaussian } else { Accounting::Renyi },
+        accounting: if method.method.samples() { Accounting::Renyi } else { Accounting::Gaussian },
         epsilon_max: Some(epsilon_max).filter(|epsilon| epsilon.is_finite()),
         delta,
     };

@@ -17,11 +17,12 @@ use super::error::DriverError;
 use super::fabric::{Fabric, Partial, Snapshot};
 use super::lent::Snapshots;
 use super::lockstep::Lockstep;
-use super::prior::context::{PriorContext, PriorNumbers};
+use super::prior::context::{PriorContext, PriorNumbers, landmarks, protocol};
 use super::remote::Remote;
 use super::run::{self, Federated, Surroundings};
 use super::shard::Shard;
 use super::tokio::Pooled;
+use super::vote::context::VoteContext;
 use super::wired::Travels;
 use crate::progress::Progress;
 use crate::record::MethodRun;
@@ -115,6 +116,8 @@ pub enum Context<T> {
     Draws(Arc<MethodContext<T>>),
     /// Agents of a federated prior.
     Prior(Arc<PriorContext<T>>),
+    /// Agents that vote once.
+    Vote(Arc<VoteContext<T>>),
     /// Agents that were handed in, or are built in the same form.
     Custom(Arc<CustomContext<T>>),
 }
@@ -175,10 +178,9 @@ impl<'j, T: Scalar> Job<'j, T> {
                 Some(other) => other.shared.beside(scenario)?,
                 None => ScenarioContext::new(scenario, candidates, dim)?,
             };
-            let prior = if methods.iter().any(|method| method.is_prior()) {
-                PriorNumbers::new(scenario, candidates, dim)?
-            } else {
-                None
+            let prior = match methods.iter().find(|method| method.is_prior()) {
+                Some(method) => prior_numbers(scenario, *method, candidates, dim)?,
+                None => None,
             };
             views.push(View { scenario, shared: Arc::new(shared), prior });
         }
@@ -217,6 +219,9 @@ impl<'j, T: Scalar> Job<'j, T> {
             let context = PriorContext::new(scenario, method, run, shared, numbers, self.workspace_bytes)?;
             return Ok(Context::Prior(Arc::new(context)));
         }
+        if method.is_vote() {
+            return Ok(Context::Vote(Arc::new(VoteContext::new(scenario, method, run, self.workspace_bytes)?)));
+        }
         Ok(Context::Draws(Arc::new(MethodContext::new(scenario, method, run, self.workspace_bytes)?)))
     }
 
@@ -234,9 +239,22 @@ impl<'j, T: Scalar> Job<'j, T> {
         match self.context(method, runs)? {
             Context::Draws(context) => place.run(task, context, around).await,
             Context::Prior(context) => place.run(task, context, around).await,
+            Context::Vote(context) => place.run(task, context, around).await,
             Context::Custom(context) => place.run(task, context, around).await,
         }
     }
+}
+
+/// What the methods of the federated prior have in common in all runs: `method` is one of them.
+fn prior_numbers<T: Scalar>(
+    scenario: &Scenario,
+    method: Method,
+    candidates: &[f64],
+    dim: usize,
+) -> Result<Option<Arc<PriorNumbers<T>>>, DriverError> {
+    let landmarks = landmarks(scenario, dim);
+    let protocol = protocol(scenario, method, &landmarks, dim, run_seed(scenario, 0))?;
+    protocol.map(|protocol| PriorNumbers::new(&protocol, &landmarks, candidates, dim)).transpose()
 }
 
 /// The parties of a handed-in method; `None` for all others.

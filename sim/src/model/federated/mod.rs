@@ -9,8 +9,9 @@
 //! | `explain`, [`ledger`] | who is protected from whom; the charges of all methods |
 //! | [`mod@run`] | one method from beginning to end, over any [`fabric::Fabric`] |
 //! | [`prior`] | the parties of the federated prior, over the same fabric |
-//! | [`custom`] | methods whose parties are handed in; random search, pooled data |
-//! | [`export`] | what a device that takes part must be compiled with |
+//! | [`custom`] | methods whose parties are handed in; random search, pooled data, agents alone |
+//! | [`vote`] | one private vote for the best candidate, then every agent for itself |
+//! | [`agreement`], [`export`] | what both sides of a real federation agree on; what a device that takes part must be compiled with |
 //! | [`context`], [`host`], [`lent`] | what the parties borrow; the server and its ledger; what is stored, and from where |
 //! | [`shard`], [`arena`], [`link`], [`message`] | the agents; where they lie side by side; links, and faults that wrap them |
 //! | [`blocks`], [`tally`], [`books`] | the transcript in blocks of agents; regrets as counts; what is written down about a round |
@@ -37,6 +38,7 @@ use job::{Job, Place, run_seed};
 use remote::may_travel;
 use run::Surroundings;
 
+pub mod agreement;
 pub mod arena;
 pub mod blocks;
 pub mod books;
@@ -63,6 +65,7 @@ pub mod shard;
 pub mod tally;
 mod together;
 pub mod tokio;
+pub mod vote;
 pub mod wired;
 
 pub use error::{DriverError, RemoteError};

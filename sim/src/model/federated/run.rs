@@ -109,7 +109,6 @@ pub async fn run_method<M: Federated, F: Fabric<Shard<M>>>(
 ) -> Result<MethodRun, DriverError>
 where
     DriverError: From<F::Error>,
-    M::State: Serialize + DeserializeOwned,
 {
     let base = method.base();
     let name = stored_name(base.run.index, base.method.name());

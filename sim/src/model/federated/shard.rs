@@ -6,6 +6,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use sordino_core::digest::Digest;
 use sordino_core::federated::transcript::AgentLeaf;
 use sordino_core::federated::{Collector, CollectorStorage, Counters, Encoding, Partial as Sums, Share, Wiped};
@@ -59,7 +61,7 @@ pub trait Agents: Send + Sync + Sized + 'static {
     /// What they are told.
     type Order: Clone + Send + 'static;
     /// What one of them keeps besides its log.
-    type State: State + Send;
+    type State: State + Serialize + DeserializeOwned + Send;
     /// What all of them read, prepared once for an order.
     type View<'v>: Copy
     where

@@ -28,6 +28,7 @@ use super::prior::context::PriorContext;
 use super::prior::shard::PriorOrder;
 use super::shard::Shard;
 use super::tally::Tally;
+use super::vote::context::VoteContext;
 use crate::record::Observed;
 use crate::world::fault::FaultCounts;
 
@@ -130,6 +131,23 @@ impl<T: Scalar> Travels for Shard<MethodContext<T>> {
     }
 }
 
+/// An order of a vote is one of draws: it carries the winner in the place of the vectors.
+impl<T: Scalar> Travels for Shard<VoteContext<T>> {
+    type Common = Order<T>;
+
+    fn write(order: &Order<T>, ranges: &[Range<u32>]) -> Result<Letter, RemoteError> {
+        <Shard<MethodContext<T>> as Travels>::write(order, ranges)
+    }
+
+    fn open(common: &[u8]) -> Result<Order<T>, RemoteError> {
+        <Shard<MethodContext<T>> as Travels>::open(common)
+    }
+
+    fn order(common: &Order<T>, part: &[u8]) -> Result<Order<T>, RemoteError> {
+        <Shard<MethodContext<T>> as Travels>::order(common, part)
+    }
+}
+
 /// [`PriorOrder`] without its share; numbers as bytes, terms in double precision, which holds them exactly.
 #[derive(Serialize, Deserialize)]
 enum WiredPrior {
@@ -142,12 +160,12 @@ impl<T: Scalar> Travels for Shard<PriorContext<T>> {
 
     fn write(order: &PriorOrder<T>, ranges: &[Range<u32>]) -> Result<Letter, RemoteError> {
         match order {
-            PriorOrder::Query { round, draw } => {
+            PriorOrder::Query { round, draw, .. } => {
                 let draw = draw.as_deref().map(|(weights, values)| (to_bytes(weights), to_bytes(values)));
                 let common = encode(&WiredPrior::Query { round: *round, draw })?;
                 Ok(Letter { common, parts: vec![Vec::new(); ranges.len()] })
             }
-            PriorOrder::Release { round, release, terms, weights, noise_multiplier, share, source } => {
+            PriorOrder::Release { round, release, terms, weights, noise_multiplier, share, source, .. } => {
                 let parts = shares(share.as_deref(), *source, ranges)?;
                 let terms = [terms.ridge, terms.clip_radius, terms.response].map(|x| x.to_f64());
                 let (round, release, weights) = (*round, *release, to_bytes(weights));
@@ -167,13 +185,13 @@ impl<T: Scalar> Travels for Shard<PriorContext<T>> {
                     }
                     None => None,
                 };
-                PriorOrder::Query { round, draw }
+                PriorOrder::Query { round, draw, last: None }
             }
             WiredPrior::Release { round, release, terms, weights, noise_multiplier } => {
                 let [ridge, clip_radius, response] = terms.map(T::from_f64);
                 let (terms, weights) = (Terms { ridge, clip_radius, response }, from_bytes::<T, Arc<[T]>>(&weights)?);
-                let (share, source) = (None, SourceKind::Simulation);
-                PriorOrder::Release { round, release, terms, weights, noise_multiplier, share, source }
+                let (share, source, last) = (None, SourceKind::Simulation, None);
+                PriorOrder::Release { round, release, terms, weights, noise_multiplier, share, source, last }
             }
         })
     }

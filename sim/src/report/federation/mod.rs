@@ -84,9 +84,13 @@ fn rounds(scenario: &Scenario, results: &[MethodRun], summary: &Statistics) -> S
         let paid = summary.paid_by(result.method);
         let quantiles = result.regret_quantiles.iter().find(|(t, _)| *t as usize == round).map(|(_, three)| three);
         // The releases after this round are counted.
-        let method = scenario.method(result.method).filter(|method| method.is_prior());
-        let planned = method.and_then(|method| scenario.of(method).prior.as_ref());
-        let planned = planned.map_or(round as u32 + 1, |prior| prior.releases_after(round as u32));
+        let method = scenario.method(result.method);
+        let planned = method.filter(|method| method.is_prior()).and_then(|method| scenario.of(method).prior.as_ref());
+        let planned = match planned {
+            Some(prior) => prior.releases_after(round as u32),
+            None if method.is_some_and(|method| method.is_vote()) => 1,
+            None => round as u32 + 1,
+        };
         let releases = result.releases.min(planned);
         let first = results.iter().find(|first| first.method == result.method).unwrap_or(result);
         let told = paid.filter(|_| first.run == result.run || first.releases != result.releases);

@@ -7,8 +7,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::compared::Compared;
 use super::grid::Plan;
 use super::index::{Entry, FORMAT, Index, Kept, Status};
+use super::paired;
 use crate::files::{FolderLock, LOCK, LockError, read_to_string_bounded, write_atomically};
 use crate::journal::PART;
 use crate::model::Model;
@@ -165,6 +167,12 @@ impl SweepFolder {
                 take(&mut index, read_json(&path)?, &path)?;
             }
         }
+        // An index of an earlier version has no numbers of single runs; their folders have.
+        for entry in &mut index.entries {
+            if entry.status == Status::Done && entry.compared.is_none() {
+                entry.compared = Compared::read(&self.run(&entry.folder));
+            }
+        }
         index.seal();
         Ok(index)
     }
@@ -203,6 +211,7 @@ impl SweepFolder {
             digest: None,
             entries,
             kept,
+            paired: Vec::new(),
         })
     }
 
@@ -229,6 +238,7 @@ impl SweepFolder {
         };
         write("index.csv", &index.csv())?;
         write("summary.csv", &index.summary_csv())?;
+        write("paired.csv", &paired::exact(index, &index.paired))?;
         write("README.md", README)?;
         write("report.html", page)
     }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use sordino_core::digest::Frame;
 
+use super::compared::{Compared, PairedCell, differences};
 use super::grid::{Axis, Plan, Point};
 use crate::record::{Measure, MethodSummary, distinct, noise};
 use crate::report::rows::csv;
@@ -56,6 +57,9 @@ pub struct Entry {
     pub cautions: Vec<String>,
     /// Results, method by method.
     pub methods: Vec<MethodSummary>,
+    /// What its methods are compared by, run by run, once it is done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compared: Option<Compared>,
 }
 
 impl Entry {
@@ -72,6 +76,7 @@ impl Entry {
             digest: None,
             cautions: Vec::new(),
             methods: Vec::new(),
+            compared: None,
         }
     }
 }
@@ -106,6 +111,9 @@ pub struct Index {
     pub digest: Option<String>,
     /// All runs in order.
     pub entries: Vec<Entry>,
+    /// Every method minus the first, run by run, in every combination; made of the entries.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paired: Vec<PairedCell>,
 }
 
 /// A key of a sweep that one of the scenario's own methods sets itself: sweeping it changes only the other methods.
@@ -151,8 +159,9 @@ impl Index {
         distinct(all.map(String::as_str)).into_iter().map(str::to_owned).collect()
     }
 
-    /// Sets the digest if all runs are done.
+    /// Sets what is made of the entries: the digest if all runs are done, and the paired differences.
     pub fn seal(&mut self) {
+        self.paired = self.differences(&[]);
         let mut frame = Frame::leaf();
         let all = self.entries.iter().all(|entry| match (&entry.digest, entry.status) {
             (Some(digest), Status::Done) => {
@@ -176,6 +185,19 @@ impl Index {
             }
         }
         cells
+    }
+
+    /// Every method minus the reference in every cell, run by run over all seeds. The reference is the first of the
+    /// `wanted` methods, or else the first of the sweep; a cell without it has no difference.
+    pub fn differences(&self, wanted: &[String]) -> Vec<PairedCell> {
+        let first = self.methods().next().map(|method| &method.name);
+        let Some(reference) = wanted.first().or(first) else { return Vec::new() };
+        let cells = self.entries.chunk_by(|a, b| a.values == b.values).filter_map(|entries| {
+            let done = || entries.iter().filter(|entry| entry.status == Status::Done);
+            let names = done().next()?.methods.iter().map(|method| method.name.as_str()).collect();
+            Some((entries[0].values.as_slice(), names, done().filter_map(|entry| entry.compared.as_ref()).collect()))
+        });
+        differences(cells, reference)
     }
 
     fn methods(&self) -> impl Iterator<Item = &MethodSummary> {
@@ -343,6 +365,7 @@ mod tests {
                 digest: None,
                 cautions: vec![],
                 methods: vec![method],
+                compared: None,
             }
         };
         let (first, second) = (entry(&a, Some(1.0)), entry(&b, Some(2.0)));

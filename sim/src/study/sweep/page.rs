@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 
 use super::folder::SweepFolder;
 use super::index::{Index, Status};
-use super::pictures::{losses, main_axis, over_epsilon, over_keys, over_rounds};
+use super::paired;
+use super::panels::main_axis;
+use super::pictures::{losses, over_epsilon, over_keys, over_rounds};
 use super::table::shown;
 use crate::report::chart::Picture;
 use crate::report::html::{document, section};
@@ -35,14 +37,16 @@ pub fn page(folder: &SweepFolder, index: &Index) -> String {
             Err(said) => section(&mut out, "Privacy loss", &escape(&said), ""),
         }
     }
+    paired::picture(index).iter().for_each(|picture| show(&mut out, picture));
+    paired::section(&mut out, index);
     let shown = shown(index);
     section(&mut out, "All combinations", "", &shown.html());
     if let Some(main) = main {
         over_rounds(folder, index, main).iter().for_each(|picture| show(&mut out, picture));
     }
-    let text = "Beside this page: <a href=\"summary.csv\" download>summary.csv</a>, <a href=\"index.csv\" download>index.csv</a>. \
-                Every picture as a file: <code>sordino report DIR --figure NAME --width 84mm --out FILE.pdf</code>; the table: \
-                <code>sordino report DIR --table summary --format latex</code>";
+    let text = "Beside this page: <a href=\"summary.csv\" download>summary.csv</a>, <a href=\"paired.csv\" download>paired.csv</a>, <a href=\"index.csv\" download>index.csv</a>. \
+                Every picture as a file: <code>sordino report DIR --figure NAME --width 84mm --out FILE.pdf</code>; the tables: \
+                <code>sordino report DIR --table summary --format latex</code>, or <code>--table paired</code>";
     section(&mut out, "Numbers and figures", text, &shown.for_papers());
     runs(&mut out, index);
     document(&format!("{}: sweep", index.scenario), &out)

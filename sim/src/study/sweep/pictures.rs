@@ -1,113 +1,35 @@
 //! Pictures of a sweep: measures against keys, regret against ε, the cost of releases, curves over rounds.
 
 use super::folder::SweepFolder;
-use super::grid::Axis;
 use super::index::{Cell, Index, Pooled, Status};
+use super::paired;
+use super::panels::{PANELS_MAX, Panels, Positions, capital, looks, main_axis, methods, more, others, panels};
 use crate::record::distinct;
 use crate::report::chart::Picture;
 use crate::report::curves::{Curves, MethodCurve};
 use crate::report::palette::{Looks, RAMP};
 use crate::report::parts::{points, scaled, share_axis, words};
-use crate::report::results::{FEDERATED, epsilon, logarithmic, over};
+use crate::report::results::{epsilon, logarithmic, over};
 use crate::report::svg::{Chart, Curve, Point, Ruler};
 use crate::text::significant;
 
 /// Name of the picture of utility against privacy in a sweep.
 pub const REGRET_EPSILON: &str = "regret-epsilon";
-/// Panels of one picture; a sweep over several keys may have more.
-const PANELS_MAX: usize = 12;
 /// The sentence that explains bands and bars.
-const ERRORS: &str = "Means over all runs of all seeds; the bars are one standard error.";
+const ERRORS: &str = "Means over all runs of all seeds; the bars are one standard error of each mean alone. Which methods differ is in the paired \
+                      differences.";
 
 /// All pictures of a sweep, in the order of its page.
 pub fn pictures(folder: &SweepFolder, index: &Index) -> Vec<Picture> {
     let (cells, main) = (index.cells(), main_axis(index));
     let mut found: Vec<Picture> = main.into_iter().flat_map(|main| over_keys(index, &cells, main)).collect();
     found.extend(over_epsilon(index, &cells));
+    found.extend(paired::picture(index));
     if let Some(main) = main {
         found.extend(losses(index, &cells, main).ok().flatten());
         found.extend(over_rounds(folder, index, main));
     }
     found
-}
-
-/// The axis along which pictures compare: the one with the most values, the first if there are several.
-pub(super) fn main_axis(index: &Index) -> Option<usize> {
-    let most = index.axes.iter().map(|axis| axis.values.len()).max()?;
-    index.axes.iter().position(|axis| axis.varies() && axis.values.len() == most)
-}
-
-/// The values that tell cells apart besides the main axis, as in `agents = 50`.
-fn others(index: &Index, values: &[String], main: usize) -> String {
-    let shown = index.axes.iter().zip(values).enumerate().filter(|(i, (axis, _))| *i != main && axis.varies());
-    shown.map(|(_, (axis, value))| format!("{} = {value}", axis.short())).collect::<Vec<_>>().join(", ")
-}
-
-/// Where the values of an axis stand: numbers at their value, or at its logarithm if they span more than a factor of
-/// eight; names side by side.
-struct Positions {
-    places: Vec<f64>,
-    ruler: Ruler,
-    logarithmic: bool,
-}
-
-impl Positions {
-    fn new(axis: &Axis) -> Self {
-        let numbers: Option<Vec<f64>> =
-            axis.values.iter().map(|value| value.parse().ok().filter(|x: &f64| x.is_finite())).collect();
-        let (mut logarithmic, mut places) = (false, (0..axis.values.len()).map(|i| i as f64).collect::<Vec<_>>());
-        if let Some(numbers) = numbers {
-            let (low, high) = extremes(&numbers);
-            logarithmic = low > 0.0 && high > 8.0 * low;
-            places = if logarithmic { numbers.iter().map(|x| x.ln()).collect() } else { numbers };
-        }
-        let (low, high) = extremes(&places);
-        let room = 0.05 * (high - low);
-        // Names that would overlap are left out: a twelfth of the axis for each.
-        let mut ticks: Vec<(f64, String)> = Vec::new();
-        let mut order: Vec<usize> = (0..places.len()).collect();
-        order.sort_by(|a, b| places[*a].total_cmp(&places[*b]));
-        for i in order {
-            if ticks.last().is_none_or(|(before, _)| places[i] - before > (high - low) / 12.0) {
-                ticks.push((places[i], axis.values[i].clone()));
-            }
-        }
-        Positions { ruler: Ruler { from: low - room, to: high + room, ticks, marks: true }, places, logarithmic }
-    }
-
-    fn name(&self, axis: &Axis) -> String {
-        format!("{}{}", axis.key, if self.logarithmic { ", logarithmic" } else { "" })
-    }
-}
-
-fn extremes(values: &[f64]) -> (f64, f64) {
-    values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(*x), high.max(*x)))
-}
-
-/// Panels: (the values they hold fixed, their cells with the place on the main axis).
-fn panels<'c>(index: &Index, cells: &'c [Cell], main: usize) -> Vec<(String, Vec<(usize, &'c Cell)>)> {
-    let mut panels: Vec<(String, Vec<(usize, &Cell)>)> = Vec::new();
-    for cell in cells {
-        let Some(place) = index.axes[main].values.iter().position(|value| *value == cell.values[main]) else {
-            continue;
-        };
-        let name = others(index, &cell.values, main);
-        match panels.iter_mut().find(|panel| panel.0 == name) {
-            Some(panel) => panel.1.push((place, cell)),
-            None => panels.push((name, vec![(place, cell)])),
-        }
-    }
-    panels
-}
-
-/// Names of the methods of all cells, in order.
-pub(super) fn methods(cells: &[Cell]) -> Vec<&str> {
-    distinct(cells.iter().flat_map(|cell| &cell.methods).map(|method| method.summary.name.as_str()))
-}
-
-/// How the methods of a sweep are distinguished.
-pub(super) fn looks(index: &Index, cells: &[Cell]) -> Looks {
-    Looks::of(methods(cells), index.trust == FEDERATED)
 }
 
 /// One curve for each method along the main axis.
@@ -137,18 +59,10 @@ fn kept(index: &Index) -> String {
     index.keepers().iter().map(|sentence| format!(" {sentence}")).collect()
 }
 
-/// The message about panels that are left out.
-fn more(panels: usize) -> String {
-    match panels {
-        0..=PANELS_MAX => String::new(),
-        _ => format!(" The first {PANELS_MAX} of {panels} combinations of the other keys; the table has all."),
-    }
-}
-
 /// The first two measures against the main axis; more are in the table.
 pub(super) fn over_keys(index: &Index, cells: &[Cell], main: usize) -> Vec<Picture> {
-    let (axis, positions) = (&index.axes[main], Positions::new(&index.axes[main]));
-    let (names, looks, panels) = (methods(cells), looks(index, cells), panels(index, cells, main));
+    let Panels { axis, positions, panels } = Panels::new(index, cells, main);
+    let (names, looks) = (methods(cells), looks(index, cells));
     let picture = |measure: &str| {
         let chart = |(name, panel): &(String, Vec<(usize, &Cell)>)| {
             let title = if name.is_empty() { "All methods" } else { name };
@@ -166,11 +80,6 @@ pub(super) fn over_keys(index: &Index, cells: &[Cell], main: usize) -> Vec<Pictu
         }
     };
     index.measures().into_iter().take(2).map(picture).collect()
-}
-
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// The ε that a method pays, if it is positive and finite.
@@ -247,8 +156,7 @@ pub(super) fn over_epsilon(index: &Index, cells: &[Cell]) -> Option<Picture> {
 /// **Errors**: a sentence, if the loss is the same everywhere.
 pub(super) fn losses(index: &Index, cells: &[Cell], main: usize) -> Result<Option<Picture>, String> {
     let names: Vec<&str> = index.losses().into_iter().filter(|name| name.starts_with("epsilon")).collect();
-    let (axis, positions) = (&index.axes[main], Positions::new(&index.axes[main]));
-    let panels = panels(index, cells, main);
+    let Panels { axis, positions, panels } = Panels::new(index, cells, main);
     let (mut charts, mut varies) = (Vec::new(), false);
     for (title, panel) in panels.iter().take(PANELS_MAX) {
         let mut curves: Vec<Curve> = Vec::new();
@@ -348,25 +256,5 @@ fn measured(trust: &str) -> &'static str {
         "local" => "cumulative regret",
         "outsourced" => "simple regret",
         _ => "regret",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_stand_where_they_are_and_names_side_by_side() {
-        let axis = |values: &[&str]| Axis { key: "a.b".into(), values: values.iter().map(|v| v.to_string()).collect() };
-        let linear = Positions::new(&axis(&["0", "0.1", "0.5"]));
-        assert_eq!((linear.places, linear.logarithmic), (vec![0.0, 0.1, 0.5], false));
-        let wide = Positions::new(&axis(&["10", "1", "1000"]));
-        assert!(wide.logarithmic && wide.ruler.from < 0.0 && wide.ruler.ticks[0].1 == "1");
-        let names = Positions::new(&axis(&["matern-5/2", "squared-exponential"]));
-        assert_eq!((names.places, names.ruler.ticks.len()), (vec![0.0, 1.0], 2));
-        // Crowded names are left out, crowded points are not.
-        let many: Vec<String> = (0..40).map(|i| i.to_string()).collect();
-        let crowded = Positions::new(&axis(&many.iter().map(String::as_str).collect::<Vec<_>>()));
-        assert!(crowded.ruler.ticks.len() <= 13 && crowded.places.len() == 40);
     }
 }

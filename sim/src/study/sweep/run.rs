@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use super::compared::Compared;
 use super::folder::{SweepError, SweepFolder};
 use super::index::{Entry, Index, Status};
 use super::page::page;
@@ -132,6 +133,7 @@ fn settle(entry: &mut Entry, ended: Result<Summary, Ended>, path: &Path) -> bool
             (entry.status, entry.error) = (Status::Done, None);
             (entry.digest, entry.methods) = (Some(summary.digest), summary.methods);
             entry.cautions = summary.cautions;
+            entry.compared = Compared::read(path);
         }
         Err(Ended::Interrupted) => return false,
         Err(Ended::Failed(error)) => {
@@ -142,6 +144,7 @@ fn settle(entry: &mut Entry, ended: Result<Summary, Ended>, path: &Path) -> bool
             (entry.status, entry.error) = (Status::Failed, Some(error));
             (entry.digest, entry.methods) = (None, Vec::new());
             entry.cautions = Vec::new();
+            entry.compared = None;
         }
     }
     true

@@ -1,7 +1,7 @@
 //! The table of a sweep: every method of every combination, for a terminal, a page, papers and programs.
 
 use super::index::{Cell, Index, Pooled};
-use super::pictures::looks;
+use super::panels::looks;
 use crate::record::{MethodSummary, Twins};
 use crate::report::differences::few;
 use crate::report::page::Shown;

@@ -19,6 +19,25 @@ pub struct CustomContext<T> {
     custom: Custom,
 }
 
+/// What all parties of a method in one run know.
+pub fn ground<T: Scalar>(scenario: &Scenario, base: &MethodContext<T>) -> Ground {
+    let (federation, surrogate) = (&scenario.federation, &scenario.surrogate);
+    let wide = |numbers: &[T]| numbers.iter().map(|x| x.to_f64()).collect::<Vec<f64>>();
+    let (rows, columns) = base.run.rows();
+    Ground {
+        agents: federation.agents,
+        rounds: federation.rounds,
+        initial_points: federation.initial_points,
+        dim: base.run.shared.dim(),
+        candidates: wide(base.run.shared.points()),
+        kernel: surrogate.kernel,
+        noise_variance: surrogate.noise_variance,
+        constant: federation.constant,
+        rows: wide(rows),
+        columns,
+    }
+}
+
 impl<T: Scalar> CustomContext<T> {
     /// Configures `method` of a scenario.
     ///
@@ -32,21 +51,7 @@ impl<T: Scalar> CustomContext<T> {
     ) -> Result<Self, DriverError> {
         let mut base = MethodContext::new(scenario, method, run, workspace_bytes)?;
         base.config_id = wire::config_id(&(&base.config, custom.digest.0));
-        let (federation, surrogate) = (&scenario.federation, &scenario.surrogate);
-        let wide = |numbers: &[T]| numbers.iter().map(|x| x.to_f64()).collect::<Vec<f64>>();
-        let (rows, columns) = base.run.rows();
-        let ground = Ground {
-            agents: federation.agents,
-            rounds: federation.rounds,
-            initial_points: federation.initial_points,
-            dim: base.run.shared.dim(),
-            candidates: wide(base.run.shared.points()),
-            kernel: surrogate.kernel,
-            noise_variance: surrogate.noise_variance,
-            constant: federation.constant,
-            rows: wide(rows),
-            columns,
-        };
+        let ground = ground(scenario, &base);
         Ok(CustomContext { base, ground, custom })
     }
 

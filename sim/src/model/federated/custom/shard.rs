@@ -24,6 +24,37 @@ pub struct AgentState {
     observations: u32,
 }
 
+impl AgentState {
+    /// Before the first observation.
+    pub fn new() -> Self {
+        AgentState { observations: 0 }
+    }
+
+    /// Observations so far.
+    pub fn observations(&self) -> u32 {
+        self.observations
+    }
+
+    /// What it has observed: candidates and values.
+    pub fn log<T: Scalar>(&self, kept: &[T]) -> Vec<(u32, f64)> {
+        let pairs = kept.chunks_exact(2).take(self.observations as usize);
+        pairs.map(|pair| (pair[0].to_f64() as u32, pair[1].to_f64())).collect()
+    }
+
+    /// Writes an observation down.
+    pub fn keep<T: Scalar>(&mut self, kept: &mut [T], candidate: u32, y: T) {
+        let place = 2 * self.observations as usize;
+        (kept[place], kept[place + 1]) = (T::from_u32(candidate), y);
+        self.observations += 1;
+    }
+}
+
+impl Default for AgentState {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl State for AgentState {
     fn observations(&self) -> u32 {
         self.observations
@@ -74,7 +105,7 @@ impl<T: Scalar> Agents for CustomContext<T> {
     }
 
     fn fresh(&self, _: u32) -> AgentState {
-        AgentState { observations: 0 }
+        AgentState::new()
     }
 
     fn call(&self, order: &CustomOrder) -> Call {
@@ -109,8 +140,7 @@ impl<T: Scalar> Agents for CustomContext<T> {
             return Ok(());
         }
         let broadcast = order.broadcast.as_deref().filter(|_| reach == Reach::Broadcast);
-        let pairs = kept[..2 * state.observations as usize].chunks_exact(2);
-        let mut log: Vec<(u32, f64)> = pairs.map(|pair| (pair[0].to_f64() as u32, pair[1].to_f64())).collect();
+        let mut log = state.log(kept);
         let mut coins = self.base.run.seed.stream(Party::Agent(agent), Purpose::RandomPolicy, round);
         let queries = if round == 0 { ground.initial_points } else { 1 };
         let source = match (round, broadcast) {
@@ -122,9 +152,7 @@ impl<T: Scalar> Agents for CustomContext<T> {
         for _ in 0..queries {
             let candidate = next(self, &Sight { ground, agent, round, log: &log, broadcast }, &mut coins)?;
             let y = turn.evaluate(&mut leaf, best, (agent, candidate, state.observations), source)?;
-            let place = 2 * state.observations as usize;
-            (kept[place], kept[place + 1]) = (T::from_u32(candidate), y);
-            state.observations += 1;
+            state.keep(kept, candidate, y);
             log.push((candidate, y.to_f64()));
         }
         if !order.collecting {
@@ -142,12 +170,17 @@ impl<T: Scalar> Agents for CustomContext<T> {
     }
 }
 
-/// The initial points are the same as in every method of the run that has one region; then the agent chooses.
+/// The initial points are the same as in every method of the run that has one region.
+pub fn initial<T: Scalar>(base: &MethodContext<T>, sight: &Sight<'_>) -> u32 {
+    let point = sight.log.len() as u32;
+    base.run.seed.stream(Party::Agent(sight.agent), Purpose::InitialPoints, point).below(sight.ground.count())
+}
+
+/// An initial point, or what the agent chooses.
 fn next<T: Scalar>(context: &CustomContext<T>, sight: &Sight<'_>, coins: &mut Stream) -> Result<u32, DriverError> {
     let (count, agent) = (context.ground.count(), sight.agent);
     if sight.round == 0 {
-        let point = sight.log.len() as u32;
-        return Ok(context.base.run.seed.stream(Party::Agent(agent), Purpose::InitialPoints, point).below(count));
+        return Ok(initial(&context.base, sight));
     }
     let candidate = context.agents().next(sight, coins);
     if candidate < count {

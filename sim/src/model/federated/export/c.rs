@@ -1,5 +1,9 @@
 //! The constants as a C header, which includes nothing.
 
+use sordino_core::features::random_fourier;
+use sordino_core::federated::exchange::{DrawsProtocol, Protocol};
+use sordino_core::federated::prior::agent::{log_len, workspace_len};
+use sordino_core::federated::prior::{PriorProtocol, levels, member_scratch_len, posterior_len};
 use sordino_core::federated::{Aggregation, InitialRegion, Signal, small};
 use sordino_core::kernel::Stationary;
 use sordino_core::schedule::Mixing;
@@ -9,37 +13,31 @@ use crate::scenario::ScalarKind;
 
 /// The whole header, guarded against a second inclusion.
 pub(super) fn text(export: &Export) -> String {
-    let (parameters, sizes) = (export.agreement.config.parameters(), export.sizes());
     let number = match export.scalar {
         ScalarKind::F32 => "float",
         ScalarKind::F64 => "double",
     };
     let seeds: String = export.seeds().iter().map(|line| format!(" * {line}\n")).collect();
-    let [upload, broadcast] = export.frames();
-    let [state, entry] = export.stored();
-    let mut constants = vec![
-        ("D, axes of the domain", "DIM", sizes.dim),
-        ("M, shared features", "FEATURES", sizes.features),
-        ("P, sub-regions, a vector of a broadcast for each", "REGIONS", parameters.regions.count() as usize),
-        ("N_init + T, observations of a whole run", "OBSERVATIONS", sizes.observations),
-        ("numbers of the agent's log", "LOG_LEN", sizes.log()),
-        ("numbers of the agent's workspace", "WORKSPACE_LEN", sizes.workspace()),
-        ("numbers of the features, drawn once a boot", "FEATURES_LEN", export.features_len()),
-        ("bytes of the longest upload", "UPLOAD_BYTES", upload),
-        ("bytes of an upload in 16 bits a number", "SMALL_UPLOAD_BYTES", small::frame_len(sizes.features)),
-        ("bytes of the longest broadcast", "BROADCAST_BYTES", broadcast),
-        ("bytes of a stored state", "STATE_BYTES", state),
-        ("bytes of a stored observation", "ENTRY_BYTES", entry),
-        ("bytes of the agreement", "AGREEMENT_BYTES", export.bytes.len()),
-    ];
-    let list = match &export.points {
+    let mut constants = match &export.agreement.protocol {
+        Protocol::Draws(draws) => of_draws(export, draws),
+        Protocol::Prior(prior) => of_prior(export, prior),
+    };
+    constants.push(("bytes of the agreement", "AGREEMENT_BYTES", export.bytes.len()));
+    let points = match &export.points {
         Points::Grid(per_axis) => {
             constants.push(("points along one axis of the grid of candidates", "POINTS_PER_AXIS", *per_axis as usize));
             String::new()
         }
         Points::List(points) => {
             constants.push(("coordinates of all candidates", "POINTS_LEN", points.len()));
-            list(points, export.scalar, export.agreement.dim as usize)
+            list(("the candidates in the unit box", "POINTS"), points, export)
+        }
+    };
+    let landmarks = match &export.landmarks[..] {
+        [] => String::new(),
+        landmarks => {
+            constants.push(("coordinates of all landmarks", "LANDMARKS_LEN", landmarks.len()));
+            list(("the landmarks of the features in the unit box", "LANDMARKS"), landmarks, export)
         }
     };
     let constants: String =
@@ -52,7 +50,7 @@ pub(super) fn text(export: &Export) -> String {
         "/* Scenario `{name}`, method `{method}`, for a device: written by `sordino export`, not by hand.\n *\n{seeds} */\n\
          #ifndef SORDINO_EXPORT_H\n#define SORDINO_EXPORT_H\n\n\
          /* The format that agents compute with and frames carry. */\ntypedef {number} sordino_number;\n\
-         {constants}{digest}{agreement}{list}{settings}\n#endif\n",
+         {constants}{digest}{agreement}{points}{landmarks}{settings}\n#endif\n",
         name = export.name,
         method = export.method.name(),
         digest =
@@ -69,7 +67,8 @@ pub(super) fn text(export: &Export) -> String {
 ///
 /// **Errors**: what the agent of `sordino.h` cannot do.
 fn settings(export: &Export) -> Result<Vec<(&'static str, String)>, &'static str> {
-    let (parameters, features) = (export.agreement.config.parameters(), export.agreement.features);
+    let draws = export.agreement.protocol.draws().ok_or("it knows no federated prior yet")?;
+    let (parameters, features) = (draws.config.parameters(), draws.features);
     if export.scalar == ScalarKind::F64 {
         return Err("it computes in single precision");
     }
@@ -151,19 +150,64 @@ fn initializer(fields: &[(&str, String)]) -> String {
     )
 }
 
-/// The candidates, one per line.
-fn list(points: &[f64], scalar: ScalarKind, dim: usize) -> String {
-    let number = |x: &f64| match scalar {
+/// Points, one per line: what they are, and the name of the array.
+fn list((what, name): (&str, &str), points: &[f64], export: &Export) -> String {
+    let number = |x: &f64| match export.scalar {
         ScalarKind::F32 => format!("{:?}f", *x as f32),
         ScalarKind::F64 => format!("{x:?}"),
     };
     let lines: String = points
-        .chunks(dim)
+        .chunks(export.agreement.dim as usize)
         .map(|point| format!("    {},\n", point.iter().map(number).collect::<Vec<_>>().join(", ")))
         .collect();
     format!(
-        "/* the candidates in the unit box, one a line */\nstatic const sordino_number SORDINO_POINTS[SORDINO_POINTS_LEN] = {{\n{lines}}};\n"
+        "/* {what}, one a line */\nstatic const sordino_number SORDINO_{name}[SORDINO_{name}_LEN] = {{\n{lines}}};\n"
     )
+}
+
+/// A constant: what it is, its name and value.
+type Constant = (&'static str, &'static str, usize);
+
+fn of_draws(export: &Export, draws: &DrawsProtocol) -> Vec<Constant> {
+    let (parameters, sizes) = (draws.config.parameters(), export.sizes(draws));
+    let [upload, broadcast] = export.frames();
+    let [state, entry] = export.stored();
+    let features = random_fourier::storage_len(sizes.dim, sizes.features);
+    vec![
+        ("D, axes of the domain", "DIM", sizes.dim),
+        ("M, shared features", "FEATURES", sizes.features),
+        ("P, sub-regions, a vector of a broadcast for each", "REGIONS", parameters.regions.count() as usize),
+        ("N_init + T, observations of a whole run", "OBSERVATIONS", sizes.observations),
+        ("numbers of the agent's log", "LOG_LEN", sizes.log()),
+        ("numbers of the agent's workspace", "WORKSPACE_LEN", sizes.workspace()),
+        ("numbers of the features, drawn once a boot", "FEATURES_LEN", features),
+        ("bytes of the longest upload", "UPLOAD_BYTES", upload),
+        ("bytes of an upload in 16 bits a number", "SMALL_UPLOAD_BYTES", small::frame_len(sizes.features)),
+        ("bytes of the longest broadcast", "BROADCAST_BYTES", broadcast),
+        ("bytes of a stored state", "STATE_BYTES", state),
+        ("bytes of a stored observation", "ENTRY_BYTES", entry),
+    ]
+}
+
+fn of_prior(export: &Export, prior: &PriorProtocol) -> Vec<Constant> {
+    let (m, n, rounds) = (prior.config.features(), prior.config.design_len(), prior.rounds as usize);
+    let [upload, broadcast] = export.frames();
+    let workspace = workspace_len(n + rounds, m, m, levels(&prior.models::<f64>()));
+    vec![
+        ("D, axes of the domain", "DIM", export.agreement.dim as usize),
+        ("points that may be queried", "CANDIDATES", export.candidates()),
+        ("M, features of the posterior, one for each landmark", "FEATURES", m),
+        ("observations before the first release", "INITIAL_POINTS", n),
+        ("T, queries after them", "ROUNDS", rounds),
+        ("releases, each with a frame down and a contribution up", "RELEASES", prior.releases() as usize),
+        ("numbers of the member's log", "LOG_LEN", log_len(n, rounds)),
+        ("numbers of the member's workspace", "WORKSPACE_LEN", workspace),
+        ("numbers of the posterior with its moments", "POSTERIOR_LEN", posterior_len(m)),
+        ("of which these are to be stored", "STORED_LEN", m + m * m),
+        ("numbers of scratch", "SCRATCH_LEN", member_scratch_len(m, n)),
+        ("bytes of a contribution", "UPLOAD_BYTES", upload),
+        ("bytes of the sums of a release", "BROADCAST_BYTES", broadcast),
+    ]
 }
 
 #[cfg(test)]

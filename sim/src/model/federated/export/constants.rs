@@ -1,22 +1,19 @@
 //! What the two languages say: sizes, bytes and candidates of one federation.
 
 use sordino_core::domain::Candidates;
-use sordino_core::features::random_fourier;
-use sordino_core::federated::exchange::{Agreement, Announced};
+use sordino_core::federated::exchange::{Agreement, Announced, DrawsProtocol, Protocol, PublicFeatures};
 use sordino_core::federated::{AgentState, Entry, OwnDraw, Sizes};
 use sordino_core::math::Scalar;
 use sordino_core::snapshot::max_bytes;
 use sordino_core::wire::frame_len_max;
 
-use super::super::{DriverError, context};
+use super::super::DriverError;
+use super::super::agreement::agreement;
 use crate::scenario::{Method, ScalarKind, Scenario};
 
 /// Why a scenario cannot be compiled into a device.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
-    /// The federated prior: no carrier knows its frames.
-    #[error("method {}: the federated prior runs in the simulator alone; --method names another", .0.name())]
-    Prior(Method),
     /// Joint draws need the factor of the prior over all candidates, which no device holds.
     #[error(
         "surrogate.own_draw is \"joint\", which needs a matrix over all candidates; a device's own draws are made of its \
@@ -47,6 +44,7 @@ pub struct Export {
     pub(super) method: Method,
     pub(super) scalar: ScalarKind,
     pub(super) agreement: Agreement,
+    pub(super) landmarks: Vec<f64>,
     pub(super) bytes: Vec<u8>,
     pub(super) points: Points,
 }
@@ -63,38 +61,38 @@ impl Export {
         deployment: u64,
         announced: Announced,
     ) -> Result<Self, ExportError> {
-        if method.is_prior() {
-            return Err(ExportError::Prior(method));
-        }
         if scenario.surrogate.own_draw == OwnDraw::Joint {
             return Err(ExportError::Joint);
         }
-        let agreement = context::agreement(scenario, method, candidates, dim, deployment, announced)?;
+        let (agreement, landmarks) = agreement(scenario, method, 0, candidates, dim, deployment, announced)?;
         let bytes = postcard::to_allocvec(&agreement).map_err(ExportError::Format)?;
         let scalar = scenario.surrogate.scalar;
         let points = match scalar {
             ScalarKind::F32 => points::<f32>(candidates, dim),
             ScalarKind::F64 => points::<f64>(candidates, dim),
         };
-        Ok(Export { name: scenario.name.clone(), method, scalar, agreement, bytes, points })
+        Ok(Export { name: scenario.name.clone(), method, scalar, agreement, landmarks, bytes, points })
     }
 
-    /// The sizes of the agent's memory.
-    pub(super) fn sizes(&self) -> Sizes {
-        let config = &self.agreement.config;
+    /// The sizes of the memory of an agent that shares draws.
+    pub(super) fn sizes(&self, draws: &DrawsProtocol) -> Sizes {
+        let config = &draws.config;
         Sizes::new(self.agreement.dim as usize, config.parameters().feature_count as usize, config.observations_max())
     }
 
-    /// How many numbers the features are.
-    pub(super) fn features_len(&self) -> usize {
-        let Sizes { dim, features, .. } = self.sizes();
-        random_fourier::storage_len(dim, features)
+    /// How many candidates there are.
+    pub(super) fn candidates(&self) -> usize {
+        let dim = self.agreement.dim as usize;
+        match &self.points {
+            Points::Grid(per_axis) => (*per_axis as usize).pow(dim as u32),
+            Points::List(points) => points.len() / dim,
+        }
     }
 
     /// Bytes of the longest frame up and down.
     pub(super) fn frames(&self) -> [usize; 2] {
-        let (scalar, config) = (self.agreement.scalar, &self.agreement.config);
-        [config.parameters().feature_count as usize, config.broadcast_len()].map(|len| frame_len_max(scalar, len))
+        let (scalar, protocol) = (self.agreement.scalar, &self.agreement.protocol);
+        [protocol.upload_len(), protocol.released_len()].map(|len| frame_len_max(scalar, len))
     }
 
     /// Bytes of the largest stored state, and of the largest stored observation.
@@ -108,14 +106,17 @@ impl Export {
 
     /// What the seeds mean, one comment line each.
     pub(super) fn seeds(&self) -> [String; 8] {
-        let features = self.agreement.features;
+        let (public, drawn) = match &self.agreement.protocol {
+            Protocol::Draws(draws) => {
+                let PublicFeatures { seed, run, .. } = draws.features;
+                (format!("feature seed {seed} (run {run})"), "features")
+            }
+            Protocol::Prior(_) => ("the seeds in the agreement".to_owned(), "designs and common draws"),
+        };
         [
+            format!("Seeds. Public: {public}, from which every party draws the same"),
             format!(
-                "Seeds. Public: feature seed {} (run {}), from which every party draws the same",
-                features.seed, features.run
-            ),
-            format!(
-                "features, and deployment {:016x}, a random number drawn once for the federation.",
+                "{drawn}, and deployment {:016x}, a random number drawn once for the federation.",
                 self.agreement.deployment
             ),
             "Secret: the seed of the agent's own draws (RunSeed::new(word, 0)). Draw its word from the".to_owned(),

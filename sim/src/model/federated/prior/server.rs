@@ -10,14 +10,14 @@ use sordino_core::linalg::packed_len;
 use sordino_core::math::Scalar;
 use sordino_core::random::{Party, Purpose};
 use sordino_host::ledger::Ledger;
-use sordino_host::server::{Population, ServerHost, SimulatedSources, StoredPosterior, StoredServer};
+use sordino_host::server::{Hosted, Population, ServerHost, SimulatedSources, StoredPosterior, StoredServer};
 
 use super::super::error::DriverError;
 use super::super::fabric::Partial;
 use super::super::host;
 use super::super::run::{Federated, Released};
 use super::context::PriorContext;
-use super::shard::{CommonDraw, PriorOrder};
+use super::shard::{CommonDraw, Last, PriorOrder};
 use crate::progress::Stage;
 use crate::scenario::Guarantee;
 
@@ -30,7 +30,11 @@ impl<T: Scalar> Federated for PriorContext<T> {
 
     fn server(self: &Arc<Self>, path: Option<&Path>, stored: Option<Self::Stored>) -> Result<Host<T>, DriverError> {
         let (sources, ledger) = (SimulatedSources::new(self.base.run.seed), host::ledger(&self.base, path)?);
-        let population = Population::new(self.clone(), self.plan()).map_err(ServerError::from)?;
+        let mut population = Population::new(self.clone(), self.plan()).map_err(ServerError::from)?;
+        // A checkpoint holds the posterior, not the sums that led to it.
+        if stored.is_none() {
+            population = population.that_sends_sums();
+        }
         Ok(ServerHost::new(population, sources, ledger, stored.map(|stored| (stored, &[][..])))?)
     }
 
@@ -39,10 +43,12 @@ impl<T: Scalar> Federated for PriorContext<T> {
     }
 
     fn query(&self, server: &mut Host<T>, round: u32) -> Result<PriorOrder<T>, DriverError> {
-        Ok(PriorOrder::Query { round, draw: draw(self, server, round)? })
+        Ok(PriorOrder::Query { round, draw: draw(self, server, round)?, last: last(server) })
     }
 
     fn contribute(&self, server: &mut Host<T>, round: u32) -> Result<Option<PriorOrder<T>>, DriverError> {
+        // Opening the next release is the end of the last.
+        let last = last(server);
         while next_round(server) == Some(round) {
             let release = server.state().broadcast();
             // A release that the budget refuses does not take place; the server then stands before the next.
@@ -51,7 +57,8 @@ impl<T: Scalar> Federated for PriorContext<T> {
                 let (terms, noise_multiplier) = server.method().open_terms(release).ok_or(unopened)?;
                 let (share, source) = (Some(server.share()?), server.kind());
                 let weights = Arc::from(server.method().posterior().weights());
-                let order = PriorOrder::Release { round, release, terms, weights, noise_multiplier, share, source };
+                let order =
+                    PriorOrder::Release { round, release, terms, weights, noise_multiplier, share, source, last };
                 return Ok(Some(order));
             }
         }
@@ -91,6 +98,12 @@ impl<T: Scalar> Federated for PriorContext<T> {
 /// The round after which the next release is made; nothing after the last.
 fn next_round<T: Scalar>(server: &Host<T>) -> Option<u32> {
     server.method().round_of(server.state().broadcast())
+}
+
+/// The last release that took place, if that was in this process.
+fn last<T: Scalar>(server: &Host<T>) -> Option<Last<T>> {
+    let (index, sums) = server.last_release().filter(|(_, sums)| server.method().broadcast_len() == sums.len())?;
+    Some((index, sums.into()))
 }
 
 /// The common draw w_t of round t, from a public stream, and Φw_t; nothing in round 0 and before the first release.

@@ -20,6 +20,9 @@ use crate::record::Source;
 /// The common draw w_t, M numbers, and Φw_t, one for each candidate; shared by all members.
 pub type CommonDraw<T> = Arc<(Vec<T>, Vec<T>)>;
 
+/// The last release that took place: its index, and its M + 1 sums.
+pub type Last<T> = (u32, Arc<[T]>);
+
 /// The part of an order that is the same for all members.
 #[derive(Clone)]
 pub enum PriorOrder<T> {
@@ -29,6 +32,9 @@ pub enum PriorOrder<T> {
         round: u32,
         /// `None` before the first release.
         draw: Option<CommonDraw<T>>,
+        /// For members that keep the posterior themselves; `None` before the first release, and on the way to another
+        /// process.
+        last: Option<Last<T>>,
     },
     /// Contributions to a release.
     Release {
@@ -46,6 +52,8 @@ pub enum PriorOrder<T> {
         share: Option<Arc<Share<Wiped<u8>>>>,
         /// How the noise will be drawn. An order of secret sources never leaves its process.
         source: SourceKind,
+        /// As in a round of queries.
+        last: Option<Last<T>>,
     },
 }
 
@@ -110,7 +118,7 @@ impl<T: Scalar> Agents for PriorContext<T> {
         seat: Seat<'_, T, AgentState>,
     ) -> Result<(), DriverError> {
         match order {
-            PriorOrder::Query { round, draw } => {
+            PriorOrder::Query { round, draw, .. } => {
                 let draw = draw.as_deref().map(|(weights, values)| Draw { weights, values });
                 self.query(public, (*round, draw), turn, seat)
             }

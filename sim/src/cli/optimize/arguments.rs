@@ -1,0 +1,112 @@
+//! The arguments of `sordino optimize`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::Value;
+use sordino_host::space::{Point, Space};
+
+use crate::cli::Format;
+use crate::cli::error::CliError;
+use crate::cli::number::{duration, whole};
+
+/// `sordino optimize`.
+///
+/// Asks your own command for values, one point after another, each chosen from all values so far. What was asked and
+/// answered is on the disk before anything is made of it, so a run that was killed goes on with --resume.
+#[derive(Clone, Debug, Args)]
+pub struct Arguments {
+    /// TOML file with the parameters and their ranges; --help shows one
+    #[arg(long, value_name = "FILE")]
+    pub space: PathBuf,
+    /// Command that measures a point, run by `sh -c`: it gets the parameters as variables `SORDINO_<NAME>` and as one line of
+    /// JSON on standard input; the last line it prints is the value. Processes that it starts end with it
+    #[arg(long, value_name = "COMMAND")]
+    pub command: String,
+    /// Number of values to learn, those of an earlier run included
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(1, 10_000))]
+    pub evaluations: u32,
+    /// Seed of the first questions [default: the `seed` of the space file, or 0]
+    #[arg(long, value_name = "SEED", value_parser = whole::<u64>(0, i64::MAX as u64))]
+    pub seed: Option<u64>,
+    /// Number of commands at a time. A question counts those under way, so questions depend on the order in which commands
+    /// end; with one at a time they depend on the values alone
+    #[arg(long, value_name = "N", default_value = "1", value_parser = whole::<u16>(1, 1024))]
+    pub jobs: u16,
+    /// Folder for what was asked and answered, the best point and a picture
+    #[arg(long, value_name = "DIR", default_value = "sordino-optimize")]
+    pub out: PathBuf,
+    /// Go on in the folder; questions that were under way are asked again first
+    #[arg(long)]
+    pub resume: bool,
+    /// Prior file to begin with: what others learned of the same parameters (`sordino prior show`). Nothing is told to them
+    #[arg(long, value_name = "FILE")]
+    pub prior: Option<PathBuf>,
+    /// Value of a parameter that the space file calls context: the same in every question of this run
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub given: Vec<String>,
+    /// Kill a command that takes longer, with what it started, and count it as failed [default: none]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub time_limit: Option<Duration>,
+    /// How often a command that fails is tried again for the same point, after 1 s, 2 s, 4 s, … of at most a minute
+    #[arg(long, value_name = "TIMES", default_value = "3", value_parser = whole::<u32>(0, 1000))]
+    pub retries: u32,
+    /// Text for people or one JSON object
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// A space file as `--help` shows it.
+pub const EXAMPLE: &str = "\
+goal = \"minimize\"          # or \"maximize\"
+value = \"validation loss\"  # free words, shown with the results
+
+[parameters.rate]          # SORDINO_RATE, and in the JSON on standard input
+low = 1e-4
+high = 1
+scale = \"log\"              # or \"linear\", the default
+
+[parameters.depth]
+low = 1
+high = 8
+integer = true
+
+[parameters.kind]
+choices = [\"adam\", \"sgd\"]  # texts, numbers, truth values; `ordered = true` if they stand in an order
+
+[parameters.load]          # given by --given load=0.5, not searched
+low = 0
+high = 1
+context = true
+";
+
+impl Arguments {
+    /// The values of the parameters that are given.
+    ///
+    /// **Errors**: no NAME=VALUE, or one that the space does not admit.
+    pub fn context(&self, space: &Space) -> Result<Value, CliError> {
+        let mut point = Point::new();
+        for given in &self.given {
+            let Some((name, text)) = given.split_once('=') else {
+                return Err(CliError::input(format!(
+                    "--given {given}: admissible: NAME=VALUE, as in --given load=0.5"
+                )));
+            };
+            let value = serde_json::from_str(text).unwrap_or_else(|_| Value::from(text));
+            if point.insert(name.to_owned(), value).is_some() {
+                return Err(CliError::input(format!("--given {name}: given twice")));
+            }
+        }
+        let context = Value::Object(point);
+        match space.context(&context) {
+            Ok(_) => Ok(context),
+            Err(error) => {
+                let needed = space.parameters().iter().filter(|parameter| parameter.context);
+                let needed: Vec<String> = needed.map(|parameter| format!("--given {}=VALUE", parameter.name)).collect();
+                let needed = if needed.is_empty() { "no --given".into() } else { needed.join(" ") };
+                Err(CliError::input(format!("{error}; this space takes {needed}; nothing was run")))
+            }
+        }
+    }
+}

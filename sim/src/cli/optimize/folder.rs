@@ -1,0 +1,154 @@
+//! The folder of `sordino optimize`: what happened, line by line, and what is made of it.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use sordino_host::prior::PriorFile;
+use sordino_host::search::{Event, Head, Search};
+use sordino_host::space::BYTES_MAX;
+
+use super::picture::{self, so_far};
+use crate::cli::error::CliError;
+use crate::files::{FolderLock, read_to_string_bounded, write_atomically};
+
+/// What was asked and answered: a line of JSON each, durable before anything is made of it.
+pub const STORE: &str = "search.jsonl";
+/// The store is read up to this length.
+const STORE_MAX: u64 = 1 << 30;
+
+/// The folder of a search, which this process alone writes into.
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+    store: File,
+    _lock: FolderLock,
+}
+
+impl Folder {
+    /// The folder at `path` and the search in it: a new one, or, to go on, the one that is there.
+    ///
+    /// **Errors**: a folder with a search where none is to be gone on with; a search of another space, goal or seed; a
+    /// line that is none, by its number; those of the system.
+    pub fn open(path: &Path, head: &Head, prior: Option<&PriorFile>, resume: bool) -> Result<(Self, Search), CliError> {
+        let shown = path.display();
+        let failed = |error: std::io::Error| CliError::failure(format!("{shown}: {error}"));
+        fs::create_dir_all(path).map_err(failed)?;
+        let lock = FolderLock::take(path).map_err(CliError::failure)?;
+        let place = path.join(STORE);
+        let text = if place.exists() { whole_lines(&place)? } else { String::new() };
+        if !text.is_empty() && !resume {
+            return Err(CliError::input(format!(
+                "{shown}: holds a search already; --resume goes on with it, --out names another folder; nothing was run"
+            )));
+        }
+        let begun = match prior {
+            None => Search::new(head.clone()),
+            Some(file) => Search::guided(head.clone(), file),
+        };
+        let begun = begun.map_err(CliError::input)?;
+        let head = begun.head().clone();
+        let search = if text.is_empty() {
+            begun
+        } else {
+            let read = match prior {
+                None => Search::parse(&text),
+                Some(file) => Search::parse_guided(&text, file),
+            };
+            let search = read.map_err(|error| {
+                CliError::input(format!("{}: {}; nothing was run", place.display(), crate::text::chain(&error)))
+            })?;
+            if let Some(what) = search.head().differs(&head) {
+                return Err(CliError::input(format!(
+                    "{shown}: holds a search with another {what}; name another folder by --out, or give the same {what}; \
+                     nothing was run"
+                )));
+            }
+            search
+        };
+        let mut store = OpenOptions::new().create(true).truncate(false).write(true).open(&place).map_err(failed)?;
+        // Half a line of a process that was killed is written over.
+        store.set_len(text.len() as u64).and_then(|()| store.seek(SeekFrom::End(0))).map_err(failed)?;
+        let mut folder = Folder { path: path.to_owned(), store, _lock: lock };
+        if text.is_empty() {
+            folder.append(&Search::head_line(&head))?;
+        }
+        Ok((folder, search))
+    }
+
+    /// Writes down what happened last, and waits until it is on the disk.
+    ///
+    /// **Errors**: those of the system.
+    pub fn record(&mut self, search: &Search) -> Result<(), CliError> {
+        search.events().last().map_or(Ok(()), |event: &Event| self.append(&Search::line(event)))
+    }
+
+    fn append(&mut self, line: &str) -> Result<(), CliError> {
+        let written = self.store.write_all(line.as_bytes()).and_then(|()| self.store.sync_data());
+        written.map_err(|error| CliError::failure(format!("{}: {error}", self.path.join(STORE).display())))
+    }
+
+    /// Writes `best.json`, `history.csv` and the picture anew.
+    ///
+    /// **Errors**: those of the system.
+    pub fn publish(&self, search: &Search, value: Option<&str>) -> Result<(), CliError> {
+        let text = serde_json::to_string_pretty(&result(search, value)?).map_err(CliError::failure)? + "\n";
+        let mut files = vec![("best.json", text), ("history.csv", history(search))];
+        if let Some(picture) = picture::best_so_far(search, value) {
+            files.push(("best.svg", picture));
+        }
+        for (name, text) in files {
+            let path = self.path.join(name);
+            write_atomically(&path, text.as_bytes())
+                .map_err(|error| CliError::failure(format!("{}: {error}", path.display())))?;
+        }
+        Ok(())
+    }
+}
+
+/// The store up to its last whole line.
+fn whole_lines(path: &Path) -> Result<String, CliError> {
+    let mut text = read_to_string_bounded(path, STORE_MAX.max(BYTES_MAX))
+        .map_err(|error| CliError::input(format!("{}: {error}; nothing was run", path.display())))?;
+    text.truncate(text.rfind('\n').map_or(0, |last| last + 1));
+    Ok(text)
+}
+
+/// All that was learned, as one JSON object.
+///
+/// **Errors**: the surrogate's.
+pub fn result(search: &Search, value: Option<&str>) -> Result<Value, CliError> {
+    let pair = |(point, value)| json!({"point": Value::Object(point), "value": value});
+    let recommended = search.recommend().map_err(CliError::failure)?;
+    Ok(json!({
+        "best": search.best().map(pair),
+        "recommended": recommended.map(|(point, estimate)| {
+            json!({"point": Value::Object(point), "mean": estimate.mean, "std": estimate.std})
+        }),
+        "goal": search.head().goal,
+        "value": value,
+        "seed": search.head().seed,
+        "prior": search.head().prior,
+        "evaluations": search.len(),
+        "failed": search.failed(),
+        "history": search.history().map(pair).collect::<Vec<_>>(),
+    }))
+}
+
+/// The values in the order in which they were learned, with the best so far.
+fn history(search: &Search) -> String {
+    let names = search.head().space.parameters().iter().map(|parameter| parameter.name.clone());
+    let header: Vec<String> =
+        ["evaluation".to_owned()].into_iter().chain(names).chain(["value".to_owned(), "best".to_owned()]).collect();
+    let mut text = crate::world::rows::line(&header);
+    for (place, (point, value, best)) in so_far(search).into_iter().enumerate() {
+        let shown = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let inputs = search.head().space.parameters().iter();
+        let inputs = inputs.map(|parameter| point.get(&parameter.name).map(shown).unwrap_or_default());
+        let fields: Vec<String> =
+            [(place + 1).to_string()].into_iter().chain(inputs).chain([value.to_string(), best.to_string()]).collect();
+        text.push_str(&crate::world::rows::line(&fields));
+    }
+    text
+}

@@ -1,0 +1,301 @@
+//! `sordino optimize`: Bayesian optimisation of a user's own command, without privacy.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `arguments` | what is asked |
+//! | `folder` | what is kept, and how a search goes on |
+//! | `picture` | best so far |
+//! | [`sordino_host::search`] | which point next |
+//! | [`sordino_host::tune::command`] | one run of the command |
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use sordino_core::prior::Reading;
+use sordino_host::files::read_text;
+use sordino_host::prior::PriorFile;
+use sordino_host::search::{Head, Search, VALUE_MAX};
+use sordino_host::space::{BYTES_MAX, Goal, Point, Space, SpaceFile};
+use sordino_host::tune::command::{Failure, Job, run};
+use sordino_host::tune::score;
+use sordino_host::tune::stop::Stop;
+
+use super::error::CliError;
+use super::{Format, print, print_json};
+use crate::progress::log::note;
+use crate::text::significant;
+
+mod arguments;
+mod folder;
+mod picture;
+
+pub use arguments::Arguments;
+use folder::{Folder, result};
+
+/// The longest pause before a command is tried again.
+const PAUSE_MAX: Duration = Duration::from_secs(60);
+/// Questions that may fail in a row, after all tries, before the run ends.
+const FAILED_MAX: usize = 10;
+
+/// The end of the long help: a space file.
+pub fn long_help() -> String {
+    format!("A space file:\n\n{}", arguments::EXAMPLE)
+}
+
+/// A question that a command was asked, and what became of it; nothing if the run was stopped.
+type Answer = (Point, Option<Result<f64, String>>);
+
+/// Asks until as many values are known as were wanted.
+pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
+    let stop = Stop::on_signals().map_err(|error| CliError::failure(format!("signals: {error}")))?;
+    let text = read_text(&arguments.space, BYTES_MAX).map_err(CliError::input)?;
+    let file = SpaceFile::parse(&arguments.space.display().to_string(), &text).map_err(CliError::input)?;
+    let context = arguments.context(&file.space)?;
+    told_of(&file);
+    let goal = file.goal.unwrap_or(Goal::Minimize);
+    let head = Head::new(file.space.clone(), goal, arguments.seed.or(file.seed).unwrap_or(0));
+    let prior = arguments.prior.as_deref().map(PriorFile::load).transpose().map_err(CliError::input)?;
+    let (folder, search) = Folder::open(&arguments.out, &head, prior.as_ref(), arguments.resume)?;
+    prior.iter().for_each(told_of_prior);
+    let wanted = wanted(arguments, &search);
+    let mut course =
+        Course { arguments, context, wanted, value: file.value.as_deref(), folder, search, running: 0, failed: 0 };
+    let ended = course.run(&stop);
+    course.folder.publish(&course.search, course.value)?;
+    ended?;
+    course.tell()
+}
+
+/// Says which keys of the file are another command's, and what it does not say.
+fn told_of(file: &SpaceFile) {
+    let points = file.points.iter().any(Option::is_some);
+    let given = [("design", file.design.is_some()), ("candidates", file.candidates.is_some()), ("points", points)];
+    let others: Vec<&str> = given.into_iter().filter(|(_, given)| *given).map(|(key, _)| key).collect();
+    if !others.is_empty() {
+        note(&format!("{} of the space file: for `sordino tune`, not used here", others.join(", ")));
+    }
+    if file.goal.is_none() {
+        note("the space file names no goal: smaller values are better");
+    }
+}
+
+/// Says what the search begins with, and what of it.
+fn told_of_prior(file: &PriorFile) {
+    let label = &file.label;
+    let read = match Reading::of(Some(label.self_test)) {
+        Reading::Trusted => "the search begins with it",
+        Reading::Doubted => "the search weighs it by its own first values",
+        _ => "its self-test speaks against it, and the search does not read it",
+    };
+    note(&format!("prior file: {} contributors of {}; {read}", label.contributors, label.dataset));
+}
+
+/// Number of values to learn: no more than there are points.
+fn wanted(arguments: &Arguments, search: &Search) -> usize {
+    let wanted = arguments.evaluations as usize;
+    let points = search.head().space.core().ok().and_then(|space| space.count());
+    match points.and_then(|points| usize::try_from(points).ok()) {
+        Some(points) if points < wanted => {
+            note(&format!("the space has {points} points: {points} evaluations"));
+            points
+        }
+        _ => wanted,
+    }
+}
+
+/// A search under way, and the commands that run for it.
+struct Course<'a> {
+    arguments: &'a Arguments,
+    context: Value,
+    wanted: usize,
+    value: Option<&'a str>,
+    folder: Folder,
+    search: Search,
+    running: usize,
+    /// Questions that failed in a row.
+    failed: usize,
+}
+
+impl Course<'_> {
+    /// Asks and waits, until enough is known or too much failed.
+    fn run(&mut self, stop: &Stop) -> Result<(), CliError> {
+        let arguments = self.arguments;
+        let space = self.search.head().space.clone();
+        let (sender, answers) = channel();
+        std::thread::scope(|scope| {
+            // What was under way when an earlier run ended.
+            let mut waiting = self.search.pending();
+            waiting.reverse();
+            let ended = loop {
+                let room = self.running < usize::from(arguments.jobs) && stop.wishes() == 0;
+                let next = if room { self.next(&mut waiting) } else { Ok(None) };
+                match next {
+                    Ok(Some(point)) => {
+                        self.running += 1;
+                        let (space, sender) = (&space, Sender::clone(&sender));
+                        scope.spawn(move || {
+                            let answer = asked(arguments, space, &point, stop);
+                            // Nobody waits for it after an error.
+                            drop(sender.send((point, answer)));
+                        });
+                    }
+                    Ok(None) if self.running == 0 => break Ok(()),
+                    Ok(None) => {
+                        if let Err(error) = self.wait(&answers) {
+                            break Err(error);
+                        }
+                    }
+                    Err(error) => break Err(error),
+                }
+            };
+            if ended.is_err() {
+                stop.wish();
+            }
+            ended
+        })?;
+        if stop.wishes() > 0 {
+            let (out, known) = (arguments.out.display(), self.search.len());
+            return Err(CliError::failure(format!(
+                "interrupted: every command was ended; {known} values are kept in {out}; the same command with --resume \
+                 goes on"
+            )));
+        }
+        Ok(())
+    }
+
+    /// The next question, if there is to be one.
+    fn next(&mut self, waiting: &mut Vec<Point>) -> Result<Option<Point>, CliError> {
+        if self.search.len() + self.running >= self.wanted {
+            return Ok(None);
+        }
+        let point = match waiting.pop() {
+            Some(point) => point,
+            None if self.exhausted() => return Ok(None),
+            None => {
+                let point = self.search.ask(&self.context).map_err(CliError::failure)?;
+                self.folder.record(&self.search)?;
+                point
+            }
+        };
+        let at = self.search.len() + self.search.failed() + self.running + 1;
+        note(&format!("question {at}: {}; waiting for {}", shown(&point), commands(self.running + 1)));
+        Ok(Some(point))
+    }
+
+    /// Whether every point of the space was asked.
+    fn exhausted(&self) -> bool {
+        let points = self.search.head().space.core().ok().and_then(|space| space.count());
+        points.is_some_and(|points| {
+            (self.search.len() + self.search.failed() + self.search.pending().len()) as u64 >= points
+        })
+    }
+
+    /// Waits for one command to end, and writes down what it said.
+    fn wait(&mut self, answers: &Receiver<Answer>) -> Result<(), CliError> {
+        let (point, answer) = answers.recv().map_err(CliError::failure)?;
+        self.running -= 1;
+        let shown = shown(&point);
+        match answer {
+            None => return Ok(()),
+            Some(Ok(value)) => {
+                self.search.tell(&Value::Object(point), value).map_err(CliError::failure)?;
+                self.failed = 0;
+                self.folder.record(&self.search)?;
+                let best = self.search.best().map_or(value, |(_, best)| best);
+                note(&format!(
+                    "{} of {}: {} at {shown}; best {}",
+                    self.search.len(),
+                    self.wanted,
+                    significant(value, 6),
+                    significant(best, 6)
+                ));
+            }
+            Some(Err(why)) => {
+                self.search.fail(&Value::Object(point)).map_err(CliError::failure)?;
+                self.failed += 1;
+                self.folder.record(&self.search)?;
+                note(&format!("no value at {shown}: the command {why}"));
+                if self.failed >= FAILED_MAX {
+                    return Err(CliError::failure(format!(
+                        "{FAILED_MAX} questions in a row failed, the last because the command {why}; what was learned is \
+                         in {}, and --resume goes on",
+                        self.arguments.out.display()
+                    )));
+                }
+            }
+        }
+        self.folder.publish(&self.search, self.value)
+    }
+
+    /// The results on standard output.
+    fn tell(&self) -> Result<(), CliError> {
+        let Some((point, best)) = self.search.best() else {
+            return Err(CliError::failure("no question was answered"));
+        };
+        if self.arguments.format == Format::Json {
+            return print_json(&result(&self.search, self.value)?);
+        }
+        let name = self.value.unwrap_or("value");
+        let mut text = format!("best {name}: {} at {}\n", significant(best, 6), shown(&point));
+        if let Some((point, estimate)) = self.search.recommend().map_err(CliError::failure)? {
+            let (mean, std) = (significant(estimate.mean, 4), significant(estimate.std, 2));
+            text.push_str(&format!("recommended: {}, where {mean} ± {std} is expected\n", shown(&point)));
+        }
+        let failed = match self.search.failed() {
+            0 => String::new(),
+            count => format!(", {count} questions failed"),
+        };
+        let (count, out) = (self.search.len(), self.arguments.out.display());
+        print(&format!("{text}{count} evaluations{failed}; best.json, history.csv and best.svg are in {out}\n"))
+    }
+}
+
+fn commands(count: usize) -> String {
+    if count == 1 { "1 command".into() } else { format!("{count} commands") }
+}
+
+/// A point as people read it.
+fn shown(point: &Point) -> String {
+    let value = |value: &Value| match (value.as_f64(), value.as_str()) {
+        (Some(x), _) if x.fract() != 0.0 => significant(x, 4),
+        (_, Some(text)) => text.to_owned(),
+        _ => value.to_string(),
+    };
+    point.iter().map(|(name, of)| format!("{name} = {}", value(of))).collect::<Vec<_>>().join(", ")
+}
+
+/// Runs the command for one point, again if it fails; nothing if the run is stopped.
+fn asked(arguments: &Arguments, space: &Space, point: &Point, stop: &Stop) -> Option<Result<f64, String>> {
+    let (mut pause, mut tries) = (Duration::from_secs(1), 0);
+    let input = Value::Object(point.clone()).to_string() + "\n";
+    let job = Job {
+        command: &arguments.command,
+        input: &input,
+        variables: &space.environment(point),
+        time_max: arguments.time_limit.unwrap_or(Duration::MAX),
+        show_errors: true,
+    };
+    loop {
+        let why = match run(&job, stop).and_then(|line| score::number(&line)) {
+            Ok(value) if value.abs() <= VALUE_MAX => return Some(Ok(value)),
+            Ok(value) => format!("printed {value}; admissible: a number up to {VALUE_MAX:e}"),
+            Err(Failure::Interrupted) => return None,
+            Err(why) => why.to_string(),
+        };
+        if tries == arguments.retries {
+            return Some(Err(why));
+        }
+        tries += 1;
+        let (seconds, all) = (pause.as_secs(), arguments.retries);
+        note(&format!("{}: the command {why}; tried again in {seconds} s ({tries} of {all} times)", shown(point)));
+        let start = Instant::now();
+        while start.elapsed() < pause {
+            if stop.wishes() > 0 {
+                return None;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        pause = (2 * pause).min(PAUSE_MAX);
+    }
+}

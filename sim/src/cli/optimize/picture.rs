@@ -1,0 +1,63 @@
+//! The picture of `sordino optimize`: every value, and the best so far.
+
+use sordino_host::search::Search;
+use sordino_host::space::{Goal, Point as Setting};
+
+use crate::report::chart::{Chart, Curve, Point, Scale};
+use crate::report::figure::{compose, scale};
+use crate::text::significant;
+
+/// The picture as SVG; nothing before the first value.
+pub fn best_so_far(search: &Search, value: Option<&str>) -> Option<String> {
+    let all = so_far(search);
+    let (_, _, best) = all.last()?;
+    let (name, goal) = (value.unwrap_or("value"), search.head().goal);
+    let curve = |class, label: &str, note: String, points| Curve { class, label: label.into(), note, points };
+    let at = |place: usize| place as f64 + 1.0;
+    let values = all.iter().enumerate().map(|(place, (_, told, _))| Point::bare(at(place), *told)).collect();
+    let mut steps = Vec::new();
+    for (place, (_, _, known)) in all.iter().enumerate() {
+        // The best stays until another one is known.
+        let before = place.checked_sub(1).and_then(|before| all.get(before));
+        steps.extend(before.map(|(_, _, before)| Point::bare(at(place), *before)));
+        steps.push(Point::bare(at(place), *known));
+    }
+    let curves = vec![
+        curve("ash", "each value", String::new(), values),
+        curve("blue", "best so far", significant(*best, 4), steps),
+    ];
+    let low = all.iter().map(|told| told.1).fold(f64::INFINITY, f64::min);
+    let high = all.iter().map(|told| told.1).fold(f64::NEG_INFINITY, f64::max);
+    let (scale, y_max, kind) = if low > 0.0 && goal == Goal::Minimize {
+        scale(all.iter().map(|told| told.1), high)
+    } else {
+        let edge = if high > low { 0.05 * (high - low) } else { high.abs().max(1.0) * 0.05 };
+        (Scale::Linear { from: low - edge }, high + edge, "")
+    };
+    let better = if goal == Goal::Minimize { "lower is better" } else { "higher is better" };
+    let chart = Chart {
+        title: String::new(),
+        x_label: "evaluation".into(),
+        y_label: format!("{name}{kind}; {better}"),
+        curves,
+        scale,
+        y_max,
+    };
+    let failed = match search.failed() {
+        0 => String::new(),
+        count => format!("; {count} questions failed and are not shown"),
+    };
+    let line = format!("{} evaluations, seed {}{failed}.", all.len(), search.head().seed);
+    Some(compose("Best so far", &[name, &line], &[chart], None))
+}
+
+/// Points, values and the best so far, in order.
+pub fn so_far(search: &Search) -> Vec<(Setting, f64, f64)> {
+    let (goal, mut best) = (search.head().goal, None);
+    let all = search.history().map(|(point, value)| {
+        let known = best.filter(|known| !goal.prefers(value, *known)).unwrap_or(value);
+        best = Some(known);
+        (point, value, known)
+    });
+    all.collect()
+}

@@ -1,0 +1,98 @@
+//! `sordino prior export`: a file as constants for a device.
+
+use std::fmt::Write;
+
+use clap::{Args, ValueEnum};
+use sordino_host::prior::PriorFile;
+
+use super::file::OfFile;
+use crate::cli::error::CliError;
+use crate::cli::print;
+use crate::text::significant_up;
+
+/// `sordino prior export`.
+#[derive(Clone, Debug, Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    of: OfFile,
+    /// Language of the constants
+    #[arg(long, value_enum)]
+    lang: Language,
+}
+
+/// What reads the constants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Language {
+    /// A module for `sordino_core::prior::PublicPrior`
+    Rust,
+    /// A header with arrays
+    C,
+}
+
+/// Prints the constants.
+pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
+    let file = arguments.of.load()?;
+    let dim = file.landmarks.len() / file.features().max(1);
+    let lists = [("LANDMARKS", &file.landmarks), ("WEIGHTS", &file.weights), ("COVARIANCE", &file.covariance)];
+    print(&match arguments.lang {
+        Language::Rust => rust(&file, dim, lists),
+        Language::C => c(&file, dim, lists),
+    })
+}
+
+/// What every reader should know, a line each.
+fn facts(file: &PriorFile, dim: usize) -> Vec<String> {
+    let label = &file.label;
+    let mut lines = vec![
+        format!("A prior file of {} contributors; SHA-256 {}", label.contributors, file.digest()),
+        format!(
+            "epsilon {} at delta {}{}",
+            significant_up(label.epsilon, 4),
+            label.delta,
+            if label.simulated { "; simulated, protects nobody" } else { "" }
+        ),
+        format!("{} landmarks of {dim} coordinates from 0 to 1:", file.features()),
+    ];
+    lines.extend(label.space.parameters().iter().map(|p| format!("  {}: {}", p.name, p.values.admissible())));
+    lines
+}
+
+/// Numbers in lines, so that they are read back to the bit.
+fn numbers(list: &[f32]) -> String {
+    let mut out = String::new();
+    for line in list.chunks(8) {
+        let line: Vec<String> = line.iter().map(|x| format!("{x:?}")).collect();
+        // A String takes every write.
+        let _ = writeln!(out, "    {},", line.join(", "));
+    }
+    out
+}
+
+fn rust(file: &PriorFile, dim: usize, lists: [(&str, &Vec<f32>); 3]) -> String {
+    let mut out = String::new();
+    facts(file, dim).iter().for_each(|line| out.push_str(&format!("//! {line}\n")));
+    out.push_str("\nuse sordino_core::prior::PriorNumbers;\n\n");
+    for (name, list) in lists {
+        out.push_str(&format!("static {name}: [f32; {}] = [\n{}];\n\n", list.len(), numbers(list)));
+    }
+    out.push_str(&format!(
+        "/// What `PublicPrior::attach` reads.\npub static NUMBERS: PriorNumbers<'static, f32> = PriorNumbers {{\n    dim: \
+         {dim},\n    landmarks: &LANDMARKS,\n    lengthscale: {:?},\n    weights: &WEIGHTS,\n    covariance: \
+         &COVARIANCE,\n    self_test: {:?},\n}};\n",
+        file.label.lengthscale, file.label.self_test as f32
+    ));
+    out
+}
+
+fn c(file: &PriorFile, dim: usize, lists: [(&str, &Vec<f32>); 3]) -> String {
+    let lines: Vec<String> = facts(file, dim).iter().map(|line| format!(" * {line}")).collect();
+    let mut out = format!("/*\n{}\n */\n", lines.join("\n"));
+    out.push_str(&format!("#define SORDINO_PRIOR_DIM {dim}\n#define SORDINO_PRIOR_LANDMARKS {}\n", file.features()));
+    out.push_str(&format!("#define SORDINO_PRIOR_LENGTHSCALE {:?}f\n", file.label.lengthscale));
+    out.push_str(&format!("#define SORDINO_PRIOR_SELF_TEST {:?}f\n", file.label.self_test as f32));
+    for (name, list) in lists {
+        let text = numbers(list).replace(',', "f,");
+        out.push_str(&format!("static const float SORDINO_PRIOR_{name}_OF[{}] = {{\n{text}}};\n", list.len()));
+    }
+    out
+}

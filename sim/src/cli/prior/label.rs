@@ -1,0 +1,131 @@
+//! `sordino prior show` and `verify`: a file's label, for people and programs.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::Value;
+use sordino_host::prior::PriorFile;
+use sordino_host::prior::worth::{WITH, WITHOUT, Worth, reading, worth};
+use sordino_host::space::{Goal, Parameter};
+
+use super::file::OfFile;
+use super::picture;
+use crate::cli::error::CliError;
+use crate::cli::{Format, print, print_json};
+use crate::files::write_atomically;
+use crate::text::{significant, significant_up};
+
+/// `sordino prior show`.
+#[derive(Clone, Debug, Args)]
+pub struct Show {
+    #[command(flatten)]
+    of: OfFile,
+    /// Draw what the file believes along each parameter into this file; its name ends with .svg
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Text for people or one JSON object
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// `sordino prior verify`.
+#[derive(Clone, Debug, Args)]
+pub struct Verify {
+    #[command(flatten)]
+    of: OfFile,
+}
+
+/// Prints the label.
+pub fn show(arguments: &Show) -> Result<(), CliError> {
+    let file = arguments.of.load()?;
+    if let Some(path) = &arguments.out {
+        if path.extension().is_none_or(|extension| extension != "svg") {
+            return Err(CliError::input(format!("--out {}: admissible: a name that ends with .svg", path.display())));
+        }
+        let drawn = picture::along_parameters(&file)?;
+        write_atomically(path, drawn.as_bytes())
+            .map_err(|error| CliError::failure(format!("{}: {error}", path.display())))?;
+    }
+    match arguments.format {
+        Format::Json => print_json(&facts(&file)?),
+        Format::Text => print(&text(&file)?),
+    }
+}
+
+/// Says that a file is whole, or refuses it.
+pub fn verify(arguments: &Verify) -> Result<(), CliError> {
+    let file = arguments.of.load()?;
+    // Whether the numbers are a posterior is found out by a reader.
+    worth(&file).map_err(CliError::input)?;
+    let (digest, epsilon) = (file.digest(), significant(file.label.epsilon, 4));
+    print(&format!(
+        "whole: SHA-256 {digest}\nits noise multipliers cost no more than the label says, ε {epsilon}\nnot signed: who \
+         wrote it is not known, compare the digest with the publisher's\n"
+    ))
+}
+
+fn simulated_worth(file: &PriorFile) -> Result<Worth, CliError> {
+    worth(file).map_err(CliError::input)
+}
+
+/// The label as JSON.
+pub fn facts(file: &PriorFile) -> Result<Value, CliError> {
+    sordino_host::prior::worth::facts(file).map_err(CliError::input)
+}
+
+/// The label in words.
+pub fn text(file: &PriorFile) -> Result<String, CliError> {
+    let label = &file.label;
+    let mut out = String::new();
+    let mut line = |name: &str, what: String| out.push_str(&format!("{name:<14} {what}\n"));
+    let value = label.value.as_deref().unwrap_or("value");
+    let goal = if label.goal == Goal::Minimize { "smaller is better" } else { "larger is better" };
+    line("value", format!("{value}, {goal}"));
+    for parameter in label.space.parameters() {
+        line("parameter", shown(parameter));
+    }
+    let by = label.by.as_ref().map_or(String::new(), |by| format!(", by {by}"));
+    let day = label.published.as_ref().map_or(String::new(), |day| format!(", {day}"));
+    line("data set", format!("{}{by}{day}", label.dataset));
+    if let Some(note) = &label.note {
+        line("note", note.clone());
+    }
+    line("contributors", format!("{}, in {} releases", label.contributors, label.releases));
+    if label.simulated {
+        line("protected", "nobody: this is a simulation, whose noise can be predicted".into());
+    } else {
+        line("protected", "each contributor, against every reader, for ever".into());
+    }
+    let (epsilon, delta) = (significant_up(label.epsilon, 4), significant(label.delta, 3));
+    line("ε", format!("{epsilon} at δ = {delta}: whether a contributor was used or counted as nothing"));
+    line(
+        "",
+        format!(
+            "{} at the same δ: between any two things it may have contributed",
+            significant_up(label.replace_epsilon, 4)
+        ),
+    );
+    line("worth", worth_in_words(file, &simulated_worth(file)?));
+    line("digest", file.digest());
+    Ok(out)
+}
+
+fn worth_in_words(file: &PriorFile, worth: &Worth) -> String {
+    let (saved, most) = (worth.saved(), WITHOUT - WITH);
+    let b = significant(file.label.self_test, 3);
+    match (reading(file), saved) {
+        ("not read", _) => format!("nothing at this ε and number of contributors: a search does not read it (B = {b})"),
+        (_, 0) => format!("nothing, by a simulation on its own posterior (B = {b})"),
+        (read, saved) => {
+            let more = if saved >= most { " or more" } else { "" };
+            let saved = if saved == 1 { "1 evaluation".into() } else { format!("{saved} evaluations") };
+            let read = if read == "trusted" { "" } else { "; a search weighs it by its own first values" };
+            format!("{saved}{more} of a newcomer, by a simulation on its own posterior (B = {b}){read}")
+        }
+    }
+}
+
+fn shown(parameter: &Parameter) -> String {
+    let context = if parameter.context { ", given with each question" } else { "" };
+    format!("{}: {}{context}", parameter.name, parameter.values.admissible())
+}

@@ -1,0 +1,112 @@
+//! What a file believes along each parameter, the others where it believes the best.
+
+use sordino_core::domain::sobol::coordinate;
+use sordino_host::prior::PriorFile;
+use sordino_host::prior::guide::{Believed, Guide};
+use sordino_host::space::{Parameter, Values};
+
+use crate::cli::error::CliError;
+use crate::report::chart::{Chart, Curve, Point, Ruler, Scale};
+use crate::report::figure::compose_over;
+use crate::text::significant;
+
+/// Points that are looked at for the best.
+const POINTS: u32 = 1000;
+/// Points of a curve over a range of numbers.
+const ALONG: u32 = 61;
+
+/// A parameter with the curve along it.
+struct Along<'a> {
+    parameter: &'a Parameter,
+    points: Vec<Point>,
+}
+
+/// The picture as SVG: a panel for each parameter, mean and one standard deviation to either side.
+///
+/// **Errors**: a file whose numbers are no posterior.
+pub fn along_parameters(file: &PriorFile) -> Result<String, CliError> {
+    let label = &file.label;
+    let curves = curves(file)?;
+    let all = || curves.iter().flat_map(|along| &along.points);
+    let low = all().map(|point| point.low).fold(f64::INFINITY, f64::min);
+    let high = all().map(|point| point.high).fold(f64::NEG_INFINITY, f64::max);
+    let edge = 0.05 * (high - low).max(1e-9);
+    let name = format!("{}, standardised", label.value.as_deref().unwrap_or("value"));
+    let panels: Vec<(Chart, Ruler)> =
+        curves.into_iter().map(|along| panel(along, &name, low - edge, high + edge)).collect();
+    let epsilon = significant(label.epsilon, 3);
+    let lines = [
+        &*format!("{}: {} contributors, ε {epsilon} at δ = {}", label.dataset, label.contributors, label.delta),
+        "Mean of what contributors have in common, and one standard deviation of the file to either side; other parameters \
+         where the file believes the best.",
+    ];
+    let panels: Vec<(&Chart, &Ruler)> = panels.iter().map(|(chart, ruler)| (chart, ruler)).collect();
+    Ok(compose_over("What the file believes", &lines, &panels))
+}
+
+fn is_logarithmic(parameter: &Parameter) -> bool {
+    matches!(parameter.values, Values::Number { log: true, .. })
+}
+
+/// What is believed along each parameter, through the best of many points.
+fn curves(file: &PriorFile) -> Result<Vec<Along<'_>>, CliError> {
+    let label = &file.label;
+    let guide = Guide::new(file, &label.space, label.goal).map_err(CliError::input)?;
+    let space = label.space.core().map_err(CliError::input)?;
+    let at = |index: u32| {
+        (0..space.dim()).map(|axis| space.from_unit(axis, coordinate::<f64>(index, axis, 0)).unwrap_or(0.0)).collect()
+    };
+    let points: Vec<Vec<f64>> = (0..POINTS).map(at).collect();
+    let means = guide.believed(&points).map_err(CliError::input)?;
+    let best = (0..points.len()).max_by(|a, b| means[*a].mean.total_cmp(&means[*b].mean)).unwrap_or(0);
+    let mut curves = Vec::new();
+    for (axis, parameter) in label.space.parameters().iter().enumerate() {
+        let steps = space.axes()[axis].count().unwrap_or(ALONG).min(ALONG);
+        let mut along: Vec<Vec<f64>> = Vec::new();
+        for step in 0..steps {
+            let mut point = points[best].clone();
+            let unit = if steps == 1 { 0.5 } else { f64::from(step) / f64::from(steps - 1) };
+            point[axis] = space.from_unit(axis, unit).unwrap_or(point[axis]);
+            along.push(point);
+        }
+        let believed = guide.believed(&along).map_err(CliError::input)?;
+        // Larger is better inside; people see what they measure.
+        let sign = label.goal.sign();
+        let drawn = along.iter().zip(believed).map(|(point, Believed { mean, std })| {
+            let x = if is_logarithmic(parameter) { point[axis].log10() } else { point[axis] };
+            Point { x, y: sign * mean, low: sign * mean - std, high: sign * mean + std }
+        });
+        curves.push(Along { parameter, points: drawn.collect() });
+    }
+    Ok(curves)
+}
+
+/// The panel of one parameter.
+fn panel(along: Along<'_>, value: &str, low: f64, high: f64) -> (Chart, Ruler) {
+    let (name, logarithmic) = (&along.parameter.name, is_logarithmic(along.parameter));
+    let x_label = match &along.parameter.values {
+        Values::Choices { choices, .. } => {
+            let words: Vec<String> = choices.iter().map(|choice| choice.to_string().replace('"', "")).collect();
+            format!("{name}: {}", words.join(", "))
+        }
+        _ if logarithmic => format!("{name}, logarithmic"),
+        _ => name.clone(),
+    };
+    let from = along.points.first().map_or(0.0, |point| point.x);
+    let to = along.points.last().map_or(1.0, |point| point.x);
+    let ticks = (0..5).map(|tick| {
+        let x = from + (to - from) * f64::from(tick) / 4.0;
+        (x, significant(if logarithmic { 10f64.powf(x) } else { x }, 2))
+    });
+    let ruler = Ruler { from, to, ticks: ticks.collect(), marks: false };
+    let curve = Curve { class: "blue", label: "the file".into(), note: String::new(), points: along.points };
+    let chart = Chart {
+        title: String::new(),
+        x_label,
+        y_label: value.into(),
+        curves: vec![curve],
+        scale: Scale::Linear { from: low },
+        y_max: high,
+    };
+    (chart, ruler)
+}

@@ -1,0 +1,188 @@
+//! `sordino prior publish`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+use sordino_host::files::read_text;
+use sordino_host::ledger::{Accounting, Ledger, Terms};
+use sordino_host::prior::label::event;
+use sordino_host::prior::publish::{Publication, PublishError, check, noise_multipliers, publish, with_ledger};
+use sordino_host::server::SystemSources;
+use sordino_host::space::{BYTES_MAX, Goal, SpaceFile};
+
+use super::label::{facts, text};
+use super::studies;
+use crate::cli::error::CliError;
+use crate::cli::ledger::{LedgerArguments, refused};
+use crate::cli::number::{in_range, whole};
+use crate::cli::{Format, print, print_json};
+use crate::progress::log::note;
+use crate::text::significant;
+
+/// What every refusal ends with.
+const NOTHING: &str = "nothing was published";
+
+/// `sordino prior publish`.
+///
+/// Makes a file of what many studies have in common, for those who search the same parameters next. Each study is one
+/// contributor and is protected, whatever its evaluations are; the noise is the system's.
+#[derive(Clone, Debug, Args)]
+pub struct Arguments {
+    /// CSV file with the columns `study`, one for each parameter, and `value`; three evaluations of a study or more, ten are
+    /// good
+    #[arg(long, value_name = "FILE")]
+    from: PathBuf,
+    /// TOML file with the parameters and their ranges, as for `sordino optimize`. Write it without looking at the studies
+    #[arg(long, value_name = "FILE")]
+    space: PathBuf,
+    /// Privacy loss of the file: whatever an observer looks for is at most e^ε times as likely, plus δ, where a study is used
+    /// as where it counts as nothing
+    #[arg(long, value_name = "E", value_parser = epsilon)]
+    epsilon: f64,
+    /// The δ of that sentence; at most a tenth of 1 by the number of studies
+    #[arg(long, value_name = "D", default_value = "1e-5", value_parser = delta)]
+    delta: f64,
+    /// Name of the data set. The ledger is for this one alone, and a second ledger for it is refused
+    #[arg(long, value_name = "NAME")]
+    dataset: String,
+    /// The most that all releases of this data set may cost together: written into a new ledger, which needs it, and
+    /// compared with that of an existing one
+    #[arg(long, value_name = "E", value_parser = epsilon_max)]
+    max_epsilon: Option<f64>,
+    /// Number of Gaussian releases: two, or one
+    #[arg(long, value_name = "J", default_value = "2", value_parser = whole::<u32>(1, 64))]
+    releases: u32,
+    /// The most features: 100, or 50 for a file of 6 kB
+    #[arg(long, value_name = "M", default_value = "100", value_parser = whole::<u32>(2, 1024))]
+    features: u32,
+    /// Who publishes, in words, for the label
+    #[arg(long, value_name = "WORDS")]
+    by: Option<String>,
+    /// The day, for the label, as in 2026-11-23
+    #[arg(long, value_name = "DAY")]
+    date: Option<String>,
+    /// Free words for the label
+    #[arg(long, value_name = "WORDS")]
+    note: Option<String>,
+    #[command(flatten)]
+    ledger: LedgerArguments,
+    /// The file, which must not exist yet: its name ends with .safetensors
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// Text for people or one JSON object
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+fn epsilon(text: &str) -> Result<f64, String> {
+    in_range(text, 1e-5, 256.0, "a number from 1e-5 to 256")
+}
+
+fn epsilon_max(text: &str) -> Result<f64, String> {
+    in_range(text, 1e-5, 1e6, "a number from 1e-5 to 1e6")
+}
+
+fn delta(text: &str) -> Result<f64, String> {
+    let admissible = "a number in (0, 1)";
+    in_range(text, 1e-300, 1.0 - f64::EPSILON, admissible)
+}
+
+/// Reads, checks, charges, releases, writes.
+pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
+    let input = |why: String| CliError::input(format!("{why}; {NOTHING}"));
+    let text_of_space = read_text(&arguments.space, BYTES_MAX).map_err(|error| input(error.to_string()))?;
+    let file = SpaceFile::parse(&arguments.space.display().to_string(), &text_of_space)
+        .map_err(|error| input(error.to_string()))?;
+    let Some(goal) = file.goal else {
+        let path = arguments.space.display();
+        return Err(input(format!("{path}: `goal`: admissible: \"minimize\", \"maximize\"; a file has one")));
+    };
+    new_file(arguments).map_err(input)?;
+    let studies = studies::read(&arguments.from, &file.space)?;
+    let publication = publication(arguments, &file, goal)?;
+    check(&publication, &studies).map_err(told)?;
+    let multipliers = noise_multipliers(&publication).map_err(told)?;
+    let events: Vec<_> = multipliers.iter().map(|multiplier| event(*multiplier)).collect();
+    let ledger = opened(arguments, &events)?;
+    note(&format!("{} studies, {} evaluations", studies.len(), studies.iter().map(|s| s.values.len()).sum::<usize>()));
+    let sources = SystemSources::new().map_err(CliError::failure)?;
+    let (file, ledger) = publish(&publication, &studies, sources, ledger, note).map_err(begun)?;
+    let file = with_ledger(file, &ledger);
+    file.save(&arguments.out).map_err(|error| {
+        CliError::failure(format!("{error}; the releases are charged, and the file was not written"))
+    })?;
+    let spent = ledger.spent().map_err(CliError::failure)?.epsilon;
+    let mut facts = facts(&file)?;
+    facts["file"] = json!(arguments.out.display().to_string());
+    facts["spent"] = json!(spent);
+    if arguments.format == Format::Json {
+        return print_json(&facts);
+    }
+    let (out, spent) = (arguments.out.display(), significant(spent, 4));
+    let most = ledger.terms().epsilon_max.map_or(String::new(), |most| format!(" of {most}"));
+    print(&format!("{}\n{out} is written; the ledger holds ε {spent}{most}\n", text(&file)?))
+}
+
+/// An error of the library as one of this command: input unless something was charged.
+fn told(error: PublishError) -> CliError {
+    match error {
+        PublishError::Refused(_) | PublishError::Study { .. } | PublishError::Budget(_) => {
+            CliError::input(format!("{}; {NOTHING}", crate::text::chain(&error)))
+        }
+        _ => CliError::failure(error),
+    }
+}
+
+/// An error once releases may have been charged.
+fn begun(error: PublishError) -> CliError {
+    let why = crate::text::chain(&error);
+    CliError::failure(format!("{why}; no file was written, and releases that were charged stay charged"))
+}
+
+/// Refuses a file that is there, so that an older release that was paid for stays.
+fn new_file(arguments: &Arguments) -> Result<(), String> {
+    let path = &arguments.out;
+    if path.extension().is_none_or(|extension| extension != "safetensors") {
+        return Err(format!("--out {}: admissible: a name that ends with .safetensors", path.display()));
+    }
+    if std::fs::symlink_metadata(path).is_ok() {
+        return Err(format!("{}: exists already", path.display()));
+    }
+    match path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        Some(folder) if !folder.is_dir() => Err(format!("{}: not in a folder that exists", path.display())),
+        _ => Ok(()),
+    }
+}
+
+fn publication(arguments: &Arguments, file: &SpaceFile, goal: Goal) -> Result<Publication, CliError> {
+    Ok(Publication {
+        space: file.space.clone(),
+        goal,
+        value: file.value.clone(),
+        epsilon: arguments.epsilon,
+        delta: arguments.delta,
+        releases: arguments.releases,
+        features: arguments.features,
+        dataset: arguments.dataset.clone(),
+        by: arguments.by.clone(),
+        note: arguments.note.clone(),
+        published: arguments.date.clone(),
+    })
+}
+
+/// The ledger of the data set, with room for all releases.
+fn opened(arguments: &Arguments, events: &[sordino_core::privacy::Event]) -> Result<Ledger, CliError> {
+    let terms = Terms {
+        data: arguments.dataset.clone(),
+        unit: "study".into(),
+        records: None,
+        accounting: Accounting::Gaussian,
+        epsilon_max: arguments.max_epsilon,
+        delta: arguments.delta,
+    };
+    let mut ledger = arguments.ledger.open(&terms, &events[..1], NOTHING)?;
+    // All of them, so that no release is paid for whose file cannot be finished.
+    ledger.admits(events).map_err(|error| refused(error, NOTHING))?;
+    Ok(ledger)
+}

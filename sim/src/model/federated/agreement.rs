@@ -1,0 +1,54 @@
+//! What both sides of a real federation agree on, as a scenario has it.
+
+use sordino_core::domain::Candidates;
+use sordino_core::federated::exchange::{Agreement, Announced, DrawsProtocol, Protocol, candidates_digest};
+use sordino_core::wire::ScalarTag;
+
+use super::context::{config, public_features};
+use super::error::DriverError;
+use super::job::run_seed;
+use super::prior::context::{landmarks, protocol};
+use crate::scenario::method::Kind;
+use crate::scenario::{Method, ScalarKind, Scenario};
+
+/// The agreement for one method in a run of a scenario (0 in a real federation) over these candidates, and the landmarks that it names, M × D
+/// numbers; none where features are drawn.
+///
+/// **Errors**: a configuration or candidates that are not admissible; [`DriverError::NotCarried`] for a method that no
+/// exchange carries.
+pub fn agreement(
+    scenario: &Scenario,
+    method: Method,
+    run: u32,
+    candidates: &[f64],
+    dim: usize,
+    deployment: u64,
+    announced: Announced,
+) -> Result<(Agreement, Vec<f64>), DriverError> {
+    let list = Candidates::list(candidates, dim)?;
+    let not_carried = || DriverError::NotCarried(method);
+    let (protocol, landmarks) = match method.parts().kind {
+        Kind::Alone | Kind::Draws => {
+            let (config, features) = (config(scenario, method)?, public_features(scenario, run));
+            (Protocol::Draws(DrawsProtocol { config, features }), Vec::new())
+        }
+        Kind::Prior => {
+            let landmarks = landmarks(scenario, dim);
+            let prior = protocol(scenario, method, &landmarks, dim, run_seed(scenario, run))?;
+            (Protocol::Prior(prior.ok_or_else(not_carried)?), landmarks)
+        }
+        _ => return Err(not_carried()),
+    };
+    let agreement = Agreement {
+        protocol,
+        candidates: candidates_digest(&list, &mut vec![0.0; dim]),
+        dim: dim as u32,
+        scalar: match scenario.surrogate.scalar {
+            ScalarKind::F32 => ScalarTag::F32,
+            ScalarKind::F64 => ScalarTag::F64,
+        },
+        deployment,
+        announced,
+    };
+    Ok((agreement, landmarks))
+}

@@ -1,0 +1,155 @@
+//! `sordino prior` as a publisher and a newcomer run it.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use crate::util::{done, json, printed, refused, scratch};
+
+const SPACE: &str = "goal = \"minimize\"\nvalue = \"loss\"\n[parameters.rate]\nlow = 1e-4\nhigh = 1\nscale = \"log\"\n\
+                     [parameters.kind]\nchoices = [\"a\", \"b\"]\n";
+/// Least at rate .01 with kind b.
+const TRAIN: &str =
+    "awk -v r=$SORDINO_RATE -v k=$SORDINO_KIND 'BEGIN { l = log(r)/log(10) + 2; print l*l + (k == \"b\" ? 0 : 1) }'";
+
+/// A folder with a space and a table of so many studies, each in a unit of its own.
+fn case(name: &str, studies: usize) -> PathBuf {
+    let folder = scratch(&format!("prior-{name}"));
+    std::fs::write(folder.join("space.toml"), SPACE).unwrap();
+    let mut text = "study,rate,kind,value\n".to_owned();
+    // A sequence that fills the range, the same in every run of the test.
+    let mut state = 7u64;
+    let mut unit = || {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 40) as f64 / (1u64 << 24) as f64
+    };
+    for study in 0..studies {
+        let (scale, offset) = (1.0 + 9.0 * unit(), 50.0 * unit());
+        for _ in 0..10 {
+            let (exponent, b) = (-4.0 * unit(), unit() < 0.5);
+            let value = (exponent + 2.0).powi(2) + if b { 0.0 } else { 1.0 };
+            let (rate, kind) = (10f64.powf(exponent), if b { "b" } else { "a" });
+            writeln!(text, "s{study},{rate},{kind},{}", offset + scale * value).unwrap();
+        }
+    }
+    std::fs::write(folder.join("studies.csv"), text).unwrap();
+    folder
+}
+
+const PUBLISH: [&str; 16] = [
+    "prior",
+    "publish",
+    "--from",
+    "studies.csv",
+    "--space",
+    "space.toml",
+    "--epsilon",
+    "2",
+    "--delta",
+    "1e-4",
+    "--dataset",
+    "test",
+    "--max-epsilon",
+    "2.5",
+    "--no-counter",
+    "--out",
+];
+
+fn publish(more: &[&'static str]) -> Vec<&'static str> {
+    [&PUBLISH[..], more].concat()
+}
+
+fn read(folder: &Path, file: &str) -> String {
+    std::fs::read_to_string(folder.join(file)).unwrap()
+}
+
+#[test]
+fn a_file_is_published_shown_verified_exported_and_searched_with() {
+    let folder = case("whole", 200);
+    let told = json(&done(&folder, &publish(&["p.safetensors", "--note", "spring", "--format", "json"])));
+    for (key, expected) in [("epsilon", 2.0), ("delta", 1e-4), ("contributors", 200.0), ("releases", 2.0)] {
+        assert_eq!(told[key].as_f64(), Some(expected), "{key}");
+    }
+    assert!(told["replace_epsilon"].as_f64().unwrap() > 3.0 && told["spent"].as_f64().unwrap() > 1.99);
+    assert_eq!((told["simulated"].as_bool(), told["dataset"].as_str()), (Some(false), Some("test")));
+    assert!(told["neighboring_relation"].as_str().unwrap().contains("zero-out"));
+    assert!(told["evaluations_saved"].as_u64().unwrap() >= 1, "{told}");
+    // The charges are in the ledger, and its head is on the label.
+    let ledger = read(&folder, "sordino-ledger.jsonl");
+    assert_eq!(ledger.lines().count(), 3);
+    assert!(ledger.contains(told["ledger"].as_str().unwrap()));
+    let shown = json(&done(&folder, &["prior", "show", "p.safetensors", "--format", "json", "--out", "p.svg"]));
+    assert_eq!(shown["digest"], told["digest"]);
+    assert!(read(&folder, "p.svg").contains("What the file believes"));
+    let text = printed(&folder, &["prior", "show", "p.safetensors"]);
+    for needed in ["200, in 2 releases", "each contributor, against every reader", "2.000 at δ", "spring", "evaluation"]
+    {
+        assert!(text.contains(needed), "{needed}\n{text}");
+    }
+    assert!(printed(&folder, &["prior", "verify", "p.safetensors"]).contains(told["digest"].as_str().unwrap()));
+    let rust = printed(&folder, &["prior", "export", "p.safetensors", "--lang", "rust"]);
+    assert!(rust.contains("pub static NUMBERS: PriorNumbers<'static, f32>") && rust.contains("self_test:"));
+    assert!(
+        printed(&folder, &["prior", "export", "p.safetensors", "--lang", "c"]).contains("SORDINO_PRIOR_WEIGHTS_OF")
+    );
+    // The newcomer's first questions are good, and a run that was begun with the file goes on with it alone.
+    let search = |more: &[&'static str]| {
+        let words = ["optimize", "--space", "space.toml", "--command", TRAIN, "--out", "new", "--format", "json"];
+        [&words[..], more].concat()
+    };
+    let found = json(&done(&folder, &search(&["--prior", "p.safetensors", "--evaluations", "3"])));
+    assert!(found["best"]["value"].as_f64().unwrap() < 0.5, "{found}");
+    assert_eq!(found["prior"], told["digest"]);
+    let without = refused(&folder, 2, &search(&["--evaluations", "4", "--resume"]));
+    assert!(without.contains("began with the prior file"), "{without}");
+    let more = json(&done(&folder, &search(&["--prior", "p.safetensors", "--evaluations", "4", "--resume"])));
+    assert_eq!((more["evaluations"].as_u64(), &more["history"][0]), (Some(4), &found["history"][0]));
+}
+
+#[test]
+fn a_budget_and_a_file_that_is_there_are_kept() {
+    let folder = case("kept", 30);
+    done(&folder, &publish(&["p.safetensors"]));
+    let bytes = std::fs::read(folder.join("p.safetensors")).unwrap();
+    let there = refused(&folder, 2, &publish(&["p.safetensors"]));
+    assert!(there.contains("p.safetensors: exists already; nothing was published"), "{there}");
+    let over = refused(&folder, 2, &publish(&["q.safetensors"]));
+    assert!(over.contains("nothing was published"), "{over}");
+    assert!(!folder.join("q.safetensors").exists() && read(&folder, "sordino-ledger.jsonl").lines().count() == 3);
+    assert_eq!(std::fs::read(folder.join("p.safetensors")).unwrap(), bytes);
+}
+
+#[test]
+fn what_protects_nobody_and_what_is_no_file_is_refused() {
+    let folder = case("refused", 30);
+    for (change, said) in [
+        (["--delta", "0.01"], "delta is 0.01; admissible: above 0 and at most 0.0033"),
+        (["--space", "other.toml"], "other.toml: `goal`: admissible: \"minimize\", \"maximize\""),
+        (["--from", "one.csv"], "number of studies is 1; admissible: 2 to 16777216"),
+        (["--from", "short.csv"], "study t: 2 points; admissible: 3 to 2000"),
+    ] {
+        std::fs::write(folder.join("other.toml"), SPACE.replace("goal = \"minimize\"\n", "")).unwrap();
+        let one: String = read(&folder, "studies.csv").lines().take(11).map(|line| format!("{line}\n")).collect();
+        std::fs::write(folder.join("short.csv"), format!("{one}t,1,a,1\nt,0.5,b,1\n")).unwrap();
+        std::fs::write(folder.join("one.csv"), one).unwrap();
+        let mut words = publish(&["p.safetensors"]);
+        let place = words.iter().position(|word| *word == change[0]).unwrap();
+        words[place + 1] = change[1];
+        let message = refused(&folder, 2, &words);
+        assert!(message.contains(said) && message.contains("nothing was published"), "{message}");
+        assert!(!folder.join("sordino-ledger.jsonl").exists(), "{said}");
+    }
+    done(&folder, &publish(&["p.safetensors"]));
+    let mut bytes = std::fs::read(folder.join("p.safetensors")).unwrap();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    std::fs::write(folder.join("changed.safetensors"), bytes).unwrap();
+    for question in ["show", "verify"] {
+        let message = refused(&folder, 2, &["prior", question, "changed.safetensors"]);
+        assert!(message.contains("changed.safetensors: digest is"), "{message}");
+    }
+    std::fs::write(folder.join("space.toml"), SPACE.replace("1e-4", "1e-5")).unwrap();
+    let words =
+        ["optimize", "--space", "space.toml", "--command", TRAIN, "--evaluations", "2", "--prior", "p.safetensors"];
+    let message = refused(&folder, 2, &words);
+    assert!(message.contains("the file is of another search: rate"), "{message}");
+}
