@@ -6,20 +6,24 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use sordino_core::federated::{Aggregation, Server, ServerError};
-use sordino_core::privacy::Event;
-use sordino_core::privacy::accountant::{Accountant, AccountantError, PldAccountant, PrivacySpent, RdpAccountant};
+use sordino_core::federated::ServerError;
+use sordino_core::federated::exchange::Protocol;
+use sordino_core::privacy::accountant::AccountantError;
 use sordino_sim::scenario::Scenario;
 use sordino_sim::scenario::federated::served_delta;
 use sordino_sim::scenario::objective::ObjectiveConfig;
 use sordino_sim::text::{significant, significant_up};
 
+use crate::cost::Cost;
 use crate::terms::{Terms, TermsError};
 
 /// The most agents: as many as a scenario may have.
 pub const AGENTS_MAX: u32 = 1_000_000;
 /// The δ at which ε is told beside the announced one.
 pub const DELTA_SMALL: f64 = 1e-5;
+/// The largest ε of all releases that an agent agrees to without `--max-epsilon` and without being asked: a guess whether its
+/// contributions were used is then right at most e/(1 + e) = 73 % of the time (δ aside), where tossing a coin is right half the time.
+pub const EPSILON_UNASKED: f64 = 1.0;
 /// The longest round: a year.
 const DEADLINE_MS_MAX: u64 = 365 * 86_400_000;
 
@@ -79,6 +83,21 @@ pub enum Inadmissible {
         delta: f64,
         /// ε of one release.
         one: f64,
+    },
+    /// A plan of releases that the budget cuts off.
+    #[error(
+        "the plan of {planned} releases costs ε = {} at δ = {delta}, more than the budget of ε = {most}: give privacy.max_epsilon, \
+         or a smaller prior.epsilon", significant_up(*.all, 4)
+    )]
+    Plan {
+        /// The largest ε of all releases.
+        most: f64,
+        /// δ of the terms.
+        delta: f64,
+        /// Releases of the plan.
+        planned: u32,
+        /// ε of all of them.
+        all: f64,
     },
     /// Too much for an agent to hold or to compute.
     #[error(transparent)]
@@ -149,20 +168,18 @@ pub fn unit_box(scenario: &Scenario) -> Result<(), Inadmissible> {
 ///
 /// **Errors**: [`Inadmissible`], the first thing that is wrong.
 pub fn admit(terms: &Terms) -> Result<Admitted, Inadmissible> {
-    let (p, announced) = (terms.agreement.config.parameters(), terms.agreement.announced);
-    if !matches!(p.aggregation, Aggregation::Private { .. }) {
-        return Err(Inadmissible::Unprotected);
-    }
+    let (protocol, announced) = (&terms.agreement.protocol, terms.agreement.announced);
+    let (cost, agents) = (cost(terms)?, protocol.agents());
     let epsilon_max = announced.epsilon_max.ok_or(Inadmissible::NoBudget)?;
     if !(epsilon_max > 0.0 && epsilon_max.is_finite()) {
         return Err(Inadmissible::Budget(epsilon_max));
     }
-    if !(2..=AGENTS_MAX).contains(&p.agents) {
-        return Err(Inadmissible::Agents(p.agents));
+    if !(2..=AGENTS_MAX).contains(&agents) {
+        return Err(Inadmissible::Agents(agents));
     }
-    let (delta, most) = (announced.delta, served_delta(p.agents));
+    let (delta, most) = (announced.delta, served_delta(agents));
     if !(delta > 0.0 && delta <= most) {
-        return Err(Inadmissible::Delta { delta, agents: p.agents, most });
+        return Err(Inadmissible::Delta { delta, agents, most });
     }
     if !(1..=DEADLINE_MS_MAX).contains(&announced.deadline_ms) {
         return Err(Inadmissible::Deadline(announced.deadline_ms));
@@ -173,15 +190,17 @@ pub fn admit(terms: &Terms) -> Result<Admitted, Inadmissible> {
         return Err(Inadmissible::Duplicates { points, distinct });
     }
     terms.bounded()?;
-    let event = event(terms)?;
-    let releases = fitting(&event, p.rounds, epsilon_max, delta)?;
+    let (releases, planned) = (cost.fitting(epsilon_max, delta)?, cost.releases());
     if releases == 0 {
-        return Err(Inadmissible::NoRelease { most: epsilon_max, delta, one: epsilon(&event, 1, delta)? });
+        return Err(Inadmissible::NoRelease { most: epsilon_max, delta, one: cost.epsilon(1, delta)? });
     }
-    let (epsilon, epsilon_small) = (epsilon(&event, releases, delta)?, epsilon(&event, releases, DELTA_SMALL)?);
-    let epsilon_between = between(&event, releases, delta)?;
+    if matches!(protocol, Protocol::Prior(_)) && releases < planned {
+        return Err(Inadmissible::Plan { most: epsilon_max, delta, planned, all: cost.epsilon(planned, delta)? });
+    }
+    let (epsilon, epsilon_small) = (cost.epsilon(releases, delta)?, cost.epsilon(releases, DELTA_SMALL)?);
+    let epsilon_between = cost.between(releases, delta)?;
     Ok(Admitted {
-        agents: p.agents,
+        agents,
         points,
         dim,
         releases,
@@ -194,47 +213,11 @@ pub fn admit(terms: &Terms) -> Result<Admitted, Inadmissible> {
     })
 }
 
-/// One release of these terms.
+/// The costs of these terms.
 ///
 /// **Errors**: [`Inadmissible::Unprotected`], [`Inadmissible::Event`].
-pub fn event(terms: &Terms) -> Result<Event, Inadmissible> {
-    Server::<f64>::event_of(&terms.agreement.config)?.ok_or(Inadmissible::Unprotected)
-}
-
-/// How many of at most `rounds` releases cost no more than this ε at δ.
-///
-/// **Errors**: [`Inadmissible::Accountant`].
-pub fn fitting(event: &Event, rounds: u32, epsilon_max: f64, delta: f64) -> Result<u32, Inadmissible> {
-    let (mut fits, mut too_many) = (0, rounds + 1);
-    while fits + 1 < too_many {
-        let middle = fits + (too_many - fits) / 2;
-        if epsilon(event, middle, delta)? <= epsilon_max { fits = middle } else { too_many = middle }
-    }
-    Ok(fits)
-}
-
-/// ε of this many releases at δ; infinite where there is no finite one.
-fn epsilon(event: &Event, releases: u32, delta: f64) -> Result<f64, Inadmissible> {
-    if releases == 0 {
-        return Ok(0.0);
-    }
-    let mut accountant = RdpAccountant::new();
-    finite(accountant.compose(event, releases).and_then(|()| accountant.epsilon(delta)))
-}
-
-/// ε of this many releases at δ between two contributions of an agent.
-fn between(event: &Event, releases: u32, delta: f64) -> Result<f64, Inadmissible> {
-    let mut accountant = PldAccountant::new();
-    finite(accountant.compose(event, releases).and_then(|()| accountant.replace_epsilon(delta)))
-}
-
-/// Its ε; infinite where there is no finite one.
-fn finite(spent: Result<PrivacySpent, AccountantError>) -> Result<f64, Inadmissible> {
-    match spent {
-        Ok(spent) => Ok(spent.epsilon),
-        Err(AccountantError::NoFiniteEpsilon { .. }) => Ok(f64::INFINITY),
-        Err(error) => Err(error.into()),
-    }
+pub fn cost(terms: &Terms) -> Result<Cost, Inadmissible> {
+    Cost::of(&terms.agreement.protocol)?.ok_or(Inadmissible::Unprotected)
 }
 
 /// Different points of a list, count × D; 0 and −0 are the same.

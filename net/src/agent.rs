@@ -9,6 +9,7 @@ mod awaited;
 mod budget;
 pub mod replay;
 mod stored;
+mod watched;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,11 +19,7 @@ use bytes::Bytes;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use sordino_core::federated::exchange::{AgentExchange, FrameError, Heard, Millis, Seal, Want};
-use sordino_core::federated::transcript::AgentLeaf;
-use sordino_core::federated::{
-    Agent, AgentError, AgentState, AgentStorage, Input, Output, Phase, Workspace, log_len, workspace_len,
-};
-use sordino_core::math::Scalar;
+use sordino_core::federated::{Frame, Member, Next};
 use sordino_core::privacy::budget::BudgetError;
 use sordino_core::random::RunSeed;
 use sordino_core::wire::{self, Header, Kind, ScalarTag, WireError};
@@ -33,13 +30,16 @@ use tokio::time::Instant;
 
 use crate::journal::{Journal, JournalError, Step};
 use crate::link::{Link, LinkError};
+use crate::party::{Number, Party, PartyError, Standing};
 use crate::rounds::Asked;
 use crate::stored::VersionError;
-use crate::terms::{Shared, TermsError};
+use crate::terms::TermsError;
 use crate::text::hex;
 
 pub use awaited::Awaited;
 use awaited::TOLD_AFTER;
+use watched::Watched;
+pub use watched::{SLOT_BYTES, slots};
 
 /// After a failed request: this long at first, twice as long each time, up to [`RETRY_MAX`].
 const RETRY: Duration = Duration::from_millis(20);
@@ -66,7 +66,7 @@ pub struct Query {
 pub enum AgentEnd {
     /// The machine refused.
     #[error(transparent)]
-    Agent(#[from] AgentError),
+    Machine(#[from] PartyError),
     /// What the server sent is no frame, or one that must not be believed.
     #[error(transparent)]
     Frame(#[from] FrameError),
@@ -119,20 +119,10 @@ pub struct Best {
     pub value: f64,
 }
 
-/// What a rehearsal wants to know about an agent besides its uploads; never present in a real federation.
-struct Watched {
-    leaf: Option<AgentLeaf>,
-    trailer: [u8; TRAILER],
-    best: Box<dyn FnMut(u32) -> f64 + Send>,
-}
-
-/// Bytes that follow an upload in a rehearsal: the agent's leaf of the transcript and its best value.
-pub const TRAILER: usize = 32 + 8;
-
 /// An agent with its numbers.
-pub struct HostAgent<T> {
-    shared: Arc<Shared<T>>,
-    state: AgentState,
+pub struct HostAgent<T: Number, P: Party<T>> {
+    shared: Arc<P>,
+    state: P::State,
     exchange: AgentExchange,
     log: Vec<T>,
     workspace: Vec<T>,
@@ -143,23 +133,23 @@ pub struct HostAgent<T> {
     told_spent: bool,
     file: Option<PathBuf>,
     journal: Option<Journal>,
-    watched: Option<Watched>,
+    watched: Option<Watched<T>>,
     start: Instant,
     teller: Option<awaited::Teller>,
 }
 
-impl<T: Scalar> HostAgent<T> {
+impl<T: Number, P: Party<T>> HostAgent<T, P> {
     /// Agent `agent`, as its file has it, or before its first point if there is no file; only then is `seed` used, for the
     /// agent's own draws.
     ///
     /// **Errors**: [`AgentEnd`].
-    pub fn open(shared: &Arc<Shared<T>>, agent: u32, seed: RunSeed, file: Option<PathBuf>) -> Result<Self, AgentEnd> {
-        let config = &shared.agreement.config;
+    pub fn open(shared: &Arc<P>, agent: u32, seed: RunSeed, file: Option<PathBuf>) -> Result<Self, AgentEnd> {
+        let [log, workspace] = shared.lengths()?;
         let mut made = HostAgent {
-            state: AgentState::new(agent, seed),
-            exchange: AgentExchange::new(&shared.agreement, agent),
-            log: vec![T::ZERO; log_len(config)],
-            workspace: vec![T::ZERO; workspace_len(&shared.public()?)],
+            state: shared.fresh(agent, seed),
+            exchange: AgentExchange::new(shared.agreement(), agent),
+            log: vec![T::ZERO; log],
+            workspace: vec![T::ZERO; workspace],
             given: Vec::new(),
             epsilon_max: None,
             told_spent: false,
@@ -189,24 +179,14 @@ impl<T: Scalar> HostAgent<T> {
         self.teller = Some(awaited::Teller::new(Box::new(tell)));
     }
 
-    /// Rehearsals only, where no round is missed: every upload is followed by the leaf of the transcript and the best
-    /// value; `best` gives the value of a candidate without noise. A restored agent asks `observed` for the values of its
-    /// round again, by candidate and number.
-    pub fn watch(&mut self, mut best: Box<dyn FnMut(u32) -> f64 + Send>, observed: impl Fn(u32, u32) -> f64) {
-        let (taken, first) = (self.state.observations(), self.shared.agreement.config.parameters().initial_points);
-        let candidate = |number: u32| self.log[2 * number as usize].to_u32();
-        let value = (0..taken).map(|number| best(candidate(number))).fold(f64::NEG_INFINITY, f64::max);
-        let leaf = self.exchange.have().frames.checked_sub(1).map(|round| {
-            let (from, count) = if round == 0 { (0, first) } else { (first + round - 1, 1) };
-            let mut leaf = AgentLeaf::new(self.state.agent(), round, count);
-            for number in from..taken {
-                leaf.observation(candidate(number), T::from_f64(observed(candidate(number), number)));
-            }
-            leaf
-        });
-        let mut trailer = [0; TRAILER];
-        trailer[32..].copy_from_slice(&value.to_le_bytes());
-        self.watched = Some(Watched { leaf, trailer, best });
+    /// Rehearsals only, where no round is missed: every answer is followed by the leaves of the transcript and the best values
+    /// of its rounds. `observe` gives the value of a candidate at an observation, as it was measured and without noise.
+    pub fn watch(&mut self, observe: impl Fn(u32, u32) -> [f64; 2] + Send + 'static) {
+        let mut watched = Watched::new(&self.shared.agreement().protocol, observe);
+        for number in 0..self.standing().observations {
+            watched.observed(self.log[2 * number as usize].to_u32());
+        }
+        self.watched = Some(watched);
     }
 
     /// The state of its exchange with the server.
@@ -214,14 +194,14 @@ impl<T: Scalar> HostAgent<T> {
         &self.exchange
     }
 
-    /// The state of its machine.
-    pub fn state(&self) -> &AgentState {
-        &self.state
+    /// Where its machine stands.
+    pub fn standing(&self) -> Standing {
+        P::standing(&self.state)
     }
 
-    /// Whether it has the last frame: all that remains is to tell the server so.
+    /// Whether all its queries are made: all that remains is to tell the server so.
     pub fn is_done(&self) -> bool {
-        self.state.phase() == Phase::Done
+        self.standing().is_done
     }
 
     /// Rounds it gave an upload to.
@@ -230,27 +210,22 @@ impl<T: Scalar> HostAgent<T> {
     }
 
     /// The largest value measured so far; the first of equal ones.
-    pub fn best(&mut self) -> Result<Option<Best>, AgentEnd> {
-        let offset = self.shared.agreement.config.parameters().offset;
-        let found = self.with(|agent| {
-            let values = (0..).zip(agent.observations());
-            Ok(values.fold(None, |best: Option<(u32, u32, T)>, (number, (candidate, y))| match best {
-                Some((_, _, most)) if y <= most => best,
-                _ => Some((number, candidate, y)),
-            }))
-        })?;
-        let best = |(number, candidate, y): (u32, u32, T)| {
-            let (point, value) = (self.shared.point(candidate), y.to_f64() + offset);
-            Best { number, point, value }
-        };
-        Ok(found.map(best))
+    pub fn best(&self) -> Option<Best> {
+        let offset = self.shared.agreement().protocol.offset();
+        let values = (0..).zip(self.log.chunks_exact(2)).take(self.standing().observations as usize);
+        let best = values.fold(None, |best: Option<(u32, &[T])>, (number, entry)| match best {
+            Some((_, most)) if entry[1] <= most[1] => best,
+            _ => Some((number, entry)),
+        });
+        best.map(|(number, entry)| {
+            let point = self.shared.point(entry[0].to_u32());
+            Best { number, point, value: entry[1].to_f64() + offset }
+        })
     }
 
-    fn with<R>(&mut self, act: impl FnOnce(&mut Agent<'_, T>) -> Result<R, AgentError>) -> Result<R, AgentEnd> {
-        let public = self.shared.public()?;
-        let storage = AgentStorage { log: &mut self.log, workspace: Workspace::Kept(&mut self.workspace) };
-        let mut agent = Agent::attach(&public, &mut self.state, storage)?;
-        Ok(act(&mut agent)?)
+    fn with<R>(&mut self, act: impl FnOnce(&mut P::Member<'_>) -> Result<R, P::Refusal>) -> Result<R, AgentEnd> {
+        let numbers = [&mut self.log[..], &mut self.workspace[..]];
+        Ok(self.shared.with(&mut self.state, numbers, act)?)
     }
 
     fn now(&self) -> Millis {
@@ -265,8 +240,8 @@ impl<T: Scalar> HostAgent<T> {
         link: &mut Link,
         mut evaluate: impl FnMut(Query) -> F,
     ) -> Result<(), AgentEnd> {
-        let config = &self.shared.agreement.config;
-        link.admit(wire::frame_len_max(ScalarTag::of::<T>(), config.broadcast_len()));
+        let numbers = self.shared.agreement().protocol.released_len();
+        link.admit(wire::frame_len_max(ScalarTag::of::<T>(), numbers));
         let mut pause = RETRY;
         loop {
             let asked = match self.exchange.want(self.now()) {
@@ -274,14 +249,14 @@ impl<T: Scalar> HostAgent<T> {
                 Want::Refused => return Err(AgentEnd::Refused),
                 Want::Wait(until) => {
                     if let Some(teller) = &mut self.teller {
-                        teller.waits(&self.shared.agreement, self.exchange.have(), link.joined());
+                        teller.waits(self.shared.agreement(), self.exchange.have(), link.joined());
                     }
                     tokio::time::sleep(Duration::from_millis(until.since(self.now()).max(1))).await;
                     Ok(())
                 }
                 Want::Work => self.work(&mut evaluate).await.map(Ok)?,
                 Want::Ask(have) => {
-                    match awaited::ask(link, &have, self.teller.as_mut(), &self.shared.agreement).await {
+                    match awaited::ask(link, &have, self.teller.as_mut(), self.shared.agreement()).await {
                         Ok(asked) => self.heard(asked).map(Ok)?,
                         Err(error) => Err(error),
                     }
@@ -302,7 +277,7 @@ impl<T: Scalar> HostAgent<T> {
                 }
                 Err(error @ LinkError::Status { .. }) => return Err(AgentEnd::Link(error)),
                 // The last answer only says that the last frame has arrived: a server that is gone does not miss it.
-                Err(_) if self.state.phase() == Phase::Done && pause >= LAST_PAUSE => return Ok(()),
+                Err(_) if self.is_done() && pause >= LAST_PAUSE => return Ok(()),
                 Err(error) => {
                     let next = error.pause(pause);
                     if let (Some(teller), true) = (&mut self.teller, next >= TOLD_AFTER) {
@@ -330,7 +305,7 @@ impl<T: Scalar> HostAgent<T> {
 
     /// Takes a frame, from the server or from a journal: true if it was the next one, false if it had come before.
     fn enter(&mut self, bytes: &[u8], current: u32, seal: Seal) -> Result<bool, AgentEnd> {
-        let (header, payload) = wire::decode(bytes, self.shared.agreement.frame_numbers_max())?;
+        let (header, payload) = wire::decode(bytes, self.shared.agreement().frame_numbers_max())?;
         let mut vectors = vec![T::ZERO; header.len as usize];
         payload.read(&mut vectors)?;
         let before = self.exchange.clone();
@@ -342,19 +317,15 @@ impl<T: Scalar> HostAgent<T> {
             Err(FrameError::Round { .. }) => return Ok(false),
             heard => heard.map_err(AgentEnd::Frame)?,
         };
-        let input = match (heard, header.kind) {
+        let numbers = (header.kind == Kind::Broadcast).then_some(&vectors[..]);
+        let frame = match (heard, numbers) {
             (Heard::Again, _) => return Ok(false),
-            (Heard::Missed, _) => Input::Missed,
-            (Heard::Enter, _) if header.round == 0 => Input::Start,
-            (Heard::Enter, Kind::Broadcast) => Input::Broadcast { vectors: &vectors, maximum: None },
-            (Heard::Enter, _) => Input::NoBroadcast,
+            (Heard::Missed, numbers) => Frame::Missed(numbers),
+            (Heard::Enter, _) if header.round == 0 => Frame::Start,
+            (Heard::Enter, Some(numbers)) => Frame::Released(numbers),
+            (Heard::Enter, None) => Frame::Nothing,
         };
-        if let Some(watched) = &mut self.watched {
-            let first = self.shared.agreement.config.parameters().initial_points;
-            let observations = if header.round == 0 { first } else { 1 };
-            watched.leaf = Some(AgentLeaf::new(self.state.agent(), header.round, observations));
-        }
-        if let Err(error) = self.with(|agent| agent.handle(input).map(|_| ())) {
+        if let Err(error) = self.with(|member| member.enter(frame)) {
             self.exchange = before;
             return Err(error);
         }
@@ -371,37 +342,26 @@ impl<T: Scalar> HostAgent<T> {
         }
     }
 
-    /// The point to be measured; none if the round is over.
+    /// The point to be measured; none if the queries of this epoch are made.
     fn query(&mut self) -> Result<Option<Query>, AgentEnd> {
-        let agent = self.state.agent();
-        if !matches!(self.state.phase(), Phase::Initial | Phase::Evaluating) {
-            return Ok(None);
-        }
-        self.with(|machine| {
-            Ok(match machine.repeat()? {
-                Output::Evaluate { candidate, point, number } => {
-                    Some(Query { agent, candidate, number, point: point.iter().map(|x| x.to_f64()).collect() })
-                }
-                _ => None,
-            })
-        })
+        let next = self.with(|member| match member.next()? {
+            Next::Query { candidate, number } => Ok(Some((candidate, number))),
+            Next::Give(_) => Ok(None),
+        })?;
+        let agent = self.standing().agent;
+        Ok(next.map(|(candidate, number)| Query { agent, candidate, number, point: self.shared.point(candidate) }))
     }
 
     /// The value at the point that was to be measured.
     fn observed(&mut self, y: T) -> Result<(), AgentEnd> {
-        match self.with(|machine| machine.handle(Input::Observed(y)).map(|_| ())) {
-            // The round is over, and there is nothing to give.
-            Err(AgentEnd::Agent(AgentError::UploadNotFinite { .. })) => Ok(()),
-            other => other,
-        }
+        self.with(|member| member.observed(y))
     }
 
-    /// The numbers of this round's upload; none if there is nothing to give.
+    /// The numbers of this epoch's upload; none if there is nothing to give.
     fn upload(&mut self) -> Result<Vec<T>, AgentEnd> {
-        self.with(|machine| match machine.repeat() {
-            Ok(Output::Upload(vector)) => Ok(vector.to_vec()),
-            Ok(_) | Err(AgentError::UploadNotFinite { .. }) => Ok(Vec::new()),
-            Err(error) => Err(error),
+        self.with(|member| match member.next()? {
+            Next::Give(numbers) => Ok(numbers.to_vec()),
+            Next::Query { .. } => Ok(Vec::new()),
         })
     }
 
@@ -417,11 +377,7 @@ impl<T: Scalar> HostAgent<T> {
         let (candidate, number) = (query.candidate, query.number);
         let y = T::from_f64(evaluate(query).await.map_err(AgentEnd::Evaluation)?);
         if let Some(watched) = &mut self.watched {
-            let best = f64::from_le_bytes(best_of(&watched.trailer)).max((watched.best)(candidate));
-            watched.trailer[32..].copy_from_slice(&best.to_le_bytes());
-            if let Some(leaf) = &mut watched.leaf {
-                leaf.observation(candidate, y);
-            }
+            watched.observed(candidate);
         }
         self.observed(y)?;
         self.wrote(|| Step::Value { number, candidate, value: y.to_f64() })
@@ -431,7 +387,7 @@ impl<T: Scalar> HostAgent<T> {
     fn answer(&mut self, header: Header) -> Result<Bytes, AgentEnd> {
         let mut upload = self.upload()?;
         if !upload.is_empty() && !self.given.contains(&header.round) {
-            if self.affords()? {
+            if self.affords(header.round)? {
                 // Counted before it leaves; a repeat of the same round is the same contribution.
                 self.given.push(header.round);
                 self.wrote(|| Step::Upload { round: header.round, sha256: digest_of(&upload) })?;
@@ -444,11 +400,8 @@ impl<T: Scalar> HostAgent<T> {
         let mut frame = vec![0; wire::frame_len_max(ScalarTag::of::<T>(), upload.len())];
         let used = wire::encode(header, &upload, &mut frame)?;
         frame.truncate(used);
-        if let Some(watched) = &mut self.watched {
-            if let Some(leaf) = watched.leaf.take() {
-                watched.trailer[..32].copy_from_slice(&leaf.end(&upload).0);
-            }
-            frame.extend_from_slice(&watched.trailer);
+        if let Some(watched) = &self.watched {
+            watched.append(self.standing().agent, header.round, &upload, &mut frame);
         }
         Ok(frame.into())
     }
@@ -464,14 +417,8 @@ fn beside<R>(work: impl FnOnce() -> R) -> R {
 }
 
 /// SHA-256 of numbers, little-endian, as a journal names an upload.
-fn digest_of<T: Scalar>(numbers: &[T]) -> String {
+fn digest_of<T: Number>(numbers: &[T]) -> String {
     let mut bytes = vec![0; numbers.len() * T::BYTES];
     bytes.chunks_exact_mut(T::BYTES).zip(numbers).for_each(|(bytes, x)| x.write_le(bytes));
     hex(&Sha256::digest(&bytes))
-}
-
-fn best_of(trailer: &[u8; TRAILER]) -> [u8; 8] {
-    let mut best = [0; 8];
-    best.copy_from_slice(&trailer[32..]);
-    best
 }

@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sordino_core::digest::Digest;
 use sordino_core::federated::ServerState;
@@ -38,6 +39,9 @@ use crate::terms::{TERMS_BYTES_MAX, Terms, TermsError};
 
 /// A frame is read up to this length: 64 regions of 2¹⁴ numbers.
 const FRAME_BYTES_MAX: u64 = (64 << 17) + 1024;
+
+/// And the server's state before it up to this one: the posterior of 512 features.
+const STATE_BYTES_MAX: u64 = 16 << 20;
 
 /// What the file of the open round is called in its first line.
 const ROUND: &str = "round";
@@ -111,21 +115,21 @@ pub enum FolderError {
 /// The round that is open, as it is stored: in front of its frame.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Open<S = ServerState> {
+pub struct Open<S = ServerState, K = ()> {
     /// t, the round that is open.
     pub round: u32,
     /// How often it was begun before this time.
     pub attempt: u16,
     /// The server between the rounds.
-    pub server: StoredServer<S>,
+    pub server: StoredServer<S, K>,
     /// The charge of the broadcast in the frame; none if it cost nothing.
     pub planned: Option<Planned>,
 }
 
-/// What was found of the rounds.
-pub struct Found {
+/// What was found of the rounds; `K` is what the method keeps.
+pub struct Found<K = ()> {
     /// The round that was open.
-    pub open: Open,
+    pub open: Open<ServerState, K>,
     /// The frame of that round.
     pub frame: Bytes,
     /// The digests after 0, 1, …, round + 1 frames.
@@ -173,9 +177,9 @@ impl Folder {
         asked.deployment = ours.deployment;
         let other = |what| Err(FolderError::OtherTerms { path: path.to_owned(), what });
         match () {
-            () if asked.config != ours.config => other("the numbers of the federation"),
+            () if asked.protocol != ours.protocol => other("the method or its numbers"),
             () if asked.announced != ours.announced => other("budget, delta, deadline or early closing"),
-            () if asked != *ours => other("candidates, features, kernel or number format"),
+            () if asked != *ours => other("candidates or number format"),
             () if !authority => other("the authority that signs for agents"),
             () => Ok(folder),
         }
@@ -234,7 +238,7 @@ impl Folder {
     /// frame announced.
     ///
     /// **Errors**: [`FolderError`]; nothing may leave then.
-    pub fn commit(&self, open: &Open<&ServerState>, frame: &[u8]) -> Result<(), FolderError> {
+    pub fn commit<K: Serialize>(&self, open: &Open<&ServerState, K>, frame: &[u8]) -> Result<(), FolderError> {
         let open = serde_json::to_vec(open).map_err(|error| FolderError::Round { what: error.to_string() })?;
         let mut bytes = stored::with_version(ROUND, &open);
         bytes.push(b'\n');
@@ -277,8 +281,8 @@ impl Folder {
     /// Everything that was found; none before the first round.
     ///
     /// **Errors**: [`FolderError`].
-    pub fn found(&self) -> Result<Option<Found>, FolderError> {
-        let bytes = match read_bounded(&self.path.join("round.bin"), FRAME_BYTES_MAX + (1 << 16)) {
+    pub fn found<K: DeserializeOwned>(&self) -> Result<Option<Found<K>>, FolderError> {
+        let bytes = match read_bounded(&self.path.join("round.bin"), FRAME_BYTES_MAX + STATE_BYTES_MAX) {
             Ok(bytes) => bytes,
             Err(error) if error.is_missing() => return Ok(None),
             Err(error) => return Err(error.into()),
@@ -286,7 +290,8 @@ impl Folder {
         let wrong = |what: String| FolderError::Round { what };
         let (bytes, _) = stored::content(ROUND, &bytes)?;
         let end = bytes.iter().position(|byte| *byte == b'\n').ok_or_else(|| wrong("has no first line".into()))?;
-        let open: Open = serde_json::from_slice(&bytes[..end]).map_err(|error| wrong(error.to_string()))?;
+        let open: Open<ServerState, K> =
+            serde_json::from_slice(&bytes[..end]).map_err(|error| wrong(error.to_string()))?;
         let frame = Bytes::copy_from_slice(&bytes[end + 1..]);
         let mut frames = Vec::new();
         for round in 0..open.round {

@@ -4,21 +4,20 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use sordino_core::federated::exchange::{Millis, Want};
-use sordino_core::math::Scalar;
 use sordino_core::random::RunSeed;
-use sordino_core::wire::ScalarTag;
 use sordino_host::entropy::{NoEntropy, deployment};
 use sordino_host::files::{FileError, create_folders_privately, read_bounded, remove_leftovers, write_privately};
-use sordino_sim::text::chain;
+use sordino_sim::text::{chain, significant, significant_up};
 
-use crate::admission::{self, Admitted, Inadmissible};
+use crate::admission::{self, Admitted, EPSILON_UNASKED, Inadmissible};
 use crate::agent::{AgentEnd, Best, HostAgent, Query};
 use crate::authority::{self, Refused};
 use crate::identity::{Identity, IdentityError, lock_folder};
 use crate::invitation::Invitation;
 use crate::link::{Link, LinkError};
+use crate::party::{Number, Party, Standing, dispatch};
 use crate::progress::note;
-use crate::terms::{Shared, TERMS_BYTES_MAX, Terms, TermsError};
+use crate::terms::{TERMS_BYTES_MAX, Terms, TermsError};
 
 /// The longest pause while the server cannot be reached.
 const RETRY_MAX: Duration = Duration::from_secs(10);
@@ -60,6 +59,19 @@ pub enum JoinError {
         delta: f64,
         /// The largest that this agent accepts.
         most: f64,
+    },
+    /// The releases may cost more than an agent agrees to unless its owner says so.
+    #[error(
+        "these terms are not agreed to, and nothing was sent: all releases together cost up to ε = {} at δ = {}, and without a limit of \
+         its own an agent agrees to at most ε = {EPSILON_UNASKED}; --max-epsilon {} agrees to all of it, a smaller number contributes up to it and \
+         then goes on with what others share",
+        significant_up(*.epsilon, 3), significant(*.delta, 3), significant_up(*.epsilon, 3)
+    )]
+    Epsilon {
+        /// ε of all releases that fit the budget of the terms.
+        epsilon: f64,
+        /// δ of the terms.
+        delta: f64,
     },
     /// The system gives no randomness.
     #[error(transparent)]
@@ -118,8 +130,12 @@ pub struct Joining {
     pub folder: PathBuf,
     /// Its certificate, where the terms name an authority; otherwise it makes a key in its folder and shows the token.
     pub certified: Option<Certified>,
-    /// The largest ε up to which it contributes; the terms' own limit if none, and never more than that.
+    /// The largest ε up to which it contributes, never more than the terms' own limit. If none, the terms' limit, and a new
+    /// agent agrees only to terms whose releases cost at most [`EPSILON_UNASKED`], or to what `asked` agrees to.
     pub epsilon_max: Option<f64>,
+    /// Asks the owner whether to agree to this sentence, where `epsilon_max` is none and the terms cost more than
+    /// [`EPSILON_UNASKED`]; may block. If none, such terms are refused.
+    pub asked: Option<fn(&str) -> bool>,
     /// The largest δ of terms that it agrees to; 1/(10 N) if none, and never more than that.
     pub delta_max: Option<f64>,
     /// How long a question to the server may wait for an answer; at most [`WAIT_MAX`].
@@ -166,12 +182,10 @@ pub async fn join<F: Future<Output = Result<f64, String>>>(
     // Nobody counts as joined who does not agree.
     let Some(terms) = terms(joining, &mut link, over.is_some()).await? else { return gave_up(over) };
     if over.is_none() {
-        agree(joining, &terms)?;
+        agree(joining, &terms).await?;
     }
-    match terms.agreement.scalar {
-        ScalarTag::F32 => take_part::<f32, F>(joining, &terms, &mut link, over, evaluate).await,
-        _ => take_part::<f64, F>(joining, &terms, &mut link, over, evaluate).await,
-    }
+    let part = Part { joining, terms: &terms, link: &mut link, over };
+    dispatch!(terms.agreement, take_part<F>(part, evaluate).await)
 }
 
 /// What an agent did that needs its server no more, and did not reach it.
@@ -180,22 +194,34 @@ fn gave_up(over: Option<(Joined, bool)>) -> Result<Joined, JoinError> {
 }
 
 /// Refuses what nobody should agree to, and tells in one sentence what is agreed to.
-fn agree(joining: &Joining, terms: &Terms) -> Result<(), JoinError> {
-    let (admitted, rounds) = (admission::admit(terms)?, terms.agreement.config.parameters().rounds);
-    let Admitted { delta, releases, .. } = admitted;
+async fn agree(joining: &Joining, terms: &Terms) -> Result<(), JoinError> {
+    let admitted = admission::admit(terms)?;
+    let Admitted { delta, releases, epsilon, .. } = admitted;
     if let Some(most) = joining.delta_max.filter(|most| !(delta <= *most)) {
         return Err(JoinError::Delta { delta, most });
     }
     let (slot, pins) = (joining.invitation.slot, &joining.invitation.pins);
     let key = pins.iter().map(|pin| pin.to_string()).collect::<Vec<_>>().join(" or ");
     let own = match joining.epsilon_max {
-        Some(most) => match admission::fitting(&admission::event(terms)?, rounds, most, delta)? {
+        Some(most) => match admission::cost(terms)?.fitting(most, delta).map_err(Inadmissible::from)? {
             fits if fits < releases => format!("; its own limit of ε = {most} admits {fits} of them"),
             _ => String::new(),
         },
         None => String::new(),
     };
-    note(&format!("agent {slot} agrees: {admitted}; the server with the key {key} sees what it contributes{own}"));
+    let sentence = format!("{admitted}; the server with the key {key} sees what it contributes{own}");
+    // Who has begun has agreed.
+    let is_new = !joining.folder.join("agent.bin").exists();
+    if is_new && joining.epsilon_max.is_none() && !(epsilon <= EPSILON_UNASKED) {
+        let refused = JoinError::Epsilon { epsilon, delta };
+        let Some(asked) = joining.asked else { return Err(refused) };
+        let question = format!("agent {slot}: {sentence}");
+        // A person may take a while: signals are heard meanwhile.
+        if !tokio::task::spawn_blocking(move || asked(&question)).await.unwrap_or(false) {
+            return Err(refused);
+        }
+    }
+    note(&format!("agent {slot} agrees: {sentence}"));
     terms.work().iter().for_each(|work| note(&format!("agent {slot}: {work}")));
     Ok(())
 }
@@ -254,30 +280,28 @@ fn finished(joining: &Joining) -> Result<Option<(Joined, bool)>, JoinError> {
         return Ok(None);
     }
     let terms = Terms::from_bytes(&read_bounded(&terms, TERMS_BYTES_MAX)?, Some(&joining.invitation.terms))?;
-    match terms.agreement.scalar {
-        ScalarTag::F32 => finished_in::<f32>(joining, &terms, file),
-        _ => finished_in::<f64>(joining, &terms, file),
-    }
+    dispatch!(terms.agreement, finished_in(joining, &terms, file))
 }
 
-fn finished_in<T: Scalar>(
+fn finished_in<T: Number, P: Party<T>>(
     joining: &Joining,
     terms: &Terms,
     file: PathBuf,
 ) -> Result<Option<(Joined, bool)>, JoinError> {
     // Never used: the file is there.
     let unused = RunSeed::new(0, 0);
-    let mut agent = HostAgent::<T>::open(&Shared::new(terms)?, joining.invitation.slot, unused, Some(file))?;
+    let agent = HostAgent::<T, P>::open(&P::new(terms)?, joining.invitation.slot, unused, Some(file))?;
     let is_known = agent.exchange().want(Millis(0)) == Want::Done;
     if !agent.is_done() {
         return Ok(None);
     }
-    Ok(Some((joined(&mut agent, joining.invitation.slot)?, is_known)))
+    Ok(Some((joined(&agent), is_known)))
 }
 
-fn joined<T: Scalar>(agent: &mut HostAgent<T>, slot: u32) -> Result<Joined, JoinError> {
-    let (given, observations, best) = (agent.given().to_vec(), agent.state().observations(), agent.best()?);
-    Ok(Joined { agent: slot, given, observations, best, chain: agent.exchange().have().chain })
+fn joined<T: Number, P: Party<T>>(agent: &HostAgent<T, P>) -> Joined {
+    let Standing { agent: slot, observations, .. } = agent.standing();
+    let (given, chain) = (agent.given().to_vec(), agent.exchange().have().chain);
+    Joined { agent: slot, given, observations, best: agent.best(), chain }
 }
 
 /// Who this agent is: what its certificate says, or a key of its own.
@@ -325,15 +349,21 @@ async fn terms(joining: &Joining, link: &mut Link, is_over: bool) -> Result<Opti
     Ok(Some(terms))
 }
 
-async fn take_part<T: Scalar, F: Future<Output = Result<f64, String>>>(
-    joining: &Joining,
-    terms: &Terms,
-    link: &mut Link,
+/// What an agent takes part with.
+struct Part<'a> {
+    joining: &'a Joining,
+    terms: &'a Terms,
+    link: &'a mut Link,
     over: Option<(Joined, bool)>,
+}
+
+async fn take_part<T: Number, P: Party<T>, F: Future<Output = Result<f64, String>>>(
+    part: Part<'_>,
     evaluate: impl FnMut(Query) -> F,
 ) -> Result<Joined, JoinError> {
+    let Part { joining, terms, link, over } = part;
     // What cannot be computed is refused before the token is used and anybody counts on this agent.
-    let shared = Shared::<T>::new(terms)?;
+    let shared = P::new(terms)?;
     if !enrolled(joining, link, over.is_some()).await? {
         return gave_up(over);
     }
@@ -346,5 +376,5 @@ async fn take_part<T: Scalar, F: Future<Output = Result<f64, String>>>(
     let slot = joining.invitation.slot;
     agent.telling(move |awaited| note(&format!("agent {slot}: {awaited}")));
     agent.run(link, evaluate).await?;
-    joined(&mut agent, joining.invitation.slot)
+    Ok(joined(&agent))
 }

@@ -12,6 +12,8 @@
 //! | [`stored`] | the version in every stored file |
 //! | [`invitation`] | one line that brings an agent to its server |
 //! | [`terms`] | the agreement with its candidates, and everything that both sides compute from them |
+//! | [`party`] | what a method is to agents and servers: the one place that knows which methods there are |
+//! | [`cost`] | what releases cost |
 //! | [`admission`] | what may be served and joined, one check for both |
 //! | [`enrolment`] | which key belongs to which agent |
 //! | [`rounds`] | the one task that keeps track of the round |
@@ -37,6 +39,7 @@
 //!     folder: "agent".into(),
 //!     certified: None,
 //!     epsilon_max: Some(4.0),
+//!     asked: None,
 //!     delta_max: None,
 //!     wait: std::time::Duration::from_secs(30),
 //! };
@@ -53,6 +56,7 @@ pub mod authority;
 pub mod bridge;
 pub mod chaos;
 pub mod cli;
+pub mod cost;
 pub mod door;
 pub mod enrolment;
 pub mod folder;
@@ -62,6 +66,7 @@ pub mod join;
 pub mod journal;
 pub mod keys;
 pub mod link;
+pub mod party;
 pub mod progress;
 pub mod rehearsal;
 pub mod rounds;

@@ -108,18 +108,26 @@ pub(crate) fn spoken(ms: u64) -> String {
     }
 }
 
+/// ε with two decimals, never less than it is: what counts as spent is told upwards, as in the terms.
+fn rounded_up(epsilon: f64) -> String {
+    let shown = format!("{epsilon:.2}");
+    let short = shown.parse().is_ok_and(|shown: f64| shown < epsilon);
+    if short { format!("{:.2}", epsilon + 0.01) } else { shown }
+}
+
 /// The line of one moment.
 pub fn line(status: &Status, agents: u32, rounds: u32, books: &Books, enrolled: usize) -> String {
     let (round, answered, closes) = (status.round, status.answered, spoken(status.closes_in_ms));
-    let (epsilon, of) = (books.epsilon, books.epsilon_max);
-    let of = of.map_or(String::new(), |most| format!(" of {most}"));
+    // Never less than was spent.
+    let epsilon = rounded_up(books.epsilon);
+    let of = books.epsilon_max.map_or(String::new(), |most| format!(" of {most}"));
     if round == rounds {
         return format!(
-            "all {rounds} rounds are over, ε {epsilon:.2}{of}; {answered} of {agents} have the last broadcast"
+            "all {rounds} rounds are over, ε {epsilon}{of}; {answered} of {agents} have the last broadcast"
         );
     }
     let joined = if enrolled < agents as usize { format!(" ({enrolled} have joined)") } else { String::new() };
-    format!("round {round}/{rounds}: {answered} of {agents} answered{joined}, closes in {closes}, ε {epsilon:.2}{of}")
+    format!("round {round}/{rounds}: {answered} of {agents} answered{joined}, closes in {closes}, ε {epsilon}{of}")
 }
 
 /// What was told, and how long ago.
@@ -143,7 +151,7 @@ fn is_worth_a_line(status: &Status, agents: u32, rounds: u32, enrolled: usize, l
 
 /// Tells standard error what has changed ([`self`]); looks every second, also at what other commands wrote.
 pub async fn tell(mut status: watch::Receiver<Status>, agreement: Agreement, spent: Spent, enrolment: Arc<Enrolment>) {
-    let p = agreement.config.parameters();
+    let (agents, rounds) = (agreement.protocol.agents(), agreement.protocol.epochs());
     let (mut told, mut held): (Option<Last>, u64) = (None, 0);
     // Before the first announcement there is no round to tell of.
     if status.changed().await.is_err() {
@@ -163,10 +171,10 @@ pub async fn tell(mut status: watch::Receiver<Status>, agreement: Agreement, spe
         }
         let tells = told.is_none_or(|last| {
             let same = (now.round, now.answered, enrolled) == (last.round, last.answered, last.enrolled);
-            !same && (Log::chosen() == Log::Json || is_worth_a_line(&now, p.agents, p.rounds, enrolled, &last))
+            !same && (Log::chosen() == Log::Json || is_worth_a_line(&now, agents, rounds, enrolled, &last))
         });
         if tells {
-            tell_once(&now, p.agents, p.rounds, &spent.read(), enrolled);
+            tell_once(&now, agents, rounds, &spent.read(), enrolled);
             told = Some(Last { round: now.round, answered: now.answered, enrolled, at: Instant::now() });
         }
         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -210,7 +218,7 @@ async fn metrics(State(admin): State<Admin>) -> String {
     let (status, books) = (*admin.status.borrow(), admin.spent.read());
     let load = |count: &AtomicU64| count.load(Ordering::Relaxed) as f64;
     let [fine, refused, later] = &admin.counts.requests;
-    let (p, enrolled) = (admin.agreement.config.parameters(), admin.enrolment.count() as f64);
+    let (protocol, enrolled) = (&admin.agreement.protocol, admin.enrolment.count() as f64);
     let mut out = String::new();
     let mut head = |name: &str, kind: &str, help: &str, lines: &[(String, f64)]| {
         // Writing to a text cannot fail.
@@ -223,9 +231,9 @@ async fn metrics(State(admin): State<Admin>) -> String {
     let version = vec![(label("version", env!("CARGO_PKG_VERSION")), 1.0)];
     head("sordino_build_info", "gauge", "The program that serves; always 1", &version);
     for (name, kind, value, help) in [
-        ("sordino_agents", "gauge", f64::from(p.agents), "Agents of the federation, N"),
+        ("sordino_agents", "gauge", f64::from(protocol.agents()), "Agents of the federation, N"),
         ("sordino_enrolled", "gauge", enrolled, "Agents that have joined and were not shut out"),
-        ("sordino_rounds", "gauge", f64::from(p.rounds), "Rounds of the federation, T"),
+        ("sordino_rounds", "gauge", f64::from(protocol.epochs()), "Releases of the federation; rounds of an exchange"),
         ("sordino_round", "gauge", f64::from(status.round), "The round that is open; T when all are over"),
         ("sordino_answered", "gauge", f64::from(status.answered), "Agents that have answered the open round"),
         ("sordino_round_closes_in_seconds", "gauge", status.closes_in_ms as f64 / 1e3, "Until the open round closes"),
@@ -299,6 +307,25 @@ mod tests {
         let over = Status { round: 3, answered: 1, closes_in_ms: 5000, ..Status::default() };
         let said = line(&over, 2, 3, &Books { epsilon: 1.0, epsilon_max: Some(4.0), ..Books::default() }, 2);
         assert_eq!(said, "all 3 rounds are over, ε 1.00 of 4; 1 of 2 have the last broadcast");
+    }
+
+    /// The ledger said 2.041 and the last line "ε 2.04".
+    #[test]
+    fn mended3_epsilon_that_was_spent_is_never_told_smaller_than_it_is() {
+        for (epsilon, told) in
+            [(2.041, "2.05"), (2.049, "2.05"), (2.04, "2.04"), (1.1, "1.10"), (0.0, "0.00"), (1e-9, "0.01")]
+        {
+            assert_eq!(rounded_up(epsilon), told);
+        }
+        for step in 1..5000 {
+            let epsilon = f64::from(step) / 777.0;
+            let told: f64 = rounded_up(epsilon).parse().unwrap();
+            assert!(told >= epsilon && told < epsilon + 0.0101, "{epsilon} {told}");
+        }
+        assert_eq!(rounded_up(f64::INFINITY), "inf");
+        let books = Books { epsilon: 2.041, epsilon_max: Some(4.0), ..Books::default() };
+        let over = Status { round: 3, ..Status::default() };
+        assert!(line(&over, 2, 3, &books, 2).contains("ε 2.05 of 4"));
     }
 
     #[test]

@@ -5,8 +5,9 @@
 //! value without noise) follows each upload.
 
 pub mod device;
+mod error;
+mod network;
 
-use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,37 +15,30 @@ use std::time::Duration;
 
 use sordino_core::digest::{Digest, combine};
 use sordino_core::federated::exchange::{Announced, Pace};
-use sordino_core::federated::{AgentState, Collector, CollectorStorage, Counters, Draws};
-use sordino_core::math::Scalar;
 use sordino_core::random::{RunSeed, Stream};
 use sordino_host::entropy::{NoEntropy, deployment};
-use sordino_sim::model::federated::DriverError;
-use sordino_sim::model::federated::blocks;
-use sordino_sim::model::federated::context::{MethodContext, RunContext, ScenarioContext};
-use sordino_sim::model::federated::fabric::{Fabric, Order, Partial};
-use sordino_sim::model::federated::lent::Snapshots;
+use sordino_sim::model::federated::context::{RunContext, ScenarioContext};
 use sordino_sim::model::federated::run::{Surroundings, run_method};
-use sordino_sim::model::federated::shard::Shard;
-use sordino_sim::model::federated::tally::Tally;
-use sordino_sim::scenario::{Method, ScalarKind, Scenario};
-use sordino_sim::world::ObjectiveError;
-use sordino_sim::world::fault::FaultCounts;
+use sordino_sim::model::federated::shard::Agents as _;
+use sordino_sim::scenario::{Method, Scenario};
+use sordino_sim::world::Objective;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
-use tokio::time::Instant;
 
-use self::device::DeviceError;
-use crate::agent::{AgentEnd, HostAgent, Query, TRAILER};
+pub use self::error::RehearsalError;
+use self::network::{Network, Simulated};
+use crate::agent::{HostAgent, Query, SLOT_BYTES, slots};
 use crate::chaos;
 use crate::door::{self, Counts, Door, Limits};
 use crate::enrolment::Enrolment;
-use crate::identity::{Identity, IdentityError, Sealer};
+use crate::identity::{Identity, Sealer};
 use crate::invitation::Invitation;
 use crate::keys;
 use crate::link::{Link, LinkError};
-use crate::rounds::{QUEUE, Rounds, Stop};
-use crate::terms::{Shared, Terms, TermsError};
+use crate::party::{Number, Party, dispatch};
+use crate::rounds::{QUEUE, Rounds};
+use crate::terms::Terms;
 
 /// Agents that enrol at one time.
 const ENROLLING_MAX: usize = 64;
@@ -86,14 +80,14 @@ impl Default for Options {
     }
 }
 
-/// What a rehearsal gave.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What a rehearsal gave: of all runs together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// The digest, as `sordino run` prints it.
     pub digest: Digest,
-    /// N, the enrolled agents.
+    /// N, the enrolled agents of one run.
     pub agents: u32,
-    /// Frames that every agent received: T + 1.
+    /// Frames that every agent received.
     pub rounds: u32,
     /// Connections that were cut.
     pub cuts: u64,
@@ -105,123 +99,103 @@ pub struct Outcome {
     pub round_times: Vec<Duration>,
 }
 
-/// Why a rehearsal has no digest.
-#[derive(Debug, thiserror::Error)]
-pub enum RehearsalError {
-    /// The scenario has faults of its own: a network needs no others.
-    #[error("the scenario has faults of its own; rehearse it with faults switched off")]
-    Faults,
-    /// The functions cannot be built.
-    #[error(transparent)]
-    Objective(#[from] ObjectiveError),
-    /// The public number of the run.
-    #[error(transparent)]
-    Driver(#[from] DriverError),
-    /// The terms of the federation.
-    #[error(transparent)]
-    Terms(#[from] TermsError),
-    /// A key cannot be made.
-    #[error(transparent)]
-    Identity(#[from] IdentityError),
-    /// The system's entropy.
-    #[error(transparent)]
-    Entropy(#[from] NoEntropy),
-    /// What a device is given cannot be written.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
-    /// No listener on loopback.
-    #[error("cannot listen on loopback: {0}")]
-    Listen(#[source] std::io::Error),
-    /// The server's side.
-    #[error(transparent)]
-    Stop(#[from] Stop),
-    /// An agent was not enrolled.
-    #[error("agent {agent} was not enrolled: {error}")]
-    Enrol {
-        /// Index of the agent.
-        agent: u32,
-        /// Why it was not enrolled.
-        #[source]
-        error: LinkError,
-    },
-    /// An agent ended early.
-    #[error("agent {agent}: {error}")]
-    Agent {
-        /// Index of the agent.
-        agent: u32,
-        /// Why it ended early.
-        #[source]
-        error: AgentEnd,
-    },
-    /// A task was lost: it panicked.
-    #[error("a task was lost")]
-    Lost,
-    /// The deadline passed while answers were missing.
-    #[error("round {round}: only {answered} agents answered before the deadline")]
-    Deadline {
-        /// The round it happened in.
-        round: u32,
-        /// Answers that came.
-        answered: u32,
-    },
+impl Outcome {
+    /// Adds what one more run gave.
+    fn add(&mut self, run: Outcome) {
+        self.agents = run.agents;
+        self.rounds += run.rounds;
+        self.cuts += run.cuts;
+        self.repeated += run.repeated;
+        self.deaths += run.deaths;
+        self.round_times.extend(run.round_times);
+    }
 }
 
-/// Rehearses one method of the first run of a scenario.
+/// Rehearses one method of all runs of a scenario, one after the other, each a federation of its own.
 ///
 /// **Errors**: [`RehearsalError`].
 pub async fn rehearse(scenario: &Scenario, method: Method, options: Options) -> Result<Outcome, RehearsalError> {
-    match scenario.surrogate.scalar {
-        ScalarKind::F32 => rehearse_in::<f32>(scenario, method, options).await,
-        ScalarKind::F64 => rehearse_in::<f64>(scenario, method, options).await,
+    if scenario.runs > 1 && options.device.is_some() {
+        return Err(RehearsalError::DeviceRuns { runs: scenario.runs });
+    }
+    let mut all = Outcome::default();
+    let mut digests = Vec::new();
+    for run in 0..scenario.runs {
+        let mut options = options.clone();
+        if let Some(folder) = options.deaths.as_mut().filter(|_| scenario.runs > 1) {
+            folder.push(run.to_string());
+            std::fs::create_dir_all(&*folder).map_err(RehearsalError::Deaths)?;
+        }
+        let functions: Arc<dyn Objective> =
+            sordino_sim::world::load(scenario, None)?.realize(RunSeed::new(scenario.seed, run)).into();
+        let (candidates, dim) = (functions.candidates(), functions.dim());
+        let announced = announced(scenario, &options);
+        let terms = Terms::of_run(scenario, method, run, candidates, dim, deployment()?, announced)?;
+        let world = World { scenario, method, run, functions, terms };
+        let outcome = dispatch!(world.terms.agreement, rehearse_run(&world, options).await)?;
+        digests.push(outcome.digest);
+        all.add(outcome);
+    }
+    // As `sordino run` does: methods into a run, runs into an execution.
+    let runs: Vec<Digest> = digests.iter().map(|digest| combine([*digest].iter())).collect();
+    Ok(Outcome { digest: combine(runs.iter()), ..all })
+}
+
+fn announced(scenario: &Scenario, options: &Options) -> Announced {
+    Announced {
+        epsilon_max: scenario.privacy.max_epsilon,
+        delta: scenario.privacy.delta,
+        deadline_ms: options.deadline.as_millis() as u64,
+        may_close_early: true,
     }
 }
 
-async fn rehearse_in<T: Scalar>(
-    scenario: &Scenario,
+/// One run of a scenario, and the terms under which it is rehearsed.
+struct World<'s> {
+    scenario: &'s Scenario,
     method: Method,
+    run: u32,
+    functions: Arc<dyn Objective>,
+    terms: Terms,
+}
+
+async fn rehearse_run<T: Number, P: Simulated<T>>(
+    world: &World<'_>,
     options: Options,
 ) -> Result<Outcome, RehearsalError> {
-    let functions = sordino_sim::world::load(scenario, None)?.realize(RunSeed::new(scenario.seed, 0));
-    let deadline_ms = options.deadline.as_millis() as u64;
-    let announced = Announced {
-        epsilon_max: scenario.privacy.max_epsilon,
-        delta: scenario.privacy.delta,
-        deadline_ms,
-        may_close_early: true,
-    };
-    let (candidates, dim) = (functions.candidates(), functions.dim());
-    let terms = Terms::new(scenario, method, candidates, dim, deployment()?, announced)?;
-    let shared = Arc::new(ScenarioContext::<T>::new(scenario, candidates, dim)?);
-    let run = Arc::new(RunContext::new(scenario, shared, 0, functions)?);
-    let context = Arc::new(MethodContext::new(scenario, method, run, None)?);
-    if !context.faults.is_none() {
+    let World { scenario, method, run, functions, terms } = world;
+    let shared = Arc::new(ScenarioContext::<T>::new(scenario, functions.candidates(), functions.dim())?);
+    let run = Arc::new(RunContext::new(scenario, shared.clone(), *run, functions.clone())?);
+    let simulated = P::simulated(scenario, *method, run, shared)?;
+    let base = simulated.base();
+    if !base.faults.is_none() {
         return Err(RehearsalError::Faults);
     }
-    let (place, listener) = Place::open(&terms, &options).await?;
+    let (deadline_ms, slots) = (options.deadline.as_millis() as u64, slots(&terms.agreement.protocol));
+    let (place, listener) = Place::open(terms, &options).await?;
     let (sender, requests) = mpsc::channel(QUEUE);
-    let door = place.door(&terms, listener, sender)?;
+    let door = place.door(terms, listener, sender)?;
     let pace = Pace { ask_again_ms: 1000, spread_ms: 100 };
-    let mut rounds = Rounds::new(&terms.agreement, pace, place.sealer(&terms), TRAILER, requests);
+    let mut rounds = Rounds::new(&terms.agreement, pace, place.sealer(terms), slots * SLOT_BYTES, requests);
     let serving = tokio::spawn(door);
     let first = match &options.device {
         Some(path) => {
-            device::write(path, &context, &place.invitation(&terms, device::SLOT)?)?;
+            device::write(path, base, &place.invitation(terms, device::SLOT)?)?;
             device::SLOT + 1
         }
         None => 0,
     };
-    let mut agents = place.agents::<T>(&terms, &context, options.deaths, first)?;
-    let times = Vec::with_capacity(scenario.federation.rounds as usize + 1);
-    let mut fabric = Network { context: context.clone(), rounds: &mut rounds, deadline_ms, times, failed: None };
+    let mut agents = place.agents::<T, P>(terms, &base.run, options.deaths, first)?;
+    let mut network = Network::new(simulated.clone(), &terms.agreement.protocol, &mut rounds, deadline_ms);
     let (stop, nobody) = (AtomicBool::new(false), &());
     let around = Surroundings { progress: nobody, journal: None, interval: Duration::MAX, stop: &stop };
-    let running = run_method(context, around, |_| Ok(&mut fabric));
+    let running = run_method(simulated, around, |_| Ok(&mut network));
     // An agent that ends before the run does has failed, and the run would wait for it.
     let finished = tokio::select! {
         finished = running => finished,
         error = first_failure(&mut agents) => return Err(error),
     };
-    let (failed, round_times) = (fabric.failed.take(), std::mem::take(&mut fabric.times));
+    let (failed, round_times) = (network.failed.take(), std::mem::take(&mut network.times));
     let run = finished.map_err(|error| failed.unwrap_or(RehearsalError::Driver(error)))?;
     tokio::select! {
         stop = rounds.linger() => return Err(stop.into()),
@@ -235,10 +209,9 @@ async fn rehearse_in<T: Scalar>(
     }
     serving.abort();
     Ok(Outcome {
-        // As `sordino run` does: methods into a run, runs into an execution.
-        digest: combine([combine([run.digest].iter())].iter()),
-        agents: scenario.federation.agents,
-        rounds: scenario.federation.rounds + 1,
+        digest: run.digest,
+        agents: terms.agreement.protocol.agents(),
+        rounds: round_times.len() as u32,
         cuts: place.cuts.load(Ordering::Relaxed),
         repeated: rounds.status().borrow().repeated,
         deaths: place.deaths.load(Ordering::Relaxed),
@@ -274,31 +247,38 @@ struct Place {
     address: String,
     cuts: Arc<AtomicU64>,
     deaths: Arc<AtomicU64>,
+    /// The bad network and the ends of a bridge. They end with their run: the next one has the same names on a broker.
+    _between: JoinSet<Result<(), NoEntropy>>,
 }
 
 impl Place {
     async fn open(terms: &Terms, options: &Options) -> Result<(Place, TcpListener), RehearsalError> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(RehearsalError::Listen)?;
         let mut address = listener.local_addr().map_err(RehearsalError::Listen)?;
-        let cuts = Arc::new(AtomicU64::new(0));
+        let (cuts, mut between) = (Arc::new(AtomicU64::new(0)), JoinSet::new());
         if options.chaos {
             let front = TcpListener::bind(("127.0.0.1", 0)).await.map_err(RehearsalError::Listen)?;
             let back = std::mem::replace(&mut address, front.local_addr().map_err(RehearsalError::Listen)?);
-            tokio::spawn(chaos::cut(front, back, cuts.clone()));
+            let cut = chaos::cut(front, back, cuts.clone());
+            between.spawn(async {
+                cut.await;
+                Ok(())
+            });
         }
         #[cfg(feature = "mqtt")]
         if let Some(broker) = &options.broker {
             let front = TcpListener::bind(("127.0.0.1", 0)).await.map_err(RehearsalError::Listen)?;
             let back = std::mem::replace(&mut address, front.local_addr().map_err(RehearsalError::Listen)?);
-            tokio::spawn(crate::bridge::far(back.to_string(), broker.clone()));
-            tokio::spawn(crate::bridge::near(front, broker.clone()));
+            between.spawn(crate::bridge::far(back.to_string(), broker.clone()));
+            between.spawn(crate::bridge::near(front, broker.clone()));
         }
         let enrolment = Arc::new(Enrolment::in_memory());
-        for slot in 0..terms.agreement.config.parameters().agents {
+        for slot in 0..terms.agreement.protocol.agents() {
             enrolment.admit(slot, &token(slot));
         }
         let (address, deaths) = (address.to_string(), Arc::new(AtomicU64::new(0)));
-        let place = Place { identity: Identity::generate()?, enrolment, address, cuts, deaths };
+        let identity = Identity::generate()?;
+        let place = Place { identity, enrolment, address, cuts, deaths, _between: between };
         Ok((place, listener))
     }
 
@@ -312,7 +292,7 @@ impl Place {
         let door = Door {
             deployment: agreement.deployment,
             terms: terms.to_bytes()?.into(),
-            body_max: terms.upload_bytes_max() + TRAILER,
+            body_max: terms.upload_bytes_max() + SLOT_BYTES * slots(&agreement.protocol),
             enrolment: self.enrolment.clone(),
             authority: None,
             tells_joined: false,
@@ -335,34 +315,39 @@ impl Place {
     }
 
     /// All agents from `first` on as tasks, each with a key of its own.
-    fn agents<T: Scalar>(
+    fn agents<T: Number, P: Party<T>>(
         &self,
         terms: &Terms,
-        context: &Arc<MethodContext<T>>,
+        run: &Arc<RunContext<T>>,
         folder: Option<PathBuf>,
         first: u32,
     ) -> Result<Agents, RehearsalError> {
-        let (shared, free) = (Shared::<T>::new(terms)?, Arc::new(Semaphore::new(ENROLLING_MAX)));
+        let (shared, free) = (P::new(terms)?, Arc::new(Semaphore::new(ENROLLING_MAX)));
         let (pins, deployment) = ([self.identity.fingerprint()?], terms.agreement.deployment);
         let mut agents = JoinSet::new();
-        for agent in first..terms.agreement.config.parameters().agents {
+        for agent in first..terms.agreement.protocol.agents() {
             let (tls, address) = (Identity::generate()?.client(&pins)?, self.address.clone());
             let line = move || Link::new(&address, deployment, tls.clone(), Duration::from_secs(10));
-            let (shared, context, free) = (shared.clone(), context.clone(), free.clone());
+            let (shared, run, free) = (shared.clone(), run.clone(), free.clone());
             let file = folder.as_ref().map(|folder| folder.join(format!("{agent}.bin")));
             let deaths = self.deaths.clone();
             agents.spawn(async move {
                 let permit = free.acquire().await;
                 enrol(&mut line(), agent).await.map_err(|error| RehearsalError::Enrol { agent, error })?;
                 drop(permit);
-                let mut lives = Stream::from_seed(u64::from(agent));
+                let (mut lives, mut died) = (Stream::from_seed(u64::from(agent)), 0);
                 loop {
-                    let life = live(&shared, &context, agent, file.clone(), line());
+                    let life = live(&shared, &run, agent, file.clone(), line());
                     let Some(_file) = &file else { return life.await };
-                    let length = Duration::from_millis(LIFE_MIN_MS + u64::from(lives.below(LIFE_MORE_MS)));
+                    // A little longer after each death, so that the slowest machine gets through.
+                    let length = LIFE_MIN_MS + u64::from(lives.below(LIFE_MORE_MS)) + died;
+                    let length = Duration::from_millis(length);
                     match tokio::time::timeout(length, life).await {
                         Ok(ended) => return ended,
-                        Err(_elapsed) => deaths.fetch_add(1, Ordering::Relaxed),
+                        Err(_elapsed) => {
+                            died += 1;
+                            deaths.fetch_add(1, Ordering::Relaxed)
+                        }
                     };
                 }
             });
@@ -372,18 +357,19 @@ impl Place {
 }
 
 /// One agent from what its file holds to the end, on a line of its own.
-async fn live<T: Scalar>(
-    shared: &Arc<Shared<T>>,
-    context: &Arc<MethodContext<T>>,
+async fn live<T: Number, P: Party<T>>(
+    shared: &Arc<P>,
+    run: &Arc<RunContext<T>>,
     agent: u32,
     file: Option<PathBuf>,
     mut line: Link,
 ) -> Result<(), RehearsalError> {
     let failed = |error| RehearsalError::Agent { agent, error };
-    let mut party = HostAgent::open(shared, agent, context.run.seed, file).map_err(failed)?;
-    let (best, objective) = (context.clone(), &context.run.objective);
-    let value = Box::new(move |candidate| best.run.objective.value(agent, candidate));
-    party.watch(value, |candidate, number| objective.observe(agent, candidate, number));
+    let mut party = HostAgent::open(shared, agent, run.seed, file).map_err(failed)?;
+    let (world, objective) = (run.clone(), &run.objective);
+    party.watch(move |candidate, number| {
+        [world.objective.observe(agent, candidate, number), world.objective.value(agent, candidate)]
+    });
     let observe = |query: Query| std::future::ready(Ok(objective.observe(agent, query.candidate, query.number)));
     party.run(&mut line, observe).await.map_err(failed)
 }
@@ -404,90 +390,5 @@ async fn enrol(link: &mut Link, agent: u32) -> Result<(), LinkError> {
             }
             other => return other,
         }
-    }
-}
-
-/// The collective of the simulator over a network: one member, which holds all agents by their doors.
-struct Network<'r, T> {
-    context: Arc<MethodContext<T>>,
-    rounds: &'r mut Rounds,
-    deadline_ms: u64,
-    times: Vec<Duration>,
-    failed: Option<RehearsalError>,
-}
-
-impl<T: Scalar> Network<'_, T> {
-    async fn take_round(&mut self, order: Order<T>) -> Result<Partial, RehearsalError> {
-        let config = &self.context.config;
-        let (count, m) = (config.parameters().agents, config.parameters().feature_count as usize);
-        let (frame, chain) = self.rounds.frame(order.round, 0, order.broadcast.as_deref())?;
-        let (mut sums, mut counters) = (vec![0; config.broadcast_len()], Counters::default());
-        let mut flags = vec![0; if order.share.is_some() { count as usize } else { 0 }];
-        let share = order.share.as_ref().and_then(|share| share.part(0..count));
-        let mut collector = match &share {
-            Some(share) => {
-                let storage = CollectorStorage { sums: &mut sums, flags: &mut flags, counters: &mut counters };
-                let draws = Draws::new(config, share.broadcast()).map_err(DriverError::Server)?;
-                Some(Collector::new(draws, share, storage).map_err(DriverError::Server)?)
-            }
-            None => None,
-        };
-        let mut leaves = vec![Digest::default(); count as usize];
-        let mut best = vec![f64::NEG_INFINITY; count as usize];
-        let mut incoming = vec![T::ZERO; m];
-        let start = Instant::now();
-        self.rounds.announce(order.round, 0, frame, chain, self.deadline_ms, true)?;
-        let complete = self.rounds.collect(self.deadline_ms, |who, header, payload, trailer| {
-            if let Some(collector) = collector.as_mut().filter(|_| header.len > 0) {
-                payload.read(&mut incoming).map_err(|error| error.to_string())?;
-                collector.upload(who, header.round, &incoming).map_err(|error| error.to_string())?;
-            }
-            let (leaf, value) = trailer.split_at(32);
-            leaves[who as usize].0.copy_from_slice(leaf);
-            best[who as usize] = f64::from_le_bytes(value.try_into().map_err(|_| "a trailer of another length")?);
-            Ok(())
-        });
-        let complete = complete.await?;
-        self.times.push(start.elapsed());
-        if !complete {
-            let answered = self.rounds.status().borrow().answered;
-            return Err(RehearsalError::Deadline { round: order.round, answered });
-        }
-        let collected = collector.map(|collector| collector.finish().to_owned());
-        let regrets: Vec<f64> = (0..).zip(&best).map(|(agent, best)| self.context.run.optimum(agent) - best).collect();
-        let pieces = blocks::cut(0, count, &leaves, &regrets);
-        Ok(Partial {
-            agents: 0..count,
-            collected,
-            pieces,
-            regrets: Tally::of(&regrets),
-            faults: FaultCounts::default(),
-            observations: Vec::new(),
-            messages: Vec::new(),
-        })
-    }
-}
-
-impl<T: Scalar> Fabric<Shard<MethodContext<T>>> for &mut Network<'_, T> {
-    type Error = DriverError;
-
-    fn members(&self) -> Vec<Range<u32>> {
-        let all = 0..self.context.config.parameters().agents;
-        vec![all]
-    }
-
-    async fn round(&mut self, order: Order<T>) -> Result<Vec<Partial>, DriverError> {
-        match self.take_round(order).await {
-            Ok(partial) => Ok(vec![partial]),
-            Err(RehearsalError::Driver(error)) => Err(error),
-            Err(error) => {
-                self.failed = Some(error);
-                Err(DriverError::WorkerLost)
-            }
-        }
-    }
-
-    async fn snapshot(&mut self) -> Result<Snapshots<'_, AgentState>, DriverError> {
-        Err(DriverError::Check("agents of a network keep their own state"))
     }
 }

@@ -93,10 +93,10 @@ impl Rounds {
         trailer: usize,
         requests: mpsc::Receiver<Request>,
     ) -> Self {
-        let p = agreement.config.parameters();
+        let protocol = &agreement.protocol;
         Rounds {
-            exchange: ServerExchange::new(agreement, pace, vec![0; p.agents as usize]),
-            numbers_max: p.feature_count,
+            exchange: ServerExchange::new(agreement, pace, vec![0; protocol.agents() as usize]),
+            numbers_max: protocol.upload_len() as u32,
             scalar: agreement.scalar,
             trailer,
             history: vec![agreement.digest()],

@@ -20,14 +20,13 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use sordino_core::digest::Digest;
 use sordino_core::federated::exchange::Pace;
-use sordino_core::federated::{Pool, Server, ServerError, ServerState};
-use sordino_core::math::Scalar;
+use sordino_core::federated::{Pool, ServerError, ServerState};
 use sordino_core::privacy::Private;
-use sordino_core::wire::{self, ScalarTag};
+use sordino_core::wire;
 use sordino_host::entropy::{self, NoEntropy};
 use sordino_host::files::create_privately;
-use sordino_host::ledger::{Accounting, CounterPlace, Deferred, Ledger, LedgerError, Options, Planned};
-use sordino_host::server::{HostError, ServerHost, SystemSources};
+use sordino_host::ledger::{CounterPlace, Deferred, Ledger, LedgerError, Options, Planned};
+use sordino_host::server::{HostError, Hosted, ServerHost, SystemSources};
 use sordino_sim::text::chain;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
@@ -40,6 +39,7 @@ use crate::enrolment::{self, Enrolment, EnrolmentError};
 use crate::folder::{Folder, FolderError, Found, Open};
 use crate::identity::{Fingerprint, IdentityError};
 use crate::keys;
+use crate::party::{Number, Party, dispatch};
 use crate::progress::{self, Spent};
 use crate::rounds::{Rounds, Stop};
 use crate::terms::TermsError;
@@ -162,24 +162,25 @@ impl From<ServerError> for ServeError {
 }
 
 /// A server with secret sources whose charges wait until the folder has them.
-type PrivateHost<T> = ServerHost<T, SystemSources, Deferred>;
+type PrivateHost<T, P> = ServerHost<T, SystemSources, Deferred, <P as Party<T>>::Hosted>;
+/// A host, and the round to begin: (round, attempt).
+type Begun<T, P> = (PrivateHost<T, P>, (u32, u16));
+/// What its method keeps, as it is stored.
+type Kept<T, P> = <<P as Party<T>>::Hosted as Hosted<T>>::Stored;
 
 /// Serves the folder's federation to its end.
 ///
 /// **Errors**: [`ServeError`]; in every case, nothing left that was not charged.
 pub async fn serve(folder: &Folder, serving: Serving) -> Result<(), ServeError> {
     admission::admit(&folder.terms)?;
-    match folder.terms.agreement.scalar {
-        ScalarTag::F32 => serve_in::<f32>(folder, serving).await,
-        _ => serve_in::<f64>(folder, serving).await,
-    }
+    dispatch!(folder.terms.agreement, serve_in(folder, serving).await)
 }
 
-async fn serve_in<T: Scalar>(folder: &Folder, serving: Serving) -> Result<(), ServeError> {
+async fn serve_in<T: Number, P: Party<T>>(folder: &Folder, serving: Serving) -> Result<(), ServeError> {
     let limits = Limits::default().within(Limits::default().handles())?;
     let _lock = folder.lock()?;
     folder.stopped()?;
-    let found = folder.found()?;
+    let found = folder.found::<Kept<T, P>>()?;
     let agreement = &folder.terms.agreement;
     let listen = |error| ServeError::Listen { address: serving.listen.clone(), error };
     let listener = TcpListener::bind(&serving.listen).await.map_err(listen)?;
@@ -199,7 +200,7 @@ async fn serve_in<T: Scalar>(folder: &Folder, serving: Serving) -> Result<(), Se
     };
     let mut rounds = Rounds::new(agreement, serving.pace, folder.keys.sealer(), 0, requests);
     let planned = found.as_ref().and_then(|found| found.open.planned.clone());
-    let (mut host, next) = host::<T>(folder, &serving, found, planned.as_ref(), &mut rounds)?;
+    let (mut host, next) = host::<T, P>(folder, &serving, found, planned.as_ref(), &mut rounds)?;
     let spent = Spent::default();
     spent.tell(host.ledger().ledger(), Duration::ZERO);
     let mut beside = tokio::task::JoinSet::new();
@@ -221,7 +222,7 @@ async fn serve_in<T: Scalar>(folder: &Folder, serving: Serving) -> Result<(), Se
     }
     // Dropped with this function: nothing answers that cannot release.
     let around = Around { folder, serving: &serving, enrolment: &enrolment, spent: &spent };
-    let ended = all_rounds(&around, &mut host, &mut rounds, next).await;
+    let ended = all_rounds::<T, P>(&around, &mut host, &mut rounds, next).await;
     if let Err(ServeError::Stop(stop @ (Stop::OlderDisk { .. } | Stop::Forked { .. }))) = &ended {
         // Restarted it would release until the next agent asks.
         folder.stop(&stop.to_string())?;
@@ -238,24 +239,23 @@ fn told_of_keys(changed: Result<Fingerprint, &IdentityError>) {
 }
 
 /// The host as the folder has it, and the round to begin: (round, attempt).
-fn host<T: Scalar>(
+fn host<T: Number, P: Party<T>>(
     folder: &Folder,
     serving: &Serving,
-    found: Option<Found>,
+    found: Option<Found<Kept<T, P>>>,
     planned: Option<&Planned>,
     rounds: &mut Rounds,
-) -> Result<(PrivateHost<T>, (u32, u16)), ServeError> {
+) -> Result<Begun<T, P>, ServeError> {
     let agreement = &folder.terms.agreement;
-    let config = Arc::new(agreement.config.clone());
     let terms = sordino_host::ledger::Terms {
         data: serving.data.clone(),
         unit: "agent".into(),
-        records: Some(u64::from(config.parameters().agents)),
-        accounting: Accounting::Renyi,
+        records: Some(u64::from(agreement.protocol.agents())),
+        accounting: P::ACCOUNTING,
         epsilon_max: agreement.announced.epsilon_max,
         delta: agreement.announced.delta,
     };
-    let next = Server::<T>::event_of(&config)?.into_iter().collect();
+    let next = agreement.protocol.event(0)?.into_iter().collect();
     let options = Options { counter: serving.counter.clone(), another: false, next };
     let path = folder.path().join("ledger.jsonl");
     // Like everything else in the folder; what is begun keeps its permissions.
@@ -279,7 +279,8 @@ fn host<T: Scalar>(
             (Some(open.server), vectors, Some((round, attempt)))
         }
     };
-    let host = ServerHost::new(config, SystemSources::new()?, ledger, stored.map(|stored| (stored, &vectors[..])))?;
+    let method = P::new(&folder.terms).map_err(Inadmissible::from)?.hosted()?;
+    let host = ServerHost::new(method, SystemSources::new()?, ledger, stored.map(|stored| (stored, &vectors[..])))?;
     let releases = host.state().releases();
     // Every charge belongs to a frame: without one, the folder lost it.
     if charges != releases as usize {
@@ -291,7 +292,10 @@ fn host<T: Scalar>(
 /// The noise of the round that was opened, drawn by a thread of its own.
 type Drawing = JoinHandle<Result<Pool<Private>, ServeError>>;
 
-fn drawn_beside<T: Scalar>(host: &mut PrivateHost<T>, open: bool) -> Result<Option<Drawing>, ServeError> {
+fn drawn_beside<T: Number, P: Party<T>>(
+    host: &mut PrivateHost<T, P>,
+    open: bool,
+) -> Result<Option<Drawing>, ServeError> {
     let recipe = if open { host.recipe()? } else { None };
     Ok(recipe.map(|recipe| tokio::task::spawn_blocking(move || Ok(recipe.draw(&mut entropy::system()?)?))))
 }
@@ -307,7 +311,7 @@ struct Around<'a> {
 impl Around<'_> {
     /// Waits until it is time for the first round, and tells what for. Who asks meanwhile is sent away.
     async fn begin(&self, rounds: &mut Rounds) -> Result<(), ServeError> {
-        let (begin, agents) = (self.serving.begin, self.folder.terms.agreement.config.parameters().agents);
+        let (begin, agents) = (self.serving.begin, self.folder.terms.agreement.protocol.agents());
         let (mut told, mut told_broken) = (None, false);
         let waited = rounds.wait(|| {
             // Who was shut out meanwhile neither counts nor is waited for.
@@ -371,20 +375,21 @@ impl Around<'_> {
     }
 }
 
-async fn all_rounds<T: Scalar>(
+async fn all_rounds<T: Number, P: Party<T>>(
     around: &Around<'_>,
-    host: &mut PrivateHost<T>,
+    host: &mut PrivateHost<T, P>,
     rounds: &mut Rounds,
     (first, mut attempt): (u32, u16),
 ) -> Result<(), ServeError> {
     let Around { folder, serving, spent, .. } = around;
     let announced = folder.terms.agreement.announced;
-    let last = folder.terms.agreement.config.parameters().rounds;
+    let (last, upload) = (folder.terms.agreement.protocol.epochs(), folder.terms.agreement.protocol.upload_len());
     let mut planned: Option<Planned> = None;
     let mut announcing = Instant::now();
     for round in first..=last {
         let (frame, chain) = rounds.frame(round, attempt, host.broadcast())?;
-        let open: Open<&ServerState> = Open { round, attempt, server: host.stored(), planned: planned.take() };
+        let open: Open<&ServerState, Kept<T, P>> =
+            Open { round, attempt, server: host.stored(), planned: planned.take() };
         let start = Instant::now();
         folder.commit(&open, &frame)?;
         host.sync()?;
@@ -413,8 +418,8 @@ async fn all_rounds<T: Scalar>(
         rounds.excuse(enrolment::revoked(folder.path())?);
         // A round that the budget skips has no release to hold.
         rounds.need(if open { serving.begin.answers() } else { 0 });
-        let drawing = drawn_beside(host, open)?;
-        let mut vector = vec![T::ZERO; folder.terms.agreement.config.parameters().feature_count as usize];
+        let drawing = drawn_beside::<T, P>(host, open)?;
+        let mut vector = vec![T::ZERO; upload];
         rounds
             .collect(announced.deadline_ms, |who, header, payload, _| {
                 if !open || header.len == 0 {

@@ -8,15 +8,15 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use sordino_core::digest::Digest;
 use sordino_core::domain::{Candidates, DomainError};
-use sordino_core::features::{FeatureError, random_fourier};
-use sordino_core::federated::exchange::{Agreement, Announced, candidates_digest};
-use sordino_core::federated::{CandidateRows, OwnDraw, Public, PublicError, Tables};
-use sordino_core::kernel::{KernelError, StationaryKernel};
-use sordino_core::math::Scalar;
+use sordino_core::features::FeatureError;
+use sordino_core::federated::exchange::{Agreement, Announced, Protocol, candidates_digest};
+use sordino_core::federated::prior::PriorError;
+use sordino_core::federated::{OwnDraw, PublicError};
+use sordino_core::kernel::{KernelError, Stationary, StationaryKernel};
 use sordino_core::wire::frame_len_max;
 use sordino_sim::model::federated::DriverError;
-use sordino_sim::model::federated::context::{agreement, prior_factor_within};
-use sordino_sim::scenario::method::Kind;
+use sordino_sim::model::federated::agreement::agreement;
+use sordino_sim::model::federated::context::prior_factor_within;
 use sordino_sim::scenario::{Method, Scenario};
 
 use crate::authority::{self, Authority, AuthorityError};
@@ -26,11 +26,11 @@ use crate::stored::{self, VersionError};
 const NAME: &str = "terms";
 /// Published terms are read up to this length: 2²⁴ candidates would be more, and no device holds them.
 pub const TERMS_BYTES_MAX: u64 = 64 << 20;
-/// The most numbers in the feature rows of all candidates: 1 GiB in double precision.
+/// The most numbers that an agent keeps of one kind, such as the feature rows of all candidates: 1 GiB in double precision.
 const ROWS_MAX: usize = 1 << 27;
 /// The most numbers in the factor of the prior for joint draws: 512 MiB in double precision.
 const FACTOR_NUMBERS_MAX: usize = 1 << 26;
-/// The most multiply-adds for that factor, n·columns²: a minute or two of one core.
+/// The most multiply-adds for that factor, n·columns², or for a release: a minute or two of one core.
 const FACTOR_WORK_MAX: f64 = 1e11;
 /// From this many candidates on, the work for the factor is told before it begins.
 const FACTOR_TOLD: usize = 2000;
@@ -44,13 +44,21 @@ pub enum TermsError {
     /// The bytes do not decode.
     #[error("the terms do not decode: {0}")]
     Format(#[source] postcard::Error),
-    /// More numbers than an agent should keep: candidates × features.
-    #[error("candidates × features are {numbers} numbers; at most {max} are admissible")]
+    /// More numbers than an agent should keep.
+    #[error("an agent would keep {numbers} numbers (candidates × features, or its own); at most {max} are admissible")]
     Rows {
         /// Numbers that the terms ask for.
         numbers: usize,
         /// The most that are admissible.
         max: usize,
+    },
+    /// More work for one release than an agent should do.
+    #[error("one release needs {work:.0e} multiply-adds of every agent; at most {max:.0e} are admissible")]
+    Work {
+        /// Multiply-adds of a release.
+        work: f64,
+        /// The most that are admissible.
+        max: f64,
     },
     /// Joint draws over so many candidates, with so rough a kernel, are more work than an agent should do.
     #[error(
@@ -94,9 +102,15 @@ pub enum TermsError {
     /// The parts do not fit together.
     #[error(transparent)]
     Public(#[from] PublicError),
-    /// The federated prior, and methods whose parties are handed in: no network carries their frames.
-    #[error("method {}: runs in the simulator only; ts, fts, dp-fts and their variants run over a network, the federated prior does not", .0.name())]
-    Prior(Method),
+    /// They are of another method than the one asked for.
+    #[error("the terms are those of another method")]
+    Method,
+    /// The landmarks are not those of the agreement.
+    #[error("the landmarks are not those of the agreement")]
+    Landmarks,
+    /// The public numbers of a federated prior do not fit together.
+    #[error(transparent)]
+    Prior(#[from] PriorError),
     /// The scenario has no such federation.
     #[error(transparent)]
     Scenario(#[from] DriverError),
@@ -109,8 +123,19 @@ pub struct Terms {
     pub agreement: Agreement,
     /// All candidates in the unit box, count × D.
     pub candidates: Vec<f64>,
+    /// The landmarks of a federated prior's features, M × D; none of other methods.
+    pub landmarks: Vec<f64>,
     /// The certificate of the authority that signs those of agents, in DER; none where tokens bind agents to keys.
     pub authority: Option<Vec<u8>>,
+}
+
+/// What agents make their own draws of: a kernel, and how much of its variance a factor may lack.
+struct OwnDraws {
+    own_draw: OwnDraw,
+    kernel: Stationary,
+    lengthscale: f64,
+    signal_variance: f64,
+    tolerance: f64,
 }
 
 /// The beginning of published terms; a certificate follows where there is an authority.
@@ -118,12 +143,13 @@ pub struct Terms {
 struct Published<A, C> {
     agreement: A,
     candidates: C,
+    landmarks: C,
 }
 
 impl Terms {
     /// The terms of one method of a scenario's first run, over these candidates.
     ///
-    /// **Errors**: [`TermsError::Prior`], [`TermsError::Scenario`], [`TermsError::Domain`].
+    /// **Errors**: [`TermsError::Scenario`], for a method that no network carries too; [`TermsError::Domain`].
     pub fn new(
         scenario: &Scenario,
         method: Method,
@@ -132,11 +158,23 @@ impl Terms {
         deployment: u64,
         announced: Announced,
     ) -> Result<Self, TermsError> {
-        if !matches!(method.parts().kind, Kind::Alone | Kind::Draws) {
-            return Err(TermsError::Prior(method));
-        }
-        let agreement = agreement(scenario, method, candidates, dim, deployment, announced)?;
-        Ok(Terms { agreement, candidates: candidates.to_vec(), authority: None })
+        Self::of_run(scenario, method, 0, candidates, dim, deployment, announced)
+    }
+
+    /// The same for a later run, which only a simulation has.
+    ///
+    /// **Errors**: as [`Terms::new`].
+    pub fn of_run(
+        scenario: &Scenario,
+        method: Method,
+        run: u32,
+        candidates: &[f64],
+        dim: usize,
+        deployment: u64,
+        announced: Announced,
+    ) -> Result<Self, TermsError> {
+        let (agreement, landmarks) = agreement(scenario, method, run, candidates, dim, deployment, announced)?;
+        Ok(Terms { agreement, candidates: candidates.to_vec(), landmarks, authority: None })
     }
 
     /// Candidates in the list.
@@ -144,21 +182,57 @@ impl Terms {
         self.candidates.len() / (self.agreement.dim as usize).max(1)
     }
 
-    /// Refuses terms with more numbers in the feature rows of all candidates than an agent should keep.
+    /// Refuses terms with more numbers, or more work, than an agent should agree to: the feature rows of all candidates, and of
+    /// a federated prior the agent's own numbers, its designs, and the preparation of one release.
     ///
-    /// **Errors**: [`TermsError::Rows`].
+    /// **Errors**: [`TermsError::Rows`], [`TermsError::Work`], [`TermsError::Prior`].
     pub fn bounded(&self) -> Result<(), TermsError> {
-        let count = self.agreement.config.parameters().feature_count as usize;
-        match self.points().saturating_mul(count) {
+        let few = |numbers: usize| match numbers {
             numbers if numbers > ROWS_MAX => Err(TermsError::Rows { numbers, max: ROWS_MAX }),
             _ => Ok(()),
+        };
+        let prior = match &self.agreement.protocol {
+            Protocol::Draws(draws) => {
+                return few(self.points().saturating_mul(draws.config.parameters().feature_count as usize));
+            }
+            Protocol::Prior(prior) => prior,
+        };
+        prior.check()?;
+        let (m, n) = (prior.config.features(), prior.config.design_len());
+        let (designs, observations) = (prior.config.parameters().designs as usize, n + prior.rounds as usize);
+        few(self.points().saturating_mul(m))?;
+        few(designs * n)?;
+        // A factor of n(n + 1)/2 numbers for each model at most, beside the posterior.
+        few(prior.models::<f64>().len() * observations * observations / 2 + 8 * m * m)?;
+        let (m, n) = (m as f64, n as f64);
+        let work = designs as f64 * n * (2.5 * m * m + n * m) + 6.5 * m * m * m;
+        if work > FACTOR_WORK_MAX { Err(TermsError::Work { work, max: FACTOR_WORK_MAX }) } else { Ok(()) }
+    }
+
+    /// What agents make their own draws of.
+    fn own_draws(&self) -> OwnDraws {
+        match &self.agreement.protocol {
+            Protocol::Draws(draws) => OwnDraws {
+                own_draw: draws.config.parameters().own_draw,
+                kernel: draws.features.kernel,
+                lengthscale: draws.features.lengthscale,
+                signal_variance: draws.features.signal_variance,
+                tolerance: draws.features.prior_tolerance,
+            },
+            Protocol::Prior(prior) => OwnDraws {
+                own_draw: prior.own_draw,
+                kernel: prior.kernel,
+                lengthscale: prior.lengthscale,
+                signal_variance: prior.signal_variance,
+                tolerance: prior.prior_tolerance,
+            },
         }
     }
 
     /// The work that joint draws are at the most, for people; none where agents draw by features, or where it is done at once.
     pub fn work(&self) -> Option<String> {
         let points = self.points();
-        if self.agreement.config.parameters().own_draw != OwnDraw::Joint || points < FACTOR_TOLD {
+        if self.own_draws().own_draw != OwnDraw::Joint || points < FACTOR_TOLD {
             return None;
         }
         let (columns, numbers, work) = factor_max(points);
@@ -174,22 +248,22 @@ impl Terms {
     /// **Errors**: [`TermsError::Kernel`]; [`TermsError::Factor`] if it needs more columns than admissible: 2²⁶ numbers, 10¹¹
     /// multiply-adds.
     pub fn factor(&self) -> Result<Vec<f64>, TermsError> {
-        let (public, dim, points) = (self.agreement.features, self.agreement.dim as usize, self.points());
-        if self.agreement.config.parameters().own_draw != OwnDraw::Joint {
+        let (OwnDraws { own_draw, kernel, lengthscale, signal_variance, tolerance }, points) =
+            (self.own_draws(), self.points());
+        if own_draw != OwnDraw::Joint {
             return Ok(Vec::new());
         }
-        let kernel = StationaryKernel::with_shape(public.kernel, public.lengthscale, public.signal_variance)
-            .map_err(TermsError::Kernel)?;
+        let kernel = StationaryKernel::with_shape(kernel, lengthscale, signal_variance).map_err(TermsError::Kernel)?;
         let (columns, numbers, work) = factor_max(points);
-        let within = prior_factor_within(&kernel, &self.candidates, dim, public.prior_tolerance, columns);
+        let dim = self.agreement.dim as usize;
+        let within = prior_factor_within(&kernel, &self.candidates, dim, tolerance, columns);
         let (factor, _) = within.ok_or(TermsError::Factor { points, columns, numbers, work })?;
         Ok(factor)
     }
 
     /// Bytes of the longest request that an agent has a reason to send: an upload, or a token.
     pub fn upload_bytes_max(&self) -> usize {
-        let numbers = self.agreement.config.parameters().feature_count as usize;
-        frame_len_max(self.agreement.scalar, numbers).max(64)
+        frame_len_max(self.agreement.scalar, self.agreement.protocol.upload_len()).max(64)
     }
 
     /// The terms as they are stored: as they are published, behind their version.
@@ -203,7 +277,8 @@ impl Terms {
     ///
     /// **Errors**: [`TermsError::Format`].
     pub fn to_bytes(&self) -> Result<Vec<u8>, TermsError> {
-        let published = Published { agreement: &self.agreement, candidates: &self.candidates };
+        let Terms { agreement, candidates, landmarks, .. } = self;
+        let published = Published { agreement, candidates, landmarks };
         let mut bytes = postcard::to_allocvec(&published).map_err(TermsError::Format)?;
         bytes.extend_from_slice(self.authority.as_deref().unwrap_or_default());
         Ok(bytes)
@@ -219,7 +294,7 @@ impl Terms {
     ///
     /// **Errors**: [`TermsError::Authority`].
     pub fn authority(&self) -> Result<Option<Arc<Authority>>, TermsError> {
-        let (run, agents) = (self.agreement.deployment, self.agreement.config.parameters().agents);
+        let (run, agents) = (self.agreement.deployment, self.agreement.protocol.agents());
         let made = self.authority.as_deref().map(|certificate| Authority::new(certificate, run, agents));
         Ok(made.transpose()?)
     }
@@ -229,10 +304,10 @@ impl Terms {
     /// **Errors**: [`TermsError`].
     pub fn from_bytes(bytes: &[u8], expected: Option<&Digest>) -> Result<Self, TermsError> {
         let (bytes, _) = stored::content(NAME, bytes)?;
-        let (Published { agreement, candidates }, rest) =
+        let (Published { agreement, candidates, landmarks }, rest) =
             postcard::take_from_bytes::<Published<Agreement, Vec<f64>>>(bytes).map_err(TermsError::Format)?;
         let authority = (!rest.is_empty()).then(|| rest.to_vec());
-        let terms = Terms { agreement, candidates, authority };
+        let terms = Terms { agreement, candidates, landmarks, authority };
         terms.authority()?;
         let found = terms.digest();
         if let Some(expected) = expected.filter(|expected| **expected != found) {
@@ -240,6 +315,14 @@ impl Terms {
         }
         if digest_of(&terms.candidates, terms.agreement.dim as usize)? != terms.agreement.candidates {
             return Err(TermsError::Candidates);
+        }
+        let agreed = match &terms.agreement.protocol {
+            Protocol::Draws(_) if terms.landmarks.is_empty() => return Ok(terms),
+            Protocol::Draws(_) => None,
+            Protocol::Prior(prior) => Some(prior.landmarks),
+        };
+        if agreed != Some(digest_of(&terms.landmarks, terms.agreement.dim as usize)?) {
+            return Err(TermsError::Landmarks);
         }
         Ok(terms)
     }
@@ -255,57 +338,4 @@ fn factor_max(points: usize) -> (usize, usize, f64) {
 
 fn digest_of(candidates: &[f64], dim: usize) -> Result<Digest, DomainError> {
     Ok(candidates_digest(&Candidates::list(candidates, dim)?, &mut vec![0.0; dim]))
-}
-
-/// What agents compute with, built from the terms alone.
-pub struct Shared<T> {
-    /// The agreement that is published.
-    pub agreement: Agreement,
-    points: Vec<T>,
-    features: Vec<T>,
-    feature_rows: Vec<T>,
-    region_of: Vec<u32>,
-    prior_rows: Vec<T>,
-}
-
-impl<T: Scalar> Shared<T> {
-    /// Draws the features, evaluates them at every candidate, and factors the prior if agents draw from it jointly.
-    ///
-    /// **Errors**: [`TermsError`].
-    pub fn new(terms: &Terms) -> Result<Arc<Self>, TermsError> {
-        let agreement = terms.agreement.clone();
-        let (public, p, dim) = (agreement.features, agreement.config.parameters(), agreement.dim as usize);
-        let count = p.feature_count as usize;
-        terms.bounded()?;
-        let points: Vec<T> = terms.candidates.iter().map(|x| T::from_f64(*x)).collect();
-        Candidates::list(&points, dim)?;
-        let mut features = vec![T::ZERO; random_fourier::storage_len(dim, count)];
-        let map = public.draw(dim, count, &mut features)?;
-        let mut feature_rows = vec![T::ZERO; points.len() / dim * count];
-        for (row, point) in feature_rows.chunks_exact_mut(count).zip(points.chunks_exact(dim)) {
-            map.features(point, row);
-        }
-        let region_of = points.chunks_exact(dim).map(|point| p.regions.region_of(point)).collect();
-        let prior_rows = terms.factor()?.into_iter().map(T::from_f64).collect();
-        let shared = Shared { agreement, points, features, feature_rows, region_of, prior_rows };
-        shared.public()?;
-        Ok(Arc::new(shared))
-    }
-
-    /// The point of a candidate, in [0, 1]^D.
-    pub fn point(&self, candidate: u32) -> Vec<f64> {
-        let dim = self.agreement.dim as usize;
-        self.points.iter().skip(candidate as usize * dim).take(dim).map(|x| x.to_f64()).collect()
-    }
-
-    /// The public context of the agents.
-    ///
-    /// **Errors**: none for terms that [`Shared::new`] admitted.
-    pub fn public(&self) -> Result<Public<'_, T>, TermsError> {
-        let (dim, count) = (self.agreement.dim as usize, self.agreement.config.parameters().feature_count as usize);
-        let features = self.agreement.features.map(dim, count, &self.features)?;
-        let rows = Some(CandidateRows { features: &self.feature_rows, region_of: &self.region_of });
-        let tables = Tables { rows, prior_rows: &self.prior_rows, ..Tables::NONE };
-        Ok(Public::new(&self.agreement.config, Candidates::List { points: &self.points, dim }, features, tables)?)
-    }
 }

@@ -7,14 +7,13 @@ use std::path::{Path, PathBuf};
 
 use sordino_core::digest::Digest;
 use sordino_core::federated::exchange::Seal;
-use sordino_core::math::Scalar;
 use sordino_core::random::RunSeed;
-use sordino_core::wire::ScalarTag;
 use sordino_host::files::{FileError, read_bounded};
 
 use super::{AgentEnd, HostAgent, digest_of};
 use crate::journal::{JournalError, Step, parse, read};
-use crate::terms::{Shared, TERMS_BYTES_MAX, Terms, TermsError};
+use crate::party::{Number, Party, dispatch};
+use crate::terms::{TERMS_BYTES_MAX, Terms, TermsError};
 use crate::text::bytes_of;
 
 /// The file of an agent in its folder.
@@ -98,18 +97,15 @@ pub struct Replayed {
 /// **Errors**: [`ReplayError`], which names the line or the file.
 pub fn replay(folder: &Path) -> Result<Replayed, ReplayError> {
     let terms = Terms::from_bytes(&read_bounded(&folder.join("terms.bin"), TERMS_BYTES_MAX)?, None)?;
-    match terms.agreement.scalar {
-        ScalarTag::F32 => replay_in::<f32>(folder, &terms),
-        _ => replay_in::<f64>(folder, &terms),
-    }
+    dispatch!(terms.agreement, replay_in(folder, &terms))
 }
 
-fn replay_in<T: Scalar>(folder: &Path, terms: &Terms) -> Result<Replayed, ReplayError> {
-    let (file, shared) = (folder.join(AGENT), Shared::<T>::new(terms)?);
+fn replay_in<T: Number, P: Party<T>>(folder: &Path, terms: &Terms) -> Result<Replayed, ReplayError> {
+    let (file, shared) = (folder.join(AGENT), P::new(terms)?);
     // Missing it would be begun.
     read_bounded(&file, 1 << 30)?;
     let journal = file.with_extension("journal");
-    let mut replayed: Option<(HostAgent<T>, Replayed)> = None;
+    let mut replayed: Option<(HostAgent<T, P>, Replayed)> = None;
     let agent = first_agent(&journal)?;
     let unused = RunSeed::new(0, 0);
     let known = HostAgent::open(&shared, agent, unused, Some(file.clone()));
@@ -120,7 +116,7 @@ fn replay_in<T: Scalar>(folder: &Path, terms: &Terms) -> Result<Replayed, Replay
         let place = Line { path: &journal, line };
         match (&mut replayed, step) {
             (None, Step::Begin { agreement, agent, seed }) => {
-                let ours = shared.agreement.digest().to_string();
+                let ours = shared.agreement().digest().to_string();
                 place.same("an agent under", agreement, ours)?;
                 let machine = HostAgent::open(&shared, agent, seed, None).map_err(place.refused())?;
                 let chain = machine.exchange().have().chain;
@@ -137,8 +133,9 @@ fn replay_in<T: Scalar>(folder: &Path, terms: &Terms) -> Result<Replayed, Replay
     };
     let elsewhere = |what| Err(ReplayError::Elsewhere { path: file.clone(), what });
     let (have, stored) = (machine.exchange.have(), known.exchange.have());
-    let used = 2 * machine.state.observations() as usize;
-    let bits = |agent: &HostAgent<T>| agent.log.iter().take(used).map(|x| x.to_f64().to_bits()).collect::<Vec<u64>>();
+    let used = 2 * machine.standing().observations as usize;
+    let bits =
+        |agent: &HostAgent<T, P>| agent.log.iter().take(used).map(|x| x.to_f64().to_bits()).collect::<Vec<u64>>();
     match () {
         () if machine.state != known.state => elsewhere("its state"),
         () if bits(&machine) != bits(&known) => elsewhere("a value that was measured"),
@@ -189,7 +186,7 @@ impl Line<'_> {
     }
 }
 
-impl<T: Scalar> HostAgent<T> {
+impl<T: Number, P: Party<T>> HostAgent<T, P> {
     /// One step again.
     fn again(&mut self, place: &Line<'_>, step: Step, counts: &mut Replayed) -> Result<(), ReplayError> {
         match step {

@@ -5,14 +5,13 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use sordino_core::digest::Digest;
-use sordino_core::federated::AgentState;
 use sordino_core::federated::exchange::AgentExchange;
-use sordino_core::math::Scalar;
 use sordino_core::random::RunSeed;
 use sordino_host::files::{read_bounded, write_privately};
 
 use super::{AgentEnd, HostAgent, beside};
 use crate::journal::{Journal, Mark, Step};
+use crate::party::{Number, Party};
 use crate::stored;
 
 /// What the file is called in its first line.
@@ -22,16 +21,16 @@ const BYTES_MAX: u64 = 1 << 30;
 
 /// The stored form, behind its version; the SHA-256 of both follows.
 #[derive(Serialize, Deserialize)]
-struct Stored {
+struct Stored<S> {
     terms: Digest,
-    state: AgentState,
+    state: S,
     exchange: AgentExchange,
     log: Vec<u8>,
     given: Vec<u32>,
     journal: Mark,
 }
 
-impl<T: Scalar> HostAgent<T> {
+impl<T: Number, P: Party<T>> HostAgent<T, P> {
     /// Goes on from this file, or begins it and its journal, `.journal` in place of the file's extension.
     ///
     /// The file is stored as soon as the journal has its first line: a journal with more lines and no file beside it is one
@@ -54,7 +53,7 @@ impl<T: Scalar> HostAgent<T> {
                     _ => {}
                 }
                 let mut journal = Journal::resume(&path, Mark::default())?;
-                let (agreement, agent) = (self.shared.agreement.digest().to_string(), self.state.agent());
+                let (agreement, agent) = (self.shared.agreement().digest().to_string(), self.standing().agent);
                 journal.write(&Step::Begin { agreement, agent, seed })?;
                 (self.journal, self.file) = (Some(journal), Some(file));
                 self.store()
@@ -73,12 +72,12 @@ impl<T: Scalar> HostAgent<T> {
             return Err(broken);
         }
         let (body, _) = stored::content(NAME, body)?;
-        let Ok((stored, [])) = postcard::take_from_bytes::<Stored>(body) else {
+        let Ok((stored, [])) = postcard::take_from_bytes::<Stored<P::State>>(body) else {
             return Err(AgentEnd::NotOurs { what: "does not decode, or was cut off" });
         };
-        let agreement = &self.shared.agreement;
-        let ours = stored.exchange.belongs_to(agreement, self.state.agent()) && stored.terms == agreement.digest();
-        if !ours || stored.state.agent() != self.state.agent() || stored.log.len() > self.log.len() * T::BYTES {
+        let (agreement, agent) = (self.shared.agreement(), self.standing().agent);
+        let ours = stored.exchange.belongs_to(agreement, agent) && stored.terms == agreement.digest();
+        if !ours || P::standing(&stored.state).agent != agent || stored.log.len() > self.log.len() * T::BYTES {
             return Err(AgentEnd::NotOurs { what: "of another agent, or under other terms" });
         }
         for (x, bytes) in self.log.iter_mut().zip(stored.log.chunks_exact(T::BYTES)) {
@@ -90,13 +89,13 @@ impl<T: Scalar> HostAgent<T> {
 
     /// Makes everything durable that a restart needs: the journal first, then the file that counts its lines.
     pub(super) fn store(&mut self) -> Result<(), AgentEnd> {
+        let used = 2 * self.standing().observations as usize;
         let (Some(path), Some(journal)) = (&self.file, &mut self.journal) else {
             return Ok(());
         };
-        let used = 2 * self.state.observations() as usize;
         let mut log = vec![0; used * T::BYTES];
         log.chunks_exact_mut(T::BYTES).zip(&self.log).for_each(|(bytes, x)| x.write_le(bytes));
-        let (terms, state, exchange) = (self.shared.agreement.digest(), self.state.clone(), self.exchange.clone());
+        let (terms, state, exchange) = (self.shared.agreement().digest(), self.state.clone(), self.exchange.clone());
         let stored = Stored { terms, state, exchange, log, given: self.given.clone(), journal: journal.mark() };
         let body = postcard::to_allocvec(&stored).map_err(|_| AgentEnd::NotOurs { what: "cannot be written" })?;
         let mut bytes = stored::with_version(NAME, &body);

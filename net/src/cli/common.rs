@@ -1,7 +1,7 @@
 //! What several commands read: scenarios, methods, times, ranges of agents; and the runtime they use.
 
 use std::ops::Range;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use sordino_sim::cli::error::CliError;
 use sordino_sim::cli::run::{one_method, scenario_text};
@@ -11,30 +11,13 @@ use time::format_description::well_known::Rfc3339;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::progress::note;
+pub use sordino_sim::cli::number::duration;
 
 /// A federated scenario by its name or file, reduced to the one method that is asked for, and that method.
 pub fn scenario(name: &str, settings: &[String], method: Option<&str>) -> Result<(Scenario, Method), CliError> {
     let (source, text) = scenario_text(name)?;
     let scenario = Scenario::parse(&source, &text, settings)?;
     one_method(&scenario, method)
-}
-
-/// `90`, `90s`, `15m`, `6h`, `250ms`: a time above 0.
-pub fn duration(text: &str) -> Result<Duration, String> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit = match &text[digits.len()..] {
-        "ms" => 1,
-        "" | "s" => 1000,
-        "m" | "min" => 60_000,
-        "h" => 3_600_000,
-        "d" => 86_400_000,
-        other => return Err(format!("unit {other:?} is none of ms, s, m, h, d")),
-    };
-    let count: u64 = digits.parse().map_err(|_| "a whole number and a unit is expected, as in 15m".to_owned())?;
-    match count.checked_mul(unit).filter(|ms| (1..=YEAR_MS).contains(ms)) {
-        Some(ms) => Ok(Duration::from_millis(ms)),
-        None => Err("a time between 1ms and 365d is expected".to_owned()),
-    }
 }
 
 /// Seconds since 1970 from which on a number is taken for a moment: September 2001.
@@ -55,8 +38,6 @@ pub fn moment(text: &str) -> Result<SystemTime, String> {
     };
     Ok(moment.into())
 }
-
-const YEAR_MS: u64 = 365 * 86_400_000;
 
 /// `3` or `0..200`.
 pub fn agents(text: &str) -> Result<Range<u32>, String> {

@@ -1,6 +1,6 @@
 //! `sordino-net join`: takes part, with a command of the user's for measuring.
 
-use std::io::Read;
+use std::io::{IsTerminal, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
@@ -43,7 +43,8 @@ pub struct Join {
     /// The key of the certificate, in PEM
     #[arg(long, value_name = "FILE", requires = "certificate")]
     key: Option<PathBuf>,
-    /// Contribute to no more than this ε, and go on with what others share [default: what the terms say]
+    /// Contribute to no more than this ε, and go on with what others share [default: what the terms say, if that is at most 1;
+    /// beyond, it asks on a terminal and refuses elsewhere]
     #[arg(long, value_name = "EPSILON")]
     max_epsilon: Option<f64>,
     /// Agree to no terms with a larger δ [default: 1/(10 N), which no federation may exceed]
@@ -80,7 +81,9 @@ pub fn execute(arguments: &Join) -> Result<(), CliError> {
     }
     let show = arguments.show_values;
     let (epsilon_max, delta_max) = (arguments.max_epsilon, arguments.max_delta);
-    let joining = Joining { invitation, folder, certified, epsilon_max, delta_max, wait: WAIT_MAX };
+    let is_seen = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    let asked = is_seen.then_some(ask as fn(&str) -> bool);
+    let joining = Joining { invitation, folder, certified, epsilon_max, asked, delta_max, wait: WAIT_MAX };
     let joined = common::wait_or_stop(join(&joining, |query| measure(arguments, query)))?;
     let Some(joined) = joined else { return Ok(()) };
     let joined = joined.map_err(CliError::failure)?;
@@ -101,6 +104,15 @@ pub fn execute(arguments: &Join) -> Result<(), CliError> {
         joined.given.len(),
         joined.chain
     ))
+}
+
+/// Asks the person at the terminal whether to agree to this sentence. Only `yes` does.
+fn ask(sentence: &str) -> bool {
+    let mut answer = String::new();
+    let mut shown = std::io::stderr();
+    let told = write!(shown, "{sentence}.\nDo you agree? (yes or no; --max-epsilon sets a limit of your own) ");
+    told.and_then(|()| shown.flush()).and_then(|()| std::io::stdin().read_line(&mut answer)).is_ok()
+        && answer.trim() == "yes"
 }
 
 /// The invitation that an argument is, or names.

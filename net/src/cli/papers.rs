@@ -4,9 +4,10 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use sordino_core::federated::{Aggregation, Server};
-use sordino_core::privacy::Event;
-use sordino_core::privacy::accountant::{Accountant, AccountantError, PldAccountant, RdpAccountant};
+use serde::de::IgnoredAny;
+use sordino_core::federated::Aggregation;
+use sordino_core::federated::exchange::Protocol;
+use sordino_core::privacy::accountant::Accountant;
 use sordino_core::wire::{self, Kind};
 use sordino_host::files::read_text;
 use sordino_host::ledger::{Contents, Spent};
@@ -16,6 +17,7 @@ use sordino_sim::metrics::SMALL_DELTA;
 use sordino_sim::text::MEANING;
 
 use crate::agent::replay::{self, Replayed};
+use crate::cost::Cost;
 use crate::folder;
 use crate::identity::{Fingerprint, verified};
 use crate::text::{bytes_of, hex};
@@ -54,7 +56,7 @@ fn replay_agent(folder: &Path) -> Result<(), CliError> {
 fn replay_server(folder: &Path) -> Result<(), CliError> {
     let folder = folder::Folder::open(folder).map_err(CliError::failure)?;
     let numbers = folder.terms.agreement.frame_numbers_max();
-    let found = folder.found().map_err(CliError::failure)?;
+    let found = folder.found::<IgnoredAny>().map_err(CliError::failure)?;
     let (frames, history, planned) = match &found {
         Some(found) => (&found.frames[..], &found.history[..], found.open.planned.as_ref()),
         None => (&[][..], &[][..], None),
@@ -101,46 +103,51 @@ const NOT_COVERED: [&str; 21] = [
     "randomness that can be guessed: the guarantee is as good as the system's generator",
 ];
 
-/// ε between two contributions at δ by privacy-loss distributions; nothing where there is no finite bound.
-fn between(accountant: &PldAccountant, delta: f64) -> Result<Option<f64>, CliError> {
-    match accountant.replace_epsilon(delta) {
-        Ok(spent) => Ok(Some(spent.epsilon)),
-        Err(AccountantError::NoFiniteEpsilon { .. }) => Ok(None),
-        Err(error) => Err(CliError::failure(error)),
-    }
+/// None where there is no finite bound.
+fn finite(epsilon: f64) -> Option<f64> {
+    epsilon.is_finite().then_some(epsilon)
 }
 
-fn epsilon_of(event: &Event, times: u32, delta: f64) -> Result<f64, CliError> {
-    let mut accountant = RdpAccountant::new();
-    accountant.compose(event, times).map_err(CliError::failure)?;
-    Ok(accountant.epsilon(delta).map_err(CliError::failure)?.epsilon)
+/// What the mechanism is, in the words of its method.
+fn mechanism(protocol: &Protocol) -> serde_json::Value {
+    match protocol {
+        Protocol::Draws(draws) => match draws.config.parameters().aggregation {
+            Aggregation::Private { clipping_norm, sampling_probability, noise_multiplier, .. } => serde_json::json!({
+                "method": "draws", "sampling_probability": sampling_probability, "noise_multiplier": noise_multiplier,
+                "clipping_norm": clipping_norm,
+            }),
+            _ => serde_json::json!({"method": "draws"}),
+        },
+        Protocol::Prior(prior) => serde_json::json!({
+            "method": "federated prior", "sampling_probability": 1.0, "noise_multipliers": prior.noise_multipliers,
+            "releases_after_rounds": prior.release_rounds,
+        }),
+    }
 }
 
 /// Prints what is promised to agents, and the server's signature of it.
 pub fn promise(arguments: &Folder) -> Result<(), CliError> {
     let folder = folder::Folder::open(&arguments.folder).map_err(CliError::failure)?;
     let agreement = &folder.terms.agreement;
-    let p = agreement.config.parameters();
-    let Aggregation::Private { clipping_norm, sampling_probability, noise_multiplier, .. } = p.aggregation else {
-        return Err(CliError::failure("this method's releases protect nobody"));
-    };
-    let event = Server::<f64>::event_of(&agreement.config).map_err(CliError::failure)?;
-    let event = event.ok_or_else(|| CliError::failure("this method's releases protect nobody"))?;
-    let (delta, most) = (agreement.announced.delta, agreement.announced.epsilon_max);
-    let mut tight = PldAccountant::new();
-    tight.compose(&event, p.rounds).map_err(CliError::failure)?;
-    let mut text = serde_json::json!({
+    let unprotected = || CliError::failure("this method's releases protect nobody");
+    let cost = Cost::of(&agreement.protocol).map_err(CliError::failure)?.ok_or_else(unprotected)?;
+    let (delta, most, releases) = (agreement.announced.delta, agreement.announced.epsilon_max, cost.releases());
+    let tight = cost.tight(releases).map_err(CliError::failure)?;
+    let epsilon = |delta| cost.epsilon(releases, delta).map_err(CliError::failure);
+    let between = |delta| cost.between(releases, delta).map(finite).map_err(CliError::failure);
+    let mut text = mechanism(&agreement.protocol);
+    let promised = serde_json::json!({
         "agreement": agreement.digest().to_string(),
         "run": format!("{:016x}", agreement.deployment),
         "unit": "agent: all contributions of one enrolled agent",
         "relation": "zero-out: one agent's vectors replaced by zero; N and weights public",
-        "agents": p.agents, "rounds": p.rounds, "sampling_probability": sampling_probability,
-        "noise_multiplier": noise_multiplier, "clipping_norm": clipping_norm, "delta": delta,
-        "epsilon_of_all_rounds": epsilon_of(&event, p.rounds, delta)?, "epsilon_max": most,
-        "epsilon_of_all_rounds_at_1e-5": epsilon_of(&event, p.rounds, SMALL_DELTA)?,
-        "accountant": "Renyi, rounded up",
-        "epsilon_between_contributions": between(&tight, delta)?,
-        "epsilon_between_contributions_at_1e-5": between(&tight, SMALL_DELTA)?,
+        "agents": agreement.protocol.agents(), "rounds": agreement.protocol.rounds(), "releases": releases,
+        "delta": delta,
+        "epsilon_of_all_rounds": epsilon(delta)?, "epsilon_max": most,
+        "epsilon_of_all_rounds_at_1e-5": epsilon(SMALL_DELTA)?,
+        "accountant": cost.accountant(),
+        "epsilon_between_contributions": between(delta)?,
+        "epsilon_between_contributions_at_1e-5": between(SMALL_DELTA)?,
         "best_guess": tight.best_guess().map_err(CliError::failure)?,
         "accountant_of_these": "privacy-loss distributions, never below the truth",
         "meaning": MEANING,
@@ -149,6 +156,9 @@ pub fn promise(arguments: &Folder) -> Result<(), CliError> {
         "trusted": "the server: it sees every agent's vectors",
         "not_covered": NOT_COVERED,
     });
+    if let (Some(text), serde_json::Value::Object(promised)) = (text.as_object_mut(), promised) {
+        text.extend(promised);
+    }
     // Without an authority the terms are the agreement, and so is their digest.
     if folder.terms.authority.is_some() {
         text["terms"] = folder.terms.digest().to_string().into();

@@ -108,7 +108,7 @@ pub fn serve(arguments: &Serve) -> Result<(), CliError> {
         linger: arguments.linger,
     };
     let (address, path) = (folder.address().map_err(CliError::failure)?, folder.path().display());
-    let agents = folder.terms.agreement.config.parameters().agents;
+    let agents = folder.terms.agreement.protocol.agents();
     note(&format!("serving {path} at {address}; invitations: sordino invite {path} --agents 0..{agents}"));
     let Some(ended) = common::wait_or_stop(serve::serve(&folder, serving))? else { return Ok(()) };
     ended.map_err(CliError::failure)?;
@@ -117,7 +117,14 @@ pub fn serve(arguments: &Serve) -> Result<(), CliError> {
 
 /// The folder of these arguments, begun if it is new.
 fn begin(arguments: &Serve) -> Result<Folder, CliError> {
-    let (scenario, method) = common::scenario(&arguments.scenario, &arguments.settings, arguments.method.as_deref())?;
+    let read = |settings: &[String]| common::scenario(&arguments.scenario, settings, arguments.method.as_deref());
+    let (mut scenario, mut method) = read(&arguments.settings)?;
+    let delta = announced_delta(&scenario);
+    if delta != scenario.privacy.delta {
+        // The plan of a federated prior is solved at the δ that is served.
+        let settings = [&arguments.settings[..], &[format!("privacy.delta={delta}")]].concat();
+        (scenario, method) = read(&settings)?;
+    }
     if scenario.privacy.max_epsilon.is_none() {
         return Err(CliError::input(
             "privacy.max_epsilon is not set: a real federation has a budget; say --set privacy.max_epsilon=8",
@@ -133,7 +140,7 @@ fn begin(arguments: &Serve) -> Result<Folder, CliError> {
         sordino_sim::world::load(&scenario, None).map_err(CliError::input)?.realize(RunSeed::new(scenario.seed, 0));
     let announced = Announced {
         epsilon_max: scenario.privacy.max_epsilon,
-        delta: announced_delta(&scenario),
+        delta,
         deadline_ms: arguments.deadline.as_millis() as u64,
         may_close_early: arguments.close_early,
     };
@@ -151,7 +158,7 @@ fn begin(arguments: &Serve) -> Result<Folder, CliError> {
     let folder = Folder::begin(&arguments.folder, terms).map_err(CliError::failure)?;
     folder.set_address(arguments.address.as_ref().unwrap_or(&arguments.listen)).map_err(CliError::failure)?;
     note(&admitted.cost());
-    cautions(scenario, announced.delta).iter().for_each(|caution| note(&format!("warning: {caution}")));
+    cautions(scenario, delta).iter().for_each(|caution| note(&format!("warning: {caution}")));
     Ok(folder)
 }
 
@@ -190,7 +197,7 @@ pub struct Invite {
 pub fn invite(arguments: &Invite) -> Result<(), CliError> {
     let folder = open(&arguments.folder)?;
     let agreement = &folder.terms.agreement;
-    let count = agreement.config.parameters().agents;
+    let count = agreement.protocol.agents();
     if arguments.agents.end > count {
         return Err(CliError::input(format!("--agents {:?}: this federation has {count} agents", arguments.agents)));
     }
@@ -260,7 +267,7 @@ pub struct Revoke {
 /// Shuts an agent out.
 pub fn revoke(arguments: &Revoke) -> Result<(), CliError> {
     let folder = open(&arguments.folder)?;
-    let count = folder.terms.agreement.config.parameters().agents;
+    let count = folder.terms.agreement.protocol.agents();
     if arguments.agent >= count {
         return Err(CliError::input(format!("agent {}: this federation has {count} agents", arguments.agent)));
     }

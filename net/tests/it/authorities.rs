@@ -216,7 +216,7 @@ fn the_lines_of_the_book_sign_an_agent_that_is_admitted() {
         // The book's agent has another number, another run, and another function.
         let lines = lines.replace("17", "0").replace("RUN", &format!("{:016x}", invitation.deployment));
         fs::write(place.0.join("agent-0.invitation"), format!("{invitation}\n")).unwrap();
-        let lines = lines.replace("./measure", "echo 0.5");
+        let lines = lines.replace("./measure", "echo 0.5").replace("--max-epsilon 2", "--max-epsilon 100");
         let program = env!("CARGO_BIN_EXE_sordino-net");
         let lines = lines.replace("sordino join", &format!("chmod 640 agent-0.key\n'{program}' join"));
         let (joined, said) = run(&lines);

@@ -80,7 +80,7 @@ pub fn terms() -> Terms {
 fn a_million_random_bodies_reach_the_round_and_none_is_taken() {
     bounded(|| {
         let terms = terms();
-        let m = terms.agreement.config.parameters().feature_count as usize;
+        let m = terms.agreement.protocol.upload_len();
         let (sender, requests) = mpsc::channel(QUEUE);
         let pace = Pace { ask_again_ms: 1000, spread_ms: 100 };
         let sealer = Sealer::new(&[7; 32]);
@@ -141,7 +141,7 @@ fn random_requests_over_tls_leave_the_server_alive_and_its_memory_flat() {
         let (most, time) = (asked.unwrap_or(OUTSIDE), asked.map_or(TIME, |_| Duration::MAX));
         let (sent, before, after) = runtime().block_on(async {
             let (header, agreement) = honest(&hostile).await;
-            let honest = upload(header, agreement.config.parameters().feature_count as usize);
+            let honest = upload(header, agreement.protocol.upload_len());
             // What the first requests allocate stays.
             let mut stream = Stream::from_seed(11);
             random_requests(&hostile, &mut stream, &honest, 2_000, Duration::MAX).await;

@@ -63,7 +63,9 @@ fn firmware_and_default_over_a_broker_are_the_simulator_s() {
     bounded(|| {
         let mosquitto = Mosquitto::new("broker", "");
         let _running = mosquitto.start();
-        let default = Shipped::find("default").unwrap().parse(&[]).unwrap();
+        // The second run has the names of the first on the same broker.
+        let default =
+            Shipped::find("default").unwrap().parse(&["runs=2".into(), "federation.rounds=10".into()]).unwrap();
         for scenario in [scenario("firmware", &[]), default] {
             let start = Instant::now();
             let outcome = runtime().block_on(over(&scenario, mosquitto.broker()));

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sordino_core::domain::{Candidates, Regions};
-use sordino_core::federated::exchange::candidates_digest;
+use sordino_core::federated::exchange::{DrawsProtocol, Protocol, candidates_digest};
 use sordino_core::federated::{Aggregation, Config, OwnDraw, Parameters};
 use sordino_core::kernel::Stationary;
-use sordino_net::admission::{admit, event, fitting};
+use sordino_net::admission::{EPSILON_UNASKED, admit, cost};
 use sordino_net::door::{self, Counts, Door, Limits};
 use sordino_net::enrolment::Enrolment;
 use sordino_net::identity::Identity;
@@ -24,11 +24,19 @@ use tokio::sync::mpsc;
 use super::bodies;
 use super::util::{Federation, Place, Process, bounded, program, runtime, said};
 
+/// The numbers of a federation that shares draws.
+fn draws(terms: &mut Terms) -> &mut DrawsProtocol {
+    match &mut terms.agreement.protocol {
+        Protocol::Draws(draws) => draws,
+        Protocol::Prior(_) => panic!("a federated prior"),
+    }
+}
+
 fn with(change: impl FnOnce(&mut Parameters)) -> Terms {
     let mut terms = bodies::terms();
-    let mut parameters = terms.agreement.config.parameters().clone();
+    let mut parameters = draws(&mut terms).config.parameters().clone();
     change(&mut parameters);
-    terms.agreement.config = Config::new(parameters).unwrap();
+    draws(&mut terms).config = Config::new(parameters).unwrap();
     terms
 }
 
@@ -75,7 +83,8 @@ fn mended3_an_agent_joins_nothing_that_no_server_serves() {
             let refused = admit(&terms).unwrap_err().to_string();
             assert!(refused.contains(expected), "{number}: {refused}");
             let enrolment = Arc::new(Enrolment::in_memory());
-            let (joined, measured) = runtime().block_on(offered(&terms, &enrolment, place.0.join(number.to_string())));
+            let (joined, measured) =
+                runtime().block_on(offered(&terms, &enrolment, place.0.join(number.to_string()), OWNED));
             let refused = joined.unwrap_err();
             assert!(matches!(&refused, JoinError::Inadmissible(_)), "{number}: {refused}");
             assert!(refused.to_string().contains("nothing was sent"), "{refused}");
@@ -84,9 +93,67 @@ fn mended3_an_agent_joins_nothing_that_no_server_serves() {
         // Negative control: as they were, these terms are joined.
         let enrolment = Arc::new(Enrolment::in_memory());
         let terms = bodies::terms();
-        let waiting = offered(&terms, &enrolment, place.0.join("control"));
+        let waiting = offered(&terms, &enrolment, place.0.join("control"), OWNED);
         let waited = runtime().block_on(async { tokio::time::timeout(Duration::from_secs(3), waiting).await });
         assert!(waited.is_err() && enrolment.count() == 1, "it waits for the first round");
+    });
+}
+
+/// Says whether to agree to a sentence.
+type Asked = fn(&str) -> bool;
+/// The limit that an owner has set, and who is asked.
+type Owner = (Option<f64>, Option<Asked>);
+
+/// An owner who has set a limit, and is not asked.
+const OWNED: Owner = (Some(100.0), None);
+
+/// Without `--max-epsilon` an agent agreed to whatever ε the server said.
+#[test]
+fn mended3_without_a_limit_of_its_own_an_agent_agrees_to_one_or_asks() {
+    bounded(|| {
+        let place = Place::new("unasked");
+        let costing = |epsilon_max: f64| announcing(Some(epsilon_max), 1e-5, 1000);
+        let cost = |terms: &Terms| admit(terms).unwrap().epsilon;
+        // One release of these terms costs more than 1; with more noise all of them cost less.
+        let dear = costing(8.0);
+        let cheap = with(|p| p.aggregation = Aggregation::private(6.0, 0.05, 20.0).unwrap());
+        assert!(cost(&dear) > EPSILON_UNASKED && cost(&cheap) <= EPSILON_UNASKED, "{} {}", cost(&dear), cost(&cheap));
+        let yes: Asked = |sentence| sentence.contains("agents search") && sentence.contains("releases: ε ≤ ");
+        let no: Asked = |_| false;
+        let joins = |name: &str, terms: &Terms, said| {
+            let enrolment = Arc::new(Enrolment::in_memory());
+            let offer = offered(terms, &enrolment, place.0.join(name), said);
+            let ended = runtime().block_on(async { tokio::time::timeout(Duration::from_secs(3), offer).await });
+            match ended {
+                Err(_waits_for_the_first_round) => Ok(enrolment.count()),
+                Ok((joined, measured)) => {
+                    assert_eq!((enrolment.count(), measured), (0, 0), "{name}: refused, and yet it joined or measured");
+                    Err(joined.unwrap_err())
+                }
+            }
+        };
+        for (name, said) in [("nobody", (None, None)), ("no", (None, Some(no)))] {
+            let refused = joins(name, &dear, said).unwrap_err();
+            assert!(matches!(refused, JoinError::Epsilon { .. }), "{name}: {refused}");
+            let told = refused.to_string();
+            for needed in
+                ["nothing was sent", "at most ε = 1;", &format!("--max-epsilon {} ", significant_up(cost(&dear), 3))]
+            {
+                assert!(told.contains(needed), "{needed}: {told}");
+            }
+        }
+        // Negative controls: whoever set a limit or says yes joins, and terms of at most 1 need neither.
+        for (name, terms, said) in [
+            ("limit", &dear, (Some(0.5), None)),
+            ("yes", &dear, (None, Some(yes))),
+            ("cheap", &cheap, (None, None)),
+            ("cheap-no", &cheap, (None, Some(no))),
+        ] {
+            assert_eq!(joins(name, terms, said).unwrap(), 1, "{name}");
+        }
+        // Who has begun has agreed: it goes on without a word after an update of the program.
+        assert!(place.0.join("yes/agent.bin").exists());
+        assert_eq!(joins("yes", &dear, (None, None)).unwrap(), 1);
     });
 }
 
@@ -95,6 +162,7 @@ async fn offered(
     terms: &Terms,
     enrolment: &Arc<Enrolment>,
     folder: std::path::PathBuf,
+    (epsilon_max, asked): Owner,
 ) -> (Result<(), JoinError>, u32) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let (identity, address) = (Identity::generate().unwrap(), listener.local_addr().unwrap().to_string());
@@ -115,8 +183,8 @@ async fn offered(
     enrolment.admit(0, &[7; 16]);
     let (pins, token) = (vec![identity.fingerprint().unwrap()], Some([7; 16]));
     let invitation = Invitation { address, deployment, slot: 0, terms: terms.digest(), pins, token };
-    let (epsilon_max, delta_max, wait) = (None, None, Duration::from_secs(1));
-    let joining = Joining { invitation, folder, certified: None, epsilon_max, delta_max, wait };
+    let (delta_max, wait) = (None, Duration::from_secs(1));
+    let joining = Joining { invitation, folder, certified: None, epsilon_max, asked, delta_max, wait };
     let mut measured = 0;
     let joined = join(&joining, |_| {
         measured += 1;
@@ -132,11 +200,11 @@ fn mended3_joint_draws_beyond_the_stated_work_are_refused_by_name() {
     // White noise in all but name: every candidate needs a column of its own.
     let rough = |points: u32| {
         let mut terms = searching((0..points).map(|i| f64::from(i) / f64::from(points)).collect());
-        let mut parameters = terms.agreement.config.parameters().clone();
+        let mut parameters = draws(&mut terms).config.parameters().clone();
         parameters.own_draw = OwnDraw::Joint;
-        terms.agreement.config = Config::new(parameters).unwrap();
-        terms.agreement.features.kernel = Stationary::SquaredExponential;
-        terms.agreement.features.lengthscale = 1e-9;
+        draws(&mut terms).config = Config::new(parameters).unwrap();
+        draws(&mut terms).features.kernel = Stationary::SquaredExponential;
+        draws(&mut terms).features.lengthscale = 1e-9;
         terms
     };
     assert_eq!(bodies::terms().agreement.dim, 1);
@@ -149,8 +217,8 @@ fn mended3_joint_draws_beyond_the_stated_work_are_refused_by_name() {
     // Negative controls: few points, and many with a smooth kernel, are within the bound.
     assert_eq!(rough(300).factor().unwrap().len(), 300 * 300);
     let mut smooth = rough(20_000);
-    smooth.agreement.features.lengthscale = 0.5;
-    smooth.agreement.features.prior_tolerance = 1e-8;
+    draws(&mut smooth).features.lengthscale = 0.5;
+    draws(&mut smooth).features.prior_tolerance = 1e-8;
     let rank = smooth.factor().unwrap().len() / 20_000;
     assert!((2..64).contains(&rank), "{rank}");
     assert!(smooth.work().unwrap().contains("20000 candidates"));
@@ -268,7 +336,7 @@ fn mended3_an_agent_says_what_it_agrees_to_and_when_it_contributes_no_more() {
             let told = fs::read_to_string(log).unwrap();
             let terms = terms_of(slot);
             let (admitted, delta) = (admit(&terms).unwrap(), terms.agreement.announced.delta);
-            let fits = fitting(&event(&terms).unwrap(), ROUNDS, MOST, delta).unwrap();
+            let fits = cost(&terms).unwrap().fitting(MOST, delta).unwrap();
             assert!((1..ROUNDS).contains(&fits) && admitted.releases == ROUNDS, "choose another ε: {fits}");
             let first = told.lines().next().unwrap();
             for needed in [
@@ -306,7 +374,24 @@ fn mended3_a_command_is_told_its_point_where_nobody_else_reads_it() {
         let join = |slot: usize, command: &str, more: &[&str]| {
             let folder = federation.joining(&invitations[slot]).folder.display().to_string();
             let line = invitations[slot].to_string();
-            program(&[&["join", &line, "--folder", &folder, "--retries", "0", "--command", command], more].concat())
+            program(
+                &[
+                    &[
+                        "join",
+                        &line,
+                        "--folder",
+                        &folder,
+                        "--max-epsilon",
+                        "100",
+                        "--retries",
+                        "0",
+                        "--command",
+                        command,
+                    ],
+                    more,
+                ]
+                .concat(),
+            )
         };
         let refused = join(0, "echo {x0}", &[]).output().unwrap();
         assert_eq!(refused.status.code(), Some(2));
@@ -345,7 +430,9 @@ fn mended3_a_failed_training_is_tried_again_and_one_that_hangs_is_killed() {
         let run = |slot: usize, command: &str, more: &[&str]| {
             let folder = federation.joining(&invitations[slot]).folder.display().to_string();
             let line = invitations[slot].to_string();
-            program(&[&["join", &line, "--folder", &folder, "--command", command], more].concat())
+            program(
+                &[&["join", &line, "--folder", &folder, "--max-epsilon", "100", "--command", command], more].concat(),
+            )
         };
         // The first time it fails, then it hangs, with something that it started, then it measures.
         let count = federation.place.0.join("count");

@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::time::{Duration, Instant};
 
-use sordino_core::federated::Server;
 use sordino_core::privacy::accountant::RdpAccountant;
 use sordino_net::agent::AgentEnd;
 use sordino_net::join::JoinError;
@@ -114,7 +113,7 @@ fn an_agent_contributes_to_no_more_than_its_own_budget_and_goes_on() {
         assert_eq!(joined.observations, 2 + ROUNDS, "it measures to the end");
         // As many as fit, by an accountant of the test.
         let agreement = federation.terms(invitation).agreement;
-        let event = Server::<f32>::event_of(&agreement.config).unwrap().unwrap();
+        let event = agreement.protocol.event(0).unwrap().unwrap();
         let fit = (1..=ROUNDS).take_while(|rounds| {
             let mut accountant = RdpAccountant::new();
             accountant.compose(&event, *rounds).unwrap();
@@ -166,7 +165,8 @@ fn an_agent_says_once_what_it_waits_for() {
             let line = federation.invite().remove(0).to_string();
             let path = federation.place.0.join("agent.log");
             let folder = federation.place.0.join("agent").display().to_string();
-            let mut command = program(&["join", &line, "--folder", &folder, "--command", "echo 1"]);
+            let mut command =
+                program(&["join", &line, "--folder", &folder, "--command", "echo 1", "--max-epsilon", "100"]);
             command.stderr(File::create(&path).unwrap());
             let _agent = Process::start(command);
             let heard = |what: &str, until: &dyn Fn(&str) -> bool| {

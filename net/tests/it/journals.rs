@@ -19,7 +19,8 @@ const KILLS: u32 = 12;
 fn agent_process(federation: &Federation, invitation: &Invitation) -> Process {
     let folder = federation.joining(invitation).folder.display().to_string();
     let measure = "echo \"$SORDINO_X0 $(date +%N)\" | awk '{ print $1 + $2 / 1e10 }'";
-    let mut command = program(&["join", &invitation.to_string(), "--command", measure, "--folder", &folder]);
+    let mut command =
+        program(&["join", &invitation.to_string(), "--command", measure, "--folder", &folder, "--max-epsilon", "100"]);
     command.stdout(Stdio::null()).stderr(Stdio::null());
     Process::start(command)
 }

@@ -34,8 +34,8 @@ async fn marked(invitation: Invitation) -> String {
     };
     let agreement = Terms::from_bytes(&bytes, Some(&invitation.terms)).unwrap().agreement;
     let mut exchange = AgentExchange::new(&agreement, invitation.slot);
-    let last = agreement.config.parameters().rounds;
-    let vector = vec![MARK; agreement.config.parameters().feature_count as usize];
+    let last = agreement.protocol.epochs();
+    let vector = vec![MARK; agreement.protocol.upload_len()];
     loop {
         let failed = match exchange.want(Millis(0)) {
             Want::Done => return exchange.have().chain.to_string(),
@@ -86,7 +86,16 @@ const KILLS: u32 = 40;
 /// An agent as a process of its own, whose command measures.
 fn agent_process(federation: &Federation, invitation: &Invitation) -> Process {
     let folder = federation.joining(invitation).folder.display().to_string();
-    let mut command = program(&["join", &invitation.to_string(), "--command", "echo $SORDINO_X0", "--folder", &folder]);
+    let mut command = program(&[
+        "join",
+        &invitation.to_string(),
+        "--command",
+        "echo $SORDINO_X0",
+        "--folder",
+        &folder,
+        "--max-epsilon",
+        "100",
+    ]);
     command.stdout(Stdio::null()).stderr(Stdio::null());
     Process::start(command)
 }

@@ -13,6 +13,7 @@ mod folders;
 mod journals;
 mod kills;
 mod noise;
+mod priors;
 mod promises;
 mod rehearsals;
 mod rotations;

@@ -11,16 +11,18 @@ use sordino_sim::scenario::{Method, Scenario, Shipped, method};
 use super::util::{Place, bounded, runtime};
 
 pub fn scenario(name: &str, settings: &[&str]) -> Scenario {
-    let settings: Vec<String> = settings.iter().map(|setting| setting.to_string()).collect();
+    let mut settings: Vec<String> = settings.iter().map(|setting| setting.to_string()).collect();
+    settings.push("runs=1".into());
     Shipped::find(name).unwrap().parse(&settings).unwrap()
 }
 
-/// What `sordino run --runs 1` prints for this one method.
+/// What `sordino run` prints for this one method.
 pub fn simulated(scenario: &Scenario, method: Method) -> Digest {
     let mut scenario = scenario.clone();
-    (scenario.runs, scenario.federation.methods) = (1, vec![method.named()]);
+    scenario.federation.methods = vec![method.named()];
     let runs = run(&scenario, &Executing::default(), &()).unwrap();
-    combine([combine(runs.iter().map(|run| &run.digest))].iter())
+    let runs: Vec<Digest> = runs.iter().map(|run| combine([run.digest].iter())).collect();
+    combine(runs.iter())
 }
 
 fn rehearsed(scenario: &Scenario, method: Method, chaos: bool) -> Outcome {
@@ -85,10 +87,68 @@ fn the_default_scenario_with_all_its_agents_and_rounds_is_the_simulator_s() {
 #[test]
 fn a_method_that_no_carrier_knows_is_refused_by_name() {
     bounded(|| {
-        let scenario = scenario("firmware", &[]);
+        let scenario = scenario("firmware", &["federation.methods=[\"random\"]"]);
         let options = Options::default();
-        let refused = runtime().block_on(rehearse(&scenario, method::DP_PRIOR, options)).unwrap_err();
-        assert!(refused.to_string().starts_with("method dp-prior: "), "{refused}");
+        let refused = runtime().block_on(rehearse(&scenario, method::RANDOM, options)).unwrap_err();
+        assert!(refused.to_string().starts_with("method random: "), "{refused}");
+        // A device takes part in one run.
+        let several = Scenario { runs: 3, ..scenario };
+        let options = Options { device: Some("device.bin".into()), ..Options::default() };
+        let refused = runtime().block_on(rehearse(&several, method::DP_FTS_DE, options)).unwrap_err();
+        assert!(refused.to_string().contains("this scenario has 3: --set runs=1"), "{refused}");
+    });
+}
+
+/// Three releases after the initial points, then after rounds 4, 8 and 16: epochs without a query, with many, and the last.
+const PRIOR: [&str; 5] = [
+    "federation.methods=[\"dp-prior\"]",
+    "federation.agents=12",
+    "federation.rounds=20",
+    "objective.points_per_axis=100",
+    "prior.points_per_axis=16",
+];
+
+#[test]
+fn a_federated_prior_is_the_simulator_s_in_both_formats_on_a_bad_network_and_with_deaths() {
+    bounded(|| {
+        for scalar in ["f64", "f32"] {
+            let format = format!("surrogate.scalar=\"{scalar}\"");
+            let scenario = scenario("default", &[&PRIOR[..], &[&format]].concat());
+            let expected = simulated(&scenario, method::DP_PRIOR);
+            let outcome = rehearsed(&scenario, method::DP_PRIOR, scalar == "f32");
+            assert_eq!((outcome.digest, outcome.rounds), (expected, 7), "{scalar}");
+            assert_eq!(outcome.cuts > 0, scalar == "f32", "{} cuts", outcome.cuts);
+        }
+        let scenario = scenario("default", &PRIOR);
+        let place = Place::new("deaths-prior");
+        let options =
+            Options { deadline: Duration::from_secs(120), deaths: Some(place.0.clone()), ..Options::default() };
+        let outcome = runtime().block_on(rehearse(&scenario, method::DP_PRIOR, options)).unwrap();
+        assert_eq!(outcome.digest, simulated(&scenario, method::DP_PRIOR));
+        assert!(outcome.deaths >= 10, "only {} deaths", outcome.deaths);
+        // Negative control: other common draws are another digest.
+        let other = Scenario { seed: scenario.seed + 1, ..scenario.clone() };
+        assert_ne!(rehearsed(&other, method::DP_PRIOR, false).digest, outcome.digest);
+    });
+}
+
+#[test]
+fn a_budget_that_ends_inside_a_plan_and_two_runs_are_the_simulator_s() {
+    bounded(|| {
+        let mut short = scenario("default", &PRIOR);
+        let plan = short.prior.as_ref().unwrap().plan.epsilon;
+        short.privacy.max_epsilon = Some(plan / 2.0);
+        let unbounded = scenario("default", &PRIOR);
+        let [outcome, whole] = [&short, &unbounded].map(|scenario| rehearsed(scenario, method::DP_PRIOR, false).digest);
+        assert_eq!(outcome, simulated(&short, method::DP_PRIOR));
+        assert_ne!(outcome, whole);
+        // Runs one after the other, as `sordino run` combines them.
+        let mut several = unbounded;
+        several.runs = 2;
+        several.federation.methods = vec![method::DP_PRIOR.named()];
+        let runs = run(&several, &Executing::default(), &()).unwrap();
+        let expected = combine(runs.iter().map(|run| combine([run.digest].iter())).collect::<Vec<_>>().iter());
+        assert_eq!(rehearsed(&several, method::DP_PRIOR, false).digest, expected);
     });
 }
 

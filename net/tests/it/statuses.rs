@@ -142,7 +142,7 @@ fn another_sender_is_403_whatever_its_frame_says() {
         let (hostile, stranger) = (&besieged.hostile, &besieged.stranger);
         runtime().block_on(async {
             let (header, agreement) = honest(hostile).await;
-            let numbers = vec![0.5f32; agreement.config.parameters().feature_count as usize];
+            let numbers = vec![0.5f32; agreement.protocol.upload_len()];
             // No key, another's slot, another's name in the frame, another run's or another agreement's frame.
             assert_eq!(stranger.puts(1, frame(header, &numbers)).await, 403);
             assert_eq!(hostile.puts(1, frame(header, &numbers)).await, 403);
@@ -171,7 +171,7 @@ fn what_comes_at_another_time_is_410_and_what_comes_twice_409() {
         let hostile = &besieged.hostile;
         runtime().block_on(async {
             let (header, agreement) = honest(hostile).await;
-            let m = agreement.config.parameters().feature_count as usize;
+            let m = agreement.protocol.upload_len();
             let numbers = vec![0.5f32; m];
             for other in [Header { round: 1, ..header }, Header { attempt: 9, ..header }, Header { chain: 1, ..header }]
             {
@@ -192,7 +192,7 @@ fn what_is_no_frame_is_422_and_what_is_too_long_413() {
         let hostile = &besieged.hostile;
         runtime().block_on(async {
             let (header, agreement) = honest(hostile).await;
-            let m = agreement.config.parameters().feature_count as usize;
+            let m = agreement.protocol.upload_len();
             let whole = frame(header, &vec![0.5f32; m]);
             // Garbage, nothing, cut off, f64 for f32, too few numbers.
             assert_eq!(hostile.puts(0, vec![7; 40]).await, 422);

@@ -152,10 +152,19 @@ fn mended3_sigterm_ends_server_and_agent_cleanly_with_what_the_agent_started() {
                 "--kill-child",
                 env!("CARGO_BIN_EXE_sordino-net"),
             ]);
-            alone.args(["join", &line, "--folder", &folder, "--command", &command]);
+            alone.args(["join", &line, "--folder", &folder, "--max-epsilon", "100", "--command", &command]);
             Process::start(alone)
         } else {
-            Process::start(program(&["join", &line, "--folder", &folder, "--command", &command]))
+            Process::start(program(&[
+                "join",
+                &line,
+                "--folder",
+                &folder,
+                "--max-epsilon",
+                "100",
+                "--command",
+                &command,
+            ]))
         };
         let start = Instant::now();
         while !started.exists() {

@@ -13,7 +13,8 @@ use sordino_core::random::RunSeed;
 use sordino_net::agent::HostAgent;
 use sordino_net::invitation::Invitation;
 use sordino_net::join::{JoinError, Joined, Joining, join};
-use sordino_net::terms::{Shared, Terms};
+use sordino_net::party::{Draws, Party as _};
+use sordino_net::terms::Terms;
 
 /// No test waits longer for anything.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -184,6 +185,7 @@ impl Federation {
     }
 
     /// Where it listens.
+    #[cfg(feature = "mqtt")]
     pub fn listens(&self) -> String {
         let at = self.arguments.iter().position(|argument| argument == "--listen").unwrap();
         self.arguments[at + 1].clone()
@@ -270,9 +272,9 @@ impl Federation {
     }
 
     /// The agent as its file has it.
-    pub fn agent(&self, invitation: &Invitation) -> HostAgent<f32> {
+    pub fn agent(&self, invitation: &Invitation) -> HostAgent<f32, Draws<f32>> {
         let (shared, file) =
-            (Shared::new(&self.terms(invitation)).unwrap(), self.joining(invitation).folder.join("agent.bin"));
+            (Draws::new(&self.terms(invitation)).unwrap(), self.joining(invitation).folder.join("agent.bin"));
         assert!(self.has_begun(invitation));
         HostAgent::open(&shared, invitation.slot, RunSeed::new(0, 0), Some(file)).unwrap()
     }
@@ -289,7 +291,8 @@ impl Federation {
             invitation: invitation.clone(),
             folder,
             certified: None,
-            epsilon_max: None,
+            epsilon_max: Some(100.0),
+            asked: None,
             delta_max: None,
             wait: Duration::from_secs(5),
         }

@@ -1,0 +1,138 @@
+//! What a method is to a program on a network: what its agents compute with, built from the terms alone, and what its server
+//! keeps.
+//!
+//! | method | agents | server |
+//! |---|---|---|
+//! | draws | [`Draws`]: features of every candidate, the factor of joint draws | a configuration |
+//! | federated prior | [`Prior`]: features, Gram matrix, virtual designs, the posterior that each recomputes | the posterior |
+//!
+//! Everything else (frames, links, journals, restarts, budgets, doors) is written once, over [`Party`].
+
+mod draws;
+mod prior;
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use sordino_core::federated::exchange::Agreement;
+use sordino_core::federated::prior::MemberError;
+use sordino_core::federated::{AgentError, Member};
+use sordino_core::math::Scalar;
+use sordino_core::random::RunSeed;
+use sordino_host::ledger::Accounting;
+use sordino_host::server::{HostError, Hosted};
+
+pub use self::draws::Draws;
+pub use self::prior::{KeptMember, Prior};
+
+use crate::terms::{Terms, TermsError};
+
+/// Why an agent's machine did not do what it was asked; it is as before.
+#[derive(Debug, thiserror::Error)]
+pub enum PartyError {
+    /// The machine of an agent that shares draws refused.
+    #[error(transparent)]
+    Agent(#[from] AgentError),
+    /// That of a member of a federated prior refused.
+    #[error(transparent)]
+    Member(#[from] MemberError),
+    /// The public numbers do not fit.
+    #[error(transparent)]
+    Terms(#[from] TermsError),
+    /// What was stored has numbers of another length.
+    #[error("stored numbers of another length")]
+    Length,
+}
+
+/// A number that is stored.
+pub trait Number: Scalar + Serialize + DeserializeOwned {}
+
+impl Number for f32 {}
+impl Number for f64 {}
+
+/// Where an agent stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// Index of the agent.
+    pub agent: u32,
+    /// Observations in its log.
+    pub observations: u32,
+    /// Whether all its queries are made.
+    pub is_done: bool,
+}
+
+/// A method's numbers on a computer, for agents and for the server of one federation.
+pub trait Party<T: Number>: Send + Sync + Sized + 'static {
+    /// What an agent keeps besides its log.
+    type State: Clone + PartialEq + Serialize + DeserializeOwned + Send;
+    /// Why an agent's machine refuses something.
+    type Refusal: Into<PartyError>;
+    /// An agent's machine, joined with its numbers for one call.
+    type Member<'m>: Member<T, Error = Self::Refusal>;
+    /// What the server keeps between two calls.
+    type Hosted: Hosted<T>;
+    /// How the losses of its releases add up.
+    const ACCOUNTING: Accounting;
+
+    /// Everything that can be computed from the terms.
+    ///
+    /// **Errors**: [`TermsError`], for another method too.
+    fn new(terms: &Terms) -> Result<Arc<Self>, TermsError>;
+
+    /// What was agreed.
+    fn agreement(&self) -> &Agreement;
+
+    /// Coordinates of all candidates, count × D.
+    fn points(&self) -> &[T];
+
+    /// An agent before its first frame.
+    fn fresh(&self, agent: u32, seed: RunSeed) -> Self::State;
+
+    /// Where an agent stands.
+    fn standing(state: &Self::State) -> Standing;
+
+    /// Numbers of an agent: of its log, and of its workspace.
+    ///
+    /// **Errors**: none for terms that [`Party::new`] admitted.
+    fn lengths(&self) -> Result<[usize; 2], TermsError>;
+
+    /// Lets an agent's machine do something. The workspace is the agent's own, as the last call left it.
+    ///
+    /// **Errors**: the machine's, and for a state that no agent of these terms can have.
+    fn with<R>(
+        &self,
+        state: &mut Self::State,
+        numbers: [&mut [T]; 2],
+        act: impl FnOnce(&mut Self::Member<'_>) -> Result<R, Self::Refusal>,
+    ) -> Result<R, PartyError>;
+
+    /// Its server before the first release.
+    ///
+    /// **Errors**: none for terms that [`Party::new`] admitted.
+    fn hosted(self: &Arc<Self>) -> Result<Self::Hosted, HostError>;
+
+    /// The point of a candidate, in \[0, 1\]^D.
+    fn point(&self, candidate: u32) -> Vec<f64> {
+        let dim = self.agreement().dim as usize;
+        self.points().iter().skip(candidate as usize * dim).take(dim).map(|x| x.to_f64()).collect()
+    }
+}
+
+/// Calls a function for the method and the number format of an agreement: `dispatch!(terms.agreement, f<X>(arguments))` is
+/// `f::<T, P, X>(arguments)`.
+macro_rules! dispatch {
+    ($agreement:expr, $function:ident$(<$more:ty>)?($($argument:expr),* $(,)?)$(.$wait:tt)?) => {{
+        use sordino_core::federated::exchange::Protocol;
+        use sordino_core::wire::ScalarTag;
+        use $crate::party::{Draws, Prior};
+        match (&$agreement.protocol, $agreement.scalar) {
+            (Protocol::Draws(_), ScalarTag::F32) => $function::<f32, Draws<f32>$(, $more)?>($($argument),*)$(.$wait)?,
+            (Protocol::Draws(_), _) => $function::<f64, Draws<f64>$(, $more)?>($($argument),*)$(.$wait)?,
+            (Protocol::Prior(_), ScalarTag::F32) => $function::<f32, Prior<f32>$(, $more)?>($($argument),*)$(.$wait)?,
+            (Protocol::Prior(_), _) => $function::<f64, Prior<f64>$(, $more)?>($($argument),*)$(.$wait)?,
+        }
+    }};
+}
+
+pub(crate) use dispatch;

@@ -1,0 +1,131 @@
+//! The federated prior.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use sordino_core::domain::Candidates;
+use sordino_core::federated::exchange::{Agreement, Protocol};
+use sordino_core::federated::prior::agent::{log_len, workspace_len};
+use sordino_core::federated::prior::{
+    Member, MemberError, MemberState, MemberStorage, Model, PriorError, PriorProtocol, Public, levels,
+    member_scratch_len, posterior_len,
+};
+use sordino_core::federated::{Phase, ServerError, Workspace};
+use sordino_core::random::RunSeed;
+use sordino_host::ledger::Accounting;
+use sordino_host::server::{HostError, Population, WithPublic};
+use sordino_sim::model::federated::prior::context::PriorNumbers;
+
+use super::{Number, Party, PartyError, Standing};
+use crate::terms::{Terms, TermsError};
+
+/// What the agents of a federated prior compute with, built from the terms alone.
+pub struct Prior<T> {
+    agreement: Agreement,
+    protocol: PriorProtocol,
+    points: Vec<T>,
+    numbers: Arc<PriorNumbers<T>>,
+    prior_rows: Vec<T>,
+    models: [Model<T>; 6],
+}
+
+/// A member as it is stored: its words, and the posterior that it has computed, w and Σ.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KeptMember<T> {
+    member: MemberState<T>,
+    posterior: Vec<T>,
+}
+
+impl<T: Number> Prior<T> {
+    /// M, and numbers of w and Σ.
+    fn sizes(&self) -> (usize, usize) {
+        let m = self.protocol.config.features();
+        (m, m + m * m)
+    }
+
+    /// Numbers of the machine's own workspace, of the posterior with its moments, and of scratch.
+    fn parts(&self) -> Result<[usize; 3], TermsError> {
+        let (config, public) = (&self.protocol.config, WithPublic::public(self)?);
+        let log = log_len(config.design_len(), self.protocol.rounds as usize);
+        let (m, (_, rank)) = (config.features(), public.prior());
+        let workspace = workspace_len(log / 2, m, rank, levels(&self.models));
+        Ok([workspace, posterior_len(m), member_scratch_len(m, config.design_len())])
+    }
+}
+
+impl<T: Number> WithPublic<T> for Prior<T> {
+    fn public(&self) -> Result<Public<'_, T>, PriorError> {
+        self.numbers.public(&self.prior_rows)
+    }
+}
+
+impl<T: Number> Party<T> for Prior<T> {
+    type State = KeptMember<T>;
+    type Refusal = MemberError;
+    type Member<'m> = Member<'m, T>;
+    type Hosted = Population<T, Arc<Self>>;
+    const ACCOUNTING: Accounting = Accounting::Gaussian;
+
+    fn new(terms: &Terms) -> Result<Arc<Self>, TermsError> {
+        let (agreement, dim) = (terms.agreement.clone(), terms.agreement.dim as usize);
+        let Protocol::Prior(protocol) = agreement.protocol.clone() else { return Err(TermsError::Method) };
+        terms.bounded()?;
+        let points: Vec<T> = terms.candidates.iter().map(|x| T::from_f64(*x)).collect();
+        Candidates::list(&points, dim)?;
+        let numbers = PriorNumbers::new(&protocol, &terms.landmarks, &terms.candidates, dim)?;
+        let prior_rows = terms.factor()?.into_iter().map(T::from_f64).collect();
+        let models = protocol.models();
+        let made = Prior { agreement, protocol, points, numbers, prior_rows, models };
+        made.parts()?;
+        Ok(Arc::new(made))
+    }
+
+    fn agreement(&self) -> &Agreement {
+        &self.agreement
+    }
+
+    fn points(&self) -> &[T] {
+        &self.points
+    }
+
+    fn fresh(&self, agent: u32, seed: RunSeed) -> KeptMember<T> {
+        KeptMember { member: MemberState::new(agent, seed), posterior: vec![T::ZERO; self.sizes().1] }
+    }
+
+    fn standing(state: &KeptMember<T>) -> Standing {
+        let agent = state.member.agent();
+        let (index, observations) = (agent.agent(), agent.observations());
+        Standing { agent: index, observations, is_done: agent.phase() == Phase::Done }
+    }
+
+    fn lengths(&self) -> Result<[usize; 2], TermsError> {
+        let log = log_len(self.protocol.config.design_len(), self.protocol.rounds as usize);
+        Ok([log, self.parts()?.iter().sum()])
+    }
+
+    fn with<R>(
+        &self,
+        state: &mut KeptMember<T>,
+        [log, workspace]: [&mut [T]; 2],
+        act: impl FnOnce(&mut Member<'_, T>) -> Result<R, MemberError>,
+    ) -> Result<R, PartyError> {
+        let public = WithPublic::public(self).map_err(TermsError::from)?;
+        let (kept, [machine, posterior, scratch]) = (self.sizes().1, self.parts()?);
+        if state.posterior.len() != kept || workspace.len() != machine + posterior + scratch {
+            return Err(PartyError::Length);
+        }
+        let (workspace, rest) = workspace.split_at_mut(machine);
+        let (posterior, scratch) = rest.split_at_mut(posterior);
+        posterior[..kept].copy_from_slice(&state.posterior);
+        let numbers = MemberStorage { log, workspace: Workspace::Kept(workspace), posterior: &mut *posterior, scratch };
+        let mut member = Member::attach(&self.protocol, public, &self.models, &mut state.member, numbers)?;
+        let done = act(&mut member);
+        state.posterior.copy_from_slice(&posterior[..kept]);
+        Ok(done?)
+    }
+
+    fn hosted(self: &Arc<Self>) -> Result<Population<T, Arc<Self>>, HostError> {
+        let made = Population::new(self.clone(), self.protocol.plan()).map_err(ServerError::from)?;
+        Ok(made.that_sends_sums())
+    }
+}

@@ -1,0 +1,82 @@
+//! Why a rehearsal ends without a digest.
+
+use sordino_host::entropy::NoEntropy;
+use sordino_sim::model::federated::DriverError;
+use sordino_sim::world::ObjectiveError;
+
+use super::device::DeviceError;
+use crate::agent::AgentEnd;
+use crate::identity::IdentityError;
+use crate::link::LinkError;
+use crate::rounds::Stop;
+use crate::terms::TermsError;
+
+/// Why a rehearsal has no digest.
+#[derive(Debug, thiserror::Error)]
+pub enum RehearsalError {
+    /// The scenario has faults of its own: a network needs no others.
+    #[error("the scenario has faults of its own; rehearse it with faults switched off")]
+    Faults,
+    /// A device takes part in one run.
+    #[error("a device takes part in one run, this scenario has {runs}: --set runs=1")]
+    DeviceRuns {
+        /// Runs of the scenario.
+        runs: u32,
+    },
+    /// The folder of agents that die cannot be made.
+    #[error("--deaths: {0}")]
+    Deaths(#[source] std::io::Error),
+    /// The functions cannot be built.
+    #[error(transparent)]
+    Objective(#[from] ObjectiveError),
+    /// The public number of the run.
+    #[error(transparent)]
+    Driver(#[from] DriverError),
+    /// The terms of the federation.
+    #[error(transparent)]
+    Terms(#[from] TermsError),
+    /// A key cannot be made.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    /// The system's entropy.
+    #[error(transparent)]
+    Entropy(#[from] NoEntropy),
+    /// What a device is given cannot be written.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// No listener on loopback.
+    #[error("cannot listen on loopback: {0}")]
+    Listen(#[source] std::io::Error),
+    /// The server's side.
+    #[error(transparent)]
+    Stop(#[from] Stop),
+    /// An agent was not enrolled.
+    #[error("agent {agent} was not enrolled: {error}")]
+    Enrol {
+        /// Index of the agent.
+        agent: u32,
+        /// Why it was not enrolled.
+        #[source]
+        error: LinkError,
+    },
+    /// An agent ended early.
+    #[error("agent {agent}: {error}")]
+    Agent {
+        /// Index of the agent.
+        agent: u32,
+        /// Why it ended early.
+        #[source]
+        error: AgentEnd,
+    },
+    /// A task was lost: it panicked.
+    #[error("a task was lost")]
+    Lost,
+    /// The deadline passed while answers were missing.
+    #[error("round {round}: only {answered} agents answered before the deadline")]
+    Deadline {
+        /// The round it happened in.
+        round: u32,
+        /// Answers that came.
+        answered: u32,
+    },
+}

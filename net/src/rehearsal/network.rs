@@ -1,0 +1,239 @@
+//! The collective of the simulator over a network: one member, which holds all agents by their doors.
+//!
+//! The simulator asks round by round, a network exchanges epoch by epoch: the answers of an epoch hold the steps of all its
+//! rounds, and what was uploaded waits for the order that takes it.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sordino_core::digest::Digest;
+use sordino_core::federated::exchange::Protocol;
+use sordino_core::wire::{Header, Payload};
+use sordino_sim::model::federated::DriverError;
+use sordino_sim::model::federated::blocks;
+use sordino_sim::model::federated::context::{MethodContext, RunContext, ScenarioContext};
+use sordino_sim::model::federated::fabric::{Fabric, Order, Partial};
+use sordino_sim::model::federated::lent::Snapshots;
+use sordino_sim::model::federated::link::Collects;
+use sordino_sim::model::federated::prior::context::{PriorContext, PriorNumbers, landmarks, protocol};
+use sordino_sim::model::federated::prior::shard::PriorOrder;
+use sordino_sim::model::federated::run::Federated;
+use sordino_sim::model::federated::shard::{Numbers, Shard};
+use sordino_sim::model::federated::tally::Tally;
+use sordino_sim::scenario::{Method, Scenario};
+use sordino_sim::world::fault::FaultCounts;
+use tokio::time::Instant;
+
+use super::error::RehearsalError;
+use crate::agent::SLOT_BYTES;
+use crate::party::{Draws, Number, Party, Prior};
+use crate::rounds::Rounds;
+
+/// A method that the simulator runs and a network carries.
+pub(super) trait Simulated<T: Number>: Party<T> {
+    /// Its half in the simulator.
+    type Context: Rehearsed<T>;
+
+    /// That half, for one run.
+    ///
+    /// **Errors**: numbers that do not fit.
+    fn simulated(
+        scenario: &Scenario,
+        method: Method,
+        run: Arc<RunContext<T>>,
+        shared: Arc<ScenarioContext<T>>,
+    ) -> Result<Arc<Self::Context>, DriverError>;
+}
+
+/// What an order of the simulator means on a network.
+pub(super) trait Rehearsed<T: Number>: Federated<Number = T> {
+    /// The epoch whose answers hold what the order asks for.
+    fn epoch(&self, order: &Self::Order) -> u32;
+
+    /// The numbers in the frame of an epoch up to that of the order; none if there was no release before it.
+    fn frame<'o>(&self, order: &'o Self::Order, epoch: u32) -> Option<&'o [T]>;
+
+    /// Whether the order takes uploads, and for which release.
+    fn takes(&self, order: &Self::Order) -> Option<u32>;
+}
+
+impl<T: Number> Simulated<T> for Draws<T> {
+    type Context = MethodContext<T>;
+
+    fn simulated(
+        scenario: &Scenario,
+        method: Method,
+        run: Arc<RunContext<T>>,
+        _: Arc<ScenarioContext<T>>,
+    ) -> Result<Arc<MethodContext<T>>, DriverError> {
+        MethodContext::new(scenario, method, run, None).map(Arc::new)
+    }
+}
+
+impl<T: Number> Rehearsed<T> for MethodContext<T> {
+    fn epoch(&self, order: &Order<T>) -> u32 {
+        order.round
+    }
+
+    fn frame<'o>(&self, order: &'o Order<T>, epoch: u32) -> Option<&'o [T]> {
+        order.broadcast.as_deref().filter(|_| epoch == order.round)
+    }
+
+    fn takes(&self, order: &Order<T>) -> Option<u32> {
+        order.share.as_ref().map(|_| order.round)
+    }
+}
+
+impl<T: Number> Simulated<T> for Prior<T> {
+    type Context = PriorContext<T>;
+
+    fn simulated(
+        scenario: &Scenario,
+        method: Method,
+        run: Arc<RunContext<T>>,
+        shared: Arc<ScenarioContext<T>>,
+    ) -> Result<Arc<PriorContext<T>>, DriverError> {
+        let (dim, objective) = (shared.dim(), run.objective.clone());
+        let landmarks = landmarks(scenario, dim);
+        let missing = DriverError::NotCarried(method);
+        let protocol = protocol(scenario, method, &landmarks, dim, run.seed)?.ok_or(missing)?;
+        let numbers = PriorNumbers::new(&protocol, &landmarks, objective.candidates(), dim)?;
+        PriorContext::new(scenario, method, run, shared, numbers, None).map(Arc::new)
+    }
+}
+
+impl<T: Number> Rehearsed<T> for PriorContext<T> {
+    fn epoch(&self, order: &PriorOrder<T>) -> u32 {
+        match order {
+            PriorOrder::Release { release, .. } => *release,
+            PriorOrder::Query { round, .. } => {
+                self.protocol.release_rounds.iter().filter(|after| *after < round).count() as u32
+            }
+        }
+    }
+
+    fn frame<'o>(&self, order: &'o PriorOrder<T>, epoch: u32) -> Option<&'o [T]> {
+        let (PriorOrder::Query { last, .. } | PriorOrder::Release { last, .. }) = order;
+        last.as_ref().filter(|(index, _)| Some(*index) == epoch.checked_sub(1)).map(|(_, sums)| &**sums)
+    }
+
+    fn takes(&self, order: &PriorOrder<T>) -> Option<u32> {
+        match order {
+            PriorOrder::Release { release, .. } => Some(*release),
+            PriorOrder::Query { .. } => None,
+        }
+    }
+}
+
+/// One step of the transcript, of all agents: leaves, and best values.
+type Slot = (Vec<Digest>, Vec<f64>);
+
+/// The one member of the fabric.
+pub(super) struct Network<'r, T, M> {
+    method: Arc<M>,
+    protocol: &'r Protocol,
+    rounds: &'r mut Rounds,
+    deadline_ms: u64,
+    /// The epoch whose answers are here.
+    epoch: Option<u32>,
+    steps: VecDeque<Slot>,
+    uploads: Vec<(u32, Vec<T>)>,
+    pub(super) times: Vec<Duration>,
+    pub(super) failed: Option<RehearsalError>,
+}
+
+impl<'r, T: Number, M: Rehearsed<T>> Network<'r, T, M> {
+    pub(super) fn new(method: Arc<M>, protocol: &'r Protocol, rounds: &'r mut Rounds, deadline_ms: u64) -> Self {
+        let (epoch, steps, uploads, times) = (None, VecDeque::new(), Vec::new(), Vec::new());
+        Network { method, protocol, rounds, deadline_ms, epoch, steps, uploads, times, failed: None }
+    }
+
+    async fn take(&mut self, order: M::Order) -> Result<Partial, RehearsalError> {
+        let until = self.method.epoch(&order);
+        while self.epoch.is_none_or(|epoch| epoch < until) {
+            let epoch = self.epoch.map_or(0, |epoch| epoch + 1);
+            let method = self.method.clone();
+            self.exchange(epoch, method.frame(&order, epoch)).await?;
+            self.epoch = Some(epoch);
+        }
+        let count = self.protocol.agents();
+        let missing = DriverError::Check("an order for which no agent has answered");
+        let (leaves, best) = self.steps.pop_front().ok_or(missing)?;
+        let base = self.method.base();
+        let regrets: Vec<f64> = (0..).zip(&best).map(|(agent, best)| base.run.optimum(agent) - best).collect();
+        let mut numbers = Numbers::default();
+        let mut collector = self.method.collector(&order, 0..count, &mut numbers)?;
+        if let (Some(collector), Some(release)) = (&mut collector, self.method.takes(&order)) {
+            for (agent, upload) in self.uploads.drain(..) {
+                collector.take(agent, release, &upload).map_err(DriverError::Server)?;
+            }
+        }
+        let collected = collector.map(M::collected).unwrap_or_default();
+        Ok(Partial {
+            agents: 0..count,
+            collected: collected.sums,
+            pieces: blocks::cut(0, count, &leaves, &regrets),
+            regrets: Tally::of(&regrets),
+            faults: FaultCounts::default(),
+            observations: Vec::new(),
+            messages: collected.messages,
+        })
+    }
+
+    /// One epoch: announces its frame, and keeps what agents answer.
+    async fn exchange(&mut self, epoch: u32, numbers: Option<&[T]>) -> Result<(), RehearsalError> {
+        let count = self.protocol.agents() as usize;
+        let (frame, chain) = self.rounds.frame(epoch, 0, numbers)?;
+        let (start, slots) = (Instant::now(), crate::agent::slots(self.protocol));
+        let mut steps = vec![(vec![Digest::default(); count], vec![f64::NEG_INFINITY; count]); slots];
+        let (mut incoming, uploads) = (vec![T::ZERO; self.protocol.upload_len()], &mut self.uploads);
+        uploads.clear();
+        self.rounds.announce(epoch, 0, frame, chain, self.deadline_ms, true)?;
+        let take = |who: u32, header: &Header, payload: &Payload<'_>, trailer: &[u8]| {
+            if header.len > 0 {
+                payload.read(&mut incoming).map_err(|error| error.to_string())?;
+                uploads.push((who, incoming.clone()));
+            }
+            for ((leaves, best), slot) in steps.iter_mut().zip(trailer.chunks_exact(SLOT_BYTES)) {
+                let (leaf, value) = slot.split_at(32);
+                leaves[who as usize].0.copy_from_slice(leaf);
+                best[who as usize] = f64::from_le_bytes(value.try_into().map_err(|_| "a trailer of another length")?);
+            }
+            Ok(())
+        };
+        let complete = self.rounds.collect(self.deadline_ms, take).await?;
+        self.times.push(start.elapsed());
+        if !complete {
+            let answered = self.rounds.status().borrow().answered;
+            return Err(RehearsalError::Deadline { round: epoch, answered });
+        }
+        self.steps = steps.into();
+        Ok(())
+    }
+}
+
+impl<T: Number, M: Rehearsed<T>> Fabric<Shard<M>> for &mut Network<'_, T, M> {
+    type Error = DriverError;
+
+    fn members(&self) -> Vec<Range<u32>> {
+        let all = 0..self.protocol.agents();
+        vec![all]
+    }
+
+    async fn round(&mut self, order: M::Order) -> Result<Vec<Partial>, DriverError> {
+        match self.take(order).await {
+            Ok(partial) => Ok(vec![partial]),
+            Err(RehearsalError::Driver(error)) => Err(error),
+            Err(error) => {
+                self.failed = Some(error);
+                Err(DriverError::WorkerLost)
+            }
+        }
+    }
+
+    async fn snapshot(&mut self) -> Result<Snapshots<'_, M::State>, DriverError> {
+        Err(DriverError::Check("agents of a network keep their own state"))
+    }
+}
