@@ -8,30 +8,45 @@ noise comes from a seed. A real release needs a real federation (`sordino serve`
 `run`, `read`, `Result`                   a scenario, with a Python function as objective if you like, and its results
 `Sight`                                   what an agent of a method of yours sees: `run(own={"name": Method()})`
 `explain`, `scenarios`                    who is protected from whom; the scenarios that need no file
-`Optimizer`                               Bayesian optimisation of one function, without privacy
+`Posterior`                               mean, deviation and draws given observations, for such methods
+`Optimizer`, `minimize`                   Bayesian optimisation of one function, without privacy: ask and tell
+`Prior`, `publish`                        a file of what others learned, to begin with; how many studies become one
+`Space`, `real`, `integer`, …             what it searches; `categorical`, `ordinal`, and `Space.from_toml`
 `InputError`, `RunError`                  what was given does not fit; anything else
 ========================================  ==========================================================================
 """
 
 from ._native import InputError, RunError, __version__
 from ._methods import Sight
-from ._optimizer import Optimizer
+from ._optimizer import Optimizer, minimize
+from ._posterior import Posterior
+from ._prior import Prior, publish
 from ._privacy import calibrate, delta, epsilon
 from ._result import Result, read
 from ._run import explain, run, scenarios
+from ._space import Space, categorical, integer, ordinal, real
 
 __all__ = [
     "InputError",
     "Optimizer",
+    "Posterior",
+    "Prior",
     "Result",
     "RunError",
     "Sight",
+    "Space",
     "__version__",
     "calibrate",
+    "categorical",
     "delta",
     "epsilon",
     "explain",
+    "integer",
+    "minimize",
+    "ordinal",
+    "publish",
     "read",
+    "real",
     "run",
     "scenarios",
 ]

@@ -1,131 +1,209 @@
-"""Bayesian optimisation of one function over a box, without privacy."""
+"""Bayesian optimisation of one function, without privacy."""
 
 from __future__ import annotations
 
-from typing import Any, List, Optional, Sequence, Tuple
+import json
+import os
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union, overload
 
 import numpy as np
 
 from . import _native
+from ._prior import Prior, loaded
+from ._space import Space, as_json
+
+Point = Dict[str, Any]
+Path = Union[str, "os.PathLike[str]"]
 
 
 class Optimizer:
-    """Ask and tell; it maximises. Core's optimiser: the program that also runs on a microcontroller, in 64 bits.
+    """Ask and tell: the search of `sordino optimize`, with points as dicts in your units.
 
-    >>> optimizer = Optimizer([(-5, 10), (0, 15)])
+    >>> from sordino import Space, real
+    >>> optimizer = Optimizer(Space({"x": real(-5, 10), "y": real(0, 15)}), seed=1)
     >>> for _ in range(20):
-    ...     x = optimizer.suggest()
-    ...     optimizer.observe(x, -((x[0] - 3) ** 2) - (x[1] - 2) ** 2)
-    ...     fitted = optimizer.fit()  # the lengthscale that the observations suggest
-    >>> point, mean = optimizer.best()
+    ...     point = optimizer.ask()
+    ...     optimizer.tell(point, (point["x"] - 3) ** 2 + (point["y"] - 2) ** 2)
+    >>> point, value = optimizer.best
 
-    It can be pickled; `save` gives bytes and `restore` takes them. Suggestions afterwards are the same, bit for bit.
-    Threads may share it: calls wait for each other, and until a value is told all of them are given the same point.
+    What is asked depends on what was asked and told before, on the seed, and on nothing else. A question is under way until
+    it is told or has failed, and the next one counts it: `ask` twice gives two points. It can be pickled, and saved as a file
+    that people can read. Threads may share it: calls wait for each other.
 
     Parameters
     ----------
-    bounds: (low, high) of each of 1 to 16 axes, in your units
-    capacity: the most observations, 1 to 10,000; memory is 4·n² bytes, a suggestion takes some hundreds of n² operations
-    kernel: "matern-5/2", "matern-3/2", "matern-1/2", "squared-exponential"
-    lengthscale: as a fraction of each side of the box, positive; until `fit` finds better
-    noise_fraction: noise variance as a fraction of the function's variance, from 0; raised to what 64 bits resolve
-    initial_points: points of a Halton sequence first; 0 means 2 for each axis and 2 more
-    confidence_width: mean + width · standard deviation is maximised in place of the expected improvement; 2 is usual
-    when_full: "refuse" an observation more than `capacity`, or "drop-oldest"
+    space: what is searched
+    goal: "minimize" or "maximize"; by default that of the space's file, or else "minimize"
+    seed: of the first questions, a whole number from 0
+    candidates: a list of points, if only these may be asked
+    prior: a `Prior`, or the path of its file, to begin with what others learned of the same space; nothing is told to them
 
     Raises
     ------
-    InputError: anything outside its range
+    InputError: anything outside its range, by name and range
     """
 
     def __init__(
         self,
-        bounds: Sequence[Tuple[float, float]],
-        capacity: int = 100,
-        *,
-        kernel: str = "matern-5/2",
-        lengthscale: float = 0.25,
-        noise_fraction: float = 1e-4,
-        initial_points: int = 0,
-        confidence_width: Optional[float] = None,
-        when_full: str = "refuse",
+        space: Space,
+        goal: Optional[str] = None,
+        seed: int = 0,
+        candidates: Optional[Sequence[Mapping[str, Any]]] = None,
+        prior: Union[Prior, Path, None] = None,
     ) -> None:
-        sides: List[Tuple[float, float]] = [(float(low), float(high)) for low, high in bounds]
-        self._native = _native.Optimizer(
-            sides, capacity, kernel, lengthscale, noise_fraction, initial_points, confidence_width, when_full
+        if not isinstance(space, Space):
+            raise _native.InputError(f"{space!r} is no space; admissible: sordino.Space({{\"rate\": sordino.real(0, 1)}})")
+        if goal is not None and space.goal is not None and goal != space.goal:
+            raise _native.InputError(f"goal is \"{goal}\", but the file of the space says \"{space.goal}\"")
+        if not 0 <= seed < 2**63:
+            raise _native.InputError(f"seed is {seed}; admissible: a whole number from 0 to 2^63 - 1")
+        listed = None if candidates is None else "[" + ", ".join(as_json(point) for point in candidates) + "]"
+        begun = loaded(prior)
+        native = _native.Search(
+            space._parameters, goal or space.goal or "minimize", seed, listed, begun and begun._native
         )
+        self._hold(native, begun)
 
-    def suggest(self) -> "np.ndarray[Any, Any]":
-        """The point to try next, one number for each axis. Asking again without telling gives the same point."""
-        return np.array(self._native.suggest(), dtype=np.float64)
+    def _hold(self, native: _native.Search, prior: Optional[Prior]) -> None:
+        self._native, self._prior = native, prior
+        self._names = self.space.names
 
-    def observe(self, point: Sequence[float], value: float) -> None:
-        """Tells the value of a point, a suggested one or any other of the box.
+    def _point(self, text: str) -> Point:
+        """A point of the native half, in the order of the space."""
+        point = json.loads(text)
+        return {name: point[name] for name in self._names}
+
+    @overload
+    def ask(self, n: None = None, context: Optional[Mapping[str, Any]] = None) -> Point: ...
+    @overload
+    def ask(self, n: int, context: Optional[Mapping[str, Any]] = None) -> List[Point]: ...
+    def ask(self, n: Optional[int] = None, context: Optional[Mapping[str, Any]] = None) -> Union[Point, List[Point]]:
+        """The next point; with `n`, a list of so many. `context` has the values of the parameters that are given."""
+        given = as_json(context or {})
+        if n is None:
+            return self._point(self._native.ask(given))
+        if n < 1:
+            raise _native.InputError(f"n is {n}; admissible: a whole number from 1")
+        return [self._point(self._native.ask(given)) for _ in range(n)]
+
+    def tell(self, point: Mapping[str, Any], value: float) -> None:
+        """Tells the value of a point, one that was asked or any other of the space.
 
         Raises
         ------
-        InputError: a point outside the box, which changes nothing; a value that is not finite; an observation more than
-            `capacity` where the oldest are not dropped
+        InputError: a point or a value that is none; nothing is changed
         """
-        self._native.observe([float(x) for x in point], float(value))
+        self._native.tell(as_json(point), float(value))
 
-    def fit(self) -> bool:
-        """Fits lengthscale and noise to the observations; False with fewer than three of them, or equal values."""
-        return self._native.fit()
+    def fail(self, point: Mapping[str, Any]) -> None:
+        """A question that was asked has no value and will not have one; it is not asked again, nor one near it."""
+        self._native.fail(as_json(point))
 
-    def best(self) -> Optional[Tuple["np.ndarray[Any, Any]", float]]:
-        """The observed point of largest posterior mean, and that mean; None before the first observation."""
+    @property
+    def best(self) -> Optional[Tuple[Point, float]]:
+        """The best value told and its point; None before the first."""
         found = self._native.best()
-        return None if found is None else (np.array(found[0], dtype=np.float64), found[1])
+        return None if found is None else (self._point(found[0]), found[1])
 
-    def save(self) -> bytes:
-        """Everything, with a digest: bounds, settings and the log of observations and fits."""
-        return self._native.save()
+    def recommend(self) -> Optional[Tuple[Point, float, float]]:
+        """The told point of the best posterior mean, with mean and standard deviation there: noise moves it less than
+        `best`."""
+        found = self._native.recommend()
+        return None if found is None else (self._point(found[0]), found[1], found[2])
+
+    def history(self) -> List[Dict[str, Any]]:
+        """What was told, in order: a dict of parameters and `value` each. `pandas.DataFrame(optimizer.history())` is a
+        table."""
+        return [{**self._point(point), "value": value} for point, value in self._native.history()]
+
+    @property
+    def pending(self) -> List[Point]:
+        """Questions under way, oldest first."""
+        return [self._point(point) for point in self._native.pending()]
+
+    @property
+    def failed(self) -> int:
+        """Questions that failed."""
+        return self._native.facts()[3]
+
+    def predict(self, points: Sequence[Mapping[str, Any]]) -> Tuple["np.ndarray[Any, Any]", "np.ndarray[Any, Any]"]:
+        """Mean and standard deviation of the function at these points, in the unit of its values."""
+        mean, std = self._native.predict([as_json(point) for point in points])
+        return np.array(mean, dtype=np.float64), np.array(std, dtype=np.float64)
+
+    def save(self, path: Path) -> None:
+        """Writes all that happened into a file, a line of JSON each; the old file or the new one is left by a crash."""
+        beside = f"{os.fspath(path)}.new"
+        with open(beside, "w", encoding="utf-8") as file:
+            file.write(self._native.to_text())
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
 
     @classmethod
-    def restore(cls, saved: bytes) -> "Optimizer":
-        """The optimiser that `save` was asked of. Bytes that were changed are refused."""
+    def load(cls, path: Path, prior: Union[Prior, Path, None] = None) -> "Optimizer":
+        """The optimizer that was saved, or the `search.jsonl` of `sordino optimize`: its next questions are the same. One that
+        began with a prior needs it again."""
+        with open(path, encoding="utf-8") as file:
+            return cls._of(file.read(), loaded(prior))
+
+    @classmethod
+    def _of(cls, stored: str, prior: Optional[Prior] = None) -> "Optimizer":
         made = cls.__new__(cls)
-        made._native = _native.Optimizer.restore(saved)
+        made._hold(_native.Search.parse(stored, prior and prior._native), prior)
         return made
 
-    def __getstate__(self) -> bytes:
-        return self.save()
+    def __getstate__(self) -> Tuple[str, Optional[Prior]]:
+        return self._native.to_text(), self._prior
 
-    def __setstate__(self, saved: bytes) -> None:
-        self._native = _native.Optimizer.restore(saved)
+    def __setstate__(self, stored: Tuple[str, Optional[Prior]]) -> None:
+        text, prior = stored
+        self._hold(_native.Search.parse(text, prior and prior._native), prior)
+
+    @property
+    def prior(self) -> Optional[Prior]:
+        """What it began with, if anything."""
+        return self._prior
+
+    @property
+    def goal(self) -> str:
+        """ "minimize" or "maximize"."""
+        return self._native.facts()[1]
+
+    @property
+    def space(self) -> Space:
+        """What is searched."""
+        parameters, goal, _, _ = self._native.facts()
+        return Space._of(parameters, goal)
 
     def __len__(self) -> int:
-        """Observations in use."""
-        return self._native.facts()[1]
+        """Values told."""
+        return self._native.facts()[2]
 
     def __bool__(self) -> bool:
         return True
 
-    @property
-    def bounds(self) -> List[Tuple[float, float]]:
-        """(low, high) of each axis."""
-        return self._native.facts()[0]
-
-    @property
-    def refused(self) -> int:
-        """Observations that were refused since the beginning."""
-        return self._native.facts()[2]
-
-    @property
-    def lengthscale(self) -> float:
-        """In use, as a fraction of each side of the box."""
-        return self._native.facts()[3]
-
-    @property
-    def noise_fraction(self) -> float:
-        """Noise variance in use, as a fraction of the function's variance."""
-        return self._native.facts()[4]
-
-    @property
-    def capacity(self) -> int:
-        """The most observations."""
-        return self._native.facts()[5]
-
     def __repr__(self) -> str:
-        return f"<sordino.Optimizer over {self.bounds}, {len(self)} of {self.capacity} observations>"
+        return f"<sordino.Optimizer that {self.goal}s over {', '.join(self.space.names)}, {len(self)} values>"
+
+
+def minimize(
+    function: Callable[[Point], float],
+    space: Space,
+    n: int,
+    callback: Optional[Callable[[Optimizer, Point, float], Any]] = None,
+    seed: int = 0,
+) -> Optimizer:
+    """Asks `function` for its value at `n` points, one after another, and returns the optimizer, whose `best` has the least.
+
+    `callback(optimizer, point, value)` is called after each; if it returns True, that was the last. An exception of the
+    function comes back as it is.
+    """
+    optimizer = Optimizer(space, goal="minimize", seed=seed)
+    for _ in range(n):
+        point = optimizer.ask()
+        value = float(function(point))
+        optimizer.tell(point, value)
+        if callback is not None and callback(optimizer, point, value) is True:
+            break
+    return optimizer

@@ -8,16 +8,20 @@
 //! | [`run`] | a scenario into a run folder, with a Python function as objective |
 //! | [`called`] | questions from the simulator's threads to the thread that called `run` |
 //! | [`methods`] | methods of a federation written in Python |
-//! | [`optimizer`] | ask and tell, saved as core's log |
+//! | [`posterior`] | mean, deviation and draws given observations, for such methods |
+//! | [`prior`] | files of what others learned |
+//! | [`search`] | ask and tell over a named space, saved as lines of JSON |
 
 use pyo3::prelude::*;
 
 pub mod called;
 pub mod error;
 pub mod methods;
-pub mod optimizer;
+pub mod posterior;
+pub mod prior;
 pub mod privacy;
 pub mod run;
+pub mod search;
 
 /// The module as Python imports it.
 #[pymodule]
@@ -31,5 +35,10 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(run::explain, module)?)?;
     module.add_function(wrap_pyfunction!(run::scenarios, module)?)?;
-    module.add_class::<optimizer::Optimizer>()
+    module.add_class::<posterior::Posterior>()?;
+    module.add_function(wrap_pyfunction!(search::check_space, module)?)?;
+    module.add_function(wrap_pyfunction!(search::space_of_toml, module)?)?;
+    module.add_class::<prior::Prior>()?;
+    module.add_function(wrap_pyfunction!(prior::publish_prior, module)?)?;
+    module.add_class::<search::Search>()
 }

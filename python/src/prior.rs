@@ -1,0 +1,171 @@
+//! Prior files: what others learned of the same parameters.
+
+use std::path::PathBuf;
+
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use serde_json::Value;
+use sordino_host::ledger::{Accounting, CounterPlace, Ledger, Options, Terms};
+use sordino_host::prior::guide::{Believed, Guide};
+use sordino_host::prior::label::event;
+use sordino_host::prior::publish::{Publication, PublishError, Study, check, noise_multipliers, publish, with_ledger};
+use sordino_host::prior::worth::facts;
+use sordino_host::prior::{LoadError, PriorFile};
+use sordino_host::server::SystemSources;
+use sordino_host::text::chain;
+
+use crate::error::{InputError, RunError, named};
+use crate::search::{GOALS, of_space, space, value};
+
+/// A prior file that was checked.
+#[pyclass(module = "sordino._native", frozen)]
+pub struct Prior {
+    pub(crate) file: PriorFile,
+    guide: Guide,
+}
+
+impl Prior {
+    fn of(file: PriorFile) -> PyResult<Self> {
+        let guide = Guide::new(&file, &file.label.space, file.label.goal);
+        let guide = guide.map_err(|error| InputError::new_err(chain(&error)))?;
+        Ok(Prior { file, guide })
+    }
+}
+
+#[pymethods]
+impl Prior {
+    /// The file at a path.
+    #[staticmethod]
+    fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        let loaded = py.detach(|| PriorFile::load(&path));
+        Self::of(loaded.map_err(|error: LoadError| InputError::new_err(chain(&error)))?)
+    }
+
+    /// The file with these bytes.
+    #[staticmethod]
+    fn parse(bytes: &[u8]) -> PyResult<Self> {
+        Self::of(PriorFile::parse(bytes).map_err(|error| InputError::new_err(error.to_string()))?)
+    }
+
+    /// The bytes of its file.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.file.to_bytes())
+    }
+
+    /// Writes it, durably: the old file or the new one is left by a crash.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        py.detach(|| self.file.save(&path)).map_err(|error| RunError::new_err(error.to_string()))
+    }
+
+    /// Its label and what follows from its numbers, as JSON.
+    fn facts(&self, py: Python<'_>) -> PyResult<String> {
+        let found = py.detach(|| facts(&self.file));
+        found.map(|facts| facts.to_string()).map_err(|error| InputError::new_err(chain(&error)))
+    }
+
+    /// Parameters, goal, and what a value is.
+    fn searched(&self) -> PyResult<(String, &'static str, Option<String>)> {
+        let label = &self.file.label;
+        let goal = GOALS.iter().find(|(_, goal)| *goal == label.goal).map_or("", |(name, _)| *name);
+        Ok((serde_json::to_string(&label.space).map_err(crate::error::failure)?, goal, label.value.clone()))
+    }
+
+    /// Means and standard deviations at these points, standardised, as the user counts.
+    fn believed(&self, points: Vec<String>) -> PyResult<(Vec<f64>, Vec<f64>)> {
+        let label = &self.file.label;
+        let numbers = |text: &String| label.space.numbers(&value(text)?).map_err(of_space);
+        let points = points.iter().map(numbers).collect::<PyResult<Vec<_>>>()?;
+        let found = self.guide.believed(&points).map_err(|error| InputError::new_err(chain(&error)))?;
+        let sign = label.goal.sign();
+        Ok(found.iter().map(|Believed { mean, std }| (0.0 + sign * mean, *std)).unzip())
+    }
+}
+
+/// What Python gives for a publication beside the studies.
+#[derive(FromPyObject)]
+pub struct Asked {
+    #[pyo3(item)]
+    parameters: String,
+    #[pyo3(item)]
+    goal: String,
+    #[pyo3(item)]
+    value: Option<String>,
+    #[pyo3(item)]
+    epsilon: f64,
+    #[pyo3(item)]
+    delta: f64,
+    #[pyo3(item)]
+    releases: u32,
+    #[pyo3(item)]
+    features: u32,
+    #[pyo3(item)]
+    dataset: String,
+    #[pyo3(item)]
+    max_epsilon: Option<f64>,
+    #[pyo3(item)]
+    ledger: PathBuf,
+    #[pyo3(item)]
+    another_ledger: bool,
+    #[pyo3(item)]
+    counter: bool,
+    #[pyo3(item)]
+    by: Option<String>,
+    #[pyo3(item)]
+    note: Option<String>,
+    #[pyo3(item)]
+    date: Option<String>,
+}
+
+/// A study as Python gives it: its name, points as JSON and values.
+type Given = (String, Vec<(String, f64)>);
+
+/// Charges, releases, and makes a file of studies.
+#[pyfunction]
+pub fn publish_prior(py: Python<'_>, studies: Vec<Given>, asked: Asked) -> PyResult<Prior> {
+    let publication = Publication {
+        space: space(&asked.parameters)?,
+        goal: named("goal", &asked.goal, &GOALS)?,
+        value: asked.value,
+        epsilon: asked.epsilon,
+        delta: asked.delta,
+        releases: asked.releases,
+        features: asked.features,
+        dataset: asked.dataset.clone(),
+        by: asked.by,
+        note: asked.note,
+        published: asked.date,
+    };
+    let study = |(name, values): Given| -> PyResult<Study> {
+        let pair = |(point, told): (String, f64)| {
+            let point: Value = value(&point)?;
+            let refused = |error| InputError::new_err(format!("study {name}: {}", chain(&error)));
+            Ok((publication.space.numbers(&point).map_err(refused)?, told))
+        };
+        let values = values.into_iter().map(pair).collect::<PyResult<Vec<_>>>()?;
+        Ok(Study { name, values })
+    };
+    let studies = studies.into_iter().map(study).collect::<PyResult<Vec<_>>>()?;
+    let terms = Terms {
+        data: asked.dataset,
+        unit: "study".into(),
+        records: None,
+        accounting: Accounting::Gaussian,
+        epsilon_max: asked.max_epsilon,
+        delta: asked.delta,
+    };
+    let file = py.detach(|| {
+        check(&publication, &studies)?;
+        let events: Vec<_> = noise_multipliers(&publication)?.iter().map(|z| event(*z)).collect();
+        let counter = if asked.counter { CounterPlace::of_user()? } else { CounterPlace::Nowhere };
+        let options = Options { counter, another: asked.another_ledger, next: events[..1].to_vec() };
+        let mut ledger = Ledger::open_secret(&asked.ledger, &terms, &options)?;
+        ledger.admits(&events)?;
+        let sources = SystemSources::new().map_err(sordino_host::server::HostError::from)?;
+        let (file, ledger) = publish(&publication, &studies, sources, ledger, |_| {})?;
+        Ok(with_ledger(file, &ledger))
+    });
+    Prior::of(file.map_err(|error: PublishError| match &error {
+        PublishError::Host(_) | PublishError::Server(_) | PublishError::Prior(_) => RunError::new_err(chain(&error)),
+        _ => InputError::new_err(chain(&error)),
+    })?)
+}
