@@ -93,7 +93,7 @@ fn optimizer() -> Outcome<u64> {
     let mut fold = Fold::new();
     for i in 0..14 {
         if i == 9 {
-            optimizer.fit(&mut vec![0.0; optimizer::fit_scratch_len(14)])?;
+            optimizer.fit()?;
         }
         let point = optimizer.suggest()?;
         fold.add(&point);
@@ -153,6 +153,8 @@ fn frames() -> Outcome<u64> {
     let (len, chain) = server.frame(0, 0, &agreement.digest(), None::<&[f32]>, &mut bytes)?;
     server.begin(0, 0, chain, Period { opened: Millis(0), deadline: Millis(1), may_close_early: true });
     fold.bytes(&bytes[..len]);
+    // For `opening` in `device.c`, whenever the agreement becomes another one.
+    eprintln!("opening {:02x?}", &bytes[..len]);
     let (header, payload) = wire::decode(&bytes[..len], 0)?;
     assert_eq!(agent.frame(&header, &payload, 0, Seal::default())?, Heard::Enter);
     agent.made();
@@ -167,7 +169,7 @@ fn frames() -> Outcome<u64> {
         let used = fragments::piece(&bytes[..len], index, &mut packet)?;
         fold.bytes(&packet[..used]);
     }
-    let len = small::encode(&agreement.config, header, &weights, &mut bytes)?;
+    let len = small::encode(&agreement.protocol.draws().ok_or("draws")?.config, header, &weights, &mut bytes)?;
     fold.bytes(&bytes[..len]);
     Ok(fold.0)
 }
@@ -216,8 +218,9 @@ fn agent() -> Outcome<u64> {
 fn member() -> Outcome<u64> {
     let agreement = exported::agreement()?;
     let mut numbers = [0.0; exported::FEATURES_LEN];
-    let features = agreement.features.draw(exported::DIM, exported::FEATURES, &mut numbers)?;
-    whole_run(&agreement.config, &Public::streamed(&agreement.config, exported::candidates()?, features)?)
+    let draws = agreement.protocol.draws().ok_or("draws")?;
+    let features = draws.features.draw(exported::DIM, exported::FEATURES, &mut numbers)?;
+    whole_run(&draws.config, &Public::streamed(&draws.config, exported::candidates()?, features)?)
 }
 
 fn main() -> Outcome {

@@ -34,8 +34,8 @@
 #define SORDINO_GP_NUMBERS(dim, capacity) (SORDINO_PACKED(capacity) + (size_t)(capacity) * ((size_t)(dim) + 5))
 #define SORDINO_GP_SIZE(dim, capacity) (SORDINO_GP_HEAD + 4 * SORDINO_GP_NUMBERS(dim, capacity))
 #define SORDINO_OPTIMIZER_SIZE(dim, capacity) \
-    (SORDINO_OPTIMIZER_HEAD + 4 * (SORDINO_GP_NUMBERS(dim, capacity) + 2 * (size_t)(capacity) + \
-                                   SORDINO_SEARCH_POINTS * ((size_t)(dim) + 1) + 2 * (size_t)(dim)))
+    (SORDINO_OPTIMIZER_HEAD + 4 * (SORDINO_GP_NUMBERS(dim, capacity) + 3 * (size_t)(capacity) + SORDINO_PACKED(dim) + \
+                                   SORDINO_SEARCH_POINTS * ((size_t)(dim) + 1) + 10 * (size_t)(dim)))
 /* Slots of an optimizer's flash, SORDINO_OPTIMIZER_SLOT bytes each: for `capacity` observations and `fits` fits, or with
  * drop_oldest for any number of both, where `fits` is SORDINO_OPTIMIZER_RING. */
 #define SORDINO_OPTIMIZER_SLOTS(capacity, fits) ((size_t)(capacity) + (size_t)(fits))
@@ -142,19 +142,24 @@
 #define SORDINO_ALIGN 8
 
 /**
+ * Candidates that sordino_optimizer_suggest_among may be given, at most.
+ */
+#define SORDINO_CANDIDATES_MAX 10000
+
+/**
  * Bytes before the numbers of an optimizer.
  */
-#define SORDINO_OPTIMIZER_HEAD 1088
+#define SORDINO_OPTIMIZER_HEAD 1536
 
 /**
  * Points that its search keeps.
  */
-#define SORDINO_SEARCH_POINTS 17
+#define SORDINO_SEARCH_POINTS 8
 
 /**
  * Bytes of a slot of its log.
  */
-#define SORDINO_OPTIMIZER_SLOT 92
+#define SORDINO_OPTIMIZER_SLOT 96
 
 /**
  * The acquisition that asks where an improvement is expected.
@@ -697,14 +702,6 @@ typedef struct sordino_optimizer_settings {
      */
     double high[SORDINO_DIM_MAX];
     /**
-     * Lengthscale as a fraction of each side of the box, until a fit finds better.
-     */
-    double lengthscale;
-    /**
-     * Noise variance as a fraction of the function's variance; raised to what the format resolves.
-     */
-    double noise_fraction;
-    /**
      * Of SORDINO_UPPER_CONFIDENCE_BOUND what the standard deviation is multiplied by.
      */
     double width;
@@ -725,12 +722,26 @@ typedef struct sordino_optimizer_settings {
      */
     uint32_t drop_oldest;
     /**
-     * Slots of the flash beside those of `capacity` observations: fits that can be stored, one slot each, 0 to
-     * SORDINO_CAPACITY_MAX; with drop_oldest any number of fits are, in SORDINO_OPTIMIZER_RING slots, the least that is
+     * Of the initial points and of what a search looks at; any number.
+     */
+    uint32_t seed;
+    /**
+     * For values that drift: observations after which one counts half; 0: it never does.
+     */
+    uint32_t half_life;
+    /**
+     * Slots of the flash beside those of `capacity` observations: fits that can be stored, one slot each, also those that
+     * suggestions make, 0 to SORDINO_CAPACITY_MAX; suggestions go on without, and after a reset make theirs again; with drop_oldest any number of fits are, in SORDINO_OPTIMIZER_RING slots, the least that is
      * admitted then. Slots 0 to SORDINO_OPTIMIZER_SLOTS(capacity, fits) - 1 are used; without a flash none.
      */
     uint32_t fits;
 } sordino_optimizer_settings;
+
+/**
+ * An acquisition of the program's own: how much a point is worth asking whose posterior has this mean and variance; `best`
+ * is the largest posterior mean at an observed point. Negative infinity: not at all. It should be smooth.
+ */
+typedef float (*sordino_rule)(void *context, float mean, float variance, float best);
 
 /**
  * What a reporter is told beforehand; all of it public.
@@ -1084,26 +1095,6 @@ sordino_status sordino_gp_clear(struct sordino_gp *gp);
 sordino_status sordino_gp_describe(const struct sordino_gp *gp, uint32_t *rows, float *log_likelihood);
 
 /**
- * Bytes of memory an optimizer takes, as SORDINO_OPTIMIZER_SIZE; 0 if `dim` or `capacity` is out of range.
- */
-size_t sordino_optimizer_size(uint32_t dim, uint32_t capacity);
-
-/**
- * Numbers of scratch for sordino_optimizer_fit with this many observations.
- */
-size_t sordino_optimizer_fit_scratch(uint32_t observations);
-
-/**
- * The usual settings: Matérn 5/2, expected improvement, the box from 0 to 1 on every axis, as many fits in the flash as
- * observations.
- *
- * Pointers: `settings` is NULL or points to one value.
- */
-sordino_status sordino_optimizer_usual(uint32_t dim,
-                                       uint32_t capacity,
-                                       struct sordino_optimizer_settings *settings);
-
-/**
  * Builds an optimizer in `memory` of `len` bytes, tells it again what its flash holds, and writes its address to
  * `optimizer`. `flash` and `refusal` may be NULL.
  *
@@ -1142,12 +1133,67 @@ sordino_status sordino_optimizer_erase(const struct sordino_optimizer_settings *
  * The point to try next: `dim` numbers to `point`, in the user's units. At most `evaluations` more of the acquisition
  * are made, at least one; SORDINO_STATUS_PENDING until the search is done, with the same point whatever the slices are.
  *
+ * Where a fit is due it comes first, one evaluation of the likelihood counting as many as there are observations, and is
+ * stored in the flash where there is a slot for it; else it is made again after a reset. If the flash fails, nothing
+ * was done.
+ *
  * Pointers: `optimizer` is NULL or what sordino_optimizer_open wrote; `point` is NULL or points to `dim` numbers.
  */
 sordino_status sordino_optimizer_suggest(struct sordino_optimizer *optimizer,
                                          uint32_t evaluations,
                                          float *point,
                                          size_t dim);
+
+/**
+ * The point to try next by an acquisition of the program's own, as sordino_optimizer_suggest. `rule` is called with
+ * `context` and is the same at every slice; it must not use the optimizer.
+ *
+ * Pointers: `optimizer` is NULL or what sordino_optimizer_open wrote; `point` is NULL or points to `dim` numbers;
+ * `rule` does what its doc says.
+ */
+sordino_status sordino_optimizer_suggest_by(struct sordino_optimizer *optimizer,
+                                            uint32_t evaluations,
+                                            sordino_rule rule,
+                                            void *context,
+                                            float *point,
+                                            size_t dim);
+
+/**
+ * The candidate to try next: its number to `candidate`. Only those of the list may be asked: `count` points of `dim`
+ * numbers each, 1 to SORDINO_CANDIDATES_MAX, the same at every slice. One that was asked is not asked again while another is
+ * left, unless values are noisy or drift. Else as sordino_optimizer_suggest.
+ *
+ * Pointers: `optimizer` is NULL or what sordino_optimizer_open wrote; `candidates` is NULL or points to `count` times
+ * `dim` numbers, `candidate` NULL or points to one.
+ */
+sordino_status sordino_optimizer_suggest_among(struct sordino_optimizer *optimizer,
+                                               uint32_t evaluations,
+                                               const float *candidates,
+                                               size_t count,
+                                               size_t dim,
+                                               uint32_t *candidate);
+
+/**
+ * The point to use: the observed one of largest posterior mean, that mean and the posterior standard deviation there.
+ * SORDINO_STATUS_INDEX if nothing was observed. `mean` and `std` may be NULL.
+ *
+ * Pointers: `optimizer` is NULL or what sordino_optimizer_open wrote; `point` is NULL or points to `dim` numbers, the
+ * others NULL or points to one.
+ */
+sordino_status sordino_optimizer_recommend(struct sordino_optimizer *optimizer,
+                                           float *point,
+                                           size_t dim,
+                                           float *mean,
+                                           float *std);
+
+/**
+ * The expected improvement, in the unit of the values, of the point that was suggested last; infinity while that is not
+ * known. A program stops asking where it is below what a question costs.
+ *
+ * Pointers: `optimizer` is NULL or what sordino_optimizer_open wrote; `gain` is NULL or points to one number.
+ */
+sordino_status sordino_optimizer_gain(const struct sordino_optimizer *optimizer,
+                                      float *gain);
 
 /**
  * Tells the value `y` of a point of `dim` coordinates, a suggested one or any other of the box.
@@ -1164,19 +1210,19 @@ sordino_status sordino_optimizer_observe(struct sordino_optimizer *optimizer,
                                          float y);
 
 /**
- * Fits lengthscale and noise to the observations: at most `evaluations` more of the likelihood, at least one;
+ * Fits lengthscales and noise to the observations now: at most `evaluations` more of the likelihood, at least one. Nobody
+ * needs to call it, suggestions fit where it is due.
+ *
  * SORDINO_STATUS_PENDING until it is done. `fitted` gets 1, or 0 if there was nothing to fit (fewer than three
  * observations, or values that are all the same); it may be NULL.
  *
- * If the flash fails, the fit was not made; SORDINO_STATUS_FULL, before anything is done, if it has no slot for it.
+ * If the flash fails, the fit was not made; SORDINO_STATUS_FULL, before anything is done, if none of the slots for fits is
+ * left: those that suggestions made take theirs first.
  *
- * Pointers: `optimizer` is NULL or what sordino_optimizer_open wrote; `scratch` is NULL or points to `len` numbers
- * that nobody else uses meanwhile, `fitted` NULL or points to one.
+ * Pointers: `optimizer` is NULL or what sordino_optimizer_open wrote; `fitted` is NULL or points to one number.
  */
 sordino_status sordino_optimizer_fit(struct sordino_optimizer *optimizer,
                                      uint32_t evaluations,
-                                     float *scratch,
-                                     size_t len,
                                      uint32_t *fitted);
 
 /**
@@ -1193,9 +1239,7 @@ sordino_status sordino_optimizer_best(struct sordino_optimizer *optimizer,
 
 /**
  * Observations in use; those told since the beginning, also what repeated another or was forgotten; slots of the flash in
- * use; and 1 if nothing was told since the last fit, else 0, also after a reset. Each may be NULL.
- *
- * A program that fits at every eighth observation does it when `told` is a multiple of eight and `just_fitted` is 0: then a reset between the observation and the fit neither loses the fit nor makes it twice.
+ * use; and 1 if nothing was told since the last fit, else 0. Each may be NULL.
  *
  * Pointers: `optimizer` is NULL or what sordino_optimizer_open wrote; the other pointers are NULL or point to one
  * value.
@@ -1205,6 +1249,21 @@ sordino_status sordino_optimizer_describe(const struct sordino_optimizer *optimi
                                           uint32_t *told,
                                           uint32_t *stored,
                                           uint32_t *just_fitted);
+
+/**
+ * Bytes of memory an optimizer takes, as SORDINO_OPTIMIZER_SIZE; 0 if `dim` or `capacity` is out of range.
+ */
+size_t sordino_optimizer_size(uint32_t dim, uint32_t capacity);
+
+/**
+ * The usual settings: Matérn 5/2, expected improvement, the box from 0 to 1 on every axis, as many fits in the flash as
+ * observations.
+ *
+ * Pointers: `settings` is NULL or points to one value.
+ */
+sordino_status sordino_optimizer_usual(uint32_t dim,
+                                       uint32_t capacity,
+                                       struct sordino_optimizer_settings *settings);
 
 /**
  * Builds a reporter in `memory` of `len` bytes, with what its two slots of flash say was spent, and writes its address

@@ -58,16 +58,22 @@ impl Layout {
 }
 
 /// The newest fit of a ring.
-#[derive(Clone, Copy, serde::Serialize, serde::Deserialize)]
-struct RingFit {
-    /// Observations told before it.
-    told: u32,
-    parameters: Parameters<f32>,
-}
+#[derive(Clone, serde::Serialize, serde::Deserialize)]
+struct RingFit(Parameters<f32>);
 
 impl Stored for RingFit {
     const KIND: u8 = 0xf5;
-    const BODY_MAX: usize = 5 + 8;
+    // Lengthscales, noise, how much was told.
+    const BODY_MAX: usize = max_bytes::<LogEntry<f32>>() - (max_bytes::<Nothing>() + 1);
+}
+
+/// To know what a slot holds beside its body.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Nothing;
+
+impl Stored for Nothing {
+    const KIND: u8 = 0xf6;
+    const BODY_MAX: usize = 0;
 }
 
 /// What a slot holds that belongs to nobody else.
@@ -102,7 +108,7 @@ impl Journal {
                     self.entries += 1;
                     match entry {
                         LogEntry::Told { .. } => self.told += 1,
-                        LogEntry::Fitted(_) => self.fitted_at = Some(self.told),
+                        LogEntry::Fitted(parameters) => self.fitted_at = Some(parameters.told),
                         LogEntry::Forgotten { .. } => return Err(Status::StoredDamaged.into()),
                     }
                 }
@@ -151,10 +157,11 @@ impl Journal {
         }
         let fit = self.newest_fit(places)?;
         // The newest observation may have rotted, which looks like a cut; no more than that one.
-        if fit.is_some_and(|(_, fit)| fit.told > self.told.saturating_add(1)) {
+        if fit.as_ref().is_some_and(|(_, fit)| fit.0.told > self.told.saturating_add(1)) {
             return Err(Status::StoredDamaged.into());
         }
-        (self.fits, self.fitted_at) = fit.map_or((0, None), |(number, fit)| (number.saturating_add(1), Some(fit.told)));
+        (self.fits, self.fitted_at) =
+            fit.map_or((0, None), |(number, fit)| (number.saturating_add(1), Some(fit.0.told)));
         Ok(())
     }
 
@@ -162,7 +169,7 @@ impl Journal {
     fn newest_fit(&self, places: NonZeroU32) -> Result<Option<(u32, RingFit)>, Refused> {
         let slot = places.get();
         let whole = |found: &Found<RingFit>, turn: u32| match found {
-            Found::Whole(number, fit) if number % 2 == turn => Some((*number, *fit)),
+            Found::Whole(number, fit) if number % 2 == turn => Some((*number, fit.clone())),
             _ => None,
         };
         let (first, second) = (self.look::<RingFit>(slot)?, self.look::<RingFit>(slot + 1)?);
@@ -220,7 +227,7 @@ impl Journal {
                 let forgotten = LogEntry::Forgotten { observations: first };
                 let fitted = match self.fits {
                     0 => None,
-                    _ => self.newest_fit(places)?.map(|(_, fit)| LogEntry::Fitted(fit.parameters)),
+                    _ => self.newest_fit(places)?.map(|(_, fit)| LogEntry::Fitted(fit.0)),
                 };
                 let window = (first..self.told).map(|number| self.entry(number % places, number));
                 optimizer.replay([forgotten].into_iter().chain(fitted).chain(window.map_while(whole)))
@@ -241,17 +248,20 @@ impl Journal {
         }
     }
 
+    /// Whether a fit may be stored: no slot of an observation is used for it.
+    pub(crate) fn has_room_for_fit(&self, capacity: u32) -> bool {
+        match self.layout {
+            Layout::Log => self.has_room() && self.entries - self.told < self.slots.saturating_sub(capacity),
+            Layout::Ring { .. } => self.has_room(),
+        }
+    }
+
     /// Entries in use.
     pub(crate) fn stored(&self) -> u32 {
         match self.layout {
             Layout::Log => self.entries,
             Layout::Ring { places } => self.told.min(places.get() - 1) + u32::from(self.fits > 0),
         }
-    }
-
-    /// Whether nothing was told since the last fit.
-    pub(crate) fn just_fitted(&self) -> bool {
-        self.fitted_at.is_some_and(|told| told >= self.told)
     }
 
     /// Writes down an observation. Whether the optimizer in memory is another one from now on: a ring forgot something.
@@ -275,17 +285,19 @@ impl Journal {
     pub(crate) fn fit(&mut self, parameters: Parameters<f32>) -> Result<bool, Refused> {
         match self.layout {
             Layout::Log => {
+                let told = parameters.told;
                 let entry = LogEntry::Fitted(parameters);
                 self.flash.store(self.entries, &entry, self.entries, &self.agreement)?;
-                (self.entries, self.fitted_at) = (self.entries + 1, Some(self.told));
+                (self.entries, self.fitted_at) = (self.entries + 1, Some(told));
                 Ok(false)
             }
             Layout::Ring { places } => {
-                let fit = RingFit { told: self.told, parameters };
+                let told = parameters.told;
+                let fit = RingFit(parameters);
                 let again = if self.fits == 0 { 2 } else { 1 };
                 for _ in 0..again {
                     self.flash.store(places.get() + self.fits % 2, &fit, self.fits, &self.agreement)?;
-                    (self.fits, self.fitted_at) = (self.fits + 1, Some(self.told));
+                    (self.fits, self.fitted_at) = (self.fits + 1, Some(told));
                 }
                 Ok(true)
             }

@@ -1,41 +1,28 @@
 //! Ask and tell over a box, without privacy.
 
+mod body;
+mod settings;
+
 use core::ffi::c_void;
 use core::task::Poll;
 
-use sordino_core::digest::Digest;
-use sordino_core::domain::BoxDomain;
-use sordino_core::optimizer::{
-    Acquisition, LogEntry, Optimizer as CoreOptimizer, Settings, fit_scratch_len, storage_len,
-};
-use sordino_core::snapshot::max_bytes;
-use sordino_core::surrogate::exact::WhenFull;
+use sordino_core::optimizer::{Optimizer as CoreOptimizer, storage_len};
 
+pub use settings::{
+    OptimizerSettings, SORDINO_EXPECTED_IMPROVEMENT, SORDINO_OPTIMIZER_HEAD, SORDINO_OPTIMIZER_SLOT,
+    SORDINO_SEARCH_POINTS, SORDINO_UPPER_CONFIDENCE_BOUND, sordino_optimizer_size, sordino_optimizer_usual,
+};
+
+use self::body::Body;
+use self::settings::{agreement, domain, layout, settings, size};
 use crate::callback::Flash;
-use crate::journal::{Journal, Layout, SORDINO_OPTIMIZER_RING, erase};
-use crate::memory::{Handle, Object, Plain, Word, build, look, with};
-use crate::settings::{SORDINO_CAPACITY_MAX, SORDINO_DIM_MAX, bytes, extent, number_of, shape, when_full};
+use crate::journal::{Journal, erase};
+use crate::memory::{Handle, Object, Word, build, look, with};
+use crate::settings::extent;
 use crate::status::{Refusal, Refused, Status};
 
-/// Bytes before the numbers of an optimizer.
-pub const SORDINO_OPTIMIZER_HEAD: usize = 1088;
-/// Points that its search keeps.
-pub const SORDINO_SEARCH_POINTS: usize = 17;
-/// Bytes of a slot of its log.
-pub const SORDINO_OPTIMIZER_SLOT: usize = 92;
-/// The acquisition that asks where an improvement is expected.
-pub const SORDINO_EXPECTED_IMPROVEMENT: u32 = 0;
-/// The acquisition that asks where mean + width * standard deviation is largest.
-pub const SORDINO_UPPER_CONFIDENCE_BOUND: u32 = 1;
-
-/// An optimizer, and the log that it is.
-pub(crate) struct Body {
-    optimizer: CoreOptimizer<f32, &'static mut [f32]>,
-    journal: Option<Journal>,
-    dim: usize,
-    /// What is in memory is not what the flash says: it is made again before anything else.
-    stale: bool,
-}
+/// Candidates that sordino_optimizer_suggest_among may be given, at most.
+pub const SORDINO_CANDIDATES_MAX: usize = 10000;
 
 /// An optimizer that maximises over a box.
 pub struct Optimizer {
@@ -48,141 +35,6 @@ impl Object for Optimizer {
 }
 
 const _: () = assert!(size_of::<Optimizer>() + 8 <= SORDINO_OPTIMIZER_HEAD);
-const _: () = assert!(max_bytes::<LogEntry<f32>>() == SORDINO_OPTIMIZER_SLOT);
-
-/// What an optimizer is told beforehand; sordino_optimizer_usual fills in what is good enough for a first run.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct OptimizerSettings {
-    /// Axes of the box, 1 to SORDINO_DIM_MAX.
-    pub dim: u32,
-    /// Observations there is room for, 1 to SORDINO_CAPACITY_MAX.
-    pub capacity: u32,
-    /// Lower end of every axis, in the user's units.
-    pub low: [f64; SORDINO_DIM_MAX],
-    /// Upper end of every axis.
-    pub high: [f64; SORDINO_DIM_MAX],
-    /// Lengthscale as a fraction of each side of the box, until a fit finds better.
-    pub lengthscale: f64,
-    /// Noise variance as a fraction of the function's variance; raised to what the format resolves.
-    pub noise_fraction: f64,
-    /// Of SORDINO_UPPER_CONFIDENCE_BOUND what the standard deviation is multiplied by.
-    pub width: f64,
-    /// Kernel: SORDINO_SQUARED_EXPONENTIAL or one of SORDINO_MATERN_*.
-    pub shape: u32,
-    /// SORDINO_EXPECTED_IMPROVEMENT or SORDINO_UPPER_CONFIDENCE_BOUND.
-    pub acquisition: u32,
-    /// Points that are spread over the box before anything is modelled; 0 means 2 per axis and 2 more.
-    pub initial_points: u32,
-    /// What happens when all rows are in use: 0 refuses, 1 forgets the oldest.
-    pub drop_oldest: u32,
-    /// Slots of the flash beside those of `capacity` observations: fits that can be stored, one slot each, 0 to
-    /// SORDINO_CAPACITY_MAX; with drop_oldest any number of fits are, in SORDINO_OPTIMIZER_RING slots, the least that is
-    /// admitted then. Slots 0 to SORDINO_OPTIMIZER_SLOTS(capacity, fits) - 1 are used; without a flash none.
-    pub fits: u32,
-}
-
-// SAFETY: integers, floats and arrays of them.
-unsafe impl Plain for OptimizerSettings {}
-
-fn size(dim: u32, capacity: u32) -> Result<usize, Refused> {
-    let (dim, capacity) = extent(dim, capacity)?;
-    Ok(bytes(SORDINO_OPTIMIZER_HEAD, storage_len(dim, capacity))?)
-}
-
-/// Bytes of memory an optimizer takes, as SORDINO_OPTIMIZER_SIZE; 0 if `dim` or `capacity` is out of range.
-// SAFETY: the name begins with that of the library; it takes numbers and reads nothing else.
-#[unsafe(no_mangle)]
-pub extern "C" fn sordino_optimizer_size(dim: u32, capacity: u32) -> usize {
-    size(dim, capacity).unwrap_or(0)
-}
-
-/// Numbers of scratch for sordino_optimizer_fit with this many observations.
-// SAFETY: the name begins with that of the library; it takes a number and reads nothing else.
-#[unsafe(no_mangle)]
-pub extern "C" fn sordino_optimizer_fit_scratch(observations: u32) -> usize {
-    match extent(1, observations) {
-        Ok((_, observations)) => fit_scratch_len(observations),
-        Err(_) => 0,
-    }
-}
-
-/// The usual settings: Matérn 5/2, expected improvement, the box from 0 to 1 on every axis, as many fits in the flash as
-/// observations.
-///
-/// # Safety
-///
-/// `settings` is NULL or good for one value.
-// SAFETY: the name begins with that of the library.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sordino_optimizer_usual(dim: u32, capacity: u32, settings: *mut OptimizerSettings) -> Status {
-    let usual = Settings::default();
-    let filled = OptimizerSettings {
-        dim,
-        capacity,
-        low: [0.0; SORDINO_DIM_MAX],
-        high: [1.0; SORDINO_DIM_MAX],
-        lengthscale: usual.lengthscale,
-        noise_fraction: usual.noise_fraction,
-        width: 2.0,
-        shape: number_of(usual.shape),
-        acquisition: SORDINO_EXPECTED_IMPROVEMENT,
-        initial_points: usual.initial_points,
-        drop_oldest: u32::from(usual.when_full == WhenFull::DropOldest),
-        fits: capacity.clamp(SORDINO_OPTIMIZER_RING as u32, SORDINO_CAPACITY_MAX as u32),
-    };
-    // SAFETY: our caller gives its word.
-    match unsafe { Word::alone() }.write(settings, filled) {
-        Ok(()) => Status::Ok,
-        Err(status) => status,
-    }
-}
-
-fn settings(s: &OptimizerSettings) -> Result<Settings, Refused> {
-    let acquisition = match s.acquisition {
-        SORDINO_EXPECTED_IMPROVEMENT => Acquisition::ExpectedImprovement,
-        SORDINO_UPPER_CONFIDENCE_BOUND => Acquisition::UpperConfidenceBound { width: s.width },
-        other => return Err(Refused::range("acquisition", f64::from(other), "0 or 1")),
-    };
-    Ok(Settings {
-        shape: shape(s.shape)?,
-        lengthscale: s.lengthscale,
-        noise_fraction: s.noise_fraction,
-        initial_points: s.initial_points,
-        acquisition,
-        search: None,
-        when_full: when_full(s.drop_oldest)?,
-    })
-}
-
-fn domain(s: &OptimizerSettings, dim: usize) -> Result<BoxDomain, Refused> {
-    let mut bounds = [(0.0, 1.0); SORDINO_DIM_MAX];
-    bounds.iter_mut().zip(s.low.iter().zip(&s.high)).for_each(|(to, (low, high))| *to = (*low, *high));
-    Ok(BoxDomain::new(bounds.get(..dim).unwrap_or(&[]))?)
-}
-
-/// How the flash is used, and how many slots of it.
-fn layout(s: &OptimizerSettings) -> Result<(Layout, u32), Refused> {
-    let (_, capacity) = extent(s.dim, s.capacity)?;
-    let (most, ring) = (SORDINO_CAPACITY_MAX as u32, SORDINO_OPTIMIZER_RING as u32);
-    let (layout, least, used, range) = match when_full(s.drop_oldest)? {
-        WhenFull::Refuse => (Layout::Log, 0, s.fits, "0..=4096"),
-        WhenFull::DropOldest => (Layout::ring(s.capacity), ring, ring, "3..=4096 with drop_oldest"),
-    };
-    if !(least..=most).contains(&s.fits) {
-        return Err(Refused::range("fits", f64::from(s.fits), range));
-    }
-    Ok((layout, capacity as u32 + used))
-}
-
-/// What must not change under a flash: everything but how many slots it has.
-fn agreement(domain: &BoxDomain, settings: &Settings, capacity: u32, layout: Layout) -> Digest {
-    let name = match layout {
-        Layout::Log => "sordino-c optimizer",
-        Layout::Ring { .. } => "sordino-c optimizer, ring",
-    };
-    Digest::of(&(name, domain, settings, capacity))
-}
 
 /// Builds an optimizer in `memory` of `len` bytes, tells it again what its flash holds, and writes its address to
 /// `optimizer`. `flash` and `refusal` may be NULL.
@@ -228,8 +80,8 @@ pub unsafe extern "C" fn sordino_optimizer_open(
                     Some(Journal::open(flash, agreement(&domain, &settings, s.capacity, layout), layout, slots)?)
                 }
             };
-            let mut body =
-                Body { optimizer: CoreOptimizer::new(domain, settings, capacity, numbers)?, journal, dim, stale: true };
+            let optimizer = CoreOptimizer::new(domain, settings, capacity, numbers)?;
+            let mut body = Body { optimizer, journal, dim, capacity: s.capacity, stale: true };
             body.refresh()?;
             Ok(body)
         })
@@ -262,63 +114,17 @@ pub unsafe extern "C" fn sordino_optimizer_erase(
     }
 }
 
-impl Body {
-    /// Makes the optimizer in memory what the flash says, if it is not.
-    fn refresh(&mut self) -> Result<(), Refused> {
-        if let (true, Some(journal)) = (self.stale, &self.journal) {
-            journal.replay(&mut self.optimizer)?;
-        }
-        self.stale = false;
-        Ok(())
-    }
-
-    /// Makes the optimizer what the flash says once an entry is stored. What was told stands, so a flash that cannot be read
-    /// now is the next call's matter.
-    fn settle(&mut self) {
-        let _ = self.refresh();
-    }
-
-    /// Refuses an entry for which the flash has no slot.
-    fn require_slot(&self) -> Result<(), Refused> {
-        let full = self.journal.as_ref().is_some_and(|journal| !journal.has_room());
-        if full { Err(Status::Full.into()) } else { Ok(()) }
-    }
-
-    /// Tells a point, and writes it down once it is taken.
-    fn tell(&mut self, point: &[f32], y: f32) -> Result<(), Refused> {
-        self.refresh()?;
-        self.require_slot()?;
-        let entry = LogEntry::told(point, y)?;
-        self.optimizer.observe(point, y)?;
-        if let Some(journal) = &mut self.journal {
-            // If the write fails, the flash holds what it held, and so does the optimizer from the next call on.
-            self.stale = true;
-            let stored = journal.tell(&entry);
-            let other = stored.inspect_err(|_| self.settle())?;
-            // Refusals are not stored: what they did to the optimizer ends here, as it would in a reset.
-            self.stale = other || self.optimizer.refused() > 0;
-            self.settle();
-        }
-        Ok(())
-    }
-
-    /// A slice of a fit, which is written down when it is done.
-    fn fit(&mut self, evaluations: u32, scratch: &mut [f32]) -> Result<Poll<bool>, Refused> {
-        self.refresh()?;
-        self.require_slot()?;
-        let Poll::Ready(found) = self.optimizer.fit_step(evaluations, scratch)? else { return Ok(Poll::Pending) };
-        if let Some(journal) = &mut self.journal {
-            self.stale = true;
-            let stored = journal.fit(self.optimizer.parameters());
-            self.stale = stored.inspect_err(|_| self.settle())?;
-            self.settle();
-        }
-        Ok(Poll::Ready(found.is_some()))
-    }
-}
+/// An acquisition of the program's own: how much a point is worth asking whose posterior has this mean and variance; `best`
+/// is the largest posterior mean at an observed point. Negative infinity: not at all. It should be smooth.
+// SAFETY: a pointer of C, called in `sordino_optimizer_suggest_by` alone.
+pub type Rule = Option<unsafe extern "C" fn(context: *mut c_void, mean: f32, variance: f32, best: f32) -> f32>;
 
 /// The point to try next: `dim` numbers to `point`, in the user's units. At most `evaluations` more of the acquisition
 /// are made, at least one; SORDINO_STATUS_PENDING until the search is done, with the same point whatever the slices are.
+///
+/// Where a fit is due it comes first, one evaluation of the likelihood counting as many as there are observations, and is
+/// stored in the flash where there is a slot for it; else it is made again after a reset. If the flash fails, nothing
+/// was done.
 ///
 /// # Safety
 ///
@@ -334,7 +140,9 @@ pub unsafe extern "C" fn sordino_optimizer_suggest(
     // SAFETY: what our caller promises is what is asked for.
     unsafe {
         with(optimizer, |body, word| {
-            body.refresh()?;
+            if !body.prepare(evaluations)? {
+                return Ok(Status::Pending);
+            }
             match body.optimizer.suggest_step(evaluations)? {
                 Poll::Pending => Ok(Status::Pending),
                 Poll::Ready(found) => {
@@ -342,6 +150,132 @@ pub unsafe extern "C" fn sordino_optimizer_suggest(
                     Ok(Status::Ok)
                 }
             }
+        })
+    }
+}
+
+/// The point to try next by an acquisition of the program's own, as sordino_optimizer_suggest. `rule` is called with
+/// `context` and is the same at every slice; it must not use the optimizer.
+///
+/// # Safety
+///
+/// `optimizer` is NULL or what sordino_optimizer_open wrote; `point` is NULL or good for `dim` numbers; `rule` does what its
+/// doc says.
+// SAFETY: the name begins with that of the library.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sordino_optimizer_suggest_by(
+    optimizer: *mut Optimizer,
+    evaluations: u32,
+    rule: Rule,
+    context: *mut c_void,
+    point: *mut f32,
+    dim: usize,
+) -> Status {
+    let Some(rule) = rule else { return Status::Null };
+    let rule = |mean: f32, variance: f32, best: f32| {
+        // SAFETY: numbers, and what belongs to the caller, whose word is that the rule does what its doc says.
+        unsafe { rule(context, mean, variance, best) }
+    };
+    // SAFETY: what our caller promises is what is asked for.
+    unsafe {
+        with(optimizer, |body, word| {
+            if !body.prepare(evaluations)? {
+                return Ok(Status::Pending);
+            }
+            match body.optimizer.suggest_step_by(evaluations, &rule)? {
+                Poll::Pending => Ok(Status::Pending),
+                Poll::Ready(found) => {
+                    word.copy(&found, point, dim)?;
+                    Ok(Status::Ok)
+                }
+            }
+        })
+    }
+}
+
+/// The candidate to try next: its number to `candidate`. Only those of the list may be asked: `count` points of `dim`
+/// numbers each, 1 to SORDINO_CANDIDATES_MAX, the same at every slice. One that was asked is not asked again while another is
+/// left, unless values are noisy or drift. Else as sordino_optimizer_suggest.
+///
+/// # Safety
+///
+/// `optimizer` is NULL or what sordino_optimizer_open wrote; `candidates` is NULL or good for `count` times `dim` numbers,
+/// `candidate` NULL or good for one.
+// SAFETY: the name begins with that of the library.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sordino_optimizer_suggest_among(
+    optimizer: *mut Optimizer,
+    evaluations: u32,
+    candidates: *const f32,
+    count: usize,
+    dim: usize,
+    candidate: *mut u32,
+) -> Status {
+    // SAFETY: what our caller promises is what is asked for.
+    unsafe {
+        with(optimizer, |body, word| {
+            if dim != body.dim || count == 0 || count > SORDINO_CANDIDATES_MAX {
+                return Err(Status::Length.into());
+            }
+            let list = word.list(candidates, count * dim)?;
+            word.admit(candidate, 1)?;
+            if !body.prepare(evaluations)? {
+                return Ok(Status::Pending);
+            }
+            match body.optimizer.suggest_among_step(evaluations, list)? {
+                Poll::Pending => Ok(Status::Pending),
+                Poll::Ready(found) => {
+                    word.write(candidate, found as u32)?;
+                    Ok(Status::Ok)
+                }
+            }
+        })
+    }
+}
+
+/// The point to use: the observed one of largest posterior mean, that mean and the posterior standard deviation there.
+/// SORDINO_STATUS_INDEX if nothing was observed. `mean` and `std` may be NULL.
+///
+/// # Safety
+///
+/// `optimizer` is NULL or what sordino_optimizer_open wrote; `point` is NULL or good for `dim` numbers, the others NULL or
+/// good for one.
+// SAFETY: the name begins with that of the library.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sordino_optimizer_recommend(
+    optimizer: *mut Optimizer,
+    point: *mut f32,
+    dim: usize,
+    mean: *mut f32,
+    std: *mut f32,
+) -> Status {
+    // SAFETY: what our caller promises is what is asked for.
+    unsafe {
+        with(optimizer, |body, word| {
+            body.refresh()?;
+            let used = body.optimizer.recommend().ok_or(Status::Index)?;
+            word.copy(&used.point, point, dim)?;
+            word.offer(mean, used.mean)?;
+            word.offer(std, used.std)?;
+            Ok(Status::Ok)
+        })
+    }
+}
+
+/// The expected improvement, in the unit of the values, of the point that was suggested last; infinity while that is not
+/// known. A program stops asking where it is below what a question costs.
+///
+/// # Safety
+///
+/// `optimizer` is NULL or what sordino_optimizer_open wrote; `gain` is NULL or good for one number.
+// SAFETY: the name begins with that of the library.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sordino_optimizer_gain(optimizer: *const Optimizer, gain: *mut f32) -> Status {
+    // SAFETY: what our caller promises is what is asked for.
+    unsafe {
+        look(optimizer, |body, word| {
+            word.write(gain, body.optimizer.expected_gain().unwrap_or(f32::INFINITY))?;
+            Ok(Status::Ok)
         })
     }
 }
@@ -376,23 +310,23 @@ pub unsafe extern "C" fn sordino_optimizer_observe(
     }
 }
 
-/// Fits lengthscale and noise to the observations: at most `evaluations` more of the likelihood, at least one;
+/// Fits lengthscales and noise to the observations now: at most `evaluations` more of the likelihood, at least one. Nobody
+/// needs to call it, suggestions fit where it is due.
+///
 /// SORDINO_STATUS_PENDING until it is done. `fitted` gets 1, or 0 if there was nothing to fit (fewer than three
 /// observations, or values that are all the same); it may be NULL.
 ///
-/// If the flash fails, the fit was not made; SORDINO_STATUS_FULL, before anything is done, if it has no slot for it.
+/// If the flash fails, the fit was not made; SORDINO_STATUS_FULL, before anything is done, if none of the slots for fits is
+/// left: those that suggestions made take theirs first.
 ///
 /// # Safety
 ///
-/// `optimizer` is NULL or what sordino_optimizer_open wrote; `scratch` is NULL or good for `len` numbers that nobody else
-/// uses meanwhile, `fitted` NULL or good for one.
+/// `optimizer` is NULL or what sordino_optimizer_open wrote; `fitted` is NULL or good for one number.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sordino_optimizer_fit(
     optimizer: *mut Optimizer,
     evaluations: u32,
-    scratch: *mut f32,
-    len: usize,
     fitted: *mut u32,
 ) -> Status {
     // SAFETY: what our caller promises is what is asked for.
@@ -401,7 +335,7 @@ pub unsafe extern "C" fn sordino_optimizer_fit(
             if !fitted.is_null() {
                 word.admit(fitted, 1)?;
             }
-            match body.fit(evaluations, word.scratch(scratch, len)?)? {
+            match body.fit(evaluations)? {
                 Poll::Pending => Ok(Status::Pending),
                 Poll::Ready(found) => {
                     word.offer(fitted, u32::from(found))?;
@@ -440,9 +374,7 @@ pub unsafe extern "C" fn sordino_optimizer_best(
 }
 
 /// Observations in use; those told since the beginning, also what repeated another or was forgotten; slots of the flash in
-/// use; and 1 if nothing was told since the last fit, else 0, also after a reset. Each may be NULL.
-///
-/// A program that fits at every eighth observation does it when `told` is a multiple of eight and `just_fitted` is 0: then a reset between the observation and the fit neither loses the fit nor makes it twice.
+/// use; and 1 if nothing was told since the last fit, else 0. Each may be NULL.
 ///
 /// # Safety
 ///
@@ -459,12 +391,13 @@ pub unsafe extern "C" fn sordino_optimizer_describe(
     // SAFETY: what our caller promises is what is asked for.
     unsafe {
         look(optimizer, |body, word| {
-            let (entries, fitted) = match &body.journal {
+            let entries = match &body.journal {
                 // A write failed, and the flash could not be read since.
                 Some(_) if body.stale => return Err(Status::Flash.into()),
-                Some(journal) => (journal.stored(), journal.just_fitted()),
-                None => (0, body.optimizer.just_fitted()),
+                Some(journal) => journal.stored(),
+                None => 0,
             };
+            let fitted = body.optimizer.just_fitted();
             word.offer(observations, body.optimizer.len() as u32)?;
             word.offer(told, body.optimizer.told())?;
             word.offer(stored, entries)?;

@@ -12,6 +12,7 @@ use sordino_core::optimizer::OptimizerError;
 use sordino_core::parameter::ConfigError;
 use sordino_core::privacy::NoiseError;
 use sordino_core::snapshot::SnapshotError;
+use sordino_core::space::{Kind, SpaceError};
 use sordino_core::surrogate::SurrogateError;
 use sordino_core::wire::WireError;
 use sordino_core::wire::fragments::FragmentError;
@@ -188,6 +189,11 @@ impl From<OptimizerError> for Refused {
     fn from(error: OptimizerError) -> Self {
         match error {
             OptimizerError::Domain(error) => error.into(),
+            OptimizerError::Space(SpaceError::Value { value, .. }) if !value.is_finite() => Status::NotFinite.into(),
+            OptimizerError::Space(SpaceError::Value { .. }) => Status::Outside.into(),
+            OptimizerError::Space(SpaceError::Format { kind: Kind::Real { low, .. }, .. }) => {
+                Refused::range("low", low, "finite, below high, and different from it in f32")
+            }
             OptimizerError::Kernel(error) => error.into(),
             OptimizerError::Surrogate(error) => error.into(),
             OptimizerError::Width { width } => Refused::range("width", width, "(-inf, inf)"),

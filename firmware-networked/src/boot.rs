@@ -151,7 +151,7 @@ pub fn run(board: Board<'_>, memory: &mut Memory) -> Result<End, Fatal> {
     };
     let mut flash = Flash { bytes: flash, grain: GRAIN, power: &mut power };
     let mut found = Found::load(&mut flash, &agreement, invitation.slot, given.seed)?;
-    let (dim, m) = (agreement.dim as usize, agreement.config.parameters().feature_count as usize);
+    let (dim, m) = (agreement.dim as usize, agreement.protocol.upload_len());
     let (features, numbers) = numbers
         .split_at_mut_checked(random_fourier::storage_len(dim, m))
         .ok_or(Fatal::Given("more numbers than this device has memory for"))?;
@@ -240,8 +240,8 @@ fn agreement_of<S: Read + Write>(own: &Own<'_>, tls: &mut S, buffer: &mut [u8]) 
 
 /// The public context of the agent: features in `storage`, candidates on a grid whose digest is the agreement's.
 fn public<'p>(agreement: &'p Agreement, storage: &'p mut [f32]) -> Result<Public<'p, f32>, Fatal> {
-    let (features, p, dim) = (&agreement.features, agreement.config.parameters(), agreement.dim as usize);
-    let m = p.feature_count as usize;
+    let draws = agreement.protocol.draws().ok_or(Fatal::Given("a method that this device does not take part in"))?;
+    let (features, m, dim) = (&draws.features, agreement.protocol.upload_len(), agreement.dim as usize);
     let mut point = [0.0; DIM_MAX];
     let point = point.get_mut(..dim).ok_or(Fatal::Given("more coordinates than this device knows"))?;
     // The smallest grid that fits: whatever is compared is small.
@@ -257,7 +257,7 @@ fn public<'p>(agreement: &'p Agreement, storage: &'p mut [f32]) -> Result<Public
     let candidates = Candidates::grid(points, dim).map_err(|_| Fatal::Given("the candidates"))?;
     let features = RandomFourier::new(dim, m, variance, features.unit_norm, &*storage)
         .map_err(|_| Fatal::Given("the features"))?;
-    Public::streamed(&agreement.config, candidates, features).map_err(|_| Fatal::Given("the features"))
+    Public::streamed(&draws.config, candidates, features).map_err(|_| Fatal::Given("the features"))
 }
 
 /// Points of an axis at most.

@@ -14,7 +14,7 @@ use sordino_core::digest::Digest;
 use sordino_core::federated::exchange::{AgentExchange, Agreement, FrameError, Heard, Millis, Reply, Seal, Want};
 use sordino_core::federated::transcript::AgentLeaf;
 use sordino_core::federated::{
-    Agent, AgentError, AgentState, AgentStorage, Entry, Input, Output, Phase, Public, Server, storage_len,
+    Agent, AgentError, AgentState, AgentStorage, Entry, Input, Output, Phase, Public, storage_len,
 };
 use sordino_core::privacy::budget::{BudgetError, Filter};
 use sordino_core::random::RunSeed;
@@ -161,15 +161,15 @@ impl<'a, 'f> Party<'a, 'f> {
         parts: Parts<'a, 'f>,
     ) -> Result<Self, Fatal> {
         let Parts { flash, numbers, sensor } = parts;
-        let (config, digest) = (&agreement.config, agreement.digest());
+        let (protocol, digest) = (&agreement.protocol, agreement.digest());
         let short = Fatal::Given("more numbers than this device has memory for");
-        let (broadcast, rest) = numbers.split_at_mut_checked(config.broadcast_len()).ok_or(short)?;
+        let (broadcast, rest) = numbers.split_at_mut_checked(protocol.released_len()).ok_or(short)?;
         let rest = rest.get_mut(..storage_len(public)).ok_or(short)?;
         let storage = AgentStorage::split(public, rest).map_err(|_| short)?;
         for i in 0..found.state.observations() {
             let entry: Option<Entry<f32>> = flash.entry(LOG + i as usize, i, &digest);
             let entry = entry.ok_or(Fatal::Given("an observation is missing in its log"))?;
-            entry.put(i, config.parameters().offset, storage.log).map_err(|_| short)?;
+            entry.put(i, protocol.offset(), storage.log).map_err(|_| short)?;
         }
         let agent = Agent::attach(public, &mut found.state, storage)?;
         let (exchange, number, candidates) = (found.exchange.clone(), found.number, public.candidates().count());
@@ -291,7 +291,7 @@ impl<'a, 'f> Party<'a, 'f> {
 
     /// The leaf of the transcript of this round, up to what was uploaded: the observations that it made.
     fn leaf(&self, round: u32) -> Result<AgentLeaf, Fatal> {
-        let first = self.agreement.config.parameters().initial_points;
+        let first = self.agreement.protocol.initial_points();
         let (from, count) = if round == 0 { (0, first) } else { (first + round - 1, 1) };
         let mut leaf = AgentLeaf::new(self.agent.state().agent(), round, count);
         for number in from..from + count {
@@ -307,7 +307,7 @@ impl<'a, 'f> Party<'a, 'f> {
         let announced = self.agreement.announced;
         let Some(epsilon_max) = announced.epsilon_max else { return Ok(true) };
         let unfit = Fatal::Given("a budget that cannot be counted");
-        let event = Server::<f32>::event_of(&self.agreement.config).map_err(|_| unfit)?.ok_or(unfit)?;
+        let event = self.agreement.protocol.event(0).map_err(|_| unfit)?.ok_or(unfit)?;
         let mut filter = Filter::new(epsilon_max, announced.delta).map_err(|_| unfit)?;
         for _ in 0..self.given {
             filter.charge(&event).map_err(|_| unfit)?;

@@ -9,6 +9,7 @@ pub mod houses;
 pub mod local;
 pub mod outsourced;
 pub mod prior;
+pub mod publication;
 pub mod receipts;
 pub mod secret;
 

@@ -25,6 +25,7 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
     ("sordino-host", "private_tuning", "epsilon 1 of 1 is spent"),
     ("sordino-sim", "own_objective", "sordino report"),
     ("sordino-sim", "own_method", "sordino report"),
+    ("sordino-sim", "own_posterior", "sordino report"),
 ];
 /// An example that a reader would begin with is no longer than this.
 const EXAMPLE_LINES_MAX: usize = 80;
@@ -81,7 +82,7 @@ pub fn examples() -> Result<String, String> {
         }
         std::fs::create_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))?;
         let mut command = Command::new(target_folder().join("debug/examples").join(example));
-        if ["server", "own_objective", "own_method"].contains(example) {
+        if ["server", "own_objective", "own_method", "own_posterior"].contains(example) {
             command.arg(place.join("folder"));
         }
         let output = process::run(&mut command)?;

@@ -8,7 +8,7 @@ use crate::process::{self, Report, cargo, root, target_folder};
 use crate::tools;
 
 /// What the step takes from PyPI.
-const PACKAGES: [&str; 4] = ["maturin>=1.9,<2", "pytest>=8", "numpy>=1.22", "pandas>=1.4"];
+const PACKAGES: [&str; 5] = ["maturin>=1.9,<2", "pytest>=8", "numpy>=1.22", "pandas>=1.4", "safetensors>=0.4"];
 
 /// Where the crate is: a workspace of its own, with a lock of its own.
 const MANIFEST: [&str; 2] = ["--manifest-path", "python/Cargo.toml"];

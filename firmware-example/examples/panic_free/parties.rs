@@ -127,12 +127,12 @@ pub(super) fn run(memory: &mut Memory) {
         && let Some(mut optimizer) = optimizer(a)
     {
         let _ = black_box(optimizer.observe(b, black_box(0.5)));
-        black_box(optimizer.best());
+        black_box(optimizer.recommend());
     }
     if const { is("single: Optimizer::fit") }
         && let Some(mut optimizer) = optimizer(a)
     {
-        let _ = black_box(optimizer.fit(b));
+        let _ = black_box(optimizer.fit());
     }
     if const { is("single: Optimizer::resume") } {
         let Ok(domain) = BoxDomain::new(&black_box([(0.0, 20.0), (1.0, 50.0)])) else { return };

@@ -280,21 +280,19 @@ fn gains<T: Scalar>(fold: &mut Fold) {
     fold.add(information_gain::upper_bound(gains[N - 1]));
 }
 
-/// Ask and tell, with a fit halfway.
+/// Ask and tell, with the fits that come by themselves.
 fn optimise<T: Scalar>(fold: &mut Fold) {
     const ROUNDS: usize = 12;
     let Ok(domain) = BoxDomain::new(&[(-5.0, 10.0), (0.0, 15.0)]) else { return };
     let storage = [T::ZERO; optimizer::storage_len(DIM, ROUNDS)];
     let Ok(mut optimizer) = Optimizer::new(domain, Settings::default(), ROUNDS, storage) else { return };
-    for round in 0..ROUNDS {
+    for _ in 0..ROUNDS {
         let Ok(x) = optimizer.suggest() else { return };
         fold.all(&x);
         let (a, b) = (x[0] - T::from_f64(3.0), x[1] - T::from_f64(2.0));
         fold.word(u64::from(optimizer.observe(&x, -(a * a) - b * b).is_err()));
-        if round == 8 {
-            let _ = optimizer.fit(&mut [T::ZERO; optimizer::fit_scratch_len(ROUNDS)]);
-            fold.all(&[optimizer.lengthscale(), optimizer.noise_fraction()]);
-        }
+        fold.all(optimizer.lengthscales());
+        fold.add(optimizer.noise_fraction());
     }
 }
 
@@ -304,7 +302,7 @@ fn optimise<T: Scalar>(fold: &mut Fold) {
 fn optimise_repeats<T: Scalar>(fold: &mut Fold) {
     const ROUNDS: usize = 18;
     let acquisition = Acquisition::UpperConfidenceBound { width: 2.0 };
-    let search = Some(BoxSearch { scan: 32, climbs: 1, evaluations_per_climb: 12 });
+    let search = Some(BoxSearch { scan: 32, near: 12, climbs: 1, evaluations_per_climb: 12 });
     let settings = Settings { acquisition, search, shape: Stationary::SquaredExponential, ..Settings::default() };
     let Ok(domain) = BoxDomain::new(&[(0.0, 1.0)]) else { return };
     let storage = || [T::ZERO; optimizer::storage_len(1, ROUNDS)];
@@ -320,11 +318,12 @@ fn optimise_repeats<T: Scalar>(fold: &mut Fold) {
         let _ = optimizer.observe(&x, y);
         log[2 * round] = LogEntry::told(&x, y).ok();
         if round % 6 == 5 {
-            match optimizer.fit(&mut [T::ZERO; optimizer::fit_scratch_len(ROUNDS)]) {
-                Ok(_) => log[2 * round + 1] = Some(LogEntry::Fitted(optimizer.parameters())),
+            match optimizer.fit() {
+                Ok(_) => log[2 * round + 1] = optimizer.take_fit(),
                 Err(_) => unfitted += 1,
             }
-            fold.all(&[optimizer.lengthscale(), optimizer.noise_fraction()]);
+            fold.all(optimizer.lengthscales());
+            fold.add(optimizer.noise_fraction());
         }
     }
     let resumed = Optimizer::resume(domain, settings, ROUNDS, storage(), log.into_iter().flatten());

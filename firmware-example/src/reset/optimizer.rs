@@ -7,10 +7,9 @@ use sordino_core::optimizer::{self, LogEntry, Optimizer, Settings};
 use super::{Flash, Stop, World};
 
 const OBSERVATIONS: usize = 10;
-const EVERY: usize = 5;
 
 /// Numbers of memory it takes.
-pub const STORAGE: usize = optimizer::storage_len(2, OBSERVATIONS) + optimizer::fit_scratch_len(OBSERVATIONS);
+pub const STORAGE: usize = optimizer::storage_len(2, OBSERVATIONS);
 
 /// From the boot to the end of the run.
 ///
@@ -19,7 +18,7 @@ pub fn boot(flash: &mut Flash<'_>, world: &mut World, memory: &mut [f32; STORAGE
     let domain = BoxDomain::new(&[(0.0, 1.0), (0.0, 1.0)]).map_err(|_| Stop::Refused("domain"))?;
     let settings = Settings::default();
     let agreement = Digest::of(&("optimizer of two axes", OBSERVATIONS));
-    let (storage, scratch) = memory.split_at_mut(optimizer::storage_len(2, OBSERVATIONS));
+    let storage = &mut memory[..];
     let stored = |number: u32| flash.entry::<LogEntry<f32>>(number as usize, number, &agreement);
     let mut entries = 0;
     while stored(entries).is_some() {
@@ -30,13 +29,12 @@ pub fn boot(flash: &mut Flash<'_>, world: &mut World, memory: &mut [f32; STORAGE
         Optimizer::resume(domain, settings, OBSERVATIONS, storage, log).map_err(|_| Stop::Refused("resume"))?;
     while (optimizer.told() as usize) < OBSERVATIONS {
         let told = optimizer.told() as usize;
-        if told > 0 && told.is_multiple_of(EVERY) && !optimizer.just_fitted() {
-            optimizer.fit(scratch).map_err(|_| Stop::Refused("fit"))?;
-            // Written down also if nothing was fitted: the log says where a fit was tried.
-            flash.write(entries as usize, &LogEntry::Fitted(optimizer.parameters()), entries, &agreement)?;
+        let point = optimizer.suggest().map_err(|_| Stop::Refused("suggest"))?;
+        // It may be left out: a fit that is not in the log is made again after a reset.
+        if let Some(fitted) = optimizer.take_fit() {
+            flash.write(entries as usize, &fitted, entries, &agreement)?;
             entries += 1;
         }
-        let point = optimizer.suggest().map_err(|_| Stop::Refused("suggest"))?;
         flash.step()?;
         let mut frame = Frame::leaf();
         frame.scalars(&point);

@@ -52,7 +52,7 @@ async fn server(up: &'static Link, down: &'static Link) {
     let agreement = federation::agreement().expect("as exported");
     let mut exchange = ServerExchange::new(&agreement, Pace { ask_again_ms: 1, spread_ms: 0 }, [0; 20]);
     let (mut chain, mut frame) = (agreement.digest(), [0; FRAME]);
-    for round in 0..=agreement.config.parameters().rounds {
+    for round in 0..=agreement.protocol.epochs() {
         let broadcast = (round > 0).then_some(&[0.1f32; FEATURES * REGIONS][..]);
         let (len, after) = exchange.frame(round, 0, &chain, broadcast, &mut frame).expect("FRAME");
         exchange.begin(round, 0, after, Period { opened: NOW, deadline: Millis(1), may_close_early: true });
@@ -70,9 +70,10 @@ async fn server(up: &'static Link, down: &'static Link) {
 async fn agent(up: &'static Link, down: &'static Link) {
     let (mut numbers, mut memory) = ([0.0; FEATURES_LEN], [0.0; SIZES.storage()]);
     let agreement = federation::agreement().expect("as exported");
-    let features = agreement.features.draw(DIM, FEATURES, &mut numbers[..]).expect("as exported");
+    let draws = agreement.protocol.draws().expect("as exported");
+    let features = draws.features.draw(DIM, FEATURES, &mut numbers[..]).expect("as exported");
     let points = federation::candidates().expect("a grid");
-    let public = Public::streamed(&agreement.config, points, features).expect("fits");
+    let public = Public::streamed(&draws.config, points, features).expect("fits");
     let range = const { MapConfig::new(0..nor::LEN) };
     let (mut map, whose) = (Map::new(Nor::new(), range, Cache::new_uncached()), agreement.digest());
     let storage = AgentStorage::split(&public, &mut memory).expect("SIZES");

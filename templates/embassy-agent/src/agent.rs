@@ -29,8 +29,9 @@ pub async fn agent(link: &'static Link) {
     static LOG_NUMBERS: StaticCell<[f32; SIZES.log()]> = StaticCell::new();
     static WORKSPACE: StaticCell<[f32; SIZES.workspace()]> = StaticCell::new();
     let agreement = agreement().expect("what `sordino export` wrote");
-    let features = agreement.features.draw(DIM, FEATURES, &mut NUMBERS.init([0.0; _])[..]).expect("its features");
-    let public = Public::streamed(&agreement.config, candidates().expect("its points"), features).expect("that fit");
+    let draws = agreement.protocol.draws().expect("a federation that shares draws");
+    let features = draws.features.draw(DIM, FEATURES, &mut NUMBERS.init([0.0; _])[..]).expect("its features");
+    let public = Public::streamed(&draws.config, candidates().expect("its points"), features).expect("that fit");
     let (log, workspace) = (LOG_NUMBERS.init([0.0; _]), WORKSPACE.init([0.0; _]));
     let mut store = board::store(agreement.digest());
 
@@ -40,7 +41,7 @@ pub async fn agent(link: &'static Link) {
     let (mut written, (mut state, mut exchange)) = store.load(STATE).await.expect("flash").unwrap_or_else(first);
     for number in 0..state.observations() {
         let (_, entry): (u32, Entry<f32>) = store.load(LOG + number as u16).await.expect("flash").expect("an entry");
-        entry.put(number, agreement.config.parameters().offset, log).expect("a log of a whole run");
+        entry.put(number, agreement.protocol.offset(), log).expect("a log of a whole run");
     }
     let storage = AgentStorage { log, workspace: Workspace::Kept(workspace) };
     let mut agent = Agent::attach(&public, &mut state, storage).expect("what was stored is judged here");

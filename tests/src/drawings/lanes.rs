@@ -53,9 +53,9 @@ pub fn round() -> String {
         Step(0, "tries a setting, sees how good it was", Secret),
         Step(0, "summarises what it learned in a few numbers, cut to a length known to all", Secret),
         Step(1, "adds up the summaries of all agents, or of a secret random part of them", Secret),
-        Step(2, "writes down what the release will cost (ε), before anything else happens", Public),
+        Step(2, "writes down what the release costs (ε), before anything that holds noise leaves", Public),
         Step(1, "adds random noise, scaled to the most one agent can change", Secret),
-        Step(1, "sends the noisy sum to everybody; nothing else ever leaves", Public),
+        Step(1, "sends the noisy sum to everybody; nothing else is published", Public),
         Step(0, "chooses its next setting with the noisy sum as a hint, which its own data may overrule", Secret),
     ];
     draw("One round of a private release", &["each agent", "server", "ledger"], &steps)

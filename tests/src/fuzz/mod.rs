@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`mutate`] | seeded edits that know a little of the format |
 //! | `ledger` | edits under a chain that is mended, too |
+//! | `prior` | edits under a digest that is mended, too |
 //! | [`targets`] | what is read, what it is read from, what must hold |
 //!
 //! A target begins from seeds that the program makes itself and from the files of `tests/corpus/TARGET/`: what once went
@@ -13,6 +14,7 @@
 
 mod ledger;
 pub mod mutate;
+mod prior;
 pub mod targets;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

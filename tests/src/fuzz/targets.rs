@@ -122,6 +122,14 @@ pub const TARGETS: &[Target] = &[
         check: super::ledger::check,
     },
     Target {
+        name: "prior",
+        description: "a prior file, also under a digest that fits; what is read is asked",
+        form: Form::Binary,
+        cases: 3000,
+        seeds: || vec![super::prior::seed()],
+        check: super::prior::check,
+    },
+    Target {
         name: "checkpoint",
         description: "the content of a checkpoint under a digest that fits; what is read is gone on with",
         form: Form::Binary,

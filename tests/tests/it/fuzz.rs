@@ -33,6 +33,7 @@ targets! {
     mine_fields "landmine"
     tables "table"
     ledgers "ledger"
+    prior_files "prior"
     checkpoints "checkpoint"
     frames "frame"
 }

@@ -24,6 +24,7 @@ mod prior_agent;
 mod prior_host;
 mod prior_query;
 mod prior_server;
+mod publication;
 mod release_kills;
 mod replace;
 mod resets;

@@ -240,7 +240,7 @@ fn snapshot_slots_are_what_the_page_says() {
 fn the_largest_states_fit_their_slots() {
     use sordino_core::federated::{AgentState, Entry, prior};
     use sordino_core::local::ReporterState;
-    use sordino_core::optimizer::LogEntry;
+    use sordino_core::optimizer::{LogEntry, Parameters, Point};
     use sordino_core::privacy::Epsilon;
     use sordino_core::random::RunSeed;
     use sordino_core::snapshot::{Stored, write};
@@ -256,7 +256,8 @@ fn the_largest_states_fit_their_slots() {
     assert_eq!(fits(&Entry { candidate: u32::MAX, value: f64::MAX }), Entry::<f64>::BODY_MAX);
     assert_eq!(fits(&Entry { candidate: u32::MAX, value: f32::MAX }), Entry::<f32>::BODY_MAX);
     let told = LogEntry::told(&[f64::MAX; 16], f64::MAX).unwrap();
-    assert_eq!(fits(&told), LogEntry::<f64>::BODY_MAX);
-    let fitted: LogEntry<f64> = postcard::from_bytes(&[[1; 1].as_slice(), &[0x55; 16]].concat()).unwrap();
-    assert!(fits(&fitted) <= LogEntry::<f64>::BODY_MAX);
+    assert!(fits(&told) <= LogEntry::<f64>::BODY_MAX);
+    let lengthscales = Point::from_slice(&[f32::MAX; 16]).unwrap();
+    let fitted = LogEntry::Fitted(Parameters { lengthscales, noise_fraction: f32::MAX, told: (1 << 28) - 1 });
+    assert_eq!(fits(&fitted), LogEntry::<f32>::BODY_MAX);
 }

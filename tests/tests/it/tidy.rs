@@ -37,6 +37,7 @@ const UNSAFE_ALLOWED: &[(&str, &str)] = &[
     ("capi/src/agreement.rs", "functions that C calls"),
     ("capi/src/gp.rs", "functions that C calls"),
     ("capi/src/optimizer.rs", "functions that C calls"),
+    ("capi/src/optimizer/settings.rs", "functions that C calls"),
     ("capi/src/reporter.rs", "functions that C calls"),
     ("capi/src/agent.rs", "functions that C calls"),
     ("capi/src/frame.rs", "functions that C calls"),

@@ -79,7 +79,7 @@ impl Server<'_> {
         assert_eq!(self.exchange.given(AGENT, &foreign, super::now()), Some(Reply::NotYou));
         let Some(reply) = self.exchange.given(AGENT, &header, super::now()) else {
             self.exchange.took(AGENT);
-            if header.round < agreement.config.parameters().rounds {
+            if header.round < agreement.protocol.epochs() {
                 self.begin(header.round + 1);
             }
             return Reply::Taken;
@@ -93,7 +93,7 @@ impl Server<'_> {
 pub async fn server(link: &'static Link) {
     let agreement = agreement().expect("what `sordino export` wrote");
     let (mut flags, pace) = ([0; 256], Pace { ask_again_ms: 5_000, spread_ms: 100 });
-    let flags = &mut flags[..agreement.config.parameters().agents as usize];
+    let flags = &mut flags[..agreement.protocol.agents() as usize];
     let exchange = ServerExchange::new(&agreement, pace, flags);
     let history = [agreement.digest(); _];
     let mut server = Server { exchange, history, frame: ([0; FRAME], 0) };
