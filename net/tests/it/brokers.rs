@@ -98,7 +98,7 @@ fn a_broker_that_is_killed_and_loses_its_database_changes_nothing() {
         let rehearsing = runtime.spawn(async move { over(&rehearsed, broker).await });
         let mut kills = 0;
         while !rehearsing.is_finished() {
-            std::thread::sleep(Duration::from_millis(300));
+            std::thread::sleep(Duration::from_millis(100));
             if kills < 5 {
                 running.kill();
                 let _ = std::fs::remove_file(mosquitto.place.0.join("mosquitto.db"));

@@ -14,7 +14,7 @@ use sordino_net::link::Link;
 use sordino_net::rounds::Asked;
 use sordino_net::terms::Terms;
 
-use super::util::{Federation, PATIENCE, Process, bounded, holds, program, runtime, take_part};
+use super::util::{Federation, PATIENCE, Process, bounded, holds, program, runtime, take_part, whole_frames};
 
 /// A number whose bytes stand in no other file.
 const MARK: f32 = f32::from_bits(0x4b1d_5ec7);
@@ -121,19 +121,13 @@ fn a_server_killed_forty_times_charges_once_tells_one_history_and_stores_no_uplo
         let rest: Vec<_> = rest.collect();
         let (mut stream, mut kills) = (Stream::from_seed(5), 0);
         let mark = MARK.to_le_bytes();
-        let folder = federation.place.server();
         // The last frame is left alone: agents that have it are gone.
-        let last = folder.join(format!("frames/{ROUNDS:06}.frame"));
-        let frames = || whole_frames(&folder);
+        let folder = federation.place.server();
         loop {
             // One life in three gets on, the others may end before anybody noticed; death at any moment.
-            let (before, start, gets_on) = (frames(), Instant::now(), stream.below(3) == 0);
-            while gets_on && frames() == before && !last.exists() {
-                assert!(start.elapsed() < PATIENCE, "the server does not get on: {}", federation.heard());
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            std::thread::sleep(Duration::from_micros(u64::from(stream.below(40_000))));
-            if last.exists() {
+            let gets_on = stream.below(3) == 0;
+            let ended = federation.lives(ROUNDS, gets_on, Duration::from_micros(u64::from(stream.below(40_000))));
+            if ended {
                 break;
             }
             server.kill();
@@ -314,11 +308,6 @@ fn whole_lines(path: &Path) -> usize {
 }
 
 /// Frames that were kept, not those that are just being written.
-fn whole_frames(folder: &Path) -> usize {
-    let files = std::fs::read_dir(folder.join("frames")).unwrap();
-    files.filter(|file| file.as_ref().unwrap().path().extension().is_some_and(|end| end == "frame")).count()
-}
-
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {

@@ -1,6 +1,6 @@
 //! A federated prior that is served: killed at any moment, counted exactly, and refused where its plan does not fit.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use sordino_core::privacy::accountant::{Accountant, GaussianAccountant};
 use sordino_core::random::Stream;
@@ -19,7 +19,7 @@ const MOST: f64 = 0.6;
 fn prior(name: &str, budget: &str) -> Federation {
     let (epsilon, budget) = (format!("prior.epsilon={PLAN}"), format!("privacy.max_epsilon={budget}"));
     let methods = "federation.methods=[\"dp-prior\"]";
-    let mut more = vec!["--close-early", "--deadline", "60s", "--linger", "2s", "--delay", "20ms"];
+    let mut more = vec!["--close-early", "--deadline", "60s", "--linger", "2s", "--delay", "500ms"];
     for setting in [methods, &epsilon, &budget, "prior.points_per_axis=12"] {
         more.extend(["--set", setting]);
     }
@@ -42,16 +42,12 @@ fn a_federated_prior_that_is_killed_charges_each_release_once_and_agents_make_al
                 runtime.spawn(take_part(joining))
             })
             .collect();
-        let last = federation.place.server().join(format!("frames/{RELEASES:06}.frame"));
-        let (mut stream, mut kills, start) = (Stream::from_seed(3), 0, Instant::now());
-        while !last.exists() {
-            assert!(start.elapsed() < PATIENCE, "no last frame: {}", federation.heard());
-            std::thread::sleep(Duration::from_millis(u64::from(30 + kills + stream.below(120))));
-            if !last.exists() {
-                server.kill();
-                kills += 1;
-                server = federation.serve();
-            }
+        // A life ends when one frame more is whole, long before the next can be: the delay is longer than the wait.
+        let (mut stream, mut kills) = (Stream::from_seed(3), 0);
+        while !federation.lives(RELEASES, true, Duration::from_millis(u64::from(stream.below(60)))) {
+            server.kill();
+            kills += 1;
+            server = federation.serve();
         }
         let mut chains = Vec::new();
         for (index, agent) in agents.into_iter().enumerate() {
@@ -74,6 +70,7 @@ fn a_federated_prior_that_is_killed_charges_each_release_once_and_agents_make_al
             let told = String::from_utf8(output.stdout).unwrap();
             assert!(output.status.success() && told.contains(&chains[0]), "{told}");
         }
+        // Frames 0 to 5 each ended a life, unless this thread slept through one.
         assert!(kills >= 3, "only {kills} kills");
     });
 }

@@ -297,6 +297,26 @@ impl Federation {
             wait: Duration::from_secs(5),
         }
     }
+
+    /// Waits for the death of a server: until a frame more is whole if it `gets_on`, and then for a while. True when the
+    /// `last` frame is there, after which nobody may die: agents that have it are gone.
+    pub fn lives(&self, last: u32, gets_on: bool, longer: Duration) -> bool {
+        let folder = self.place.server();
+        let last = folder.join(format!("frames/{last:06}.frame"));
+        let (before, start) = (whole_frames(&folder), Instant::now());
+        while gets_on && whole_frames(&folder) == before && !last.exists() {
+            assert!(start.elapsed() < PATIENCE, "the server does not get on: {}", self.heard());
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::sleep(longer);
+        last.exists()
+    }
+}
+
+/// How many frames a server's folder has, those that are being written left out; none before there is a folder.
+pub fn whole_frames(folder: &Path) -> usize {
+    let Ok(files) = std::fs::read_dir(folder.join("frames")) else { return 0 };
+    files.filter(|file| file.as_ref().unwrap().path().extension().is_some_and(|end| end == "frame")).count()
 }
 
 /// A quick function of one input.
