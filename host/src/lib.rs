@@ -9,7 +9,9 @@
 //! | [`program`] | a user's program, started once and asked many times |
 //! | [`width`] | which vector instructions are used; no result depends on them |
 //! | [`text`] | which name was probably meant |
+//! | [`hex`] | bytes as hexadecimal text |
 //! | [`files`] | writing so that a crash leaves the old file or the new one; reading with a bound |
+//! | [`signature`] | who wrote it: keys that sign, and what names them |
 //! | [`space`] | what is searched, with names: `space.toml`, points as JSON, as numbers, as environment variables |
 //! | [`ledger`] | every charge, durable, locked, chained, with the budget it is held against |
 //! | [`server`] | the server of a federation with its storage, sources and ledger |
@@ -19,11 +21,13 @@
 
 pub mod entropy;
 pub mod files;
+pub mod hex;
 pub mod ledger;
 pub mod prior;
 pub mod program;
 pub mod search;
 pub mod server;
+pub mod signature;
 pub mod space;
 pub mod text;
 pub mod tune;

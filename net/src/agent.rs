@@ -34,7 +34,7 @@ use crate::party::{Number, Party, PartyError, Standing};
 use crate::rounds::Asked;
 use crate::stored::VersionError;
 use crate::terms::TermsError;
-use crate::text::hex;
+use sordino_host::hex::hex;
 
 pub use awaited::Awaited;
 use awaited::TOLD_AFTER;

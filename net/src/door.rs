@@ -39,10 +39,10 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::authority::{Authority, Refused};
 use crate::enrolment::{Enrolment, Refusal};
-use crate::identity::Fingerprint;
 use crate::keys::Shown;
 use crate::rounds::{Asked, Given, Request};
-use crate::text::{from_hex, hex};
+use sordino_host::hex::{from_hex, hex};
+use sordino_host::signature::Fingerprint;
 
 /// The digest of what the sender has.
 pub const CHAIN: HeaderName = HeaderName::from_static("sordino-chain");
@@ -401,7 +401,7 @@ async fn connection(tcp: TcpStream, acceptor: TlsAcceptor, app: Router, limits: 
     tcp.set_nodelay(true).ok()?;
     let tls = tokio::time::timeout(limits.patience, acceptor.accept(tcp)).await.ok()?.ok()?;
     let chain = tls.get_ref().1.peer_certificates()?;
-    let key = Fingerprint::of(chain.first()?).ok()?;
+    let key = crate::identity::fingerprint_of(chain.first()?).ok()?;
     let certified = inside.authority.as_ref().map(|authority| authority.slot(chain, UnixTime::now()));
     let _place = Place::take(&inside.open, key, limits.per_key)?;
     let known = match &certified {

@@ -20,9 +20,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use sordino_host::files::{FileError, read_text, sync_folder};
 
-use crate::identity::Fingerprint;
 use crate::invitation::Token;
-use crate::text::hex;
+use sordino_host::hex::hex;
+use sordino_host::signature::Fingerprint;
 
 const INVITATIONS: &str = "invitations.jsonl";
 const ENROLLED: &str = "enrolled.jsonl";

@@ -6,17 +6,13 @@
 //! other. Only at a site with an authority of its own does an agent's certificate say who the agent is
 //! ([`crate::authority`]).
 
-use std::fmt;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::sync::Arc;
 
 use rcgen::{CertificateParams, KeyPair};
 use ring::hmac;
-use ring::rand::SystemRandom;
-use ring::signature::{ECDSA_P256_SHA256_ASN1, ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, UnparsedPublicKey};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, verify_tls13_signature};
 use rustls::pki_types::pem::{self, PemObject};
@@ -24,13 +20,10 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, Serve
 use rustls::server::ParsedCertificate;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, ServerConfig, SignatureScheme};
-use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 use sordino_core::digest::Digest;
 use sordino_core::federated::exchange::Seal;
 use sordino_host::files::{FileError, create_privately, read_bounded};
-
-use crate::text::{from_hex, hex};
+use sordino_host::signature::{Fingerprint, SigningKey};
 
 /// Why a key could not be made, read or used.
 #[derive(Debug, thiserror::Error)]
@@ -79,57 +72,12 @@ pub enum IdentityError {
     },
 }
 
-/// What a SubjectPublicKeyInfo of a key on P-256 begins with, in DER; a point follows (RFC 5480).
-const P256_PREFIX: [u8; 26] = [
-    0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce,
-    0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
-];
-
-/// SHA-256 of a public key (its SubjectPublicKeyInfo in DER): 64 hexadecimal digits.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(into = "String", try_from = "String")]
-pub struct Fingerprint([u8; 32]);
-
-impl Fingerprint {
-    /// The fingerprint of the key in a certificate.
-    ///
-    /// **Errors**: rustls' own, if the bytes are no certificate.
-    pub fn of(certificate: &CertificateDer<'_>) -> Result<Self, rustls::Error> {
-        let parsed = ParsedCertificate::try_from(certificate)?;
-        Ok(Fingerprint(Sha256::digest(parsed.subject_public_key_info().as_ref()).into()))
-    }
-}
-
-impl fmt::Display for Fingerprint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&hex(&self.0))
-    }
-}
-
-impl fmt::Debug for Fingerprint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl FromStr for Fingerprint {
-    type Err = &'static str;
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        from_hex(text).map(Fingerprint).ok_or("a fingerprint is 64 hexadecimal digits")
-    }
-}
-
-impl From<Fingerprint> for String {
-    fn from(fingerprint: Fingerprint) -> Self {
-        fingerprint.to_string()
-    }
-}
-
-impl TryFrom<String> for Fingerprint {
-    type Error = &'static str;
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        text.parse()
-    }
+/// The fingerprint of the key in a certificate.
+///
+/// **Errors**: rustls' own, if the bytes are no certificate.
+pub fn fingerprint_of(certificate: &CertificateDer<'_>) -> Result<Fingerprint, rustls::Error> {
+    let parsed = ParsedCertificate::try_from(certificate)?;
+    Ok(Fingerprint::of(parsed.subject_public_key_info().as_ref()))
 }
 
 /// A party's own key, with an envelope for it: its certificate first, then those that signed it, if any.
@@ -229,7 +177,7 @@ impl Identity {
     /// **Errors**: [`IdentityError::Tls`].
     pub fn fingerprint(&self) -> Result<Fingerprint, IdentityError> {
         match self.chain.first() {
-            Some(own) => Ok(Fingerprint::of(own)?),
+            Some(own) => Ok(fingerprint_of(own)?),
             None => Err(IdentityError::Signature),
         }
     }
@@ -278,19 +226,9 @@ impl Identity {
     ///
     /// **Errors**: [`IdentityError::Signature`].
     pub fn sign(&self, text: &[u8]) -> Result<Vec<u8>, IdentityError> {
-        let entropy = SystemRandom::new();
-        let key = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, self.secret(), &entropy)
-            .map_err(|_| IdentityError::Signature)?;
-        Ok(key.sign(&entropy, text).map_err(|_| IdentityError::Signature)?.as_ref().to_vec())
+        let key = SigningKey::from_pkcs8(self.secret()).map_err(|_| IdentityError::Signature)?;
+        key.sign(text).map_err(|_| IdentityError::Signature)
     }
-}
-
-/// Whose signature this is, under a text, made by [`Identity::sign`]: the fingerprint of the key, or none if it is not by this key, or not
-/// of this text.
-pub fn verified(public_key: &[u8], text: &[u8], signature: &[u8]) -> Option<Fingerprint> {
-    let point = public_key.strip_prefix(&P256_PREFIX)?;
-    UnparsedPublicKey::new(&ECDSA_P256_SHA256_ASN1, point).verify(text, signature).ok()?;
-    Some(Fingerprint(Sha256::digest(public_key).into()))
 }
 
 /// Makes the seals of one server and run, and recognises them.
@@ -339,7 +277,7 @@ impl ClientCertVerifier for AnyKey {
         _: &[CertificateDer<'_>],
         _: UnixTime,
     ) -> Result<ClientCertVerified, rustls::Error> {
-        Fingerprint::of(end_entity).map(|_| ClientCertVerified::assertion())
+        fingerprint_of(end_entity).map(|_| ClientCertVerified::assertion())
     }
 
     fn verify_tls12_signature(
@@ -381,7 +319,7 @@ impl ServerCertVerifier for Pinned {
         _: &[u8],
         _: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        if self.pins.contains(&Fingerprint::of(end_entity)?) {
+        if self.pins.contains(&fingerprint_of(end_entity)?) {
             Ok(ServerCertVerified::assertion())
         } else {
             Err(CertificateError::ApplicationVerificationFailure.into())

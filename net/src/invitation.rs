@@ -10,8 +10,8 @@ use std::str::FromStr;
 
 use sordino_core::digest::Digest;
 
-use crate::identity::Fingerprint;
-use crate::text::{from_hex, hex};
+use sordino_host::hex::{from_hex, hex};
+use sordino_host::signature::Fingerprint;
 
 /// Random bytes that bind a slot to the first key that shows them.
 pub type Token = [u8; 16];

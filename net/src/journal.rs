@@ -25,7 +25,7 @@ use sordino_core::digest::Digest;
 use sordino_core::random::RunSeed;
 use sordino_host::files::{FileError, open_regular, sync_folder};
 
-use crate::text::{from_hex, hex};
+use sordino_host::hex::{from_hex, hex};
 
 /// A line is read up to this length: a frame of 64 regions of 2¹⁴ numbers, in hexadecimal digits.
 const LINE_BYTES_MAX: u64 = 2 * (64 << 17) + (1 << 12);

@@ -27,7 +27,8 @@ use sordino_host::files::{FileError, create_privately, read_bounded, write_priva
 use tokio::sync::watch;
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::identity::{Fingerprint, Identity, IdentityError, Sealer};
+use crate::identity::{Identity, IdentityError, Sealer};
+use sordino_host::signature::Fingerprint;
 
 const PRESENT: &str = "server.key";
 const NEXT: &str = "server.next.key";

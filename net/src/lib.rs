@@ -5,7 +5,6 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`mod@text`] | bytes as hexadecimal text |
 //! | [`identity`] | keys, pins, seals; TLS 1.3 with a key on both sides |
 //! | [`keys`] | a server's keys, and how they change |
 //! | [`authority`] | agents by certificates that a site's own authority signs |
@@ -73,4 +72,3 @@ pub mod rounds;
 pub mod serve;
 pub mod stored;
 pub mod terms;
-pub mod text;

@@ -19,7 +19,7 @@ use crate::door::{CHAIN, JOINED, LATER, ROUND, SEAL, WAIT};
 use crate::invitation::Token;
 use crate::rounds::Asked;
 use crate::terms::TERMS_BYTES_MAX;
-use crate::text::{from_hex, hex};
+use sordino_host::hex::{from_hex, hex};
 
 /// For how long a connection, a handshake or an answer beyond the agreed wait is awaited.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -37,12 +37,13 @@ use crate::admission::{self, Inadmissible};
 use crate::door::{self, Counts, Door, Limits, TooFewHandles};
 use crate::enrolment::{self, Enrolment, EnrolmentError};
 use crate::folder::{Folder, FolderError, Found, Open};
-use crate::identity::{Fingerprint, IdentityError};
+use crate::identity::IdentityError;
 use crate::keys;
 use crate::party::{Number, Party, dispatch};
 use crate::progress::{self, Spent};
 use crate::rounds::{Rounds, Stop};
 use crate::terms::TermsError;
+use sordino_host::signature::Fingerprint;
 
 /// How long the server waits for the last replies to arrive, and for agents that ask again.
 const LAST_REPLIES: Duration = Duration::from_secs(3);

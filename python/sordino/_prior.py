@@ -99,6 +99,7 @@ def publish(
     by: Optional[str] = None,
     note: Optional[str] = None,
     date: Optional[str] = None,
+    sign: Optional[Path] = None,
 ) -> Prior:
     """Makes a prior of what many studies have in common; each study is protected. The noise is the system's.
 
@@ -115,6 +116,7 @@ def publish(
     ledger: file of the charges; `sordino-ledger.jsonl` in this folder if none is named
     releases, features: two, or one for studies that answer once; 100, or 50 for a file of 6 kB
     by, note, date: words for the label
+    sign: file of a key (P-256, PKCS #8) that signs; it is made if it is not there. `label["signed_by"]` is its fingerprint
 
     Raises
     ------
@@ -140,6 +142,7 @@ def publish(
         by=by,
         note=note,
         date=date,
+        sign=None if sign is None else os.fspath(sign),
     )
     listed = [
         (str(name), [(as_json(point), float(value)) for point, value in values]) for name, values in studies.items()

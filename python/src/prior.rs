@@ -1,6 +1,6 @@
 //! Prior files: what others learned of the same parameters.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -12,6 +12,7 @@ use sordino_host::prior::publish::{Publication, PublishError, Study, check, nois
 use sordino_host::prior::worth::facts;
 use sordino_host::prior::{LoadError, PriorFile};
 use sordino_host::server::SystemSources;
+use sordino_host::signature::SigningKey;
 use sordino_host::text::chain;
 
 use crate::error::{InputError, RunError, named};
@@ -114,6 +115,8 @@ pub struct Asked {
     note: Option<String>,
     #[pyo3(item)]
     date: Option<String>,
+    #[pyo3(item)]
+    sign: Option<PathBuf>,
 }
 
 /// A study as Python gives it: its name, points as JSON and values.
@@ -153,19 +156,41 @@ pub fn publish_prior(py: Python<'_>, studies: Vec<Given>, asked: Asked) -> PyRes
         epsilon_max: asked.max_epsilon,
         delta: asked.delta,
     };
-    let file = py.detach(|| {
-        check(&publication, &studies)?;
-        let events: Vec<_> = noise_multipliers(&publication)?.iter().map(|z| event(*z)).collect();
-        let counter = if asked.counter { CounterPlace::of_user()? } else { CounterPlace::Nowhere };
-        let options = Options { counter, another: asked.another_ledger, next: events[..1].to_vec() };
-        let mut ledger = Ledger::open_secret(&asked.ledger, &terms, &options)?;
-        ledger.admits(&events)?;
-        let sources = SystemSources::new().map_err(sordino_host::server::HostError::from)?;
-        let (file, ledger) = publish(&publication, &studies, sources, ledger, |_| {})?;
-        Ok(with_ledger(file, &ledger))
-    });
-    Prior::of(file.map_err(|error: PublishError| match &error {
-        PublishError::Host(_) | PublishError::Server(_) | PublishError::Prior(_) => RunError::new_err(chain(&error)),
-        _ => InputError::new_err(chain(&error)),
-    })?)
+    let key = asked.sign.as_deref().map(SigningKey::open).transpose();
+    let key = key.map_err(|error| InputError::new_err(format!("sign: {}", chain(&error))))?;
+    let before = |error: PublishError| InputError::new_err(chain(&error));
+    // From here on releases may be charged, whatever goes wrong.
+    let after =
+        |error: &dyn std::fmt::Display| RunError::new_err(format!("{error}; releases that were charged stay charged"));
+    py.detach(|| {
+        let (ledger, sources) =
+            ready(&publication, &studies, &terms, &asked.ledger, asked.another_ledger, asked.counter)
+                .map_err(before)?;
+        let published = publish(&publication, &studies, sources, ledger, |_| {});
+        let (file, ledger) = published.map_err(|error| after(&chain(&error)))?;
+        let file = with_ledger(file, &ledger);
+        let file = match &key {
+            Some(key) => file.sign(key).map_err(|error| after(&error))?,
+            None => file,
+        };
+        Prior::of(file).map_err(|error| after(&error))
+    })
+}
+
+/// Everything that is checked before the first charge: the studies, the ledger with room for all releases, entropy.
+fn ready(
+    publication: &Publication,
+    studies: &[Study],
+    terms: &Terms,
+    ledger: &Path,
+    another: bool,
+    counter: bool,
+) -> Result<(Ledger, SystemSources), PublishError> {
+    check(publication, studies)?;
+    let events: Vec<_> = noise_multipliers(publication)?.iter().map(|z| event(*z)).collect();
+    let counter = if counter { CounterPlace::of_user()? } else { CounterPlace::Nowhere };
+    let options = Options { counter, another, next: events[..1].to_vec() };
+    let mut ledger = Ledger::open_secret(ledger, terms, &options)?;
+    ledger.admits(&events)?;
+    Ok((ledger, SystemSources::new().map_err(sordino_host::server::HostError::from)?))
 }

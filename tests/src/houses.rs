@@ -38,9 +38,9 @@ pub const HOUSES: &[House] = &[
     House {
         sources: "host/src/",
         floors: &[
-            &["entropy", "program", "width", "text"],
+            &["entropy", "program", "width", "text", "hex"],
             &["files"],
-            &["space"],
+            &["signature", "space"],
             &["ledger"],
             &["server"],
             &["prior"],
@@ -66,7 +66,6 @@ pub const HOUSES: &[House] = &[
     House {
         sources: "net/src/",
         floors: &[
-            &["text"],
             &["identity"],
             &["keys", "authority", "stored"],
             &["invitation", "terms"],

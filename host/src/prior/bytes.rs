@@ -6,9 +6,11 @@ use sha2::{Digest as _, Sha256};
 
 use super::error::{PriorFileError, refuse};
 use super::label::Label;
+use super::signed::Signed;
+use crate::hex::hex;
 
 /// Which files these are, and their version.
-const FORMAT: &str = "sordino prior 1";
+pub(super) const FORMAT: &str = "sordino prior 1";
 /// The longest header that is read.
 const HEADER_MAX: usize = 1 << 20;
 /// Tensors in the order in which their numbers stand.
@@ -30,7 +32,7 @@ pub(super) fn digest(label: &str, data: &[u8]) -> String {
     let mut hash = Sha256::new();
     hash.update(label.as_bytes());
     hash.update(data);
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&hash.finalize())
 }
 
 /// The header as it is written; the order of its entries is part of the bytes.
@@ -48,6 +50,10 @@ struct Metadata<'a> {
     format: &'a str,
     digest: &'a str,
     label: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signature: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -57,7 +63,7 @@ struct Tensor {
     data_offsets: [usize; 2],
 }
 
-pub(super) fn write(label: &Label, tensors: [&[f32]; 3]) -> Vec<u8> {
+pub(super) fn write(label: &Label, tensors: [&[f32]; 3], signed: Option<&Signed>) -> Vec<u8> {
     let (label, data) = (label_text(label), data(tensors));
     let [coordinates, m, packed] = tensors.map(<[f32]>::len);
     let mut begin = 0;
@@ -66,7 +72,13 @@ pub(super) fn write(label: &Label, tensors: [&[f32]; 3]) -> Vec<u8> {
         Tensor { dtype: "F32", shape: shape.to_vec(), data_offsets: [std::mem::replace(&mut begin, end), end] }
     };
     let header = Header {
-        metadata: Metadata { format: FORMAT, digest: &digest(&label, &data), label: &label },
+        metadata: Metadata {
+            format: FORMAT,
+            digest: &digest(&label, &data),
+            label: &label,
+            key: signed.map(|signed| hex(&signed.public_key)),
+            signature: signed.map(|signed| hex(&signed.signature)),
+        },
         landmarks: tensor(&[m, coordinates / m.max(1)]),
         weights: tensor(&[m]),
         covariance: tensor(&[packed]),
@@ -81,8 +93,16 @@ pub(super) fn write(label: &Label, tensors: [&[f32]; 3]) -> Vec<u8> {
     [&length[..], text.as_bytes(), &data].concat()
 }
 
-/// Label and tensors of a file, in the order of the tensors.
-pub(super) fn read(bytes: &[u8]) -> Result<(Label, [Vec<f32>; 3]), PriorFileError> {
+/// What a file has, nothing of it checked but its digest and its signature.
+pub(super) struct Content {
+    pub(super) label: Label,
+    /// In the order of the file.
+    pub(super) tensors: [Vec<f32>; 3],
+    pub(super) signed: Option<Signed>,
+}
+
+/// What is in these bytes.
+pub(super) fn read(bytes: &[u8]) -> Result<Content, PriorFileError> {
     let (header, data) = header(bytes)?;
     let metadata = header.get("__metadata__").and_then(Value::as_object);
     let text = |key: &str| metadata.and_then(|metadata| metadata.get(key)).and_then(Value::as_str);
@@ -93,10 +113,15 @@ pub(super) fn read(bytes: &[u8]) -> Result<(Label, [Vec<f32>; 3]), PriorFileErro
     }
     let expected = "the SHA-256 of label and tensors: the file was changed or damaged";
     let label = text("label").ok_or_else(|| refuse("label", "missing", "a label as JSON"))?;
+    let digest = digest(label, data);
     match text("digest") {
-        Some(found) if found == digest(label, data) => {}
+        Some(found) if found == digest => {}
         found => return Err(refuse("digest", found.unwrap_or("missing"), expected)),
     }
+    let signed = match (text("key"), text("signature")) {
+        (None, None) => None,
+        (key, signature) => Some(Signed::read(FORMAT, key, signature, &digest)?),
+    };
     let label: Label = serde_json::from_str(label).map_err(|error| refuse("label", error, "the entries of a label"))?;
     let known = TENSORS.iter().chain(&["__metadata__"]);
     if let Some(name) = header.keys().find(|name| !known.clone().any(|known| known == name)) {
@@ -109,7 +134,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<(Label, [Vec<f32>; 3]), PriorFileErro
     if numbers.begin != data.len() {
         return Err(refuse("bytes behind the tensors", data.len() - numbers.begin, "0"));
     }
-    Ok((label, [landmarks, weights, covariance]))
+    Ok(Content { label, tensors: [landmarks, weights, covariance], signed })
 }
 
 /// Header and tensors of a file.

@@ -12,7 +12,9 @@
 //! | `covariance` | M(M + 1)/2 | lower triangle of Σ, row by row |
 //!
 //! The header's `__metadata__` has `format`, `label` (a [`Label`] as JSON) and `digest`, SHA-256 of the label's text and of all
-//! tensors, in the order in which they stand.
+//! tensors, in the order in which they stand. A signed file also has `key` (SubjectPublicKeyInfo) and `signature` (ECDSA on
+//! P-256, ASN.1, of SHA-256 of `format`, a line feed, `digest` and a line feed), both hexadecimal. A file whose signature does not
+//! fit is refused; without its signature the same label and numbers are the same bytes.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -29,6 +31,7 @@ mod error;
 pub mod guide;
 pub mod label;
 pub mod publish;
+mod signed;
 pub mod worth;
 
 use std::path::Path;
@@ -38,7 +41,9 @@ use sordino_core::domain::sobol::coordinate;
 pub use self::error::PriorFileError;
 use self::error::refuse;
 pub use self::label::Label;
+use self::signed::Signed;
 use crate::files::{FileError, read_bounded, write_atomically};
+use crate::signature::{Fingerprint, KeyError, SigningKey};
 use crate::space::{Encoding, Space};
 
 /// Files are read up to this length.
@@ -79,7 +84,7 @@ pub enum LoadError {
 /// # };
 ///
 /// // `label` is that of a search on one axis.
-/// let file = PriorFile { label, landmarks: vec![0.0, 1.0], weights: vec![0.5, -0.25], covariance: vec![1.0, 0.0, 1.0] };
+/// let file = PriorFile::new(label, vec![0.0, 1.0], vec![0.5, -0.25], vec![1.0, 0.0, 1.0])?;
 /// let bytes = file.to_bytes();
 /// let read = PriorFile::parse(&bytes)?;
 /// assert_eq!((&read, read.to_bytes()), (&file, bytes.clone()));
@@ -98,9 +103,38 @@ pub struct PriorFile {
     pub weights: Vec<f32>,
     /// Lower triangle of Σ, M(M + 1)/2 numbers.
     pub covariance: Vec<f32>,
+    signed: Option<Signed>,
 }
 
 impl PriorFile {
+    /// A file that nobody signed: landmarks in the unit box, M × D numbers, row by row; w, M numbers; the lower triangle of Σ,
+    /// M(M + 1)/2 numbers.
+    ///
+    /// **Errors**: [`PriorFileError`] naming the first entry that cannot be.
+    pub fn new(
+        label: Label,
+        landmarks: Vec<f32>,
+        weights: Vec<f32>,
+        covariance: Vec<f32>,
+    ) -> Result<Self, PriorFileError> {
+        let file = PriorFile { label, landmarks, weights, covariance, signed: None };
+        file.check()?;
+        Ok(file)
+    }
+
+    /// The file with a signature of `key`, in the place of any other. Its digest stays; the signature's bytes differ each time.
+    ///
+    /// **Errors**: [`KeyError::Signature`].
+    pub fn sign(mut self, key: &SigningKey) -> Result<Self, KeyError> {
+        self.signed = Some(Signed::new(bytes::FORMAT, key, &self.digest())?);
+        Ok(self)
+    }
+
+    /// Whose key signed it; a signature that does not fit is not read.
+    pub fn signer(&self) -> Option<Fingerprint> {
+        self.signed.as_ref().map(|signed| signed.signer)
+    }
+
     /// Its tensors in the order of the file.
     fn tensors(&self) -> [&[f32]; 3] {
         [&self.landmarks, &self.weights, &self.covariance]
@@ -153,15 +187,15 @@ impl PriorFile {
 
     /// The file. The same posterior and label give the same bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
-        bytes::write(&self.label, self.tensors())
+        bytes::write(&self.label, self.tensors(), self.signed.as_ref())
     }
 
     /// Reads a file and checks all of it.
     ///
     /// **Errors**: [`PriorFileError`] naming the first entry that is wrong.
     pub fn parse(bytes: &[u8]) -> Result<Self, PriorFileError> {
-        let (label, [landmarks, weights, covariance]) = bytes::read(bytes)?;
-        let file = PriorFile { label, landmarks, weights, covariance };
+        let bytes::Content { label, tensors: [landmarks, weights, covariance], signed } = bytes::read(bytes)?;
+        let file = PriorFile { label, landmarks, weights, covariance, signed };
         file.check()?;
         Ok(file)
     }

@@ -387,14 +387,13 @@ fn file(
         ledger: None,
     };
     let landmarks = narrow(&context.landmarks);
-    let file = PriorFile { label, landmarks, weights: narrow(posterior.weights()), covariance: covariance.collect() };
-    file.check()?;
-    Ok(file)
+    Ok(PriorFile::new(label, landmarks, narrow(posterior.weights()), covariance.collect())?)
 }
 
-/// The file with the head of the ledger that its releases were charged in.
+/// The file with the head of the ledger that its releases were charged in; to be signed after that.
 #[must_use]
 pub fn with_ledger(mut file: PriorFile, ledger: &Ledger) -> PriorFile {
+    file.signed = None;
     file.label.ledger = Some(ledger.mark().chain());
     file
 }

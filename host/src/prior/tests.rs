@@ -36,12 +36,16 @@ fn file() -> PriorFile {
     };
     let m = 3;
     let landmarks = (0..m * 6).map(|i| i as f32 / (m * 6) as f32).collect();
-    PriorFile { label, landmarks, weights: vec![1.5, -0.25, 3e-8], covariance: vec![1.0, 0.5, 1.0, 0.0, -0.5, 2.0] }
+    PriorFile::new(label, landmarks, vec![1.5, -0.25, 3e-8], vec![1.0, 0.5, 1.0, 0.0, -0.5, 2.0]).unwrap()
 }
 
-/// The file with these bytes in the place of others of the same length, and the digest made right again.
+/// The file with one text in the place of another, and the digest made right again.
 fn with(from: &str, to: &str) -> Vec<u8> {
-    let bytes = file().to_bytes();
+    edited(&file().to_bytes(), from, to)
+}
+
+/// As [`with`], of these bytes.
+fn edited(bytes: &[u8], from: &str, to: &str) -> Vec<u8> {
     let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
     let text = std::str::from_utf8(&bytes[8..8 + length]).unwrap().replace(from, to);
     assert_ne!(text.as_bytes(), &bytes[8..8 + length], "{from} is not there");
@@ -140,4 +144,39 @@ fn numbers_that_no_posterior_has_are_refused() {
     let mut outside = file();
     outside.landmarks[3] = 1.5;
     assert_eq!(PriorFile::parse(&outside.to_bytes()).unwrap_err().what, "a landmark");
+}
+
+#[test]
+fn a_signed_file_names_its_key_and_no_other_key_or_content_passes() {
+    let folder = std::env::temp_dir().join(format!("sordino-signed-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let keys = ["a.key", "b.key"].map(|name| SigningKey::open(&folder.join(name)).unwrap());
+    let (plain, signed) = (file(), file().sign(&keys[0]).unwrap());
+    assert_eq!((plain.signer(), signed.signer()), (None, Some(keys[0].fingerprint())));
+    assert_eq!(plain.digest(), signed.digest());
+    let read = PriorFile::parse(&signed.to_bytes()).unwrap();
+    assert_eq!(read, signed);
+    // Another's key, another's signature, half of a signature, a changed label with the digest made right.
+    let text = String::from_utf8_lossy(&signed.to_bytes()).into_owned();
+    let entry = |text: &str, name: &str| {
+        text.split(&format!("\"{name}\":\"")).nth(1).unwrap().split('"').next().unwrap().to_owned()
+    };
+    let (key, signature) = (entry(&text, "key"), entry(&text, "signature"));
+    let other = String::from_utf8_lossy(&file().sign(&keys[1]).unwrap().to_bytes()).into_owned();
+    for (from, to, what) in [
+        (key.clone(), entry(&other, "key"), "signature"),
+        (signature.clone(), entry(&other, "signature"), "signature"),
+        (signature.clone(), "zz".repeat(signature.len() / 2), "signature"),
+        (key.clone(), key[2..].to_owned(), "signature"),
+        (format!("\"key\":\"{key}\","), String::new(), "key"),
+        (format!(",\"signature\":\"{signature}\""), String::new(), "signature"),
+        ("spring".into(), "winter".into(), "signature"),
+    ] {
+        let refusal = PriorFile::parse(&edited(&signed.to_bytes(), &from, &to)).unwrap_err();
+        assert_eq!(refusal.what, what, "{from} -> {to}: {refusal}");
+    }
+    // No key at all is a file that nobody signed, and the question for one is answered with nobody.
+    let unsigned = edited(&signed.to_bytes(), &format!(",\"key\":\"{key}\",\"signature\":\"{signature}\""), "");
+    assert_eq!(PriorFile::parse(&unsigned).unwrap().signer(), None);
+    std::fs::remove_dir_all(&folder).unwrap();
 }

@@ -82,6 +82,7 @@ pub fn facts(file: &PriorFile) -> Result<Value, GuideError> {
     let worth = worth(file)?;
     let mut facts = serde_json::to_value(&file.label).unwrap_or_default();
     facts["digest"] = json!(file.digest());
+    facts["signed_by"] = json!(file.signer());
     facts["features"] = json!(file.features());
     facts["reading"] = json!(reading(file));
     facts["evaluations_saved"] = json!(worth.saved());

@@ -14,7 +14,7 @@ use super::{AgentEnd, HostAgent, digest_of};
 use crate::journal::{JournalError, Step, parse, read};
 use crate::party::{Number, Party, dispatch};
 use crate::terms::{TERMS_BYTES_MAX, Terms, TermsError};
-use crate::text::bytes_of;
+use sordino_host::hex::bytes_of;
 
 /// The file of an agent in its folder.
 pub const AGENT: &str = "agent.bin";

@@ -19,8 +19,8 @@ use sordino_sim::text::MEANING;
 use crate::agent::replay::{self, Replayed};
 use crate::cost::Cost;
 use crate::folder;
-use crate::identity::{Fingerprint, verified};
-use crate::text::{bytes_of, hex};
+use sordino_host::hex::{bytes_of, hex};
+use sordino_host::signature::{Fingerprint, verified};
 
 /// Arguments of `promise`.
 #[derive(Clone, Debug, Args)]

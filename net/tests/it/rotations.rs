@@ -5,7 +5,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use sordino_net::identity::{Fingerprint, Identity, IdentityError};
+use sordino_host::signature::Fingerprint;
+use sordino_net::identity::{Identity, IdentityError};
 use sordino_net::invitation::Invitation;
 use sordino_net::keys::{self, Keys};
 use sordino_net::link::{Link, LinkError};
@@ -24,7 +25,7 @@ fn rotate(federation: &Federation, more: &[&str]) -> (bool, String) {
 }
 
 /// Whether the server shows one of these keys now.
-fn is_known(invitation: &Invitation, pins: &[sordino_net::identity::Fingerprint]) -> bool {
+fn is_known(invitation: &Invitation, pins: &[sordino_host::signature::Fingerprint]) -> bool {
     runtime().block_on(async {
         let tls = Identity::generate().unwrap().client(pins).unwrap();
         let mut link = Link::new(&invitation.address, invitation.deployment, tls, Duration::from_secs(1));

@@ -12,12 +12,12 @@ use sordino_core::digest::Digest;
 use sordino_core::federated::exchange::{AgentExchange, Agreement, Want};
 use sordino_core::math::Scalar;
 use sordino_core::wire::{self, Header, ScalarTag};
+use sordino_host::hex::hex;
 use sordino_net::identity::Identity;
 use sordino_net::invitation::Invitation;
 use sordino_net::link::Link;
 use sordino_net::rounds::Asked;
 use sordino_net::terms::Terms;
-use sordino_net::text::hex;
 use tokio::net::TcpStream;
 
 use super::util::{Federation, PATIENCE, Process, bounded, runtime, said};

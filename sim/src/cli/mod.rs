@@ -57,7 +57,7 @@ pub mod tune;
 mod unfinished;
 
 use error::CliError;
-pub use print::{Format, print, print_json};
+pub use print::{Format, print, print_bytes, print_json};
 
 use crate::progress::log;
 use crate::world::oracle::tell_failures;

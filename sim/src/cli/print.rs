@@ -19,8 +19,13 @@ pub enum Format {
 
 /// Prints a result. A reader that closed the pipe has read enough.
 pub fn print(text: &str) -> Result<(), CliError> {
+    print_bytes(text.as_bytes())
+}
+
+/// As [`print`], for other programs.
+pub fn print_bytes(bytes: &[u8]) -> Result<(), CliError> {
     let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match out.write_all(bytes).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             Err(CliError::failure(format!("standard output: {error}")))
         }

@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::process::Output;
 
-use crate::util::{done, json, printed, refused, scratch};
+use crate::util::{done, json, printed, refused, scratch, sordino as run};
 
 const SPACE: &str = "goal = \"minimize\"\nvalue = \"loss\"\n[parameters.rate]\nlow = 1e-4\nhigh = 1\nscale = \"log\"\n\
                      [parameters.kind]\nchoices = [\"a\", \"b\"]\n";
@@ -152,4 +153,51 @@ fn what_protects_nobody_and_what_is_no_file_is_refused() {
         ["optimize", "--space", "space.toml", "--command", TRAIN, "--evaluations", "2", "--prior", "p.safetensors"];
     let message = refused(&folder, 2, &words);
     assert!(message.contains("the file is of another search: rate"), "{message}");
+}
+
+#[test]
+fn a_signed_file_is_verified_against_a_key_and_its_numbers_are_exported_as_they_are() {
+    let folder = case("signed", 40);
+    let told = json(&done(&folder, &publish(&["p.safetensors", "--sign", "me.key", "--format", "json"])));
+    let signer = told["signed_by"].as_str().unwrap().to_owned();
+    let verified = |key: &str| run(&folder, &["prior", "verify", "p.safetensors", "--key", key]);
+    let text = |output: &Output| String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text(&verified(&signer)).contains(&format!("signed by {signer}, as expected")));
+    let other = "ab".repeat(32);
+    let refused_key = verified(&other);
+    assert_eq!(refused_key.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&refused_key.stderr).contains(&format!("signed by {signer}, not by {other}")));
+    assert!(printed(&folder, &["prior", "show", "p.safetensors"]).contains(&format!("signed by      {signer}")));
+    // The key stays one for its owner alone, and a second file is by the same.
+    let mode = std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(folder.join("me.key")).unwrap());
+    assert_eq!(mode & 0o777, 0o600);
+    let second = publish(&["q.safetensors", "--sign", "me.key", "--format", "json"]);
+    let mut second: Vec<&str> = second.into_iter().map(|word| if word == "test" { "other" } else { word }).collect();
+    second.extend(["--ledger", "other.jsonl"]);
+    assert_eq!(json(&done(&folder, &second))["signed_by"], signer.as_str());
+    // Two 32-bit sizes, lengthscale and self-test, then the tensors as the file has them.
+    let bytes = done(&folder, &["prior", "export", "p.safetensors", "--lang", "bin"]).stdout;
+    let file = std::fs::read(folder.join("p.safetensors")).unwrap();
+    let header = 8 + u64::from_le_bytes(file[..8].try_into().unwrap()) as usize;
+    assert_eq!(&bytes[16..], &file[header..]);
+    let (m, dim) = (told["features"].as_u64().unwrap(), 2);
+    assert_eq!(bytes[..8], [(m as u32).to_le_bytes(), (dim as u32).to_le_bytes()].concat()[..]);
+    assert_eq!(bytes.len() as u64, 16 + 4 * (m * dim + m + m * (m + 1) / 2));
+}
+
+#[test]
+fn a_disk_without_room_is_found_before_anything_is_charged() {
+    let folder = case("room", 30);
+    std::fs::create_dir(folder.join("full")).unwrap();
+    let mut words = publish(&["full/p.safetensors"]);
+    words.extend(["--features", "1024"]);
+    // A limit on the length of files, as a full disk is.
+    let program = env!("CARGO_BIN_EXE_sordino");
+    let line = format!("ulimit -f 64; trap '' XFSZ; exec {program} {}", words.join(" "));
+    let output = std::process::Command::new("bash").args(["-c", &line]).current_dir(&folder).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("no room for the file") && said.contains("nothing was published"), "{said}");
+    assert!(!folder.join("sordino-ledger.jsonl").exists());
+    assert_eq!(std::fs::read_dir(folder.join("full")).unwrap().count(), 0);
 }

@@ -49,7 +49,7 @@ pub(super) fn seed() -> Vec<u8> {
     }
     let weights = (0..LANDMARKS).map(|place| 0.25 * place as f32 - 1.0).collect();
     let covariance = (0..LANDMARKS).flat_map(|row| (0..=row).map(move |column| if row == column { 0.5 } else { 0.0 }));
-    PriorFile { label, landmarks, weights, covariance: covariance.collect() }.to_bytes()
+    PriorFile::new(label, landmarks, weights, covariance.collect()).expect("a file").to_bytes()
 }
 
 /// As it is, and under a digest that fits.

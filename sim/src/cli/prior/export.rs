@@ -7,7 +7,7 @@ use sordino_host::prior::PriorFile;
 
 use super::file::OfFile;
 use crate::cli::error::CliError;
-use crate::cli::print;
+use crate::cli::{print, print_bytes};
 use crate::text::significant_up;
 
 /// `sordino prior export`.
@@ -27,6 +27,9 @@ enum Language {
     Rust,
     /// A header with arrays
     C,
+    /// Little-endian numbers alone, for a place in flash: M and D as 32-bit numbers, lengthscale, self-test, landmarks, weights,
+    /// covariance
+    Bin,
 }
 
 /// Prints the constants.
@@ -34,10 +37,11 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let file = arguments.of.load()?;
     let dim = file.landmarks.len() / file.features().max(1);
     let lists = [("LANDMARKS", &file.landmarks), ("WEIGHTS", &file.weights), ("COVARIANCE", &file.covariance)];
-    print(&match arguments.lang {
-        Language::Rust => rust(&file, dim, lists),
-        Language::C => c(&file, dim, lists),
-    })
+    match arguments.lang {
+        Language::Rust => print(&rust(&file, dim, lists)),
+        Language::C => print(&c(&file, dim, lists)),
+        Language::Bin => print_bytes(&bin(&file, dim, lists)),
+    }
 }
 
 /// What every reader should know, a line each.
@@ -95,4 +99,11 @@ fn c(file: &PriorFile, dim: usize, lists: [(&str, &Vec<f32>); 3]) -> String {
         out.push_str(&format!("static const float SORDINO_PRIOR_{name}_OF[{}] = {{\n{text}}};\n", list.len()));
     }
     out
+}
+
+fn bin(file: &PriorFile, dim: usize, lists: [(&str, &Vec<f32>); 3]) -> Vec<u8> {
+    let sizes = [file.features() as u32, dim as u32].map(u32::to_le_bytes);
+    let numbers = [file.label.lengthscale, file.label.self_test as f32];
+    let numbers = numbers.iter().chain(lists.into_iter().flat_map(|(_, list)| list)).map(|x| x.to_le_bytes());
+    sizes.into_iter().chain(numbers).flatten().collect()
 }

@@ -6,6 +6,7 @@ use clap::Args;
 use serde_json::Value;
 use sordino_host::prior::PriorFile;
 use sordino_host::prior::worth::{WITH, WITHOUT, Worth, reading, worth};
+use sordino_host::signature::Fingerprint;
 use sordino_host::space::{Goal, Parameter};
 
 use super::file::OfFile;
@@ -33,6 +34,9 @@ pub struct Show {
 pub struct Verify {
     #[command(flatten)]
     of: OfFile,
+    /// The key that must have signed the file, 64 hexadecimal digits
+    #[arg(long, value_name = "FINGERPRINT")]
+    key: Option<Fingerprint>,
 }
 
 /// Prints the label.
@@ -57,11 +61,22 @@ pub fn verify(arguments: &Verify) -> Result<(), CliError> {
     let file = arguments.of.load()?;
     // Whether the numbers are a posterior is found out by a reader.
     worth(&file).map_err(CliError::input)?;
+    let signer = signed_by(&file, arguments.key)?;
     let (digest, epsilon) = (file.digest(), significant(file.label.epsilon, 4));
     print(&format!(
-        "whole: SHA-256 {digest}\nits noise multipliers cost no more than the label says, ε {epsilon}\nnot signed: who \
-         wrote it is not known, compare the digest with the publisher's\n"
+        "whole: SHA-256 {digest}\nits noise multipliers cost no more than the label says, ε {epsilon}\n{signer}\n"
     ))
+}
+
+/// Who signed a file, in words, or that it was not who was asked for.
+fn signed_by(file: &PriorFile, asked: Option<Fingerprint>) -> Result<String, CliError> {
+    match (file.signer(), asked) {
+        (Some(signer), Some(asked)) if signer == asked => Ok(format!("signed by {signer}, as expected")),
+        (Some(signer), Some(asked)) => Err(CliError::failure(format!("signed by {signer}, not by {asked}"))),
+        (None, Some(asked)) => Err(CliError::failure(format!("not signed, and so not by {asked}"))),
+        (Some(signer), None) => Ok(format!("signed by {signer}: compare this with what the publisher says")),
+        (None, None) => Ok("not signed: who wrote it is not known, compare the digest with the publisher's".to_owned()),
+    }
 }
 
 fn simulated_worth(file: &PriorFile) -> Result<Worth, CliError> {
@@ -107,6 +122,7 @@ pub fn text(file: &PriorFile) -> Result<String, CliError> {
     );
     line("worth", worth_in_words(file, &simulated_worth(file)?));
     line("digest", file.digest());
+    line("signed by", file.signer().map_or("nobody".into(), |signer| signer.to_string()));
     Ok(out)
 }
 

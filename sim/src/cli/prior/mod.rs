@@ -36,7 +36,7 @@ enum Question {
     Show(label::Show),
     /// Check that a file is whole and its label possible
     Verify(label::Verify),
-    /// Print a file as constants for a device: a Rust module or a C header
+    /// Print a file as constants for a device: a Rust module, a C header or the numbers alone
     Export(export::Arguments),
 }
 

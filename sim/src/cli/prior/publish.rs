@@ -1,14 +1,17 @@
 //! `sordino prior publish`.
 
-use std::path::PathBuf;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
 use sordino_host::files::read_text;
 use sordino_host::ledger::{Accounting, Ledger, Terms};
+use sordino_host::prior::PriorFile;
 use sordino_host::prior::label::event;
 use sordino_host::prior::publish::{Publication, PublishError, check, noise_multipliers, publish, with_ledger};
 use sordino_host::server::SystemSources;
+use sordino_host::signature::SigningKey;
 use sordino_host::space::{BYTES_MAX, Goal, SpaceFile};
 
 use super::label::{facts, text};
@@ -65,6 +68,10 @@ pub struct Arguments {
     /// Free words for the label
     #[arg(long, value_name = "WORDS")]
     note: Option<String>,
+    /// Sign the file with the key in this one (P-256, PKCS #8 in DER), which is made if it is not there. Keep it, and tell
+    /// others its fingerprint
+    #[arg(long, value_name = "FILE")]
+    sign: Option<PathBuf>,
     #[command(flatten)]
     ledger: LedgerArguments,
     /// The file, which must not exist yet: its name ends with .safetensors
@@ -104,14 +111,19 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     check(&publication, &studies).map_err(told)?;
     let multipliers = noise_multipliers(&publication).map_err(told)?;
     let events: Vec<_> = multipliers.iter().map(|multiplier| event(*multiplier)).collect();
+    let key = arguments.sign.as_deref().map(SigningKey::open).transpose();
+    let key = key.map_err(|error| input(format!("--sign: {error}")))?;
+    room_for(arguments, file.space.parameters().len()).map_err(input)?;
     let ledger = opened(arguments, &events)?;
     note(&format!("{} studies, {} evaluations", studies.len(), studies.iter().map(|s| s.values.len()).sum::<usize>()));
     let sources = SystemSources::new().map_err(CliError::failure)?;
     let (file, ledger) = publish(&publication, &studies, sources, ledger, note).map_err(begun)?;
     let file = with_ledger(file, &ledger);
-    file.save(&arguments.out).map_err(|error| {
-        CliError::failure(format!("{error}; the releases are charged, and the file was not written"))
-    })?;
+    let file = match &key {
+        Some(key) => file.sign(key).map_err(CliError::failure)?,
+        None => file,
+    };
+    saved(&file, &arguments.out)?;
     let spent = ledger.spent().map_err(CliError::failure)?.epsilon;
     let mut facts = facts(&file)?;
     facts["file"] = json!(arguments.out.display().to_string());
@@ -122,6 +134,29 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let (out, spent) = (arguments.out.display(), significant(spent, 4));
     let most = ledger.terms().epsilon_max.map_or(String::new(), |most| format!(" of {most}"));
     print(&format!("{}\n{out} is written; the ledger holds ε {spent}{most}\n", text(&file)?))
+}
+
+/// Refuses a disk without room before anything is charged: writes as much as the file may have, and takes it away.
+fn room_for(arguments: &Arguments, parameters: usize) -> Result<(), String> {
+    let m = arguments.features as usize;
+    // A category of many choices has many coordinates; the label is a few kB.
+    let numbers = m * 16 * parameters + m + m * (m + 1) / 2;
+    let trial = arguments.out.with_extension(format!("{}.room", std::process::id()));
+    let told = |error: std::io::Error| format!("{}: no room for the file: {error}", trial.display());
+    let mut made = std::fs::File::create_new(&trial).map_err(told)?;
+    let written = made.write_all(&vec![1; 4 * numbers + (64 << 10)]).and_then(|()| made.sync_all());
+    written.and(std::fs::remove_file(&trial)).map_err(told)
+}
+
+/// Writes the file; where its place fails after all, beside the system's temporary files, because it is paid for.
+fn saved(file: &PriorFile, out: &Path) -> Result<(), CliError> {
+    let Err(error) = file.save(out) else { return Ok(()) };
+    let other = std::env::temp_dir().join(format!("{}.safetensors", file.digest()));
+    let rescued = match file.save(&other) {
+        Ok(()) => format!("it is at {} instead", other.display()),
+        Err(second) => format!("nor there: {second}; it is lost"),
+    };
+    Err(CliError::failure(format!("{error}; the releases are charged; {rescued}")))
 }
 
 /// An error of the library as one of this command: input unless something was charged.

@@ -5,7 +5,7 @@ use std::process::Command;
 use super::source::{root, sources};
 
 /// `cargo run --release` on a fresh clone builds at most this many crates.
-const CRATES_MAX: usize = 113;
+const CRATES_MAX: usize = 117;
 
 /// Lines of `cargo tree -e features`: no `std` of a crate that would then compute with the system's library.
 fn check_features(tree: &str, crates: &[&str], banned: &[&str]) -> Vec<String> {
@@ -146,8 +146,8 @@ fn check_locks(own: &str, whole: &str) -> Vec<String> {
     locked(own).into_iter().filter_map(differs).collect()
 }
 
-/// Whoever builds a wheel fetches what its lock names: 160 packages at most, where all of the repository are 500.
-const WHEEL_MAX: usize = 160;
+/// Whoever builds a wheel fetches what its lock names: 168 packages at most, where all of the repository are 500.
+const WHEEL_MAX: usize = 168;
 
 #[test]
 fn mended3_the_wheel_has_a_lock_of_its_own_with_the_versions_of_the_repository() {

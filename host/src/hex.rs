@@ -1,4 +1,4 @@
-//! Bytes as hexadecimal text, for people and headers.
+//! Bytes as hexadecimal text, for people, headers and labels.
 
 /// Lower-case hexadecimal digits, two for each byte.
 pub fn hex(bytes: &[u8]) -> String {
