@@ -38,25 +38,29 @@ fn run_answers_with_the_promised_object() {
     assert_eq!(serde_json::to_value(&summary).unwrap(), answer);
     assert_eq!(answer["digest"].as_str().unwrap().len(), 64);
     let methods = answer["methods"].as_array().unwrap();
-    assert_eq!(methods.len(), 10);
+    assert_eq!(methods.len(), 7);
     for (method, read) in methods.iter().zip(&summary.methods) {
         let said = ["digest", "guarantee", "losses", "measures", "name", "neighboring_relation", "regret_at"];
         // Two private methods of one ε pay for different events: the summary says which.
-        let private = !matches!(read.name.as_str(), "ts" | "fts" | "fts-de");
+        let private = !matches!(read.name.as_str(), "alone" | "ts" | "fts");
         let found = keys(method);
         assert!(found.iter().filter(|key| **key != "facts").eq(&said) && found.contains(&"facts") == private);
         if private {
             let event = method["facts"]["event"].as_str().unwrap();
-            let whom = if read.name.contains("prior") { "each of all agents" } else { "each of a secret 0.25 of" };
-            assert!(event.contains("Gaussian releases of multiplier") && event.contains(whom), "{event}");
+            let whom = match read.name.as_str() {
+                "vote" => "1 Gaussian release of multiplier",
+                "dp-fts-de" => "each of a secret 0.25 of",
+                _ => "each of all agents",
+            };
+            assert!(event.contains("Gaussian release") && event.contains(whom), "{event}");
         }
         assert_eq!(keys(&method["measures"][0]), ["mean", "name", "standard_error"]);
         assert!(read.measure("summed_regret").unwrap().mean > 0.0);
         assert_eq!(read.measure("final_regret").unwrap().mean, read.regret_at[&12]);
         assert_eq!(keys(&method["regret_at"]), ["10", "12", "2"]);
         let expected = match read.name.as_str() {
-            "ts" => "nothing released",
-            "fts" | "fts-de" => "none",
+            "alone" | "ts" => "nothing released",
+            "fts" => "none",
             _ => "dp",
         };
         assert_eq!(read.guarantee, expected);
@@ -106,9 +110,13 @@ fn mended_epsilon_by_round_ends_at_the_tight_one_of_the_summary() {
             None => assert!(losses.iter().all(|loss| loss.is_empty()), "{name}"),
             Some(last) => {
                 let losses: Vec<f64> = losses.iter().map(|loss| loss.parse().unwrap()).collect();
-                // One release after each round but the last, or where the prior's plan has one; rounded up.
+                // One release after each round but the last, or where the prior's plan has one, or before the first; rounded up.
                 let rises: Vec<bool> = losses.windows(2).map(|pair| pair[0] < pair[1]).collect();
-                let planned = |round: usize| if name.contains("prior") { [4, 8].contains(&round) } else { round < 12 };
+                let planned = |round: usize| match method.name.as_str() {
+                    "vote" => false,
+                    "dp-fts-de" => round < 12,
+                    _ => [4, 8].contains(&round),
+                };
                 assert_eq!(rises, (1..13).map(planned).collect::<Vec<_>>(), "{losses:?}");
                 assert!(losses.is_sorted() && losses[0] > 0.0, "{losses:?}");
                 assert!(losses[12] >= last && losses[12] < last + 2e-4, "{losses:?} {last}");
@@ -158,8 +166,8 @@ fn drivers_and_threads_leave_equal_folders_and_the_resolved_scenario_repeats_the
     done(&folder, &small(&["--out", "e", "--seed", "1"]));
     let rounds = |name: &str| std::fs::read_to_string(folder.join(name).join("rounds.csv")).unwrap();
     assert_ne!(rounds("a"), rounds("e"));
-    // 2 runs, 10 methods, 13 rounds, and the header; every line has ten fields.
-    assert_eq!(rounds("a").lines().count(), 1 + 2 * 10 * 13);
+    // 2 runs, 7 methods, 13 rounds, and the header; every line has ten fields.
+    assert_eq!(rounds("a").lines().count(), 1 + 2 * 7 * 13);
     assert!(rounds("a").lines().all(|line| line.split(',').count() == 10));
 }
 
@@ -265,8 +273,8 @@ fn report_reads_a_run_folder_back_and_refuses_a_changed_one() {
     assert!(refused("transcript.jsonl", "\"releases\":12", "\"releases\":-1").contains("transcript.jsonl:"));
     assert!(refused("transcript.jsonl", "\"run\":0", "\"run\":7").contains("is not in the transcript"));
     assert!(refused("transcript.jsonl", "\"digest\":\"", "\"digest\":\"0").contains("digest"));
-    assert!(refused("rounds.csv", "0,ts,1,", "0,ts,2,").contains("round 2 is out of order"));
-    assert!(refused("rounds.csv", "0,ts,1,", "0,st,1,").contains("rounds.csv:3"));
+    assert!(refused("rounds.csv", "0,alone,1,", "0,alone,2,").contains("round 2 is out of order"));
+    assert!(refused("rounds.csv", "0,alone,1,", "0,enola,1,").contains("rounds.csv:3"));
     assert!(refused("scenario.toml", "rounds = 12", "rounds = 13").contains("incomplete"));
     assert!(refused("scenario.toml", "rounds = 12", "rounds = 0").contains("scenario.toml:"));
     assert!(nowhere(&folder).contains("is this a run folder?"));

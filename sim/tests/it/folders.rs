@@ -323,8 +323,8 @@ fn the_default_folder_is_small_and_whole() {
     let (small, chained) = (files(&folder.join("a")), files(&folder.join("chained")));
     let of = |name: &str| text(&small[Path::new(name)]);
     let bytes: usize = small.values().map(Vec::len).sum();
-    // With 200 agents, each of two counts may have a digit more: five methods, 10 runs, 40 broadcasts.
-    assert!(bytes + 5 * 10 * 40 * 2 <= 256_000, "{bytes} bytes");
+    // With 200 agents, each of two counts may have a digit more: 10 runs, 40 broadcasts and two times six and one.
+    assert!(bytes + 10 * (40 + 2 * 6 + 1) * 2 <= 256_000, "{bytes} bytes");
     let readme = of("README.md");
     for name in small.keys().map(|path| path.to_str().unwrap()).filter(|name| ![".lock", "README.md"].contains(name)) {
         assert!(readme.contains(&format!("| `{name}` |")), "{name}");
@@ -333,8 +333,8 @@ fn the_default_folder_is_small_and_whole() {
         assert!(readme.contains(&format!("`{column}`")), "{column}");
     }
     // Every round of every method and run, every charge.
-    let releases = 10 * (5 * 40 + 2 * 6);
-    assert_eq!((of("rounds.csv").lines().count(), charges(of("ledger.jsonl"))), (1 + 10 * 10 * 41, releases));
+    let releases = 10 * (40 + 2 * 6 + 1);
+    assert_eq!((of("rounds.csv").lines().count(), charges(of("ledger.jsonl"))), (1 + 10 * 7 * 41, releases));
     // The chain changes one file; both folders can be read.
     let differing: Vec<_> = small.keys().filter(|name| small[*name] != chained[*name]).collect();
     assert_eq!(differing, [Path::new("transcript.jsonl")]);

@@ -155,7 +155,14 @@ fn explain_says_who_from_whom_for_every_shipped_scenario() {
         }
     }
     let federated = done(&folder, "privacy explain default");
-    for needed in ["Not from the server", "Zero-out", "200 agents", "PLD (tight)", "With fts, fts-de: nobody"] {
+    for needed in [
+        "Not from the server",
+        "Zero-out",
+        "200 agents",
+        "PLD (tight)",
+        "With fts: nobody",
+        "With alone, ts: nothing leaves",
+    ] {
         assert!(federated.contains(needed), "{needed}: {federated}");
     }
     // Both events, each with its methods and its ε.
@@ -164,7 +171,9 @@ fn explain_says_who_from_whom_for_every_shipped_scenario() {
         "With prior-noise, dp-prior: 6 releases, after the rounds [0, 0, 0, 4, 8, 16]. Every agent enters each",
         "prior-noise, dp-prior: ε = 7.05",
         "after 6 releases by PLD (exact; what the budget's filter counts)",
-        "dp-fts-de, pure-noise, uniform-weights, global-init: ε = 7.05",
+        "With vote: 1 release, of one vote of every agent",
+        "vote: ε = 7.054 at δ = 0.00294 after 1 release by PLD",
+        "- dp-fts-de: ε = 7.05",
     ] {
         assert!(federated.contains(needed), "{needed}: {federated}");
     }

@@ -21,7 +21,7 @@ fn default_is_the_published_experiment() {
     let scenario = Shipped::find("default").unwrap().parse(&[]).unwrap();
     let (federation, surrogate, privacy) = (&scenario.federation, &scenario.surrogate, &scenario.privacy);
     assert_eq!((federation.agents, federation.rounds, federation.initial_points), (200, 40, 10));
-    assert_eq!((federation.regions(), federation.methods.len(), scenario.runs), (2, 10, 10));
+    assert_eq!((federation.regions(), federation.methods.len(), scenario.runs), (2, 7, 10));
     assert_eq!((surrogate.features, surrogate.regularization, surrogate.kernel.lengthscale), (50, 0.01, 0.03));
     assert_eq!(
         (privacy.sampling_probability, privacy.noise_multiplier.value(), privacy.clipping_norm.value()),
@@ -72,11 +72,11 @@ const REFUSALS: &[(&str, &str, &str)] = &[
         "my.toml:21: `federation.splits = [2, 2]` is not admissible; admissible: a list of 1 whole numbers from 1 to 64, one for each dimension",
     ),
     (
-        "\"ts\", \"fts\"",
+        "\"ts\", \"vote\"",
         "\"ts\", \"ts\"",
         "my.toml:23: `federation.methods = \"ts\"` is not admissible; admissible: every name at most once",
     ),
-    ("\"ts\", \"fts\"", "\"ts\", \"ftss\"", "admissible: \"ts\", \"fts\", \"fts-de\""),
+    ("\"ts\", \"vote\"", "\"ts\", \"ftss\"", "admissible: \"ts\", \"fts\", \"fts-de\""),
     (
         "lengthscale = 0.03",
         "lengthscale = nan",

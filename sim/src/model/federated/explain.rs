@@ -149,8 +149,9 @@ fn cost(scenario: &Scenario) -> Result<Vec<String>, AccountantError> {
                 Err(error) => return Err(error),
             };
             said.push(format!(
-                "{names}: {epsilon} at δ = {} after {releases} releases by {name} ({}).",
+                "{names}: {epsilon} at δ = {} after {releases} release{} by {name} ({}).",
                 significant(p.delta, 3),
+                if releases == 1 { "" } else { "s" },
                 what.unwrap_or(quality)
             ));
         }

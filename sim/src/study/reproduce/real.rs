@@ -1,11 +1,12 @@
 //! Real data of many agents, compiled in: where private sharing pays and where it does not (`docs/real-data.md`).
 //!
-//! Bands are loose and test both sides: sharing pays only if the method beats both `ts` and its pure-noise twin.
+//! Bands are loose and test both sides: sharing pays over the paper's agents only if the method beats both `ts` and its
+//! pure-noise twin. `alone` and `vote` stand beside them, without a band: what is said of sharing is said against `alone`.
 
 use super::variants::{Comparison, variant};
 use super::{Band, Experiment, Options, Outcome, ReproduceError};
 use crate::scenario::Method;
-use crate::scenario::method::{DP_FTS_DE, DP_PRIOR, PRIOR, PRIOR_NOISE, TS};
+use crate::scenario::method::{ALONE, DP_FTS_DE, DP_PRIOR, PRIOR, PRIOR_NOISE, TS, VOTE};
 
 /// The catalogue's entries.
 pub const EXPERIMENTS: &[Experiment] = &[
@@ -32,8 +33,8 @@ pub const EXPERIMENTS: &[Experiment] = &[
     },
 ];
 
-const ALL: &[Method] = &[TS, DP_FTS_DE, PRIOR, PRIOR_NOISE, DP_PRIOR];
-const PRIVATE: &[Method] = &[DP_FTS_DE, PRIOR_NOISE, DP_PRIOR];
+const ALL: &[Method] = &[ALONE, TS, VOTE, DP_FTS_DE, PRIOR, PRIOR_NOISE, DP_PRIOR];
+const PRIVATE: &[Method] = &[VOTE, DP_FTS_DE, PRIOR_NOISE, DP_PRIOR];
 /// The variant whose ε is below 1.
 const BELOW_ONE: &str = "ε < 1";
 
@@ -53,7 +54,7 @@ fn wages(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
 }
 
 /// Bands on the regret of `dp-prior` over that of `ts` and of `prior-noise`, in the scenario as it is and below ε = 1;
-/// `ts` is taken from the first variant.
+/// `alone` and `ts`, which release nothing, are taken from the first variant.
 fn measured(
     scenario: &'static str,
     below_one: &'static [&'static str],
@@ -63,7 +64,8 @@ fn measured(
 ) -> Result<Outcome, ReproduceError> {
     let variants = [variant("", &[], ALL), variant(BELOW_ONE, below_one, PRIVATE)];
     let all = Comparison::execute(scenario, &variants, options, runs)?;
-    let at = |variant: &'static str, method: Method| (if method == TS { "" } else { variant }, method);
+    let alone = |method| [ALONE, TS].contains(&method);
+    let at = |variant: &'static str, method: Method| (if alone(method) { "" } else { variant }, method);
     let mut bands = Vec::new();
     for (variant, bounds) in ["", BELOW_ONE].into_iter().zip(bounds) {
         for (method, (low, high)) in [TS, PRIOR_NOISE].into_iter().zip(bounds) {
@@ -72,7 +74,8 @@ fn measured(
         }
     }
     bands.extend(["", BELOW_ONE].map(|variant| all.equal_loss_band(variant, DP_PRIOR, DP_FTS_DE)));
-    let pairs = ["", BELOW_ONE].into_iter().flat_map(|variant| [TS, PRIOR_NOISE, DP_FTS_DE].map(|of| (variant, of)));
+    let rivals = [ALONE, VOTE, TS, PRIOR_NOISE, DP_FTS_DE];
+    let pairs = ["", BELOW_ONE].into_iter().flat_map(|variant| rivals.map(|of| (variant, of)));
     let mut remarks: Vec<String> =
         pairs.map(|(variant, of)| all.difference((variant, DP_PRIOR), at(variant, of))).collect();
     remarks.push(all.difference(("", DP_PRIOR), ("", PRIOR)));
