@@ -222,7 +222,7 @@ impl<'a, T: Scalar> PublicPrior<'a, T> {
     /// **Parameters**: `candidates` C × D numbers, `out` 2C, `scratch` M. **Errors**: [`PublicPriorError::Length`].
     /// **Cost**: C·M² multiply-adds, C·M exponentials.
     pub fn moments(&self, candidates: &[T], out: &mut [T], scratch: &mut [T]) -> Result<(), PublicPriorError> {
-        let (count, dim) = (candidates.len() / self.dim(), self.dim());
+        let (count, dim) = (candidates.len() / self.dim().max(1), self.dim());
         let lengths = [
             ("candidates", candidates.len(), count * dim),
             ("moments", out.len(), 2 * count),
