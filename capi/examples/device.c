@@ -1,5 +1,6 @@
-/* A Gaussian process, an optimizer, a reporter, an agent of a federation and its frames, each in static memory. It prints
- * a digest of what every one of them answered: `examples/reference.rs` makes the same calls in Rust and prints the same lines.
+/* A Gaussian process, an optimizer, a prior file and a search with it, a reporter, an agent of a federation and its frames,
+ * each in static memory. It prints a digest of what every one of them answered: `examples/reference.rs` makes the same calls
+ * in Rust and prints the same lines.
  *
  * `cargo xtask c` runs it on this machine and on a Cortex-M4F in QEMU. The entropy here is a counter, so that the digests
  * can be compared: it protects nobody. */
@@ -186,6 +187,102 @@ static int optimizer(void) {
     return given_up(memory, sizeof memory, settings, &chip, &flash);
 }
 
+/* What `sordino prior export --lang c` writes as constants: landmarks in the square, and what is known at them. */
+enum { LANDMARKS = 8, CANDIDATES = 20, TOLD = 10 };
+
+static float file_landmarks[2 * LANDMARKS], file_weights[LANDMARKS], file_covariance[SORDINO_PACKED(LANDMARKS)];
+static float file_factor[SORDINO_PACKED(LANDMARKS)], list[2 * CANDIDATES], said[2 * CANDIDATES];
+
+static sordino_prior_numbers file(void) {
+    sordino_prior_numbers numbers = {2, 0.3f, 4.0f, file_landmarks, 2 * LANDMARKS, file_weights, LANDMARKS,
+                                     file_covariance, SORDINO_PACKED(LANDMARKS), NULL, 0};
+    for (uint32_t i = 0; i < LANDMARKS; i++) {
+        file_landmarks[2 * i] = ((float)(i * 3 % 8) + 0.5f) / 8.0f;
+        file_landmarks[2 * i + 1] = ((float)(i * 5 % 8) + 0.5f) / 8.0f;
+        file_weights[i] = (float)(i * 7 % 8) * 0.25f - 0.75f;
+        for (uint32_t j = 0; j <= i; j++) {
+            file_covariance[SORDINO_PACKED(i) + j] = i == j ? 0.125f : i == j + 1 ? 0.015625f : 0.0f;
+        }
+    }
+    for (uint32_t i = 0; i < CANDIDATES; i++) {
+        list[2 * i] = ((float)(i * 7 % 20) + 0.5f) / 20.0f;
+        list[2 * i + 1] = ((float)(i * 3 % 20) + 0.5f) / 20.0f;
+    }
+    return numbers;
+}
+
+/* A search in slices, with a reset after six observations: what was told is in `flash` then, and nothing else. */
+static int search(const sordino_prior *prior, const float *moments, uint64_t *digest) {
+    _Alignas(SORDINO_ALIGN) static uint8_t memory[SORDINO_NEWCOMER_SIZE(LANDMARKS, TOLD, 1)];
+    static sordino_newcomer_entry flash[TOLD];
+    sordino_newcomer_settings settings;
+    sordino_newcomer *newcomer;
+    uint32_t candidate;
+    float mean;
+    int32_t status;
+    OK(sordino_newcomer_usual(2, TOLD, list, 2 * CANDIDATES, &settings));
+    settings.moments = moments;
+    settings.moments_len = moments == NULL ? 0 : 2 * CANDIDATES;
+    OK(sordino_newcomer_open(memory, sizeof memory, &settings, prior, NULL, 0, &newcomer, NULL));
+    for (uint32_t i = 0; i < TOLD; i++) {
+        if (i == 6) {
+            OK(sordino_newcomer_open(memory, sizeof memory, &settings, prior, flash, i, &newcomer, NULL));
+        }
+        while ((status = sordino_newcomer_suggest(newcomer, 5, &candidate)) == SORDINO_STATUS_PENDING) {
+            /* Here a watchdog is fed. */
+        }
+        OK(status);
+        float away = list[2 * candidate] - 0.3f;
+        flash[i].candidate = candidate;
+        flash[i].value = 700.0f - 30.0f * away * away - 20.0f * list[2 * candidate + 1];
+        OK(sordino_newcomer_observe(newcomer, candidate, flash[i].value));
+        fold(digest, (float)candidate);
+        fold(digest, flash[i].value);
+    }
+    OK(sordino_newcomer_best(newcomer, &candidate, &mean));
+    fold(digest, (float)candidate);
+    fold(digest, mean);
+    return 0;
+}
+
+/* The file with its factor in memory, and with both tables as a device has them in flash: the same questions. Then alone. */
+static int prior(void) {
+    _Alignas(SORDINO_ALIGN) static uint8_t memory[SORDINO_PRIOR_SIZE(LANDMARKS)], small[SORDINO_PRIOR_HEAD];
+    static float scratch[SORDINO_PACKED(LANDMARKS)];
+    sordino_prior_numbers numbers = file();
+    sordino_prior *attached;
+    uint64_t digest = EMPTY, again = EMPTY;
+    uint32_t reading;
+    int line;
+    OK(sordino_prior_attach(memory, sizeof memory, &numbers, NULL, 0, &attached, NULL));
+    OK(sordino_prior_describe(attached, &reading, NULL, NULL));
+    if (reading != SORDINO_READING_TRUSTED) {
+        return __LINE__;
+    }
+    OK(sordino_prior_factor(attached, file_factor, SORDINO_PACKED(LANDMARKS)));
+    OK(sordino_prior_moments(attached, list, CANDIDATES, said, scratch, LANDMARKS));
+    if ((line = search(attached, NULL, &digest)) != 0) {
+        return line;
+    }
+    numbers.factor = file_factor;
+    numbers.factor_len = SORDINO_PACKED(LANDMARKS);
+    OK(sordino_prior_attach(small, sizeof small, &numbers, scratch, SORDINO_PACKED(LANDMARKS), &attached, NULL));
+    if ((line = search(attached, said, &again)) != 0 || digest != again) {
+        return line != 0 ? line : __LINE__;
+    }
+    if ((line = search(NULL, NULL, &digest)) != 0) {
+        return line;
+    }
+    for (uint32_t i = 0; i < SORDINO_PACKED(LANDMARKS); i++) {
+        fold(&digest, file_factor[i]);
+    }
+    for (uint32_t i = 0; i < 2 * CANDIDATES; i++) {
+        fold(&digest, said[i]);
+    }
+    tell("prior", digest);
+    return 0;
+}
+
 /* Two reports of epsilon 0.5 are paid for; a third is refused, also after a reset. */
 static int reporter(void) {
     _Alignas(SORDINO_ALIGN) static uint8_t memory[SORDINO_REPORTER_SIZE];
@@ -345,7 +442,9 @@ static int sizes(void) {
         for (uint32_t n = 1; n <= 64; n++) {
             if (sordino_gp_size(dim, n) != SORDINO_GP_SIZE(dim, n) ||
                 sordino_optimizer_size(dim, n) != SORDINO_OPTIMIZER_SIZE(dim, n) ||
-                sordino_agent_size(dim, n, n + 3) != SORDINO_AGENT_SIZE(dim, n, n + 3)) {
+                sordino_agent_size(dim, n, n + 3) != SORDINO_AGENT_SIZE(dim, n, n + 3) ||
+                sordino_prior_size(n) != SORDINO_PRIOR_SIZE(n) ||
+                sordino_newcomer_size(n - 1, 2 * dim, n) != SORDINO_NEWCOMER_SIZE(n - 1, 2 * dim, n)) {
                 return __LINE__;
             }
         }
@@ -372,8 +471,8 @@ int device(void) {
     static const struct {
         const char *name;
         int (*run)(void);
-    } parts[] = {{"sizes", sizes},       {"gp", process},   {"optimizer", optimizer}, {"reporter", reporter},
-                 {"agent", agent}, {"member", member}, {"frames", frames}};
+    } parts[] = {{"sizes", sizes},       {"gp", process},   {"optimizer", optimizer}, {"prior", prior},
+                 {"reporter", reporter}, {"agent", agent}, {"member", member}, {"frames", frames}};
     if (sordino_version() != SORDINO_VERSION) {
         say("header and library are of different versions");
         return 1;

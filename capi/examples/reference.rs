@@ -9,6 +9,7 @@ use sordino_core::federated::*;
 use sordino_core::kernel::{Stationary, StationaryKernel};
 use sordino_core::local::{Reporter, ReporterInput, ReporterOutput, ReporterState};
 use sordino_core::optimizer::{self, Optimizer, Settings};
+use sordino_core::prior::{self, Newcomer, NewcomerSettings, PriorNumbers, PublicPrior};
 use sordino_core::privacy::mechanism::laplace::ClampedLaplace;
 use sordino_core::privacy::{Charge, Epsilon, Ledger, Private};
 use sordino_core::rand_core::{TryCryptoRng, TryRng};
@@ -103,6 +104,61 @@ fn optimizer() -> Outcome<u64> {
     let (best, mean) = optimizer.best().ok_or("nothing observed")?;
     fold.add(&best);
     fold.add(&[mean]);
+    Ok(fold.0)
+}
+
+const LANDMARKS: usize = 8;
+const TOLD: usize = 10;
+
+/// Questions, values and what is best.
+fn search(list: &[f32], prior: Option<&PublicPrior<'_, f32>>, fold: &mut Fold) -> Outcome {
+    let storage = vec![0.0; prior::storage_len(prior.map_or(0, PublicPrior::count), TOLD, 7)];
+    let mut newcomer = Newcomer::new(list, 2, prior, NewcomerSettings::default(), TOLD, storage)?;
+    for _ in 0..TOLD {
+        let candidate = newcomer.suggest();
+        let away = list[2 * candidate] - 0.3;
+        let value = 700.0 - 30.0 * away * away - 20.0 * list[2 * candidate + 1];
+        newcomer.observe(candidate, value)?;
+        fold.add(&[candidate as f32, value]);
+    }
+    let (best, mean) = newcomer.best().ok_or("nothing observed")?;
+    fold.add(&[best as f32, mean]);
+    Ok(())
+}
+
+/// A search with a prior file and one without.
+fn prior_file() -> Outcome<u64> {
+    let points = |count: u8, first: u8, second: u8| -> Vec<f32> {
+        let at = |i: u8, step: u8| {
+            (f32::from((u16::from(i) * u16::from(step) % u16::from(count)) as u8) + 0.5) / f32::from(count)
+        };
+        (0..count).flat_map(|i| [at(i, first), at(i, second)]).collect()
+    };
+    let (landmarks, list) = (points(LANDMARKS as u8, 3, 5), points(20, 7, 3));
+    let weights: Vec<f32> = (0..LANDMARKS as u8).map(|i| f32::from(i * 7 % 8) * 0.25 - 0.75).collect();
+    let entry = |i: usize, j: usize| match i - j {
+        0 => 0.125,
+        1 => 0.015625,
+        _ => 0.0,
+    };
+    let covariance: Vec<f32> = (0..LANDMARKS).flat_map(|i| (0..=i).map(move |j| entry(i, j))).collect();
+    let numbers = PriorNumbers {
+        dim: 2,
+        landmarks: &landmarks,
+        lengthscale: 0.3,
+        weights: &weights,
+        covariance: &covariance,
+        self_test: 4.0,
+    };
+    let mut storage = vec![0.0; prior::attach_len(LANDMARKS)];
+    let prior = PublicPrior::attach(numbers, &mut storage)?;
+    let mut fold = Fold::new();
+    search(&list, Some(&prior), &mut fold)?;
+    search(&list, None, &mut fold)?;
+    fold.add(prior.factor());
+    let mut moments = vec![0.0; list.len()];
+    prior.moments(&list, &mut moments, &mut [0.0; LANDMARKS])?;
+    fold.add(&moments);
     Ok(fold.0)
 }
 
@@ -226,6 +282,7 @@ fn member() -> Outcome<u64> {
 fn main() -> Outcome {
     println!("gp {:016x}", process()?);
     println!("optimizer {:016x}", optimizer()?);
+    println!("prior {:016x}", prior_file()?);
     println!("reporter {:016x}", reporter()?);
     println!("agent {:016x}", agent()?);
     println!("member {:016x}", member()?);

@@ -40,6 +40,11 @@
  * drop_oldest for any number of both, where `fits` is SORDINO_OPTIMIZER_RING. */
 #define SORDINO_OPTIMIZER_SLOTS(capacity, fits) ((size_t)(capacity) + (size_t)(fits))
 #define SORDINO_LARGER(a, b) ((a) > (b) ? (a) : (b))
+#define SORDINO_PRIOR_SIZE(landmarks) (SORDINO_PRIOR_HEAD + 4 * SORDINO_PACKED(landmarks))
+#define SORDINO_NEWCOMER_SIZE(landmarks, capacity, width) \
+    (SORDINO_NEWCOMER_HEAD + \
+     4 * (2 * SORDINO_PACKED(capacity) + (size_t)(capacity) * ((size_t)(landmarks) + 5) + \
+          SORDINO_LARGER((size_t)(landmarks), (size_t)(capacity)) + ((size_t)(capacity) + 3) * (size_t)(width)))
 #define SORDINO_WEIGHTS(features) \
     SORDINO_LARGER(((size_t)(features) / 2) * (size_t)(features) + SORDINO_PACKED((features) / 2) + 2 * ((size_t)(features) / 2), \
                    SORDINO_PACKED(features) + 2 * (size_t)(features))
@@ -142,6 +147,11 @@
 #define SORDINO_ALIGN 8
 
 /**
+ * Bytes before the numbers of a newcomer.
+ */
+#define SORDINO_NEWCOMER_HEAD 768
+
+/**
  * Candidates that sordino_optimizer_suggest_among may be given, at most.
  */
 #define SORDINO_CANDIDATES_MAX 10000
@@ -170,6 +180,36 @@
  * The acquisition that asks where mean + width * standard deviation is largest.
  */
 #define SORDINO_UPPER_CONFIDENCE_BOUND 1
+
+/**
+ * Bytes before the numbers of a prior file; all of its memory where the factor of its landmarks is given.
+ */
+#define SORDINO_PRIOR_HEAD 192
+
+/**
+ * The most landmarks of a prior file.
+ */
+#define SORDINO_LANDMARKS_MAX 4096
+
+/**
+ * A search without a file.
+ */
+#define SORDINO_READING_ALONE 0
+
+/**
+ * The self-test is below -1 or no number: the search is that without the file.
+ */
+#define SORDINO_READING_UNREAD 1
+
+/**
+ * The self-test is from -1 to 1: three questions without the file, then with it.
+ */
+#define SORDINO_READING_DOUBTED 2
+
+/**
+ * The self-test is 1 or more: the search begins where the file believes the best.
+ */
+#define SORDINO_READING_TRUSTED 3
 
 /**
  * Bytes of memory a reporter takes.
@@ -283,11 +323,11 @@ enum sordino_status
      */
     SORDINO_STATUS_FULL = -10,
     /**
-     * The point is determined by the others at working precision.
+     * The point, or a landmark of a prior file, is determined by the others at working precision.
      */
     SORDINO_STATUS_SINGULAR = -11,
     /**
-     * There is no observation, or no piece of a frame, of this index.
+     * There is no observation, no candidate, or no piece of a frame, of this index.
      */
     SORDINO_STATUS_INDEX = -12,
     /**
@@ -395,9 +435,19 @@ typedef struct sordino_agent sordino_agent;
 typedef struct sordino_gp sordino_gp;
 
 /**
+ * A search over a list of candidates; it maximises.
+ */
+typedef struct sordino_newcomer sordino_newcomer;
+
+/**
  * An optimizer that maximises over a box.
  */
 typedef struct sordino_optimizer sordino_optimizer;
+
+/**
+ * A prior file that was checked.
+ */
+typedef struct sordino_prior sordino_prior;
 
 /**
  * A frame that comes in pieces, from one sender.
@@ -682,6 +732,64 @@ typedef struct sordino_gp_settings {
 } sordino_gp_settings;
 
 /**
+ * What a newcomer is told beforehand; sordino_newcomer_usual fills in what nobody needs to choose.
+ */
+typedef struct sordino_newcomer_settings {
+    /**
+     * Coordinates of a candidate, 1 to SORDINO_DIM_MAX; with a file as many as it has.
+     */
+    uint32_t dim;
+    /**
+     * Observations there is room for, 1 to SORDINO_CAPACITY_MAX.
+     */
+    uint32_t capacity;
+    /**
+     * Candidates that are looked at together, 1 to SORDINO_CANDIDATES_MAX: 1 is enough with a file that is trusted; else
+     * every hypothesis is computed again for as many. No width changes a question.
+     */
+    uint32_t width;
+    /**
+     * Of the first three questions where no file is trusted; any number.
+     */
+    uint32_t seed;
+    /**
+     * Noise variance of an evaluation as a fraction of the squared scale of the function, 1e-6 to 1: 1e-3 as usual, 1e-2 where
+     * evaluations would give another value the next time.
+     */
+    double noise_fraction;
+    /**
+     * Candidates one after the other, coordinates from 0 to 1; a candidate's name is its index.
+     */
+    const float *candidates;
+    /**
+     * `dim` times 1 to SORDINO_CANDIDATES_MAX.
+     */
+    size_t candidates_len;
+    /**
+     * What sordino_prior_moments says of them, or NULL: then it is computed at every question.
+     */
+    const float *moments;
+    /**
+     * 2 times the number of candidates, or 0.
+     */
+    size_t moments_len;
+} sordino_newcomer_settings;
+
+/**
+ * What a newcomer was told: a candidate and its value.
+ */
+typedef struct sordino_newcomer_entry {
+    /**
+     * Index of the candidate.
+     */
+    uint32_t candidate;
+    /**
+     * Its value, in the user's unit.
+     */
+    float value;
+} sordino_newcomer_entry;
+
+/**
  * What an optimizer is told beforehand; sordino_optimizer_usual fills in what is good enough for a first run.
  */
 typedef struct sordino_optimizer_settings {
@@ -742,6 +850,56 @@ typedef struct sordino_optimizer_settings {
  * is the largest posterior mean at an observed point. Negative infinity: not at all. It should be smooth.
  */
 typedef float (*sordino_rule)(void *context, float mean, float variance, float best);
+
+/**
+ * The numbers of a prior file, as `sordino prior export --lang c` writes them. Lengths are in numbers, not in bytes.
+ */
+typedef struct sordino_prior_numbers {
+    /**
+     * Coordinates of a landmark, 1 to SORDINO_DIM_MAX.
+     */
+    uint32_t dim;
+    /**
+     * Lengthscale of the file's kernel, positive.
+     */
+    float lengthscale;
+    /**
+     * The file's self-test: it says how the file is read (SORDINO_READING_*).
+     */
+    float self_test;
+    /**
+     * Landmarks one after the other, from 0 to 1: at most SORDINO_LANDMARKS_MAX of `dim` coordinates.
+     */
+    const float *landmarks;
+    /**
+     * `dim` times the number of landmarks.
+     */
+    size_t landmarks_len;
+    /**
+     * A weight for each landmark.
+     */
+    const float *weights;
+    /**
+     * The number of landmarks.
+     */
+    size_t weights_len;
+    /**
+     * Covariance of the weights: the lower triangle, row by row.
+     */
+    const float *covariance;
+    /**
+     * SORDINO_PACKED of the number of landmarks.
+     */
+    size_t covariance_len;
+    /**
+     * What sordino_prior_factor says of this file, or NULL: then it is computed, and kept in the object's memory.
+     */
+    const float *factor;
+    /**
+     * SORDINO_PACKED of the number of landmarks, or 0.
+     */
+    size_t factor_len;
+} sordino_prior_numbers;
 
 /**
  * What a reporter is told beforehand; all of it public.
@@ -1095,6 +1253,97 @@ sordino_status sordino_gp_clear(struct sordino_gp *gp);
 sordino_status sordino_gp_describe(const struct sordino_gp *gp, uint32_t *rows, float *log_likelihood);
 
 /**
+ * Bytes of memory a newcomer takes, as SORDINO_NEWCOMER_SIZE, with a file of so many landmarks, 0 without one; 0 if a number
+ * is out of range.
+ */
+size_t sordino_newcomer_size(uint32_t landmarks,
+                             uint32_t capacity,
+                             uint32_t width);
+
+/**
+ * The usual settings: width 1, seed 0, a noise fraction of 1e-3, no moments.
+ *
+ * Pointers: `settings` is NULL or points to one value; `candidates` is not looked at.
+ */
+sordino_status sordino_newcomer_usual(uint32_t dim,
+                                      uint32_t capacity,
+                                      const float *candidates,
+                                      size_t candidates_len,
+                                      struct sordino_newcomer_settings *settings);
+
+/**
+ * Builds a search in `memory` of `len` bytes, tells it again what `log` of `log_len` entries says, oldest first, and writes
+ * its address to `newcomer`. `prior` is the file to begin with, or NULL; `log` is NULL and 0 for a search that begins;
+ * `refusal` may be NULL.
+ *
+ * The state is the log: after a reset the same entries in the same order give the same questions, bit for bit. A program
+ * that must survive one stores an entry before it tells it.
+ *
+ * Pointers: `memory` is NULL or points to `len` bytes that nobody else uses while the object is used; `prior` is NULL
+ * or what sordino_prior_attach wrote, and its memory stays as it is while the newcomer is used, as do the lists of
+ * the settings, which are NULL or point to as many numbers as are named beside them; `log` is NULL or points to
+ * `log_len` entries; the other pointers are NULL or point to one value.
+ */
+sordino_status sordino_newcomer_open(void *memory,
+                                     size_t len,
+                                     const struct sordino_newcomer_settings *settings,
+                                     const struct sordino_prior *prior,
+                                     const struct sordino_newcomer_entry *log,
+                                     size_t log_len,
+                                     struct sordino_newcomer **newcomer,
+                                     struct sordino_refusal *refusal);
+
+/**
+ * The candidate to evaluate next: its index to `candidate`. At most `evaluations` more are made, at least one: an evaluation
+ * is a hypothesis that is weighed, or a candidate under one; SORDINO_STATUS_PENDING until the search is done, with the same
+ * candidate whatever the slices are. One that was told is not asked again while another is left.
+ *
+ * Pointers: `newcomer` is NULL or what sordino_newcomer_open wrote; `candidate` is NULL or points to one number.
+ */
+sordino_status sordino_newcomer_suggest(struct sordino_newcomer *newcomer,
+                                        uint32_t evaluations,
+                                        uint32_t *candidate);
+
+/**
+ * Tells the value `y` of a candidate, asked for or not, for the first time or again. SORDINO_STATUS_INDEX,
+ * SORDINO_STATUS_NOT_FINITE and SORDINO_STATUS_FULL change nothing.
+ *
+ * Pointers: `newcomer` is NULL or what sordino_newcomer_open wrote.
+ */
+sordino_status sordino_newcomer_observe(struct sordino_newcomer *newcomer, uint32_t candidate, float y);
+
+/**
+ * The candidate to use: the one of those that were told whose posterior mean is largest, and that mean in the user's unit.
+ * SORDINO_STATUS_INDEX if nothing was told. `mean` may be NULL. A suggestion that is not done begins again.
+ *
+ * Pointers: `newcomer` is NULL or what sordino_newcomer_open wrote; `candidate` and `mean` are NULL or point to one
+ * number.
+ */
+sordino_status sordino_newcomer_best(struct sordino_newcomer *newcomer,
+                                     uint32_t *candidate,
+                                     float *mean);
+
+/**
+ * Observations told, candidates, and how the file is read (SORDINO_READING_*); each may be NULL.
+ *
+ * Pointers: `newcomer` is NULL or what sordino_newcomer_open wrote; the other pointers are NULL or point to one
+ * value.
+ */
+sordino_status sordino_newcomer_describe(const struct sordino_newcomer *newcomer,
+                                         uint32_t *observations,
+                                         uint32_t *candidates,
+                                         uint32_t *reading);
+
+/**
+ * Entry `index` of what was told, oldest first, from 0 on. SORDINO_STATUS_INDEX behind the last.
+ *
+ * Pointers: `newcomer` is NULL or what sordino_newcomer_open wrote; `entry` is NULL or points to one value.
+ */
+sordino_status sordino_newcomer_told(const struct sordino_newcomer *newcomer,
+                                     size_t index,
+                                     struct sordino_newcomer_entry *entry);
+
+/**
  * Builds an optimizer in `memory` of `len` bytes, tells it again what its flash holds, and writes its address to
  * `optimizer`. `flash` and `refusal` may be NULL.
  *
@@ -1264,6 +1513,70 @@ size_t sordino_optimizer_size(uint32_t dim, uint32_t capacity);
 sordino_status sordino_optimizer_usual(uint32_t dim,
                                        uint32_t capacity,
                                        struct sordino_optimizer_settings *settings);
+
+/**
+ * Bytes of memory a prior file takes, as SORDINO_PRIOR_SIZE, without a factor that is given; 0 if `landmarks` is out of
+ * range.
+ */
+size_t sordino_prior_size(uint32_t landmarks);
+
+/**
+ * Checks the numbers of a prior file, builds it in `memory` of `len` bytes, and writes its address to `prior`. `refusal`
+ * may be NULL. It is called once, after a reset say; the numbers stay where they are.
+ *
+ * Without a factor `scratch` may be NULL and the memory holds SORDINO_PRIOR_SIZE bytes. With one it holds
+ * SORDINO_PRIOR_HEAD, and `scratch` of SORDINO_PACKED(landmarks) numbers is free afterwards, for a newcomer say.
+ *
+ * SORDINO_STATUS_RANGE names the list, the number and what it may be, NaN included, SORDINO_STATUS_LENGTH is a list of another
+ * length, SORDINO_STATUS_SINGULAR two landmarks that are nearly the same.
+ *
+ * Pointers: `memory` is NULL or points to `len` bytes that nobody else uses while the object is used; `numbers`,
+ * `prior` and `refusal` are NULL or point to one value, its lists NULL or points to as many numbers as are named
+ * beside them, which stay as they are while the object, or a newcomer with it, is used; `scratch` is NULL or points
+ * to `scratch_len` numbers.
+ */
+sordino_status sordino_prior_attach(void *memory,
+                                    size_t len,
+                                    const struct sordino_prior_numbers *numbers,
+                                    float *scratch,
+                                    size_t scratch_len,
+                                    struct sordino_prior **prior,
+                                    struct sordino_refusal *refusal);
+
+/**
+ * How the file is read (SORDINO_READING_*), its landmarks and their coordinates; each may be NULL.
+ *
+ * Pointers: `prior` is NULL or what sordino_prior_attach wrote; the other pointers are NULL or point to one value.
+ */
+sordino_status sordino_prior_describe(const struct sordino_prior *prior,
+                                      uint32_t *reading,
+                                      uint32_t *landmarks,
+                                      uint32_t *dim);
+
+/**
+ * The factor of the landmarks to `factor`, SORDINO_PACKED(landmarks) numbers: kept as constants, they save as much memory
+ * in sordino_prior_attach. They are the same bits on every machine.
+ *
+ * Pointers: `prior` is NULL or what sordino_prior_attach wrote; `factor` is NULL or points to `len` numbers.
+ */
+sordino_status sordino_prior_factor(const struct sordino_prior *prior,
+                                    float *factor,
+                                    size_t len);
+
+/**
+ * What the file says of every candidate, its mean and its variance, to `moments` of 2 times `count` numbers. A newcomer that
+ * is given them, in flash say, answers a few times faster. `candidates` are `count` points of the file's dimension.
+ *
+ * Pointers: `prior` is NULL or what sordino_prior_attach wrote; `candidates` is NULL or points to `count` times the
+ * dimension numbers, `moments` NULL or points to 2 times `count`, `scratch` NULL or points to `scratch_len`, at least
+ * as many as there are landmarks.
+ */
+sordino_status sordino_prior_moments(const struct sordino_prior *prior,
+                                     const float *candidates,
+                                     size_t count,
+                                     float *moments,
+                                     float *scratch,
+                                     size_t scratch_len);
 
 /**
  * Builds a reporter in `memory` of `len` bytes, with what its two slots of flash say was spent, and writes its address

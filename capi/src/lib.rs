@@ -11,6 +11,8 @@
 //! | [`journal`] | what an optimizer keeps in its flash |
 //! | [`gp`] | exact Gaussian process |
 //! | [`optimizer`] | ask and tell |
+//! | [`prior`] | a prior file: what others learned in common |
+//! | [`newcomer`] | a search that begins with it |
 //! | [`reporter`] | one private report at a time |
 //! | [`agent`] | agent of a federation |
 //! | [`frame`] | what it sends and receives |
@@ -30,7 +32,9 @@ pub mod frame;
 pub mod gp;
 pub mod journal;
 pub mod memory;
+pub mod newcomer;
 pub mod optimizer;
+pub mod prior;
 pub mod reporter;
 pub mod settings;
 pub mod status;

@@ -141,6 +141,17 @@ impl Word {
         Ok(unsafe { slice::from_raw_parts(pointer, len) })
     }
 
+    /// A list of C's that an object keeps: constants in flash say. An empty one may be NULL.
+    pub(crate) fn kept<T: Plain>(&self, pointer: *const T, len: usize) -> Result<&'static [T], Status> {
+        // As `list`; the doc of the function asks for a list that stays as it is for as long as the object is used.
+        self.list(pointer, len)
+    }
+
+    /// Whether an object may keep this list: none of its own bytes is in it.
+    pub(crate) fn elsewhere<T: Plain>(&self, list: &[T]) -> Result<(), Status> {
+        if list.is_empty() { Ok(()) } else { self.admit(list.as_ptr(), list.len()) }
+    }
+
     /// Scratch of C's, written and read.
     pub(crate) fn scratch<'a, T: Plain>(&self, pointer: *mut T, len: usize) -> Result<&'a mut [T], Status> {
         if len == 0 {

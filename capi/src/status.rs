@@ -10,6 +10,7 @@ use sordino_core::kernel::KernelError;
 use sordino_core::local::ReporterError;
 use sordino_core::optimizer::OptimizerError;
 use sordino_core::parameter::ConfigError;
+use sordino_core::prior::{NewcomerError, PublicPriorError};
 use sordino_core::privacy::NoiseError;
 use sordino_core::snapshot::SnapshotError;
 use sordino_core::space::{Kind, SpaceError};
@@ -45,9 +46,9 @@ pub enum Status {
     NotFinite = -9,
     /// All rows are in use, or all slots of an optimizer's flash: a larger capacity, more slots, or drop_oldest.
     Full = -10,
-    /// The point is determined by the others at working precision.
+    /// The point, or a landmark of a prior file, is determined by the others at working precision.
     Singular = -11,
-    /// There is no observation, or no piece of a frame, of this index.
+    /// There is no observation, no candidate, or no piece of a frame, of this index.
     Index = -12,
     /// The call does not belong to the phase the object is in.
     Unexpected = -13,
@@ -202,6 +203,45 @@ impl From<OptimizerError> for Refused {
     }
 }
 
+impl From<PublicPriorError> for Refused {
+    fn from(error: PublicPriorError) -> Self {
+        match error {
+            PublicPriorError::Dimension { dim } => Refused::range("dim", dim as f64, "1..=16"),
+            PublicPriorError::Landmarks { len, .. } => {
+                Refused::range("landmarks_len", len as f64, "dim times 1..=4096")
+            }
+            PublicPriorError::Length { .. } => Status::Length.into(),
+            PublicPriorError::Number { what, value, admissible, .. } => Refused::range(what, value, admissible),
+            PublicPriorError::Covariance(error) => {
+                Refused::range("covariance", error.pivot, "without a negative eigenvalue")
+            }
+            _ => Status::Singular.into(),
+        }
+    }
+}
+
+impl From<NewcomerError> for Refused {
+    fn from(error: NewcomerError) -> Self {
+        match error {
+            NewcomerError::Dimension { dim, prior: None } => Refused::range("dim", dim as f64, "1..=16"),
+            NewcomerError::Dimension { dim, .. } => Refused::range("dim", dim as f64, "that of the file"),
+            NewcomerError::Candidates { len, .. } => {
+                Refused::range("candidates_len", len as f64, "dim times 1..=10000")
+            }
+            NewcomerError::Coordinate { value, .. } => Refused::range("candidates", value, "[0, 1]"),
+            NewcomerError::NoiseFraction { value } => Refused::range("noise_fraction", value, "[1e-6, 1]"),
+            NewcomerError::Capacity { capacity } => Refused::range("capacity", capacity as f64, "1..=4096"),
+            NewcomerError::Storage { .. } => Status::TooShort.into(),
+            NewcomerError::Moments { candidate, .. } => {
+                Refused::range("moments", candidate as f64, "two numbers a candidate, of this file and this list")
+            }
+            NewcomerError::Candidate { .. } => Status::Index.into(),
+            NewcomerError::Full { .. } => Status::Full.into(),
+            _ => Status::NotFinite.into(),
+        }
+    }
+}
+
 impl From<NoiseError> for Refused {
     fn from(_: NoiseError) -> Self {
         Status::Entropy.into()
@@ -302,8 +342,8 @@ const fn sentence(status: i32) -> &'static CStr {
         -8 => c"a point or vector has the wrong number of numbers",
         -9 => c"a number is NaN, infinite, or so large that squares overflow",
         -10 => c"all rows, or all slots of the flash, are in use: a larger capacity, more slots, or drop_oldest",
-        -11 => c"the point is determined by the others at working precision",
-        -12 => c"there is no observation, or no piece of a frame, of this index",
+        -11 => c"the point, or a landmark, is determined by the others at working precision",
+        -12 => c"there is no observation, no candidate, or no piece of a frame, of this index",
         -13 => c"the call does not belong to the phase the object is in",
         -14 => c"the budget does not hold another report: nothing was charged",
         -15 => c"the entropy callback failed: nothing leaves; what was charged stays charged",

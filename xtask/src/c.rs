@@ -16,7 +16,7 @@ const STRICT: [&str; 6] = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werro
 /// The processor and its floating-point unit.
 const CORTEX_M4F: [&str; 4] = ["-mcpu=cortex-m4", "-mthumb", "-mfpu=fpv4-sp-d16", "-ffreestanding"];
 /// Lines of the reference: one for each kind of object, and frames.
-const LINES: usize = 6;
+const LINES: usize = 7;
 
 /// A way to build the library for a device, and the calling convention of C that links with it.
 struct Build {

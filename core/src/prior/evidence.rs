@@ -117,9 +117,7 @@ fn factor<T: Scalar>(rows: &Rows<'_, T>, hypothesis: &Hypothesis<T>, factor: &mu
     for j in 0..rows.len() {
         let point = rows.point(j);
         let row = lower::row_mut(factor, j);
-        for (i, entry) in row.iter_mut().enumerate() {
-            *entry = hypothesis.own * hypothesis.kernel.covariance(rows.point(i), point);
-        }
+        hypothesis.kernel.covariances(hypothesis.own, point, rows.points, rows.asked, row);
         if hypothesis.trusts {
             axpy(T::ONE, lower::row(rows.shared, j), row);
         }
@@ -192,9 +190,7 @@ impl<T: Scalar> Fitted<T> {
         let (ones, residual) = (head(parts.ones, n), head(parts.residual, n));
         let column = head_mut(parts.scratch, n);
         let hypothesis = &self.hypothesis;
-        for (i, entry) in column.iter_mut().enumerate() {
-            *entry = hypothesis.own * hypothesis.kernel.covariance(point, rows.point(i));
-        }
+        hypothesis.kernel.covariances(hypothesis.own, point, rows.points, rows.asked, column);
         let (mut mean, mut variance) = (self.level, hypothesis.own);
         if hypothesis.trusts {
             axpy(T::ONE, shared, column);

@@ -1,6 +1,7 @@
 //! The list of hypotheses: kernels, trust, and how much of the function is the newcomer's own.
 
 use super::reading::ln_trust;
+use crate::linalg::slice;
 use crate::math::Scalar;
 use crate::optimizer::Point;
 
@@ -23,14 +24,55 @@ pub(super) struct OwnKernel<T> {
 }
 
 impl<T: Scalar> OwnKernel<T> {
-    #[inline(always)]
-    pub(super) fn covariance(&self, a: &[T], b: &[T]) -> T {
-        let mut exponent = T::ZERO;
-        for ((a, b), scale) in a.iter().zip(b).zip(&self.scales) {
-            let d = *a - *b;
-            exponent += d * d * *scale;
+    /// `variance` times the kernel between x and candidates, whose points lie in a row-major list: as many as `out` holds.
+    ///
+    /// Small dimensions by name: a device spends a third of a search here. Sums in the order of the axes.
+    pub(super) fn covariances(&self, variance: T, x: &[T], points: &[T], candidates: &[T], out: &mut [T]) {
+        match (x, &self.scales[..]) {
+            ([x], [s]) => each(variance, points, candidates, out, |[p]| (*x - *p) * (*x - *p) * *s),
+            ([x0, x1], [s0, s1]) => each(variance, points, candidates, out, |[p0, p1]| {
+                let (d0, d1) = (*x0 - *p0, *x1 - *p1);
+                d0 * d0 * *s0 + d1 * d1 * *s1
+            }),
+            ([x0, x1, x2], [s0, s1, s2]) => each(variance, points, candidates, out, |[p0, p1, p2]| {
+                let (d0, d1, d2) = (*x0 - *p0, *x1 - *p1, *x2 - *p2);
+                d0 * d0 * *s0 + d1 * d1 * *s1 + d2 * d2 * *s2
+            }),
+            (x, scales) => {
+                for (candidate, out) in candidates.iter().zip(out) {
+                    let point = slice::part(points, candidate.to_u32() as usize * x.len(), x.len());
+                    *out = variance * exponent(x, point, scales).exp_nonpositive();
+                }
+            }
         }
-        exponent.exp_nonpositive()
+    }
+}
+
+/// Σ scaleᵢ(xᵢ − pᵢ)².
+#[inline]
+fn exponent<T: Scalar>(x: &[T], point: &[T], scales: &[T]) -> T {
+    let mut sum = T::ZERO;
+    for ((x, p), scale) in x.iter().zip(point).zip(scales) {
+        let d = *x - *p;
+        sum += d * d * *scale;
+    }
+    sum
+}
+
+/// `variance`·exp(exponent) of each candidate's point, of D coordinates.
+#[inline(always)]
+fn each<T: Scalar, const D: usize>(
+    variance: T,
+    points: &[T],
+    candidates: &[T],
+    out: &mut [T],
+    exponent: impl Fn(&[T; D]) -> T,
+) {
+    let (points, _) = points.as_chunks::<D>();
+    for (candidate, out) in candidates.iter().zip(out) {
+        if let Some(point) = points.get(candidate.to_u32() as usize) {
+            *out = variance * exponent(point).exp_nonpositive();
+        }
     }
 }
 

@@ -137,7 +137,7 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
             hypotheses: Hypotheses::new(dim, prior.map(PublicPrior::self_test)),
             settings,
             capacity,
-            width: width.min(candidates.len() / dim),
+            width: width.min(candidates.len() / dim.max(1)),
             len: 0,
             work: Work::None,
             storage,
@@ -267,7 +267,7 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
 
     /// Number of candidates C.
     pub fn count(&self) -> usize {
-        self.candidates.len() / self.dim
+        self.candidates.len() / self.dim.max(1)
     }
 
     /// How the file is read.

@@ -91,6 +91,59 @@ impl<'a, T: Scalar> PublicPrior<'a, T> {
         Ok(PublicPrior { numbers, kernel, factor: storage })
     }
 
+    /// The same file with L where the caller has it, in flash say, and not in storage: `factor` is what
+    /// [`PublicPrior::factor`] of it says, on whatever machine, in the same format. `scratch` of [`attach_len`] numbers is free
+    /// afterwards, for a search say.
+    ///
+    /// **Errors**: as [`PublicPrior::attach`]; a factor that differs from the file's by a bit is [`PublicPriorError::Number`].
+    /// **Cost**: as there.
+    ///
+    /// ```
+    /// # use sordino_core::prior::{PriorNumbers, PublicPrior, attach_len};
+    /// # let (landmarks, weights, covariance) = (&[0.2, 0.8], &[1.0, -0.5], &[0.1, 0.0, 0.3]);
+    /// let numbers = PriorNumbers { dim: 1, landmarks, lengthscale: 0.2f32, weights, covariance, self_test: 4.0 };
+    /// let mut storage = [0.0; attach_len(2)];
+    /// // Once, on a host; then it is a constant.
+    /// let factor = PublicPrior::attach(numbers, &mut storage)?.factor().to_vec();
+    /// let prior = PublicPrior::attach_with_factor(numbers, &factor, &mut storage)?;
+    /// storage.fill(0.0);
+    /// assert!((prior.mean(&[0.2], &mut [0.0; 2])? - 1.0).abs() < 1e-6);
+    /// assert!(PublicPrior::attach_with_factor(numbers, &[1.0, 0.0, 1.0], &mut storage).is_err());
+    /// # Ok::<(), sordino_core::prior::PublicPriorError>(())
+    /// ```
+    pub fn attach_with_factor(
+        numbers: PriorNumbers<'a, T>,
+        factor: &'a [T],
+        scratch: &mut [T],
+    ) -> Result<Self, PublicPriorError> {
+        let kernel = {
+            let computed = PublicPrior::attach(numbers, scratch)?;
+            let (len, expected) = (factor.len(), computed.factor().len());
+            if len != expected {
+                return Err(PublicPriorError::Length { what: "factor", len, expected });
+            }
+            let differs = |(given, own): (&T, &T)| !(*given == *own);
+            if let Some(index) = factor.iter().zip(computed.factor()).position(differs) {
+                let value = slice::at(factor, index).to_f64();
+                return Err(PublicPriorError::Number {
+                    what: "factor",
+                    index,
+                    value,
+                    admissible: "that of the landmarks",
+                });
+            }
+            computed.kernel
+        };
+        Ok(PublicPrior { numbers, kernel, factor })
+    }
+
+    /// L, the factor of k(P, P), packed by rows: [`attach_len`] numbers.
+    ///
+    /// **Example**: that of [`PublicPrior::attach_with_factor`].
+    pub fn factor(&self) -> &'a [T] {
+        head(self.factor, packed_len(self.count()))
+    }
+
     /// Number of coordinates D.
     pub fn dim(&self) -> usize {
         self.numbers.dim
@@ -169,7 +222,7 @@ impl<'a, T: Scalar> PublicPrior<'a, T> {
     /// **Parameters**: `candidates` C × D numbers, `out` 2C, `scratch` M. **Errors**: [`PublicPriorError::Length`].
     /// **Cost**: C·M² multiply-adds, C·M exponentials.
     pub fn moments(&self, candidates: &[T], out: &mut [T], scratch: &mut [T]) -> Result<(), PublicPriorError> {
-        let (count, dim) = (candidates.len() / self.dim(), self.dim());
+        let (count, dim) = (candidates.len() / self.dim().max(1), self.dim());
         let lengths = [
             ("candidates", candidates.len(), count * dim),
             ("moments", out.len(), 2 * count),

@@ -21,6 +21,8 @@ pub const fn attach_len(landmarks: usize) -> usize {
 /// use sordino_core::prior::{attach_len, storage_len};
 /// // 32 evaluations on a device, the last of which is told to nobody: 50 landmarks, f32.
 /// assert!(4 * (attach_len(50) + storage_len(50, 31, 1)) <= 16 * 1024);
+/// // With the factor of the landmarks in flash, all are told, and a quarter of it is left.
+/// assert!(4 * storage_len(50, 32, 1).max(attach_len(50)) <= 12 * 1024);
 /// ```
 pub const fn storage_len(landmarks: usize, capacity: usize, width: usize) -> usize {
     let scratch = scratch_len(landmarks, capacity);

@@ -10,7 +10,7 @@ use super::hypothesis::Hypotheses;
 use super::newcomer::{Consulted, Newcomer};
 use super::reading::Reading;
 use super::storage::{BlockParts, FitParts};
-use super::work::{Best, Looking, Sifting, Weighing, Work};
+use super::work::{Best, Counted, Looking, Sifting, Weighing, Work};
 use crate::acquisition::log_expected_improvement;
 use crate::domain::sobol::coordinate;
 use crate::linalg::slice::{at, set};
@@ -87,8 +87,12 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
             weighing.add(self.log_weight(weighing.next));
         }
         match self.reading {
-            Reading::Trusted => self.begin_to_look(1 << weighing.likeliest, weighing.total()),
-            _ => Work::Sift(Sifting { next: 0, total: weighing.total(), counted: 0 }),
+            Reading::Trusted => {
+                let mut likeliest = Counted::default();
+                likeliest.insert(weighing.likeliest);
+                self.begin_to_look(likeliest, weighing.total())
+            }
+            _ => Work::Sift(Sifting { next: 0, total: weighing.total(), counted: Counted::default() }),
         }
     }
 
@@ -101,7 +105,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
             *left -= 1;
             let weight = (self.log_weight(sifting.next) - sifting.total).exp();
             if weight >= T::from_f64(WEIGHT_MIN) {
-                sifting.counted |= 1 << sifting.next;
+                sifting.counted.insert(sifting.next);
             }
             sifting.next += 1;
         }
@@ -114,7 +118,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
         fit(&rows, hypothesis, &mut parts).log_weight
     }
 
-    fn begin_to_look(&self, counted: u128, total: T) -> Work<T> {
+    fn begin_to_look(&self, counted: Counted, total: T) -> Work<T> {
         let repeats = self.len() >= self.count() && (0..self.count()).all(|candidate| self.is_visited(candidate));
         Work::Look(Looking { counted, total, fitted: None, next: 0, loaded: false, repeats, best: Best::NONE })
     }
@@ -169,10 +173,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
 impl<T: Scalar> Looking<T> {
     /// The next hypothesis that counts, for this block.
     fn next_counted(&self) -> Option<usize> {
-        match self.counted.checked_shr(self.next as u32).unwrap_or(0) {
-            0 => None,
-            rest => Some(self.next + rest.trailing_zeros() as usize),
-        }
+        self.counted.next(self.next)
     }
 
     /// Brings the numbers of hypothesis `index` into the storage, unless they are there.

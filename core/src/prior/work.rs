@@ -64,19 +64,43 @@ impl<T: Scalar> Weighing<T> {
     }
 }
 
+/// The hypotheses that count: a bit for each, in words, so that nothing needs more than their alignment.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counted([u32; 4]);
+
+impl Counted {
+    pub(super) fn insert(&mut self, hypothesis: usize) {
+        if let Some(word) = self.0.get_mut(hypothesis / 32) {
+            *word |= 1 << (hypothesis % 32);
+        }
+    }
+
+    /// The first that counts, from `from` on.
+    pub(super) fn next(&self, from: usize) -> Option<usize> {
+        let mut mask = u32::MAX << (from % 32);
+        for (index, word) in self.0.iter().enumerate().skip(from / 32) {
+            let rest = word & mask;
+            if rest != 0 {
+                return Some(32 * index + rest.trailing_zeros() as usize);
+            }
+            mask = u32::MAX;
+        }
+        None
+    }
+}
+
 /// The hypotheses that count so far.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sifting<T> {
     pub(super) next: usize,
     pub(super) total: T,
-    pub(super) counted: u128,
+    pub(super) counted: Counted,
 }
 
 /// Expected improvements of a block of candidates, hypothesis by hypothesis.
 #[derive(Clone, Debug)]
 pub(super) struct Looking<T> {
-    /// Bit h is that of hypothesis h.
-    pub(super) counted: u128,
+    pub(super) counted: Counted,
     pub(super) total: T,
     /// The hypothesis whose numbers stand in the storage, and the best posterior mean of a visited candidate under it.
     pub(super) fitted: Option<(usize, Fitted<T>, T)>,
@@ -87,4 +111,20 @@ pub(super) struct Looking<T> {
     /// Visited candidates may be asked: no other is left.
     pub(super) repeats: bool,
     pub(super) best: Best<T>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hypotheses_that_count_are_found_in_order() {
+        let all = [0, 1, 31, 32, 63, 64, 101, 127];
+        let mut counted = Counted::default();
+        assert_eq!(counted.next(0), None);
+        all.iter().rev().for_each(|hypothesis| counted.insert(*hypothesis));
+        for from in 0..130 {
+            assert_eq!(counted.next(from), all.into_iter().find(|hypothesis| *hypothesis >= from), "{from}");
+        }
+    }
 }

@@ -10,12 +10,15 @@
 //! | `basics` | linalg, random, digest, encoding, frames, features, kernels, maxima |
 //! | `posteriors` | the four engines and draws |
 //! | `parties` | optimizer and agent in single precision, without `f64` arithmetic |
+//! | `newcomer` | a prior file and a search with it |
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 #[cfg(target_os = "none")]
 mod basics;
 #[cfg(target_os = "none")]
 mod controls;
+#[cfg(target_os = "none")]
+mod newcomer;
 #[cfg(target_os = "none")]
 mod parties;
 #[cfg(target_os = "none")]
@@ -32,7 +35,7 @@ mod device {
     use cortex_m as _;
     use cortex_m_rt::entry;
 
-    use super::{basics, controls, parties, posteriors};
+    use super::{basics, controls, newcomer, parties, posteriors};
 
     #[panic_handler]
     fn panic(_: &PanicInfo<'_>) -> ! {
@@ -57,6 +60,7 @@ mod device {
         basics::run(MEMORY);
         posteriors::run(MEMORY);
         parties::run(MEMORY);
+        newcomer::run(MEMORY);
         loop {
             core::hint::spin_loop();
         }

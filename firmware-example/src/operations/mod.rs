@@ -12,6 +12,7 @@
 //! | `local` | the trust model of that name |
 //! | `frames` | what goes over a link |
 //! | `prior` | the federated prior: a whole federation |
+//! | `newcomer` | a prior file, and searches with it and without |
 
 use core::fmt;
 
@@ -23,6 +24,7 @@ mod frames;
 mod learning;
 mod local;
 mod models;
+mod newcomer;
 mod prior;
 mod release;
 
@@ -101,5 +103,6 @@ pub fn table(mut each: impl FnMut(&Row)) -> Digest {
     models::rows(&mut emit);
     frames::rows(&mut emit);
     prior::rows(&mut emit);
+    newcomer::rows(&mut emit);
     all.end()
 }

@@ -2,7 +2,10 @@
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Command, Output};
+
+use sordino_core::prior::{PriorNumbers, PublicPrior, attach_len};
+use sordino_host::prior::PriorFile;
 
 use crate::util::{done, json, printed, refused, scratch, sordino as run};
 
@@ -89,9 +92,8 @@ fn a_file_is_published_shown_verified_exported_and_searched_with() {
     assert!(printed(&folder, &["prior", "verify", "p.safetensors"]).contains(told["digest"].as_str().unwrap()));
     let rust = printed(&folder, &["prior", "export", "p.safetensors", "--lang", "rust"]);
     assert!(rust.contains("pub static NUMBERS: PriorNumbers<'static, f32>") && rust.contains("self_test:"));
-    assert!(
-        printed(&folder, &["prior", "export", "p.safetensors", "--lang", "c"]).contains("SORDINO_PRIOR_WEIGHTS_OF")
-    );
+    assert!(rust.contains("pub static FACTOR"), "{rust}");
+    compiled(&folder, &printed(&folder, &["prior", "export", "p.safetensors", "--lang", "c"]));
     // The newcomer's first questions are good, and a run that was begun with the file goes on with it alone.
     let search = |more: &[&'static str]| {
         let words = ["optimize", "--space", "space.toml", "--command", TRAIN, "--out", "new", "--format", "json"];
@@ -104,6 +106,58 @@ fn a_file_is_published_shown_verified_exported_and_searched_with() {
     assert!(without.contains("began with the prior file"), "{without}");
     let more = json(&done(&folder, &search(&["--prior", "p.safetensors", "--evaluations", "4", "--resume"])));
     assert_eq!((more["evaluations"].as_u64(), &more["history"][0]), (Some(4), &found["history"][0]));
+}
+
+/// A compiler of C takes the exported header beside that of the library, and every number of it has the file's bits.
+fn compiled(folder: &Path, header: &str) {
+    const PROGRAM: &str = r#"
+#include <stdio.h>
+#include <string.h>
+#include "sordino.h"
+#include "prior.h"
+static void print(const float *list, size_t len) {
+    for (size_t i = 0; i < len; i++) {
+        uint32_t bits;
+        memcpy(&bits, &list[i], 4);
+        printf("%08x\n", (unsigned)bits);
+    }
+}
+int main(void) {
+    const sordino_prior_numbers *n = &SORDINO_PRIOR_NUMBERS;
+    print(&n->lengthscale, 1);
+    print(&n->self_test, 1);
+    print(n->landmarks, n->landmarks_len);
+    print(n->weights, n->weights_len);
+    print(n->covariance, n->covariance_len);
+    print(n->factor, n->factor_len);
+    return (int)n->dim - SORDINO_PRIOR_DIM;
+}
+"#;
+    std::fs::write(folder.join("prior.h"), header).unwrap();
+    std::fs::write(folder.join("prior.c"), PROGRAM).unwrap();
+    let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../capi/include");
+    let mut cc = Command::new("cc");
+    cc.args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I"]).arg(include);
+    let built = cc.args(["prior.c", "-o", "prior"]).current_dir(folder).output().unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let said = Command::new(folder.join("prior")).output().unwrap();
+    assert!(said.status.success());
+    let file = PriorFile::parse(&std::fs::read(folder.join("p.safetensors")).unwrap()).unwrap();
+    let (lengthscale, self_test) = (file.label.lengthscale, file.label.self_test as f32);
+    let numbers = PriorNumbers {
+        dim: file.landmarks.len() / file.features(),
+        landmarks: &file.landmarks,
+        lengthscale,
+        weights: &file.weights,
+        covariance: &file.covariance,
+        self_test,
+    };
+    let mut storage = vec![0.0; attach_len(file.features())];
+    let factor = PublicPrior::attach(numbers, &mut storage).unwrap().factor();
+    let all = [&[lengthscale, self_test], &file.landmarks[..], &file.weights, &file.covariance, factor].concat();
+    let expected: Vec<String> = all.iter().map(|x| format!("{:08x}", x.to_bits())).collect();
+    let said = String::from_utf8(said.stdout).unwrap();
+    assert_eq!(said.lines().collect::<Vec<_>>(), expected);
 }
 
 #[test]
@@ -194,7 +248,7 @@ fn a_disk_without_room_is_found_before_anything_is_charged() {
     // A limit on the length of files, as a full disk is.
     let program = env!("CARGO_BIN_EXE_sordino");
     let line = format!("ulimit -f 64; trap '' XFSZ; exec {program} {}", words.join(" "));
-    let output = std::process::Command::new("bash").args(["-c", &line]).current_dir(&folder).output().unwrap();
+    let output = Command::new("bash").args(["-c", &line]).current_dir(&folder).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("no room for the file") && said.contains("nothing was published"), "{said}");

@@ -213,3 +213,33 @@ fn single_and_double_precision_ask_the_same() {
     }
     assert_eq!(same, 6);
 }
+
+#[test]
+fn a_factor_that_the_caller_has_changes_no_bit() {
+    let (candidates, values, file) = world(6, 2);
+    let (mut storage, mut scratch) = (file.storage(), file.storage());
+    let prior = PublicPrior::attach(file.numbers(), &mut storage).unwrap();
+    let factor = prior.factor().to_vec();
+    let lent = PublicPrior::attach_with_factor(file.numbers(), &factor, &mut scratch).unwrap();
+    scratch.fill(f64::NAN);
+    let (mut own, mut others) = (vec![0.0; 2 * values.len()], vec![0.0; 2 * values.len()]);
+    prior.moments(&candidates, &mut own, &mut vec![0.0; prior.count()]).unwrap();
+    lent.moments(&candidates, &mut others, &mut vec![0.0; prior.count()]).unwrap();
+    assert_eq!(own, others);
+    let ask = |prior| questions(&mut search(&candidates, 2, Some(prior), (8, 4)), &values, 8);
+    assert_eq!(ask(&prior), ask(&lent));
+    // One that differs by a bit, one that is too short or too long, and one that is no number.
+    let refusal = |factor: &[f64]| {
+        PublicPrior::attach_with_factor(file.numbers(), factor, &mut file.storage()).err().map(|e| std::format!("{e}"))
+    };
+    for (index, value) in [(0, f64::from_bits(factor[0].to_bits() + 1)), (7, f64::NAN), (factor.len() - 1, 0.0)] {
+        let mut wrong = factor.clone();
+        wrong[index] = value;
+        let said = std::format!("prior: factor, number {index}: {value:e} is outside that of the landmarks");
+        assert_eq!(refusal(&wrong), Some(said));
+    }
+    assert!(refusal(&factor[1..]).unwrap().contains("factor holds"));
+    assert!(refusal(&[&factor[..], &[0.0]].concat()).unwrap().contains("factor holds"));
+    // Negative control.
+    assert_eq!(refusal(&factor), None);
+}

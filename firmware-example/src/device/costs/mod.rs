@@ -9,6 +9,7 @@
 //! | [`agent`] | slices of an agent's work |
 //! | [`radio`] | boot, a private report, frames |
 //! | [`prior`] | an agent of a federated prior |
+//! | [`newcomer`] | a search with a prior file |
 
 use core::fmt::Write;
 
@@ -17,6 +18,7 @@ use super::memory::Memory;
 
 mod agent;
 mod basics;
+mod newcomer;
 mod optimizer;
 mod posteriors;
 mod prior;
@@ -141,6 +143,7 @@ const TABLE: &[(&str, &[Operation])] = &[
     ("Boot, reports and frames", radio::TABLE),
     ("An agent in slices", agent::TABLE),
     ("Federated prior: n observations, M features, 256 candidates", prior::TABLE),
+    ("A newcomer with a prior file", newcomer::TABLE),
 ];
 
 /// Prints the table and returns how many rows it has and how many bounds were exceeded.

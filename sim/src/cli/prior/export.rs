@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use clap::{Args, ValueEnum};
+use sordino_core::prior::{PriorNumbers, PublicPrior, attach_len};
 use sordino_host::prior::PriorFile;
 
 use super::file::OfFile;
@@ -36,12 +37,33 @@ enum Language {
 pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let file = arguments.of.load()?;
     let dim = file.landmarks.len() / file.features().max(1);
-    let lists = [("LANDMARKS", &file.landmarks), ("WEIGHTS", &file.weights), ("COVARIANCE", &file.covariance)];
+    let factor = factor(&file, dim)?;
+    let lists = [
+        ("LANDMARKS", &file.landmarks),
+        ("WEIGHTS", &file.weights),
+        ("COVARIANCE", &file.covariance),
+        ("FACTOR", &factor),
+    ];
     match arguments.lang {
         Language::Rust => print(&rust(&file, dim, lists)),
         Language::C => print(&c(&file, dim, lists)),
-        Language::Bin => print_bytes(&bin(&file, dim, lists)),
+        Language::Bin => print_bytes(&bin(&file, dim)),
     }
+}
+
+/// The factor of the landmarks, with the bits that a device would compute.
+fn factor(file: &PriorFile, dim: usize) -> Result<Vec<f32>, CliError> {
+    let numbers = PriorNumbers {
+        dim,
+        landmarks: &file.landmarks,
+        lengthscale: file.label.lengthscale,
+        weights: &file.weights,
+        covariance: &file.covariance,
+        self_test: file.label.self_test as f32,
+    };
+    let mut storage = vec![0.0; attach_len(file.features())];
+    let prior = PublicPrior::attach(numbers, &mut storage).map_err(CliError::input)?;
+    Ok(prior.factor().to_vec())
 }
 
 /// What every reader should know, a line each.
@@ -72,11 +94,14 @@ fn numbers(list: &[f32]) -> String {
     out
 }
 
-fn rust(file: &PriorFile, dim: usize, lists: [(&str, &Vec<f32>); 3]) -> String {
+fn rust(file: &PriorFile, dim: usize, lists: [(&str, &Vec<f32>); 4]) -> String {
     let mut out = String::new();
     facts(file, dim).iter().for_each(|line| out.push_str(&format!("//! {line}\n")));
     out.push_str("\nuse sordino_core::prior::PriorNumbers;\n\n");
     for (name, list) in lists {
+        if name == "FACTOR" {
+            out.push_str("/// With it `PublicPrior::attach_with_factor` takes no storage for long.\npub ");
+        }
         out.push_str(&format!("static {name}: [f32; {}] = [\n{}];\n\n", list.len(), numbers(list)));
     }
     out.push_str(&format!(
@@ -88,22 +113,30 @@ fn rust(file: &PriorFile, dim: usize, lists: [(&str, &Vec<f32>); 3]) -> String {
     out
 }
 
-fn c(file: &PriorFile, dim: usize, lists: [(&str, &Vec<f32>); 3]) -> String {
+fn c(file: &PriorFile, dim: usize, lists: [(&str, &Vec<f32>); 4]) -> String {
     let lines: Vec<String> = facts(file, dim).iter().map(|line| format!(" * {line}")).collect();
-    let mut out = format!("/*\n{}\n */\n", lines.join("\n"));
+    let mut out = format!("/*\n{}\n *\n * Include it after sordino.h, in one file.\n */\n", lines.join("\n"));
     out.push_str(&format!("#define SORDINO_PRIOR_DIM {dim}\n#define SORDINO_PRIOR_LANDMARKS {}\n", file.features()));
     out.push_str(&format!("#define SORDINO_PRIOR_LENGTHSCALE {:?}f\n", file.label.lengthscale));
     out.push_str(&format!("#define SORDINO_PRIOR_SELF_TEST {:?}f\n", file.label.self_test as f32));
+    let mut members = String::new();
     for (name, list) in lists {
-        let text = numbers(list).replace(',', "f,");
-        out.push_str(&format!("static const float SORDINO_PRIOR_{name}_OF[{}] = {{\n{text}}};\n", list.len()));
+        let (text, len) = (numbers(list).replace(',', "f,"), list.len());
+        out.push_str(&format!("static const float SORDINO_PRIOR_{name}_OF[{len}] = {{\n{text}}};\n"));
+        members.push_str(&format!(",\n    SORDINO_PRIOR_{name}_OF, {len}"));
     }
+    out.push_str(&format!(
+        "/* What sordino_prior_attach reads; without the last two it computes the factor, and keeps it in memory. */\nstatic \
+         const sordino_prior_numbers SORDINO_PRIOR_NUMBERS = {{\n    SORDINO_PRIOR_DIM, SORDINO_PRIOR_LENGTHSCALE, \
+         SORDINO_PRIOR_SELF_TEST{members},\n}};\n"
+    ));
     out
 }
 
-fn bin(file: &PriorFile, dim: usize, lists: [(&str, &Vec<f32>); 3]) -> Vec<u8> {
+fn bin(file: &PriorFile, dim: usize) -> Vec<u8> {
     let sizes = [file.features() as u32, dim as u32].map(u32::to_le_bytes);
     let numbers = [file.label.lengthscale, file.label.self_test as f32];
-    let numbers = numbers.iter().chain(lists.into_iter().flat_map(|(_, list)| list)).map(|x| x.to_le_bytes());
+    let tensors = [&file.landmarks, &file.weights, &file.covariance];
+    let numbers = numbers.iter().chain(tensors.into_iter().flatten()).map(|x| x.to_le_bytes());
     sizes.into_iter().chain(numbers).flatten().collect()
 }
