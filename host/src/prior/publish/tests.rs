@@ -129,7 +129,8 @@ fn a_newcomer_of_whom_the_file_is_wrong_puts_it_away() {
     let guide = Guide::new(&file, &space, Goal::Minimize).unwrap();
     let questions = |sign: f64| {
         let mut search = Search::guided(Head::new(space.clone(), Goal::Minimize, 2), &file).unwrap();
-        let (mut known, mut borne_out, mut same): (Vec<(Vec<f64>, f64)>, Vec<bool>, Vec<bool>) = Default::default();
+        let mut known: Vec<(Vec<f64>, f64)> = Vec::new();
+        let (mut borne_out, mut same) = (Vec::new(), Vec::new());
         for _ in 0..8 {
             let told: Vec<(&[f64], f64)> = known.iter().map(|(numbers, value)| (&numbers[..], -value)).collect();
             borne_out.push(guide.is_borne_out(&told).unwrap());
