@@ -1,8 +1,9 @@
 //! What a prior file is worth on a table of real settings: regret of newcomers with the file over that of newcomers alone.
 //!
-//! `cargo run --release -p sordino-host --example newcomers -- FOLDER NAME CONTRIBUTORS EPSILON REPETITIONS`, with
+//! `cargo run --release -p sordino-host --example newcomers -- FOLDER NAME CONTRIBUTORS EPSILON REPETITIONS [permuted]`, with
 //! `FOLDER/NAME-settings.csv` and `FOLDER/NAME-values.bin` as in `sim/data`. Every party has a unit of its own. The file is
-//! simulated; nothing is chosen but what is named here.
+//! simulated; nothing is chosen but what is named here. The axes are ordered levels, which is what the columns of a table are.
+//! `permuted` pairs the points of each contributor with its values in another order: a file of these is worth nothing.
 
 use std::error::Error;
 use std::path::Path;
@@ -19,8 +20,9 @@ use sordino_host::space::{Goal, Parameter, Point, Space, Values};
 const NEWCOMERS: usize = 24;
 const EVALUATIONS: usize = 20;
 const POINTS: usize = 10;
+const USAGE: &str = "newcomers FOLDER NAME CONTRIBUTORS EPSILON REPETITIONS [permuted]";
 
-/// Settings, and for each party its value at each.
+/// Settings in the space's numbers, and for each party its value at each.
 struct Table {
     space: Space,
     settings: Vec<Vec<f64>>,
@@ -32,14 +34,20 @@ fn read(folder: &Path, name: &str) -> Result<Table, Box<dyn Error>> {
     let mut lines = text.lines();
     let names: Vec<&str> = lines.next().ok_or("no header")?.split(',').collect();
     let numbers = |line: &str| line.split(',').map(str::parse).collect::<Result<Vec<f64>, _>>();
-    let settings = lines.map(numbers).collect::<Result<Vec<_>, _>>()?;
+    let rows = lines.map(numbers).collect::<Result<Vec<_>, _>>()?;
+    let levels = |axis: usize| {
+        let mut levels: Vec<f64> = rows.iter().map(|row| row[axis]).collect();
+        levels.sort_by(f64::total_cmp);
+        levels.dedup();
+        levels
+    };
     let parameter = |(axis, name): (usize, &&str)| {
-        let of = settings.iter().map(|setting| setting[axis]);
-        let (low, high) = (of.clone().fold(f64::INFINITY, f64::min), of.fold(f64::NEG_INFINITY, f64::max));
-        let values = Values::Number { low, high, log: low > 0.0, integer: false };
+        let values = Values::Choices { choices: levels(axis).into_iter().map(Value::from).collect(), ordered: true };
         Parameter { name: (*name).to_owned(), values, context: false }
     };
     let space = Space::new(names.iter().enumerate().map(parameter).collect())?;
+    let place = |(axis, x): (usize, &f64)| levels(axis).partition_point(|level| level < x) as f64;
+    let settings = rows.iter().map(|row| row.iter().enumerate().map(place).collect()).collect::<Vec<Vec<f64>>>();
     let bytes = std::fs::read(folder.join(format!("{name}-values.bin")))?;
     let (pairs, _) = bytes.as_chunks::<2>();
     let all: Vec<f64> = pairs.iter().map(|pair| f64::from(i16::from_le_bytes(*pair)) / 1e4).collect();
@@ -56,15 +64,25 @@ fn shuffled(stream: &mut Stream, count: usize) -> Vec<usize> {
     order
 }
 
-fn file(table: &Table, parties: &[usize], epsilon: f64, repetition: u32) -> Result<PriorFile, Box<dyn Error>> {
+fn file(
+    table: &Table,
+    parties: &[usize],
+    epsilon: f64,
+    repetition: u32,
+    permuted: bool,
+) -> Result<PriorFile, Box<dyn Error>> {
     let mut stream = RunSeed::new(1, repetition).stream(Party::World, Purpose::InitialPoints, 1);
     let mut studies = Vec::new();
     for party in parties {
         let (scale, offset): (f64, f64) =
             ((1.5 * normal::draw::<f64>(&mut stream)).exp(), 30.0 * normal::draw::<f64>(&mut stream));
         let seen = shuffled(&mut stream, table.settings.len());
-        let value = |at: &usize| (table.settings[*at].clone(), offset + scale * table.values[*party][*at]);
-        studies.push(Study { name: party.to_string(), values: seen[..POINTS].iter().map(value).collect() });
+        let seen = &seen[..POINTS];
+        let order = if permuted { shuffled(&mut stream, POINTS) } else { (0..POINTS).collect() };
+        let value = |(place, at): (usize, &usize)| {
+            (table.settings[*at].clone(), offset + scale * table.values[*party][seen[order[place]]])
+        };
+        studies.push(Study { name: party.to_string(), values: seen.iter().enumerate().map(value).collect() });
     }
     let delta = (1.0 / parties.len() as f64).powf(1.1).min(1e-3);
     let publication = Publication {
@@ -111,8 +129,11 @@ fn regrets(table: &Table, party: usize, mut search: Search) -> Result<Vec<f64>, 
 
 fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let [folder, name, contributors, epsilon, repetitions] = &words[..] else {
-        return Err("newcomers FOLDER NAME CONTRIBUTORS EPSILON REPETITIONS".into());
+    let ([folder, name, contributors, epsilon, repetitions], rest) = words.split_first_chunk().ok_or(USAGE)?;
+    let permuted = match rest {
+        [] => false,
+        [word] if word == "permuted" => true,
+        _ => return Err(USAGE.into()),
     };
     let (contributors, epsilon): (usize, f64) = (contributors.parse()?, epsilon.parse()?);
     let table = read(Path::new(folder), name)?;
@@ -121,7 +142,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let mut stream = RunSeed::new(0, repetition).stream(Party::World, Purpose::InitialPoints, 0);
         let order = shuffled(&mut stream, table.values.len());
         let (newcomers, others) = order.split_at(NEWCOMERS);
-        let file = file(&table, &others[..contributors.min(others.len())], epsilon, repetition)?;
+        let file = file(&table, &others[..contributors.min(others.len())], epsilon, repetition, permuted)?;
         let (mut with, mut alone) = (vec![0.0; EVALUATIONS], vec![0.0; EVALUATIONS]);
         for (seed, party) in newcomers.iter().enumerate() {
             let head = Head::new(table.space.clone(), Goal::Maximize, seed as u64).among(Some(candidates.clone()));

@@ -41,6 +41,9 @@
 //! | \[−1, 1) | three that cover the box | 19·e^{min(B, 0)} to 1 | averaged over hypotheses of weight ≥ .002 |
 //! | < −1, or no file | three that cover the box | 0 | averaged in the same way; the file is not read |
 //!
+//! [`Newcomer::trust`] is the posterior probability that the file counts. Below ½ a device that also has an
+//! [`Optimizer`](crate::optimizer::Optimizer) does better to ask that one: the file's first points cover nothing.
+//!
 //! **Numerics**: y' is divided by its largest magnitude, so that no unit overflows. A squared pivot is at least ν, which
 //! holds without rounding. Expected improvements are added as logarithms. Covariances with observed points need
 //! gᵢ = L⁻ᵀΣφ(xᵢ), M numbers an observation, so that one takes M multiply-adds and no solve.

@@ -112,6 +112,45 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
         self.begin_to_look(sifting.counted, sifting.total)
     }
 
+    /// The posterior probability that the file counts, Σ of the weights of the hypotheses with τ = 1: its prior before the
+    /// second observation, 0 where no file is read. Below ½ the observations speak against the file, and what a newcomer asks
+    /// then is best asked by a search that never had it: the first points were the file's, and cover nothing.
+    ///
+    /// **Cost**: that of weighing all hypotheses twice, n³/6 multiply-adds each.
+    ///
+    /// ```
+    /// use sordino_core::prior::{Newcomer, NewcomerSettings, storage_len};
+    /// let storage = vec![0.0; storage_len(0, 5, 1)];
+    /// let mut alone = Newcomer::new(&[0.0, 0.5, 1.0], 1, None, NewcomerSettings::default(), 5, storage)?;
+    /// assert_eq!(alone.trust(), 0.0);
+    /// # Ok::<(), sordino_core::prior::NewcomerError>(())
+    /// ```
+    pub fn trust(&mut self) -> T {
+        if !self.reading.uses_file() {
+            return T::ZERO;
+        }
+        if !matches!(self.work, Work::Done(_)) {
+            self.work = Work::None;
+        }
+        let mut all = Weighing::NONE;
+        for hypothesis in 0..self.hypotheses.count() {
+            let weight = self.weight_or_prior(hypothesis);
+            all.add(weight);
+        }
+        let mut trusting = T::ZERO;
+        for hypothesis in 0..self.hypotheses.count() {
+            if self.hypotheses.get(hypothesis).trusts {
+                trusting += (self.weight_or_prior(hypothesis) - all.total()).exp();
+            }
+        }
+        trusting
+    }
+
+    /// The logarithm of a hypothesis' weight, of its prior where nothing was observed.
+    fn weight_or_prior(&mut self, hypothesis: usize) -> T {
+        if self.is_empty() { self.hypotheses.get(hypothesis).ln_prior } else { self.log_weight(hypothesis) }
+    }
+
     pub(super) fn log_weight(&mut self, hypothesis: usize) -> T {
         let hypothesis = self.hypotheses.get(hypothesis);
         let (rows, mut parts, ..) = self.parts();

@@ -1,7 +1,8 @@
 //! A search that a prior file guides: which of some points is asked next.
 
 use sordino_core::prior::{
-    Newcomer, NewcomerSettings, PriorNumbers, PublicPrior, PublicPriorError, Reading, attach_len, storage_len,
+    Newcomer, NewcomerError, NewcomerSettings, PriorNumbers, PublicPrior, PublicPriorError, Reading, attach_len,
+    storage_len,
 };
 
 use super::{PriorFile, PriorFileError, refuse};
@@ -9,6 +10,8 @@ use crate::space::{Encoding, Goal, Space};
 
 /// The most values with which the file is still asked; beyond it a search knows more than the file.
 pub const VALUES_MAX: usize = 200;
+/// The least posterior probability of the file with which it is asked.
+const BORNE_OUT: f64 = 0.5;
 /// Candidates that are looked at together.
 const WIDTH: usize = 64;
 
@@ -131,6 +134,27 @@ impl Guide {
         Ok(pairs.iter().map(|[mean, variance]| Believed { mean: *mean, std: variance.max(0.0).sqrt() }).collect())
     }
 
+    /// Whether these values of points (larger is better) still speak for the file: the posterior probability that it counts is
+    /// at least ½. The next question is that of a search without a file if not.
+    ///
+    /// **Errors**: [`GuideError`].
+    pub fn is_borne_out(&self, told: &[(&[f64], f64)]) -> Result<bool, GuideError> {
+        if told.is_empty() {
+            return Ok(self.reading().uses_file());
+        }
+        let mut storage = vec![0.0; self.factor.len()];
+        let prior = PublicPrior::attach(self.numbers(), &mut storage).map_err(GuideError::Numbers)?;
+        let coordinates = self.coordinates(&told.iter().map(|(numbers, _)| *numbers).collect::<Vec<_>>());
+        let storage = vec![0.0; storage_len(self.weights.len(), told.len(), 1)];
+        let settings = NewcomerSettings::default();
+        let mut search = Newcomer::new(&coordinates, self.encoding.dim(), Some(&prior), settings, told.len(), storage)
+            .map_err(wrong)?;
+        for (place, (_, value)) in told.iter().enumerate() {
+            search.observe(place, *value).map_err(wrong)?;
+        }
+        Ok(search.trust() >= BORNE_OUT)
+    }
+
     /// Which of `points` is asked next, after these values of points (larger is better), by its place.
     ///
     /// **Errors**: [`GuideError`].
@@ -144,7 +168,6 @@ impl Guide {
         let capacity = told.len().max(1);
         let settings = NewcomerSettings { seed, ..NewcomerSettings::default() };
         let storage = vec![0.0; storage_len(self.weights.len(), capacity, WIDTH)];
-        let wrong = |error| GuideError::File(refuse("a candidate", error, "a point of the space"));
         let mut search = Newcomer::new(&coordinates, self.encoding.dim(), Some(&prior), settings, capacity, storage)
             .map_err(wrong)?;
         for (place, (_, value)) in told.iter().enumerate() {
@@ -154,6 +177,10 @@ impl Guide {
         // Where a told point is the best of all, the first of the list is asked again.
         Ok(if chosen < points.len() { chosen } else { 0 })
     }
+}
+
+fn wrong(error: NewcomerError) -> GuideError {
+    GuideError::File(refuse("a candidate", error, "a point of the space"))
 }
 
 /// For each parameter of the file, the place of the same one in the search.

@@ -37,6 +37,7 @@ pub mod worth;
 use std::path::Path;
 
 use sordino_core::domain::sobol::coordinate;
+use sordino_core::space::{Axis, Kind, Space as CoreSpace};
 
 pub use self::error::PriorFileError;
 use self::error::refuse;
@@ -216,9 +217,13 @@ impl PriorFile {
     }
 }
 
-/// Points that cover a space, without repeats, in its numbers: what every reader of the space computes alike.
+/// Points that cover a space, without repeats, in its numbers: what every reader of the space computes alike. All points of
+/// a space that has at most `count`; else what the first `count` of a Sobol' sequence fall on.
 fn points(space: &Space, count: u32) -> Result<Vec<Vec<f64>>, PriorFileError> {
     let core = space.core().map_err(|error| refuse("space", error, "a space that can be searched"))?;
+    if let Some(all) = all_points(&core, count) {
+        return Ok(all);
+    }
     let mut all: Vec<Vec<f64>> = Vec::new();
     for index in 0..count {
         let at = |axis| core.from_unit(axis, coordinate::<f64>(index, axis, 0)).unwrap_or(0.0);
@@ -228,6 +233,34 @@ fn points(space: &Space, count: u32) -> Result<Vec<Vec<f64>>, PriorFileError> {
         }
     }
     Ok(all)
+}
+
+/// Every point of a space of whole numbers and choices, the last axis fastest; nothing where there are more than `most`,
+/// or infinitely many.
+fn all_points(core: &CoreSpace, most: u32) -> Option<Vec<Vec<f64>>> {
+    let counts: Vec<u32> = core.axes().iter().map(Axis::count).collect::<Option<_>>()?;
+    let total = counts.iter().try_fold(1u32, |product, count| product.checked_mul(*count))?;
+    if total > most {
+        return None;
+    }
+    let point = |index: u32| {
+        let mut rest = index;
+        let mut numbers = vec![0.0; counts.len()];
+        for ((number, axis), count) in numbers.iter_mut().zip(core.axes()).zip(&counts).rev() {
+            *number = f64::from(rest % count) + least(axis);
+            rest /= count;
+        }
+        numbers
+    };
+    Some((0..total).map(point).collect())
+}
+
+/// The least of the whole numbers of an axis; choices are counted from 0.
+fn least(axis: &Axis) -> f64 {
+    match axis.kind {
+        Kind::Integer { low, .. } => f64::from(low),
+        _ => 0.0,
+    }
 }
 
 #[cfg(test)]

@@ -180,3 +180,23 @@ fn a_signed_file_names_its_key_and_no_other_key_or_content_passes() {
     assert_eq!(PriorFile::parse(&unsigned).unwrap().signer(), None);
     std::fs::remove_dir_all(&folder).unwrap();
 }
+
+/// A space with few points is covered by all of them, whatever its axes are; a larger one by what a sequence falls on.
+#[test]
+fn a_small_space_is_covered_by_all_of_its_points() {
+    let space = |text: &str| SpaceFile::parse("s", text).unwrap().space;
+    let text = "[parameters.a]\nlow = 3\nhigh = 40\ninteger = true\nscale = \"log\"\n[parameters.b]\n\
+                choices = [16, 64, 256]\nordered = true\n[parameters.c]\nchoices = [\"x\", \"y\"]";
+    let small = space(text);
+    let all = points(&small, 228).unwrap();
+    let expected: Vec<Vec<f64>> = (3..=40)
+        .flat_map(|a| (0..3).flat_map(move |b| (0..2).map(move |c| [a, b, c].map(f64::from).to_vec())))
+        .collect();
+    assert_eq!(all, expected);
+    assert!(all.iter().all(|numbers| small.core().unwrap().check(numbers).is_ok()));
+    // Negative controls: one point too many, and an axis of real numbers.
+    let sequence = points(&small, 227).unwrap();
+    assert!(sequence.len() < 227 && sequence != expected[..sequence.len()]);
+    let real = points(&space(&format!("{text}\n[parameters.d]\nlow = 0\nhigh = 1")), 300).unwrap();
+    assert_eq!(real.len(), 300);
+}

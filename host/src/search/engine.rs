@@ -149,7 +149,9 @@ impl Engine {
             believer.observe(&unit, expected)?;
             known.push((numbers, expected));
         }
-        if let Some(guide) = self.guide.as_ref().filter(|guide| guide.is_read(known.len())) {
+        if let Some(guide) = self.guide.as_ref().filter(|guide| guide.is_read(known.len()))
+            && guide.is_borne_out(&known)?
+        {
             return self.guided(guide, &known, given);
         }
         let number = believer.told();

@@ -180,8 +180,10 @@ fn worst(dim: usize, self_test: Option<f64>, log: &[(usize, f64)]) -> f64 {
     }
     let mut worst = 0.0f64;
     let mut compare = |found: f64, expected: f64| worst = worst.max((found - expected).abs() / (1.0 + expected.abs()));
+    let mut weights = [0.0; 2];
     for (index, hypothesis) in list.iter().enumerate() {
         let (scale, log_weight, moments) = naive(naive_file.as_ref(), &candidates, log, hypothesis);
+        weights[usize::from(hypothesis.1 > 0.0)] += log_weight.exp();
         let own = search.hypotheses.get(index);
         let (rows, mut parts, block, _) = search.parts();
         let fitted = fit(&rows, own, &mut parts);
@@ -199,6 +201,8 @@ fn worst(dim: usize, self_test: Option<f64>, log: &[(usize, f64)]) -> f64 {
             compare(range * range * found.variance, variance);
         }
     }
+    let read = self_test.is_some_and(|b| b >= -1.0);
+    compare(search.trust(), if read { weights[1] / (weights[0] + weights[1]) } else { 0.0 });
     worst
 }
 

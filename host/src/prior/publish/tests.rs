@@ -120,6 +120,43 @@ fn a_file_of_noise_is_not_believed() {
     assert!(with < 0.2, "{with}");
 }
 
+/// A file may be right about its contributors and wrong about a newcomer. Once values say so, the questions are those of a
+/// search that never had the file.
+#[test]
+fn a_newcomer_of_whom_the_file_is_wrong_puts_it_away() {
+    let file = simulated(&publication(2.0), &studies(40, 12, true)).unwrap();
+    let space = file.label.space.clone();
+    let guide = Guide::new(&file, &space, Goal::Minimize).unwrap();
+    let questions = |sign: f64| {
+        let mut search = Search::guided(Head::new(space.clone(), Goal::Minimize, 2), &file).unwrap();
+        let mut known: Vec<(Vec<f64>, f64)> = Vec::new();
+        let (mut borne_out, mut same) = (Vec::new(), Vec::new());
+        for _ in 0..8 {
+            let told: Vec<(&[f64], f64)> = known.iter().map(|(numbers, value)| (&numbers[..], -value)).collect();
+            borne_out.push(guide.is_borne_out(&told).unwrap());
+            let mut alone = Search::new(Head::new(space.clone(), Goal::Minimize, 2)).unwrap();
+            for (numbers, value) in &known {
+                alone.tell(&space.point(numbers).into(), *value).unwrap();
+            }
+            let point = search.ask(&json!({})).unwrap();
+            same.push(point == alone.ask(&json!({})).unwrap());
+            let numbers = space.numbers(&point.clone().into()).unwrap();
+            let value = sign * loss(&numbers, 0.0);
+            search.tell(&point.into(), value).unwrap();
+            known.push((numbers, value));
+        }
+        (borne_out, same)
+    };
+    let (borne_out, same) = questions(-1.0);
+    assert!(borne_out[0] && !borne_out[7], "{borne_out:?}");
+    for (step, (borne_out, same)) in borne_out.iter().zip(&same).enumerate() {
+        assert!(*borne_out || *same, "question {step} is not that of a search without the file");
+    }
+    // Negative control: the contributors' own function.
+    let (borne_out, same) = questions(1.0);
+    assert!(borne_out.iter().all(|borne_out| *borne_out) && !same[0], "{borne_out:?} {same:?}");
+}
+
 #[test]
 fn a_guided_search_is_a_function_of_its_log_and_its_file() {
     let file = simulated(&publication(2.0), &studies(30, 10, true)).unwrap();
