@@ -11,9 +11,9 @@
 //! | [`journal`] | what an optimizer keeps in its flash |
 //! | [`gp`] | exact Gaussian process |
 //! | [`optimizer`] | ask and tell |
+//! | [`reporter`] | one private report at a time |
 //! | [`prior`] | a prior file: what others learned in common |
 //! | [`newcomer`] | a search that begins with it |
-//! | [`reporter`] | one private report at a time |
 //! | [`agent`] | agent of a federation |
 //! | [`frame`] | what it sends and receives |
 //!

@@ -182,7 +182,7 @@ impl Identity {
         }
     }
 
-    /// The public key, its SubjectPublicKeyInfo in DER: what [`verified`] needs, and of what the fingerprint is the digest.
+    /// The public key, its SubjectPublicKeyInfo in DER: what [`sordino_host::signature::verified`] needs, and of what the fingerprint is the digest.
     ///
     /// **Errors**: [`IdentityError::Tls`], [`IdentityError::Signature`].
     pub fn public_key(&self) -> Result<Vec<u8>, IdentityError> {

@@ -92,6 +92,8 @@ pub const HOUSES: &[House] = &[
             &["settings", "callback"],
             &["agreement", "journal"],
             &["gp", "optimizer", "reporter"],
+            &["prior"],
+            &["newcomer"],
             &["agent", "frame"],
         ],
     },
