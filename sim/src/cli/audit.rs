@@ -12,7 +12,7 @@ use sordino_core::privacy::SourceKind;
 use super::error::CliError;
 use super::number::{threads, whole};
 use super::{Format, print, print_json};
-use crate::study::audit::{AuditError, Claim, Defect, GaussianAudit, LocalAudit, PriorAudit, Report};
+use crate::study::audit::{AuditError, Claim, Defect, GaussianAudit, LocalAudit, PriorAudit, Report, VoteAudit};
 
 /// `sordino audit`.
 #[derive(Debug, Args)]
@@ -56,6 +56,8 @@ enum Mechanism {
     Laplace,
     /// Three releases of a federated prior.
     Prior,
+    /// One release of a vote.
+    Vote,
 }
 
 impl Mechanism {
@@ -64,6 +66,7 @@ impl Mechanism {
             Mechanism::Gaussian => "gaussian",
             Mechanism::Laplace => "laplace",
             Mechanism::Prior => "prior",
+            Mechanism::Vote => "vote",
         }
     }
 }
@@ -96,13 +99,15 @@ const fn secret(case: Case) -> Case {
 }
 
 /// The shipped paths first; among controls of less noise the finer first.
-const CASES: [Case; 25] = [
+const CASES: [Case; 30] = [
     case(Mechanism::Gaussian, "shipped", Defect::None, 0),
     case(Mechanism::Laplace, "shipped", Defect::None, 0),
     case(Mechanism::Prior, "shipped", Defect::None, 0),
+    case(Mechanism::Vote, "shipped", Defect::None, 0),
     secret(case(Mechanism::Gaussian, "shipped", Defect::None, 0)),
     secret(case(Mechanism::Laplace, "shipped", Defect::None, 0)),
     secret(case(Mechanism::Prior, "shipped", Defect::None, 0)),
+    secret(case(Mechanism::Vote, "shipped", Defect::None, 0)),
     case(Mechanism::Gaussian, "noise 5 % low", Defect::NoiseFactor(0.95), 200_000),
     case(Mechanism::Gaussian, "noise 15 % low", Defect::NoiseFactor(0.85), 20_000),
     case(Mechanism::Gaussian, "noise 40 % low", Defect::NoiseFactor(0.6), 5_000),
@@ -122,6 +127,9 @@ const CASES: [Case; 25] = [
     case(Mechanism::Prior, "4 releases charged as 3", Defect::RoundsRun(4), 20_000),
     case(Mechanism::Prior, "clip coordinate left out", Defect::ClipCoordinateLeftOut, 5_000),
     case(Mechanism::Prior, "radius of private data", Defect::PrivateRadius(0.5), 5_000),
+    case(Mechanism::Vote, "noise 5 % low", Defect::NoiseFactor(0.95), 120_000),
+    case(Mechanism::Vote, "noise 15 % low", Defect::NoiseFactor(0.85), 20_000),
+    case(Mechanism::Vote, "one vote counted twice", Defect::CountedTwice, 5_000),
 ];
 
 #[derive(Serialize)]
@@ -210,6 +218,10 @@ fn measure(case: &Case, arguments: &Arguments, claim: &Claim) -> Result<Report, 
         }
         Mechanism::Prior => {
             let audit = PriorAudit { runs, error: ERROR, ..PriorAudit::standard(arguments.seed) };
+            audit.run(case.defect, kind, threads)
+        }
+        Mechanism::Vote => {
+            let audit = VoteAudit { runs, error: ERROR, ..VoteAudit::standard(arguments.seed) };
             audit.run(case.defect, kind, threads)
         }
     }

@@ -233,7 +233,7 @@ fn sampling_probability(config: &Config) -> f64 {
 }
 
 /// The configuration that is run: the claim's, except for the defect.
-fn config(audit: &GaussianAudit, defect: Defect) -> Result<Config, AuditError> {
+pub(super) fn config(audit: &GaussianAudit, defect: Defect) -> Result<Config, AuditError> {
     let (mut sampling_probability, mut noise_multiplier) = (audit.sampling_probability, audit.noise_multiplier);
     let (mut rounds, mut agents) = (audit.rounds, 3);
     match defect {

@@ -4,6 +4,8 @@
 //! |---|---|
 //! | `federation` | the sampled Gaussian: a server, collectors, partials, receipts, and one agent that is present or absent |
 //! | `prior` | the releases of a federated prior: a server, collectors, and one joint vector that is present or absent |
+//! | `vote` | the one release of a vote |
+//! | `unsampled` | what audits of releases that everybody is in have in common |
 //! | `local` | one local report: a reporter with one reward or the other |
 //! | `ledger` | the ledger of an audit, which pays only for what is claimed |
 //! | `workers` | many runs, none of which may be lost |
@@ -39,6 +41,8 @@ mod local;
 mod outcome;
 mod prior;
 mod release;
+mod unsampled;
+mod vote;
 mod workers;
 
 use sordino_core::privacy::accountant::pld::{self, Options};
@@ -56,6 +60,7 @@ pub use error::{AuditError, RunError};
 pub use local::LocalAudit;
 pub use outcome::{EPSILONS, Line, Report};
 pub use prior::PriorAudit;
+pub use vote::VoteAudit;
 pub use workers::RUNS_MIN;
 
 impl GaussianAudit {

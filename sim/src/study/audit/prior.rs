@@ -15,18 +15,15 @@ use sordino_core::federated::prior::{
 use sordino_core::federated::{Counters, Server, ServerError, ServerNumbers, ServerState};
 use sordino_core::math::Scalar;
 use sordino_core::privacy::accountant::analytic;
-use sordino_core::privacy::{Event, NoiseSource, Simulated, SourceKind};
-use sordino_core::random::{Party, Purpose, RunSeed};
-use sordino_host::entropy;
+use sordino_core::privacy::{Event, NoiseSource, SourceKind};
 
 use super::claim::Claim;
 use super::defect::Defect;
-use super::error::{AuditError, RunError, check_error};
-use super::judge::judge;
+use super::error::{AuditError, RunError};
 use super::ledger::AuditLedger;
 use super::outcome::{EPSILONS, Report};
 use super::release::{Shard, Step};
-use super::workers::gather;
+use super::unsampled::{Play, Size};
 
 const AGENTS: u32 = 3;
 /// The audited agent.
@@ -76,31 +73,8 @@ impl PriorAudit {
     ///
     /// **Errors**: [`AuditError`].
     pub fn run(&self, defect: Defect, kind: SourceKind, threads: usize) -> Result<Report, AuditError> {
-        match kind {
-            SourceKind::Simulation => self.run_with(defect, threads, &|present, run| {
-                let seed = RunSeed::new(self.seed.wrapping_mul(2).wrapping_add(u64::from(present)), run);
-                Ok(Simulated::new(seed.stream(Party::Server, Purpose::Release, 1)))
-            }),
-            SourceKind::Secret => {
-                self.run_with(defect, threads, &|_, _| entropy::system().map_err(AuditError::Entropy))
-            }
-        }
-    }
-
-    fn run_with<S: NoiseSource>(
-        &self,
-        defect: Defect,
-        threads: usize,
-        source: &(impl Fn(bool, u32) -> Result<S, AuditError> + Sync),
-    ) -> Result<Report, AuditError> {
-        check_error(self.error)?;
-        let scores = |present: bool| {
-            gather(self.runs, threads, &|part| {
-                let mut federation = Federation::new(self, defect)?;
-                part.map(|run| federation.play(run, present, &mut source(present, run)?)).collect()
-            })
-        };
-        Ok(judge(&scores(true)?, &scores(false)?, &self.claim().0, self.error))
+        let size = Size { runs: self.runs, error: self.error, seed: self.seed, kind, threads };
+        size.judged(&self.claim(), &|| Federation::new(self, defect))
     }
 }
 
@@ -150,8 +124,9 @@ impl Federation {
             shard: (vec![0; JOINT], vec![0; AGENTS as usize - 1], Counters::default()),
         })
     }
+}
 
-    /// Plays all releases of one run; returns the summed log-likelihood ratio of the claimed mechanism.
+impl Play for Federation {
     fn play<S: NoiseSource>(&mut self, run: u32, present: bool, source: &mut S) -> Result<f64, AuditError> {
         let failed = |round: u32| move |error: RunError| AuditError::Run { run, round, error };
         let refused = |error: PriorError| failed(0)(ServerError::from(error).into());
@@ -215,6 +190,9 @@ fn uploads(release: u32, own: usize, present: bool, clip_radius: f64) -> impl Fn
 
 #[cfg(test)]
 mod tests {
+    use sordino_core::privacy::Simulated;
+    use sordino_core::random::{Party, Purpose, RunSeed};
+
     use super::*;
 
     fn run(defect: Defect, runs: u32, kind: SourceKind) -> Report {
