@@ -8,7 +8,7 @@ use serde_json::Value;
 use sordino_host::ledger::{Accounting, CounterPlace, Ledger, Options, Terms};
 use sordino_host::prior::guide::{Believed, Guide};
 use sordino_host::prior::label::event;
-use sordino_host::prior::publish::{Publication, PublishError, Study, check, noise_multipliers, publish, with_ledger};
+use sordino_host::prior::publish::{Publication, PublishError, Study, check, check_budget, noise_multipliers, publish, with_ledger};
 use sordino_host::prior::worth::facts;
 use sordino_host::prior::{LoadError, PriorFile};
 use sordino_host::server::SystemSources;
@@ -187,7 +187,9 @@ fn ready(
     counter: bool,
 ) -> Result<(Ledger, SystemSources), PublishError> {
     check(publication, studies)?;
-    let events: Vec<_> = noise_multipliers(publication)?.iter().map(|z| event(*z)).collect();
+    let multipliers = noise_multipliers(publication)?;
+    check_budget(&multipliers, publication.delta, terms.epsilon_max)?;
+    let events: Vec<_> = multipliers.iter().map(|z| event(*z)).collect();
     let counter = if counter { CounterPlace::of_user()? } else { CounterPlace::Nowhere };
     let options = Options { counter, another, next: events[..1].to_vec() };
     let mut ledger = Ledger::open_secret(ledger, terms, &options)?;

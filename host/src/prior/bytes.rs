@@ -111,12 +111,15 @@ pub(super) fn read(bytes: &[u8]) -> Result<Content, PriorFileError> {
         Some(other) => return Err(refuse("format", format!("{other:?}"), FORMAT)),
         None => return Err(refuse("format", "missing", FORMAT)),
     }
-    let expected = "the SHA-256 of label and tensors: the file was changed or damaged";
+    check_length(&header, data.len())?;
     let label = text("label").ok_or_else(|| refuse("label", "missing", "a label as JSON"))?;
     let digest = digest(label, data);
     match text("digest") {
         Some(found) if found == digest => {}
-        found => return Err(refuse("digest", found.unwrap_or("missing"), expected)),
+        found => {
+            let expected = format!("{digest}, the SHA-256 of label and tensors: the file was changed or damaged");
+            return Err(refuse("digest", found.unwrap_or("missing"), &expected));
+        }
     }
     let signed = match (text("key"), text("signature")) {
         (None, None) => None,
@@ -137,11 +140,28 @@ pub(super) fn read(bytes: &[u8]) -> Result<Content, PriorFileError> {
     Ok(Content { label, tensors: [landmarks, weights, covariance], signed })
 }
 
+/// Refuses a file that ends too early, by both lengths.
+fn check_length(header: &Map<String, Value>, found: usize) -> Result<(), PriorFileError> {
+    let end = |tensor: &Value| tensor.get("data_offsets")?.as_array()?.last()?.as_u64();
+    let expected = header.values().filter_map(end).max().unwrap_or(0);
+    if (found as u64) < expected {
+        return Err(refuse(
+            "length of the tensors",
+            format!("{found} bytes"),
+            &format!("{expected}: the file was cut off"),
+        ));
+    }
+    Ok(())
+}
+
 /// Header and tensors of a file.
 fn header(bytes: &[u8]) -> Result<(Map<String, Value>, &[u8]), PriorFileError> {
     let Some((length, rest)) = bytes.split_first_chunk::<8>() else {
         return Err(refuse("length of the file", bytes.len(), "8 bytes and more"));
     };
+    if rest.first().is_some_and(|byte| *byte != b'{') {
+        return Err(refuse("the file", "no header", "a prior file, as `sordino prior publish` writes it"));
+    }
     let length = u64::from_le_bytes(*length);
     let admissible = HEADER_MAX.min(rest.len());
     let Some((text, data)) = usize::try_from(length).ok().filter(|n| *n <= admissible).map(|n| rest.split_at(n)) else {

@@ -249,7 +249,7 @@ pub fn check(publication: &Publication, studies: &[Study]) -> Result<(), Publish
     Ok(())
 }
 
-/// Noise multipliers of the releases, equal shares of (ε, δ).
+/// Noise multipliers of the releases, equal shares of (ε, δ); what they cost, computed back from them, is at most ε.
 ///
 /// **Errors**: [`PublishError::Budget`].
 pub fn noise_multipliers(publication: &Publication) -> Result<Vec<f64>, PublishError> {
@@ -257,7 +257,24 @@ pub fn noise_multipliers(publication: &Publication) -> Result<Vec<f64>, PublishE
     let releases = publication.releases as usize;
     let mut out = vec![0.0; releases];
     shares(mu, &vec![1.0; releases], &mut out)?;
+    // Rounding may lead beyond ε by a few parts in 10¹⁶; a budget of exactly ε would refuse the file for it.
+    let mut more = f64::EPSILON;
+    while cost(&out, publication.delta)?.0 > publication.epsilon && more < 1e-6 {
+        out.iter_mut().for_each(|multiplier| *multiplier *= 1.0 + more);
+        more *= 2.0;
+    }
     Ok(out)
+}
+
+/// Refuses a budget that the releases alone exceed, before there is a ledger of it.
+///
+/// **Errors**: [`PublishError::Refused`], [`PublishError::Budget`].
+pub fn check_budget(multipliers: &[f64], delta: f64, epsilon_max: Option<f64>) -> Result<(), PublishError> {
+    let epsilon = cost(multipliers, delta)?.0;
+    match epsilon_max.filter(|most| *most < epsilon) {
+        Some(most) => Err(refuse("max_epsilon", most, &format!("at least {epsilon}, what this file costs")).into()),
+        None => Ok(()),
+    }
 }
 
 /// Publishes: `progress` is told each release that is made. The file is not written.

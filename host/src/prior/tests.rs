@@ -126,7 +126,9 @@ fn every_cut_and_every_changed_byte_is_noticed() {
         assert!(PriorFile::parse(&other).map_or(true, |read| read == file()), "byte {place}");
     }
     assert!(noticed + 8 >= bytes.len(), "{noticed} of {}", bytes.len());
-    assert!(PriorFile::parse(&[u8::MAX; 16]).is_err_and(|error| error.what == "length of the header"));
+    assert!(PriorFile::parse(&[u8::MAX; 16]).is_err_and(|error| error.what == "the file"));
+    let huge = [&[u8::MAX; 8][..], b"{}      "].concat();
+    assert!(PriorFile::parse(&huge).is_err_and(|error| error.what == "length of the header"));
     let longer = [bytes, vec![0; 4]].concat();
     assert!(PriorFile::parse(&longer).is_err());
 }

@@ -43,6 +43,11 @@ impl Encoding {
         self.widths.iter().sum()
     }
 
+    /// Coordinates of one axis: 1, or the number of its choices. 0 beyond the last axis.
+    pub fn width(&self, axis: usize) -> usize {
+        self.widths.get(axis).copied().unwrap_or(0)
+    }
+
     /// The coordinates of a point in the user's numbers, one an axis; each from 0 to 1.
     pub fn coordinates(&self, numbers: &[f64]) -> Vec<f64> {
         let mut unit = Vec::with_capacity(DIM_MAX);

@@ -54,6 +54,8 @@ pub fn refused(error: LedgerError, nothing: &str) -> CliError {
             "; --no-counter goes on without it, and neither an older copy of the ledger nor another ledger of the data \
              set is then noticed"
         }
+        LedgerError::Mismatch { key: "data set", .. } => "; --ledger names a file of its own for another data set",
+        LedgerError::Mismatch { .. } => "; what a ledger began with holds for all its charges",
         LedgerError::OtherLedger { .. } => "; --another-ledger goes on all the same",
         _ => "",
     };

@@ -255,3 +255,74 @@ fn a_disk_without_room_is_found_before_anything_is_charged() {
     assert!(!folder.join("sordino-ledger.jsonl").exists());
     assert_eq!(std::fs::read_dir(folder.join("full")).unwrap().count(), 0);
 }
+
+#[test]
+fn one_file_may_be_the_whole_budget_and_a_refused_one_leaves_no_ledger() {
+    let folder = case("budget", 30);
+    let with = |epsilon: &'static str, most: &'static str, out: &'static str| {
+        let mut words = publish(&[out]);
+        for (name, value) in [("--epsilon", epsilon), ("--max-epsilon", most)] {
+            let place = words.iter().position(|word| *word == name).unwrap();
+            words[place + 1] = value;
+        }
+        words
+    };
+    let over = refused(&folder, 2, &with("5", "4", "p.safetensors"));
+    assert!(
+        over.contains("max_epsilon is 4; admissible: at least 5") && over.contains("nothing was published"),
+        "{over}"
+    );
+    assert!(!folder.join("sordino-ledger.jsonl").exists());
+    // The budget is what the file costs, to the last bit; a second file is then refused.
+    for (epsilon, ledger) in [("5", "a.jsonl"), ("1", "b.jsonl"), ("0.3", "c.jsonl")] {
+        let out: &'static str = format!("{ledger}.safetensors").leak();
+        let told = json(&done(
+            &folder,
+            &[&with(epsilon, epsilon, out)[..], &["--ledger", ledger, "--format", "json"]].concat(),
+        ));
+        assert!(told["spent"].as_f64().unwrap() <= epsilon.parse().unwrap(), "{told}");
+    }
+    let again = refused(&folder, 2, &[&with("1", "1", "d.safetensors")[..], &["--ledger", "b.jsonl"]].concat());
+    assert!(again.contains("budget spent"), "{again}");
+    let mut other = with("1", "1", "e.safetensors");
+    other.extend(["--ledger", "b.jsonl"]);
+    let other: Vec<&str> = other.into_iter().map(|word| if word == "test" { "hospital" } else { word }).collect();
+    let other = refused(&folder, 2, &other);
+    assert!(other.contains("--ledger names a file of its own for another data set"), "{other}");
+}
+
+#[test]
+fn refusals_name_the_line_and_what_is_wrong_with_a_file() {
+    let folder = case("lines", 30);
+    let text = read(&folder, "studies.csv");
+    for (ends, name) in [("\n", "lf.csv"), ("\r\n", "crlf.csv")] {
+        for line in [2, 25] {
+            let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+            let cut = lines[line - 1].rfind(',').unwrap();
+            lines[line - 1].replace_range(cut.., ",NaN");
+            std::fs::write(folder.join(name), lines.join(ends) + ends).unwrap();
+            let mut words = publish(&["p.safetensors"]);
+            words[3] = name;
+            let said = refused(&folder, 2, &words);
+            assert!(said.contains(&format!("{name}:{line}: `value` is \"NaN\"")), "{said}");
+        }
+    }
+    done(&folder, &publish(&["p.safetensors"]));
+    let bytes = std::fs::read(folder.join("p.safetensors")).unwrap();
+    std::fs::write(folder.join("cut.safetensors"), &bytes[..bytes.len() - 100]).unwrap();
+    for (file, what) in
+        [("cut.safetensors", "the file was cut off"), ("studies.csv", "a prior file, as `sordino prior publish`")]
+    {
+        let said = refused(&folder, 2, &["prior", "show", file]);
+        assert!(said.contains(what), "{said}");
+    }
+    // Whoever writes a candidate for a device finds its coordinates and its sign.
+    let header = printed(&folder, &["prior", "export", "p.safetensors", "--lang", "c"]);
+    for needed in [
+        "rate: coordinate 1: 0.0001 0, 1 1, evenly between in its logarithm",
+        "kind: coordinate 0: \"a\" 0.25, \"b\" 0.75",
+        "the negative of loss",
+    ] {
+        assert!(header.contains(needed), "{needed}\n{header:.900}");
+    }
+}

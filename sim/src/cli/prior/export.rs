@@ -5,6 +5,7 @@ use std::fmt::Write;
 use clap::{Args, ValueEnum};
 use sordino_core::prior::{PriorNumbers, PublicPrior, attach_len};
 use sordino_host::prior::PriorFile;
+use sordino_host::space::{Goal, Values};
 
 use super::file::OfFile;
 use crate::cli::error::CliError;
@@ -79,7 +80,46 @@ fn facts(file: &PriorFile, dim: usize) -> Vec<String> {
         ),
         format!("{} landmarks of {dim} coordinates from 0 to 1:", file.features()),
     ];
-    lines.extend(label.space.parameters().iter().map(|p| format!("  {}: {}", p.name, p.values.admissible())));
+    lines.extend(coordinates(file));
+    let value = label.value.as_deref().unwrap_or("a value");
+    lines.push(match label.goal {
+        Goal::Minimize => format!("Larger is better to a search: give it the negative of {value}"),
+        Goal::Maximize => format!("Larger is better: give a search {value} as it is"),
+    });
+    lines
+}
+
+/// Which coordinate every parameter is, and what its values become.
+fn coordinates(file: &PriorFile) -> Vec<String> {
+    let (Ok(space), Ok(encoding)) = (file.label.space.core(), file.encoding()) else { return Vec::new() };
+    let first: Vec<f64> = (0..space.dim()).map(|axis| space.from_unit(axis, 0.0).unwrap_or(0.0)).collect();
+    let (mut lines, mut next) = (Vec::new(), 0);
+    for (axis, parameter) in file.label.space.parameters().iter().enumerate() {
+        let at = |number: f64| {
+            let mut numbers = first.clone();
+            numbers[axis] = number;
+            encoding.coordinates(&numbers)
+        };
+        let width = encoding.width(axis);
+        let what = match (&parameter.values, width) {
+            (Values::Choices { choices, .. }, 1) => {
+                let pairs = choices.iter().enumerate().map(|(i, choice)| format!("{choice} {}", at(i as f64)[next]));
+                format!("coordinate {next}: {}", pairs.collect::<Vec<_>>().join(", "))
+            }
+            (Values::Choices { choices, .. }, _) => {
+                let names: Vec<String> = choices.iter().map(ToString::to_string).collect();
+                format!("coordinates {next} to {}: 1 for the one of {}, else 0", next + width - 1, names.join(", "))
+            }
+            (Values::Number { low, high, log, .. }, _) => format!(
+                "coordinate {next}: {low} {}, {high} {}, evenly between in {}",
+                at(*low)[next],
+                at(*high)[next],
+                if *log { "its logarithm" } else { "itself" }
+            ),
+        };
+        lines.push(format!("  {}: {what}", parameter.name));
+        next += width;
+    }
     lines
 }
 

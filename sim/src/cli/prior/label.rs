@@ -105,14 +105,18 @@ pub fn text(file: &PriorFile) -> Result<String, CliError> {
     if let Some(note) = &label.note {
         line("note", note.clone());
     }
-    line("contributors", format!("{}, in {} releases", label.contributors, label.releases));
+    let many = if label.releases == 1 { "" } else { "s" };
+    line("contributors", format!("{}, in {} release{many}", label.contributors, label.releases));
     if label.simulated {
         line("protected", "nobody: this is a simulation, whose noise can be predicted".into());
     } else {
         line("protected", "each contributor, against every reader, for ever".into());
     }
     let (epsilon, delta) = (significant_up(label.epsilon, 4), significant(label.delta, 3));
-    line("ε", format!("{epsilon} at δ = {delta}: whether a contributor was used or counted as nothing"));
+    line(
+        "ε",
+        format!("{epsilon} at δ = {delta}, of this file alone: whether a contributor was used or counted as nothing"),
+    );
     line(
         "",
         format!(
@@ -136,7 +140,7 @@ fn worth_in_words(file: &PriorFile, worth: &Worth) -> String {
             let more = if saved >= most { " or more" } else { "" };
             let saved = if saved == 1 { "1 evaluation".into() } else { format!("{saved} evaluations") };
             let read = if read == "trusted" { "" } else { "; a search weighs it by its own first values" };
-            format!("{saved}{more} of a newcomer, by a simulation on its own posterior (B = {b}){read}")
+            format!("saves {saved}{more} of a newcomer, by a simulation on its own posterior (B = {b}){read}")
         }
     }
 }

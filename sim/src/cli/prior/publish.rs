@@ -9,7 +9,9 @@ use sordino_host::files::read_text;
 use sordino_host::ledger::{Accounting, Ledger, Terms};
 use sordino_host::prior::PriorFile;
 use sordino_host::prior::label::event;
-use sordino_host::prior::publish::{Publication, PublishError, check, noise_multipliers, publish, with_ledger};
+use sordino_host::prior::publish::{
+    Publication, PublishError, check, check_budget, noise_multipliers, publish, with_ledger,
+};
 use sordino_host::server::SystemSources;
 use sordino_host::signature::SigningKey;
 use sordino_host::space::{BYTES_MAX, Goal, SpaceFile};
@@ -43,10 +45,11 @@ pub struct Arguments {
     /// as where it counts as nothing
     #[arg(long, value_name = "E", value_parser = epsilon)]
     epsilon: f64,
-    /// The δ of that sentence; at most a tenth of 1 by the number of studies
+    /// The δ of that sentence; at most a tenth of 1 by the number of studies, and the same in all files of a ledger
     #[arg(long, value_name = "D", default_value = "1e-5", value_parser = delta)]
     delta: f64,
-    /// Name of the data set. The ledger is for this one alone, and a second ledger for it is refused
+    /// Name of the data set. The ledger is for this one alone, and a second ledger for it is refused. Another name is another
+    /// budget: that both are the same data, only you know
     #[arg(long, value_name = "NAME")]
     dataset: String,
     /// The most that all releases of this data set may cost together: written into a new ledger, which needs it, and
@@ -110,6 +113,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let publication = publication(arguments, &file, goal)?;
     check(&publication, &studies).map_err(told)?;
     let multipliers = noise_multipliers(&publication).map_err(told)?;
+    check_budget(&multipliers, arguments.delta, arguments.max_epsilon).map_err(told)?;
     let events: Vec<_> = multipliers.iter().map(|multiplier| event(*multiplier)).collect();
     let key = arguments.sign.as_deref().map(SigningKey::open).transpose();
     let key = key.map_err(|error| input(format!("--sign: {error}")))?;

@@ -27,7 +27,7 @@ pub fn read(path: &Path, space: &Space) -> Result<Vec<Study>, CliError> {
     let names: Vec<&str> = space.parameters().iter().map(|parameter| &*parameter.name).chain(COLUMNS).collect();
     if let Some(name) = header.iter().find(|name| !names.contains(name)) {
         let hint = sordino_host::text::did_you_mean(name, &names);
-        return Err(refuse(format!(":1: column `{name}`{hint}; admissible: {}", names.join(", "))));
+        return Err(refuse(format!(":1: unknown column `{name}`{hint}; admissible: {}", names.join(", "))));
     }
     let place = |name: &str| {
         let found = header.iter().position(|column| column == name);
@@ -40,7 +40,7 @@ pub fn read(path: &Path, space: &Space) -> Result<Vec<Study>, CliError> {
     let mut places = std::collections::HashMap::new();
     for record in reader.records() {
         let record = record.map_err(|error| refuse(format!(": {error}")))?;
-        let line = record.position().map_or(0, csv::Position::line);
+        let line = record.position().map_or(0, |place| line_at(&bytes, place.byte()));
         let field = |column: usize| record.get(column).unwrap_or_default();
         let mut point = Map::new();
         for (parameter, column) in space.parameters().iter().zip(&of_parameters) {
@@ -62,6 +62,13 @@ pub fn read(path: &Path, space: &Space) -> Result<Vec<Study>, CliError> {
         studies[place].values.push((numbers, value));
     }
     Ok(studies)
+}
+
+/// Line of the record that begins here, 1-based. Of files whose lines end with two characters the reader's own count is one less.
+fn line_at(bytes: &[u8], begin: u64) -> usize {
+    let (before, rest) = bytes.split_at(bytes.len().min(usize::try_from(begin).unwrap_or(usize::MAX)));
+    let ends = rest.iter().take_while(|byte| b"\r\n".contains(byte));
+    1 + before.iter().chain(ends).filter(|byte| **byte == b'\n').count()
 }
 
 /// The value that a field says: a number, or the choice that is written so.
