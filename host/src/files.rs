@@ -175,7 +175,18 @@ pub fn write_privately(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
 ///
 /// **Errors**: [`FileError::Io`].
 pub fn create_privately(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
-    let beside = write_beside(path, Some(Permissions::from_mode(OWNER_ALONE)), |file| file.write_all(bytes))?;
+    create_with(path, Some(Permissions::from_mode(OWNER_ALONE)), bytes)
+}
+
+/// As [`create_privately`], for a file that others may read.
+///
+/// **Errors**: [`FileError::Io`].
+pub fn create(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
+    create_with(path, None, bytes)
+}
+
+fn create_with(path: &Path, permissions: Option<Permissions>, bytes: &[u8]) -> Result<bool, FileError> {
+    let beside = write_beside(path, permissions, |file| file.write_all(bytes))?;
     // A link, unlike a rename, replaces nothing.
     let made = match fs::hard_link(&beside, path) {
         Ok(()) => Ok(true),

@@ -5,6 +5,7 @@
 //! signs its promises and its files.
 
 use std::fmt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -84,6 +85,9 @@ pub enum KeyError {
         /// What is wrong with it.
         why: String,
     },
+    /// Others than its owner may read or write it.
+    #[error("{0}: others may read or write this key; admissible: a file of mode 600")]
+    Open(String),
     /// It cannot sign, or the system has no randomness.
     #[error("the key cannot sign")]
     Signature,
@@ -123,7 +127,14 @@ impl SigningKey {
                 create_privately(path, made.as_ref())?;
                 read_bounded(path, KEY_BYTES_MAX)?
             }
-            found => found?,
+            found => {
+                let bytes = found?;
+                let mode = std::fs::metadata(path).map(|file| file.permissions().mode());
+                if mode.is_ok_and(|mode| mode & 0o077 != 0) {
+                    return Err(KeyError::Open(path.display().to_string()));
+                }
+                bytes
+            }
         };
         let wrong =
             |why: ring::error::KeyRejected| KeyError::Key { path: path.display().to_string(), why: why.to_string() };

@@ -13,6 +13,27 @@ pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     line
 }
 
+/// Whether a character may change how other text is shown: a control, a mark of direction, a separator of lines, or one that
+/// is not seen.
+pub fn is_unseen(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+        || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// Text of others as it may stand on a terminal: what is not seen is written as its number.
+///
+/// ```
+/// assert_eq!(sordino_host::text::plain("a\u{1b}[31m"), "a\\u{1b}[31m");
+/// ```
+pub fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_unseen(c) { out.extend(c.escape_unicode()) } else { out.push(c) }
+    }
+    out
+}
+
 /// The admissible name nearest to a misspelt one, if one is near.
 pub fn nearest<'a>(name: &str, admissible: &[&'a str]) -> Option<&'a str> {
     let distance = |other: &str| {

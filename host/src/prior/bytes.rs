@@ -13,6 +13,8 @@ use crate::hex::hex;
 pub(super) const FORMAT: &str = "sordino prior 1";
 /// The longest header that is read.
 const HEADER_MAX: usize = 1 << 20;
+/// Entries of the header beside the tensors.
+const METADATA: [&str; 5] = ["format", "digest", "label", "key", "signature"];
 /// Tensors in the order in which their numbers stand.
 const TENSORS: [&str; 3] = ["landmarks", "weights", "covariance"];
 
@@ -125,15 +127,25 @@ pub(super) fn read(bytes: &[u8]) -> Result<Content, PriorFileError> {
         (None, None) => None,
         (key, signature) => Some(Signed::read(FORMAT, key, signature, &digest)?),
     };
+    if let Some(name) = metadata.into_iter().flat_map(Map::keys).find(|name| !METADATA.contains(&name.as_str())) {
+        return Err(refuse("an entry of __metadata__", name, &METADATA.join(", ")));
+    }
+    let written = label;
     let label: Label = serde_json::from_str(label).map_err(|error| refuse("label", error, "the entries of a label"))?;
+    if label_text(&label) != written {
+        return Err(refuse("label", "written otherwise", "its entries in their order, without spaces"));
+    }
     let known = TENSORS.iter().chain(&["__metadata__"]);
     if let Some(name) = header.keys().find(|name| !known.clone().any(|known| known == name)) {
         return Err(refuse("a tensor", name, "landmarks, weights, covariance"));
     }
     let mut numbers = Tensors { header: &header, data, begin: 0 };
-    let landmarks = numbers.next("landmarks", 2)?;
-    let weights = numbers.next("weights", 1)?;
-    let covariance = numbers.next("covariance", 1)?;
+    let m = numbers.len("weights")?;
+    let landmarks = numbers.len("landmarks")?;
+    let landmarks = numbers.next("landmarks", &[m, landmarks / m.max(1)])?;
+    let weights = numbers.next("weights", &[m])?;
+    let covariance = numbers.len("covariance")?;
+    let covariance = numbers.next("covariance", &[covariance])?;
     if numbers.begin != data.len() {
         return Err(refuse("bytes behind the tensors", data.len() - numbers.begin, "0"));
     }
@@ -168,7 +180,13 @@ fn header(bytes: &[u8]) -> Result<(Map<String, Value>, &[u8]), PriorFileError> {
         return Err(refuse("length of the header", length, &format!("0 to {admissible}")));
     };
     match serde_json::from_slice(text) {
-        Ok(Value::Object(header)) => Ok((header, data)),
+        // An entry that stands twice, or space between entries, makes the text longer than what was read of it.
+        Ok(Value::Object(header)) if Value::from(header.clone()).to_string().len() == text.trim_ascii_end().len() => {
+            Ok((header, data))
+        }
+        Ok(Value::Object(_)) => {
+            Err(refuse("the header", "longer than its entries", "every entry once, without spaces"))
+        }
         Ok(_) => Err(refuse("the header", "another JSON value", "an object")),
         Err(error) => Err(refuse("the header", error, "JSON")),
     }
@@ -182,22 +200,37 @@ struct Tensors<'a> {
 }
 
 impl Tensors<'_> {
-    fn next(&mut self, name: &str, axes: usize) -> Result<Vec<f32>, PriorFileError> {
-        let tensor = self.header.get(name).ok_or_else(|| refuse(name, "missing", "a tensor"))?;
-        if tensor.get("dtype").and_then(Value::as_str) != Some("F32") {
-            return Err(refuse(&format!("dtype of {name}"), tensor["dtype"].clone(), "\"F32\""));
-        }
-        let whole = |key: &str| -> Option<Vec<usize>> {
-            let numbers = tensor.get(key)?.as_array()?.iter();
-            numbers.map(|x| x.as_u64().and_then(|x| usize::try_from(x).ok())).collect()
-        };
-        let shape = whole("shape").filter(|shape| shape.len() == axes);
+    fn tensor(&self, name: &str) -> Result<&Value, PriorFileError> {
+        self.header.get(name).ok_or_else(|| refuse(name, "missing", "a tensor"))
+    }
+
+    fn whole(tensor: &Value, key: &str) -> Option<Vec<usize>> {
+        let numbers = tensor.get(key)?.as_array()?.iter();
+        numbers.map(|x| x.as_u64().and_then(|x| usize::try_from(x).ok())).collect()
+    }
+
+    /// Numbers of a tensor, as its shape says.
+    fn len(&self, name: &str) -> Result<usize, PriorFileError> {
+        let tensor = self.tensor(name)?;
+        let shape = Self::whole(tensor, "shape").filter(|shape| !shape.is_empty());
         let count = shape.and_then(|shape| shape.iter().try_fold(1usize, |count, n| count.checked_mul(*n)));
-        let bytes = count.and_then(|count| count.checked_mul(4));
+        let refused = || refuse(&format!("place of {name}"), &tensor["shape"], "whole numbers, within the file");
+        count.ok_or_else(refused)
+    }
+
+    /// The numbers of the next tensor, which has this shape.
+    fn next(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>, PriorFileError> {
+        let tensor = self.tensor(name)?;
+        if tensor.get("dtype").and_then(Value::as_str) != Some("F32") {
+            return Err(refuse(&format!("dtype of {name}"), &tensor["dtype"], "\"F32\""));
+        }
+        let found = Self::whole(tensor, "shape").filter(|found| found == shape);
+        let bytes = found.and(self.len(name)?.checked_mul(4));
         let end = bytes.and_then(|bytes| self.begin.checked_add(bytes)).filter(|end| *end <= self.data.len());
-        let Some(end) = end.filter(|end| whole("data_offsets") == Some(vec![self.begin, *end])) else {
+        let Some(end) = end.filter(|end| Self::whole(tensor, "data_offsets") == Some(vec![self.begin, *end])) else {
             let found = format!("{} at {}", tensor["shape"], tensor["data_offsets"]);
-            return Err(refuse(&format!("place of {name}"), found, "tensors without a gap, within the file"));
+            let admissible = format!("{shape:?}, tensors without a gap, within the file");
+            return Err(refuse(&format!("place of {name}"), found, &admissible));
         };
         let bytes = &self.data[self.begin..end];
         self.begin = end;

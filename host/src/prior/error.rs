@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::text::plain;
+
 /// Why a file is none, and what would be one.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{what} is {found}; admissible: {admissible}")]
@@ -14,6 +16,14 @@ pub struct PriorFileError {
     pub admissible: String,
 }
 
+/// The most characters of what was found that are shown.
+const SHOWN: usize = 200;
+
+/// A refusal; what a file says is shown in part, and without what would change a terminal.
 pub(super) fn refuse(what: &str, found: impl fmt::Display, admissible: &str) -> PriorFileError {
-    PriorFileError { what: what.into(), found: found.to_string(), admissible: admissible.into() }
+    let found = found.to_string();
+    let shown: String = found.chars().take(SHOWN).collect();
+    let rest = if shown.len() < found.len() { "…" } else { "" };
+    let what: String = what.chars().take(SHOWN).collect();
+    PriorFileError { what: plain(&what), found: plain(&shown) + rest, admissible: admissible.into() }
 }

@@ -7,11 +7,14 @@ use sordino_core::privacy::accountant::{Accountant, AccountantError, GaussianAcc
 
 use super::error::{PriorFileError, refuse};
 use crate::space::{Goal, Space};
+use crate::text::is_unseen;
 
 /// The most releases a file is made of.
 pub const RELEASES_MAX: usize = 64;
 /// The most contributors.
 pub const CONTRIBUTORS_MAX: u32 = 1 << 24;
+/// No releases give a self-test beyond this.
+const SELF_TEST_MAX: f64 = 1e6;
 /// The longest of the free texts, in bytes.
 const TEXT_MAX: usize = 1000;
 
@@ -93,8 +96,10 @@ pub fn event(noise_multiplier: f64) -> Event {
 
 /// Refuses a text that no label has.
 pub(super) fn check_text(what: &str, text: Option<&str>) -> Result<(), PriorFileError> {
-    match text.filter(|text| text.len() > TEXT_MAX || text.chars().any(char::is_control)) {
-        Some(text) => Err(refuse(what, format!("{text:.60?}"), "at most 1000 bytes without control characters")),
+    match text.filter(|text| text.len() > TEXT_MAX || text.chars().any(is_unseen)) {
+        Some(text) => {
+            Err(refuse(what, format!("{text:.60?}"), "at most 1000 bytes without characters that are not seen"))
+        }
         None => Ok(()),
     }
 }
@@ -117,8 +122,8 @@ impl Label {
         if !(self.heterogeneity >= 0.0 && self.heterogeneity.is_finite()) {
             return Err(refuse("heterogeneity", self.heterogeneity, "[0, inf)"));
         }
-        if !self.self_test.is_finite() {
-            return Err(refuse("self_test", self.self_test, "(-inf, inf)"));
+        if !(self.self_test.abs() <= SELF_TEST_MAX) {
+            return Err(refuse("self_test", self.self_test, "[-1e6, 1e6]"));
         }
         if !(2..=CONTRIBUTORS_MAX).contains(&self.contributors) {
             return Err(refuse("contributors", self.contributors, "2..=16777216"));

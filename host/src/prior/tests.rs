@@ -202,3 +202,43 @@ fn a_small_space_is_covered_by_all_of_its_points() {
     let real = points(&space(&format!("{text}\n[parameters.d]\nlow = 0\nhigh = 1")), 300).unwrap();
     assert_eq!(real.len(), 300);
 }
+
+/// What verifies is what every reader of the format sees: the digest covers label and numbers, and nothing else may be there.
+#[test]
+fn a_header_says_what_the_writer_would_and_nothing_else() {
+    let bytes = file().to_bytes();
+    let shape = "\"shape\":[3,6]";
+    let bare = |from: &str, to: &str| {
+        let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+        let text = std::str::from_utf8(&bytes[8..8 + length]).unwrap().replacen(from, to, 1);
+        [&(text.len() as u64).to_le_bytes()[..], text.as_bytes(), &bytes[8 + length..]].concat()
+    };
+    for (from, to, what) in [
+        (shape, "\"shape\":[6,3]", "place of landmarks"),
+        (shape, "\"shape\":[18]", "place of landmarks"),
+        ("\"format\":", "\"note\":\"signed by all\",\"format\":", "an entry of __metadata__"),
+        ("{\"__metadata__\"", "{\"weights\":0,\"__metadata__\"", "the header"),
+        ("{\"__metadata__\"", "{ \"__metadata__\"", "the header"),
+    ] {
+        let refusal = PriorFile::parse(&bare(from, to)).unwrap_err();
+        assert_eq!(refusal.what, what, "{to}: {refusal}");
+    }
+    assert!(PriorFile::parse(&bare("\"format\":", "\"format\":")).is_ok());
+    // Another text of the same label, with the digest made right: it would be shown under another digest than it was signed under.
+    let refusal = PriorFile::parse(&with("{\\\"space\\\":", "{ \\\"space\\\":")).unwrap_err();
+    assert_eq!((refusal.what.as_str(), refusal.found.as_str()), ("label", "written otherwise"));
+}
+
+#[test]
+fn what_a_file_says_changes_no_terminal() {
+    for (from, to) in [
+        ("\"digest\":", "\"\\u001b]0;x\\u0007\":0,\"digest\":"),
+        ("spring", "\\u202espring"),
+        ("sordino prior 1", "\\u001b[31msordino"),
+    ] {
+        let said = PriorFile::parse(&with(from, to)).unwrap_err().to_string();
+        assert!(!said.chars().any(crate::text::is_unseen), "{said:?}");
+    }
+    let long = PriorFile::parse(&with("sordino prior 1", &"x".repeat(100_000))).unwrap_err().to_string();
+    assert!(long.len() < 1000, "{}", long.len());
+}

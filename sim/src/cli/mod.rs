@@ -206,6 +206,7 @@ mod tests {
         ("run --threads", &["0", "-1", "1025", "99999999"], "a whole number from 1 to 1024"),
         ("run --part", &["0/2", "3/2", "-1/2", "2"], "I/N with whole numbers 1 ≤ I ≤ N ≤ 100000"),
         ("run --checkpoint-every", &["-1", "nan", "inf", "86401"], "a number of seconds from 0 to 86400"),
+        ("prior verify --key", &["ab", "2f0c", "wards.key"], "a fingerprint of 64 hexadecimal digits"),
         ("sweep --runs", &["0", "-1", "100001"], "a whole number from 1 to 100000"),
         ("sweep --threads", &["0", "-1", "1025"], "a whole number from 1 to 1024"),
         ("sweep --part", &["0/2", "-1/2"], "I/N with whole numbers 1 ≤ I ≤ N ≤ 100000"),
@@ -257,9 +258,9 @@ mod tests {
     ];
 
     /// What other options take: texts, paths, lists that are read later.
-    const TEXTS: [&str; 20] = [
+    const TEXTS: [&str; 21] = [
         "by", "command", "data", "dataset", "date", "figure", "from", "given", "ledger", "method", "methods", "name",
-        "note", "out", "prior", "seeds", "set", "space", "svg", "trust",
+        "note", "out", "prior", "seeds", "set", "sign", "space", "svg", "trust",
     ];
 
     /// The options that take a value which is none of a few words, as in `privacy epsilon --delta`.

@@ -326,3 +326,33 @@ fn refusals_name_the_line_and_what_is_wrong_with_a_file() {
         assert!(header.contains(needed), "{needed}\n{header:.900}");
     }
 }
+
+#[test]
+fn a_choice_of_a_file_ends_no_comment_and_paths_that_are_one_are_refused() {
+    let folder = case("hostile", 30);
+    let choice = "a */ int x; /* \\";
+    let space = SPACE.replace("\"a\", \"b\"", &format!("{}, \"b\"", serde_json::to_string(choice).unwrap()));
+    std::fs::write(folder.join("space.toml"), space).unwrap();
+    let studies = read(&folder, "studies.csv").replace(",a,", &format!(",{choice},"));
+    std::fs::write(folder.join("studies.csv"), studies).unwrap();
+    for option in ["--ledger", "--sign"] {
+        let mut words = publish(&["p.safetensors"]);
+        words.extend([option, "./p.safetensors"]);
+        let said = refused(&folder, 2, &words);
+        assert!(said.contains("is the ledger or the key") && !folder.join("p.safetensors").exists(), "{said}");
+    }
+    done(&folder, &publish(&["p.safetensors"]));
+    for (lang, begin) in [("c", "#define"), ("rust", "use sordino_core")] {
+        let text = printed(&folder, &["prior", "export", "p.safetensors", "--lang", lang]);
+        let comment = text.split(begin).next().unwrap();
+        assert_eq!(comment.matches("*/").count(), usize::from(lang == "c"), "{comment}");
+        assert!(comment.is_ascii() && !comment.contains("\\\n") && comment.contains("int x;"), "{comment}");
+    }
+    // A key that others may read is nobody's.
+    let mut signed = publish(&["q.safetensors", "--sign", "open.key"]);
+    std::fs::write(folder.join("open.key"), "x").unwrap();
+    std::fs::set_permissions(folder.join("open.key"), std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+    signed.extend(["--ledger", "other.jsonl"]);
+    let said = refused(&folder, 2, &signed);
+    assert!(said.contains("others may read or write this key") && !folder.join("other.jsonl").exists(), "{said}");
+}

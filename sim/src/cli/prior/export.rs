@@ -123,6 +123,19 @@ fn coordinates(file: &PriorFile) -> Vec<String> {
     lines
 }
 
+/// A line as it may stand in a comment of either language, whatever a file says: what is not printable ASCII is written as its
+/// number, and nothing begins, ends or continues a comment.
+fn commented(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    for c in line.chars() {
+        match c {
+            ' '..='~' if !matches!(c, '*' | '\\' | '?') => out.push(c),
+            _ => out.extend(c.escape_unicode()),
+        }
+    }
+    out
+}
+
 /// Numbers in lines, so that they are read back to the bit.
 fn numbers(list: &[f32]) -> String {
     let mut out = String::new();
@@ -136,7 +149,7 @@ fn numbers(list: &[f32]) -> String {
 
 fn rust(file: &PriorFile, dim: usize, lists: [(&str, &Vec<f32>); 4]) -> String {
     let mut out = String::new();
-    facts(file, dim).iter().for_each(|line| out.push_str(&format!("//! {line}\n")));
+    facts(file, dim).iter().for_each(|line| out.push_str(&format!("//! {}\n", commented(line))));
     out.push_str("\nuse sordino_core::prior::PriorNumbers;\n\n");
     for (name, list) in lists {
         if name == "FACTOR" {
@@ -154,7 +167,7 @@ fn rust(file: &PriorFile, dim: usize, lists: [(&str, &Vec<f32>); 4]) -> String {
 }
 
 fn c(file: &PriorFile, dim: usize, lists: [(&str, &Vec<f32>); 4]) -> String {
-    let lines: Vec<String> = facts(file, dim).iter().map(|line| format!(" * {line}")).collect();
+    let lines: Vec<String> = facts(file, dim).iter().map(|line| format!(" * {}", commented(line))).collect();
     let mut out = format!("/*\n{}\n *\n * Include it after sordino.h, in one file.\n */\n", lines.join("\n"));
     out.push_str(&format!("#define SORDINO_PRIOR_DIM {dim}\n#define SORDINO_PRIOR_LANDMARKS {}\n", file.features()));
     out.push_str(&format!("#define SORDINO_PRIOR_LENGTHSCALE {:?}f\n", file.label.lengthscale));

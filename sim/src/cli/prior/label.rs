@@ -8,6 +8,7 @@ use sordino_host::prior::PriorFile;
 use sordino_host::prior::worth::{WITH, WITHOUT, Worth, reading, worth};
 use sordino_host::signature::Fingerprint;
 use sordino_host::space::{Goal, Parameter};
+use sordino_host::text::plain;
 
 use super::file::OfFile;
 use super::picture;
@@ -35,8 +36,12 @@ pub struct Verify {
     #[command(flatten)]
     of: OfFile,
     /// The key that must have signed the file, 64 hexadecimal digits
-    #[arg(long, value_name = "FINGERPRINT")]
+    #[arg(long, value_name = "FINGERPRINT", value_parser = fingerprint)]
     key: Option<Fingerprint>,
+}
+
+fn fingerprint(text: &str) -> Result<Fingerprint, String> {
+    text.parse().map_err(|_| "admissible: a fingerprint of 64 hexadecimal digits".to_owned())
 }
 
 /// Prints the label.
@@ -62,7 +67,7 @@ pub fn verify(arguments: &Verify) -> Result<(), CliError> {
     // Whether the numbers are a posterior is found out by a reader.
     worth(&file).map_err(CliError::input)?;
     let signer = signed_by(&file, arguments.key)?;
-    let (digest, epsilon) = (file.digest(), significant(file.label.epsilon, 4));
+    let (digest, epsilon) = (file.digest(), significant_up(file.label.epsilon, 4));
     print(&format!(
         "whole: SHA-256 {digest}\nits noise multipliers cost no more than the label says, ε {epsilon}\n{signer}\n"
     ))
@@ -92,7 +97,7 @@ pub fn facts(file: &PriorFile) -> Result<Value, CliError> {
 pub fn text(file: &PriorFile) -> Result<String, CliError> {
     let label = &file.label;
     let mut out = String::new();
-    let mut line = |name: &str, what: String| out.push_str(&format!("{name:<14} {what}\n"));
+    let mut line = |name: &str, what: String| out.push_str(&format!("{name:<14} {}\n", plain(&what)));
     let value = label.value.as_deref().unwrap_or("value");
     let goal = if label.goal == Goal::Minimize { "smaller is better" } else { "larger is better" };
     line("value", format!("{value}, {goal}"));

@@ -8,7 +8,7 @@ use sordino_host::space::{Parameter, Values};
 use crate::cli::error::CliError;
 use crate::report::chart::{Chart, Curve, Point, Ruler, Scale};
 use crate::report::figure::compose_over;
-use crate::text::significant;
+use crate::text::{significant, significant_up};
 
 /// Points that are looked at for the best.
 const POINTS: u32 = 1000;
@@ -34,7 +34,7 @@ pub fn along_parameters(file: &PriorFile) -> Result<String, CliError> {
     let name = format!("{}, standardised", label.value.as_deref().unwrap_or("value"));
     let panels: Vec<(Chart, Ruler)> =
         curves.into_iter().map(|along| panel(along, &name, low - edge, high + edge)).collect();
-    let epsilon = significant(label.epsilon, 3);
+    let epsilon = significant_up(label.epsilon, 3);
     let lines = [
         &*format!("{}: {} contributors, ε {epsilon} at δ = {}", label.dataset, label.contributors, label.delta),
         "Mean of what contributors have in common, and one standard deviation of the file to either side; other parameters \

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
-use sordino_host::files::read_text;
+use sordino_host::files::{create, read_text};
 use sordino_host::ledger::{Accounting, Ledger, Terms};
 use sordino_host::prior::PriorFile;
 use sordino_host::prior::label::event;
@@ -23,7 +23,7 @@ use crate::cli::ledger::{LedgerArguments, refused};
 use crate::cli::number::{in_range, whole};
 use crate::cli::{Format, print, print_json};
 use crate::progress::log::note;
-use crate::text::significant;
+use crate::text::significant_up;
 
 /// What every refusal ends with.
 const NOTHING: &str = "nothing was published";
@@ -119,7 +119,8 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let key = key.map_err(|error| input(format!("--sign: {error}")))?;
     room_for(arguments, file.space.parameters().len()).map_err(input)?;
     let ledger = opened(arguments, &events)?;
-    note(&format!("{} studies, {} evaluations", studies.len(), studies.iter().map(|s| s.values.len()).sum::<usize>()));
+    // How many evaluations there are is not public.
+    note(&format!("{} studies", studies.len()));
     let sources = SystemSources::new().map_err(CliError::failure)?;
     let (file, ledger) = publish(&publication, &studies, sources, ledger, note).map_err(begun)?;
     let file = with_ledger(file, &ledger);
@@ -135,7 +136,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     if arguments.format == Format::Json {
         return print_json(&facts);
     }
-    let (out, spent) = (arguments.out.display(), significant(spent, 4));
+    let (out, spent) = (arguments.out.display(), significant_up(spent, 4));
     let most = ledger.terms().epsilon_max.map_or(String::new(), |most| format!(" of {most}"));
     print(&format!("{}\n{out} is written; the ledger holds ε {spent}{most}\n", text(&file)?))
 }
@@ -154,7 +155,12 @@ fn room_for(arguments: &Arguments, parameters: usize) -> Result<(), String> {
 
 /// Writes the file; where its place fails after all, beside the system's temporary files, because it is paid for.
 fn saved(file: &PriorFile, out: &Path) -> Result<(), CliError> {
-    let Err(error) = file.save(out) else { return Ok(()) };
+    // A name that somebody took in the meantime, another publication or this one's ledger, is left alone.
+    let error = match create(out, &file.to_bytes()) {
+        Ok(true) => return Ok(()),
+        Ok(false) => format!("{}: exists by now", out.display()),
+        Err(error) => error.to_string(),
+    };
     let other = std::env::temp_dir().join(format!("{}.safetensors", file.digest()));
     let rescued = match file.save(&other) {
         Ok(()) => format!("it is at {} instead", other.display()),
@@ -184,6 +190,10 @@ fn new_file(arguments: &Arguments) -> Result<(), String> {
     let path = &arguments.out;
     if path.extension().is_none_or(|extension| extension != "safetensors") {
         return Err(format!("--out {}: admissible: a name that ends with .safetensors", path.display()));
+    }
+    let same = |other: &Path| std::path::absolute(other).ok() == std::path::absolute(path).ok();
+    if same(arguments.ledger.path()) || arguments.sign.as_deref().is_some_and(same) {
+        return Err(format!("--out {}: is the ledger or the key", path.display()));
     }
     if std::fs::symlink_metadata(path).is_ok() {
         return Err(format!("{}: exists already", path.display()));

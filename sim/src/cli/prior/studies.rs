@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn refusals_name_line_column_and_what_is_admissible() {
         for (text, said) in [
-            ("study,rate,kind,val\n", ":1: column `val`; did you mean `value`?"),
+            ("study,rate,kind,val\n", ":1: unknown column `val`; did you mean `value`?"),
             ("study,rate,value\n", ":1: no column `kind`"),
             ("study,rate,kind,value\nx,2,a,1\n", ":2: `rate` is 2.0; admissible: a number from 0 to 1"),
             ("study,rate,kind,value\nx,1,a,1\nx,1,b,1\n", ":3: `kind` is \"b\"; admissible: one of \"a\", 2, true"),
