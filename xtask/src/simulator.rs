@@ -8,8 +8,10 @@ use crate::digests::widths;
 use crate::process::{self, Report, cargo};
 
 /// Arguments of `sordino run`, short versions of what ships.
-const SCENARIOS: [&str; 4] = [
+const SCENARIOS: [&str; 5] = [
     "default --runs 1 --set federation.rounds=6",
+    // The list that `default` had before `alone` and `vote`, whose digest stays.
+    r#"default --runs 1 --set federation.rounds=6 --set federation.methods=["ts","fts","fts-de","dp-fts","dp-fts-de","pure-noise","uniform-weights","global-init","prior-noise","dp-prior"]"#,
     "gp-2d --runs 2 --set federation.rounds=3",
     "winequality --runs 1 --set federation.rounds=2",
     "firmware",
