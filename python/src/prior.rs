@@ -8,7 +8,9 @@ use serde_json::Value;
 use sordino_host::ledger::{Accounting, CounterPlace, Ledger, Options, Terms};
 use sordino_host::prior::guide::{Believed, Guide};
 use sordino_host::prior::label::event;
-use sordino_host::prior::publish::{Publication, PublishError, Study, check, check_budget, noise_multipliers, publish, with_ledger};
+use sordino_host::prior::publish::{
+    Publication, PublishError, Study, check, check_budget, noise_multipliers, publish, with_ledger,
+};
 use sordino_host::prior::worth::facts;
 use sordino_host::prior::{LoadError, PriorFile};
 use sordino_host::server::SystemSources;
