@@ -129,8 +129,9 @@ impl SigningKey {
             }
             found => {
                 let bytes = found?;
-                let mode = std::fs::metadata(path).map(|file| file.permissions().mode());
-                if mode.is_ok_and(|mode| mode & 0o077 != 0) {
+                // A file whose mode cannot be read is not believed to be its owner's alone.
+                let mode = std::fs::metadata(path).map_or(u32::MAX, |file| file.permissions().mode());
+                if mode & 0o077 != 0 {
                     return Err(KeyError::Open(path.display().to_string()));
                 }
                 bytes
