@@ -20,6 +20,8 @@
 //! |---|---|
 //! | [`label`] | what is written on a file, and what it costs |
 //! | [`publish`] | a file of studies that one party holds |
+//! | [`site`] | a contributor of a campaign, that evaluates, contributes and goes on with what was released |
+//! | [`context`] | what everybody computes alike: candidates, landmarks, a contribution, the posterior of releases |
 //! | [`guide`] | a search that begins with a file |
 //! | [`worth`] | what a file is worth |
 //!
@@ -27,11 +29,13 @@
 //! for metadata.
 
 mod bytes;
+pub mod context;
 mod error;
 pub mod guide;
 pub mod label;
 pub mod publish;
 mod signed;
+pub mod site;
 pub mod worth;
 
 use std::path::Path;

@@ -4,27 +4,22 @@
 //! of [`ServerHost`], a charge that the ledger holds before anything leaves, noise of the system. What is public (candidates,
 //! landmarks, virtual designs) is a function of the space and of numbers in this file alone.
 
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
 use sordino_core::federated::ServerError;
-use sordino_core::federated::prior::{
-    Config, Filter, Observations, Parameters, Plan, PriorError, Public, PublicState, Tables, choose_landmarks,
-    contribution, contribution_scratch_len, draw_distinct_designs, gram, kernel_rows, landmark_rows,
-    landmark_rows_scratch_len, landmarks_scratch_len, scratch_len, self_test_scratch_len, shares, standardise,
-    storage_len, total_mu,
-};
+use sordino_core::federated::prior::{Plan, PriorError, shares, total_mu};
 use sordino_core::privacy::accountant::AccountantError;
 use sordino_core::privacy::{NeighboringRelation, NoiseSource};
-use sordino_core::random::RunSeed;
 
+use super::context::{Context, ContextError, Contributor, Learned};
 use super::label::{ACCOUNTANT, CONTRIBUTORS_MAX, KERNEL, Label, check_text, cost};
 use super::{PriorFile, PriorFileError, refuse};
 use crate::ledger::{Budgeted, Ledger, LedgerError};
-use crate::server::{HostError, Population, ServerHost, Sources, WithPublic};
-use crate::space::{Encoding, Goal, Space};
+use crate::server::{HostError, Population, ServerHost, Sources};
+use crate::space::{Goal, Space};
 
-/// Public candidates that the file is computed on.
-pub const CANDIDATES: u32 = 1000;
-/// Points of a virtual design: what a contributor is expected to have.
-const DESIGN_POINTS: u32 = 10;
+pub use super::context::CANDIDATES;
 /// The fewest points of a study: of two, one says nothing but the constant.
 pub const POINTS_MIN: usize = 3;
 /// The most points of a study.
@@ -42,7 +37,8 @@ pub struct Study {
 }
 
 /// What is to be published.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Publication {
     /// What was searched.
     pub space: Space,
@@ -109,114 +105,36 @@ pub enum PublishError {
     Server(#[from] ServerError),
 }
 
-/// What everybody knows beforehand, and what follows from it.
-struct Context {
-    config: Config,
-    lengthscale: f64,
-    dim: usize,
-    landmarks: Vec<f64>,
-    rows: Vec<f64>,
-    prior_rows: Vec<f64>,
-    gram: Vec<f64>,
-    designs: Vec<u32>,
-}
-
-impl WithPublic<f64> for &Context {
-    fn public(&self) -> Result<Public<'_, f64>, PriorError> {
-        let tables = Tables { prior_rows: &self.prior_rows, gram: &self.gram, designs: &self.designs };
-        Public::new(&self.config, &self.rows, tables)
+impl From<ContextError> for PublishError {
+    fn from(error: ContextError) -> Self {
+        match error {
+            ContextError::Refused(error) => PublishError::Refused(error),
+            ContextError::Prior(error) => PublishError::Prior(error),
+            ContextError::Server(error) => PublishError::Server(error),
+        }
     }
 }
 
-/// A number that `f32` holds, so that every reader of the file computes with the same.
-fn held(x: f64) -> f64 {
-    f64::from(x as f32)
-}
-
-impl Context {
-    fn new(publication: &Publication, contributors: u32) -> Result<(Self, Encoding), PublishError> {
-        let space = &publication.space;
-        let core = space.core().map_err(|error| refuse("space", error, "a space that can be searched"))?;
-        let encoding = Encoding::new(&core);
-        let covering = super::points(space, CANDIDATES)?;
-        let (dim, points) = (
-            encoding.dim(),
-            covering.iter().flat_map(|numbers| encoding.coordinates(numbers)).map(held).collect::<Vec<f64>>(),
-        );
-        let count = points.len() / dim;
-        let most = (publication.features as usize).min(count);
-        let (mut pivots, mut rows) = (vec![0; most], vec![0.0; count * most]);
-        let chosen =
-            choose_landmarks(&points, dim, &mut pivots, &mut rows, &mut vec![0.0; landmarks_scratch_len(count)])?;
-        rows.truncate(count * chosen.count);
-        let landmarks: Vec<f64> = pivots[..chosen.count]
-            .iter()
-            .flat_map(|pivot| &points[*pivot as usize * dim..(*pivot as usize + 1) * dim])
-            .copied()
-            .collect();
-        let design_len = DESIGN_POINTS.min(count as u32);
-        let config = Config::new(Parameters::own_units(contributors, chosen.count as u32, design_len))
-            .map_err(|error| refuse(error.field, "not admissible", error.admissible))?;
-        let (mut square, mut scratch) = (vec![0.0; count * count], vec![0.0; count]);
-        let rank = kernel_rows(chosen.lengthscale, &points, dim, &mut square, &mut scratch)?;
-        let prior_rows = square.chunks_exact(count).flat_map(|row| &row[..rank]).copied().collect();
-        let mut mean = vec![0.0; chosen.count * chosen.count];
-        gram(&config, &rows, &mut mean)?;
-        let mut designs = vec![0; (config.parameters().designs * design_len) as usize];
-        draw_distinct_designs(&config, RunSeed::new(0, 0), count as u32, &mut designs)?;
-        let lengthscale = chosen.lengthscale;
-        Ok((Context { config, lengthscale, dim, landmarks, rows, prior_rows, gram: mean, designs }, encoding))
-    }
-}
-
-/// A study as the method sees it.
-struct Contributor {
-    /// Features of its points.
-    rows: Vec<f64>,
-    /// A factor of the kernel over its points.
-    prior_rows: Vec<f64>,
-    /// Pairs of the number of a point and its standardised value, larger is better.
-    log: Vec<f64>,
-}
-
-impl Contributor {
-    fn new(study: &Study, context: &Context, encoding: &Encoding, goal: Goal) -> Result<Self, PublishError> {
-        let (n, m) = (study.values.len(), context.config.features());
-        let points: Vec<f64> = study.values.iter().flat_map(|(numbers, _)| encoding.coordinates(numbers)).collect();
-        let mut rows = vec![0.0; n * m];
-        let mut scratch = vec![0.0; landmark_rows_scratch_len(m)];
-        landmark_rows(context.lengthscale, &context.landmarks, context.dim, &points, &mut rows, &mut scratch)?;
-        let mut prior_rows = vec![0.0; n * n];
-        kernel_rows(context.lengthscale, &points, context.dim, &mut prior_rows, &mut vec![0.0; n])?;
-        let values: Vec<f64> = study.values.iter().map(|(_, value)| goal.sign() * value).collect();
-        let mut standardised = vec![0.0; n];
-        standardise(&values, &mut standardised)?;
-        let log = standardised.iter().enumerate().flat_map(|(place, z)| [place as f64, *z]).collect();
-        Ok(Contributor { rows, prior_rows, log })
-    }
-}
-
-/// Checks studies and numbers before anything is computed.
+/// Checks what is to be published by so many contributors, before anything is computed.
 ///
-/// **Errors**: [`PublishError::Refused`], [`PublishError::Study`].
-pub fn check(publication: &Publication, studies: &[Study]) -> Result<(), PublishError> {
-    let count = studies.len();
-    if count < 2 || count > CONTRIBUTORS_MAX as usize {
-        return Err(refuse("number of studies", count, "2 to 16777216: of one alone a file is its data").into());
+/// **Errors**: [`PriorFileError`] naming the first number or text that is not admissible.
+pub fn check_publication(publication: &Publication, contributors: usize) -> Result<(), PriorFileError> {
+    if contributors < 2 || contributors > CONTRIBUTORS_MAX as usize {
+        return Err(refuse("number of studies", contributors, "2 to 16777216: of one alone a file is its data"));
     }
-    let (delta, most) = (publication.delta, DELTA_SHARE / count as f64);
+    let (delta, most) = (publication.delta, DELTA_SHARE / contributors as f64);
     if !(delta > 0.0 && delta <= most) {
         let admissible = format!("above 0 and at most {most}, a tenth of 1 by the number of studies");
-        return Err(refuse("delta", delta, &admissible).into());
+        return Err(refuse("delta", delta, &admissible));
     }
     if !(publication.epsilon > 0.0 && publication.epsilon.is_finite()) {
-        return Err(refuse("epsilon", publication.epsilon, "a positive number").into());
+        return Err(refuse("epsilon", publication.epsilon, "a positive number"));
     }
     if !(1..=64).contains(&publication.releases) {
-        return Err(refuse("releases", publication.releases, "1 to 64; 2 is usual").into());
+        return Err(refuse("releases", publication.releases, "1 to 64; 2 is usual"));
     }
     if !(2..=super::FEATURES_MAX as u32).contains(&publication.features) {
-        return Err(refuse("features", publication.features, "2 to 1024; 100 is usual").into());
+        return Err(refuse("features", publication.features, "2 to 1024; 100 is usual"));
     }
     // Before anything is charged: a label that is refused afterwards would be paid for.
     for (what, text) in [
@@ -228,6 +146,15 @@ pub fn check(publication: &Publication, studies: &[Study]) -> Result<(), Publish
     ] {
         check_text(what, text.as_deref())?;
     }
+    publication.space.core().map_err(|error| refuse("space", error, "a space that can be searched"))?;
+    Ok(())
+}
+
+/// Checks studies and numbers before anything is computed.
+///
+/// **Errors**: [`PublishError::Refused`], [`PublishError::Study`].
+pub fn check(publication: &Publication, studies: &[Study]) -> Result<(), PublishError> {
+    check_publication(publication, studies.len())?;
     let core = publication.space.core().map_err(|error| refuse("space", error, "a space that can be searched"))?;
     for study in studies {
         let wrong = |what: String, admissible: &str| {
@@ -298,22 +225,24 @@ where
     check(publication, studies)?;
     let contributors = studies.len() as u32;
     let multipliers = noise_multipliers(publication)?;
-    let (context, encoding) = Context::new(publication, contributors)?;
-    progress(&format!("{} landmarks, lengthscale {}", context.config.features(), context.lengthscale));
+    let context = Arc::new(Context::new(&publication.space, publication.features, contributors)?);
+    progress(&format!("{} landmarks, lengthscale {}", context.config().features(), context.lengthscale()));
     let all = studies
         .iter()
-        .map(|study| Contributor::new(study, &context, &encoding, publication.goal))
+        .map(|study| contributor(study, &context, publication.goal))
         .collect::<Result<Vec<_>, _>>()?;
     let rounds = vec![0; multipliers.len()];
     let plan = Plan { rounds: &rounds, noise_multipliers: &multipliers };
-    let mut host = ServerHost::new(Population::new(&context, plan)?, sources, ledger, None)?;
+    let mut host = ServerHost::new(Population::new(context.clone(), plan)?, sources, ledger, None)?;
     let mut released = Vec::new();
     for release in 0..publication.releases {
         if !host.open()? {
             return Err(PublishError::OverBudget { release, charged: release });
         }
         for (agent, contributor) in all.iter().enumerate() {
-            if let Some(vector) = vector(contributor, &context, host.method(), release)? {
+            let population = host.method();
+            let Some((terms, _)) = population.open_terms(release) else { return Err(PriorError::NotPrepared.into()) };
+            if let Some(vector) = contributor.vector(&context, &terms, population.posterior().weights())? {
                 host.upload(agent as u32, release, &vector)?;
             }
         }
@@ -322,75 +251,50 @@ where
         released.extend(made.unwrap_or_default());
         progress(&format!("release {} of {} is charged and made", release + 1, publication.releases));
     }
-    let (posterior, self_test) = replayed(&context, plan, &released)?;
+    let learned = context.replayed(plan, &released)?;
     let simulated = host.kind() == sordino_core::privacy::SourceKind::Simulation;
-    let file = file(publication, &context, &multipliers, &posterior, self_test, contributors, simulated)?;
+    let file = file(publication, &context, &multipliers, &learned, simulated)?;
     Ok((file, host.into_ledger()))
 }
 
-/// The joint vector of a contributor for an open release; nothing where its numbers have no factor.
-fn vector<C: WithPublic<f64>>(
-    contributor: &Contributor,
-    context: &Context,
-    population: &Population<f64, C>,
-    release: u32,
-) -> Result<Option<Vec<f64>>, PublishError> {
-    let Some((terms, _)) = population.open_terms(release) else { return Err(PriorError::NotPrepared.into()) };
-    let tables = Tables { prior_rows: &contributor.prior_rows, ..Tables::NONE };
-    let public = Public::new(&context.config, &contributor.rows, tables)?;
-    let n = contributor.log.len() / 2;
-    let observations = Observations::new(&contributor.log, n)?;
-    let mut scratch = vec![0.0; contribution_scratch_len(n)];
-    let mut out = vec![0.0; context.config.contribution_len()];
-    match contribution(&public, &terms, population.posterior().weights(), &observations, &mut scratch, &mut out) {
-        Ok(_clip) => Ok(Some(out)),
-        Err(PriorError::Singular(_)) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
+/// A study as a contributor.
+fn contributor(study: &Study, context: &Context, goal: Goal) -> Result<Contributor, ContextError> {
+    let points: Vec<f64> =
+        study.values.iter().flat_map(|(numbers, _)| context.encoding().coordinates(numbers)).collect();
+    let values: Vec<f64> = study.values.iter().map(|(_, value)| goal.sign() * value).collect();
+    Contributor::new(context, &points, &values)
 }
 
-/// The posterior of these releases, and the self-test: as any reader of them computes both.
-fn replayed(
-    context: &Context,
-    plan: Plan<'_>,
-    released: &[f64],
-) -> Result<(PublicState<f64, Vec<f64>>, f64), PublishError> {
-    let (m, n) = (context.config.features(), context.config.design_len());
-    let mut posterior = PublicState::new(context.config, vec![0.0; storage_len(m)])?;
-    let mut scratch = vec![0.0; scratch_len(m, n)];
-    let public = context.public()?;
-    let mut filter = Filter::new(plan, public, &mut posterior, &mut scratch)?;
-    let self_test = filter.replay(released, &mut vec![0.0; self_test_scratch_len(m, n)])?;
-    Ok((posterior, self_test))
-}
-
-fn file(
+/// The file of the releases that were learned, which may be the first of those that are planned.
+///
+/// **Errors**: [`PublishError::Refused`] for a text or a number that no label has; [`PublishError::Budget`].
+pub fn file(
     publication: &Publication,
     context: &Context,
     multipliers: &[f64],
-    posterior: &PublicState<f64, Vec<f64>>,
-    self_test: f64,
-    contributors: u32,
+    learned: &Learned,
     simulated: bool,
 ) -> Result<PriorFile, PublishError> {
-    let m = context.config.features();
-    let (exact, replace_epsilon) = cost(multipliers, publication.delta)?;
+    let (config, posterior) = (context.config(), &learned.posterior);
+    let made = &multipliers[..multipliers.len().min(learned.releases as usize)];
+    let (exact, replace_epsilon) = cost(made, publication.delta)?;
     // The multipliers were found for this ε and certified at it; what is computed back from them is rounded up.
     let epsilon = exact.min(publication.epsilon);
     let narrow = |numbers: &[f64]| numbers.iter().map(|x| *x as f32).collect::<Vec<_>>();
-    let covariance = posterior.covariance().chunks_exact(m).enumerate().flat_map(|(i, row)| narrow(&row[..=i]));
+    let rows = posterior.covariance().chunks_exact(config.features());
+    let covariance = rows.enumerate().flat_map(|(i, row)| narrow(&row[..=i]));
     let label = Label {
         space: publication.space.clone(),
         goal: publication.goal,
         value: publication.value.clone(),
         kernel: KERNEL.into(),
-        lengthscale: context.lengthscale as f32,
-        noise_fraction: context.config.parameters().noise_variance,
+        lengthscale: context.lengthscale() as f32,
+        noise_fraction: config.parameters().noise_variance,
         heterogeneity: posterior.heterogeneity(),
-        self_test,
-        contributors,
-        releases: publication.releases,
-        noise_multipliers: multipliers.to_vec(),
+        self_test: learned.self_test,
+        contributors: config.parameters().agents,
+        releases: made.len() as u32,
+        noise_multipliers: made.to_vec(),
         epsilon,
         delta: publication.delta,
         replace_epsilon,
@@ -403,7 +307,7 @@ fn file(
         published: publication.published.clone(),
         ledger: None,
     };
-    let landmarks = narrow(&context.landmarks);
+    let landmarks = narrow(context.landmarks());
     Ok(PriorFile::new(label, landmarks, narrow(posterior.weights()), covariance.collect())?)
 }
 

@@ -7,13 +7,14 @@
 //! |---|---|---|
 //! | draws | one round of queries | T + 1 |
 //! | federated prior | the rounds between two releases of the plan, none or many | releases + 1 |
+//! | campaign | first points, then releases with no round between them, then all rounds | releases + 1 |
 
 use serde::{Deserialize, Serialize};
 
 use super::super::config::Config;
 use super::super::errors::ServerError;
 use super::super::estimator::Estimator;
-use super::super::prior::PriorProtocol;
+use super::super::prior::{CampaignProtocol, PriorProtocol};
 use crate::features::{FeatureError, RandomFourier, random_fourier};
 use crate::kernel::Stationary;
 use crate::math::Scalar;
@@ -95,6 +96,8 @@ pub enum Protocol {
     Draws(DrawsProtocol),
     /// A posterior of what the agents' functions have in common ([`super::super::prior`]).
     Prior(PriorProtocol),
+    /// A prior file that agents with units of their own make together.
+    Campaign(CampaignProtocol),
 }
 
 impl Protocol {
@@ -102,7 +105,7 @@ impl Protocol {
     pub fn draws(&self) -> Option<&DrawsProtocol> {
         match self {
             Protocol::Draws(draws) => Some(draws),
-            Protocol::Prior(_) => None,
+            Protocol::Prior(_) | Protocol::Campaign(_) => None,
         }
     }
 
@@ -111,6 +114,7 @@ impl Protocol {
         match self {
             Protocol::Draws(draws) => draws.config.parameters().agents,
             Protocol::Prior(prior) => prior.config.parameters().agents,
+            Protocol::Campaign(campaign) => campaign.config.parameters().agents,
         }
     }
 
@@ -119,6 +123,7 @@ impl Protocol {
         match self {
             Protocol::Draws(draws) => draws.config.parameters().rounds,
             Protocol::Prior(prior) => prior.rounds,
+            Protocol::Campaign(campaign) => campaign.rounds,
         }
     }
 
@@ -127,6 +132,7 @@ impl Protocol {
         match self {
             Protocol::Draws(draws) => draws.config.parameters().initial_points,
             Protocol::Prior(prior) => prior.config.parameters().initial_points,
+            Protocol::Campaign(campaign) => campaign.config.parameters().initial_points,
         }
     }
 
@@ -135,6 +141,7 @@ impl Protocol {
         match self {
             Protocol::Draws(draws) => draws.config.parameters().offset,
             Protocol::Prior(prior) => prior.offset,
+            Protocol::Campaign(_) => 0.0,
         }
     }
 
@@ -143,6 +150,7 @@ impl Protocol {
         match self {
             Protocol::Draws(draws) => draws.config.parameters().rounds,
             Protocol::Prior(prior) => prior.releases(),
+            Protocol::Campaign(campaign) => campaign.releases(),
         }
     }
 
@@ -151,6 +159,7 @@ impl Protocol {
         match self {
             Protocol::Draws(_) => epoch,
             Protocol::Prior(prior) => prior.last_round(epoch),
+            Protocol::Campaign(campaign) => campaign.last_round(epoch),
         }
     }
 
@@ -159,6 +168,7 @@ impl Protocol {
         match self {
             Protocol::Draws(draws) => draws.config.parameters().feature_count as usize,
             Protocol::Prior(prior) => prior.config.contribution_len(),
+            Protocol::Campaign(campaign) => campaign.config.contribution_len(),
         }
     }
 
@@ -167,6 +177,7 @@ impl Protocol {
         match self {
             Protocol::Draws(draws) => draws.config.broadcast_len(),
             Protocol::Prior(prior) => prior.config.contribution_len(),
+            Protocol::Campaign(campaign) => campaign.config.contribution_len(),
         }
     }
 
@@ -177,6 +188,7 @@ impl Protocol {
         match self {
             Protocol::Draws(draws) => Estimator::<f64>::event(&&draws.config, release),
             Protocol::Prior(prior) => Ok(prior.plan().event(release)),
+            Protocol::Campaign(campaign) => Ok(campaign.plan().event(release)),
         }
     }
 }

@@ -144,6 +144,16 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Filter<'a, T, S> {
     pub fn replay(&mut self, released: &[T], scratch: &mut [T]) -> Result<T, ServerError> {
         let (len, releases) = (self.released_len(), self.plan.noise_multipliers.len());
         exactly("releases", released.len(), len * releases)?;
+        self.replay_first(released, scratch)
+    }
+
+    /// The same of the first releases of the plan, as many as there are so far: none leave the posterior as it is, with B = 0.
+    ///
+    /// **Errors**: as [`Filter::replay`], for more releases than the plan has and for a part of one.
+    pub fn replay_first(&mut self, released: &[T], scratch: &mut [T]) -> Result<T, ServerError> {
+        let (len, releases) = (self.released_len(), self.plan.noise_multipliers.len());
+        let whole = (released.len() / len).min(releases);
+        exactly("releases", released.len(), len * whole)?;
         let mut sum = T::ZERO;
         for (index, released) in released.chunks_exact(len).enumerate() {
             let index = index as u32;

@@ -19,7 +19,7 @@
 //! | self-test | B: a function in common, or none | [`PublicState::self_test`], [`Filter::replay`] |
 //! | sums of shards | integer sums of a part of the agents, and the server that believes none | [`Collector`](crate::federated::Collector), [`Server::merge`](crate::federated::Server::merge) |
 //! | the machines | a party each: one input in, one borrowed output out | [`agent`]; [`Filter`] in the [`Server`](crate::federated::Server) of every method |
-//! | on a link | what is agreed, and an agent that keeps the posterior itself | [`PriorProtocol`], [`Member`] |
+//! | on a link | what is agreed, and an agent that keeps the posterior itself | [`PriorProtocol`], [`CampaignProtocol`], [`Member`] |
 //! | query | a common draw w + Σ^{1/2}ξ, models weighed by evidence, Matheron update, argmax | [`PublicState::draw`], [`Factors`], [`query()`] |
 //!
 //! **Equation** of the Kalman step, for c releases of the same data: H = ḡĀ, R = σ²I + cḡ²(S(h) − ĀΣĀᵀ)/N,
@@ -112,7 +112,7 @@ pub use landmarks::{
 };
 pub use member::{Member, MemberError, MemberState, MemberStorage, member_scratch_len, posterior_len};
 pub use plan::{event, mu_spent, repeats, shares, total_mu};
-pub use protocol::{Behaviour, PriorProtocol, RELEASES_MAX};
+pub use protocol::{Behaviour, CampaignProtocol, PriorProtocol, RELEASES_MAX};
 pub use public::{Public, Tables, draw_designs, draw_distinct_designs, gram, nystrom_rows, nystrom_scratch_len};
 pub use query::{Draw, Query, query, query_scratch_len};
 pub use self_test::self_test_scratch_len;

@@ -19,6 +19,9 @@ const ROUNDS_MAX: u32 = 10_000;
 /// ln of the prior weight of a model that is never drawn.
 const NEVER: f64 = -1e30;
 
+/// The rounds of a plan whose releases are all made before the first round.
+const BEFORE_ALL: [u32; RELEASES_MAX] = [0; RELEASES_MAX];
+
 /// How agents use the posterior; all true, except where a study switches something off.
 ///
 /// **Example**: that of [`super::Member`].
@@ -118,5 +121,80 @@ impl PriorProtocol {
             own.for_each(|model| model.log_prior = T::from_f64(NEVER));
         }
         models
+    }
+}
+
+/// Everything public that both sides of a campaign compute with: agents that search a space of named parameters, each in a
+/// unit of its own, make a prior file together. Candidates, landmarks, lengthscale and virtual designs are functions of
+/// the space alone; nobody chooses a constant.
+///
+/// An agent evaluates its first points, contributes what they say to every release, and then goes on with the posterior of all.
+///
+/// ```
+/// use sordino_core::digest::Digest;
+/// use sordino_core::federated::prior::{CampaignProtocol, Config, Parameters, PriorError};
+///
+/// let usual = CampaignProtocol {
+///     config: Config::new(Parameters::own_units(50, 100, 10))?,
+///     rounds: 190,
+///     noise_multipliers: [9.0, 9.0].into_iter().collect(),
+///     lengthscale: 0.5,
+///     landmarks: Digest::default(),
+///     publication: Digest::default(),
+/// };
+/// assert_eq!((usual.check(), usual.releases()), (Ok(()), 2));
+/// assert_eq!((usual.last_round(0), usual.last_round(2)), (0, 190));
+/// let none = CampaignProtocol { noise_multipliers: heapless::Vec::new(), ..usual };
+/// assert!(matches!(none.check(), Err(PriorError::Number { what: "releases", .. })));
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CampaignProtocol {
+    /// Agents, features, virtual designs, clip factor, grid.
+    pub config: Config,
+    /// Evaluations of an agent after its first points, at most.
+    pub rounds: u32,
+    /// Noise multipliers z_j, one for each release.
+    pub noise_multipliers: heapless::Vec<f64, RELEASES_MAX>,
+    /// Lengthscale of the features in coordinates of the unit box, > 0.
+    pub lengthscale: f64,
+    /// [`candidates_digest`](super::super::exchange::candidates_digest) of the M landmarks.
+    pub landmarks: Digest,
+    /// SHA-256 of the text that says what is searched and published: names, ranges, goal, data set.
+    pub publication: Digest,
+}
+
+impl CampaignProtocol {
+    /// Refuses numbers that no campaign has; those of the configuration are checked as it is made.
+    ///
+    /// **Errors**: [`PriorError::Number`] naming the first outside its range.
+    pub fn check(&self) -> Result<(), PriorError> {
+        let judge = |what, value: f64, holds: bool, admissible| {
+            if holds { Ok(()) } else { Err(PriorError::Number { what, value, admissible }) }
+        };
+        judge("rounds", f64::from(self.rounds), (1..=ROUNDS_MAX).contains(&self.rounds), "1..=10000")?;
+        judge("releases", f64::from(self.releases()), self.releases() > 0, "1..=64")?;
+        for z in &self.noise_multipliers {
+            judge("noise_multiplier", *z, *z > 0.0 && z.is_finite(), "(0, inf)")?;
+        }
+        let lengthscale = self.lengthscale;
+        judge("lengthscale", lengthscale, lengthscale > 0.0 && lengthscale.is_finite(), "(0, inf)")?;
+        self.plan().check()
+    }
+
+    /// The releases, all made before the first round, and their multipliers.
+    pub fn plan(&self) -> Plan<'_> {
+        let rounds = BEFORE_ALL.get(..self.noise_multipliers.len()).unwrap_or_default();
+        Plan { rounds, noise_multipliers: &self.noise_multipliers }
+    }
+
+    /// Number of releases.
+    pub fn releases(&self) -> u32 {
+        self.noise_multipliers.len() as u32
+    }
+
+    /// The last round of epoch e: 0 before the last release, all of them after it.
+    pub fn last_round(&self, epoch: u32) -> u32 {
+        if epoch < self.releases() { 0 } else { self.rounds }
     }
 }

@@ -1,7 +1,7 @@
 //! Files made of studies, and searches that begin with them.
 
 use serde_json::json;
-use sordino_core::random::{Party, Purpose, Stream};
+use sordino_core::random::{Party, Purpose, RunSeed, Stream};
 
 use super::*;
 use crate::ledger::{Accounting, Terms};

@@ -1,0 +1,210 @@
+//! What everybody computes alike before and after releases: candidates, landmarks, virtual designs of a space; what a
+//! contributor adds; the posterior of what was released.
+//!
+//! All of it but a contributor's own values is a function of the space, of public numbers and of releases, so a site, its
+//! server and a reader of the file agree to the bit.
+
+use sordino_core::federated::ServerError;
+use sordino_core::federated::prior::{
+    Config, Filter, Observations, Parameters, Plan, PriorError, Public, PublicState, Tables, Terms, choose_landmarks,
+    contribution, contribution_scratch_len, draw_distinct_designs, gram, kernel_rows, landmark_rows,
+    landmark_rows_scratch_len, landmarks_scratch_len, scratch_len, self_test_scratch_len, standardise, storage_len,
+};
+use sordino_core::federated::Estimator;
+use sordino_core::random::RunSeed;
+
+use super::{PriorFileError, refuse};
+use crate::server::WithPublic;
+use crate::space::{Encoding, Space};
+
+/// Public candidates that a file is computed on.
+pub const CANDIDATES: u32 = 1000;
+/// Points of a virtual design: what a contributor is expected to have.
+pub const DESIGN_POINTS: u32 = 10;
+
+/// Why public numbers, a contribution or a posterior cannot be computed.
+#[derive(Debug, thiserror::Error)]
+pub enum ContextError {
+    /// Space or number of features are not admissible.
+    #[error(transparent)]
+    Refused(#[from] PriorFileError),
+    /// A step of the method.
+    #[error(transparent)]
+    Prior(#[from] PriorError),
+    /// What was released cannot be learned.
+    #[error(transparent)]
+    Server(#[from] ServerError),
+}
+
+/// What everybody knows beforehand, and what follows from it.
+pub struct Context {
+    config: Config,
+    encoding: Encoding,
+    lengthscale: f64,
+    candidates: Vec<Vec<f64>>,
+    points: Vec<f64>,
+    landmarks: Vec<f64>,
+    rows: Vec<f64>,
+    prior_rows: Vec<f64>,
+    gram: Vec<f64>,
+    designs: Vec<u32>,
+}
+
+impl WithPublic<f64> for Context {
+    fn public(&self) -> Result<Public<'_, f64>, PriorError> {
+        let tables = Tables { prior_rows: &self.prior_rows, gram: &self.gram, designs: &self.designs };
+        Public::new(&self.config, &self.rows, tables)
+    }
+}
+
+/// A number that `f32` holds, so that every reader of the file computes with the same.
+fn held(x: f64) -> f64 {
+    f64::from(x as f32)
+}
+
+impl Context {
+    /// The public numbers of this space for so many contributors, with at most `features` features.
+    ///
+    /// **Errors**: [`ContextError::Refused`] for a space that cannot be searched; [`ContextError::Prior`].
+    ///
+    /// **Cost**: a kernel matrix of at most [`CANDIDATES`] points and its factors.
+    pub fn new(space: &Space, features: u32, contributors: u32) -> Result<Self, ContextError> {
+        let core = space.core().map_err(|error| refuse("space", error, "a space that can be searched"))?;
+        let encoding = Encoding::new(&core);
+        let candidates = super::points(space, CANDIDATES)?;
+        let dim = encoding.dim();
+        let points: Vec<f64> =
+            candidates.iter().flat_map(|numbers| encoding.coordinates(numbers)).map(held).collect();
+        let count = points.len() / dim;
+        let most = (features as usize).min(count);
+        let (mut pivots, mut rows) = (vec![0; most], vec![0.0; count * most]);
+        let chosen =
+            choose_landmarks(&points, dim, &mut pivots, &mut rows, &mut vec![0.0; landmarks_scratch_len(count)])?;
+        rows.truncate(count * chosen.count);
+        let landmarks: Vec<f64> = pivots[..chosen.count]
+            .iter()
+            .flat_map(|pivot| &points[*pivot as usize * dim..(*pivot as usize + 1) * dim])
+            .copied()
+            .collect();
+        let design_len = DESIGN_POINTS.min(count as u32);
+        let config = Config::new(Parameters::own_units(contributors, chosen.count as u32, design_len))
+            .map_err(|error| refuse(error.field, "not admissible", error.admissible))?;
+        let lengthscale = chosen.lengthscale;
+        let (mut square, mut scratch) = (vec![0.0; count * count], vec![0.0; count]);
+        let rank = kernel_rows(lengthscale, &points, dim, &mut square, &mut scratch)?;
+        let prior_rows = square.chunks_exact(count).flat_map(|row| &row[..rank]).copied().collect();
+        let mut mean = vec![0.0; chosen.count * chosen.count];
+        gram(&config, &rows, &mut mean)?;
+        let mut designs = vec![0; (config.parameters().designs * design_len) as usize];
+        draw_distinct_designs(&config, RunSeed::new(0, 0), count as u32, &mut designs)?;
+        let gram = mean;
+        Ok(Context { config, encoding, lengthscale, candidates, points, landmarks, rows, prior_rows, gram, designs })
+    }
+
+    /// Contributors, features, virtual designs, clip factor, grid.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// How points become coordinates.
+    pub fn encoding(&self) -> &Encoding {
+        &self.encoding
+    }
+
+    /// Lengthscale of the features in coordinates of the unit box.
+    pub fn lengthscale(&self) -> f64 {
+        self.lengthscale
+    }
+
+    /// Candidates in the space's numbers, one a parameter.
+    pub fn candidates(&self) -> &[Vec<f64>] {
+        &self.candidates
+    }
+
+    /// Their coordinates, row by row.
+    pub fn coordinates(&self) -> &[f64] {
+        &self.points
+    }
+
+    /// Landmarks, M × D coordinates.
+    pub fn landmarks(&self) -> &[f64] {
+        &self.landmarks
+    }
+
+    /// The posterior of the first releases of a plan, with the self-test B: as any reader of them computes both.
+    ///
+    /// **Errors**: [`ContextError::Server`] for numbers that no release can be.
+    pub fn replayed(&self, plan: Plan<'_>, released: &[f64]) -> Result<Learned, ContextError> {
+        let (m, n) = (self.config.features(), self.config.design_len());
+        let mut posterior = PublicState::new(self.config, vec![0.0; storage_len(m)])?;
+        let mut scratch = vec![0.0; scratch_len(m, n)];
+        let mut filter = Filter::new(plan, self.public()?, &mut posterior, &mut scratch)?;
+        let self_test = filter.replay_first(released, &mut vec![0.0; self_test_scratch_len(m, n)])?;
+        let releases = (released.len() / self.config.contribution_len()) as u32;
+        if (releases as usize) < plan.noise_multipliers.len() {
+            filter.prepare(releases)?;
+        }
+        Ok(Learned { posterior, self_test, releases })
+    }
+}
+
+/// What the releases so far say.
+pub struct Learned {
+    /// The public posterior; with the terms of the next release, if there is one.
+    pub posterior: PublicState<f64, Vec<f64>>,
+    /// Self-test B of the releases.
+    pub self_test: f64,
+    /// Their number.
+    pub releases: u32,
+}
+
+/// A contributor as the method sees it.
+pub struct Contributor {
+    /// Features of its points.
+    rows: Vec<f64>,
+    /// A factor of the kernel over its points.
+    prior_rows: Vec<f64>,
+    /// Pairs of the number of a point and its standardised value, larger is better.
+    log: Vec<f64>,
+}
+
+impl Contributor {
+    /// Who evaluated these points, row by row of coordinates, with these values, larger is better.
+    ///
+    /// **Errors**: [`ContextError::Prior`].
+    pub fn new(context: &Context, points: &[f64], values: &[f64]) -> Result<Self, ContextError> {
+        let (n, m, dim) = (values.len(), context.config.features(), context.encoding.dim());
+        let mut rows = vec![0.0; n * m];
+        let mut scratch = vec![0.0; landmark_rows_scratch_len(m)];
+        landmark_rows(context.lengthscale, &context.landmarks, dim, points, &mut rows, &mut scratch)?;
+        let mut prior_rows = vec![0.0; n * n];
+        kernel_rows(context.lengthscale, points, dim, &mut prior_rows, &mut vec![0.0; n])?;
+        let mut standardised = vec![0.0; n];
+        standardise(values, &mut standardised)?;
+        let log = standardised.iter().enumerate().flat_map(|(place, z)| [place as f64, *z]).collect();
+        Ok(Contributor { rows, prior_rows, log })
+    }
+
+    /// Its joint vector for a release with these terms, M + 1 numbers, after a posterior with these weights; nothing where
+    /// its numbers have no factor.
+    ///
+    /// **Errors**: [`ContextError::Prior`].
+    pub fn vector(
+        &self,
+        context: &Context,
+        terms: &Terms<f64>,
+        weights: &[f64],
+    ) -> Result<Option<Vec<f64>>, ContextError> {
+        let tables = Tables { prior_rows: &self.prior_rows, ..Tables::NONE };
+        let public = Public::new(&context.config, &self.rows, tables)?;
+        let n = self.log.len() / 2;
+        let observations = Observations::new(&self.log, n)?;
+        let mut scratch = vec![0.0; contribution_scratch_len(n)];
+        let mut out = vec![0.0; context.config.contribution_len()];
+        match contribution(&public, terms, weights, &observations, &mut scratch, &mut out) {
+            Ok(_clip) => Ok(Some(out)),
+            Err(PriorError::Singular(_)) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
