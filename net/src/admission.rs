@@ -9,6 +9,7 @@ use std::fmt;
 use sordino_core::federated::ServerError;
 use sordino_core::federated::exchange::Protocol;
 use sordino_core::privacy::accountant::AccountantError;
+use sordino_host::text::plain;
 use sordino_sim::scenario::Scenario;
 use sordino_sim::scenario::federated::served_delta;
 use sordino_sim::scenario::objective::ObjectiveConfig;
@@ -115,6 +116,8 @@ pub enum Inadmissible {
 pub struct Admitted {
     /// Agents of the federation, N.
     pub agents: u32,
+    /// What is searched and which values are better, in words.
+    pub searched: String,
     /// Points that may be asked for, all different.
     pub points: usize,
     /// Coordinates of a point, D.
@@ -194,13 +197,14 @@ pub fn admit(terms: &Terms) -> Result<Admitted, Inadmissible> {
     if releases == 0 {
         return Err(Inadmissible::NoRelease { most: epsilon_max, delta, one: cost.epsilon(1, delta)? });
     }
-    if matches!(protocol, Protocol::Prior(_)) && releases < planned {
+    if matches!(protocol, Protocol::Prior(_) | Protocol::Campaign(_)) && releases < planned {
         return Err(Inadmissible::Plan { most: epsilon_max, delta, planned, all: cost.epsilon(planned, delta)? });
     }
     let (epsilon, epsilon_small) = (cost.epsilon(releases, delta)?, cost.epsilon(releases, DELTA_SMALL)?);
     let epsilon_between = cost.between(releases, delta)?;
     Ok(Admitted {
         agents,
+        searched: searched(terms)?,
         points,
         dim,
         releases,
@@ -211,6 +215,23 @@ pub fn admit(terms: &Terms) -> Result<Admitted, Inadmissible> {
         epsilon_max,
         may_close_early: announced.may_close_early,
     })
+}
+
+/// What is searched and which values are better, in words.
+fn searched(terms: &Terms) -> Result<String, TermsError> {
+    let Some(publication) = terms.publication()? else {
+        return Ok(format!(
+            "{} distinct points of [0, 1]^{}, larger values are better",
+            terms.points(),
+            terms.agreement.dim
+        ));
+    };
+    let parameters = publication.space.parameters().iter();
+    let parameters: Vec<String> =
+        parameters.map(|parameter| format!("{} ({})", parameter.name, parameter.values.admissible())).collect();
+    let value =
+        publication.value.map_or_else(|| "values".to_owned(), |value| format!("values of \"{}\"", plain(&value)));
+    Ok(format!("{}, {} {value} are better", plain(&parameters.join(", ")), publication.goal.better()))
 }
 
 /// The costs of these terms.
@@ -247,11 +268,10 @@ impl Admitted {
 /// One sentence for the person who agrees.
 impl fmt::Display for Admitted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Admitted { agents, points, dim, releases, .. } = self;
+        let Admitted { agents, searched, releases, .. } = self;
         write!(
             f,
-            "{agents} agents search {points} distinct points of [0, 1]^{dim}, larger values are better, and there are at most \
-             {releases} releases: {} bounds what they tell of whether an agent's contributions were used or counted as nothing, \
+            "{agents} agents search {searched}, and there are at most {releases} releases: {} bounds what they tell of whether an agent's contributions were used or counted as nothing, \
              and ε ≤ {} at δ = {} what they tell between two contributions that it may have sent",
             self.loss(),
             significant_up(self.epsilon_between, 3),

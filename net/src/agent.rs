@@ -24,6 +24,8 @@ use sordino_core::privacy::budget::BudgetError;
 use sordino_core::random::RunSeed;
 use sordino_core::wire::{self, Header, Kind, ScalarTag, WireError};
 use sordino_host::files::FileError;
+use sordino_host::prior::PriorFile;
+use sordino_host::space::Point;
 use sordino_sim::text::chain;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::time::Instant;
@@ -57,8 +59,10 @@ pub struct Query {
     pub candidate: u32,
     /// How many observations were made before.
     pub number: u32,
-    /// Its coordinates in the unit box, D numbers.
+    /// Its coordinates in the unit box, D numbers; of a campaign the numbers of its space, one a parameter.
     pub point: Vec<f64>,
+    /// The same by the names and in the units of a campaign's space; none of the unit box.
+    pub named: Option<Point>,
 }
 
 /// Why an agent ended early. Its file is as it was after its last step.
@@ -113,8 +117,11 @@ pub enum AgentEnd {
 pub struct Best {
     /// Which of its measurements it was, from 0.
     pub number: u32,
-    /// The point, in [0, 1]^D.
+    /// The point, in [0, 1]^D; of a campaign in the numbers of its space, one a parameter.
     pub point: Vec<f64>,
+    /// The same by the names and in the units of a campaign's space; none of the unit box.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub named: Option<Point>,
     /// What was measured there.
     pub value: f64,
 }
@@ -209,17 +216,38 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
         &self.given
     }
 
-    /// The largest value measured so far; the first of equal ones.
+    /// Sets how many evaluations it makes in all; false where the terms say how many.
+    ///
+    /// **Errors**: those of its machine.
+    pub fn evaluate(&mut self, evaluations: u32) -> Result<bool, AgentEnd> {
+        let taken = P::evaluate(&mut self.state, evaluations);
+        // What it is to do is known from now on.
+        self.with(|_| Ok(()))?;
+        Ok(taken)
+    }
+
+    /// Whether it has all frames and its server knows: it needs the server no more.
+    pub fn has_all(&self) -> bool {
+        self.exchange.want(Millis(0)) == Want::Done
+    }
+
+    /// The file of the releases that it has learned; nothing where there is none.
+    ///
+    /// **Errors**: those of its machine.
+    pub fn learned(&self) -> Result<Option<PriorFile>, AgentEnd> {
+        Ok(self.shared.learned(&self.state)?)
+    }
+
+    /// The best value measured so far; the first of equal ones.
     pub fn best(&self) -> Option<Best> {
-        let offset = self.shared.agreement().protocol.offset();
         let values = (0..).zip(self.log.chunks_exact(2)).take(self.standing().observations as usize);
         let best = values.fold(None, |best: Option<(u32, &[T])>, (number, entry)| match best {
             Some((_, most)) if entry[1] <= most[1] => best,
             _ => Some((number, entry)),
         });
         best.map(|(number, entry)| {
-            let point = self.shared.point(entry[0].to_u32());
-            Best { number, point, value: entry[1].to_f64() + offset }
+            let (point, named) = (self.shared.point(entry[0].to_u32()), self.shared.named(entry[0].to_u32()));
+            Best { number, point, named, value: self.shared.measured(entry[1]) }
         })
     }
 
@@ -245,7 +273,11 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
         let mut pause = RETRY;
         loop {
             let asked = match self.exchange.want(self.now()) {
-                Want::Done => return Ok(()),
+                // With the last frame it may go on without its server.
+                Want::Done => match self.evaluated(&mut evaluate).await? {
+                    true => Ok(()),
+                    false => return Ok(()),
+                },
                 Want::Refused => return Err(AgentEnd::Refused),
                 Want::Wait(until) => {
                     if let Some(teller) = &mut self.teller {
@@ -349,7 +381,10 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
             Next::Give(_) => Ok(None),
         })?;
         let agent = self.standing().agent;
-        Ok(next.map(|(candidate, number)| Query { agent, candidate, number, point: self.shared.point(candidate) }))
+        Ok(next.map(|(candidate, number)| {
+            let (point, named) = (self.shared.point(candidate), self.shared.named(candidate));
+            Query { agent, candidate, number, point, named }
+        }))
     }
 
     /// The value at the point that was to be measured.
@@ -370,17 +405,26 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
         &mut self,
         evaluate: &mut impl FnMut(Query) -> F,
     ) -> Result<(), AgentEnd> {
-        let Some(query) = self.query()? else {
+        if !self.evaluated(evaluate).await? {
             self.exchange.made();
-            return Ok(());
-        };
+        }
+        Ok(())
+    }
+
+    /// One observation; false if the queries of this epoch are made.
+    async fn evaluated<F: Future<Output = Result<f64, String>>>(
+        &mut self,
+        evaluate: &mut impl FnMut(Query) -> F,
+    ) -> Result<bool, AgentEnd> {
+        let Some(query) = self.query()? else { return Ok(false) };
         let (candidate, number) = (query.candidate, query.number);
         let y = T::from_f64(evaluate(query).await.map_err(AgentEnd::Evaluation)?);
         if let Some(watched) = &mut self.watched {
             watched.observed(candidate);
         }
         self.observed(y)?;
-        self.wrote(|| Step::Value { number, candidate, value: y.to_f64() })
+        self.wrote(|| Step::Value { number, candidate, value: y.to_f64() })?;
+        Ok(true)
     }
 
     /// The frame of this round's answer; without numbers if there is nothing to give.

@@ -2,6 +2,7 @@
 
 use sordino_core::federated::ServerError;
 use sordino_core::federated::exchange::Protocol;
+use sordino_core::federated::prior::Plan;
 use sordino_core::privacy::Event;
 use sordino_core::privacy::accountant::{
     Accountant, AccountantError, GaussianAccountant, PldAccountant, PrivacySpent, RdpAccountant,
@@ -33,8 +34,13 @@ impl Cost {
                 let releases = protocol.epochs();
                 Ok(protocol.event(0)?.map(|event| Cost::Alike { event, releases }))
             }
-            Protocol::Prior(prior) => Ok(Some(Cost::Plan((0..).map_while(|j| prior.plan().event(j)).collect()))),
+            Protocol::Prior(prior) => Ok(Some(Cost::of_plan(prior.plan()))),
+            Protocol::Campaign(campaign) => Ok(Some(Cost::of_plan(campaign.plan()))),
         }
+    }
+
+    fn of_plan(plan: Plan<'_>) -> Cost {
+        Cost::Plan((0..).map_while(|release| plan.event(release)).collect())
     }
 
     /// Number of releases.

@@ -3,6 +3,7 @@
 //! | request | answers |
 //! |---|---|
 //! | `GET /v1/RUN/agreement` | 200 the terms |
+//! | `GET /v1/RUN/prior.safetensors` | 200 the file of a campaign's releases so far; 404 before the first, and of other methods |
 //! | `POST /v1/RUN/enrol/SLOT`, the token, or nothing for a certificate | 200; 403 not invited, shut out, no such certificate |
 //! | `GET /v1/RUN/rounds/T`: "I have T frames" | 200 a frame; 204 later; 403 not you; 409 a fork; 422 a history that was never made |
 //! | `PUT /v1/RUN/rounds/T/agents/N`: "here is mine" | 200 taken; 409 already; 410 over; 403 not you; 422 no such frame |
@@ -34,7 +35,7 @@ use rustls::pki_types::UnixTime;
 use sordino_core::digest::Digest;
 use sordino_core::federated::exchange::{Have, Reply, Seal};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio_rustls::TlsAcceptor;
 
 use crate::authority::{Authority, Refused};
@@ -143,6 +144,8 @@ pub struct Door {
     pub deployment: u64,
     /// What is published.
     pub terms: Bytes,
+    /// The file of a campaign's releases so far; empty if there is none.
+    pub file: watch::Receiver<Bytes>,
     /// The longest body, in bytes.
     pub body_max: usize,
     /// Which key belongs to which agent.
@@ -205,6 +208,16 @@ async fn agreement(State(door): State<Shared>, Path(run): Path<String>) -> Respo
         return StatusCode::NOT_FOUND.into_response();
     }
     door.terms.clone().into_response()
+}
+
+/// Anybody's: the file costs nobody anything more, whoever reads it.
+async fn file(State(door): State<Shared>, Path(run): Path<String>) -> Response {
+    let bytes = door.file.borrow().clone();
+    if !door.is_run(&run) || bytes.is_empty() {
+        return StatusCode::NOT_FOUND.into_response();
+    }
+    let kept = (axum::http::header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=60"));
+    ([kept], bytes).into_response()
 }
 
 async fn enrol(
@@ -360,6 +373,7 @@ pub async fn serve(listener: TcpListener, shown: Shown, door: Door) {
     let (limits, counts, body_max, door) = (door.limits, door.counts.clone(), door.body_max, Arc::new(door));
     let app = Router::new()
         .route("/v1/{run}/agreement", get(agreement))
+        .route("/v1/{run}/prior.safetensors", get(file))
         .route("/v1/{run}/enrol/{slot}", post(enrol))
         .route("/v1/{run}/rounds/{frames}", get(ask))
         .route("/v1/{run}/rounds/{round}/agents/{agent}", put(give))

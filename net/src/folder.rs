@@ -11,6 +11,7 @@
 //! | `invitations.jsonl`, `enrolled.jsonl`, `revoked.jsonl` | which key belongs to which agent ([`crate::enrolment`]) |
 //! | `stopped` | why nothing more may be released from this folder, if an agent showed that it is an older copy |
 //! | `last` | when the last frame was announced first: a server that starts again stays for the rest of its time |
+//! | `prior.safetensors` | of a campaign: the file of its releases so far, which anybody may have |
 //! | `.lock` | held by the one server that runs here |
 //!
 //! **Uploads are never here.** A server that restarts inside a round asks everybody again.
@@ -30,7 +31,9 @@ use sordino_host::files::{
     FileError, create_folders_privately, read_bounded, read_text, remove_leftovers, write_privately,
 };
 use sordino_host::ledger::Planned;
+use sordino_host::prior::PriorFile;
 use sordino_host::server::StoredServer;
+use sordino_host::signature::KeyError;
 
 use crate::identity::{IdentityError, lock_folder};
 use crate::keys::Keys;
@@ -47,6 +50,8 @@ const STATE_BYTES_MAX: u64 = 16 << 20;
 const ROUND: &str = "round";
 /// When the last frame was announced first, in seconds since 1970.
 const LAST: &str = "last";
+/// The file of a campaign's releases.
+pub const PRIOR: &str = "prior.safetensors";
 /// Says that nothing more may be released from the folder.
 const STOPPED: &str = "stopped";
 
@@ -59,6 +64,9 @@ pub enum FolderError {
     /// The key cannot be used.
     #[error(transparent)]
     Identity(#[from] IdentityError),
+    /// The file of a campaign cannot be signed.
+    #[error(transparent)]
+    Sign(#[from] KeyError),
     /// The terms of the federation.
     #[error(transparent)]
     Terms(#[from] TermsError),
@@ -265,6 +273,22 @@ impl Folder {
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Writes the file of the releases so far, signed with the server's key, unless it is there already; returns its bytes.
+    ///
+    /// **Errors**: [`FolderError`].
+    pub fn publish(&self, file: PriorFile) -> Result<Bytes, FolderError> {
+        let path = self.path.join(PRIOR);
+        let (digest, signer) = (file.digest(), self.keys.present.fingerprint()?);
+        let is_there = |there: &PriorFile| there.digest() == digest && there.signer() == Some(signer);
+        // A signature differs each time: what was fetched once stays what is fetched.
+        if let Some(there) = PriorFile::load(&path).ok().filter(is_there) {
+            return Ok(there.to_bytes().into());
+        }
+        let bytes = file.sign(&self.keys.present.signing_key()?)?.to_bytes();
+        write_privately(&path, &bytes)?;
+        Ok(bytes.into())
     }
 
     /// Keeps a frame that is about to be announced, for agents that were away and for [`Folder::history`].

@@ -222,11 +222,18 @@ impl Identity {
         Ok(Arc::new(config))
     }
 
+    /// The key that signs prior files and promises.
+    ///
+    /// **Errors**: [`IdentityError::Signature`].
+    pub fn signing_key(&self) -> Result<SigningKey, IdentityError> {
+        SigningKey::from_pkcs8(self.secret()).map_err(|_| IdentityError::Signature)
+    }
+
     /// An ECDSA P-256 signature (ASN.1) of SHA-256 of a text.
     ///
     /// **Errors**: [`IdentityError::Signature`].
     pub fn sign(&self, text: &[u8]) -> Result<Vec<u8>, IdentityError> {
-        let key = SigningKey::from_pkcs8(self.secret()).map_err(|_| IdentityError::Signature)?;
+        let key = self.signing_key()?;
         key.sign(text).map_err(|_| IdentityError::Signature)
     }
 }

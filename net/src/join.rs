@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use sordino_core::federated::exchange::{Millis, Want};
 use sordino_core::random::RunSeed;
 use sordino_host::entropy::{NoEntropy, deployment};
 use sordino_host::files::{FileError, create_folders_privately, read_bounded, remove_leftovers, write_privately};
+use sordino_host::prior::PriorFile;
 use sordino_sim::text::{chain, significant, significant_up};
 
 use crate::admission::{self, Admitted, EPSILON_UNASKED, Inadmissible};
@@ -76,6 +76,14 @@ pub enum JoinError {
     /// The system gives no randomness.
     #[error(transparent)]
     Entropy(#[from] NoEntropy),
+    /// The number of evaluations was given, and the terms say it.
+    #[error(
+        "--evaluations {evaluations}: the terms of this federation say how many evaluations an agent makes; leave it out"
+    )]
+    Evaluations {
+        /// The number that was given.
+        evaluations: u32,
+    },
     /// The certificate does not name this agent.
     #[error("{}: {refused}", path.display())]
     Certificate {
@@ -138,6 +146,8 @@ pub struct Joining {
     pub asked: Option<fn(&str) -> bool>,
     /// The largest δ of terms that it agrees to; 1/(10 N) if none, and never more than that.
     pub delta_max: Option<f64>,
+    /// Evaluations that it makes in all, of a campaign, where each site says how many; those that it was begun with, or 30, if none.
+    pub evaluations: Option<u32>,
     /// How long a question to the server may wait for an answer; at most [`WAIT_MAX`].
     pub wait: Duration,
 }
@@ -153,6 +163,8 @@ pub struct Joined {
     pub observations: u32,
     /// The best of them.
     pub best: Option<Best>,
+    /// The file of all releases, of a campaign.
+    pub file: Option<PriorFile>,
     /// The digest of all broadcasts it received.
     pub chain: sordino_core::digest::Digest,
 }
@@ -290,18 +302,26 @@ fn finished_in<T: Number, P: Party<T>>(
 ) -> Result<Option<(Joined, bool)>, JoinError> {
     // Never used: the file is there.
     let unused = RunSeed::new(0, 0);
-    let agent = HostAgent::<T, P>::open(&P::new(terms)?, joining.invitation.slot, unused, Some(file))?;
-    let is_known = agent.exchange().want(Millis(0)) == Want::Done;
+    let mut agent = HostAgent::<T, P>::open(&P::new(terms)?, joining.invitation.slot, unused, Some(file))?;
+    evaluates(&mut agent, joining)?;
     if !agent.is_done() {
         return Ok(None);
     }
-    Ok(Some((joined(&agent), is_known)))
+    Ok(Some((joined(&agent)?, agent.has_all())))
 }
 
-fn joined<T: Number, P: Party<T>>(agent: &HostAgent<T, P>) -> Joined {
+/// Sets how many evaluations the agent makes, if its owner says so.
+fn evaluates<T: Number, P: Party<T>>(agent: &mut HostAgent<T, P>, joining: &Joining) -> Result<(), JoinError> {
+    match joining.evaluations {
+        Some(evaluations) if !agent.evaluate(evaluations)? => Err(JoinError::Evaluations { evaluations }),
+        _ => Ok(()),
+    }
+}
+
+fn joined<T: Number, P: Party<T>>(agent: &HostAgent<T, P>) -> Result<Joined, JoinError> {
     let Standing { agent: slot, observations, .. } = agent.standing();
     let (given, chain) = (agent.given().to_vec(), agent.exchange().have().chain);
-    Joined { agent: slot, given, observations, best: agent.best(), chain }
+    Ok(Joined { agent: slot, given, observations, best: agent.best(), file: agent.learned()?, chain })
 }
 
 /// Who this agent is: what its certificate says, or a key of its own.
@@ -349,6 +369,15 @@ async fn terms(joining: &Joining, link: &mut Link, is_over: bool) -> Result<Opti
     Ok(Some(terms))
 }
 
+/// The terms of an invitation, fetched by a stranger: no token is shown, and nothing is kept.
+///
+/// **Errors**: [`JoinError`], if the server cannot be reached too.
+pub async fn fetched(invitation: &Invitation, wait: Duration) -> Result<Terms, JoinError> {
+    let tls = Identity::generate()?.client(&invitation.pins)?;
+    let mut link = Link::new(&invitation.address, invitation.deployment, tls, wait.min(WAIT_MAX));
+    Ok(Terms::from_bytes(&link.terms().await?, Some(&invitation.terms))?)
+}
+
 /// What an agent takes part with.
 struct Part<'a> {
     joining: &'a Joining,
@@ -364,17 +393,21 @@ async fn take_part<T: Number, P: Party<T>, F: Future<Output = Result<f64, String
     let Part { joining, terms, link, over } = part;
     // What cannot be computed is refused before the token is used and anybody counts on this agent.
     let shared = P::new(terms)?;
-    if !enrolled(joining, link, over.is_some()).await? {
-        return gave_up(over);
-    }
     // Its own draws, from its own entropy; only a new agent uses it.
     let seed = RunSeed::new(deployment()?, joining.invitation.slot);
-    let file = Some(joining.folder.join("agent.bin"));
-    let mut agent = HostAgent::open(&shared, joining.invitation.slot, seed, file)?;
+    let file = joining.folder.join("agent.bin");
+    let open = || HostAgent::<T, P>::open(&shared, joining.invitation.slot, seed, Some(file.clone()));
+    // One that has all frames goes on without its server.
+    let kept = if file.exists() { Some(open()?).filter(HostAgent::has_all) } else { None };
+    if kept.is_none() && !enrolled(joining, link, over.is_some()).await? {
+        return gave_up(over);
+    }
+    let mut agent = kept.map_or_else(open, Ok)?;
+    evaluates(&mut agent, joining)?;
     let most = [joining.epsilon_max, terms.agreement.announced.epsilon_max];
     agent.limit(most.into_iter().flatten().reduce(f64::min));
     let slot = joining.invitation.slot;
     agent.telling(move |awaited| note(&format!("agent {slot}: {awaited}")));
     agent.run(link, evaluate).await?;
-    Ok(joined(&agent))
+    joined(&agent)
 }

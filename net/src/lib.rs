@@ -14,6 +14,7 @@
 //! | [`party`] | what a method is to agents and servers: the one place that knows which methods there are |
 //! | [`cost`] | what releases cost |
 //! | [`admission`] | what may be served and joined, one check for both |
+//! | [`asked`] | what an invitation asks of a site, before it agrees |
 //! | [`enrolment`] | which key belongs to which agent |
 //! | [`rounds`] | the one task that keeps track of the round |
 //! | [`folder`] | what a server must not lose; no data of any one agent |
@@ -40,6 +41,7 @@
 //!     epsilon_max: Some(4.0),
 //!     asked: None,
 //!     delta_max: None,
+//!     evaluations: None,
 //!     wait: std::time::Duration::from_secs(30),
 //! };
 //! let joined = join(&joining, |query| async move { Ok(-(query.point[0] - 0.3).powi(2)) }).await?;
@@ -50,6 +52,7 @@
 
 pub mod admission;
 pub mod agent;
+pub mod asked;
 pub mod authority;
 #[cfg(feature = "mqtt")]
 pub mod bridge;

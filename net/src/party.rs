@@ -5,9 +5,11 @@
 //! |---|---|---|
 //! | draws | [`Draws`]: features of every candidate, the factor of joint draws | a configuration |
 //! | federated prior | [`Prior`]: features, Gram matrix, virtual designs, the posterior that each recomputes | the posterior |
+//! | campaign | [`CampaignParty`]: the same of a space with names, a unit of each agent's own, and a search with the file | the posterior |
 //!
 //! Everything else (frames, links, journals, restarts, budgets, doors) is written once, over [`Party`].
 
+mod campaign;
 mod draws;
 mod prior;
 
@@ -21,8 +23,12 @@ use sordino_core::federated::{AgentError, Member};
 use sordino_core::math::Scalar;
 use sordino_core::random::RunSeed;
 use sordino_host::ledger::Accounting;
+use sordino_host::prior::PriorFile;
+use sordino_host::prior::site::SiteError;
 use sordino_host::server::{HostError, Hosted};
+use sordino_host::space::Point;
 
+pub use self::campaign::{CampaignParty, KeptSite};
 pub use self::draws::Draws;
 pub use self::prior::{KeptMember, Prior};
 
@@ -37,6 +43,9 @@ pub enum PartyError {
     /// That of a member of a federated prior refused.
     #[error(transparent)]
     Member(#[from] MemberError),
+    /// A site of a campaign refused.
+    #[error(transparent)]
+    Site(#[from] SiteError),
     /// The public numbers do not fit.
     #[error(transparent)]
     Terms(#[from] TermsError),
@@ -112,25 +121,67 @@ pub trait Party<T: Number>: Send + Sync + Sized + 'static {
     /// **Errors**: none for terms that [`Party::new`] admitted.
     fn hosted(self: &Arc<Self>) -> Result<Self::Hosted, HostError>;
 
-    /// The point of a candidate, in \[0, 1\]^D.
+    /// The value of an entry in an agent's log, as it was measured.
+    fn measured(&self, logged: T) -> f64 {
+        logged.to_f64() + self.agreement().protocol.offset()
+    }
+
+    /// Sets how many evaluations an agent makes in all; false where the terms say how many.
+    fn evaluate(_state: &mut Self::State, _evaluations: u32) -> bool {
+        false
+    }
+
+    /// The file that the sums of these releases make, M + 1 numbers each; nothing where there is none.
+    ///
+    /// **Errors**: [`PartyError`] for numbers that no release can be.
+    fn file(&self, _released: &[T]) -> Result<Option<PriorFile>, PartyError> {
+        Ok(None)
+    }
+
+    /// The file of the releases that an agent has learned; nothing where there is none.
+    ///
+    /// **Errors**: as [`Party::file`].
+    fn learned(&self, _state: &Self::State) -> Result<Option<PriorFile>, PartyError> {
+        Ok(None)
+    }
+
+    /// The point of a candidate: in \[0, 1\]^D, or of a campaign in the numbers of its space, one a parameter.
     fn point(&self, candidate: u32) -> Vec<f64> {
         let dim = self.agreement().dim as usize;
         self.points().iter().skip(candidate as usize * dim).take(dim).map(|x| x.to_f64()).collect()
     }
+
+    /// The same by the names and in the units of a campaign's space; none of the unit box.
+    fn named(&self, _candidate: u32) -> Option<Point> {
+        None
+    }
 }
 
 /// Calls a function for the method and the number format of an agreement: `dispatch!(terms.agreement, f<X>(arguments))` is
-/// `f::<T, P, X>(arguments)`.
+/// `f::<T, P, X>(arguments)`. With `scenario` in front, for the methods that a scenario may have; others are `TermsError::Method`.
 macro_rules! dispatch {
-    ($agreement:expr, $function:ident$(<$more:ty>)?($($argument:expr),* $(,)?)$(.$wait:tt)?) => {{
+    (scenario $agreement:expr, $function:ident($($argument:expr),* $(,)?).$wait:tt) => {{
         use sordino_core::federated::exchange::Protocol;
         use sordino_core::wire::ScalarTag;
         use $crate::party::{Draws, Prior};
+        match (&$agreement.protocol, $agreement.scalar) {
+            (Protocol::Draws(_), ScalarTag::F32) => $function::<f32, Draws<f32>>($($argument),*).$wait,
+            (Protocol::Draws(_), _) => $function::<f64, Draws<f64>>($($argument),*).$wait,
+            (Protocol::Prior(_), ScalarTag::F32) => $function::<f32, Prior<f32>>($($argument),*).$wait,
+            (Protocol::Prior(_), _) => $function::<f64, Prior<f64>>($($argument),*).$wait,
+            (Protocol::Campaign(_), _) => Err($crate::terms::TermsError::Method.into()),
+        }
+    }};
+    ($agreement:expr, $function:ident$(<$more:ty>)?($($argument:expr),* $(,)?)$(.$wait:tt)?) => {{
+        use sordino_core::federated::exchange::Protocol;
+        use sordino_core::wire::ScalarTag;
+        use $crate::party::{CampaignParty, Draws, Prior};
         match (&$agreement.protocol, $agreement.scalar) {
             (Protocol::Draws(_), ScalarTag::F32) => $function::<f32, Draws<f32>$(, $more)?>($($argument),*)$(.$wait)?,
             (Protocol::Draws(_), _) => $function::<f64, Draws<f64>$(, $more)?>($($argument),*)$(.$wait)?,
             (Protocol::Prior(_), ScalarTag::F32) => $function::<f32, Prior<f32>$(, $more)?>($($argument),*)$(.$wait)?,
             (Protocol::Prior(_), _) => $function::<f64, Prior<f64>$(, $more)?>($($argument),*)$(.$wait)?,
+            (Protocol::Campaign(_), _) => $function::<f64, CampaignParty$(, $more)?>($($argument),*)$(.$wait)?,
         }
     }};
 }

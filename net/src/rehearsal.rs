@@ -23,7 +23,7 @@ use sordino_sim::model::federated::shard::Agents as _;
 use sordino_sim::scenario::{Method, Scenario};
 use sordino_sim::world::Objective;
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
 
 pub use self::error::RehearsalError;
@@ -132,7 +132,7 @@ pub async fn rehearse(scenario: &Scenario, method: Method, options: Options) -> 
         let announced = announced(scenario, &options);
         let terms = Terms::of_run(scenario, method, run, candidates, dim, deployment()?, announced)?;
         let world = World { scenario, method, run, functions, terms };
-        let outcome = dispatch!(world.terms.agreement, rehearse_run(&world, options).await)?;
+        let outcome = dispatch!(scenario world.terms.agreement, rehearse_run(&world, options).await)?;
         digests.push(outcome.digest);
         all.add(outcome);
     }
@@ -291,6 +291,7 @@ impl Place {
         let agreement = &terms.agreement;
         let door = Door {
             deployment: agreement.deployment,
+            file: watch::channel(bytes::Bytes::new()).1,
             terms: terms.to_bytes()?.into(),
             body_max: terms.upload_bytes_max() + SLOT_BYTES * slots(&agreement.protocol),
             enrolment: self.enrolment.clone(),

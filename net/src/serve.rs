@@ -19,7 +19,7 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use sordino_core::digest::Digest;
-use sordino_core::federated::exchange::Pace;
+use sordino_core::federated::exchange::{Pace, Protocol};
 use sordino_core::federated::{Pool, ServerError, ServerState};
 use sordino_core::privacy::Private;
 use sordino_core::wire;
@@ -39,7 +39,7 @@ use crate::enrolment::{self, Enrolment, EnrolmentError};
 use crate::folder::{Folder, FolderError, Found, Open};
 use crate::identity::IdentityError;
 use crate::keys;
-use crate::party::{Number, Party, dispatch};
+use crate::party::{Number, Party, PartyError, dispatch};
 use crate::progress::{self, Spent};
 use crate::rounds::{Rounds, Stop};
 use crate::terms::TermsError;
@@ -119,6 +119,9 @@ pub enum ServeError {
     /// The terms of the federation.
     #[error(transparent)]
     Terms(#[from] TermsError),
+    /// The file of the releases cannot be made.
+    #[error(transparent)]
+    Party(#[from] PartyError),
     /// The process may open too few files.
     #[error(transparent)]
     Handles(#[from] TooFewHandles),
@@ -188,9 +191,11 @@ async fn serve_in<T: Number, P: Party<T>>(folder: &Folder, serving: Serving) -> 
     let enrolment = Arc::new(Enrolment::open(folder.path())?);
     let (sender, requests) = mpsc::channel(crate::rounds::QUEUE);
     let counts = Arc::new(Counts::default());
+    let (publish, published) = watch::channel(Bytes::new());
     let door = Door {
         deployment: agreement.deployment,
         terms: folder.terms.to_bytes()?.into(),
+        file: published,
         body_max: folder.terms.upload_bytes_max(),
         enrolment: enrolment.clone(),
         authority: folder.terms.authority()?,
@@ -201,7 +206,8 @@ async fn serve_in<T: Number, P: Party<T>>(folder: &Folder, serving: Serving) -> 
     };
     let mut rounds = Rounds::new(agreement, serving.pace, folder.keys.sealer(), 0, requests);
     let planned = found.as_ref().and_then(|found| found.open.planned.clone());
-    let (mut host, next) = host::<T, P>(folder, &serving, found, planned.as_ref(), &mut rounds)?;
+    let party = P::new(&folder.terms).map_err(Inadmissible::from)?;
+    let (mut host, next) = host::<T, P>(folder, &serving, &party, found, planned.as_ref(), &mut rounds)?;
     let spent = Spent::default();
     spent.tell(host.ledger().ledger(), Duration::ZERO);
     let mut beside = tokio::task::JoinSet::new();
@@ -222,8 +228,8 @@ async fn serve_in<T: Number, P: Party<T>>(folder: &Folder, serving: Serving) -> 
         ));
     }
     // Dropped with this function: nothing answers that cannot release.
-    let around = Around { folder, serving: &serving, enrolment: &enrolment, spent: &spent };
-    let ended = all_rounds::<T, P>(&around, &mut host, &mut rounds, next).await;
+    let around = Around { folder, serving: &serving, enrolment: &enrolment, spent: &spent, publish };
+    let ended = all_rounds::<T, P>(&around, &party, &mut host, &mut rounds, next).await;
     if let Err(ServeError::Stop(stop @ (Stop::OlderDisk { .. } | Stop::Forked { .. }))) = &ended {
         // Restarted it would release until the next agent asks.
         folder.stop(&stop.to_string())?;
@@ -243,6 +249,7 @@ fn told_of_keys(changed: Result<Fingerprint, &IdentityError>) {
 fn host<T: Number, P: Party<T>>(
     folder: &Folder,
     serving: &Serving,
+    party: &Arc<P>,
     found: Option<Found<Kept<T, P>>>,
     planned: Option<&Planned>,
     rounds: &mut Rounds,
@@ -280,7 +287,7 @@ fn host<T: Number, P: Party<T>>(
             (Some(open.server), vectors, Some((round, attempt)))
         }
     };
-    let method = P::new(&folder.terms).map_err(Inadmissible::from)?.hosted()?;
+    let method = party.hosted()?;
     let host = ServerHost::new(method, SystemSources::new()?, ledger, stored.map(|stored| (stored, &vectors[..])))?;
     let releases = host.state().releases();
     // Every charge belongs to a frame: without one, the folder lost it.
@@ -307,9 +314,31 @@ struct Around<'a> {
     serving: &'a Serving,
     enrolment: &'a Enrolment,
     spent: &'a Spent,
+    /// What anybody may fetch: the file of the releases so far.
+    publish: watch::Sender<Bytes>,
 }
 
 impl Around<'_> {
+    /// Writes the file of the releases so far, signed with the server's key, and lets anybody fetch it: a function of what
+    /// was announced already.
+    fn publish<T: Number, P: Party<T>>(&self, party: &P) -> Result<(), ServeError> {
+        let (folder, mut released) = (self.folder, Vec::new());
+        for (round, frame) in (0..).zip(folder.frames()?) {
+            let decoded = wire::decode(&frame, folder.terms.agreement.frame_numbers_max());
+            let (header, payload) = decoded.map_err(|error| FolderError::Frame { round, error })?;
+            if header.kind == wire::Kind::Broadcast {
+                let mut sums = vec![T::ZERO; header.len as usize];
+                payload.read(&mut sums).map_err(|error| FolderError::Frame { round, error })?;
+                released.extend(sums);
+            }
+        }
+        if let Some(file) = party.file(&released)? {
+            let bytes = folder.publish(file)?;
+            drop(self.publish.send_replace(bytes));
+        }
+        Ok(())
+    }
+
     /// Waits until it is time for the first round, and tells what for. Who asks meanwhile is sent away.
     async fn begin(&self, rounds: &mut Rounds) -> Result<(), ServeError> {
         let (begin, agents) = (self.serving.begin, self.folder.terms.agreement.protocol.agents());
@@ -376,15 +405,27 @@ impl Around<'_> {
     }
 }
 
+/// How long an epoch is open: the announced deadline, and where agents have nothing to measure long enough for everybody to
+/// ask twice, a tenth of it at least.
+fn length_ms(protocol: &Protocol, epoch: u32, deadline_ms: u64, ask_again_ms: u64) -> u64 {
+    match epoch.checked_sub(1).map(|before| protocol.last_round(before)) {
+        Some(before) if before == protocol.last_round(epoch) => {
+            deadline_ms.min((2 * ask_again_ms).max(deadline_ms / 10))
+        }
+        _ => deadline_ms,
+    }
+}
+
 async fn all_rounds<T: Number, P: Party<T>>(
     around: &Around<'_>,
+    party: &P,
     host: &mut PrivateHost<T, P>,
     rounds: &mut Rounds,
     (first, mut attempt): (u32, u16),
 ) -> Result<(), ServeError> {
     let Around { folder, serving, spent, .. } = around;
-    let announced = folder.terms.agreement.announced;
-    let (last, upload) = (folder.terms.agreement.protocol.epochs(), folder.terms.agreement.protocol.upload_len());
+    let (announced, protocol) = (folder.terms.agreement.announced, &folder.terms.agreement.protocol);
+    let (last, upload) = (protocol.epochs(), protocol.upload_len());
     let mut planned: Option<Planned> = None;
     let mut announcing = Instant::now();
     for round in first..=last {
@@ -396,6 +437,7 @@ async fn all_rounds<T: Number, P: Party<T>>(
         host.sync()?;
         folder.keep(round, &frame)?;
         spent.tell(host.ledger().ledger(), start.elapsed());
+        around.publish(party)?;
         // Said when all that takes its time is over: what is seen must be the delay, and no draw.
         let say_if_late = |announcing| {
             if round > first && Instant::now() > announcing {
@@ -415,14 +457,15 @@ async fn all_rounds<T: Number, P: Party<T>>(
         let open = host.open()?;
         say_if_late(announcing);
         tokio::time::sleep_until(announcing).await;
-        rounds.announce(round, attempt, frame, chain, announced.deadline_ms, announced.may_close_early)?;
+        let length_ms = length_ms(protocol, round, announced.deadline_ms, serving.pace.ask_again_ms);
+        rounds.announce(round, attempt, frame, chain, length_ms, announced.may_close_early)?;
         rounds.excuse(enrolment::revoked(folder.path())?);
         // A round that the budget skips has no release to hold.
         rounds.need(if open { serving.begin.answers() } else { 0 });
         let drawing = drawn_beside::<T, P>(host, open)?;
         let mut vector = vec![T::ZERO; upload];
         rounds
-            .collect(announced.deadline_ms, |who, header, payload, _| {
+            .collect(length_ms, |who, header, payload, _| {
                 if !open || header.len == 0 {
                     return Ok(());
                 }

@@ -1,6 +1,6 @@
 //! The agreement with its candidates, as it is published, and everything both sides compute from it.
 //!
-//! What is published: the agreement and the candidates in postcard, then the certificate of an authority in DER, where there
+//! What is published: the agreement and the candidates in postcard, of a campaign what is searched and published, then the certificate of an authority in DER, where there
 //! is one ([`crate::authority`]). Without an authority the digest in invitations is that of the agreement.
 
 use std::sync::Arc;
@@ -13,7 +13,9 @@ use sordino_core::federated::exchange::{Agreement, Announced, Protocol, candidat
 use sordino_core::federated::prior::PriorError;
 use sordino_core::federated::{OwnDraw, PublicError};
 use sordino_core::kernel::{KernelError, Stationary, StationaryKernel};
-use sordino_core::wire::frame_len_max;
+use sordino_core::wire::{ScalarTag, frame_len_max};
+use sordino_host::prior::publish::Publication;
+use sordino_host::prior::site::{Campaign, SiteError};
 use sordino_sim::model::federated::DriverError;
 use sordino_sim::model::federated::agreement::agreement;
 use sordino_sim::model::federated::context::prior_factor_within;
@@ -114,6 +116,18 @@ pub enum TermsError {
     /// The scenario has no such federation.
     #[error(transparent)]
     Scenario(#[from] DriverError),
+    /// What is to be searched and published is not admissible, or the numbers do not follow from it.
+    #[error(transparent)]
+    Campaign(#[from] Box<SiteError>),
+    /// A campaign in a number format that it is not computed in.
+    #[error("a campaign in 32-bit numbers: 64-bit ones are admissible")]
+    Scalar,
+}
+
+impl From<SiteError> for TermsError {
+    fn from(error: SiteError) -> Self {
+        TermsError::Campaign(Box::new(error))
+    }
 }
 
 /// What everybody may know: the agreement, the list of points that it names by a digest, and the authority, if any.
@@ -125,6 +139,8 @@ pub struct Terms {
     pub candidates: Vec<f64>,
     /// The landmarks of a federated prior's features, M × D; none of other methods.
     pub landmarks: Vec<f64>,
+    /// What a campaign searches and publishes, as its agreement names it; empty of other methods.
+    pub publication: String,
     /// The certificate of the authority that signs those of agents, in DER; none where tokens bind agents to keys.
     pub authority: Option<Vec<u8>>,
 }
@@ -138,7 +154,7 @@ struct OwnDraws {
     tolerance: f64,
 }
 
-/// The beginning of published terms; a certificate follows where there is an authority.
+/// The beginning of published terms; what is published follows for a campaign, and a certificate where there is an authority.
 #[derive(Serialize, Deserialize)]
 struct Published<A, C> {
     agreement: A,
@@ -174,7 +190,52 @@ impl Terms {
         announced: Announced,
     ) -> Result<Self, TermsError> {
         let (agreement, landmarks) = agreement(scenario, method, run, candidates, dim, deployment, announced)?;
-        Ok(Terms { agreement, candidates: candidates.to_vec(), landmarks, authority: None })
+        let publication = String::new();
+        Ok(Terms { agreement, candidates: candidates.to_vec(), landmarks, publication, authority: None })
+    }
+
+    /// The terms of a campaign.
+    ///
+    /// **Errors**: [`TermsError::Domain`].
+    pub fn of_campaign(campaign: &Campaign, deployment: u64, announced: Announced) -> Result<Self, TermsError> {
+        let context = campaign.context();
+        let (dim, candidates) = (context.encoding().dim(), context.coordinates().to_vec());
+        let agreement = Agreement {
+            protocol: Protocol::Campaign(campaign.protocol().clone()),
+            candidates: digest_of(&candidates, dim)?,
+            dim: dim as u32,
+            scalar: ScalarTag::F64,
+            deployment,
+            announced,
+        };
+        let (landmarks, publication) = (context.landmarks().to_vec(), campaign.text().to_owned());
+        Ok(Terms { agreement, candidates, landmarks, publication, authority: None })
+    }
+
+    /// What a campaign searches and publishes; nothing of other methods.
+    ///
+    /// **Errors**: [`TermsError::Campaign`] for a text that is none.
+    pub fn publication(&self) -> Result<Option<Publication>, TermsError> {
+        match &self.agreement.protocol {
+            Protocol::Campaign(_) => Ok(Some(serde_json::from_str(&self.publication).map_err(SiteError::Text)?)),
+            Protocol::Draws(_) | Protocol::Prior(_) => Ok(None),
+        }
+    }
+
+    /// The campaign of these terms, all of whose numbers follow from what is published.
+    ///
+    /// **Errors**: [`TermsError::Method`], [`TermsError::Campaign`], [`TermsError::Candidates`].
+    pub fn campaign(&self) -> Result<Campaign, TermsError> {
+        let Protocol::Campaign(agreed) = &self.agreement.protocol else { return Err(TermsError::Method) };
+        if self.agreement.scalar != ScalarTag::F64 {
+            return Err(TermsError::Scalar);
+        }
+        let campaign = Campaign::parse(&self.publication, agreed)?;
+        let context = campaign.context();
+        let dim = context.encoding().dim();
+        let same =
+            (self.agreement.dim as usize, self.agreement.candidates) == (dim, digest_of(context.coordinates(), dim)?);
+        if same { Ok(campaign) } else { Err(TermsError::Candidates) }
     }
 
     /// Candidates in the list.
@@ -191,11 +252,22 @@ impl Terms {
             numbers if numbers > ROWS_MAX => Err(TermsError::Rows { numbers, max: ROWS_MAX }),
             _ => Ok(()),
         };
+        let little = |work: f64| match work {
+            work if work > FACTOR_WORK_MAX => Err(TermsError::Work { work, max: FACTOR_WORK_MAX }),
+            _ => Ok(()),
+        };
         let prior = match &self.agreement.protocol {
             Protocol::Draws(draws) => {
                 return few(self.points().saturating_mul(draws.config.parameters().feature_count as usize));
             }
             Protocol::Prior(prior) => prior,
+            Protocol::Campaign(campaign) => {
+                campaign.check()?;
+                let (m, n) = (campaign.config.features() as f64, campaign.config.design_len() as f64);
+                let designs = f64::from(campaign.config.parameters().designs);
+                few(self.points().saturating_mul(self.points().max(campaign.config.features())))?;
+                return little(designs * n * (2.5 * m * m + n * m) + 6.5 * m * m * m);
+            }
         };
         prior.check()?;
         let (m, n) = (prior.config.features(), prior.config.design_len());
@@ -206,12 +278,13 @@ impl Terms {
         few(prior.models::<f64>().len() * observations * observations / 2 + 8 * m * m)?;
         let (m, n) = (m as f64, n as f64);
         let work = designs as f64 * n * (2.5 * m * m + n * m) + 6.5 * m * m * m;
-        if work > FACTOR_WORK_MAX { Err(TermsError::Work { work, max: FACTOR_WORK_MAX }) } else { Ok(()) }
+        little(work)
     }
 
-    /// What agents make their own draws of.
-    fn own_draws(&self) -> OwnDraws {
-        match &self.agreement.protocol {
+    /// What agents make their joint draws of; nothing where they draw by features, or not at all.
+    fn own_draws(&self) -> Option<OwnDraws> {
+        let made = match &self.agreement.protocol {
+            Protocol::Campaign(_) => return None,
             Protocol::Draws(draws) => OwnDraws {
                 own_draw: draws.config.parameters().own_draw,
                 kernel: draws.features.kernel,
@@ -226,13 +299,14 @@ impl Terms {
                 signal_variance: prior.signal_variance,
                 tolerance: prior.prior_tolerance,
             },
-        }
+        };
+        Some(made).filter(|made| made.own_draw == OwnDraw::Joint)
     }
 
     /// The work that joint draws are at the most, for people; none where agents draw by features, or where it is done at once.
     pub fn work(&self) -> Option<String> {
         let points = self.points();
-        if self.own_draws().own_draw != OwnDraw::Joint || points < FACTOR_TOLD {
+        if self.own_draws().is_none() || points < FACTOR_TOLD {
             return None;
         }
         let (columns, numbers, work) = factor_max(points);
@@ -248,11 +322,10 @@ impl Terms {
     /// **Errors**: [`TermsError::Kernel`]; [`TermsError::Factor`] if it needs more columns than admissible: 2²⁶ numbers, 10¹¹
     /// multiply-adds.
     pub fn factor(&self) -> Result<Vec<f64>, TermsError> {
-        let (OwnDraws { own_draw, kernel, lengthscale, signal_variance, tolerance }, points) =
-            (self.own_draws(), self.points());
-        if own_draw != OwnDraw::Joint {
+        let Some(OwnDraws { kernel, lengthscale, signal_variance, tolerance, .. }) = self.own_draws() else {
             return Ok(Vec::new());
-        }
+        };
+        let points = self.points();
         let kernel = StationaryKernel::with_shape(kernel, lengthscale, signal_variance).map_err(TermsError::Kernel)?;
         let (columns, numbers, work) = factor_max(points);
         let dim = self.agreement.dim as usize;
@@ -277,9 +350,12 @@ impl Terms {
     ///
     /// **Errors**: [`TermsError::Format`].
     pub fn to_bytes(&self) -> Result<Vec<u8>, TermsError> {
-        let Terms { agreement, candidates, landmarks, .. } = self;
+        let Terms { agreement, candidates, landmarks, publication, .. } = self;
         let published = Published { agreement, candidates, landmarks };
         let mut bytes = postcard::to_allocvec(&published).map_err(TermsError::Format)?;
+        if let Protocol::Campaign(_) = agreement.protocol {
+            bytes.extend(postcard::to_allocvec(publication).map_err(TermsError::Format)?);
+        }
         bytes.extend_from_slice(self.authority.as_deref().unwrap_or_default());
         Ok(bytes)
     }
@@ -306,8 +382,12 @@ impl Terms {
         let (bytes, _) = stored::content(NAME, bytes)?;
         let (Published { agreement, candidates, landmarks }, rest) =
             postcard::take_from_bytes::<Published<Agreement, Vec<f64>>>(bytes).map_err(TermsError::Format)?;
+        let (publication, rest) = match agreement.protocol {
+            Protocol::Campaign(_) => postcard::take_from_bytes(rest).map_err(TermsError::Format)?,
+            Protocol::Draws(_) | Protocol::Prior(_) => (String::new(), rest),
+        };
         let authority = (!rest.is_empty()).then(|| rest.to_vec());
-        let terms = Terms { agreement, candidates, landmarks, authority };
+        let terms = Terms { agreement, candidates, landmarks, publication, authority };
         terms.authority()?;
         let found = terms.digest();
         if let Some(expected) = expected.filter(|expected| **expected != found) {
@@ -320,6 +400,7 @@ impl Terms {
             Protocol::Draws(_) if terms.landmarks.is_empty() => return Ok(terms),
             Protocol::Draws(_) => None,
             Protocol::Prior(prior) => Some(prior.landmarks),
+            Protocol::Campaign(campaign) => Some(campaign.landmarks),
         };
         if agreed != Some(digest_of(&terms.landmarks, terms.agreement.dim as usize)?) {
             return Err(TermsError::Landmarks);

@@ -4,13 +4,13 @@
 //! All of it but a contributor's own values is a function of the space, of public numbers and of releases, so a site, its
 //! server and a reader of the file agree to the bit.
 
+use sordino_core::federated::Estimator;
 use sordino_core::federated::ServerError;
 use sordino_core::federated::prior::{
     Config, Filter, Observations, Parameters, Plan, PriorError, Public, PublicState, Tables, Terms, choose_landmarks,
     contribution, contribution_scratch_len, draw_distinct_designs, gram, kernel_rows, landmark_rows,
     landmark_rows_scratch_len, landmarks_scratch_len, scratch_len, self_test_scratch_len, standardise, storage_len,
 };
-use sordino_core::federated::Estimator;
 use sordino_core::random::RunSeed;
 
 use super::{PriorFileError, refuse};
@@ -73,8 +73,7 @@ impl Context {
         let encoding = Encoding::new(&core);
         let candidates = super::points(space, CANDIDATES)?;
         let dim = encoding.dim();
-        let points: Vec<f64> =
-            candidates.iter().flat_map(|numbers| encoding.coordinates(numbers)).map(held).collect();
+        let points: Vec<f64> = candidates.iter().flat_map(|numbers| encoding.coordinates(numbers)).map(held).collect();
         let count = points.len() / dim;
         let most = (features as usize).min(count);
         let (mut pivots, mut rows) = (vec![0; most], vec![0.0; count * most]);

@@ -227,10 +227,8 @@ where
     let multipliers = noise_multipliers(publication)?;
     let context = Arc::new(Context::new(&publication.space, publication.features, contributors)?);
     progress(&format!("{} landmarks, lengthscale {}", context.config().features(), context.lengthscale()));
-    let all = studies
-        .iter()
-        .map(|study| contributor(study, &context, publication.goal))
-        .collect::<Result<Vec<_>, _>>()?;
+    let all =
+        studies.iter().map(|study| contributor(study, &context, publication.goal)).collect::<Result<Vec<_>, _>>()?;
     let rounds = vec![0; multipliers.len()];
     let plan = Plan { rounds: &rounds, noise_multipliers: &multipliers };
     let mut host = ServerHost::new(Population::new(context.clone(), plan)?, sources, ledger, None)?;

@@ -91,6 +91,11 @@ impl Goal {
         if self == Goal::Minimize { -1.0 } else { 1.0 }
     }
 
+    /// What the better of two values is, in words.
+    pub fn better(self) -> &'static str {
+        if self == Goal::Minimize { "smaller" } else { "larger" }
+    }
+
     /// Whether `value` is better than `other`.
     pub fn prefers(self, value: f64, other: f64) -> bool {
         self.sign() * value > self.sign() * other
@@ -271,6 +276,16 @@ pub fn variable(name: &str) -> String {
     format!("SORDINO_{}", name.to_ascii_uppercase())
 }
 
+/// A value as a command reads it from its environment: texts without quotes.
+fn text_of(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// A point as environment variables `SORDINO_<NAME>`; texts without quotes.
+pub fn environment(point: &Point) -> Vec<(String, String)> {
+    point.iter().map(|(name, value)| (variable(name), text_of(value))).collect()
+}
+
 impl Space {
     /// A space of these parameters, in this order.
     ///
@@ -362,9 +377,8 @@ impl Space {
 
     /// A point as environment variables `SORDINO_<NAME>`; texts without quotes.
     pub fn environment(&self, point: &Point) -> Vec<(String, String)> {
-        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let names = self.parameters.iter().map(|parameter| &parameter.name);
-        names.filter_map(|name| Some((variable(name), text(point.get(name)?)))).collect()
+        names.filter_map(|name| Some((variable(name), text_of(point.get(name)?)))).collect()
     }
 }
 

@@ -118,7 +118,9 @@ fn replay_in<T: Number, P: Party<T>>(folder: &Path, terms: &Terms) -> Result<Rep
             (None, Step::Begin { agreement, agent, seed }) => {
                 let ours = shared.agreement().digest().to_string();
                 place.same("an agent under", agreement, ours)?;
-                let machine = HostAgent::open(&shared, agent, seed, None).map_err(place.refused())?;
+                let mut machine = HostAgent::open(&shared, agent, seed, None).map_err(place.refused())?;
+                // The journal says how many there were.
+                machine.evaluate(u32::MAX).map_err(place.refused())?;
                 let chain = machine.exchange().have().chain;
                 let counts = Replayed { agent, lines: 0, frames: 0, missed: 0, queries: 0, uploads: 0, chain };
                 replayed = Some((machine, counts));

@@ -9,15 +9,19 @@ use std::time::Duration;
 use clap::Args;
 use rustix::process::{Pid, Signal, kill_process_group};
 use sordino_host::files::{read_text, write_privately};
+use sordino_host::space::{Point, environment};
+use sordino_sim::cli::Format;
 use sordino_sim::cli::error::CliError;
 use sordino_sim::cli::print;
 use sordino_sim::text::significant;
 use tokio::io::AsyncWriteExt;
 
 use super::common;
-use crate::agent::Query;
+use crate::agent::{Best, Query};
+use crate::asked::Asked;
+use crate::folder::PRIOR;
 use crate::invitation::{Invitation, NoInvitation};
-use crate::join::{Certified, Joining, WAIT_MAX, join};
+use crate::join::{Certified, Joining, WAIT_MAX, fetched, join};
 use crate::progress::note;
 
 /// An invitation is read up to this length.
@@ -30,8 +34,10 @@ pub struct Join {
     /// machine, who may read the arguments of every process
     #[arg(value_name = "INVITATION|@FILE|-")]
     invitation: String,
-    /// Command that measures a point, run by `sh`: it gets coordinates in [0, 1] as variables SORDINO_X0, SORDINO_X1, … and
-    /// as one line of JSON, {"x0": 0.25, "x1": 0.5}, on standard input; the last line it prints is the value, larger is better
+    /// Command that measures a point, run by `sh`. In a campaign it gets every parameter in its own unit, as variables
+    /// SORDINO_RATE, … and as one line of JSON, {"rate": 0.01, …}, on standard input; of a scenario coordinates in [0, 1] as
+    /// SORDINO_X0, SORDINO_X1, … and {"x0": 0.25, "x1": 0.5}. The last line it prints is the value: what `sordino terms` calls better
+    /// is better, of a scenario what is larger
     #[arg(long)]
     command: String,
     /// Where key and state are kept; start again with the same folder to go on [default: ./sordino-agent-RUN-SLOT]
@@ -50,6 +56,9 @@ pub struct Join {
     /// Agree to no terms with a larger δ [default: 1/(10 N), which no federation may exceed]
     #[arg(long, value_name = "DELTA")]
     max_delta: Option<f64>,
+    /// How many evaluations this site makes in all, 1 to 200; in a campaign [default: 30, or as it began]
+    #[arg(long, value_name = "EVALUATIONS", value_parser = clap::value_parser!(u32).range(1..=200))]
+    evaluations: Option<u32>,
     /// How often a command that fails is tried again for the same point, after 1 s, 2 s, 4 s, … of at most a minute
     #[arg(long, value_name = "TIMES", default_value_t = 3)]
     retries: u32,
@@ -83,20 +92,27 @@ pub fn execute(arguments: &Join) -> Result<(), CliError> {
     let (epsilon_max, delta_max) = (arguments.max_epsilon, arguments.max_delta);
     let is_seen = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     let asked = is_seen.then_some(ask as fn(&str) -> bool);
-    let joining = Joining { invitation, folder, certified, epsilon_max, asked, delta_max, wait: WAIT_MAX };
+    let (evaluations, wait) = (arguments.evaluations, WAIT_MAX);
+    let joining = Joining { invitation, folder, certified, epsilon_max, asked, delta_max, evaluations, wait };
     let joined = common::wait_or_stop(join(&joining, |query| measure(arguments, query)))?;
     let Some(joined) = joined else { return Ok(()) };
     let joined = joined.map_err(CliError::failure)?;
-    let told = match &joined.best {
-        Some(best) if show => format!("best: {} at ({}), point {}\n", best.value, shown(&best.point), best.number + 1),
+    let mut told = match &joined.best {
+        Some(best) if show => {
+            format!("best: {} at ({}), point {}\n", best.value, at(&best.point, best.named.as_ref()), best.number + 1)
+        }
         Some(best) => {
-            let (path, text) =
-                (joining.folder.join("best.json"), serde_json::to_string(best).map_err(CliError::failure)?);
-            write_privately(&path, format!("{text}\n").as_bytes()).map_err(CliError::failure)?;
+            let path = joining.folder.join("best.json");
+            write_privately(&path, format!("{}\n", best_json(best)?).as_bytes()).map_err(CliError::failure)?;
             format!("best: in {}\n", path.display())
         }
         None => String::new(),
     };
+    if let Some(file) = &joined.file {
+        let path = joining.folder.join(PRIOR);
+        file.save(&path).map_err(CliError::failure)?;
+        told += &format!("what all sites learned: {}; sordino prior show says what it is worth\n", path.display());
+    }
     print(&format!(
         "agent {}: {} points measured, {} rounds contributed to, chain {}\n{told}",
         joined.agent,
@@ -104,6 +120,31 @@ pub fn execute(arguments: &Join) -> Result<(), CliError> {
         joined.given.len(),
         joined.chain
     ))
+}
+
+/// Arguments of `terms`.
+#[derive(Clone, Debug, Args)]
+pub struct Terms {
+    /// The whole line that `sordino invite` printed; @FILE or - (standard input) keeps its token from others on this
+    /// machine, who may read the arguments of every process
+    #[arg(value_name = "INVITATION|@FILE|-")]
+    invitation: String,
+    /// Text for people or one JSON object
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// Fetches the terms of an invitation and prints what is asked for. Nothing is agreed to, and no token is shown.
+pub fn terms(arguments: &Terms) -> Result<(), CliError> {
+    let invitation = invitation(&arguments.invitation)?;
+    let fetched = common::wait_or_stop(fetched(&invitation, WAIT_MAX))?;
+    let Some(terms) = fetched else { return Ok(()) };
+    let terms = terms.map_err(CliError::failure)?;
+    let asked = Asked::of(&terms, &invitation).map_err(CliError::failure)?;
+    match arguments.format {
+        Format::Text => print(&asked.to_string()),
+        Format::Json => print(&format!("{}\n", serde_json::to_string(&asked).map_err(CliError::failure)?)),
+    }
 }
 
 /// Asks the person at the terminal whether to agree to this sentence. Only `yes` does.
@@ -129,9 +170,21 @@ fn invitation(argument: &str) -> Result<Invitation, CliError> {
     line.parse().map_err(|error: NoInvitation| CliError::input(format!("invitation: {error}")))
 }
 
-/// Coordinates as people read them.
-fn shown(point: &[f64]) -> String {
-    point.iter().map(|x| significant(*x, 4)).collect::<Vec<_>>().join(", ")
+/// The best point as programs read it: by names and in units, where there are any.
+fn best_json(best: &Best) -> Result<serde_json::Value, CliError> {
+    match &best.named {
+        Some(point) => Ok(serde_json::json!({"number": best.number, "point": point, "value": best.value})),
+        None => serde_json::to_value(best).map_err(CliError::failure),
+    }
+}
+
+/// A point as people read it: by its names, or coordinates.
+fn at(point: &[f64], named: Option<&Point>) -> String {
+    let parts: Vec<String> = match named {
+        Some(named) => named.iter().map(|(name, value)| format!("{name} = {value}")).collect(),
+        None => point.iter().map(|x| significant(*x, 4)).collect(),
+    };
+    parts.join(", ")
 }
 
 /// The mode of a file that others than its owner may read or write.
@@ -157,10 +210,10 @@ fn no_braces(command: &str) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The point as a command reads it: one line of JSON.
-fn line(point: &[f64]) -> String {
-    let named = point.iter().enumerate().map(|(i, x)| format!("\"x{i}\":{x}"));
-    format!("{{{}}}\n", named.collect::<Vec<_>>().join(","))
+/// The point by names: those of its space, or x0, x1, … of the unit box.
+fn names(query: &Query) -> Point {
+    let coordinates = || query.point.iter().enumerate().map(|(i, x)| (format!("x{i}"), (*x).into())).collect();
+    query.named.clone().unwrap_or_else(coordinates)
 }
 
 /// The longest pause before a command is tried again.
@@ -193,9 +246,9 @@ async fn measure(arguments: &Join, query: Query) -> Result<f64, String> {
 /// Runs the command for one point.
 async fn once(arguments: &Join, query: &Query) -> Result<f64, String> {
     let (command, show) = (&arguments.command, arguments.show_values);
-    let at = if show { format!(" at ({})", shown(&query.point)) } else { String::new() };
+    let at = if show { format!(" at ({})", at(&query.point, query.named.as_ref())) } else { String::new() };
     let limit = arguments.time_limit.unwrap_or(Duration::MAX);
-    let ran = tokio::time::timeout(limit, ran(command, &query.point)).await;
+    let ran = tokio::time::timeout(limit, ran(command, &names(query))).await;
     let ran =
         ran.map_err(|_elapsed| format!("`{command}`{at} took longer than {} s and was killed", limit.as_secs_f64()))?;
     let (status, printed) = ran.map_err(|error| format!("sh: {error}"))?;
@@ -228,15 +281,16 @@ impl Drop for Group {
 
 /// How the command ended, and what it printed. The point is in its environment and on its standard input, which only the
 /// owner of the process can read.
-async fn ran(command: &str, point: &[f64]) -> std::io::Result<(ExitStatus, String)> {
+async fn ran(command: &str, point: &Point) -> std::io::Result<(ExitStatus, String)> {
     let mut shell = tokio::process::Command::new("sh");
-    shell.args(["-c", command]).envs(point.iter().enumerate().map(|(i, x)| (format!("SORDINO_X{i}"), x.to_string())));
+    shell.args(["-c", command]).envs(environment(point));
     shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).kill_on_drop(true).process_group(0);
     let mut child = shell.spawn()?;
     let _ends_with_us = Group(child.id().and_then(|id| Pid::from_raw(id as i32)));
     if let Some(mut stdin) = child.stdin.take() {
         // A command that reads the variables hangs up.
-        drop(stdin.write_all(line(point).as_bytes()).await);
+        let line = format!("{}\n", serde_json::Value::from(point.clone()));
+        drop(stdin.write_all(line.as_bytes()).await);
     }
     let output = child.wait_with_output().await?;
     Ok((output.status, String::from_utf8_lossy(&output.stdout).into_owned()))
@@ -249,10 +303,18 @@ mod tests {
     #[test]
     fn mended3_a_point_is_data_and_never_text_of_a_command() {
         let point = [0.1, 1.0, 1e-300, 0.123_456_789_012_345_68];
-        let read: serde_json::Value = serde_json::from_str(&line(&point)).unwrap();
-        for (i, x) in point.iter().enumerate() {
+        let query = Query { agent: 0, candidate: 0, number: 0, point: point.to_vec(), named: None };
+        let named = names(&query);
+        let read: serde_json::Value =
+            serde_json::from_str(&serde_json::Value::from(named.clone()).to_string()).unwrap();
+        for (i, (x, (name, text))) in point.iter().zip(environment(&named)).enumerate() {
             assert_eq!(read[format!("x{i}")].as_f64().unwrap().to_bits(), x.to_bits(), "{i}");
+            assert_eq!((name, text.parse::<f64>().unwrap().to_bits()), (format!("SORDINO_X{i}"), x.to_bits()));
         }
+        // In units, whatever they are.
+        let units = serde_json::json!({"kind": "a; rm -rf $HOME", "rate": 0.01});
+        let in_units = Query { named: units.as_object().cloned(), ..query };
+        assert_eq!(environment(&names(&in_units))[0], ("SORDINO_KIND".into(), "a; rm -rf $HOME".into()));
         for (command, number) in [("echo {x0}", "0"), ("a '{x}' {x12}{y}", "12"), ("{x{x3}", "3")] {
             let said = no_braces(command).unwrap_err().to_string();
             assert!(said.contains(&format!("{{x{number}}} is not replaced")), "{said}");

@@ -3,8 +3,9 @@
 //! | module | command |
 //! |---|---|
 //! | `server` | `serve`, `invite`, `rotate`, `revoke` |
+//! | `campaign` | what `serve` is told of a campaign |
 //! | `papers` | `replay`, `promise`, `verify`: what a folder documents |
-//! | `join` | `join` |
+//! | `join` | `join`, `terms` |
 //! | `rehearse` | `rehearse` |
 //! | `bridge` (feature `mqtt`) | `bridge` |
 //! | `common` | what several of them read |
@@ -20,6 +21,7 @@ use sordino_sim::cli::begun;
 
 #[cfg(feature = "mqtt")]
 mod bridge;
+mod campaign;
 mod common;
 mod join;
 mod papers;
@@ -40,6 +42,8 @@ enum Command {
     Serve(server::Serve),
     /// Print an invitation for each agent
     Invite(server::Invite),
+    /// Print what an invitation asks for, before anything is agreed to
+    Terms(join::Terms),
     /// Take part in a federation
     Join(join::Join),
     /// Replace the server's key with the next one, which invitations already name
@@ -64,6 +68,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     begun(arguments, |Arguments { command }| match command {
         Command::Serve(arguments) => server::serve(&arguments),
         Command::Invite(arguments) => server::invite(&arguments),
+        Command::Terms(arguments) => join::terms(&arguments),
         Command::Join(arguments) => join::execute(&arguments),
         Command::Rotate(arguments) => server::rotate(&arguments),
         Command::Revoke(arguments) => server::revoke(&arguments),

@@ -122,6 +122,10 @@ fn mechanism(protocol: &Protocol) -> serde_json::Value {
             "method": "federated prior", "sampling_probability": 1.0, "noise_multipliers": prior.noise_multipliers,
             "releases_after_rounds": prior.release_rounds,
         }),
+        Protocol::Campaign(campaign) => serde_json::json!({
+            "method": "campaign", "sampling_probability": 1.0, "noise_multipliers": campaign.noise_multipliers,
+            "publication": campaign.publication.to_string(),
+        }),
     }
 }
 

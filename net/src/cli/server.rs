@@ -8,6 +8,7 @@ use clap::Args;
 use sordino_core::federated::exchange::{Announced, Pace};
 use sordino_core::random::RunSeed;
 use sordino_host::entropy;
+use sordino_host::files::{create_folders_privately, write_privately};
 use sordino_host::ledger::CounterPlace;
 use sordino_sim::cli::error::CliError;
 use sordino_sim::cli::print;
@@ -15,6 +16,7 @@ use sordino_sim::progress::log::Log;
 use sordino_sim::scenario::{Scenario, method};
 use sordino_sim::text::{chain, significant};
 
+use super::campaign::{self, Campaign};
 use super::common;
 use crate::admission;
 use crate::authority;
@@ -29,9 +31,12 @@ use crate::terms::Terms;
 /// Arguments of `serve`.
 #[derive(Clone, Debug, Args)]
 pub struct Serve {
-    /// A federated scenario from `sordino list`, or a TOML file: numbers, candidates and privacy of the federation
-    #[arg(value_name = "SCENARIO|FILE")]
-    scenario: String,
+    /// What is searched, a space.toml with a goal: a campaign, which chooses every other number. Or a federated scenario from
+    /// `sordino list`, or a file of one: numbers, candidates and privacy of the federation
+    #[arg(value_name = "SPACE|SCENARIO|FILE")]
+    pub(super) scenario: String,
+    #[command(flatten)]
+    pub(super) campaign: Campaign,
     /// Folder for everything that must not be lost; start again with the same folder to go on
     #[arg(long)]
     folder: PathBuf,
@@ -55,8 +60,9 @@ pub struct Serve {
     #[arg(long, value_name = "TIME", default_value = "15m", value_parser = common::duration)]
     ask_again: Duration,
     /// Time from the end of a round to the next announcement
-    #[arg(long, value_name = "TIME", default_value = "250ms", value_parser = common::duration)]
-    delay: Duration,
+    /// [default: 250ms; 2s in a campaign]
+    #[arg(long, value_name = "TIME", value_parser = common::duration)]
+    delay: Option<Duration>,
     /// How long the server stays after the last broadcast; with --close-early it leaves as soon as all have it
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = common::duration)]
     linger: Duration,
@@ -64,6 +70,9 @@ pub struct Serve {
     /// many have, which no ε covers; 0 begins at once [default: all must have joined, and no round is held]
     #[arg(long, value_name = "AGENTS")]
     min_agents: Option<u32>,
+    /// When the first round begins: all (have joined), a number of agents as in --min-agents, or a time as in --begin-at
+    #[arg(long, value_name = "all|AGENTS|TIME", value_parser = begin_when, conflicts_with_all = ["min_agents", "begin_at"])]
+    begin_when: Option<Begin>,
     /// Begin no earlier: 2026-12-01T08:00:00Z, or seconds since 1970; the agents of --min-agents must have joined as well
     #[arg(long, value_name = "TIME", value_parser = common::moment)]
     begin_at: Option<SystemTime>,
@@ -92,19 +101,21 @@ pub fn serve(arguments: &Serve) -> Result<(), CliError> {
     arguments.log.begin();
     let folder = begin(arguments)?;
     let run = format!("federation {:016x}", folder.terms.agreement.deployment);
+    let dataset = folder.terms.publication().map_err(CliError::failure)?.map(|publication| publication.dataset);
     let counter = match &arguments.counter {
         Some(folder) => CounterPlace::Folder(folder.clone()),
         None => CounterPlace::of_user().map_err(CliError::failure)?,
     };
     let spread_ms = arguments.deadline.as_millis() as u64 / 20;
+    let delay = arguments.delay.unwrap_or(if dataset.is_some() { DELAY_OF_A_CAMPAIGN } else { DELAY });
     let serving = Serving {
         listen: arguments.listen.clone(),
         admin: arguments.admin.clone(),
-        data: arguments.data_name.clone().unwrap_or(run),
+        data: arguments.data_name.clone().or(dataset).unwrap_or(run),
         counter,
-        delay: arguments.delay,
+        delay,
         pace: Pace { ask_again_ms: arguments.ask_again.as_millis() as u64, spread_ms },
-        begin: Begin { agents: arguments.min_agents, at: arguments.begin_at },
+        begin: arguments.begin_when.unwrap_or(Begin { agents: arguments.min_agents, at: arguments.begin_at }),
         linger: arguments.linger,
     };
     let (address, path) = (folder.address().map_err(CliError::failure)?, folder.path().display());
@@ -115,8 +126,60 @@ pub fn serve(arguments: &Serve) -> Result<(), CliError> {
     print(&format!("done; sordino replay {path} checks it\n"))
 }
 
+/// From the end of a round to the next announcement, where nothing is said;
+const DELAY: Duration = Duration::from_millis(250);
+/// and in a campaign, whose releases take longer.
+const DELAY_OF_A_CAMPAIGN: Duration = Duration::from_secs(2);
+
+/// `all`, a number of agents, or a moment.
+fn begin_when(text: &str) -> Result<Begin, String> {
+    match text {
+        "all" => Ok(Begin::default()),
+        number if number.len() < 9 && number.bytes().all(|byte| byte.is_ascii_digit()) => {
+            Ok(Begin { agents: number.parse().ok(), at: None })
+        }
+        time => Ok(Begin { agents: None, at: Some(common::moment(time)?) }),
+    }
+}
+
 /// The folder of these arguments, begun if it is new.
 fn begin(arguments: &Serve) -> Result<Folder, CliError> {
+    let run = entropy::deployment().map_err(CliError::failure)?;
+    let (mut terms, cautions) = match campaign::space(&arguments.scenario)? {
+        Some(space) => {
+            let none = arguments.method.is_none() && arguments.settings.is_empty();
+            if !none {
+                return Err(CliError::input("--method and --set are for scenarios: a campaign is made of its space"));
+            }
+            let (deadline_ms, may_close_early) = (arguments.deadline.as_millis() as u64, arguments.close_early);
+            let announced = Announced { epsilon_max: None, delta: 0.0, deadline_ms, may_close_early };
+            (arguments.campaign.terms(space, &arguments.folder, announced, run)?, Vec::new())
+        }
+        None => of_scenario(arguments, run)?,
+    };
+    let agents = terms.agreement.protocol.agents();
+    let least = [arguments.min_agents, arguments.begin_when.and_then(|begin| begin.agents)];
+    if let Some(least) = least.into_iter().flatten().find(|least| *least > agents) {
+        return Err(CliError::input(format!("--min-agents {least}: this federation has {agents} agents")));
+    }
+    if let Some(path) = &arguments.ca {
+        let refused = |error| CliError::input(format!("--ca {}: {}", path.display(), chain(&error)));
+        terms.authority = Some(authority::read(path).map_err(refused)?);
+    }
+    let admitted = admission::admit(&terms).map_err(CliError::input)?;
+    terms.work().iter().for_each(|work| note(work));
+    // Every agent will compute it: better refused here.
+    terms.factor().map_err(CliError::input)?;
+    let folder = Folder::begin(&arguments.folder, terms).map_err(CliError::failure)?;
+    folder.set_address(arguments.address.as_ref().unwrap_or(&arguments.listen)).map_err(CliError::failure)?;
+    note(&admitted.cost());
+    cautions.iter().for_each(|caution| note(&format!("warning: {caution}")));
+    Ok(folder)
+}
+
+/// The terms of a scenario, and what it cautions against.
+fn of_scenario(arguments: &Serve, run: u64) -> Result<(Terms, Vec<String>), CliError> {
+    arguments.campaign.refused()?;
     let read = |settings: &[String]| common::scenario(&arguments.scenario, settings, arguments.method.as_deref());
     let (mut scenario, mut method) = read(&arguments.settings)?;
     let delta = announced_delta(&scenario);
@@ -131,10 +194,6 @@ fn begin(arguments: &Serve) -> Result<Folder, CliError> {
         ));
     }
     admission::unit_box(&scenario).map_err(CliError::input)?;
-    let agents = scenario.federation.agents;
-    if let Some(least) = arguments.min_agents.filter(|least| *least > agents) {
-        return Err(CliError::input(format!("--min-agents {least}: this federation has {agents} agents")));
-    }
     // Only the list of points is used: what agents measure there is their own.
     let functions =
         sordino_sim::world::load(&scenario, None).map_err(CliError::input)?.realize(RunSeed::new(scenario.seed, 0));
@@ -144,22 +203,8 @@ fn begin(arguments: &Serve) -> Result<Folder, CliError> {
         deadline_ms: arguments.deadline.as_millis() as u64,
         may_close_early: arguments.close_early,
     };
-    let run = entropy::deployment().map_err(CliError::failure)?;
-    let mut terms = Terms::new(&scenario, method, functions.candidates(), functions.dim(), run, announced)
-        .map_err(CliError::input)?;
-    if let Some(path) = &arguments.ca {
-        let refused = |error| CliError::input(format!("--ca {}: {}", path.display(), chain(&error)));
-        terms.authority = Some(authority::read(path).map_err(refused)?);
-    }
-    let admitted = admission::admit(&terms).map_err(CliError::input)?;
-    terms.work().iter().for_each(|work| note(work));
-    // Every agent will compute it: better refused here.
-    terms.factor().map_err(CliError::input)?;
-    let folder = Folder::begin(&arguments.folder, terms).map_err(CliError::failure)?;
-    folder.set_address(arguments.address.as_ref().unwrap_or(&arguments.listen)).map_err(CliError::failure)?;
-    note(&admitted.cost());
-    cautions(scenario, delta).iter().for_each(|caution| note(&format!("warning: {caution}")));
-    Ok(folder)
+    let terms = Terms::new(&scenario, method, functions.candidates(), functions.dim(), run, announced);
+    Ok((terms.map_err(CliError::input)?, cautions(scenario, delta)))
 }
 
 /// The δ that is announced. If it is not the scenario's, that is told.
@@ -191,9 +236,13 @@ pub struct Invite {
     /// Which agents, as in 3 or 0..200
     #[arg(long, value_name = "RANGE", value_parser = common::agents)]
     agents: Range<u32>,
+    /// Write each into a file of its own in this folder, 0.txt, 1.txt, …, which only you may read
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
 }
 
-/// Prints invitations, one on each line. Each is a secret until it is used, unless certificates say who agents are.
+/// Prints invitations, one on each line, or writes them into files. Each is a secret until it is used, unless certificates
+/// say who agents are.
 pub fn invite(arguments: &Invite) -> Result<(), CliError> {
     let folder = open(&arguments.folder)?;
     let agreement = &folder.terms.agreement;
@@ -203,6 +252,9 @@ pub fn invite(arguments: &Invite) -> Result<(), CliError> {
     }
     let address = folder.address().map_err(CliError::failure)?;
     let pins = folder.keys.pins().map_err(CliError::failure)?;
+    if let Some(out) = &arguments.out {
+        create_folders_privately(out).map_err(CliError::failure)?;
+    }
     for slot in arguments.agents.clone() {
         let token = match folder.terms.authority {
             Some(_) => None,
@@ -214,7 +266,18 @@ pub fn invite(arguments: &Invite) -> Result<(), CliError> {
         };
         enrolment::invite(folder.path(), slot, token.as_ref(), Some(pins[1])).map_err(CliError::failure)?;
         let (address, deployment, terms) = (address.clone(), agreement.deployment, folder.terms.digest());
-        print(&format!("{}\n", Invitation { address, deployment, slot, terms, pins: pins.into(), token }))?;
+        let line = format!("{}\n", Invitation { address, deployment, slot, terms, pins: pins.into(), token });
+        match &arguments.out {
+            None => print(&line)?,
+            Some(out) => {
+                write_privately(&out.join(format!("{slot}.txt")), line.as_bytes()).map_err(CliError::failure)?
+            }
+        }
+    }
+    if let Some(out) = &arguments.out {
+        let (first, count) = (arguments.agents.start, arguments.agents.len());
+        let out = out.display();
+        note(&format!("{count} invitations in {out}; a site says: sordino join @{out}/{first}.txt --command '…'"));
     }
     if folder.terms.authority.is_some() {
         let (first, run) = (arguments.agents.start, agreement.deployment);

@@ -28,7 +28,7 @@ use super::util::{Federation, Place, Process, bounded, program, runtime, said};
 fn draws(terms: &mut Terms) -> &mut DrawsProtocol {
     match &mut terms.agreement.protocol {
         Protocol::Draws(draws) => draws,
-        Protocol::Prior(_) => panic!("a federated prior"),
+        Protocol::Prior(_) | Protocol::Campaign(_) => panic!("another method"),
     }
 }
 
@@ -170,6 +170,7 @@ async fn offered(
     let deployment = terms.agreement.deployment;
     let door = Door {
         deployment,
+        file: tokio::sync::watch::channel(bytes::Bytes::new()).1,
         terms: terms.to_bytes().unwrap().into(),
         body_max: 1 << 16,
         enrolment: enrolment.clone(),
@@ -184,7 +185,7 @@ async fn offered(
     let (pins, token) = (vec![identity.fingerprint().unwrap()], Some([7; 16]));
     let invitation = Invitation { address, deployment, slot: 0, terms: terms.digest(), pins, token };
     let (delta_max, wait) = (None, Duration::from_secs(1));
-    let joining = Joining { invitation, folder, certified: None, epsilon_max, asked, delta_max, wait };
+    let joining = Joining { invitation, folder, certified: None, epsilon_max, asked, delta_max, evaluations: None, wait };
     let mut measured = 0;
     let joined = join(&joining, |_| {
         measured += 1;

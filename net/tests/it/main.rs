@@ -7,6 +7,7 @@ mod bodies;
 mod bridges;
 #[cfg(feature = "mqtt")]
 mod brokers;
+mod campaigns;
 mod consents;
 mod deadlines;
 mod folders;

@@ -160,12 +160,8 @@ impl Federation {
 
     /// With these further arguments of `serve` and no others.
     pub fn waiting(name: &str, agents: u32, rounds: u32, more: &[&str]) -> Federation {
-        let (place, port) = (Place::new(name), free_port());
-        let folder = place.server().display().to_string();
-        let counter = place.0.join("counter").display().to_string();
-        let mut arguments: Vec<String> =
-            ["serve", "firmware", "--folder", &folder, "--counter", &counter].map(String::from).into();
-        arguments.extend(["--listen".into(), format!("127.0.0.1:{port}")]);
+        let place = Place::new(name);
+        let mut arguments = served(&place, "firmware");
         for setting in [
             format!("federation.agents={agents}"),
             format!("federation.rounds={rounds}"),
@@ -180,6 +176,17 @@ impl Federation {
         if !more.contains(&"--delay") {
             arguments.extend(["--delay".into(), "1ms".into()]);
         }
+        arguments.extend(more.iter().map(|argument| argument.to_string()));
+        Federation { place, agents, arguments }
+    }
+
+    /// A campaign that searches this space, with these further arguments of `serve`.
+    pub fn campaign(name: &str, agents: u32, space: &str, more: &[&str]) -> Federation {
+        let place = Place::new(name);
+        let path = place.0.join("space.toml");
+        std::fs::write(&path, space).unwrap();
+        let mut arguments = served(&place, &path.display().to_string());
+        arguments.extend(["--agents", &agents.to_string(), "--ask-again", "200ms"].map(String::from));
         arguments.extend(more.iter().map(|argument| argument.to_string()));
         Federation { place, agents, arguments }
     }
@@ -213,6 +220,13 @@ impl Federation {
         let log = || File::options().create(true).append(true).open(self.log()).unwrap();
         command.args(arguments).stdin(Stdio::null()).stdout(log()).stderr(log());
         Process::start(command)
+    }
+
+    /// The command of its server.
+    pub fn command_of(&self) -> Command {
+        let mut command = program(&[]);
+        command.args(&self.arguments);
+        command
     }
 
     fn log(&self) -> PathBuf {
@@ -294,6 +308,7 @@ impl Federation {
             epsilon_max: Some(100.0),
             asked: None,
             delta_max: None,
+            evaluations: None,
             wait: Duration::from_secs(5),
         }
     }
@@ -311,6 +326,13 @@ impl Federation {
         std::thread::sleep(longer);
         last.exists()
     }
+}
+
+/// The arguments of a server of this scenario or space, in a folder of this place.
+fn served(place: &Place, what: &str) -> Vec<String> {
+    let (folder, counter) = (place.server().display().to_string(), place.0.join("counter").display().to_string());
+    let listen = format!("127.0.0.1:{}", free_port());
+    ["serve", what, "--folder", &folder, "--counter", &counter, "--listen", &listen].map(String::from).into()
 }
 
 /// How many frames a server's folder has, those that are being written left out; none before there is a folder.

@@ -1,7 +1,7 @@
 //! Sites make the file that one party with all their values would publish, and go on with it.
 
-use sordino_core::federated::prior::Plan;
 use sordino_core::federated::ServerError;
+use sordino_core::federated::prior::Plan;
 
 use super::*;
 use crate::ledger::{Accounting, Ledger, Terms};

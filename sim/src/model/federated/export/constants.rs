@@ -111,7 +111,9 @@ impl Export {
                 let PublicFeatures { seed, run, .. } = draws.features;
                 (format!("feature seed {seed} (run {run})"), "features")
             }
-            Protocol::Prior(_) => ("the seeds in the agreement".to_owned(), "designs and common draws"),
+            Protocol::Prior(_) | Protocol::Campaign(_) => {
+                ("the seeds in the agreement".to_owned(), "designs and common draws")
+            }
         };
         [
             format!("Seeds. Public: {public}, from which every party draws the same"),

@@ -1,0 +1,121 @@
+//! What an invitation asks of a site, all of it, before anything is agreed to.
+
+use std::fmt;
+
+use serde::Serialize;
+use sordino_host::prior::publish::Publication;
+use sordino_host::prior::site::EVALUATIONS_MAX;
+use sordino_host::text::plain;
+use sordino_sim::text::{significant, significant_up};
+
+use crate::admission::{self, Admitted, DELTA_SMALL, Inadmissible};
+use crate::invitation::Invitation;
+use crate::progress::spoken;
+use crate::terms::Terms;
+
+/// The relation that ε compares by, in words.
+const RELATION: &str = "zero-out: an agent's contributions are used, or count as nothing";
+
+/// What is asked of a site, by its terms alone.
+#[derive(Clone, Debug, Serialize)]
+pub struct Asked {
+    /// Agents of the federation, N.
+    pub agents: u32,
+    /// Index of the agent that is invited.
+    pub agent: u32,
+    /// Evaluations before the first release.
+    pub first_evaluations: u32,
+    /// The most evaluations in all.
+    pub evaluations_max: u32,
+    /// Releases that an agent contributes to.
+    pub releases: u32,
+    /// ε of all of them at δ.
+    pub epsilon: f64,
+    /// The announced δ.
+    pub delta: f64,
+    /// ε of all of them at 1e-5.
+    pub epsilon_at_1e_5: f64,
+    /// ε at δ between two contributions.
+    pub epsilon_between_contributions: f64,
+    /// Which neighbours ε compares.
+    pub relation: &'static str,
+    /// How long a round is open at most, in milliseconds.
+    pub deadline_ms: u64,
+    /// Whether rounds may end early, which shows who is there.
+    pub may_close_early: bool,
+    /// What is searched, which values are better, name of the data; of a scenario nothing: points of the unit box, larger is better.
+    pub publication: Option<Publication>,
+    /// SHA-256 of the terms.
+    pub terms: String,
+    /// Fingerprints of the server's keys.
+    pub server_keys: Vec<String>,
+    /// Where the server is.
+    pub address: String,
+    /// What is searched and which values are better, in words.
+    pub searched: String,
+}
+
+impl Asked {
+    /// What the terms of this invitation ask.
+    ///
+    /// **Errors**: [`Inadmissible`] for terms that nobody should agree to.
+    pub fn of(terms: &Terms, invitation: &Invitation) -> Result<Self, Inadmissible> {
+        let Admitted { agents, searched, releases, epsilon, delta, epsilon_small, epsilon_between, .. } =
+            admission::admit(terms)?;
+        let (protocol, announced) = (&terms.agreement.protocol, terms.agreement.announced);
+        Ok(Asked {
+            agents,
+            agent: invitation.slot,
+            first_evaluations: protocol.initial_points(),
+            evaluations_max: (protocol.initial_points() + protocol.rounds()).min(EVALUATIONS_MAX),
+            releases,
+            epsilon,
+            delta,
+            epsilon_at_1e_5: epsilon_small,
+            epsilon_between_contributions: epsilon_between,
+            relation: RELATION,
+            deadline_ms: announced.deadline_ms,
+            may_close_early: announced.may_close_early,
+            publication: terms.publication()?,
+            terms: invitation.terms.to_string(),
+            server_keys: invitation.pins.iter().map(ToString::to_string).collect(),
+            address: invitation.address.clone(),
+            searched,
+        })
+    }
+}
+
+/// For people, line by line.
+impl fmt::Display for Asked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let up = |epsilon: f64| significant_up(epsilon, 3);
+        writeln!(f, "you would be agent {} of {}", self.agent, self.agents)?;
+        writeln!(f, "search      {}", self.searched)?;
+        if let Some(publication) = &self.publication {
+            let by = publication.by.as_ref().map_or(String::new(), |by| format!(", asked for by {}", plain(by)));
+            writeln!(f, "data        {}{by}", plain(&publication.dataset))?;
+        }
+        writeln!(
+            f,
+            "you give    one vector to each of {} releases, made of the values of {} evaluations, which stay with you",
+            self.releases, self.first_evaluations
+        )?;
+        write!(f, "it costs    ε = {} at δ = {}", up(self.epsilon), significant(self.delta, 3))?;
+        if self.delta != DELTA_SMALL {
+            write!(f, " (ε = {} at δ = 1e-5)", up(self.epsilon_at_1e_5))?;
+        }
+        writeln!(f, "; {}", self.relation)?;
+        writeln!(
+            f,
+            "            between two things you may have given: ε = {}",
+            up(self.epsilon_between_contributions)
+        )?;
+        writeln!(f, "seen by     the server, which sees your vectors; everybody sees the noised sums")?;
+        if self.may_close_early {
+            writeln!(f, "            rounds may close early: then everybody sees that nobody is absent")?;
+        }
+        writeln!(f, "you have    {} for the first evaluations", spoken(self.deadline_ms))?;
+        writeln!(f, "server      {}, key {}", self.address, self.server_keys.join(" or "))?;
+        writeln!(f, "terms       {}", self.terms)
+    }
+}

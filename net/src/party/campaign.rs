@@ -1,0 +1,114 @@
+//! A campaign: sites that search the same space, each in a unit of its own.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use sordino_core::federated::ServerError;
+use sordino_core::federated::exchange::Agreement;
+use sordino_core::random::RunSeed;
+use sordino_host::ledger::Accounting;
+use sordino_host::prior::PriorFile;
+use sordino_host::prior::context::Context;
+use sordino_host::prior::site::{Campaign, LOG_LEN, Site, SiteError, SiteState};
+use sordino_host::server::{HostError, Population};
+use sordino_host::space::Point;
+
+use super::{Party, PartyError, Standing};
+use crate::terms::{Terms, TermsError};
+
+/// What the sites of a campaign compute with, built from the terms alone.
+pub struct CampaignParty {
+    agreement: Agreement,
+    campaign: Campaign,
+    points: Vec<f64>,
+}
+
+/// A site as it is stored.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct KeptSite {
+    site: SiteState,
+    /// Whether it has all values it wants; as it was after the last step.
+    is_done: bool,
+}
+
+impl PartialEq for KeptSite {
+    fn eq(&self, other: &Self) -> bool {
+        self.site == other.site
+    }
+}
+
+impl Party<f64> for CampaignParty {
+    type State = KeptSite;
+    type Refusal = SiteError;
+    type Member<'m> = Site<'m>;
+    type Hosted = Population<f64, Arc<Context>>;
+    const ACCOUNTING: Accounting = Accounting::Gaussian;
+
+    fn new(terms: &Terms) -> Result<Arc<Self>, TermsError> {
+        terms.bounded()?;
+        let (agreement, points) = (terms.agreement.clone(), terms.candidates.clone());
+        Ok(Arc::new(CampaignParty { agreement, campaign: terms.campaign()?, points }))
+    }
+
+    fn agreement(&self) -> &Agreement {
+        &self.agreement
+    }
+
+    fn points(&self) -> &[f64] {
+        &self.points
+    }
+
+    fn point(&self, candidate: u32) -> Vec<f64> {
+        self.campaign.context().candidates().get(candidate as usize).cloned().unwrap_or_default()
+    }
+
+    fn named(&self, candidate: u32) -> Option<Point> {
+        let numbers = self.campaign.context().candidates().get(candidate as usize)?;
+        Some(self.campaign.publication().space.point(numbers))
+    }
+
+    fn fresh(&self, agent: u32, seed: RunSeed) -> KeptSite {
+        KeptSite { site: SiteState::new(agent, seed), is_done: false }
+    }
+
+    fn standing(KeptSite { site, is_done }: &KeptSite) -> Standing {
+        Standing { agent: site.agent(), observations: site.observations(), is_done: *is_done }
+    }
+
+    fn lengths(&self) -> Result<[usize; 2], TermsError> {
+        Ok([LOG_LEN, self.campaign.context().config().contribution_len()])
+    }
+
+    fn with<R>(
+        &self,
+        state: &mut KeptSite,
+        [log, upload]: [&mut [f64]; 2],
+        act: impl FnOnce(&mut Site<'_>) -> Result<R, SiteError>,
+    ) -> Result<R, PartyError> {
+        let done = act(&mut Site::attach(&self.campaign, &mut state.site, log, upload)?);
+        state.is_done = state.site.is_done(&self.campaign);
+        Ok(done?)
+    }
+
+    fn hosted(self: &Arc<Self>) -> Result<Self::Hosted, HostError> {
+        let (context, plan) = (self.campaign.context().clone(), self.campaign.protocol().plan());
+        Ok(Population::new(context, plan).map_err(ServerError::from)?.that_sends_sums())
+    }
+
+    fn measured(&self, logged: f64) -> f64 {
+        self.campaign.publication().goal.sign() * logged
+    }
+
+    fn evaluate(state: &mut KeptSite, evaluations: u32) -> bool {
+        state.site.set_evaluations(evaluations);
+        true
+    }
+
+    fn file(&self, released: &[f64]) -> Result<Option<PriorFile>, PartyError> {
+        Ok(self.campaign.file(released, false)?)
+    }
+
+    fn learned(&self, state: &KeptSite) -> Result<Option<PriorFile>, PartyError> {
+        self.file(state.site.released())
+    }
+}

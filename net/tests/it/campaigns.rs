@@ -1,0 +1,220 @@
+//! A campaign that is served: real units, killed at any moment, one file that everybody computes alike.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use sordino_core::random::Stream;
+use sordino_host::prior::PriorFile;
+use sordino_net::agent::Query;
+use sordino_net::join::{JoinError, Joined, Joining, join};
+
+use super::util::{Federation, PATIENCE, Place, Process, bounded, program, runtime, said};
+
+const AGENTS: u32 = 6;
+const RELEASES: u32 = 2;
+const SPACE: &str = "goal = \"minimize\"\nvalue = \"validation loss\"\n[parameters.depth]\nlow = 1\nhigh = 8\ninteger = true\n\
+                     [parameters.kind]\nchoices = [\"adam\", \"sgd\"]\n[parameters.rate]\nlow = 1e-4\nhigh = 1\nscale = \"log\"\n";
+
+fn campaign(name: &str, more: &[&str]) -> Federation {
+    let usual = ["--epsilon", "20", "--features", "20", "--deadline", "60s", "--linger", "2s", "--close-early"];
+    Federation::campaign(name, AGENTS, SPACE, &[&usual, more].concat())
+}
+
+/// A loss in a unit of each site's own.
+fn loss(query: &Query) -> f64 {
+    let point = query.named.as_ref().unwrap();
+    let (depth, rate) = (point["depth"].as_i64().unwrap(), point["rate"].as_f64().unwrap());
+    let kind = if point["kind"] == "sgd" { 0.5 } else { 0.0 };
+    let value = (rate.log10() + 2.0).powi(2) + 0.15 * (depth as f64 - 3.0).powi(2) + kind;
+    assert!((1..=8).contains(&depth) && (1e-4..=1.0).contains(&rate), "{point:?}");
+    100.0 * f64::from(query.agent) + f64::from(1 + query.agent) * value
+}
+
+async fn site(joining: Joining) -> Result<Joined, JoinError> {
+    join(&joining, |query| std::future::ready(Ok(loss(&query)))).await
+}
+
+fn file(federation: &Federation) -> PriorFile {
+    PriorFile::load(&federation.place.server().join("prior.safetensors")).unwrap()
+}
+
+#[test]
+fn a_campaign_that_is_killed_charges_each_release_once_and_all_have_one_file() {
+    bounded(|| {
+        let federation = campaign("campaign-kills", &["--delay", "500ms"]);
+        let mut server = federation.serve();
+        let (invitations, runtime) = (federation.invite(), runtime());
+        let sites: Vec<_> = invitations
+            .iter()
+            .map(|invitation| {
+                let mut joining = federation.joining(invitation);
+                joining.evaluations = Some(14 + invitation.slot % 3);
+                runtime.spawn(site(joining))
+            })
+            .collect();
+        let (mut stream, mut kills) = (Stream::from_seed(4), 0);
+        // At any moment first, then at every frame.
+        while !federation.lives(RELEASES, kills >= 3, Duration::from_millis(u64::from(30 + stream.below(90)))) {
+            server.kill();
+            kills += 1;
+            server = federation.serve();
+        }
+        let mut files = Vec::new();
+        for (slot, site) in (0..).zip(sites) {
+            let joined = runtime.block_on(async { tokio::time::timeout(PATIENCE, site).await });
+            let joined = joined.unwrap().unwrap().unwrap();
+            assert_eq!((joined.given, joined.observations), (vec![0, 1], 14 + slot % 3), "agent {slot}");
+            let best = joined.best.unwrap();
+            let query = Query { agent: slot, candidate: 0, number: 0, point: best.point, named: best.named };
+            assert_eq!(loss(&query), best.value, "the best point is told in units");
+            files.push(joined.file.unwrap());
+        }
+        assert!(server.ended().success(), "{}", federation.heard());
+        let theirs = file(&federation);
+        let keys = String::from_utf8(federation.command("promise").stdout).unwrap();
+        assert!(keys.contains(&theirs.signer().unwrap().to_string()), "{keys}");
+        assert!(files.iter().all(|file| file.digest() == theirs.digest()), "a site computes another file");
+        let label = &theirs.label;
+        assert_eq!((label.contributors, label.releases, label.simulated), (AGENTS, RELEASES, false));
+        assert_eq!((label.dataset.as_str(), label.value.as_deref()), ("server", Some("validation loss")));
+        assert!(label.epsilon <= 20.0 && label.epsilon > 19.99, "{}", label.epsilon);
+        let replayed = federation.replay();
+        assert!(replayed.contains("frames 3, broadcasts 2, charges 2"), "{replayed} after {kills} kills");
+        for invitation in &invitations {
+            let output = said(&["replay", &federation.joining(invitation).folder.display().to_string()]);
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        }
+        assert!(kills >= 3, "only {kills} kills");
+    });
+}
+
+/// A site as its owner runs it: a process with a command.
+fn process(place: &Place, slot: u32, evaluations: u32) -> Process {
+    let command = "read point; echo \"$point\" >> seen-$SITE.txt; awk -v r=\"$SORDINO_RATE\" -v d=\"$SORDINO_DEPTH\" -v k=\"$SORDINO_KIND\" \
+                   'BEGIN { l = log(r) / log(10) + 2; print 5 + l * l + .15 * (d - 3) * (d - 3) + (k == \"sgd\") / 2 }'";
+    let (invitation, folder) = (format!("@invitations/{slot}.txt"), format!("site-{slot}"));
+    let evaluations = evaluations.to_string();
+    let mut started =
+        program(&["join", &invitation, "--folder", &folder, "--max-epsilon", "20", "--evaluations", &evaluations]);
+    started.args(["--command", command]).current_dir(&place.0).env("SITE", slot.to_string());
+    let log =
+        std::fs::File::options().create(true).append(true).open(place.0.join(format!("site-{slot}.log"))).unwrap();
+    started.stdout(log.try_clone().unwrap()).stderr(log);
+    Process::start(started)
+}
+
+fn invited(federation: &Federation) -> PathBuf {
+    // Waits for the server's folder, and invites by lines; files are what a site is given.
+    drop(federation.invite());
+    let (folder, out) = (federation.place.server().display().to_string(), federation.place.0.join("invitations"));
+    let range = format!("0..{AGENTS}");
+    let output = said(&["invite", &folder, "--agents", &range, "--out", &out.display().to_string()]);
+    assert!(output.status.success() && output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    out
+}
+
+#[test]
+fn sites_are_processes_that_are_killed_asked_for_more_and_told_their_best_in_units() {
+    bounded(|| {
+        let federation = campaign("campaign-sites", &["--delay", "100ms"]);
+        let server = federation.serve();
+        let (invitations, place) = (invited(&federation), &federation.place);
+        let asked = said(&["terms", &format!("@{}", invitations.join("2.txt").display())]);
+        let told = String::from_utf8(asked.stdout).unwrap();
+        for part in [
+            "you would be agent 2 of 6",
+            "rate (a number from 0.0001 to 1)",
+            "smaller values of \"validation loss\"",
+            "ε = 20.0",
+        ] {
+            assert!(told.contains(part), "{part}: {told}");
+        }
+        let mut sites: Vec<Process> = (0..AGENTS).map(|slot| process(place, slot, 13)).collect();
+        let mut stream = Stream::from_seed(9);
+        // Deaths while there is somebody to die: a site that is over has ended by itself.
+        for _ in 0..12 {
+            std::thread::sleep(Duration::from_millis(u64::from(20 + stream.below(80))));
+            let slot = stream.below(AGENTS) as usize;
+            if !sites[slot].is_over() {
+                sites[slot].kill();
+                sites[slot] = process(place, slot as u32, 13);
+            }
+        }
+        let log = |slot: u32| std::fs::read_to_string(place.0.join(format!("site-{slot}.log"))).unwrap();
+        for (slot, site) in (0..).zip(sites) {
+            assert!(site.ended().success(), "{}", log(slot));
+        }
+        assert!(server.ended().success(), "{}", federation.heard());
+        for slot in 0..AGENTS {
+            let folder = place.0.join(format!("site-{slot}"));
+            let best: serde_json::Value =
+                serde_json::from_slice(&std::fs::read(folder.join("best.json")).unwrap()).unwrap();
+            assert!(best["point"]["rate"].is_number() && best["point"]["kind"].is_string(), "{best}");
+            assert!(best["value"].as_f64().unwrap() >= 5.0, "{best}");
+            assert_eq!(
+                PriorFile::load(&folder.join("prior.safetensors")).unwrap().digest(),
+                file(&federation).digest()
+            );
+            let seen = std::fs::read_to_string(place.0.join(format!("seen-{slot}.txt"))).unwrap();
+            assert!(
+                seen.lines().all(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["depth"].is_i64())
+            );
+        }
+        // The server is gone; a site that wants more goes on by itself.
+        assert!(process(place, 3, 17).ended().success(), "{}", log(3));
+        assert!(log(3).contains("agent 3: 17 points measured, 2 rounds contributed to"), "{}", log(3));
+        let replayed = federation.replay();
+        assert!(replayed.contains("frames 3, broadcasts 2, charges 2"), "{replayed}");
+    });
+}
+
+/// Starts a server that must refuse its input: what it says.
+fn refused(federation: &Federation, mut command: Command) -> String {
+    command.stdin(std::process::Stdio::null());
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(!federation.place.server().join("terms.bin").exists(), "nothing is begun");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn what_a_campaign_cannot_be_is_refused_before_anything_is_begun() {
+    bounded(|| {
+        for (space, more, part) in [
+            (SPACE, &["--epsilon", "0"][..], "epsilon is 0; admissible: a positive number"),
+            (SPACE, &["--epsilon", "1", "--delta", "0.1"], "a tenth of 1 by the number of studies"),
+            (SPACE, &["--epsilon", "1", "--releases", "65"], "releases is 65; admissible: 1 to 64"),
+            (SPACE, &["--epsilon", "1", "--features", "1"], "features is 1"),
+            (SPACE, &["--epsilon", "1", "--by", "a\u{202e}b"], "without characters that are not seen"),
+            (SPACE, &[], "--epsilon is missing: what all releases may cost together"),
+            (SPACE, &["--epsilon", "1", "--set", "privacy.delta=1e-5"], "--method and --set are for scenarios"),
+            (SPACE, &["--epsilon", "1", "--begin-when", "7"], "--min-agents 7: this federation has 6 agents"),
+            (&SPACE.replace("goal = \"minimize\"\n", ""), &["--epsilon", "1"], "goal is missing in the space"),
+            (&SPACE.replace("integer = true", "context = true"), &["--epsilon", "1"], "context = true is depth"),
+            (&format!("seed = 3\n{SPACE}"), &["--epsilon", "1"], "`seed` in the space is for `sordino tune`"),
+            (&SPACE.replace("high = 8", "high = 0"), &["--epsilon", "1"], "space.toml:5:1: `parameters.depth.high`"),
+        ] {
+            let federation = Federation::campaign("campaign-refused", AGENTS, space, more);
+            let said = refused(&federation, federation.command_of());
+            assert!(said.contains(part), "{part}\n{said}");
+        }
+        // Numbers of a campaign are not those of a scenario.
+        let federation = Federation::new("campaign-scenario", 4, 3, &["--agents", "4"]);
+        let said = refused(&federation, federation.command_of());
+        assert!(said.contains("--agents is for a campaign, which is served from a space file"), "{said}");
+    });
+}
+
+#[test]
+fn a_scenario_says_how_many_evaluations_there_are() {
+    bounded(|| {
+        let federation = Federation::new("campaign-evaluations", 2, 3, &["--deadline", "2s", "--linger", "1s"]);
+        let _server = federation.serve();
+        let invitations = federation.invite();
+        let mut joining = federation.joining(&invitations[0]);
+        joining.evaluations = Some(9);
+        let refused = runtime().block_on(site(joining)).unwrap_err();
+        assert!(matches!(refused, JoinError::Evaluations { evaluations: 9 }), "{refused}");
+    });
+}
