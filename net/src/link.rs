@@ -16,10 +16,12 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use crate::door::{CHAIN, JOINED, LATER, ROUND, SEAL, WAIT};
+use crate::folder::PRIOR;
 use crate::invitation::Token;
 use crate::rounds::Asked;
 use crate::terms::TERMS_BYTES_MAX;
 use sordino_host::hex::{from_hex, hex};
+use sordino_host::prior::BYTES_MAX as FILE_BYTES_MAX;
 
 /// For how long a connection, a handshake or an answer beyond the agreed wait is awaited.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -164,6 +166,16 @@ impl Link {
         let path = format!("/v1/{}/agreement", self.run);
         let answered =
             self.request(Method::GET, &path, HeaderMap::new(), Bytes::new(), TERMS_BYTES_MAX as usize).await?;
+        if answered.status == StatusCode::OK { Ok(answered.body) } else { Err(status(&answered)) }
+    }
+
+    /// The file of a campaign's releases so far, which anybody may have.
+    ///
+    /// **Errors**: [`LinkError`]; 404 before the first release.
+    pub async fn file(&mut self) -> Result<Bytes, LinkError> {
+        let path = format!("/v1/{}/{PRIOR}", self.run);
+        let answered =
+            self.request(Method::GET, &path, HeaderMap::new(), Bytes::new(), FILE_BYTES_MAX as usize).await?;
         if answered.status == StatusCode::OK { Ok(answered.body) } else { Err(status(&answered)) }
     }
 

@@ -6,6 +6,7 @@
 //! | `campaign` | what `serve` is told of a campaign |
 //! | `papers` | `replay`, `promise`, `verify`: what a folder documents |
 //! | `join` | `join`, `terms` |
+//! | `fetch` | `fetch`: the file of a campaign |
 //! | `rehearse` | `rehearse` |
 //! | `bridge` (feature `mqtt`) | `bridge` |
 //! | `common` | what several of them read |
@@ -23,6 +24,7 @@ use sordino_sim::cli::begun;
 mod bridge;
 mod campaign;
 mod common;
+mod fetch;
 mod join;
 mod papers;
 mod rehearse;
@@ -46,6 +48,8 @@ enum Command {
     Terms(join::Terms),
     /// Take part in a federation
     Join(join::Join),
+    /// Fetch the file of a campaign by its address: no account, no key of one's own
+    Fetch(fetch::Fetch),
     /// Replace the server's key with the next one, which invitations already name
     Rotate(server::Rotate),
     /// Shut an agent out: its slot stays, and counts as zero
@@ -70,6 +74,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Invite(arguments) => server::invite(&arguments),
         Command::Terms(arguments) => join::terms(&arguments),
         Command::Join(arguments) => join::execute(&arguments),
+        Command::Fetch(arguments) => fetch::execute(&arguments),
         Command::Rotate(arguments) => server::rotate(&arguments),
         Command::Revoke(arguments) => server::revoke(&arguments),
         Command::Replay(arguments) => papers::replay(&arguments),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
-use sordino_core::federated::exchange::{Announced, Pace};
+use sordino_core::federated::exchange::{Announced, Pace, Protocol};
 use sordino_core::random::RunSeed;
 use sordino_host::entropy;
 use sordino_host::files::{create_folders_privately, write_privately};
@@ -18,6 +18,7 @@ use sordino_sim::text::{chain, significant};
 
 use super::campaign::{self, Campaign};
 use super::common;
+use super::fetch;
 use crate::admission;
 use crate::authority;
 use crate::enrolment;
@@ -121,6 +122,11 @@ pub fn serve(arguments: &Serve) -> Result<(), CliError> {
     let (address, path) = (folder.address().map_err(CliError::failure)?, folder.path().display());
     let agents = folder.terms.agreement.protocol.agents();
     note(&format!("serving {path} at {address}; invitations: sordino invite {path} --agents 0..{agents}"));
+    if let Protocol::Campaign(_) = folder.terms.agreement.protocol {
+        let key = folder.keys.present.fingerprint().map_err(CliError::failure)?;
+        let url = fetch::address(&address, folder.terms.agreement.deployment, &key);
+        note(&format!("after the first release anybody begins with its file: sordino optimize --prior {url}"));
+    }
     let Some(ended) = common::wait_or_stop(serve::serve(&folder, serving))? else { return Ok(()) };
     ended.map_err(CliError::failure)?;
     print(&format!("done; sordino replay {path} checks it\n"))

@@ -20,14 +20,16 @@ pub struct Program {
 pub const PROGRAMS: &[Program] = &[
     Program {
         name: "sordino-net",
-        commands: &["serve", "invite", "terms", "join", "rotate", "revoke", "replay", "promise", "verify", "rehearse"],
+        commands: &[
+            "serve", "invite", "terms", "join", "fetch", "rotate", "revoke", "replay", "promise", "verify", "rehearse",
+        ],
     },
     Program { name: "sordino-cluster", commands: &["cluster", "worker"] },
 ];
 
 /// What `--help` says at its end.
 pub const HELP: &str = "Real federations, by the program sordino-net (cargo build --release -p sordino-net): \
-                        serve, invite, terms, join, rotate, revoke, replay, promise, verify, rehearse\n\n\
+                        serve, invite, terms, join, fetch, rotate, revoke, replay, promise, verify, rehearse\n\n\
                         One federation on many machines, by the program sordino-cluster (cargo build --release -p \
                         sordino-cluster): cluster, worker";
 

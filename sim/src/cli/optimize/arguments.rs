@@ -40,9 +40,10 @@ pub struct Arguments {
     /// Go on in the folder; questions that were under way are asked again first
     #[arg(long)]
     pub resume: bool,
-    /// Prior file to begin with: what others learned of the same parameters (`sordino prior show`). Nothing is told to them
-    #[arg(long, value_name = "FILE")]
-    pub prior: Option<PathBuf>,
+    /// Prior file to begin with: what others learned of the same parameters (`sordino prior show`). Nothing is told to them. Or the
+    /// address of a campaign's file, as its server prints it: what is fetched is kept in the folder
+    #[arg(long, value_name = "FILE|URL")]
+    pub prior: Option<String>,
     /// Value of a parameter that the space file calls context: the same in every question of this run
     #[arg(long, value_name = "NAME=VALUE")]
     pub given: Vec<String>,

@@ -27,6 +27,7 @@ use crate::progress::log::note;
 use crate::text::significant;
 
 mod arguments;
+mod begun;
 mod folder;
 mod picture;
 
@@ -55,8 +56,10 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     told_of(&file);
     let goal = file.goal.unwrap_or(Goal::Minimize);
     let head = Head::new(file.space.clone(), goal, arguments.seed.or(file.seed).unwrap_or(0));
-    let prior = arguments.prior.as_deref().map(PriorFile::load).transpose().map_err(CliError::input)?;
+    let named = arguments.prior.as_deref();
+    let prior = named.map(|named| begun::prior(named, &arguments.out)).transpose()?;
     let (folder, search) = Folder::open(&arguments.out, &head, prior.as_ref(), arguments.resume)?;
+    named.zip(prior.as_ref()).map_or(Ok(()), |(named, file)| begun::keep(named, file, &arguments.out))?;
     prior.iter().for_each(told_of_prior);
     let wanted = wanted(arguments, &search);
     let mut course =

@@ -1,0 +1,92 @@
+//! `sordino-net fetch`: the file of a campaign, for a newcomer who has nothing but its address.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use sordino_host::hex::from_hex;
+use sordino_host::prior::PriorFile;
+use sordino_host::signature::Fingerprint;
+use sordino_sim::cli::error::CliError;
+
+use super::common;
+use crate::folder::PRIOR;
+use crate::identity::Identity;
+use crate::join::WAIT_MAX;
+use crate::link::{Link, LinkError};
+use crate::progress::note;
+
+/// The form of an address.
+const FORM: &str = "https://HOST:PORT/v1/RUN/prior.safetensors#KEY";
+
+/// Arguments of `fetch`.
+#[derive(Clone, Debug, Args)]
+pub struct Fetch {
+    /// The address that `sordino serve` prints; what follows # is the fingerprint of its key, or two with a comma
+    #[arg(value_name = "URL")]
+    url: String,
+    /// Where the file goes; - for standard output
+    #[arg(long, value_name = "FILE|-", default_value = PRIOR)]
+    out: PathBuf,
+}
+
+/// An address, taken apart.
+struct Address {
+    host: String,
+    run: u64,
+    pins: Vec<Fingerprint>,
+}
+
+/// Takes an address apart.
+///
+/// **Errors**: what is wrong with it.
+fn parsed(url: &str) -> Result<Address, String> {
+    let wrong = || format!("{url:?}: admissible: {FORM}");
+    let (rest, keys) = url
+        .strip_prefix("https://")
+        .ok_or_else(wrong)?
+        .split_once('#')
+        .ok_or_else(|| format!("{url:?} names no key: admissible: {FORM}, as `sordino serve` prints it"))?;
+    let mut parts = rest.split('/');
+    let (Some(host), Some("v1"), Some(run), Some(PRIOR), None) =
+        (parts.next(), parts.next(), parts.next(), parts.next(), parts.next())
+    else {
+        return Err(wrong());
+    };
+    let run = from_hex(run).map(u64::from_be_bytes).ok_or_else(wrong)?;
+    let pin = |key: &str| key.parse().map_err(|_| format!("{key:?} is no key: 64 hexadecimal digits are expected"));
+    let pins = keys.split(',').map(pin).collect::<Result<Vec<Fingerprint>, _>>()?;
+    if pins.len() > 2 {
+        return Err(wrong());
+    }
+    Ok(Address { host: host.to_owned(), run, pins })
+}
+
+/// The address of a server's file.
+pub fn address(host: &str, run: u64, key: &Fingerprint) -> String {
+    format!("https://{host}/v1/{run:016x}/{PRIOR}#{key}")
+}
+
+/// Fetches the file, checks it and its signature, and writes it.
+pub fn execute(arguments: &Fetch) -> Result<(), CliError> {
+    let Address { host, run, pins } = parsed(&arguments.url).map_err(CliError::input)?;
+    let tls = Identity::generate().and_then(|stranger| stranger.client(&pins)).map_err(CliError::failure)?;
+    let fetched = common::wait_or_stop(async { Link::new(&host, run, tls, WAIT_MAX).file().await })?;
+    let Some(bytes) = fetched else { return Ok(()) };
+    let bytes = bytes.map_err(|error| match error {
+        LinkError::Status { status: 404, .. } => {
+            CliError::failure("the server says 404: there is no file, of this run or not before its first release")
+        }
+        error => CliError::failure(error),
+    })?;
+    let file = PriorFile::parse(&bytes).map_err(CliError::failure)?;
+    let Some(signer) = file.signer().filter(|signer| pins.contains(signer)) else {
+        return Err(CliError::failure("the file is not signed by the key in its address"));
+    };
+    if arguments.out == Path::new("-") {
+        return std::io::stdout().write_all(&bytes).map_err(CliError::failure);
+    }
+    file.save(&arguments.out).map_err(CliError::failure)?;
+    note(&format!("{}: SHA-256 {}, signed by {signer}", arguments.out.display(), file.digest()));
+    Ok(())
+}
