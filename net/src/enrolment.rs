@@ -186,9 +186,14 @@ impl Enrolment {
 
     /// Slots that have a key, or came with a certificate, and were not shut out.
     pub fn count(&self) -> usize {
+        self.slots().len()
+    }
+
+    /// Which slots these are.
+    pub fn slots(&self) -> BTreeSet<u32> {
         let lists = self.lists();
-        let known: BTreeSet<&u32> = lists.keys.keys().chain(&lists.certified).collect();
-        known.into_iter().filter(|slot| !lists.revoked.contains(slot)).count()
+        let known = lists.keys.keys().chain(&lists.certified).copied();
+        known.filter(|slot| !lists.revoked.contains(slot)).collect()
     }
 
     /// Slots that were shut out.

@@ -12,6 +12,7 @@
 //! | `stopped` | why nothing more may be released from this folder, if an agent showed that it is an older copy |
 //! | `last` | when the last frame was announced first: a server that starts again stays for the rest of its time |
 //! | `prior.safetensors` | of a campaign: the file of its releases so far, which anybody may have |
+//! | `status.json` | how the federation stands, for `sordino status` |
 //! | `.lock` | held by the one server that runs here |
 //!
 //! **Uploads are never here.** A server that restarts inside a round asks everybody again.

@@ -21,6 +21,7 @@
 //! | [`door`] | HTTP over TLS, a status for every answer |
 //! | [`progress`] | progress lines for people, metrics for machines |
 //! | [`serve`] | a server with secret noise |
+//! | [`status`] | how a federation stands, for its operator |
 //! | [`link`] | an agent's connection to its server |
 //! | [`journal`] | what an agent did, line by line |
 //! | [`agent`] | an agent that can be killed at any moment |
@@ -73,5 +74,6 @@ pub mod progress;
 pub mod rehearsal;
 pub mod rounds;
 pub mod serve;
+pub mod status;
 pub mod stored;
 pub mod terms;

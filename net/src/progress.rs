@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::Html;
 use axum::routing::get;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -27,6 +29,7 @@ use tokio::sync::{Semaphore, watch};
 use crate::door::Counts;
 use crate::enrolment::Enrolment;
 use crate::rounds::Status;
+use crate::status::{Standing, Watched};
 
 /// Within a round, a person is told changes this often.
 const TOLD_AGAIN: Duration = Duration::from_secs(10);
@@ -206,19 +209,17 @@ fn tell_once(status: &Status, agents: u32, rounds: u32, books: &Books, enrolled:
 
 #[derive(Clone)]
 struct Admin {
-    status: watch::Receiver<Status>,
-    spent: Spent,
     counts: Arc<Counts>,
-    agreement: Agreement,
-    enrolment: Arc<Enrolment>,
+    watched: Watched,
 }
 
 /// Prometheus' text format.
 async fn metrics(State(admin): State<Admin>) -> String {
-    let (status, books) = (*admin.status.borrow(), admin.spent.read());
+    let watched = &admin.watched;
+    let (status, books) = (*watched.status.borrow(), watched.spent.read());
     let load = |count: &AtomicU64| count.load(Ordering::Relaxed) as f64;
     let [fine, refused, later] = &admin.counts.requests;
-    let (protocol, enrolled) = (&admin.agreement.protocol, admin.enrolment.count() as f64);
+    let (protocol, enrolled) = (&watched.agreement.protocol, watched.enrolment.count() as f64);
     let mut out = String::new();
     let mut head = |name: &str, kind: &str, help: &str, lines: &[(String, f64)]| {
         // Writing to a text cannot fail.
@@ -242,7 +243,7 @@ async fn metrics(State(admin): State<Admin>) -> String {
         ("sordino_commit_seconds", "gauge", books.commit.as_secs_f64(), "To make the last round durable"),
         ("sordino_epsilon_spent", "gauge", books.epsilon, "Epsilon of all charges at the delta of the terms"),
         ("sordino_epsilon_max", "gauge", books.epsilon_max.unwrap_or(f64::INFINITY), "The budget"),
-        ("sordino_delta", "gauge", admin.agreement.announced.delta, "The delta of the terms"),
+        ("sordino_delta", "gauge", watched.agreement.announced.delta, "The delta of the terms"),
         ("sordino_charges_total", "counter", books.charges as f64, "Releases that were charged"),
         ("sordino_tls_failures_total", "counter", load(&admin.counts.tls_failures), "Handshakes that failed"),
     ] {
@@ -257,21 +258,17 @@ async fn metrics(State(admin): State<Admin>) -> String {
     out
 }
 
-/// Serves metrics and a health check in plain HTTP; for a listener that agents cannot reach.
-pub async fn admin(
-    listener: TcpListener,
-    status: watch::Receiver<Status>,
-    spent: Spent,
-    counts: Arc<Counts>,
-    (agreement, enrolment): (Agreement, Arc<Enrolment>),
-) {
-    let app = Router::new().route("/metrics", get(metrics)).route("/healthz", get(async || "ok\n")).with_state(Admin {
-        status,
-        spent,
-        counts,
-        agreement,
-        enrolment,
-    });
+/// Serves metrics, a health check and how the federation stands, for browsers and programs, in plain HTTP; for a listener that agents cannot reach.
+pub async fn admin(listener: TcpListener, counts: Arc<Counts>, watched: Watched) {
+    let json = |standing: Standing| {
+        ([(CONTENT_TYPE, "application/json")], serde_json::to_string(&standing).unwrap_or_default())
+    };
+    let app = Router::new()
+        .route("/metrics", get(metrics))
+        .route("/healthz", get(async || "ok\n"))
+        .route("/", get(async |State(admin): State<Admin>| Html(admin.watched.standing().page())))
+        .route("/status", get(async move |State(admin): State<Admin>| json(admin.watched.standing())))
+        .with_state(Admin { counts, watched });
     let free = Arc::new(Semaphore::new(ADMIN_CONNECTIONS));
     loop {
         // Nobody closes the semaphore.

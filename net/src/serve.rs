@@ -42,6 +42,7 @@ use crate::keys;
 use crate::party::{Number, Party, PartyError, dispatch};
 use crate::progress::{self, Spent};
 use crate::rounds::{Rounds, Stop};
+use crate::status::Watched;
 use crate::terms::TermsError;
 use sordino_host::signature::Fingerprint;
 
@@ -216,20 +217,24 @@ async fn serve_in<T: Number, P: Party<T>>(folder: &Folder, serving: Serving) -> 
     let (keys, present) = (folder.path().to_owned(), folder.keys.present.fingerprint()?);
     beside.spawn(async move { keys::follow(&keys, present, show, told_of_keys).await });
     beside.spawn(progress::tell(rounds.status(), agreement.clone(), spent.clone(), enrolment.clone()));
+    let watched = Watched {
+        status: rounds.status(),
+        agreement: agreement.clone(),
+        spent: spent.clone(),
+        enrolment: enrolment.clone(),
+        folder: folder.path().to_owned(),
+    };
+    beside.spawn(watched.clone().keep());
     if let Some(address) = &serving.admin {
         let listen = |error| ServeError::Listen { address: address.clone(), error };
         let listener = TcpListener::bind(address).await.map_err(listen)?;
-        beside.spawn(progress::admin(
-            listener,
-            rounds.status(),
-            spent.clone(),
-            counts,
-            (agreement.clone(), enrolment.clone()),
-        ));
+        beside.spawn(progress::admin(listener, counts, watched.clone()));
     }
     // Dropped with this function: nothing answers that cannot release.
     let around = Around { folder, serving: &serving, enrolment: &enrolment, spent: &spent, publish };
     let ended = all_rounds::<T, P>(&around, &party, &mut host, &mut rounds, next).await;
+    // The last word, whatever it is; a full disk is told of by what ended the server.
+    drop(watched.standing().write(folder.path()));
     if let Err(ServeError::Stop(stop @ (Stop::OlderDisk { .. } | Stop::Forked { .. }))) = &ended {
         // Restarted it would release until the next agent asks.
         folder.stop(&stop.to_string())?;

@@ -6,6 +6,7 @@
 //! | `campaign` | what `serve` is told of a campaign |
 //! | `papers` | `replay`, `promise`, `verify`: what a folder documents |
 //! | `join` | `join`, `terms` |
+//! | `status` | `status`: how a federation stands |
 //! | `fetch` | `fetch`: the file of a campaign |
 //! | `rehearse` | `rehearse` |
 //! | `bridge` (feature `mqtt`) | `bridge` |
@@ -29,6 +30,7 @@ mod join;
 mod papers;
 mod rehearse;
 mod server;
+mod status;
 
 /// Private federated Bayesian optimisation over a real network.
 #[derive(Debug, Parser)]
@@ -50,6 +52,8 @@ enum Command {
     Join(join::Join),
     /// Fetch the file of a campaign by its address: no account, no key of one's own
     Fetch(fetch::Fetch),
+    /// Print how a federation stands: who has joined, who is missing, what is spent
+    Status(status::Status),
     /// Replace the server's key with the next one, which invitations already name
     Rotate(server::Rotate),
     /// Shut an agent out: its slot stays, and counts as zero
@@ -75,6 +79,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Terms(arguments) => join::terms(&arguments),
         Command::Join(arguments) => join::execute(&arguments),
         Command::Fetch(arguments) => fetch::execute(&arguments),
+        Command::Status(arguments) => status::execute(&arguments),
         Command::Rotate(arguments) => server::rotate(&arguments),
         Command::Revoke(arguments) => server::revoke(&arguments),
         Command::Replay(arguments) => papers::replay(&arguments),

@@ -163,6 +163,13 @@ fn sites_are_processes_that_are_killed_asked_for_more_and_told_their_best_in_uni
                 seen.lines().filter(|line| !line.is_empty()).map(|line| serde_json::from_str(line).unwrap()).collect();
             assert!(points.len() >= 13 && points.iter().all(|point| point["depth"].is_i64()), "{seen}");
         }
+        let status = federation.command("status");
+        let told = String::from_utf8(status.stdout).unwrap();
+        for part in ["all 2 are over", "joined    6 of 6: 0 to 5", "ε = 20.0 of 20 at δ = 0.00001, in 2 releases"] {
+            assert!(told.contains(part), "{part}: {told}");
+        }
+        let json = said(&["status", &federation.place.server().display().to_string(), "--format", "json"]);
+        assert!(serde_json::from_slice::<serde_json::Value>(&json.stdout).unwrap()["charges"] == 2);
         // The server is gone; a site that wants more goes on by itself.
         assert!(process(place, 3, 17).ended().success(), "{}", log(3));
         assert!(log(3).contains("agent 3: 17 points measured, 2 rounds contributed to"), "{}", log(3));

@@ -21,7 +21,8 @@ pub const PROGRAMS: &[Program] = &[
     Program {
         name: "sordino-net",
         commands: &[
-            "serve", "invite", "terms", "join", "fetch", "rotate", "revoke", "replay", "promise", "verify", "rehearse",
+            "serve", "invite", "terms", "join", "fetch", "status", "rotate", "revoke", "replay", "promise", "verify",
+            "rehearse",
         ],
     },
     Program { name: "sordino-cluster", commands: &["cluster", "worker"] },
@@ -29,7 +30,7 @@ pub const PROGRAMS: &[Program] = &[
 
 /// What `--help` says at its end.
 pub const HELP: &str = "Real federations, by the program sordino-net (cargo build --release -p sordino-net): \
-                        serve, invite, terms, join, fetch, rotate, revoke, replay, promise, verify, rehearse\n\n\
+                        serve, invite, terms, join, fetch, status, rotate, revoke, replay, promise, verify, rehearse\n\n\
                         One federation on many machines, by the program sordino-cluster (cargo build --release -p \
                         sordino-cluster): cluster, worker";
 

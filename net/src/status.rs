@@ -1,0 +1,278 @@
+//! How a federation stands, for the person who operates it: on a terminal, as JSON, on one page of the admin port.
+//!
+//! A running server writes `status.json` into its folder whenever something changes, so nobody has to reach it. Who has
+//! joined and how many have answered is for the operator alone: where rounds do not close early, no agent learns it.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use serde::{Deserialize, Serialize};
+use sordino_core::federated::exchange::Agreement;
+use sordino_host::files::{FileError, read_text, write_privately};
+use sordino_sim::text::{chain, significant_up};
+use tokio::sync::watch;
+
+use crate::enrolment::{self, Enrolment};
+use crate::progress::{Books, Spent, note, spoken};
+use crate::rounds::Status;
+
+/// The file in a server's folder.
+pub const FILE: &str = "status.json";
+/// It is read up to this length: a million agents' numbers.
+const BYTES_MAX: u64 = 16 << 20;
+/// A server that has written nothing for so long is not running, or stands still.
+const SILENT_AFTER: Duration = Duration::from_secs(90);
+/// It is written again after so many seconds, if nothing changes.
+const WRITTEN_AGAIN: u64 = 30;
+/// The most slots that are named.
+const NAMED_MAX: usize = 20;
+
+/// How a federation stands at one moment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Standing {
+    /// When this was written, in seconds since 1970.
+    pub written_at: u64,
+    /// The round that is open; the number of rounds when all are over.
+    pub round: u32,
+    /// Rounds of the federation, of a campaign its releases.
+    pub rounds: u32,
+    /// Whether no round is open, because somebody is waited for.
+    pub is_waiting: bool,
+    /// When the open round closes, in seconds since 1970.
+    pub closes_at: u64,
+    /// Agents that are enrolled, N.
+    pub agents: u32,
+    /// Agents that have answered the open round.
+    pub answered: u32,
+    /// Slots that have joined.
+    pub joined: BTreeSet<u32>,
+    /// Slots that were shut out.
+    pub revoked: BTreeSet<u32>,
+    /// ε of all releases so far at δ.
+    pub epsilon_spent: f64,
+    /// The budget.
+    pub epsilon_max: Option<f64>,
+    /// The δ of both.
+    pub delta: f64,
+    /// Releases that were charged.
+    pub charges: usize,
+}
+
+fn seconds(at: SystemTime) -> u64 {
+    at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+impl Standing {
+    /// The standing of now.
+    pub fn now(status: &Status, agreement: &Agreement, books: &Books, enrolment: &Enrolment, folder: &Path) -> Self {
+        let now = SystemTime::now();
+        // A list that cannot be read is told by the server's lines.
+        let revoked = enrolment::revoked(folder).unwrap_or_default();
+        Standing {
+            written_at: seconds(now),
+            round: status.round,
+            rounds: agreement.protocol.epochs(),
+            is_waiting: *status == Status::default(),
+            closes_at: seconds(now + Duration::from_millis(status.closes_in_ms)),
+            agents: agreement.protocol.agents(),
+            answered: status.answered,
+            joined: enrolment.slots(),
+            revoked,
+            epsilon_spent: books.epsilon,
+            epsilon_max: books.epsilon_max,
+            delta: agreement.announced.delta,
+            charges: books.charges,
+        }
+    }
+
+    /// Writes it into a server's folder.
+    ///
+    /// **Errors**: [`FileError`].
+    pub fn write(&self, folder: &Path) -> Result<(), FileError> {
+        let text = serde_json::to_string(self).unwrap_or_default();
+        write_privately(&folder.join(FILE), format!("{text}\n").as_bytes())
+    }
+
+    /// What a server wrote last; nothing if it has written nothing yet.
+    ///
+    /// **Errors**: [`FileError`], or what is wrong with the file.
+    pub fn read(folder: &Path) -> Result<Option<Self>, String> {
+        match read_text(&folder.join(FILE), BYTES_MAX) {
+            Ok(text) => serde_json::from_str(&text).map(Some).map_err(|error| format!("{FILE}: {error}")),
+            Err(error) if error.is_missing() => Ok(None),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// For how long nothing was written, if that is too long for a server that runs.
+    pub fn silent(&self) -> Option<Duration> {
+        let silent = Duration::from_secs(seconds(SystemTime::now()).saturating_sub(self.written_at));
+        (silent > SILENT_AFTER && self.round < self.rounds).then_some(silent)
+    }
+
+    /// One page for a browser, which asks again by itself.
+    pub fn page(&self) -> String {
+        let text = self.to_string().replace('&', "&amp;").replace('<', "&lt;");
+        format!(
+            "<!doctype html><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"5\"><title>sordino</title>\
+             <body style=\"font:16px/1.5 monospace;margin:2em\"><pre>{text}</pre>"
+        )
+    }
+}
+
+/// What a standing is made of, while a server runs.
+#[derive(Clone)]
+pub struct Watched {
+    /// The open round.
+    pub status: watch::Receiver<Status>,
+    /// What was agreed.
+    pub agreement: Agreement,
+    /// What was spent.
+    pub spent: Spent,
+    /// Who has joined.
+    pub enrolment: Arc<Enrolment>,
+    /// The server's folder.
+    pub folder: PathBuf,
+}
+
+impl Watched {
+    /// The standing of now.
+    pub fn standing(&self) -> Standing {
+        let status = *self.status.borrow();
+        Standing::now(&status, &self.agreement, &self.spent.read(), &self.enrolment, &self.folder)
+    }
+
+    /// Writes the standing into the folder whenever it has changed, and now and then: whoever reads it sees that the server runs.
+    pub async fn keep(self) {
+        let (mut written, mut told): (Option<Standing>, bool) = (None, false);
+        loop {
+            let now = self.standing();
+            let is_due = written.as_ref().is_none_or(|before| {
+                let same = Standing { written_at: before.written_at, closes_at: before.closes_at, ..now.clone() };
+                same != *before || now.written_at >= before.written_at + WRITTEN_AGAIN
+            });
+            if is_due {
+                let (folder, standing) = (self.folder.clone(), now.clone());
+                let done = tokio::task::spawn_blocking(move || standing.write(&folder)).await;
+                // A full disk must not end a server over this.
+                if let (Ok(Err(error)), false) = (done, told) {
+                    told = true;
+                    note(&chain(&error));
+                }
+                written = Some(now);
+            }
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+    }
+}
+
+/// Slots for people: ranges, and not too many of them.
+fn shown(slots: impl Iterator<Item = u32>) -> String {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for slot in slots {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == slot => *last = slot,
+            _ => ranges.push((slot, slot)),
+        }
+    }
+    let more = ranges.len().saturating_sub(NAMED_MAX);
+    let range =
+        |(first, last): &(u32, u32)| if first == last { first.to_string() } else { format!("{first} to {last}") };
+    let named: Vec<String> = ranges.iter().take(NAMED_MAX).map(range).collect();
+    named.join(", ") + &if more > 0 { format!(" and {more} more") } else { String::new() }
+}
+
+/// For people, line by line.
+impl fmt::Display for Standing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Standing { round, rounds, agents, answered, .. } = self;
+        let left = spoken(1000 * self.closes_at.saturating_sub(seconds(SystemTime::now())));
+        match () {
+            () if self.is_waiting => writeln!(f, "round     none is open: agents are waited for")?,
+            () if round == rounds => {
+                writeln!(f, "round     all {rounds} are over; {answered} of {agents} have the last")?
+            }
+            () => writeln!(f, "round     {round} of {rounds}: {answered} of {agents} have answered, closes in {left}")?,
+        }
+        writeln!(f, "joined    {} of {agents}: {}", self.joined.len(), shown(self.joined.iter().copied()))?;
+        let missing = (0..*agents).filter(|slot| !self.joined.contains(slot) && !self.revoked.contains(slot));
+        let missing = shown(missing);
+        if !missing.is_empty() {
+            writeln!(f, "missing   {missing}")?;
+        }
+        if !self.revoked.is_empty() {
+            writeln!(f, "shut out  {}", shown(self.revoked.iter().copied()))?;
+        }
+        let most = self.epsilon_max.map_or(String::new(), |most| format!(" of {most}"));
+        let spent = significant_up(self.epsilon_spent, 3);
+        writeln!(f, "spent     ε = {spent}{most} at δ = {}, in {} releases", self.delta, self.charges)?;
+        match self.silent() {
+            Some(silent) => {
+                writeln!(f, "server    has written nothing for {}: is it running?", spoken(silent.as_millis() as u64))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn standing() -> Standing {
+        Standing {
+            written_at: seconds(SystemTime::now()),
+            round: 1,
+            rounds: 2,
+            is_waiting: false,
+            closes_at: seconds(SystemTime::now()) + 3600,
+            agents: 50,
+            answered: 31,
+            joined: (0..31).chain([40]).collect(),
+            revoked: [45].into(),
+            epsilon_spent: 0.6931,
+            epsilon_max: Some(1.0),
+            delta: 1e-5,
+            charges: 1,
+        }
+    }
+
+    #[test]
+    fn an_operator_reads_who_is_missing_and_what_is_spent() {
+        let said = standing().to_string();
+        for part in [
+            "round     1 of 2: 31 of 50 have answered, closes in 60 min",
+            "joined    32 of 50: 0 to 30, 40",
+            "missing   31 to 39, 41 to 44, 46 to 49",
+            "shut out  45",
+            "spent     ε = 0.694 of 1 at δ = 0.00001, in 1 releases",
+        ] {
+            assert!(said.contains(part), "{part}\n{said}");
+        }
+        assert!(!said.contains("is it running"));
+        let old = Standing { written_at: standing().written_at - 200, ..standing() };
+        assert!(old.to_string().contains("has written nothing for 3 min: is it running?"));
+        let over = Standing { round: 2, written_at: 0, ..standing() };
+        assert!(over.to_string().contains("all 2 are over") && over.silent().is_none());
+        let nobody = Standing { is_waiting: true, joined: BTreeSet::new(), ..standing() };
+        assert!(nobody.to_string().contains("none is open"));
+        let scattered = Standing { joined: (0..50).filter(|slot| slot % 2 == 0).collect(), ..standing() };
+        assert!(scattered.to_string().contains(" and 5 more"), "{scattered}");
+        assert!(standing().page().contains("http-equiv=\"refresh\""));
+    }
+
+    #[test]
+    fn what_was_written_comes_back_and_what_is_none_is_refused() {
+        let folder = std::env::temp_dir().join(format!("sordino-net-status-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        assert_eq!(Standing::read(&folder), Ok(None));
+        standing().write(&folder).unwrap();
+        assert_eq!(Standing::read(&folder).unwrap().map(|read| read.joined), Some(standing().joined));
+        std::fs::write(folder.join(FILE), "{}").unwrap();
+        assert!(Standing::read(&folder).unwrap_err().starts_with("status.json: "));
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}
