@@ -5,7 +5,7 @@
 //!
 //! | frame | then |
 //! |---|---|
-//! | 0 | [`DESIGN_POINTS`] first points, drawn from the candidates; contribution to release 0 |
+//! | 0 | [`DESIGN_POINTS`] first evaluations, as a search alone asks them; contribution to release 0 |
 //! | e, with the sums of release e − 1 | contribution of the same values to release e |
 //! | J, the last | the site goes on: a search that begins with the file of all releases and knows its own values |
 //!
@@ -25,7 +25,9 @@ use sordino_core::federated::prior::CampaignProtocol;
 use sordino_core::federated::{Frame, Member, Next};
 use sordino_core::random::{Party, Purpose, RunSeed};
 
-use super::context::{Context, ContextError, Contributor, DESIGN_POINTS, Learned};
+#[cfg(doc)]
+use super::context::DESIGN_POINTS;
+use super::context::{Context, ContextError, Contributor, Learned};
 use super::guide::VALUES_MAX;
 use super::publish::{POINTS_MIN, Publication, PublishError, check_publication, file, noise_multipliers};
 use super::{PriorFile, PriorFileError, refuse};
@@ -332,42 +334,19 @@ impl<'a> Site<'a> {
         entries.map(|entry| (entry[0] as u32, entry[1]))
     }
 
-    /// The next candidate.
+    /// What its search asks next: with the file if there is one, else alone, also for its first points.
     fn choose(&self) -> Result<u32, SiteError> {
-        let number = self.state.observations as usize;
-        let first = self.first_points();
-        match first.get(number) {
-            Some(candidate) => Ok(*candidate),
-            None => self.searched(),
-        }
-    }
-
-    /// The first points, drawn from the candidates without repeats.
-    fn first_points(&self) -> Vec<u32> {
-        let count = self.campaign.context.candidates().len() as u32;
-        let wanted = DESIGN_POINTS.min(count) as usize;
-        let mut stream = self.state.seed.stream(Party::Agent(self.state.agent), Purpose::InitialPoints, 0);
-        let mut drawn: Vec<u32> = Vec::with_capacity(wanted);
-        while drawn.len() < wanted {
-            let candidate = ((stream.unit::<f64>() * f64::from(count)) as u32).min(count - 1);
-            if !drawn.contains(&candidate) {
-                drawn.push(candidate);
-            }
-        }
-        drawn
-    }
-
-    /// What its search asks next: with the file if there is one.
-    fn searched(&self) -> Result<u32, SiteError> {
         let (context, publication) = (&self.campaign.context, &self.campaign.publication);
         let named = |numbers: &Vec<f64>| publication.space.point(numbers);
         let candidates = context.candidates().iter().map(named).collect();
-        // The candidates are few enough to be compared: all of them are asked before one is asked again.
-        let head = Head::new(publication.space.clone(), publication.goal, 0).among(Some(candidates));
-        let known = self.campaign.known(&self.state.released)?;
-        let mut search = match &known.file {
-            Some(file) => Search::guided(head, file)?,
-            None => Search::new(head)?,
+        let seed = self.state.seed.stream(Party::Agent(self.state.agent), Purpose::InitialPoints, 0).word();
+        let head = Head::new(publication.space.clone(), publication.goal, seed).among(Some(candidates));
+        let mut search = match &self.state.released[..] {
+            [] => Search::new(head)?,
+            released => match &self.campaign.known(released)?.file {
+                Some(file) => Search::guided(head, file)?,
+                None => Search::new(head)?,
+            },
         };
         let sign = publication.goal.sign();
         for (candidate, value) in self.values() {

