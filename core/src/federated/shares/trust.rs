@@ -3,6 +3,8 @@
 use core::fmt;
 use core::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 /// Who is trusted with contributions: one server, or either one of two.
 ///
 /// ```
@@ -11,7 +13,8 @@ use core::str::FromStr;
 /// assert_eq!("two-servers".parse(), Ok(Trust::TwoServers));
 /// assert_eq!((Trust::OneServer.to_string(), Trust::TwoServers.noises()), ("one-server".into(), 2));
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Trust {
     /// A server that sees every contribution, and adds the noise.

@@ -21,7 +21,7 @@ use super::shard::{CommonDraw, Last, PriorOrder};
 use crate::progress::Stage;
 use crate::scenario::Guarantee;
 
-/// The server of one simulated federated prior.
+/// The server of one simulated federated prior: alone, or the leader of two.
 type Host<T> = ServerHost<T, SimulatedSources, Ledger, Population<T, Arc<PriorContext<T>>>>;
 
 impl<T: Scalar> Federated for PriorContext<T> {
