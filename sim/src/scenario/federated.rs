@@ -298,7 +298,8 @@ impl Scenario {
         let two = |method: &Method| self.of(*method).privacy.servers() == Trust::TwoServers;
         let refused = |admissible| Err(Problem::value("privacy.trust", Trust::TwoServers, admissible));
         if let Some(method) = self.private_methods().filter(two).find(|method| !method.is_prior()) {
-            let why = "only releases of `dp-prior` and its variants, to which everybody contributes, are summed in shares";
+            let why =
+                "only releases of `dp-prior` and its variants, to which everybody contributes, are summed in shares";
             return refused(format!("one-server with the private method `{method}`: {why}"));
         }
         let used = self.private_methods().any(|method| two(&method));

@@ -66,7 +66,8 @@ fn protected(scenario: &Scenario, private: &str) -> Vec<String> {
             said.push("Not from the server: it sees the vectors of agents and is trusted.".into());
         } else {
             said.push(format!(
-                "With {}, two servers: from each of them too, the leader and the helper, at the same loss, as long as the other                  one is honest and the helper reads no traffic of agents. From both together nobody is protected.",
+                "With {}, two servers: from each of them too, the leader and the helper, at the same loss, as long as the other \
+                 one is honest and the helper reads no traffic of agents. From both together nobody is protected.",
                 joined(&two)
             ));
             if !one.is_empty() {

@@ -6,11 +6,11 @@ use sordino_core::domain::Candidates;
 use sordino_core::features::{Nystrom, nystrom};
 use sordino_core::federated::ServerError;
 use sordino_core::federated::exchange::candidates_digest;
-use sordino_core::federated::shares::Trust;
 use sordino_core::federated::prior::{
     Behaviour, Config, Model, Parameters, Plan, PriorError, PriorProtocol, Public, Tables, draw_designs, gram,
     nystrom_rows, nystrom_scratch_len,
 };
+use sordino_core::federated::shares::Trust;
 use sordino_core::kernel::StationaryKernel;
 use sordino_core::math::Scalar;
 use sordino_core::random::RunSeed;
