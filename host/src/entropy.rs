@@ -3,7 +3,7 @@
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use sordino_core::random::Secret;
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 /// Noise from ChaCha20; the state is wiped when it is dropped.
 pub type SystemNoise = Secret<ChaCha20Rng>;
@@ -27,6 +27,15 @@ pub fn system() -> Result<SystemNoise, NoEntropy> {
     let generator = ChaCha20Rng::from_seed(seed);
     seed.zeroize();
     Ok(Secret::new(generator))
+}
+
+/// A secret of 256 bits; wiped when it is dropped.
+///
+/// **Errors**: [`NoEntropy`].
+pub fn secret() -> Result<Zeroizing<[u8; 32]>, NoEntropy> {
+    let mut bytes = Zeroizing::new([0u8; 32]);
+    getrandom::fill(&mut *bytes).map_err(NoEntropy)?;
+    Ok(bytes)
 }
 
 /// A random name of 128 bits, in 32 hexadecimal digits.

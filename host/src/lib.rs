@@ -15,6 +15,7 @@
 //! | [`space`] | what is searched, with names: `space.toml`, points as JSON, as numbers, as environment variables |
 //! | [`ledger`] | every charge, durable, locked, chained, with the budget it is held against |
 //! | [`server`] | the server of a federation with its storage, sources and ledger |
+//! | [`shares`] | two servers that do not collude: what a leader asks, what a helper answers once |
 //! | [`prior`] | files of what others learned: made of studies, read by a search |
 //! | [`search`] | questions and answers over such a space, kept so that a search that was killed goes on |
 //! | [`tune`] | a user's training command: candidates in, scores out |
@@ -27,6 +28,7 @@ pub mod prior;
 pub mod program;
 pub mod search;
 pub mod server;
+pub mod shares;
 pub mod signature;
 pub mod space;
 pub mod text;

@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use rand_core::TryCryptoRng;
 use serde::{Deserialize, Serialize};
+use sordino_core::federated::shares::Opened;
 use sordino_core::federated::{
     Config, Counters, Estimator, Partial, Pool, Recipe, Server, ServerError, ServerInput, ServerNumbers, ServerOutput,
     ServerPhase, ServerState, Share, Wiped,
@@ -88,17 +89,27 @@ impl<R: TryCryptoRng> Sources for Secret<R> {
 #[derive(Debug)]
 pub struct SimulatedSources {
     seed: RunSeed,
+    party: Party,
     current: (u32, Simulated),
 }
 
 impl SimulatedSources {
     /// The streams of a run: (seed, server, release, s).
     pub fn new(seed: RunSeed) -> Self {
-        SimulatedSources { seed, current: (0, Self::stream(seed, 0)) }
+        Self::of(seed, Party::Server)
     }
 
-    fn stream(seed: RunSeed, broadcast: u32) -> Simulated {
-        Simulated::new(seed.stream(Party::Server, Purpose::Release, broadcast))
+    /// The streams of the helper of a run: (seed, helper, release, s).
+    pub fn of_helper(seed: RunSeed) -> Self {
+        Self::of(seed, Party::Helper)
+    }
+
+    fn of(seed: RunSeed, party: Party) -> Self {
+        SimulatedSources { seed, party, current: (0, Self::stream(seed, party, 0)) }
+    }
+
+    fn stream(seed: RunSeed, party: Party, broadcast: u32) -> Simulated {
+        Simulated::new(seed.stream(party, Purpose::Release, broadcast))
     }
 }
 
@@ -106,7 +117,7 @@ impl Sources for SimulatedSources {
     type Source = Simulated;
     fn of_broadcast(&mut self, broadcast: u32) -> &mut Simulated {
         if self.current.0 != broadcast {
-            self.current = (broadcast, Self::stream(self.seed, broadcast));
+            self.current = (broadcast, Self::stream(self.seed, self.party, broadcast));
         }
         &mut self.current.1
     }
@@ -345,6 +356,13 @@ where
     /// **Errors**: [`ServerError::Partial`]; nothing changed then.
     pub fn merge<F: AsRef<[u8]>, N: AsRef<[i64]>>(&mut self, partial: &Partial<F, N>) -> Result<(), HostError> {
         self.with_server(|server, _| server.merge(partial))
+    }
+
+    /// Adds what a leader opened of two servers' shares, with the noise of its helper in it ([`crate::shares`]).
+    ///
+    /// **Errors**: those of [`Server::take`]; nothing changed then.
+    pub fn take(&mut self, opened: Opened<'_>) -> Result<(), HostError> {
+        self.with_server(|server, _| server.take(opened))
     }
 
     /// The deadline has passed: charges, writes down, releases. The vectors are then in [`ServerHost::broadcast`].

@@ -76,6 +76,18 @@ pub trait Encoding: sealed::Sealed {
     /// What one agent changes of the decoded sum at most, in L2, under zero-out neighbours.
     fn l2_sensitivity(&self) -> f64;
 
+    /// How many servers each add the whole noise of the mechanism: two where one of them is trusted, whichever it is
+    /// ([`super::shares`]).
+    fn noises(&self) -> u32 {
+        1
+    }
+
+    /// Standard deviation of the noise on every released number, that of all servers; 0 without a mechanism.
+    fn noise_std(&self) -> f64 {
+        let one = self.mechanism().map_or(0.0, |mechanism| mechanism.noise_std(self.l2_sensitivity()));
+        one * Scalar::sqrt(f64::from(self.noises()))
+    }
+
     /// Adds what `agent` uploaded to `sums`, clipped and checked in integers, if it is `selected`; the same work if not.
     /// Returns what became of it: **not releasable**.
     ///

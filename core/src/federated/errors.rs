@@ -228,6 +228,15 @@ pub enum ServerError {
         /// Index of the broadcast that is open.
         broadcast: u32,
     },
+    /// Answers of a helper that are not those of the release: two servers need one, one server none.
+    Answers {
+        /// Index of the broadcast that is open.
+        broadcast: u32,
+        /// Answers that there would be.
+        found: u32,
+        /// Answers that the release needs.
+        expected: u32,
+    },
     /// A stored state that no run of this configuration can have been in.
     State {
         /// The next broadcast, according to the state.
@@ -292,6 +301,9 @@ impl fmt::Display for ServerError {
             }
             ServerError::OtherPool { broadcast } => {
                 write!(f, "noise that was drawn for another opening than this one of broadcast {broadcast}")
+            }
+            ServerError::Answers { broadcast, found, expected } => {
+                write!(f, "broadcast {broadcast}: {found} answers of a helper, {expected} needed")
             }
             ServerError::State { broadcast, releases, rounds } => write!(
                 f,

@@ -39,7 +39,7 @@
 //! [`random_fourier::draw`]: crate::features::random_fourier::draw
 //!
 //! [`exchange`] is what carries them between machines: who asks, who answers, what is said again. [`small`] is an upload in
-//! 16 bits a number, for radios.
+//! 16 bits a number, for radios. [`shares`] splits the trusted server in two, of which one is honest.
 //!
 //! [`prior`] is another method under the same trust model, with parties of its own: no paper's.
 //!
@@ -69,6 +69,7 @@ mod pool;
 pub mod prior;
 mod public;
 mod server;
+pub mod shares;
 pub mod small;
 pub mod transcript;
 mod wiped;

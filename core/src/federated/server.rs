@@ -13,6 +13,8 @@
 //!
 //! The sums are integers: they do not depend on the order of uploads, on threads or on shards.
 
+mod take;
+
 use core::fmt;
 use core::ops::Range;
 
@@ -52,6 +54,9 @@ pub struct ServerState {
     /// The opening of the broadcast that is collected, and how its coins were flipped. Never stored.
     #[serde(skip)]
     opened: Option<(Opening, SourceKind)>,
+    /// Answers of a helper that the sums hold. Never stored.
+    #[serde(skip)]
+    answers: u32,
 }
 
 /// A stored state may be older than a release made from it. A server that resumes inside a broadcast opens it again with
@@ -74,7 +79,14 @@ impl fmt::Debug for ServerState {
 impl ServerState {
     /// Before broadcast 0.
     pub const fn new() -> Self {
-        ServerState { phase: ServerPhase::Idle, broadcast: 0, releases: 0, counters: Counters::ZERO, opened: None }
+        ServerState {
+            phase: ServerPhase::Idle,
+            broadcast: 0,
+            releases: 0,
+            counters: Counters::ZERO,
+            opened: None,
+            answers: 0,
+        }
     }
 
     /// The phase it is in.
@@ -342,7 +354,7 @@ impl<'a, T: Scalar, M: Estimator<T>> Server<'a, T, M> {
         self.storage.sums.fill(0);
         self.state.counters = Counters { selected, ..Counters::ZERO };
         let opening = Opening { nonce, broadcast, configuration: encoding.configuration() };
-        self.state.opened = Some((opening, source.kind()));
+        (self.state.opened, self.state.answers) = (Some((opening, source.kind())), 0);
         self.state.phase = ServerPhase::Collecting;
         self.encoding = Some(encoding);
         Ok(())
@@ -353,6 +365,10 @@ impl<'a, T: Scalar, M: Estimator<T>> Server<'a, T, M> {
         let (Some(encoding), Some((opening, _))) = (&self.encoding, self.state.opened) else {
             return Err(ServerError::Reconfigured { broadcast });
         };
+        let (found, expected) = (self.state.answers, encoding.noises() - 1);
+        if found != expected {
+            return Err(ServerError::Answers { broadcast, found, expected });
+        }
         if let Some(mechanism) = encoding.mechanism() {
             let charge = Charge::one(opening.nonce, u64::from(self.state.releases), mechanism.event());
             self.state.phase = ServerPhase::Charging;
@@ -450,11 +466,11 @@ impl<'r, T: Scalar, E: Encoding> OpenRelease<'r, T, E> {
     ) -> Result<ServerOutput<'r, T, P>, ServerError> {
         let OpenRelease { state, encoding, sums, flags, vectors } = self;
         let broadcast = state.broadcast;
-        let sensitivity = encoding.as_ref().map_or(0.0, Encoding::l2_sensitivity);
+        let (sensitivity, noise_std) = encoding.as_ref().map_or((0.0, 0.0), |e| (e.l2_sensitivity(), e.noise_std()));
         let release = mechanism.release(sums, sample, noise, sensitivity, vectors)?;
         leave(state, sums, flags);
         *encoding = None;
-        method.learn(broadcast, release.value(), mechanism.noise_std(sensitivity))?;
+        method.learn(broadcast, release.value(), noise_std)?;
         state.releases += 1;
         next_broadcast(state, method.releases());
         Ok(ServerOutput::Broadcast { broadcast, release })
@@ -465,8 +481,7 @@ impl<'r, T: Scalar, E: Encoding> OpenRelease<'r, T, E> {
 fn leave(state: &mut ServerState, sums: &mut [i64], flags: &mut [u8]) {
     sums.zeroize();
     flags.zeroize();
-    state.counters = Counters::ZERO;
-    state.opened = None;
+    (state.counters, state.opened, state.answers) = (Counters::ZERO, None, 0);
     state.phase = ServerPhase::Idle;
 }
 

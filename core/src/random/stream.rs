@@ -44,6 +44,8 @@ pub enum Party {
     Server,
     /// What surrounds the parties: objectives, faults.
     World,
+    /// The second of two servers.
+    Helper,
 }
 
 impl Party {
@@ -52,6 +54,7 @@ impl Party {
             Party::Agent(n) => n as u64,
             Party::Server => 1 << 32,
             Party::World => 2 << 32,
+            Party::Helper => 3 << 32,
         }
     }
 }

@@ -74,7 +74,7 @@ fn main() -> Outcome<()> {
             fs::write(docs.join(format!("pictures/beyond-{}.svg", plan.name)), figure)?;
         }
     }
-    for (name, text) in [("discreteness", sums::discreteness()?), ("accountants", sums::accountants()?)] {
+    for (name, text) in [("discreteness", sums::discreteness()?)] {
         if only.as_deref().is_some_and(|only| only != name) {
             continue;
         }

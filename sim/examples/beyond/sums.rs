@@ -75,24 +75,6 @@ pub fn discreteness() -> Outcome<String> {
     Ok(out)
 }
 
-/// ε by Rényi divergences where the exact composition of Gaussians says so much, and by how much more noise the first
-/// comes down to the second, for N agents at δ = N^−1.1.
-pub fn accountants() -> Outcome<String> {
-    let mut out = String::from(
-        "| N | ε, exact for Gaussians | ε at the same noise, Rényi | more noise for the same ε |\n|---|---|---|---|\n",
-    );
-    for agents in [50, 200, 1000] {
-        for epsilon in [7.05, 1.0] {
-            let case = Case { agents, ..Case::DEFAULT };
-            let exact = mu(&case, epsilon)?;
-            let told = renyi(exact, f64::from(agents).powf(-1.1))?;
-            let more = exact / mu(&Case { dropouts: Some(0.0), ..case }, epsilon)?;
-            out += &format!("| {agents} | {epsilon} | {told:.2} | × {more:.3} |\n");
-        }
-    }
-    Ok(out)
-}
-
 /// Bits of the modulus that N vectors of norm ≤ K and their noise need.
 pub fn modulus_bits(agents: u32, radius: u64, noise_std: f64) -> u32 {
     let largest = f64::from(agents) * radius as f64 + TAIL * noise_std;

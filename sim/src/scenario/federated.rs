@@ -3,6 +3,7 @@
 use serde::Serialize;
 use sordino_core::domain::{DIM_MAX, REGIONS_MAX};
 use sordino_core::federated::OwnDraw;
+use sordino_core::federated::shares::Trust;
 use sordino_core::math::Scalar;
 use sordino_core::privacy::{ClippingNorm, Event, NeighboringRelation, NoiseMultiplier};
 use sordino_core::schedule::Mixing;
@@ -178,6 +179,8 @@ keys! {
         weight_concentration: f64 [is 15.0] in number(0.0, 100.0);
         /// A release that would exceed this ε is refused (by a filter with the Rényi accountant, at `delta`).
         max_epsilon: Option<f64> [none 10.0] in number(1e-6, 1e6);
+        /// Who sees contributions: `one-server`, or none of two, each of which adds the whole noise: `dp-prior` and its variants.
+        trust: Option<Trust> [none "two-servers"];
     }
 }
 
@@ -195,6 +198,11 @@ impl PrivacyConfig {
     /// δ as a real federation of this many agents announces it: the largest that it may have where the scenario sets none.
     pub fn announced_delta(&self, agents: u32) -> f64 {
         if self.delta == usual_delta(agents) { served_delta(agents) } else { self.delta }
+    }
+
+    /// Who is trusted with contributions; one server unless the scenario says otherwise.
+    pub fn servers(&self) -> Trust {
+        self.trust.unwrap_or_default()
     }
 
     /// One release of the private methods other than the federated prior.
@@ -264,6 +272,7 @@ impl Scenario {
             return Err(Problem::no_name("federation.methods", name.name(), &all));
         }
         scenario.protects_somebody()?;
+        scenario.shares_what_can_be_shared()?;
         Ok(scenario)
     }
 
@@ -282,6 +291,22 @@ impl Scenario {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Refuses two servers for a private method whose server draws a secret sample, and where no method would use them.
+    fn shares_what_can_be_shared(&self) -> Result<(), Problem> {
+        let two = |method: &Method| self.of(*method).privacy.servers() == Trust::TwoServers;
+        let refused = |admissible| Err(Problem::value("privacy.trust", Trust::TwoServers, admissible));
+        if let Some(method) = self.private_methods().filter(two).find(|method| !method.is_prior()) {
+            let why =
+                "only releases of `dp-prior` and its variants, to which everybody contributes, are summed in shares";
+            return refused(format!("one-server with the private method `{method}`: {why}"));
+        }
+        let used = self.private_methods().any(|method| two(&method));
+        if !used && self.privacy.servers() == Trust::TwoServers {
+            return refused("one-server, or a method `dp-prior`: no other private method has shares".to_owned());
+        }
+        Ok(())
     }
 
     /// Cautions about the scenario's privacy, to be read before believing a result: a δ above .01, or above the 1/(10 N) of

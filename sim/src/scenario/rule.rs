@@ -347,5 +347,6 @@ pub(super) use names;
 
 names!(sordino_core::schedule::Mixing: "inverse-sqrt" "inverse");
 names!(sordino_core::federated::OwnDraw: "joint" "features");
+names!(sordino_core::federated::shares::Trust: "one-server" "two-servers");
 names!(sordino_core::local::Constants: "theorem" "order-wise");
 names!(sordino_core::kernel::Stationary: "squared-exponential" "matern-1/2" "matern-3/2" "matern-5/2");

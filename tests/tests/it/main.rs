@@ -29,6 +29,8 @@ mod release_kills;
 mod replace;
 mod resets;
 mod samplers;
+mod share_kills;
+mod shares;
 mod small_frames;
 mod tidy;
 mod tight_accountant;

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::super::config::{enrolled, grid};
+use super::super::shares::Trust;
 use super::constant::Constant;
 use crate::parameter::{ConfigError, check, checked, whole};
 
@@ -32,11 +33,14 @@ pub struct Parameters {
     pub grid_exponent: u32,
     /// What is known of the constant that values are around.
     pub constant: Constant,
+    /// Who is trusted with contributions: it decides whose noise a release has.
+    pub trust: Trust,
 }
 
-/// [`Parameters`] as they are stored and sent. The constant is the highest bit of `designs`, 0 where it is known: those
-/// have the bytes, and the digests, that they had before there was a choice; and a program that knows of none refuses
-/// the others, whose number of designs is beyond its range, where it would misread a field that it does not have.
+/// [`Parameters`] as they are stored and sent. The constant is the highest bit of `designs`, 0 where it is known, and trust
+/// the one below, 0 for one server: those have the bytes, and the digests, that they had before there was a choice; and a
+/// program that knows of none refuses the others, whose number of designs is beyond its range, where it would misread a
+/// field that it does not have.
 #[derive(Serialize, Deserialize)]
 #[serde(rename = "Parameters")]
 struct Stored {
@@ -53,6 +57,8 @@ struct Stored {
 
 /// The bit of `designs` that says that the constant is projected out.
 const PROJECTED: u32 = 1 << 31;
+/// The bit of `designs` that says that there are two servers.
+const TWO_SERVERS: u32 = 1 << 30;
 
 impl From<Parameters> for Stored {
     fn from(p: Parameters) -> Self {
@@ -60,11 +66,15 @@ impl From<Parameters> for Stored {
             Constant::Known => 0,
             Constant::Projected => PROJECTED,
         };
+        let trust = match p.trust {
+            Trust::OneServer => 0,
+            Trust::TwoServers => TWO_SERVERS,
+        };
         Stored {
             agents: p.agents,
             feature_count: p.feature_count,
             initial_points: p.initial_points,
-            designs: p.designs | constant,
+            designs: p.designs | constant | trust,
             noise_variance: p.noise_variance,
             clip_weight: p.clip_weight,
             clip_mean: p.clip_mean,
@@ -77,17 +87,19 @@ impl From<Parameters> for Stored {
 impl From<Stored> for Parameters {
     fn from(p: Stored) -> Self {
         let constant = if p.designs & PROJECTED == 0 { Constant::Known } else { Constant::Projected };
+        let trust = if p.designs & TWO_SERVERS == 0 { Trust::OneServer } else { Trust::TwoServers };
         Parameters {
             agents: p.agents,
             feature_count: p.feature_count,
             initial_points: p.initial_points,
-            designs: p.designs & !PROJECTED,
+            designs: p.designs & !(PROJECTED | TWO_SERVERS),
             noise_variance: p.noise_variance,
             clip_weight: p.clip_weight,
             clip_mean: p.clip_mean,
             clip_std: p.clip_std,
             grid_exponent: p.grid_exponent,
             constant,
+            trust,
         }
     }
 }
@@ -106,6 +118,7 @@ impl Parameters {
             clip_std: 0.2,
             grid_exponent: 20,
             constant: Constant::Known,
+            trust: Trust::OneServer,
         }
     }
 
@@ -180,14 +193,16 @@ mod tests {
         let expected: heapless::Vec<u8, 128> =
             postcard::to_slice(&before, &mut buffer).unwrap().iter().copied().collect();
         assert_eq!(*postcard::to_slice(&usual, &mut buffer).unwrap(), expected[..]);
-        for parameters in [usual, projected] {
+        let shared = Parameters { trust: Trust::TwoServers, ..usual };
+        for parameters in [usual, projected, shared, Parameters { trust: Trust::TwoServers, ..projected }] {
             let config = Config::new(parameters).unwrap();
             let bytes = postcard::to_slice(&config, &mut buffer).unwrap();
             assert_eq!((*bytes == expected[..], postcard::from_bytes(bytes)), (parameters == usual, Ok(config)));
         }
         // A number of designs that no configuration has is refused with the bit and without it.
-        for constant in [Constant::Known, Constant::Projected] {
-            let many = Parameters { designs: 70_000, constant, ..usual };
+        let both = [Trust::OneServer, Trust::TwoServers];
+        for (constant, trust) in [Constant::Known, Constant::Projected].into_iter().zip(both) {
+            let many = Parameters { designs: 70_000, constant, trust, ..usual };
             let bytes = postcard::to_slice(&many, &mut buffer).unwrap();
             assert!(postcard::from_bytes::<Config>(bytes).is_err() && Config::new(many).is_err());
         }

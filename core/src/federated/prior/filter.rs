@@ -6,6 +6,7 @@
 
 use core::fmt;
 
+use super::super::encoding::Encoding;
 use super::super::errors::ServerError;
 use super::super::estimator::Estimator;
 use super::error::{PriorError, exactly};

@@ -31,11 +31,6 @@ impl JointVectors {
         let numbers = [terms.ridge.to_f64(), terms.clip_radius.to_f64(), noise_multiplier];
         Ok(JointVectors { config: *config, numbers, mechanism, encoder: mechanism.encoder()? })
     }
-
-    /// Standard deviation of the noise on every released number, as the server states it.
-    pub(super) fn noise_std(&self) -> f64 {
-        self.mechanism.grid().noise_std(self.mechanism.l2_sensitivity())
-    }
 }
 
 impl sealed::Sealed for JointVectors {}
@@ -63,6 +58,10 @@ impl Encoding for JointVectors {
 
     fn l2_sensitivity(&self) -> f64 {
         self.mechanism.l2_sensitivity()
+    }
+
+    fn noises(&self) -> u32 {
+        self.config.parameters().trust.noises()
     }
 
     fn add_if<T: Scalar>(

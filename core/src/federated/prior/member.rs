@@ -303,8 +303,7 @@ impl<'a, T: Scalar> Member<'a, T> {
             filter.prepare(index)?;
         }
         let encoding = filter.encoding(index)?.ok_or(PriorError::NotPrepared)?;
-        let mechanism = encoding.mechanism().ok_or(PriorError::NotPrepared)?;
-        filter.learn(index, sums, mechanism.noise_std(encoding.l2_sensitivity()))?;
+        filter.learn(index, sums, encoding.noise_std())?;
         let (heterogeneity, clip_factor) = (posterior.heterogeneity(), posterior.clip_factor());
         (self.state.heterogeneity, self.state.clip_factor) = (heterogeneity, clip_factor);
         self.state.prepared = Prepared(None);

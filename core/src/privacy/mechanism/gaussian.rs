@@ -396,6 +396,28 @@ impl GridGaussian {
         Ok(Release::new(out, self.event()))
     }
 
+    /// Adds the noise to sums modulo 2⁶⁴, of which a lower power of two may be all that is meant. The pool is spent and holds
+    /// zeros.
+    ///
+    /// **Privacy**: residues are a function of the noised integers, so what holds for those holds here. The sums may be shares
+    /// of the parties' sums: see [`crate::federated::shares`].
+    ///
+    /// **Errors**: [`GaussianError::Length`], [`GaussianError::OtherNoise`]; the sums are as before.
+    pub fn release_modulo<P: Provenance>(
+        &self,
+        sums: &mut [u64],
+        noise: NoisePool<'_, P>,
+    ) -> Result<(), GaussianError> {
+        if sums.len() != noise.len() {
+            return Err(GaussianError::Length { sums: sums.len(), other: noise.len() });
+        }
+        if noise.grid_exponent != self.grid_exponent {
+            return Err(GaussianError::OtherNoise { drawn: noise.grid_exponent, expected: self.grid_exponent });
+        }
+        sums.iter_mut().zip(noise.noise.iter()).for_each(|(sum, noise)| *sum = sum.wrapping_add(*noise as u64));
+        Ok(())
+    }
+
     /// C/(K·q): what one grid unit is worth in the released vector.
     pub fn decode_unit(&self, l2_sensitivity: f64) -> Result<f64, GaussianError> {
         let unit = l2_sensitivity / (self.radius as f64 * self.sampling_probability().value());

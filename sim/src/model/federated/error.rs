@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use sordino_core::domain::DomainError;
 use sordino_core::features::FeatureError;
 use sordino_core::federated::prior::agent::AgentError as PriorAgentError;
+use sordino_core::federated::shares::ShareError;
 use sordino_core::federated::{AgentError, ConfigError, PublicError, ServerError};
 use sordino_core::kernel::KernelError;
 use sordino_core::privacy::SourceKind;
@@ -67,6 +68,9 @@ pub enum DriverError {
     /// The server refused.
     #[error(transparent)]
     Server(#[from] ServerError),
+    /// The helper of two servers refused, or its leader.
+    #[error(transparent)]
+    Share(#[from] ShareError),
     /// An agent of a federated prior refused.
     #[error(transparent)]
     PriorAgent(#[from] PriorAgentError),

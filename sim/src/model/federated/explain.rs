@@ -1,5 +1,6 @@
 //! Who is protected from whom in a scenario of the trust model `federated`.
 
+use sordino_core::federated::shares::Trust;
 use sordino_core::privacy::Event;
 use sordino_core::privacy::accountant::{Accountant, AccountantError, MomentsAccountant, PldAccountant, RdpAccountant};
 
@@ -56,7 +57,23 @@ fn protected(scenario: &Scenario, private: &str) -> Vec<String> {
              from every reader of the server's broadcasts, whatever else they know.",
             scenario.federation.agents
         ));
-        said.push("Not from the server: it sees the vectors of agents and is trusted.".into());
+        let of = |two: bool| -> Vec<Method> {
+            let private = scenario.methods().filter(|method| method.guarantee() == Guarantee::DifferentialPrivacy);
+            private.filter(|method| (scenario.of(*method).privacy.servers() == Trust::TwoServers) == two).collect()
+        };
+        let (one, two) = (of(false), of(true));
+        if two.is_empty() {
+            said.push("Not from the server: it sees the vectors of agents and is trusted.".into());
+        } else {
+            said.push(format!(
+                "With {}, two servers: from each of them too, the leader and the helper, at the same loss, as long as the other \
+                 one is honest and the helper reads no traffic of agents. From both together nobody is protected.",
+                joined(&two)
+            ));
+            if !one.is_empty() {
+                said.push(format!("With {}: not from the server, which sees the vectors.", joined(&one)));
+            }
+        }
     }
     let (open, alone) = (names(scenario, Guarantee::None), names(scenario, Guarantee::NothingReleased));
     if !open.is_empty() {
@@ -156,6 +173,13 @@ fn cost(scenario: &Scenario) -> Result<Vec<String>, AccountantError> {
             ));
         }
         said.push(between(&names, &event, count, p.delta)?);
+        if scenario.of(method).privacy.servers() == Trust::TwoServers {
+            said.push(format!(
+                "{names}: the price of two servers at this ε is noise: each adds all of it, and readers see a standard deviation \
+                 {} times that of one.",
+                significant(f64::from(Trust::TwoServers.noises()).sqrt(), 3)
+            ));
+        }
     }
     said.extend(scenario.cautions().into_iter().map(|caution| format!("{caution}.")));
     said.push("One loss for each method alone: who publishes several pays for each.".to_owned());

@@ -23,6 +23,12 @@ pub enum Defect {
     /// The radius C of a federated prior's release is the norm of the longest innovation in that same release: the
     /// audited agent's if it is present, and this fraction of it if it is absent.
     PrivateRadius(f64),
+    /// The helper of two servers draws next to no noise.
+    HelperWithoutNoise,
+    /// The helper answers about two sets in one epoch.
+    TwoAnswers,
+    /// An agent hides two vectors under one mask.
+    MaskUsedTwice,
     /// The reward spans this many times the claimed sensitivity (a local report).
     SensitivityFactor(f64),
     /// The reward is not clamped and is this many times the bound (a local report).

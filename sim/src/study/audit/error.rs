@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::ops::Range;
 
+use sordino_core::federated::shares::ShareError;
 use sordino_core::federated::{ConfigError, ServerError};
 use sordino_core::local::ReporterError;
 use sordino_core::privacy::accountant::AccountantError;
@@ -72,6 +73,9 @@ pub enum RunError {
     /// The server refused an input, a share, a partial or a release.
     #[error("the server refused: {0}")]
     Server(#[from] ServerError),
+    /// One of two servers refused, or an agent of theirs.
+    #[error(transparent)]
+    Share(#[from] ShareError),
     /// The reporter refused.
     #[error("the reporter refused: {0}")]
     Reporter(#[from] ReporterError),

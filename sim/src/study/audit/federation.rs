@@ -246,7 +246,10 @@ pub(super) fn config(audit: &GaussianAudit, defect: Defect) -> Result<Config, Au
         other @ (Defect::SensitivityFactor(_)
         | Defect::NoClamp(_)
         | Defect::ClipCoordinateLeftOut
-        | Defect::PrivateRadius(_)) => return Err(AuditError::NoSuchControl(other)),
+        | Defect::PrivateRadius(_)
+        | Defect::HelperWithoutNoise
+        | Defect::TwoAnswers
+        | Defect::MaskUsedTwice) => return Err(AuditError::NoSuchControl(other)),
     }
     let Ok(regions) = Regions::new(&[REGIONS as u32]) else {
         let (field, value) = ("regions", REGIONS as f64);

@@ -5,6 +5,7 @@
 //! | `federation` | the sampled Gaussian: a server, collectors, partials, receipts, and one agent that is present or absent |
 //! | `prior` | the releases of a federated prior: a server, collectors, and one joint vector that is present or absent |
 //! | `vote` | the one release of a vote |
+//! | `shares` | one release of two servers, seen by the leader or by the helper |
 //! | `unsampled` | what audits of releases that everybody is in have in common |
 //! | `local` | one local report: a reporter with one reward or the other |
 //! | `ledger` | the ledger of an audit, which pays only for what is claimed |
@@ -41,6 +42,7 @@ mod local;
 mod outcome;
 mod prior;
 mod release;
+mod shares;
 mod unsampled;
 mod vote;
 mod workers;
@@ -60,6 +62,7 @@ pub use error::{AuditError, RunError};
 pub use local::LocalAudit;
 pub use outcome::{EPSILONS, Line, Report};
 pub use prior::PriorAudit;
+pub use shares::{Auditor, SharesAudit};
 pub use vote::VoteAudit;
 pub use workers::RUNS_MIN;
 

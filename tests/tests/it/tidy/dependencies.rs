@@ -4,8 +4,8 @@ use std::process::Command;
 
 use super::source::{root, sources};
 
-/// `cargo run --release` on a fresh clone builds at most this many crates.
-const CRATES_MAX: usize = 117;
+/// `cargo run --release` on a fresh clone builds at most this many crates; 13 of them are X25519, HKDF and ChaCha20.
+const CRATES_MAX: usize = 130;
 
 /// Lines of `cargo tree -e features`: no `std` of a crate that would then compute with the system's library.
 fn check_features(tree: &str, crates: &[&str], banned: &[&str]) -> Vec<String> {

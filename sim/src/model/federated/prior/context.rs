@@ -10,6 +10,7 @@ use sordino_core::federated::prior::{
     Behaviour, Config, Model, Parameters, Plan, PriorError, PriorProtocol, Public, Tables, draw_designs, gram,
     nystrom_rows, nystrom_scratch_len,
 };
+use sordino_core::federated::shares::Trust;
 use sordino_core::kernel::StationaryKernel;
 use sordino_core::math::Scalar;
 use sordino_core::random::RunSeed;
@@ -41,7 +42,10 @@ pub fn protocol(
     let Some(prior) = &scenario.prior else { return Ok(None) };
     let (federation, surrogate, parts) = (&scenario.federation, &scenario.surrogate, method.parts());
     let (agents, points, m) = (federation.agents, federation.initial_points, (landmarks.len() / dim) as u32);
-    let usual = Parameters::usual(agents, m, points, surrogate.noise_variance);
+    let private = method.guarantee() == Guarantee::DifferentialPrivacy;
+    // Noise that protects nobody is one server's.
+    let trust = if private { scenario.privacy.servers() } else { Trust::OneServer };
+    let usual = Parameters { trust, ..Parameters::usual(agents, m, points, surrogate.noise_variance) };
     let mut protocol = PriorProtocol {
         config: Config::new(Parameters { grid_exponent: scenario.privacy.grid_exponent, ..usual })?,
         rounds: federation.rounds,
@@ -58,7 +62,7 @@ pub fn protocol(
         draw_seed,
         behaviour: Behaviour { follows_draws: parts.follows_draws, own_model: parts.own_model, signal: parts.signal },
     };
-    if method.guarantee() != Guarantee::DifferentialPrivacy {
+    if !private {
         protocol.noise_multipliers.fill(UNPROTECTED);
     }
     Ok(Some(protocol))

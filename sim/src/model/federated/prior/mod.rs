@@ -11,5 +11,6 @@
 //! with terms that depend on the previous one: terms out, joint vectors in, charge, noise, posterior.
 
 pub mod context;
+mod helper;
 pub mod server;
 pub mod shard;

@@ -17,36 +17,46 @@ use super::super::fabric::Partial;
 use super::super::host;
 use super::super::run::{Federated, Released};
 use super::context::PriorContext;
+use super::helper::Helper;
 use super::shard::{CommonDraw, Last, PriorOrder};
 use crate::progress::Stage;
 use crate::scenario::Guarantee;
 
-/// The server of one simulated federated prior.
-type Host<T> = ServerHost<T, SimulatedSources, Ledger, Population<T, Arc<PriorContext<T>>>>;
+/// The server of one simulated federated prior: alone, or the leader of two.
+pub type Host<T> = ServerHost<T, SimulatedSources, Ledger, Population<T, Arc<PriorContext<T>>>>;
+
+/// The server, and the helper that it leads if there are two.
+pub struct Servers<T: Scalar> {
+    leader: Host<T>,
+    helper: Option<Helper>,
+}
 
 impl<T: Scalar> Federated for PriorContext<T> {
-    type Server = Host<T>;
+    type Server = Servers<T>;
     type Stored = StoredServer<ServerState, StoredPosterior>;
 
-    fn server(self: &Arc<Self>, path: Option<&Path>, stored: Option<Self::Stored>) -> Result<Host<T>, DriverError> {
+    fn server(self: &Arc<Self>, path: Option<&Path>, stored: Option<Self::Stored>) -> Result<Servers<T>, DriverError> {
         let (sources, ledger) = (SimulatedSources::new(self.base.run.seed), host::ledger(&self.base, path)?);
         let mut population = Population::new(self.clone(), self.plan()).map_err(ServerError::from)?;
         // A checkpoint holds the posterior, not the sums that led to it.
         if stored.is_none() {
             population = population.that_sends_sums();
         }
-        Ok(ServerHost::new(population, sources, ledger, stored.map(|stored| (stored, &[][..])))?)
+        let leader = ServerHost::new(population, sources, ledger, stored.map(|stored| (stored, &[][..])))?;
+        Ok(Servers { leader, helper: Helper::of(self, path)? })
     }
 
-    fn releases_after(&self, server: &Host<T>, round: u32) -> bool {
-        next_round(server) == Some(round)
+    fn releases_after(&self, server: &Servers<T>, round: u32) -> bool {
+        next_round(&server.leader) == Some(round)
     }
 
-    fn query(&self, server: &mut Host<T>, round: u32) -> Result<PriorOrder<T>, DriverError> {
+    fn query(&self, server: &mut Servers<T>, round: u32) -> Result<PriorOrder<T>, DriverError> {
+        let server = &server.leader;
         Ok(PriorOrder::Query { round, draw: draw(self, server, round)?, last: last(server) })
     }
 
-    fn contribute(&self, server: &mut Host<T>, round: u32) -> Result<Option<PriorOrder<T>>, DriverError> {
+    fn contribute(&self, server: &mut Servers<T>, round: u32) -> Result<Option<PriorOrder<T>>, DriverError> {
+        let server = &mut server.leader;
         // Opening the next release is the end of the last.
         let last = last(server);
         while next_round(server) == Some(round) {
@@ -68,30 +78,43 @@ impl<T: Scalar> Federated for PriorContext<T> {
     /// Nothing comes with the answers to a query: releases have orders of their own.
     fn close<'s>(
         &self,
-        server: &'s mut Host<T>,
+        server: &'s mut Servers<T>,
         _: u32,
         partials: &mut [Partial],
     ) -> Result<Released<'s, T>, DriverError> {
+        let Servers { leader: server, helper } = server;
         if server.state().phase() != ServerPhase::Collecting {
             return Ok(None);
         }
         host::merge(server, partials)?;
+        if let Some(helper) = helper {
+            helper.answer(server, self)?;
+        }
         let counters = server.close()?;
         Ok(server.broadcast().map(|released| (released, counters)))
     }
 
-    fn store(&self, server: &mut Host<T>) -> Result<impl Serialize, DriverError> {
-        Ok(server.store()?)
+    fn store(&self, server: &mut Servers<T>) -> Result<impl Serialize, DriverError> {
+        server.sync_helper()?;
+        Ok(server.leader.store()?)
     }
 
-    fn spent(&self, server: &Host<T>) -> Stage {
+    fn spent(&self, server: &Servers<T>) -> Stage {
+        let server = &server.leader;
         let private = self.base.method.guarantee() == Guarantee::DifferentialPrivacy;
         let releases = if private { server.state().releases() } else { 0 };
         host::spent(&self.base, server.ledger(), releases)
     }
 
-    fn sync(&self, server: &mut Host<T>) -> Result<(), DriverError> {
-        Ok(server.sync()?)
+    fn sync(&self, server: &mut Servers<T>) -> Result<(), DriverError> {
+        server.sync_helper()?;
+        Ok(server.leader.sync()?)
+    }
+}
+
+impl<T: Scalar> Servers<T> {
+    fn sync_helper(&mut self) -> Result<(), DriverError> {
+        self.helper.as_mut().map_or(Ok(()), Helper::sync)
     }
 }
 

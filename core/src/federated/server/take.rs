@@ -1,0 +1,32 @@
+//! What the leader of two servers sums: opened shares, with the noise of the helper in them.
+
+use super::{Encoding, Server};
+use crate::federated::errors::ServerError;
+use crate::federated::estimator::Estimator;
+use crate::federated::shares::Opened;
+use crate::math::Scalar;
+use crate::privacy::encode::EncodeError;
+
+impl<T: Scalar, M: Estimator<T>> Server<'_, T, M> {
+    /// Adds what a leader opened of two servers' shares ([`crate::federated::shares`]), with the helper's noise in it.
+    ///
+    /// **Errors**: [`ServerError::UnexpectedInput`] unless collecting; [`ServerError::Answers`] for one too many;
+    /// [`ServerError::Partial`] for another broadcast, for a wrong length or too many agents, and for numbers that their
+    /// agents cannot have sent, noise included: a mask is wrong, or an agent lied. Nothing changed then.
+    pub fn take(&mut self, opened: Opened<'_>) -> Result<(), ServerError> {
+        let (opening, encoding) = self.collecting("take")?;
+        let (broadcast, answers) = (opening.broadcast, self.state.answers + 1);
+        if answers >= encoding.noises() {
+            return Err(ServerError::Answers { broadcast, found: answers, expected: encoding.noises() - 1 });
+        }
+        let left = encoding.agents().saturating_sub(self.state.counters.received);
+        opened.judge(broadcast, left, encoding)?;
+        if self.storage.sums.iter().zip(opened.sums()).any(|(sum, more)| sum.checked_add(*more).is_none()) {
+            return Err(EncodeError::SumOverflow.into());
+        }
+        self.storage.sums.iter_mut().zip(opened.sums()).for_each(|(sum, more)| *sum += more);
+        self.state.counters.received += opened.agents();
+        self.state.answers = answers;
+        Ok(())
+    }
+}
