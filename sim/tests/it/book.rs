@@ -68,8 +68,9 @@ fn the_shell_of_the_data_scientists_chapter_ends_with_a_search_that_began_with_t
     let [_, label, found] = &said[..] else { panic!("{} commands", said.len()) };
     assert!(label.contains("60, in 2 releases") && label.contains("wards"), "{label}");
     assert!(found.contains("sgd"), "{found}");
-    let best = std::fs::read_dir(folder.join("sordino-search")).map_or(0, Iterator::count);
-    assert!(best > 0, "the search left no folder:\n{found}");
+    let history = std::fs::read_to_string(folder.join("sordino-optimize/history.csv")).unwrap();
+    assert_eq!(history.lines().count(), 31, "{history}");
+    assert!(folder.join("sordino-optimize/best.json").is_file());
 }
 
 /// A text for as long as the test runs.
