@@ -14,7 +14,9 @@ use sordino_sim::report::palette;
 /// Every drawing: its path in the repository and its text.
 pub fn all() -> Vec<(&'static str, String)> {
     vec![
+        ("docs/pictures/campaign.svg", lanes::campaign()),
         ("docs/pictures/epsilon.svg", meaning::draw()),
+        ("docs/pictures/file.svg", lanes::file()),
         ("docs/pictures/floors.svg", floors::draw()),
         ("docs/pictures/observation.svg", lanes::observation()),
         ("docs/pictures/round.svg", lanes::round()),
