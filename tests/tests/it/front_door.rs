@@ -143,3 +143,24 @@ fn links_of_readme_book_and_documents_lead_somewhere() {
     assert_eq!(broken(&page, wrong).len(), 2, "{:?}", broken(&page, wrong));
     assert_eq!(anchor("## A real federation: who sees what"), "a-real-federation-who-sees-what");
 }
+
+/// The version of a line that begins with `key`, without quotation marks.
+fn version(text: &str, key: &str) -> Option<String> {
+    let line = text.lines().find_map(|line| line.strip_prefix(key))?;
+    Some(line.trim().trim_matches('"').to_owned())
+}
+
+#[test]
+fn what_is_cited_and_released_is_this_version() {
+    let manifest = version(&read(&root().join("Cargo.toml")), "version = ").unwrap();
+    assert_eq!(version(&read(&root().join("CITATION.cff")), "version:"), Some(manifest.clone()));
+    assert_eq!(version(&read(&root().join("python/Cargo.toml")), "version = "), Some(manifest));
+    // Each package after those it needs, in the workflow as in the page.
+    let packages = "-p sordino-core -p sordino-host -p sordino-sim -p sordino-net";
+    for path in [".github/workflows/release.yml", "docs/releasing.md"] {
+        assert!(read(&root().join(path)).contains(packages), "{path}");
+    }
+    // Negative control.
+    assert_eq!(version("x = 1\nversion: \"0.2.0\"\n", "version:"), Some("0.2.0".to_owned()));
+    assert_eq!(version("x = 1\n", "version:"), None);
+}
