@@ -1,4 +1,4 @@
-//! Writes the drawings of ARCHITECTURE.md and README.md.
+//! Writes the drawings of ARCHITECTURE.md, README.md and the book.
 
 fn main() -> std::io::Result<()> {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");

@@ -150,7 +150,7 @@ pub fn kernel<T: Scalar>(case: &Value) -> StationaryKernel<T> {
 #[cfg(doctest)]
 pub struct Readme;
 
-/// The book's Rust as well.
+/// The book's Rust as well; `tests/it/front_door.rs` looks that no other chapter has any.
 #[doc = include_str!("../../docs/book/src/embedding.md")]
 #[cfg(doctest)]
 pub struct Book;

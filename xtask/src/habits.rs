@@ -10,6 +10,14 @@ use crate::tools;
 
 /// The typo checker, a wheel with a binary.
 const TYPOS: &str = "typos==1.52.0";
+/// The checker of files that have a published schema. It brings the schemas along and asks nobody.
+const SCHEMAS: &str = "check-jsonschema==0.39.0";
+/// Files with a schema: those with this ending in a folder, or one file.
+const TYPED: [(&str, &str); 3] = [
+    ("vendor.github-workflows", ".github/workflows"),
+    ("custom.github-workflows-require-timeout", ".github/workflows"),
+    ("vendor.citation-file-format", "CITATION.cff"),
+];
 /// The licence checker, and what it is built with.
 const DENY: (&str, &[&str]) = ("cargo-deny", &[]);
 /// What makes a book of `docs/book`; without its server and its search.
@@ -36,6 +44,7 @@ const PUBLIC: [&str; 4] = ["sordino-core", "sordino-host", "sordino-sim", "sordi
 /// Runs all of these steps.
 pub fn run(report: &mut Report) {
     report.step("spelling", spelling);
+    report.step("workflows and citation", typed);
     report.step("licences and sources", licences);
     report.step("packages", packages);
     report.step("book", book);
@@ -45,6 +54,23 @@ fn spelling() -> Result<String, String> {
     let typos = tools::python(&[TYPOS])?.join("typos");
     process::run(Command::new(&typos).args(["--format", "brief"]).current_dir(root()))?;
     Ok(TYPOS.to_owned())
+}
+
+/// Workflows and the citation are what their schemas admit. Whether a workflow works is seen where it runs.
+fn typed() -> Result<String, String> {
+    let checker = tools::python(&[SCHEMAS])?.join("check-jsonschema");
+    let mut count = 0;
+    for (schema, place) in TYPED {
+        let place = root().join(place);
+        let files = match std::fs::read_dir(&place) {
+            Ok(entries) => entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>(),
+            Err(_) => Ok(vec![place.clone()]),
+        };
+        let files = files.map_err(|error| format!("{}: {error}", place.display()))?;
+        count += files.len();
+        process::run(Command::new(&checker).args(["--builtin-schema", schema]).args(files).current_dir(root()))?;
+    }
+    Ok(format!("{SCHEMAS}, {count} checks"))
 }
 
 /// `cargo deny` for licences, bans and sources. Advisories are left out: their list is fetched from GitHub, and a check

@@ -6,7 +6,7 @@ use sordino_core::random::{Party, Purpose, RunSeed, Stream};
 use crate::space::read::Design;
 use crate::space::{Goal, Parameter, Point, Space, SpaceFile, Values};
 
-/// A space file with every key there is: what help and README show.
+/// A space file with every key there is: what help and the book show.
 pub const EXAMPLE: &str = "\
 design = \"random\"          # or \"grid\": all combinations of points
 candidates = 24            # random: how many, 1 to 100000; each is a run of the command

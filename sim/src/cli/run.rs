@@ -130,9 +130,9 @@ pub fn scenario_text(name: &str) -> Result<(String, String), CliError> {
 /// **Errors**: a name that is not a method's.
 pub fn one_method(scenario: &Scenario, name: Option<&str>) -> Result<(Scenario, Method), CliError> {
     let method = match (name, scenario.federation.methods.as_slice()) {
-        (Some(name), _) => scenario
-            .method(MethodName::new(name))
-            .ok_or_else(|| CliError::input(format!("--method {name}: no such method; the README names them")))?,
+        (Some(name), _) => scenario.method(MethodName::new(name)).ok_or_else(|| {
+            CliError::input(format!("--method {name}: no such method; the book names them (researcher.md)"))
+        })?,
         (None, [only]) => scenario.method(*only).unwrap_or(method::DP_FTS_DE),
         (None, _) => method::DP_FTS_DE,
     };

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::util::{command, done, json, refused, said, scratch, sordino, text, with};
 
-/// A Python function, as the README shows it; it writes down every start and every question.
+/// A Python function, as the book shows it; it writes down every start and every question.
 const PROGRAM: &str = r#"
 import json, sys, time, os
 open("starts.txt", "a").write("start\n")

@@ -5,11 +5,11 @@ use std::path::Path;
 
 use crate::util::{done, json, printed, scratch, text};
 
-/// The scenario of README's block `kind = "table"`.
-fn readme() -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
-    let readme = std::fs::read_to_string(path).unwrap();
-    let blocks = readme.split("```toml\n").skip(1).filter_map(|block| block.split("```").next());
+/// The scenario of the book's block `kind = "table"`.
+fn book() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/book/src/scenarios.md");
+    let chapter = std::fs::read_to_string(path).unwrap();
+    let blocks = chapter.split("```toml\n").skip(1).filter_map(|block| block.split("```").next());
     blocks.filter(|block| block.contains("kind = \"table\"")).collect::<String>()
 }
 
@@ -45,12 +45,12 @@ fn regrets(summary: &serde_json::Value) -> [f64; 2] {
     })
 }
 
-/// README's block on RMSEs about 70 and on accuracies in per cent: it was worse than random without a word. The warning is
+/// The book's block on RMSEs about 70 and on accuracies in per cent: it was worse than random without a word. The warning is
 /// everywhere, and with what it proposes `dp-prior` is far better than random.
 #[test]
-fn mended3_readmes_table_of_rmses_or_of_per_cent_is_warned_of_and_what_is_proposed_works() {
+fn mended3_the_books_table_of_rmses_or_of_per_cent_is_warned_of_and_what_is_proposed_works() {
     let folder = scratch("doubts");
-    std::fs::write(folder.join("t.toml"), readme()).unwrap();
+    std::fs::write(folder.join("t.toml"), book()).unwrap();
     let common = ["run", "t.toml", "--runs", "2", "--set", "federation.methods=[\"random\", \"dp-prior\"]"];
     for (name, goal, base, scale) in [("rmse", "minimize", 78.0, -12.0), ("percent", "maximize", 70.0, 15.0)] {
         std::fs::write(folder.join("v.csv"), table(base, scale)).unwrap();
@@ -93,7 +93,7 @@ fn mended3_readmes_table_of_rmses_or_of_per_cent_is_warned_of_and_what_is_propos
 #[test]
 fn mended3_programs_and_merged_parts_are_warned_of_as_well() {
     let folder = scratch("doubts-parts");
-    let scenario = readme().replace("kind = \"table\"", "kind = \"table\"\n").replace("rounds = 20", "rounds = 2");
+    let scenario = book().replace("kind = \"table\"", "kind = \"table\"\n").replace("rounds = 20", "rounds = 2");
     std::fs::write(folder.join("t.toml"), &scenario).unwrap();
     std::fs::write(folder.join("v.csv"), table(78.0, -12.0)).unwrap();
     let common = ["run", "t.toml", "--runs", "2", "--set", "federation.methods=[\"ts\"]", "--data", "v.csv", "--out"];

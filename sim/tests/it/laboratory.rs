@@ -146,10 +146,10 @@ fn a_sweep_that_every_method_follows_says_nothing_of_keeping() {
 
 /// The lines for the `Cargo.toml` of an outside crate name packages and features that are there.
 #[test]
-fn the_readme_says_what_an_outside_crate_depends_on() {
+fn the_book_says_what_an_outside_crate_depends_on() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let readme = read(&root.join("README.md"));
-    let fences = readme.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    let chapter = read(&root.join("docs/book/src/scenarios.md"));
+    let fences = chapter.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap());
     let lines = fences.into_iter().find(|text| text.contains("sordino-sim = {")).expect("a fence for Cargo.toml");
     let found: toml::Table = lines.parse().unwrap();
     let dependencies = found["dependencies"].as_table().unwrap();

@@ -1,6 +1,7 @@
 //! The integration tests of the simulator, in one program: `util` starts `sordino`.
 
 mod bad_input;
+mod book;
 mod cli;
 mod command;
 mod compare;

@@ -482,7 +482,8 @@ fn mended_the_space_file_of_the_help_works() {
     std::fs::write(case.folder.join("space.toml"), example).unwrap();
     let output = case.released("test -n \"$SORDINO_LEARNING_RATE$SORDINO_KERNEL\" && echo 1", &["--epsilon", "1"]);
     assert!(said(&output).contains("24 of 24 candidates evaluated"));
-    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md")).unwrap();
-    assert!(readme.contains(sordino_host::tune::space::EXAMPLE), "README shows another space file");
-    assert!(readme.contains("Training data must be public or disjoint"));
+    let book = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/book/src/output.md");
+    let chapter = std::fs::read_to_string(book).unwrap();
+    assert!(chapter.contains(sordino_host::tune::space::EXAMPLE), "the book shows another space file");
+    assert!(chapter.contains("Training data must be public or disjoint"));
 }

@@ -61,6 +61,36 @@ pub fn round() -> String {
     draw("One round of a private release", &["each agent", "server", "ledger"], &steps)
 }
 
+/// A campaign from the first command to the promise.
+pub fn campaign() -> String {
+    let steps = [
+        Step(0, "serve: fixes points, rounds, δ and the largest ε, and prints ε at δ and at 1e-5", Public),
+        Step(0, "invite: a line for each site, with an address, keys and a token that works once", Secret),
+        Step(1, "join: reads the terms, agrees to an ε of its own, or ends", Public),
+        Step(1, "measures: your command prints a value, which stays here", Secret),
+        Step(1, "summarises what it learned in a clipped vector, for the server alone", Secret),
+        Step(0, "adds up the vectors, charges the ledger, adds noise", Secret),
+        Step(0, "publishes the noisy sum, round after round", Public),
+        Step(1, "chooses its next point, and keeps the best one in best.json", Secret),
+        Step(0, "promise: what it cost, signed", Public),
+        Step(2, "verify checks the signature; replay recomputes broadcasts, charges and ε", Public),
+    ];
+    draw("A campaign", &["server", "each site", "who checks"], &steps)
+}
+
+/// A prior file from the studies to a newcomer.
+pub fn file() -> String {
+    let steps = [
+        Step(0, "tried ten points or so, in a unit of its own", Secret),
+        Step(1, "standardises each study, and cuts what it contributes to a length known to all", Secret),
+        Step(1, "charges the ledger, then adds noise to the sums", Secret),
+        Step(1, "writes the file: what the studies have in common, and a label with both ε and δ", Public),
+        Step(2, "reads the label, and trusts the file as far as its self-test and its own values allow", Public),
+        Step(2, "searches, and tells no one", Secret),
+    ];
+    draw("A prior file", &["each study", "publisher", "each newcomer"], &steps)
+}
+
 fn draw(title: &str, lanes: &[&str], steps: &[Step]) -> String {
     let total = EDGE * 2.0 + WIDTH * lanes.len() as f64;
     let middle = |lane: usize| EDGE + WIDTH * (lane as f64 + 0.5);

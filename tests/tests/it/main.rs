@@ -9,6 +9,7 @@ mod engines;
 mod epsilon;
 mod federated;
 mod firmware;
+mod front_door;
 mod fts_server;
 mod fuzz;
 mod local;
