@@ -18,8 +18,10 @@
 //! | [`shares`] | two servers that do not collude: what a leader asks, what a helper answers once |
 //! | [`prior`] | files of what others learned: made of studies, read by a search |
 //! | [`search`] | questions and answers over such a space, kept so that a search that was killed goes on |
+//! | [`campaign`] | sites that make a prior file together and go on with it |
 //! | [`tune`] | a user's training command: candidates in, scores out |
 
+pub mod campaign;
 pub mod entropy;
 pub mod files;
 pub mod hex;

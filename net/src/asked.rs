@@ -3,8 +3,8 @@
 use std::fmt;
 
 use serde::Serialize;
+use sordino_host::campaign::EVALUATIONS_MAX;
 use sordino_host::prior::publish::Publication;
-use sordino_host::prior::site::EVALUATIONS_MAX;
 use sordino_host::text::plain;
 use sordino_sim::text::{significant, significant_up};
 

@@ -14,14 +14,15 @@
 //! | [`party`] | what a method is to agents and servers: the one place that knows which methods there are |
 //! | [`cost`] | what releases cost |
 //! | [`admission`] | what may be served and joined, one check for both |
-//! | [`asked`] | what an invitation asks of a site, before it agrees |
 //! | [`enrolment`] | which key belongs to which agent |
 //! | [`rounds`] | the one task that keeps track of the round |
 //! | [`folder`] | what a server must not lose; no data of any one agent |
 //! | [`door`] | HTTP over TLS, a status for every answer |
 //! | [`progress`] | progress lines for people, metrics for machines |
-//! | [`serve`] | a server with secret noise |
 //! | [`status`] | how a federation stands, for its operator |
+//! | [`asked`] | what an invitation asks of a site, before it agrees |
+//! | [`admin`] | the admin port: metrics, health, standing |
+//! | [`serve`] | a server with secret noise |
 //! | [`link`] | an agent's connection to its server |
 //! | [`journal`] | what an agent did, line by line |
 //! | [`agent`] | an agent that can be killed at any moment |
@@ -51,6 +52,7 @@
 //! # }
 //! ```
 
+pub mod admin;
 pub mod admission;
 pub mod agent;
 pub mod asked;

@@ -22,9 +22,9 @@ use sordino_core::federated::prior::MemberError;
 use sordino_core::federated::{AgentError, Member};
 use sordino_core::math::Scalar;
 use sordino_core::random::RunSeed;
+use sordino_host::campaign::SiteError;
 use sordino_host::ledger::Accounting;
 use sordino_host::prior::PriorFile;
-use sordino_host::prior::site::SiteError;
 use sordino_host::server::{HostError, Hosted};
 use sordino_host::space::Point;
 

@@ -33,6 +33,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
+use crate::admin;
 use crate::admission::{self, Inadmissible};
 use crate::door::{self, Counts, Door, Limits, TooFewHandles};
 use crate::enrolment::{self, Enrolment, EnrolmentError};
@@ -228,7 +229,7 @@ async fn serve_in<T: Number, P: Party<T>>(folder: &Folder, serving: Serving) -> 
     if let Some(address) = &serving.admin {
         let listen = |error| ServeError::Listen { address: address.clone(), error };
         let listener = TcpListener::bind(address).await.map_err(listen)?;
-        beside.spawn(progress::admin(listener, counts, watched.clone()));
+        beside.spawn(admin::serve(listener, counts, watched.clone()));
     }
     // Dropped with this function: nothing answers that cannot release.
     let around = Around { folder, serving: &serving, enrolment: &enrolment, spent: &spent, publish };

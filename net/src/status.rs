@@ -53,9 +53,9 @@ pub struct Standing {
     pub revoked: BTreeSet<u32>,
     /// ε of all releases so far at δ.
     pub epsilon_spent: f64,
-    /// The budget.
+    /// The most ε of all releases.
     pub epsilon_max: Option<f64>,
-    /// The δ of both.
+    /// The δ at which both are counted.
     pub delta: f64,
     /// Releases that were charged.
     pub charges: usize,

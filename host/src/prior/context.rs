@@ -153,7 +153,7 @@ pub struct Learned {
     pub posterior: PublicState<f64, Vec<f64>>,
     /// Self-test B of the releases.
     pub self_test: f64,
-    /// Their number.
+    /// How many there were.
     pub releases: u32,
 }
 

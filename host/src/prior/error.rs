@@ -20,7 +20,7 @@ pub struct PriorFileError {
 const SHOWN: usize = 200;
 
 /// A refusal; what a file says is shown in part, and without what would change a terminal.
-pub(super) fn refuse(what: &str, found: impl fmt::Display, admissible: &str) -> PriorFileError {
+pub(crate) fn refuse(what: &str, found: impl fmt::Display, admissible: &str) -> PriorFileError {
     let found = found.to_string();
     let shown: String = found.chars().take(SHOWN).collect();
     let rest = if shown.len() < found.len() { "…" } else { "" };

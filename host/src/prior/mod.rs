@@ -20,7 +20,6 @@
 //! |---|---|
 //! | [`label`] | what is written on a file, and what it costs |
 //! | [`publish`] | a file of studies that one party holds |
-//! | [`site`] | a contributor of a campaign, that evaluates, contributes and goes on with what was released |
 //! | [`context`] | what everybody computes alike: candidates, landmarks, a contribution, the posterior of releases |
 //! | [`guide`] | a search that begins with a file |
 //! | [`worth`] | what a file is worth |
@@ -35,7 +34,6 @@ pub mod guide;
 pub mod label;
 pub mod publish;
 mod signed;
-pub mod site;
 pub mod worth;
 
 use std::path::Path;
@@ -44,7 +42,7 @@ use sordino_core::domain::sobol::coordinate;
 use sordino_core::space::{Axis, Kind, Space as CoreSpace};
 
 pub use self::error::PriorFileError;
-use self::error::refuse;
+pub(crate) use self::error::refuse;
 pub use self::label::Label;
 use self::signed::Signed;
 use crate::files::{FileError, read_bounded, write_atomically};

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use clap::Args;
 use sordino_core::federated::exchange::Announced;
+use sordino_host::campaign;
 use sordino_host::files::read_text;
 use sordino_host::prior::publish::Publication;
-use sordino_host::prior::site;
 use sordino_host::space::{BYTES_MAX, SpaceFile};
 use sordino_sim::cli::error::CliError;
 use sordino_sim::scenario::federated::served_delta;
@@ -131,7 +131,7 @@ impl Campaign {
             note: None,
             published: None,
         };
-        let campaign = site::Campaign::new(publication, agents).map_err(CliError::input)?;
+        let campaign = campaign::Campaign::new(publication, agents).map_err(CliError::input)?;
         let announced = Announced { epsilon_max: Some(epsilon), delta, ..announced };
         Terms::of_campaign(&campaign, run, announced).map_err(CliError::input)
     }

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use sordino_core::federated::ServerError;
 use sordino_core::federated::exchange::Agreement;
 use sordino_core::random::RunSeed;
+use sordino_host::campaign::{Campaign, LOG_LEN, Site, SiteError, SiteState};
 use sordino_host::ledger::Accounting;
 use sordino_host::prior::PriorFile;
 use sordino_host::prior::context::Context;
-use sordino_host::prior::site::{Campaign, LOG_LEN, Site, SiteError, SiteState};
 use sordino_host::server::{HostError, Population};
 use sordino_host::space::Point;
 

@@ -17,7 +17,9 @@ use crate::digest::Digest;
 /// ```
 ///
 /// **Privacy**: the difference of two shares under one mask is the difference of two contributions, without any noise. An agent
-/// whose storage is set back to an older state must take a new key. **Example**: that of [`super`].
+/// whose storage is set back to an older state must take a new key.
+///
+/// **Example**: that of [the module](super).
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Attempts {
@@ -28,7 +30,7 @@ pub struct Attempts {
 
 /// Where an agent keeps its [`Attempts`].
 ///
-/// **Example**: that of [`super`].
+/// **Example**: that of [the module](super).
 pub trait Store {
     /// Why nothing could be stored.
     type Error;
@@ -51,7 +53,7 @@ pub trait Store {
 /// # }
 /// ```
 ///
-/// **Example**: that of [`super`].
+/// **Example**: that of [the module](super).
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "an attempt that no mask is made of is lost"]
 pub struct Attempt {
@@ -62,7 +64,7 @@ pub struct Attempt {
 
 /// Why there is no mask.
 ///
-/// **Example**: that of [`Attempts`].
+/// **Example**: that of [the module](super).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReserveError<E> {
     /// An epoch before the last one that had a mask.

@@ -1,3 +1,5 @@
+//! Why shares, sums and answers are refused.
+
 use core::fmt;
 
 use crate::privacy::mechanism::gaussian::GaussianError;
@@ -5,7 +7,7 @@ use crate::random::NoiseError;
 
 /// Why a share, a sum or an answer is refused; nothing changed, but where it says so.
 ///
-/// **Example**: that of [`super`].
+/// **Example**: that of [the module](super).
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum ShareError {
@@ -22,7 +24,7 @@ pub enum ShareError {
     WeakKey,
     /// Agents that do not increase: one of them would be counted twice.
     Order {
-        /// Agent before.
+        /// The agent before it.
         before: u32,
         /// Agent that does not come after it.
         agent: u32,

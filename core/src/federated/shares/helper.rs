@@ -17,7 +17,7 @@ use crate::random::{NoiseSource, Nonce, Provenance, SourceKind};
 /// **Privacy**: the caller answers **once** for a run and an epoch: it stores the answer before it sends it, and sends the same
 /// again. A second answer with other noise, or for another set, is another release of the same contributions.
 ///
-/// **Example**: that of [`super`].
+/// **Example**: that of [the module](super).
 pub struct HelperRelease<'a> {
     mechanism: GridGaussian,
     run: Digest,
@@ -89,7 +89,7 @@ impl Drop for HelperRelease<'_> {
 
 /// A helper that has named its charge and waits for the receipt.
 ///
-/// **Example**: that of [`super`].
+/// **Example**: that of [the module](super).
 #[derive(Debug)]
 #[must_use = "what was charged is not answered yet"]
 pub struct ChargedHelper<'a>(HelperRelease<'a>);

@@ -25,13 +25,13 @@ const SALT: &[u8] = b"sordino shares 1";
 
 /// The public half of a key of an agent or of a helper: 32 bytes, any 32 bytes.
 ///
-/// **Example**: that of [`super`].
+/// **Example**: that of [the module](super).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct PublicKey(pub [u8; 32]);
 
 /// The secret half. Prints nothing of it, and is wiped when it is dropped.
 ///
-/// **Example**: that of [`super`].
+/// **Example**: that of [the module](super).
 pub struct SecretKey(Zeroizing<[u8; 32]>);
 
 impl fmt::Debug for SecretKey {
@@ -104,7 +104,7 @@ impl Common {
 
 /// What an agent has in common with the helper: masks for attempts that were stored. Prints nothing of it.
 ///
-/// **Example**: that of [`super`].
+/// **Example**: that of [the module](super).
 pub struct AgentKey(Common);
 
 impl fmt::Debug for AgentKey {
@@ -124,7 +124,7 @@ impl AgentKey {
 /// What a helper has in common with one agent. It makes no masks to hide anything with: [`super::HelperRelease`] adds them up.
 /// Prints nothing of it.
 ///
-/// **Example**: that of [`super`].
+/// **Example**: that of [the module](super).
 pub struct HelperKey(Common);
 
 impl fmt::Debug for HelperKey {

@@ -30,7 +30,7 @@ const BLOCK: usize = 64;
 /// # }
 /// ```
 ///
-/// **Example**: that of [`super`].
+/// **Example**: that of [the module](super).
 #[must_use = "a mask that hides nothing is lost"]
 pub struct Mask {
     stream: ChaCha20,

@@ -37,7 +37,8 @@
 //! ```
 //! use sordino_core::digest::Digest;
 //! use sordino_core::federated::shares::{
-//!     Attempts, HelperKey, HelperRelease, Mask, Contributor, Modulus, Opened, SecretKey, ShareSum, Store,
+//!     AgentKey, Attempt, Attempts, ChargedHelper, Contributor, HelperKey, HelperRelease, Mask, Modulus, Opened, PublicKey,
+//!     ReserveError, SecretKey, ShareError, ShareSum, Store,
 //! };
 //! use sordino_core::privacy::charge::Unwritten;
 //! use sordino_core::privacy::mechanism::gaussian::GridGaussian;
@@ -57,9 +58,11 @@
 //! let (agent, helper) = (SecretKey::new([1; 32]), SecretKey::new([2; 32])); // of a cryptographic generator
 //!
 //! // The agent: three integers, twelve bytes.
-//! let key = agent.with_helper(&helper.public_key())?;
+//! let public: PublicKey = helper.public_key();
+//! let key: AgentKey = agent.with_helper(&public)?;
 //! let mut attempts = Attempts::new(run);
-//! let mask: Mask = key.mask(attempts.reserve(0, &mut Flash(None))?, modulus);
+//! let attempt: Attempt = attempts.reserve(0, &mut Flash(None))?;
+//! let mask: Mask = key.mask(attempt, modulus);
 //! let (mut integers, mut share) = ([700, -40, 3], [0; modulus.share_len(3)]);
 //! let attempt = mask.split(&mut integers, &mut share)?;
 //!
@@ -67,6 +70,7 @@
 //! let mut words = [0; 3];
 //! let mut sum = ShareSum::new(&mut words, modulus);
 //! sum.add(&share)?;
+//! assert_eq!(sum.add(&[0; 5]), Err(ShareError::Length { what: "share", len: 5, expected: 12 }));
 //! let contributors = [Contributor { agent: 0, attempt }];
 //!
 //! // The helper, after it has looked up that it never answered for this run and epoch.
@@ -76,13 +80,17 @@
 //! let mechanism = GridGaussian::unsampled(10, 1.0, 1)?;
 //! let mut release = HelperRelease::open(mechanism, run, 0, modulus, source, &mut words, &mut noise)?;
 //! release.add(contributors[0], &key)?;
-//! let (charge, charged) = release.close(0);
+//! let (charge, charged): (_, ChargedHelper) = release.close(0);
 //! charged.answer(Unwritten::receipt(charge), source, &mut answer)?; // a deployment's ledger writes it to a disk
 //!
 //! // The leader again.
 //! let mut opened = [0; 3];
 //! let opened = Opened::new(&sum, &answer, 0, contributors.len() as u32, &mut opened)?;
 //! assert!(opened.sums()[0].abs_diff(700) < 16 << 10); // with the noise of the helper
+//!
+//! // Nobody goes back to an epoch before.
+//! let _of_the_next: Attempt = attempts.reserve(1, &mut Flash(None))?;
+//! assert_eq!(attempts.reserve(0, &mut Flash(None)), Err(ReserveError::Past { epoch: 0, last: 1 }));
 //! # Ok::<(), Box<dyn core::error::Error>>(())
 //! ```
 

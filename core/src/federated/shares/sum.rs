@@ -18,7 +18,7 @@ const fn room(mechanism: &GridGaussian, contributors: u32) -> u128 {
 
 /// What integers are summed modulo: 2³² where the sums of a release fit, else 2⁶⁴.
 ///
-/// **Example**: that of [`super`].
+/// **Example**: that of [the module](super).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Modulus {
     /// 2³², four bytes a number.
@@ -79,7 +79,7 @@ impl Modulus {
 
 /// An agent in the set U of a sum, with the attempt whose share was added.
 ///
-/// **Example**: that of [`super`].
+/// **Example**: that of [the module](super).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contributor {
     /// Index of the agent.
@@ -107,7 +107,7 @@ impl Contributor {
 
 /// The leader's sum of shares: random numbers to whoever does not know the masks.
 ///
-/// **Example**: that of [`super`].
+/// **Example**: that of [the module](super).
 #[derive(Debug)]
 pub struct ShareSum<'a> {
     words: &'a mut [u64],
@@ -147,7 +147,7 @@ impl<'a> ShareSum<'a> {
 /// **Privacy**: it holds the noise of the helper alone. To everybody else it is not releasable before the leader's own
 /// charge and noise.
 ///
-/// **Example**: that of [`super`].
+/// **Example**: that of [the module](super).
 pub struct Opened<'a> {
     broadcast: u32,
     agents: u32,

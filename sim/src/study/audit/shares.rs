@@ -33,14 +33,14 @@ pub enum Auditor {
     Leader,
     /// The leader, which names the audited agent alone.
     LeaderOfOne,
-    /// The helper.
+    /// The helper's view.
     Helper,
 }
 
 /// A claim about one release of two servers, and how hard the audit looks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SharesAudit {
-    /// Who looks.
+    /// Which server looks.
     pub auditor: Auditor,
     /// Noise multiplier claimed.
     pub noise_multiplier: f64,

@@ -2,6 +2,7 @@
 //! that a leader opens are the same without them.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use sordino_core::digest::Digest;
 use sordino_core::federated::prior::Mechanism;
@@ -10,12 +11,14 @@ use sordino_core::federated::{ServerError, Wiped};
 use sordino_core::math::Scalar;
 use sordino_core::privacy::Ledger as _;
 use sordino_host::ledger::Ledger;
-use sordino_host::server::{SimulatedSources, Sources};
+use sordino_host::server::{Population, ServerHost, SimulatedSources, Sources};
 
 use super::super::error::DriverError;
 use super::super::host;
 use super::context::PriorContext;
-use super::server::Host;
+
+/// The server of one simulated federated prior: alone, or the leader of two.
+pub type Host<T> = ServerHost<T, SimulatedSources, Ledger, Population<T, Arc<PriorContext<T>>>>;
 
 /// The second of two servers.
 pub struct Helper {

@@ -9,7 +9,6 @@ use sordino_core::federated::{ServerError, ServerPhase, ServerState};
 use sordino_core::linalg::packed_len;
 use sordino_core::math::Scalar;
 use sordino_core::random::{Party, Purpose};
-use sordino_host::ledger::Ledger;
 use sordino_host::server::{Hosted, Population, ServerHost, SimulatedSources, StoredPosterior, StoredServer};
 
 use super::super::error::DriverError;
@@ -17,13 +16,10 @@ use super::super::fabric::Partial;
 use super::super::host;
 use super::super::run::{Federated, Released};
 use super::context::PriorContext;
-use super::helper::Helper;
+use super::helper::{Helper, Host};
 use super::shard::{CommonDraw, Last, PriorOrder};
 use crate::progress::Stage;
 use crate::scenario::Guarantee;
-
-/// The server of one simulated federated prior: alone, or the leader of two.
-pub type Host<T> = ServerHost<T, SimulatedSources, Ledger, Population<T, Arc<PriorContext<T>>>>;
 
 /// The server, and the helper that it leads if there are two.
 pub struct Servers<T: Scalar> {

@@ -26,11 +26,11 @@ use sordino_core::federated::{Frame, Member, Next};
 use sordino_core::random::{Party, Purpose, RunSeed};
 
 #[cfg(doc)]
-use super::context::DESIGN_POINTS;
-use super::context::{Context, ContextError, Contributor, Learned};
-use super::guide::VALUES_MAX;
-use super::publish::{POINTS_MIN, Publication, PublishError, check_publication, file, noise_multipliers};
-use super::{PriorFile, PriorFileError, refuse};
+use crate::prior::context::DESIGN_POINTS;
+use crate::prior::context::{Context, ContextError, Contributor, Learned};
+use crate::prior::guide::VALUES_MAX;
+use crate::prior::publish::{POINTS_MIN, Publication, PublishError, check_publication, file, noise_multipliers};
+use crate::prior::{PriorFile, PriorFileError, refuse};
 use crate::search::{Head, Search, SearchError, VALUE_MAX};
 
 /// The most evaluations of a site.
@@ -52,7 +52,7 @@ pub enum SiteError {
     /// Its numbers are not those that follow from what is to be published.
     #[error("{what} of the terms do not follow from what is to be published")]
     Other {
-        /// Which numbers.
+        /// Which numbers it is.
         what: &'static str,
     },
     /// Public numbers, contribution or posterior.
@@ -81,13 +81,13 @@ pub enum SiteError {
     /// A value that is no number, or too large.
     #[error("the value {value}; admissible: a number from -{VALUE_MAX} to {VALUE_MAX}")]
     Value {
-        /// The value.
+        /// The value that was told.
         value: f64,
     },
     /// Numbers of another length.
     #[error("{what}: {found} numbers, {expected} are expected")]
     Length {
-        /// Which numbers.
+        /// Which numbers it is.
         what: &'static str,
         /// How many there are.
         found: usize,
@@ -197,7 +197,9 @@ impl Campaign {
     /// **Errors**: [`SiteError::Context`] for numbers that no release can be.
     pub fn file(&self, released: &[f64], simulated: bool) -> Result<Option<PriorFile>, SiteError> {
         let known = self.known(released)?;
-        Ok(known.file.clone().map(|file| PriorFile { label: super::Label { simulated, ..file.label }, ..file }))
+        let mut file = known.file.clone();
+        file.iter_mut().for_each(|file| file.label.simulated = simulated);
+        Ok(file)
     }
 
     fn known(&self, released: &[f64]) -> Result<Arc<Known>, SiteError> {
