@@ -38,6 +38,7 @@ pub fn run(report: &mut Report) {
     let packages: Vec<&str> = PACKAGES.iter().flat_map(|package| ["-p", package]).collect();
     let quiet = |mut command: std::process::Command| process::run(&mut command).map(|_| String::new());
 
+    report.step("lock files", lock_files);
     report.step("embedded targets", tools::targets);
     report.step("emulator", || tools::program("qemu-system-arm", "qemu-system-arm"));
     report.step("instruction counter", || tools::program("valgrind", "valgrind"));
@@ -84,6 +85,20 @@ pub fn run(report: &mut Report) {
     digests::run(report, &devices, false);
     simulator::run(report, false);
     reproduce::short(report);
+}
+
+/// Folders with a lock file of their own. A crate that core takes on has to be in each of them.
+const LOCKED: [&str; 5] = [".", "python", "bench", "firmware-networked", "templates/embassy-agent"];
+
+/// Whether every lock file has what its packages ask for, which a build finds out an hour later.
+fn lock_files() -> Result<String, String> {
+    for folder in LOCKED {
+        let mut command = cargo(&["metadata", "--locked", "--format-version", "1"]);
+        process::run_quietly(command.current_dir(process::root().join(folder))).map_err(|error| {
+            format!("{folder}/Cargo.lock lacks crates: `cargo metadata` in that folder writes it ({error})")
+        })?;
+    }
+    Ok(format!("{} are up to date", LOCKED.len()))
 }
 
 /// Documentation of all packages, without warnings.
