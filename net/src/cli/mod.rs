@@ -71,6 +71,11 @@ enum Command {
     Bridge(bridge::Bridge),
 }
 
+/// The declaration of the command line, against which the documentation's commands are checked.
+pub fn program() -> clap::Command {
+    <Arguments as clap::CommandFactory>::command()
+}
+
 /// Executes one command line, the program's name included.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     begun(arguments, |Arguments { command }| match command {

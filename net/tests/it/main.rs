@@ -8,9 +8,11 @@ mod bridges;
 #[cfg(feature = "mqtt")]
 mod brokers;
 mod campaigns;
+mod commands;
 mod consents;
 mod deadlines;
 mod folders;
+mod front_door;
 mod journals;
 mod kills;
 mod noise;

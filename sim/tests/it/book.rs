@@ -1,7 +1,7 @@
 //! The commands of the data scientist's chapter, run as they stand on studies of the form that it shows.
 
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::util::{printed, scratch};
 
@@ -53,24 +53,82 @@ fn the_shell_of_the_data_scientists_chapter_ends_with_a_search_that_began_with_t
         }
     }
     std::fs::write(folder.join("studies.csv"), studies).unwrap();
-    let commands = block(&chapter, "sh", "prior publish");
-    let mut said = Vec::new();
-    for line in commands.lines() {
-        let mut words = words(line.split(" #").next().unwrap_or_default());
-        assert_eq!(words.remove(0), "sordino");
-        if words[1] == "publish" {
-            // The count outside the folder is the user's own.
-            words.push("--no-counter".to_owned());
-        }
-        let words: Vec<&str> = words.iter().map(|word| word.replace("python ", "python3 ")).map(leaked).collect();
-        said.push(printed(&folder, &words));
-    }
+    let said = executed(&folder, &block(&chapter, "sh", "prior publish"), |_| Vec::new());
     let [_, label, found] = &said[..] else { panic!("{} commands", said.len()) };
     assert!(label.contains("60, in 2 releases") && label.contains("wards"), "{label}");
     assert!(found.contains("sgd"), "{found}");
     let history = std::fs::read_to_string(folder.join("sordino-optimize/history.csv")).unwrap();
     assert_eq!(history.lines().count(), 31, "{history}");
     assert!(folder.join("sordino-optimize/best.json").is_file());
+}
+
+/// What the commands of a block print, one after the other, with words that a test adds to some.
+fn executed(folder: &Path, commands: &str, added: impl Fn(&[String]) -> Vec<&'static str>) -> Vec<String> {
+    let mut said = Vec::new();
+    for line in commands.lines() {
+        let mut words = words(line.split(" #").next().unwrap_or_default());
+        assert_eq!(words.remove(0), "sordino");
+        words.extend(added(&words).into_iter().map(str::to_owned));
+        if words.get(1).is_some_and(|word| word == "publish") {
+            // The count outside the folder is the user's own.
+            words.push("--no-counter".to_owned());
+        }
+        let words: Vec<&str> = words.iter().map(|word| word.replace("python ", "python3 ")).map(leaked).collect();
+        said.push(printed(folder, &words));
+    }
+    said
+}
+
+fn readme() -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md")).unwrap()
+}
+
+/// A copy of the example that README works on.
+fn wards(name: &str) -> PathBuf {
+    let (from, folder) = (Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/examples/wards"), scratch(name));
+    for file in ["space.toml", "studies.csv", "studies.py", "train.py"] {
+        std::fs::copy(from.join(file), folder.join(file)).unwrap();
+    }
+    folder
+}
+
+#[test]
+fn readmes_door_of_a_file_leads_to_a_better_result_with_it() {
+    let (readme, folder) = (readme(), wards("readme-file"));
+    assert!(readme.contains("docs/examples/wards"), "README does not say where its files are");
+    // The table of studies is what its program writes.
+    let written = std::process::Command::new("python3").arg("studies.py").current_dir(&folder).output().unwrap();
+    assert_eq!(
+        String::from_utf8(written.stdout).unwrap(),
+        std::fs::read_to_string(folder.join("studies.csv")).unwrap()
+    );
+    let said = executed(&folder, &block(&readme, "sh", "prior publish"), |_| Vec::new());
+    let [_, label, _] = &said[..] else { panic!("{} commands", said.len()) };
+    assert!(label.contains("60, in 2 releases"), "{label}");
+    let after = |folder: &str| {
+        let history = std::fs::read_to_string(folder).unwrap();
+        let values = history.lines().skip(1).map(|line| line.rsplit(',').next().unwrap().parse::<f64>().unwrap());
+        values.take(5).fold(f64::INFINITY, f64::min)
+    };
+    let with = after(folder.join("sordino-optimize/history.csv").to_str().unwrap());
+    let alone = ["optimize", "--space", "space.toml", "--command", "python3 train.py", "--evaluations", "5"];
+    printed(&folder, &[&alone[..], &["--out", "alone"]].concat());
+    let without = after(folder.join("alone/history.csv").to_str().unwrap());
+    assert!(with < without, "after five evaluations {with} with the file, {without} without");
+}
+
+#[test]
+fn readmes_door_of_the_laboratory_runs() {
+    let folder = scratch("readme-laboratory");
+    let short = ["--runs", "1", "--set", "federation.rounds=2", "--set", "federation.methods=[\"ts\",\"dp-prior\"]"];
+    printed(&folder, &[&["run", "default", "--seed", "2", "--out", "results/b"], &short[..]].concat());
+    let commands = block(&readme(), "sh", "sordino compare").replace(" --runs 30", "");
+    let said = executed(&folder, &commands, |words| match words[0].as_str() {
+        "run" => short.to_vec(),
+        _ => Vec::new(),
+    });
+    assert!(said[1].contains("dp-prior"), "{}", said[1]);
+    assert!(folder.join("results/a/report.html").is_file());
 }
 
 /// A text for as long as the test runs.
