@@ -180,7 +180,7 @@ keys! {
         /// A release that would exceed this ε is refused (by a filter with the Rényi accountant, at `delta`).
         max_epsilon: Option<f64> [none 10.0] in number(1e-6, 1e6);
         /// Who sees contributions: `one-server`, or none of two, each of which adds the whole noise: `dp-prior` and its variants.
-        trust: Option<Trust> [none "two-servers"];
+        trust: Option<Trust> [none "one-server"];
     }
 }
 
