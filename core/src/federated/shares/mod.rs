@@ -54,7 +54,8 @@
 //!     }
 //! }
 //!
-//! let (run, modulus) = (Digest::of(&"a campaign"), Modulus::Bits32);
+//! const MODULUS: Modulus = Modulus::Bits32;
+//! let run = Digest::of(&"a campaign");
 //! let (agent, helper) = (SecretKey::new([1; 32]), SecretKey::new([2; 32])); // of a cryptographic generator
 //!
 //! // The agent: three integers, twelve bytes.
@@ -62,13 +63,13 @@
 //! let key: AgentKey = agent.with_helper(&public)?;
 //! let mut attempts = Attempts::new(run);
 //! let attempt: Attempt = attempts.reserve(0, &mut Flash(None))?;
-//! let mask: Mask = key.mask(attempt, modulus);
-//! let (mut integers, mut share) = ([700, -40, 3], [0; modulus.share_len(3)]);
+//! let mask: Mask = key.mask(attempt, MODULUS);
+//! let (mut integers, mut share) = ([700, -40, 3], [0; MODULUS.share_len(3)]);
 //! let attempt = mask.split(&mut integers, &mut share)?;
 //!
 //! // The leader.
 //! let mut words = [0; 3];
-//! let mut sum = ShareSum::new(&mut words, modulus);
+//! let mut sum = ShareSum::new(&mut words, MODULUS);
 //! sum.add(&share)?;
 //! assert_eq!(sum.add(&[0; 5]), Err(ShareError::Length { what: "share", len: 5, expected: 12 }));
 //! let contributors = [Contributor { agent: 0, attempt }];
@@ -76,9 +77,9 @@
 //! // The helper, after it has looked up that it never answered for this run and epoch.
 //! let key: HelperKey = helper.with_agent(&agent.public_key())?;
 //! let source = &mut Simulated::new(Stream::from_seed(1)); // a deployment takes a `Secret`
-//! let (mut words, mut noise, mut answer) = ([0; 3], [0; 3], [0; modulus.share_len(3)]);
+//! let (mut words, mut noise, mut answer) = ([0; 3], [0; 3], [0; MODULUS.share_len(3)]);
 //! let mechanism = GridGaussian::unsampled(10, 1.0, 1)?;
-//! let mut release = HelperRelease::open(mechanism, run, 0, modulus, source, &mut words, &mut noise)?;
+//! let mut release = HelperRelease::open(mechanism, run, 0, MODULUS, source, &mut words, &mut noise)?;
 //! release.add(contributors[0], &key)?;
 //! let (charge, charged): (_, ChargedHelper) = release.close(0);
 //! charged.answer(Unwritten::receipt(charge), source, &mut answer)?; // a deployment's ledger writes it to a disk
