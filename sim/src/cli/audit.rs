@@ -144,7 +144,7 @@ const CASES: [Case; 40] = [
     case(Mechanism::Vote, "one vote counted twice", Defect::CountedTwice, 5_000),
     case(Mechanism::Publication, "noise 15 % low", Defect::NoiseFactor(0.85), 20_000),
     case(Mechanism::Publication, "space of private data", Defect::SpaceOfPrivateData, 5_000),
-    case(Mechanism::Publication, "3 releases charged as 2", Defect::Uncharged, 5_000),
+    case(Mechanism::Publication, "3 releases charged as 2", Defect::Uncharged, 20_000),
     case(Mechanism::Upload, "2 releases charged as 1", Defect::Uncharged, 5_000),
     case(Mechanism::Upload, "noise 5 % low", Defect::NoiseFactor(0.95), 120_000),
     case(Mechanism::Upload, "clip coordinate left out", Defect::ClipCoordinateLeftOut, 200_000),

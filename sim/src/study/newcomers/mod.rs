@@ -112,7 +112,7 @@ impl Task {
         if let Some(row) = rows.iter().find(|row| row.len() != names.len()) {
             return Err(wrong(format!("a setting of {} numbers", row.len()), "one for each name of the header"));
         }
-        if rows.is_empty() || values.is_empty() || values.len() % rows.len() != 0 {
+        if rows.is_empty() || values.is_empty() || !values.len().is_multiple_of(rows.len()) {
             return Err(wrong(format!("{} values of {} settings", values.len(), rows.len()), "as many for each party"));
         }
         let levels = |axis: usize| {

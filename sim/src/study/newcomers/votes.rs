@@ -6,8 +6,8 @@
 //!
 //! **Smoothing**: counts = c + s·φ(x)ᵀw + noise of the known z, with w ~ N(0, I) and features at landmarks of the file; c is
 //! projected out, and s and the lengthscale are those of the largest evidence among a few. What the newcomer gets is the
-//! posterior of w, as a function of one contributor's standard deviation. Its self-test is the log evidence, averaged over
-//! these hypotheses, less that of counts that are noise.
+//! posterior of w, as a function of one contributor's standard deviation. Its self-test is the log evidence of the best of
+//! these hypotheses less that of counts that are noise: no price for choosing among them, in the rival's favour.
 
 use sordino_core::federated::prior::{PriorError, landmark_rows, landmark_rows_scratch_len, total_mu};
 use sordino_core::linalg::{axpy, dot, lower, packed_len};
@@ -64,14 +64,13 @@ pub(super) fn file(
         }
     }
     let most = all.iter().map(|smoothed| smoothed.evidence).fold(f64::NEG_INFINITY, f64::max);
-    let averaged = all.iter().map(|smoothed| (smoothed.evidence - most).exp()).sum::<f64>() / all.len() as f64;
     let best = all.into_iter().find(|smoothed| smoothed.evidence == most);
     let best = best.ok_or_else(|| NewcomersError::Table {
         what: "landmarks without features at any lengthscale".into(),
         admissible: "settings that are apart".into(),
     })?;
     let mut label = base.label;
-    (label.lengthscale, label.self_test) = (best.lengthscale as f32, most + averaged.ln());
+    (label.lengthscale, label.self_test) = (best.lengthscale as f32, most);
     let m = best.mean.len();
     let landmarks = base.landmarks[..m * context.encoding().dim()].to_vec();
     let narrow = |numbers: &[f64]| numbers.iter().map(|x| *x as f32).collect::<Vec<_>>();
