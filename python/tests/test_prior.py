@@ -1,8 +1,9 @@
 """Prior files from Python: published, saved, loaded, searched with."""
 
-import json
+import importlib.util
+import pathlib
 import pickle
-import struct
+import sys
 
 import numpy as np
 import pytest
@@ -81,43 +82,83 @@ def test_refusals_name_what_is_admissible(prior, tmp_path):
         sordino.Prior.load(broken)
 
 
-def read(path):
-    """A prior file in plain numpy: label, and mean and variance as functions of coordinates in the unit box."""
-    raw = path.read_bytes()
-    (length,) = struct.unpack("<Q", raw[:8])
-    header = json.loads(raw[8 : 8 + length])
-    label = json.loads(header["__metadata__"]["label"])
-
-    def tensor(name):
-        begin, end = header[name]["data_offsets"]
-        return np.frombuffer(raw[8 + length :][begin:end], "<f4").reshape(header[name]["shape"]).astype(float)
-
-    landmarks, weights, packed = tensor("landmarks"), tensor("weights"), tensor("covariance")
-    covariance = np.zeros((len(weights), len(weights)))
-    covariance[np.tril_indices(len(weights))] = packed
-    covariance = covariance + covariance.T - np.diag(np.diag(covariance))
-
-    def kernel(a, b):
-        return np.exp(-((a[:, None] - b[None]) ** 2).sum(-1) / (2 * label["lengthscale"] ** 2))
-
-    factor = np.linalg.cholesky(kernel(landmarks, landmarks))
-
-    def features(x):
-        return np.linalg.solve(factor, kernel(landmarks, x)).T
-
-    return label, lambda x: features(x) @ weights, lambda x: ((features(x) @ covariance) * features(x)).sum(1)
+def example(name):
+    """An example of this folder's neighbour, as a module."""
+    path = pathlib.Path(__file__).parent.parent / "examples" / f"{name}.py"
+    found = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
 
 
 def test_a_reader_of_numpy_says_the_same(prior, tmp_path):
     path = tmp_path / "test.safetensors"
     prior.save(path)
-    label, mean, variance = read(path)
-    assert [parameter["name"] for parameter in label["space"]] == ["rate", "kind"]
+    file = example("prior_file").PriorFile(path)
+    assert [parameter["name"] for parameter in file.label["space"]] == ["rate", "kind"]
     points = [{"rate": 10.0**exponent, "kind": kind} for exponent in (-3.5, -2, -0.5) for kind in "abc"]
-    unit = np.array([[(np.log10(point["rate"]) + 4) / 4, *(float(point["kind"] == kind) for kind in "abc")] for point in points])
-    # Larger is better inside.
-    assert np.allclose(-mean(unit), prior.mean(points), atol=1e-5)
-    assert np.allclose(np.sqrt(variance(unit)), prior.std(points), atol=1e-5)
+    assert np.allclose(file.mean(points), prior.mean(points), atol=1e-5)
+    assert np.allclose(file.std(points), prior.std(points), atol=1e-5)
+    changed = bytearray(path.read_bytes())
+    changed[-3] ^= 4
+    path.write_bytes(changed)
+    with pytest.raises(ValueError, match="digest"):
+        example("prior_file").PriorFile(path)
+
+
+def test_that_reader_knows_every_kind_of_parameter(tmp_path):
+    space = sordino.Space({
+        "width": sordino.real(-2, 6),
+        "rate": sordino.real(1e-4, 1, log=True),
+        "depth": sordino.integer(1, 8),
+        "units": sordino.integer(8, 512, log=True),
+        "size": sordino.ordinal(["s", "m", "l"]),
+        "kind": sordino.categorical(["a", "b", "c"]),
+        "flag": sordino.categorical([True, False]),
+    })
+    random = np.random.default_rng(5)
+
+    def point():
+        return {
+            "width": float(random.uniform(-2, 6)),
+            "rate": float(10 ** random.uniform(-4, 0)),
+            "depth": int(random.integers(1, 9)),
+            "units": int(2 ** random.integers(3, 10)),
+            "size": str(random.choice(["s", "m", "l"])),
+            "kind": str(random.choice(["a", "b", "c"])),
+            "flag": bool(random.integers(2)),
+        }
+
+    def value(point):
+        return point["width"] - abs(point["depth"] - 4) + 3 * (point["kind"] == "b") + point["flag"]
+
+    table = {}
+    for study in range(30):
+        points = [point() for _ in range(10)]
+        table[f"study {study}"] = [(one, value(one)) for one in points]
+    prior = sordino.publish(
+        table, space, 4.0, 1e-4, dataset="all", max_epsilon=5, goal="maximize", ledger=tmp_path / "l", counter=False
+    )
+    prior.save(tmp_path / "all.safetensors")
+    file = example("prior_file").PriorFile(tmp_path / "all.safetensors")
+    points = [point() for _ in range(40)]
+    assert np.allclose(file.mean(points), prior.mean(points), atol=1e-5)
+    assert np.allclose(file.std(points), prior.std(points), atol=1e-5)
+
+
+def test_the_botorch_model_has_the_mean_of_the_file(prior, tmp_path):
+    source = (pathlib.Path(__file__).parent.parent / "examples" / "botorch_prior.py").read_text()
+    compile(source, "botorch_prior.py", "exec")
+    path = tmp_path / "test.safetensors"
+    prior.save(path)
+    file = example("prior_file").PriorFile(path)
+    # What its `forward` computes, in numpy: k(x, P)·L⁻ᵀw.
+    unit = np.random.default_rng(0).random((20, file.landmarks.shape[1]))
+    coefficients = np.linalg.solve(file.factor.T, file.weights)
+    assert np.allclose(file.kernel(unit, file.landmarks) @ coefficients, file.features(unit) @ file.weights, atol=1e-6)
+    pytest.importorskip("botorch")
+    sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "examples"))
+    example("botorch_prior").main(path)
 
 
 def test_the_file_is_what_others_read(prior, tmp_path):

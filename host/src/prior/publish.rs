@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use sordino_core::federated::ServerError;
-use sordino_core::federated::prior::{Plan, PriorError, shares, total_mu};
+use sordino_core::federated::prior::{Plan, PriorError, Terms, shares, total_mu};
 use sordino_core::privacy::accountant::AccountantError;
 use sordino_core::privacy::{NeighboringRelation, NoiseSource};
+use sordino_core::space::Space as CoreSpace;
 
 use super::context::{Context, ContextError, Contributor, Learned};
 use super::label::{ACCOUNTANT, CONTRIBUTORS_MAX, KERNEL, Label, check_text, cost};
@@ -156,21 +157,24 @@ pub fn check_publication(publication: &Publication, contributors: usize) -> Resu
 pub fn check(publication: &Publication, studies: &[Study]) -> Result<(), PublishError> {
     check_publication(publication, studies.len())?;
     let core = publication.space.core().map_err(|error| refuse("space", error, "a space that can be searched"))?;
-    for study in studies {
-        let wrong = |what: String, admissible: &str| {
-            Err(PublishError::Study { study: study.name.clone(), what, admissible: admissible.into() })
-        };
-        let points = study.values.len();
-        if !(POINTS_MIN..=POINTS_MAX).contains(&points) {
-            return wrong(format!("{points} points"), "3 to 2000");
+    studies.iter().try_for_each(|study| check_study(&core, study))
+}
+
+/// Checks what one contributor knows.
+fn check_study(core: &CoreSpace, study: &Study) -> Result<(), PublishError> {
+    let wrong = |what: String, admissible: &str| {
+        Err(PublishError::Study { study: study.name.clone(), what, admissible: admissible.into() })
+    };
+    let points = study.values.len();
+    if !(POINTS_MIN..=POINTS_MAX).contains(&points) {
+        return wrong(format!("{points} points"), "3 to 2000");
+    }
+    for (numbers, value) in &study.values {
+        if core.check(numbers).is_err() {
+            return wrong(format!("the point {numbers:?}"), "a point of the space");
         }
-        for (numbers, value) in &study.values {
-            if core.check(numbers).is_err() {
-                return wrong(format!("the point {numbers:?}"), "a point of the space");
-            }
-            if !value.is_finite() {
-                return wrong(format!("the value {value}"), "a finite number");
-            }
+        if !value.is_finite() {
+            return wrong(format!("the value {value}"), "a finite number");
         }
     }
     Ok(())
@@ -223,40 +227,145 @@ where
     L: Budgeted + sordino_core::privacy::Ledger<<S::Source as NoiseSource>::Provenance, Error = LedgerError>,
 {
     check(publication, studies)?;
-    let contributors = studies.len() as u32;
-    let multipliers = noise_multipliers(publication)?;
-    let context = Arc::new(Context::new(&publication.space, publication.features, contributors)?);
+    let prepared = Prepared::new(publication, studies.len())?;
+    let context = prepared.context();
     progress(&format!("{} landmarks, lengthscale {}", context.config().features(), context.lengthscale()));
-    let all =
-        studies.iter().map(|study| contributor(study, &context, publication.goal)).collect::<Result<Vec<_>, _>>()?;
-    let rounds = vec![0; multipliers.len()];
-    let plan = Plan { rounds: &rounds, noise_multipliers: &multipliers };
-    let mut host = ServerHost::new(Population::new(context.clone(), plan)?, sources, ledger, None)?;
-    let mut released = Vec::new();
-    for release in 0..publication.releases {
-        if !host.open()? {
-            return Err(PublishError::OverBudget { release, charged: release });
+    let enrolled: Vec<Option<&Study>> = studies.iter().map(Some).collect();
+    let published = prepared.publish(&enrolled, sources, ledger, progress)?;
+    Ok((published.file, published.ledger))
+}
+
+/// What is public of a publication before anybody contributes: a function of the space and of numbers, no study's.
+pub struct Prepared {
+    publication: Publication,
+    contributors: usize,
+    multipliers: Vec<f64>,
+    context: Arc<Context>,
+}
+
+/// A release as everybody may know it: what it was made with, and what it said.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Release {
+    /// Its terms, which fix the clip.
+    pub terms: Terms<f64>,
+    /// Weights of the posterior before it, M numbers.
+    pub weights: Vec<f64>,
+    /// The released sum of joint vectors, M + 1 numbers.
+    pub sum: Vec<f64>,
+}
+
+/// A file with all that left on the way to it.
+pub struct Published<L> {
+    /// The file, not signed and without its ledger's head.
+    pub file: PriorFile,
+    /// The releases it is made of, in their order.
+    pub releases: Vec<Release>,
+    /// The ledger in which they were charged.
+    pub ledger: L,
+}
+
+impl Prepared {
+    /// Prepares a publication of so many enrolled contributors.
+    ///
+    /// **Errors**: [`PublishError`].
+    ///
+    /// **Cost**: that of [`Context::new`].
+    pub fn new(publication: &Publication, contributors: usize) -> Result<Self, PublishError> {
+        check_publication(publication, contributors)?;
+        let multipliers = noise_multipliers(publication)?;
+        let context = Arc::new(Context::new(&publication.space, publication.features, contributors as u32)?);
+        Ok(Prepared { publication: publication.clone(), contributors, multipliers, context })
+    }
+
+    /// Candidates, landmarks, lengthscale, virtual designs.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// What is searched.
+    pub fn space(&self) -> &Space {
+        &self.publication.space
+    }
+
+    /// Noise multiplier of each release.
+    pub fn noise_multipliers(&self) -> &[f64] {
+        &self.multipliers
+    }
+
+    /// Publishes what the enrolled know; who is enrolled and has nothing to say is `None`, and counts as nothing.
+    ///
+    /// **Errors**: [`PublishError`]; [`PublishError::Refused`] for another number of contributors than was prepared for.
+    pub fn publish<S: Sources, L>(
+        &self,
+        enrolled: &[Option<&Study>],
+        sources: S,
+        ledger: L,
+        mut progress: impl FnMut(&str),
+    ) -> Result<Published<L>, PublishError>
+    where
+        L: Budgeted + sordino_core::privacy::Ledger<<S::Source as NoiseSource>::Provenance, Error = LedgerError>,
+    {
+        if enrolled.len() != self.contributors {
+            let admissible = format!("{}, for which the publication was prepared", self.contributors);
+            return Err(refuse("number of studies", enrolled.len(), &admissible).into());
         }
+        let (context, multipliers) = (&*self.context, &self.multipliers[..]);
+        let space = &self.publication.space;
+        let core = space.core().map_err(|error| refuse("space", error, "a space that can be searched"))?;
+        let knows = |study: &Option<&Study>| match study {
+            Some(study) => {
+                check_study(&core, study)?;
+                Ok(Some(contributor(study, context, self.publication.goal)?))
+            }
+            None => Ok(None),
+        };
+        let all = enrolled.iter().map(knows).collect::<Result<Vec<_>, PublishError>>()?;
+        let rounds = vec![0; multipliers.len()];
+        let plan = Plan { rounds: &rounds, noise_multipliers: multipliers };
+        let mut host = ServerHost::new(Population::new(self.context.clone(), plan)?, sources, ledger, None)?;
+        let mut releases = Vec::new();
+        for release in 0..self.publication.releases {
+            releases.push(self.release(&mut host, release, &all)?);
+            progress(&format!("release {} of {} is charged and made", release + 1, self.publication.releases));
+        }
+        let released: Vec<f64> = releases.iter().flat_map(|release| &release.sum).copied().collect();
+        let learned = context.replayed(plan, &released)?;
+        let simulated = host.kind() == sordino_core::privacy::SourceKind::Simulation;
+        let file = file(&self.publication, context, multipliers, &learned, simulated)?;
+        Ok(Published { file, releases, ledger: host.into_ledger() })
+    }
+
+    /// Opens a release, collects, charges, releases.
+    fn release<S: Sources, L>(
+        &self,
+        host: &mut ServerHost<f64, S, L, Population<f64, Arc<Context>>>,
+        index: u32,
+        all: &[Option<Contributor>],
+    ) -> Result<Release, PublishError>
+    where
+        L: Budgeted + sordino_core::privacy::Ledger<<S::Source as NoiseSource>::Provenance, Error = LedgerError>,
+    {
+        if !host.open()? {
+            return Err(PublishError::OverBudget { release: index, charged: index });
+        }
+        let Some((terms, _)) = host.method().open_terms(index) else { return Err(PriorError::NotPrepared.into()) };
+        let weights = host.method().posterior().weights().to_vec();
         for (agent, contributor) in all.iter().enumerate() {
-            let population = host.method();
-            let Some((terms, _)) = population.open_terms(release) else { return Err(PriorError::NotPrepared.into()) };
-            if let Some(vector) = contributor.vector(&context, &terms, population.posterior().weights())? {
-                host.upload(agent as u32, release, &vector)?;
+            let Some(contributor) = contributor else { continue };
+            if let Some(vector) = contributor.vector(&self.context, &terms, &weights)? {
+                host.upload(agent as u32, index, &vector)?;
             }
         }
         let _counts = host.close()?;
-        let made = host.last_release().map(|(_, numbers)| numbers.to_vec());
-        released.extend(made.unwrap_or_default());
-        progress(&format!("release {} of {} is charged and made", release + 1, publication.releases));
+        let sum = host.last_release().map(|(_, numbers)| numbers.to_vec()).unwrap_or_default();
+        Ok(Release { terms, weights, sum })
     }
-    let learned = context.replayed(plan, &released)?;
-    let simulated = host.kind() == sordino_core::privacy::SourceKind::Simulation;
-    let file = file(publication, &context, &multipliers, &learned, simulated)?;
-    Ok((file, host.into_ledger()))
 }
 
-/// A study as a contributor.
-fn contributor(study: &Study, context: &Context, goal: Goal) -> Result<Contributor, ContextError> {
+/// A study as a contributor, in a publication with this goal.
+///
+/// **Errors**: [`ContextError::Prior`].
+pub fn contributor(study: &Study, context: &Context, goal: Goal) -> Result<Contributor, ContextError> {
     let points: Vec<f64> =
         study.values.iter().flat_map(|(numbers, _)| context.encoding().coordinates(numbers)).collect();
     let values: Vec<f64> = study.values.iter().map(|(_, value)| goal.sign() * value).collect();

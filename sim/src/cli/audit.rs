@@ -12,7 +12,9 @@ use sordino_core::privacy::SourceKind;
 use super::error::CliError;
 use super::number::{threads, whole};
 use super::{Format, print, print_json};
-use crate::study::audit::{AuditError, Claim, Defect, GaussianAudit, LocalAudit, PriorAudit, Report, VoteAudit};
+use crate::study::audit::{
+    AuditError, Claim, Defect, GaussianAudit, LocalAudit, PriorAudit, PublicationAudit, Report, VoteAudit,
+};
 
 /// `sordino audit`.
 #[derive(Debug, Args)]
@@ -58,6 +60,10 @@ enum Mechanism {
     Prior,
     /// One release of a vote.
     Vote,
+    /// A prior file of two releases, from studies to the file.
+    Publication,
+    /// One of a single release.
+    Upload,
 }
 
 impl Mechanism {
@@ -67,6 +73,8 @@ impl Mechanism {
             Mechanism::Laplace => "laplace",
             Mechanism::Prior => "prior",
             Mechanism::Vote => "vote",
+            Mechanism::Publication => "publication",
+            Mechanism::Upload => "upload",
         }
     }
 }
@@ -99,15 +107,19 @@ const fn secret(case: Case) -> Case {
 }
 
 /// The shipped paths first; among controls of less noise the finer first.
-const CASES: [Case; 30] = [
+const CASES: [Case; 40] = [
     case(Mechanism::Gaussian, "shipped", Defect::None, 0),
     case(Mechanism::Laplace, "shipped", Defect::None, 0),
     case(Mechanism::Prior, "shipped", Defect::None, 0),
     case(Mechanism::Vote, "shipped", Defect::None, 0),
+    case(Mechanism::Publication, "shipped", Defect::None, 0),
+    case(Mechanism::Upload, "shipped", Defect::None, 0),
     secret(case(Mechanism::Gaussian, "shipped", Defect::None, 0)),
     secret(case(Mechanism::Laplace, "shipped", Defect::None, 0)),
     secret(case(Mechanism::Prior, "shipped", Defect::None, 0)),
     secret(case(Mechanism::Vote, "shipped", Defect::None, 0)),
+    secret(case(Mechanism::Publication, "shipped", Defect::None, 0)),
+    secret(case(Mechanism::Upload, "shipped", Defect::None, 0)),
     case(Mechanism::Gaussian, "noise 5 % low", Defect::NoiseFactor(0.95), 200_000),
     case(Mechanism::Gaussian, "noise 15 % low", Defect::NoiseFactor(0.85), 20_000),
     case(Mechanism::Gaussian, "noise 40 % low", Defect::NoiseFactor(0.6), 5_000),
@@ -130,6 +142,12 @@ const CASES: [Case; 30] = [
     case(Mechanism::Vote, "noise 5 % low", Defect::NoiseFactor(0.95), 120_000),
     case(Mechanism::Vote, "noise 15 % low", Defect::NoiseFactor(0.85), 20_000),
     case(Mechanism::Vote, "one vote counted twice", Defect::CountedTwice, 5_000),
+    case(Mechanism::Publication, "noise 15 % low", Defect::NoiseFactor(0.85), 20_000),
+    case(Mechanism::Publication, "space of private data", Defect::SpaceOfPrivateData, 5_000),
+    case(Mechanism::Publication, "3 releases charged as 2", Defect::Uncharged, 20_000),
+    case(Mechanism::Upload, "2 releases charged as 1", Defect::Uncharged, 5_000),
+    case(Mechanism::Upload, "noise 5 % low", Defect::NoiseFactor(0.95), 120_000),
+    case(Mechanism::Upload, "clip coordinate left out", Defect::ClipCoordinateLeftOut, 200_000),
 ];
 
 #[derive(Serialize)]
@@ -224,6 +242,14 @@ fn measure(case: &Case, arguments: &Arguments, claim: &Claim) -> Result<Report, 
             let audit = VoteAudit { runs, error: ERROR, ..VoteAudit::standard(arguments.seed) };
             audit.run(case.defect, kind, threads)
         }
+        Mechanism::Publication => {
+            let audit = PublicationAudit { runs, error: ERROR, ..PublicationAudit::standard(arguments.seed) };
+            audit.run(case.defect, kind, threads)
+        }
+        Mechanism::Upload => {
+            let audit = PublicationAudit { runs, error: ERROR, ..PublicationAudit::one_upload(arguments.seed) };
+            audit.run(case.defect, kind, threads)
+        }
     }
 }
 
@@ -266,7 +292,7 @@ fn text(answer: &Answer, gaussian: &GaussianAudit) -> String {
             ),
         };
         let (mechanism, noise) = (line.mechanism.name(), line.noise.name());
-        out.push_str(&format!("{mechanism:8}  {noise:6}  {:24}  {verdict}\n", line.case));
+        out.push_str(&format!("{mechanism:11}  {noise:6}  {:24}  {verdict}\n", line.case));
     }
     out.push_str(&format!(
         "\nsmallest defect seen at this n: {}\n{}\n",

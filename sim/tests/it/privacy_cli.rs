@@ -258,13 +258,13 @@ fn audit_passes_the_shipped_paths_and_rejects_its_controls() {
     assert_eq!(answer["smallest_defect_seen"], "noise 40 % low");
     let lines = answer["lines"].as_array().unwrap();
     let rejected = |value: bool| lines.iter().filter(|line| line["rejected"] == value).count();
-    // Four shipped paths, each on seeded and on secret noise; twelve controls that so few runs can see; the finer ones are
+    // Six shipped paths, each on seeded and on secret noise; fourteen controls that so few runs can see; the finer ones are
     // not run and say so.
-    assert_eq!((rejected(false), rejected(true), lines.len()), (8, 12, 30));
+    assert_eq!((rejected(false), rejected(true), lines.len()), (12, 14, 40));
     assert!(lines.iter().all(|line| line["runs"].is_u64() || line["needs_runs"].as_u64() > Some(5000)));
     assert!(lines.iter().all(|line| line["runs"].is_u64() == line["rejected"].is_boolean()));
     let on = |noise: &str| lines.iter().filter(|line| line["noise"] == noise && line["rejected"] == false).count();
-    assert_eq!((on("seeded"), on("secret")), (4, 4));
+    assert_eq!((on("seeded"), on("secret")), (6, 6));
     assert!(refused(&folder, "audit --runs 10").contains("--runs"));
 }
 

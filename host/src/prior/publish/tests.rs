@@ -1,7 +1,7 @@
 //! Files made of studies, and searches that begin with them.
 
 use serde_json::json;
-use sordino_core::random::{Party, Purpose, RunSeed, Stream};
+use sordino_core::random::{Party, Purpose, RunSeed, Stream, normal};
 
 use super::*;
 use crate::ledger::{Accounting, Terms};
@@ -228,4 +228,59 @@ fn what_would_protect_nobody_is_refused_before_anything_is_computed() {
     let mut broken = all;
     broken[4].values[2].1 = f64::NAN;
     assert_eq!(refused(&publication(1.0), &broken), "study 4");
+}
+
+/// Each contributor in another unit, e^{1.5 N(0,1)}, and with another offset, 30 N(0,1): the file is the same but for rounding.
+#[test]
+fn the_unit_of_a_contributor_changes_no_number_that_shows() {
+    let all = studies(30, 10, true);
+    let mut stream = RunSeed::new(12, 0).stream(Party::World, Purpose::InitialPoints, 0);
+    let mut moved = all.clone();
+    for study in &mut moved {
+        let (scale, offset): (f64, f64) = (normal::draw(&mut stream), normal::draw(&mut stream));
+        study.values.iter_mut().for_each(|(_, value)| *value = 30.0 * offset + (1.5 * scale).exp() * *value);
+    }
+    let [one, own] = [&all, &moved].map(|studies| simulated(&publication(2.0), studies).unwrap());
+    let apart = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    assert!(apart(&one.weights, &own.weights) < 1e-4, "{}", apart(&one.weights, &own.weights));
+    assert!(apart(&one.covariance, &own.covariance) < 1e-4);
+    assert!((one.label.self_test - own.label.self_test).abs() < 1e-3);
+    // Negative control: another order of the same values is another file.
+    let mut turned = all;
+    for study in &mut turned {
+        let values: Vec<f64> = study.values.iter().rev().map(|(_, value)| *value).collect();
+        study.values.iter_mut().zip(values).for_each(|((_, value), other)| *value = other);
+    }
+    assert!(apart(&one.weights, &simulated(&publication(2.0), &turned).unwrap().weights) > 0.01);
+}
+
+/// Who is enrolled and has nothing to say counts in N and in nothing else; another number of contributors is refused.
+#[test]
+fn an_enrolled_contributor_may_have_nothing_to_say() {
+    let (publication, all) = (publication(2.0), studies(12, 8, true));
+    let prepared = Prepared::new(&publication, all.len()).unwrap();
+    let made = |enrolled: &[Option<&Study>]| {
+        let terms = Terms {
+            data: "test".into(),
+            unit: "study".into(),
+            records: None,
+            accounting: Accounting::Gaussian,
+            epsilon_max: Some(10.0),
+            delta: publication.delta,
+        };
+        let sources = SimulatedSources::new(RunSeed::new(5, 0));
+        prepared.publish(enrolled, sources, Ledger::in_memory(&terms).unwrap(), |_| {})
+    };
+    let mut enrolled: Vec<Option<&Study>> = all.iter().map(Some).collect();
+    let whole = made(&enrolled).unwrap();
+    assert_eq!(whole.file, simulated(&publication, &all).unwrap());
+    assert_eq!((whole.releases.len(), whole.ledger.len()), (2, 2));
+    enrolled[4] = None;
+    let less = made(&enrolled).unwrap().file;
+    assert_eq!((less.label.contributors, less.label.epsilon), (12, whole.file.label.epsilon));
+    assert_ne!(less.weights, whole.file.weights);
+    match made(&enrolled[1..]) {
+        Err(PublishError::Refused(error)) => assert_eq!(error.what, "number of studies"),
+        other => panic!("{}", other.is_ok()),
+    }
 }

@@ -23,6 +23,10 @@ pub enum Defect {
     /// The radius C of a federated prior's release is the norm of the longest innovation in that same release: the
     /// audited agent's if it is present, and this fraction of it if it is absent.
     PrivateRadius(f64),
+    /// A publication makes a release more than it charges: the ledger gives a receipt for what it does not write down.
+    Uncharged,
+    /// The range of a published space is that of the points of those who contribute, in the place of a public one.
+    SpaceOfPrivateData,
     /// The helper of two servers draws next to no noise.
     HelperWithoutNoise,
     /// The helper answers about two sets in one epoch.

@@ -12,6 +12,7 @@ use sordino_core::privacy::epsilon::NotAnEpsilon;
 use sordino_core::privacy::mechanism::laplace::LaplaceError;
 use sordino_core::privacy::{Event, NoiseError};
 use sordino_host::entropy::NoEntropy;
+use sordino_host::prior::publish::PublishError;
 
 use super::defect::Defect;
 
@@ -50,6 +51,13 @@ pub enum AuditError {
         round: u32,
         /// Why the run failed.
         error: RunError,
+    },
+    /// A publication failed.
+    Publication {
+        /// Number of the run, from 0.
+        run: u32,
+        /// Why nothing was published.
+        error: Box<PublishError>,
     },
     /// A worker panicked; its runs are lost.
     Worker {
@@ -117,6 +125,7 @@ impl fmt::Display for AuditError {
             AuditError::Laplace(error) => write!(f, "the local report was refused: {error}"),
             AuditError::Entropy(error) => write!(f, "{error}"),
             AuditError::Run { run, round, error } => write!(f, "run {run} failed in round {round}: {error}"),
+            AuditError::Publication { run, error } => write!(f, "the publication of run {run} failed: {error}"),
             AuditError::Worker { runs, message } => {
                 write!(f, "the worker of runs {} to {} panicked: {message}", runs.start, runs.end)
             }
@@ -134,6 +143,7 @@ impl Error for AuditError {
             AuditError::Laplace(error) => Some(error),
             AuditError::Entropy(error) => Some(error),
             AuditError::Run { error, .. } => Some(error),
+            AuditError::Publication { error, .. } => Some(error),
             _ => None,
         }
     }

@@ -247,6 +247,8 @@ pub(super) fn config(audit: &GaussianAudit, defect: Defect) -> Result<Config, Au
         | Defect::NoClamp(_)
         | Defect::ClipCoordinateLeftOut
         | Defect::PrivateRadius(_)
+        | Defect::Uncharged
+        | Defect::SpaceOfPrivateData
         | Defect::HelperWithoutNoise
         | Defect::TwoAnswers
         | Defect::MaskUsedTwice) => return Err(AuditError::NoSuchControl(other)),

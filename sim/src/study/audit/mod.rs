@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `federation` | the sampled Gaussian: a server, collectors, partials, receipts, and one agent that is present or absent |
 //! | `prior` | the releases of a federated prior: a server, collectors, and one joint vector that is present or absent |
+//! | `publication` | the publication of a prior file, from studies to the file |
 //! | `vote` | the one release of a vote |
 //! | `shares` | one release of two servers, seen by the leader or by the helper |
 //! | `unsampled` | what audits of releases that everybody is in have in common |
@@ -41,6 +42,7 @@ mod ledger;
 mod local;
 mod outcome;
 mod prior;
+mod publication;
 mod release;
 mod shares;
 mod unsampled;
@@ -62,6 +64,7 @@ pub use error::{AuditError, RunError};
 pub use local::LocalAudit;
 pub use outcome::{EPSILONS, Line, Report};
 pub use prior::PriorAudit;
+pub use publication::PublicationAudit;
 pub use shares::{Auditor, SharesAudit};
 pub use vote::VoteAudit;
 pub use workers::RUNS_MIN;

@@ -13,6 +13,7 @@
 //! | [`po_gp_ucb`] | `po-gp-ucb/…`: Kharkovskii, Dai, Low 2020 |
 //! | [`dp_bo`] | `dp-bo/…`: Kusner, Gardner, Garnett, Weinberger 2015 |
 //! | [`beyond`] | `beyond/…`: the federated prior, which is from no paper |
+//! | [`file`] | `file/…`: prior files beside their twins, on the same tables |
 //! | [`real`] | `real/…`: agents' own real data, where sharing pays and where it does not |
 //! | [`variants`] | several settings of one federated scenario, compared run by run |
 
@@ -20,6 +21,7 @@ pub mod beyond;
 pub mod dp_bo;
 pub mod dp_fts_de;
 mod experiment;
+pub mod file;
 pub mod ldp;
 pub mod po_gp_ucb;
 pub mod real;
@@ -35,6 +37,7 @@ pub const CATALOGUE: &[&[Experiment]] = &[
     dp_bo::EXPERIMENTS,
     beyond::EXPERIMENTS,
     real::EXPERIMENTS,
+    file::EXPERIMENTS,
 ];
 
 impl Experiment {

@@ -1,0 +1,66 @@
+//! What a prior file is worth on a compiled-in table, repetition by repetition: regret of newcomers with the file over that of
+//! newcomers alone, for any number of contributors and any ε. `sordino reproduce file/employment` and its like judge a few of them.
+//!
+//! `cargo run --release -p sordino-sim --example newcomers -- TABLE CONTRIBUTORS EPSILON REPETITIONS [common] [ORIGIN …]`, with a
+//! table of `employment`, `planes`, `wages`, and origins of `studies`, `votes`, `noise`, `flat`, `permuted` (all of them if
+//! there is none). `common` counts in one unit.
+
+use std::error::Error;
+use std::thread;
+
+use sordino_sim::benchmark::Measured;
+use sordino_sim::study::newcomers::{EVALUATIONS, Origin, Plan, Task, repetitions};
+
+const USAGE: &str = "newcomers TABLE CONTRIBUTORS EPSILON REPETITIONS [common] [studies|votes|noise|flat|permuted …]";
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let ([table, contributors, epsilon, count], rest) = words.split_first_chunk().ok_or(USAGE)?;
+    let file = format!("{table}-settings.csv");
+    let measured = Measured::ALL.into_iter().find(|measured| measured.file() == file).ok_or(USAGE)?;
+    let mut plan = Plan { contributors: contributors.parse()?, epsilon: epsilon.parse()?, own_units: true };
+    let mut origins = Vec::new();
+    for word in rest {
+        match word.as_str() {
+            "common" => plan.own_units = false,
+            "studies" => origins.push(Origin::Studies),
+            "votes" => origins.push(Origin::Votes),
+            "noise" => origins.push(Origin::Noise),
+            "flat" => origins.push(Origin::Flat),
+            "permuted" => origins.push(Origin::Permuted),
+            _ => return Err(USAGE.into()),
+        }
+    }
+    if origins.is_empty() {
+        origins = Origin::ALL.to_vec();
+    }
+    let task = Task::measured(measured)?;
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let all = repetitions(&task, &plan, &origins, count.parse()?, threads, &|| eprint!("."))?;
+    eprintln!();
+    for (number, repetition) in all.iter().enumerate() {
+        for guided in &repetition.guided {
+            println!(
+                "{table} N {contributors} epsilon {epsilon} repetition {number} {}: B {:.2}, summed {:.4}, alone {:.4}, \
+                 ratio {:.3}, eighth {:.4}, twentieth alone {:.4}",
+                guided.origin,
+                guided.self_test,
+                repetition.summed(guided.origin),
+                repetition.summed_alone(),
+                repetition.summed(guided.origin) / repetition.summed_alone(),
+                guided.regrets[7],
+                repetition.alone[EVALUATIONS - 1]
+            );
+        }
+    }
+    for origin in origins {
+        let ratios: Vec<f64> =
+            all.iter().map(|repetition| repetition.summed(origin) / repetition.summed_alone()).collect();
+        let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
+        let squares: f64 = ratios.iter().map(|ratio| (ratio - mean).powi(2)).sum();
+        let error = (squares / (ratios.len() as f64 - 1.0) / ratios.len() as f64).sqrt();
+        let worst = ratios.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        println!("{table} {origin}: mean ratio {mean:.3} ({error:.3}), worst {worst:.3}");
+    }
+    Ok(())
+}

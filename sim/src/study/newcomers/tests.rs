@@ -1,0 +1,70 @@
+//! Newcomers on a table of forty-nine settings.
+
+use super::*;
+
+/// Two axes of seven levels; every party has its maximum near the same place, at (4, 2), in one unit.
+fn task() -> Task {
+    let axis = |at: usize| (at / 7, at % 7);
+    let settings: String = (0..49).map(|at| format!("\n{},{}", axis(at).0, 10 * axis(at).1)).collect();
+    let mut stream = RunSeed::new(3, 0).stream(Party::World, Purpose::InitialPoints, 0);
+    let mut values = Vec::new();
+    for _ in 0..90 {
+        let moved: [f64; 2] = [stream.unit::<f64>() - 0.5, stream.unit::<f64>() - 0.5];
+        let value = |at: usize| {
+            let (i, j) = axis(at);
+            -(i as f64 - 4.0 + moved[0]).powi(2) - (j as f64 - 2.0 + moved[1]).powi(2)
+        };
+        values.extend((0..49).map(value));
+    }
+    Task::new(&format!("a,b{settings}"), &values).unwrap()
+}
+
+const PLAN: Plan = Plan { contributors: 60, epsilon: 2.0, own_units: true };
+
+#[test]
+fn a_file_helps_newcomers_where_functions_are_common_and_its_twins_do_not() {
+    let origins = [Origin::Studies, Origin::Votes, Origin::Noise, Origin::Flat];
+    let all = repetitions(&task(), &PLAN, &origins, 2, 2, &|| {}).unwrap();
+    for repetition in &all {
+        let alone = repetition.summed_alone();
+        let ratio = |origin| repetition.summed(origin) / alone;
+        println!("{:?}", origins.map(|origin| (origin.name(), ratio(origin))));
+        assert!(ratio(Origin::Studies) < 0.5, "{repetition:?}");
+        // Controls: a file of noise is not read as one of studies, and a flat one leads nowhere.
+        assert!(ratio(Origin::Noise) > 0.8 && ratio(Origin::Flat) > 0.6, "{repetition:?}");
+        assert!(repetition.summed(Origin::Permuted).is_nan());
+    }
+    // Threads change no number.
+    assert_eq!(all, repetitions(&task(), &PLAN, &origins, 2, 1, &|| {}).unwrap());
+}
+
+/// Every contributor in a unit of its own costs nothing: values are standardised where they are.
+#[test]
+fn own_units_cost_at_most_three_percent() {
+    let task = task();
+    let summed = |own_units| {
+        let plan = Plan { own_units, ..PLAN };
+        let all = repetitions(&task, &plan, &[Origin::Studies], 3, 2, &|| {}).unwrap();
+        all.iter().map(|repetition| repetition.summed(Origin::Studies)).sum::<f64>()
+    };
+    let (own, common) = (summed(true), summed(false));
+    assert!(own <= 1.03 * common, "{own} in own units, {common} in one");
+    // Not the same studies twice.
+    let parties: Vec<usize> = (0..5).collect();
+    let values = |own_units| files::studies(&task, &parties, &Plan { own_units, ..PLAN }, false, 0)[0].values.clone();
+    assert_ne!(values(true), values(false));
+}
+
+#[test]
+fn a_table_that_is_none_is_refused_by_what_is_wrong() {
+    for (settings, values, what) in [
+        ("a\n1\nx", vec![1.0, 2.0], "the setting \"x\""),
+        ("a,b\n1", vec![1.0], "a setting of 1 numbers"),
+        ("a\n1\n2", vec![1.0; 3], "3 values of 2 settings"),
+    ] {
+        let refused = Task::new(settings, &values).err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(refused.starts_with(what), "{refused}");
+    }
+    let few = repetition(&task(), &Plan { contributors: 80, ..PLAN }, &[], 0).unwrap_err();
+    assert_eq!(few.to_string(), "90 parties; admissible: at least 104");
+}

@@ -1,0 +1,162 @@
+//! Prior files on real tables (`docs/prior-files.md`): newcomers with a file beside newcomers alone, and beside its twins.
+//!
+//! One run is one repetition: other newcomers, other contributors, another file. 66 contributors of ten random points, each
+//! in a unit of its own; nothing is chosen. Every ratio and difference is paired against `alone` within a repetition.
+//!
+//! The twins say what the file's releases are worth: a file of noise at the same ε, one of nothing, one of studies whose
+//! points and values do not belong together, and the rival, a file of noised votes.
+
+use std::num::NonZeroUsize;
+use std::thread;
+
+use super::{Band, Experiment, Options, Outcome, ReproduceError};
+use crate::benchmark::Measured;
+use crate::metrics::{Estimate, Paired};
+use crate::progress::teller::Teller;
+use crate::study::newcomers::{EVALUATIONS, NEWCOMERS, Origin, Plan, Repetition, Task, repetitions};
+use crate::text::significant;
+
+/// The catalogue's entries.
+pub const EXPERIMENTS: &[Experiment] = &[
+    Experiment {
+        name: "file/employment",
+        description: "newcomers with the file of 66 industries, alone, and with its twins (10 runs, minutes)",
+        runs: 10,
+        reads_data: false,
+        measure: employment,
+    },
+    Experiment {
+        name: "file/planes",
+        description: "newcomers with the file of 66 planes, alone, and with its twins (10 runs, minutes)",
+        runs: 10,
+        reads_data: false,
+        measure: planes,
+    },
+    Experiment {
+        name: "file/wages",
+        description: "newcomers with the file of 66 women's forecasts: a start, and little more (10 runs, minutes)",
+        runs: 10,
+        reads_data: false,
+        measure: wages,
+    },
+];
+
+/// Contributors of every file.
+const CONTRIBUTORS: usize = 66;
+
+/// What is expected at one ε, as mean ratios of summed regret over alone. Bands are three standard errors of ten repetitions
+/// around what was measured, rounded outwards.
+struct Expected {
+    epsilon: f64,
+    /// With the file.
+    file: (f64, f64),
+    /// What the file is expected ahead of, pair by pair.
+    ahead_of: &'static [Rival],
+    /// The most with a file of noise, and with a permuted one.
+    worthless: (f64, f64),
+}
+
+/// What newcomers with the file are compared with.
+#[derive(Clone, Copy)]
+enum Rival {
+    Alone,
+    With(Origin),
+}
+
+const BOTH: &[Rival] = &[Rival::Alone, Rival::With(Origin::Votes)];
+
+fn employment(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
+    let first = Expected { epsilon: 1.0, file: (0.15, 0.35), ahead_of: BOTH, worthless: (1.3, 1.05) };
+    let quarter = Expected { epsilon: 0.25, file: (0.2, 0.6), ahead_of: BOTH, worthless: (1.4, 1.15) };
+    measured(Measured::Employment, options, runs, &[first, quarter])
+}
+
+fn planes(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
+    let first = Expected { epsilon: 1.0, file: (0.25, 0.45), ahead_of: BOTH, worthless: (1.3, 1.05) };
+    let quarter = Expected { epsilon: 0.25, file: (0.3, 0.8), ahead_of: BOTH, worthless: (1.35, 1.55) };
+    measured(Measured::Planes, options, runs, &[first, quarter])
+}
+
+/// At ε = ¼ the file is ahead of nobody for certain: seven files of ten are not trusted.
+fn wages(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
+    let first = Expected { epsilon: 1.0, file: (0.65, 0.95), ahead_of: BOTH, worthless: (1.3, 1.05) };
+    let quarter = Expected { epsilon: 0.25, file: (0.7, 1.05), ahead_of: &[], worthless: (1.3, 1.3) };
+    measured(Measured::Wages, options, runs, &[first, quarter])
+}
+
+/// Bands and remarks on one table at each ε.
+fn measured(
+    table: Measured,
+    options: &Options,
+    runs: u32,
+    all_expected: &[Expected],
+) -> Result<Outcome, ReproduceError> {
+    let task = Task::measured(table).map_err(ReproduceError::new)?;
+    let threads = options.threads.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
+    let total = u64::from(runs) * all_expected.len() as u64;
+    let teller = Teller::new("reproduce", table.file(), "repetitions", total);
+    let mut outcome = Outcome::default();
+    let mut csv = "epsilon,repetition,origin,self_test,summed_regret\n".to_owned();
+    for expected in all_expected {
+        let plan = Plan { contributors: CONTRIBUTORS, epsilon: expected.epsilon, own_units: true };
+        let told = || teller.found(1);
+        let all = repetitions(&task, &plan, &Origin::ALL, runs, threads, &told).map_err(ReproduceError::new)?;
+        judge(expected, &all, &mut outcome);
+        all.iter()
+            .enumerate()
+            .for_each(|(number, repetition)| csv.push_str(&rows(expected.epsilon, number, repetition)));
+    }
+    outcome.remarks.push(format!(
+        "Regret of {NEWCOMERS} newcomers, summed over their first {EVALUATIONS} evaluations. Simulated noise, and one table: \
+         repetitions differ in who is new, who contributes, in points, units and noise."
+    ));
+    outcome.files.push(("repetitions.csv".to_owned(), csv));
+    Ok(outcome)
+}
+
+/// What is judged at one ε, and what a reader must know beside it.
+fn judge(expected: &Expected, all: &[Repetition], outcome: &mut Outcome) {
+    let at = format!("ε = {}", expected.epsilon);
+    let alone: Vec<f64> = all.iter().map(Repetition::summed_alone).collect();
+    let of = |origin: Origin| all.iter().map(|repetition| repetition.summed(origin)).collect::<Vec<f64>>();
+    let ratios = |origin: Origin| {
+        let ratio = |(summed, alone): (f64, &f64)| summed / alone;
+        Estimate::of(&of(origin).into_iter().zip(&alone).map(ratio).collect::<Vec<f64>>())
+    };
+    let (low, high) = expected.file;
+    outcome.bands.push(Band::within(format!("{at}: file / alone"), ratios(Origin::Studies).mean, low, high));
+    for rival in expected.ahead_of {
+        let (name, than) = match rival {
+            Rival::Alone => ("alone", alone.clone()),
+            Rival::With(origin) => (origin.name(), of(*origin)),
+        };
+        let name = format!("{at}, paired: file minus {name}, upper end of 95 %");
+        outcome.bands.push(Band::order(name, &Paired::of(&of(Origin::Studies), &than)));
+    }
+    let worthless = [(Origin::Noise, expected.worthless.0), (Origin::Permuted, expected.worthless.1)];
+    for (origin, bound) in worthless {
+        outcome.bands.push(Band::below(format!("{at}: {origin} / alone"), ratios(origin).mean, bound));
+    }
+    for origin in Origin::ALL {
+        let Estimate { mean, standard_error } = ratios(origin);
+        let error = standard_error.map_or(String::new(), |error| format!(" ({})", significant(error, 2)));
+        let trusted = all.iter().flat_map(|repetition| &repetition.guided);
+        let trusted = trusted.filter(|guided| guided.origin == origin && guided.self_test >= 1.0).count();
+        let ahead = Paired::of(&of(origin), &alone).smaller;
+        outcome.remarks.push(format!(
+            "{at}: {origin} / alone {}{error}, ahead in {ahead} of {} repetitions; B is at least 1 in {trusted}.",
+            significant(mean, 3),
+            all.len()
+        ));
+    }
+}
+
+/// Lines of a table, one for each file and one for alone.
+fn rows(epsilon: f64, number: usize, repetition: &Repetition) -> String {
+    let mut out = format!("{epsilon},{number},alone,,{}\n", repetition.summed_alone());
+    for guided in &repetition.guided {
+        let summed: f64 = guided.regrets.iter().sum();
+        out.push_str(&format!("{epsilon},{number},{},{},{summed}\n", guided.origin, guided.self_test));
+    }
+    out
+}
